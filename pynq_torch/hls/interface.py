@@ -1,0 +1,251 @@
+"""What an HLS kernel looks like from outside: its arguments, registers and AXI ports.
+
+These are plain values. :mod:`pynq_torch.hls.parse` reads the C++ into arguments,
+:mod:`pynq_torch.hls.registers` gives the arguments their offsets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Argument", "Axis", "AxiBundle", "Interface", "Register"]
+
+
+@dataclass(frozen=True)
+class Register:
+    """One register of an AXI4-Lite slave.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the generated driver header (``in1``, ``out_r``, ``x_ctrl``, ``AP_CTRL``).
+    offset : int
+        Byte offset within the slave.
+    width : int
+        Bits that mean something; of one element, for a memory window.
+    direction : {"in", "out", "inout"}
+        As the kernel sees it: ``"in"`` is written by the program.
+    role : {"control", "data", "valid", "memory"}
+        ``valid`` is the ap_vld word of an output.
+    nbytes : int
+        Span in the address map, in bytes.
+    argument : str or None
+        The C argument behind it (``"return"`` for the return value).
+    """
+
+    name: str
+    offset: int
+    width: int
+    direction: str
+    role: str
+    nbytes: int = 4
+    argument: str | None = None
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The AXI4-Stream port of an argument.
+
+    Parameters
+    ----------
+    data_bytes : int
+        Bytes of TDATA.
+    has_last, has_keep, has_strb : bool
+        Which of the single-purpose side channels exist.
+    user_bits, id_bits, dest_bits : int
+        Widths of TUSER, TID and TDEST; 0 where the channel is absent.
+    count : int
+        Ports, for an array of streams.
+    """
+
+    data_bytes: int
+    has_last: bool = False
+    has_keep: bool = False
+    has_strb: bool = False
+    user_bits: int = 0
+    id_bits: int = 0
+    dest_bits: int = 0
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of the top function, or its return value.
+
+    Parameters
+    ----------
+    name : str
+        As in the source; ``"return"`` for the return value.
+    index : int
+        Position, from 0; -1 for the return value.
+    ctype : str
+        The canonical C++ type.
+    kind : str
+        ``"scalar"`` (s_axilite by value), ``"scalar_ptr"`` (s_axilite pointer or reference),
+        ``"memory"`` (s_axilite array), ``"m_axi"``, ``"burst_maxi"`` (``hls::burst_maxi``),
+        ``"axis"`` (stream), ``"axis_array"`` (array or pointer behind an axis port) or
+        ``"none"`` (a wire: no register).
+    direction : {"in", "out", "inout"}
+        What the function does with it.
+    bundle : str or None
+        The s_axilite bundle of its registers; of its address register, for m_axi.
+    m_axi_bundle : str or None
+        The AXI4 master it goes through.
+    width : int
+        Bits of one element; of TDATA for an axis port.
+    length : int or None
+        Elements of an array (product of its dimensions); ``depth=`` of an m_axi pointer.
+    offset : int or None
+        First data register; the address register of m_axi, the window of a memory.
+    offset_out : int or None
+        The ``_o`` register of an inout.
+    offset_valid : int or None
+        The ap_vld word of an output.
+    axis : Axis or None
+        The stream port.
+    """
+
+    name: str
+    index: int
+    ctype: str
+    kind: str
+    direction: str
+    bundle: str | None = None
+    m_axi_bundle: str | None = None
+    width: int = 0
+    length: int | None = None
+    offset: int | None = None
+    offset_out: int | None = None
+    offset_valid: int | None = None
+    axis: Axis | None = None
+
+
+@dataclass(frozen=True)
+class AxiBundle:
+    """One AXI4 master (``m_axi_<name>``).
+
+    Parameters
+    ----------
+    name : str
+        The bundle, without the ``m_axi_`` prefix.
+    data_bits : int
+        Width of the widest element that goes through it, in bits, a power of two of at least 32.
+    address_bits : int
+        32 or 64.
+    arguments : tuple of str
+        The C arguments that share it.
+    """
+
+    name: str
+    data_bits: int
+    address_bits: int
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Interface:
+    """Everything a program sees of a kernel.
+
+    Parameters
+    ----------
+    top : str
+        The top function, without namespaces.
+    source : pathlib.Path
+        The file it is defined in.
+    tool : {"vitis", "vivado"}
+        Whose rules gave the offsets: Vitis HLS (2020.2 and later) or Vivado HLS.
+    control : {"ap_ctrl_hs", "ap_ctrl_chain", "ap_ctrl_none"}
+        The block protocol.
+    control_bundle : str or None
+        The s_axilite bundle with AP_CTRL; None where the block signals are wires.
+    arguments : tuple of Argument
+        In C order.
+    returns : Argument or None
+        The return value, None for void.
+    bundles : dict of str to tuple of Register
+        The AXI4-Lite slaves (``s_axi_<name>``), registers in order of offset.
+    axi_bundles : dict of str to AxiBundle
+        The AXI4 masters.
+    qualified : str
+        The top function as C++ names it, with namespaces and template arguments.
+    notes : tuple of str
+        What was assumed, and what could not be known.
+    """
+
+    top: str
+    source: Path
+    tool: str
+    control: str
+    control_bundle: str | None
+    arguments: tuple[Argument, ...]
+    returns: Argument | None
+    bundles: dict[str, tuple[Register, ...]]
+    axi_bundles: dict[str, AxiBundle] = field(default_factory=dict)
+    qualified: str = ""
+    notes: tuple[str, ...] = ()
+
+    def argument(self, name: str) -> Argument:
+        """Return the argument called `name` in the source.
+
+        Raises
+        ------
+        KeyError
+            There is none; the message lists those there are.
+        """
+        for argument in self.arguments:
+            if argument.name == name:
+                return argument
+        known = ", ".join(argument.name for argument in self.arguments)
+        raise KeyError(f"{self.top} has no argument {name!r}; it has: {known or 'none'}")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the interface as plain dicts and lists, ready for :func:`json.dumps`."""
+        axis = {a.name: asdict(a.axis) for a in self.arguments if a.axis is not None}
+        return {
+            "top": self.top,
+            "source": str(self.source),
+            "tool": self.tool,
+            "control": self.control,
+            "control_bundle": self.control_bundle,
+            "bundles": {
+                bundle: [asdict(register) for register in registers]
+                for bundle, registers in self.bundles.items()
+            },
+            "arguments": [asdict(argument) for argument in self.arguments],
+            "returns": None if self.returns is None else asdict(self.returns),
+            "m_axi": {name: asdict(bundle) for name, bundle in self.axi_bundles.items()},
+            "axis": axis,
+            "qualified": self.qualified,
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Interface:
+        """Rebuild an interface from what :meth:`as_json` returned."""
+
+        def argument(item: dict[str, Any]) -> Argument:
+            axis = item["axis"]
+            return Argument(**{**item, "axis": None if axis is None else Axis(**axis)})
+
+        returns = data["returns"]
+        return cls(
+            top=data["top"],
+            source=Path(data["source"]),
+            tool=data["tool"],
+            control=data["control"],
+            control_bundle=data["control_bundle"],
+            arguments=tuple(argument(item) for item in data["arguments"]),
+            returns=None if returns is None else argument(returns),
+            bundles={
+                bundle: tuple(Register(**item) for item in registers)
+                for bundle, registers in data["bundles"].items()
+            },
+            axi_bundles={
+                name: AxiBundle(**{**item, "arguments": tuple(item["arguments"])})
+                for name, item in data["m_axi"].items()
+            },
+            qualified=data["qualified"],
+            notes=tuple(data["notes"]),
+        )
