@@ -1,0 +1,211 @@
+// hls::stream for execution on a PC: the API of UG1399, "HLS Stream Library".
+//
+// A stream is an unbounded FIFO inside the process, as in C simulation, unless the engine binds it
+// to one end of an AXI4-Stream connection; then reads and writes block as they do in hardware.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "pynq_torch_beat.h"
+#include "stream.hpp"
+
+namespace pynq_torch {
+
+// How many hls::task threads run. While there are any, FIFOs inside the kernel lock and block;
+// otherwise they cost nothing, and a read that can never be answered is an error.
+inline std::atomic<int>& stream_threads() {
+    static std::atomic<int> count{0};
+    return count;
+}
+
+// Why a FIFO inside a kernel could not be read.
+class EmptyStream : public std::runtime_error {
+  public:
+    explicit EmptyStream(const std::string& name)
+        : std::runtime_error(
+              "read from empty hls::stream " + (name.empty() ? std::string("(unnamed)") : name) +
+              ": C++ runs the functions of a kernel one after another, so nothing can fill it any "
+              "more; in hardware this is a deadlock or a producer that writes too little") {}
+};
+
+// A FIFO that grows by doubling.
+template <class T> class Fifo {
+  public:
+    bool empty() const { return count_ == 0; }
+    size_t size() const { return count_; }
+    void push(const T& value) {
+        if (count_ == slots_.size()) grow();
+        slots_[(first_ + count_) & (slots_.size() - 1)] = value;
+        ++count_;
+    }
+    T pop() {
+        T value = std::move(slots_[first_]);
+        first_ = (first_ + 1) & (slots_.size() - 1);
+        --count_;
+        return value;
+    }
+    const T& front() const { return slots_[first_]; }
+
+  private:
+    void grow() {
+        std::vector<Slot> larger(slots_.empty() ? 16 : 2 * slots_.size());
+        for (size_t i = 0; i < count_; ++i)
+            larger[i] = std::move(slots_[(first_ + i) & (slots_.size() - 1)]);
+        slots_.swap(larger);
+        first_ = 0;
+    }
+    // std::vector<bool> has no element references: bool needs a box.
+    struct Box {
+        bool value = false;
+        Box& operator=(bool v) { value = v; return *this; }
+        operator bool() const { return value; }
+    };
+    using Slot = typename std::conditional<std::is_same<T, bool>::value, Box, T>::type;
+    std::vector<Slot> slots_;
+    size_t first_ = 0;
+    size_t count_ = 0;
+};
+
+}  // namespace pynq_torch
+
+namespace hls {
+
+template <typename T, int DEPTH = 0> class stream;
+
+template <typename T> class stream<T, 0> {
+  public:
+    using value_type = T;
+
+    stream() = default;
+    explicit stream(const char* name) : name_(name ? name : "") {}
+    explicit stream(const std::string& name) : name_(name) {}
+    stream(const stream&) = delete;
+    stream& operator=(const stream&) = delete;
+
+    // The engine's hook: from now on this is one end of an AXI4-Stream connection.
+    void bind(pynq_torch::Port* port) {
+        if (port && port->data_bytes < pynq_torch::BeatOf<T>::min_bytes)
+            throw std::runtime_error(
+                "hls::stream " + name_ + " carries " +
+                std::to_string(pynq_torch::BeatOf<T>::min_bytes) + " bytes a beat, its port has " +
+                std::to_string(port->data_bytes) + ": the hwh and the source disagree");
+        port_ = port;
+        if (port) scratch_.assign(port->data_bytes, 0);
+    }
+
+    T read() {
+        T value;
+        read(value);
+        return value;
+    }
+    void read(T& value) {
+        if (port_) {
+            pynq_torch::Beat beat;
+            beat.data = scratch_.data();
+            port_->read(beat);
+            pynq_torch::BeatOf<T>::unpack(beat, port_->data_bytes, value);
+        } else if (threaded()) {
+            std::unique_lock<std::mutex> lock(mutex_);
+            changed_.wait(lock, [this] { return !fifo_.empty(); });
+            value = fifo_.pop();
+        } else {
+            if (fifo_.empty()) throw pynq_torch::EmptyStream(name_);
+            value = fifo_.pop();
+        }
+    }
+    bool read_nb(T& value) {
+        if (port_) {
+            pynq_torch::Beat beat;
+            beat.data = scratch_.data();
+            if (!port_->try_read(beat)) return false;
+            pynq_torch::BeatOf<T>::unpack(beat, port_->data_bytes, value);
+            return true;
+        }
+        const auto lock = guard();
+        if (fifo_.empty()) return false;
+        value = fifo_.pop();
+        return true;
+    }
+    void write(const T& value) {
+        if (port_) {
+            port_->write(pack(value));
+            return;
+        }
+        {
+            const auto lock = guard();
+            fifo_.push(value);
+        }
+        if (threaded()) changed_.notify_one();
+    }
+    bool write_nb(const T& value) {
+        if (port_) return port_->try_write(pack(value));
+        write(value);
+        return true;
+    }
+    // Variants with an ordering token (UG1399: hls::fence): sequential execution is ordered.
+    T read_dep(volatile bool) { return read(); }
+    void write_dep(const T& value, volatile bool) { write(value); }
+
+    void operator>>(T& value) { read(value); }
+    void operator<<(const T& value) { write(value); }
+
+    bool empty() const {
+        if (port_) return port_->empty();
+        const auto lock = guard();
+        return fifo_.empty();
+    }
+    bool full() const { return port_ ? port_->full() : false; }
+    size_t size() const {
+        if (port_) return port_->size();
+        const auto lock = guard();
+        return fifo_.size();
+    }
+    size_t capacity() const { return depth_ ? depth_ : size_t(-1); }
+    void set_name(const char* name) { name_ = name ? name : ""; }
+    const std::string& get_name() const { return name_; }
+
+  protected:
+    size_t depth_ = 0;
+
+  private:
+    bool threaded() const {
+        return pynq_torch::stream_threads().load(std::memory_order_relaxed) > 0;
+    }
+    std::unique_lock<std::mutex> guard() const {
+        return threaded() ? std::unique_lock<std::mutex>(mutex_) : std::unique_lock<std::mutex>();
+    }
+    pynq_torch::Beat pack(const T& value) {
+        pynq_torch::Beat beat;
+        beat.data = scratch_.data();
+        std::memset(beat.data, 0, port_->data_bytes);
+        pynq_torch::BeatOf<T>::pack(value, port_->data_bytes, beat);
+        return beat;
+    }
+
+    pynq_torch::Port* port_ = nullptr;
+    std::vector<unsigned char> scratch_;
+    pynq_torch::Fifo<T> fifo_;
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::string name_;
+};
+
+// A stream with a depth is passed on as hls::stream<T>&, so it derives from it.
+template <typename T, int DEPTH> class stream : public stream<T, 0> {
+  public:
+    stream() { this->depth_ = DEPTH; }
+    explicit stream(const char* name) : stream<T, 0>(name) { this->depth_ = DEPTH; }
+    explicit stream(const std::string& name) : stream<T, 0>(name) { this->depth_ = DEPTH; }
+};
+
+}  // namespace hls

@@ -1,0 +1,116 @@
+"""The compiler and the headers that HLS sources are read and built with.
+
+Nothing is downloaded or copied: the arbitrary-precision types come from Vitis where it is
+installed, otherwise from the ``hls4ml`` wheel, and the compiler is the machine's own.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from pynq_torch.errors import KernelBuildError
+
+__all__ = ["ap_types_dir", "compiler", "compiler_version", "include_dirs", "system_include_dirs"]
+
+_OWN_HEADERS = Path(__file__).resolve().parent / "include"
+_ENGINE_HEADERS = Path(__file__).resolve().parent.parent / "board" / "engines"
+
+
+def compiler() -> str:
+    """Return the path of the C++ compiler: ``$CXX``, else ``g++`` on the PATH.
+
+    Raises
+    ------
+    KernelBuildError
+        There is none.
+    """
+    wanted = os.environ.get("CXX", "g++")
+    found = shutil.which(wanted.split()[0])
+    if found is None:
+        raise KernelBuildError(
+            f"no C++ compiler: {wanted!r} is not on the PATH. Install g++ (Debian and Ubuntu: "
+            "apt install g++; conda: gxx), or set CXX to the compiler to use"
+        )
+    return found
+
+
+@functools.cache
+def _version_of(path: str, mtime_ns: int) -> str:
+    answer = subprocess.run(
+        [path, "--version"], capture_output=True, text=True, check=False, timeout=60
+    )
+    return answer.stdout.splitlines()[0] if answer.stdout else path
+
+
+def compiler_version(path: str | None = None) -> str:
+    """Return the first line of ``g++ --version``; asked once a process."""
+    path = compiler() if path is None else path
+    return _version_of(path, os.stat(path).st_mtime_ns)
+
+
+@functools.cache
+def _search_list(path: str) -> tuple[str, ...]:
+    answer = subprocess.run(
+        [path, "-E", "-x", "c++", "-v", "-"],
+        input="",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    folders: list[str] = []
+    inside = False
+    for line in answer.stderr.splitlines():
+        if line.startswith("#include <...> search starts here"):
+            inside = True
+        elif line.startswith("End of search list"):
+            inside = False
+        elif inside:
+            folders.append(os.path.normpath(line.strip()))
+    return tuple(folders)
+
+
+def system_include_dirs() -> tuple[str, ...]:
+    """Return the include folders that g++ searches by itself, which libclang has to be told."""
+    return _search_list(compiler())
+
+
+@functools.cache
+def ap_types_dir() -> Path:
+    """Return the folder with ``ap_int.h`` and ``ap_fixed.h``.
+
+    Vitis' own (``$XILINX_HLS/include``) wins; otherwise the copy inside the hls4ml wheel.
+
+    Raises
+    ------
+    KernelBuildError
+        Neither is installed.
+    """
+    for variable in ("XILINX_HLS", "XILINX_VIVADO_HLS"):
+        if variable in os.environ:
+            folder = Path(os.environ[variable]) / "include"
+            if (folder / "ap_int.h").is_file():
+                return folder
+    try:
+        distribution = importlib.metadata.distribution("hls4ml")
+    except importlib.metadata.PackageNotFoundError:
+        distribution = None
+    if distribution is not None:
+        located = distribution.locate_file("hls4ml/templates/vivado/ap_types")
+        folder = Path(str(located))
+        if (folder / "ap_int.h").is_file():
+            return folder
+    raise KernelBuildError(
+        "ap_int.h was not found: neither XILINX_HLS points at a Vitis HLS installation nor is the "
+        "hls4ml wheel installed. Install it with: python -m pip install --no-deps hls4ml"
+    )
+
+
+def include_dirs() -> tuple[Path, ...]:
+    """Return the HLS include folders in search order: ours first, so that they win."""
+    return (_OWN_HEADERS, _ENGINE_HEADERS, ap_types_dir())
