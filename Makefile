@@ -1,0 +1,96 @@
+# Two commands matter: `make lab` and `make test`. `make help` lists the rest.
+
+PYTHON        ?= python3.11
+VENV          ?= .venv
+VENV_BOARD    ?= .venv-board-image
+BOARD         ?= csim
+JOBS          ?= 1
+LAB_FLAGS     ?=
+PYTEST_FLAGS  ?=
+
+SHELL         := /bin/bash
+.SHELLFLAGS   := -euo pipefail -c
+MAKEFLAGS     += --no-print-directory
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.DEFAULT_GOAL := help
+
+# A stamp is written only after everything before it succeeded, so that an install which failed
+# halfway is done again; it is older than the files it depends on when one of them changes.
+STAMP         := $(VENV)/.installed
+STAMP_BOARD   := $(VENV_BOARD)/.installed
+PY            := $(VENV)/bin/python
+PY_BOARD      := $(VENV_BOARD)/bin/python
+PACKAGING     := pyproject.toml pynq_torch/startup/_pynq_torch_autoload.py \
+                 pynq_torch/startup/pynq_torch_autoload.pth
+
+# Notebook cells that take longer than this have hung.
+CELL_TIMEOUT  := 300
+PYTEST_TIMEOUT := 600
+NBVAL         := --nbval --nbval-current-env --nbval-cell-timeout=$(CELL_TIMEOUT) \
+                 --nbval-sanitize-with ci/nbval_sanitize.cfg --timeout=$(PYTEST_TIMEOUT)
+
+# Jupyter refuses to run as root unless told to; in a container there is often nobody else.
+AS_ROOT       := $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
+
+# NAME=value words of the command line, as `make report SEED=3` was typed, without make's own.
+PARAMETERS     = $(filter-out PYTHON=% VENV=% VENV_BOARD=% BOARD=% JOBS=%,$(MAKEOVERRIDES))
+
+.PHONY: help env lab report test lint format test-unit test-notebooks bench test-board-image clean distclean
+
+help: ## list the targets
+	@echo "make TARGET"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
+	  | while IFS='|' read -r target text; do printf '  %-18s %s\n' "$$target" "$$text"; done
+
+env: $(STAMP) ## create $(VENV) and install everything into it
+
+lab: $(STAMP) ## open JupyterLab on the workbook (LAB_FLAGS="..." passes through)
+	$(VENV)/bin/jupyter lab --notebook-dir=. $(AS_ROOT) \
+	  --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(LAB_FLAGS)
+
+report: $(STAMP) ## run the notebooks, write reports/index.html (BOARD=csim JOBS=1 NAME=value ...)
+	$(PY) -m pynq_torch report --board '$(BOARD)' --jobs '$(JOBS)' $(PARAMETERS)
+
+test: $(STAMP) ## everything that CI runs
+	$(MAKE) lint
+	$(MAKE) test-unit
+	$(PY) -m pynq_torch report --board csim --jobs 2 --output reports/test
+	$(MAKE) test-notebooks
+
+lint: $(STAMP) ## ruff, mypy, codespell, notebook style
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/codespell
+	$(PY) -m pytest -q tests/test_notebook_style.py
+
+format: $(STAMP) ## let ruff write the layout
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+test-unit: $(STAMP) ## pytest on tests/
+	$(PY) -m pytest -n 2 --dist loadfile $(PYTEST_FLAGS) tests
+
+test-notebooks: $(STAMP) ## run every notebook and compare with its committed outputs
+	$(PY) -m pytest -n 2 --dist loadfile $(NBVAL) $(PYTEST_FLAGS) notebooks
+
+bench: $(STAMP) ## print the figures that the README promises
+	$(PY) -m pynq_torch.bench
+
+test-board-image: $(STAMP_BOARD) ## run the notebooks under the board image's own Jupyter
+	$(PY_BOARD) -m pynq_torch report --board csim --jobs 2 --output reports/board-image
+
+clean: ## remove reports and caches, keep the environments
+	rm -rf reports .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	find pynq_torch tests ci hw -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## remove the environments as well
+	rm -rf $(VENV) $(VENV_BOARD) $(VENV).lock $(VENV_BOARD).lock
+
+$(STAMP): $(PACKAGING) ci/constraints.txt ci/install.sh
+	@PYTHON='$(PYTHON)' ci/install.sh $(VENV) ci/constraints.txt --editable '.[lab,test]'
+
+$(STAMP_BOARD): $(PACKAGING) ci/constraints-board-image.txt ci/install.sh
+	@PYTHON='$(PYTHON)' ci/install.sh $(VENV_BOARD) ci/constraints-board-image.txt \
+	  --editable '.[lab]' notebook

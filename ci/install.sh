@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Make one virtual environment: install.sh FOLDER CONSTRAINTS REQUIREMENT...
+# Called by the Makefile. The stamp is written last, and only after everything succeeded, so an
+# install that failed halfway is done again by the next `make`.
+set -euo pipefail
+
+folder=$1 constraints=$2
+shift 2
+python=${PYTHON:-python3.11}
+stamp=$folder/.installed
+
+if ! "$python" -c 'import sys; sys.exit(sys.version_info[:2] < (3, 10))'; then
+  echo "make: PYTHON=$python is no Python 3.10 or later; expected 3.11, for which $constraints" \
+    "is written; name one with: make PYTHON=/path/to/python3.11" >&2
+  exit 1
+fi
+
+# Two makes at once: the second waits, and then finds the work done.
+started=$(date +%s)
+if command -v flock >/dev/null; then
+  exec 9>"$folder.lock"
+  flock 9
+  if [ -e "$stamp" ] && [ "$(stat -c %Y "$stamp")" -ge "$started" ]; then
+    exit 0
+  fi
+fi
+
+rm -f "$stamp"
+# A folder in which `python -m venv` was interrupted has no pip.
+if ! "$folder/bin/python" -m pip --version >/dev/null 2>&1; then
+  echo "creating $folder with $("$python" --version)"
+  "$python" -m venv --clear "$folder"
+fi
+
+echo "installing into $folder (a few minutes the first time)"
+pip=("$folder/bin/python" -m pip --disable-pip-version-check)
+"${pip[@]}" install --quiet --constraint "$constraints" setuptools hatchling editables
+"${pip[@]}" install --quiet --constraint "$constraints" --no-build-isolation "$@"
+"${pip[@]}" check
+"$folder/bin/python" -m pynq_torch kernels-install
+touch "$stamp"

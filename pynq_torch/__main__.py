@@ -1,0 +1,3 @@
+from pynq_torch.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,145 @@
+"""``python -m pynq_torch run``: a program that imports only pynq, on a board of our choice.
+
+The command checks its arguments, then *becomes* ``python program.py`` with the board named in
+the environment, where the autoload of this package finds it. So ``sys.argv``, ``__main__``,
+``sys.path``, tracebacks, signals and the exit status are Python's own, not an imitation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from pynq_torch.errors import BoardError
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction
+
+DEFAULT_BOARD = "csim"
+
+
+def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare ``run [--board NAME] [--kernels DIR ...] program.py [arguments]``."""
+    parser = subparsers.add_parser(
+        "run",
+        help="run a program that imports only pynq on a board",
+        description="Run a Python program, or a notebook, as 'python PROGRAM' would run it on "
+        "the board. The program imports only pynq; its relative paths are those of the current "
+        "folder.",
+    )
+    parser.add_argument(
+        "--board",
+        default=os.environ.get("PYNQ_TORCH_BOARD") or DEFAULT_BOARD,
+        help="the board to run on (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--kernels",
+        action="append",
+        default=[],
+        metavar="DIR",
+        type=Path,
+        help="a folder with HLS sources; may be given more than once",
+    )
+    parser.add_argument("program", type=Path, help="a .py file, a folder with __main__.py, .ipynb")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="passed on to the program")
+    parser.set_defaults(func=_run)
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    check_board(parsed.board)
+    environment = board_environment(parsed.board, parsed.kernels)
+    if not parsed.program.exists():
+        raise BoardError(f"program '{parsed.program}': no such file; looked in '{Path.cwd()}'")
+    if parsed.program.suffix == ".ipynb":
+        os.environ.update(environment)
+        return _run_notebook(parsed.program)
+    _become_python(parsed.program, parsed.arguments, environment)
+
+
+def check_board(board: str) -> None:
+    """Raise `BoardError`, with the list of boards, when there is no board of that name."""
+    import pynq_torch
+
+    known = sorted(pynq_torch.available_boards())
+    if board not in known:
+        raise BoardError(f"board '{board}' is unknown; expected one of: {', '.join(known)}")
+
+
+def board_environment(board: str, kernels: Sequence[Path] = ()) -> dict[str, str]:
+    """Return this process's environment, with a board and kernel folders chosen in it.
+
+    Parameters
+    ----------
+    board : str
+        A board's name.
+    kernels : sequence of Path
+        Folders with HLS sources. They come before those that PYNQ_TORCH_KERNELS names already.
+
+    Raises
+    ------
+    BoardError
+        A folder does not exist, or this Python would not notice the variable.
+    """
+    if importlib.util.find_spec("_pynq_torch_autoload") is None:
+        raise BoardError(
+            f"the package is imported from '{Path(__file__).parent}' but is not installed in "
+            f"'{sys.prefix}', so a program cannot be given a board; install it with: "
+            "python -m pip install -e ."
+        )
+    for folder in kernels:
+        if not folder.is_dir():
+            raise BoardError(f"--kernels '{folder}': no such folder; expected one with HLS sources")
+    folders = [str(folder.resolve()) for folder in kernels]
+    inherited = os.environ.get("PYNQ_TORCH_KERNELS")
+    if inherited:
+        folders.append(inherited)
+    environment = {**os.environ, "PYNQ_TORCH_BOARD": board}
+    if folders:
+        environment["PYNQ_TORCH_KERNELS"] = os.pathsep.join(folders)
+    return environment
+
+
+def _become_python(program: Path, arguments: list[str], environment: dict[str, str]) -> NoReturn:
+    # -W, -X and the like given to this interpreter are meant for the program.
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    command = [sys.executable, *flags, str(program), *arguments]
+    os.execve(sys.executable, command, environment)
+
+
+def _run_notebook(program: Path) -> int:
+    """Execute a notebook and print what its cells print."""
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+    notebook = nbformat.read(program, as_version=4)
+    folder = {"metadata": {"path": str(program.parent)}}
+    client = NotebookClient(notebook, kernel_name="python3", resources=folder, timeout=None)
+    status = 0
+    try:
+        client.execute()
+    except CellExecutionError:
+        status = 1
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            _print_output(output)
+    return status
+
+
+def _print_output(output: dict[str, object]) -> None:
+    kind = output["output_type"]
+    if kind == "stream":
+        target = sys.stderr if output["name"] == "stderr" else sys.stdout
+        target.write(str(output["text"]))
+    elif kind == "error":
+        print(*output["traceback"], sep="\n", file=sys.stderr)  # type: ignore[misc]
+    elif isinstance(data := output.get("data"), dict) and "text/plain" in data:
+        print(data["text/plain"])
