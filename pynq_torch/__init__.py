@@ -1,0 +1,51 @@
+"""HLS-accelerated PyTorch on a PYNQ-Z2, and a virtual PYNQ-Z2 to teach and verify it on.
+
+Names are imported when they are first used: ``import pynq_torch`` alone costs almost nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from .board import available_boards, current_board, use_board
+    from .overlay import load
+    from .waits import reset, transfer, wait
+
+_EXPORTS = {
+    "available_boards": "board",
+    "current_board": "board",
+    "use_board": "board",
+    "load": "overlay",
+    "reset": "waits",
+    "transfer": "waits",
+    "wait": "waits",
+}
+_MODULES = ("board", "buffers", "errors", "hls", "kernels", "overlay", "plot", "timing", "verify", "waits", "widgets")
+
+__all__ = [
+    "available_boards",
+    "current_board",
+    "load",
+    "reset",
+    "transfer",
+    "use_board",
+    "wait",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        value = getattr(import_module(f".{_EXPORTS[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_EXPORTS, *_MODULES})

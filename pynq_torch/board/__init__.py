@@ -1,0 +1,105 @@
+"""The virtual boards, and choosing one."""
+
+from __future__ import annotations
+
+import atexit
+from typing import TYPE_CHECKING, Any
+
+from ..errors import BoardError
+
+if TYPE_CHECKING:
+    from pynq.pl_server.device import Device
+
+    from .device import VirtualBoard
+
+#: What each board is.
+BOARDS = {
+    "csim": "virtual PYNQ-Z2 on this PC; kernels are their compiled HLS C++",
+    "local": "the board that pynq itself finds on this machine (a real PYNQ-Z2)",
+}
+_current: VirtualBoard | None = None
+
+
+def available_boards() -> dict[str, str]:
+    """Return the boards that ``use_board`` knows, with a sentence each."""
+    return dict(BOARDS)
+
+
+def use_board(name: str = "csim", **options: Any) -> Device:
+    """Choose the board that pynq uses from now on.
+
+    Parameters
+    ----------
+    name : str
+        ``"csim"``, the virtual PYNQ-Z2 (default), or ``"local"``, the board pynq finds.
+    **options
+        For a virtual board: ``cma_bytes``, ``strict_cache``, ``guard``, ``kernels``, ``sanitize``,
+        ``hang_timeout_s`` (see `VirtualBoard`).
+
+    Returns
+    -------
+    pynq.Device
+        The board; it is ``pynq.Device.active_device`` too.
+
+    Raises
+    ------
+    BoardError
+        The name is unknown, or there is no local board.
+    """
+    global _current
+    if name not in BOARDS:
+        raise BoardError(f"no board is called {name!r}; there are {', '.join(BOARDS)}")
+    if name == "local":
+        if options:
+            raise BoardError(f"board 'local' takes no options; found {', '.join(options)}")
+        _release()
+        return _use_local()
+    from .device import VirtualBoard
+
+    unknown = set(options) - _options()
+    if unknown:
+        raise BoardError(
+            f"board {name!r} has no option {', '.join(sorted(unknown))}; it has {', '.join(sorted(_options()))}"
+        )
+    board = VirtualBoard(name, **options)
+    _release()
+    board.install()
+    _current = board
+    return board
+
+
+def _options() -> set[str]:
+    from .device import VirtualBoard
+
+    return set(VirtualBoard.__init__.__kwdefaults__ or ())
+
+
+def _use_local() -> Device:
+    from pynq.pl_server.device import Device
+
+    from .device import _forget_clocks
+
+    for name in ("_devices", "_active_device"):
+        if name in vars(Device):
+            delattr(Device, name)
+    _forget_clocks()
+    if not Device.devices:
+        raise BoardError(
+            "pynq finds no board on this machine. On a PYNQ-Z2 run as root with its environment sourced "
+            "(sudo -i, or XILINX_XRT set); on a PC use board 'csim'."
+        )
+    return Device.active_device
+
+
+@atexit.register
+def _release() -> None:
+    """Close the virtual board in use, if there is one."""
+    global _current
+    board, _current = _current, None
+    if board is not None:
+        board.close()
+
+
+def current_board() -> VirtualBoard | None:
+    """Return the virtual board in use, or ``None``."""
+    return _current

@@ -1,0 +1,298 @@
+"""The AXI-Lite side of the board: who answers at which address, and what ``MMIO.array`` is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ..errors import BusError
+
+if TYPE_CHECKING:
+    from .device import VirtualBoard
+    from .handoff import IpInstance
+
+_PAGE_BITS = 12
+
+
+class IpModel:
+    """One IP of the PL as the processor sees it: 32-bit registers, and interrupt outputs.
+
+    Subclasses say in ``vlnv_names`` which IP they model (the third field of the VLNV). A model that
+    answers "still busy" to a read that programs poll calls ``board.polled(self)``; one whose
+    interrupt outputs may have changed calls ``board.raise_irq(self)``.
+
+    Parameters
+    ----------
+    board : VirtualBoard
+    ip : IpInstance
+        Name, parameters, address ranges and streams, from the hardware handoff.
+    """
+
+    vlnv_names: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, board: VirtualBoard, ip: IpInstance) -> None:
+        self.board = board
+        self.ip = ip
+        self.lock = threading.RLock()
+
+    def read(self, offset: int, slave: str = "") -> int:
+        """Read the 32-bit register at byte ``offset`` of the bus interface ``slave``."""
+        raise NotImplementedError
+
+    def write(self, offset: int, value: int, slave: str = "") -> None:
+        """Write the 32-bit register at byte ``offset`` of the bus interface ``slave``."""
+        raise NotImplementedError
+
+    def memory(self, slave: str = "") -> memoryview | None:
+        """Return the plain memory behind the whole range, if that is all there is (block RAM)."""
+        return None
+
+    def backing(self, slave: str = "") -> memoryview | None:
+        """Return the bytes that stand behind registers without side effects, if there are any."""
+        return None
+
+    def irq(self, pin: str) -> bool:
+        """Return the level of the interrupt output ``pin``."""
+        return False
+
+    def set_input(self, index: int, level: bool) -> None:
+        """Drive interrupt input ``index`` (interrupt controllers only)."""
+        raise NotImplementedError(f"{self.ip.name} takes no interrupts")
+
+    def connect(self) -> None:
+        """Start what needs its neighbours; called once every model of the overlay exists."""
+
+    def close(self) -> None:
+        """Release processes, threads and descriptors."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.ip.name}>"
+
+
+class Region:
+    """An address range and the model that answers there."""
+
+    def __init__(self, base: int, nbytes: int, model: IpModel, slave: str, name: str) -> None:
+        self.base = base
+        self.nbytes = nbytes
+        self.model = model
+        self.slave = slave
+        self.name = name
+
+
+class Bus:
+    """The processor's view of the address map outside DDR."""
+
+    def __init__(self) -> None:
+        self._pages: dict[int, Region] = {}
+        self.regions: list[Region] = []
+
+    def attach(self, base: int, nbytes: int, model: IpModel, slave: str, name: str) -> None:
+        """Let ``model`` answer at ``[base, base + nbytes)``."""
+        region = Region(base, nbytes, model, slave, name)
+        self.regions.append(region)
+        for page in range(base >> _PAGE_BITS, (base + nbytes - 1 >> _PAGE_BITS) + 1):
+            self._pages[page] = region
+
+    def clear(self, keep: Sequence[IpModel] = ()) -> None:
+        """Remove every model except ``keep`` (those of the PS)."""
+        kept = [r for r in self.regions if r.model in keep]
+        self._pages.clear()
+        self.regions.clear()
+        for r in kept:
+            self.attach(r.base, r.nbytes, r.model, r.slave, r.name)
+
+    def find(self, address: int) -> Region:
+        """Return the region that ``address`` lies in, or raise ``BusError``."""
+        region = self._pages.get(address >> _PAGE_BITS)
+        if region is None:
+            known = ", ".join(
+                f"{r.name} 0x{r.base:08x}-0x{r.base + r.nbytes - 1:08x}"
+                for r in sorted(self.regions, key=lambda r: r.base)
+            )
+            raise BusError(
+                f"no IP answers at physical address 0x{address:08x}: on the board this access ends the "
+                f"program with a bus error or freezes it. The address map has: {known or 'nothing'}.",
+                address,
+            )
+        return region
+
+    def read(self, address: int) -> int:
+        """Read a 32-bit word."""
+        region = self._pages.get(address >> _PAGE_BITS) or self.find(address)
+        model = region.model
+        with model.lock:
+            return model.read(address - region.base, region.slave)
+
+    def write(self, address: int, value: int) -> None:
+        """Write a 32-bit word."""
+        region = self._pages.get(address >> _PAGE_BITS) or self.find(address)
+        model = region.model
+        with model.lock:
+            model.write(address - region.base, value & 0xFFFFFFFF, region.slave)
+
+
+class RegisterArray(np.ndarray[Any, Any]):
+    """What ``pynq.MMIO.array`` is on the virtual board: an array whose elements are registers.
+
+    On the board it is a plain array over ``/dev/mem``. Here every access through it reads or
+    writes the bus; slices and views (also with another dtype) keep doing so.
+    """
+
+    _bus: Bus | None = None
+    _address = 0
+
+    @classmethod
+    def over(cls, bus: Bus, address: int, nbytes: int, backing: memoryview | None) -> RegisterArray:
+        """Return the array for ``[address, address + nbytes)``."""
+        words = nbytes >> 2
+        if backing is not None and len(backing) >= words * 4:
+            plain = np.frombuffer(backing, np.uint32, words)
+        else:
+            plain = np.zeros(words, np.uint32)
+        self = plain.view(cls)
+        self._bus = bus
+        self._address = address
+        return self
+
+    def __array_finalize__(self, obj: Any) -> None:
+        if isinstance(obj, RegisterArray) and obj._bus is not None:
+            distance = self.ctypes.data - obj.ctypes.data
+            if 0 <= distance < max(obj.nbytes, 1):
+                self._bus = obj._bus
+                self._address = obj._address + distance
+
+    # ---- elements --------------------------------------------------------------------------
+
+    def _load(self, address: int) -> Any:
+        bus = self._bus
+        assert bus is not None
+        size = self.dtype.itemsize
+        if size == 4:
+            return np.array([bus.read(address)], np.uint32).view(self.dtype)[0]
+        if size == 8:
+            low, high = bus.read(address), bus.read(address + 4)
+            return np.array([low, high], np.uint32).view(self.dtype)[0]
+        word = bus.read(address & ~3)
+        lanes = np.array([word], np.uint32).view(self.dtype)
+        return lanes[(address & 3) // size]
+
+    def _store(self, address: int, value: Any) -> None:
+        bus = self._bus
+        assert bus is not None
+        raw = np.array(value).astype(self.dtype, casting="unsafe").tobytes()
+        if len(raw) >= 4:
+            for i in range(0, len(raw), 4):
+                bus.write(address + i, int.from_bytes(raw[i : i + 4], "little"))
+            return
+        word = bytearray(bus.read(address & ~3).to_bytes(4, "little"))
+        word[address & 3 : (address & 3) + len(raw)] = raw
+        bus.write(address & ~3, int.from_bytes(word, "little"))
+
+    def __getitem__(self, key: Any) -> Any:
+        if self._bus is not None and self.ndim == 1 and isinstance(key, (int, np.integer)):
+            size = self.shape[0]
+            index = int(key)
+            if not -size <= index < size:
+                raise IndexError(f"index {index} is out of bounds for axis 0 with size {size}")
+            if index < 0:
+                index += size
+            address = self._address + index * self.strides[0]
+            if self.dtype.char == "I":
+                return np.uint32(self._bus.read(address))
+            return self._load(address)
+        found = super().__getitem__(key)
+        if isinstance(found, RegisterArray) and found._bus is None and self._bus is not None:
+            return self.fetch()[key]  # fancy indexing made a copy
+        return found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self._bus is None:
+            super().__setitem__(key, value)
+            return
+        if self.ndim == 1 and isinstance(key, (int, np.integer)):
+            size = self.shape[0]
+            index = int(key)
+            if not -size <= index < size:
+                raise IndexError(f"index {index} is out of bounds for axis 0 with size {size}")
+            if index < 0:
+                index += size
+            address = self._address + index * self.strides[0]
+            if self.dtype.char == "I" and isinstance(value, (int, np.integer)):
+                self._bus.write(address, int(value))
+            else:
+                self._store(address, value)
+            return
+        # Let numpy decide which elements are meant, in which order, and with which value.
+        addresses = self._addresses()[key]
+        values = np.broadcast_to(np.asarray(value), addresses.shape)
+        for address, item in zip(addresses.flat, values.flat, strict=True):
+            self._store(int(address), item)
+
+    def _addresses(self) -> np.ndarray[Any, Any]:
+        offsets: np.ndarray[Any, Any] = np.zeros(self.shape, np.int64)
+        for axis, stride in enumerate(self.strides):
+            steps = np.arange(self.shape[axis], dtype=np.int64) * stride
+            offsets += steps.reshape([-1 if a == axis else 1 for a in range(self.ndim)])
+        return offsets + self._address
+
+    # ---- whole arrays ----------------------------------------------------------------------
+
+    def fetch(self) -> np.ndarray[Any, Any]:
+        """Read every element over the bus into an ordinary array."""
+        plain: np.ndarray[Any, Any] = np.empty(self.shape, self.dtype)
+        if self._bus is None:
+            plain[...] = self.view(np.ndarray)
+            return plain
+        flat = plain.reshape(-1)
+        for i, address in enumerate(self._addresses().flat):
+            flat[i] = self._load(int(address))
+        return plain
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None)
+        result = getattr(ufunc, method)(*map(_plain, inputs), **kwargs)
+        if out is None:
+            return result
+        results = result if isinstance(result, tuple) else (result,)
+        for target, values in zip(out, results, strict=True):
+            target[...] = values
+        return out[0] if len(out) == 1 else out
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if func is np.copyto:
+            target, source = args[0], _plain(args[1])
+            if isinstance(target, RegisterArray):
+                target[...] = source
+                return None
+            return func(target, source, *args[2:], **kwargs)
+        args = tuple(_plain(a) if not isinstance(a, (list, tuple)) else [_plain(b) for b in a] for a in args)
+        return func(*args, **{k: _plain(v) for k, v in kwargs.items()})
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(self.shape[0]))
+
+    def copy(self, order: Any = "C") -> Any:
+        return self.fetch()
+
+    def tolist(self) -> Any:
+        return self.fetch().tolist()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        return self.fetch().tobytes()
+
+    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.fetch().astype(dtype, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return repr(self.fetch())
+
+    def __str__(self) -> str:
+        return str(self.fetch())
+
+
+def _plain(value: Any) -> Any:
+    return value.fetch() if isinstance(value, RegisterArray) else value

@@ -1,0 +1,506 @@
+"""The virtual PYNQ-Z2: a ``pynq.Device`` whose programmable logic is processes on this PC."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from pynq.metadata.runtime_metadata_parser import RuntimeMetadataParser
+from pynq.mmio import MMIO
+from pynq.pl_server.device import Device
+from pynqmetadata.frontends import Metadata
+
+from ..errors import BoardError, BoardHang, BusError, HandoffError, KernelFault
+from .bus import Bus, IpModel, RegisterArray
+from .engine import EngineProcess, State
+from .events import EventLoop
+from .handoff import PACKAGE, Handoff, IpInstance, read_handoff
+from .hls_ip import HlsKernel, NoModel
+from .linux import FIRST_PL_IRQ, Linux
+from .memory import CMA_BYTES, DDR_BYTES, Allocation, PhysicalMemory
+from .slcr import SLCR_BASE, SLCR_BYTES, Slcr
+from .streams import Endpoint, Ring
+
+#: IRQ_F2P[0..7] are GIC interrupts 61 to 68, [8..15] are 84 to 91 (UG585, table 7-3).
+_PL_IRQS = (*range(FIRST_PL_IRQ, FIRST_PL_IRQ + 8), *range(84, 92))
+_REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+class VirtualMemory:
+    """A memory as ``overlay.<name>`` and ``allocate(target=...)`` see it (pynq: ``XrtMemory``)."""
+
+    def __init__(self, device: VirtualBoard, description: dict[str, Any]) -> None:
+        self.device = device
+        self.desc = description
+        self.idx = description.get("idx", 0)
+        self.base_address = int(description.get("base_address", description.get("phys_addr", 0)))
+        self.size = int(description.get("size", description.get("addr_range", DDR_BYTES)))
+
+    def allocate(self, shape: Any, dtype: Any, **options: Any) -> Any:
+        """Allocate a buffer in CMA memory; block RAM is reached through ``mmio`` instead."""
+        if self.base_address != 0:
+            raise BoardError(
+                f"the memory at 0x{self.base_address:08x} is block RAM of the PL; use its .mmio, or allocate() "
+                "without a target for DDR"
+            )
+        return self.device.memory.allocate(shape, dtype, device=self.device, **options)
+
+    @property
+    def mmio(self) -> MMIO:
+        """The memory as an MMIO object."""
+        return MMIO(self.base_address, self.size, device=self.device)
+
+    def read(self, address: int) -> int:
+        return self.mmio.read(address)
+
+    def write(self, address: int, value: Any) -> None:
+        self.mmio.write(address, value)
+
+    @property
+    def mem_used(self) -> int:
+        return self.device.memory.used_bytes
+
+    @property
+    def num_buffers(self) -> int:
+        return len(self.device.memory.buffers())
+
+
+class VirtualBoard(Device):
+    """A PYNQ-Z2 without the board.
+
+    Parameters
+    ----------
+    name : str
+        Engine behind the kernels: ``"csim"`` (compiled C++).
+    cma_bytes : int
+        Size of the CMA region in bytes (image v3.1: 128 MB).
+    strict_cache : bool
+        A missing ``flush`` or ``invalidate`` gives stale data.
+    guard : bool
+        Kernels may touch their buffers only.
+    kernels : sequence of paths
+        Folders with HLS sources, searched before ``PYNQ_TORCH_KERNELS`` and ``hw/kernels``.
+    sanitize : bool
+        Build kernels with ``-fsanitize=address,undefined``.
+    hang_timeout_s : float
+        A program that polls while nothing in the PL can move any more gets ``BoardHang`` after
+        this long.
+    """
+
+    _probe_priority_ = 10
+
+    @classmethod
+    def _probe_(cls) -> list[Device]:
+        # A virtual board exists only when it is asked for (use_board); pynq finds none by itself.
+        return []
+
+    def __init__(
+        self,
+        name: str = "csim",
+        *,
+        cma_bytes: int = CMA_BYTES,
+        strict_cache: bool = False,
+        guard: bool = True,
+        kernels: Iterable[str | os.PathLike[str]] = (),
+        sanitize: bool = False,
+        hang_timeout_s: float = 30.0,
+    ) -> None:
+        super().__init__(f"virtual_{name}")
+        self.board_name = name
+        self.name = "Pynq-Z2"
+        self.arch = "armv7l"
+        self.capabilities = {"MEMORY_MAPPED": True, "REGISTER_RW": False, "CALLABLE": False}
+        self.kernel_paths = _kernel_paths(kernels)
+        self.sanitize = sanitize
+        self.hang_timeout_s = hang_timeout_s
+        self.memory = PhysicalMemory(cma_bytes, strict_cache, guard)
+        self.memory.busy = self._any_busy
+        self.bus = Bus()
+        self.handoff: Handoff | None = None
+        self.tool_version: tuple[int, int] = (2022, 2)
+        self.ip: dict[str, IpModel] = {}
+        self.rings: list[Ring] = []
+        self._events: EventLoop | None = None
+        self._progress: tuple[Any, ...] = ()
+        self._progress_at = time.monotonic()
+        self._pid = os.getpid()
+        self.closed = False
+        self.timestamp = ""
+        self.bitfile_name = ""
+        self.clear_dict()
+        self.slcr = Slcr(self, IpInstance("slcr", "xilinx.com:ps7:slcr:1.0"))
+        self.bus.attach(SLCR_BASE, SLCR_BYTES, self.slcr, "", "SLCR")
+        self.linux = Linux(self)
+
+    # ---- what pynq asks of a device ----------------------------------------------------------
+
+    @property
+    def default_memory(self) -> VirtualMemory:
+        return VirtualMemory(self, {"base_address": 0, "size": DDR_BYTES, "idx": 0})
+
+    def get_memory(self, description: dict[str, Any]) -> VirtualMemory:
+        """Return the memory that an entry of ``mem_dict`` describes."""
+        return VirtualMemory(self, description)
+
+    def get_memory_by_name(self, name: str) -> VirtualMemory:
+        """Return the memory called ``name`` in ``mem_dict``."""
+        if name not in self.mem_dict:
+            raise BoardError(f"no memory is called {name!r}; there are {', '.join(self.mem_dict) or 'none'}")
+        return self.get_memory(self.mem_dict[name])
+
+    def flush(self, bo: Allocation | None, offset: int, ptr: int, size: int) -> None:
+        """Write the CPU's cached copy of a buffer to DDR."""
+        self.memory.flush(_allocation(bo))
+
+    def invalidate(self, bo: Allocation | None, offset: int, ptr: int, size: int) -> None:
+        """Drop the CPU's cached copy of a buffer."""
+        self.memory.invalidate(_allocation(bo))
+
+    def mmap(self, base_addr: int, length: int) -> Any:
+        """Return the array over a physical range, as ``/dev/mem`` would."""
+        import numpy as np
+
+        if base_addr < DDR_BYTES:
+            view = self.memory.view(base_addr, length)
+            return np.frombuffer(view, np.uint32, length >> 2)
+        region = self.bus.find(base_addr)
+        offset = base_addr - region.base
+        plain = region.model.memory(region.slave)
+        if plain is not None and offset + length <= len(plain):
+            return np.frombuffer(plain[offset : offset + length], np.uint32, length >> 2)
+        backing = region.model.backing(region.slave)
+        return RegisterArray.over(self.bus, base_addr, length, backing[offset:] if backing is not None else None)
+
+    def get_bitfile_metadata(self, bitfile_name: str, partial: bool = False) -> RuntimeMetadataParser:
+        """Parse the ``.hwh`` beside a bitstream; never from pynq's cache, which may be stale."""
+        if partial:
+            raise BoardError(
+                f"{Path(bitfile_name).name} is a partial bitstream: partial reconfiguration is not modelled"
+            )
+        path = Path(bitfile_name).with_suffix(".hwh")
+        handoff = read_handoff(path)
+        if handoff.package != PACKAGE:
+            warnings.warn(
+                f"{path.name} is for package {handoff.package}; a PYNQ-Z2 has {PACKAGE}. The same die, other pins.",
+                stacklevel=2,
+            )
+        try:
+            parser = RuntimeMetadataParser(Metadata(input=path))
+        except (IndexError, KeyError, AttributeError, TypeError, ValueError) as error:
+            short = [ip.vlnv for ip in handoff.ips.values() if "." not in ip.vlnv.rpartition(":")[2]]
+            hint = f" (pynq needs a minor version; these have none: {', '.join(short)})" if short else ""
+            raise HandoffError(
+                f"pynq's own parser fails on {path.name}: {type(error).__name__}: {error}{hint}. It would fail on "
+                "the board too; repackage the IP with a version like 1.0."
+            ) from error
+        for index, entry in enumerate(parser.mem_dict.values(), start=1):
+            # What XRT adds to each memory on the board (pynq: _unify_dictionaries).
+            entry.update(
+                base_address=entry["phys_addr"],
+                size=entry["addr_range"],
+                idx=index,
+                tag=f"MIG{index}",
+                streaming=False,
+                raw_type=2,
+            )
+        parser.mem_dict["PSDDR"] = {
+            "raw_type": 2,
+            "used": 1,
+            "base_address": 0,
+            "size": DDR_BYTES,
+            "type": "DDR4",
+            "streaming": False,
+            "idx": 0,
+            "tag": "PSDDR",
+        }
+        parser.handoff = handoff
+        return parser
+
+    def gen_cache(self, bitstream: Any, parser: Any = None) -> None:
+        """Do nothing: the virtual board keeps no cache that could go stale."""
+
+    def download(self, bitstream: Any, parser: Any = None) -> None:
+        """Load an overlay: end the old design's engines, build and start the new one's."""
+        if self.closed:
+            raise BoardError("this virtual board was closed; call pynq_torch.use_board() again")
+        if parser is None:
+            raise BoardError(
+                f"{Path(bitstream.bitfile_name).name} was downloaded without a hardware handoff: use "
+                "pynq.Overlay, which reads the .hwh, instead of pynq.Bitstream"
+            )
+        handoff: Handoff = parser.handoff
+        builds = self._build(handoff)
+        self._unload()
+        self.handoff = handoff
+        self.tool_version = _version(handoff.tool_version)
+        try:
+            self._populate(handoff, builds)
+        except BaseException:
+            self._unload()
+            raise
+        self.post_download(bitstream, parser, self.name)
+
+    # ---- building the PL ---------------------------------------------------------------------
+
+    def _build(self, handoff: Handoff) -> dict[str, Any]:
+        """Compile every kernel of the design, before anything of the old one is touched."""
+        from .. import hls
+
+        sources = {}
+        for ip in handoff.ips.values():
+            if ip.is_kernel and (ip.slaves or ip.stream_ports):
+                kernel = hls.find_kernel(ip.vlnv_name, self.kernel_paths)
+                if kernel is not None:
+                    sources[ip.vlnv_name] = kernel
+        if not sources:
+            return {}
+
+        def build(kernel: Any) -> Any:
+            return hls.build(kernel, tool=handoff.hls_tool, sanitize=self.sanitize)
+
+        if len(sources) == 1:
+            return {name: build(kernel) for name, kernel in sources.items()}
+        with ThreadPoolExecutor(min(len(sources), os.cpu_count() or 1)) as pool:
+            return dict(zip(sources, pool.map(build, sources.values()), strict=True))
+
+    def _populate(self, handoff: Handoff, builds: dict[str, Any]) -> None:
+        from .models import MODELS
+
+        by_ip: dict[str, dict[str, Ring]] = {}
+        for link in handoff.links:
+            if not self._modelled(link.source, handoff, builds) and not self._modelled(link.sink, handoff, builds):
+                continue
+            ring = Ring(link.source, link.sink, link.data_bytes or link.sink_bytes or 4, link.depth)
+            self.rings.append(ring)
+            for end in (link.source, link.sink):
+                if end is not None:
+                    by_ip.setdefault(end.ip, {})[end.port] = ring
+        # Block RAM first: an engine maps the memories that exist when it starts.
+        ordered = sorted(handoff.ips.values(), key=lambda ip: ip.vlnv_name != "axi_bram_ctrl")
+        for ip in ordered:
+            if ip.vlnv_name == "processing_system7" or not (ip.slaves or ip.stream_ports):
+                continue
+            model: IpModel
+            if ip.vlnv_name in builds and ip.is_kernel:
+                model = HlsKernel(self, ip, builds[ip.vlnv_name], by_ip.setdefault(ip.name, {}))
+            elif ip.vlnv_name in MODELS:
+                model = MODELS[ip.vlnv_name](self, ip)
+            elif ip.slaves:
+                model = NoModel(self, ip, [str(p) for p in self.kernel_paths])
+            else:
+                continue
+            self.ip[ip.name] = model
+            for slave in ip.slaves:
+                self.bus.attach(slave.base, slave.nbytes, model, slave.interface, ip.name)
+        for model in self.ip.values():
+            model.connect()
+
+    @staticmethod
+    def _modelled(end: Endpoint | None, handoff: Handoff, builds: dict[str, Any]) -> bool:
+        from .models import MODELS
+
+        if end is None:
+            return False
+        kind = handoff.ips[end.ip].vlnv_name
+        return kind in builds or kind in MODELS
+
+    def open_ring(self, end: Endpoint, direction: str, data_bytes: int) -> Ring:
+        """Return a stream whose other end nothing modelled holds: it blocks, as open wires do."""
+        ring = Ring(end, None, data_bytes) if direction == "out" else Ring(None, end, data_bytes)
+        self.rings.append(ring)
+        return ring
+
+    def stream_rings(self, ip: str) -> dict[str, Ring]:
+        """Return the streams of an IP by bus interface name."""
+        found: dict[str, Ring] = {}
+        for ring in self.rings:
+            for end in (ring.source, ring.sink):
+                if end is not None and end.ip == ip:
+                    found[end.port] = ring
+        return found
+
+    def _unload(self) -> None:
+        for model in self.ip.values():
+            with model.lock:
+                model.close()
+        self.ip.clear()
+        for ring in self.rings:
+            ring.close()
+        self.rings.clear()
+        self.bus.clear(keep=[self.slcr])
+        self.memory.drop_windows()
+        self._progress = ()
+
+    # ---- progress, hangs, interrupts -----------------------------------------------------------
+
+    @property
+    def cus(self) -> dict[str, HlsKernel]:
+        """The compute units of the loaded overlay by name."""
+        return {name: model for name, model in self.ip.items() if isinstance(model, HlsKernel)}
+
+    def engines(self) -> list[EngineProcess]:
+        """Return every engine process of the loaded overlay."""
+        return [e for m in self.ip.values() if isinstance(e := getattr(m, "engine", None), EngineProcess)]
+
+    def _any_busy(self) -> bool:
+        return any(e.completed < e.started or e.state == State.RUNNING for e in self.engines())
+
+    def polled(self, model: IpModel, polls: int) -> None:
+        """Note that a program read "still busy" from ``model`` for the ``polls``-th time in a row.
+
+        Gives the engines processor time, and ends a wait that can never end.
+        """
+        if polls < 100:
+            return
+        time.sleep(2e-5 if polls < 2000 else 5e-4)
+        if polls % 64 == 0:
+            self._check_progress()
+
+    def _check_progress(self) -> None:
+        error = self._events.error if self._events is not None else None
+        if error is not None and self._events is not None:
+            self._events.error = None
+            raise error
+        for model in self.ip.values():
+            engine = getattr(model, "engine", None)
+            if isinstance(model, HlsKernel) and isinstance(engine, EngineProcess) and engine.faulted:
+                model.raise_fault()
+        engines = self.engines()
+        running = any(e.state in (State.RUNNING, State.BOOTING) and e.completed < e.started for e in engines)
+        now = (
+            tuple((e.state, e.started, e.completed) for e in engines),
+            tuple((r.beats_written, r.beats_read) for r in self.rings),
+        )
+        if running or now != self._progress:
+            self._progress = now
+            self._progress_at = time.monotonic()
+        elif time.monotonic() - self._progress_at > self.hang_timeout_s:
+            self._progress = ()
+            raise BoardHang(
+                f"the program polls a register, and for {self.hang_timeout_s:g} s nothing in the PL has moved or "
+                f"can move: on the board this waits for ever.\n{self.activity()}\nUse pynq_torch.wait(...) or "
+                "pynq_torch.transfer(...) for a wait with a timeout and a diagnosis."
+            )
+
+    def activity(self) -> str:
+        """Say what every compute unit and every stream is doing, a line each."""
+        lines = []
+        for name, model in self.cus.items():
+            engine = model.engine
+            where = f" on {engine.blocked_on}" if engine.blocked_on else ""
+            lines.append(f"  {name}: {engine.state.name}{where}, {engine.completed} runs finished")
+        for ring in self.rings:
+            lines.append(
+                f"  {ring.source} -> {ring.sink}: {ring.beats_written} beats sent, {ring.occupancy} waiting, "
+                f"{ring.packets} TLAST"
+            )
+        return "\n".join(lines)
+
+    def watch(self, fd: int, callback: Callable[[], None]) -> None:
+        """Call ``callback`` in another thread each time the eventfd ``fd`` fires."""
+        if self._events is None:
+            self._events = EventLoop()
+        self._events.watch(fd, callback)
+
+    def unwatch(self, fd: int) -> None:
+        """Stop watching ``fd``."""
+        if self._events is not None:
+            self._events.unwatch(fd)
+
+    def raise_irq(self, model: IpModel) -> None:
+        """Carry the interrupt outputs of ``model`` to what they are wired to."""
+        if self.handoff is None:
+            return
+        for net in self.handoff.interrupts:
+            if net.ip != model.ip.name:
+                continue
+            level = model.irq(net.pin)
+            if net.target:
+                controller = self.ip.get(net.target)
+                if controller is not None:
+                    with controller.lock:
+                        controller.set_input(net.index, level)
+            elif net.index < len(_PL_IRQS):
+                self.linux.set_irq(_PL_IRQS[net.index], level)
+
+    def fault_error(self, message: str, cu: str, address: int | None) -> KernelFault:
+        """Return the exception for a stray access."""
+        return KernelFault(message, cu, address)
+
+    def clock_hz(self, ip: IpInstance) -> float:
+        """Return the frequency of the PS clock that drives an IP, as the board would run it."""
+        index = ip.clock[-1:]
+        return self.slcr.fclk_hz(int(index) if index.isdigit() and int(index) < 4 else 0)
+
+    # ---- life --------------------------------------------------------------------------------
+
+    def install(self) -> None:
+        """Become the device that pynq uses."""
+        from pynq.ps import Clocks
+
+        Device._devices = [self]
+        Device.active_device = self
+        _forget_clocks()
+        Clocks.set_device(self)
+        self.linux.install()
+
+    def close(self) -> None:
+        """End every engine and give memory, processes and descriptors back."""
+        if self.closed or os.getpid() != self._pid:
+            return  # a forked child must not end its parent's engines
+        self.closed = True
+        self._unload()
+        self.linux.uninstall()
+        if self._events is not None:
+            self._events.close()
+        self.memory.close()
+
+    def __repr__(self) -> str:
+        loaded = Path(self.bitfile_name).name if self.bitfile_name else "no overlay"
+        return f"<VirtualBoard {self.board_name}: PYNQ-Z2, {loaded}>"
+
+
+def _forget_clocks() -> None:
+    """Let ``pynq.Clocks`` make its registers anew: it keeps those of the first device for ever."""
+    from pynq.ps import Clocks
+
+    if "_real_instance" in vars(Clocks):
+        del Clocks._real_instance
+
+
+def _allocation(bo: Allocation | None) -> Allocation:
+    if not isinstance(bo, Allocation):
+        raise BusError(
+            "this array is no CMA memory: it is the result of arithmetic on a buffer, or a copy of one. Write the "
+            "result into a buffer from pynq.allocate() (buffer[:] = ...) and use that."
+        )
+    return bo
+
+
+def _kernel_paths(given: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Folders searched for kernels: those given, the environment's, then the project's own."""
+    paths: list[Path] = []
+    for item in (*given, *filter(None, os.environ.get("PYNQ_TORCH_KERNELS", "").split(os.pathsep))):
+        path = Path(item).expanduser().resolve()
+        if not path.is_dir():
+            raise BoardError(f"the kernel folder {path} does not exist")
+        paths.append(path)
+    own = _REPOSITORY / "hw" / "kernels"
+    if own.is_dir():
+        paths.append(own)
+    return paths
+
+
+def _version(text: str) -> tuple[int, int]:
+    year, _, release = text.partition(".")
+    if not year.isdigit():
+        return (2022, 2)
+    return int(year), int(release[:1] or 0)
+
+
+__all__: Sequence[str] = ["VirtualBoard", "VirtualMemory"]

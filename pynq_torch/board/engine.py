@@ -1,0 +1,269 @@
+"""An engine process: one compute unit (or DMA) of the virtual PL (layout: ``engines/engine.hpp``)."""
+
+from __future__ import annotations
+
+import enum
+import mmap
+import os
+import signal
+import struct
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import KernelFault
+from .memory import PhysicalMemory
+from .streams import Endpoint, Ring
+
+_MAGIC = 0x50594E51
+_HEADER_BYTES = 4096
+_MESSAGE = slice(96, 1024)
+_USER = slice(1024, 2048)
+_WINDOWS_AT, _OFFSETS_AT = 2048, 2432
+_WINDOW = struct.Struct("<QQQ")
+_OFFSETS = struct.Struct("<IIII")
+NO_OFFSET = 0xFFFFFFFF
+_LOG_BYTES = 16 << 20
+_RETURN_SLOT_LIMIT = 104
+
+
+class State(enum.IntEnum):
+    """What an engine is doing."""
+
+    BOOTING = 0
+    IDLE = 1
+    RUNNING = 2
+    WAIT_READ = 3  #: blocked on a stream that has no beat
+    WAIT_WRITE = 4  #: blocked on a stream that takes no beat
+    FAULT = 5
+
+
+class Flag(enum.IntFlag):
+    """What the board asks of an engine besides starts."""
+
+    AUTO_RESTART = 1
+    FREE_RUNNING = 2
+    ABORT = 4
+    CHAIN = 8
+
+
+class EngineProcess:
+    """A running engine.
+
+    Parameters
+    ----------
+    executable : Path
+        Built from a kernel's C++ (``pynq_torch.hls.build``) or from ``engines/*.cpp``.
+    name : str
+        The instance's name, for messages.
+    memory : PhysicalMemory
+    registers_nbytes : int
+        Bytes of register space, all bundles together.
+    rings : sequence of Ring
+        In the order of the kernel's stream ports.
+    ports : sequence of Endpoint or str
+        Names of those ports, for messages.
+    """
+
+    def __init__(
+        self,
+        executable: Path,
+        name: str,
+        memory: PhysicalMemory,
+        registers_nbytes: int = 4096,
+        rings: Sequence[Ring] = (),
+        ports: Sequence[Endpoint | str] = (),
+    ) -> None:
+        self.executable = executable
+        self.name = name
+        self.memory = memory
+        self.rings = tuple(rings)
+        self.ports = tuple(map(str, ports))
+        self._nbytes = _HEADER_BYTES + (registers_nbytes + 4095 & ~4095)
+        self.fd = os.memfd_create(f"mailbox-{name}", os.MFD_CLOEXEC)
+        os.ftruncate(self.fd, self._nbytes)
+        self._map = mmap.mmap(self.fd, self._nbytes)
+        self.words = memoryview(self._map).cast("I")
+        self._counters = memoryview(self._map)[:_HEADER_BYTES].cast("Q")
+        self.registers = memoryview(self._map)[_HEADER_BYTES:]
+        self.user = memoryview(self._map)[_USER]
+        self._log_fd = os.memfd_create(f"log-{name}", os.MFD_CLOEXEC)
+        self.start_fd = os.eventfd(0, os.EFD_CLOEXEC)
+        self.done_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._life_read, self._life_write = os.pipe2(os.O_CLOEXEC)
+        self._offsets: tuple[tuple[int, int, int, int], ...] = ()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+
+    # ---- life ------------------------------------------------------------------------------
+
+    def set_offsets(self, offsets: Sequence[tuple[int, int, int, int]]) -> None:
+        """Tell where each argument's registers are: (data, out, valid, bytes), return value last."""
+        if len(offsets) > _RETURN_SLOT_LIMIT:
+            raise ValueError(f"{self.name} has {len(offsets)} arguments; {_RETURN_SLOT_LIMIT} fit")
+        self._offsets = tuple(offsets)
+
+    def spawn(self) -> None:
+        """Start the process, or start it anew after a fault; registers keep their values."""
+        self.kill()
+        self.words[0] = _MAGIC
+        self.words[1] = len(self.rings)
+        self.words[2] &= ~Flag.ABORT
+        self.words[3] = State.BOOTING
+        self._counters[2] = self._counters[3] = self._counters[4] = 0
+        self.words[12:22] = memoryview(bytes(40)).cast("I")
+        self.words[22] = len(self.memory.windows)
+        self.words[23] = int(self.memory.guard)
+        self._map[_MESSAGE] = bytes(_MESSAGE.stop - _MESSAGE.start)
+        for i, window in enumerate(self.memory.windows):
+            _WINDOW.pack_into(
+                self._map, _WINDOWS_AT + i * _WINDOW.size, window.base, window.nbytes, window.file_offset
+            )
+        for i, offsets in enumerate(self._offsets):
+            _OFFSETS.pack_into(self._map, _OFFSETS_AT + i * _OFFSETS.size, *offsets)
+        for fd in (self.start_fd, self.done_fd):
+            os.set_blocking(fd, False)
+            try:
+                os.eventfd_read(fd)
+            except BlockingIOError:
+                pass  # nothing was pending, which is what is wanted
+        os.set_blocking(self.start_fd, True)
+        fds = [self.fd, self.memory.fd, self.memory.grants_fd, self.start_fd, self.done_fd, self._life_read]
+        fds += [ring.fd for ring in self.rings]
+        numbers = [
+            self.fd,
+            self._nbytes,
+            self.memory.fd,
+            self.memory.grants_fd,
+            self.memory.grants_nbytes,
+            self.start_fd,
+            self.done_fd,
+            self._life_read,
+            *(ring.fd for ring in self.rings),
+        ]
+        os.lseek(self._log_fd, 0, os.SEEK_END)
+        environment = dict(os.environ)
+        # The engine reports faults itself and maps shared memory at places ASan would refuse.
+        environment["ASAN_OPTIONS"] = "detect_leaks=0:handle_segv=0:handle_abort=0:allow_user_segv_handler=1"
+        environment["UBSAN_OPTIONS"] = "print_stacktrace=1:halt_on_error=1:abort_on_error=1"
+        # A session of its own: Ctrl-C in the terminal is for the program, not for the PL.
+        self._process = subprocess.Popen(
+            [str(self.executable), *map(str, numbers)],
+            pass_fds=fds,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log_fd,
+            stderr=self._log_fd,
+            start_new_session=True,
+            env=environment,
+        )
+
+    def kill(self) -> None:
+        """End the process at once; what it was computing is lost."""
+        process = self._process
+        if process is not None:
+            process.kill()
+            process.wait()
+            self._process = None
+
+    def close(self) -> None:
+        """End the process and give every descriptor back."""
+        if self._closed:
+            return
+        self._closed = True
+        self.kill()
+        for fd in (self.fd, self._log_fd, self.start_fd, self.done_fd, self._life_read, self._life_write):
+            os.close(fd)
+
+    # ---- commands --------------------------------------------------------------------------
+
+    def set_flag(self, flag: Flag, on: bool) -> None:
+        if on:
+            self.words[2] |= flag
+        else:
+            self.words[2] &= ~flag
+
+    def start(self) -> None:
+        """Ring the doorbell: one run (or the first of many under AUTO_RESTART)."""
+        # Not "+= 1": under AUTO_RESTART one start gives many runs.
+        self._counters[2] = self._counters[3] + 1
+        os.eventfd_write(self.start_fd, 1)
+
+    def resume(self) -> None:
+        """ap_continue: let a chained kernel go on after its done."""
+        self._counters[4] += 1
+
+    # ---- status ----------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        return State(self.words[3])
+
+    @property
+    def started(self) -> int:
+        return self._counters[2]
+
+    @property
+    def completed(self) -> int:
+        return self._counters[3]
+
+    @property
+    def seconds(self) -> float:
+        """Wall clock of the last run on this PC."""
+        return self._counters[5] * 1e-9
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None else None
+
+    @property
+    def blocked_on(self) -> str | None:
+        """The stream port the engine waits for, if it does."""
+        if self.state not in (State.WAIT_READ, State.WAIT_WRITE):
+            return None
+        index = self.words[17]
+        return self.ports[index] if index < len(self.ports) else f"stream {index}"
+
+    @property
+    def faulted(self) -> bool:
+        """True when the engine crashed, or is gone without a word."""
+        if self.words[3] == State.FAULT:
+            return True
+        return self._process is not None and self._process.poll() is not None
+
+    @property
+    def log(self) -> str:
+        """What the kernel printed."""
+        size = min(os.fstat(self._log_fd).st_size, _LOG_BYTES)
+        return os.pread(self._log_fd, size, 0).decode(errors="replace")
+
+    def fault(self) -> KernelFault:
+        """Return the exception that tells what happened; the engine is dead."""
+        message = bytes(self._map[_MESSAGE]).split(b"\0", 1)[0].decode(errors="replace")
+        number = self.words[12]
+        name = signal.Signals(number).name if number in set(signal.Signals) else "no signal"
+        address: int | None = None
+        if self.words[16]:
+            address = struct.unpack_from("<q", self._map, 56)[0]
+            verb = {1: "read from", 2: "wrote to"}.get(self.words[13], "touched")
+            place = self.memory.describe(address)
+            where = f"physical address 0x{address & 0xFFFFFFFFFFFFFFFF:08x} is not its own: {place}"
+            text = f"{self.name} {verb} memory outside its buffers: {where}"
+            hint = "Check the lengths and addresses given to the kernel, and its loop bounds."
+        elif message:
+            text = f"{self.name} failed: {message}"
+            hint = "The kernel's own code raised this; its testbench under g++ shows it as well."
+        elif number in (signal.SIGSEGV, signal.SIGBUS):
+            host = struct.unpack_from("<Q", self._map, 56)[0]
+            what = "a null pointer" if host < 4096 else "an index outside a local array, or a stack overflow"
+            text = f"{self.name} crashed ({name}): {what}"
+            hint = "use_board('csim', sanitize=True) names the line."
+        elif number:
+            text = f"{self.name} crashed ({name})"
+            hint = "An assertion, a division by zero or an illegal operation in the kernel."
+        else:
+            code = self._process.poll() if self._process is not None else None
+            text = f"{self.name}'s process ended unexpectedly (exit status {code})"
+            hint = "use_board('csim', sanitize=True) may name the cause."
+        tail = self.log.strip().splitlines()[-12:]
+        printed = "\nThe kernel printed:\n  " + "\n  ".join(tail) if tail else ""
+        return KernelFault(f"{text}. {hint}{printed}", self.name, address)

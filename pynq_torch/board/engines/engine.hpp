@@ -1,0 +1,664 @@
+// Runtime of an engine process: one compute unit of the virtual PL, served over shared memory.
+//
+// The board starts the process with file descriptors for three shared mappings: the mailbox (commands,
+// status, register pages), the DDR (one file covering every physical memory of the board) and the
+// grants (which physical ranges belong to a buffer). A kernel sees the whole 4 GB physical address
+// space as one reservation; only granted pages are accessible, so a stray access faults and is
+// reported with its physical address instead of corrupting a neighbour.
+#pragma once
+
+#include "stream.hpp"
+
+#include <cerrno>
+#include <csetjmp>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <deque>
+#include <exception>
+#include <fcntl.h>
+#include <memory>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <tuple>
+#include <type_traits>
+#include <ucontext.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace pynq_torch {
+
+// ---- Layout shared with board/engine.py ---------------------------------------------------------
+
+enum State : uint32_t { BOOTING = 0, IDLE = 1, RUNNING = 2, WAIT_READ = 3, WAIT_WRITE = 4, FAULT = 5 };
+enum Flag : uint32_t { AUTO_RESTART = 1, FREE_RUNNING = 2, ABORT = 4, CHAIN = 8 };
+
+struct Mailbox {
+    uint32_t magic;                  // 0
+    uint32_t nrings;                 // 4
+    std::atomic<uint32_t> flags;     // 8   host -> engine
+    std::atomic<uint32_t> state;     // 12
+    std::atomic<uint64_t> started;   // 16  starts asked for (host)
+    std::atomic<uint64_t> completed; // 24  runs finished (engine)
+    std::atomic<uint64_t> continued; // 32  ap_continue received (host, ap_ctrl_chain)
+    uint64_t run_ns;                 // 40  wall clock of the last run
+    uint32_t fault_signal;           // 48
+    uint32_t fault_access;           // 52  0 unknown, 1 read, 2 write
+    uint64_t fault_address;          // 56  physical, or host pointer when fault_physical is 0
+    uint32_t fault_physical;         // 64
+    uint32_t blocked_port;           // 68  argument port index while WAIT_READ / WAIT_WRITE
+    std::atomic<uint64_t> beats_in;  // 72
+    std::atomic<uint64_t> beats_out; // 80
+    uint32_t nwindows;               // 88  physical memories
+    uint32_t guard;                  // 92
+    char message[928];               // 96
+    uint8_t user[1024];              // 1024
+    struct Window { uint64_t base, size, file_offset; } windows[16];  // 2048
+    struct Offsets { uint32_t data, out, valid, bytes; } offsets[104]; // 2432: by argument, return value last
+};
+static_assert(offsetof(Mailbox, message) == 96 && offsetof(Mailbox, user) == 1024, "layout");
+static_assert(offsetof(Mailbox, windows) == 2048 && offsetof(Mailbox, offsets) == 2432, "layout");
+static_assert(sizeof(Mailbox) == 4096, "layout shared with engine.py");
+constexpr uint32_t kMailboxMagic = 0x50594e51;
+constexpr size_t kRegistersOffset = sizeof(Mailbox);
+constexpr uint32_t kNoOffset = 0xffffffff;
+
+struct Grants {
+    std::atomic<uint64_t> generation;
+    std::atomic<uint64_t> count;  // slots in use so far
+    struct Slot { uint64_t begin, end; } slots[];
+};
+
+// ---- The process --------------------------------------------------------------------------------
+
+class Engine;
+inline Engine* g_engine = nullptr;
+
+class Engine : public WaitObserver {
+  public:
+    Mailbox* mailbox = nullptr;
+    uint8_t* registers = nullptr;
+    std::vector<Port> ports;
+
+    // argv: mailbox_fd mailbox_bytes ddr_fd grants_fd grants_bytes start_fd done_fd life_fd ring_fd...
+    Engine(int argc, char** argv) {
+        if (argc < 9) die("an engine is started by the board, not by hand");
+        auto number = [&](int i) { return std::strtoull(argv[i], nullptr, 10); };
+        mailbox = static_cast<Mailbox*>(map(number(1), number(2)));
+        registers = reinterpret_cast<uint8_t*>(mailbox) + kRegistersOffset;
+        grants_ = static_cast<Grants*>(map(number(4), number(5)));
+        start_fd_ = int(number(6));
+        done_fd_ = int(number(7));
+        life_fd_ = int(number(8));
+        if (mailbox->magic != kMailboxMagic) die("the mailbox has another layout than this engine");
+        reserve(int(number(3)));
+        ports.resize(size_t(argc - 9));
+        for (int i = 9; i < argc; ++i) {
+            const int fd = int(number(i));
+            struct stat st {};
+            if (fstat(fd, &st) != 0) die("cannot stat a stream");
+            ports[size_t(i - 9)].attach(map(uint64_t(fd), uint64_t(st.st_size)), i - 9, this);
+        }
+        g_engine = this;
+        install_handlers();
+        // The board may die without a word (kill -9): the read end then reports end of file.
+        pthread_t watcher;
+        pthread_create(&watcher, nullptr, [](void* self) -> void* {
+            char byte;
+            while (read(static_cast<Engine*>(self)->life_fd_, &byte, 1) < 0 && errno == EINTR) {}
+            _exit(0);
+        }, this);
+        pthread_detach(watcher);
+    }
+
+    // The kernel's pointer to a physical address. Zynq-7000's AXI addresses have 32 bits.
+    uint8_t* at(uint64_t physical) const { return window_ + (physical & 0xffffffffull); }
+
+    // Waits for the next AP_START; false when the board closes the engine.
+    bool wait_start() {
+        uint64_t count;
+        for (;;) {
+            const ssize_t n = read(start_fd_, &count, sizeof count);
+            if (n == sizeof count) return true;
+            if (n < 0 && errno == EINTR) continue;
+            return false;
+        }
+    }
+    int start_fd() const { return start_fd_; }
+
+    void notify() const {
+        const uint64_t one = 1;
+        [[maybe_unused]] const ssize_t n = write(done_fd_, &one, sizeof one);
+    }
+    void set_state(State s) { mailbox->state.store(s, std::memory_order_release); }
+    bool has(Flag flag) const { return mailbox->flags.load(std::memory_order_acquire) & flag; }
+
+    // Opens the pages of buffers allocated since the last run and closes those freed.
+    void apply_grants() {
+        const uint64_t generation = grants_->generation.load(std::memory_order_acquire);
+        if (generation == generation_) return;
+        const size_t count = size_t(grants_->count.load(std::memory_order_acquire));
+        if (applied_.size() < count) applied_.resize(count, {0, 0});
+        // Closing before opening: a page freed by one slot may be granted again through another.
+        for (size_t i = 0; i < count; ++i) {
+            const auto now = grants_->slots[i];
+            auto& was = applied_[i];
+            if (was.begin == now.begin && was.end == now.end) continue;
+            protect(was.begin, was.end, PROT_NONE);
+            was = {0, 0};
+        }
+        for (size_t i = 0; i < count; ++i) {
+            const auto now = grants_->slots[i];
+            auto& was = applied_[i];
+            if (was.begin == now.begin && was.end == now.end) continue;
+            protect(now.begin, now.end, PROT_READ | PROT_WRITE);
+            was = {now.begin, now.end};
+        }
+        generation_ = generation;
+    }
+
+    // True when [physical, physical + nbytes) lies inside one granted buffer.
+    bool granted(uint64_t physical, uint64_t nbytes) const {
+        const size_t count = size_t(grants_->count.load(std::memory_order_acquire));
+        for (size_t i = 0; i < count; ++i) {
+            const auto s = grants_->slots[i];
+            if (physical >= s.begin && physical + nbytes <= s.end) return true;
+        }
+        return false;
+    }
+
+    [[noreturn]] void fault(int signal, const char* text) {
+        mailbox->fault_signal = uint32_t(signal);
+        std::snprintf(mailbox->message, sizeof mailbox->message, "%s", text);
+        set_state(FAULT);
+        notify();
+        std::fflush(nullptr);
+        _exit(70);
+    }
+
+    void blocked(int port, bool waiting_for_data) override {
+        mailbox->blocked_port = uint32_t(port);
+        set_state(waiting_for_data ? WAIT_READ : WAIT_WRITE);
+    }
+    void unblocked() override { set_state(RUNNING); }
+    bool aborted() override { return has(ABORT); }
+
+  private:
+    struct Range { uint64_t begin, end; };
+
+    [[noreturn]] static void die(const char* text) {
+        std::fprintf(stderr, "engine: %s\n", text);
+        _exit(71);
+    }
+    static void* map(uint64_t fd, uint64_t bytes) {
+        void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, int(fd), 0);
+        if (p == MAP_FAILED) die("cannot map shared memory");
+        return p;
+    }
+
+    void reserve(int ddr_fd) {
+        constexpr size_t margin = size_t(1) << 30;  // catches negative and overlong indices too
+        const size_t bytes = (size_t(1) << 32) + 2 * margin;
+        void* p = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (p == MAP_FAILED) die("cannot reserve the physical address space");
+        reservation_ = static_cast<uint8_t*>(p);
+        reservation_bytes_ = bytes;
+        window_ = reservation_ + margin;
+        for (uint32_t i = 0; i < mailbox->nwindows; ++i) {
+            const auto& w = mailbox->windows[i];
+            const int prot = (w.base == 0 && mailbox->guard) ? PROT_NONE : PROT_READ | PROT_WRITE;
+            if (mmap(window_ + w.base, w.size, prot, MAP_SHARED | MAP_FIXED, ddr_fd,
+                     off_t(w.file_offset)) == MAP_FAILED)
+                die("cannot map a physical memory");
+        }
+    }
+
+    void protect(uint64_t begin, uint64_t end, int prot) const {
+        if (end <= begin || !mailbox->guard) return;
+        const uint64_t page = 4096, from = begin & ~(page - 1), to = (end + page - 1) & ~(page - 1);
+        if (mprotect(window_ + from, to - from, prot) != 0)
+            g_engine->fault(0, "the system refuses more separate buffers (vm.max_map_count)");
+#if defined(__SANITIZE_ADDRESS__)
+        // With the sanitizer the end of a buffer is exact to the byte, for reads as well.
+        if (prot == PROT_NONE) {
+            ASAN_UNPOISON_MEMORY_REGION(window_ + from, to - from);
+        } else {
+            ASAN_POISON_MEMORY_REGION(window_ + end, to - end);
+        }
+#endif
+    }
+
+    static void on_signal(int signal, siginfo_t* info, void* context) {
+        Engine& e = *g_engine;
+        Mailbox& m = *e.mailbox;
+        m.fault_signal = uint32_t(signal);
+        m.fault_access = 0;
+        m.fault_physical = 0;
+        m.fault_address = 0;
+        if (signal == SIGSEGV || signal == SIGBUS) {
+            const auto* p = static_cast<uint8_t*>(info->si_addr);
+            m.fault_address = uint64_t(reinterpret_cast<uintptr_t>(p));
+            if (p >= e.reservation_ && p < e.reservation_ + e.reservation_bytes_) {
+                m.fault_physical = 1;
+                m.fault_address = uint64_t(p - e.window_);  // negative indices wrap; the board says so
+            }
+#if defined(__x86_64__)
+            // Bit 1 of the page-fault error code is set for a write (Intel SDM vol. 3, 4.7).
+            const auto* uc = static_cast<ucontext_t*>(context);
+            m.fault_access = (uc->uc_mcontext.gregs[REG_ERR] & 2) ? 2 : 1;
+#else
+            (void)context;
+#endif
+        }
+        m.state.store(FAULT, std::memory_order_release);
+        e.notify();
+        _exit(70);
+    }
+
+    void install_handlers() {
+        constexpr size_t bytes = 64 * 1024;
+        stack_t alternate{};
+        alternate.ss_sp = std::malloc(bytes);
+        alternate.ss_size = bytes;
+        sigaltstack(&alternate, nullptr);
+        struct sigaction action {};
+        action.sa_sigaction = on_signal;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+        for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(s, &action, nullptr);
+        // A kernel that prints for ever fills its log, and not the memory of the PC.
+        std::signal(SIGXFSZ, SIG_IGN);
+        const struct rlimit log_limit {16u << 20, 16u << 20};
+        setrlimit(RLIMIT_FSIZE, &log_limit);
+        std::set_terminate([] {
+            const char* text = "the kernel ended by std::terminate";
+            std::string message;
+            if (auto p = std::current_exception()) {
+                try {
+                    std::rethrow_exception(p);
+                } catch (const std::exception& e) {
+                    message = e.what();
+                    text = message.c_str();
+                } catch (...) {
+                    text = "the kernel threw an exception that is no std::exception";
+                }
+            }
+            g_engine->fault(SIGABRT, text);
+        });
+    }
+
+    Grants* grants_ = nullptr;
+    uint64_t generation_ = ~0ull;
+    std::vector<Range> applied_;
+    uint8_t* reservation_ = nullptr;
+    size_t reservation_bytes_ = 0;
+    uint8_t* window_ = nullptr;
+    int start_fd_ = -1, done_fd_ = -1, life_fd_ = -1;
+};
+
+inline uint64_t now_ns() {
+    struct timespec t {};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return uint64_t(t.tv_sec) * 1'000'000'000ull + uint64_t(t.tv_nsec);
+}
+
+// ---- From registers to C++ arguments --------------------------------------------------------------
+
+enum class Kind { none, scalar, scalar_ptr, memory, m_axi, burst_maxi, axis, axis_array };
+
+struct Arg {
+    Kind kind;
+    uint32_t bits = 32;     // of one element; of the value for scalars
+    uint64_t length = 1;    // elements; streams of an array of streams
+};
+
+// Bits <-> value. ap_int and ap_fixed are recognised by their `width` and `range()`; everything else
+// that is passed through registers is trivially copyable and its bytes are its bits.
+template <class T, class = void> struct HasRange : std::false_type {};
+template <class T>
+struct HasRange<T, std::void_t<decltype(T::width), decltype(std::declval<T&>().range(0, 0))>>
+    : std::true_type {};
+
+template <class T> void load_bits(T& value, const uint8_t* at) {
+    if constexpr (HasRange<T>::value) {
+        for (int low = 0; low < T::width; low += 32) {
+            const int high = low + 31 < T::width ? low + 31 : T::width - 1;
+            uint32_t word;
+            std::memcpy(&word, at + low / 8, 4);
+            const int bits = high - low + 1;
+            if (bits < 32) word &= (1u << bits) - 1u;
+            value.range(high, low) = word;
+        }
+    } else if constexpr (std::is_same_v<T, bool>) {
+        value = (at[0] & 1) != 0;
+    } else {
+        std::memcpy(static_cast<void*>(&value), at, sizeof(T));
+    }
+}
+
+template <class T> void store_bits(const T& value, uint8_t* at) {
+    if constexpr (HasRange<T>::value) {
+        T copy = value;
+        for (int low = 0; low < T::width; low += 32) {
+            const int high = low + 31 < T::width ? low + 31 : T::width - 1;
+            const uint32_t word = uint32_t(copy.range(high, low).to_uint());
+            std::memcpy(at + low / 8, &word, 4);
+        }
+    } else {
+        // The register holds a whole word: bytes above the value read as zero.
+        uint64_t word = 0;
+        if constexpr (sizeof(T) < 4) {
+            std::memcpy(&word, &value, sizeof(T));
+            std::memcpy(at, &word, 4);
+        } else {
+            std::memcpy(at, static_cast<const void*>(&value), sizeof(T));
+        }
+    }
+}
+
+template <class T, class = void> struct IsStream : std::false_type {};
+template <class T> struct IsStream<T, std::void_t<typename T::pynq_torch_stream>> : std::true_type {};
+
+template <class T> using Plain = std::remove_cv_t<std::remove_reference_t<T>>;
+
+// Bytes <-> one beat of an `axis` array argument whose element type is T (hls_stream.h's trait does
+// the same for hls::stream; it is declared there and used here through ADL-free specialisation).
+template <class T> struct ArrayBeat {
+    static void read(Port& port, T& value) {
+        std::vector<unsigned char> bytes(port.data_bytes + 8);
+        Beat beat;
+        beat.data = bytes.data();
+        port.read(beat);
+        load_bits(value, bytes.data());
+    }
+    static void write(Port& port, const T& value, bool last) {
+        std::vector<unsigned char> bytes(std::max(port.data_bytes, sizeof(T)) + 8);
+        store_bits(value, bytes.data());
+        Beat beat;
+        beat.data = bytes.data();
+        beat.last = last;
+        port.write(beat);
+    }
+};
+
+class Frame {
+  public:
+    Frame(Engine& engine, const Arg* args, size_t nargs) : engine_(engine), args_(args), nargs_(nargs) {
+        ports_of_.resize(nargs);
+        size_t next = 0;
+        for (size_t i = 0; i < nargs; ++i) {
+            ports_of_[i] = next;
+            if (args[i].kind == Kind::axis) next += size_t(args[i].length);
+            if (args[i].kind == Kind::axis_array) next += 1;
+        }
+        if (next != engine.ports.size()) {
+            char text[160];
+            std::snprintf(text, sizeof text, "the kernel has %zu stream ports, the board gave %zu", next,
+                          engine.ports.size());
+            engine.fault(0, text);
+        }
+    }
+
+    // The objects an argument needs live here until the run's outputs have been stored.
+    struct Holder {
+        virtual void finish() {}
+        virtual ~Holder() = default;
+    };
+
+    template <class P> decltype(auto) get(size_t i) {
+        const Arg& arg = args_[i];
+        const auto& offset = engine_.mailbox->offsets[i];
+        using T = Plain<P>;
+        if constexpr (IsStream<T>::value) {
+            return static_cast<P>(*streams<T>(i));
+        } else if constexpr (std::is_pointer_v<T> &&
+                             IsStream<std::remove_cv_t<std::remove_pointer_t<T>>>::value) {
+            return static_cast<T>(streams<std::remove_cv_t<std::remove_pointer_t<T>>>(i));
+        } else if constexpr (std::is_pointer_v<T>) {
+            using Element = std::remove_cv_t<std::remove_all_extents_t<std::remove_pointer_t<T>>>;
+            return reinterpret_cast<T>(pointer<Element>(arg, offset, i));
+        } else if constexpr (std::is_lvalue_reference_v<P>) {
+            using Element = std::remove_all_extents_t<T>;
+            if constexpr (std::is_array_v<T>) {
+                return static_cast<P>(*reinterpret_cast<std::remove_reference_t<P>*>(
+                    pointer<std::remove_cv_t<Element>>(arg, offset, i)));
+            } else {
+                return static_cast<P>(*pointer<T>(arg, offset, i));
+            }
+        } else if constexpr (std::is_constructible_v<T, uint8_t*>) {
+            return T(engine_.at(address(offset)));
+        } else {
+            if (arg.kind == Kind::burst_maxi) return from_address<T>(address(offset));
+            T value{};
+            if (offset.data != kNoOffset) load(value, offset.data, arg.bits);
+            return value;
+        }
+    }
+
+    void finish() {
+        for (auto& h : holders_) h->finish();
+        holders_.clear();
+    }
+
+    template <class R> void store_return(const R& value) {
+        const auto& offset = engine_.mailbox->offsets[nargs_];
+        if (offset.data == kNoOffset) return;
+        store_bits(value, engine_.registers + offset.data);
+        set_valid(offset.valid);
+    }
+
+    void drain_outputs() {
+        for (Port& p : engine_.ports) p.drain();
+    }
+
+  private:
+    template <class T> struct Scalar : Holder {
+        T value{};
+        Frame* frame = nullptr;
+        uint32_t out = kNoOffset, valid = kNoOffset;
+        void finish() override {
+            if (out == kNoOffset) return;
+            store_bits(value, frame->engine_.registers + out);
+            frame->set_valid(valid);
+        }
+    };
+    template <class T> struct Array : Holder {
+        std::vector<T> values;
+        Port* out = nullptr;
+        void finish() override {
+            if (!out) return;
+            for (size_t i = 0; i < values.size(); ++i)
+                ArrayBeat<T>::write(*out, values[i], i + 1 == values.size());
+        }
+    };
+
+    template <class T> void load(T& value, uint32_t at, uint32_t bits) {
+        (void)bits;
+        // A small scratch copy: the value may be wider than what is left of the page.
+        alignas(8) uint8_t bytes[sizeof(T) + 8] = {};
+        const uint32_t n = (uint32_t(sizeof(T)) + 3u) & ~3u;
+        std::memcpy(bytes, engine_.registers + at, n < sizeof bytes ? n : sizeof bytes);
+        load_bits(value, bytes);
+    }
+
+    void set_valid(uint32_t at) {
+        if (at == kNoOffset) return;
+        const uint32_t one = 1;
+        std::memcpy(engine_.registers + at, &one, 4);
+    }
+
+    uint64_t address(const Mailbox::Offsets& offset) const {
+        if (offset.data == kNoOffset) return 0;
+        uint64_t value = 0;
+        std::memcpy(&value, engine_.registers + offset.data, offset.bytes == 8 ? 8 : 4);
+        return value;
+    }
+
+    template <class T> T* pointer(const Arg& arg, const Mailbox::Offsets& offset, size_t i) {
+        switch (arg.kind) {
+        case Kind::m_axi:
+        case Kind::burst_maxi:
+            return reinterpret_cast<T*>(engine_.at(address(offset)));
+        case Kind::memory:
+            return reinterpret_cast<T*>(engine_.registers + offset.data);
+        case Kind::axis_array: {
+            auto holder = std::make_unique<Array<T>>();
+            holder->values.resize(size_t(arg.length));
+            Port& port = engine_.ports[ports_of_[i]];
+            // The board marks an output by giving it an `out` offset; a stream has no register.
+            if (offset.out != kNoOffset) {
+                holder->out = &port;
+            } else {
+                for (auto& v : holder->values) ArrayBeat<T>::read(port, v);
+            }
+            T* p = holder->values.data();
+            holders_.push_back(std::move(holder));
+            return p;
+        }
+        default: {
+            auto holder = std::make_unique<Scalar<T>>();
+            holder->frame = this;
+            if (offset.data != kNoOffset) load(holder->value, offset.data, arg.bits);
+            holder->out = offset.out;
+            holder->valid = offset.valid;
+            T* p = &holder->value;
+            holders_.push_back(std::move(holder));
+            return p;
+        }
+        }
+    }
+
+    template <class T> T from_address(uint64_t physical) {
+        if constexpr (std::is_trivially_copyable_v<T> && sizeof(T) == sizeof(uint64_t)) {
+            const uint64_t host = uint64_t(reinterpret_cast<uintptr_t>(engine_.at(physical)));
+            T value;
+            std::memcpy(static_cast<void*>(&value), &host, sizeof host);
+            return value;
+        } else {
+            engine_.fault(0, "an argument marked burst_maxi has another type");
+        }
+    }
+
+    // Streams keep what they hold between runs, as the FIFO in the PL does.
+    template <class S> S* streams(size_t i) {
+        auto& slot = stream_arrays_[i < 128 ? i : 127];
+        if (!slot) {
+            const size_t count = size_t(args_[i].length);
+            auto array = std::shared_ptr<S[]>(new S[count]);
+            for (size_t s = 0; s < count; ++s) array[s].bind(&engine_.ports[ports_of_[i] + s]);
+            slot = std::shared_ptr<void>(array, array.get());
+        }
+        return static_cast<S*>(slot.get());
+    }
+
+    Engine& engine_;
+    const Arg* args_;
+    size_t nargs_;
+    std::vector<size_t> ports_of_;
+    std::vector<std::unique_ptr<Holder>> holders_;
+    std::shared_ptr<void> stream_arrays_[128];
+};
+
+template <class R, class... A, size_t... I>
+void invoke(Frame& frame, R (*top)(A...), std::index_sequence<I...>) {
+    if constexpr (std::is_void_v<R>) {
+        top(frame.get<A>(I)...);
+    } else {
+        frame.store_return(static_cast<Plain<R>>(top(frame.get<A>(I)...)));
+    }
+}
+
+// One run of the kernel with the registers as they stand.
+template <class R, class... A> void run_once(Engine& engine, Frame& frame, R (*top)(A...)) {
+    engine.apply_grants();
+    const uint64_t begin = now_ns();
+    engine.set_state(RUNNING);
+    invoke(frame, top, std::index_sequence_for<A...>{});
+    frame.finish();
+    frame.drain_outputs();
+    engine.mailbox->run_ns = now_ns() - begin;
+}
+
+template <class R, class... A> void serve_loop(Engine& engine, Frame& frame, R (*top)(A...)) {
+    Mailbox& m = *engine.mailbox;
+    engine.set_state(IDLE);
+    engine.notify();
+    while (engine.wait_start()) {
+        do {
+            const uint64_t traffic = [&] {
+                uint64_t sum = 0;
+                for (const Port& p : engine.ports) sum += p.beats_read() + p.beats_written();
+                return sum;
+            }();
+            run_once(engine, frame, top);
+            const uint64_t done = m.completed.fetch_add(1, std::memory_order_acq_rel) + 1;
+            engine.set_state(IDLE);
+            engine.notify();
+            if (engine.has(CHAIN)) {
+                // ap_ctrl_chain holds ap_done until ap_continue (UG1399, block-level protocols).
+                while (m.continued.load(std::memory_order_acquire) < done && !engine.has(ABORT))
+                    usleep(20);
+            }
+            if (engine.has(FREE_RUNNING) || engine.has(AUTO_RESTART)) {
+                uint64_t sum = 0;
+                for (const Port& p : engine.ports) sum += p.beats_read() + p.beats_written();
+                // A kernel without stream traffic would burn a core for nothing.
+                if (sum == traffic) usleep(100);
+            }
+        } while ((engine.has(FREE_RUNNING) || engine.has(AUTO_RESTART)) && !engine.has(ABORT));
+    }
+}
+
+template <size_t N, class R, class... A>
+int serve(int argc, char** argv, R (*top)(A...), const Arg (&args)[N]) {
+    static Engine engine(argc, argv);
+    static Frame frame(engine, args, sizeof...(A));
+    static R (*entry)(A...) = top;
+    // Kernels keep whole tiles in local arrays: on the PL those are block RAM, here the stack.
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, size_t(256) << 20);
+    pthread_t worker;
+    const int rc = pthread_create(&worker, &attributes, [](void*) -> void* {
+        constexpr size_t bytes = 64 * 1024;  // a signal stack of its own, to report stack overflow
+        stack_t alternate{};
+        alternate.ss_sp = std::malloc(bytes);
+        alternate.ss_size = bytes;
+        sigaltstack(&alternate, nullptr);
+        try {
+            serve_loop(engine, frame, entry);
+        } catch (const Aborted&) {
+            _exit(0);
+        }
+        _exit(0);
+    }, nullptr);
+    if (rc != 0) engine.fault(0, "cannot start the kernel's thread");
+    pthread_join(worker, nullptr);
+    return 0;
+}
+
+// A kernel without arguments.
+template <class R> int serve(int argc, char** argv, R (*top)(), const Arg* = nullptr) {
+    static const Arg none[1] = {{Kind::none}};
+    static Engine engine(argc, argv);
+    static Frame frame(engine, none, 0);
+    try {
+        serve_loop(engine, frame, top);
+    } catch (const Aborted&) {
+    }
+    return 0;
+}
+
+}  // namespace pynq_torch

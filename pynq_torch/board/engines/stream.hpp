@@ -1,0 +1,178 @@
+// One end of an AXI4-Stream connection: a ring of beats in memory shared by two processes.
+//
+// The ring has exactly one producer and one consumer (AXI4-Stream is point to point), so head and
+// tail each have one writer and need no lock. A blocked side sleeps on a futex.
+#pragma once
+
+#include <atomic>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <ctime>
+#include <unistd.h>
+
+namespace pynq_torch {
+
+// The side channels of one beat, as stored in the ring in front of its data bytes.
+struct BeatSide {
+    uint64_t keep[2];  // TKEEP, one bit a byte, up to 1024-bit TDATA
+    uint64_t user;
+    uint32_t id;
+    uint32_t dest;
+    uint32_t last;
+    uint32_t reserved;
+};
+static_assert(sizeof(BeatSide) == 40, "layout shared with streams.py");
+
+struct Beat {
+    unsigned char* data = nullptr;  // Port::data_bytes bytes, owned by the caller
+    uint64_t keep[2] = {~0ull, ~0ull};
+    uint64_t user = 0;
+    uint32_t id = 0;
+    uint32_t dest = 0;
+    bool last = false;
+};
+
+// Header of a ring; streams.py reads the same layout.
+struct RingHeader {
+    uint32_t magic;         // kRingMagic
+    uint32_t data_bytes;    // TDATA bytes of a beat
+    uint32_t capacity;      // beats the ring holds, a power of two
+    uint32_t depth;         // beats the modelled FIFO holds once a sender is done
+    std::atomic<uint64_t> head;  // beats written
+    std::atomic<uint64_t> tail;  // beats read
+    std::atomic<uint64_t> packets;  // TLASTs written
+    std::atomic<uint32_t> signal;   // futex word, bumped at every change somebody sleeps on
+    std::atomic<uint32_t> sleepers;
+};
+static_assert(sizeof(RingHeader) == 48, "layout shared with streams.py");
+constexpr uint32_t kRingMagic = 0x52494e47;
+constexpr size_t kRingDataOffset = 64;
+
+// Told by the engine runtime when this side starts and stops waiting, so that the board can say
+// who is blocked on which port. `port` counts from 0; waiting_for_data tells read from write.
+struct WaitObserver {
+    virtual void blocked(int port, bool waiting_for_data) = 0;
+    virtual void unblocked() = 0;
+    // True when the wait must be given up (reset); Port then throws Aborted.
+    virtual bool aborted() = 0;
+    virtual ~WaitObserver() = default;
+};
+
+struct Aborted {};
+
+class Port {
+  public:
+    size_t data_bytes = 0;
+
+    void attach(void* ring, int index, WaitObserver* observer) {
+        header_ = static_cast<RingHeader*>(ring);
+        beats_ = static_cast<unsigned char*>(ring) + kRingDataOffset;
+        data_bytes = header_->data_bytes;
+        stride_ = (sizeof(BeatSide) + data_bytes + 7) & ~size_t(7);
+        mask_ = header_->capacity - 1;
+        index_ = index;
+        observer_ = observer;
+    }
+    bool attached() const { return header_ != nullptr; }
+
+    size_t size() const {
+        return header_->head.load(std::memory_order_acquire) -
+               header_->tail.load(std::memory_order_acquire);
+    }
+    bool empty() const { return size() == 0; }
+    bool full() const { return size() >= header_->capacity; }
+    uint64_t beats_read() const { return header_->tail.load(std::memory_order_relaxed); }
+    uint64_t beats_written() const { return header_->head.load(std::memory_order_relaxed); }
+
+    bool try_read(Beat& beat) {
+        const uint64_t tail = header_->tail.load(std::memory_order_relaxed);
+        if (header_->head.load(std::memory_order_acquire) == tail) return false;
+        const unsigned char* slot = beats_ + (tail & mask_) * stride_;
+        BeatSide side;
+        std::memcpy(&side, slot, sizeof side);
+        std::memcpy(beat.data, slot + sizeof side, data_bytes);
+        beat.keep[0] = side.keep[0];
+        beat.keep[1] = side.keep[1];
+        beat.user = side.user;
+        beat.id = side.id;
+        beat.dest = side.dest;
+        beat.last = side.last != 0;
+        header_->tail.store(tail + 1, std::memory_order_seq_cst);
+        wake();
+        return true;
+    }
+
+    bool try_write(const Beat& beat) {
+        const uint64_t head = header_->head.load(std::memory_order_relaxed);
+        if (head - header_->tail.load(std::memory_order_acquire) >= header_->capacity) return false;
+        unsigned char* slot = beats_ + (head & mask_) * stride_;
+        BeatSide side{{beat.keep[0], beat.keep[1]}, beat.user, beat.id, beat.dest, beat.last, 0};
+        std::memcpy(slot, &side, sizeof side);
+        std::memcpy(slot + sizeof side, beat.data, data_bytes);
+        if (beat.last) header_->packets.fetch_add(1, std::memory_order_relaxed);
+        header_->head.store(head + 1, std::memory_order_seq_cst);
+        sender_ = true;
+        wake();
+        return true;
+    }
+
+    void read(Beat& beat) {
+        if (try_read(beat)) return;
+        wait([&] { return try_read(beat); }, true);
+    }
+    void write(const Beat& beat) {
+        if (try_write(beat)) return;
+        wait([&] { return try_write(beat); }, false);
+    }
+    // A sender is done when the FIFO behind it holds what is left: until then TREADY is low.
+    void drain() {
+        if (!sender_ || size() <= header_->depth) return;
+        wait([&] { return size() <= header_->depth; }, false);
+    }
+
+  private:
+    // Waking costs a system call, so it is made only when somebody sleeps. The reader of `sleepers`
+    // and the sleeper order their accesses with sequentially consistent operations; the sleeper
+    // also wakes by itself every 50 ms, to look for an abort.
+    void wake() {
+        if (header_->sleepers.load(std::memory_order_seq_cst) == 0) return;
+        header_->signal.fetch_add(1, std::memory_order_seq_cst);
+        syscall(SYS_futex, &header_->signal, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    }
+    template <class Ready> void wait(Ready ready, bool for_data) {
+        for (int spin = 0; spin < 200; ++spin) {
+            if (ready()) return;
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#endif
+        }
+        if (observer_) observer_->blocked(index_, for_data);
+        header_->sleepers.fetch_add(1, std::memory_order_seq_cst);
+        for (;;) {
+            const uint32_t seen = header_->signal.load(std::memory_order_seq_cst);
+            if (ready()) break;
+            if (observer_ && observer_->aborted()) {
+                header_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
+                throw Aborted{};
+            }
+            struct timespec limit{0, 50'000'000};
+            syscall(SYS_futex, &header_->signal, FUTEX_WAIT, seen, &limit, nullptr, 0);
+        }
+        header_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
+        if (observer_) observer_->unblocked();
+    }
+
+    RingHeader* header_ = nullptr;
+    unsigned char* beats_ = nullptr;
+    size_t stride_ = 0;
+    uint64_t mask_ = 0;
+    int index_ = -1;
+    bool sender_ = false;
+    WaitObserver* observer_ = nullptr;
+};
+
+}  // namespace pynq_torch

@@ -1,0 +1,434 @@
+"""DDR, the CMA region in it, and the buffers pynq hands out.
+
+One file descriptor covers every physical memory of the board, so that the engines, which are
+processes of their own, see the same bytes. A second table, the *grants*, tells them which ranges
+belong to a buffer: everything else is closed to them.
+"""
+
+from __future__ import annotations
+
+import bisect
+import mmap
+import os
+import struct
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+from pynq.buffer import PynqBuffer
+
+from ..errors import BufferFreed, BusError, CmaExhausted
+
+PAGE = 4096
+#: DDR of a PYNQ-Z2: 512 MB at physical address 0 (UG585, table 4-1).
+DDR_BYTES = 512 << 20
+#: ``cma=128M`` in the kernel command line of image v3.1.
+CMA_BYTES = 128 << 20
+#: XRT on the board never allocates less (pynq 3.1.2, ``XrtDevice.allocate_bo``).
+MIN_ALLOCATION = 8192
+_SLOT = struct.Struct("<QQ")
+_GRANT_SLOTS = 1 << 16
+_CANARY = bytes(range(0x5A, 0x6A)) * (PAGE // 16)
+
+
+@dataclass
+class Allocation:
+    """A piece of CMA memory; ``pynq`` calls it the buffer object."""
+
+    address: int
+    nbytes: int  #: what was asked for
+    reserved: int  #: what is taken, guard page included
+    slot: int
+    cached: bool
+    shape: tuple[int, ...]
+    dtype: str
+    freed: bool = False
+
+    @property
+    def end(self) -> int:
+        return self.address + self.nbytes
+
+    def __str__(self) -> str:
+        shape = "x".join(map(str, self.shape))
+        return f"buffer at 0x{self.address:08x} ({self.dtype}[{shape}], {self.nbytes} bytes)"
+
+
+@dataclass(frozen=True)
+class Window:
+    """A physical memory: its address range and where it lies in the shared file."""
+
+    name: str
+    base: int
+    nbytes: int
+    file_offset: int
+    map: mmap.mmap = field(repr=False)
+
+    def contains(self, address: int, nbytes: int) -> bool:
+        return self.base <= address and address + nbytes <= self.base + self.nbytes
+
+
+class VirtualBuffer(PynqBuffer):
+    """A ``PynqBuffer`` that knows when it has been freed."""
+
+    def __array_finalize__(self, obj: Any) -> None:
+        super().__array_finalize__(obj)
+        if isinstance(obj, PynqBuffer) and obj.bo is not None and 0 <= self.offset < max(obj.bo.nbytes, 1):
+            return
+        # A result of arithmetic is ordinary memory. pynq would give it an address computed from
+        # the distance of two unrelated arrays; no address at all is what is true.
+        self.bo = None
+        self.device_address = None
+
+    def _live(self) -> None:
+        bo = self.bo
+        if bo is not None and getattr(bo, "freed", False):
+            raise BufferFreed(
+                f"the {bo} was freed and is used again. Keep the buffer alive as long as it is used: "
+                "do not call freebuffer() or leave its `with` block before."
+            )
+
+    @property
+    def device_address(self) -> int | None:
+        self._live()
+        return self._device_address
+
+    @device_address.setter
+    def device_address(self, value: int | None) -> None:
+        self._device_address = value
+
+    def __getitem__(self, key: Any) -> Any:
+        if self.bo is not None and self.bo.freed:
+            self._live()
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self.bo is not None and self.bo.freed:
+            self._live()
+        super().__setitem__(key, value)
+
+    def flush(self) -> None:
+        self._live()
+        super().flush()
+
+    def invalidate(self) -> None:
+        self._live()
+        super().invalidate()
+
+    def freebuffer(self) -> None:
+        """Give the memory back; views of the buffer may not be used afterwards."""
+        memory = self.__dict__.get("memory")
+        if memory is not None and not self.bo.freed:
+            self.freed = True
+            memory.release(self.bo)
+
+    def __reduce__(self) -> Any:
+        # A copy elsewhere is no CMA memory: pickle the values.
+        return np.asarray(self).copy().__reduce__()
+
+
+class PhysicalMemory:
+    """The board's DDR with its CMA region, and further memories of the PL (block RAM).
+
+    Parameters
+    ----------
+    cma_bytes : int
+        Size of the CMA region, at the top of DDR as on the image.
+    strict_cache : bool
+        Keep what the CPU writes apart from DDR until ``flush``, and what the PL writes until
+        ``invalidate``, as a real cache may. Applies to every buffer that was not allocated with
+        ``cacheable=False`` or ``coherent=True``.
+    guard : bool
+        Close memory that belongs to no buffer to the engines, and leave a closed page behind
+        each buffer.
+    """
+
+    def __init__(self, cma_bytes: int = CMA_BYTES, strict_cache: bool = False, guard: bool = True) -> None:
+        if not PAGE <= cma_bytes <= DDR_BYTES // 2 or cma_bytes % PAGE:
+            raise ValueError(
+                f"cma_bytes is {cma_bytes}; expected a multiple of {PAGE} from {PAGE} to {DDR_BYTES // 2}"
+            )
+        self.cma_base = DDR_BYTES - cma_bytes
+        self.cma_bytes = cma_bytes
+        self.strict_cache = strict_cache
+        self.guard = guard
+        #: Says whether an engine is at work; freed memory is not reused meanwhile.
+        self.busy: Callable[[], bool] = lambda: False
+        self._lock = threading.RLock()
+        self.fd = os.memfd_create("ddr", os.MFD_CLOEXEC)
+        os.ftruncate(self.fd, DDR_BYTES)
+        self._ddr = mmap.mmap(self.fd, DDR_BYTES)
+        self._cpu = mmap.mmap(-1, DDR_BYTES) if strict_cache else self._ddr
+        self.windows: list[Window] = [Window("DDR", 0, DDR_BYTES, 0, self._ddr)]
+        self._file_end = DDR_BYTES
+        self.grants_nbytes = 16 + _GRANT_SLOTS * _SLOT.size
+        self.grants_fd = os.memfd_create("grants", os.MFD_CLOEXEC)
+        os.ftruncate(self.grants_fd, self.grants_nbytes)
+        self._grants = mmap.mmap(self.grants_fd, self.grants_nbytes)
+        self._generation = 0
+        self._free_slots: list[int] = []
+        self._next_slot = 0
+        # Free ranges, sorted by address: [start, end).
+        self._free: list[tuple[int, int]] = [(self.cma_base, DDR_BYTES)]
+        self._by_address: list[int] = []
+        self._allocations: dict[int, Allocation] = {}
+        self._quarantine: list[Allocation] = []
+        self._freed: deque[Allocation] = deque(maxlen=64)
+
+    # ---- windows ---------------------------------------------------------------------------
+
+    def add_window(self, name: str, base: int, nbytes: int) -> Window:
+        """Add a memory of the PL, e.g. block RAM behind an AXI BRAM controller."""
+        nbytes = (nbytes + PAGE - 1) & ~(PAGE - 1)
+        offset = self._file_end
+        os.ftruncate(self.fd, offset + nbytes)
+        self._file_end = offset + nbytes
+        window = Window(name, base, nbytes, offset, mmap.mmap(self.fd, nbytes, offset=offset))
+        self.windows.append(window)
+        return window
+
+    def drop_windows(self) -> None:
+        """Forget every memory but DDR (a new overlay is loaded)."""
+        del self.windows[1:]
+        self._file_end = DDR_BYTES
+        os.ftruncate(self.fd, DDR_BYTES)
+
+    def view(self, address: int, nbytes: int) -> memoryview:
+        """Return what the PL sees at ``address``.
+
+        Raises
+        ------
+        BusError
+            ``kind="decode"`` where no memory answers.
+        """
+        for window in self.windows:
+            if window.contains(address, nbytes):
+                start = address - window.base
+                return memoryview(window.map)[start : start + nbytes]
+        raise BusError(
+            f"no memory answers at physical address 0x{address:08x} ({nbytes} bytes): DDR ends at "
+            f"0x{DDR_BYTES - 1:08x}",
+            address,
+        )
+
+    # ---- allocation ------------------------------------------------------------------------
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of CMA taken by live buffers, guard pages included."""
+        return self.cma_bytes - self.free_bytes
+
+    @property
+    def free_bytes(self) -> int:
+        with self._lock:
+            waiting = sum(a.reserved for a in self._quarantine)
+            return sum(end - start for start, end in self._free) + waiting
+
+    def allocate(
+        self,
+        shape: int | tuple[int, ...],
+        dtype: DTypeLike = "u4",
+        *,
+        device: Any = None,
+        cacheable: bool | int | None = None,
+        coherent: bool = False,
+        owner: Any = None,
+    ) -> VirtualBuffer:
+        """Allocate a buffer in CMA memory.
+
+        Parameters
+        ----------
+        shape, dtype
+            As for ``numpy.ndarray``.
+        cacheable : bool, optional
+            ``False`` maps the buffer uncached. Left out, it is treated as cacheable under
+            ``strict_cache``: a program that forgets ``flush`` there fails on some boards.
+        coherent : bool
+            The PL sees the CPU's caches (ACP port): ``flush`` and ``invalidate`` do nothing.
+
+        Raises
+        ------
+        CmaExhausted
+            No contiguous range is left.
+        """
+        kind = np.dtype(dtype)
+        if kind.hasobject:
+            raise TypeError(f"a CMA buffer cannot hold {kind}: the PL reads bytes, not Python objects")
+        dims = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        dims = tuple(int(d) for d in dims)
+        if any(d < 0 for d in dims):
+            raise ValueError(f"shape {dims} has a negative dimension")
+        nbytes = int(np.prod(dims, dtype=object)) * kind.itemsize if dims else kind.itemsize
+        cached = self.strict_cache and not coherent and cacheable in (None, True, 1)
+        with self._lock:
+            allocation = self._take(nbytes, dims, kind.name, cached)
+        backing = self._cpu if cached else self._ddr
+        start = allocation.address
+        # Fresh CMA pages are zero; so are ours, in both copies.
+        span = memoryview(self._ddr)[start : start + allocation.nbytes]
+        np.frombuffer(span, np.uint8)[:] = 0
+        if cached:
+            np.frombuffer(memoryview(self._cpu)[start : start + nbytes], np.uint8)[:] = 0
+        slack = -nbytes % PAGE
+        if slack:
+            self._ddr[start + nbytes : start + nbytes + slack] = _CANARY[:slack]
+        buffer = VirtualBuffer(
+            dims,
+            kind,
+            buffer=backing,
+            offset=start,
+            device=device,
+            device_address=start,
+            bo=allocation,
+            coherent=coherent,
+        )
+        buffer.memory = self
+        return buffer
+
+    def _take(self, nbytes: int, shape: tuple[int, ...], dtype: str, cached: bool) -> Allocation:
+        if self._quarantine and not self.busy():
+            for waiting in self._quarantine:
+                self._give_back(waiting)
+            self._quarantine.clear()
+        pages = (max(nbytes, MIN_ALLOCATION) + PAGE - 1) & ~(PAGE - 1)
+        guard = PAGE if self.guard else 0
+        for index, (start, end) in enumerate(self._free):
+            room = end - start
+            if room < pages:
+                continue
+            taken = min(room, pages + guard)  # the end of the region needs no guard page
+            if room == taken:
+                del self._free[index]
+            else:
+                self._free[index] = (start + taken, end)
+            slot = self._free_slots.pop() if self._free_slots else self._next_slot
+            if slot >= _GRANT_SLOTS:
+                raise CmaExhausted(f"more than {_GRANT_SLOTS} buffers are alive at once")
+            self._next_slot = max(self._next_slot, slot + 1)
+            allocation = Allocation(start, nbytes, taken, slot, cached, shape, dtype)
+            # At least a byte is granted, so that a kernel may hold the address of an empty buffer.
+            self._grant(slot, start, start + max(nbytes, 1))
+            bisect.insort(self._by_address, start)
+            self._allocations[start] = allocation
+            return allocation
+        largest = max((end - start for start, end in self._free), default=0)
+        raise CmaExhausted(
+            f"BO allocation failed: {nbytes} bytes of contiguous memory asked for; the CMA region of "
+            f"{self.cma_bytes} bytes has {self.free_bytes} free, {largest} of them in one piece, in "
+            f"{len(self._allocations)} live buffers. Free buffers (del, freebuffer(), a `with` block) "
+            "or use_board(..., cma_bytes=...)."
+        )
+
+    def _grant(self, slot: int, begin: int, end: int) -> None:
+        _SLOT.pack_into(self._grants, 16 + slot * _SLOT.size, begin, end)
+        self._generation += 1
+        struct.pack_into("<QQ", self._grants, 0, self._generation, self._next_slot)
+
+    def release(self, allocation: Allocation) -> None:
+        """Take a buffer's memory back; while an engine runs it is not handed out again."""
+        with self._lock:
+            if allocation.freed:
+                return
+            allocation.freed = True
+            self._freed.append(allocation)
+            self._by_address.pop(bisect.bisect_left(self._by_address, allocation.address))
+            del self._allocations[allocation.address]
+            self._grant(allocation.slot, 0, 0)
+            if self.busy():
+                self._quarantine.append(allocation)
+            else:
+                self._give_back(allocation)
+
+    def _give_back(self, allocation: Allocation) -> None:
+        self._free_slots.append(allocation.slot)
+        start, end = allocation.address, allocation.address + allocation.reserved
+        index = bisect.bisect_left(self._free, (start, end))
+        if index < len(self._free) and self._free[index][0] == end:
+            end = self._free.pop(index)[1]
+        if index > 0 and self._free[index - 1][1] == start:
+            start = self._free.pop(index - 1)[0]
+            index -= 1
+        self._free.insert(index, (start, end))
+
+    # ---- cache -----------------------------------------------------------------------------
+
+    # Both act on the whole buffer, as XRT's bo.sync() does for pynq, views included.
+
+    def flush(self, allocation: Allocation) -> None:
+        """Write the CPU's copy back to DDR."""
+        if allocation.cached:
+            span = slice(allocation.address, allocation.end)
+            self._ddr[span] = memoryview(self._cpu)[span]
+
+    def invalidate(self, allocation: Allocation) -> None:
+        """Drop the CPU's copy, so that the next read comes from DDR."""
+        if allocation.cached:
+            span = slice(allocation.address, allocation.end)
+            self._cpu[span] = memoryview(self._ddr)[span]
+
+    # ---- diagnosis -------------------------------------------------------------------------
+
+    def find(self, address: int) -> Allocation | None:
+        """Return the live buffer that ``address`` lies in."""
+        with self._lock:
+            index = bisect.bisect_right(self._by_address, address) - 1
+            if index < 0:
+                return None
+            allocation = self._allocations[self._by_address[index]]
+            return allocation if address < max(allocation.end, allocation.address + 1) else None
+
+    def buffers(self) -> list[Allocation]:
+        """Return the live buffers by address."""
+        with self._lock:
+            return [self._allocations[a] for a in self._by_address]
+
+    def overrun(self, address: int) -> int | None:
+        """Return the first byte written behind the buffer at ``address``, and mend the canary."""
+        allocation = self.find(address)
+        if allocation is None:
+            return None
+        slack = -allocation.nbytes % PAGE
+        if not slack:
+            return None
+        end = allocation.end
+        found = self._ddr[end : end + slack]
+        if found == _CANARY[:slack]:
+            return None
+        self._ddr[end : end + slack] = _CANARY[:slack]
+        return end + next(i for i in range(slack) if found[i] != _CANARY[i])
+
+    def describe(self, address: int) -> str:
+        """Say where a physical address lies: which buffer, or which is nearest."""
+        inside = self.find(address)
+        if inside is not None:
+            return f"0x{address:08x} is byte {address - inside.address} of the {inside}"
+        for window in self.windows[1:]:
+            if window.contains(address, 1):
+                return f"0x{address:08x} is byte {address - window.base} of {window.name}"
+        if not 0 <= address < DDR_BYTES:
+            return f"0x{address & (1 << 64) - 1:x} lies outside the 512 MB of DDR{self._nearest(address)}"
+        for old in reversed(self._freed):
+            if old.address <= address < max(old.end, old.address + 1):
+                return f"0x{address:08x} is byte {address - old.address} of a freed buffer (it was the {old})"
+        return f"0x{address:08x} belongs to no buffer{self._nearest(address)}"
+
+    def _nearest(self, address: int) -> str:
+        best: Allocation | None = None
+        distance = 0
+        for candidate in self.buffers():
+            gap = candidate.address - address if address < candidate.address else address - candidate.end
+            if best is None or gap < distance:
+                best, distance = candidate, gap
+        if best is None:
+            return "; no buffer is allocated"
+        if address >= best.end:
+            return f"; the nearest is the {best}, which ends {distance} bytes before"
+        return f"; the nearest is the {best}, which starts {distance} bytes behind"
+
+    def close(self) -> None:
+        """Give the file descriptors back; buffers that still exist keep their bytes."""
+        os.close(self.fd)
+        os.close(self.grants_fd)

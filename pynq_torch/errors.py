@@ -1,0 +1,105 @@
+"""The exceptions a program can meet, in one place so that they can be caught by name."""
+
+from __future__ import annotations
+
+
+class PynqTorchError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class BoardError(PynqTorchError):
+    """A board was asked for that is unknown, absent or already closed."""
+
+
+class HandoffError(PynqTorchError):
+    """A hardware handoff (``.hwh``) is missing, unreadable or describes another part."""
+
+
+class BitstreamError(PynqTorchError):
+    """A ``.bit`` is missing, damaged, or is a simulation image met on real hardware."""
+
+
+class BusError(PynqTorchError):
+    """An access left the address map.
+
+    Parameters
+    ----------
+    message : str
+        The sentence shown.
+    address : int
+        The physical address of the access.
+    kind : {"decode", "slave"}
+        The AXI response: DECERR where nothing answers, SLVERR where the target refuses.
+    """
+
+    def __init__(self, message: str, address: int = 0, kind: str = "decode") -> None:
+        super().__init__(message)
+        self.address = address
+        self.kind = kind
+
+
+class CmaExhausted(PynqTorchError, RuntimeError, MemoryError):
+    """No contiguous room is left in the CMA region.
+
+    It is a ``RuntimeError`` as well, because that is what pynq raises on the board.
+    """
+
+
+class BufferFreed(PynqTorchError, RuntimeError):
+    """A CMA buffer was used after it had been freed."""
+
+
+class KernelError(PynqTorchError):
+    """Something about one compute unit; ``cu`` is its name in the overlay."""
+
+    def __init__(self, message: str, cu: str = "") -> None:
+        super().__init__(message)
+        self.cu = cu
+
+
+class KernelBuildError(KernelError):
+    """A kernel's C++ did not compile; the message is the compiler's, with file and line."""
+
+
+class InterfaceError(KernelError):
+    """A kernel's interface cannot be derived from its source, or contradicts the handoff."""
+
+
+class NoModelError(KernelError):
+    """An IP without a model was started."""
+
+
+class KernelFault(KernelError):
+    """A kernel crashed or touched memory that is not its own.
+
+    Attributes
+    ----------
+    cu : str
+        The compute unit.
+    address : int or None
+        The physical address of the access, where there was one.
+    """
+
+    def __init__(self, message: str, cu: str = "", address: int | None = None) -> None:
+        super().__init__(message, cu)
+        self.address = address
+
+
+class KernelBusy(KernelError, RuntimeError):
+    """A compute unit was started while it was still at work."""
+
+
+class KernelTimeout(KernelError, TimeoutError):
+    """A wait ran out of time; the message is a diagnosis."""
+
+
+class TransferTimeout(PynqTorchError, TimeoutError):
+    """A DMA transfer did not end in time; the message is a diagnosis."""
+
+
+class BoardHang(PynqTorchError, TimeoutError):
+    """A program polls a register that can no longer change: everything is blocked."""
+
+
+class VerificationError(PynqTorchError, AssertionError):
+    """A result differs from its reference; the message names the first wrong index."""
