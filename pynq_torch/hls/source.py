@@ -1,0 +1,167 @@
+"""One C++ source as libclang sees it, with the headers it could not find replaced by nothing.
+
+A kernel's interface seldom depends on the headers that are missing on a PC (a vendor's maths
+library, a testbench's image reader), so a missing header is remembered, not fatal.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from clang import cindex
+
+from pynq_torch.errors import InterfaceError
+from pynq_torch.hls import toolchain
+
+__all__ = ["Pragma", "SourceUnit", "read_source"]
+
+# CXTranslationUnit_KeepGoing and ..._DetailedPreprocessingRecord: templates are instantiated after
+# a fatal error too, and macro definitions are kept.
+_PARSE_OPTIONS = 0x200 | 0x01
+_MISSING = re.compile(r"'([^']+)' file not found")
+_LINE_MARKER = re.compile(r'^#\s*(?:line\s+)?(\d+)\s+"((?:[^"\\]|\\.)*)"')
+_PRAGMA = re.compile(r"^\s*#\s*pragma\s+HLS\s+(.*)$", re.IGNORECASE)
+_MAX_MISSING = 40
+
+
+@dataclass(frozen=True)
+class Pragma:
+    """``#pragma HLS <text>`` that the preprocessor let through, and where it stands."""
+
+    file: str
+    line: int
+    text: str
+
+
+@dataclass
+class SourceUnit:
+    """A parsed source.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The source file.
+    unit : clang.cindex.TranslationUnit
+        libclang's syntax tree.
+    pragmas : tuple of Pragma
+        Every HLS pragma that is active, macros expanded.
+    missing : tuple of str
+        Headers that were not found.
+    errors : tuple of str
+        What libclang complained about, with file and line.
+    """
+
+    path: Path
+    unit: cindex.TranslationUnit
+    pragmas: tuple[Pragma, ...]
+    missing: tuple[str, ...]
+    errors: tuple[str, ...]
+
+
+@contextmanager
+def read_source(
+    path: Path,
+    include_dirs: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+    appendix: str = "",
+) -> Iterator[SourceUnit]:
+    """Parse `path`; the syntax tree is valid inside the ``with`` block.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        A ``.cpp``, ``.cc``, ``.c`` or header file.
+    include_dirs : sequence of pathlib.Path
+        Searched before the HLS headers.
+    defines : sequence of str
+        ``NAME`` or ``NAME=VALUE``.
+    appendix : str
+        C++ that is parsed as if it stood at the end of the file.
+
+    Raises
+    ------
+    InterfaceError
+        The file cannot be read.
+    """
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InterfaceError(f"{path}: cannot be read ({error.strerror})") from error
+    with tempfile.TemporaryDirectory(prefix="pynq_torch_stubs_") as stubs:
+        folders = [path.parent, *include_dirs, *toolchain.include_dirs()]
+        common = [f"-I{folder}" for folder in folders] + [f"-D{define}" for define in defines]
+        common += ["-idirafter", stubs]
+        arguments = ["-x", "c++", "-std=gnu++17", "-nostdinc", "-nostdinc++", "-w", *common]
+        for folder in toolchain.system_include_dirs():
+            arguments += ["-isystem", folder]
+        content = f"{text}\n{appendix}\n"
+        missing: list[str] = []
+        index = cindex.Index.create()
+        while True:
+            unit = index.parse(
+                str(path),
+                args=arguments,
+                unsaved_files=[(str(path), content)],
+                options=_PARSE_OPTIONS,
+            )
+            new = [
+                match.group(1)
+                for match in (_MISSING.search(item.spelling) for item in unit.diagnostics)
+                if match and match.group(1) not in missing
+            ]
+            if not new or len(missing) > _MAX_MISSING:
+                break
+            for name in new:
+                missing.append(name)
+                _write_stub(Path(stubs), name)
+        errors = tuple(
+            f"{item.location.file}:{item.location.line}: {item.spelling}"
+            for item in unit.diagnostics
+            if item.severity >= cindex.Diagnostic.Error
+        )
+        pragmas = _active_pragmas(path, common)
+        yield SourceUnit(path, unit, pragmas, tuple(missing), errors)
+
+
+def _write_stub(folder: Path, name: str) -> None:
+    """Put an empty file where the preprocessor will find the header `name`."""
+    relative = Path(name)
+    if relative.is_absolute() or ".." in relative.parts:
+        return
+    stub = folder / relative
+    stub.parent.mkdir(parents=True, exist_ok=True)
+    stub.touch()
+
+
+def _active_pragmas(path: Path, arguments: Sequence[str]) -> tuple[Pragma, ...]:
+    """Return the HLS pragmas that survive the preprocessor, in order.
+
+    libclang keeps no pragmas, and its tokens include what an ``#if`` removed; g++ -E drops those
+    and expands ``_Pragma`` and macros that contain it.
+    """
+    answer = subprocess.run(
+        [toolchain.compiler(), "-E", "-x", "c++", "-std=gnu++17", "-w", *arguments, str(path)],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=120,
+    )
+    pragmas: list[Pragma] = []
+    file, line = str(path), 0
+    for row in answer.stdout.splitlines():
+        marker = _LINE_MARKER.match(row)
+        if marker:
+            file, line = marker.group(2).replace("\\\\", "\\"), int(marker.group(1))
+            continue
+        pragma = _PRAGMA.match(row)
+        if pragma:
+            pragmas.append(Pragma(file, line, pragma.group(1).strip()))
+        line += 1
+    return tuple(pragmas)
