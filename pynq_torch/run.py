@@ -59,7 +59,7 @@ def _run(parsed: argparse.Namespace) -> int:
     if parsed.program.suffix == ".ipynb":
         os.environ.update(environment)
         return _run_notebook(parsed.program)
-    _become_python(parsed.program, parsed.arguments, environment)
+    return _become_python(parsed.program, parsed.arguments, environment)
 
 
 def check_board(board: str) -> None:
