@@ -342,6 +342,7 @@ class Channel : public WaitObserver {
     // Scatter-gather: descriptors from the current one to the tail.
     uint64_t chain(uint64_t job) {
         if (slot_.mode == CHAIN_START) {
+            slot_.mode = CHAIN_CONTINUE;
             next_ = slot_.current;
             open_ = false;
             carry_.clear();

@@ -1,0 +1,40 @@
+"""Reading an IP's parameters from the hardware handoff, where everything is a string."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import HandoffError
+
+if TYPE_CHECKING:
+    from ..handoff import IpInstance
+
+
+def integer(ip: IpInstance, name: str, default: int) -> int:
+    """Return parameter ``name`` as a number.
+
+    Vivado writes decimal, ``0x`` hexadecimal, and ``true``/``false`` for booleans.
+
+    Raises
+    ------
+    HandoffError
+        The value is none of these.
+    """
+    text = ip.parameters.get(name)
+    if text is None or text == "":
+        return default
+    text = text.strip().lower()
+    if text in ("true", "false"):
+        return int(text == "true")
+    try:
+        return int(text, 0)
+    except ValueError:
+        pass
+    if text.isdigit():  # leading zeros, which int(..., 0) refuses
+        return int(text)
+    raise HandoffError(f"{ip.name}: parameter {name} in the handoff is {text!r}, expected a number")
+
+
+def flag(ip: IpInstance, name: str, default: bool) -> bool:
+    """Return parameter ``name`` as a truth value."""
+    return integer(ip, name, int(default)) != 0

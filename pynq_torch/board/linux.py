@@ -1,0 +1,244 @@
+"""What pynq asks of Linux on the board: GPIO and UIO files, interrupt numbers, root.
+
+``pynq.gpio``, ``pynq.uio`` and ``pynq.interrupt`` reach the PS through sysfs and ``/dev/uioN``. Their
+files and classes stay as they are; while a virtual board is active, the names ``open`` and ``os``
+*inside those three modules* are answered here for these paths only and handed on for every other:
+
+- ``/sys/class/gpio``: the PS GPIO controller, 54 MIO and 64 EMIO pins (UG585, chapter 14);
+- ``/proc/interrupts``, ``/sys/class/uio``, ``/dev/uioN``: the PL-PS interrupts bound to a UIO device;
+- ``os.geteuid``: programs on the board run as root.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, TYPE_CHECKING, Any, ClassVar
+
+from pynq_torch.board.sysfs import GpioTree, MemoryFile
+from pynq_torch.board.uio import UioDevice, UioFile
+
+if TYPE_CHECKING:
+    from pynq_torch.board.device import VirtualBoard
+
+_MODULES = ("pynq.gpio", "pynq.uio", "pynq.interrupt")
+_ABSENT = object()
+
+#: First of the sixteen shared peripheral interrupts of IRQ_F2P (UG585 table 7-3: IDs 61-68, 84-91).
+FIRST_PL_IRQ = 61
+
+
+class Linux:
+    """The operating system's side of a virtual PYNQ-Z2.
+
+    Parameters
+    ----------
+    board : VirtualBoard
+        The board whose interrupts and pins these are; only passed on to callbacks' owners.
+    uio_lines : iterable of int
+        GIC numbers that the device tree binds to a UIO device called ``fabric``. The PYNQ-Z2 image
+        binds the first PL interrupt only; an ``axi_intc`` multiplexes the others onto it.
+
+    Attributes
+    ----------
+    gpio : GpioTree
+        The pins, for the PL side: ``on_output``, ``set_input``, ``output``.
+    """
+
+    _installed: ClassVar[list[Linux]] = []
+    _saved: ClassVar[dict[str, dict[str, object]]] = {}
+
+    def __init__(self, board: VirtualBoard | None, uio_lines: Iterable[int] = (FIRST_PL_IRQ,)) -> None:
+        self.board = board
+        self.gpio = GpioTree()
+        self._lock = threading.Lock()
+        self._uio = {line: UioDevice("fabric") for line in uio_lines}
+        self._levels: dict[int, bool] = {}
+
+    # ---- for the board ------------------------------------------------------------------------
+
+    def install(self) -> None:
+        """Answer pynq's questions to Linux from now on (again after :meth:`uninstall`)."""
+        if self in Linux._installed:
+            return
+        if not Linux._installed:
+            _hook()
+        Linux._installed.append(self)
+
+    def uninstall(self) -> None:
+        """Give the three pynq modules their own names back, once no board needs them."""
+        if self not in Linux._installed:
+            return
+        Linux._installed.remove(self)
+        _drop_controllers(self)
+        for device in self._uio.values():
+            device.close()
+        if not Linux._installed:
+            _unhook()
+
+    def set_irq(self, line: int, level: bool) -> None:
+        """Drive PL-PS interrupt ``line`` (its GIC number, 61 for ``IRQ_F2P[0]``); any thread may."""
+        with self._lock:
+            self._levels[line] = level
+            device = self._uio.get(line)
+        if device is not None:
+            device.set_level(level)
+
+    def irq_level(self, line: int) -> bool:
+        """Return the level last driven on interrupt ``line``."""
+        with self._lock:
+            return self._levels.get(line, False)
+
+    def on_output(self, pin: int, callback: Callable[[int], None]) -> None:
+        """Call ``callback(value)`` whenever a program drives PS GPIO ``pin`` (EMIO starts at 54)."""
+        self.gpio.on_output(pin, callback)
+
+    def set_input(self, pin: int, value: int) -> None:
+        """Set the level that the PL drives on PS GPIO ``pin`` (EMIO starts at 54)."""
+        self.gpio.set_input(pin, value)
+
+    # ---- the paths ----------------------------------------------------------------------------
+
+    def interrupts_text(self) -> str:
+        """Return ``/proc/interrupts`` of the board, as far as the PL is concerned."""
+        rows = ["           CPU0       CPU1"]
+        for number, (line, device) in enumerate(sorted(self._uio.items()), start=48):
+            rows.append(f"{number:3d}: {device.count:10d} {0:10d}     GIC-0 {line:3d} Level     {device.name}")
+        return "\n".join(rows) + "\n"
+
+    def uio_device(self, path: str) -> UioDevice | None:
+        """Return the UIO device behind ``/dev/uioN``, or None where there is none."""
+        name = path.removeprefix("/dev/uio")
+        devices = [self._uio[line] for line in sorted(self._uio)]
+        return devices[int(name)] if name.isdigit() and int(name) < len(devices) else None
+
+    def open(self, path: str, mode: str) -> IO[str] | UioFile | None:
+        """Open a path that this board answers; None for every other path."""
+        if path == "/proc/interrupts":
+            return MemoryFile(self.interrupts_text())
+        if path.startswith("/dev/uio"):
+            device = self.uio_device(path)
+            if device is None:
+                raise FileNotFoundError(2, f"no such UIO device; the board has {len(self._uio)}", path)
+            return UioFile(device)
+        parts = path.rstrip("/").split("/")
+        if path.startswith("/sys/class/uio/") and len(parts) == 6 and parts[5] == "name":
+            device = self.uio_device("/dev/" + parts[4])
+            if device is None:
+                raise FileNotFoundError(2, "no such UIO device", path)
+            return MemoryFile(device.name + "\n")
+        if path.startswith("/sys/class/gpio/"):
+            return self.gpio.open(path, mode)
+        return None
+
+    def listdir(self, path: str) -> list[str] | None:
+        """List a folder that this board answers; None for every other folder."""
+        path = path.rstrip("/")
+        if path == "/sys/class/uio":
+            return [f"uio{i}" for i in range(len(self._uio))]
+        return self.gpio.listdir(path)
+
+    def exists(self, path: str) -> bool | None:
+        """Tell whether a path exists, None where this board does not answer."""
+        path = path.rstrip("/")
+        if path.startswith("/dev/uio"):
+            return self.uio_device(path) is not None
+        return self.gpio.exists(path)
+
+
+def _active() -> Linux:
+    return Linux._installed[-1]
+
+
+def _open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+    """Stand in for ``open`` inside the hooked modules."""
+    if isinstance(file, str):
+        answer = _active().open(file, mode)
+        if answer is not None:
+            return answer
+    return builtins.open(file, mode, *args, **kwargs)
+
+
+class _Path:
+    """``os.path`` with the board's sysfs in it."""
+
+    def exists(self, path: Any) -> bool:
+        """Tell whether a path exists on the board, then on this machine."""
+        answer = _active().exists(path) if isinstance(path, str) else None
+        return os.path.exists(path) if answer is None else answer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(os.path, name)
+
+
+class _Os:
+    """The ``os`` module with the board's sysfs in it, and its root user."""
+
+    def __init__(self) -> None:
+        self.path = _Path()
+
+    def geteuid(self) -> int:
+        """Programs on the board run as root."""
+        return 0
+
+    def listdir(self, path: Any = ".") -> list[str]:
+        """List a folder of the board, or of this machine."""
+        answer = _active().listdir(path) if isinstance(path, str) else None
+        return os.listdir(path) if answer is None else answer
+
+    def walk(self, top: Any, *args: Any, **kwargs: Any) -> Iterator[tuple[str, list[str], list[str]]]:
+        """Walk a folder of the board (one level, as sysfs links end there), or of this machine."""
+        names = _active().listdir(top) if isinstance(top, str) else None
+        if names is None:
+            yield from os.walk(top, *args, **kwargs)
+            return
+        folders = [n for n in names if _active().listdir(f"{top}/{n}") is not None]
+        yield top, folders, [n for n in names if n not in folders]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(os, name)
+
+
+def _hook() -> None:
+    replacements: dict[str, object] = {"open": _open, "os": _Os()}
+    for name in _MODULES:
+        module = importlib.import_module(name)
+        Linux._saved[name] = {key: vars(module).get(key, _ABSENT) for key in replacements}
+        for key, value in replacements.items():
+            setattr(module, key, value)
+    # pynq defines this when it runs on a Zynq; on a PC the class lacks it. EMIO starts at 54.
+    gpio_class = importlib.import_module("pynq.gpio").GPIO
+    if not hasattr(gpio_class, "_GPIO_MIN_USER_PIN"):
+        gpio_class._GPIO_MIN_USER_PIN = 54
+        Linux._saved["GPIO"] = {"_GPIO_MIN_USER_PIN": _ABSENT}
+
+
+def _unhook() -> None:
+    for name in _MODULES:
+        module = importlib.import_module(name)
+        for key, value in Linux._saved.pop(name).items():
+            if value is _ABSENT:
+                delattr(module, key)
+            else:
+                setattr(module, key, value)
+    if Linux._saved.pop("GPIO", None) is not None:
+        del importlib.import_module("pynq.gpio").GPIO._GPIO_MIN_USER_PIN
+
+
+def _drop_controllers(linux: Linux) -> None:
+    """Forget pynq's cached controllers over this board's UIO files: the files are about to close."""
+    interrupt = importlib.import_module("pynq.interrupt")
+    cache = interrupt._InterruptController._uio_devices
+    ours = set(linux._uio.values())
+    for raw_irq in [
+        raw_irq
+        for raw_irq, controller in cache.items()
+        if isinstance(controller.uio, UioFile) and controller.uio.device in ours
+    ]:
+        del cache[raw_irq]
+        # The AXI interrupt controllers above it hold it as their parent and would keep it alive.
+        interrupt._InterruptController._controllers.clear()
+        interrupt._InterruptController._last_timestamp = None
