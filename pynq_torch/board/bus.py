@@ -144,6 +144,8 @@ class RegisterArray(np.ndarray[Any, Any]):
 
     _bus: Bus | None = None
     _address = 0
+    #: Elements, for an array of plain 32-bit words; 0 for views, which take the general way.
+    _words = 0
 
     @classmethod
     def over(cls, bus: Bus, address: int, nbytes: int, backing: memoryview | None) -> RegisterArray:
@@ -156,6 +158,7 @@ class RegisterArray(np.ndarray[Any, Any]):
         self = plain.view(cls)
         self._bus = bus
         self._address = address
+        self._words = words
         return self
 
     def __array_finalize__(self, obj: Any) -> None:
@@ -193,6 +196,8 @@ class RegisterArray(np.ndarray[Any, Any]):
         bus.write(address & ~3, int.from_bytes(word, "little"))
 
     def __getitem__(self, key: Any) -> Any:
+        if type(key) is int and 0 <= key < self._words:
+            return np.uint32(self._bus.read(self._address + (key << 2)))  # type: ignore[union-attr]
         if self._bus is not None and self.ndim == 1 and isinstance(key, (int, np.integer)):
             size = self.shape[0]
             index = int(key)
@@ -200,16 +205,18 @@ class RegisterArray(np.ndarray[Any, Any]):
                 raise IndexError(f"index {index} is out of bounds for axis 0 with size {size}")
             if index < 0:
                 index += size
-            address = self._address + index * self.strides[0]
-            if self.dtype.char == "I":
-                return np.uint32(self._bus.read(address))
-            return self._load(address)
+            return self._load(self._address + index * self.strides[0])
         found = super().__getitem__(key)
-        if isinstance(found, RegisterArray) and found._bus is None and self._bus is not None:
-            return self.fetch()[key]  # fancy indexing made a copy
+        if self._bus is not None and isinstance(found, RegisterArray):
+            distance = found.ctypes.data - self.ctypes.data
+            if not 0 <= distance < max(self.nbytes, 1):
+                return self.fetch()[key]  # fancy indexing copied the bytes behind the registers
         return found
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        if type(key) is int and 0 <= key < self._words and isinstance(value, (int, np.integer)):
+            self._bus.write(self._address + (key << 2), int(value))  # type: ignore[union-attr]
+            return
         if self._bus is None:
             super().__setitem__(key, value)
             return
@@ -220,11 +227,7 @@ class RegisterArray(np.ndarray[Any, Any]):
                 raise IndexError(f"index {index} is out of bounds for axis 0 with size {size}")
             if index < 0:
                 index += size
-            address = self._address + index * self.strides[0]
-            if self.dtype.char == "I" and isinstance(value, (int, np.integer)):
-                self._bus.write(address, int(value))
-            else:
-                self._store(address, value)
+            self._store(self._address + index * self.strides[0], value)
             return
         # Let numpy decide which elements are meant, in which order, and with which value.
         addresses = self._addresses()[key]

@@ -15,7 +15,7 @@ from pynq.mmio import MMIO
 from pynq.pl_server.device import Device
 from pynqmetadata.frontends import Metadata
 
-from ..errors import BoardError, BoardHang, BusError, HandoffError, KernelFault
+from ..errors import BoardError, BoardHang, HandoffError, KernelFault
 from .bus import Bus, IpModel, RegisterArray
 from .engine import EngineProcess, State
 from .events import EventLoop
@@ -153,13 +153,13 @@ class VirtualBoard(Device):
             raise BoardError(f"no memory is called {name!r}; there are {', '.join(self.mem_dict) or 'none'}")
         return self.get_memory(self.mem_dict[name])
 
-    def flush(self, bo: Allocation | None, offset: int, ptr: int, size: int) -> None:
+    def flush(self, bo: Allocation, offset: int, ptr: int, size: int) -> None:
         """Write the CPU's cached copy of a buffer to DDR."""
-        self.memory.flush(_allocation(bo))
+        self.memory.flush(bo)
 
-    def invalidate(self, bo: Allocation | None, offset: int, ptr: int, size: int) -> None:
+    def invalidate(self, bo: Allocation, offset: int, ptr: int, size: int) -> None:
         """Drop the CPU's cached copy of a buffer."""
-        self.memory.invalidate(_allocation(bo))
+        self.memory.invalidate(bo)
 
     def mmap(self, base_addr: int, length: int) -> Any:
         """Return the array over a physical range, as ``/dev/mem`` would."""
@@ -471,15 +471,6 @@ def _forget_clocks() -> None:
 
     if "_real_instance" in vars(Clocks):
         del Clocks._real_instance
-
-
-def _allocation(bo: Allocation | None) -> Allocation:
-    if not isinstance(bo, Allocation):
-        raise BusError(
-            "this array is no CMA memory: it is the result of arithmetic on a buffer, or a copy of one. Write the "
-            "result into a buffer from pynq.allocate() (buffer[:] = ...) and use that."
-        )
-    return bo
 
 
 def _kernel_paths(given: Iterable[str | os.PathLike[str]]) -> list[Path]:

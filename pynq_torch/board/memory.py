@@ -8,6 +8,7 @@ belong to a buffer: everything else is closed to them.
 from __future__ import annotations
 
 import bisect
+import math
 import mmap
 import os
 import struct
@@ -45,7 +46,7 @@ class Allocation:
     slot: int
     cached: bool
     shape: tuple[int, ...]
-    dtype: str
+    dtype: np.dtype[Any]
     freed: bool = False
 
     @property
@@ -81,6 +82,7 @@ class VirtualBuffer(PynqBuffer):
         # A result of arithmetic is ordinary memory. pynq would give it an address computed from
         # the distance of two unrelated arrays; no address at all is what is true.
         self.bo = None
+        self.coherent = None
         self.device_address = None
 
     def _live(self) -> None:
@@ -111,12 +113,20 @@ class VirtualBuffer(PynqBuffer):
         super().__setitem__(key, value)
 
     def flush(self) -> None:
-        self._live()
+        self._own()
         super().flush()
 
     def invalidate(self) -> None:
-        self._live()
+        self._own()
         super().invalidate()
+
+    def _own(self) -> None:
+        self._live()
+        if self.bo is None:
+            raise BusError(
+                "this array is no CMA memory: it is the result of arithmetic on a buffer, or a copy of one. Write "
+                "the result into a buffer from pynq.allocate() (buffer[:] = ...) and use that."
+            )
 
     def freebuffer(self) -> None:
         """Give the memory back; views of the buffer may not be used afterwards."""
@@ -176,6 +186,7 @@ class PhysicalMemory:
         self._by_address: list[int] = []
         self._allocations: dict[int, Allocation] = {}
         self._quarantine: list[Allocation] = []
+        self._used_up_to = self.cma_base
         self._freed: deque[Allocation] = deque(maxlen=64)
 
     # ---- windows ---------------------------------------------------------------------------
@@ -261,17 +272,17 @@ class PhysicalMemory:
         dims = tuple(int(d) for d in dims)
         if any(d < 0 for d in dims):
             raise ValueError(f"shape {dims} has a negative dimension")
-        nbytes = int(np.prod(dims, dtype=object)) * kind.itemsize if dims else kind.itemsize
+        nbytes = math.prod(dims) * kind.itemsize
         cached = self.strict_cache and not coherent and cacheable in (None, True, 1)
         with self._lock:
-            allocation = self._take(nbytes, dims, kind.name, cached)
+            allocation = self._take(nbytes, dims, kind, cached)
         backing = self._cpu if cached else self._ddr
         start = allocation.address
-        # Fresh CMA pages are zero; so are ours, in both copies.
-        span = memoryview(self._ddr)[start : start + allocation.nbytes]
-        np.frombuffer(span, np.uint8)[:] = 0
-        if cached:
-            np.frombuffer(memoryview(self._cpu)[start : start + nbytes], np.uint8)[:] = 0
+        # Fresh CMA pages are zero on the board; memory that was never handed out is zero already.
+        if start < self._used_up_to:
+            for copy in (self._ddr, self._cpu) if self.strict_cache else (self._ddr,):
+                np.frombuffer(copy, np.uint8, nbytes, start)[:] = 0
+        self._used_up_to = max(self._used_up_to, start + nbytes)
         slack = -nbytes % PAGE
         if slack:
             self._ddr[start + nbytes : start + nbytes + slack] = _CANARY[:slack]
@@ -288,7 +299,7 @@ class PhysicalMemory:
         buffer.memory = self
         return buffer
 
-    def _take(self, nbytes: int, shape: tuple[int, ...], dtype: str, cached: bool) -> Allocation:
+    def _take(self, nbytes: int, shape: tuple[int, ...], dtype: np.dtype[Any], cached: bool) -> Allocation:
         if self._quarantine and not self.busy():
             for waiting in self._quarantine:
                 self._give_back(waiting)

@@ -1,0 +1,93 @@
+"""``MMIO.array`` on the virtual board behaves as the array over /dev/mem does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pynq_torch.board.bus import Bus, IpModel, RegisterArray
+from pynq_torch.board.handoff import IpInstance
+from pynq_torch.errors import BusError
+
+
+class Recorder(IpModel):
+    """Registers that read back, with a log of the accesses."""
+
+    def __init__(self):
+        super().__init__(None, IpInstance("ip", "x:y:z:1.0"))
+        self.words = {}
+        self.log = []
+
+    def read(self, offset, slave=""):
+        self.log.append(("r", offset))
+        return self.words.get(offset, 0)
+
+    def write(self, offset, value, slave=""):
+        self.log.append(("w", offset, value))
+        self.words[offset] = value
+
+
+@pytest.fixture
+def ip():
+    return Recorder()
+
+
+@pytest.fixture
+def array(ip):
+    bus = Bus()
+    bus.attach(0x4000_0000, 0x1000, ip, "", "ip")
+    return RegisterArray.over(bus, 0x4000_0000, 0x100, None)
+
+
+def test_one_access_is_one_bus_access(array, ip):
+    array[4] = 7
+    assert array[4] == 7 and isinstance(array[4], np.uint32)
+    assert ip.log[:2] == [("w", 16, 7), ("r", 16)]
+
+
+def test_negative_index_and_bounds(array, ip):
+    array[-1] = 3
+    assert ip.words == {0xFC: 3}
+    with pytest.raises(IndexError, match="index 64 is out of bounds for axis 0 with size 64"):
+        array[64]
+
+
+def test_slices_write_in_order_and_read_nothing(array, ip):
+    array[2:5] = [1, 2, 3]
+    assert ip.log == [("w", 8, 1), ("w", 12, 2), ("w", 16, 3)]
+    ip.log.clear()
+    part = array[2:5]
+    assert ip.log == []  # a slice is a view: the registers are read when its elements are
+    assert part[1] == 2 and part.tolist() == [1, 2, 3]
+    assert (part + 1).tolist() == [2, 3, 4]
+    array[0:8:4] = 9
+    assert ip.words[0] == ip.words[16] == 9
+
+
+def test_views_of_another_dtype(array, ip):
+    array[0] = np.float32(1.5).view(np.uint32)
+    assert array.view(np.float32)[0] == 1.5
+    array.view(np.float32)[1] = -2.0
+    assert ip.words[4] == int(np.float32(-2.0).view(np.uint32))
+    array.view(np.uint64)[1] = 0x1122334455667788
+    assert (ip.words[8], ip.words[12]) == (0x55667788, 0x11223344)
+    assert array.view(np.uint64)[1] == 0x1122334455667788
+    array.view(np.uint8)[5] = 0xAB
+    assert ip.words[4] >> 8 & 0xFF == 0xAB
+    assert array.view(np.uint16)[2] == ip.words[4] & 0xFFFF
+
+
+def test_numpy_functions_go_over_the_bus(array, ip):
+    np.copyto(array[0:3], np.array([4, 5, 6], np.uint32))
+    assert [ip.words[i] for i in (0, 4, 8)] == [4, 5, 6]
+    assert np.array_equal(array[0:3], [4, 5, 6])
+    assert np.concatenate([array[0:2], array[2:3]]).tolist() == [4, 5, 6]
+    assert list(array[0:3]) == [4, 5, 6]
+    assert array[0:3].astype(float).sum() == 15
+    array[0:3] += 1
+    assert array[[0, 2]].tolist() == [5, 7]
+
+
+def test_nothing_answers(array):
+    with pytest.raises(BusError, match=r"no IP answers at physical address 0x50000000.*ip 0x40000000-0x40000fff"):
+        array._bus.read(0x5000_0000)

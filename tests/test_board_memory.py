@@ -1,0 +1,189 @@
+"""DDR, CMA and buffers of the virtual board, without an overlay."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pynq_torch.board.memory import DDR_BYTES, MIN_ALLOCATION, PAGE, PhysicalMemory
+from pynq_torch.errors import BufferFreed, BusError, CmaExhausted
+
+
+@pytest.fixture
+def memory():
+    made = PhysicalMemory(cma_bytes=1 << 20)
+    yield made
+    made.close()
+
+
+def test_buffer_is_zero_page_aligned_and_in_cma(memory):
+    buffer = memory.allocate((3, 5), "f4")
+    assert buffer.shape == (3, 5) and buffer.dtype == np.float32 and not buffer.any()
+    assert buffer.physical_address % PAGE == 0
+    assert DDR_BYTES - (1 << 20) <= buffer.physical_address < DDR_BYTES
+    buffer[1, 2] = 7
+    assert np.frombuffer(memory.view(buffer[1:].physical_address, 20), "f4")[2] == 7
+
+
+def test_freed_memory_comes_back_zeroed(memory):
+    first = memory.allocate(10, "u4")
+    first[:] = 5
+    address = first.physical_address
+    del first
+    again = memory.allocate(10, "u4")
+    assert again.physical_address == address and not again.any()
+
+
+def test_exhaustion_names_the_numbers_and_loses_nothing(memory):
+    keep = memory.allocate(1 << 19, "u1")
+    with pytest.raises(CmaExhausted, match=r"1048576 bytes of contiguous memory .* 1 live buffers"):
+        memory.allocate(1 << 20, "u1")
+    with pytest.raises(RuntimeError):  # what pynq raises on the board
+        memory.allocate(1 << 20, "u1")
+    keep[:] = 3
+    assert keep.sum() == 3 << 19
+    del keep
+    gc.collect()
+    memory.allocate(1 << 20, "u1")
+
+
+def test_used_bytes_return_to_zero(memory):
+    before = memory.free_bytes
+    buffers = [memory.allocate(n, "u1") for n in (1, 4096, 5000, 70000)]
+    assert memory.used_bytes > 0
+    del buffers
+    gc.collect()
+    assert memory.free_bytes == before
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 40000), st.booleans()), max_size=40))
+def test_allocator_never_overlaps_and_never_leaks(steps):
+    memory = PhysicalMemory(cma_bytes=1 << 20)
+    live = []
+    for nbytes, drop in steps:
+        try:
+            live.append(memory.allocate(nbytes, "u1"))
+        except CmaExhausted:
+            pass  # the region is full: allowed, as long as the books balance below
+        if drop and live:
+            live.pop(len(live) // 2).freebuffer()
+        spans = sorted((b.bo.address, b.bo.address + b.bo.reserved) for b in live)
+        assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False))
+        taken = sum(end - start for start, end in spans)
+        assert memory.free_bytes + taken == memory.cma_bytes
+    for buffer in live:
+        buffer.freebuffer()
+    assert memory.free_bytes == memory.cma_bytes
+    memory.close()
+
+
+def test_freed_buffer_says_so_everywhere(memory):
+    buffer = memory.allocate(4, "u4")
+    view = buffer[1:]
+    buffer.freebuffer()
+    buffer.freebuffer()  # twice is harmless
+    for use in (
+        lambda: buffer[0],
+        lambda: buffer.__setitem__(0, 1),
+        lambda: buffer.physical_address,
+        lambda: buffer.flush(),
+        lambda: view[0],
+    ):
+        with pytest.raises(BufferFreed, match="was freed"):
+            use()
+
+
+def test_result_of_arithmetic_is_no_cma_memory(memory):
+    buffer = memory.allocate(4, "u4")
+    total = buffer + 1
+    assert total.physical_address is None
+    with pytest.raises(BusError, match="no CMA memory"):
+        total.flush()
+    buffer.freebuffer()
+    assert total[0] == 1  # it has its own memory and outlives the buffer
+
+
+def test_memory_freed_while_an_engine_runs_is_not_reused(memory):
+    memory.busy = lambda: True
+    first = memory.allocate(8, "u1")
+    address = first.physical_address
+    first.freebuffer()
+    second = memory.allocate(8, "u1")
+    assert second.physical_address != address
+    memory.busy = lambda: False
+    memory.allocate(8, "u1")
+    assert memory.allocate(8, "u1") is not None
+
+
+def test_strict_cache_is_stale_until_flush_and_invalidate():
+    memory = PhysicalMemory(cma_bytes=1 << 20, strict_cache=True)
+    device = type("D", (), {
+        "flush": lambda self, bo, *rest: memory.flush(bo),
+        "invalidate": lambda self, bo, *rest: memory.invalidate(bo),
+    })()
+    buffer = memory.allocate(4, "u4", device=device)
+    pl = np.frombuffer(memory.view(buffer.physical_address, 16), "u4")
+    buffer[:] = 9
+    assert not pl.any()
+    buffer.flush()
+    assert (pl == 9).all()
+    pl[:] = 4
+    assert (buffer == 9).all()
+    buffer.invalidate()
+    assert (buffer == 4).all()
+    for option in ({"cacheable": False}, {"coherent": True}):
+        direct = memory.allocate(4, "u4", device=device, **option)
+        direct[:] = 8
+        assert (np.frombuffer(memory.view(direct.physical_address, 16), "u4") == 8).all()
+    del pl
+    memory.close()
+
+
+def test_overrun_behind_a_buffer_is_found_and_mended(memory):
+    buffer = memory.allocate(10, "u1")
+    address = buffer.physical_address
+    assert memory.overrun(address) is None
+    memory.view(address, PAGE)[11] = 0
+    assert memory.overrun(address) == address + 11
+    assert memory.overrun(address) is None
+
+
+def test_describe_names_the_nearest_buffer(memory):
+    buffer = memory.allocate(100, "i2")
+    address = buffer.physical_address
+    assert "byte 4 of the buffer" in memory.describe(address + 4)
+    assert "which ends 56 bytes before" in memory.describe(address + 256)
+    assert "outside the 512 MB of DDR" in memory.describe(0x6000_0000)
+    buffer.freebuffer()
+    assert "freed buffer" in memory.describe(address + 4)
+
+
+def test_view_outside_memory_is_a_decode_error(memory):
+    with pytest.raises(BusError, match="no memory answers at physical address 0x20000000") as caught:
+        memory.view(DDR_BYTES, 4)
+    assert caught.value.kind == "decode"
+
+
+@pytest.mark.parametrize("shape, dtype, error", [((-1,), "u4", ValueError), ((2,), object, TypeError)])
+def test_impossible_buffers_are_refused(memory, shape, dtype, error):
+    with pytest.raises(error):
+        memory.allocate(shape, dtype)
+
+
+def test_empty_buffer_is_allowed(memory):
+    buffer = memory.allocate((0, 3), "f4")
+    assert buffer.size == 0 and buffer.physical_address
+    assert buffer.bo.reserved >= MIN_ALLOCATION
+
+
+def test_pickling_copies_the_values(memory):
+    buffer = memory.allocate(3, "u4")
+    buffer[:] = [1, 2, 3]
+    copy = pickle.loads(pickle.dumps(buffer))
+    assert type(copy) is np.ndarray and copy.tolist() == [1, 2, 3]
