@@ -186,7 +186,7 @@ class RegisterArray(np.ndarray[Any, Any]):
     def _store(self, address: int, value: Any) -> None:
         bus = self._bus
         assert bus is not None
-        raw = np.array(value).astype(self.dtype, casting="unsafe").tobytes()
+        raw = np.array(_plain(value)).astype(self.dtype, casting="unsafe").tobytes()
         if len(raw) >= 4:
             for i in range(0, len(raw), 4):
                 bus.write(address + i, int.from_bytes(raw[i : i + 4], "little"))
@@ -231,7 +231,7 @@ class RegisterArray(np.ndarray[Any, Any]):
             return
         # Let numpy decide which elements are meant, in which order, and with which value.
         addresses = self._addresses()[key]
-        values = np.broadcast_to(np.asarray(value), addresses.shape)
+        values = np.broadcast_to(np.asarray(_plain(value)), addresses.shape)
         for address, item in zip(addresses.flat, values.flat, strict=True):
             self._store(int(address), item)
 
