@@ -85,6 +85,7 @@ template <typename T, int DEPTH = 0> class stream;
 template <typename T> class stream<T, 0> {
   public:
     using value_type = T;
+    using pynq_torch_stream = void;  // marks the type for the engine
 
     stream() = default;
     explicit stream(const char* name) : name_(name ? name : "") {}

@@ -1,0 +1,252 @@
+"""C++ types as an HLS tool sees them: widths in bits, struct members, streams.
+
+Widths of ``ap_int`` and its kin are template arguments, not ``sizeof``; libclang's canonical
+spelling carries them evaluated, whatever typedefs and templates stood in between.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from clang.cindex import Type, TypeKind
+
+from pynq_torch.hls.interface import Axis
+
+__all__ = ["CType", "describe"]
+
+_AP = re.compile(r"^(?:\w+::)*(ap_int|ap_uint|ap_fixed|ap_ufixed)<\s*(\d+)")
+_AP_BASE = re.compile(r"^(?:\w+::)*(ap_int_base|ap_fixed_base|ap_private|ssdm_int_sim)<\s*(\d+)")
+_AP_FLOAT = re.compile(r"^ap_float<\s*(\d+)")
+_STREAM = re.compile(r"^(?:const )?(?:hls::)?(stream|stream_of_blocks)<")
+_BURST = re.compile(r"^(?:const )?hls::burst_maxi<")
+_AXIS = re.compile(r"^(?:const )?(?:hls::)?(axis|ap_axis|ap_axiu|qdma_axis)<(.*)>$")
+_HALF = {"half", "hls::half", "half_float::half", "_Float16", "__fp16"}
+_ARRAYS = {
+    TypeKind.CONSTANTARRAY,
+    TypeKind.INCOMPLETEARRAY,
+    TypeKind.VARIABLEARRAY,
+    TypeKind.DEPENDENTSIZEDARRAY,
+}
+_REFERENCES = {TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE}
+_SIDE = {"keep", "strb", "user", "last", "id", "dest"}
+# Bits of EnableSideChannels, the fifth template argument of hls::axis (UG1399).
+_ENABLE = {"dest": 0x02, "id": 0x04, "keep": 0x08, "last": 0x10, "strb": 0x20, "user": 0x40}
+
+
+@dataclass(frozen=True)
+class CType:
+    """A type without its pointers, references and array dimensions.
+
+    Parameters
+    ----------
+    spelling : str
+        The canonical spelling of the whole type.
+    form : {"scalar", "struct", "stream", "burst_maxi", "void", "unknown"}
+        What kind of thing one element is.
+    bits : int
+        Width of one element; for a stream, of what it carries.
+    storage_bits : int
+        Bits one element takes in memory, a whole number of bytes.
+    arbitrary : bool
+        An ``ap_int`` or ``ap_fixed``, whose register Vivado HLS calls ``x_V``.
+    pointer, reference, const, volatile : bool
+        How the argument is passed; `const` is that of the element.
+    dims : tuple of int
+        Array dimensions; an open one is 0.
+    fields : tuple of (str, CType)
+        Members of a struct.
+    axis : Axis or None
+        For a stream, the AXI4-Stream signals it needs.
+    """
+
+    spelling: str
+    form: str
+    bits: int
+    storage_bits: int = 0
+    arbitrary: bool = False
+    pointer: bool = False
+    reference: bool = False
+    const: bool = False
+    volatile: bool = False
+    dims: tuple[int, ...] = ()
+    fields: tuple[tuple[str, CType], ...] = field(default=())
+    axis: Axis | None = None
+
+
+def describe(ctype: Type) -> CType:
+    """Return what an HLS tool makes of `ctype`, an argument's or return value's type."""
+    spelling = ctype.get_canonical().spelling
+    canonical = ctype.get_canonical()
+    pointer = reference = False
+    dims: list[int] = []
+    if canonical.kind in _REFERENCES:
+        reference = True
+        canonical = canonical.get_pointee()
+    while True:
+        if canonical.kind in _ARRAYS:
+            count = canonical.element_count if canonical.kind == TypeKind.CONSTANTARRAY else 0
+            dims.append(count)
+            canonical = canonical.element_type
+        elif canonical.kind == TypeKind.POINTER:
+            # int (*x)[4] is how C passes int x[][4].
+            pointer = True
+            canonical = canonical.get_pointee()
+            if canonical.kind in _ARRAYS:
+                dims.append(0)
+        else:
+            break
+    element = _element(canonical)
+    return CType(
+        spelling=spelling,
+        form=element.form,
+        bits=element.bits,
+        storage_bits=element.storage_bits,
+        arbitrary=element.arbitrary,
+        pointer=pointer,
+        reference=reference,
+        const=canonical.is_const_qualified(),
+        volatile=canonical.is_volatile_qualified(),
+        dims=tuple(dims),
+        fields=element.fields,
+        axis=element.axis,
+    )
+
+
+def _storage(bits: int) -> int:
+    """Return the bits an arbitrary-precision value takes in memory: a power of two of bytes."""
+    storage = 8
+    while storage < bits:
+        storage *= 2
+    return storage
+
+
+def _element(canonical: Type) -> CType:
+    name = _unqualified(canonical.spelling)
+    match = _AP.match(name)
+    if match:
+        bits = int(match.group(2))
+        return CType(name, "scalar", bits, _storage(bits), arbitrary=True)
+    match = _AP_BASE.match(name) or _AP_FLOAT.match(name)
+    if match and not name.startswith("ap_float"):
+        bits = int(match.group(2))
+        return CType(name, "scalar", bits, _storage(bits), arbitrary=True)
+    if match:
+        bits = int(match.group(1))
+        return CType(name, "scalar", bits, _storage(bits))
+    if name in _HALF:
+        return CType(name, "scalar", 16, 16)
+    if _STREAM.match(name):
+        return _stream(canonical, name)
+    if _BURST.match(name):
+        inner = _element(canonical.get_template_argument_type(0).get_canonical())
+        return CType(name, "burst_maxi", inner.bits, inner.storage_bits)
+    if canonical.kind == TypeKind.VOID:
+        return CType(name, "void", 0)
+    if canonical.kind == TypeKind.BOOL:
+        return CType(name, "scalar", 1, 8)
+    if canonical.kind == TypeKind.ENUM:
+        return CType(name, "scalar", 32, 32)
+    if canonical.kind == TypeKind.RECORD:
+        return _record(canonical, name)
+    size = canonical.get_size()
+    if size <= 0:
+        return CType(name, "unknown", 0)
+    return CType(name, "scalar", 8 * size, 8 * size)
+
+
+def _unqualified(spelling: str) -> str:
+    return re.sub(r"^(?:(?:const|volatile|struct|class|enum)\s+)+", "", spelling).strip()
+
+
+def _record(canonical: Type, name: str) -> CType:
+    if name.startswith(("hls::vector<", "std::array<", "std::complex<", "hls::x_complex<")):
+        inner = _element(canonical.get_template_argument_type(0).get_canonical())
+        last = re.search(r",\s*(\d+)(?:U?L*)>$", name)
+        count = int(last.group(1)) if last else 2
+        width = inner.storage_bits * count
+        return CType(name, "scalar", width, width)
+    size = canonical.get_size()
+    if size <= 0:
+        return CType(name, "unknown", 0)
+    fields = tuple((item.spelling, describe(item.type)) for item in canonical.get_fields())
+    return CType(name, "struct", 8 * size, 8 * size, fields=fields, axis=None)
+
+
+def _stream(canonical: Type, name: str) -> CType:
+    if canonical.get_num_template_arguments() < 1:
+        return CType(name, "stream", 0)
+    payload = canonical.get_template_argument_type(0).get_canonical()
+    axis = axis_of(payload)
+    return CType(name, "stream", 8 * axis.data_bytes, axis=axis)
+
+
+def axis_of(payload: Type) -> Axis:
+    """Return the AXI4-Stream signals of a stream of `payload`, an element type."""
+    payload = payload.get_canonical()
+    name = _unqualified(payload.spelling)
+    if _AXIS.match(name):
+        return _axis_class(payload, name)
+    element = _element(payload)
+    names = {field_name for field_name, _ in element.fields}
+    if "data" in names and names & {"last", "keep"} and names <= _SIDE | {"data"}:
+        members = dict(element.fields)
+        return Axis(
+            data_bytes=(_total_bits(members["data"]) + 7) // 8,
+            has_last="last" in names,
+            has_keep="keep" in names,
+            has_strb="strb" in names,
+            user_bits=members["user"].bits if "user" in names else 0,
+            id_bits=members["id"].bits if "id" in names else 0,
+            dest_bits=members["dest"].bits if "dest" in names else 0,
+        )
+    return Axis(data_bytes=(_total_bits(element) + 7) // 8)
+
+
+def _total_bits(ctype: CType) -> int:
+    total = ctype.bits
+    for count in ctype.dims:
+        total = ctype.storage_bits * max(count, 1) if total == ctype.bits else total * count
+    return total
+
+
+def _axis_class(payload: Type, name: str) -> Axis:
+    """Read ``hls::axis<T, WUser, WId, WDest, Enable>``, or a kernel's own copy of ap_axis<W, ...>."""
+    match = _AXIS.match(name)
+    assert match is not None
+    family, inside = match.groups()
+    arguments = _template_arguments(inside)
+    if family == "axis":
+        data = _element(payload.get_template_argument_type(0).get_canonical())
+        data_bits = data.bits
+        numbers = [int(item.rstrip("UL")) for item in arguments[1:5] if item.rstrip("UL").isdigit()]
+    else:
+        values = [item.rstrip("UL") for item in arguments]
+        data_bits = int(values[0])
+        numbers = [int(item) for item in values[1:5] if item.isdigit()]
+    numbers += [0, 0, 0, 0x7F][len(numbers) :]
+    user, ident, dest, enable = numbers[:4]
+    return Axis(
+        data_bytes=(data_bits + 7) // 8,
+        has_last=bool(enable & _ENABLE["last"]),
+        has_keep=bool(enable & _ENABLE["keep"]),
+        has_strb=bool(enable & _ENABLE["strb"]),
+        user_bits=user if enable & _ENABLE["user"] else 0,
+        id_bits=ident if enable & _ENABLE["id"] else 0,
+        dest_bits=dest if enable & _ENABLE["dest"] else 0,
+    )
+
+
+def _template_arguments(text: str) -> list[str]:
+    """Split template arguments at the commas of the outermost level."""
+    parts, depth, current = [], 0, ""
+    for char in text:
+        depth += (char == "<") - (char == ">")
+        if char == "," and depth == 0:
+            parts.append(current.strip())
+            current = ""
+        else:
+            current += char
+    return [*parts, current.strip()]
+
+

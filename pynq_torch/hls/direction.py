@@ -1,0 +1,368 @@
+"""Does a function read or write what a pointer or reference argument refers to?
+
+HLS decides the direction of a port from the optimised body: an argument that is only read is an
+input, one that is only written is an output with ap_vld, both is an inout. The same is asked here
+of the syntax tree. Where a body cannot be seen, the answer is both.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+from clang.cindex import Cursor, CursorKind, TypeKind, conf
+
+__all__ = ["Access", "argument_access"]
+
+# CXBinaryOperatorKind and CXUnaryOperatorKind (clang-c/Index.h); the wheel's Python has no names.
+_ASSIGN, _COMPOUND_FIRST, _COMPOUND_LAST = 22, 23, 32
+_INCREMENTS, _ADDRESS, _DEREFERENCE = {1, 2, 3, 4}, 5, 6
+
+_POINTERS = {TypeKind.POINTER, TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY}
+_REFERENCES = {TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE}
+_BRANCHES = {
+    CursorKind.IF_STMT,
+    CursorKind.FOR_STMT,
+    CursorKind.WHILE_STMT,
+    CursorKind.SWITCH_STMT,
+    CursorKind.CONDITIONAL_OPERATOR,
+    CursorKind.CXX_FOR_RANGE_STMT,
+    CursorKind.CXX_TRY_STMT,
+}
+# Library functions whose effect on their pointers is known: argument -> (reads, writes).
+_KNOWN = {
+    "memcpy": {0: (False, True), 1: (True, False)},
+    "memmove": {0: (False, True), 1: (True, False)},
+    "memset": {0: (False, True)},
+    "modf": {1: (False, True)},
+    "modff": {1: (False, True)},
+    "frexp": {1: (False, True)},
+    "sincos": {1: (False, True), 2: (False, True)},
+    "sincosf": {1: (False, True), 2: (False, True)},
+}
+
+
+@dataclass
+class Access:
+    """What is done through an argument.
+
+    Parameters
+    ----------
+    reads, writes : bool
+        Whether it happens at all.
+    overwritten : bool
+        The first thing done is a write of the whole value on every path, so that later reads
+        see the function's own value and the port is an output.
+    """
+
+    reads: bool = False
+    writes: bool = False
+    overwritten: bool = False
+
+    @property
+    def direction(self) -> str:
+        """``"in"``, ``"out"`` or ``"inout"``."""
+        if self.writes and (self.overwritten or not self.reads):
+            return "out"
+        return "inout" if self.writes else "in"
+
+
+def _operator(cursor: Cursor, unary: bool) -> int:
+    name = "clang_getCursorUnaryOperatorKind" if unary else "clang_getCursorBinaryOperatorKind"
+    function = getattr(conf.lib, name)
+    function.argtypes = [Cursor]
+    function.restype = ctypes.c_int
+    return int(function(cursor))
+
+
+def argument_access(function: Cursor, index: int) -> Access:
+    """Return what the definition `function` does with argument number `index`."""
+    return _access(function, index, ())
+
+
+def _access(function: Cursor, index: int, above: tuple[tuple[str, int], ...]) -> Access:
+    key = (function.get_usr(), index)
+    if key in above:  # recursion adds nothing to what the first call does
+        return Access()
+    arguments = list(function.get_arguments())
+    if not arguments:  # a template's definition lists its parameters as children
+        arguments = [
+            child for child in function.get_children() if child.kind == CursorKind.PARM_DECL
+        ]
+    if index >= len(arguments):
+        return Access(True, True)
+    walk = _Walk(arguments[index], (*above, key))
+    for child in function.get_children():
+        if child.kind == CursorKind.COMPOUND_STMT:
+            walk.statement(child)
+    return walk.result
+
+
+class _Walk:
+    """Follows one argument, and the local names given to it, through a body."""
+
+    def __init__(self, root: Cursor, above: tuple[tuple[str, int], ...]) -> None:
+        self.roots = {root.hash}
+        self.volatile = "volatile" in root.type.get_canonical().spelling
+        self.above = above
+        self.result = Access()
+        self.branches = 0
+
+    def note(self, use: str, whole: bool = False) -> None:
+        if use == "discard":
+            return
+        first = not (self.result.reads or self.result.writes)
+        if use in ("write", "rw"):
+            if use == "write" and first and whole and not self.branches and not self.volatile:
+                self.result.overwritten = True
+            self.result.writes = True
+        if use in ("read", "rw"):
+            self.result.reads = True
+
+    def statement(self, node: Cursor) -> None:
+        self.visit(node, "discard", False)
+
+    def mentions(self, node: Cursor) -> bool:
+        """Whether the expression names the argument at all."""
+        if node.kind == CursorKind.DECL_REF_EXPR:
+            return node.referenced is not None and node.referenced.hash in self.roots
+        return any(self.mentions(child) for child in node.get_children())
+
+    def visit(self, node: Cursor, use: str, through: bool, whole: bool = True) -> None:
+        """Visit an expression whose value is used as `use`; `through` says a pointer was followed."""
+        kind = node.kind
+        children = list(node.get_children())
+        if kind == CursorKind.DECL_REF_EXPR:
+            self.reference(node, use, through, whole)
+        elif kind == CursorKind.BINARY_OPERATOR and len(children) == 2:
+            self.binary(node, children, use, through, whole)
+        elif kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR:
+            self.visit(children[0], "rw", False, whole)
+            self.visit(children[1], "read", False)
+        elif kind == CursorKind.UNARY_OPERATOR and children:
+            self.unary(node, children[0], use, through, whole)
+        elif kind == CursorKind.ARRAY_SUBSCRIPT_EXPR and len(children) == 2:
+            self.visit(children[0], use, True, False)
+            self.visit(children[1], "read", False)
+        elif kind == CursorKind.MEMBER_REF_EXPR and children:
+            arrow = children[0].type.get_canonical().kind == TypeKind.POINTER
+            self.visit(children[0], use, through or arrow, False)
+        elif kind == CursorKind.CALL_EXPR:
+            self.call(node, children, use, whole)
+        elif kind == CursorKind.VAR_DECL:
+            self.variable(node, children)
+        elif kind in _BRANCHES:
+            self.branches += 1
+            for child in children:
+                self.visit(child, use if child.kind.is_expression() else "discard", through, False)
+            self.branches -= 1
+        elif kind.is_statement() or kind.is_declaration():
+            for child in children:
+                self.visit(child, "read" if kind == CursorKind.RETURN_STMT else "discard", False)
+        else:  # casts, parentheses, implicit conversions, initialiser lists
+            for child in children:
+                self.visit(child, use, through, whole)
+
+    def reference(self, node: Cursor, use: str, through: bool, whole: bool) -> None:
+        target = node.referenced
+        if target is None or target.hash not in self.roots:
+            return
+        # The pointer itself being compared, moved or copied touches nothing behind it.
+        declared = target.type.get_canonical()
+        if declared.kind in _POINTERS and not through:
+            return
+        self.note(use, whole)
+
+    def binary(
+        self, node: Cursor, children: list[Cursor], use: str, through: bool, whole: bool
+    ) -> None:
+        operator = _operator(node, unary=False)
+        left, right = children
+        if operator == _ASSIGN:
+            self.visit(right, "read", False)
+            self.visit(left, "write", False, whole)
+            if left.kind == CursorKind.DECL_REF_EXPR and self.is_pointer(left):
+                self.alias(left.referenced, right)
+        elif _COMPOUND_FIRST <= operator <= _COMPOUND_LAST:
+            self.visit(right, "read", False)
+            self.visit(left, "rw", False, whole)
+        else:
+            for child in children:
+                follow = through and self.is_pointer(child)
+                self.visit(child, use if follow else "read", follow, False)
+
+    def unary(self, node: Cursor, child: Cursor, use: str, through: bool, whole: bool) -> None:
+        operator = _operator(node, unary=True)
+        if operator == _DEREFERENCE:
+            plain = child.kind in (CursorKind.DECL_REF_EXPR, CursorKind.UNEXPOSED_EXPR)
+            self.visit(child, use, True, whole and plain)
+        elif operator == _ADDRESS:
+            # An address that is not followed at once is handled where it is passed on.
+            self.visit(child, use if through else "discard", False, whole)
+        elif operator in _INCREMENTS:
+            # *p++ moves the pointer and follows it; (*p)++ changes the value.
+            self.visit(child, use if self.is_pointer(child) else "rw", through, whole)
+        else:
+            self.visit(child, "read", through)
+
+    def variable(self, node: Cursor, children: list[Cursor]) -> None:
+        kind = node.type.get_canonical().kind
+        initialisers = [child for child in children if child.kind.is_expression()]
+        if kind in _POINTERS | _REFERENCES and initialisers:
+            if self.mentions(initialisers[-1]) and self.rooted(initialisers[-1]):
+                self.roots.add(node.hash)
+                return
+        for child in initialisers:
+            self.visit(child, "read", False)
+
+    def alias(self, target: Cursor | None, value: Cursor) -> None:
+        if target is not None and self.rooted(value):
+            self.roots.add(target.hash)
+
+    def rooted(self, node: Cursor) -> bool:
+        """Whether the expression is the argument, its address or a place within it."""
+        if node.kind == CursorKind.DECL_REF_EXPR:
+            return node.referenced is not None and node.referenced.hash in self.roots
+        if node.kind == CursorKind.CALL_EXPR:
+            return False
+        children = list(node.get_children())
+        if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
+            children = children[:1]
+        return any(self.rooted(child) for child in children)
+
+    def is_pointer(self, node: Cursor) -> bool:
+        return node.type.get_canonical().kind in _POINTERS
+
+    def call(self, node: Cursor, children: list[Cursor], use: str, whole: bool) -> None:
+        name = node.spelling or ""
+        arguments = list(node.get_arguments())
+        target = node.referenced
+        if name.startswith("operator") and name[8:9] not in ("", " ") and arguments:
+            self.overloaded(name[8:], arguments, use, whole)
+            return
+        if target is not None and target.kind == CursorKind.CXX_METHOD and children:
+            base = list(children[0].get_children())
+            const = target.is_const_method()
+            for child in base:
+                # x.range(3, 0) = y: a part of x is written, the rest kept.
+                self.visit(child, "read" if const else "rw", False, False)
+            for argument in arguments:
+                self.visit(argument, "read", False)
+            return
+        if target is None or target.kind in (CursorKind.CONSTRUCTOR, CursorKind.CONVERSION_FUNCTION):
+            for child in children:
+                self.visit(child, "read", False)
+            return
+        for position, argument in enumerate(arguments):
+            self.passed(target, position, argument)
+
+    def overloaded(self, operator: str, arguments: list[Cursor], use: str, whole: bool) -> None:
+        first, rest = arguments[0], arguments[1:]
+        for argument in rest:
+            self.visit(argument, "read", False)
+        if operator == "=":
+            self.visit(first, "write", False, whole)
+        elif operator in ("++", "--") or (
+            operator.endswith("=") and operator not in ("==", "!=", "<=", ">=")
+        ):
+            self.visit(first, "rw", False, whole)
+        elif operator in ("[]", "()"):
+            # A bit or bit range of an ap_int: the other bits are kept.
+            self.visit(first, "rw" if use in ("write", "rw") else use, False, False)
+        else:
+            self.visit(first, "read", False)
+
+    def passed(self, function: Cursor, position: int, argument: Cursor) -> None:
+        """An argument handed on to another function: what that does is done here."""
+        if not (self.mentions(argument) and self.rooted(argument)):
+            self.visit(argument, "read", False)
+            return
+        known = _KNOWN.get(function.spelling, {}).get(position)
+        if known is not None:
+            self.note_pair(*known, whole=False)
+            return
+        parameters = list(function.get_arguments())
+        declared = parameters[position].type.get_canonical() if position < len(parameters) else None
+        if declared is not None and declared.kind not in _POINTERS | _REFERENCES:
+            self.visit(argument, "read", False)
+            return
+        if declared is not None and declared.kind in _REFERENCES | {TypeKind.POINTER}:
+            if declared.get_pointee().is_const_qualified():
+                self.note("read")
+                return
+        body = _definition(function)
+        if body is None:
+            self.note_pair(True, True, whole=False)
+            return
+        inner = _access(body, position, self.above)
+        self.note_pair(inner.reads and not inner.overwritten, inner.writes, inner.overwritten)
+
+    def note_pair(self, reads: bool, writes: bool, whole: bool) -> None:
+        if reads:
+            self.note("read")
+        if writes:
+            self.note("write", whole)
+
+
+def _definition(function: Cursor) -> Cursor | None:
+    """Return the function's body; a template instance's stands in the template."""
+    template = conf.lib.clang_getSpecializedCursorTemplate(function)
+    candidates = [function.get_definition()]
+    if template is not None:
+        candidates.append(template.get_definition() or template)
+    for candidate in candidates:
+        if candidate is not None and any(
+            child.kind == CursorKind.COMPOUND_STMT for child in candidate.get_children()
+        ):
+            return candidate
+    return None
+
+
+_STREAM_READS = {"read", "read_nb", "operator>>", "read_dep", "get", "peek", "acquire_read"}
+_STREAM_WRITES = {"write", "write_nb", "operator<<", "write_dep", "put"}
+
+
+def stream_direction(function: Cursor, index: int) -> str:
+    """Return ``"in"``, ``"out"`` or ``"inout"`` for stream argument number `index`.
+
+    A stream the body does not touch is an input.
+    """
+    reads, writes = _stream_access(function, index, ())
+    if reads and writes:
+        return "inout"
+    return "out" if writes else "in"
+
+
+def _stream_access(
+    function: Cursor, index: int, above: tuple[tuple[str, int], ...]
+) -> tuple[bool, bool]:
+    key = (function.get_usr(), index)
+    parameters = list(function.get_arguments()) or [
+        child for child in function.get_children() if child.kind == CursorKind.PARM_DECL
+    ]
+    if key in above or index >= len(parameters):
+        return False, False
+    root = parameters[index].hash
+    walk = _Walk(parameters[index], ())
+    reads = writes = False
+    for node in function.walk_preorder():
+        if node.kind != CursorKind.CALL_EXPR:
+            continue
+        children = list(node.get_children())
+        arguments = list(node.get_arguments())
+        name = node.spelling
+        if not name and children:  # in a template the member is not resolved
+            name = children[0].spelling
+        bases = children[:1] if not name.startswith("operator") else arguments[:1]
+        if name in _STREAM_READS | _STREAM_WRITES and bases and walk.rooted(bases[0]):
+            reads |= name in _STREAM_READS
+            writes |= name in _STREAM_WRITES
+            continue
+        for position, argument in enumerate(arguments):
+            if not walk.rooted(argument) or node.referenced is None:
+                continue
+            body = _definition(node.referenced)
+            if body is not None and root is not None:
+                inner = _stream_access(body, position, (*above, key))
+                reads, writes = reads or inner[0], writes or inner[1]
+    return reads, writes

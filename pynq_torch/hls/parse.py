@@ -1,0 +1,248 @@
+"""Deriving a kernel's interface from its C++ source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from clang.cindex import Cursor, CursorKind, TypeKind
+
+from pynq_torch.errors import InterfaceError
+from pynq_torch.hls.cpptypes import CType, describe
+from pynq_torch.hls.direction import argument_access
+from pynq_torch.hls.directives import Settings, from_files, from_pragmas
+from pynq_torch.hls.interface import Interface
+from pynq_torch.hls.ports import Port, Ports
+from pynq_torch.hls.source import Pragma, SourceUnit, read_source
+
+__all__ = ["read_interface"]
+
+_TOOLS = ("vitis", "vivado")
+_SCOPES = {CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL}
+_PROBE = "pynq_torch_probe"
+
+
+def read_interface(
+    source: Path | str,
+    top: str,
+    *,
+    tool: str = "vitis",
+    include_dirs: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+) -> Interface:
+    """Derive the interface of the top function `top` in `source`.
+
+    Parameters
+    ----------
+    source : path
+        The C++ file with the top function and its INTERFACE pragmas. Directive files beside it
+        (``hls_config.cfg``, ``directives.tcl``) count too.
+    top : str
+        The top function: ``name``, ``space::name`` or ``name<4, float>``.
+    tool : {"vitis", "vivado"}
+        Vitis HLS (2020.2 and later) or Vivado HLS (up to 2020.1): their offsets and names differ.
+    include_dirs : sequence of pathlib.Path
+        Further include folders; the source's own is always searched.
+    defines : sequence of str
+        Macros, ``NAME`` or ``NAME=VALUE``.
+
+    Raises
+    ------
+    InterfaceError
+        The file or the function is not there, or an argument's type depends on a header that
+        was not found.
+
+    Examples
+    --------
+    >>> read_interface("vadd.cpp", "vadd").argument("a").offset  # doctest: +SKIP
+    16
+    """
+    if tool not in _TOOLS:
+        raise InterfaceError(f"tool {tool!r} is unknown; expected one of {', '.join(_TOOLS)}")
+    path = Path(source).resolve()
+    appendix = f"auto* {_PROBE} = &{top};" if "<" in top else ""
+    with read_source(path, include_dirs, defines, appendix) as unit:
+        function, body = _find_top(unit, top)
+        settings = from_files(path, re.sub(r"<.*", "", top).split("::")[-1])
+        pragmas = _pragmas_in(unit, body)
+        constants = _constants(unit)
+        ports = _read_ports(function, body, unit)
+        builder = Ports(
+            directives=[*settings.directives, *from_pragmas(pragmas)],
+            settings=settings,
+            pragmas=pragmas,
+            constants=constants,
+            tool=tool,
+        )
+        interface = builder.interface(function.spelling, path, ports)
+        notes = (*interface.notes, *_notes(unit, settings))
+        return replace(interface, qualified=_qualified(function, top), notes=notes)
+
+
+def _notes(unit: SourceUnit, settings: Settings) -> tuple[str, ...]:
+    del settings
+    return tuple(f"header not found, read as empty: {name}" for name in unit.missing)
+
+
+def _find_top(unit: SourceUnit, top: str) -> tuple[Cursor, Cursor]:
+    """Return the top function and the cursor that holds its body."""
+    wanted = re.sub(r"<.*", "", top).split("::")
+    functions: list[Cursor] = []
+    templates: list[Cursor] = []
+    probe: Cursor | None = None
+    for cursor in _declarations(unit.unit.cursor):
+        if cursor.spelling == _PROBE:
+            probe = _referenced_function(cursor)
+        if cursor.spelling != wanted[-1] or _scope(cursor)[-len(wanted) :] != wanted:
+            continue
+        if cursor.kind == CursorKind.FUNCTION_DECL and cursor.is_definition():
+            functions.append(cursor)
+        elif cursor.kind == CursorKind.FUNCTION_TEMPLATE:
+            templates.append(cursor)
+    if "<" in top and probe is not None and templates:
+        bodies = [item for item in templates if item.is_definition()] or templates
+        return probe, bodies[0]
+    if functions:
+        return functions[-1], functions[-1]
+    raise InterfaceError(_not_found(unit, top, templates))
+
+
+def _not_found(unit: SourceUnit, top: str, templates: list[Cursor]) -> str:
+    if templates:
+        return (
+            f"{unit.path}: {top!r} is a template; name the instance that is synthesised, "
+            f"for example {top}<4>"
+        )
+    others = sorted(
+        {
+            cursor.spelling
+            for cursor in _declarations(unit.unit.cursor)
+            if cursor.kind == CursorKind.FUNCTION_DECL
+            and cursor.is_definition()
+            and cursor.location.file is not None
+            and cursor.location.file.name == str(unit.path)
+        }
+    )
+    message = f"{unit.path}: no definition of the top function {top!r}"
+    message += f"; it defines {', '.join(others)}" if others else "; it defines no function"
+    if unit.errors:
+        message += f". The first error in it: {unit.errors[0]}"
+    return message
+
+
+def _declarations(cursor: Cursor) -> list[Cursor]:
+    found: list[Cursor] = []
+    for child in cursor.get_children():
+        if child.kind in _SCOPES:
+            found += _declarations(child)
+        else:
+            found.append(child)
+    return found
+
+
+def _scope(cursor: Cursor) -> list[str]:
+    names = [cursor.spelling]
+    parent = cursor.semantic_parent
+    while parent is not None and parent.kind == CursorKind.NAMESPACE:
+        names.insert(0, parent.spelling)
+        parent = parent.semantic_parent
+    return names
+
+
+def _qualified(function: Cursor, top: str) -> str:
+    names = [name for name in _scope(function) if name]
+    template = re.search(r"<.*", top)
+    return "::".join(names) + (template.group(0) if template else "")
+
+
+def _referenced_function(cursor: Cursor) -> Cursor | None:
+    for child in cursor.walk_preorder():
+        if child.kind == CursorKind.DECL_REF_EXPR and child.referenced is not None:
+            if child.referenced.kind == CursorKind.FUNCTION_DECL:
+                return child.referenced
+    return None
+
+
+def _pragmas_in(unit: SourceUnit, body: Cursor) -> list[Pragma]:
+    """Return the active pragmas within the lines of the function `body`."""
+    begin, end = body.extent.start, body.extent.end
+    file = Path(begin.file.name).resolve()
+    return [
+        pragma
+        for pragma in unit.pragmas
+        if begin.line <= pragma.line <= end.line and Path(pragma.file).resolve() == file
+    ]
+
+
+def _constants(unit: SourceUnit) -> dict[str, str]:
+    """Return macros and global constants by name: pragmas may say ``depth=SIZE``."""
+    constants: dict[str, str] = {}
+    for cursor in unit.unit.cursor.get_children():
+        if cursor.location.file is None or cursor.location.file.name.startswith("/usr/"):
+            continue
+        if cursor.kind == CursorKind.MACRO_DEFINITION:
+            tokens = [token.spelling for token in cursor.get_tokens()][1:]
+            if tokens and len(tokens) < 12:
+                constants[cursor.spelling] = " ".join(tokens)
+        elif cursor.kind == CursorKind.VAR_DECL and cursor.type.is_const_qualified():
+            tokens = [token.spelling for token in cursor.get_tokens()]
+            if "=" in tokens and len(tokens) < 20:
+                constants[cursor.spelling] = " ".join(tokens[tokens.index("=") + 1 :])
+    return constants
+
+
+def _read_ports(function: Cursor, body: Cursor, unit: SourceUnit) -> list[Port]:
+    ports: list[Port] = []
+    result = describe(function.result_type)
+    if result.form != "void":
+        ports.append(Port("return", -1, result, "out"))
+    parameters = list(function.get_arguments())
+    for index, parameter in enumerate(parameters):
+        ctype = describe(parameter.type)
+        _check_type(parameter, ctype, unit)
+        name = parameter.spelling or f"arg{index}"
+        ports.append(Port(name, index, ctype, _direction(body, index, ctype)))
+    return ports
+
+
+def _direction(body: Cursor, index: int, ctype: CType) -> str:
+    by_value = not (ctype.pointer or ctype.reference or ctype.dims)
+    if ctype.form == "stream":
+        return _stream_direction(body, index)
+    if by_value or (ctype.const and not ctype.volatile):
+        return "in"
+    return argument_access(body, index).direction
+
+
+def _stream_direction(body: Cursor, index: int) -> str:
+    from pynq_torch.hls.direction import stream_direction
+
+    return stream_direction(body, index)
+
+
+def _check_type(parameter: Cursor, ctype: CType, unit: SourceUnit) -> None:
+    """Raise where a missing header or an error has taken the argument's type away."""
+    # Of a type it does not know, clang says int and reports the line.
+    line = parameter.extent.start.line
+    file = parameter.extent.start.file
+    prefix = f"{file}:{line}: " if file is not None else "?"
+    unknown = [
+        error
+        for error in unit.errors
+        if error.startswith(prefix)
+        and re.search(r"unknown type name|no template named|no type named|undeclared", error)
+    ]
+    wrong = parameter.type.get_canonical().kind == TypeKind.INVALID or ctype.form == "unknown"
+    written = " ".join(token.spelling for token in parameter.get_tokens())
+    named = [error for error in unknown if (m := re.search(r"'([^']+)'", error)) and m[1] in written]
+    if not wrong and not named:
+        return
+    reason = named[0] if named else f"its type {parameter.type.spelling!r} has no known size"
+    if unit.missing:
+        reason += f"; headers that were not found: {', '.join(unit.missing)}"
+    raise InterfaceError(
+        f"{unit.path}: the type of argument {parameter.spelling!r} of the top function cannot be "
+        f"told: {reason}. Give the folder of the header with include_dirs (-I)"
+    )

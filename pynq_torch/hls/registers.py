@@ -1,0 +1,223 @@
+"""Offsets and names of AXI4-Lite registers, as the HLS tools give them.
+
+The tools document only that offsets are listed in the generated driver header (UG1399, "S_AXILITE
+Interface"); the rules here were inferred from published pairs of source and header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pynq_torch.hls.interface import Register
+
+__all__ = ["Placement", "Slot", "is_renamed", "lay_out", "window_bytes"]
+
+# Words that Verilog, VHDL or the generated drivers reserve; HLS appends _r to a port so called.
+_RESERVED = frozenset(
+    """
+    abs access after alias all and architecture array assert attribute begin block body buffer bus
+    component configuration constant disconnect downto elsif end entity exit file function generate
+    generic group guarded impure in inertial inout is label library linkage literal loop map mod
+    nand new next nor not null of on open or others out package port postponed procedure process
+    pure range record reject rem report rol ror select severity shared signal sla sll sra srl
+    subtype then to transport type unaffected units until use variable wait when with xnor xor
+    always assign buf casex casez cmos deassign defparam edge endcase endfunction endmodule
+    endtask event force forever fork initial input integer join macromodule medium module
+    negedge nmos notif0 notif1 output parameter pmos posedge primitive pulldown pullup rcmos real
+    realtime reg release repeat rnmos rpmos rtran scalared small specify specparam strong0 strong1
+    supply0 supply1 table task time tran tri tri0 tri1 triand trior trireg vectored wand weak0
+    weak1 wire wor length value
+    """.split()
+)
+_RESERVED_IN_VITIS = frozenset({"start"})
+
+
+def is_renamed(name: str, tool: str) -> bool:
+    """Return whether `tool` appends ``_r`` to a port called `name`."""
+    lower = name.lower()
+    return lower in _RESERVED or (tool == "vitis" and lower in _RESERVED_IN_VITIS)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One value that wants registers in a bundle.
+
+    Parameters
+    ----------
+    name : str
+        Register name, ``"ap_return"`` for the return value.
+    argument : str
+        The C argument, ``"return"`` for the return value.
+    shape : {"in", "out", "inout", "memory"}
+        What the registers look like.
+    bits : int
+        Width of the value; of an element, for a memory.
+    valid : bool
+        Whether an output has an ap_vld word.
+    offset : int or None
+        Fixed by ``offset=`` in the pragma.
+    storage_bits, length : int
+        Memory only: the lane an element takes, and how many there are.
+    direction : str
+        Memory only: what the kernel does with it.
+    """
+
+    name: str
+    argument: str
+    shape: str
+    bits: int
+    valid: bool = True
+    offset: int | None = None
+    storage_bits: int = 32
+    length: int = 1
+    direction: str = "in"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a slot came to lie."""
+
+    offset: int
+    offset_out: int | None = None
+    offset_valid: int | None = None
+
+
+def window_bytes(length: int, storage_bits: int) -> int:
+    """Return the span of a memory of `length` elements that take `storage_bits` each."""
+    words = max(1, -(-length * storage_bits // 32))
+    window = 2
+    while window < words:
+        window *= 2
+    return 4 * window
+
+
+class _Map:
+    """The occupied ranges of one AXI4-Lite slave."""
+
+    def __init__(self, start: int, first_fit: bool) -> None:
+        self.start = start
+        self.first_fit = first_fit
+        self.cursor = start
+        self.taken: list[tuple[int, int]] = []
+
+    def reserve(self, offset: int, nbytes: int) -> int:
+        self.taken.append((offset, offset + nbytes))
+        self.taken.sort()
+        self.cursor = max(self.cursor, offset + nbytes)
+        return offset
+
+    def place(self, nbytes: int, align: int) -> int:
+        candidate = self.start if self.first_fit else self.cursor
+        candidate = -(-candidate // align) * align
+        for begin, end in self.taken:
+            if candidate + nbytes <= begin:
+                break
+            if candidate < end:
+                candidate = -(-end // align) * align
+        return self.reserve(candidate, nbytes)
+
+
+def lay_out(
+    slots: Sequence[Slot],
+    *,
+    tool: str,
+    control: bool,
+    data64: bool = False,
+    auto_restart: bool = False,
+) -> tuple[tuple[Register, ...], dict[str, Placement]]:
+    """Give the slots of one bundle their registers.
+
+    Parameters
+    ----------
+    slots : sequence of Slot
+        ``ap_return`` first, then in order of C arguments.
+    tool : {"vitis", "vivado"}
+        Vitis HLS leaves 16 bytes from an output to what follows and fills holes first-fit;
+        Vivado HLS leaves 8 and never goes back.
+    control : bool
+        Whether AP_CTRL and the interrupt registers are in this bundle.
+    data64 : bool
+        A 64-bit AXI4-Lite data bus (``s_axilite_data64``).
+    auto_restart : bool
+        The auto-restart counter of Vitis HLS 2024.1 and later stands at 0x10.
+
+    Returns
+    -------
+    registers : tuple of Register
+        In order of offset.
+    placements : dict of str to Placement
+        By slot name.
+    """
+    word = 8 if data64 else 4
+    registers: list[Register] = []
+    if control:
+        names = ("AP_CTRL", "GIE", "IER", "ISR")
+        registers += [
+            Register(name, index * word, 32, "inout", "control", word)
+            for index, name in enumerate(names)
+        ]
+    start = 4 * word
+    if auto_restart and control:
+        counter = Register("AUTO_RESTART_COUNTER", start, 32, "in", "control", word)
+        registers.append(counter)
+        start += word
+    space = _Map(start, first_fit=tool == "vitis")
+    placements: dict[str, Placement] = {}
+    fixed = [slot for slot in slots if slot.offset is not None]
+    for slot in [*fixed, *(slot for slot in slots if slot.offset is None)]:
+        found, placement = _place(slot, space, word, tool)
+        registers += found
+        placements[slot.name] = placement
+    return tuple(sorted(registers, key=lambda register: register.offset)), placements
+
+
+def _place(
+    slot: Slot, space: _Map, word: int, tool: str
+) -> tuple[list[Register], Placement]:
+    data = word * -(-max(slot.bits, 1) // (8 * word))
+
+    def put(nbytes: int, align: int = word) -> int:
+        if slot.offset is not None:
+            return space.reserve(slot.offset, nbytes)
+        return space.place(nbytes, align)
+
+    if slot.shape == "memory":
+        nbytes = max(window_bytes(slot.length, slot.storage_bits), 2 * word)
+        offset = put(nbytes, nbytes)
+        register = Register(
+            slot.name, offset, slot.bits, slot.direction, "memory", nbytes, slot.argument
+        )
+        return [register], Placement(offset)
+    if slot.shape == "inout":
+        offset = put(data + word + _output_bytes(data, word, slot.valid, tool))
+        out = offset + data + word
+        registers = [
+            Register(slot.name + "_i", offset, slot.bits, "in", "data", data, slot.argument),
+            Register(slot.name + "_o", out, slot.bits, "out", "data", data, slot.argument),
+        ]
+        valid = out + data if slot.valid else None
+        if valid is not None:
+            registers.append(_valid_word(slot.name + "_o", valid, word, slot.argument))
+        return registers, Placement(offset, out, valid)
+    output = slot.shape == "out"
+    has_valid = output and slot.valid and slot.name != "ap_return"
+    nbytes = _output_bytes(data, word, has_valid, tool) if output else data + word
+    offset = put(nbytes)
+    direction = "out" if output else "in"
+    registers = [Register(slot.name, offset, slot.bits, direction, "data", data, slot.argument)]
+    valid = offset + data if has_valid else None
+    if valid is not None:
+        registers.append(_valid_word(slot.name, valid, word, slot.argument))
+    return registers, Placement(offset, None, valid)
+
+
+def _output_bytes(data: int, word: int, valid: bool, tool: str) -> int:
+    """Return the span of an output: the data, its ap_vld word and what Vitis leaves free."""
+    if not valid:
+        return data + word
+    return data + word + (2 * word if tool == "vitis" else 0)
+
+
+def _valid_word(name: str, offset: int, word: int, argument: str) -> Register:
+    return Register(name + "_ctrl", offset, 1, "out", "valid", word, argument)
