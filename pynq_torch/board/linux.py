@@ -74,8 +74,6 @@ class Linux:
             return
         Linux._installed.remove(self)
         _drop_controllers(self)
-        for device in self._uio.values():
-            device.close()
         if not Linux._installed:
             _unhook()
 
@@ -229,7 +227,7 @@ def _unhook() -> None:
 
 
 def _drop_controllers(linux: Linux) -> None:
-    """Forget pynq's cached controllers over this board's UIO files: the files are about to close."""
+    """Forget pynq's cached controllers over this board's UIO files; they close the files."""
     interrupt = importlib.import_module("pynq.interrupt")
     cache = interrupt._InterruptController._uio_devices
     ours = set(linux._uio.values())
@@ -238,7 +236,8 @@ def _drop_controllers(linux: Linux) -> None:
         for raw_irq, controller in cache.items()
         if isinstance(controller.uio, UioFile) and controller.uio.device in ours
     ]:
-        del cache[raw_irq]
-        # The AXI interrupt controllers above it hold it as their parent and would keep it alive.
+        # Waiting AXI interrupt controllers and the UIO controller hold each other.
+        cache[raw_irq].wait_events = []
         interrupt._InterruptController._controllers.clear()
         interrupt._InterruptController._last_timestamp = None
+        del cache[raw_irq]

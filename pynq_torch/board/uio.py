@@ -6,6 +6,7 @@ import errno
 import os
 import struct
 import threading
+import weakref
 
 
 class UioDevice:
@@ -33,8 +34,8 @@ class UioDevice:
         self.count = 0
         self.enabled = True
         self._level = False
-        self._lock = threading.Lock()
-        self._files: list[UioFile] = []
+        self._lock = threading.RLock()  # a file may be collected while it is held
+        self._files: weakref.WeakSet[UioFile] = weakref.WeakSet()
 
     def set_level(self, level: bool) -> None:
         """Drive the line; an enabled line that is high fires."""
@@ -51,26 +52,18 @@ class UioDevice:
     def attach(self, file: UioFile) -> None:
         """Let ``file`` know of every event from now on."""
         with self._lock:
-            self._files.append(file)
+            self._files.add(file)
 
     def detach(self, file: UioFile) -> None:
         """Forget a file that is being closed."""
         with self._lock:
-            if file in self._files:
-                self._files.remove(file)
-
-    def close(self) -> None:
-        """Close every file that is still open on this device."""
-        with self._lock:
-            files = list(self._files)
-        for file in files:
-            file.close()
+            self._files.discard(file)
 
     def _fire(self) -> None:
         if self._level and self.enabled:
             self.enabled = False
             self.count += 1
-            for file in self._files:
+            for file in list(self._files):
                 file.signal()
 
 
@@ -79,8 +72,9 @@ class UioFile:
 
     def __init__(self, device: UioDevice) -> None:
         self.device = device
-        self.closed = False
+        self.closed = True
         self._fd = os.eventfd(0, os.EFD_CLOEXEC)
+        self.closed = False
         device.attach(self)
 
     def signal(self) -> None:
@@ -91,7 +85,7 @@ class UioFile:
     def fileno(self) -> int:
         """Return the descriptor to wait on."""
         if self.closed:
-            raise ValueError("this UIO file is closed; the board was closed or the file released")
+            raise ValueError("this UIO file is closed")
         return self._fd
 
     def read(self, nbytes: int = 4) -> bytes:
@@ -119,4 +113,7 @@ class UioFile:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
         self.close()

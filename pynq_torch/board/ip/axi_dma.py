@@ -123,8 +123,9 @@ class AxiDma(IpModel):
         for channel in self.channels.values():
             if channel.slot is not None:
                 channel.slot.forget()
-            channel.busy = False
-            channel.halt()
+            if channel.busy:
+                channel.busy = False
+                channel.halt()
         self.engine.spawn()
 
     def _check_engine(self) -> None:

@@ -20,8 +20,9 @@ def integer(ip: IpInstance, name: str, default: int) -> int:
     HandoffError
         The value is none of these.
     """
-    text = ip.parameters.get(name)
-    if text is None or text == "":
+    # Vivado lists some only by their XML name in lower case (c_addr_width).
+    text = ip.parameters.get(name) or ip.parameters.get(name.lower())
+    if not text:
         return default
     text = text.strip().lower()
     if text in ("true", "false"):

@@ -1,0 +1,568 @@
+"""AXI DMA behind pynq's own driver: transfers, and every way they go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pynq
+import pytest
+from ip_handoff import AXI_DMA, Ip, write_design
+
+from pynq_torch.board import use_board
+from pynq_torch.board.device import VirtualBoard
+from pynq_torch.board.ip.axi_dma import AxiDma
+from pynq_torch.errors import BoardHang, KernelFault
+
+pytestmark = pytest.mark.timeout(120)
+
+_SG = AXI_DMA | {"C_INCLUDE_SG": 1}
+_LOOP = {"dma.M_AXIS_MM2S": "dma.S_AXIS_S2MM"}
+_IRQS = ["dma/mm2s_introut", "dma/s2mm_introut"]
+# A sender that leaves TLAST out when its descriptor has no end-of-frame bit, and a simple receiver.
+_PAIR = {"tx.M_AXIS_MM2S": "rx.S_AXIS_S2MM"}
+_HALTED, _IDLE, _INT_ERR, _SLV_ERR, _DEC_ERR = 1, 2, 0x10, 0x20, 0x40
+_SG_INT_ERR, _SG_DEC_ERR = 0x100, 0x400
+
+
+class Design:
+    """A loaded overlay and what the tests look at in it."""
+
+    def __init__(self, board: VirtualBoard, bit: Path) -> None:
+        self.board = board
+        self.overlay = pynq.Overlay(str(bit))
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.overlay, name)
+
+    def model(self, name: str) -> AxiDma:
+        found = self.board.ip[name]
+        assert isinstance(found, AxiDma)
+        return found
+
+
+@pytest.fixture
+def board() -> Iterator[VirtualBoard]:
+    board = use_board("csim", hang_timeout_s=1.5)
+    assert isinstance(board, VirtualBoard)
+    yield board
+    board.close()
+
+
+def _dma(name: str = "dma", base: int = 0x40400000, **parameters: object) -> Ip:
+    return Ip("axi_dma", name, base, AXI_DMA | parameters)
+
+
+@pytest.fixture
+def loop(board: VirtualBoard, tmp_path: Path) -> Design:
+    return Design(board, write_design(tmp_path, "loop", [_dma()], _LOOP))
+
+
+@pytest.fixture
+def pair(board: VirtualBoard, tmp_path: Path) -> Design:
+    ips = [Ip("axi_dma", "tx", 0x40400000, _SG), _dma("rx", 0x40410000)]
+    return Design(board, write_design(tmp_path, "pair", ips, _PAIR))
+
+
+def _fill(n: int, dtype: str = "u4") -> pynq.buffer.PynqBuffer:
+    buffer = pynq.allocate(n, dtype)
+    buffer[:] = np.arange(n) * 7 + 3
+    return buffer
+
+
+def _descriptors(rows: list[tuple[int, int, int]]) -> pynq.buffer.PynqBuffer:
+    """A chain of (address, length, flags); each points to the next, the last to the first."""
+    chain = pynq.allocate((len(rows), 16), "u4")
+    for i, (address, length, flags) in enumerate(rows):
+        chain[i, 0] = chain.physical_address + 64 * ((i + 1) % len(rows))
+        chain[i, 2] = address
+        chain[i, 6] = length | flags
+    return chain
+
+
+def _send_chain(mmio: pynq.MMIO, chain: pynq.buffer.PynqBuffer, base: int = 0, cyclic: bool = False) -> None:
+    mmio.write(base + 0x08, chain.physical_address)
+    mmio.write(base, 0x11 if cyclic else 1)
+    last = chain.physical_address + 64 * (len(chain) if cyclic else len(chain) - 1)
+    mmio.write(base + 0x10, last)
+
+
+def _wait_status(mmio: pynq.MMIO, offset: int, mask: int, seconds: float = 5.0) -> int:
+    deadline = time.monotonic() + seconds
+    while not (status := mmio.read(offset)) & mask:
+        assert time.monotonic() < deadline, f"DMASR stayed 0x{status:08x}"
+        time.sleep(0.001)
+    return status
+
+
+# ---- direct register mode ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 3, 16, 17, 1000, 65536])
+def test_loop_returns_what_was_sent(loop: Design, n: int) -> None:
+    source, target = _fill(n), pynq.allocate(n, "u4")
+    loop.dma.recvchannel.transfer(target)
+    loop.dma.sendchannel.transfer(source)
+    loop.dma.sendchannel.wait()
+    loop.dma.recvchannel.wait()
+    assert np.array_equal(source, target)
+    assert loop.dma.recvchannel.transferred == source.nbytes
+
+
+def test_many_transfers_in_a_row(loop: Design) -> None:
+    source, target = _fill(64), pynq.allocate(64, "u4")
+    for i in range(200):
+        source[:] = i
+        loop.dma.recvchannel.transfer(target)
+        loop.dma.sendchannel.transfer(source)
+        loop.dma.sendchannel.wait()
+        loop.dma.recvchannel.wait()
+        assert target[63] == i
+
+
+@pytest.mark.parametrize("nbytes", [1, 5, 7, 4093])
+def test_last_beat_may_be_partial(loop: Design, nbytes: int) -> None:
+    source, target = _fill(4096, "u1"), pynq.allocate(4096, "u1")
+    target[:] = 0xEE
+    loop.dma.recvchannel.transfer(target)
+    loop.dma.sendchannel.transfer(source, nbytes=nbytes)
+    loop.dma.recvchannel.wait()
+    assert np.array_equal(target[:nbytes], source[:nbytes])
+    assert np.all(target[nbytes:] == 0xEE)
+    assert loop.dma.recvchannel.transferred == nbytes
+
+
+def test_an_early_tlast_ends_the_transfer_with_the_real_length(loop: Design) -> None:
+    source, target = _fill(10), pynq.allocate(100, "u4")
+    loop.dma.recvchannel.transfer(target)
+    loop.dma.sendchannel.transfer(source)
+    loop.dma.recvchannel.wait()
+    assert loop.dma.recvchannel.transferred == 40
+    assert loop.dma.mmio.read(0x58) == 40
+
+
+def test_idle_is_low_until_the_first_transfer_is_over(loop: Design) -> None:
+    mmio = loop.dma.mmio
+    assert mmio.read(0x04) & (_HALTED | _IDLE) == 0
+    loop.dma.sendchannel.transfer(_fill(4))
+    loop.dma.sendchannel.wait()
+    assert mmio.read(0x04) & _IDLE
+    loop.dma.sendchannel.stop()
+    assert mmio.read(0x04) & (_HALTED | _IDLE) == _HALTED
+
+
+def test_reset_values_and_reserved_bits(loop: Design) -> None:
+    mmio = loop.dma.mmio
+    mmio.write(0x30, 0x4)  # either Reset resets both channels
+    assert [mmio.read(o) for o in (0x00, 0x04, 0x30, 0x34)] == [0x10002, 0x10001] * 2
+    mmio.write(0x18, 0x12345678)
+    mmio.write(0x1C, 1)
+    assert (mmio.read(0x18), mmio.read(0x1C)) == (0x12345678, 0)  # 32-bit addresses
+    assert mmio.read(0x08) == 0  # no CURDESC without scatter-gather
+
+
+def test_length_has_the_width_it_was_built_with(board: VirtualBoard, tmp_path: Path) -> None:
+    design = Design(board, write_design(tmp_path, "narrow", [_dma(C_SG_LENGTH_WIDTH=14)], _LOOP))
+    with pytest.raises(ValueError, match="exceeds"):
+        design.dma.sendchannel.transfer(_fill(4096))  # pynq's own check
+    mmio = design.dma.mmio
+    mmio.write(0x28, 1 << 14)  # what a program without the check does: the register keeps nothing
+    assert mmio.read(0x28) == 0
+    assert not mmio.read(0x04) & _IDLE
+    assert any("14 bits" in text for text in design.model("dma").describe()["MM2S"]["ignored"])
+
+
+def test_length_does_nothing_while_halted(loop: Design) -> None:
+    loop.dma.sendchannel.stop()
+    loop.dma.mmio.write(0x28, 64)
+    state = loop.model("dma").describe()["MM2S"]
+    assert state["halted"] and not state["armed"]
+    assert "halted" in state["ignored"][0]
+
+
+@pytest.mark.parametrize("stream_bits", [8, 16, 32, 64, 128])
+def test_stream_and_memory_widths_may_differ(board: VirtualBoard, tmp_path: Path, stream_bits: int) -> None:
+    widths = {"C_M_AXIS_MM2S_TDATA_WIDTH": stream_bits, "C_S_AXIS_S2MM_TDATA_WIDTH": stream_bits}
+    design = Design(board, write_design(tmp_path, "w", [_dma(**widths)], _LOOP))
+    source, target = _fill(999), pynq.allocate(999, "u4")
+    design.dma.recvchannel.transfer(target)
+    design.dma.sendchannel.transfer(source)
+    design.dma.recvchannel.wait()
+    assert np.array_equal(source, target)
+    beats = design.model("dma").describe()["MM2S"]["beats"]
+    assert beats == -(-source.nbytes * 8 // stream_bits)
+
+
+def test_one_channel_only(board: VirtualBoard, tmp_path: Path) -> None:
+    design = Design(board, write_design(tmp_path, "one", [_dma(C_INCLUDE_S2MM=0)]))
+    assert design.dma.recvchannel is None
+    assert design.dma.mmio.read(0x34) == 0
+
+
+# ---- what hangs on the board -----------------------------------------------------------------------
+
+
+def test_a_send_that_nobody_takes_does_not_complete(loop: Design) -> None:
+    loop.dma.sendchannel.transfer(_fill(1000))
+    with pytest.raises(BoardHang):
+        loop.dma.sendchannel.wait()
+    state = loop.model("dma").describe()["MM2S"]
+    assert state["phase"] == "NO_SPACE" and state["peer"] == "dma.S_AXIS_S2MM"
+    assert 0 < state["waiting"] < 1000 or state["waiting"] > state["fifo_depth"]
+    loop.dma.mmio.write(0x00, 0x4)  # the board is usable afterwards
+    assert loop.dma.mmio.read(0x04) & _HALTED
+
+
+def test_a_receive_that_nothing_feeds_does_not_complete(loop: Design) -> None:
+    loop.dma.recvchannel.transfer(pynq.allocate(16, "u4"))
+    with pytest.raises(BoardHang):
+        loop.dma.recvchannel.wait()
+    assert loop.model("dma").describe()["S2MM"]["phase"] == "NO_DATA"
+
+
+def test_an_unconnected_stream_blocks(board: VirtualBoard, tmp_path: Path) -> None:
+    design = Design(board, write_design(tmp_path, "open", [_dma()]))
+    design.dma.sendchannel.transfer(_fill(4))
+    with pytest.raises(BoardHang):
+        design.dma.sendchannel.wait()
+    assert design.model("dma").describe()["MM2S"]["peer"] is None
+    design.dma.sendchannel.stop()
+
+
+def test_stop_gives_up_a_blocked_transfer_and_the_next_one_works(loop: Design) -> None:
+    target = pynq.allocate(16, "u4")
+    loop.dma.recvchannel.transfer(target)
+    begin = time.monotonic()
+    loop.dma.recvchannel.stop()
+    assert time.monotonic() - begin < 1.0
+    loop.dma.recvchannel.start()
+    source = _fill(16)
+    loop.dma.recvchannel.transfer(target)
+    loop.dma.sendchannel.transfer(source)
+    loop.dma.recvchannel.wait()
+    assert np.array_equal(source, target)
+
+
+def test_a_missing_tlast_hangs_and_the_next_beat_is_an_error(pair: Design) -> None:
+    source, target = _fill(8), pynq.allocate(8, "u4")
+    pair.rx.recvchannel.transfer(target)
+    chain = _descriptors([(source.physical_address, 32, 1 << 27)])  # start of frame, no end of frame
+    _send_chain(pair.tx.mmio, chain)
+    with pytest.raises(BoardHang):
+        pair.rx.recvchannel.wait()
+    state = pair.model("rx").describe()["S2MM"]
+    assert state["phase"] == "NO_TLAST" and state["bytes"] == 32 and not state["tlast"]
+    assert np.array_equal(source, target)
+    more = _descriptors([(source.physical_address, 32, 1 << 26)])
+    pair.tx.mmio.write(0x00, 0)
+    _send_chain(pair.tx.mmio, more)
+    assert _wait_status(pair.rx.mmio, 0x34, _HALTED) & _INT_ERR
+
+
+# ---- errors ------------------------------------------------------------------------------------------
+
+
+def test_a_packet_larger_than_the_length_is_an_internal_error(loop: Design) -> None:
+    source, target = _fill(16), pynq.allocate(8, "u4")
+    loop.dma.recvchannel.transfer(target)
+    loop.dma.sendchannel.transfer(source)
+    # The driver says "DMA Internal Error" if it waits already, "not started" if the error came first.
+    with pytest.raises(RuntimeError, match="DMA (Internal Error|channel not started)"):
+        loop.dma.recvchannel.wait()
+    assert np.array_equal(target, source[:8])
+    status = loop.dma.mmio.read(0x34)
+    assert status & _HALTED and status & _INT_ERR and status & 1 << 14
+    assert not loop.dma.recvchannel.running
+
+
+def test_an_error_holds_the_channel_until_a_reset(loop: Design) -> None:
+    loop.dma.recvchannel.transfer(pynq.allocate(1, "u4"))
+    loop.dma.sendchannel.transfer(_fill(2))
+    mmio = loop.dma.mmio
+    _wait_status(mmio, 0x34, _INT_ERR)
+    mmio.write(0x30, 1)
+    assert mmio.read(0x34) & (_HALTED | _INT_ERR) == _HALTED | _INT_ERR
+    mmio.write(0x34, 1 << 14)
+    assert not mmio.read(0x34) & 1 << 14  # the interrupt bit is write-1-to-clear, the error is not
+    assert mmio.read(0x34) & _INT_ERR
+    mmio.write(0x30, 4)
+    mmio.write(0x30, 1)
+    assert mmio.read(0x34) & (_HALTED | _INT_ERR) == 0
+
+
+@pytest.mark.parametrize("offset", [0x00, 0x30])
+def test_an_address_outside_the_map_is_a_decode_error(loop: Design, offset: int) -> None:
+    mmio = loop.dma.mmio
+    if offset:
+        loop.dma.sendchannel.transfer(_fill(4))
+    mmio.write(offset + 0x18, 0xA0000000)
+    mmio.write(offset + 0x28, 64)
+    assert _wait_status(mmio, offset + 4, _HALTED) & _DEC_ERR
+    channel = loop.dma.recvchannel if offset else loop.dma.sendchannel
+    assert channel.error
+
+
+@pytest.mark.parametrize("sends", [True, False])
+def test_leaving_the_buffer_is_reported_and_corrupts_nothing(loop: Design, sends: bool) -> None:
+    source, target, neighbour = _fill(16), pynq.allocate(8, "u4"), _fill(4096)
+    before = np.array(neighbour)
+    mmio = loop.dma.mmio
+    if sends:
+        mmio.write(0x18, source.physical_address)
+        mmio.write(0x28, 1 << 16)
+        loop.dma.recvchannel.transfer(neighbour)
+    else:
+        loop.dma.sendchannel.transfer(source)
+        mmio.write(0x48, target.physical_address)
+        mmio.write(0x58, 4096)
+    channel = loop.dma.sendchannel if sends else loop.dma.recvchannel
+    with pytest.raises(KernelFault, match="past the end of its buffer") as caught:
+        channel.wait()
+    owner = source if sends else target
+    assert caught.value.address == owner.physical_address + owner.nbytes
+    assert caught.value.cu == "dma"
+    assert mmio.read(0x04 if sends else 0x34) & (_SLV_ERR | _HALTED) == _SLV_ERR | _HALTED
+    if not sends:
+        assert np.array_equal(target, source[:8])
+        assert np.array_equal(neighbour, before)
+
+
+def test_memory_of_no_buffer_is_reported(loop: Design) -> None:
+    keep = pynq.allocate(4, "u4")
+    loop.dma.mmio.write(0x18, 0x00200000)
+    loop.dma.mmio.write(0x28, 64)
+    with pytest.raises(KernelFault, match=f"nearest.*0x{keep.physical_address:08x}"):
+        _wait_status(loop.dma.mmio, 0x04, _HALTED)
+
+
+def test_a_freed_buffer_is_reported(loop: Design) -> None:
+    source = _fill(4)
+    address = source.physical_address
+    source.freebuffer()
+    loop.dma.mmio.write(0x18, address)
+    loop.dma.mmio.write(0x28, 16)
+    with pytest.raises(KernelFault, match="freed"):
+        _wait_status(loop.dma.mmio, 0x04, _HALTED)
+
+
+def test_without_the_guard_a_stray_access_goes_through(tmp_path: Path) -> None:
+    board = use_board("csim", guard=False, hang_timeout_s=1.5)
+    assert isinstance(board, VirtualBoard)
+    try:
+        design = Design(board, write_design(tmp_path, "loop", [_dma()], _LOOP))
+        design.dma.recvchannel.transfer(pynq.allocate(16, "u4"))
+        design.dma.mmio.write(0x18, 0x00200000)
+        design.dma.mmio.write(0x28, 64)
+        design.dma.recvchannel.wait()
+    finally:
+        board.close()
+
+
+def test_an_unaligned_address_needs_the_realignment_engine(board: VirtualBoard, tmp_path: Path) -> None:
+    design = Design(board, write_design(tmp_path, "loop", [_dma()], _LOOP))
+    source = _fill(64, "u1")
+    with pytest.raises(RuntimeError, match="unaligned"):
+        design.dma.sendchannel.transfer(source, start=1, nbytes=8)  # pynq's own check
+    design.dma.mmio.write(0x18, source.physical_address + 1)
+    design.dma.mmio.write(0x28, 8)
+    with pytest.raises(KernelFault, match="C_INCLUDE_MM2S_DRE=0"):
+        _wait_status(design.dma.mmio, 0x04, _HALTED)
+
+
+def test_with_the_realignment_engine_any_address_works(board: VirtualBoard, tmp_path: Path) -> None:
+    dre = {"C_INCLUDE_MM2S_DRE": 1, "C_INCLUDE_S2MM_DRE": 1}
+    design = Design(board, write_design(tmp_path, "dre", [_dma(**dre)], _LOOP))
+    source, target = _fill(64, "u1"), pynq.allocate(64, "u1")
+    design.dma.recvchannel.transfer(target, start=3, nbytes=21)
+    design.dma.sendchannel.transfer(source, start=5, nbytes=21)
+    design.dma.recvchannel.wait()
+    assert np.array_equal(target[3:24], source[5:26])
+
+
+def test_an_engine_that_dies_is_an_exception_and_is_replaced(loop: Design) -> None:
+    target = pynq.allocate(16, "u4")
+    loop.dma.recvchannel.transfer(target)
+    engine = loop.model("dma").engine
+    assert engine is not None and engine._process is not None
+    engine._process.kill()
+    with pytest.raises(KernelFault, match="ended unexpectedly"):
+        loop.dma.recvchannel.wait()
+    loop.dma.recvchannel.start()
+    source = _fill(16)
+    loop.dma.recvchannel.transfer(target)
+    loop.dma.sendchannel.transfer(source)
+    loop.dma.recvchannel.wait()
+    assert np.array_equal(source, target)
+
+
+# ---- scatter-gather --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def chained(board: VirtualBoard, tmp_path: Path) -> Design:
+    return Design(board, write_design(tmp_path, "sg", [Ip("axi_dma", "dma", 0x40400000, _SG)], _LOOP))
+
+
+@pytest.mark.parametrize("n", [8, 1000, 300_000])
+def test_scatter_gather_through_pynqs_driver(chained: Design, n: int) -> None:
+    source, target = _fill(n), pynq.allocate(n, "u4")
+    for _ in range(2):
+        target[:] = 0
+        chained.dma.recvchannel.transfer(target)
+        chained.dma.sendchannel.transfer(source)
+        chained.dma.sendchannel.wait()
+        chained.dma.recvchannel.wait()
+        assert np.array_equal(source, target)
+        assert chained.dma.recvchannel.transferred == source.nbytes
+
+
+def test_descriptors_report_bytes_and_frames(chained: Design) -> None:
+    source, target = _fill(16, "u1"), pynq.allocate(64, "u1")
+    mmio = chained.dma.mmio
+    rx = _descriptors([(target.physical_address + 8 * i, 8, 0) for i in range(4)])
+    tx = _descriptors([(source.physical_address, 12, 3 << 26), (source.physical_address, 8, 3 << 26)])
+    _send_chain(mmio, rx, 0x30)
+    _send_chain(mmio, tx)
+    _wait_status(mmio, 0x04, _IDLE)
+    deadline = time.monotonic() + 5
+    while not rx[2, 7] and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert [int(w) for w in tx[:, 7]] == [1 << 31 | 12, 1 << 31 | 8]
+    start, end, done = 1 << 27, 1 << 26, 1 << 31
+    assert [int(w) for w in rx[:3, 7]] == [done | start | 8, done | end | 4, done | start | end | 8]
+    assert np.array_equal(target[:12], source[:12]) and np.array_equal(target[16:24], source[:8])
+    assert not mmio.read(0x34) & _IDLE  # the tail, a fourth buffer, is not reached
+
+
+def test_a_tail_that_moves_continues_the_chain(chained: Design) -> None:
+    source, target = _fill(40), pynq.allocate(40, "u4")
+    mmio = chained.dma.mmio
+    rx = _descriptors([(target.physical_address, 160, 0)])
+    tx = _descriptors([(source.physical_address + 16 * i, 16, 1 << 26 if i == 9 else 0) for i in range(10)])
+    _send_chain(mmio, rx, 0x30)
+    mmio.write(0x08, tx.physical_address)
+    mmio.write(0x00, 1)
+    for i in (2, 5, 9):
+        mmio.write(0x10, tx.physical_address + 64 * i)
+        _wait_status(mmio, 0x04, _IDLE)
+    _wait_status(mmio, 0x34, _IDLE)
+    assert np.array_equal(source, target)
+    assert mmio.read(0x08) == tx.physical_address or mmio.read(0x08) == tx.physical_address + 64 * 9
+
+
+def test_a_completed_descriptor_is_stale(chained: Design) -> None:
+    source = _fill(4)
+    chain = _descriptors([(source.physical_address, 16, 3 << 26)])
+    chain[0, 7] = 1 << 31
+    _send_chain(chained.dma.mmio, chain)
+    assert _wait_status(chained.dma.mmio, 0x04, _HALTED) & _SG_INT_ERR
+
+
+def test_a_descriptor_of_length_zero_is_an_internal_error(chained: Design) -> None:
+    chain = _descriptors([(_fill(4).physical_address, 0, 3 << 26)])
+    _send_chain(chained.dma.mmio, chain)
+    assert _wait_status(chained.dma.mmio, 0x04, _HALTED) & _INT_ERR
+    assert int(chain[0, 7]) >> 28 == 0b1001  # complete, DMAIntErr
+
+
+def test_a_descriptor_outside_the_map_is_a_decode_error(chained: Design) -> None:
+    mmio = chained.dma.mmio
+    mmio.write(0x08, 0xA0000000)
+    mmio.write(0x00, 1)
+    mmio.write(0x10, 0xA0000000)
+    assert _wait_status(mmio, 0x04, _HALTED) & _SG_DEC_ERR
+
+
+def test_a_freed_descriptor_is_reported(chained: Design) -> None:
+    chain = _descriptors([(_fill(4).physical_address, 16, 3 << 26)])
+    address = chain.physical_address
+    chain.freebuffer()
+    mmio = chained.dma.mmio
+    mmio.write(0x08, address)
+    mmio.write(0x00, 1)
+    mmio.write(0x10, address)
+    with pytest.raises(KernelFault, match="descriptor"):
+        _wait_status(mmio, 0x04, _HALTED)
+
+
+def test_cyclic_mode_repeats_until_it_is_stopped(board: VirtualBoard, tmp_path: Path) -> None:
+    ips = [Ip("axi_dma", "tx", 0x40400000, _SG), _dma("rx", 0x40410000)]
+    design = Design(board, write_design(tmp_path, "cyclic", ips, _PAIR))
+    source, target = _fill(64), pynq.allocate(64, "u4")
+    design.tx.sendchannel.transfer(source, cyclic=True)
+    for _ in range(5):
+        design.rx.recvchannel.transfer(target)
+        design.rx.recvchannel.wait()
+        assert np.array_equal(source, target)
+    with pytest.raises(RuntimeError, match="cyclic"):
+        design.tx.sendchannel.wait()
+    design.tx.sendchannel.stop()
+    assert design.tx.mmio.read(0x04) & _HALTED
+
+
+# ---- interrupts ------------------------------------------------------------------------------------
+
+
+def _with_interrupts(board: VirtualBoard, folder: Path, parameters: dict[str, object]) -> Design:
+    ip = Ip("axi_dma", "dma", 0x40400000, parameters)
+    return Design(board, write_design(folder, "irq", [ip], _LOOP, _IRQS))
+
+
+async def _round_trip(design: Design, source: object, target: object) -> None:
+    design.dma.recvchannel.transfer(target)
+    design.dma.sendchannel.transfer(source)
+    await asyncio.gather(
+        design.dma.sendchannel.wait_async(), design.dma.recvchannel.wait_async()
+    )
+
+
+@pytest.mark.parametrize("parameters", [AXI_DMA, _SG], ids=["direct", "scatter-gather"])
+def test_wait_async(board: VirtualBoard, tmp_path: Path, parameters: dict[str, object]) -> None:
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        design = _with_interrupts(board, tmp_path, parameters)
+        source, target = _fill(1000), pynq.allocate(1000, "u4")
+        for i in range(20):
+            source[:] = i
+            loop.run_until_complete(asyncio.wait_for(_round_trip(design, source, target), 10))
+            assert np.array_equal(source, target)
+    finally:
+        board.close()
+        loop.close()
+        asyncio.set_event_loop(None)
+
+
+def test_threshold_counts_packets(board: VirtualBoard, tmp_path: Path) -> None:
+    design = _with_interrupts(board, tmp_path, _SG)
+    source, target = _fill(4), pynq.allocate((6, 4), "u4")
+    mmio = design.overlay.ip_dict and pynq.MMIO(0x40400000, 0x100)
+    rx = _descriptors([(target.physical_address + 16 * i, 16, 0) for i in range(6)])
+    tx = _descriptors([(source.physical_address, 16, 3 << 26)] * 5)
+    mmio.write(0x00, 2 << 16)
+    assert mmio.read(0x04) >> 16 & 0xFF == 2
+    _send_chain(mmio, rx, 0x30)
+    mmio.write(0x08, tx.physical_address)
+    mmio.write(0x00, 2 << 16 | 1)
+    mmio.write(0x10, tx.physical_address)
+    _wait_status(mmio, 0x04, _IDLE)
+    assert not mmio.read(0x04) & 1 << 12  # one packet of two
+    mmio.write(0x10, tx.physical_address + 64)
+    assert _wait_status(mmio, 0x04, _IDLE) & 1 << 12
+    mmio.write(0x04, 1 << 12)
+    assert not mmio.read(0x04) & 1 << 12
+
+
+def test_closing_the_overlay_leaves_no_process(board: VirtualBoard, tmp_path: Path) -> None:
+    bit = write_design(tmp_path, "loop", [_dma()], _LOOP)
+    for _ in range(3):
+        design = Design(board, bit)
+        design.dma.recvchannel.transfer(pynq.allocate(16, "u4"))
+        engine = design.model("dma").engine
+        assert engine is not None and engine._process is not None
+        process = engine._process
+        pynq.Overlay(str(bit))
+        assert process.poll() is not None
