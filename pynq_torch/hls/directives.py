@@ -13,9 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pynq_torch.hls.source import Pragma
-
-__all__ = ["Directive", "Settings", "from_files", "from_pragmas"]
+__all__ = ["Directive", "Pragma", "Settings", "files_beside", "from_files", "from_pragmas"]
 
 _BLOCK = {"ap_ctrl_hs", "ap_ctrl_chain", "ap_ctrl_none"}
 _WIRE = {
@@ -26,6 +24,15 @@ _MODES = _BLOCK | _WIRE | {"s_axilite", "m_axi", "axis"}
 # Options of set_directive_interface that stand alone; all others take a value.
 _TCL_FLAGS = {"-register"}
 _TCL_FILES = ("directives.tcl", "run_hls.tcl", "script.tcl", "hls.tcl", "run.tcl", "build.tcl")
+
+
+@dataclass(frozen=True)
+class Pragma:
+    """``#pragma HLS <text>`` that the preprocessor let through, and where it stands."""
+
+    file: str
+    line: int
+    text: str
 
 
 @dataclass(frozen=True)
@@ -137,17 +144,23 @@ def from_files(source: Path, top: str) -> Settings:
         Directives for other functions are left out.
     """
     settings = Settings()
+    for path in files_beside(source):
+        if path.suffix == ".cfg":
+            _read_config(path, top, settings)
+        else:
+            _read_tcl(path, top, settings)
+    return settings
+
+
+def files_beside(source: Path) -> list[Path]:
+    """Return the configuration files that count for `source`, whether or not they name its top."""
     folder = source.parent
-    for config in sorted(folder.glob("*.cfg")):
-        _read_config(config, top, settings)
     scripts = [folder / name for name in _TCL_FILES if (folder / name).is_file()]
     if not any(script.name == "directives.tcl" for script in scripts):
         nested = sorted({*folder.glob("*/directives.tcl"), *folder.glob("*/*/directives.tcl")})
         if len(nested) == 1:
             scripts += nested
-    for script in scripts:
-        _read_tcl(script, top, settings)
-    return settings
+    return [*sorted(folder.glob("*.cfg")), *scripts]
 
 
 def _read_config(path: Path, top: str, settings: Settings) -> None:

@@ -11,11 +11,11 @@ from clang.cindex import Cursor, CursorKind, TypeKind
 
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls.cpptypes import CType, describe
-from pynq_torch.hls.direction import argument_access
-from pynq_torch.hls.directives import Settings, from_files, from_pragmas
+from pynq_torch.hls.direction import argument_access, stream_direction
+from pynq_torch.hls.directives import Pragma, from_files, from_pragmas
 from pynq_torch.hls.interface import Interface
 from pynq_torch.hls.ports import Port, Ports
-from pynq_torch.hls.source import Pragma, SourceUnit, read_source
+from pynq_torch.hls.source import SourceUnit, read_source
 
 __all__ = ["read_interface"]
 
@@ -77,13 +77,9 @@ def read_interface(
             tool=tool,
         )
         interface = builder.interface(function.spelling, path, ports)
-        notes = (*interface.notes, *_notes(unit, settings))
+        missing = tuple(f"header not found, read as empty: {name}" for name in unit.missing)
+        notes = (*interface.notes, *missing)
         return replace(interface, qualified=_qualified(function, top), notes=notes)
-
-
-def _notes(unit: SourceUnit, settings: Settings) -> tuple[str, ...]:
-    del settings
-    return tuple(f"header not found, read as empty: {name}" for name in unit.missing)
 
 
 def _find_top(unit: SourceUnit, top: str) -> tuple[Cursor, Cursor]:
@@ -210,16 +206,10 @@ def _read_ports(function: Cursor, body: Cursor, unit: SourceUnit) -> list[Port]:
 def _direction(body: Cursor, index: int, ctype: CType) -> str:
     by_value = not (ctype.pointer or ctype.reference or ctype.dims)
     if ctype.form == "stream":
-        return _stream_direction(body, index)
+        return stream_direction(body, index)
     if by_value or (ctype.const and not ctype.volatile):
         return "in"
     return argument_access(body, index).direction
-
-
-def _stream_direction(body: Cursor, index: int) -> str:
-    from pynq_torch.hls.direction import stream_direction
-
-    return stream_direction(body, index)
 
 
 def _check_type(parameter: Cursor, ctype: CType, unit: SourceUnit) -> None:

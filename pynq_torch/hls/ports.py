@@ -10,10 +10,9 @@ from pathlib import Path
 
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls.cpptypes import CType
-from pynq_torch.hls.directives import Directive, Settings
+from pynq_torch.hls.directives import Directive, Pragma, Settings
 from pynq_torch.hls.interface import Argument, AxiBundle, Axis, Interface, Register
 from pynq_torch.hls.registers import Placement, Slot, is_renamed, lay_out
-from pynq_torch.hls.source import Pragma
 
 __all__ = ["Port", "Ports"]
 

@@ -18,8 +18,9 @@ from clang import cindex
 
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls import toolchain
+from pynq_torch.hls.directives import Pragma
 
-__all__ = ["Pragma", "SourceUnit", "read_source"]
+__all__ = ["SourceUnit", "read_source"]
 
 # CXTranslationUnit_KeepGoing and ..._DetailedPreprocessingRecord: templates are instantiated after
 # a fatal error too, and macro definitions are kept.
@@ -28,15 +29,6 @@ _MISSING = re.compile(r"'([^']+)' file not found")
 _LINE_MARKER = re.compile(r'^#\s*(?:line\s+)?(\d+)\s+"((?:[^"\\]|\\.)*)"')
 _PRAGMA = re.compile(r"^\s*#\s*pragma\s+HLS\s+(.*)$", re.IGNORECASE)
 _MAX_MISSING = 40
-
-
-@dataclass(frozen=True)
-class Pragma:
-    """``#pragma HLS <text>`` that the preprocessor let through, and where it stands."""
-
-    file: str
-    line: int
-    text: str
 
 
 @dataclass

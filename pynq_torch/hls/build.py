@@ -1,0 +1,220 @@
+"""Building a kernel's C++ into an engine executable for the virtual board."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pynq_torch.errors import KernelBuildError
+from pynq_torch.hls import cache, toolchain
+from pynq_torch.hls.compile import compile_program, flags
+from pynq_torch.hls.directives import files_beside
+from pynq_torch.hls.interface import Interface
+from pynq_torch.hls.kernels import KernelSource, companions, has_main
+
+__all__ = ["Build", "adapter", "build", "compile_engine"]
+
+_ENGINE = "engine"
+_OWN = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Build:
+    """An engine executable and the interface it was made for.
+
+    Parameters
+    ----------
+    executable : pathlib.Path
+        Started by the board, not by hand.
+    interface : Interface
+        Of the top function.
+    seconds : float
+        Wall-clock time of this call.
+    cached : bool
+        Nothing had to be compiled.
+    log : str
+        What the compiler said (warnings).
+    """
+
+    executable: Path
+    interface: Interface
+    seconds: float
+    cached: bool
+    log: str
+
+
+def build(
+    kernel: KernelSource,
+    *,
+    tool: str = "vitis",
+    sanitize: bool = False,
+    cflags: Sequence[str] = (),
+) -> Build:
+    """Build the engine executable of `kernel`, or find it unchanged in the cache.
+
+    Parameters
+    ----------
+    kernel : KernelSource
+        From :func:`pynq_torch.hls.find_kernel`.
+    tool : {"vitis", "vivado"}
+        Whose rules give the register offsets.
+    sanitize : bool
+        Build with ``-fsanitize=address,undefined``.
+    cflags : sequence of str
+        Further flags for the compiler.
+
+    Raises
+    ------
+    KernelBuildError
+        The compiler's message, with file and line; or no compiler, or no space.
+    InterfaceError
+        The interface cannot be derived.
+    """
+    begin = time.perf_counter()
+    extra = files_beside(kernel.source)
+    key = cache.digest("kernel", kernel, tool, sanitize, *cflags, _machine(), _own_sources())
+    entry = cache.find(key, extra)
+    cached = entry is not None
+    if entry is None:
+        with cache.locked(key):
+            # Another process may have built it while this one waited.
+            entry = cache.find(key, extra)
+            if entry is None:
+                entry = _build(kernel, tool, sanitize, cflags, key, extra)
+    return Build(
+        executable=Path(entry["path"]) / _ENGINE,
+        interface=Interface.from_json(entry["facts"]["interface"]),
+        seconds=time.perf_counter() - begin,
+        cached=cached,
+        log=entry["facts"]["log"],
+    )
+
+
+def _build(
+    kernel: KernelSource,
+    tool: str,
+    sanitize: bool,
+    cflags: Sequence[str],
+    key: str,
+    extra: Sequence[Path],
+) -> cache.Entry:
+    from pynq_torch.hls.parse import read_interface  # loads libclang
+
+    interface = read_interface(
+        kernel.source,
+        kernel.top,
+        tool=tool,
+        include_dirs=kernel.include_dirs,
+        defines=kernel.defines,
+    )
+    with cache.scratch() as folder:
+        source = folder / f"{kernel.name}_engine.cpp"
+        cache.write_text(source, adapter(interface))
+        log, files = compile_program(
+            source,
+            folder / _ENGINE,
+            name=kernel.name,
+            provide=lambda symbols: companions(kernel, symbols),
+            sanitize=sanitize,
+            cflags=[*(f"-D{define}" for define in kernel.defines), *cflags],
+            include_dirs=[kernel.source.parent, *kernel.include_dirs],
+        )
+        files = [file for file in files if not file.startswith(str(folder))]
+        facts = {"interface": interface.as_json(), "log": log}
+        return cache.store(key, folder, files, extra, facts)
+
+
+def adapter(interface: Interface) -> str:
+    """Return the C++ that puts a kernel behind the engine's registers."""
+    source = str(interface.source)
+    lines = []
+    if has_main(interface.source):
+        # A testbench in the kernel's own file: its main must not be the engine's.
+        lines += ["#define main pynq_torch_testbench_main"]
+    lines += [f'#include "{source}"']
+    if has_main(interface.source):
+        lines += ["#undef main"]
+    lines += ['#include "engine.hpp"', ""]
+    call = f"return pynq_torch::serve(argc, argv, &{interface.qualified or interface.top}"
+    if interface.arguments:
+        rows = []
+        for argument in interface.arguments:
+            length = argument.length
+            if argument.kind == "axis" and argument.axis is not None:
+                length = argument.axis.count
+            row = f"{{pynq_torch::Kind::{argument.kind}, {argument.width}"
+            row += f", {length}}}" if length else "}"
+            rows.append(f"    {row},  // {argument.name}")
+        lines += ["static constexpr pynq_torch::Arg pynq_torch_args[] = {", *rows, "};"]
+        call += ", pynq_torch_args"
+    lines += [f"int main(int argc, char** argv) {{ {call}); }}", ""]
+    return "\n".join(lines)
+
+
+def compile_engine(source: Path, *, sanitize: bool = False, cflags: Sequence[str] = ()) -> Path:
+    """Build an engine whose C++ is written by hand (``board/engines/*.cpp``).
+
+    Parameters
+    ----------
+    source : pathlib.Path
+        It defines ``main``.
+    sanitize, cflags
+        As for :func:`build`.
+
+    Returns
+    -------
+    pathlib.Path
+        The executable, in the same cache as kernels.
+    """
+    source = Path(source).resolve()
+    key = cache.digest("engine", source, sanitize, *cflags, _machine())
+    entry = cache.find(key)
+    if entry is None:
+        with cache.locked(key):
+            entry = cache.find(key)
+            if entry is None:
+                with cache.scratch() as folder:
+                    log, files = compile_program(
+                        source, folder / _ENGINE, name=source.stem, sanitize=sanitize, cflags=cflags
+                    )
+                    entry = cache.store(key, folder, files, (), {"log": log})
+    return Path(entry["path"]) / _ENGINE
+
+
+def _machine() -> str:
+    """Return what a build depends on besides sources: compiler, its flags, the processor."""
+    path = os.path.realpath(toolchain.compiler())
+    status = os.stat(path)
+    folders = " ".join(map(str, toolchain.include_dirs()))
+    parts = (path, status.st_size, status.st_mtime_ns, flags(), flags(True), folders)
+    return "|".join(map(str, (*parts, _processor())))
+
+
+@functools.cache
+def _processor() -> str:
+    """Return the instruction sets, since -march=native makes programs for this machine only."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return platform.machine()
+    for line in text.splitlines():
+        if line.startswith(("flags", "Features")):
+            return cache.digest(line)
+    return platform.machine()
+
+
+@functools.cache
+def _own_sources() -> str:
+    """Return a digest of the code that derives interfaces: a new version builds anew."""
+    stamps = []
+    for path in sorted(_OWN.glob("*.py")):
+        status = path.stat()
+        stamps.append((path.name, status.st_size, status.st_mtime_ns))
+    if not stamps:
+        raise KernelBuildError(f"{_OWN} holds no sources")
+    return cache.digest(*stamps)

@@ -1,0 +1,203 @@
+"""Build results kept by content, shared by every process of a user.
+
+An entry is found by a key (what is built, how, and with which compiler) and is good while every
+file it was made from still has the content it had. Files are compared by hash; those of the
+compiler and of installed packages by size and time only, since there are hundreds of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pynq_torch.errors import KernelBuildError
+
+__all__ = ["Entry", "cache_dir", "digest", "find", "locked", "scratch", "store", "write_text"]
+
+# Part of every key: entries of an older layout are never found.
+FORMAT = 1
+# Versions of one source that stay: going back to an earlier one costs nothing.
+_KEPT = 8
+_STABLE = ("/usr/", "/opt/", "/lib/")
+
+Entry = dict[str, Any]
+
+
+def cache_dir() -> Path:
+    """Return the cache folder: ``$PYNQ_TORCH_CACHE``, else ``pynq_torch`` in the user's cache."""
+    own = os.environ.get("PYNQ_TORCH_CACHE")
+    if own:
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "pynq_torch"
+
+
+def digest(*parts: object) -> str:
+    """Return a name for `parts`: 24 hexadecimal digits."""
+    text = json.dumps([FORMAT, *(str(part) for part in parts)])
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _print_of(path: str) -> str:
+    """Return what tells one content of a file from another, ``""`` where it is gone."""
+    try:
+        if path.startswith(_STABLE) or "/site-packages/" in path:
+            status = os.stat(path)
+            return f"{status.st_size}:{status.st_mtime_ns}"
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _index(key: str) -> Path:
+    return cache_dir() / "index" / f"{key}.json"
+
+
+def _entries(key: str) -> list[Entry]:
+    try:
+        entries = json.loads(_index(key).read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # none yet, or one that a full disk cut off: build again
+        return []
+    return entries if isinstance(entries, list) else []
+
+
+def find(key: str, extra: Sequence[Path] = ()) -> Entry | None:
+    """Return the entry stored under `key` whose files are unchanged, or None.
+
+    Parameters
+    ----------
+    key : str
+        From :func:`digest`.
+    extra : sequence of pathlib.Path
+        Files that must be exactly those that `store` was given: one that has appeared since
+        makes the entry stale.
+    """
+    known: dict[str, str] = {}
+    for entry in _entries(key):
+        if entry["extra"] != [str(path) for path in extra]:
+            continue
+        if not (cache_dir() / "entries" / entry["name"]).is_dir():
+            continue
+        for path, value in entry["files"].items():
+            if path not in known:
+                known[path] = _print_of(path)
+            if known[path] != value:
+                break
+        else:
+            return {**entry, "path": str(cache_dir() / "entries" / entry["name"])}
+    return None
+
+
+@contextlib.contextmanager
+def locked(key: str) -> Iterator[None]:
+    """Hold the lock of `key`: two processes that want the same build make it once."""
+    with _clean_errors():
+        path = cache_dir() / "locks" / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("w")
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """Give a folder on the cache's own file system, so that a rename can publish it."""
+    with _clean_errors():
+        base = cache_dir() / "entries"
+        base.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=".build-", dir=base))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def store(
+    key: str, folder: Path, files: Sequence[str], extra: Sequence[Path], facts: Entry
+) -> Entry:
+    """Publish the content of `folder` under `key` and return its entry.
+
+    Parameters
+    ----------
+    key : str
+        From :func:`digest`.
+    folder : pathlib.Path
+        From :func:`scratch`; it is moved away.
+    files : sequence of str
+        Everything the result was made from.
+    extra : sequence of pathlib.Path
+        As for :func:`find`; they count as files too.
+    facts : dict
+        JSON values to remember.
+    """
+    with _clean_errors():
+        prints = {path: _print_of(path) for path in [*files, *(str(path) for path in extra)]}
+        name = f"{key}-{digest(*sorted(prints.items()))[:12]}-{os.getpid():x}{os.urandom(3).hex()}"
+        entry = {
+            "name": name,
+            "files": prints,
+            "extra": [str(path) for path in extra],
+            "facts": facts,
+        }
+        target = cache_dir() / "entries" / name
+        folder.rename(target)
+        kept = [item for item in _entries(key) if item["files"] != prints]
+        index = _index(key)
+        index.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            _write_atomically(index, json.dumps([entry, *kept[: _KEPT - 1]]))
+        except OSError:
+            shutil.rmtree(target, ignore_errors=True)
+            raise
+        for dropped in kept[_KEPT - 1 :]:
+            shutil.rmtree(cache_dir() / "entries" / dropped["name"], ignore_errors=True)
+    return {**entry, "path": str(target)}
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file of a build, with a clear error where there is no room."""
+    with _clean_errors():
+        path.write_text(text, encoding="utf-8")
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(name, path)
+    except OSError:
+        os.unlink(name)
+        raise
+
+
+@contextlib.contextmanager
+def _clean_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise KernelBuildError(no_room()) from error
+        raise KernelBuildError(
+            f"the build cache {cache_dir()} cannot be used: {error.strerror} "
+            f"({error.filename}). Set PYNQ_TORCH_CACHE to a folder that can be written"
+        ) from error
+
+
+def no_room() -> str:
+    """Return the sentence for a full disk."""
+    return (
+        f"no space left on the device while building in {cache_dir()}; nothing was kept. Free some "
+        "space, or set PYNQ_TORCH_CACHE to a folder on another disk"
+    )

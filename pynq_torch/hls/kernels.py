@@ -1,0 +1,162 @@
+"""Finding the C++ of a kernel by its name, in this project's folders or anybody's."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["KernelSource", "find_kernel", "has_main"]
+
+_SUFFIXES = (".cpp", ".cc", ".cxx", ".c")
+# What a vendor project or a checkout holds besides sources.
+_SKIPPED = {
+    ".git", ".venv", "node_modules", "__pycache__", "csim", "sim", "syn", "impl", ".autopilot",
+    ".apc", ".Xil", ".ipynb_checkpoints", "verilog", "vhdl",
+}  # fmt: skip
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
+_MAX_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """Where a kernel's C++ is.
+
+    Parameters
+    ----------
+    name : str
+        The kernel, as the third field of its VLNV.
+    source : pathlib.Path
+        The file that defines the top function.
+    top : str
+        The top function; the name by default.
+    folder : pathlib.Path
+        The kernel's folder; other sources in it are compiled in where they are needed.
+    include_dirs : tuple of pathlib.Path
+        Further include folders.
+    defines : tuple of str
+        Macros, ``NAME`` or ``NAME=VALUE``.
+    """
+
+    name: str
+    source: Path
+    top: str = ""
+    folder: Path = Path()
+    include_dirs: tuple[Path, ...] = field(default=())
+    defines: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", Path(self.source).resolve())
+        if not self.top:
+            object.__setattr__(self, "top", self.name)
+        if self.folder == Path():
+            object.__setattr__(self, "folder", self.source.parent)
+
+
+def find_kernel(name: str, paths: Sequence[Path | str] = ()) -> KernelSource | None:
+    """Find the sources of the kernel `name`.
+
+    A folder called `name` wins; published designs are laid out in all ways, so any file below
+    the folders that defines a function of that name will do. Files with ``main`` are testbenches,
+    taken only where nothing else defines the function.
+
+    Parameters
+    ----------
+    name : str
+        As in the VLNV ``xilinx.com:hls:<name>:1.0``.
+    paths : sequence of path
+        Folders, searched in order, then those of ``PYNQ_TORCH_KERNELS``.
+
+    Returns
+    -------
+    KernelSource or None
+        None where no file defines the function.
+    """
+    folders = [Path(path) for path in paths]
+    folders += [Path(item) for item in _environment_paths()]
+    for folder in folders:
+        for candidate in (folder / name, folder):
+            if candidate.name == name and candidate.is_dir():
+                found = _best(name, _sources(candidate), candidate)
+                if found is not None:
+                    return found
+    for folder in folders:
+        if folder.is_dir():
+            found = _best(name, _sources(folder), folder)
+            if found is not None:
+                return found
+    return None
+
+
+def _environment_paths() -> list[str]:
+    return [item for item in os.environ.get("PYNQ_TORCH_KERNELS", "").split(os.pathsep) if item]
+
+
+def _sources(folder: Path) -> Iterator[Path]:
+    for root, folders, files in os.walk(folder):
+        folders[:] = sorted(item for item in folders if item not in _SKIPPED)
+        for file in sorted(files):
+            if file.endswith(_SUFFIXES):
+                yield Path(root) / file
+
+
+def _best(name: str, sources: Iterator[Path], folder: Path) -> KernelSource | None:
+    """Return the most likely source: with pragmas, called like the kernel, high up."""
+    ranked: list[tuple[tuple[bool, bool, bool, int, str], Path]] = []
+    pattern = re.compile(rf"(?<![\w.>:]){re.escape(name)}\s*\([^;{{}}]*\)\s*(?:noexcept\s*)?\{{")
+    for path in sources:
+        if path.stat().st_size > _MAX_BYTES:
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if name not in text:
+            continue
+        code = strip_comments(text)
+        if not any(_is_definition(code, match.start()) for match in pattern.finditer(code)):
+            continue
+        pragmas = re.search(r"#\s*pragma\s+HLS\s+INTERFACE", text, re.IGNORECASE) is not None
+        depth = len(path.relative_to(folder).parts)
+        rank = (_main_in(code), not pragmas, path.stem != name, depth, str(path))
+        ranked.append((rank, path))
+    if not ranked:
+        return None
+    source = min(ranked)[1]
+    return KernelSource(name, source)
+
+
+def _is_definition(code: str, at: int) -> bool:
+    """Tell ``void f(...) {`` from ``else f(...) {`` and from a call in a condition."""
+    before = code[:at].rstrip()
+    word = re.search(r"[\w>&*\]]+$", before)
+    return word is not None and word.group() not in {"return", "else", "new", "case", "throw"}
+
+
+def strip_comments(text: str) -> str:
+    """Return C++ without comments and string literals, lines kept."""
+    return _COMMENTS.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def _main_in(code: str) -> bool:
+    return re.search(r"\bmain\s*\([^;{}]*\)\s*\{", code) is not None
+
+
+def has_main(path: Path) -> bool:
+    """Return whether a source defines ``main``: a testbench, or a program."""
+    return _main_in(strip_comments(path.read_text(encoding="utf-8", errors="replace")))
+
+
+def companions(kernel: KernelSource, symbols: set[str]) -> list[Path]:
+    """Return the sources of the kernel's folder that define one of the undefined `symbols`."""
+    wanted = {symbol.split("<")[0].split("::")[-1] for symbol in symbols}
+    found = []
+    for path in _sources(kernel.folder):
+        if path.resolve() == kernel.source:
+            continue
+        code = strip_comments(path.read_text(encoding="utf-8", errors="replace"))
+        if _main_in(code):
+            continue
+        words = set(re.findall(r"\b[A-Za-z_]\w*\b", code))
+        if words & wanted:
+            found.append(path)
+    return found
