@@ -485,7 +485,7 @@ int main(int argc, char** argv) {
     }
     engine.set_state(IDLE);
     engine.notify();
-    while (engine.wait_start()) {
+    while (engine.wait_doorbell()) {
         for (Channel* c : channels) c->poke();
     }
     _exit(0);

@@ -82,6 +82,12 @@ struct Grants {
     struct Slot { uint64_t begin, end; } slots[];
 };
 
+inline uint64_t now_ns() {
+    struct timespec t {};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return uint64_t(t.tv_sec) * 1'000'000'000ull + uint64_t(t.tv_nsec);
+}
+
 // ---- The process --------------------------------------------------------------------------------
 
 class Engine;
@@ -127,15 +133,31 @@ class Engine : public WaitObserver {
     // The kernel's pointer to a physical address. Zynq-7000's AXI addresses have 32 bits.
     uint8_t* at(uint64_t physical) const { return window_ + (physical & 0xffffffffull); }
 
-    // Waits for the next AP_START; false when the board closes the engine.
+    // Waits for the next AP_START; false when the board closes the engine. A short spin comes first:
+    // programs start the next run soon after the last, and waking a sleeper costs more than a run.
     bool wait_start() {
-        uint64_t count;
-        for (;;) {
-            const ssize_t n = read(start_fd_, &count, sizeof count);
-            if (n == sizeof count) return true;
-            if (n < 0 && errno == EINTR) continue;
-            return false;
+        const uint64_t until = now_ns() + 50'000;
+        do {
+            if (start_pending()) return true;
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#endif
+        } while (now_ns() < until);
+        while (!start_pending()) {
+            if (!wait_doorbell()) return false;
         }
+        return true;
+    }
+    // Sleeps until the board rings; false when that can never happen again.
+    bool wait_doorbell() {
+        uint64_t count;
+        ssize_t n;
+        while ((n = read(start_fd_, &count, sizeof count)) < 0 && errno == EINTR) {}
+        return n == sizeof count;
+    }
+    bool start_pending() const {
+        return mailbox->started.load(std::memory_order_acquire) >
+               mailbox->completed.load(std::memory_order_relaxed);
     }
     int start_fd() const { return start_fd_; }
 
@@ -308,12 +330,6 @@ class Engine : public WaitObserver {
     int start_fd_ = -1, done_fd_ = -1, life_fd_ = -1;
 };
 
-inline uint64_t now_ns() {
-    struct timespec t {};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return uint64_t(t.tv_sec) * 1'000'000'000ull + uint64_t(t.tv_nsec);
-}
-
 // ---- From registers to C++ arguments --------------------------------------------------------------
 
 enum class Kind { none, scalar, scalar_ptr, memory, m_axi, burst_maxi, axis, axis_array };
@@ -437,8 +453,6 @@ class Frame {
             } else {
                 return static_cast<P>(*pointer<T>(arg, offset, i));
             }
-        } else if constexpr (std::is_constructible_v<T, uint8_t*>) {
-            return T(engine_.at(address(offset)));
         } else {
             if (arg.kind == Kind::burst_maxi) return from_address<T>(address(offset));
             T value{};
@@ -541,7 +555,9 @@ class Frame {
     }
 
     template <class T> T from_address(uint64_t physical) {
-        if constexpr (std::is_trivially_copyable_v<T> && sizeof(T) == sizeof(uint64_t)) {
+        if constexpr (std::is_class_v<T> && std::is_constructible_v<T, uint8_t*>) {
+            return T(engine_.at(physical));
+        } else if constexpr (std::is_trivially_copyable_v<T> && sizeof(T) == sizeof(uint64_t)) {
             const uint64_t host = uint64_t(reinterpret_cast<uintptr_t>(engine_.at(physical)));
             T value;
             std::memcpy(static_cast<void*>(&value), &host, sizeof host);
