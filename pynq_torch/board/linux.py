@@ -11,10 +11,12 @@ files and classes stay as they are; while a virtual board is active, the names `
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import importlib
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any, ClassVar
 
@@ -227,17 +229,49 @@ def _unhook() -> None:
 
 
 def _drop_controllers(linux: Linux) -> None:
-    """Forget pynq's cached controllers over this board's UIO files; they close the files."""
+    """Let go of pynq's cached controllers over this board's UIO files; they close the files."""
     interrupt = importlib.import_module("pynq.interrupt")
     cache = interrupt._InterruptController._uio_devices
     ours = set(linux._uio.values())
-    for raw_irq in [
+    found = [
         raw_irq
         for raw_irq, controller in cache.items()
         if isinstance(controller.uio, UioFile) and controller.uio.device in ours
-    ]:
-        # Waiting AXI interrupt controllers and the UIO controller hold each other.
+    ]
+    if not found:
+        return
+    interrupt._InterruptController._controllers.clear()
+    interrupt._InterruptController._last_timestamp = None
+    loop = _event_loop()
+    for raw_irq in found:
+        # Waiting controllers, the loop and the UIO controller hold each other.
         cache[raw_irq].wait_events = []
-        interrupt._InterruptController._controllers.clear()
-        interrupt._InterruptController._last_timestamp = None
-        del cache[raw_irq]
+        if loop is not None:
+            loop.remove_reader(cache[raw_irq].uio)
+    if loop is not None:
+        for raw_irq in found:
+            del cache[raw_irq]
+        return
+    # pynq's controller asks for an event loop when it goes, and complains if there is none.
+    stand_in = asyncio.new_event_loop()
+    asyncio.set_event_loop(stand_in)
+    try:
+        for raw_irq in found:
+            del cache[raw_irq]
+    finally:
+        asyncio.set_event_loop(None)
+        stand_in.close()
+
+
+def _event_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the loop that pynq's controller would find, if there is one."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        pass  # no loop runs: the thread's own is next
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return asyncio.get_event_loop_policy().get_event_loop()
+    except RuntimeError:
+        return None
