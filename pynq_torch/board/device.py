@@ -356,6 +356,7 @@ class VirtualBoard(Device):
         Gives the engines processor time, and ends a wait that can never end.
         """
         if polls < 100:
+            os.sched_yield()  # on a PC with few cores the engine may be waiting for this one
             return
         time.sleep(2e-5 if polls < 2000 else 5e-4)
         if polls % 64 == 0:
