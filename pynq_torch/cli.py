@@ -75,6 +75,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parsed = parser.parse_args(arguments)
     try:
         return int(parsed.func(parsed) or 0)
+    except ModuleNotFoundError as error:
+        print(_unavailable(command, error), file=sys.stderr)
+        return 1
     except PynqTorchError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
