@@ -44,12 +44,20 @@ def _tag(name: str, attributes: dict[str, object], *children: str) -> str:
     return f"<{name} {text}>{''.join(children)}</{name}>"
 
 
-def _port(name: str, direction: str, net: str, width: int = 1, kind: str = "undef", to: str = "") -> str:
+def _port(
+    name: str, direction: str, net: str, width: int = 1, kind: str = "undef", to: str = ""
+) -> str:
     """One pin; ``to`` names the other end of its net as "instance/pin"."""
     bits = {"LEFT": width - 1, "RIGHT": 0} if width > 1 else {}
     instance, _, pin = to.partition("/")
-    end = _tag("CONNECTIONS", {}, _tag("CONNECTION", {"INSTANCE": instance, "PORT": pin})) if to else ""
-    return _tag("PORT", {"DIR": direction, "NAME": name, "SIGIS": kind, "SIGNAME": net, **bits}, end)
+    end = (
+        _tag("CONNECTIONS", {}, _tag("CONNECTION", {"INSTANCE": instance, "PORT": pin}))
+        if to
+        else ""
+    )
+    return _tag(
+        "PORT", {"DIR": direction, "NAME": name, "SIGIS": kind, "SIGNAME": net, **bits}, end
+    )
 
 
 def _stream(name: str, source: bool, net: str, nbytes: int) -> str:
@@ -66,7 +74,9 @@ def _stream(name: str, source: bool, net: str, nbytes: int) -> str:
     )
 
 
-def _module(ip: Ip, irqs: dict[str, tuple[str, str]], streams: dict[str, str], others: list[str]) -> str:
+def _module(
+    ip: Ip, irqs: dict[str, tuple[str, str]], streams: dict[str, str], others: list[str]
+) -> str:
     version = {"axi_dma": "7.1", "axi_intc": "4.1", "axi_bram_ctrl": "4.1"}.get(ip.kind, "2.0")
     ports = [_port("s_axi_aclk", "I", "ps_FCLK_CLK0", kind="clk")]
     for pin, (net, to) in irqs.items():
@@ -87,7 +97,10 @@ def _module(ip: Ip, irqs: dict[str, tuple[str, str]], streams: dict[str, str], o
         source = name.startswith("M_")
         key = "C_M_AXIS_MM2S_TDATA_WIDTH" if source else "C_S_AXIS_S2MM_TDATA_WIDTH"
         buses.append(_stream(name, source, net, int(str(ip.parameters[key])) // 8))
-    parameters = ip.parameters | {"C_BASEADDR": hex(ip.base), "C_HIGHADDR": hex(ip.base + ip.nbytes - 1)}
+    parameters = ip.parameters | {
+        "C_BASEADDR": hex(ip.base),
+        "C_HIGHADDR": hex(ip.base + ip.nbytes - 1),
+    }
     listed = {**parameters, **{k.lower(): v for k, v in ip.parameters.items()}}
     return _tag(
         "MODULE",
@@ -101,7 +114,11 @@ def _module(ip: Ip, irqs: dict[str, tuple[str, str]], streams: dict[str, str], o
         },
         "<DOCUMENTS/>",
         "<ADDRESSBLOCKS/>",
-        _tag("PARAMETERS", {}, *(_tag("PARAMETER", {"NAME": k, "VALUE": v}) for k, v in listed.items())),
+        _tag(
+            "PARAMETERS",
+            {},
+            *(_tag("PARAMETER", {"NAME": k, "VALUE": v}) for k, v in listed.items()),
+        ),
         _tag("PORTS", {}, *ports, *others),
         _tag("BUSINTERFACES", {}, *buses),
     )
@@ -174,7 +191,9 @@ def write_design(
                     "VLNV": "xilinx.com:ip:xlconcat:2.1",
                 },
                 "<DOCUMENTS/>",
-                _tag("PARAMETERS", {}, _tag("PARAMETER", {"NAME": "NUM_PORTS", "VALUE": len(pins)})),
+                _tag(
+                    "PARAMETERS", {}, _tag("PARAMETER", {"NAME": "NUM_PORTS", "VALUE": len(pins)})
+                ),
                 _tag("PORTS", {}, *inputs, _port("dout", "O", "concat_dout", len(pins), to=behind)),
                 "<BUSINTERFACES/>",
             )
@@ -186,19 +205,29 @@ def write_design(
                     {},
                     {},
                     [
-                        _port("intr", "I", "concat_dout", len(pins), "INTERRUPT", "xlconcat_0/dout"),
+                        _port(
+                            "intr", "I", "concat_dout", len(pins), "INTERRUPT", "xlconcat_0/dout"
+                        ),
                         _port("irq", "O", "intc_irq", kind="INTERRUPT", to="ps/IRQ_F2P"),
                     ],
                 )
             )
-    driver = ("intc_irq", "axi_intc_0/irq", 1) if intc else ("concat_dout", "xlconcat_0/dout", len(pins))
+    driver = (
+        ("intc_irq", "axi_intc_0/irq", 1) if intc else ("concat_dout", "xlconcat_0/dout", len(pins))
+    )
     modules.append(_ps(ranged, driver if pins else None))
     text = _tag(
         "EDKSYSTEM",
         {"EDWVERSION": "1.2", "TIMESTAMP": "Mon Jan  3 10:00:00 2022", "VIVADOVERSION": "2022.1"},
         _tag(
             "SYSTEMINFO",
-            {"ARCH": "zynq", "DEVICE": "7z020", "NAME": name, "PACKAGE": "clg400", "SPEEDGRADE": "-1"},
+            {
+                "ARCH": "zynq",
+                "DEVICE": "7z020",
+                "NAME": name,
+                "PACKAGE": "clg400",
+                "SPEEDGRADE": "-1",
+            },
         ),
         "<EXTERNALPORTS/>",
         "<EXTERNALINTERFACES/>",
@@ -236,7 +265,11 @@ def _ps(ips: list[Ip], irq: tuple[str, str, int] | None) -> str:
         },
         "<DOCUMENTS/>",
         "<ADDRESSBLOCKS/>",
-        _tag("PARAMETERS", {}, *(_tag("PARAMETER", {"NAME": k, "VALUE": v}) for k, v in parameters.items())),
+        _tag(
+            "PARAMETERS",
+            {},
+            *(_tag("PARAMETER", {"NAME": k, "VALUE": v}) for k, v in parameters.items()),
+        ),
         _tag("PORTS", {}, *ports),
         _tag(
             "BUSINTERFACES",

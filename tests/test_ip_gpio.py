@@ -66,7 +66,9 @@ def test_inputs_are_what_the_outside_drives(board: VirtualBoard, overlay: pynq.O
     assert (buttons[1].read(), buttons[0].read()) == (1, 0)
 
 
-def test_outputs_reach_the_observer_and_read_back(board: VirtualBoard, overlay: pynq.Overlay) -> None:
+def test_outputs_reach_the_observer_and_read_back(
+    board: VirtualBoard, overlay: pynq.Overlay
+) -> None:
     seen: list[tuple[int, int]] = []
     model = _gpio(board, "leds")
     assert model.output(1) == 5  # C_DOUT_DEFAULT
@@ -117,7 +119,9 @@ def test_interrupt_registers(board: VirtualBoard, overlay: pynq.Overlay) -> None
     assert overlay.leds.read(0x120) == 0  # built without the interrupt
 
 
-def test_a_wire_that_the_ip_drives_raises_no_interrupt(board: VirtualBoard, overlay: pynq.Overlay) -> None:
+def test_a_wire_that_the_ip_drives_raises_no_interrupt(
+    board: VirtualBoard, overlay: pynq.Overlay
+) -> None:
     overlay.both.write(4, 0xF0)
     _gpio(board, "both").set_input(1, 0x0F)
     assert overlay.both.read(0x120) == 0
@@ -163,14 +167,16 @@ def test_interrupt_without_intc_uses_the_uio_device(
     board: VirtualBoard, tmp_path: Path, loop: asyncio.AbstractEventLoop
 ) -> None:
     ips = [Ip("axi_gpio", "buttons", 0x41200000, _BUTTONS)]
-    overlay = pynq.Overlay(str(write_design(tmp_path, "direct", ips, {}, ["buttons/ip2intc_irpt"], intc=False)))
+    overlay = pynq.Overlay(
+        str(write_design(tmp_path, "direct", ips, {}, ["buttons/ip2intc_irpt"], intc=False))
+    )
     overlay.buttons.write(0x11C, 1 << 31)
     overlay.buttons.write(0x128, 1)
     _gpio(board, "buttons").set_input(1, 1)
     assert board.linux.irq_level(61)
 
 
-# ---- the interrupt controller itself ----------------------------------------------------------------
+# ---- the interrupt controller itself ---------------------------------------------------------
 
 
 @pytest.fixture
@@ -236,7 +242,9 @@ def test_priority_and_level_register(intc: tuple[AxiIntc, pynq.MMIO]) -> None:
         model.set_input(2, True)
 
 
-def test_an_edge_is_kept_and_a_level_change_back_is_not(board: VirtualBoard, tmp_path: Path) -> None:
+def test_an_edge_is_kept_and_a_level_change_back_is_not(
+    board: VirtualBoard, tmp_path: Path
+) -> None:
     ip = Ip("axi_gpio", "g", 0x41200000, _BUTTONS)
     pynq.Overlay(str(write_design(tmp_path, "edge", [ip], {}, ["g/ip2intc_irpt"])))
     model = board.ip["axi_intc_0"]

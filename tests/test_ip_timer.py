@@ -27,7 +27,9 @@ class Bench:
 
     def __init__(self, **parameters: str) -> None:
         self.irqs = threading.Event()
-        board: Any = SimpleNamespace(clock_hz=lambda ip: 100e6, raise_irq=lambda model: self.irqs.set())
+        board: Any = SimpleNamespace(
+            clock_hz=lambda ip: 100e6, raise_irq=lambda model: self.irqs.set()
+        )
         self.timer = AxiTimer(board, IpInstance("timer", "xilinx.com:ip:axi_timer:2.0", parameters))
         self._now = 0
         self.timer.now_ns = lambda: self._now

@@ -34,11 +34,14 @@ def linux() -> Iterator[Linux]:
     linux.uninstall()
 
 
-# ---- what is touched, and what is not ------------------------------------------------------------------
+# ---- what is touched, and what is not --------------------------------------------------------
 
 
 def test_only_three_modules_change_and_they_change_back() -> None:
-    before = {m: (m.__dict__.get("open"), m.__dict__.get("os")) for m in (pynq.gpio, pynq.uio, pynq.interrupt)}
+    before = {
+        m: (m.__dict__.get("open"), m.__dict__.get("os"))
+        for m in (pynq.gpio, pynq.uio, pynq.interrupt)
+    }
     had_pin = hasattr(pynq.gpio.GPIO, "_GPIO_MIN_USER_PIN")
     first, second = Linux(None), Linux(None)
     first.install()
@@ -49,7 +52,10 @@ def test_only_three_modules_change_and_they_change_back() -> None:
     assert pynq.uio.get_uio_device("fabric") == "/dev/uio0"
     second.uninstall()
     second.uninstall()
-    after = {m: (m.__dict__.get("open"), m.__dict__.get("os")) for m in (pynq.gpio, pynq.uio, pynq.interrupt)}
+    after = {
+        m: (m.__dict__.get("open"), m.__dict__.get("os"))
+        for m in (pynq.gpio, pynq.uio, pynq.interrupt)
+    }
     assert after == before
     assert hasattr(pynq.gpio.GPIO, "_GPIO_MIN_USER_PIN") == had_pin
 
@@ -66,7 +72,7 @@ def test_other_paths_are_this_machines(linux: Linux, tmp_path: Path) -> None:
     assert pynq.gpio.os.geteuid() == 0
 
 
-# ---- GPIO ---------------------------------------------------------------------------------------------
+# ---- GPIO ------------------------------------------------------------------------------------
 
 
 def test_gpio_numbers(linux: Linux) -> None:
@@ -111,17 +117,26 @@ def test_gpio_mistakes_have_sysfs_errors(linux: Linux) -> None:
     tree = linux.gpio
     with tree.open("/sys/class/gpio/export", "w") as f:
         f.write("960")
-    with pytest.raises(OSError, match="exported already"), tree.open("/sys/class/gpio/export", "w") as f:
+    with (
+        pytest.raises(OSError, match="exported already"),
+        tree.open("/sys/class/gpio/export", "w") as f,
+    ):
         f.write("960")
-    with pytest.raises(OSError, match="is an input"), tree.open("/sys/class/gpio/gpio960/value", "w") as f:
+    with (
+        pytest.raises(OSError, match="is an input"),
+        tree.open("/sys/class/gpio/gpio960/value", "w") as f,
+    ):
         f.write("1")
-    with pytest.raises(OSError, match="not 'sideways'"), tree.open("/sys/class/gpio/gpio960/direction", "w") as f:
+    with (
+        pytest.raises(OSError, match="not 'sideways'"),
+        tree.open("/sys/class/gpio/gpio960/direction", "w") as f,
+    ):
         f.write("sideways")
     with pytest.raises(FileNotFoundError, match="exported"):
         tree.open("/sys/class/gpio/gpio961/value", "r")
 
 
-# ---- UIO ----------------------------------------------------------------------------------------------
+# ---- UIO -------------------------------------------------------------------------------------
 
 
 def _readable(file: UioFile) -> bool:
@@ -183,7 +198,7 @@ def test_uio_events_before_the_open_are_not_seen() -> None:
         assert not _readable(late)
 
 
-# ---- interrupts through pynq ------------------------------------------------------------------------------
+# ---- interrupts through pynq -----------------------------------------------------------------
 
 
 @pytest.fixture

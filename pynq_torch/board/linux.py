@@ -1,11 +1,12 @@
 """What pynq asks of Linux on the board: GPIO and UIO files, interrupt numbers, root.
 
-``pynq.gpio``, ``pynq.uio`` and ``pynq.interrupt`` reach the PS through sysfs and ``/dev/uioN``. Their
-files and classes stay as they are; while a virtual board is active, the names ``open`` and ``os``
-*inside those three modules* are answered here for these paths only and handed on for every other:
+``pynq.gpio``, ``pynq.uio`` and ``pynq.interrupt`` reach the PS through sysfs and ``/dev/uioN``.
+Their files and classes stay as they are; while a virtual board is active, the names ``open`` and
+``os`` *inside those three modules* are answered here for these paths only and handed on for every
+other:
 
 - ``/sys/class/gpio``: the PS GPIO controller, 54 MIO and 64 EMIO pins (UG585, chapter 14);
-- ``/proc/interrupts``, ``/sys/class/uio``, ``/dev/uioN``: the PL-PS interrupts bound to a UIO device;
+- ``/proc/interrupts``, ``/sys/class/uio``, ``/dev/uioN``: PL-PS interrupts with a UIO device;
 - ``os.geteuid``: programs on the board run as root.
 """
 
@@ -53,14 +54,16 @@ class Linux:
     _installed: ClassVar[list[Linux]] = []
     _saved: ClassVar[dict[str, dict[str, object]]] = {}
 
-    def __init__(self, board: VirtualBoard | None, uio_lines: Iterable[int] = (FIRST_PL_IRQ,)) -> None:
+    def __init__(
+        self, board: VirtualBoard | None, uio_lines: Iterable[int] = (FIRST_PL_IRQ,)
+    ) -> None:
         self.board = board
         self.gpio = GpioTree()
         self._lock = threading.Lock()
         self._uio = {line: UioDevice("fabric") for line in uio_lines}
         self._levels: dict[int, bool] = {}
 
-    # ---- for the board ------------------------------------------------------------------------
+    # ---- for the board -----------------------------------------------------------------------
 
     def install(self) -> None:
         """Answer pynq's questions to Linux from now on (again after :meth:`uninstall`)."""
@@ -80,7 +83,7 @@ class Linux:
             _unhook()
 
     def set_irq(self, line: int, level: bool) -> None:
-        """Drive PL-PS interrupt ``line`` (its GIC number, 61 for ``IRQ_F2P[0]``); any thread may."""
+        """Drive PL-PS interrupt ``line`` (GIC number, 61 for ``IRQ_F2P[0]``) from any thread."""
         with self._lock:
             self._levels[line] = level
             device = self._uio.get(line)
@@ -93,20 +96,23 @@ class Linux:
             return self._levels.get(line, False)
 
     def on_output(self, pin: int, callback: Callable[[int], None]) -> None:
-        """Call ``callback(value)`` whenever a program drives PS GPIO ``pin`` (EMIO starts at 54)."""
+        """Call ``callback(value)`` whenever a program drives PS GPIO ``pin`` (EMIO from 54)."""
         self.gpio.on_output(pin, callback)
 
     def set_input(self, pin: int, value: int) -> None:
         """Set the level that the PL drives on PS GPIO ``pin`` (EMIO starts at 54)."""
         self.gpio.set_input(pin, value)
 
-    # ---- the paths ----------------------------------------------------------------------------
+    # ---- the paths ---------------------------------------------------------------------------
 
     def interrupts_text(self) -> str:
         """Return ``/proc/interrupts`` of the board, as far as the PL is concerned."""
         rows = ["           CPU0       CPU1"]
         for number, (line, device) in enumerate(sorted(self._uio.items()), start=48):
-            rows.append(f"{number:3d}: {device.count:10d} {0:10d}     GIC-0 {line:3d} Level     {device.name}")
+            rows.append(
+                f"{number:3d}: {device.count:10d} {0:10d}     GIC-0 {line:3d} Level     "
+                f"{device.name}"
+            )
         return "\n".join(rows) + "\n"
 
     def uio_device(self, path: str) -> UioDevice | None:
@@ -122,7 +128,9 @@ class Linux:
         if path.startswith("/dev/uio"):
             device = self.uio_device(path)
             if device is None:
-                raise FileNotFoundError(2, f"no such UIO device; the board has {len(self._uio)}", path)
+                raise FileNotFoundError(
+                    2, f"no such UIO device; the board has {len(self._uio)}", path
+                )
             return UioFile(device)
         parts = path.rstrip("/").split("/")
         if path.startswith("/sys/class/uio/") and len(parts) == 6 and parts[5] == "name":
@@ -189,7 +197,9 @@ class _Os:
         answer = _active().listdir(path) if isinstance(path, str) else None
         return os.listdir(path) if answer is None else answer
 
-    def walk(self, top: Any, *args: Any, **kwargs: Any) -> Iterator[tuple[str, list[str], list[str]]]:
+    def walk(
+        self, top: Any, *args: Any, **kwargs: Any
+    ) -> Iterator[tuple[str, list[str], list[str]]]:
         """Walk a folder of the board (one level, as sysfs links end there), or of this machine."""
         names = _active().listdir(top) if isinstance(top, str) else None
         if names is None:

@@ -47,7 +47,7 @@ class GpioTree:
         self._inputs = [0] * GPIO_PINS
         self._observers: dict[int, list[Callable[[int], None]]] = {}
 
-    # ---- the PL's side --------------------------------------------------------------------------
+    # ---- the PL's side -----------------------------------------------------------------------
 
     def on_output(self, pin: int, callback: Callable[[int], None]) -> None:
         """Call ``callback(value)`` whenever a program drives ``pin``."""
@@ -69,9 +69,12 @@ class GpioTree:
     @staticmethod
     def _check(pin: int) -> None:
         if not 0 <= pin < GPIO_PINS:
-            raise ValueError(f"PS GPIO pin {pin}: the Zynq-7000 has pins 0 to {GPIO_PINS - 1}, EMIO from {FIRST_EMIO}")
+            raise ValueError(
+                f"PS GPIO pin {pin}: the Zynq-7000 has pins 0 to {GPIO_PINS - 1}, "
+                f"EMIO from {FIRST_EMIO}"
+            )
 
-    # ---- the files ------------------------------------------------------------------------------
+    # ---- the files ---------------------------------------------------------------------------
 
     def open(self, path: str, mode: str) -> MemoryFile:
         """Open one file below ``/sys/class/gpio``."""
@@ -88,7 +91,9 @@ class GpioTree:
         match = re.fullmatch(r"gpio(\d+)/(direction|value)", name)
         pin = int(match[1]) - GPIO_BASE if match else -1
         if match is None or pin not in self._directions:
-            raise FileNotFoundError(errno.ENOENT, "no such file in the board's GPIO folder; is the pin exported?", path)
+            raise FileNotFoundError(
+                errno.ENOENT, "no such file in the board's GPIO folder; is the pin exported?", path
+            )
         if match[2] == "direction":
             if writing:
                 return MemoryFile(commit=lambda text: self._set_direction(pin, text))
@@ -101,11 +106,20 @@ class GpioTree:
     def listdir(self, path: str) -> list[str] | None:
         """List ``/sys/class/gpio`` or a folder in it; None for any other path."""
         if path == _FOLDER:
-            return ["export", "unexport", _CHIP, *(f"gpio{GPIO_BASE + pin}" for pin in sorted(self._directions))]
+            return [
+                "export",
+                "unexport",
+                _CHIP,
+                *(f"gpio{GPIO_BASE + pin}" for pin in sorted(self._directions)),
+            ]
         name = path.removeprefix(_FOLDER + "/")
         if name == _CHIP:
             return ["base", "label", "ngpio"]
-        if name.startswith("gpio") and name[4:].isdigit() and int(name[4:]) - GPIO_BASE in self._directions:
+        if (
+            name.startswith("gpio")
+            and name[4:].isdigit()
+            and int(name[4:]) - GPIO_BASE in self._directions
+        ):
             return ["direction", "value"]
         return None
 
@@ -118,14 +132,15 @@ class GpioTree:
         folder, _, name = path.rpartition("/")
         return name in (self.listdir(folder) or [])
 
-    # ---- writes, with sysfs's error numbers -------------------------------------------------------
+    # ---- writes, with sysfs's error numbers --------------------------------------------------
 
     def _pin(self, text: str) -> int:
         number = int(text) if text.isdigit() else -1
         if not 0 <= number - GPIO_BASE < GPIO_PINS:
             raise OSError(
                 errno.EINVAL,
-                f"GPIO {text!r} does not exist; the board has {GPIO_BASE} to {GPIO_BASE + GPIO_PINS - 1}",
+                f"GPIO {text!r} does not exist; the board has {GPIO_BASE} to "
+                f"{GPIO_BASE + GPIO_PINS - 1}",
             )
         return number - GPIO_BASE
 
@@ -144,7 +159,10 @@ class GpioTree:
 
     def _set_direction(self, pin: int, text: str) -> None:
         if text not in ("in", "out", "low", "high"):
-            raise OSError(errno.EINVAL, f"GPIO {pin + GPIO_BASE}: direction is in, out, low or high, not {text!r}")
+            raise OSError(
+                errno.EINVAL,
+                f"GPIO {pin + GPIO_BASE}: direction is in, out, low or high, not {text!r}",
+            )
         with self._lock:
             self._directions[pin] = "in" if text == "in" else "out"
         if text != "in":

@@ -14,7 +14,7 @@ class UioDevice:
 
     The driver disables the line in its handler and counts the event; a program that has read the
     count writes 1 to enable the line again. The line is level triggered: if it is still high then,
-    it fires at once. (Linux, drivers/uio/uio_pdrv_genirq.c; driver-api/uio-howto, "Handling interrupts".)
+    it fires at once. (Linux, drivers/uio/uio_pdrv_genirq.c and driver-api/uio-howto.)
 
     Parameters
     ----------

@@ -15,7 +15,8 @@ from ..bus import IpModel
 from ..engine import EngineProcess
 from ..streams import Endpoint, Ring
 from .dma_channel import CYCLIC, DLY, ERR, IOC, RESET, RS, ChannelParameters, DmaChannel
-from .dma_slot import NO_PORT, DmaSlot, Fault
+from .dma_faults import stopped_text
+from .dma_slot import NO_PORT, DmaSlot
 from .parameters import flag, integer
 
 if TYPE_CHECKING:
@@ -57,10 +58,13 @@ class AxiDma(IpModel):
         self.engine: EngineProcess | None = None
         self._watched = False
         self._delay_timer: threading.Timer | None = None
-        parameters = {_S2MM if name == "S2MM" else 0: _channel_parameters(ip, name) for name in ("MM2S", "S2MM")}
+        parameters = {
+            _S2MM if name == "S2MM" else 0: _channel_parameters(ip, name)
+            for name in ("MM2S", "S2MM")
+        }
         self.channels = {base: DmaChannel(p) for base, p in parameters.items() if p is not None}
 
-    # ---- the streams ------------------------------------------------------------------------
+    # ---- the streams -------------------------------------------------------------------------
 
     def _ring(self, channel: DmaChannel) -> Ring | None:
         suffix = channel.parameters.name
@@ -73,17 +77,26 @@ class AxiDma(IpModel):
             return None
         return ring.sink if channel.parameters.name == "MM2S" else ring.source
 
-    # ---- the engine -------------------------------------------------------------------------
+    # ---- the engine --------------------------------------------------------------------------
 
     def _start_engine(self) -> EngineProcess:
         """Return the engine, started if it is not running."""
         if self.engine is None:
-            from ...hls.build import compile_engine
+            from ...hls import compile_engine
 
-            rings = {base: ring for base, c in self.channels.items() if (ring := self._ring(c)) is not None}
+            rings = {
+                base: ring
+                for base, c in self.channels.items()
+                if (ring := self._ring(c)) is not None
+            }
             names = [f"{self.ip.name}.{self.channels[base].parameters.name}" for base in rings]
             self.engine = EngineProcess(
-                compile_engine(_SOURCE), self.ip.name, self.board.memory, 4096, list(rings.values()), names
+                compile_engine(_SOURCE),
+                self.ip.name,
+                self.board.memory,
+                4096,
+                list(rings.values()),
+                names,
             )
             order = list(rings)
             for index, base in enumerate((0, _S2MM)):
@@ -95,7 +108,10 @@ class AxiDma(IpModel):
                     continue
                 p = channel.parameters
                 slot.configure(
-                    port=port, memory_bytes=p.memory_bytes, realign=p.realign, length_mask=p.length_mask
+                    port=port,
+                    memory_bytes=p.memory_bytes,
+                    realign=p.realign,
+                    length_mask=p.length_mask,
                 )
                 channel.slot = slot
             self.engine.spawn()
@@ -145,7 +161,7 @@ class AxiDma(IpModel):
         channel.update()
         channel.busy = False
 
-    # ---- registers --------------------------------------------------------------------------
+    # ---- registers ---------------------------------------------------------------------------
 
     def _find(self, offset: int) -> tuple[DmaChannel | None, int]:
         base = _S2MM if offset >= _S2MM else 0
@@ -165,7 +181,11 @@ class AxiDma(IpModel):
             return channel.control_value()
         wide = p.address_width > 32
         if p.scatter_gather:
-            current = channel.slot.descriptor if channel.slot is not None and channel.busy else channel.current
+            current = (
+                channel.slot.descriptor
+                if channel.slot is not None and channel.busy
+                else channel.current
+            )
             pointers = {_CURDESC: current, _TAILDESC: channel.tail}
             if register in pointers:
                 return pointers[register] & 0xFFFFFFC0
@@ -197,37 +217,10 @@ class AxiDma(IpModel):
         kind, address = channel.stopped
         channel.stopped = None
         self.board.raise_irq(self)
-        raise KernelFault(self._stopped_text(channel, kind, address), self.ip.name, address)
-
-    def _stopped_text(self, channel: DmaChannel, kind: Fault, address: int) -> str:
-        p = channel.parameters
-        verb = "read" if p.name == "MM2S" else "write"
         place = self.board.memory.describe(address)
-        head = f"{self.ip.name} {p.name}"
-        if kind is Fault.UNALIGNED:
-            return (
-                f"{head}: physical address 0x{address:08x} is no multiple of {p.memory_bytes} bytes, the width of "
-                f"its memory port, and the IP has no data realignment engine (C_INCLUDE_{p.name}_DRE=0): on the "
-                f"board the data would be wrong. {place}. Align the address, or rebuild the IP with "
-                "'Allow Unaligned Transfers'."
-            )
-        if kind is Fault.DESCRIPTOR:
-            return (
-                f"{head} fetched a descriptor outside its buffer at physical address 0x{address:08x}: {place}. "
-                "Check CURDESC, NXTDESC and TAILDESC, and keep the descriptors' buffer alive."
-            )
-        end = "went past the end of its buffer" if kind is Fault.OVERRUN else "left the buffers"
-        return (
-            f"{head} {end}: the {verb} at physical address 0x{address:08x} was stopped ({place}). On the board it "
-            f"would have gone on without a word. Check the address and the length ({self._asked(channel)})."
+        raise KernelFault(
+            stopped_text(self.ip.name, channel, kind, address, place), self.ip.name, address
         )
-
-    @staticmethod
-    def _asked(channel: DmaChannel) -> str:
-        if channel.parameters.scatter_gather:
-            return f"in the descriptor at 0x{channel.slot.descriptor if channel.slot else 0:08x}"
-        moved = channel.slot.nbytes if channel.slot is not None else 0
-        return f"address 0x{channel.address:08x}, {moved} bytes moved"
 
     def write(self, offset: int, value: int, slave: str = "") -> None:
         """Write a register."""
@@ -274,11 +267,15 @@ class AxiDma(IpModel):
             return
         channel.length = length
         if not channel.running:
-            channel.ignore(f"LENGTH = {value} was written while the channel was halted (DMACR.RS = 0)")
+            channel.ignore(
+                f"LENGTH = {value} was written while the channel was halted (DMACR.RS = 0)"
+            )
         elif length == 0:
-            # Only a non-zero length starts a transfer (PG021, "MM2S_LENGTH"): the board waits for ever.
+            # Only a non-zero length starts a transfer (PG021, "MM2S_LENGTH"); a wait never ends.
             cut = f", of which the register's {p.length_width} bits keep {length}" if value else ""
-            channel.ignore(f"LENGTH = {value} was written{cut}; a transfer of no bytes does not start")
+            channel.ignore(
+                f"LENGTH = {value} was written{cut}; a transfer of no bytes does not start"
+            )
         else:
             self._start_engine()
             assert channel.slot is not None
@@ -300,7 +297,7 @@ class AxiDma(IpModel):
             channel.tail = channel.tail & 0xFFFFFFFF | value << 32
         else:
             return
-        # The last half written starts the chain: the upper one where addresses have more than 32 bits.
+        # The upper half, where addresses have one, is written last and starts the chain.
         if wide == (register == _TAILDESC_MSB):
             self._start_chain(channel)
 
@@ -316,7 +313,7 @@ class AxiDma(IpModel):
         channel.fresh = False
         channel.slot.post_chain(channel.tail, current, cyclic)
 
-    # ---- interrupts -------------------------------------------------------------------------
+    # ---- interrupts --------------------------------------------------------------------------
 
     def irq(self, pin: str) -> bool:
         """Return the level of ``mm2s_introut`` or ``s2mm_introut``."""
@@ -344,7 +341,7 @@ class AxiDma(IpModel):
                     channel.countdown = channel.threshold
             self.board.raise_irq(self)
 
-    # ---- for people ---------------------------------------------------------------------------
+    # ---- for people --------------------------------------------------------------------------
 
     def describe(self) -> dict[str, Any]:
         """Return the condition of both channels for a diagnosis.
@@ -352,8 +349,8 @@ class AxiDma(IpModel):
         Returns
         -------
         dict
-            ``ip``, and per channel (``MM2S``, ``S2MM``) what `DmaChannel.describe` says, the ``peer``
-            at the other end of the stream and the beats ``waiting`` in it.
+            ``ip``, and per channel (``MM2S``, ``S2MM``) what `DmaChannel.describe` says, the
+            ``peer`` at the other end of the stream and the beats ``waiting`` in it.
         """
         with self.lock:
             found: dict[str, Any] = {"ip": self.ip.name}

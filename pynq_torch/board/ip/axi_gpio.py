@@ -67,7 +67,7 @@ class AxiGpio(IpModel):
         self._ier = 0
         self._isr = 0
 
-    # ---- the outside world ----------------------------------------------------------------------
+    # ---- the outside world -------------------------------------------------------------------
 
     def set_input(self, channel: int, value: int | bool) -> None:
         """Drive the wires of ``channel`` from outside.
@@ -85,7 +85,10 @@ class AxiGpio(IpModel):
         """
         chosen = self._channel(channel)
         if not 0 <= value <= chosen.mask:
-            raise ValueError(f"{self.ip.name} channel {channel} has {chosen.width} wires; {value:#x} does not fit")
+            raise ValueError(
+                f"{self.ip.name} channel {channel} has {chosen.width} wires; "
+                f"{value:#x} does not fit"
+            )
         with self.lock:
             before = chosen.pins & chosen.inputs
             chosen.pins = int(value)
@@ -116,10 +119,12 @@ class AxiGpio(IpModel):
 
     def _channel(self, number: int) -> _Channel:
         if not 1 <= number <= len(self._channels):
-            raise ValueError(f"{self.ip.name} has {len(self._channels)} channel(s); there is no channel {number}")
+            raise ValueError(
+                f"{self.ip.name} has {len(self._channels)} channel(s); there is no channel {number}"
+            )
         return self._channels[number - 1]
 
-    # ---- registers ------------------------------------------------------------------------------
+    # ---- registers ---------------------------------------------------------------------------
 
     def read(self, offset: int, slave: str = "") -> int:
         """Read a register; offsets without one read as zero."""

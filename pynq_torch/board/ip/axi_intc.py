@@ -40,7 +40,9 @@ class AxiIntc(IpModel):
         """Drive interrupt input ``index``; the board does, from the nets of the handoff."""
         bit = 1 << index
         if not bit & self._mask:
-            raise ValueError(f"{self.ip.name} has {self.ninputs} interrupt inputs; there is no input {index}")
+            raise ValueError(
+                f"{self.ip.name} has {self.ninputs} interrupt inputs; there is no input {index}"
+            )
         with self.lock:
             before = bool(self._inputs & bit)
             self._inputs = self._inputs | bit if level else self._inputs & ~bit

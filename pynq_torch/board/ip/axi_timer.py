@@ -47,7 +47,7 @@ class AxiTimer(IpModel):
         self._cycles = 0.0
         self._seen_ns = self.now_ns()
 
-    # ---- time -----------------------------------------------------------------------------------
+    # ---- time --------------------------------------------------------------------------------
 
     @property
     def clock_hz(self) -> float:
@@ -103,7 +103,7 @@ class AxiTimer(IpModel):
             self._alarm.daemon = True
             self._alarm.start()
 
-    # ---- the outside world ----------------------------------------------------------------------
+    # ---- the outside world -------------------------------------------------------------------
 
     def capture(self, index: int) -> None:
         """Pulse the input ``capturetrig<index>``.
@@ -138,16 +138,18 @@ class AxiTimer(IpModel):
     def pwm(self) -> tuple[float, float] | None:
         """Period and high time of ``pwm0`` in seconds, None while it is no PWM wave.
 
-        Both counters must be in generate mode, with PWMA and GENT set and enabled (PG079, "PWM Mode").
+        Both counters must be in generate mode and enabled, with PWMA and GENT set (PG079, "PWM").
         """
         needed = _PWMA | _GENT | _ENT
         if any(c & (needed | _MDT) != needed for c in self._tcsr):
             return None
         top = (1 << self.width) - 1
-        cycles = [(r if c & _UDT else top - r) + 2 for c, r in zip(self._tcsr, self._tlr, strict=True)]
+        cycles = [
+            (r if c & _UDT else top - r) + 2 for c, r in zip(self._tcsr, self._tlr, strict=True)
+        ]
         return cycles[0] / self.clock_hz, cycles[1] / self.clock_hz
 
-    # ---- registers ------------------------------------------------------------------------------
+    # ---- registers ---------------------------------------------------------------------------
 
     def read(self, offset: int, slave: str = "") -> int:
         """Read a register."""
@@ -206,7 +208,10 @@ class AxiTimer(IpModel):
     def _apply(cycle: int, counter: Counter, control: int, load: int, *, enabled: bool) -> None:
         counter.load = load
         counter.configure(
-            cycle, down=bool(control & _UDT), reload=bool(control & _ARHT), free=bool(control & _MDT)
+            cycle,
+            down=bool(control & _UDT),
+            reload=bool(control & _ARHT),
+            free=bool(control & _MDT),
         )
         if control & _LOAD:
             counter.set(cycle, load)  # while LOAD is set the counter stands at TLR

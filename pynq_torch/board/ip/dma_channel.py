@@ -90,7 +90,7 @@ class DmaChannel:
         # A transfer that the guard stopped wakes a waiting program, which then reads the exception.
         return bool(self.pending & self.control & _IRQ) or self.stopped is not None
 
-    # ---- what software reads ----------------------------------------------------------------
+    # ---- what software reads -----------------------------------------------------------------
 
     def status(self) -> int:
         """Return DMASR."""
@@ -107,11 +107,13 @@ class DmaChannel:
         """Return DMACR."""
         return self.control | _CR_ONE
 
-    # ---- what software writes ---------------------------------------------------------------
+    # ---- what software writes ----------------------------------------------------------------
 
     def set_control(self, value: int) -> None:
         """Take the plain bits of DMACR; the owner deals with RS and Reset."""
-        threshold = (value >> 16 & 0xFF) or self.threshold  # zero is not taken (PG021, "IRQThreshold")
+        threshold = (
+            value >> 16 & 0xFF
+        ) or self.threshold  # zero is not taken (PG021, "IRQThreshold")
         running = self.control & RS
         before = self.threshold
         self.control = value & _CR_WRITABLE & ~RS & ~0x00FF0000 | threshold << 16 | running
@@ -122,12 +124,14 @@ class DmaChannel:
         """RS goes to 1."""
         if self.errors:
             # The error holds the engine halted until a reset (PG021, "Errors").
-            self.ignore(f"RS was set while {self.error_text()} holds the channel halted; it needs a reset")
+            self.ignore(
+                f"RS was set while {self.error_text()} holds the channel halted; it needs a reset"
+            )
             return
         self.control |= RS
         self.fresh = True
-        # With scatter-gather nothing is queued, so the channel is idle; in direct register mode Idle
-        # stays 0 until the first transfer is over (PG021, DMASR.Idle).
+        # With scatter-gather nothing is queued, so the channel is idle; in direct register mode
+        # Idle stays 0 until the first transfer is over (PG021, DMASR.Idle).
         self.idle = self.parameters.scatter_gather
 
     def halt(self) -> None:
@@ -140,7 +144,7 @@ class DmaChannel:
         if text not in self.ignored:
             self.ignored.append(text)
 
-    # ---- what the engine did ------------------------------------------------------------------
+    # ---- what the engine did -----------------------------------------------------------------
 
     def update(self) -> bool:
         """Take note of the engine's progress; True if something that shows in DMASR changed."""
@@ -179,11 +183,13 @@ class DmaChannel:
                 self.pending |= IOC
                 self.countdown = self.threshold
 
-    # ---- for people -----------------------------------------------------------------------------
+    # ---- for people --------------------------------------------------------------------------
 
     def error_text(self) -> str:
         """Name the error bits that are set."""
-        return ", ".join(name for bit, name in ERROR_NAMES.items() if self.errors & bit) or "no error"
+        return (
+            ", ".join(name for bit, name in ERROR_NAMES.items() if self.errors & bit) or "no error"
+        )
 
     def describe(self) -> dict[str, Any]:
         """Return the channel's condition for a diagnosis."""
@@ -195,7 +201,9 @@ class DmaChannel:
             "idle": self.running and self.idle,
             "armed": self.busy,
             "errors": [name for bit, name in ERROR_NAMES.items() if self.errors & bit],
-            "interrupts": [n for n, bit in (("IOC", IOC), ("Dly", DLY), ("Err", ERR)) if self.pending & bit],
+            "interrupts": [
+                n for n, bit in (("IOC", IOC), ("Dly", DLY), ("Err", ERR)) if self.pending & bit
+            ],
             "interrupts_enabled": [
                 n for n, bit in (("IOC", IOC), ("Dly", DLY), ("Err", ERR)) if self.control & bit
             ],

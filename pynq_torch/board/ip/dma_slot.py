@@ -65,7 +65,7 @@ class DmaSlot:
         self._i[_REALIGN] = int(realign)
         self._i[_MASK] = length_mask
 
-    # ---- jobs -----------------------------------------------------------------------------------
+    # ---- jobs --------------------------------------------------------------------------------
 
     def post_transfer(self, address: int, length: int) -> None:
         """Start a transfer in direct register mode."""
@@ -116,7 +116,7 @@ class DmaSlot:
         self._q[_FINISHED] = self._q[_POSTED]
         self._i[_PHASE] = Phase.AT_REST
 
-    # ---- progress -------------------------------------------------------------------------------
+    # ---- progress ----------------------------------------------------------------------------
 
     @property
     def events(self) -> int:
