@@ -18,7 +18,7 @@ __all__ = [
 
 PART = "xc7z020clg400-1"
 DEVICE, PACKAGE, SPEEDGRADE = "7z020", "clg400", "-1"
-#: The vendor's board file; Vivado needs none of it, since a PYNQ-Z2 boots its PS from its own image.
+#: The vendor's board file. Vivado needs none: a PYNQ-Z2 boots its PS from its own image.
 BOARD_PART = "tul.com.tw:pynq-z2:part0:1.0"
 DDR_BYTES = 512 << 20
 #: The 64-bit memory ports of the PS (UG585, AXI_HP interfaces).

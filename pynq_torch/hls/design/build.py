@@ -1,0 +1,281 @@
+"""Writing ``bitstreams/<overlay>``: image, handoff and manifest, the same bytes every time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pynq_torch.errors import BitstreamError, HandoffError
+from pynq_torch.hls.design import part
+from pynq_torch.hls.design.description import FILE_NAME, OverlayDescription, read_description
+from pynq_torch.hls.design.hwh import TOOL_VERSION, write_hwh
+from pynq_torch.hls.design.image import is_simulation_image, write_simulation_image
+from pynq_torch.hls.design.model import Design
+from pynq_torch.hls.design.netlist import elaborate
+from pynq_torch.hls.design.vitis import write_connectivity
+from pynq_torch.hls.design.vivado import write_vivado_tcl
+from pynq_torch.hls.interface import Interface
+
+__all__ = [
+    "Generated",
+    "build_overlay",
+    "generate",
+    "import_overlay",
+    "make_design",
+    "overlay_names",
+    "project_root",
+    "sources_of",
+    "write_manifest",
+]
+
+SIMULATION, VIVADO = "simulation image", "vivado"
+#: Raised by hand when the generator's output changes for the same description.
+GENERATOR = "pynq_torch.hls.design 1"
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Generated:
+    """Everything an overlay's description implies.
+
+    Parameters
+    ----------
+    design : Design
+        The block design.
+    hwh, tcl, connectivity : str
+        Hardware handoff, Vivado Tcl and v++ connectivity.
+    image : bytes
+        The simulation image.
+    sources : tuple of pathlib.Path
+        What it was made from.
+    """
+
+    design: Design
+    hwh: str
+    tcl: str
+    connectivity: str
+    image: bytes
+    sources: tuple[Path, ...]
+
+
+def project_root() -> Path:
+    """Return the project's folder, the one with ``hw/``.
+
+    Raises
+    ------
+    HandoffError
+        The package is installed without it: overlays are built from a clone.
+    """
+    root = Path(__file__).resolve().parents[3]
+    if not (root / "hw" / "overlays").is_dir():
+        raise HandoffError(
+            f"{root} has no hw/overlays: overlays are generated in a clone of the repository, not "
+            "from an installed package"
+        )
+    return root
+
+
+def overlay_names(root: Path | None = None) -> tuple[str, ...]:
+    """Return the overlays that have a description, in alphabetical order."""
+    folder = (root or project_root()) / "hw" / "overlays"
+    return tuple(sorted(path.parent.name for path in folder.glob(f"*/{FILE_NAME}")))
+
+
+def _kernel_source(root: Path, kernel: str, description: OverlayDescription) -> Path:
+    path = root / "hw" / "kernels" / kernel / f"{kernel}.cpp"
+    if not path.is_file():
+        known = sorted(folder.name for folder in (root / "hw" / "kernels").iterdir())
+        raise HandoffError(
+            f"{description.path}: the kernel {kernel!r} has no {path.relative_to(root)}; "
+            f"there are {', '.join(known)}"
+        )
+    return path
+
+
+def sources_of(path: Path) -> tuple[Path, ...]:
+    """Return a C++ file and all it includes with quotes, in the order they are met."""
+    found: dict[Path, None] = {}
+    waiting = [path.resolve()]
+    while waiting:
+        current = waiting.pop(0)
+        if current in found or not current.is_file():
+            continue  # a header found on the include path, such as an HLS one, is no source
+        found[current] = None
+        text = current.read_text(encoding="utf-8")
+        waiting += [(current.parent / name).resolve() for name in _INCLUDE.findall(text)]
+    return tuple(found)
+
+
+def make_design(name: str, root: Path | None = None) -> tuple[Design, tuple[Path, ...]]:
+    """Return the block design of an overlay and the files it came from."""
+    # libclang loads only when something is generated.
+    from pynq_torch.hls.parse import read_interface
+
+    root = root or project_root()
+    if name not in overlay_names(root):
+        raise HandoffError(
+            f"there is no overlay {name!r} in hw/overlays; there are "
+            f"{', '.join(overlay_names(root))}"
+        )
+    description = read_description(root / "hw" / "overlays" / name)
+    kernels = dict.fromkeys(item.kernel for item in description.instances if item.kernel)
+    interfaces: dict[str, Interface] = {}
+    sources: list[Path] = [description.path]
+    for kernel in kernels:
+        source = _kernel_source(root, kernel, description)
+        interfaces[kernel] = read_interface(source, kernel)
+        sources += sources_of(source)
+    return elaborate(description, interfaces), tuple(dict.fromkeys(sources))
+
+
+def generate(name: str, root: Path | None = None) -> Generated:
+    """Generate everything that follows from the description of overlay `name`.
+
+    Raises
+    ------
+    HandoffError, InterfaceError
+        The description or a kernel does not allow it.
+    """
+    design, sources = make_design(name, root)
+    return Generated(
+        design=design,
+        hwh=write_hwh(design),
+        tcl=write_vivado_tcl(design),
+        connectivity=write_connectivity(design),
+        image=write_simulation_image(name),
+        sources=sources,
+    )
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def write_manifest(
+    design: Design,
+    *,
+    kind: str,
+    files: Mapping[str, bytes],
+    sources: Iterable[Path],
+    tools: Mapping[str, str],
+    root: Path,
+) -> str:
+    """Return the manifest of a bitstream folder.
+
+    Parameters
+    ----------
+    design : Design
+        The block design.
+    kind : {"simulation image", "vivado"}
+        What the ``.bit`` is.
+    files : mapping of str to bytes
+        The files beside the manifest.
+    sources : iterable of pathlib.Path
+        What they were made from.
+    tools : mapping of str to str
+        The programs that made them, with their versions.
+    root : pathlib.Path
+        Sources are named relative to it.
+    """
+    kernels = {cell.name: cell.kind for cell in design.cells if ":hls:" in cell.vlnv}
+    manifest = {
+        "overlay": design.name,
+        "summary": design.summary,
+        "kind": kind,
+        "part": part.PART,
+        "clock_mhz": design.clock_mhz,
+        "kernels": kernels,
+        "files": {name: _sha256(data) for name, data in sorted(files.items())},
+        "sources": {
+            path.resolve().relative_to(root.resolve()).as_posix(): _sha256(path.read_bytes())
+            for path in sources
+        },
+        "tools": dict(tools),
+    }
+    return json.dumps(manifest, indent=2) + "\n"
+
+
+def build_overlay(name: str, *, root: Path | None = None, out: Path | None = None) -> Path:
+    """Write ``<name>.bit``, ``<name>.hwh`` and ``manifest.json`` of a simulation image.
+
+    Parameters
+    ----------
+    name : str
+        A folder of ``hw/overlays``.
+    root : pathlib.Path, optional
+        The project; found by itself where None.
+    out : pathlib.Path, optional
+        Where the folder `name` is written, ``bitstreams`` of the project where None.
+
+    Returns
+    -------
+    pathlib.Path
+        The folder.
+    """
+    root = root or project_root()
+    generated = generate(name, root)
+    files = {f"{name}.bit": generated.image, f"{name}.hwh": generated.hwh.encode()}
+    manifest = write_manifest(
+        generated.design,
+        kind=SIMULATION,
+        files=files,
+        sources=generated.sources,
+        tools={"generator": GENERATOR, "register rules": f"Vitis HLS {TOOL_VERSION}"},
+        root=root,
+    )
+    return _write((out or root / "bitstreams") / name, files, manifest)
+
+
+def import_overlay(
+    name: str,
+    folder: Path,
+    tools: Mapping[str, str],
+    *,
+    root: Path | None = None,
+    out: Path | None = None,
+) -> Path:
+    """Take over a ``.bit`` and ``.hwh`` that Vivado built, and write their manifest.
+
+    Parameters
+    ----------
+    name : str
+        The overlay.
+    folder : pathlib.Path
+        Where ``<name>.bit`` and ``<name>.hwh`` lie.
+    tools : mapping of str to str
+        The programs that made them, with their versions.
+    root, out : pathlib.Path, optional
+        As for :func:`build_overlay`.
+
+    Raises
+    ------
+    BitstreamError
+        A file is missing, or the ``.bit`` is a simulation image.
+    """
+    root = root or project_root()
+    design, sources = make_design(name, root)
+    files: dict[str, bytes] = {}
+    for file in (f"{name}.bit", f"{name}.hwh"):
+        if not (folder / file).is_file():
+            raise BitstreamError(f"{folder / file} does not exist: did Vivado finish?")
+        files[file] = (folder / file).read_bytes()
+    if is_simulation_image(folder / f"{name}.bit"):
+        raise BitstreamError(
+            f"{folder / name}.bit is a simulation image, not what Vivado built; run: "
+            f"make -C hw overlays OVERLAYS={name}"
+        )
+    manifest = write_manifest(
+        design, kind=VIVADO, files=files, sources=sources, tools=tools, root=root
+    )
+    return _write((out or root / "bitstreams") / name, files, manifest)
+
+
+def _write(folder: Path, files: Mapping[str, bytes], manifest: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, data in {**files, "manifest.json": manifest.encode()}.items():
+        (folder / file).write_bytes(data)
+    return folder

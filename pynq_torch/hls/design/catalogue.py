@@ -1,0 +1,273 @@
+"""The Xilinx IP that an overlay's description may instantiate, as cells.
+
+Registers are those a program touches: PG021 (AXI DMA) and PG099 (AXI interrupt controller).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pynq_torch.errors import HandoffError
+from pynq_torch.hls.design.model import Bus, Cell, Field, Pin, RegisterEntry, Signal
+
+__all__ = ["CATALOGUE", "stream_bus", "xilinx_cell"]
+
+_RW, _RO, _WO = "read-write", "read-only", "write-only"
+
+#: PG021, MM2S_DMACR and S2MM_DMACR (tables 2-6 and 2-16): bit, width, access.
+_DMA_CONTROL = (
+    Field("RS", 0, 1, _RW, "Run or stop the channel"),
+    Field("Reset", 2, 1, _RW, "Soft reset of both channels"),
+    Field("Keyhole", 3, 1, _RW, "Every beat to the same address"),
+    Field("Cyclic_BD_Enable", 4, 1, _RW, "Descriptors in a ring"),
+    Field("IOC_IrqEn", 12, 1, _RW, "Interrupt on complete"),
+    Field("Dly_IrqEn", 13, 1, _RW, "Interrupt on the delay timer"),
+    Field("Err_IrqEn", 14, 1, _RW, "Interrupt on error"),
+    Field("IRQThreshold", 16, 8, _RW, "Packets to an interrupt"),
+    Field("IRQDelay", 24, 8, _RW, "Delay to an interrupt"),
+)
+#: PG021, MM2S_DMASR and S2MM_DMASR (tables 2-7 and 2-17).
+_DMA_STATUS = (
+    Field("Halted", 0, 1, _RO, "The channel is stopped"),
+    Field("Idle", 1, 1, _RO, "The transfer is done"),
+    Field("SGIncld", 3, 1, _RO, "Scatter-gather is built in"),
+    Field("DMAIntErr", 4, 1, _RO, "Internal error"),
+    Field("DMASlvErr", 5, 1, _RO, "The memory answered with an error"),
+    Field("DMADecErr", 6, 1, _RO, "No memory at that address"),
+    Field("SGIntErr", 8, 1, _RO, "Scatter-gather: internal error"),
+    Field("SGSlvErr", 9, 1, _RO, "Scatter-gather: slave error"),
+    Field("SGDecErr", 10, 1, _RO, "Scatter-gather: decode error"),
+    Field("IOC_Irq", 12, 1, _RW, "Complete; write 1 to clear"),
+    Field("Dly_Irq", 13, 1, _RW, "Delay; write 1 to clear"),
+    Field("Err_Irq", 14, 1, _RW, "Error; write 1 to clear"),
+    Field("IRQThresholdSts", 16, 8, _RO, "Packets still to come"),
+    Field("IRQDelaySts", 24, 8, _RO, "Delay still to come"),
+)
+
+
+def stream_bus(
+    name: str,
+    *,
+    is_source: bool,
+    data_bytes: int,
+    channels: Mapping[str, int],
+    prefix: str | None = None,
+) -> Bus:
+    """Return an AXI4-Stream bus.
+
+    Parameters
+    ----------
+    name : str
+        Of the interface; its pins are ``<prefix>_TDATA`` and so on.
+    is_source : bool
+        Whether the cell drives it.
+    data_bytes : int
+        Bytes of TDATA.
+    channels : mapping of str to int
+        Side channels present (``TLAST``, ``TKEEP``, ``TSTRB``, ``TUSER``, ``TID``, ``TDEST``) and
+        their widths in bits.
+    prefix : str, optional
+        Of the pins, with lower-case endings; `name` with upper-case endings where None.
+    """
+    forward, backward = ("O", "I") if is_source else ("I", "O")
+    widths = {"TDATA": 8 * data_bytes, **channels}
+
+    def physical(logical: str) -> str:
+        return f"{name}_{logical}" if prefix is None else f"{prefix}_{logical.lower()}"
+
+    signals = [Signal(role, physical(role), forward, widths[role]) for role in sorted(widths)]
+    signals += [
+        Signal("TREADY", physical("TREADY"), backward),
+        Signal("TVALID", physical("TVALID"), forward),
+    ]
+    parameters = {
+        "HAS_TKEEP": str(int("TKEEP" in channels)),
+        "HAS_TLAST": str(int("TLAST" in channels)),
+        "HAS_TREADY": "1",
+        "HAS_TSTRB": str(int("TSTRB" in channels)),
+        "TDATA_NUM_BYTES": str(data_bytes),
+        "TDEST_WIDTH": str(channels.get("TDEST", 0)),
+        "TID_WIDTH": str(channels.get("TID", 0)),
+        "TUSER_WIDTH": str(channels.get("TUSER", 0)),
+    }
+    return Bus(name, "axis", is_source, 8 * data_bytes, parameters, tuple(signals))
+
+
+def _dma_registers(length_bits: int, scatter_gather: bool) -> tuple[RegisterEntry, ...]:
+    registers = []
+    for channel, base, address, what in (
+        ("MM2S", 0x00, "SA", "Source"),
+        ("S2MM", 0x30, "DA", "Destination"),
+    ):
+
+        def add(
+            name: str, offset: int, text: str, fields: tuple[Field, ...], channel: str = channel
+        ) -> None:
+            registers.append(
+                RegisterEntry(f"{channel}_{name}", offset, 32, _RW, f"{channel} {text}", fields)
+            )
+
+        add("DMACR", base, "DMA control", _DMA_CONTROL)
+        add("DMASR", base + 0x04, "DMA status", _DMA_STATUS)
+        if scatter_gather:
+            for name, offset, text in (
+                ("CURDESC", 0x08, "current descriptor"),
+                ("TAILDESC", 0x10, "tail descriptor"),
+            ):
+                low = (Field("Descriptor_Pointer", 6, 26, _RW, f"{text}, bits 31 to 6"),)
+                high = (Field("Descriptor_Pointer", 0, 32, _RW, f"{text}, bits 63 to 32"),)
+                add(name, base + offset, text, low)
+                add(name + "_MSB", base + offset + 4, text, high)
+            continue
+        field = (Field(f"{what}_Address", 0, 32, _RW, f"{what} address"),)
+        length = (Field("Length", 0, length_bits, _RW, "Bytes; writing starts the transfer"),)
+        add(address, base + 0x18, f"{what.lower()} address", field)
+        add(address + "_MSB", base + 0x1C, f"{what.lower()} address, upper half", field)
+        add("LENGTH", base + 0x28, "transfer length", length)
+    return tuple(registers)
+
+
+def _axi_dma(name: str, config: Mapping[str, str]) -> Cell:
+    data = int(config["c_m_axi_mm2s_data_width"])
+    width = int(config["c_m_axis_mm2s_tdata_width"])
+    scatter_gather = config["c_include_sg"] == "1"
+    channels = {"TLAST": 1, "TKEEP": width // 8}
+    source = stream_bus(
+        "M_AXIS_MM2S",
+        is_source=True,
+        data_bytes=width // 8,
+        channels=channels,
+        prefix="m_axis_mm2s",
+    )
+    sink = stream_bus(
+        "S_AXIS_S2MM",
+        is_source=False,
+        data_bytes=width // 8,
+        channels=channels,
+        prefix="s_axis_s2mm",
+    )
+    masters = [("M_AXI_MM2S", "Data_MM2S"), ("M_AXI_S2MM", "Data_S2MM")]
+    if scatter_gather:
+        masters.insert(0, ("M_AXI_SG", "Data_SG"))
+    clocks = ["s_axi_lite_aclk", *(f"{master.lower()}_aclk" for master, _ in masters)]
+    registers = _dma_registers(int(config["c_sg_length_width"]), scatter_gather)
+    return Cell(
+        name,
+        "xilinx.com:ip:axi_dma:7.1",
+        config,
+        # Vivado lists the generics of the HDL beside the configuration, in capitals.
+        {key.upper(): value for key, value in config.items()},
+        (
+            Bus("S_AXI_LITE", "aximm", False, 32, block="Reg", registers=registers),
+            *(Bus(master, "aximm", True, data, space=space) for master, space in masters),
+            source,
+            sink,
+        ),
+        (
+            *(Pin(clock, "I", "clk") for clock in clocks),
+            Pin("axi_resetn", "I", "rst", active_low=True),
+            Pin("mm2s_introut", "O", "interrupt"),
+            Pin("s2mm_introut", "O", "interrupt"),
+        ),
+    )
+
+
+#: PG099, table 2-3: register, offset, access, whether it has a bit an interrupt.
+_INTC_REGISTERS = (
+    ("ISR", 0x00, _RW, "Interrupt status"),
+    ("IPR", 0x04, _RO, "Interrupt pending"),
+    ("IER", 0x08, _RW, "Interrupt enable"),
+    ("IAR", 0x0C, _WO, "Interrupt acknowledge"),
+    ("SIE", 0x10, _RW, "Set interrupt enables"),
+    ("CIE", 0x14, _RW, "Clear interrupt enables"),
+)
+
+
+def _axi_intc(name: str, config: Mapping[str, str]) -> Cell:
+    inputs = int(config["C_NUM_INTR_INPUTS"])
+    registers = [
+        RegisterEntry(register, offset, inputs, access, text, (Field("INT", 0, inputs, access),))
+        for register, offset, access, text in _INTC_REGISTERS
+    ]
+    registers.append(RegisterEntry("IVR", 0x18, 5, _RO, "Vector", (Field("IVN", 0, 5, _RO),)))
+    enables = (Field("ME", 0, 1, _RW, "Drive irq"), Field("HIE", 1, 1, _RW, "Take interrupts"))
+    registers.append(RegisterEntry("MER", 0x1C, 2, _RW, "Master enable", enables))
+    return Cell(
+        name,
+        "xilinx.com:ip:axi_intc:4.1",
+        # The number of inputs follows from what is connected: Vivado derives it by itself.
+        {key: value for key, value in config.items() if key != "C_NUM_INTR_INPUTS"},
+        config,
+        (Bus("S_AXI", "aximm", False, 32, block="Reg", registers=tuple(registers)),),
+        (
+            Pin("s_axi_aclk", "I", "clk"),
+            Pin("s_axi_aresetn", "I", "rst", active_low=True),
+            Pin("intr", "I", "interrupt", inputs),
+            Pin("irq", "O", "interrupt"),
+        ),
+    )
+
+
+#: IP name -> how to make the cell, and the configuration it starts from.
+CATALOGUE: Mapping[str, tuple[Callable[[str, Mapping[str, str]], Cell], Mapping[str, str]]] = {
+    "axi_dma": (
+        _axi_dma,
+        {
+            "c_addr_width": "32",
+            "c_include_mm2s": "1",
+            "c_include_mm2s_dre": "0",
+            "c_include_s2mm": "1",
+            "c_include_s2mm_dre": "0",
+            "c_include_sg": "0",
+            "c_m_axi_mm2s_data_width": "32",
+            "c_m_axi_s2mm_data_width": "32",
+            "c_m_axis_mm2s_tdata_width": "32",
+            "c_micro_dma": "0",
+            "c_mm2s_burst_size": "16",
+            "c_s2mm_burst_size": "16",
+            "c_s_axis_s2mm_tdata_width": "32",
+            "c_sg_include_stscntrl_strm": "0",
+            "c_sg_length_width": "23",
+        },
+    ),
+    "axi_intc": (
+        _axi_intc,
+        {"C_HAS_FAST": "0", "C_IRQ_CONNECTION": "1", "C_IRQ_IS_LEVEL": "1"},
+    ),
+}
+
+
+def xilinx_cell(name: str, ip: str, parameters: Mapping[str, str], interrupts: int) -> Cell:
+    """Return the cell of a Xilinx IP.
+
+    Parameters
+    ----------
+    name : str
+        The instance.
+    ip : str
+        A key of `CATALOGUE`.
+    parameters : mapping of str to str
+        Where the configuration differs from the catalogue's.
+    interrupts : int
+        Sources connected to an interrupt controller.
+
+    Raises
+    ------
+    HandoffError
+        The IP or one of the parameters is not in the catalogue.
+    """
+    if ip not in CATALOGUE:
+        raise HandoffError(
+            f"{name}: the IP {ip!r} is not in the catalogue; known are {', '.join(CATALOGUE)}. "
+            "Draw the design in Vivado and use its .hwh, or add the IP to catalogue.py"
+        )
+    make, defaults = CATALOGUE[ip]
+    unknown = sorted(set(parameters) - set(defaults))
+    if unknown:
+        raise HandoffError(
+            f"{name}: {ip} has no parameter {unknown[0]!r} here; known are {', '.join(defaults)}"
+        )
+    config = {**defaults, **parameters}
+    if ip == "axi_intc":
+        config["C_NUM_INTR_INPUTS"] = str(max(interrupts, 1))
+    return make(name, config)

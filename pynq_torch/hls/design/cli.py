@@ -1,0 +1,82 @@
+"""``python -m pynq_torch overlay``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+__all__ = ["add_parser"]
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command ``overlay`` to `subparsers`."""
+    parser = subparsers.add_parser(
+        "overlay",
+        help="generate what an overlay description implies",
+        description="Generate what hw/overlays/NAME/overlay.toml implies.",
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions.add_parser("list", help="name the overlays").set_defaults(func=_list)
+
+    build = actions.add_parser(
+        "build", help="write bitstreams/NAME: simulation image, handoff, manifest"
+    )
+    build.add_argument("names", nargs="*", metavar="NAME", help="overlays (default: all)")
+    build.add_argument("--out", type=Path, help="folder to write NAME/ into (default: bitstreams)")
+    build.set_defaults(func=_build)
+
+    scripts = actions.add_parser(
+        "scripts", help="write NAME.tcl for Vivado and NAME.cfg for v++ --link"
+    )
+    scripts.add_argument("names", nargs="*", metavar="NAME", help="overlays (default: all)")
+    scripts.add_argument("--out", type=Path, required=True, help="folder to write into")
+    scripts.set_defaults(func=_scripts)
+
+    record = actions.add_parser(
+        "import", help="take over what Vivado built into bitstreams/NAME, with its manifest"
+    )
+    record.add_argument("name", metavar="NAME")
+    record.add_argument("folder", type=Path, help="where NAME.bit and NAME.hwh lie")
+    record.add_argument("--tool", action="append", default=[], metavar="NAME=VERSION",
+                        help="a program that made them (repeatable)")  # fmt: skip
+    record.add_argument("--out", type=Path, help="folder to write NAME/ into (default: bitstreams)")
+    record.set_defaults(func=_import)
+
+
+def _list(_: argparse.Namespace) -> int:
+    from pynq_torch.hls.design.build import overlay_names, project_root
+    from pynq_torch.hls.design.description import read_description
+
+    for name in overlay_names():
+        description = read_description(project_root() / "hw" / "overlays" / name)
+        print(f"{name:<12} {description.clock_mhz:g} MHz  {description.summary}")
+    return 0
+
+
+def _build(options: argparse.Namespace) -> int:
+    from pynq_torch.hls.design.build import build_overlay, overlay_names
+
+    for name in options.names or overlay_names():
+        print(f"{name}: {build_overlay(name, out=options.out)}")
+    return 0
+
+
+def _scripts(options: argparse.Namespace) -> int:
+    from pynq_torch.hls.design.build import generate, overlay_names
+
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name in options.names or overlay_names():
+        generated = generate(name)
+        (options.out / f"{name}.tcl").write_text(generated.tcl, encoding="utf-8")
+        (options.out / f"{name}.cfg").write_text(generated.connectivity, encoding="utf-8")
+        print(f"{name}: {options.out / name}.tcl, {options.out / name}.cfg")
+    return 0
+
+
+def _import(options: argparse.Namespace) -> int:
+    from pynq_torch.hls.design.build import import_overlay
+
+    tools = dict(item.partition("=")[::2] for item in options.tool)
+    print(f"{options.name}: {import_overlay(options.name, options.folder, tools, out=options.out)}")
+    return 0
