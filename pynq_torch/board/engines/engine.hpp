@@ -24,6 +24,7 @@
 #include <memory>
 #include <poll.h>
 #include <pthread.h>
+#include <string>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
