@@ -1,0 +1,201 @@
+"""The anatomy of a lesson as rules over its JSON; test_notebook_style.py applies them.
+
+The rules are those of the project's notebooks: a goal, what it needs, parameters, a body, a
+verification, a measurement, a summary, exercises with solutions, what comes next; short cells
+with prose before each; verdicts that the reader sees; outputs that are committed and clean.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Notebook = dict[str, Any]
+Cell = dict[str, Any]
+
+CELLS = range(25, 41)
+MAX_LINES = 30
+MAX_MEAN_LINES = 8
+MEDIAN_LINES = (2, 6)  # 3 to 5, with a line of tolerance on either side
+MIN_VERDICTS = 3
+
+#: Headings that every lesson has, in this order: a pattern for the start of the heading.
+SECTIONS = {
+    "Goal": r"goal",
+    "What it needs": r"what (it|you|this) need",
+    "Parameters": r"parameters",
+    "Verify": r"verify",
+    "Measure": r"measure",
+    "Summary": r"summary",
+    "Exercises": r"exercise",
+    "What comes next": r"(what comes )?next",
+}
+FORBIDDEN_TAGS = {"raises-exception", "nbval-raises-exception"}
+_ABSOLUTE_PATH = re.compile(
+    r"(?<![\w.~/:])/(home|root|tmp|work|Users|mnt|opt|var)/[\w.-]+|[A-Z]:\\\\"
+)
+_BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
+
+
+def text(cell: Cell) -> str:
+    """Return a cell's source as one string, whichever way the file stores it."""
+    source = cell["source"]
+    return source if isinstance(source, str) else "".join(source)
+
+
+def code_cells(notebook: Notebook) -> list[Cell]:
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def tags(cell: Cell) -> set[str]:
+    return set(cell.get("metadata", {}).get("tags", []))
+
+
+def code_lines(cell: Cell) -> int:
+    return sum(bool(line.strip()) for line in text(cell).splitlines())
+
+
+def headings(notebook: Notebook) -> list[tuple[int, str]]:
+    """Return (index of the cell, heading) for every heading of level two or deeper."""
+    return [
+        (index, match.group(1).strip())
+        for index, cell in enumerate(notebook["cells"])
+        if cell["cell_type"] == "markdown"
+        for match in re.finditer(r"^##+ +(.+)$", text(cell), re.MULTILINE)
+    ]
+
+
+def output_text(cell: Cell) -> str:
+    parts: list[str] = []
+    for output in cell.get("outputs", []):
+        found = output.get("text") or output.get("data", {}).get("text/plain", "")
+        parts.append(found if isinstance(found, str) else "".join(found))
+    return "".join(parts)
+
+
+def rule_title(notebook: Notebook) -> Iterator[str]:
+    first = notebook["cells"][0] if notebook["cells"] else None
+    if first is None or first["cell_type"] != "markdown" or not text(first).startswith("# "):
+        yield "the first cell is not a markdown cell that begins with '# ' and the title"
+
+
+def rule_kernelspec(notebook: Notebook) -> Iterator[str]:
+    name = notebook["metadata"].get("kernelspec", {}).get("name")
+    if name != "python3":
+        yield f"the kernelspec is '{name}', expected 'python3'"
+
+
+def rule_parameters(notebook: Notebook) -> Iterator[str]:
+    cells = code_cells(notebook)
+    tagged = [index for index, cell in enumerate(cells) if "parameters" in tags(cell)]
+    if tagged != [0]:
+        yield f"code cells tagged 'parameters': {tagged}, expected the first code cell only"
+        return
+    for line in filter(str.strip, text(cells[0]).splitlines()):
+        # papermill reads "NAME = value  # help" and nothing more elaborate
+        if not re.match(r"[A-Z][A-Z0-9_]* = [^#]+  # \S", line) and not line.startswith("#"):
+            yield f"parameter line {line!r}: expected 'NAME = default  # help'"
+    if not re.search(r"^BOARD = ", text(cells[0]), re.MULTILINE):
+        yield "the parameters have no BOARD"
+
+
+def rule_sections(notebook: Notebook) -> Iterator[str]:
+    found = [heading.lower() for _, heading in headings(notebook)]
+    at = -1
+    for name, pattern in SECTIONS.items():
+        places = [i for i, heading in enumerate(found) if re.match(pattern, heading)]
+        if not places:
+            yield f"no heading '## {name}'"
+        elif places[-1] < at:
+            yield f"heading '## {name}' comes too early; the order is {', '.join(SECTIONS)}"
+        else:
+            at = next(place for place in places if place >= at)
+
+
+def rule_size(notebook: Notebook) -> Iterator[str]:
+    count = len(notebook["cells"])
+    if count not in CELLS:
+        yield f"{count} cells, expected {CELLS.start} to {CELLS.stop - 1}"
+    lengths = [code_lines(cell) for cell in code_cells(notebook)]
+    if not lengths:
+        yield "no code cell"
+        return
+    for index, length in enumerate(lengths):
+        if length > MAX_LINES:
+            yield f"code cell {index} has {length} lines, at most {MAX_LINES}; make it a function"
+    mean, median = statistics.mean(lengths), statistics.median(lengths)
+    if mean > MAX_MEAN_LINES:
+        yield f"code cells of {mean:.1f} lines on average, at most {MAX_MEAN_LINES}"
+    low, high = MEDIAN_LINES
+    if not low <= median <= high:
+        yield f"code cells of {median} lines in the median, expected {low} to {high}"
+
+
+def rule_prose(notebook: Notebook) -> Iterator[str]:
+    cells = notebook["cells"]
+    for index, cell in enumerate(cells):
+        if cell["cell_type"] == "code" and (index == 0 or cells[index - 1]["cell_type"] == "code"):
+            yield f"cell {index}: no prose directly before the code {text(cell)[:40]!r}"
+
+
+def rule_verdicts(notebook: Notebook) -> Iterator[str]:
+    shown = sum(bool(re.search(r"\bPASS\b", output_text(c))) for c in code_cells(notebook))
+    if shown < MIN_VERDICTS:
+        yield f"{shown} cells whose output shows a PASS, expected {MIN_VERDICTS} or more"
+
+
+def rule_solutions(notebook: Notebook) -> Iterator[str]:
+    starts = [i for i, heading in headings(notebook) if heading.lower().startswith("exercise")]
+    solutions = 0
+    for index, cell in enumerate(notebook["cells"]):
+        lines = [line.strip() for line in text(cell).splitlines()]
+        marks = [line for line in lines if line in (_BEGIN, _END)]
+        if marks != [_BEGIN, _END] * (len(marks) // 2):
+            yield f"cell {index}: '{_BEGIN}' and '{_END}' do not alternate"
+        solutions += bool(marks and cell["cell_type"] == "code" and starts and index > starts[0])
+    if not solutions:
+        yield f"no solution cell ('{_BEGIN}' ... '{_END}') below the heading 'Exercises'"
+
+
+def rule_outputs(notebook: Notebook) -> Iterator[str]:
+    cells = [cell for cell in code_cells(notebook) if text(cell).strip()]
+    counts = [cell.get("execution_count") for cell in cells]
+    if counts != list(range(1, len(cells) + 1)):
+        yield f"execution counts {counts}: run all cells in a fresh kernel and commit the outputs"
+    if not any(cell.get("outputs") for cell in cells):
+        yield "no output is committed"
+    for index, cell in enumerate(cells):
+        if any(output["output_type"] == "error" for output in cell.get("outputs", [])):
+            yield f"code cell {index}: an error is committed; show errors through a helper"
+        if "UsageError:" in output_text(cell):
+            yield f"code cell {index}: an unknown magic is committed"
+
+
+def rule_paths(notebook: Notebook) -> Iterator[str]:
+    for index, cell in enumerate(notebook["cells"]):
+        for where, content in (("source", text(cell)), ("output", output_text(cell))):
+            match = _ABSOLUTE_PATH.search(content)
+            if match:
+                yield f"cell {index}: the {where} has the absolute path {match.group(0)!r}"
+
+
+def rule_tags(notebook: Notebook) -> Iterator[str]:
+    for index, cell in enumerate(notebook["cells"]):
+        for tag in sorted(tags(cell) & FORBIDDEN_TAGS):
+            yield f"cell {index}: tag '{tag}' (papermill stops there); use a helper that shows it"
+
+
+def rule_cell_ids(notebook: Notebook) -> Iterator[str]:
+    ids = [cell.get("id") for cell in notebook["cells"]]
+    if None in ids or len(set(ids)) != len(ids):
+        yield "cells without an id of their own: save the file as nbformat 4.5"
+
+
+Rule = Callable[[Notebook], Iterator[str]]
+RULES: dict[str, Rule] = {
+    name.removeprefix("rule_"): rule
+    for name, rule in list(globals().items())
+    if name.startswith("rule_")
+}

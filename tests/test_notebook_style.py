@@ -1,0 +1,159 @@
+"""Every lesson keeps the anatomy of notebook_style.py, and every rule there can fail."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from notebook_style import RULES, Notebook, code_cells, text
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
+
+
+def test_the_lessons_are_numbered_without_a_gap():
+    assert NOTEBOOKS, "no lesson in notebooks/"
+    assert all(re.fullmatch(r"\d\d_[a-z0-9_]+\.ipynb", path.name) for path in NOTEBOOKS)
+    assert [int(path.name[:2]) for path in NOTEBOOKS] == list(range(len(NOTEBOOKS)))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("rule", RULES)
+def test_lesson(path: Path, rule: str):
+    complaints = list(RULES[rule](json.loads(path.read_text(encoding="utf-8"))))
+    assert not complaints, f"{path.name}: " + "; ".join(complaints)
+
+
+# The rules themselves, on a lesson made here.
+
+
+def _cell(kind: str, source: str, **more: Any) -> dict[str, Any]:
+    cell: dict[str, Any] = {"cell_type": kind, "source": source, "metadata": {}, **more}
+    if kind == "code":
+        cell.setdefault("outputs", [])
+    return cell
+
+
+def _lesson() -> Notebook:
+    printed = {"output_type": "stream", "name": "stdout", "text": ["int32 (3,) error 0 PASS\n"]}
+    cells = [
+        _cell("markdown", "# A lesson\n\n## Goal\nTo see.\n\n## What it needs\nFive minutes.\n\n"),
+        _cell("markdown", "## Parameters"),
+        _cell("code", 'BOARD = "csim"  # the board\nSIZE = 4  # edge\nSEED = 0  # of the data'),
+    ]
+    cells[-1]["metadata"]["tags"] = ["parameters"]
+    for heading in ("Build", "Load", "Verify", "Verify twice", "Verify again", "Measure", "Chart"):
+        cells.append(_cell("markdown", f"## {heading}\nWhy."))
+        output = [printed] if heading.startswith("Verify") else []
+        cells.append(_cell("code", "a = 1\nb = 2\nprint(a + b)", outputs=output))
+    cells.append(_cell("markdown", "## Summary"))
+    for _ in range(3):
+        cells.append(_cell("markdown", "## Exercises\nDo."))
+        cells.append(_cell("code", "### BEGIN SOLUTION\nx = 1\n### END SOLUTION"))
+    cells.append(_cell("markdown", "## What comes next"))
+    for index, cell in enumerate(cells):
+        cell["id"] = f"cell{index}"
+    lesson = {"metadata": {"kernelspec": {"name": "python3"}}, "cells": cells}
+    for number, cell in enumerate(code_cells(lesson), start=1):
+        cell["execution_count"] = number
+    return lesson
+
+
+def _code(lesson: Notebook, index: int) -> dict[str, Any]:
+    return code_cells(lesson)[index]
+
+
+def _drop(pattern: str) -> Callable[[Notebook], None]:
+    def edit(lesson: Notebook) -> None:
+        for cell in lesson["cells"]:
+            cell["source"] = re.sub(pattern, "", text(cell))
+
+    return edit
+
+
+def _set(index: int, **values: Any) -> Callable[[Notebook], None]:
+    return lambda lesson: _code(lesson, index).update(copy.deepcopy(values))
+
+
+def _tag(tag: str) -> Callable[[Notebook], None]:
+    return lambda lesson: _code(lesson, 2)["metadata"].update(tags=[tag])
+
+
+def _swap(first: int, second: int) -> Callable[[Notebook], None]:
+    def edit(lesson: Notebook) -> None:
+        cells = lesson["cells"]
+        cells[first], cells[second] = cells[second], cells[first]
+
+    return edit
+
+
+def _each_code(source: str) -> Callable[[Notebook], None]:
+    def edit(lesson: Notebook) -> None:
+        for cell in code_cells(lesson):
+            cell["source"] = source
+
+    return edit
+
+
+_ERROR = {"output_type": "error", "ename": "E", "evalue": "", "traceback": []}
+_MAGIC = {"output_type": "stream", "name": "stderr", "text": "UsageError: no magic"}
+_PATH = {"output_type": "stream", "name": "stdout", "text": "see /home/me/a.bit"}
+
+BROKEN: list[tuple[str, Callable[[Notebook], object]]] = [
+    ("title", _drop("^# ")),
+    ("kernelspec", lambda lesson: lesson["metadata"].clear()),
+    ("parameters", lambda lesson: _code(lesson, 0)["metadata"].clear()),
+    ("parameters", _tag("parameters")),
+    ("parameters", _set(0, source='BOARD = "csim"  # board\nN: int | None = None')),
+    ("parameters", _set(0, source="SIZE = 4  # edge")),
+    ("sections", _drop("## Goal")),
+    ("sections", _drop("## Summary")),
+    ("sections", _swap(0, -1)),
+    ("size", lambda lesson: lesson["cells"].extend(lesson["cells"])),
+    ("size", lambda lesson: lesson["cells"].pop()),
+    ("size", _set(3, source="a = 1\n" * 31)),
+    ("size", _each_code("a = 1\n" * 9)),
+    ("size", _each_code("a = 1")),
+    ("size", _each_code("")),
+    ("prose", lambda lesson: lesson["cells"].pop(3)),
+    ("verdicts", _set(4, outputs=[])),
+    ("solutions", _drop("### BEGIN SOLUTION\n")),
+    ("solutions", _drop("### (BEGIN|END) SOLUTION\n?")),
+    ("outputs", _set(2, execution_count=None)),
+    ("outputs", _set(2, execution_count=7)),
+    ("outputs", _set(2, outputs=[_ERROR])),
+    ("outputs", _set(2, outputs=[_MAGIC])),
+    ("paths", _set(2, source="open('/home/me/x')\nb = 2\nc = 3")),
+    ("paths", _set(2, outputs=[_PATH])),
+    ("tags", _tag("raises-exception")),
+    ("cell_ids", lambda lesson: lesson["cells"][3].pop("id")),
+]
+
+
+def test_the_made_lesson_breaks_no_rule():
+    lesson = _lesson()
+    found = {name: list(rule(lesson)) for name, rule in RULES.items()}
+    assert found == {name: [] for name in RULES}
+
+
+@pytest.mark.parametrize(
+    ("rule", "edit"), BROKEN, ids=[f"{r}-{i}" for i, (r, _) in enumerate(BROKEN)]
+)
+def test_a_broken_lesson_is_told(rule: str, edit: Callable[[Notebook], object]):
+    lesson = _lesson()
+    edit(lesson)
+    assert list(RULES[rule](lesson))
+
+
+def test_every_rule_is_broken_by_some_case():
+    assert {rule for rule, _ in BROKEN} == set(RULES)
+
+
+def test_addresses_of_hardware_and_of_files_in_the_project_are_no_absolute_paths():
+    lesson = _lesson()
+    _code(lesson, 2)["source"] = "base = 0x4000_0000\nname = '../bitstreams/gemm/gemm.bit'\nc = 1"
+    assert not list(RULES["paths"](lesson))
