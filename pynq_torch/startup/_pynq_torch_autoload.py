@@ -38,10 +38,11 @@ class _BoardLoader(Loader):
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
+        self._finder.begin(module.__name__)
         try:
             self._loader.exec_module(module)
         except BaseException:
-            self._finder.watch(module.__name__)  # a second import may succeed
+            self._finder.abandon(module.__name__)  # a second import may succeed
             raise
         self._finder.imported(module.__name__)
 
@@ -49,35 +50,41 @@ class _BoardLoader(Loader):
 class _BoardFinder:
     """First on ``sys.meta_path`` until the board is chosen.
 
-    It watches two names. The board is chosen when ``pynq`` is complete and ``pynq_torch.board``,
-    should somebody be importing it at that moment, is complete too: it imports pynq itself.
+    The board is chosen when ``pynq`` is complete. Our own board modules import pynq too: should
+    it come in through one of them, the choice waits until that is complete as well.
     """
 
     def __init__(self) -> None:
-        self._watched = {"pynq", "pynq_torch.board"}
+        self._searching: set[str] = set()
         self._importing: set[str] = set()
+        self._pynq_is_there = False
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name not in self._watched:
+        if name != "pynq" and not name.startswith("pynq_torch.board"):
             return None
-        self._watched.discard(name)  # so that the search below does not find this finder again
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            self._watched.add(name)  # not installed; a later sys.path may have it
-            return None
-        self._importing.add(name)
-        spec.loader = _BoardLoader(spec.loader, self)
+        if name in self._searching:
+            return None  # the search below has come back to this finder
+        self._searching.add(name)
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._searching.discard(name)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _BoardLoader(spec.loader, self)
         return spec
 
-    def watch(self, name: str) -> None:
+    def begin(self, name: str) -> None:
+        self._importing.add(name)
+
+    def abandon(self, name: str) -> None:
         self._importing.discard(name)
-        self._watched.add(name)
 
     def imported(self, name: str) -> None:
         self._importing.discard(name)
-        if self._importing or "pynq" in self._watched or self not in sys.meta_path:
+        self._pynq_is_there |= name == "pynq"
+        if self._importing or not self._pynq_is_there or self not in sys.meta_path:
             return
         sys.meta_path.remove(self)
         board = os.environ.get(VARIABLE)
