@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
-from pynq_torch.hls import cache, toolchain
+from pynq_torch.hls import cache, headers, toolchain
 
 __all__ = ["compile_command", "compile_program", "dependencies", "flags"]
 
 _TIMEOUT_S = 900
+_NO_HEADER = re.compile(r"fatal error: ([^:]+): No such file")
 _UNDEFINED = re.compile(r"undefined reference to [`'‘]([^'’]+)['’]")
 
 # Speed without changing a result: x86 would contract a*b+c into one rounding (-ffp-contract), and
@@ -110,6 +112,7 @@ def compile_program(
     """
     log: list[str] = []
     files: list[str] = []
+    stand_ins = output.parent / "include"
 
     def unit(source: Path) -> Path:
         target = output.parent / f"unit{len(log)}.o"
@@ -117,8 +120,17 @@ def compile_program(
         command = compile_command(
             source, target, sanitize=sanitize, cflags=cflags, include_dirs=include_dirs
         )
-        said = _run([*command, "-c", "-MD", "-MF", str(listing)], name)
-        log.append(said)
+        command += ["-c", "-MD", "-MF", str(listing), "-idirafter", str(stand_ins)]
+        while True:
+            try:
+                log.append(_run(command, name))
+                break
+            except KernelBuildError as error:
+                header = _NO_HEADER.search(str(error))
+                real = headers.real_name(header[1], include_dirs) if header else None
+                if header is None or real is None or (stand_ins / header[1]).exists():
+                    raise
+                headers.write_stand_in(stand_ins, header[1], real)
         files.extend(dependencies(listing))
         return target
 
@@ -140,6 +152,7 @@ def compile_program(
     for target in objects:
         target.unlink()
         target.with_suffix(".d").unlink()
+    shutil.rmtree(stand_ins, ignore_errors=True)
     return "".join(log), sorted(set(files))
 
 
@@ -175,7 +188,7 @@ def _message(name: str, said: str, code: int) -> str:
         begin = first - 1 if first and lines[first - 1].endswith(":") else first
         shown = lines[begin : begin + 40]
     kind = "link" if _UNDEFINED.search(said) else "compile"
-    header = re.search(r"fatal error: ([^:]+): No such file", said)
+    header = _NO_HEADER.search(said)
     hint = ""
     if header:
         hint = (

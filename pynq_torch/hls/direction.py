@@ -20,15 +20,17 @@ _INCREMENTS, _ADDRESS, _DEREFERENCE = {1, 2, 3, 4}, 5, 6
 
 _POINTERS = {TypeKind.POINTER, TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY}
 _REFERENCES = {TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE}
-_BRANCHES = {
-    CursorKind.IF_STMT,
+_CHOICES = {CursorKind.IF_STMT, CursorKind.CONDITIONAL_OPERATOR}
+# Bodies that may run never, or from the middle.
+_UNCERTAIN = {
     CursorKind.FOR_STMT,
     CursorKind.WHILE_STMT,
     CursorKind.SWITCH_STMT,
-    CursorKind.CONDITIONAL_OPERATOR,
     CursorKind.CXX_FOR_RANGE_STMT,
     CursorKind.CXX_TRY_STMT,
+    CursorKind.LAMBDA_EXPR,
 }
+_LABELS = {CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT}
 # Library functions whose effect on their pointers is known: argument -> (reads, writes).
 _KNOWN = {
     "memcpy": {0: (False, True), 1: (True, False)},
@@ -48,23 +50,24 @@ class Access:
 
     Parameters
     ----------
-    reads, writes : bool
-        Whether it happens at all.
-    overwritten : bool
-        The first thing done is a write of the whole value on every path, so that later reads
-        see the function's own value and the port is an output.
+    reads : bool
+        The caller's value is read: some path reads before the function has written the whole.
+    writes : bool
+        It is written on some path.
+    written : bool
+        It is written, as a whole, on every path.
     """
 
     reads: bool = False
     writes: bool = False
-    overwritten: bool = False
+    written: bool = False
 
     @property
     def direction(self) -> str:
         """``"in"``, ``"out"`` or ``"inout"``."""
-        if self.writes and (self.overwritten or not self.reads):
-            return "out"
-        return "inout" if self.writes else "in"
+        if not self.writes:
+            return "in"
+        return "inout" if self.reads else "out"
 
 
 def _operator(cursor: Cursor, unary: bool) -> int:
@@ -106,18 +109,15 @@ class _Walk:
         self.volatile = "volatile" in root.type.get_canonical().spelling
         self.above = above
         self.result = Access()
-        self.branches = 0
+        self.at_switch = False  # whether the whole was written where the switch began
 
     def note(self, use: str, whole: bool = False) -> None:
-        if use == "discard":
-            return
-        first = not (self.result.reads or self.result.writes)
-        if use in ("write", "rw"):
-            if use == "write" and first and whole and not self.branches and not self.volatile:
-                self.result.overwritten = True
-            self.result.writes = True
-        if use in ("read", "rw"):
+        if use in ("read", "rw") and not self.result.written:
             self.result.reads = True
+        if use in ("write", "rw"):
+            self.result.writes = True
+            # Every access of a volatile counts, so nothing is ever forwarded to a later read.
+            self.result.written |= use == "write" and whole and not self.volatile
 
     def statement(self, node: Cursor) -> None:
         self.visit(node, "discard", False)
@@ -151,17 +151,37 @@ class _Walk:
             self.call(node, children, use, whole)
         elif kind == CursorKind.VAR_DECL:
             self.variable(node, children)
-        elif kind in _BRANCHES:
-            self.branches += 1
-            for child in children:
-                self.visit(child, use if child.kind.is_expression() else "discard", through, False)
-            self.branches -= 1
+        elif kind in _CHOICES:
+            self.choice(children, use if kind == CursorKind.CONDITIONAL_OPERATOR else "discard")
+        elif kind in _UNCERTAIN:
+            self.uncertain(children, kind == CursorKind.SWITCH_STMT)
         elif kind.is_statement() or kind.is_declaration():
+            if kind in _LABELS:
+                self.result.written = self.at_switch
             for child in children:
                 self.visit(child, "read" if kind == CursorKind.RETURN_STMT else "discard", False)
         else:  # casts, parentheses, implicit conversions, initialiser lists
             for child in children:
                 self.visit(child, use, through, whole)
+
+    def choice(self, children: list[Cursor], use: str) -> None:
+        """``if`` and ``?:``: written afterwards when both sides write."""
+        self.visit(children[0], "read", False)
+        before = self.result.written
+        after: list[bool] = []
+        for child in children[1:]:
+            self.result.written = before
+            self.visit(child, use, False)
+            after.append(self.result.written)
+        self.result.written = before or (len(after) > 1 and all(after))
+
+    def uncertain(self, children: list[Cursor], is_switch: bool) -> None:
+        before, outer = self.result.written, self.at_switch
+        if is_switch:
+            self.at_switch = before
+        for child in children:
+            self.visit(child, "read" if child.kind.is_expression() else "discard", False)
+        self.result.written, self.at_switch = before, outer
 
     def reference(self, node: Cursor, use: str, through: bool, whole: bool) -> None:
         target = node.referenced
@@ -279,7 +299,7 @@ class _Walk:
             return
         known = _KNOWN.get(function.spelling, {}).get(position)
         if known is not None:
-            self.note_pair(*known, whole=False)
+            self.note_access(Access(*known))
             return
         parameters = list(function.get_arguments())
         declared = parameters[position].type.get_canonical() if position < len(parameters) else None
@@ -292,16 +312,15 @@ class _Walk:
                 return
         body = _definition(function)
         if body is None:
-            self.note_pair(True, True, whole=False)
+            self.note_access(Access(True, True))
             return
-        inner = _access(body, position, self.above)
-        self.note_pair(inner.reads and not inner.overwritten, inner.writes, inner.overwritten)
+        self.note_access(_access(body, position, self.above))
 
-    def note_pair(self, reads: bool, writes: bool, whole: bool) -> None:
-        if reads:
+    def note_access(self, access: Access) -> None:
+        if access.reads:
             self.note("read")
-        if writes:
-            self.note("write", whole)
+        if access.writes:
+            self.note("write", access.written)
 
 
 def _definition(function: Cursor) -> Cursor | None:

@@ -254,11 +254,23 @@ class Ports:
                 "(address 0, or a port of its own)"
             )
             return base, []
-        bundle = self._bundle(wanted)
+        bundle = self._address_bundle(wanted)
         fixed = self.number(wanted.option("s_axilite", "offset"))
         slot = Slot(self._pointer_name(port, master), port.name, "in", self._address_bits(),
                     offset=fixed)  # fmt: skip
         return replace(base, bundle=bundle), [slot]
+
+    def _address_bundle(self, wanted: _Wanted) -> str:
+        """Return where an address register goes that has no s_axilite directive of its own."""
+        if wanted.has("s_axilite") or self.tool == "vitis":
+            return self._bundle(wanted)
+        # Vivado HLS joins it to the only bundle there is; Vitis HLS opens its default one.
+        named = {
+            directive.options.get("bundle") or self._default_bundle()
+            for directive in self.directives
+            if directive.mode == "s_axilite"
+        }
+        return named.pop() if len(named) == 1 else self._default_bundle()
 
     def _address_bits(self) -> int:
         flag = self.settings.flag("m_axi_addr64")

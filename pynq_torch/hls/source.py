@@ -17,7 +17,7 @@ from pathlib import Path
 from clang import cindex
 
 from pynq_torch.errors import InterfaceError
-from pynq_torch.hls import toolchain
+from pynq_torch.hls import headers, toolchain
 from pynq_torch.hls.directives import Pragma
 
 __all__ = ["SourceUnit", "read_source"]
@@ -89,11 +89,12 @@ def read_source(
         folders = [path.parent, *include_dirs, *toolchain.include_dirs()]
         common = [f"-I{folder}" for folder in folders] + [f"-D{define}" for define in defines]
         common += ["-idirafter", stubs]
-        arguments = ["-x", "c++", "-std=gnu++17", "-nostdinc", "-nostdinc++", "-w", *common]
+        arguments = ["-x", "c++", "-std=gnu++17", "-nostdinc", "-nostdinc++", "-w", "-ferror-limit=0", *common]
         for folder in toolchain.system_include_dirs():
             arguments += ["-isystem", folder]
         content = f"{text}\n{appendix}\n"
         missing: list[str] = []
+        misspelt: list[str] = []
         index = cindex.Index.create()
         while True:
             unit = index.parse(
@@ -105,13 +106,14 @@ def read_source(
             new = [
                 match.group(1)
                 for match in (_MISSING.search(item.spelling) for item in unit.diagnostics)
-                if match and match.group(1) not in missing
+                if match and match.group(1) not in missing + misspelt
             ]
             if not new or len(missing) > _MAX_MISSING:
                 break
             for name in new:
-                missing.append(name)
-                _write_stub(Path(stubs), name)
+                real = headers.real_name(name, folders)
+                (missing if real is None else misspelt).append(name)
+                headers.write_stand_in(Path(stubs), name, real)
         errors = tuple(
             f"{item.location.file}:{item.location.line}: {item.spelling}"
             for item in unit.diagnostics
@@ -119,16 +121,6 @@ def read_source(
         )
         pragmas = _active_pragmas(path, common)
         yield SourceUnit(path, unit, pragmas, tuple(missing), errors)
-
-
-def _write_stub(folder: Path, name: str) -> None:
-    """Put an empty file where the preprocessor will find the header `name`."""
-    relative = Path(name)
-    if relative.is_absolute() or ".." in relative.parts:
-        return
-    stub = folder / relative
-    stub.parent.mkdir(parents=True, exist_ok=True)
-    stub.touch()
 
 
 def _active_pragmas(path: Path, arguments: Sequence[str]) -> tuple[Pragma, ...]:

@@ -93,37 +93,34 @@ def stream_bus(
     return Bus(name, "axis", is_source, 8 * data_bytes, parameters, tuple(signals))
 
 
-def _dma_registers(length_bits: int, scatter_gather: bool) -> tuple[RegisterEntry, ...]:
+#: PG021, table 2-5: register, offset within the channel, text, lowest bit and width of its field.
+_DMA_POINTERS = (
+    ("CURDESC", 0x08, "Current_Descriptor_Pointer", 6, 26),
+    ("CURDESC_MSB", 0x0C, "Current_Descriptor_Pointer", 0, 32),
+    ("TAILDESC", 0x10, "Tail_Descriptor_Pointer", 6, 26),
+    ("TAILDESC_MSB", 0x14, "Tail_Descriptor_Pointer", 0, 32),
+)
+
+
+def _dma_registers(length_bits: int) -> tuple[RegisterEntry, ...]:
+    """Return both channels' registers; Vivado lists those of scatter-gather in either mode."""
     registers = []
-    for channel, base, address, what in (
-        ("MM2S", 0x00, "SA", "Source"),
-        ("S2MM", 0x30, "DA", "Destination"),
-    ):
-
-        def add(
-            name: str, offset: int, text: str, fields: tuple[Field, ...], channel: str = channel
-        ) -> None:
-            registers.append(
-                RegisterEntry(f"{channel}_{name}", offset, 32, _RW, f"{channel} {text}", fields)
-            )
-
-        add("DMACR", base, "DMA control", _DMA_CONTROL)
-        add("DMASR", base + 0x04, "DMA status", _DMA_STATUS)
-        if scatter_gather:
-            for name, offset, text in (
-                ("CURDESC", 0x08, "current descriptor"),
-                ("TAILDESC", 0x10, "tail descriptor"),
-            ):
-                low = (Field("Descriptor_Pointer", 6, 26, _RW, f"{text}, bits 31 to 6"),)
-                high = (Field("Descriptor_Pointer", 0, 32, _RW, f"{text}, bits 63 to 32"),)
-                add(name, base + offset, text, low)
-                add(name + "_MSB", base + offset + 4, text, high)
-            continue
-        field = (Field(f"{what}_Address", 0, 32, _RW, f"{what} address"),)
-        length = (Field("Length", 0, length_bits, _RW, "Bytes; writing starts the transfer"),)
-        add(address, base + 0x18, f"{what.lower()} address", field)
-        add(address + "_MSB", base + 0x1C, f"{what.lower()} address, upper half", field)
-        add("LENGTH", base + 0x28, "transfer length", length)
+    channels = (("MM2S", 0x00, "SA", "Source"), ("S2MM", 0x30, "DA", "Destination"))
+    for channel, base, address, what in channels:
+        pointers = (
+            *_DMA_POINTERS,
+            (address, 0x18, f"{what}_Address", 0, 32),
+            (f"{address}_MSB", 0x1C, f"{what}_Address", 0, 32),
+            ("LENGTH", 0x28, "Length", 0, length_bits),
+        )
+        entries = [("DMACR", 0x00, "control", _DMA_CONTROL), ("DMASR", 0x04, "status", _DMA_STATUS)]
+        for name, offset, field, low, width in pointers:
+            text = field.replace("_", " ").lower()
+            entries.append((name, offset, text, (Field(field, low, width, _RW, text),)))
+        registers += [
+            RegisterEntry(f"{channel}_{name}", base + offset, 32, _RW, f"{channel} {text}", fields)
+            for name, offset, text, fields in entries
+        ]
     return tuple(registers)
 
 
@@ -150,7 +147,7 @@ def _axi_dma(name: str, config: Mapping[str, str]) -> Cell:
     if scatter_gather:
         masters.insert(0, ("M_AXI_SG", "Data_SG"))
     clocks = ["s_axi_lite_aclk", *(f"{master.lower()}_aclk" for master, _ in masters)]
-    registers = _dma_registers(int(config["c_sg_length_width"]), scatter_gather)
+    registers = _dma_registers(int(config["c_sg_length_width"]))
     return Cell(
         name,
         "xilinx.com:ip:axi_dma:7.1",

@@ -63,7 +63,8 @@ class LatencyModel:
                 f"the latency model needs {', '.join(self.symbols)}; {missing[0]} is missing"
             )
         tree = ast.parse(self.expression, mode="eval")
-        return int(math.ceil(self._value(tree.body, values)))
+        cycles: int = math.ceil(self._value(tree.body, values))
+        return cycles
 
     def _value(self, node: ast.expr, values: Mapping[str, int]) -> Any:
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):

@@ -1,0 +1,55 @@
+"""Headers that are there under another spelling: sources written on Windows.
+
+Windows does not tell ``AES.h`` from ``aes.h`` and takes ``..\\inc\\a.h``; published kernels rely on
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["real_name", "write_stand_in"]
+
+
+def real_name(name: str, folders: Sequence[Path | str]) -> Path | None:
+    """Return the file that Windows would find for ``#include "name"``, or None.
+
+    Parameters
+    ----------
+    name : str
+        As written in the source.
+    folders : sequence of path
+        The include folders.
+    """
+    for folder in folders:
+        found = _walk(Path(folder), name.replace("\\", "/").split("/"))
+        if found is not None:
+            return found
+    return None
+
+
+def _walk(folder: Path, parts: Sequence[str]) -> Path | None:
+    if not parts:
+        return folder if folder.is_file() else None
+    head, rest = parts[0], parts[1:]
+    if head in ("", ".", ".."):
+        return _walk(folder / head if head else folder, rest)
+    if not folder.is_dir():
+        return None
+    for entry in sorted(folder.iterdir()):
+        if entry.name.lower() == head.lower():
+            found = _walk(entry, rest)
+            if found is not None:
+                return found
+    return None
+
+
+def write_stand_in(folder: Path, name: str, real: Path | None) -> None:
+    """Put a file called `name` into `folder` that includes `real`, or is empty without one."""
+    relative = Path(name)
+    if relative.is_absolute() or ".." in relative.parts:
+        return
+    stand_in = folder / relative
+    stand_in.parent.mkdir(parents=True, exist_ok=True)
+    stand_in.write_text(f'#include "{real.resolve()}"\n' if real else "", encoding="utf-8")
