@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "burst.hpp"
 #include "engine.hpp"
 
 namespace {
@@ -174,10 +175,9 @@ class Channel : public WaitObserver {
             fstat(ring_fd, &st);
             void* ring = mmap(nullptr, size_t(st.st_size), PROT_READ | PROT_WRITE, MAP_SHARED, ring_fd, 0);
             if (ring == MAP_FAILED) engine.fault(0, "cannot map a stream");
-            ring_ = static_cast<RingHeader*>(ring);
             port_.attach(ring, int(slot.port), this);
         }
-        width_ = port_.attached() ? port_.data_bytes : 4;
+        width_ = port_.attached() ? port_.data_bytes() : 4;
         data_.resize(width_ + 8);
         beat_.data = data_.data();
     }
@@ -197,10 +197,7 @@ class Channel : public WaitObserver {
             std::lock_guard lock(mutex_);
             wake_.notify_all();
         }
-        if (ring_ && aborted()) {
-            ring_->signal.fetch_add(1, std::memory_order_seq_cst);
-            syscall(SYS_futex, &ring_->signal, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-        }
+        if (aborted()) port_.wake(true);
     }
     bool at_rest() const { return slot_.posted.load() == slot_.finished.load(); }
     uint32_t phase() const { return slot_.phase.load(std::memory_order_relaxed); }
@@ -241,6 +238,8 @@ class Channel : public WaitObserver {
             job = slot_.posted.load(std::memory_order_acquire);
             carry_.clear();
         }
+        if (sends_) port_.publish_written();
+        else port_.publish_read();
         slot_.fault = stop.fault;
         slot_.fault_address = stop.address;
         slot_.error.store(stop.error, std::memory_order_release);
@@ -428,8 +427,7 @@ class Channel : public WaitObserver {
     const Memory& memory_;
     Slot& slot_;
     const bool sends_;
-    Port port_;
-    RingHeader* ring_ = nullptr;
+    BurstPort port_;
     size_t width_ = 4;
     Beat beat_;
     std::vector<unsigned char> data_;

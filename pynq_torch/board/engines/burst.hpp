@@ -1,0 +1,123 @@
+// A stream end for a data mover: many beats between two announcements.
+//
+// A Port tells the other side of every beat. When both sides share a core that costs a switch a beat;
+// a DMA moves bursts, so it publishes its position once a burst, or before it has to wait.
+#pragma once
+
+#include <sched.h>
+
+#include "stream.hpp"
+
+namespace pynq_torch {
+
+// One BurstPort either reads or writes; each direction of a ring has one owner.
+class BurstPort {
+  public:
+    void attach(void* ring, int index, WaitObserver* observer) {
+        header_ = static_cast<RingHeader*>(ring);
+        beats_ = static_cast<unsigned char*>(ring) + kRingDataOffset;
+        port_.attach(ring, index, observer);
+        stride_ = (sizeof(BeatSide) + port_.data_bytes + 7) & ~size_t(7);
+        mask_ = header_->capacity - 1;
+        rewind();
+    }
+    bool attached() const { return header_ != nullptr; }
+    size_t data_bytes() const { return port_.data_bytes; }
+
+    // Takes up where the ring stands; nothing may be unpublished.
+    void rewind() {
+        if (!header_) return;
+        read_ = tail_seen_ = header_->tail.load();
+        written_ = header_->head.load();
+        head_seen_ = read_;
+    }
+
+    void read(Beat& beat) {
+        if (read_ == head_seen_) {
+            publish_read();
+            head_seen_ = wait_for([&] { return header_->head.load(std::memory_order_acquire); }, read_);
+            if (head_seen_ == read_) {
+                port_.read(beat);
+                head_seen_ = ++read_;
+                return;
+            }
+        }
+        const unsigned char* slot = beats_ + (read_ & mask_) * stride_;
+        BeatSide side;
+        std::memcpy(&side, slot, sizeof side);
+        std::memcpy(beat.data, slot + sizeof side, port_.data_bytes);
+        beat.keep[0] = side.keep[0];
+        beat.keep[1] = side.keep[1];
+        beat.user = side.user;
+        beat.id = side.id;
+        beat.dest = side.dest;
+        beat.last = side.last != 0;
+        ++read_;
+        if (read_ - header_->tail.load(std::memory_order_relaxed) >= kBurst) publish_read();
+    }
+    void publish_read() {
+        if (!header_ || header_->tail.load(std::memory_order_relaxed) == read_) return;
+        header_->tail.store(read_, std::memory_order_seq_cst);
+        wake(false);
+    }
+
+    void write(const Beat& beat) {
+        if (written_ - tail_seen_ > mask_) {
+            publish_written();
+            tail_seen_ = wait_for([&] { return header_->tail.load(std::memory_order_acquire); },
+                                  written_ - header_->capacity);
+            if (written_ - tail_seen_ > mask_) {
+                port_.write(beat);
+                ++written_;
+                return;
+            }
+        }
+        unsigned char* slot = beats_ + (written_ & mask_) * stride_;
+        const BeatSide side{{beat.keep[0], beat.keep[1]}, beat.user, beat.id, beat.dest, beat.last, 0};
+        std::memcpy(slot, &side, sizeof side);
+        std::memcpy(slot + sizeof side, beat.data, port_.data_bytes);
+        if (beat.last) header_->packets.fetch_add(1, std::memory_order_relaxed);
+        ++written_;
+        if (beat.last || written_ - header_->head.load(std::memory_order_relaxed) >= kBurst)
+            publish_written();
+    }
+    void publish_written() {
+        if (!header_ || header_->head.load(std::memory_order_relaxed) == written_) return;
+        header_->head.store(written_, std::memory_order_seq_cst);
+        wake(false);
+    }
+    void drain() {
+        publish_written();
+        port_.drain();
+    }
+
+    // Wakes whoever sleeps on the ring, also (always = true) this side, to look for an abort.
+    void wake(bool always) {
+        if (!header_ || (!always && header_->sleepers.load(std::memory_order_seq_cst) == 0)) return;
+        header_->signal.fetch_add(1, std::memory_order_seq_cst);
+        syscall(SYS_futex, &header_->signal, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    }
+
+  private:
+    static constexpr uint64_t kBurst = 64;
+
+    // Gives the other side the processor for a while before this side goes to sleep.
+    template <class Position> uint64_t wait_for(Position position, uint64_t old) {
+        uint64_t now = position();
+        for (int i = 0; now == old && i < 32; ++i) {
+            sched_yield();
+            now = position();
+        }
+        return now;
+    }
+
+    Port port_;
+    RingHeader* header_ = nullptr;
+    unsigned char* beats_ = nullptr;
+    size_t stride_ = 0;
+    uint64_t mask_ = 0;
+    uint64_t read_ = 0, written_ = 0;            // positions of this side, maybe not published yet
+    uint64_t head_seen_ = 0, tail_seen_ = 0;     // positions of the other side when last looked at
+};
+
+}  // namespace pynq_torch
