@@ -309,14 +309,22 @@ class HlsKernel(IpModel):
     def raise_fault(self) -> None:
         """Raise what happened to the engine, with a fresh one in its place."""
         error = self.engine.fault()
-        self._auto = False
-        self.engine.set_flag(Flag.AUTO_RESTART, False)
-        self.engine.spawn()
-        self._seen = 0
-        self._done = self._ready = False
-        if self.free_running:
-            self.engine.start()
+        self.reset()
         raise error
+
+    def reset(self) -> None:
+        """Give up the run at work and start afresh; data registers keep their values.
+
+        A board does this by loading the overlay again.
+        """
+        with self.lock:
+            self._auto = False
+            self.engine.set_flag(Flag.AUTO_RESTART, False)
+            self.engine.spawn()
+            self._seen = self._polls = self._isr = 0
+            self._done = self._ready = False
+            if self.free_running:
+                self.engine.start()
 
     def _read_control(self, name: str) -> int:
         self._update()
@@ -371,13 +379,12 @@ class HlsKernel(IpModel):
         if value & _AP_CONTINUE and self._chain:
             self._done = False
             self.engine.resume()
+        start = value & _AP_START and not self.busy  # ap_start stays high until the run is over
         auto = bool(value & _AUTO_RESTART)
         if auto != self._auto:
             self.engine.set_flag(Flag.AUTO_RESTART, auto)
             self._auto = auto
-        if value & _AP_START and not (self.engine.completed < self.engine.started):
-            if self.engine.state == State.RUNNING or (self._chain and self.engine.state != State.IDLE):
-                return  # ap_start is high already
+        if start:
             if self.engine.faulted:
                 self.raise_fault()
             self._done = self._ready = False

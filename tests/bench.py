@@ -1,0 +1,189 @@
+"""``make bench``: the project's speed targets, each as a ratio or a figure with its conditions.
+
+No test asserts a time; this prints them. Every figure is `measured` on this PC.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parents[1]
+NOP = ROOT / "tests" / "kernels"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the result."""
+
+    what: str
+    value: float
+    unit: str
+    target: float
+    conditions: str
+
+    @property
+    def ratio(self) -> float:
+        """Value over target: at most 1 where the target is met."""
+        return self.value / self.target
+
+
+def best(run: Callable[[], object], repeat: int = 5, calls: int = 1) -> float:
+    """Return the median over ``repeat`` of the seconds a call takes."""
+    times = []
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        for _ in range(calls):
+            run()
+        times.append((time.perf_counter() - begin) / calls)
+    return median(times)
+
+
+def import_cost() -> Figure:
+    """Time of ``import pynq_torch`` after ``import torch``, each in a fresh interpreter."""
+    program = "import torch, time; t = time.perf_counter(); import pynq_torch; print(time.perf_counter() - t)"
+    times = [
+        float(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)
+        for _ in range(5)
+    ]
+    return Figure("import pynq_torch beyond import torch", median(times) * 1e3, "ms", 150, "fresh interpreter, of 5")
+
+
+def board_figures() -> list[Figure]:
+    """Overlay load, MMIO, starts."""
+    import pynq_torch
+    from pynq import Overlay
+
+    pynq_torch.use_board("csim", kernels=[NOP])
+    bit = str(ROOT / "bitstreams" / "vadd" / "vadd.bit")
+    Overlay(bit)
+    load = best(lambda: Overlay(bit), 11)
+    overlay = pynq_torch.load("vadd")
+    ip = overlay.ip_dict and overlay.vadd_0
+    mmio = getattr(ip, "mmio", None) or ip.ip.mmio
+    read = best(lambda: mmio.read(0x10), 7, 2000)
+    write = best(lambda: mmio.write(0x10, 1), 7, 2000)
+    return [
+        Figure("Overlay() of vadd", load * 1e3, "ms", 100, "pynq imported, kernels built, of 11"),
+        Figure("MMIO read", read * 1e6, "us", 5, "register of an HLS kernel, 2000 calls, of 7"),
+        Figure("MMIO write", write * 1e6, "us", 5, "register of an HLS kernel, 2000 calls, of 7"),
+    ]
+
+
+def start_overhead() -> Figure:
+    """AP_START to AP_DONE of a kernel that does nothing, polled as pynq programs do."""
+    from helpers import overlay_of  # tests/helpers.py
+
+    with tempfile.TemporaryDirectory() as folder:
+        overlay = overlay_of(Path(folder), {"nop_0": "nop"}, [NOP])
+        mmio = overlay.nop_0.mmio
+
+        def run() -> None:
+            mmio.write(0, 1)
+            while not mmio.read(0) & 2:
+                pass
+
+        run()
+        seconds = best(run, 9, 500)
+    return Figure("start to done of an empty kernel", seconds * 1e6, "us", 150, "polling AP_DONE, 500 starts, of 9")
+
+
+def csim_slowdown() -> Figure:
+    """The gemm kernel in its engine against the same function called from C++."""
+    import numpy as np
+    import pynq_torch
+    from pynq import allocate
+    from pynq_torch import hls
+
+    size = 256
+    kernel = hls.find_kernel("gemm", [ROOT / "hw" / "kernels"])
+    with tempfile.TemporaryDirectory() as folder:
+        direct = direct_seconds(kernel.source, Path(folder), size)
+    board = pynq_torch.use_board("csim")
+    overlay = pynq_torch.load("gemm")
+    rng = np.random.default_rng(0)
+    a, b = (allocate((size, size), "i1") for _ in range(2))
+    a[:], b[:] = rng.integers(-128, 128, (2, size, size))
+    c = allocate((size, size), "i4")
+    times = []
+    for _ in range(15):
+        overlay.gemm(a, b, out=c)
+        times.append(board.cus["gemm_0"].last_run.seconds)
+    assert np.array_equal(c, a.astype("i4") @ b.astype("i4"))
+    return Figure(
+        "csim gemm against a C++ call", min(times) / direct, "x", 1.05, f"{size}^3 int8, fastest of 15 each"
+    )
+
+
+def direct_seconds(source: Path, folder: Path, size: int) -> float:
+    """Return the fastest of 15 calls of gemm from a plain C++ program, same flags as the engine."""
+    from pynq_torch.hls import build
+
+    program = folder / "direct.cpp"
+    program.write_text(
+        f'#include "{source}"\n'
+        "#include <chrono>\n#include <cstdio>\n#include <cstdlib>\n"
+        f"constexpr int n = {size};\n"
+        "int main() {\n"
+        "  auto *a = static_cast<signed char*>(std::aligned_alloc(4096, n * n));\n"
+        "  auto *b = static_cast<signed char*>(std::aligned_alloc(4096, n * n));\n"
+        "  auto *c = static_cast<int*>(std::aligned_alloc(4096, n * n * 4));\n"
+        "  for (int i = 0; i < n * n; ++i) { a[i] = std::rand(); b[i] = std::rand(); }\n"
+        "  double best = 1e9;\n"
+        "  for (int i = 0; i < 15; ++i) {\n"
+        "    auto t = std::chrono::steady_clock::now();\n"
+        "    gemm(a, b, c, n, n, n, n, n, n);\n"
+        "    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count());\n"
+        "  }\n"
+        '  std::printf("%.9f", best);\n}\n'
+    )
+    binary = folder / "direct"
+    subprocess.run(build.compile_command(program, binary), check=True, capture_output=True)
+    return float(subprocess.run([binary], capture_output=True, check=True).stdout)
+
+
+def second_build() -> Figure:
+    """``hls.build`` of an unchanged kernel."""
+    from pynq_torch import hls
+
+    kernel = hls.find_kernel("gemm", [ROOT / "hw" / "kernels"])
+    hls.build(kernel, tool="vitis")
+    seconds = best(lambda: hls.build(kernel, tool="vitis"), 7)
+    return Figure("second build of an unchanged kernel", seconds * 1e3, "ms", 50, "gemm, of 7")
+
+
+def main() -> int:
+    """Print the table; ``--json FILE`` writes it too."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    sys.path.insert(0, str(ROOT / "tests"))
+    figures = [import_cost(), *board_figures(), start_overhead(), csim_slowdown(), second_build()]
+    table = Table(title=f"measured on {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    for column in ("what", "figure", "target", "ratio", "conditions"):
+        table.add_column(column)
+    for f in figures:
+        table.add_row(
+            f.what, f"{f.value:.3g} {f.unit}", f"<= {f.target:g} {f.unit}", f"{f.ratio:.2f}", f.conditions
+        )
+    Console(width=130).print(table)
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps([{**asdict(f), "kind": "measured"} for f in figures], indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

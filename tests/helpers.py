@@ -1,0 +1,81 @@
+"""What several tests need: an overlay made of a few kernels, and waiting without a driver."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pynq_torch.hls.design.build import build_overlay
+
+KERNELS = Path(__file__).parent / "kernels"
+_MASTER = re.compile(r"m_axi\b.*?\bbundle=(\w+)")
+
+
+def write_overlay(
+    folder: Path, instances: Mapping[str, str], extra: str = "", kernels: Path = KERNELS, name: str = "design"
+) -> Path:
+    """Write an overlay of ``instances`` (name to kernel) and return its ``.bit``.
+
+    ``extra`` is further text of the description: streams, interrupts, Xilinx IP.
+    """
+    root = folder / f"{name}_root"
+    (root / "hw" / "overlays" / name).mkdir(parents=True)
+    shutil.copytree(kernels, root / "hw" / "kernels")
+    # Top-level keys come before the first table.
+    head, _, tables = extra.partition("\n[")
+    text = f'summary = "for a test"\nclock_mhz = 100\n{head}\n'
+    for cu, kernel in instances.items():
+        text += f'[instances.{cu}]\nkernel = "{kernel}"\n'
+        masters = sorted(set(_MASTER.findall((kernels / kernel / f"{kernel}.cpp").read_text())))
+        if masters:
+            text += "memory = {" + ", ".join(f'{m} = "HP0"' for m in masters) + "}\n"
+    text += f"\n[{tables}" if tables else ""
+    (root / "hw" / "overlays" / name / "overlay.toml").write_text(text)
+    out = folder / name
+    build_overlay(name, root=root, out=out)
+    found = sorted(out.rglob("*.bit"))
+    assert len(found) == 1, found
+    return found[0]
+
+
+def overlay_of(
+    folder: Path,
+    instances: Mapping[str, str],
+    kernels: Sequence[Path] = (KERNELS,),
+    extra: str = "",
+    **options: Any,
+) -> Any:
+    """Choose board csim and return a ``pynq.Overlay`` with these instances."""
+    import pynq_torch
+    from pynq import Overlay
+
+    bit = write_overlay(folder, instances, extra, kernels[0])
+    pynq_torch.use_board("csim", kernels=kernels, **options)
+    return Overlay(str(bit))
+
+
+def start(ip: Any) -> None:
+    """Write AP_START."""
+    ip.write(0x00, 1)
+
+
+def wait_done(ip: Any, timeout_s: float = 20.0) -> int:
+    """Poll AP_CTRL as programs do, but not for ever; return the last value read."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        value = int(ip.read(0x00))
+        if value & 2:
+            return value
+    raise AssertionError(f"{ip} was not done after {timeout_s} s")
+
+
+def eventually(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
+    """Wait until ``condition()`` holds."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        time.sleep(0.002)
