@@ -24,7 +24,19 @@ _EXPORTS = {
     "transfer": "waits",
     "wait": "waits",
 }
-_MODULES = ("board", "buffers", "errors", "hls", "kernels", "overlay", "plot", "timing", "verify", "waits", "widgets")
+_MODULES = (
+    "board",
+    "buffers",
+    "errors",
+    "hls",
+    "kernels",
+    "overlay",
+    "plot",
+    "timing",
+    "verify",
+    "waits",
+    "widgets",
+)
 
 __all__ = [
     "available_boards",

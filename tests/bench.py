@@ -56,16 +56,25 @@ def import_cost() -> Figure:
     """Time of ``import pynq_torch`` after ``import torch``, each in a fresh interpreter."""
     program = "import torch, time; t = time.perf_counter(); import pynq_torch; print(time.perf_counter() - t)"
     times = [
-        float(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)
+        float(
+            subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout
+        )
         for _ in range(5)
     ]
-    return Figure("import pynq_torch beyond import torch", median(times) * 1e3, "ms", 150, "fresh interpreter, of 5")
+    return Figure(
+        "import pynq_torch beyond import torch",
+        median(times) * 1e3,
+        "ms",
+        150,
+        "fresh interpreter, of 5",
+    )
 
 
 def board_figures() -> list[Figure]:
     """Overlay load, MMIO, starts."""
-    import pynq_torch
     from pynq import Overlay
+
+    import pynq_torch
 
     pynq_torch.use_board("csim", kernels=[NOP])
     bit = str(ROOT / "bitstreams" / "vadd" / "vadd.bit")
@@ -98,14 +107,21 @@ def start_overhead() -> Figure:
 
         run()
         seconds = best(run, 9, 500)
-    return Figure("start to done of an empty kernel", seconds * 1e6, "us", 150, "polling AP_DONE, 500 starts, of 9")
+    return Figure(
+        "start to done of an empty kernel",
+        seconds * 1e6,
+        "us",
+        150,
+        "polling AP_DONE, 500 starts, of 9",
+    )
 
 
 def csim_slowdown() -> Figure:
     """The gemm kernel in its engine against the same function called from C++."""
     import numpy as np
-    import pynq_torch
     from pynq import allocate
+
+    import pynq_torch
     from pynq_torch import hls
 
     size = 256
@@ -124,7 +140,11 @@ def csim_slowdown() -> Figure:
         times.append(board.cus["gemm_0"].last_run.seconds)
     assert np.array_equal(c, a.astype("i4") @ b.astype("i4"))
     return Figure(
-        "csim gemm against a C++ call", min(times) / direct, "x", 1.05, f"{size}^3 int8, fastest of 15 each"
+        "csim gemm against a C++ call",
+        min(times) / direct,
+        "x",
+        1.05,
+        f"{size}^3 int8, fastest of 15 each",
     )
 
 
@@ -172,16 +192,24 @@ def main() -> int:
     arguments = parser.parse_args()
     sys.path.insert(0, str(ROOT / "tests"))
     figures = [import_cost(), *board_figures(), start_overhead(), csim_slowdown(), second_build()]
-    table = Table(title=f"measured on {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    table = Table(
+        title=f"measured on {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    )
     for column in ("what", "figure", "target", "ratio", "conditions"):
         table.add_column(column)
     for f in figures:
         table.add_row(
-            f.what, f"{f.value:.3g} {f.unit}", f"<= {f.target:g} {f.unit}", f"{f.ratio:.2f}", f.conditions
+            f.what,
+            f"{f.value:.3g} {f.unit}",
+            f"<= {f.target:g} {f.unit}",
+            f"{f.ratio:.2f}",
+            f.conditions,
         )
     Console(width=130).print(table)
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps([{**asdict(f), "kind": "measured"} for f in figures], indent=1))
+        arguments.json.write_text(
+            json.dumps([{**asdict(f), "kind": "measured"} for f in figures], indent=1)
+        )
     return 0
 
 

@@ -16,7 +16,11 @@ _MASTER = re.compile(r"m_axi\b.*?\bbundle=(\w+)")
 
 
 def write_overlay(
-    folder: Path, instances: Mapping[str, str], extra: str = "", kernels: Path = KERNELS, name: str = "design"
+    folder: Path,
+    instances: Mapping[str, str],
+    extra: str = "",
+    kernels: Path = KERNELS,
+    name: str = "design",
 ) -> Path:
     """Write an overlay of ``instances`` (name to kernel) and return its ``.bit``.
 
@@ -50,8 +54,9 @@ def overlay_of(
     **options: Any,
 ) -> Any:
     """Choose board csim and return a ``pynq.Overlay`` with these instances."""
-    import pynq_torch
     from pynq import Overlay
+
+    import pynq_torch
 
     bit = write_overlay(folder, instances, extra, kernels[0])
     pynq_torch.use_board("csim", kernels=kernels, **options)

@@ -89,5 +89,7 @@ def test_numpy_functions_go_over_the_bus(array, ip):
 
 
 def test_nothing_answers(array):
-    with pytest.raises(BusError, match=r"no IP answers at physical address 0x50000000.*ip 0x40000000-0x40000fff"):
+    with pytest.raises(
+        BusError, match=r"no IP answers at physical address 0x50000000.*ip 0x40000000-0x40000fff"
+    ):
         array._bus.read(0x5000_0000)

@@ -15,12 +15,26 @@ from pynq import Overlay, allocate
 import pynq_torch
 from pynq_torch.errors import BoardHang, HandoffError, KernelBuildError, KernelFault, NoModelError
 
-(NOTHING, NULL_POINTER, FOR_EVER, WRITE_PAST, READ_PAST, WRITE_FAR, ABORT, THROW, DIVIDE, RECURSE, SHOUT) = range(11)
+(
+    NOTHING,
+    NULL_POINTER,
+    FOR_EVER,
+    WRITE_PAST,
+    READ_PAST,
+    WRITE_FAR,
+    ABORT,
+    THROW,
+    DIVIDE,
+    RECURSE,
+    SHOUT,
+) = range(11)
 
 
 @pytest.fixture(scope="module")
 def overlay(tmp_path_factory):
-    yield overlay_of(tmp_path_factory.mktemp("faulty"), {"faulty_0": "faulty", "counter_0": "counter"})
+    yield overlay_of(
+        tmp_path_factory.mktemp("faulty"), {"faulty_0": "faulty", "counter_0": "counter"}
+    )
     pynq_torch.current_board().close()
 
 
@@ -45,8 +59,11 @@ def launch(ip, buffer, n, sin):
     "sin, says",
     [
         (NULL_POINTER, r"faulty_0 crashed \(SIGSEGV\): a null pointer"),
-        (READ_PAST, r"faulty_0 read from memory outside its buffers: physical address 0x{end:08x}.*"
-                    r"the nearest is the buffer at 0x{begin:08x} \(int32\[1000\], 4000 bytes\)"),
+        (
+            READ_PAST,
+            r"faulty_0 read from memory outside its buffers: physical address 0x{end:08x}.*"
+            r"the nearest is the buffer at 0x{begin:08x} \(int32\[1000\], 4000 bytes\)",
+        ),
         (WRITE_FAR, r"faulty_0 wrote to memory outside its buffers: physical address 0x{far:08x}"),
         (WRITE_PAST, r"faulty_0 wrote past the end of the buffer at 0x{begin:08x}"),
         (ABORT, r"faulty_0 crashed \(SIGABRT\)(.|\n)*about to abort"),
@@ -155,13 +172,17 @@ def test_ip_without_a_model_loads_reads_back_and_names_the_folders(tmp_path):
     overlay = Overlay(str(bit))
     overlay.counter_0.write(0x10, 77)
     assert overlay.counter_0.read(0x10) == 77
-    with pytest.raises(NoModelError, match=r"(?s)counter_0 \(xilinx.com:hls:counter:1.0\) was started.*hw/kernels"):
+    with pytest.raises(
+        NoModelError, match=r"(?s)counter_0 \(xilinx.com:hls:counter:1.0\) was started.*hw/kernels"
+    ):
         start(overlay.counter_0)
 
 
 def test_polling_what_can_never_happen_ends(tmp_path):
     overlay = overlay_of(tmp_path, {"counter_0": "counter"}, hang_timeout_s=0.5)
-    with pytest.raises(AssertionError):  # the test's own limit: an idle kernel that was never started
+    with pytest.raises(
+        AssertionError
+    ):  # the test's own limit: an idle kernel that was never started
         wait_done(overlay.counter_0, 0.2)
     chained = overlay_of(tmp_path / "second", {"chained_0": "chained"}, hang_timeout_s=0.5)
     start(chained.chained_0)
@@ -216,7 +237,9 @@ def test_missing_hwh(bit):
 def test_unusable_hwh(bit, text, says):
     pynq_torch.use_board("csim", kernels=[KERNELS])
     good = bit.with_suffix(".hwh").read_text()
-    bit.with_suffix(".hwh").write_text(text if text is not None else good.replace('DEVICE="7z020"', 'DEVICE="7z010"'))
+    bit.with_suffix(".hwh").write_text(
+        text if text is not None else good.replace('DEVICE="7z020"', 'DEVICE="7z010"')
+    )
     with pytest.raises(HandoffError, match=says):
         Overlay(str(bit))
     bit.with_suffix(".hwh").write_text(good)
@@ -224,7 +247,9 @@ def test_unusable_hwh(bit, text, says):
 
 
 def test_unknown_board_and_option():
-    with pytest.raises(pynq_torch.errors.BoardError, match="no board is called 'zcu102'; there are csim, local"):
+    with pytest.raises(
+        pynq_torch.errors.BoardError, match="no board is called 'zcu102'; there are csim, local"
+    ):
         pynq_torch.use_board("zcu102")
     with pytest.raises(pynq_torch.errors.BoardError, match="has no option cma; it has cma_bytes"):
         pynq_torch.use_board("csim", cma=1)

@@ -123,10 +123,14 @@ def test_memory_freed_while_an_engine_runs_is_not_reused(memory):
 
 def test_strict_cache_is_stale_until_flush_and_invalidate():
     memory = PhysicalMemory(cma_bytes=1 << 20, strict_cache=True)
-    device = type("D", (), {
-        "flush": lambda self, bo, *rest: memory.flush(bo),
-        "invalidate": lambda self, bo, *rest: memory.invalidate(bo),
-    })()
+    device = type(
+        "D",
+        (),
+        {
+            "flush": lambda self, bo, *rest: memory.flush(bo),
+            "invalidate": lambda self, bo, *rest: memory.invalidate(bo),
+        },
+    )()
     buffer = memory.allocate(4, "u4", device=device)
     pl = np.frombuffer(memory.view(buffer.physical_address, 16), "u4")
     buffer[:] = 9
@@ -165,12 +169,16 @@ def test_describe_names_the_nearest_buffer(memory):
 
 
 def test_view_outside_memory_is_a_decode_error(memory):
-    with pytest.raises(BusError, match="no memory answers at physical address 0x20000000") as caught:
+    with pytest.raises(
+        BusError, match="no memory answers at physical address 0x20000000"
+    ) as caught:
         memory.view(DDR_BYTES, 4)
     assert caught.value.kind == "decode"
 
 
-@pytest.mark.parametrize("shape, dtype, error", [((-1,), "u4", ValueError), ((2,), object, TypeError)])
+@pytest.mark.parametrize(
+    "shape, dtype, error", [((-1,), "u4", ValueError), ((2,), object, TypeError)]
+)
 def test_impossible_buffers_are_refused(memory, shape, dtype, error):
     with pytest.raises(error):
         memory.allocate(shape, dtype)

@@ -272,7 +272,9 @@ class RegisterArray(np.ndarray[Any, Any]):
                 target[...] = source
                 return None
             return func(target, source, *args[2:], **kwargs)
-        args = tuple(_plain(a) if not isinstance(a, (list, tuple)) else [_plain(b) for b in a] for a in args)
+        args = tuple(
+            _plain(a) if not isinstance(a, (list, tuple)) else [_plain(b) for b in a] for a in args
+        )
         return func(*args, **{k: _plain(v) for k, v in kwargs.items()})
 
     def __iter__(self) -> Any:

@@ -150,7 +150,9 @@ class VirtualBoard(Device):
     def get_memory_by_name(self, name: str) -> VirtualMemory:
         """Return the memory called ``name`` in ``mem_dict``."""
         if name not in self.mem_dict:
-            raise BoardError(f"no memory is called {name!r}; there are {', '.join(self.mem_dict) or 'none'}")
+            raise BoardError(
+                f"no memory is called {name!r}; there are {', '.join(self.mem_dict) or 'none'}"
+            )
         return self.get_memory(self.mem_dict[name])
 
     def flush(self, bo: Allocation, offset: int, ptr: int, size: int) -> None:
@@ -174,9 +176,13 @@ class VirtualBoard(Device):
         if plain is not None and offset + length <= len(plain):
             return np.frombuffer(plain[offset : offset + length], np.uint32, length >> 2)
         backing = region.model.backing(region.slave)
-        return RegisterArray.over(self.bus, base_addr, length, backing[offset:] if backing is not None else None)
+        return RegisterArray.over(
+            self.bus, base_addr, length, backing[offset:] if backing is not None else None
+        )
 
-    def get_bitfile_metadata(self, bitfile_name: str, partial: bool = False) -> RuntimeMetadataParser:
+    def get_bitfile_metadata(
+        self, bitfile_name: str, partial: bool = False
+    ) -> RuntimeMetadataParser:
         """Parse the ``.hwh`` beside a bitstream; never from pynq's cache, which may be stale."""
         if partial:
             raise BoardError(
@@ -192,8 +198,14 @@ class VirtualBoard(Device):
         try:
             parser = RuntimeMetadataParser(Metadata(input=path))
         except (IndexError, KeyError, AttributeError, TypeError, ValueError) as error:
-            short = [ip.vlnv for ip in handoff.ips.values() if "." not in ip.vlnv.rpartition(":")[2]]
-            hint = f" (pynq needs a minor version; these have none: {', '.join(short)})" if short else ""
+            short = [
+                ip.vlnv for ip in handoff.ips.values() if "." not in ip.vlnv.rpartition(":")[2]
+            ]
+            hint = (
+                f" (pynq needs a minor version; these have none: {', '.join(short)})"
+                if short
+                else ""
+            )
             raise HandoffError(
                 f"pynq's own parser fails on {path.name}: {type(error).__name__}: {error}{hint}. It would fail on "
                 "the board too; repackage the IP with a version like 1.0."
@@ -273,7 +285,9 @@ class VirtualBoard(Device):
 
         by_ip: dict[str, dict[str, Ring]] = {}
         for link in handoff.links:
-            if not self._modelled(link.source, handoff, builds) and not self._modelled(link.sink, handoff, builds):
+            if not self._modelled(link.source, handoff, builds) and not self._modelled(
+                link.sink, handoff, builds
+            ):
                 continue
             ring = Ring(link.source, link.sink, link.data_bytes or link.sink_bytes or 4, link.depth)
             self.rings.append(ring)
@@ -345,7 +359,11 @@ class VirtualBoard(Device):
 
     def engines(self) -> list[EngineProcess]:
         """Return every engine process of the loaded overlay."""
-        return [e for m in self.ip.values() if isinstance(e := getattr(m, "engine", None), EngineProcess)]
+        return [
+            e
+            for m in self.ip.values()
+            if isinstance(e := getattr(m, "engine", None), EngineProcess)
+        ]
 
     def _any_busy(self) -> bool:
         return any(e.completed < e.started or e.state == State.RUNNING for e in self.engines())
@@ -369,10 +387,16 @@ class VirtualBoard(Device):
             raise error
         for model in self.ip.values():
             engine = getattr(model, "engine", None)
-            if isinstance(model, HlsKernel) and isinstance(engine, EngineProcess) and engine.faulted:
+            if (
+                isinstance(model, HlsKernel)
+                and isinstance(engine, EngineProcess)
+                and engine.faulted
+            ):
                 model.raise_fault()
         engines = self.engines()
-        running = any(e.state in (State.RUNNING, State.BOOTING) and e.completed < e.started for e in engines)
+        running = any(
+            e.state in (State.RUNNING, State.BOOTING) and e.completed < e.started for e in engines
+        )
         now = (
             tuple((e.state, e.started, e.completed) for e in engines),
             tuple((r.beats_written, r.beats_read) for r in self.rings),

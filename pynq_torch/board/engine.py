@@ -117,7 +117,11 @@ class EngineProcess:
         self._map[_MESSAGE] = bytes(_MESSAGE.stop - _MESSAGE.start)
         for i, window in enumerate(self.memory.windows):
             _WINDOW.pack_into(
-                self._map, _WINDOWS_AT + i * _WINDOW.size, window.base, window.nbytes, window.file_offset
+                self._map,
+                _WINDOWS_AT + i * _WINDOW.size,
+                window.base,
+                window.nbytes,
+                window.file_offset,
             )
         for i, offsets in enumerate(self._offsets):
             _OFFSETS.pack_into(self._map, _OFFSETS_AT + i * _OFFSETS.size, *offsets)
@@ -128,7 +132,14 @@ class EngineProcess:
             except BlockingIOError:
                 pass  # nothing was pending, which is what is wanted
         os.set_blocking(self.start_fd, True)
-        fds = [self.fd, self.memory.fd, self.memory.grants_fd, self.start_fd, self.done_fd, self._life_read]
+        fds = [
+            self.fd,
+            self.memory.fd,
+            self.memory.grants_fd,
+            self.start_fd,
+            self.done_fd,
+            self._life_read,
+        ]
         fds += [ring.fd for ring in self.rings]
         numbers = [
             self.fd,
@@ -144,7 +155,9 @@ class EngineProcess:
         os.lseek(self._log_fd, 0, os.SEEK_END)
         environment = dict(os.environ)
         # The engine reports faults itself and maps shared memory at places ASan would refuse.
-        environment["ASAN_OPTIONS"] = "detect_leaks=0:handle_segv=0:handle_abort=0:allow_user_segv_handler=1"
+        environment["ASAN_OPTIONS"] = (
+            "detect_leaks=0:handle_segv=0:handle_abort=0:allow_user_segv_handler=1"
+        )
         environment["UBSAN_OPTIONS"] = "print_stacktrace=1:halt_on_error=1:abort_on_error=1"
         # A session of its own: Ctrl-C in the terminal is for the program, not for the PL.
         self._process = subprocess.Popen(
@@ -171,7 +184,14 @@ class EngineProcess:
             return
         self._closed = True
         self.kill()
-        for fd in (self.fd, self._log_fd, self.start_fd, self.done_fd, self._life_read, self._life_write):
+        for fd in (
+            self.fd,
+            self._log_fd,
+            self.start_fd,
+            self.done_fd,
+            self._life_read,
+            self._life_write,
+        ):
             os.close(fd)
 
     # ---- commands --------------------------------------------------------------------------
@@ -254,7 +274,11 @@ class EngineProcess:
             hint = "The kernel's own code raised this; its testbench under g++ shows it as well."
         elif number in (signal.SIGSEGV, signal.SIGBUS):
             host = struct.unpack_from("<Q", self._map, 56)[0]
-            what = "a null pointer" if host < 4096 else "an index outside a local array, or a stack overflow"
+            what = (
+                "a null pointer"
+                if host < 4096
+                else "an index outside a local array, or a stack overflow"
+            )
             text = f"{self.name} crashed ({name}): {what}"
             hint = "use_board('csim', sanitize=True) names the line."
         elif number:

@@ -25,7 +25,9 @@ class EventLoop:
         with self._lock:
             self._selector.register(fd, selectors.EVENT_READ, callback)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="pynq_torch-events", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name="pynq_torch-events", daemon=True
+                )
                 self._thread.start()
         os.eventfd_write(self._wake, 1)
 

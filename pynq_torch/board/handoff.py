@@ -184,8 +184,16 @@ def _instance(module: ET.Element, ranges: dict[str, list[Slave]]) -> IpInstance:
                     found[register.get("NAME", "")] = int(item.get("VALUE", "0"), 0)
     ports: dict[str, tuple[bool, int]] = {}
     for bus in module.findall("./BUSINTERFACES/BUSINTERFACE"):
-        if bus.get("VLNV") == _AXIS and bus.get("TYPE") in ("INITIATOR", "TARGET", "MASTER", "SLAVE"):
-            ports[bus.get("NAME", "")] = (bus.get("TYPE") in ("INITIATOR", "MASTER"), _data_bytes(bus))
+        if bus.get("VLNV") == _AXIS and bus.get("TYPE") in (
+            "INITIATOR",
+            "TARGET",
+            "MASTER",
+            "SLAVE",
+        ):
+            ports[bus.get("NAME", "")] = (
+                bus.get("TYPE") in ("INITIATOR", "MASTER"),
+                _data_bytes(bus),
+            )
     clock = next(
         (
             port.get("SIGNAME", "").rpartition("_FCLK_")[2]
@@ -246,7 +254,9 @@ def _links(modules: list[ET.Element]) -> Iterator[StreamLink]:
     for ip, port, width, bus_name in sources:
         through: list[str] = []
         depth = DEFAULT_DEPTH
-        while bus_name in sinks and sinks[bus_name][0] in onward and sinks[bus_name][0] not in through:
+        while (
+            bus_name in sinks and sinks[bus_name][0] in onward and sinks[bus_name][0] not in through
+        ):
             through.append(sinks[bus_name][0])
             bus_name, extra = onward[through[-1]]
             depth += extra
@@ -286,9 +296,7 @@ def _interrupts(modules: list[ET.Element]) -> Iterator[InterruptNet]:
                 sinks.setdefault(net, []).append((name, "intc", 0))
             elif kind == "processing_system7" and pin == "IRQ_F2P":
                 sinks.setdefault(net, []).append(("", "ps", 0))
-            elif port.get("DIR") == "O" and port.get("SIGIS") == "INTERRUPT" and not concat:
-                sources.append((name, pin, net))
-            elif port.get("DIR") == "O" and kind == "axi_intc" and pin == "irq":
+            elif (port.get("DIR") == "O" and port.get("SIGIS") == "INTERRUPT" and not concat) or (port.get("DIR") == "O" and kind == "axi_intc" and pin == "irq"):
                 sources.append((name, pin, net))
 
     def follow(net: str, offset: int, seen: tuple[str, ...]) -> Iterator[tuple[str, int]]:

@@ -77,7 +77,9 @@ class HlsKernel(IpModel):
         Rings by bus interface name.
     """
 
-    def __init__(self, board: VirtualBoard, ip: IpInstance, build: Build, rings: dict[str, Ring]) -> None:
+    def __init__(
+        self, board: VirtualBoard, ip: IpInstance, build: Build, rings: dict[str, Ring]
+    ) -> None:
         super().__init__(board, ip)
         self.interface: Interface = build.interface
         self._page: dict[str, int] = {}
@@ -94,7 +96,9 @@ class HlsKernel(IpModel):
         }
         self._control: dict[int, str] = {}
         if self._control_slave is not None:
-            self._control = {control.get(n, d): n for n, d in zip(_CONTROL_NAMES, (0, 4, 8, 12), strict=True)}
+            self._control = {
+                control.get(n, d): n for n, d in zip(_CONTROL_NAMES, (0, 4, 8, 12), strict=True)
+            }
         self.ports, ordered = self._bind_streams(rings)
         self.engine = EngineProcess(
             build.executable, ip.name, board.memory, max(nbytes, 4096), ordered, self.ports
@@ -162,7 +166,14 @@ class HlsKernel(IpModel):
     ) -> str:
         free = [n for n in declared if n not in taken]
         lower = {n.lower(): n for n in free}
-        for candidate in (stem, f"{stem}_r", f"{stem}_V", f"{stem}_V_V", f"{stem}_r_V", f"{stem}_V_data_V"):
+        for candidate in (
+            stem,
+            f"{stem}_r",
+            f"{stem}_V",
+            f"{stem}_V_V",
+            f"{stem}_r_V",
+            f"{stem}_V_data_V",
+        ):
             if candidate.lower() in lower:
                 return lower[candidate.lower()]
         wanted = [n for n in free if declared[n][0] == (direction == "out")]
@@ -206,7 +217,14 @@ class HlsKernel(IpModel):
                 return NO_OFFSET
             name = names.get(derived, argument.name)
             stem = name.removesuffix("_data")
-            for candidate in (name, f"{name}_1", f"Memory_{name}", stem, f"{stem}_1", f"Memory_{stem}"):
+            for candidate in (
+                name,
+                f"{name}_1",
+                f"Memory_{name}",
+                stem,
+                f"{stem}_1",
+                f"Memory_{stem}",
+            ):
                 if candidate in listed:
                     return page + listed[candidate]
             if listed and derived not in listed.values():
@@ -236,7 +254,8 @@ class HlsKernel(IpModel):
             # The hwh splits a 64-bit address into x_1 and x_2 (REGISTERS: names).
             return 8 if at + 4 in listed.values() else 4
         register = next(
-            (r for r in self.interface.bundles.get(argument.bundle or "", ()) if r.offset == at), None
+            (r for r in self.interface.bundles.get(argument.bundle or "", ()) if r.offset == at),
+            None,
         )
         return 8 if register is not None and register.width == 64 else 4
 
@@ -275,7 +294,11 @@ class HlsKernel(IpModel):
     def busy(self) -> bool:
         """True from AP_START until the run is over."""
         engine = self.engine
-        return self._auto or engine.completed < engine.started or engine.state not in (State.IDLE, State.BOOTING)
+        return (
+            self._auto
+            or engine.completed < engine.started
+            or engine.state not in (State.IDLE, State.BOOTING)
+        )
 
     def _update(self) -> None:
         """Take note of runs that ended since the last look."""

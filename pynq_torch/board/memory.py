@@ -77,7 +77,11 @@ class VirtualBuffer(PynqBuffer):
 
     def __array_finalize__(self, obj: Any) -> None:
         super().__array_finalize__(obj)
-        if isinstance(obj, PynqBuffer) and obj.bo is not None and 0 <= self.offset < max(obj.bo.nbytes, 1):
+        if (
+            isinstance(obj, PynqBuffer)
+            and obj.bo is not None
+            and 0 <= self.offset < max(obj.bo.nbytes, 1)
+        ):
             return
         # A result of arithmetic is ordinary memory. pynq would give it an address computed from
         # the distance of two unrelated arrays; no address at all is what is true.
@@ -156,7 +160,9 @@ class PhysicalMemory:
         each buffer.
     """
 
-    def __init__(self, cma_bytes: int = CMA_BYTES, strict_cache: bool = False, guard: bool = True) -> None:
+    def __init__(
+        self, cma_bytes: int = CMA_BYTES, strict_cache: bool = False, guard: bool = True
+    ) -> None:
         if not PAGE <= cma_bytes <= DDR_BYTES // 2 or cma_bytes % PAGE:
             raise ValueError(
                 f"cma_bytes is {cma_bytes}; expected a multiple of {PAGE} from {PAGE} to {DDR_BYTES // 2}"
@@ -267,7 +273,9 @@ class PhysicalMemory:
         """
         kind = np.dtype(dtype)
         if kind.hasobject:
-            raise TypeError(f"a CMA buffer cannot hold {kind}: the PL reads bytes, not Python objects")
+            raise TypeError(
+                f"a CMA buffer cannot hold {kind}: the PL reads bytes, not Python objects"
+            )
         dims = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
         dims = tuple(int(d) for d in dims)
         if any(d < 0 for d in dims):
@@ -299,7 +307,9 @@ class PhysicalMemory:
         buffer.memory = self
         return buffer
 
-    def _take(self, nbytes: int, shape: tuple[int, ...], dtype: np.dtype[Any], cached: bool) -> Allocation:
+    def _take(
+        self, nbytes: int, shape: tuple[int, ...], dtype: np.dtype[Any], cached: bool
+    ) -> Allocation:
         if self._quarantine and not self.busy():
             for waiting in self._quarantine:
                 self._give_back(waiting)
@@ -430,7 +440,11 @@ class PhysicalMemory:
         best: Allocation | None = None
         distance = 0
         for candidate in self.buffers():
-            gap = candidate.address - address if address < candidate.address else address - candidate.end
+            gap = (
+                candidate.address - address
+                if address < candidate.address
+                else address - candidate.end
+            )
             if best is None or gap < distance:
                 best, distance = candidate, gap
         if best is None:

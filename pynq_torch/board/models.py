@@ -10,5 +10,7 @@ from .ip.axi_intc import AxiIntc
 from .ip.axi_timer import AxiTimer
 
 MODELS: dict[str, type[IpModel]] = {
-    name: model for model in (AxiBram, AxiDma, AxiGpio, AxiIntc, AxiTimer) for name in model.vlnv_names
+    name: model
+    for model in (AxiBram, AxiDma, AxiGpio, AxiIntc, AxiTimer)
+    for name in model.vlnv_names
 }

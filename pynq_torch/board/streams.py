@@ -44,7 +44,11 @@ class Ring:
     """
 
     def __init__(
-        self, source: Endpoint | None, sink: Endpoint | None, data_bytes: int, depth: int = DEFAULT_DEPTH
+        self,
+        source: Endpoint | None,
+        sink: Endpoint | None,
+        data_bytes: int,
+        depth: int = DEFAULT_DEPTH,
     ) -> None:
         self.source = source
         self.sink = sink
@@ -59,7 +63,9 @@ class Ring:
 
     def reset(self) -> None:
         """Empty the ring. Both sides must be at rest."""
-        _HEADER.pack_into(self._map, 0, RING_MAGIC, self.data_bytes, CAPACITY, self.depth, 0, 0, 0, 0, 0)
+        _HEADER.pack_into(
+            self._map, 0, RING_MAGIC, self.data_bytes, CAPACITY, self.depth, 0, 0, 0, 0, 0
+        )
 
     @property
     def beats_written(self) -> int:
