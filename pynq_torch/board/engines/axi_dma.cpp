@@ -288,7 +288,11 @@ class Channel : public WaitObserver {
             beat_.keep[1] = n >= 128 ? ~0ull : n > 64 ? (1ull << (n - 64)) - 1 : 0;
             beat_.last = last && left == 0;
             if (aborted()) throw Aborted{};
-            port_.write(beat_);
+            if (left > 0) {
+                port_.write(beat_);
+            } else {
+                port_.write_last(beat_);
+            }
             count(n, beat_.last);
         }
         port_.drain();

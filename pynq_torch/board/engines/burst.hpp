@@ -78,7 +78,7 @@ class BurstPort {
         std::memcpy(slot + sizeof side, beat.data, port_.data_bytes);
         if (beat.last) header_->packets.fetch_add(1, std::memory_order_relaxed);
         ++written_;
-        if (beat.last || written_ - header_->head.load(std::memory_order_relaxed) >= kBurst)
+        if (written_ - header_->head.load(std::memory_order_relaxed) >= kBurst)
             publish_written();
     }
     void publish_written() {
@@ -86,10 +86,14 @@ class BurstPort {
         header_->head.store(written_, std::memory_order_seq_cst);
         wake(false);
     }
-    void drain() {
+    // The last beat of a transfer: goes out at once, with all before it.
+    void write_last(const Beat& beat) {
         publish_written();
-        port_.drain();
+        port_.write(beat);
+        ++written_;
     }
+    // After write_last: returns when the FIFO behind the port holds what is left.
+    void drain() { port_.drain(); }
 
     // Wakes whoever sleeps on the ring, also (always = true) this side, to look for an abort.
     void wake(bool always) {
