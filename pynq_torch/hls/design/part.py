@@ -71,7 +71,8 @@ def clock_dividers(clock_mhz: float) -> ClockDividers:
     nearest = sorted(pairs, key=lambda pair: (abs(pair.mhz - clock_mhz), pair.divisor0))
     best = nearest[0]
     if clock_mhz <= 0 or abs(best.mhz - clock_mhz) > 1e-3 * clock_mhz:
-        choices = sorted({round(pair.mhz, 3) for pair in nearest[:12]})[:4]
+        # Many pairs give the same clock: name the two nearest clocks, not pairs.
+        choices = list(dict.fromkeys(round(pair.mhz, 3) for pair in nearest))[:2]
         raise HandoffError(
             f"a PYNQ-Z2 cannot make {clock_mhz:g} MHz: its {IO_PLL_MHZ} MHz IO PLL is divided by "
             f"whole numbers. Nearest: {', '.join(f'{mhz:g}' for mhz in choices)} MHz"

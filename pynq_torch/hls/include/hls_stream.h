@@ -38,6 +38,17 @@ class EmptyStream : public std::runtime_error {
               "more; in hardware this is a deadlock or a producer that writes too little") {}
 };
 
+// One lock and one signal for all FIFOs. They are never destroyed: a task that sleeps when the
+// process ends must not hold up the destructor of what it sleeps on.
+struct StreamLock {
+    std::mutex mutex;
+    std::condition_variable changed;
+};
+inline StreamLock& stream_lock() {
+    static StreamLock* lock = new StreamLock;
+    return *lock;
+}
+
 // A FIFO that grows by doubling.
 template <class T> class Fifo {
   public:
@@ -116,8 +127,8 @@ template <typename T> class stream<T, 0> {
             port_->read(beat);
             pynq_torch::BeatOf<T>::unpack(beat, port_->data_bytes, value);
         } else if (threaded()) {
-            std::unique_lock<std::mutex> lock(mutex_);
-            changed_.wait(lock, [this] { return !fifo_.empty(); });
+            auto lock = guard();
+            pynq_torch::stream_lock().changed.wait(lock, [this] { return !fifo_.empty(); });
             value = fifo_.pop();
         } else {
             if (fifo_.empty()) throw pynq_torch::EmptyStream(name_);
@@ -146,7 +157,7 @@ template <typename T> class stream<T, 0> {
             const auto lock = guard();
             fifo_.push(value);
         }
-        if (threaded()) changed_.notify_one();
+        if (threaded()) pynq_torch::stream_lock().changed.notify_all();
     }
     bool write_nb(const T& value) {
         if (port_) return port_->try_write(pack(value));
@@ -183,7 +194,8 @@ template <typename T> class stream<T, 0> {
         return pynq_torch::stream_threads().load(std::memory_order_relaxed) > 0;
     }
     std::unique_lock<std::mutex> guard() const {
-        return threaded() ? std::unique_lock<std::mutex>(mutex_) : std::unique_lock<std::mutex>();
+        if (!threaded()) return {};
+        return std::unique_lock<std::mutex>(pynq_torch::stream_lock().mutex);
     }
     pynq_torch::Beat pack(const T& value) {
         pynq_torch::Beat beat;
@@ -196,8 +208,6 @@ template <typename T> class stream<T, 0> {
     pynq_torch::Port* port_ = nullptr;
     std::vector<unsigned char> scratch_;
     pynq_torch::Fifo<T> fifo_;
-    mutable std::mutex mutex_;
-    std::condition_variable changed_;
     std::string name_;
 };
 

@@ -1,0 +1,71 @@
+// hls::burst_maxi<T>: bursts on an m_axi port, asked for by hand (UG1399, "Using Manual Burst").
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace hls {
+
+template <typename T> class burst_maxi {
+  public:
+    burst_maxi(T* base) : base_(base), state_(std::make_shared<State>()) {}
+    // The engine gives an address in bytes.
+    template <class Byte, class = std::enable_if_t<std::is_same<Byte, unsigned char>::value &&
+                                                   !std::is_same<T, unsigned char>::value>>
+    explicit burst_maxi(Byte* base) : burst_maxi(reinterpret_cast<T*>(base)) {}
+
+    void read_request(std::size_t offset, std::size_t length) {
+        state_->reads.push_back({offset, length});
+    }
+    T read() {
+        return base_[next(state_->reads, "read() without read_request(), or beyond its length")];
+    }
+    void write_request(std::size_t offset, std::size_t length) {
+        state_->writes.push_back({offset, length});
+        ++state_->responses;
+    }
+    void write(const T& value) { base_[next_write()] = value; }
+    // Byte enables: bytes whose bit is 0 keep what memory holds.
+    template <class Mask> void write(const T& value, const Mask& enable) {
+        T& target = base_[next_write()];
+        auto* to = reinterpret_cast<unsigned char*>(&target);
+        const auto* from = reinterpret_cast<const unsigned char*>(&value);
+        for (std::size_t i = 0; i < sizeof(T); ++i)
+            if (bool(enable[int(i)])) to[i] = from[i];
+    }
+    void write_response() {
+        if (state_->responses == 0)
+            throw std::runtime_error("hls::burst_maxi: write_response() without write_request()");
+        --state_->responses;
+    }
+
+  private:
+    struct Burst {
+        std::size_t offset, length;
+    };
+    struct State {
+        std::deque<Burst> reads, writes;
+        std::size_t responses = 0;
+    };
+
+    std::size_t next_write() {
+        return next(state_->writes, "write() without write_request(), or beyond its length");
+    }
+    static std::size_t next(std::deque<Burst>& bursts, const char* fault) {
+        while (!bursts.empty() && bursts.front().length == 0) bursts.pop_front();
+        if (bursts.empty()) throw std::runtime_error(std::string("hls::burst_maxi: ") + fault);
+        --bursts.front().length;
+        return bursts.front().offset++;
+    }
+
+    T* base_;
+    // Shared by copies: functions of a dataflow region take the port by value.
+    std::shared_ptr<State> state_;
+};
+
+}  // namespace hls

@@ -1,0 +1,8 @@
+// hls::x_complex: the older name of a complex number.
+#pragma once
+
+#include <complex>
+
+namespace hls {
+template <class T> using x_complex = std::complex<T>;
+}  // namespace hls
