@@ -156,9 +156,15 @@ def _freed(buffer: Any) -> bool:
     """Whether the memory behind a PynqBuffer was given back explicitly; views follow their base."""
     here = buffer
     while here is not None:
-        if getattr(here, "freed", False) or getattr(getattr(here, "bo", None), "freed", False):
+        # Not by hasattr on everything: a base may be a memoryview or a mmap.
+        if getattr(here, "freed", False):
             return True
-        here = getattr(here, "base", None)
+        bo = getattr(here, "bo", None)
+        if bo is None:
+            return False
+        if getattr(bo, "freed", False):
+            return True
+        here = here.base
     return False
 
 

@@ -130,6 +130,13 @@ class ChannelState:
         return self.armed and not (self.idle or self.failed or self.halted)
 
     @property
+    def lost_length(self) -> bool:
+        """Whether an address was programmed and no length stuck: nothing was started."""
+        return bool(self.address and not self.length_register and not self.status & 3) and (
+            not self.armed
+        )
+
+    @property
     def short(self) -> bool:
         """Whether the transfer ended with fewer bytes than asked for."""
         return (
@@ -325,6 +332,10 @@ def _too_long(facts: Facts) -> ChannelState | None:
     return next((c for c in facts.channels if (c.requested or 0) > c.max_bytes), None)
 
 
+def _lost(facts: Facts) -> ChannelState:
+    return next(c for c in facts.channels if c.lost_length)
+
+
 def _unaligned(facts: Facts) -> ChannelState | None:
     return next((c for c in facts.channels if c.armed and c.unaligned and not c.complete), None)
 
@@ -392,6 +403,19 @@ CAUSES: tuple[Cause, ...] = (
             f"{(_too_long(f) or f.channels[0]).max_bytes} bytes; "
             f"{(_too_long(f) or f.channels[0]).requested} were asked for, and the upper bits "
             "were cut off."
+        ),
+        lambda f: (
+            "transfer in pieces of at most dma.buffer_max_size bytes, or build the DMA with a "
+            "wider 'Width of Buffer Length Register' (up to 26 bits)."
+        ),
+    ),
+    Cause(
+        "length beyond the length register",
+        lambda f: any(c.lost_length for c in f.channels),
+        lambda f: (
+            "An address was programmed and LENGTH reads 0: it was written with 0, or with a number "
+            f"whose low bits are 0 (the register holds at most {_lost(f).max_bytes} and drops the "
+            "rest). A transfer of 0 bytes does not start."
         ),
         lambda f: (
             "transfer in pieces of at most dma.buffer_max_size bytes, or build the DMA with a "
@@ -530,6 +554,21 @@ CAUSES: tuple[Cause, ...] = (
         lambda f: (
             f"start it before the transfer: overlay.{f.idle_kernels[0].name.replace('/', '.')}"
             ".register_map.CTRL.AP_START = 1 (or write 0x81 to offset 0 for auto-restart)."
+        ),
+        certain=False,
+    ),
+    Cause(
+        "nothing sent",
+        lambda f: (
+            f.send is not None
+            and not f.send.armed
+            and _recv_alone_pending(f)
+            and not (f.recv is not None and f.recv.moved)
+        ),
+        lambda f: "The receive side is armed and waits; the send side was given nothing to send.",
+        lambda f: (
+            "give both: pynq_torch.transfer(dma, send=a, recv=b); where the IP makes its data "
+            "itself, check that it runs."
         ),
         certain=False,
     ),

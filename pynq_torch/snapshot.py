@@ -162,8 +162,8 @@ def kernels_on_stream(dma: Any) -> dict[str, Any]:
             if type(port).__name__ != "StreamPort":
                 continue
             for other in port.destinations().values():
-                neighbour = getattr(other, "parent", None)
-                if neighbour is None or neighbour.ref in seen or not hasattr(neighbour, "ports"):
+                neighbour = other.parent()
+                if not hasattr(neighbour, "ports") or neighbour.ref in seen:
                     continue
                 entry = _entry(device, getattr(neighbour, "hierarchy_name", ""))
                 if entry is None:

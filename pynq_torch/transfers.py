@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from . import snapshot
-from .buffers import buffer_of, check_alive
+from .buffers import buffer_of, check_alive, pool_of
 from .diagnosis import ERROR_MASK, Diagnosis, Facts, diagnose
 from .errors import PynqTorchError, TransferTimeout
 from .polling import attach, check_timeout, ends
@@ -15,6 +17,8 @@ __all__ = ["Moved", "TransferError", "reset", "transfer", "wait_channels"]
 
 _CR, _SR = 0x00, 0x04
 _RUN, _RESET, _IOC = 0x0001, 0x0004, 0x1000
+#: What waits in FIFOs arrives within microseconds; a packet is at most what they hold.
+_DRAIN_S, _DRAIN_ROUNDS = 5e-3, 64
 
 
 class TransferError(PynqTorchError, RuntimeError):
@@ -119,6 +123,10 @@ def _check_waitable(dma: Any, channel: Any) -> None:
         armed = channel._active_buffer is not None or status & 0x2 or length
     stale = snapshot.is_stale(dma.device, dma._fullpath, channel._mmio.base_addr)
     if not armed and not stale:
+        facts = snapshot.gather(dma, waited_s=0.0)
+        if any(c.lost_length for c in facts.channels):
+            found = diagnose(facts)
+            raise TransferError(found.explain(f"{dma._fullpath}: nothing was started"), found)
         side = "send" if channel._flush_before else "recv"
         raise TransferError(
             f"{dma._fullpath}.{side}channel has nothing to wait for: it was never armed "
@@ -350,11 +358,11 @@ def _make_ready(dma: Any) -> None:
         reset(dma)
 
 
-def reset(dma: Any, timeout_s: float = 1.0) -> None:
+def reset(dma: Any, timeout_s: float = 1.0, *, drain: bool = True) -> None:
     """Reset a DMA and start its channels: whatever it was doing is given up.
 
-    What the IP on its streams have taken in or hold back is not touched: an IP in the middle of a
-    packet goes on from there. Load the overlay again where that matters.
+    An IP on its streams that is in the middle of a packet is not touched and goes on from there;
+    load the overlay again where that matters.
 
     Parameters
     ----------
@@ -362,6 +370,9 @@ def reset(dma: Any, timeout_s: float = 1.0) -> None:
         The DMA; one reset covers both channels.
     timeout_s : float
         Bound for each step.
+    drain : bool
+        Also receive, and throw away, what still waits on the stream: a reset leaves the rest of a
+        packet in the FIFOs on the way, and the next transfer would begin with it.
 
     Raises
     ------
@@ -372,9 +383,14 @@ def reset(dma: Any, timeout_s: float = 1.0) -> None:
     if not is_dma(dma):
         raise TypeError(
             f"expected a pynq.lib.DMA, found {type(dma).__name__}: one reset covers both "
-            "channels, so "
-            "pass the DMA itself"
+            "channels, so pass the DMA itself"
         )
+    _reset(dma, timeout_s)
+    if drain and dma.recvchannel is not None:
+        _drain(dma, timeout_s)
+
+
+def _reset(dma: Any, timeout_s: float) -> None:
     channels = channels_of(dma)
     for channel in channels:
         channel._mmio.write(channel._offset + _CR, _RESET)
@@ -383,8 +399,7 @@ def reset(dma: Any, timeout_s: float = 1.0) -> None:
         if not ends(partial(_clear, mmio, base + _CR, _RESET), timeout_s):
             raise TransferTimeout(
                 f"{dma._fullpath}: DMACR.Reset did not clear within {timeout_s:g} s: its clock "
-                "does not "
-                "run, or a memory access never ended. Load the overlay again."
+                "does not run, or a memory access never ended. Load the overlay again."
             )
         channel._active_buffer = None
         channel.transferred = 0
@@ -394,11 +409,23 @@ def reset(dma: Any, timeout_s: float = 1.0) -> None:
         mmio.write(base + _CR, _RUN | (_IOC if channel._interrupt else 0))
         if not ends(partial(_clear, mmio, base + _SR, 1), timeout_s):
             raise TransferTimeout(
-                f"{dma._fullpath}: the channel at 0x{base:02x} did not start within {timeout_s:g} "
-                "s of a "
-                "reset. Load the overlay again."
+                f"{dma._fullpath}: the channel at 0x{base:02x} did not start within "
+                f"{timeout_s:g} s of a reset. Load the overlay again."
             )
         channel._first_transfer = True
+
+
+def _drain(dma: Any, timeout_s: float) -> None:
+    """Receive until nothing comes for a while; bounded, for a source that never stops."""
+    channel = dma.recvchannel
+    limit = int(channel._max_size) // int(channel._align) * int(channel._align)
+    scratch = pool_of(dma.device).take((min(16384, limit),), np.dtype("u1"))
+    for _ in range(_DRAIN_ROUNDS):
+        channel.transfer(scratch)
+        quiet = not ends(lambda: _state(channel) != 0, _DRAIN_S)
+        _reset(dma, timeout_s)
+        if quiet:
+            return
 
 
 def _clear(mmio: Any, offset: int, mask: int) -> bool:

@@ -190,8 +190,9 @@ def wait_kernel(ip: Any, timeout_s: float) -> None:
         return bool(seen & 0x2) or seen & 0x5 == 0x4
 
     if ends(over, timeout_s):
-        if seen & 0x2 and "AP_CONTINUE" in fields:
-            control[0] = 0x10 | seen & 0x80  # ap_ctrl_chain holds AP_DONE until it is told to go on
+        if seen & 0x2 and int(control[0]) & 0x2:
+            # AP_DONE that can be read twice is ap_ctrl_chain's: held until AP_CONTINUE.
+            control[0] = 0x10 | seen & 0x80
         return
     raise kernel_timeout(ip, name, timeout_s, seen)
 

@@ -1,0 +1,71 @@
+"""Driver of ``vadd``: c = a + b in float32, any shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import buffers
+from .arguments import check_tensor
+from .base import Kernel
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Vadd"]
+
+
+class Vadd(Kernel):
+    """``overlay.vadd(a, b)`` adds two float32 tensors of the same shape."""
+
+    def __call__(
+        self,
+        a: torch.Tensor,
+        b: torch.Tensor,
+        out: torch.Tensor | None = None,
+        *,
+        timeout_s: float = 10.0,
+    ) -> torch.Tensor:
+        """Return ``a + b``.
+
+        Parameters
+        ----------
+        a, b : torch.Tensor
+            float32, the same shape, device cpu. Contiguous tensors in CMA memory are used as they
+            are; others are copied there (non-contiguous ones become contiguous).
+        out : torch.Tensor, optional
+            Receives the sum; a contiguous one in CMA memory without a copy.
+        timeout_s : float
+            Bound of the wait.
+
+        Returns
+        -------
+        torch.Tensor
+            float32 in CMA memory, or `out`. Empty tensors give an empty one without a start.
+        """
+        import torch
+
+        check_tensor(self.cu, "a", a, torch.float32)
+        check_tensor(self.cu, "b", b, torch.float32, shape=tuple(a.shape))
+        if out is not None:
+            check_tensor(self.cu, "out", out, torch.float32, shape=tuple(a.shape))
+        if not a.numel():
+            return torch.empty(a.shape) if out is None else out
+        place = buffers.buffer_of(out) if out is not None else None
+        if place is None or not place.flags.c_contiguous:
+            place = buffers.empty(a.shape, torch.float32, device=self.device)
+        left = buffers.to_buffer(a, device=self.device)
+        right = buffers.to_buffer(b, device=self.device)
+        self.start(a=left, b=right, c=place, n=a.numel()).wait(timeout_s)
+        return deliver(place, out)
+
+    call: Any = __call__
+
+
+def deliver(place: Any, out: torch.Tensor | None) -> torch.Tensor:
+    """Return the tensor over `place`, or `out` with its values."""
+    result = buffers.as_tensor(place, None if out is None else out.dtype)
+    if out is None:
+        return result
+    if out.data_ptr() != result.data_ptr():
+        out.copy_(result)
+    return out

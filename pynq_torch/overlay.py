@@ -1,0 +1,247 @@
+"""Load an overlay by name, with its kernels as typed drivers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pynq
+from pynq.overlay import DefaultIP
+
+from .errors import BitstreamError, HandoffError
+from .kernels import Kernel, ScaleStream, driver_for
+from .kernels.base import StaleOverlay
+from .stale_cache import drop_stale_cache
+
+__all__ = ["Kernels", "Overlay", "StaleOverlay", "available_overlays", "find_overlay", "load"]
+
+_PACKAGE = Path(__file__).resolve().parent
+_SUFFIXES = (".bit", ".bin", ".xsa", ".xclbin")
+
+
+def _folders() -> tuple[Path, ...]:
+    """Where names are looked up: the checkout, the installed package, the working directory."""
+    here = Path.cwd()
+    return (
+        _PACKAGE.parent / "bitstreams",
+        _PACKAGE / "bitstreams",
+        here / "bitstreams",
+        here,
+    )
+
+
+def available_overlays() -> dict[str, Path]:
+    """Return the overlays that :func:`load` knows by name, with the path of each bitstream."""
+    found: dict[str, Path] = {}
+    for folder in _folders():
+        for path in sorted((*folder.glob("*.bit"), *folder.glob("*/*.bit"))):
+            if path.parent == folder or path.parent.name == path.stem:
+                found.setdefault(path.stem, path)
+    return found
+
+
+def find_overlay(name: str | os.PathLike[str]) -> Path:
+    """Return the bitstream for a name or a path.
+
+    Parameters
+    ----------
+    name : str or path
+        ``"gemm"``: in ``bitstreams/`` of the checkout or of the installed package, then in the
+        working directory. Anything with a suffix or a folder in it is taken as a path.
+
+    Raises
+    ------
+    BitstreamError
+        Nothing is called that; the message lists what there is.
+    """
+    path = Path(name).expanduser()
+    if path.suffix in _SUFFIXES or len(path.parts) > 1:
+        if path.is_file():
+            return path.resolve()
+        beside = sorted(p.name for p in path.parent.glob("*.bit")) if path.parent.is_dir() else []
+        there = ", ".join(beside) or "no .bit at all"
+        raise BitstreamError(
+            f"there is no file {path}; {path.parent.resolve()} has {there}. The name of the .bit "
+            "must be exactly that of the file, and its .hwh must lie beside it."
+        )
+    known = available_overlays()
+    if str(name) in known:
+        return known[str(name)].resolve()
+    raise BitstreamError(
+        f"no overlay is called {str(name)!r}; there are {', '.join(sorted(known)) or 'none'}. Give "
+        "one of those, or the path of a .bit file."
+    )
+
+
+def load(
+    name: str | os.PathLike[str],
+    *,
+    device: Any = None,
+    download: bool = True,
+    ignore_version: bool = True,
+) -> Overlay:
+    """Load an overlay.
+
+    Parameters
+    ----------
+    name : str or path
+        See :func:`find_overlay`.
+    device : pynq.Device, optional
+        Default: the active one (see `pynq_torch.use_board`).
+    download : bool
+        ``False`` attaches to the overlay without configuring the PL.
+    ignore_version : bool
+        Use pynq's driver for an IP of another version too.
+
+    Returns
+    -------
+    Overlay
+        A ``pynq.Overlay`` whose HLS kernels are typed drivers.
+
+    Raises
+    ------
+    BitstreamError
+        No such overlay, or a simulation image on real hardware.
+    HandoffError
+        The ``.hwh`` is missing or of no use.
+    """
+    path = find_overlay(name)
+    device = pynq.Device.active_device if device is None else device
+    if path.suffix == ".bit" and not path.with_suffix(".hwh").is_file():
+        raise HandoffError(
+            f"{path.with_suffix('.hwh').name} is missing beside {path}: pynq reads addresses and "
+            "registers from it. Copy the .hwh of the same Vivado run there, with the same name."
+        )
+    if download:
+        from .hls.design import check_bitstream
+
+        # A board that runs simulation images says so; anything else is real.
+        check_bitstream(path, real_hardware=not hasattr(device, "board_name"))
+    drop_stale_cache(path)
+    return Overlay(str(path), device=device, download=download, ignore_version=ignore_version)
+
+
+class Overlay(pynq.Overlay):
+    """A ``pynq.Overlay`` whose HLS kernels are typed drivers.
+
+    ``overlay.gemm_0`` is a compute unit by its instance name, ``overlay.gemm`` the first one of
+    the kernel ``gemm``; all else is as in pynq.
+
+    Attributes
+    ----------
+    kernels : Kernels
+        Compute unit name -> driver.
+    """
+
+    def __init__(self, bitfile_name: str, **options: Any) -> None:
+        super().__init__(bitfile_name, **options)
+        self.name = Path(bitfile_name).stem
+        description = self._ip_map._description
+        units = dict(_bind(description))
+        self.kernels = Kernels(self, units)
+
+    def __getattr__(self, key: str) -> Any:
+        if key.startswith("_") or "_ip_map" not in self.__dict__:
+            raise AttributeError(key)
+        if not self.is_loaded():
+            raise StaleOverlay(
+                f"overlay {self.__dict__.get('name', '')!r} is no longer loaded: "
+                f"{Path(self.device.bitfile_name or '').name or 'nothing'} is. An Overlay object "
+                "is "
+                "good until the next download; load it again."
+            )
+        ip_map = self._ip_map
+        if key not in ip_map._keys():
+            kernels = self.__dict__.get("kernels")
+            unit = kernels.unit_of(key) if kernels is not None else None
+            if unit is None:
+                known = ", ".join(sorted(ip_map._keys()))
+                raise AttributeError(f"overlay {self.name!r} has no {key!r}; it has: {known}")
+            return _walk(self, unit)
+        driver = getattr(ip_map, key)
+        if isinstance(driver, ScaleStream) and driver.dma is None:
+            driver.dma = self._dma_of(driver)
+        return driver
+
+    def _dma_of(self, kernel: Kernel) -> Any:
+        """Return the DMA whose streams lead to `kernel`, or the only one there is."""
+        from .snapshot import kernels_on_stream
+
+        entries = self.ip_dict
+        found = [
+            _walk(self, name)
+            for name, entry in entries.items()
+            if entry.get("type", "").split(":")[2:3] == ["axi_dma"]
+        ]
+        near = [dma for dma in found if kernel.cu in kernels_on_stream(dma)]
+        return next(iter(near or found), None)
+
+    @property
+    def clock_hz(self) -> float:
+        """The PL clock (FCLK0) as it is set now, in Hz."""
+        return float(pynq.Clocks.fclk0_mhz) * 1e6
+
+    def __repr__(self) -> str:
+        return f"<Overlay {self.name}: {', '.join(self.kernels) or 'no kernels'}>"
+
+
+class Kernels(Mapping[str, Kernel]):
+    """The compute units of an overlay by name, made when they are first used.
+
+    Parameters
+    ----------
+    overlay : Overlay
+        Whose.
+    units : dict of str to str
+        Compute unit name -> kernel name.
+    """
+
+    def __init__(self, overlay: Overlay, units: dict[str, str]) -> None:
+        self._overlay = overlay
+        self._units = units
+
+    def __getitem__(self, cu: str) -> Kernel:
+        if cu not in self._units:
+            raise KeyError(f"no compute unit {cu!r}; there are {', '.join(self._units) or 'none'}")
+        found = _walk(self._overlay, cu)
+        assert isinstance(found, Kernel)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._units)
+
+    def __len__(self) -> int:
+        return len(self._units)
+
+    def unit_of(self, kernel: str) -> str | None:
+        """Return the first compute unit of `kernel`, by name; ``None`` if there is none."""
+        return next((cu for cu in sorted(self._units) if self._units[cu] == kernel), None)
+
+    def of(self, kernel: str) -> list[Kernel]:
+        """Return every compute unit of `kernel`, by name."""
+        return [self[cu] for cu in sorted(self._units) if self._units[cu] == kernel]
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{cu} ({kernel})" for cu, kernel in self._units.items())
+        return f"<Kernels: {rows or 'none'}>"
+
+
+def _walk(overlay: Any, path: str) -> Any:
+    """Return the driver at ``hierarchy/ip``."""
+    here = overlay
+    for part in path.split("/"):
+        here = getattr(here, part)
+    return here
+
+
+def _bind(description: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Give every HLS kernel its driver, in place; yield (compute unit, kernel)."""
+    for entry in description["ip"].values():
+        driver = driver_for(entry)
+        if driver is not None and entry.get("driver") in (None, DefaultIP):
+            entry["driver"] = driver
+            yield entry["fullpath"], entry["type"].split(":")[2]
+    for hierarchy in description["hierarchies"].values():
+        yield from _bind(hierarchy)
