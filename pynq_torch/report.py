@@ -83,7 +83,9 @@ def plan(notebooks: Sequence[Path], board: str, values: Mapping[str, str]) -> li
         own = declared[path]
         parameters = {n: _typed(n, wanted[n], own[n]) for n in wanted if n in own}
         # papermill puts what it was given into a cell of its own
-        runs.append(Run(path, parameters, _cell_count(path) + bool(parameters)))
+        cells = _cell_count(path) + bool(parameters)
+        defaults = {name: _literal(text) for name, text in own.items()}
+        runs.append(Run(path, parameters, defaults, cells))
     return runs
 
 

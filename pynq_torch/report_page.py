@@ -31,6 +31,7 @@ class Run:
 
     path: Path
     parameters: Mapping[str, Any]
+    defaults: Mapping[str, Any]
     cells: int
 
     @property
@@ -45,6 +46,8 @@ class Result:
 
     Attributes
     ----------
+    parameters : dict
+        All that the notebook declares, with the values it ran with.
     seconds : float
         Measured wall clock, the start of the notebook's kernel included.
     error, error_cell : str, int or None
@@ -93,7 +96,7 @@ def describe(run: Run, executed: Path, seconds: float, passed: bool, log: str) -
     """
     import nbformat
 
-    result = Result(run.name, run.name, passed, seconds, dict(run.parameters))
+    result = Result(run.name, run.name, passed, seconds, {**run.defaults, **run.parameters})
     if not passed:
         result.error = _last_words(_ANSI.sub("", log))
     if not executed.is_file():

@@ -1,0 +1,177 @@
+"""The command line: a table of commands, and `run`, which becomes plain Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pynq_torch import cli
+
+MODULE = [sys.executable, "-m", "pynq_torch"]
+
+
+def _run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    base = {k: v for k, v in os.environ.items() if not k.startswith("PYNQ_TORCH_")}
+    return subprocess.run(
+        [*MODULE, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**base, **environment},
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_help_lists_every_command_and_imports_none(root: Path):
+    code = (
+        "import sys; from pynq_torch import cli\n"
+        "try:\n    cli.main(['--help'])\n"
+        "finally:\n    print([m for m in ('pynq', 'torch', 'rich', 'jinja2') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=root
+    )
+    assert done.returncode == 0
+    assert done.stdout.strip().endswith("[]")
+    for command in cli.COMMANDS:
+        assert f"  {command.name} " in done.stdout
+
+
+@pytest.mark.parametrize("command", [command.name for command in cli.COMMANDS])
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as exit_info:
+        cli.main([command, "--help"])
+    assert exit_info.value.code == 0
+    assert command in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["run"], ["doctor", "--nonsense"]])
+def test_a_command_line_without_sense(arguments: list[str], capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as exit_info:
+        cli.main(arguments)
+    assert exit_info.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_a_missing_part_fails_its_own_command_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    gone = cli.Command("hls", "", "pynq_torch.nowhere")
+    other = cli.Command("overlay", "", "package_that_is_not_there")
+    monkeypatch.setattr(cli, "COMMANDS", (gone, other))
+    assert cli.main(["hls"]) == 1
+    assert "pynq_torch.nowhere is missing" in capsys.readouterr().err
+    assert cli.main(["overlay"]) == 1
+    assert "'package_that_is_not_there', which is not installed" in capsys.readouterr().err
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from pynq import Device
+import neighbour
+print(__name__, sys.argv[1:], Path(__file__).name, neighbour.WORD, Device.active_device.name)
+print([n for n in ("runpy", "pynq_torch.cli", "pynq_torch.run") if n in sys.modules])
+print(Path("data.txt").read_text(), Path(sys.path[0]).name, sys.flags.optimize)
+sys.exit(int(sys.argv[1]))
+"""
+
+
+def test_run_is_plain_python(tmp_path: Path):
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    (folder / "program.py").write_text(PROGRAM)
+    (folder / "neighbour.py").write_text("WORD = 'beside'")
+    (tmp_path / "data.txt").write_text("relative")
+    done = _run("run", "programs/program.py", "7", "--board", "x", "-h", cwd=tmp_path)
+    assert done.stdout.splitlines() == [
+        "__main__ ['7', '--board', 'x', '-h'] program.py beside Pynq-Z2",
+        "[]",
+        "relative programs 0",
+    ], done.stderr
+    assert done.returncode == 7
+
+
+def test_the_traceback_is_the_programs_own(tmp_path: Path):
+    (tmp_path / "fails.py").write_text("import pynq\n\n1 / 0\n")
+    done = _run("run", "fails.py", cwd=tmp_path)
+    assert done.returncode == 1
+    frames = [line for line in done.stderr.splitlines() if line.startswith("  File")]
+    assert len(frames) == 1
+    assert "fails.py" in frames[0]
+    assert "line 3" in frames[0]
+    assert done.stderr.strip().endswith("ZeroDivisionError: division by zero")
+
+
+def test_kernel_folders_reach_the_program(tmp_path: Path):
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "p.py").write_text("import os; print(os.environ['PYNQ_TORCH_KERNELS'])")
+    arguments = ["run", "--kernels", "a", "--kernels", "b", "p.py"]
+    done = _run(*arguments, cwd=tmp_path, PYNQ_TORCH_KERNELS=str(tmp_path / "c"))
+    assert done.stdout.strip().split(os.pathsep) == [str(tmp_path / n) for n in ("a", "b", "c")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "--board", "zcu999", "p.py"], ["'zcu999' is unknown", "csim", "local"]),
+        (["run", "absent.py"], ["'absent.py': no such file", "looked in"]),
+        (["run", "--kernels", "absent", "p.py"], ["--kernels 'absent': no such folder"]),
+    ],
+)
+def test_run_refuses_in_one_line(arguments: list[str], words: list[str], tmp_path: Path):
+    (tmp_path / "p.py").write_text("raise SystemExit('it ran')")
+    done = _run(*arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert all(word in done.stderr for word in words)
+
+
+def test_the_board_of_the_environment_is_the_default(tmp_path: Path):
+    (tmp_path / "p.py").write_text("")
+    done = _run("run", "p.py", cwd=tmp_path, PYNQ_TORCH_BOARD="zcu999")
+    assert "'zcu999' is unknown" in done.stderr
+
+
+def test_ctrl_c_reaches_the_program(tmp_path: Path):
+    (tmp_path / "p.py").write_text(
+        "import time\nprint('there', flush=True)\n"
+        "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    raise SystemExit(9)\n"
+    )
+    with subprocess.Popen(
+        [*MODULE, "run", "p.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "there\n"
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 9
+
+
+def _notebook(*sources: str) -> str:
+    cells = [
+        {"cell_type": "code", "source": s, "metadata": {}, "outputs": [], "execution_count": None}
+        for s in sources
+    ]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4})
+
+
+def test_a_notebook_as_the_program(tmp_path: Path):
+    source = "from pynq import Device; print(Device.active_device.name)"
+    (tmp_path / "good.ipynb").write_text(_notebook(source, "6 * 7"))
+    done = _run("run", "good.ipynb", cwd=tmp_path)
+    assert (done.stdout, done.returncode) == ("Pynq-Z2\n42\n", 0), done.stderr
+    (tmp_path / "bad.ipynb").write_text(_notebook("print(1)", "1 / 0", "print(2)"))
+    done = _run("run", "bad.ipynb", cwd=tmp_path)
+    assert (done.stdout, done.returncode) == ("1\n", 1)
+    assert "ZeroDivisionError" in done.stderr

@@ -1,0 +1,155 @@
+"""The doctor's table, and every answer it can give."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pynq_torch import checks, cli, doctor
+from pynq_torch.checks import Finding
+
+
+def _one(findings: list[Finding], name: str) -> Finding:
+    (found,) = [finding for finding in findings if finding.name == name]
+    return found
+
+
+def test_this_machine_can_run_the_default_board(capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["doctor", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["usable"]
+    names = {finding["name"] for finding in report["findings"]}
+    assert names >= {"Python", "pynq", "torch", "C++ compiler", "HLS headers (ap_int.h)"}
+    assert names >= {"Verilator", "yosys", "Vitis HLS", "Vivado", "boards", ".bit/.hwh pairs"}
+    assert names >= {"stale overlay cache", "CMA free", "Jupyter kernel PYNQ-Z2 (csim)"}
+
+
+def test_the_table_prints_what_the_findings_say(capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    assert "pynq_torch doctor" in shown
+    assert "The board csim can run here." in shown
+
+
+def test_whatever_wants_mending_has_a_command():
+    for finding in doctor.examine():
+        assert finding.status in {"ok", "missing", "wrong", "absent"}
+        if finding.status in {"missing", "wrong"}:
+            assert finding.fix, finding
+
+
+def test_no_compiler_is_fatal(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    finding = _one(list(checks.check_compiler()), "C++ compiler")
+    assert finding.fatal
+    assert finding.fix == "sudo apt-get install g++"
+    assert "no-such-compiler" in finding.found
+
+
+def test_the_exit_status_without_a_compiler():
+    done = subprocess.run(
+        [sys.executable, "-m", "pynq_torch", "doctor", "--json"],
+        env={**os.environ, "CXX": "no-such-compiler"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert not json.loads(done.stdout)["usable"]
+
+
+def test_a_missing_tool_is_not_fatal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    findings = list(checks.check_tools())
+    assert {finding.status for finding in findings} == {"absent"}
+    assert not any(finding.fatal for finding in findings)
+
+
+def test_a_tool_that_does_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    tool = tmp_path / "yosys"
+    tool.write_text("#!/bin/sh\nexit 3\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    finding = _one(list(checks.check_tools()), "yosys")
+    assert finding.status == "wrong"
+    assert "does not run" in finding.found
+
+
+def test_a_package_outside_its_range(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(checks.importlib.metadata, "version", lambda name: "99.0")
+    findings = {finding.name: finding for finding in checks.check_packages()}
+    assert findings["pycparser"].status == "wrong"
+    assert "'pycparser<3,>=2.21'" in str(findings["pycparser"].fix)
+    assert findings["pycparser"].fatal
+    assert findings["rich"].status == "ok"
+
+
+def test_a_package_that_is_not_there(monkeypatch: pytest.MonkeyPatch):
+    def absent(name: str) -> str:
+        raise checks.importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(checks.importlib.metadata, "version", absent)
+    findings = {finding.name: finding for finding in checks.check_packages()}
+    assert findings["torch"].fatal
+    assert not findings["jupyterlab"].fatal
+    assert findings["jupyterlab"].status == "missing"
+
+
+def test_bitstreams(tmp_path: Path):
+    folder = tmp_path / "bitstreams"
+    (check,) = checks.check_bitstreams(tmp_path)
+    assert check.status == "absent"
+    (folder / "gemm").mkdir(parents=True)
+    (folder / "gemm" / "gemm.bit").touch()
+    (check,) = checks.check_bitstreams(tmp_path)
+    assert check.status == "missing"
+    assert "gemm/gemm.hwh" in check.found
+    (folder / "gemm" / "gemm.hwh").touch()
+    (check,) = checks.check_bitstreams(tmp_path)
+    assert (check.status, check.found) == ("ok", "1: gemm")
+
+
+def test_a_stale_overlay_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    package = tmp_path / "pynq"
+    (package / "pl_server").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    spec = checks.importlib.util.spec_from_file_location("pynq", package / "__init__.py")
+    monkeypatch.setattr(checks.importlib.util, "find_spec", lambda name: spec)
+    assert [finding.status for finding in checks.check_overlay_cache()] == ["ok"]
+    stale = [package / "pl_server" / n for n in ("_current_metadata.pkl", "global_pl_state_0.json")]
+    for path in stale:
+        path.touch()
+    (finding,) = checks.check_overlay_cache()
+    assert finding.status == "wrong"
+    subprocess.run(["sh", "-c", str(finding.fix)], check=True)
+    assert not any(path.exists() for path in stale)
+
+
+def test_jupyter_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from pynq_torch import jupyter
+
+    monkeypatch.setattr(checks.sys, "prefix", str(tmp_path))
+    assert {f.status for f in checks.check_jupyter()} == {"missing"}
+    (path, *_) = jupyter.install(tmp_path)
+    assert {f.status for f in checks.check_jupyter()} == {"ok"}
+    path.write_text(path.read_text().replace(sys.executable, "/nowhere/python"))
+    (finding, *_) = checks.check_jupyter()
+    assert "/nowhere/python, which is not there" in finding.found
+    path.write_text("{")
+    (finding, *_) = checks.check_jupyter()
+    assert "is no kernelspec" in finding.found
+
+
+def test_square_brackets_in_a_path_are_printed_as_they_are():
+    from rich.console import Console
+
+    console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
+    console.print(doctor.table([Finding("x", "wrong", "/a/[red]b", "rm '/a/[red]b'")]))
+    assert console.export_text().count("/a/[red]b") == 2
+    console.file.close()
