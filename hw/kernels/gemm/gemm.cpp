@@ -35,5 +35,6 @@ void gemm(const int8_t* a, const int8_t* b, int32_t* c, int m, int n, int k, int
 #pragma HLS INTERFACE s_axilite port=ldb bundle=control
 #pragma HLS INTERFACE s_axilite port=ldc bundle=control
 #pragma HLS INTERFACE s_axilite port=return bundle=control
+#pragma HLS INTERFACE ap_ctrl_hs port=return
     gemm_core::product<Shape, PackedMultiplier>(a, b, c, m, n, k, lda, ldb, ldc);
 }

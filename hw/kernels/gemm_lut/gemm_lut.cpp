@@ -34,5 +34,6 @@ void gemm_lut(const int8_t* a, const int8_t* b, int32_t* c, int m, int n, int k,
 #pragma HLS INTERFACE s_axilite port=ldb bundle=control
 #pragma HLS INTERFACE s_axilite port=ldc bundle=control
 #pragma HLS INTERFACE s_axilite port=return bundle=control
+#pragma HLS INTERFACE ap_ctrl_hs port=return
     gemm_core::product<Shape, FabricMultiplier>(a, b, c, m, n, k, lda, ldb, ldc);
 }

@@ -15,6 +15,7 @@ int scale_stream(hls::stream<Beat>& samples, hls::stream<Beat>& scaled, float ga
 #pragma HLS INTERFACE s_axilite port=gain bundle=control
 #pragma HLS INTERFACE s_axilite port=offset bundle=control
 #pragma HLS INTERFACE s_axilite port=return bundle=control
+#pragma HLS INTERFACE ap_ctrl_hs port=return
 
     int beats = 0;
     bool last = false;

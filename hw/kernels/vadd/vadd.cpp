@@ -50,6 +50,7 @@ void vadd(const float* a, const float* b, float* c, int n) {
 #pragma HLS INTERFACE s_axilite port=c bundle=control
 #pragma HLS INTERFACE s_axilite port=n bundle=control
 #pragma HLS INTERFACE s_axilite port=return bundle=control
+#pragma HLS INTERFACE ap_ctrl_hs port=return
 
     const int tiles = n > 0 ? (n - 1) / TILE + 1 : 0;
 tile_loop:

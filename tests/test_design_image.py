@@ -1,0 +1,120 @@
+"""Simulation images, manifests, and the refusal on real hardware."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from pynq_torch.errors import BitstreamError, HandoffError
+from pynq_torch.hls.design import check_bitstream, is_simulation_image
+from pynq_torch.hls.design.build import (
+    build_overlay,
+    generate,
+    import_overlay,
+    overlay_names,
+    project_root,
+    sources_of,
+)
+from pynq_torch.hls.design.image import MARKER, read_bit_header, write_simulation_image
+
+ROOT = project_root()
+SYNC = bytes.fromhex("aa995566")
+
+
+def real_image(name: str) -> bytes:
+    """A .bit with frames: the image's header, then the sync word."""
+    frames = b"\xff" * 32 + SYNC + bytes(64)
+    image = write_simulation_image(name)
+    return image[: -len(MARKER) - 4] + len(frames).to_bytes(4, "big") + frames
+
+
+@pytest.mark.parametrize("name", overlay_names())
+def test_committed_images(name: str) -> None:
+    path = ROOT / "bitstreams" / name / f"{name}.bit"
+    manifest = json.loads(path.with_name("manifest.json").read_text())
+    assert is_simulation_image(path) == (manifest["kind"] == "simulation image")
+    header = read_bit_header(path.read_bytes())
+    assert header.part == "7z020clg400"
+    assert header.design.split(";")[0] == name
+    assert len(path.read_bytes()) == header.offset + header.nbytes
+    for file, digest in manifest["files"].items():
+        assert hashlib.sha256(path.with_name(file).read_bytes()).hexdigest() == digest
+    for source in manifest["sources"]:
+        assert (ROOT / source).is_file()
+
+
+def test_refusal_says_how_to_build_the_real_one(tmp_path: Path) -> None:
+    path = tmp_path / "gemm.bit"
+    path.write_bytes(write_simulation_image("gemm"))
+    check_bitstream(path, real_hardware=False)
+    with pytest.raises(BitstreamError, match="make -C hw overlays OVERLAYS=gemm"):
+        check_bitstream(path, real_hardware=True)
+
+
+def test_a_real_bitstream_and_a_raw_bin_pass(tmp_path: Path) -> None:
+    path = tmp_path / "gemm.bit"
+    path.write_bytes(real_image("gemm"))
+    check_bitstream(str(path), real_hardware=True)
+    raw = tmp_path / "gemm.bin"
+    raw.write_bytes(b"\xff" * 32 + SYNC)
+    check_bitstream(raw, real_hardware=True)
+    raw.write_bytes(b"")
+    assert not is_simulation_image(raw)
+
+
+def test_no_sync_word_in_an_image() -> None:
+    assert SYNC not in write_simulation_image("any")
+
+
+@pytest.mark.parametrize("length", [13, 14, 30, 60, 90])
+def test_a_cut_image_is_damaged(length: int, tmp_path: Path) -> None:
+    path = tmp_path / "cut.bit"
+    path.write_bytes(write_simulation_image("gemm")[:length])
+    with pytest.raises(BitstreamError, match="damaged"):
+        is_simulation_image(path)
+
+
+def test_what_is_no_bit() -> None:
+    with pytest.raises(BitstreamError, match=r"no \.bit"):
+        read_bit_header(b"PK\x03\x04")
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(BitstreamError, match="overlay build"):
+        check_bitstream(tmp_path / "x.bit", real_hardware=False)
+
+
+def test_building_twice_gives_the_same_bytes(tmp_path: Path) -> None:
+    folders = [build_overlay("gemm", out=tmp_path / part) for part in "ab"]
+    first, second = ({p.name: p.read_bytes() for p in f.iterdir()} for f in folders)
+    assert first == second
+
+
+def test_sources_follow_quoted_includes() -> None:
+    names = {path.name for path in sources_of(ROOT / "hw/kernels/gemm_lut/gemm_lut.cpp")}
+    assert names == {"gemm_lut.cpp", "gemm_lut.hpp", "gemm_core.hpp"}
+
+
+def test_unknown_overlay() -> None:
+    with pytest.raises(HandoffError, match="gemm_dual"):
+        generate("gem")
+
+
+def test_taking_over_what_vivado_built(tmp_path: Path) -> None:
+    built = tmp_path / "result"
+    built.mkdir()
+    with pytest.raises(BitstreamError, match="did Vivado finish"):
+        import_overlay("vadd", built, {}, out=tmp_path)
+    (built / "vadd.hwh").write_bytes((ROOT / "bitstreams/vadd/vadd.hwh").read_bytes())
+    (built / "vadd.bit").write_bytes(write_simulation_image("vadd"))
+    with pytest.raises(BitstreamError, match="simulation image"):
+        import_overlay("vadd", built, {}, out=tmp_path)
+    (built / "vadd.bit").write_bytes(real_image("vadd"))
+    folder = import_overlay("vadd", built, {"vivado": "v2023.2"}, out=tmp_path)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["kind"] == "vivado"
+    assert manifest["tools"] == {"vivado": "v2023.2"}
+    assert not is_simulation_image(folder / "vadd.bit")

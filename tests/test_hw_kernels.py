@@ -1,0 +1,205 @@
+"""Kernel folders: what is in them, their testbenches and their latency models."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pynq_torch.errors import InterfaceError
+from pynq_torch.hls import read_interface
+from pynq_torch.hls.design.build import project_root
+from pynq_torch.hls.design.kernel import LatencyModel, read_kernel_description
+
+ROOT = project_root()
+KERNELS = sorted(path.name for path in (ROOT / "hw/kernels").iterdir())
+LINES = 140
+
+
+def make(*arguments: str, path: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, **environment}
+    if path:
+        environ["PATH"] = path + os.pathsep + environ["PATH"]
+    for inherited in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
+        environ.pop(inherited, None)
+    return subprocess.run(
+        ["make", "-s", "-C", str(ROOT / "hw"), *arguments],
+        capture_output=True, text=True, timeout=280, env=environ, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_testbench(kernel: str, tmp_path: Path) -> None:
+    done = make(f"tb-{kernel}", f"BUILD={tmp_path}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "warning" not in done.stderr
+    assert "PASS" in done.stdout
+    assert "FAIL" not in done.stdout
+
+
+def test_a_testbench_fails_on_a_wrong_kernel(tmp_path: Path) -> None:
+    """The benches are worth nothing if they pass whatever the kernel does."""
+    source = ROOT / "hw/kernels/vadd"
+    wrong = (source / "vadd.cpp").read_text().replace("a[i] + b[i]", "a[i] - b[i]")
+    for kernel, text in {"vadd": wrong}.items():
+        (tmp_path / f"{kernel}.cpp").write_text(text)
+        command = ["g++", "-std=c++17", "-w", f"-I{source}", tmp_path / f"{kernel}.cpp",
+                   source / f"{kernel}_tb.cpp", "-o", tmp_path / "tb"]  # fmt: skip
+        subprocess.run(command, check=True, timeout=60)
+        done = subprocess.run([tmp_path / "tb"], capture_output=True, text=True, timeout=60)
+        assert done.returncode != 0
+        assert "first wrong index 0" in done.stdout
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_folder(kernel: str) -> None:
+    folder = ROOT / "hw/kernels" / kernel
+    for file in (f"{kernel}.cpp", f"{kernel}.hpp", f"{kernel}_tb.cpp", "description.json",
+                 "hls_config.cfg", "run_hls.tcl"):  # fmt: skip
+        assert (folder / file).is_file(), file
+    assert f"syn.top={kernel}" in (folder / "hls_config.cfg").read_text()
+    assert f"set kernel {kernel}\n" in (folder / "run_hls.tcl").read_text()
+    for source in folder.glob("*.[ch]pp"):
+        assert len(source.read_text().splitlines()) <= LINES, source
+    labels = re.findall(r"^(?:\s*)(\w+):$", (folder / f"{kernel}.cpp").read_text(), re.MULTILINE)
+    assert len(labels) == len(set(labels))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_interface(kernel: str) -> None:
+    interface = read_interface(ROOT / "hw/kernels" / kernel / f"{kernel}.cpp", kernel)
+    assert interface.control == "ap_ctrl_hs"
+    assert interface.control_bundle == "control"
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_description(kernel: str) -> None:
+    description = read_kernel_description(ROOT / "hw/kernels" / kernel)
+    assert description.name == kernel
+    assert description.summary.endswith(".")
+    compile(description.reference, kernel, "eval")
+    assert all(operator.startswith("aten::") for operator in description.operators)
+    one = dict.fromkeys(description.latency.symbols, 1)
+    large = dict.fromkeys(description.latency.symbols, 1024)
+    assert 0 < description.latency.cycles(**one) < description.latency.cycles(**large)
+
+
+def test_modelled_cycles_are_what_the_arithmetic_gives() -> None:
+    folder = ROOT / "hw/kernels"
+    vadd = read_kernel_description(folder / "vadd").latency
+    assert vadd.cycles(n=1024) == 1024 + 50 + 2 * 1024 + 60
+    gemm = read_kernel_description(folder / "gemm").latency
+    # 256^3: a read of 256 rows in four bursts each, the last step, and the store of the tile.
+    reads = 256 * (256 + 4 * 50)
+    assert gemm.cycles(m=256, n=256, k=256) == reads + 4 * 16 * 256 + 256 * 256 + 200
+    # The LUT variant has a quarter of the array and is slower, though not on a sliver of work.
+    lut = read_kernel_description(folder / "gemm_lut").latency
+    assert lut.cycles(m=512, n=512, k=512) > gemm.cycles(m=512, n=512, k=512)
+    # No model may promise more than the array can do.
+    for model, macs in ((gemm, 256), (lut, 64)):
+        for size in (64, 256, 1024):
+            assert model.cycles(m=size, n=size, k=size) >= size**3 / macs
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("__import__('os').getpid()", "may use"),
+        ("n ** 2", "n ** 2"),
+        ("m + n", "'m'"),
+        ("max(n, key=n)", "may use"),
+    ],
+)
+def test_a_model_is_arithmetic_only(expression: str, said: str) -> None:
+    with pytest.raises(InterfaceError) as caught:
+        LatencyModel(expression, {"n": "elements"}, "").cycles(n=3)
+    assert said in str(caught.value)
+
+
+def test_a_missing_symbol_is_named() -> None:
+    with pytest.raises(InterfaceError, match="k is missing"):
+        LatencyModel("m + k", {"m": "", "k": ""}, "").cycles(m=3)
+
+
+def test_a_model_must_say_that_it_is_one(tmp_path: Path) -> None:
+    data = json.loads((ROOT / "hw/kernels/vadd/description.json").read_text())
+    data["latency"]["kind"] = "measured"
+    (tmp_path / "description.json").write_text(json.dumps(data))
+    with pytest.raises(InterfaceError, match="model"):
+        read_kernel_description(tmp_path)
+    del data["reference"]
+    data["latency"]["kind"] = "model"
+    (tmp_path / "description.json").write_text(json.dumps(data))
+    with pytest.raises(InterfaceError, match="reference"):
+        read_kernel_description(tmp_path)
+
+
+@pytest.mark.skipif(shutil.which("vivado") is not None, reason="Vivado is installed")
+@pytest.mark.parametrize("target", ["kernels", "overlays", "xo", "all"])
+def test_make_says_what_is_missing(target: str, tmp_path: Path) -> None:
+    done = make(target, f"BUILD={tmp_path}")
+    assert done.returncode != 0
+    said = done.stderr.splitlines()[0]
+    assert "is not on the PATH" in said
+    assert "settings64.sh" in said
+
+
+VIVADO = """#!/bin/sh
+[ "$1" = -version ] && { echo 'vivado v2023.2 (64-bit)'; exit 0; }
+for argument; do result=$argument; done
+name=$(basename "$5" .tcl)
+mkdir -p "$result"
+printf 'frames of %s' "$name" > "$result/$name.bit"
+printf '<xml/>' > "$result/$name.hwh"
+"""
+VITIS = """#!/bin/sh
+for argument; do script=$argument; done
+kernel=$(sed -n 's/^set kernel //p' "$script")
+mkdir -p "$HLS_BUILD/ip/$kernel"
+touch "$HLS_BUILD/ip/$kernel/component.xml"
+"""
+
+
+def test_make_drives_the_tools(tmp_path: Path) -> None:
+    """With stand-ins for Vitis and Vivado the whole chain runs, down to the manifest."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, text in {"vivado": VIVADO, "vitis-run": VITIS}.items():
+        (tools / name).write_text(text)
+        (tools / name).chmod((tools / name).stat().st_mode | stat.S_IXUSR)
+    out = tmp_path / "bitstreams"
+    done = make("overlays", "OVERLAYS=vadd", "KERNELS=vadd", f"BUILD={tmp_path / 'build'}",
+                f"BITSTREAMS={out}", path=str(tools))  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    manifest = json.loads((out / "vadd/manifest.json").read_text())
+    assert manifest["kind"] == "vivado"
+    assert manifest["tools"]["vivado"] == "vivado v2023.2 (64-bit)"
+    assert (out / "vadd/vadd.bit").read_bytes() == b"frames of vadd"
+
+
+@pytest.mark.skipif(shutil.which("tclsh") is None, reason="tclsh is not installed")
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_hls_script(kernel: str, tmp_path: Path) -> None:
+    """run_hls.tcl under tclsh, its commands recorded."""
+    log = tmp_path / "record"
+    recorder = Path(__file__).parent / "design_recorder.tcl"
+    script = ROOT / "hw/kernels" / kernel / "run_hls.tcl"
+    (tmp_path / "build").mkdir()
+    environ = {**os.environ, "HLS_BUILD": str(tmp_path / "build")}
+    subprocess.run(["tclsh", recorder, script, log], check=True, env=environ, timeout=60)
+    words = [line.split("\t") for line in log.read_text().splitlines()]
+    commands = [line[0] for line in words]
+    assert ["set_top", kernel] in words
+    assert ["set_part", "xc7z020clg400-1"] in words
+    assert [c for c in commands if c.endswith("_design")] == [
+        "csim_design", "csynth_design", "export_design",
+    ]  # fmt: skip
+    for line in words:
+        if line[0] == "add_files":
+            assert Path(line[-1]).is_file()
