@@ -12,6 +12,7 @@ from typing import Any
 from pynq_torch.hls.design.build import build_overlay
 
 KERNELS = Path(__file__).parent / "kernels"
+HW_KERNELS = KERNELS.parents[1] / "hw" / "kernels"
 _MASTER = re.compile(r"m_axi\b.*?\bbundle=(\w+)")
 
 

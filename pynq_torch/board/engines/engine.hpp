@@ -490,12 +490,12 @@ class Frame {
         }
     };
     template <class T> struct Array : Holder {
-        std::vector<T> values;
+        std::unique_ptr<T[]> values;  // no vector: that of bool has no elements to point to
+        size_t count = 0;
         Port* out = nullptr;
         void finish() override {
             if (!out) return;
-            for (size_t i = 0; i < values.size(); ++i)
-                ArrayBeat<T>::write(*out, values[i], i + 1 == values.size());
+            for (size_t i = 0; i < count; ++i) ArrayBeat<T>::write(*out, values[i], i + 1 == count);
         }
     };
 
@@ -530,15 +530,17 @@ class Frame {
             return reinterpret_cast<T*>(engine_.registers + offset.data);
         case Kind::axis_array: {
             auto holder = std::make_unique<Array<T>>();
-            holder->values.resize(size_t(arg.length));
+            holder->count = size_t(arg.length);
+            holder->values.reset(new T[holder->count]());
             Port& port = engine_.ports[ports_of_[i]];
             // The board marks an output by giving it an `out` offset; a stream has no register.
             if (offset.out != kNoOffset) {
                 holder->out = &port;
             } else {
-                for (auto& v : holder->values) ArrayBeat<T>::read(port, v);
+                for (size_t k = 0; k < holder->count; ++k)
+                    ArrayBeat<T>::read(port, holder->values[k]);
             }
-            T* p = holder->values.data();
+            T* p = holder->values.get();
             holders_.push_back(std::move(holder));
             return p;
         }
