@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from pynq_torch.hls.build import Build, build, compile_engine
 from pynq_torch.hls.compile import compile_command
-from pynq_torch.hls.interface import Argument, Axis, AxiBundle, Interface, Register
+from pynq_torch.hls.interface import Argument, AxiBundle, Axis, Interface, Register
 from pynq_torch.hls.kernels import KernelSource, find_kernel
 
 if TYPE_CHECKING:
+    from pynq_torch.hls.csynth import SynthesisReport, find_report, read_report
     from pynq_torch.hls.parse import read_interface
+    from pynq_torch.hls.testbench import TestbenchResult, run_testbench
 
 __all__ = [
     "Argument",
@@ -21,15 +23,27 @@ __all__ = [
     "Interface",
     "KernelSource",
     "Register",
+    "SynthesisReport",
+    "TestbenchResult",
     "build",
     "compile_command",
     "compile_engine",
     "find_kernel",
+    "find_report",
     "read_interface",
+    "read_report",
+    "run_testbench",
 ]
 
-# libclang is slow to load and a cached build does not need it: the name loads on first use.
-_LAZY = {"read_interface": "pynq_torch.hls.parse"}
+# libclang is slow to load and a cached build does not need it: these load on first use.
+_LAZY = {
+    "SynthesisReport": "pynq_torch.hls.csynth",
+    "TestbenchResult": "pynq_torch.hls.testbench",
+    "find_report": "pynq_torch.hls.csynth",
+    "read_interface": "pynq_torch.hls.parse",
+    "read_report": "pynq_torch.hls.csynth",
+    "run_testbench": "pynq_torch.hls.testbench",
+}
 
 
 def __getattr__(name: str) -> Any:

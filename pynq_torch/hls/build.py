@@ -17,7 +17,7 @@ from pynq_torch.hls.directives import files_beside
 from pynq_torch.hls.interface import Interface
 from pynq_torch.hls.kernels import KernelSource, companions, has_main
 
-__all__ = ["Build", "adapter", "build", "compile_engine"]
+__all__ = ["Build", "adapter", "build", "compile_engine", "machine"]
 
 _ENGINE = "engine"
 _OWN = Path(__file__).resolve().parent
@@ -77,7 +77,7 @@ def build(
     """
     begin = time.perf_counter()
     extra = files_beside(kernel.source)
-    key = cache.digest("kernel", kernel, tool, sanitize, *cflags, _machine(), _own_sources())
+    key = cache.digest("kernel", kernel, tool, sanitize, *cflags, machine(), _own_sources())
     entry = cache.find(key, extra)
     cached = entry is not None
     if entry is None:
@@ -172,7 +172,7 @@ def compile_engine(source: Path, *, sanitize: bool = False, cflags: Sequence[str
         The executable, in the same cache as kernels.
     """
     source = Path(source).resolve()
-    key = cache.digest("engine", source, sanitize, *cflags, _machine())
+    key = cache.digest("engine", source, sanitize, *cflags, machine())
     entry = cache.find(key)
     if entry is None:
         with cache.locked(key):
@@ -186,7 +186,7 @@ def compile_engine(source: Path, *, sanitize: bool = False, cflags: Sequence[str
     return Path(entry["path"]) / _ENGINE
 
 
-def _machine() -> str:
+def machine() -> str:
     """Return what a build depends on besides sources: compiler, its flags, the processor."""
     path = os.path.realpath(toolchain.compiler())
     status = os.stat(path)

@@ -211,7 +211,7 @@ def _total_bits(ctype: CType) -> int:
 
 
 def _axis_class(payload: Type, name: str) -> Axis:
-    """Read ``hls::axis<T, WUser, WId, WDest, Enable>``, or a kernel's own copy of ap_axis<W, ...>."""
+    """Read ``hls::axis<T, WUser, WId, WDest, Enable>`` or a kernel's own ``ap_axis<W, ...>``."""
     match = _AXIS.match(name)
     assert match is not None
     family, inside = match.groups()
@@ -248,5 +248,3 @@ def _template_arguments(text: str) -> list[str]:
         else:
             current += char
     return [*parts, current.strip()]
-
-

@@ -1,4 +1,4 @@
-"""Does a function read or write what a pointer or reference argument refers to?
+"""Whether a function reads or writes what a pointer or reference argument refers to.
 
 HLS decides the direction of a port from the optimised body: an argument that is only read is an
 input, one that is only written is an output with ap_vld, both is an inout. The same is asked here
@@ -30,6 +30,7 @@ _UNCERTAIN = {
     CursorKind.CXX_TRY_STMT,
     CursorKind.LAMBDA_EXPR,
 }
+_CONVERSIONS = {CursorKind.CONSTRUCTOR, CursorKind.CONVERSION_FUNCTION}
 _LABELS = {CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT}
 # Library functions whose effect on their pointers is known: argument -> (reads, writes).
 _KNOWN = {
@@ -129,7 +130,7 @@ class _Walk:
         return any(self.mentions(child) for child in node.get_children())
 
     def visit(self, node: Cursor, use: str, through: bool, whole: bool = True) -> None:
-        """Visit an expression whose value is used as `use`; `through` says a pointer was followed."""
+        """Visit an expression used as `use`; `through` says that a pointer was followed."""
         kind = node.kind
         children = list(node.get_children())
         if kind == CursorKind.DECL_REF_EXPR:
@@ -228,10 +229,10 @@ class _Walk:
     def variable(self, node: Cursor, children: list[Cursor]) -> None:
         kind = node.type.get_canonical().kind
         initialisers = [child for child in children if child.kind.is_expression()]
-        if kind in _POINTERS | _REFERENCES and initialisers:
-            if self.mentions(initialisers[-1]) and self.rooted(initialisers[-1]):
-                self.roots.add(node.hash)
-                return
+        refers = kind in _POINTERS | _REFERENCES
+        if refers and initialisers and self.rooted(initialisers[-1]):
+            self.roots.add(node.hash)
+            return
         for child in initialisers:
             self.visit(child, "read", False)
 
@@ -269,7 +270,7 @@ class _Walk:
             for argument in arguments:
                 self.visit(argument, "read", False)
             return
-        if target is None or target.kind in (CursorKind.CONSTRUCTOR, CursorKind.CONVERSION_FUNCTION):
+        if target is None or target.kind in _CONVERSIONS:
             for child in children:
                 self.visit(child, "read", False)
             return
@@ -306,10 +307,10 @@ class _Walk:
         if declared is not None and declared.kind not in _POINTERS | _REFERENCES:
             self.visit(argument, "read", False)
             return
-        if declared is not None and declared.kind in _REFERENCES | {TypeKind.POINTER}:
-            if declared.get_pointee().is_const_qualified():
-                self.note("read")
-                return
+        points = declared is not None and declared.kind in _REFERENCES | {TypeKind.POINTER}
+        if points and declared.get_pointee().is_const_qualified():
+            self.note("read")
+            return
         body = _definition(function)
         if body is None:
             self.note_access(Access(True, True))

@@ -1,6 +1,6 @@
-"""Headers that are there under another spelling: sources written on Windows.
+r"""Headers that are there under another spelling: sources written on Windows.
 
-Windows does not tell ``AES.h`` from ``aes.h`` and takes ``..\\inc\\a.h``; published kernels rely on
+Windows does not tell ``AES.h`` from ``aes.h`` and takes ``..\inc\a.h``; published kernels rely on
 it.
 """
 

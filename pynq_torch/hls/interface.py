@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Argument", "Axis", "AxiBundle", "Interface", "Register"]
+__all__ = ["Argument", "AxiBundle", "Axis", "Interface", "Register"]
 
 
 @dataclass(frozen=True)

@@ -155,9 +155,9 @@ def _qualified(function: Cursor, top: str) -> str:
 
 def _referenced_function(cursor: Cursor) -> Cursor | None:
     for child in cursor.walk_preorder():
-        if child.kind == CursorKind.DECL_REF_EXPR and child.referenced is not None:
-            if child.referenced.kind == CursorKind.FUNCTION_DECL:
-                return child.referenced
+        target = child.referenced if child.kind == CursorKind.DECL_REF_EXPR else None
+        if target is not None and target.kind == CursorKind.FUNCTION_DECL:
+            return target
     return None
 
 
@@ -197,9 +197,9 @@ def _read_ports(function: Cursor, body: Cursor, unit: SourceUnit) -> list[Port]:
     parameters = list(function.get_arguments())
     for index, parameter in enumerate(parameters):
         ctype = describe(parameter.type)
-        _check_type(parameter, ctype, unit)
         name = parameter.spelling or f"arg{index}"
-        ports.append(Port(name, index, ctype, _direction(body, index, ctype)))
+        direction = _direction(body, index, ctype)
+        ports.append(Port(name, index, ctype, direction, _unknown(parameter, ctype, unit)))
     return ports
 
 
@@ -212,27 +212,25 @@ def _direction(body: Cursor, index: int, ctype: CType) -> str:
     return argument_access(body, index).direction
 
 
-def _check_type(parameter: Cursor, ctype: CType, unit: SourceUnit) -> None:
-    """Raise where a missing header or an error has taken the argument's type away."""
+def _unknown(parameter: Cursor, ctype: CType, unit: SourceUnit) -> str:
+    """Return why an argument's type is not known, ``""`` if it is."""
     # Of a type it does not know, clang says int and reports the line.
     line = parameter.extent.start.line
     file = parameter.extent.start.file
     prefix = f"{file}:{line}: " if file is not None else "?"
-    unknown = [
+    written = " ".join(token.spelling for token in parameter.get_tokens())
+    named = [
         error
         for error in unit.errors
         if error.startswith(prefix)
         and re.search(r"unknown type name|no template named|no type named|undeclared", error)
+        and (name := re.search(r"'([^']+)'", error)) is not None
+        and name[1] in written
     ]
     wrong = parameter.type.get_canonical().kind == TypeKind.INVALID or ctype.form == "unknown"
-    written = " ".join(token.spelling for token in parameter.get_tokens())
-    named = [error for error in unknown if (m := re.search(r"'([^']+)'", error)) and m[1] in written]
     if not wrong and not named:
-        return
+        return ""
     reason = named[0] if named else f"its type {parameter.type.spelling!r} has no known size"
     if unit.missing:
         reason += f"; headers that were not found: {', '.join(unit.missing)}"
-    raise InterfaceError(
-        f"{unit.path}: the type of argument {parameter.spelling!r} of the top function cannot be "
-        f"told: {reason}. Give the folder of the header with include_dirs (-I)"
-    )
+    return reason

@@ -30,6 +30,7 @@ class Port:
     index: int
     ctype: CType
     direction: str
+    unknown: str = ""  # why the type is not known
 
 
 @dataclass
@@ -190,6 +191,16 @@ class Ports:
         )
         if port.index < 0:
             return self._return(base, control_bundle)
+        if port.unknown:
+            if wanted.has("s_axilite") and not wanted.has("m_axi"):
+                raise InterfaceError(
+                    f"the type of argument {port.name!r} cannot be told, and its registers depend "
+                    f"on it: {port.unknown}. Give the folder of the header with include_dirs (-I)"
+                )
+            # Behind an AXI master or a stream the type changes no register.
+            self.notes.append(f"{port.name}: type not known ({port.unknown})")
+            if wanted.has("axis"):
+                return replace(base, kind="axis", width=0, axis=Axis(0)), []
         if ctype.form == "burst_maxi" or wanted.has("m_axi"):
             return self._m_axi(port, base, wanted)
         if ctype.form == "stream":
@@ -234,9 +245,7 @@ class Ports:
             axis = Axis(data_bytes=(ctype.bits + 7) // 8)
         return replace(base, kind="axis_array", axis=axis, length=base.length or 1)
 
-    def _m_axi(
-        self, port: Port, base: Argument, wanted: _Wanted
-    ) -> tuple[Argument, list[Slot]]:
+    def _m_axi(self, port: Port, base: Argument, wanted: _Wanted) -> tuple[Argument, list[Slot]]:
         master = wanted.option("m_axi", "bundle") or _DEFAULT_MASTER
         depth = self.number(wanted.option("m_axi", "depth"))
         kind = "burst_maxi" if port.ctype.form == "burst_maxi" else "m_axi"

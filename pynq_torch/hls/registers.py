@@ -14,8 +14,7 @@ from pynq_torch.hls.interface import Register
 __all__ = ["Placement", "Slot", "is_renamed", "lay_out", "window_bytes"]
 
 # Words that Verilog, VHDL or the generated drivers reserve; HLS appends _r to a port so called.
-_RESERVED = frozenset(
-    """
+_HDL_WORDS = """
     abs access after alias all and architecture array assert attribute begin block body buffer bus
     component configuration constant disconnect downto elsif end entity exit file function generate
     generic group guarded impure in inertial inout is label library linkage literal loop map mod
@@ -28,8 +27,8 @@ _RESERVED = frozenset(
     realtime reg release repeat rnmos rpmos rtran scalared small specify specparam strong0 strong1
     supply0 supply1 table task time tran tri tri0 tri1 triand trior trireg vectored wand weak0
     weak1 wire wor length value
-    """.split()
-)
+"""
+_RESERVED = frozenset(_HDL_WORDS.split())
 _RESERVED_IN_VITIS = frozenset({"start"})
 
 
@@ -172,9 +171,7 @@ def lay_out(
     return tuple(sorted(registers, key=lambda register: register.offset)), placements
 
 
-def _place(
-    slot: Slot, space: _Map, word: int, tool: str
-) -> tuple[list[Register], Placement]:
+def _place(slot: Slot, space: _Map, word: int, tool: str) -> tuple[list[Register], Placement]:
     data = word * -(-max(slot.bits, 1) // (8 * word))
 
     def put(nbytes: int, align: int = word) -> int:

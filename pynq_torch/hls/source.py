@@ -25,10 +25,12 @@ __all__ = ["SourceUnit", "read_source"]
 # CXTranslationUnit_KeepGoing and ..._DetailedPreprocessingRecord: templates are instantiated after
 # a fatal error too, and macro definitions are kept.
 _PARSE_OPTIONS = 0x200 | 0x01
+_CLANG = ("-x", "c++", "-std=gnu++17", "-nostdinc", "-nostdinc++", "-w", "-ferror-limit=0")
 _MISSING = re.compile(r"'([^']+)' file not found")
 _LINE_MARKER = re.compile(r'^#\s*(?:line\s+)?(\d+)\s+"((?:[^"\\]|\\.)*)"')
 _PRAGMA = re.compile(r"^\s*#\s*pragma\s+HLS\s+(.*)$", re.IGNORECASE)
-_MAX_MISSING = 40
+_MAX_CLANG = ("-x", "c++", "-std=gnu++17", "-nostdinc", "-nostdinc++", "-w", "-ferror-limit=0")
+_MISSING = 40
 
 
 @dataclass
@@ -89,7 +91,7 @@ def read_source(
         folders = [path.parent, *include_dirs, *toolchain.include_dirs()]
         common = [f"-I{folder}" for folder in folders] + [f"-D{define}" for define in defines]
         common += ["-idirafter", stubs]
-        arguments = ["-x", "c++", "-std=gnu++17", "-nostdinc", "-nostdinc++", "-w", "-ferror-limit=0", *common]
+        arguments = [*_CLANG, *common]
         for folder in toolchain.system_include_dirs():
             arguments += ["-isystem", folder]
         content = f"{text}\n{appendix}\n"

@@ -1,0 +1,163 @@
+"""``python -m pynq_torch hls ...``: the interface of a kernel, its engine, its testbench."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pynq_torch.errors import KernelError
+from pynq_torch.hls.interface import Interface
+
+if TYPE_CHECKING:
+    from pynq_torch.hls.kernels import KernelSource
+
+__all__ = ["add_parser", "format_interface"]
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the subcommand ``hls``."""
+    parser = subparsers.add_parser("hls", help="read, build and test HLS kernels")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    interface = commands.add_parser(
+        "interface", help="print the registers and ports that a kernel's source implies"
+    )
+    interface.add_argument("file", type=Path, help="C++ file with the top function")
+    interface.add_argument("--top", required=True, help="top function; name<4> for a template")
+    _add_common(interface)
+    interface.add_argument("--json", action="store_true", help="print JSON")
+    interface.set_defaults(func=_interface)
+
+    build = commands.add_parser("build", help="build the engine of a kernel (csim)")
+    build.add_argument("kernel", help="a kernel's name, folder or C++ file")
+    build.add_argument("--top", help="top function; the kernel's name by default")
+    build.add_argument("--kernels", action="append", type=Path, default=[], metavar="DIR")
+    build.add_argument("--sanitize", action="store_true", help="with address and UB checks")
+    _add_common(build)
+    build.set_defaults(func=_build)
+
+    test = commands.add_parser("test", help="run a kernel's testbench under g++")
+    test.add_argument("kernel", help="a kernel's name, folder or C++ file")
+    test.add_argument("--top", help="top function; the kernel's name by default")
+    test.add_argument("--kernels", action="append", type=Path, default=[], metavar="DIR")
+    test.add_argument("--sanitize", action="store_true", help="with address and UB checks")
+    test.add_argument("--timeout", type=float, default=300.0, metavar="SECONDS")
+    _add_common(test)
+    test.set_defaults(func=_test)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tool",
+        choices=("vitis", "vivado"),
+        default="vitis",
+        help="Vitis HLS (default) or Vivado HLS up to 2020.1: their offsets and names differ",
+    )
+    parser.add_argument("-I", dest="include_dirs", action="append", type=Path, default=[])
+    parser.add_argument("-D", dest="defines", action="append", default=[])
+
+
+def _interface(args: argparse.Namespace) -> int:
+    from pynq_torch.hls.parse import read_interface
+
+    interface = read_interface(
+        args.file, args.top, tool=args.tool, include_dirs=args.include_dirs, defines=args.defines
+    )
+    if args.json:
+        print(json.dumps(interface.as_json(), indent=2))
+    else:
+        print(format_interface(interface))
+    return 0
+
+
+def _kernel(args: argparse.Namespace) -> KernelSource:
+    from pynq_torch.hls.kernels import KernelSource, find_kernel
+
+    path = Path(args.kernel)
+    found: KernelSource | None
+    if path.is_file():
+        found = KernelSource(args.top or path.stem, path)
+    elif path.is_dir():
+        found = find_kernel(args.top or path.resolve().name, [path.resolve()])
+    else:
+        default = Path(__file__).resolve().parents[2] / "hw" / "kernels"
+        found = find_kernel(args.top or args.kernel, [*args.kernels, default])
+    if found is None:
+        raise KernelError(
+            f"no kernel {args.kernel!r}: it is no file, no folder, and no source below the "
+            "kernel path (hw/kernels, --kernels DIR, PYNQ_TORCH_KERNELS) defines such a function"
+        )
+    return KernelSource(
+        found.name,
+        found.source,
+        found.top,
+        found.folder,
+        tuple(args.include_dirs),
+        tuple(args.defines),
+    )
+
+
+def _build(args: argparse.Namespace) -> int:
+    from pynq_torch.hls.build import build
+
+    result = build(_kernel(args), tool=args.tool, sanitize=args.sanitize)
+    if result.log:
+        print(result.log.rstrip())
+    how = "unchanged" if result.cached else "built"
+    print(f"{how} in {result.seconds:.2f} s: {result.executable}")
+    return 0
+
+
+def _test(args: argparse.Namespace) -> int:
+    from pynq_torch.hls.testbench import run_testbench
+
+    kernel = _kernel(args)
+    result = run_testbench(kernel, timeout_s=args.timeout, sanitize=args.sanitize)
+    print(result.output.rstrip())
+    print(f"PASS {kernel.name}: testbench returned 0 after {result.seconds:.2f} s (wall clock)")
+    return 0
+
+
+def format_interface(interface: Interface) -> str:
+    """Return the interface as a table for people."""
+    lines = [f"{interface.top}  ({interface.tool}, {interface.control})"]
+    if interface.control_bundle is None and interface.control != "ap_ctrl_none":
+        lines.append("ap_start and ap_done are wires: no s_axilite pragma on port=return")
+    for bundle, registers in interface.bundles.items():
+        lines += ["", f"s_axi_{bundle}", "  offset  bits  dir    register"]
+        for register in registers:
+            span = ""
+            if register.role == "memory":
+                span = f"  .. {register.offset + register.nbytes - 1:#x}"
+            lines.append(
+                f"  {register.offset:#06x}  {register.width:>4}  {register.direction:<5}  "
+                f"{register.name}{span}"
+            )
+    if interface.axi_bundles:
+        lines.append("")
+    for master in interface.axi_bundles.values():
+        lines.append(
+            f"m_axi_{master.name}: {master.data_bits} bits wide, "
+            f"{master.address_bits}-bit addresses, for {', '.join(master.arguments)}"
+        )
+    streams = [item for item in interface.arguments if item.axis is not None]
+    if streams:
+        lines.append("")
+    for item in streams:
+        axis = item.axis
+        assert axis is not None
+        signals = [f"TDATA {8 * axis.data_bytes}"]
+        signals += ["TLAST"] if axis.has_last else []
+        signals += ["TKEEP"] if axis.has_keep else []
+        signals += ["TSTRB"] if axis.has_strb else []
+        widths = {"TUSER": axis.user_bits, "TID": axis.id_bits, "TDEST": axis.dest_bits}
+        signals += [f"{name} {bits}" for name, bits in widths.items() if bits]
+        count = f" x {axis.count}" if axis.count > 1 else ""
+        lines.append(f"axis {item.name}{count} ({item.direction}): {', '.join(signals)}")
+    wires = [item.name for item in interface.arguments if item.kind == "none"]
+    if wires:
+        lines += ["", f"wires, no register: {', '.join(wires)}"]
+    lines += [f"note: {note}" for note in interface.notes]
+    return "\n".join(lines)
