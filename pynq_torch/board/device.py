@@ -29,6 +29,9 @@ from .streams import Endpoint, Ring
 #: IRQ_F2P[0..7] are GIC interrupts 61 to 68, [8..15] are 84 to 91 (UG585, table 7-3).
 _PL_IRQS = (*range(FIRST_PL_IRQ, FIRST_PL_IRQ + 8), *range(84, 92))
 _REPOSITORY = Path(__file__).resolve().parents[2]
+#: Processor time that the PL gets before the write which starts something returns: about what the
+#: board's processor takes for a few Python statements. The limit is for a PC that has none to give.
+_SETTLE_CPU_S, _SETTLE_LIMIT_S = 1e-3, 0.5
 
 
 class VirtualMemory:
@@ -367,6 +370,33 @@ class VirtualBoard(Device):
 
     def _any_busy(self) -> bool:
         return any(e.completed < e.started or e.state == State.RUNNING for e in self.engines())
+
+    def settle(self) -> None:
+        """Let the PL get on with what a program just started; long work goes on by itself.
+
+        On the board a short run is over before the next Python statement. Published programs rely
+        on it, mostly unknowingly: they start a kernel or a DMA and use the result without a wait.
+        """
+        engines = self.engines()
+        deadline = time.monotonic() + _SETTLE_LIMIT_S
+        used: float | None = None
+        looks = 0
+        while any(e.can_move for e in engines):
+            looks += 1
+            if looks < 200:
+                os.sched_yield()
+            else:
+                time.sleep(5e-5)
+            if looks % 16:
+                continue
+            if time.monotonic() > deadline:
+                return
+            if any(e.state == State.BOOTING for e in engines):
+                continue  # starting a process is nothing the board has to do
+            now = sum(e.cpu_seconds for e in engines)
+            used = now if used is None else used
+            if now - used > _SETTLE_CPU_S:
+                return
 
     def polled(self, model: IpModel, polls: int) -> None:
         """Note that a program read "still busy" from ``model`` for the ``polls``-th time in a row.

@@ -276,7 +276,8 @@ class HlsKernel(IpModel):
         if at + 4 > self._nbytes:
             return 0
         value = self._words[at >> 2]
-        if at in self._valid:
+        # Clearing a zero as well would lose a flag that the engine sets at this moment.
+        if value and at in self._valid:
             self._words[at >> 2] = 0  # ap_vld is clear-on-read
         return value
 
@@ -413,6 +414,7 @@ class HlsKernel(IpModel):
             self._done = self._ready = False
             self._seen = self.engine.completed
             self.engine.start()
+            self.board.settle()
 
     def _on_done(self) -> None:
         with self.lock:

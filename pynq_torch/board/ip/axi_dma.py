@@ -281,6 +281,7 @@ class AxiDma(IpModel):
             assert channel.slot is not None
             channel.busy, channel.idle, channel.polls = True, False, 0
             channel.slot.post_transfer(channel.address, length)
+            self.board.settle()
 
     def _write_pointer(self, channel: DmaChannel, register: int, value: int, wide: bool) -> None:
         if register in (_CURDESC, _CURDESC_MSB):
@@ -312,6 +313,7 @@ class AxiDma(IpModel):
         channel.busy, channel.idle, channel.polls = True, False, 0
         channel.fresh = False
         channel.slot.post_chain(channel.tail, current, cyclic)
+        self.board.settle()
 
     # ---- interrupts --------------------------------------------------------------------------
 
