@@ -1,0 +1,218 @@
+"""Durations that say where they come from."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Duration", "measure", "model", "model_cycles", "where_measured"]
+
+KINDS = ("measured", "cycles", "model")
+PARTS = ("total", "compute", "transfer")
+_KERNELS = Path(__file__).resolve().parents[1] / "hw" / "kernels"
+
+
+@dataclass(frozen=True)
+class Duration:
+    """A duration with its provenance.
+
+    Parameters
+    ----------
+    seconds : float
+        The value; the median, where measured repeatedly.
+    kind : {"measured", "cycles", "model"}
+        Wall clock; counted in RTL at the overlay's clock; computed from a kernel's
+        ``description.json``.
+    label : str
+        What took so long; a chart's tick.
+    where : str
+        Whose wall clock, e.g. ``"csim on this PC"``; empty unless measured.
+    repeat : int
+        Repetitions.
+    clock_hz : float or None
+        The PL clock that cycles were converted with.
+    low, high : float or None
+        Shortest and longest repetition, in seconds.
+    part : {"total", "compute", "transfer"}
+        What it covers: transfers are charted apart from compute.
+    """
+
+    seconds: float
+    kind: str
+    label: str = ""
+    where: str = ""
+    repeat: int = 1
+    clock_hz: float | None = None
+    low: float | None = None
+    high: float | None = None
+    part: str = "total"
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"kind is {self.kind!r}; expected one of {', '.join(KINDS)}")
+        if self.part not in PARTS:
+            raise ValueError(f"part is {self.part!r}; expected one of {', '.join(PARTS)}")
+        if not self.seconds >= 0:
+            raise ValueError(f"seconds is {self.seconds}; expected a number of at least 0")
+        if self.kind == "measured" and not self.where:
+            raise ValueError("a measured duration needs where=: whose wall clock it is")
+        if self.kind != "measured" and self.clock_hz is None:
+            raise ValueError(f"a duration of kind {self.kind!r} needs clock_hz=")
+
+    @property
+    def provenance(self) -> str:
+        """Where the number comes from, as a chart prints it."""
+        if self.kind == "measured":
+            times = f", median of {self.repeat}" if self.repeat > 1 else ""
+            return f"measured ({self.where}{times})"
+        clock = (self.clock_hz or 0.0) / 1e6
+        word = "cycles counted in RTL" if self.kind == "cycles" else "model"
+        return f"{word} (at {clock:g} MHz)"
+
+    def named(self, label: str) -> Duration:
+        """Return the same duration under another label."""
+        return replace(self, label=label)
+
+    def __str__(self) -> str:
+        name = f"{self.label}: " if self.label else ""
+        return f"{name}{seconds_text(self.seconds)}, {self.provenance}"
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a duration with a fitting unit and three digits."""
+    for limit, unit, scale in ((1e-6, "ns", 1e9), (1e-3, "µs", 1e6), (1.0, "ms", 1e3)):
+        if seconds < limit:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def where_measured(on: str = "pl", device: Any = None) -> str:
+    """Say whose wall clock a measurement on the active board is.
+
+    Parameters
+    ----------
+    on : {"pl", "cpu"}
+        What is timed: a kernel, or a function of the CPU.
+    device : pynq.Device, optional
+        Default: the active one.
+    """
+    if on not in ("pl", "cpu"):
+        raise ValueError(f"on is {on!r}; expected 'pl' or 'cpu'")
+    if device is None:
+        import pynq
+
+        device = pynq.Device.active_device if pynq.Device.devices else None
+    # A virtual board has a name of its own; what it times is this PC, never the board.
+    virtual = getattr(device, "board_name", None)
+    if on == "cpu":
+        return "CPU of this PC" if virtual or device is None else "CPU of the board"
+    return f"{virtual} on this PC" if virtual else "PL of the board"
+
+
+def measure(
+    function: Callable[[], Any],
+    repeat: int = 7,
+    *,
+    label: str = "",
+    on: str = "pl",
+    warmup: int = 1,
+    part: str = "total",
+    device: Any = None,
+) -> Duration:
+    """Time a function by wall clock.
+
+    Parameters
+    ----------
+    function : callable
+        Called without arguments.
+    repeat : int
+        Repetitions; the median counts.
+    label : str
+        For the chart.
+    on : {"pl", "cpu"}
+        Whether it runs a kernel or the CPU alone; see :func:`where_measured`.
+    warmup : int
+        Calls before, not timed.
+    part : {"total", "compute", "transfer"}
+        What it covers.
+    device : pynq.Device, optional
+        Default: the active one.
+    """
+    if repeat < 1:
+        raise ValueError(f"repeat is {repeat}; expected at least 1")
+    for _ in range(warmup):
+        function()
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return Duration(
+        statistics.median(times),
+        "measured",
+        label,
+        where_measured(on, device),
+        repeat,
+        low=min(times),
+        high=max(times),
+        part=part,
+    )
+
+
+def model_cycles(kernel: str, **sizes: int) -> int | None:
+    """Return the cycles that a kernel's description.json models for these arguments.
+
+    Parameters
+    ----------
+    kernel : str
+        Its name: a folder below ``PYNQ_TORCH_KERNELS`` or ``hw/kernels``.
+    **sizes : int
+        The scalar arguments that the model uses, e.g. ``m=64, n=64, k=64``.
+
+    Returns
+    -------
+    int or None
+        ``None`` where the kernel has no description.
+    """
+    from .hls.design.kernel import read_kernel_description
+
+    folders = [Path(p) for p in os.environ.get("PYNQ_TORCH_KERNELS", "").split(os.pathsep) if p]
+    for folder in (*folders, _KERNELS):
+        if (folder / kernel / "description.json").is_file():
+            description = read_kernel_description(folder / kernel)
+            wanted = {name: sizes[name] for name in description.latency.symbols if name in sizes}
+            return description.latency.cycles(**wanted)
+    return None
+
+
+def model(kernel: str, clock_hz: float, *, label: str = "", **sizes: int) -> Duration:
+    """Return the modelled duration of a kernel at a clock.
+
+    Parameters
+    ----------
+    kernel : str
+        See :func:`model_cycles`.
+    clock_hz : float
+        E.g. ``overlay.clock_hz``.
+    label : str
+        For the chart.
+    **sizes : int
+        The scalar arguments that the model uses.
+
+    Raises
+    ------
+    ValueError
+        The kernel has no description.
+    """
+    cycles = model_cycles(kernel, **sizes)
+    if cycles is None:
+        raise ValueError(
+            f"kernel {kernel!r} has no description.json on the kernel path (PYNQ_TORCH_KERNELS, "
+            "hw/kernels): there is no latency model to compute from"
+        )
+    return Duration(cycles / clock_hz, "model", label or kernel, clock_hz=clock_hz, part="compute")
