@@ -465,6 +465,11 @@ class Frame {
     void finish() {
         for (auto& h : holders_) h->finish();
         holders_.clear();
+        // After every value, close together: programs read several flags, each cleared by reading.
+        std::atomic_thread_fence(std::memory_order_release);
+        const uint32_t one = 1;
+        for (const uint32_t at : valid_) std::memcpy(engine_.registers + at, &one, 4);
+        valid_.clear();
     }
 
     template <class R> void store_return(const R& value) {
@@ -509,9 +514,7 @@ class Frame {
     }
 
     void set_valid(uint32_t at) {
-        if (at == kNoOffset) return;
-        const uint32_t one = 1;
-        std::memcpy(engine_.registers + at, &one, 4);
+        if (at != kNoOffset) valid_.push_back(at);
     }
 
     uint64_t address(const Mailbox::Offsets& offset) const {
@@ -587,6 +590,7 @@ class Frame {
     size_t nargs_;
     std::vector<size_t> ports_of_;
     std::vector<std::unique_ptr<Holder>> holders_;
+    std::vector<uint32_t> valid_;  // ap_vld words of outputs this run has stored
     std::shared_ptr<void> stream_arrays_[128];
 };
 
