@@ -181,13 +181,16 @@ def _message(name: str, said: str, code: int) -> str:
     """Return the compiler's errors, without the warnings before and the template noise between."""
     lines = said.splitlines()
     first = next((i for i, line in enumerate(lines) if re.search(r"\berror:", line)), None)
-    if first is None:
+    undefined = [line for line in lines if _UNDEFINED.search(line)]
+    if undefined:
+        shown = undefined[:40]
+    elif first is None:
         shown = lines[-40:]
     else:
         # The "In function ..." line before the error says where it is.
         begin = first - 1 if first and lines[first - 1].endswith(":") else first
         shown = lines[begin : begin + 40]
-    kind = "link" if _UNDEFINED.search(said) else "compile"
+    kind = "link" if undefined else "compile"
     header = _NO_HEADER.search(said)
     hint = ""
     if header:

@@ -307,8 +307,7 @@ class _Walk:
         if declared is not None and declared.kind not in _POINTERS | _REFERENCES:
             self.visit(argument, "read", False)
             return
-        points = declared is not None and declared.kind in _REFERENCES | {TypeKind.POINTER}
-        if points and declared.get_pointee().is_const_qualified():
+        if declared is not None and declared.get_pointee().is_const_qualified():
             self.note("read")
             return
         body = _definition(function)

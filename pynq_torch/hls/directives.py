@@ -7,6 +7,7 @@ UG1399, "pragma HLS interface" and "HLS Configuration File Commands".
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterable, Sequence
@@ -157,10 +158,21 @@ def files_beside(source: Path) -> list[Path]:
     folder = source.parent
     scripts = [folder / name for name in _TCL_FILES if (folder / name).is_file()]
     if not any(script.name == "directives.tcl" for script in scripts):
-        nested = sorted({*folder.glob("*/directives.tcl"), *folder.glob("*/*/directives.tcl")})
+        projects = [inner for outer in _folders(folder) for inner in (outer, *_folders(outer))]
+        nested = [project / "directives.tcl" for project in projects]
+        nested = [path for path in nested if path.is_file()]
+        # Several solutions of one project: the source does not say which was exported.
         if len(nested) == 1:
             scripts += nested
     return [*sorted(folder.glob("*.cfg")), *scripts]
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(Path(item.path) for item in entries if item.is_dir())
+    except OSError:  # gone meanwhile, or not ours to read: it holds no directives for us
+        return []
 
 
 def _read_config(path: Path, top: str, settings: Settings) -> None:

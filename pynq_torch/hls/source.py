@@ -29,8 +29,7 @@ _CLANG = ("-x", "c++", "-std=gnu++17", "-nostdinc", "-nostdinc++", "-w", "-ferro
 _MISSING = re.compile(r"'([^']+)' file not found")
 _LINE_MARKER = re.compile(r'^#\s*(?:line\s+)?(\d+)\s+"((?:[^"\\]|\\.)*)"')
 _PRAGMA = re.compile(r"^\s*#\s*pragma\s+HLS\s+(.*)$", re.IGNORECASE)
-_MAX_CLANG = ("-x", "c++", "-std=gnu++17", "-nostdinc", "-nostdinc++", "-w", "-ferror-limit=0")
-_MISSING = 40
+_MAX_MISSING = 40
 
 
 @dataclass
