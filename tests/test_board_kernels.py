@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -293,8 +295,9 @@ def test_threads_on_different_units(overlay):
 
 def test_many_starts_and_loads_leave_nothing_behind(overlay, board):
     def counts():
+        gc.collect()
         pid = os.getpid()
-        children = open(f"/proc/{pid}/task/{pid}/children").read().split()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         return len(os.listdir("/proc/self/fd")), len(children), board.memory.free_bytes
 
     ip = overlay.nop_0
