@@ -19,7 +19,7 @@ from pynq_torch.hls.design.kernel import LatencyModel, read_kernel_description
 
 ROOT = project_root()
 KERNELS = sorted(path.name for path in (ROOT / "hw/kernels").iterdir())
-LINES = 140
+LINES = 120
 
 
 def make(*arguments: str, path: str = "", **environment: str) -> subprocess.CompletedProcess[str]:

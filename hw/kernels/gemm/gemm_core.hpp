@@ -16,50 +16,48 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gemm_memory.hpp"
+
 namespace gemm_core {
 constexpr int MIN_ROWS = 16;
 
-// One step of a tile: c[row0 +: rows][col0 +: cols] over k in k0 +: depth.
-struct Block { int row0, col0, k0, rows, cols, depth; };
+// Step s of a tile takes k in s * TILE_K +: depth, filled up with zeros to whole dot products.
+template <typename S>
+int depth_of(int s, int k) { return at_most(k - s * S::TILE_K, S::TILE_K); }
+template <typename S>
+int padded_depth_of(int s, int k) {
+    const int depth = depth_of<S>(s, k);
+    return depth > 0 ? (depth + S::DEPTH - 1) / S::DEPTH * S::DEPTH : S::DEPTH;
+}
 
-inline int at_most(int value, int limit) { return value < limit ? value : limit; }
+template <typename S>
+void load_a(const int8_t* a, int8_t tile[S::TILE_M][S::TILE_K], Tile at, int s, int k, int lda) {
+    const size_t first = static_cast<size_t>(at.row0) * lda + s * S::TILE_K;
+    load<S::TILE_M, S::TILE_K>(a, tile, first, lda, at.rows, depth_of<S>(s, k), at.rows, padded_depth_of<S>(s, k));
+}
 
-// Copy rows x cols of a matrix into the tile and fill up to padded_rows x padded_cols with zeros.
-template <int ROWS, int COLS>
-void load(const int8_t* matrix, int8_t tile[ROWS][COLS], size_t first, int stride,
-          int rows, int cols, int padded_rows, int padded_cols) {
-load_rows:
-    for (int i = 0; i < padded_rows; ++i) {
-        const size_t start = first + static_cast<size_t>(i) * stride;
-        const int valid = i < rows ? cols : 0;
-    load_burst:
-        for (int j = 0; j < valid; ++j) {
-#pragma HLS PIPELINE II=1
-            tile[i][j] = matrix[start + j];
-        }
-    load_zeros:
-        for (int j = valid; j < padded_cols; ++j) {
-#pragma HLS PIPELINE II=1
-            tile[i][j] = 0;
-        }
-    }
+template <typename S>
+void load_b(const int8_t* b, int8_t tile[S::TILE_K][S::TILE_N], Tile at, int s, int k, int ldb) {
+    const size_t first = static_cast<size_t>(s) * S::TILE_K * ldb + at.col0;
+    load<S::TILE_K, S::TILE_N>(b, tile, first, ldb, depth_of<S>(s, k), at.cols, padded_depth_of<S>(s, k), at.cols);
 }
 
 // Sums beyond rows x cols are made of what the buffers held before; they are never stored.
 template <typename S, typename Multiplier>
 void compute(const int8_t a[S::TILE_M][S::TILE_K], const int8_t b[S::TILE_K][S::TILE_N],
-             int32_t c[S::TILE_M][S::TILE_N], Block at, int padded_depth) {
+             int32_t c[S::TILE_M][S::TILE_N], Tile at, int s, int total) {
     constexpr int HALF = S::WIDTH / 2;
+    const int padded = padded_depth_of<S>(s, total);
     const int rows = at.rows < MIN_ROWS ? MIN_ROWS : at.rows;
 depth_loop:
-    for (int k = 0; k < padded_depth; k += S::DEPTH) {
+    for (int k = 0; k < padded; k += S::DEPTH) {
     column_loop:
         for (int j = 0; j < at.cols; j += S::WIDTH) {
         row_loop:
             for (int i = 0; i < rows; ++i) {
 #pragma HLS PIPELINE II=1
 #pragma HLS DEPENDENCE variable=c type=inter direction=RAW distance=MIN_ROWS true
-                const bool first = at.k0 == 0 && k == 0;
+                const bool first = s == 0 && k == 0;
                 int32_t sum[S::WIDTH];
             start_loop:
                 for (int w = 0; w < S::WIDTH; ++w) sum[w] = first ? 0 : c[i][j + w];
@@ -80,35 +78,23 @@ depth_loop:
     }
 }
 
-// Loading the next buffers overlaps with computing on these.
+// Dataflow over the loop: the next step's buffers are loaded while this one's are multiplied.
 template <typename S, typename Multiplier>
-void step(const int8_t* a, const int8_t* b, int32_t c[S::TILE_M][S::TILE_N], Block at, int lda, int ldb) {
+void compute_tile(const int8_t* a, const int8_t* b, int32_t c[S::TILE_M][S::TILE_N], Tile at, int k, int lda, int ldb,
+                  int steps) {
+step_loop:
+    for (int s = 0; s < steps; ++s) {
 #pragma HLS DATAFLOW
-    constexpr int DEPTH = S::DEPTH, WIDTH = S::WIDTH;
-    static_assert(S::TILE_K % DEPTH == 0 && S::TILE_N % WIDTH == 0, "a tile is whole blocks");
-    int8_t a_tile[S::TILE_M][S::TILE_K];
-    int8_t b_tile[S::TILE_K][S::TILE_N];
+        constexpr int DEPTH = S::DEPTH, WIDTH = S::WIDTH;
+        static_assert(S::TILE_K % DEPTH == 0 && S::TILE_N % WIDTH == 0, "a tile is whole blocks");
+        int8_t a_tile[S::TILE_M][S::TILE_K];
+        int8_t b_tile[S::TILE_K][S::TILE_N];
 #pragma HLS ARRAY_PARTITION variable=a_tile type=cyclic factor=DEPTH dim=2
 #pragma HLS ARRAY_PARTITION variable=b_tile type=cyclic factor=DEPTH dim=1
 #pragma HLS ARRAY_PARTITION variable=b_tile type=cyclic factor=WIDTH dim=2
-    const int padded = at.depth > 0 ? (at.depth + DEPTH - 1) / DEPTH * DEPTH : DEPTH;
-    const size_t a_first = static_cast<size_t>(at.row0) * lda + at.k0;
-    const size_t b_first = static_cast<size_t>(at.k0) * ldb + at.col0;
-    load<S::TILE_M, S::TILE_K>(a, a_tile, a_first, lda, at.rows, at.depth, at.rows, padded);
-    load<S::TILE_K, S::TILE_N>(b, b_tile, b_first, ldb, at.depth, at.cols, padded, at.cols);
-    compute<S, Multiplier>(a_tile, b_tile, c, at, padded);
-}
-
-template <typename S>
-void store(const int32_t tile[S::TILE_M][S::TILE_N], int32_t* c, Block at, int ldc) {
-store_rows:
-    for (int i = 0; i < at.rows; ++i) {
-        const size_t start = static_cast<size_t>(at.row0 + i) * ldc + at.col0;
-    store_burst:
-        for (int j = 0; j < at.cols; ++j) {
-#pragma HLS PIPELINE II=1
-            c[start + j] = tile[i][j];
-        }
+        load_a<S>(a, a_tile, at, s, k, lda);
+        load_b<S>(b, b_tile, at, s, k, ldb);
+        compute<S, Multiplier>(a_tile, b_tile, c, at, s, k);
     }
 }
 
@@ -122,15 +108,10 @@ tile_rows:
     for (int row = 0; row < m; row += S::TILE_M) {
     tile_columns:
         for (int col = 0; col < n; col += S::TILE_N) {
-            Block at = {row, col, 0, at_most(m - row, S::TILE_M), at_most(n - col, S::TILE_N), 0};
+            const Tile at = {row, col, at_most(m - row, S::TILE_M), at_most(n - col, S::TILE_N)};
             const int steps = k > 0 ? (k - 1) / S::TILE_K + 1 : 1;  // an empty sum is zero, and stored
-        tile_depth:
-            for (int s = 0; s < steps; ++s) {
-                at.k0 = s * S::TILE_K;
-                at.depth = k > 0 ? at_most(k - at.k0, S::TILE_K) : 0;
-                step<S, Multiplier>(a, b, c_tile, at, lda, ldb);
-            }
-            store<S>(c_tile, c, at, ldc);
+            compute_tile<S, Multiplier>(a, b, c_tile, at, k > 0 ? k : 0, lda, ldb, steps);
+            store<S::TILE_M, S::TILE_N>(c_tile, c, at, ldc);
         }
     }
 }

@@ -25,7 +25,9 @@ int check(const char* name, Kernel kernel, const Size& s, size_t depth, bool ext
     for (int i = 0; i < s.m; ++i) {
         for (int j = 0; j < s.n; ++j) {
             int32_t sum = 0;
-            for (int k = 0; k < s.k; ++k) sum += a[static_cast<size_t>(i) * s.lda + k] * b[static_cast<size_t>(k) * s.ldb + j];
+            for (int k = 0; k < s.k; ++k) {
+                sum += a[static_cast<size_t>(i) * s.lda + k] * b[static_cast<size_t>(k) * s.ldb + j];
+            }
             expected[static_cast<size_t>(i) * s.ldc + j] = sum;
         }
     }

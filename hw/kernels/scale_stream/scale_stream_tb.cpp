@@ -33,7 +33,9 @@ static int receive(hls::stream<Beat>& stream, int count, float gain, float offse
         const unsigned int expected = bits_of(product + offset);
         const bool last = i == count - 1;
         if (beat.data.to_uint() != expected || beat.last != last || beat.keep != (last ? 0x3 : 0xf)) {
-            if (errors++ == 0) std::printf("  first wrong beat %d: %08x, expected %08x\n", i, beat.data.to_uint(), expected);
+            if (errors++ == 0) {
+                std::printf("  first wrong beat %d: %08x, expected %08x\n", i, beat.data.to_uint(), expected);
+            }
         }
     }
     return errors;

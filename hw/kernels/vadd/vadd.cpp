@@ -3,16 +3,21 @@
 
 using namespace vadd_config;
 
-static void load(const float* memory, float tile[TILE], int first, int count) {
+// Elements in tile t.
+static int count_of(int t, int n) { return n - t * TILE < TILE ? n - t * TILE : TILE; }
+
+static void load(const float* memory, float tile[TILE], int t, int n) {
+    const int count = count_of(t, n);
 load_loop:
     for (int i = 0; i < count; ++i) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=TILE
-        tile[i] = memory[first + i];
+        tile[i] = memory[t * TILE + i];
     }
 }
 
-static void add(const float a[TILE], const float b[TILE], float sum[TILE], int count) {
+static void add(const float a[TILE], const float b[TILE], float sum[TILE], int t, int n) {
+    const int count = count_of(t, n);
 add_loop:
     for (int i = 0; i < count; ++i) {
 #pragma HLS PIPELINE II=1
@@ -21,24 +26,30 @@ add_loop:
     }
 }
 
-static void store(const float tile[TILE], float* memory, int first, int count) {
+static void store(const float tile[TILE], float* memory, int t, int n) {
+    const int count = count_of(t, n);
 store_loop:
     for (int i = 0; i < count; ++i) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=TILE
-        memory[first + i] = tile[i];
+        memory[t * TILE + i] = tile[i];
     }
 }
 
-static void add_tile(const float* a, const float* b, float* c, int first, int count) {
+// Dataflow over the loop: a tile is loaded while the one before is added and a third is stored.
+static void add_tiles(const float* a, const float* b, float* c, int n, int tiles) {
+tile_loop:
+    for (int t = 0; t < tiles; ++t) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
 #pragma HLS DATAFLOW
-    float a_tile[TILE];
-    float b_tile[TILE];
-    float c_tile[TILE];
-    load(a, a_tile, first, count);
-    load(b, b_tile, first, count);
-    add(a_tile, b_tile, c_tile, count);
-    store(c_tile, c, first, count);
+        float a_tile[TILE];
+        float b_tile[TILE];
+        float c_tile[TILE];
+        load(a, a_tile, t, n);
+        load(b, b_tile, t, n);
+        add(a_tile, b_tile, c_tile, t, n);
+        store(c_tile, c, t, n);
+    }
 }
 
 void vadd(const float* a, const float* b, float* c, int n) {
@@ -52,12 +63,5 @@ void vadd(const float* a, const float* b, float* c, int n) {
 #pragma HLS INTERFACE s_axilite port=return bundle=control
 #pragma HLS INTERFACE ap_ctrl_hs port=return
 
-    const int tiles = n > 0 ? (n - 1) / TILE + 1 : 0;
-tile_loop:
-    for (int t = 0; t < tiles; ++t) {
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
-        const int first = t * TILE;
-        const int count = n - first < TILE ? n - first : TILE;
-        add_tile(a, b, c, first, count);
-    }
+    add_tiles(a, b, c, n, n > 0 ? (n - 1) / TILE + 1 : 0);
 }
