@@ -28,7 +28,12 @@ _ORDER = tuple(COLOURS)
 _HATCH = {"measured": "", "cycles": "//", "model": ".."}
 _PART_COLOUR = {"total": "blue", "compute": "blue", "transfer": "orange"}
 #: Readable from the last row of a lecture room.
-_STYLE: dict[Any, Any] = {"font.size": 13, "axes.titlesize": 14, "axes.grid": True, "grid.alpha": 0.3}
+_STYLE: dict[Any, Any] = {
+    "font.size": 13,
+    "axes.titlesize": 14,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+}
 
 
 class ProvenanceError(ValueError):
