@@ -33,8 +33,13 @@ NBVAL         := --nbval --nbval-current-env --nbval-cell-timeout=$(CELL_TIMEOUT
 # Jupyter refuses to run as root unless told to; in a container there is often nobody else.
 AS_ROOT       := $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 
-# NAME=value words of the command line, as `make report SEED=3` was typed, without make's own.
-PARAMETERS     = $(filter-out PYTHON=% VENV=% VENV_BOARD=% BOARD=% JOBS=%,$(MAKEOVERRIDES))
+# NAME=value words of the command line, as in `make report SEED=3`, without make's own, quoted for
+# the shell. Make keeps a space inside a value as a backslash and a space.
+empty         :=
+GAP           := @gap@
+OVERRIDES      = $(subst \$(empty) $(empty),$(GAP),$(MAKEOVERRIDES))
+OWN           := PYTHON=% VENV=% VENV_BOARD=% BOARD=% JOBS=% LAB_FLAGS=% PYTEST_FLAGS=%
+PARAMETERS     = $(foreach word,$(filter-out $(OWN),$(OVERRIDES)),'$(subst $(GAP), ,$(subst ','\'',$(word)))')
 
 .PHONY: help env lab report test lint format test-unit test-notebooks bench test-board-image clean distclean
 

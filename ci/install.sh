@@ -16,11 +16,11 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info[:2] < (3, 10))'; then
 fi
 
 # Two makes at once: the second waits, and then finds the work done.
-started=$(date +%s)
 if command -v flock >/dev/null; then
   exec 9>"$folder.lock"
   flock 9
-  if [ -e "$stamp" ] && [ "$(stat -c %Y "$stamp")" -ge "$started" ]; then
+  inputs=(pyproject.toml "$constraints" ci/install.sh pynq_torch/startup/*_autoload.p*)
+  if [ -e "$stamp" ] && [ -z "$(find "${inputs[@]}" -newer "$stamp")" ]; then
     exit 0
   fi
 fi

@@ -1,0 +1,191 @@
+"""The Makefile and the scripts in ci/, without installing anything."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+FAKE_PYTHON = """#!/usr/bin/env bash
+# stands in for the Python of an environment: says what it was asked, fails where it is told to
+echo "$@" >> "$CALLS"
+case "$*" in
+  "-m venv"*) mkdir -p "${@: -1}/bin"; cp "$0" "${@: -1}/bin/python" ;;
+  "-m pip --version") [ -e "$CALLS.pip" ] || exit 1 ;;
+  *"$FAIL_ON"*) [ -z "$FAIL_ON" ] || exit 1 ;;
+esac
+"""
+
+
+@pytest.fixture
+def clone(root: Path, tmp_path: Path) -> Path:
+    """Return a folder with the files that `make` itself reads, and a Python that only records."""
+    folder = tmp_path / "clone"
+    for name in ("Makefile", "pyproject.toml", "ci", ".ci", "pynq_torch/startup"):
+        source, target = root / name, folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(source, target) if source.is_dir() else shutil.copy2(source, target)
+    fake = tmp_path / "fake-python"
+    fake.write_text(FAKE_PYTHON)
+    fake.chmod(0o755)
+    return folder
+
+
+def _make(
+    clone: Path, *arguments: str, fail_on: str = "", inherited: bool = False
+) -> subprocess.CompletedProcess[str]:
+    environment = {
+        k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"
+    }
+    environment |= {"CALLS": str(clone.parent / "calls"), "FAIL_ON": fail_on}
+    return subprocess.run(
+        ["make", f"PYTHON={clone.parent / 'fake-python'}", *arguments],
+        cwd=clone,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def _calls(clone: Path) -> list[str]:
+    return (clone.parent / "calls").read_text().splitlines()
+
+
+def test_help_names_every_target(clone: Path):
+    done = _make(clone, "help")
+    targets = set(re.findall(r"^  (\S+)", done.stdout, re.MULTILINE))
+    wanted = {"lab", "report", "test", "bench", "test-board-image", "lint", "clean", "help"}
+    assert targets >= wanted
+    assert not (clone / ".venv").exists()
+
+
+def test_the_environment_is_made_once(clone: Path):
+    assert _make(clone, "env").returncode == 0
+    assert (clone / ".venv" / ".installed").exists()
+    calls = _calls(clone)
+    assert any(
+        "--constraint ci/constraints.txt" in c and "--editable .[lab,test]" in c for c in calls
+    )
+    assert calls[-1] == "-m pynq_torch kernels-install"
+    _make(clone, "env")
+    assert _calls(clone) == calls
+
+
+@pytest.mark.parametrize("changed", ["pyproject.toml", "ci/constraints.txt"])
+def test_a_change_installs_again(clone: Path, changed: str):
+    _make(clone, "env")
+    before = len(_calls(clone))
+    stamp = (clone / ".venv" / ".installed").stat().st_mtime
+    os.utime(clone / changed, (stamp + 5, stamp + 5))
+    assert _make(clone, "env").returncode == 0
+    assert len(_calls(clone)) > before
+
+
+@pytest.mark.parametrize("stage", ["setuptools", "--editable", "check", "kernels-install"])
+def test_a_failed_install_leaves_no_stamp(clone: Path, stage: str):
+    done = _make(clone, "env", fail_on=stage)
+    assert done.returncode != 0
+    assert not (clone / ".venv" / ".installed").exists()
+    assert _make(clone, "env").returncode == 0
+    assert (clone / ".venv" / ".installed").exists()
+
+
+def test_a_failed_upgrade_removes_the_old_stamp(clone: Path):
+    _make(clone, "env")
+    stamp = clone / ".venv" / ".installed"
+    later = stamp.stat().st_mtime + 5
+    os.utime(clone / "pyproject.toml", (later, later))
+    assert _make(clone, "env", fail_on="--editable").returncode != 0
+    assert not stamp.exists()
+
+
+def test_two_makes_at_once_install_once(clone: Path):
+    environment = {**os.environ, "CALLS": str(clone.parent / "calls"), "FAIL_ON": ""}
+    command = ["make", f"PYTHON={clone.parent / 'fake-python'}", "-j4", "env"]
+    running = [
+        subprocess.Popen(command, cwd=clone, env=environment, stdout=subprocess.DEVNULL)
+        for _ in range(3)
+    ]
+    assert [process.wait(timeout=60) for process in running] == [0, 0, 0]
+    assert sum("venv" in call for call in _calls(clone)) == 1
+
+
+def test_a_python_that_is_not_there(clone: Path):
+    done = subprocess.run(
+        ["make", "PYTHON=no-such-python", "env"],
+        cwd=clone,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode != 0
+    assert "PYTHON=no-such-python is no Python 3.10 or later" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "passed"),
+    [
+        ([], "--board csim --jobs 1"),
+        (["BOARD=local", "JOBS=2"], "--board local --jobs 2"),
+        (["SEED=3", "SIZES=[1,2]"], "--board csim --jobs 1 SEED=3 SIZES=[1,2]"),
+        (["NAME=a b", "BOARD=local"], "--board local --jobs 1 NAME=a b"),
+        (["NAME=it's"], "--board csim --jobs 1 NAME=it's"),
+    ],
+)
+def test_report_passes_parameters_through(clone: Path, words: list[str], passed: str):
+    _make(clone, "env")
+    done = _make(clone, "report", *words)
+    assert done.returncode == 0, done.stderr
+    call = _calls(clone)[-1]
+    head, _, tail = passed.partition(" --jobs 1 ")
+    assert call.startswith(f"-m pynq_torch report {head}")
+    assert sorted(call.split()) == sorted(f"-m pynq_torch report {passed}".split()), tail
+
+
+def test_lab_passes_its_flags_and_opens_the_workbook(clone: Path):
+    _make(clone, "env")
+    jupyter = clone / ".venv" / "bin" / "jupyter"
+    jupyter.write_text('#!/bin/sh\necho "$@"\n')
+    jupyter.chmod(0o755)
+    done = _make(clone, "lab", "LAB_FLAGS=--no-browser --port=9999")
+    assert "notebooks/00_start_here.ipynb" in done.stdout
+    assert done.stdout.strip().endswith("--no-browser --port=9999")
+
+
+@pytest.mark.parametrize("stage", ["ruff", "mypy", "-n 2", "report", "nbval"])
+def test_make_test_fails_when_a_stage_fails(clone: Path, stage: str):
+    _make(clone, "env")
+    codespell = clone / ".venv" / "bin" / "codespell"
+    codespell.write_text("#!/bin/sh\n")
+    codespell.chmod(0o755)
+    assert _make(clone, "test").returncode == 0
+    assert _make(clone, "test", fail_on=stage).returncode != 0
+
+
+def test_ci_runs_the_readme_command(root: Path, clone: Path):
+    script = root / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert "make test" in (root / "README.md").read_text()
+    bin_folder = clone.parent / "bin"
+    bin_folder.mkdir()
+    make = bin_folder / "make"
+    make.write_text('#!/bin/sh\necho "$PWD|$@|$CI|$(cat)"\nexit 4\n')
+    make.chmod(0o755)
+    done = subprocess.run(
+        ["bash", str(clone / ".ci" / "run")],
+        env={"PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        input="somebody at the keyboard",
+        check=False,
+        timeout=30,
+    )
+    assert done.stdout.strip() == f"{clone}|test|true|"
+    assert done.returncode == 4
