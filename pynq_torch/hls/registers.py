@@ -132,8 +132,8 @@ def lay_out(
     slots : sequence of Slot
         ``ap_return`` first, then in order of C arguments.
     tool : {"vitis", "vivado"}
-        Vitis HLS leaves 16 bytes from an output to what follows and fills holes first-fit;
-        Vivado HLS leaves 8 and never goes back.
+        Vitis HLS gives an output of 32 bits 16 bytes and fills holes first-fit; Vivado HLS
+        gives it 8 and never goes back.
     control : bool
         Whether AP_CTRL and the interrupt registers are in this bundle.
     data64 : bool
@@ -186,9 +186,11 @@ def _place(slot: Slot, space: _Map, word: int, tool: str) -> tuple[list[Register
             slot.name, offset, slot.bits, slot.direction, "memory", nbytes, slot.argument
         )
         return [register], Placement(offset)
+    # A value, and the word that is its ap_vld if it is an output.
+    one = data + word
     if slot.shape == "inout":
-        offset = put(data + word + _output_bytes(data, word, slot.valid, tool))
-        out = offset + data + word
+        offset = put(2 * one)
+        out = offset + one
         registers = [
             Register(slot.name + "_i", offset, slot.bits, "in", "data", data, slot.argument),
             Register(slot.name + "_o", out, slot.bits, "out", "data", data, slot.argument),
@@ -197,23 +199,16 @@ def _place(slot: Slot, space: _Map, word: int, tool: str) -> tuple[list[Register
         if valid is not None:
             registers.append(_valid_word(slot.name + "_o", valid, word, slot.argument))
         return registers, Placement(offset, out, valid)
+    result = slot.name == "ap_return"
     output = slot.shape == "out"
-    has_valid = output and slot.valid and slot.name != "ap_return"
-    nbytes = _output_bytes(data, word, has_valid, tool) if output else data + word
-    offset = put(nbytes)
+    # Vitis HLS gives an output the room of an inout, with and without ap_vld; not so ap_return.
+    offset = put(2 * one if output and not result and tool == "vitis" else one)
     direction = "out" if output else "in"
     registers = [Register(slot.name, offset, slot.bits, direction, "data", data, slot.argument)]
-    valid = offset + data if has_valid else None
+    valid = offset + data if output and slot.valid and not result else None
     if valid is not None:
         registers.append(_valid_word(slot.name, valid, word, slot.argument))
     return registers, Placement(offset, None, valid)
-
-
-def _output_bytes(data: int, word: int, valid: bool, tool: str) -> int:
-    """Return the span of an output: the data, its ap_vld word and what Vitis leaves free."""
-    if not valid:
-        return data + word
-    return data + word + (2 * word if tool == "vitis" else 0)
 
 
 def _valid_word(name: str, offset: int, word: int, argument: str) -> Register:
