@@ -211,6 +211,9 @@ def buffer_of(data: Any) -> Any:
         return data if data.device_address is not None else None
     if not _is_tensor(data) or data.device.type != "cpu" or not data.numel():
         return None
+    # What a lazily conjugated or negated tensor shows is not what lies in memory.
+    if str(data.layout) != "torch.strided" or data.is_conj() or data.is_neg():
+        return None
     item = data.element_size()
     span = sum((n - 1) * s for n, s in zip(data.shape, data.stride(), strict=True)) * item + item
     found = _places.find(data.data_ptr(), span)
