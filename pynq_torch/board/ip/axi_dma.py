@@ -57,6 +57,7 @@ class AxiDma(IpModel):
         super().__init__(board, ip)
         self.engine: EngineProcess | None = None
         self._watched = False
+        self._closed = False  # an interrupt may still be under way then, of an overlay that is gone
         self._delay_timer: threading.Timer | None = None
         parameters = {
             _S2MM if name == "S2MM" else 0: _channel_parameters(ip, name)
@@ -129,6 +130,8 @@ class AxiDma(IpModel):
 
     def _on_done(self) -> None:
         with self.lock:
+            if self._closed:
+                return
             changed = [c.update() for c in self.channels.values()]
             self._delay_interrupts()
             if any(changed):
@@ -337,6 +340,8 @@ class AxiDma(IpModel):
 
     def _delayed(self, waiting: list[DmaChannel]) -> None:
         with self.lock:
+            if self._closed:
+                return
             for channel in waiting:
                 if channel.countdown != channel.threshold:
                     channel.pending |= DLY
@@ -368,6 +373,7 @@ class AxiDma(IpModel):
 
     def close(self) -> None:
         """End the engine."""
+        self._closed = True
         if self._delay_timer is not None:
             self._delay_timer.cancel()
         if self.engine is not None:
