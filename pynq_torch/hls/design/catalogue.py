@@ -151,9 +151,10 @@ def _axi_dma(name: str, config: Mapping[str, str]) -> Cell:
     return Cell(
         name,
         "xilinx.com:ip:axi_dma:7.1",
-        config,
+        # The width of the incoming stream follows from what is connected: Vivado derives it.
+        {key: value for key, value in config.items() if key != "c_s_axis_s2mm_tdata_width"},
         # Vivado lists the generics of the HDL beside the configuration, in capitals.
-        {key.upper(): value for key, value in config.items()},
+        {**config, **{key.upper(): value for key, value in config.items()}},
         (
             Bus("S_AXI_LITE", "aximm", False, 32, block="Reg", registers=registers),
             *(Bus(master, "aximm", True, data, space=space) for master, space in masters),
