@@ -118,11 +118,10 @@ def start_overhead() -> Figure:
 
 def csim_slowdown() -> Figure:
     """The gemm kernel in its engine against the same function called from C++."""
-    import numpy as np
-    from pynq import allocate
+    import torch
 
     import pynq_torch
-    from pynq_torch import hls
+    from pynq_torch import buffers, hls
 
     size = 256
     kernel = hls.find_kernel("gemm", [ROOT / "hw" / "kernels"])
@@ -130,15 +129,14 @@ def csim_slowdown() -> Figure:
         direct = direct_seconds(kernel.source, Path(folder), size)
     board = pynq_torch.use_board("csim")
     overlay = pynq_torch.load("gemm")
-    rng = np.random.default_rng(0)
-    a, b = (allocate((size, size), "i1") for _ in range(2))
-    a[:], b[:] = rng.integers(-128, 128, (2, size, size))
-    c = allocate((size, size), "i4")
+    torch.manual_seed(0)
+    a, b = (buffers.empty_tensor((size, size), torch.int8).random_(-128, 128) for _ in range(2))
+    c = buffers.empty_tensor((size, size), torch.int32)
     times = []
     for _ in range(15):
         overlay.gemm(a, b, out=c)
         times.append(board.cus["gemm_0"].last_run.seconds)
-    assert np.array_equal(c, a.astype("i4") @ b.astype("i4"))
+    assert torch.equal(c, torch._int_mm(a, b))
     return Figure(
         "csim gemm against a C++ call",
         min(times) / direct,
@@ -152,10 +150,12 @@ def direct_seconds(source: Path, folder: Path, size: int) -> float:
     """Return the fastest of 15 calls of gemm from a plain C++ program, same flags as the engine."""
     from pynq_torch.hls import build
 
+    from pynq_torch import hls
+
     program = folder / "direct.cpp"
     program.write_text(
         f'#include "{source}"\n'
-        "#include <chrono>\n#include <cstdio>\n#include <cstdlib>\n"
+        "#include <algorithm>\n#include <chrono>\n#include <cstdio>\n#include <cstdlib>\n"
         f"constexpr int n = {size};\n"
         "int main() {\n"
         "  auto *a = static_cast<signed char*>(std::aligned_alloc(4096, n * n));\n"
@@ -171,7 +171,7 @@ def direct_seconds(source: Path, folder: Path, size: int) -> float:
         '  std::printf("%.9f", best);\n}\n'
     )
     binary = folder / "direct"
-    subprocess.run(build.compile_command(program, binary), check=True, capture_output=True)
+    subprocess.run(hls.compile_command(program, binary), check=True, capture_output=True)
     return float(subprocess.run([binary], capture_output=True, check=True).stdout)
 
 
