@@ -17,6 +17,8 @@ from .streams import DEFAULT_DEPTH, Endpoint
 #: The part of a PYNQ-Z2 (and of a PYNQ-Z1): xc7z020clg400-1.
 DEVICE, PACKAGE = "7z020", "clg400"
 _AXIS = "xilinx.com:interface:axis:1.0"
+#: What Vivado writes as the BUSNAME of an interface that nothing is connected to.
+_UNCONNECTED = "__NOC__"
 #: Stream IP that moves beats unchanged: S_AXIS in, M_AXIS out.
 PASS_THROUGH = {
     "axis_data_fifo",
@@ -244,6 +246,9 @@ def _links(modules: list[ET.Element]) -> Iterator[StreamLink]:
             if bus.get("VLNV") != _AXIS:
                 continue
             bus_name, port, width = bus.get("BUSNAME", ""), bus.get("NAME", ""), _data_bytes(bus)
+            if bus_name == _UNCONNECTED:
+                # One name for every open port: without one of its own each would meet all others.
+                bus_name = f"{_UNCONNECTED}{name}/{port}"
             if bus.get("TYPE") in ("TARGET", "SLAVE"):
                 sinks[bus_name] = (name, port, width)
             elif bus.get("TYPE") in ("INITIATOR", "MASTER"):

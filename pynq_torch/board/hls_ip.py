@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .handoff import IpInstance
 
 _AP_START, _AP_DONE, _AP_IDLE, _AP_READY = 1, 2, 4, 8
+#: How long a finished kernel's process may take to say that it is done.
+_DONE_LAG_S = 0.01
 _AP_CONTINUE, _AUTO_RESTART, _INTERRUPT = 0x10, 0x80, 0x200
 
 
@@ -99,6 +101,8 @@ class HlsKernel(IpModel):
             self._control = {
                 control.get(n, d): n for n, d in zip(_CONTROL_NAMES, (0, 4, 8, 12), strict=True)
             }
+        else:
+            self._check_control()
         self.ports, ordered = self._bind_streams(rings)
         self.engine = EngineProcess(
             build.executable, ip.name, board.memory, max(nbytes, 4096), ordered, self.ports
@@ -139,6 +143,19 @@ class HlsKernel(IpModel):
         if len(names) == 1:
             return next(iter(names.values()))
         return None
+
+    def _check_control(self) -> None:
+        """Refuse sources without the control register that the bitstream has: it would never start."""
+        for slave, registers in self.ip.registers.items():
+            if not {"CTRL", "AP_CTRL"} & set(registers):
+                continue
+            raise InterfaceError(
+                f"{self.ip.name}: the handoff lists a control register on {slave or 'its slave'}, and "
+                f"{self.interface.source} has no s_axilite interface for return. Give the directives "
+                "file (directives.tcl, hls_config.cfg) that the bitstream was built with beside the source, "
+                "or write the pragmas into it.",
+                self.ip.name,
+            )
 
     def _bind_streams(self, rings: dict[str, Ring]) -> tuple[list[Endpoint], list[Ring]]:
         ports: list[Endpoint] = []
@@ -403,7 +420,7 @@ class HlsKernel(IpModel):
         if value & _AP_CONTINUE and self._chain:
             self._done = False
             self.engine.resume()
-        start = value & _AP_START and not self.busy  # ap_start stays high until the run is over
+        start = value & _AP_START and not self._still_busy()
         auto = bool(value & _AUTO_RESTART)
         if auto != self._auto:
             self.engine.set_flag(Flag.AUTO_RESTART, auto)
@@ -415,6 +432,20 @@ class HlsKernel(IpModel):
             self._seen = self.engine.completed
             self.engine.start()
             self.board.settle()
+
+    def _still_busy(self) -> bool:
+        """Say whether ap_start is high already, so that a write to it has no effect.
+
+        On silicon a kernel is done a few cycles after its last beat or write. Its process takes
+        longer to say so, and a program that starts it anew in between must not lose the start.
+        """
+        deadline = time.monotonic() + _DONE_LAG_S
+        while self.busy and time.monotonic() < deadline:
+            if self._auto or self.engine.state == State.FAULT:
+                break
+            time.sleep(1e-4)
+        self._update()
+        return self.busy
 
     def _on_done(self) -> None:
         with self.lock:
