@@ -7,6 +7,7 @@ BOARD         ?= csim
 JOBS          ?= 1
 LAB_FLAGS     ?=
 PYTEST_FLAGS  ?=
+BENCH_FLAGS   ?=
 
 SHELL         := /bin/bash
 .SHELLFLAGS   := -euo pipefail -c
@@ -38,7 +39,7 @@ AS_ROOT       := $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 empty         :=
 GAP           := @gap@
 OVERRIDES      = $(subst \$(empty) $(empty),$(GAP),$(MAKEOVERRIDES))
-OWN           := PYTHON=% VENV=% VENV_BOARD=% BOARD=% JOBS=% LAB_FLAGS=% PYTEST_FLAGS=%
+OWN           := PYTHON=% VENV=% VENV_BOARD=% BOARD=% JOBS=% LAB_FLAGS=% PYTEST_FLAGS=% BENCH_FLAGS=%
 PARAMETERS     = $(foreach word,$(filter-out $(OWN),$(OVERRIDES)),'$(subst $(GAP), ,$(subst ','\'',$(word)))')
 
 .PHONY: help env lab report test lint format test-unit test-notebooks bench test-board-image clean distclean
@@ -80,8 +81,8 @@ test-unit: $(STAMP) ## pytest on tests/
 test-notebooks: $(STAMP) ## run every notebook and compare with its committed outputs
 	$(PY) -m pytest -n 2 --dist loadfile $(NBVAL) $(PYTEST_FLAGS) notebooks
 
-bench: $(STAMP) ## print the figures that the README promises
-	$(PY) -m pynq_torch.bench
+bench: $(STAMP) ## print the figures of speed, each with its conditions (BENCH_FLAGS="...")
+	$(PY) tests/bench.py $(BENCH_FLAGS)
 
 test-board-image: $(STAMP_BOARD) ## run the notebooks under the board image's own Jupyter
 	$(PY_BOARD) -m pynq_torch report --board csim --jobs 2 --output reports/board-image

@@ -124,7 +124,7 @@ def _last_words(log: str) -> str:
     IPython answers an unknown magic with a ``UsageError`` on stderr and no error output; a kernel
     that died leaves only papermill's own exception.
     """
-    causes = re.findall(
+    causes: list[str] = re.findall(
         r"^(?:UsageError|[\w.]*(?:Error|Exception|Timeout\w*)):.*$", log, re.MULTILINE
     )
     usage = [line for line in causes if line.startswith("UsageError")]

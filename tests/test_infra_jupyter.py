@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,52 +44,62 @@ def test_a_prefix_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureF
     assert "--prefix" in capsys.readouterr().err
 
 
-def _nbval(root: Path, folder: Path, source: str, text: str) -> subprocess.CompletedProcess[str]:
-    """Run nbval, as the Makefile does, on a notebook of one cell with one committed output."""
+CASES = [
+    ("print('same')", "same\n", True),
+    ("print('other')", "same\n", False),
+    ("print(object())", "<object object at 0x7fca34ac1230>\n", True),
+    ("print('took 3.1 ms, 7.5 GB/s')", "took 17 µs, 1.25 MB/s\n", True),
+    ("print(hex(0x40000000))", "0x40010000\n", False),  # a bus address is no accident
+    ("%nonsense", "", False),
+    ("# NBVAL_IGNORE_OUTPUT\n%nonsense\nassert False", "x\n", False),  # nbval alone passes it
+]
+
+
+def _case(source: str, text: str) -> str:
+    """Return a notebook of one cell with one committed output."""
     output = {"output_type": "stream", "name": "stdout", "text": text}
     cell = {"cell_type": "code", "source": source, "metadata": {}, "execution_count": 1}
+    cell["outputs"] = [output] if text else []
     spec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    (folder / "00_case.ipynb").write_text(
-        json.dumps(
-            {
-                "cells": [{**cell, "outputs": [output] if text else []}],
-                "metadata": {"kernelspec": spec},
-                "nbformat": 4,
-                "nbformat_minor": 4,
-            }
-        )
-    )
-    sanitize = root / "ci" / "nbval_sanitize.cfg"
-    options = ["--nbval", "--nbval-current-env", f"--nbval-sanitize-with={sanitize}"]
-    quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "conftest"]
-    where = ["--rootdir", str(root), "--confcutdir", str(root), "-c", str(root / "pyproject.toml")]
-    return subprocess.run(
+    notebook = {"cells": [cell], "metadata": {"kernelspec": spec}, "nbformat": 4}
+    return json.dumps({**notebook, "nbformat_minor": 4})
+
+
+@pytest.fixture(scope="module")
+def nbval(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Run nbval on every case, with the options that the Makefile gives it."""
+    folder = tmp_path_factory.mktemp("cases")
+    for number, (source, text, _) in enumerate(CASES):
+        (folder / f"case{number}.ipynb").write_text(_case(source, text))
+    root = Path(__file__).resolve().parent.parent
+    options = ["--nbval", "--nbval-current-env", "--nbval-sanitize-with=ci/nbval_sanitize.cfg"]
+    quiet = ["-v", "-rA", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "conftest"]
+    where = [
+        "--rootdir",
+        str(folder),
+        "--confcutdir",
+        str(root),
+        "-c",
+        str(root / "pyproject.toml"),
+    ]
+    done = subprocess.run(
         [sys.executable, "-m", "pytest", *quiet, *where, *options, str(folder)],
         capture_output=True,
         text=True,
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(root)},
-        timeout=120,
+        timeout=200,
         check=False,
     )
+    assert done.returncode == 1, done.stdout + done.stderr
+    return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("source", "text", "passes"),
-    [
-        ("print('same')", "same\n", True),
-        ("print('other')", "same\n", False),
-        ("print(object())", "<object object at 0x7fca34ac1230>\n", True),
-        ("print('took 3.1 ms, 7.5 GB/s')", "took 17 µs, 1.25 MB/s\n", True),
-        ("print(hex(0x40000000))", "0x40010000\n", False),  # a bus address is no accident
-        ("%nonsense", "", False),
-        ("# NBVAL_IGNORE_OUTPUT\n%nonsense\nassert False", "x\n", False),
-    ],
-)
-def test_what_nbval_says(root: Path, tmp_path: Path, source: str, text: str, passes: bool):
-    done = _nbval(root, tmp_path, source, text)
-    expected = (0, "1 passed") if passes else (1, "1 failed")
-    assert done.returncode == expected[0], done.stdout
-    assert expected[1] in done.stdout
-    if "IGNORE_OUTPUT" in source:  # nbval alone would have passed this one
-        assert "UsageError: Line magic function `%nonsense` not found" in done.stdout
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_what_nbval_says(nbval: str, number: int):
+    word = "PASSED" if CASES[number][2] else "FAILED"
+    assert re.search(rf"^{word} .*case{number}\.ipynb::", nbval, re.MULTILINE), nbval
+
+
+def test_an_unknown_magic_is_named(nbval: str):
+    assert "UsageError: Line magic function `%nonsense` not found" in nbval
