@@ -199,7 +199,7 @@ class VirtualBoard(Device):
                 stacklevel=2,
             )
         try:
-            parser = RuntimeMetadataParser(Metadata(input=path))
+            parser = RuntimeMetadataParser(_metadata(path))
         except (IndexError, KeyError, AttributeError, TypeError, ValueError) as error:
             short = [
                 ip.vlnv for ip in handoff.ips.values() if "." not in ip.vlnv.rpartition(":")[2]
@@ -518,6 +518,21 @@ class VirtualBoard(Device):
     def __repr__(self) -> str:
         loaded = Path(self.bitfile_name).name if self.bitfile_name else "no overlay"
         return f"<VirtualBoard {self.board_name}: PYNQ-Z2, {loaded}>"
+
+
+def _metadata(path: Path) -> Any:
+    """Return the parsed handoff in the form that pynq 3.1 reads.
+
+    pynqmetadata 0.2 files a manager's subordinate ports by port and address block; pynq 3.1.2 looks
+    memories up by port alone and fails on every design with block RAM. The port's name is added as
+    a second key; nothing of either package is changed.
+    """
+    found = Metadata(input=path)
+    for block in found.blocks.values():
+        for port in block.ports.values():
+            for key, entry in getattr(port, "addrmap", {}).items():
+                port._addrmap_obj.setdefault(entry["subord_port"], port._addrmap_obj[key])
+    return found
 
 
 def _forget_clocks() -> None:
