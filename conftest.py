@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,12 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if getattr(config.option, "nbval", False):
+        # Committed outputs are the static ones, which a page or a print shows too.
+        os.environ["PYNQ_TORCH_STATIC"] = "1"
 
 
 @pytest.fixture

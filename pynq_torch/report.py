@@ -157,7 +157,12 @@ def execute(
         "--execution-timeout", str(timeout_s), "--start-timeout", str(START_TIMEOUT_S),
         "--log-output", "--no-progress-bar",
     ]  # fmt: skip
-    environment = {**os.environ, "PYNQ_TORCH_BOARD": board, "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    environment = {
+        **os.environ,
+        "PYNQ_TORCH_BOARD": board,
+        "PYNQ_TORCH_STATIC": "1",  # a page has no kernel behind it that a slider could ask
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }
     started = time.perf_counter()
     log: list[str] = []
     with subprocess.Popen(

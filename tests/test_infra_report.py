@@ -106,7 +106,10 @@ def test_a_file_that_is_no_notebook(tmp_path: Path, capsys: pytest.CaptureFixtur
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """Run a report over five notebooks, of which three fail in different ways."""
     folder = tmp_path_factory.mktemp("lessons")
-    show = "import os\nprint(BOARD, SIZE, os.environ['PYNQ_TORCH_BOARD'], os.getcwd())"
+    show = (
+        "import os\nprint(BOARD, SIZE, os.environ['PYNQ_TORCH_BOARD'], os.getcwd())\n"
+        "from pynq_torch import widgets\nprint('controls:', widgets.interactive())"
+    )
     _write(folder, "00_good", show, CHART, parameters=PARAMETERS)
     _write(folder, "01_raises", "1 / 0", "print('not reached')", parameters=PARAMETERS)
     _write(folder, "02_dies", "import os\nos._exit(3)")
@@ -154,6 +157,10 @@ def test_parameters_and_board_reach_the_notebook(made: tuple[Path, Any], summary
     assert good["parameters"]["SIZE"] == 3
     assert good["parameters"]["SCALE"] == 1.5
     assert f"csim 3 csim {made[0].parent}" in (made[0] / good["html"]).read_text()
+
+
+def test_views_are_static_on_a_page(made: tuple[Path, Any], summary: dict[str, Any]):
+    assert "controls: False" in (made[0] / summary["notebooks"][0]["html"]).read_text()
 
 
 def test_the_page_holds_what_there_is(made: tuple[Path, Any], summary: dict[str, Any]):
