@@ -27,6 +27,7 @@ _AP_START, _AP_DONE, _AP_IDLE, _AP_READY = 1, 2, 4, 8
 #: How long a finished kernel's process may take to say that it is done.
 _DONE_LAG_S = 0.01
 _AP_CONTINUE, _AUTO_RESTART, _INTERRUPT = 0x10, 0x80, 0x200
+_CATCH_UP_S = 0.25
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,21 @@ class NoModel(IpModel):
         self._searched = tuple(searched)
 
     def read(self, offset: int, slave: str = "") -> int:
+        """Read back what was written; a kernel that never ran is idle."""
         value = self._words.get((slave, offset), 0)
         return value | _AP_IDLE if offset == 0 and self.ip.is_kernel else value
 
     def write(self, offset: int, value: int, slave: str = "") -> None:
+        """Keep the value; refuse to start."""
         if offset == 0 and value & _AP_START and self.ip.is_kernel:
             folders = "\n  ".join(self._searched) or "none"
             raise NoModelError(
-                f"{self.ip.name} ({self.ip.vlnv}) was started, and there is no model for it: no folder named "
-                f"{self.ip.vlnv_name}/ with its C++ and no top function {self.ip.vlnv_name}() was found.\n"
-                f"Folders searched:\n  {folders}\nGive the folder with its HLS sources: --kernels DIR, "
+                f"{self.ip.name} ({self.ip.vlnv}) was started, and there is no model for it: no "
+                "folder named "
+                f"{self.ip.vlnv_name}/ with its C++ and no top function {self.ip.vlnv_name}() was "
+                "found.\n"
+                f"Folders searched:\n  {folders}\nGive the folder with its HLS sources: --kernels "
+                "DIR, "
                 "PYNQ_TORCH_KERNELS=DIR or use_board(..., kernels=[DIR]).",
                 self.ip.name,
             )
@@ -125,6 +131,9 @@ class HlsKernel(IpModel):
         self._seen = 0
         self._polls = 0
         self._watched = False
+        self._written: int | None = (
+            None  # runs that were over when a running kernel's input changed
+        )
         self.last_run: Run | None = None
         self.engine.set_flag(Flag.CHAIN, self._chain)
         self.engine.set_flag(Flag.FREE_RUNNING, self.free_running)
@@ -150,9 +159,12 @@ class HlsKernel(IpModel):
             if not {"CTRL", "AP_CTRL"} & set(registers):
                 continue
             raise InterfaceError(
-                f"{self.ip.name}: the handoff lists a control register on {slave or 'its slave'}, and "
-                f"{self.interface.source} has no s_axilite interface for return. Give the directives "
-                "file (directives.tcl, hls_config.cfg) that the bitstream was built with beside the source, "
+                f"{self.ip.name}: the handoff lists a control register on {slave or 'its slave'}, "
+                "and "
+                f"{self.interface.source} has no s_axilite interface for return. Give the "
+                "directives "
+                "file (directives.tcl, hls_config.cfg) that the bitstream was built with beside "
+                "the source, "
                 "or write the pragmas into it.",
                 self.ip.name,
             )
@@ -196,8 +208,10 @@ class HlsKernel(IpModel):
         wanted = [n for n in free if declared[n][0] == (direction == "out")]
         if not wanted:
             raise InterfaceError(
-                f"{self.ip.name}: the source has a stream {stem} ({direction}), the handoff has no such port "
-                f"left; its stream ports are {', '.join(declared) or 'none'}. Are these the sources the "
+                f"{self.ip.name}: the source has a stream {stem} ({direction}), the handoff has no "
+                "such port "
+                f"left; its stream ports are {', '.join(declared) or 'none'}. Are these the "
+                "sources the "
                 "bitstream was built from?",
                 self.ip.name,
             )
@@ -246,7 +260,8 @@ class HlsKernel(IpModel):
                     return page + listed[candidate]
             if listed and derived not in listed.values():
                 warnings.warn(
-                    f"{self.ip.name}: the source puts register {name} at 0x{derived:02x}, the handoff lists no "
+                    f"{self.ip.name}: the source puts register {name} at 0x{derived:02x}, the "
+                    "handoff lists no "
                     "such register; are these the sources the bitstream was built from?",
                     stacklevel=2,
                 )
@@ -279,19 +294,24 @@ class HlsKernel(IpModel):
     # ---- the bus ---------------------------------------------------------------------------
 
     def connect(self) -> None:
+        """Start a kernel that has no control register."""
         if self.free_running:
             self.engine.start()
 
     def backing(self, slave: str = "") -> memoryview | None:
+        """Return the engine's register page."""
         page = self._page.get(slave, 0)
         return self.engine.registers[page:]
 
     def read(self, offset: int, slave: str = "") -> int:
+        """Read a register as the HLS register file answers it."""
         if slave == self._control_slave and offset in self._control:
             return self._read_control(self._control[offset])
         at = self._page.get(slave, 0) + offset
         if at + 4 > self._nbytes:
             return 0
+        if self._written is not None:
+            self._catch_up()
         value = self._words[at >> 2]
         # Clearing a zero as well would lose a flag that the engine sets at this moment.
         if value and at in self._valid:
@@ -299,12 +319,33 @@ class HlsKernel(IpModel):
         return value
 
     def write(self, offset: int, value: int, slave: str = "") -> None:
+        """Write a register; AP_START starts the engine."""
         if slave == self._control_slave and offset in self._control:
             self._write_control(self._control[offset], value)
             return
         at = self._page.get(slave, 0) + offset
         if at + 4 <= self._nbytes:
             self._words[at >> 2] = value
+            if self.free_running or self._auto:
+                self._written = self.engine.completed
+
+    def _catch_up(self) -> None:
+        """Let a kernel that runs all the time see what was just written, before its result is read.
+
+        On the board it has run often between two accesses; here it takes turns with the program.
+        """
+        assert self._written is not None
+        seen, self._written = self._written + 2, None  # the run at work may have begun before
+        deadline = time.monotonic() + _CATCH_UP_S
+        while self.engine.completed < seen and time.monotonic() < deadline:
+            if (
+                self.engine.state in (State.WAIT_READ, State.WAIT_WRITE)
+                and not self.engine.can_move
+            ):
+                return  # it waits for a stream, and goes on when that does
+            if self.engine.faulted:
+                self.raise_fault()
+            time.sleep(2e-5)
 
     # ---- control registers -----------------------------------------------------------------
 
@@ -340,8 +381,10 @@ class HlsKernel(IpModel):
             if first is not None:
                 allocation = self.board.memory.find(address)
                 raise self.board.fault_error(
-                    f"{self.ip.name} wrote past the end of the {allocation}: the first byte behind it that "
-                    f"changed is at physical address 0x{first:08x}. On the board this overwrites whatever lies "
+                    f"{self.ip.name} wrote past the end of the {allocation}: the first byte behind "
+                    "it that "
+                    f"changed is at physical address 0x{first:08x}. On the board this overwrites "
+                    "whatever lies "
                     "there. Check the length given to the kernel, and its loop bounds.",
                     self.ip.name,
                     first,
@@ -455,6 +498,7 @@ class HlsKernel(IpModel):
             self.board.raise_irq(self)
 
     def irq(self, pin: str) -> bool:
+        """Return the interrupt output: GIE and any bit of ISR."""
         return bool(self._gie and self._isr)
 
     # ---- for people ------------------------------------------------------------------------
@@ -489,6 +533,7 @@ class HlsKernel(IpModel):
             time.sleep(0.0005)
 
     def close(self) -> None:
+        """End the engine."""
         if self._watched:
             self.board.unwatch(self.engine.done_fd)
         self.engine.close()
