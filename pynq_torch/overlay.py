@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,15 @@ from .kernels import Kernel, ScaleStream, driver_for
 from .kernels.base import StaleOverlay
 from .stale_cache import drop_stale_cache
 
-__all__ = ["Kernels", "Overlay", "StaleOverlay", "available_overlays", "find_overlay", "load"]
+__all__ = [
+    "Kernels",
+    "Overlay",
+    "StaleOverlay",
+    "available_overlays",
+    "ensure_event_loop",
+    "find_overlay",
+    "load",
+]
 
 _PACKAGE = Path(__file__).resolve().parent
 _SUFFIXES = (".bit", ".bin", ".xsa", ".xclbin")
@@ -123,6 +133,27 @@ def load(
     return Overlay(str(path), device=device, download=download, ignore_version=ignore_version)
 
 
+_loops: list[asyncio.AbstractEventLoop] = []
+
+
+def ensure_event_loop() -> None:
+    """Give this thread an event loop if it has none.
+
+    pynq attaches an IP's interrupts to the thread's loop when it makes the IP's driver, and fails
+    where there is none: in any thread but the main one, and there after ``asyncio.run``.
+    """
+    if asyncio._get_running_loop() is not None:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            asyncio.get_event_loop_policy().get_event_loop()
+        except RuntimeError:
+            loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(loop)
+            _loops.append(loop)  # pynq's readers stay attached to it
+
+
 class Overlay(pynq.Overlay):
     """A ``pynq.Overlay`` whose HLS kernels are typed drivers.
 
@@ -160,6 +191,8 @@ class Overlay(pynq.Overlay):
                 known = ", ".join(sorted(ip_map._keys()))
                 raise AttributeError(f"overlay {self.name!r} has no {key!r}; it has: {known}")
             return _walk(self, unit)
+        if key not in vars(ip_map):
+            ensure_event_loop()
         driver = getattr(ip_map, key)
         if isinstance(driver, ScaleStream) and driver.dma is None:
             driver.dma = self._dma_of(driver)

@@ -9,9 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .timeline import Timeline
 from .timing import Duration, seconds_text
 
-__all__ = ["COLOURS", "ProvenanceError", "Table", "error_table", "speedup", "sweep", "times"]
+__all__ = [
+    "COLOURS",
+    "ProvenanceError",
+    "Table",
+    "error_table",
+    "speedup",
+    "sweep",
+    "timeline",
+    "times",
+]
 
 #: Okabe and Ito, "Color Universal Design" (2008).
 COLOURS = {
@@ -26,7 +36,7 @@ COLOURS = {
 }
 _ORDER = tuple(COLOURS)
 _HATCH = {"measured": "", "cycles": "//", "model": ".."}
-_PART_COLOUR = {"total": "blue", "compute": "blue", "transfer": "orange"}
+_PART_COLOUR = {"total": "blue", "compute": "blue", "transfer": "orange", "host": "sky"}
 #: Readable from the last row of a lecture room.
 _STYLE: dict[Any, Any] = {
     "font.size": 13,
@@ -40,13 +50,13 @@ class ProvenanceError(ValueError):
     """Numbers of different kinds would be divided by each other without a word about it."""
 
 
-def _axes(ax: Any) -> Any:
+def _axes(ax: Any, height: float = 4.5) -> Any:
     import matplotlib.pyplot as plt
 
     if ax is not None:
         return ax
     with plt.rc_context(_STYLE):
-        return plt.subplots(figsize=(8, 4.5), layout="constrained")[1]
+        return plt.subplots(figsize=(8, height), layout="constrained")[1]
 
 
 def _foot(ax: Any, durations: Sequence[Duration]) -> None:
@@ -250,6 +260,51 @@ def sweep(
     ax.set_title(title)
     ax.legend()
     _foot(ax, [d for durations in series.values() for d in durations])
+    return ax
+
+
+def timeline(work: Timeline, *, title: str = "", ax: Any = None) -> Any:
+    """Draw who was at work when, a lane each (a Gantt chart).
+
+    Parameters
+    ----------
+    work : Timeline
+        Measured or modelled; the chart says which.
+    title : str
+        Of the chart.
+    ax : matplotlib Axes, optional
+        Drawn into; default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    lanes = work.lanes
+    if not lanes:
+        raise ValueError("there is nothing to draw: expected at least one span")
+    scale, unit = _unit(work.seconds)
+    ax = _axes(ax, height=1.6 + 0.7 * len(lanes))
+    colours = {lane: COLOURS[_ORDER[i % len(_ORDER)]] for i, lane in enumerate(lanes)}
+    for span in work.spans:
+        ax.barh(
+            lanes.index(span.lane),
+            span.seconds * scale,
+            0.6,
+            span.begin_s * scale,
+            color=colours[span.lane],
+            hatch="" if work.provenance.startswith("measured") else _HATCH["model"],
+            edgecolor="white",
+        )
+        # A label that does not fit would cover its neighbours.
+        if span.seconds > 0.012 * len(span.label) * work.seconds:
+            middle = (span.begin_s + span.end_s) / 2 * scale
+            style = {"ha": "center", "va": "center", "fontsize": 11, "color": "white"}
+            box = {"facecolor": colours[span.lane], "edgecolor": "none", "pad": 1}
+            ax.text(middle, lanes.index(span.lane), span.label, style, bbox=box)
+    ax.set_yticks(range(len(lanes)), lanes)
+    ax.set_ylim(len(lanes) - 0.5, -0.5)
+    ax.set_title(title)
+    ax.set_xlabel(f"time / {unit}\n{work.provenance}", fontsize=11)
     return ax
 
 

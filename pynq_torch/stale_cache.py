@@ -8,6 +8,7 @@ then not read.
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 
@@ -35,14 +36,14 @@ def is_stale(bitstream: Path) -> bool:
     if not (pickled.is_file() and state.is_file() and handoff.is_file()):
         return False
     try:
-        cached = global_state.load_global_state()
+        cached = json.loads(state.read_text(encoding="utf-8"))
     except ValueError:
         return True  # a damaged state file: pynq cannot read it either
-    if cached is None or cached.bitfile_hash != global_state.bitstream_hash(str(bitstream)):
+    if cached.get("bitfile_hash") != global_state.bitstream_hash(str(bitstream)):
         return False  # another bitstream: pynq parses afresh
     # Copying sets a new time, unpacking may not: the folder's own change of entry counts too.
     changed = max(handoff.stat().st_mtime, handoff.stat().st_ctime)
-    return changed > pickled.stat().st_mtime or Path(cached.bitfile_name) != bitstream
+    return changed > pickled.stat().st_mtime or Path(cached["bitfile_name"]) != bitstream
 
 
 def drop_stale_cache(bitstream: Path) -> bool:

@@ -136,8 +136,12 @@ def _interrupt_of(target: Any) -> tuple[Any, Callable[[], bool], Callable[[], No
         if int(mmio.read(0x0C)) & 1:
             mmio.write(0x0C, 1)  # ISR toggles on write
 
-    # Our own drivers note AP_DONE when they see it; here only AP_START and AP_IDLE are looked at.
-    return line, lambda: int(mmio.read(0)) & 0x5 == 0x4, acknowledge
+    def over() -> bool:
+        # If this read clears AP_DONE, AP_IDLE tells the wait that follows.
+        control = int(mmio.read(0))
+        return bool(control & 0x2) or control & 0x5 == 0x4
+
+    return line, over, acknowledge
 
 
 async def _interrupt(line: Any, timeout_s: float) -> None:

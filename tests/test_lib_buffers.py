@@ -166,7 +166,7 @@ def test_a_freed_buffer_is_noticed(board: VirtualBoard, use: Any, pooled: bool) 
     buffer = buffers.empty(8) if pooled else pynq.allocate(8)
     buffer.freebuffer()
     buffer.freebuffer()  # twice does no harm
-    with pytest.raises(BufferFreed, match="freed|freebuffer"):
+    with pytest.raises(BufferFreed, match=r"freed|freebuffer"):
         use(buffer)
 
 

@@ -93,14 +93,17 @@ class Kernel(DefaultIP):
         KernelBusy
             The compute unit is at work; nothing is changed.
         """
-        bound = self._bind(arguments, registers)
+        return self._begin(self._bind(arguments, registers))
+
+    def _begin(self, bound: dict[str, Any], flush: bool = True) -> KernelStart:
         values = {name: self._reach(value) for name, value in bound.items()}
         self._acquire()
         try:
             held = [v for v in values.values() if isinstance(v, PynqBuffer)]
             words = {name: self._encode(self._by_name[name], v) for name, v in values.items()}
-            for buffer in held:
-                buffer.flush()
+            if flush:
+                for buffer in held:
+                    buffer.flush()
             self._launch(words, held)
         except BaseException:
             self._release()
@@ -289,6 +292,10 @@ class Kernel(DefaultIP):
             owner = self._owner
             if owner is None or owner is _NOBODY or owner is thread:
                 control = int(self._array[0])
+                if control & (_DONE | _IDLE) == _DONE and self._chain is not False:
+                    # The end of a run that nobody waited for: ap_ctrl_chain holds it.
+                    self._array[0] = _CONTINUE
+                    control = int(self._array[0])
                 if control & _IDLE and not control & _START:
                     self._owner, self._held = thread, ()
                     return

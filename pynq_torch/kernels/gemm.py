@@ -69,7 +69,7 @@ class Gemm(Kernel):
 
     call: Any = __call__
 
-    def start_product(self, a: Any, b: Any, c: Any) -> KernelStart:
+    def start_product(self, a: Any, b: Any, c: Any, *, flush: bool = True) -> KernelStart:
         """Start ``c = a @ b`` and return at once.
 
         Parameters
@@ -78,12 +78,16 @@ class Gemm(Kernel):
             int8 [M, K] and [K, N], not empty.
         c : PynqBuffer
             int32 [M, N] with unit column stride.
+        flush : bool
+            ``False`` where the caller has written the CPU's cache back already: while another unit
+            writes to a part of `c`, that must not happen again.
         """
         left, lda = _rows(a, self.device)
         right, ldb = _rows(b, self.device)
         m, k, n = int(a.shape[0]), int(a.shape[1]), int(b.shape[1])
         ldc = _stride(c) or n
-        return self.start(a=left, b=right, c=c, m=m, n=n, k=k, lda=lda, ldb=ldb, ldc=ldc)
+        sizes = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc}
+        return self._begin({"a": left, "b": right, "c": c, **sizes}, flush)
 
     def _check(self, a: Any, b: Any, out: Any) -> tuple[int, int, int]:
         import torch
@@ -186,11 +190,13 @@ def split_gemm(
     right, _ = _rows(b, first.device)
     left, _ = _rows(a, first.device)
     bounds = share(m, speeds)
+    buffers.flush(left, right, place)
     runs: list[KernelStart] = []
     try:
         for unit, (begin, end) in zip(units, itertools.pairwise(bounds), strict=True):
             if end > begin:
-                runs.append(unit.start_product(left[begin:end], right, place[begin:end]))
+                part = left[begin:end], right, place[begin:end]
+                runs.append(unit.start_product(*part, flush=False))
     finally:
         # If one cannot start, the others are still at work on these buffers.
         for run in runs:
