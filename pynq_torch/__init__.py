@@ -32,6 +32,7 @@ _MODULES = (
     "kernels",
     "overlay",
     "plot",
+    "timeline",
     "timing",
     "verify",
     "waits",

@@ -13,7 +13,7 @@ from typing import Any
 __all__ = ["Duration", "measure", "model", "model_cycles", "where_measured"]
 
 KINDS = ("measured", "cycles", "model")
-PARTS = ("total", "compute", "transfer")
+PARTS = ("total", "host", "transfer", "compute")
 _KERNELS = Path(__file__).resolve().parents[1] / "hw" / "kernels"
 
 
@@ -38,8 +38,9 @@ class Duration:
         The PL clock that cycles were converted with.
     low, high : float or None
         Shortest and longest repetition, in seconds.
-    part : {"total", "compute", "transfer"}
-        What it covers: transfers are charted apart from compute.
+    part : {"total", "host", "transfer", "compute"}
+        What it covers: transfers are charted apart from compute, and from what the host does
+        besides (checks, registers, waiting).
     """
 
     seconds: float
@@ -138,7 +139,7 @@ def measure(
         Whether it runs a kernel or the CPU alone; see :func:`where_measured`.
     warmup : int
         Calls before, not timed.
-    part : {"total", "compute", "transfer"}
+    part : {"total", "host", "transfer", "compute"}
         What it covers.
     device : pynq.Device, optional
         Default: the active one.

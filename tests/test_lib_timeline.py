@@ -1,0 +1,83 @@
+"""Timelines: spans from threads and from models, and their chart."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pynq_torch import plot
+from pynq_torch.timeline import Timeline
+from pynq_torch.timing import Duration
+
+
+@pytest.fixture
+def axes() -> Iterator[Any]:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    yield plt.subplots()[1]
+    plt.close("all")
+
+
+def _model(seconds: float, label: str = "") -> Duration:
+    return Duration(seconds, "model", label, clock_hz=1e8)
+
+
+def test_spans_of_several_threads_are_kept_in_order() -> None:
+    timeline = Timeline(on="cpu")
+    inside = threading.Barrier(2)
+
+    def work(lane: str) -> None:
+        with timeline.span(lane, "both"):
+            inside.wait(timeout=10)
+
+    threads = [threading.Thread(target=work, args=(lane,)) for lane in ("b", "a")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    first, second = timeline.spans
+    assert first.begin_s == 0
+    assert second.begin_s < first.end_s  # each waited for the other: they overlap
+    assert timeline.lanes == ("a", "b")
+    assert timeline.seconds == max(first.end_s, second.end_s)
+    assert timeline.busy(first.lane) == first.seconds
+    assert "measured" in timeline.provenance
+
+
+def test_a_span_that_ends_in_an_error_is_kept() -> None:
+    timeline = Timeline(on="cpu")
+    with pytest.raises(ZeroDivisionError), timeline.span("a"):
+        raise ZeroDivisionError
+    assert len(timeline.spans) == 1
+
+
+def test_modelled_work_follows_without_a_pause() -> None:
+    timeline = Timeline.modelled({"x": [_model(1, "p"), _model(2, "q")], "y": [_model(4)]})
+    assert [(s.lane, s.label, s.begin_s, s.end_s) for s in timeline.spans] == [
+        ("x", "p", 0, 1),
+        ("y", "", 0, 4),
+        ("x", "q", 1, 3),
+    ]
+    assert timeline.seconds == 4
+    assert timeline.provenance == "model (at 100 MHz)"
+
+
+def test_a_modelled_timeline_takes_one_model_only() -> None:
+    measured = Duration(1, "measured", where="csim on this PC")
+    for work in ({}, {"x": [measured]}, {"x": [_model(1)], "y": [measured]}):
+        with pytest.raises(ValueError, match="one model at one clock"):
+            Timeline.modelled(work)
+
+
+def test_the_chart_names_lanes_labels_and_provenance(axes: Any) -> None:
+    work = Timeline.modelled({"gemm_0": [_model(1e-3, "rows 0 to 9")], "gemm_1": [_model(2e-3)]})
+    ax = plot.timeline(work, title="two", ax=axes)
+    shown = [t.get_text() for t in (*ax.texts, *ax.get_yticklabels(), ax.xaxis.label, ax.title)]
+    assert shown == ["rows 0 to 9", "", "gemm_0", "gemm_1", "time / ms\nmodel (at 100 MHz)", "two"]
+    with pytest.raises(ValueError, match="nothing to draw"):
+        plot.timeline(Timeline(on="cpu"))
