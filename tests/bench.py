@@ -54,7 +54,10 @@ def best(run: Callable[[], object], repeat: int = 5, calls: int = 1) -> float:
 
 def import_cost() -> Figure:
     """Time of ``import pynq_torch`` after ``import torch``, each in a fresh interpreter."""
-    program = "import torch, time; t = time.perf_counter(); import pynq_torch; print(time.perf_counter() - t)"
+    program = (
+        "import torch, time; t = time.perf_counter(); import pynq_torch; "
+        "print(time.perf_counter() - t)"
+    )
     times = [
         float(
             subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout
@@ -148,7 +151,6 @@ def csim_slowdown() -> Figure:
 
 def direct_seconds(source: Path, folder: Path, size: int) -> float:
     """Return the fastest of 15 calls of gemm from a plain C++ program, same flags as the engine."""
-    from pynq_torch.hls import build
 
     from pynq_torch import hls
 
@@ -166,7 +168,8 @@ def direct_seconds(source: Path, folder: Path, size: int) -> float:
         "  for (int i = 0; i < 15; ++i) {\n"
         "    auto t = std::chrono::steady_clock::now();\n"
         "    gemm(a, b, c, n, n, n, n, n, n);\n"
-        "    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count());\n"
+        "    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() "
+        "- t).count());\n"
         "  }\n"
         '  std::printf("%.9f", best);\n}\n'
     )
@@ -193,7 +196,8 @@ def main() -> int:
     sys.path.insert(0, str(ROOT / "tests"))
     figures = [import_cost(), *board_figures(), start_overhead(), csim_slowdown(), second_build()]
     table = Table(
-        title=f"measured on {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+        title=f"measured on {platform.machine()}, {os.cpu_count()} cores, "
+        f"Python {platform.python_version()}"
     )
     for column in ("what", "figure", "target", "ratio", "conditions"):
         table.add_column(column)

@@ -195,7 +195,10 @@ def test_blocked_stream_ends_in_a_board_hang(tmp_path):
         {"scale_stream_0": "scale_stream"},
         [KERNELS.parents[1] / "hw" / "kernels"],
         extra="""
-streams = ["axi_dma_0.M_AXIS_MM2S -> scale_stream_0.samples", "scale_stream_0.scaled -> axi_dma_0.S_AXIS_S2MM"]
+streams = [
+  "axi_dma_0.M_AXIS_MM2S -> scale_stream_0.samples",
+  "scale_stream_0.scaled -> axi_dma_0.S_AXIS_S2MM",
+]
 [instances.axi_dma_0]
 ip = "axi_dma"
 parameters = { c_include_sg = 0, c_sg_length_width = 23 }

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import KERNELS, eventually, overlay_of, start, wait_done
+from helpers import eventually, overlay_of, start, wait_done
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pynq import MMIO, Clocks, Overlay, allocate

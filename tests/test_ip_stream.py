@@ -12,7 +12,6 @@ import pynq
 import pytest
 from ip_handoff import AXI_DMA, Ip, write_design
 
-import pynq_torch.board.device as device_module
 from pynq_torch.board import use_board
 from pynq_torch.board.device import VirtualBoard
 from pynq_torch.errors import BoardHang, KernelFault
@@ -42,22 +41,8 @@ def board(loop: None) -> Iterator[VirtualBoard]:
     board.close()
 
 
-def _by_port_too(**options: Any) -> Any:
-    """What pynq 3.1.2 needs of pynqmetadata 0.2 to load a design with block RAM at all."""
-    found = _METADATA(**options)
-    for block in found.blocks.values():
-        for port in block.ports.values():
-            for key, entry in getattr(port, "addrmap", {}).items():
-                port._addrmap_obj.setdefault(entry["subord_port"], port._addrmap_obj[key])
-    return found
-
-
-_METADATA = device_module.Metadata
-
-
 @pytest.fixture
-def with_bram(board: VirtualBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pynq.Overlay:
-    monkeypatch.setattr(device_module, "Metadata", _by_port_too)
+def with_bram(board: VirtualBoard, tmp_path: Path) -> pynq.Overlay:
     ips = [
         Ip("axi_dma", "dma", 0x40400000, AXI_DMA | {"C_INCLUDE_SG": 0}),
         Ip("axi_bram_ctrl", "bram", _BRAM, nbytes=8192),

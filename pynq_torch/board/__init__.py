@@ -59,7 +59,8 @@ def use_board(name: str = "csim", **options: Any) -> Device:
     unknown = set(options) - _options()
     if unknown:
         raise BoardError(
-            f"board {name!r} has no option {', '.join(sorted(unknown))}; it has {', '.join(sorted(_options()))}"
+            f"board {name!r} has no option {', '.join(sorted(unknown))}; "
+            f"it has {', '.join(sorted(_options()))}"
         )
     board = VirtualBoard(name, **options)
     _release()
@@ -85,8 +86,8 @@ def _use_local() -> Device:
     _forget_clocks()
     if not Device.devices:
         raise BoardError(
-            "pynq finds no board on this machine. On a PYNQ-Z2 run as root with its environment sourced "
-            "(sudo -i, or XILINX_XRT set); on a PC use board 'csim'."
+            "pynq finds no board on this machine. On a PYNQ-Z2 run as root with its environment "
+            "sourced (sudo -i, or XILINX_XRT set); on a PC use board 'csim'."
         )
     return Device.active_device
 

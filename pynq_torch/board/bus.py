@@ -114,8 +114,9 @@ class Bus:
                 for r in sorted(self.regions, key=lambda r: r.base)
             )
             raise BusError(
-                f"no IP answers at physical address 0x{address:08x}: on the board this access ends the "
-                f"program with a bus error or freezes it. The address map has: {known or 'nothing'}.",
+                f"no IP answers at physical address 0x{address:08x}: on the board this access ends "
+                "the program with a bus error or freezes it. The address map has: "
+                f"{known or 'nothing'}.",
                 address,
             )
         return region
@@ -218,7 +219,7 @@ class RegisterArray(np.ndarray[Any, Any]):
             self._bus.write(self._address + (key << 2), int(value))  # type: ignore[union-attr]
             return
         if self._bus is None:
-            super().__setitem__(key, value)
+            np.ndarray.__setitem__(self, key, value)
             return
         if self.ndim == 1 and isinstance(key, (int, np.integer)):
             size = self.shape[0]
@@ -281,15 +282,19 @@ class RegisterArray(np.ndarray[Any, Any]):
         return (self[i] for i in range(self.shape[0]))
 
     def copy(self, order: Any = "C") -> Any:
+        """Read every element; the result is an ordinary array."""
         return self.fetch()
 
     def tolist(self) -> Any:
+        """Read every element into a list."""
         return self.fetch().tolist()
 
     def tobytes(self, order: Any = "C") -> bytes:
+        """Read every element into bytes, little endian."""
         return self.fetch().tobytes()
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
+        """Read every element and convert it."""
         return self.fetch().astype(dtype, *args, **kwargs)
 
     def __repr__(self) -> str:

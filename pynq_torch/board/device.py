@@ -48,8 +48,9 @@ class VirtualMemory:
         """Allocate a buffer in CMA memory; block RAM is reached through ``mmio`` instead."""
         if self.base_address != 0:
             raise BoardError(
-                f"the memory at 0x{self.base_address:08x} is block RAM of the PL; use its .mmio, or allocate() "
-                "without a target for DDR"
+                f"the memory at 0x{self.base_address:08x} is block RAM of the PL; use its .mmio, "
+                "or "
+                "allocate() without a target for DDR"
             )
         return self.device.memory.allocate(shape, dtype, device=self.device, **options)
 
@@ -59,17 +60,21 @@ class VirtualMemory:
         return MMIO(self.base_address, self.size, device=self.device)
 
     def read(self, address: int) -> int:
-        return self.mmio.read(address)
+        """Read a 32-bit word at a byte offset into the memory."""
+        return int(self.mmio.read(address))
 
     def write(self, address: int, value: Any) -> None:
+        """Write a 32-bit word, or bytes, at a byte offset into the memory."""
         self.mmio.write(address, value)
 
     @property
     def mem_used(self) -> int:
+        """Bytes of CMA in use."""
         return self.device.memory.used_bytes
 
     @property
     def num_buffers(self) -> int:
+        """Live buffers."""
         return len(self.device.memory.buffers())
 
 
@@ -144,6 +149,7 @@ class VirtualBoard(Device):
 
     @property
     def default_memory(self) -> VirtualMemory:
+        """DDR, where ``allocate`` without a target takes its memory."""
         return VirtualMemory(self, {"base_address": 0, "size": DDR_BYTES, "idx": 0})
 
     def get_memory(self, description: dict[str, Any]) -> VirtualMemory:
@@ -189,13 +195,16 @@ class VirtualBoard(Device):
         """Parse the ``.hwh`` beside a bitstream; never from pynq's cache, which may be stale."""
         if partial:
             raise BoardError(
-                f"{Path(bitfile_name).name} is a partial bitstream: partial reconfiguration is not modelled"
+                f"{Path(bitfile_name).name} is a partial bitstream: partial reconfiguration is not "
+                "modelled"
             )
         path = Path(bitfile_name).with_suffix(".hwh")
         handoff = read_handoff(path)
         if handoff.package != PACKAGE:
             warnings.warn(
-                f"{path.name} is for package {handoff.package}; a PYNQ-Z2 has {PACKAGE}. The same die, other pins.",
+                f"{path.name} is for package {handoff.package}; a PYNQ-Z2 has {PACKAGE}. The same "
+                "die, "
+                "other pins.",
                 stacklevel=2,
             )
         try:
@@ -210,8 +219,9 @@ class VirtualBoard(Device):
                 else ""
             )
             raise HandoffError(
-                f"pynq's own parser fails on {path.name}: {type(error).__name__}: {error}{hint}. It would fail on "
-                "the board too; repackage the IP with a version like 1.0."
+                f"pynq's own parser fails on {path.name}: {type(error).__name__}: {error}{hint}. "
+                "It "
+                "would fail on the board too; repackage the IP with a version like 1.0."
             ) from error
         for index, entry in enumerate(parser.mem_dict.values(), start=1):
             # What XRT adds to each memory on the board (pynq: _unify_dictionaries).
@@ -245,8 +255,8 @@ class VirtualBoard(Device):
             raise BoardError("this virtual board was closed; call pynq_torch.use_board() again")
         if parser is None:
             raise BoardError(
-                f"{Path(bitstream.bitfile_name).name} was downloaded without a hardware handoff: use "
-                "pynq.Overlay, which reads the .hwh, instead of pynq.Bitstream"
+                f"{Path(bitstream.bitfile_name).name} was downloaded without a hardware handoff: "
+                "use pynq.Overlay, which reads the .hwh, instead of pynq.Bitstream"
             )
         handoff: Handoff = parser.handoff
         builds = self._build(handoff)
@@ -437,9 +447,12 @@ class VirtualBoard(Device):
         elif time.monotonic() - self._progress_at > self.hang_timeout_s:
             self._progress = ()
             raise BoardHang(
-                f"the program polls a register, and for {self.hang_timeout_s:g} s nothing in the PL has moved or "
-                f"can move: on the board this waits for ever.\n{self.activity()}\nUse pynq_torch.wait(...) or "
-                "pynq_torch.transfer(...) for a wait with a timeout and a diagnosis."
+                f"the program polls a register, and for {self.hang_timeout_s:g} s nothing in the "
+                "PL "
+                f"has moved or can move: on the board this waits for ever.\n{self.activity()}\n"
+                "Use pynq_torch.wait(...) or pynq_torch.transfer(...) for a wait with a timeout "
+                "and a "
+                "diagnosis."
             )
 
     def activity(self) -> str:
@@ -451,8 +464,8 @@ class VirtualBoard(Device):
             lines.append(f"  {name}: {engine.state.name}{where}, {engine.completed} runs finished")
         for ring in self.rings:
             lines.append(
-                f"  {ring.source} -> {ring.sink}: {ring.beats_written} beats sent, {ring.occupancy} waiting, "
-                f"{ring.packets} TLAST"
+                f"  {ring.source} -> {ring.sink}: {ring.beats_written} beats sent, "
+                f"{ring.occupancy} waiting, {ring.packets} TLAST"
             )
         return "\n".join(lines)
 

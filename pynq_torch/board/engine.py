@@ -1,7 +1,8 @@
-"""An engine process: one compute unit (or DMA) of the virtual PL (layout: ``engines/engine.hpp``)."""
+"""An engine process: one compute unit or DMA of the virtual PL (layout: ``engine.hpp``)."""
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import mmap
 import os
@@ -99,7 +100,7 @@ class EngineProcess:
     # ---- life ------------------------------------------------------------------------------
 
     def set_offsets(self, offsets: Sequence[tuple[int, int, int, int]]) -> None:
-        """Tell where each argument's registers are: (data, out, valid, bytes), return value last."""
+        """Tell where each argument's registers are: data, out, valid, bytes; return value last."""
         if len(offsets) > _RETURN_SLOT_LIMIT:
             raise ValueError(f"{self.name} has {len(offsets)} arguments; {_RETURN_SLOT_LIMIT} fit")
         self._offsets = tuple(offsets)
@@ -128,10 +129,8 @@ class EngineProcess:
             _OFFSETS.pack_into(self._map, _OFFSETS_AT + i * _OFFSETS.size, *offsets)
         for fd in (self.start_fd, self.done_fd):
             os.set_blocking(fd, False)
-            try:
+            with contextlib.suppress(BlockingIOError):  # nothing pending is what is wanted
                 os.eventfd_read(fd)
-            except BlockingIOError:
-                pass  # nothing was pending, which is what is wanted
         os.set_blocking(self.start_fd, True)
         fds = [
             self.fd,
@@ -198,6 +197,7 @@ class EngineProcess:
     # ---- commands --------------------------------------------------------------------------
 
     def set_flag(self, flag: Flag, on: bool) -> None:
+        """Switch one of the standing orders."""
         if on:
             self.words[2] |= flag
         else:
@@ -217,14 +217,17 @@ class EngineProcess:
 
     @property
     def state(self) -> State:
+        """What the engine does at this moment."""
         return State(self.words[3])
 
     @property
     def started(self) -> int:
+        """The run that was asked for last, counted from 1."""
         return self._counters[2]
 
     @property
     def completed(self) -> int:
+        """Runs that ended since the process started."""
         return self._counters[3]
 
     @property
@@ -263,6 +266,7 @@ class EngineProcess:
 
     @property
     def pid(self) -> int | None:
+        """The process, while there is one."""
         return self._process.pid if self._process is not None else None
 
     @property

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 class EventLoop:
-    """Calls a function whenever an eventfd fires. The thread exists only once something is watched."""
+    """Calls a function whenever an eventfd fires; its thread starts with the first watch."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -48,7 +48,7 @@ class EventLoop:
                     continue
                 try:
                     key.data()
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001 - kept, and raised in the program's thread
                     # Shown to the program at its next register access: nobody reads this thread.
                     self.error = error
 

@@ -120,8 +120,9 @@ def read_handoff(path: Path) -> Handoff:
     """
     if not path.is_file():
         raise HandoffError(
-            f"{path.name} is missing: pynq needs the hardware handoff beside the bitstream, with the same "
-            f"name ({path}). Copy it from Vivado's hw_handoff folder."
+            f"{path.name} is missing: pynq needs the hardware handoff beside the bitstream, with "
+            "the "
+            f"same name ({path}). Copy it from Vivado's hw_handoff folder."
         )
     try:
         root = ET.parse(path).getroot()
@@ -139,12 +140,13 @@ def read_handoff(path: Path) -> Handoff:
     device = info.get("DEVICE", "").removeprefix("xc")
     if device != DEVICE:
         raise HandoffError(
-            f"{path.name} is for a {info.get('DEVICE')} ({info.get('BOARD') or 'no board named'}); a PYNQ-Z2 "
-            f"is a {DEVICE}. Build the overlay for xc7z020clg400-1."
+            f"{path.name} is for a {info.get('DEVICE')} ({info.get('BOARD') or 'no board named'}); "
+            f"a PYNQ-Z2 is a {DEVICE}. Build the overlay for xc7z020clg400-1."
         )
     if not any(m.get("MODTYPE") == "processing_system7" for m in modules):
         raise HandoffError(
-            f"{path.name} has no processing_system7: without the processing system there is no address map."
+            f"{path.name} has no processing_system7: without the processing system there is no "
+            "address map."
         )
     names = {m.get("INSTANCE", ""): m.get("FULLNAME", "").strip("/") for m in modules}
     ranges: dict[str, list[Slave]] = {}
@@ -301,7 +303,9 @@ def _interrupts(modules: list[ET.Element]) -> Iterator[InterruptNet]:
                 sinks.setdefault(net, []).append((name, "intc", 0))
             elif kind == "processing_system7" and pin == "IRQ_F2P":
                 sinks.setdefault(net, []).append(("", "ps", 0))
-            elif (port.get("DIR") == "O" and port.get("SIGIS") == "INTERRUPT" and not concat) or (port.get("DIR") == "O" and kind == "axi_intc" and pin == "irq"):
+            elif (port.get("DIR") == "O" and port.get("SIGIS") == "INTERRUPT" and not concat) or (
+                port.get("DIR") == "O" and kind == "axi_intc" and pin == "irq"
+            ):
                 sources.append((name, pin, net))
 
     def follow(net: str, offset: int, seen: tuple[str, ...]) -> Iterator[tuple[str, int]]:

@@ -154,7 +154,7 @@ class HlsKernel(IpModel):
         return None
 
     def _check_control(self) -> None:
-        """Refuse sources without the control register that the bitstream has: it would never start."""
+        """Refuse sources without the bitstream's control register: they would never start."""
         for slave, registers in self.ip.registers.items():
             if not {"CTRL", "AP_CTRL"} & set(registers):
                 continue

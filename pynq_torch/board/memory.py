@@ -51,6 +51,7 @@ class Allocation:
 
     @property
     def end(self) -> int:
+        """First address behind the buffer."""
         return self.address + self.nbytes
 
     def __str__(self) -> str:
@@ -69,6 +70,7 @@ class Window:
     map: mmap.mmap = field(repr=False)
 
     def contains(self, address: int, nbytes: int) -> bool:
+        """Say whether all of ``nbytes`` at ``address`` lie inside."""
         return self.base <= address and address + nbytes <= self.base + self.nbytes
 
 
@@ -93,12 +95,14 @@ class VirtualBuffer(PynqBuffer):
         bo = self.bo
         if bo is not None and getattr(bo, "freed", False):
             raise BufferFreed(
-                f"the {bo} was freed and is used again. Keep the buffer alive as long as it is used: "
+                f"the {bo} was freed and is used again. Keep the buffer alive as long as it is "
+                "used: "
                 "do not call freebuffer() or leave its `with` block before."
             )
 
     @property
     def device_address(self) -> int | None:
+        """The physical address; ``None`` for an array that is no CMA memory."""
         self._live()
         return self._device_address
 
@@ -117,10 +121,12 @@ class VirtualBuffer(PynqBuffer):
         super().__setitem__(key, value)
 
     def flush(self) -> None:
+        """Write the CPU's cached copy of the whole buffer to DDR."""
         self._own()
         super().flush()
 
     def invalidate(self) -> None:
+        """Drop the CPU's cached copy of the whole buffer."""
         self._own()
         super().invalidate()
 
@@ -128,16 +134,19 @@ class VirtualBuffer(PynqBuffer):
         self._live()
         if self.bo is None:
             raise BusError(
-                "this array is no CMA memory: it is the result of arithmetic on a buffer, or a copy of one. Write "
-                "the result into a buffer from pynq.allocate() (buffer[:] = ...) and use that."
+                "this array is no CMA memory: it is the result of arithmetic on a buffer, or a "
+                "copy "
+                "of one. Write the result into a buffer from pynq.allocate() (buffer[:] = ...) and "
+                "use that."
             )
 
     def freebuffer(self) -> None:
         """Give the memory back; views of the buffer may not be used afterwards."""
         memory = self.__dict__.get("memory")
-        if memory is not None and not self.bo.freed:
+        allocation: Allocation | None = self.__dict__.get("bo")
+        if memory is not None and allocation is not None and not allocation.freed:
             self.freed = True
-            memory.release(self.bo)
+            memory.release(allocation)
 
     def __reduce__(self) -> Any:
         # A copy elsewhere is no CMA memory: pickle the values.
@@ -165,7 +174,8 @@ class PhysicalMemory:
     ) -> None:
         if not PAGE <= cma_bytes <= DDR_BYTES // 2 or cma_bytes % PAGE:
             raise ValueError(
-                f"cma_bytes is {cma_bytes}; expected a multiple of {PAGE} from {PAGE} to {DDR_BYTES // 2}"
+                f"cma_bytes is {cma_bytes}; expected a multiple of {PAGE} from {PAGE} to "
+                f"{DDR_BYTES // 2}"
             )
         self.cma_base = DDR_BYTES - cma_bytes
         self.cma_bytes = cma_bytes
@@ -240,6 +250,7 @@ class PhysicalMemory:
 
     @property
     def free_bytes(self) -> int:
+        """Bytes of CMA that are not taken, in however many pieces."""
         with self._lock:
             waiting = sum(a.reserved for a in self._quarantine)
             return sum(end - start for start, end in self._free) + waiting
@@ -337,10 +348,11 @@ class PhysicalMemory:
             return allocation
         largest = max((end - start for start, end in self._free), default=0)
         raise CmaExhausted(
-            f"BO allocation failed: {nbytes} bytes of contiguous memory asked for; the CMA region of "
-            f"{self.cma_bytes} bytes has {self.free_bytes} free, {largest} of them in one piece, in "
-            f"{len(self._allocations)} live buffers. Free buffers (del, freebuffer(), a `with` block) "
-            "or use_board(..., cma_bytes=...)."
+            f"BO allocation failed: {nbytes} bytes of contiguous memory asked for; the CMA region "
+            f"of {self.cma_bytes} bytes has {self.free_bytes} free, {largest} of them in one "
+            "piece, "
+            f"in {len(self._allocations)} live buffers. Free buffers (del, freebuffer(), a `with` "
+            "block) or use_board(..., cma_bytes=...)."
         )
 
     def _grant(self, slot: int, begin: int, end: int) -> None:
@@ -430,10 +442,12 @@ class PhysicalMemory:
             if window.contains(address, 1):
                 return f"0x{address:08x} is byte {address - window.base} of {window.name}"
         if not 0 <= address < DDR_BYTES:
-            return f"0x{address & (1 << 64) - 1:x} lies outside the 512 MB of DDR{self._nearest(address)}"
+            shown = address & (1 << 64) - 1
+            return f"0x{shown:x} lies outside the 512 MB of DDR{self._nearest(address)}"
         for old in reversed(self._freed):
             if old.address <= address < max(old.end, old.address + 1):
-                return f"0x{address:08x} is byte {address - old.address} of a freed buffer (it was the {old})"
+                byte = address - old.address
+                return f"0x{address:08x} is byte {byte} of a freed buffer (it was the {old})"
         return f"0x{address:08x} belongs to no buffer{self._nearest(address)}"
 
     def _nearest(self, address: int) -> str:

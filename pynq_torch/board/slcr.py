@@ -44,9 +44,11 @@ class Slcr(IpModel):
         }
 
     def read(self, offset: int, slave: str = "") -> int:
+        """Read a register; those that are not modelled read 0 until written."""
         return self._words.get(offset, 0)
 
     def write(self, offset: int, value: int, slave: str = "") -> None:
+        """Write a register, unless the SLCR is locked."""
         if offset == _LOCK:
             if value & 0xFFFF == _LOCK_KEY:
                 self._words[_LOCKSTA] = 1

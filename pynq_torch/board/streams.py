@@ -1,4 +1,4 @@
-"""AXI4-Stream connections: one shared-memory ring of beats each (layout: ``engines/stream.hpp``)."""
+"""AXI4-Stream connections: a shared-memory ring of beats each (layout: ``stream.hpp``)."""
 
 from __future__ import annotations
 
@@ -69,10 +69,12 @@ class Ring:
 
     @property
     def beats_written(self) -> int:
+        """Beats that went in."""
         return int.from_bytes(self._map[16:24], "little")
 
     @property
     def beats_read(self) -> int:
+        """Beats that came out."""
         return int.from_bytes(self._map[24:32], "little")
 
     @property
@@ -86,8 +88,10 @@ class Ring:
         return self.beats_written - self.beats_read
 
     def close(self) -> None:
+        """Give the memory back."""
         self._map.close()
         os.close(self.fd)
 
     def __repr__(self) -> str:
-        return f"<Ring {self.source} -> {self.sink}, {self.data_bytes * 8} bit, {self.occupancy} beats waiting>"
+        width = self.data_bytes * 8
+        return f"<Ring {self.source} -> {self.sink}, {width} bit, {self.occupancy} beats waiting>"
