@@ -219,7 +219,7 @@ class RegisterArray(np.ndarray[Any, Any]):
             self._bus.write(self._address + (key << 2), int(value))  # type: ignore[union-attr]
             return
         if self._bus is None:
-            np.ndarray.__setitem__(self, key, value)
+            np.ndarray.__setitem__(self, key, value)  # type: ignore[no-untyped-call]
             return
         if self.ndim == 1 and isinstance(key, (int, np.integer)):
             size = self.shape[0]
