@@ -11,8 +11,10 @@ from pynq_torch.hls.interface import Argument, AxiBundle, Axis, Interface, Regis
 from pynq_torch.hls.kernels import KernelSource, find_kernel
 
 if TYPE_CHECKING:
+    from pynq_torch.hls.cli import format_interface
     from pynq_torch.hls.csynth import SynthesisReport, find_report, read_report
     from pynq_torch.hls.parse import read_interface
+    from pynq_torch.hls.reading import excerpt
     from pynq_torch.hls.testbench import TestbenchResult, run_testbench
 
 __all__ = [
@@ -28,8 +30,10 @@ __all__ = [
     "build",
     "compile_command",
     "compile_engine",
+    "excerpt",
     "find_kernel",
     "find_report",
+    "format_interface",
     "read_interface",
     "read_report",
     "run_testbench",
@@ -39,7 +43,9 @@ __all__ = [
 _LAZY = {
     "SynthesisReport": "pynq_torch.hls.csynth",
     "TestbenchResult": "pynq_torch.hls.testbench",
+    "excerpt": "pynq_torch.hls.reading",
     "find_report": "pynq_torch.hls.csynth",
+    "format_interface": "pynq_torch.hls.cli",
     "read_interface": "pynq_torch.hls.parse",
     "read_report": "pynq_torch.hls.csynth",
     "run_testbench": "pynq_torch.hls.testbench",
