@@ -38,6 +38,10 @@ class IpModel:
         self.ip = ip
         self.lock = threading.RLock()
 
+    @classmethod
+    def prepare(cls) -> None:
+        """Compile what the model needs; called while the kernels of an overlay are built."""
+
     def read(self, offset: int, slave: str = "") -> int:
         """Read the 32-bit register at byte ``offset`` of the bus interface ``slave``."""
         raise NotImplementedError

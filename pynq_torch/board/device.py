@@ -282,16 +282,19 @@ class VirtualBoard(Device):
                 kernel = hls.find_kernel(ip.vlnv_name, self.kernel_paths)
                 if kernel is not None:
                     sources[ip.vlnv_name] = kernel
-        if not sources:
-            return {}
+        from .models import MODELS
+
+        kinds = {ip.vlnv_name for ip in handoff.ips.values()} & set(MODELS)
 
         def build(kernel: Any) -> Any:
             return hls.build(kernel, tool=handoff.hls_tool, sanitize=self.sanitize)
 
-        if len(sources) == 1:
-            return {name: build(kernel) for name, kernel in sources.items()}
-        with ThreadPoolExecutor(min(len(sources), os.cpu_count() or 1)) as pool:
-            return dict(zip(sources, pool.map(build, sources.values()), strict=True))
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            prepared = [pool.submit(MODELS[kind].prepare) for kind in sorted(kinds)]
+            built = dict(zip(sources, pool.map(build, sources.values()), strict=True))
+            for task in prepared:
+                task.result()
+        return built
 
     def _populate(self, handoff: Handoff, builds: dict[str, Any]) -> None:
         from .models import MODELS

@@ -65,6 +65,13 @@ class AxiDma(IpModel):
         }
         self.channels = {base: DmaChannel(p) for base, p in parameters.items() if p is not None}
 
+    @classmethod
+    def prepare(cls) -> None:
+        """Compile the data mover, so that the first transfer does not wait for the compiler."""
+        from ...hls.build import compile_engine
+
+        compile_engine(_SOURCE)
+
     # ---- the streams -------------------------------------------------------------------------
 
     def _ring(self, channel: DmaChannel) -> Ring | None:
