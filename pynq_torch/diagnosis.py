@@ -132,8 +132,8 @@ class ChannelState:
     @property
     def lost_length(self) -> bool:
         """Whether an address was programmed and no length stuck: nothing was started."""
-        return bool(self.address and not self.length_register and not self.status & 3) and (
-            not self.armed
+        return bool(
+            self.address and not self.length_register and not self.status & 1 and not self.armed
         )
 
     @property
@@ -552,8 +552,9 @@ CAUSES: tuple[Cause, ...] = (
             "finished before all data had come. Nothing moves through it."
         ),
         lambda f: (
-            f"start it before the transfer: overlay.{f.idle_kernels[0].name.replace('/', '.')}"
-            ".register_map.CTRL.AP_START = 1 (or write 0x81 to offset 0 for auto-restart)."
+            "start it before the transfer: overlay."
+            f"{f.idle_kernels[0].name.replace('/', '.')}.register_map.CTRL.AP_START = 1 (0x81 at "
+            "offset 0 for auto-restart), or .start(...) of its driver."
         ),
         certain=False,
     ),

@@ -147,11 +147,12 @@ def ensure_event_loop() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
-            asyncio.get_event_loop_policy().get_event_loop()
+            loop = asyncio.get_event_loop_policy().get_event_loop()
         except RuntimeError:
             loop = asyncio.new_event_loop()
             asyncio.set_event_loop(loop)
-            _loops.append(loop)  # pynq's readers stay attached to it
+    # pynq's readers stay attached to it, also when the thread goes on with another one.
+    _loops[:] = [*(kept for kept in _loops if kept is not loop and not kept.is_closed()), loop]
 
 
 class Overlay(pynq.Overlay):

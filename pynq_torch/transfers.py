@@ -20,6 +20,17 @@ _RUN, _RESET, _IOC = 0x0001, 0x0004, 0x1000
 #: What waits in FIFOs arrives within microseconds; a packet is at most what they hold.
 _DRAIN_S, _DRAIN_ROUNDS = 5e-3, 64
 
+_RECOVERED = (
+    "\n  now: the DMA has been reset and can be used. An IP that was in the middle of a packet "
+    "still "
+    "is: load the overlay again if its next result is wrong."
+)
+_LEFT = (
+    "\n  now: the transfer is still at work; mend the cause and pynq_torch.wait(dma), or give it "
+    "up "
+    "with pynq_torch.reset(dma)."
+)
+
 
 class TransferError(PynqTorchError, RuntimeError):
     """A DMA transfer was refused, or ended with an error.
@@ -118,9 +129,8 @@ def _check_waitable(dma: Any, channel: Any) -> None:
             raise TransferError("a cyclic transfer never ends; stop it with channel.stop()")
         armed = channel._transfer_started
     else:
-        status = int(channel._mmio.read(channel._offset + _SR))
         length = int(channel._mmio.read(channel._offset + snapshot.LENGTH))
-        armed = channel._active_buffer is not None or status & 0x2 or length
+        armed = channel._active_buffer is not None or length
     stale = snapshot.is_stale(dma.device, dma._fullpath, channel._mmio.base_addr)
     if not armed and not stale:
         facts = snapshot.gather(dma, waited_s=0.0)
@@ -158,7 +168,7 @@ def _finish(channel: Any) -> None:
 
 
 def _failure(
-    dma: Any, waited_s: float, channels: list[Any], **known: Any
+    dma: Any, waited_s: float, channels: list[Any], *, after: str = "", **known: Any
 ) -> TransferError | TransferTimeout:
     """Return the exception for channels that did not end well."""
     facts = snapshot.gather(dma, waited_s=waited_s, **known)
@@ -166,11 +176,11 @@ def _failure(
     sides = " and ".join("send" if c._flush_before else "recv" for c in channels)
     if any(c.failed for c in facts.channels):
         text = found.explain(f"{dma._fullpath}: the transfer ({sides}) stopped with an error")
-        return TransferError(text, found)
+        return TransferError(text + after, found)
     text = found.explain(
         f"{dma._fullpath}: the transfer ({sides}) has not ended within {waited_s:g} s"
     )
-    return attach(TransferTimeout(text), found)
+    return attach(TransferTimeout(text + after), found)
 
 
 def transfer(
@@ -180,12 +190,12 @@ def transfer(
     timeout_s: float = 10.0,
     *,
     exact: bool = True,
+    recover: bool = True,
 ) -> Moved:
     """Send and receive through a DMA, and wait for both sides.
 
     The receive side is armed before the send side. A DMA that an earlier error has halted is
-    reset first. After a timeout, an error or Ctrl-C the DMA is reset, so that it stops writing to
-    the buffers and can be used again.
+    reset first.
 
     Parameters
     ----------
@@ -197,6 +207,10 @@ def transfer(
         Seconds for both sides together.
     exact : bool
         Raise if fewer bytes arrive than `recv` holds; otherwise return how many did.
+    recover : bool
+        Reset the DMA after a timeout, an error or Ctrl-C, so that it stops writing to the buffers
+        and can be used again. ``False`` leaves the transfer at work: once the cause is mended
+        (the IP started, say), ``pynq_torch.wait(dma)`` sees its end.
 
     Returns
     -------
@@ -243,10 +257,12 @@ def transfer(
                 received=None if into is None else int(into.nbytes),
                 changed=probe.changed(),
                 before=before,
+                after=_RECOVERED if recover else _LEFT,
             )
     except BaseException:
         # Ctrl-C included: nothing may go on writing to buffers that the program gives up.
-        reset(dma)
+        if recover:
+            reset(dma)
         raise
     for channel in used:
         _finish(channel)

@@ -197,15 +197,18 @@ def test_scale_stream(loaded: Loaded, n: int) -> None:
         assert kernel.outputs() == n
 
 
-def test_a_kernel_that_was_not_started_is_named(loaded: Loaded) -> None:
+def test_a_kernel_that_was_not_started_is_named_and_mended(loaded: Loaded) -> None:
     overlay = loaded("stream")
-    source = buffers.to_buffer(torch.ones(8))
+    dma, target = overlay.axi_dma_0, buffers.empty(64)
+    source = buffers.to_buffer(torch.ones(64))
     with pytest.raises(TimeoutError, match="IP never started") as caught:
-        pynq_torch.transfer(overlay.axi_dma_0, send=source, recv=buffers.empty(8), timeout_s=0.2)
+        pynq_torch.transfer(dma, send=source, recv=target, timeout_s=0.2, recover=False)
     assert "scale_stream_0 is idle" in str(caught.value)
-    overlay.scale_stream.start(gain=1.0, offset=0.0)  # takes the packet that waits
+    assert "still at work" in str(caught.value)
+    overlay.scale_stream.start(gain=3.0, offset=0.0)
+    pynq_torch.wait(dma, timeout_s=5)
     pynq_torch.wait(overlay.scale_stream, timeout_s=5)
-    pynq_torch.reset(overlay.axi_dma_0)
+    assert target.tolist() == [3.0] * 64
     x = torch.randn(9)
     assert torch.equal(overlay.scale_stream(x, 2.0), 2 * x)
 
