@@ -112,32 +112,66 @@ def _build(
         include_dirs=kernel.include_dirs,
         defines=kernel.defines,
     )
+    try:
+        return _compile(kernel, interface, sanitize, cflags, key, extra, as_c=False)
+    except KernelBuildError:
+        if kernel.source.suffix != ".c":
+            raise
+    # C that is no C++: compiled on its own and called through its prototype.
+    return _compile(kernel, interface, sanitize, cflags, key, extra, as_c=True)
+
+
+def _compile(
+    kernel: KernelSource,
+    interface: Interface,
+    sanitize: bool,
+    cflags: Sequence[str],
+    key: str,
+    extra: Sequence[Path],
+    *,
+    as_c: bool,
+) -> cache.Entry:
+    def provide(symbols: set[str]) -> list[Path]:
+        own = [kernel.source] if as_c else []
+        return [*own, *companions(kernel, symbols)]
+
     with cache.scratch() as folder:
         source = folder / f"{kernel.name}_engine.cpp"
-        cache.write_text(source, adapter(interface))
+        cache.write_text(source, adapter(interface, as_c=as_c))
         log, files = compile_program(
             source,
             folder / _ENGINE,
             name=kernel.name,
-            provide=lambda symbols: companions(kernel, symbols),
+            provide=provide,
             sanitize=sanitize,
             cflags=[*(f"-D{define}" for define in kernel.defines), *cflags],
             include_dirs=[kernel.source.parent, *kernel.include_dirs],
+            as_c=as_c,
         )
         files = [file for file in files if not file.startswith(str(folder))]
         facts = {"interface": interface.as_json(), "log": log}
         return cache.store(key, folder, files, extra, facts)
 
 
-def adapter(interface: Interface) -> str:
-    """Return the C++ that puts a kernel behind the engine's registers."""
+def adapter(interface: Interface, *, as_c: bool = False) -> str:
+    """Return the C++ that puts a kernel behind the engine's registers.
+
+    Parameters
+    ----------
+    interface : Interface
+    as_c : bool
+        The kernel is C, compiled on its own, instead of a part of this file.
+    """
     source = str(interface.source)
     lines = []
-    if has_main(interface.source):
+    if as_c:
+        lines += [_prototype(interface)]
+    elif has_main(interface.source):
         # A testbench in the kernel's own file: its main must not be the engine's.
         lines += ["#define main pynq_torch_testbench_main"]
-    lines += [f'#include "{source}"']
-    if has_main(interface.source):
+    if not as_c:
+        lines += [f'#include "{source}"']
+    if not as_c and has_main(interface.source):
         lines += ["#undef main"]
     lines += ['#include "engine.hpp"', ""]
     call = f"return pynq_torch::serve(argc, argv, &{interface.qualified or interface.top}"
@@ -154,6 +188,16 @@ def adapter(interface: Interface) -> str:
         call += ", pynq_torch_args"
     lines += [f"int main(int argc, char** argv) {{ {call}); }}", ""]
     return "\n".join(lines)
+
+
+def _prototype(interface: Interface) -> str:
+    """Return the declaration of a kernel written in C."""
+    arguments = []
+    for argument in interface.arguments:
+        base, bracket, dims = argument.ctype.partition("[")
+        arguments.append(f"{base} {argument.name}{bracket}{dims}")
+    result = interface.returns.ctype if interface.returns is not None else "void"
+    return f'extern "C" {result} {interface.top}({", ".join(arguments)});'
 
 
 def compile_engine(source: Path, *, sanitize: bool = False, cflags: Sequence[str] = ()) -> Path:

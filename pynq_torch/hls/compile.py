@@ -21,6 +21,10 @@ _UNDEFINED = re.compile(r"undefined reference to [`'‘]([^'’]+)['’]")
 # HLS integers wrap around (-fwrapv); kernels reinterpret floats through pointers
 # (-fno-strict-aliasing). errno is nothing a kernel can read.
 _COMMON = ("-std=gnu++17", "-pthread", "-Wno-unknown-pragmas", "-fno-strict-aliasing")
+# C as the vendor's compiler takes it: `static acc = 0;` is an int there.
+_C = ("-std=gnu11", "-Wno-implicit-int", "-Wno-implicit-function-declaration")
+# Published kernels add up in local arrays they never clear: block RAM is zero after configuration.
+_ZEROED = "-ftrivial-auto-var-init=zero"
 _FAST = ("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fwrapv")
 _CHECKED = (
     "-O1",
@@ -50,22 +54,27 @@ def compile_command(
     sanitize: bool = False,
     cflags: Sequence[str] = (),
     include_dirs: Sequence[Path] = (),
+    language: str = "c++",
 ) -> list[str]:
-    """Return the command that makes the program `output` of one C++ source.
+    """Return the command that makes the program `output` of one C++ (or ``"c"``) source.
 
     It has the flags and include folders of an engine, so that a plain C++ program can be
     compared with one.
     """
     folders = [*include_dirs, *toolchain.include_dirs()]
+    own = flags(sanitize)
+    if language == "c":
+        own = (*_C, *(flag for flag in own if not flag.startswith("-std=")))
     return [
         toolchain.compiler(),
-        *flags(sanitize),
+        *own,
+        *([_ZEROED] if toolchain.has_option(_ZEROED) else []),
         *(f"-I{folder}" for folder in folders[:-1]),
         "-isystem",
         str(folders[-1]),
         *cflags,
         "-x",
-        "c++",
+        language,
         str(source),
         "-o",
         str(output),
@@ -81,6 +90,7 @@ def compile_program(
     sanitize: bool = False,
     cflags: Sequence[str] = (),
     include_dirs: Sequence[Path] = (),
+    as_c: bool = False,
 ) -> tuple[str, list[str]]:
     """Compile `main` and whatever else it turns out to need, and link them to `output`.
 
@@ -97,6 +107,8 @@ def compile_program(
         compiled on its own.
     sanitize, cflags, include_dirs
         As for :func:`compile_command`.
+    as_c : bool
+        ``.c`` files are C; otherwise they are C++, like all others.
 
     Returns
     -------
@@ -118,7 +130,12 @@ def compile_program(
         target = output.parent / f"unit{len(log)}.o"
         listing = target.with_suffix(".d")
         command = compile_command(
-            source, target, sanitize=sanitize, cflags=cflags, include_dirs=include_dirs
+            source,
+            target,
+            sanitize=sanitize,
+            cflags=cflags,
+            include_dirs=include_dirs,
+            language="c" if as_c and source.suffix == ".c" else "c++",
         )
         command += ["-c", "-MD", "-MF", str(listing), "-idirafter", str(stand_ins)]
         while True:

@@ -164,7 +164,19 @@ def files_beside(source: Path) -> list[Path]:
         # Several solutions of one project: the source does not say which was exported.
         if len(nested) == 1:
             scripts += nested
+        elif not nested:
+            scripts += _directives_above(folder)
     return [*sorted(folder.glob("*.cfg")), *scripts]
+
+
+def _directives_above(folder: Path) -> list[Path]:
+    """Return the one ``directives.tcl`` beside a source folder (``src/x.cpp``, ``script/``)."""
+    for above in list(folder.parents)[:2]:
+        found = [item / "directives.tcl" for item in (above, *_folders(above))]
+        found = [path for path in found if path.is_file()]
+        if found:
+            return found if len(found) == 1 else []
+    return []
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -15,7 +15,14 @@ from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
 
-__all__ = ["ap_types_dir", "compiler", "compiler_version", "include_dirs", "system_include_dirs"]
+__all__ = [
+    "ap_types_dir",
+    "compiler",
+    "compiler_version",
+    "has_option",
+    "include_dirs",
+    "system_include_dirs",
+]
 
 _OWN_HEADERS = Path(__file__).resolve().parent / "include"
 _ENGINE_HEADERS = Path(__file__).resolve().parent.parent / "board" / "engines"
@@ -51,6 +58,17 @@ def compiler_version(path: str | None = None) -> str:
     """Return the first line of ``g++ --version``; asked once a process."""
     path = compiler() if path is None else path
     return _version_of(path, os.stat(path).st_mtime_ns)
+
+
+@functools.cache
+def _takes(path: str, option: str) -> bool:
+    command = [path, option, "-E", "-x", "c++", os.devnull]
+    return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0
+
+
+def has_option(option: str) -> bool:
+    """Return whether the compiler takes `option`; asked once a process."""
+    return _takes(compiler(), option)
 
 
 @functools.cache
