@@ -36,7 +36,7 @@ COLOURS = {
 }
 _ORDER = tuple(COLOURS)
 _HATCH = {"measured": "", "cycles": "//", "model": ".."}
-_PART_COLOUR = {"total": "blue", "compute": "blue", "transfer": "orange", "host": "sky"}
+_PART_COLOUR = {"total": "purple", "compute": "blue", "transfer": "orange", "host": "sky"}
 #: Readable from the last row of a lecture room.
 _STYLE: dict[Any, Any] = {
     "font.size": 13,
@@ -125,7 +125,9 @@ def times(
             )
             bottom += height
         total = seconds_text(sum(d.seconds for d in stack))
-        ax.annotate(total, (x, bottom), (0, 5), textcoords="offset points", ha="center")
+        # Above the whisker, which would strike the number through.
+        top = max(bottom, (stack[0].high or 0.0) * scale) if len(stack) == 1 else bottom
+        ax.annotate(total, (x, top), (0, 5), textcoords="offset points", ha="center")
     mixed = len({d.kind for d in everything}) > 1
     ticks = [f"{s[0].label}\n({s[0].kind})" if mixed else s[0].label for s in bars]
     ax.set_xticks(range(len(bars)), ticks)

@@ -154,6 +154,14 @@ def test_a_chart_prints_its_provenance(axes: Any) -> None:
     assert "a (measured)" in lines and "b (model)" in lines
 
 
+def test_the_parts_of_a_chart_can_be_told_apart(axes: Any) -> None:
+    slow = Duration(1.0, "measured", "a", "this PC", 3, low=0.5, high=2.0)
+    ax = plot.times([slow, Duration(1.0, "measured", "b", "this PC", part="compute")])
+    entries = ax.get_legend().get_patches()
+    assert len({patch.get_facecolor() for patch in entries}) == 2
+    assert ax.texts[0].xy[1] == 2.0  # above the whisker, not across it
+
+
 def test_kinds_are_not_mixed_silently(axes: Any) -> None:
     with pytest.raises(plot.ProvenanceError, match="no measurement"):
         plot.speedup(MEASURED, [MODEL])
