@@ -6,6 +6,7 @@ spelling carries them evaluated, whatever typedefs and templates stood in betwee
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass, field
 
@@ -219,11 +220,10 @@ def _axis_class(payload: Type, name: str) -> Axis:
     if family == "axis":
         data = _element(payload.get_template_argument_type(0).get_canonical())
         data_bits = data.bits
-        numbers = [int(item.rstrip("UL")) for item in arguments[1:5] if item.rstrip("UL").isdigit()]
+        numbers = [_integer(item) for item in arguments[1:5]]
     else:
-        values = [item.rstrip("UL") for item in arguments]
-        data_bits = int(values[0])
-        numbers = [int(item) for item in values[1:5] if item.isdigit()]
+        data_bits = _integer(arguments[0])
+        numbers = [_integer(item) for item in arguments[1:5]]
     numbers += [0, 0, 0, 0x7F][len(numbers) :]
     user, ident, dest, enable = numbers[:4]
     return Axis(
@@ -235,6 +235,13 @@ def _axis_class(payload: Type, name: str) -> Axis:
         id_bits=ident if enable & _ENABLE["id"] else 0,
         dest_bits=dest if enable & _ENABLE["dest"] else 0,
     )
+
+
+def _integer(text: str) -> int:
+    """Read a template argument; libclang spells one of type uint8_t as a character."""
+    if text.startswith("'"):
+        return ord(ast.literal_eval(text))
+    return int(text.rstrip("UL"))
 
 
 def _template_arguments(text: str) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from clang.cindex import Cursor, CursorKind, TypeKind
+from clang.cindex import Cursor, CursorKind, TypeKind, conf
 
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls.cpptypes import CType, describe
@@ -67,13 +68,13 @@ def read_interface(
         function, body = _find_top(unit, top)
         settings = from_files(path, re.sub(r"<.*", "", top).split("::")[-1])
         pragmas = _pragmas_in(unit, body)
-        constants = _constants(unit)
         ports = _read_ports(function, body, unit)
         builder = Ports(
             directives=[*settings.directives, *from_pragmas(pragmas)],
             settings=settings,
             pragmas=pragmas,
-            constants=constants,
+            # Seldom needed, and costs a run of the preprocessor.
+            constants=functools.cache(lambda: _constants(unit)),
             tool=tool,
         )
         interface = builder.interface(function.spelling, path, ports)
@@ -132,7 +133,9 @@ def _declarations(cursor: Cursor) -> list[Cursor]:
     found: list[Cursor] = []
     for child in cursor.get_children():
         if child.kind in _SCOPES:
-            found += _declarations(child)
+            # The standard library's namespaces hold nothing of a kernel's, and thousands of names.
+            if not conf.lib.clang_Location_isInSystemHeader(child.location):
+                found += _declarations(child)
         else:
             found.append(child)
     return found
@@ -174,15 +177,9 @@ def _pragmas_in(unit: SourceUnit, body: Cursor) -> list[Pragma]:
 
 def _constants(unit: SourceUnit) -> dict[str, str]:
     """Return macros and global constants by name: pragmas may say ``depth=SIZE``."""
-    constants: dict[str, str] = {}
-    for cursor in unit.unit.cursor.get_children():
-        if cursor.location.file is None or cursor.location.file.name.startswith("/usr/"):
-            continue
-        if cursor.kind == CursorKind.MACRO_DEFINITION:
-            tokens = [token.spelling for token in cursor.get_tokens()][1:]
-            if tokens and len(tokens) < 12:
-                constants[cursor.spelling] = " ".join(tokens)
-        elif cursor.kind == CursorKind.VAR_DECL and cursor.type.is_const_qualified():
+    constants = unit.macros()
+    for cursor in _declarations(unit.unit.cursor):
+        if cursor.kind == CursorKind.VAR_DECL and cursor.type.is_const_qualified():
             tokens = [token.spelling for token in cursor.get_tokens()]
             if "=" in tokens and len(tokens) < 20:
                 constants[cursor.spelling] = " ".join(tokens[tokens.index("=") + 1 :])

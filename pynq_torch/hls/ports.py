@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -54,7 +54,7 @@ class Ports:
     directives: Sequence[Directive]
     settings: Settings
     pragmas: Sequence[Pragma]
-    constants: dict[str, str]
+    constants: Callable[[], dict[str, str]]
     tool: str
     notes: list[str] = field(default_factory=list)
 
@@ -169,9 +169,11 @@ class Ports:
             names = {item.id for item in ast.walk(tree) if isinstance(item, ast.Name)}
             if not names:
                 return _evaluate(tree.body)
-            if not names <= self.constants.keys():
+            known = self.constants()
+            if not names <= known.keys():
                 return None
-            text = re.sub(r"\b[A-Za-z_]\w*\b", lambda m: f"({self.constants[m.group()]})", text)
+            for name in names:
+                text = re.sub(rf"\b{name}\b", f"({known[name]})", text)
         return None
 
     # ---- arguments ------------------------------------------------------------------------------

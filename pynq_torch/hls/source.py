@@ -22,12 +22,12 @@ from pynq_torch.hls.directives import Pragma
 
 __all__ = ["SourceUnit", "read_source"]
 
-# CXTranslationUnit_KeepGoing and ..._DetailedPreprocessingRecord: templates are instantiated after
-# a fatal error too, and macro definitions are kept.
-_PARSE_OPTIONS = 0x200 | 0x01
+# CXTranslationUnit_KeepGoing: templates are instantiated after a fatal error too.
+_PARSE_OPTIONS = 0x200
 _CLANG = ("-x", "c++", "-std=gnu++17", "-nostdinc", "-nostdinc++", "-w", "-ferror-limit=0")
 _MISSING = re.compile(r"'([^']+)' file not found")
 _LINE_MARKER = re.compile(r'^#\s*(?:line\s+)?(\d+)\s+"((?:[^"\\]|\\.)*)"')
+_MACRO = re.compile(r"^#define (\w+) (.+)$", re.MULTILINE)
 _PRAGMA = re.compile(r"^\s*#\s*pragma\s+HLS\s+(.*)$", re.IGNORECASE)
 _MAX_MISSING = 40
 
@@ -48,6 +48,8 @@ class SourceUnit:
         Headers that were not found.
     errors : tuple of str
         What libclang complained about, with file and line.
+    options : tuple of str
+        Include folders and macros, for the preprocessor.
     """
 
     path: Path
@@ -55,6 +57,12 @@ class SourceUnit:
     pragmas: tuple[Pragma, ...]
     missing: tuple[str, ...]
     errors: tuple[str, ...]
+    options: tuple[str, ...] = ()
+
+    def macros(self) -> dict[str, str]:
+        """Return the macros without arguments that are defined at the end of the file."""
+        text = _preprocess(self.path, [*self.options, "-dM"])
+        return {match[1]: match[2].strip() for match in _MACRO.finditer(text)}
 
 
 @contextmanager
@@ -121,7 +129,7 @@ def read_source(
             if item.severity >= cindex.Diagnostic.Error
         )
         pragmas = _active_pragmas(path, common)
-        yield SourceUnit(path, unit, pragmas, tuple(missing), errors)
+        yield SourceUnit(path, unit, pragmas, tuple(missing), errors, tuple(common))
 
 
 def _active_pragmas(path: Path, arguments: Sequence[str]) -> tuple[Pragma, ...]:
@@ -130,17 +138,9 @@ def _active_pragmas(path: Path, arguments: Sequence[str]) -> tuple[Pragma, ...]:
     libclang keeps no pragmas, and its tokens include what an ``#if`` removed; g++ -E drops those
     and expands ``_Pragma`` and macros that contain it.
     """
-    answer = subprocess.run(
-        [toolchain.compiler(), "-E", "-x", "c++", "-std=gnu++17", "-w", *arguments, str(path)],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        timeout=120,
-    )
     pragmas: list[Pragma] = []
     file, line = str(path), 0
-    for row in answer.stdout.splitlines():
+    for row in _preprocess(path, arguments).splitlines():
         marker = _LINE_MARKER.match(row)
         if marker:
             file, line = marker.group(2).replace("\\\\", "\\"), int(marker.group(1))
@@ -150,3 +150,17 @@ def _active_pragmas(path: Path, arguments: Sequence[str]) -> tuple[Pragma, ...]:
             pragmas.append(Pragma(file, line, pragma.group(1).strip()))
         line += 1
     return tuple(pragmas)
+
+
+def _preprocess(path: Path, arguments: Sequence[str]) -> str:
+    """Return what g++ -E makes of `path`; what it complains about, libclang reports too."""
+    command = [toolchain.compiler(), "-E", "-x", "c++", "-std=gnu++17", "-w", *arguments]
+    answer = subprocess.run(
+        [*command, str(path)],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=120,
+    )
+    return answer.stdout
