@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .board import available_boards, current_board, use_board
     from .overlay import load
-    from .waits import reset, transfer, wait
+    from .waits import reset, transfer, wait, wait_async
 
 _EXPORTS = {
     "available_boards": "board",
@@ -23,6 +23,7 @@ _EXPORTS = {
     "reset": "waits",
     "transfer": "waits",
     "wait": "waits",
+    "wait_async": "waits",
 }
 _MODULES = (
     "board",
@@ -47,6 +48,7 @@ __all__ = [
     "transfer",
     "use_board",
     "wait",
+    "wait_async",
 ]
 
 

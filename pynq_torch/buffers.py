@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import BufferFreed, PynqTorchError
+from .errors import BufferFreed, DtypeError, PynqTorchError
 from .pool import Pool, PoolStatistics, pool_of
 
 if TYPE_CHECKING:
@@ -49,10 +49,6 @@ _SAME = (
     *("float16", "float32", "float64", "complex64", "complex128", "bool"),
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
 )
-
-
-class DtypeError(PynqTorchError, TypeError):
-    """A dtype has no place in a CMA buffer."""
 
 
 def _torch() -> Any:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .diagnosis import Diagnosis
+
 
 class PynqTorchError(Exception):
     """Base of every error this package raises on purpose."""
@@ -103,3 +108,29 @@ class BoardHang(PynqTorchError, TimeoutError):
 
 class VerificationError(PynqTorchError, AssertionError):
     """A result differs from its reference; the message names the first wrong index."""
+
+
+class TransferError(PynqTorchError, RuntimeError):
+    """A DMA transfer was refused, or ended with an error.
+
+    Attributes
+    ----------
+    diagnosis : Diagnosis or None
+        What was found, where the hardware was asked.
+    """
+
+    def __init__(self, message: str, diagnosis: Diagnosis | None = None) -> None:
+        super().__init__(message)
+        self.diagnosis = diagnosis
+
+
+class StaleOverlay(KernelError, RuntimeError):
+    """A kernel or overlay object is used after another overlay was loaded."""
+
+
+class ArgumentError(KernelError, ValueError, TypeError):
+    """A kernel was given a tensor that it cannot take; nothing was started."""
+
+
+class DtypeError(PynqTorchError, TypeError):
+    """A dtype has no place in a CMA buffer."""

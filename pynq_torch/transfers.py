@@ -9,8 +9,8 @@ import numpy as np
 
 from . import snapshot
 from .buffers import buffer_of, check_alive, pool_of
-from .diagnosis import ERROR_MASK, Diagnosis, Facts, diagnose
-from .errors import PynqTorchError, TransferTimeout
+from .diagnosis import ERROR_MASK, Facts, diagnose
+from .errors import TransferError, TransferTimeout
 from .polling import attach, check_timeout, ends
 
 __all__ = ["Moved", "TransferError", "reset", "transfer", "wait_channels"]
@@ -30,20 +30,6 @@ _LEFT = (
     "up "
     "with pynq_torch.reset(dma)."
 )
-
-
-class TransferError(PynqTorchError, RuntimeError):
-    """A DMA transfer was refused, or ended with an error.
-
-    Attributes
-    ----------
-    diagnosis : Diagnosis or None
-        What was found, where the hardware was asked.
-    """
-
-    def __init__(self, message: str, diagnosis: Diagnosis | None = None) -> None:
-        super().__init__(message)
-        self.diagnosis = diagnosis
 
 
 class Moved(NamedTuple):

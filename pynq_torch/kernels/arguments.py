@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import KernelError
+from ..errors import ArgumentError
 
 if TYPE_CHECKING:
     import torch
 
 __all__ = ["ArgumentError", "check_tensor"]
-
-
-class ArgumentError(KernelError, ValueError, TypeError):
-    """A kernel was given a tensor that it cannot take; nothing was started."""
 
 
 def check_tensor(

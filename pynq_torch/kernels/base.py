@@ -12,7 +12,7 @@ from pynq.buffer import PynqBuffer
 
 from .. import buffers
 from ..diagnosis import control_bits
-from ..errors import KernelBusy, KernelError, PynqTorchError
+from ..errors import KernelBusy, KernelError, PynqTorchError, StaleOverlay
 from ..polling import check_timeout, ends
 from ..waits import kernel_timeout
 from .registers import Parameter, blocks, parameters_of
@@ -22,10 +22,6 @@ __all__ = ["Kernel", "KernelStart", "StaleOverlay"]
 _START, _DONE, _IDLE, _CONTINUE = 0x01, 0x02, 0x04, 0x10
 #: Owner of a run that its thread gave up.
 _NOBODY = threading.Thread(name="nobody")
-
-
-class StaleOverlay(KernelError, RuntimeError):
-    """A kernel or overlay object is used after another overlay was loaded."""
 
 
 class KernelStart:
