@@ -1,0 +1,207 @@
+"""What published designs and programs rely on without saying so."""
+
+from __future__ import annotations
+
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import overlay_of, start
+from pynq import Overlay, allocate
+
+import pynq_torch
+from pynq_torch import hls
+from pynq_torch.board.handoff import _links
+from pynq_torch.errors import InterfaceError
+from pynq_torch.hls.directives import files_beside
+
+pytestmark = pytest.mark.timeout(180)
+
+ADD = """
+void add(volatile int *a, int length, int value) {
+#pragma HLS INTERFACE m_axi port=a bundle=gmem offset=slave
+#pragma HLS INTERFACE s_axilite port=a
+#pragma HLS INTERFACE s_axilite port=length
+#pragma HLS INTERFACE s_axilite port=value
+#pragma HLS INTERFACE s_axilite port=return
+    for (int i = 0; i < length; ++i) a[i] += value;
+}
+"""
+SHIFT = """
+#include <ap_axi_sdata.h>
+#include <hls_stream.h>
+typedef ap_axis<32, 0, 0, 0> beat_t;
+void shift(hls::stream<beat_t> &a, hls::stream<beat_t> &b) {
+#pragma HLS INTERFACE axis port=a
+#pragma HLS INTERFACE axis port=b
+#pragma HLS INTERFACE s_axilite port=return
+    beat_t beat;
+    do {
+        a.read(beat);
+        beat.data = beat.data.to_int() + 5;
+        b.write(beat);
+    } while (!beat.last);
+}
+"""
+PAIR = """
+void pair(int x, int *half, int *twice) {
+#pragma HLS INTERFACE s_axilite port=x
+#pragma HLS INTERFACE s_axilite port=half
+#pragma HLS INTERFACE s_axilite port=twice
+#pragma HLS INTERFACE s_axilite port=return
+    *half = x / 2;
+    *twice = x * 2;
+}
+"""
+WIRED = """
+void wired(int a, int b, int *sum) {
+#pragma HLS INTERFACE ap_ctrl_none port=return
+#pragma HLS INTERFACE s_axilite port=a
+#pragma HLS INTERFACE s_axilite port=b
+#pragma HLS INTERFACE s_axilite port=sum
+    *sum = a + b;
+}
+"""
+
+
+def _kernel(folder: Path, name: str, text: str) -> Path:
+    (folder / name).mkdir(parents=True)
+    (folder / name / f"{name}.cpp").write_text(text)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    board = pynq_torch.current_board()
+    if board is not None:
+        board.close()
+
+
+def test_a_result_is_there_without_a_wait(tmp_path):
+    overlay = overlay_of(tmp_path, {"add_0": "add"}, [_kernel(tmp_path / "k", "add", ADD)])
+    ip = overlay.add_0
+    buffer = allocate(100, "i4")
+    buffer[:] = 0
+    registers = ip.register_map
+    setattr(registers, "a_1" if hasattr(registers, "a_1") else "a", buffer.physical_address)
+    ip.register_map.length_r = 100
+    ip.register_map.value_r = 7
+    ip.register_map.CTRL.AP_START = 1
+    assert (buffer == 7).all()
+
+
+def test_a_long_run_does_not_hold_the_program_up(tmp_path):
+    overlay = overlay_of(tmp_path, {"add_0": "add"}, [_kernel(tmp_path / "k", "add", ADD)])
+    ip, buffer = overlay.add_0, allocate(16 << 20, "i4")
+    buffer[:] = 0
+    ip.write(0x10, buffer.physical_address)
+    ip.register_map.length_r = buffer.size
+    ip.register_map.value_r = 1
+    start(ip)
+    busy = not ip.register_map.CTRL.AP_DONE
+    while not ip.register_map.CTRL.AP_IDLE:
+        time.sleep(0.001)
+    assert busy
+    assert (buffer == 1).all()
+
+
+def test_dma_through_a_kernel_without_a_wait(tmp_path):
+    extra = """
+streams = ["dma.M_AXIS_MM2S -> shift_0.a", "shift_0.b -> dma.S_AXIS_S2MM"]
+[instances.dma]
+ip = "axi_dma"
+parameters = { c_include_sg = 0, c_sg_length_width = 23 }
+memory = { M_AXI_MM2S = "HP0", M_AXI_S2MM = "HP1" }
+"""
+    kernels = [_kernel(tmp_path / "k", "shift", SHIFT)]
+    overlay = overlay_of(tmp_path, {"shift_0": "shift"}, kernels, extra=extra)
+    overlay.shift_0.write(0, 0x81)
+    sent, received = allocate(100, "u4"), allocate(100, "u4")
+    sent[:] = np.arange(100)
+    for _ in range(3):
+        received[:] = 0
+        overlay.dma.sendchannel.transfer(sent)
+        overlay.dma.recvchannel.transfer(received)
+        assert np.array_equal(sent, received - 5)
+        overlay.dma.sendchannel.wait()
+        overlay.dma.recvchannel.wait()
+
+
+def test_two_valid_flags_polled_together(tmp_path):
+    overlay = overlay_of(tmp_path, {"pair_0": "pair"}, [_kernel(tmp_path / "k", "pair", PAIR)])
+    ip = overlay.pair_0
+    for x in range(500):
+        ip.write(0x10, x)
+        start(ip)
+        deadline = time.monotonic() + 10
+        # Both are read in every turn, and reading clears: neither may come alone.
+        while not ((ip.read(0x1C) == 1) & (ip.read(0x2C) == 1)):
+            assert time.monotonic() < deadline, f"a flag was lost in run {x}"
+        assert (ip.read(0x18), ip.read(0x28)) == (x // 2, x * 2)
+
+
+def test_a_kernel_that_always_runs_has_seen_its_inputs(tmp_path):
+    overlay = overlay_of(tmp_path, {"wired_0": "wired"}, [_kernel(tmp_path / "k", "wired", WIRED)])
+    ip = overlay.wired_0
+    for x in range(50):
+        ip.write(0x10, x)
+        ip.write(0x18, 1000)
+        assert ip.read(0x20) == x + 1000
+
+
+def test_sources_without_the_bitstreams_control_register_are_refused(tmp_path):
+    overlay_of(tmp_path, {"add_0": "add"}, [_kernel(tmp_path / "k", "add", ADD)])
+    bit = next((tmp_path / "design").rglob("*.bit"))
+    bare = "\n".join(line for line in ADD.splitlines() if "s_axilite" not in line)
+    pynq_torch.use_board("csim", kernels=[_kernel(tmp_path / "bare", "add", bare)])
+    with pytest.raises(InterfaceError, match="control register"):
+        Overlay(str(bit))
+
+
+def test_open_stream_ports_are_not_joined():
+    def module(name: str, **ports: str) -> ET.Element:
+        buses = "".join(
+            f'<BUSINTERFACE BUSNAME="__NOC__" NAME="{port}" TYPE="{kind}" '
+            'VLNV="xilinx.com:interface:axis:1.0"/>'
+            for port, kind in ports.items()
+        )
+        return ET.fromstring(
+            f'<MODULE FULLNAME="/{name}" MODTYPE="{name}"><BUSINTERFACES>{buses}</BUSINTERFACES>'
+            "</MODULE>"
+        )
+
+    links = list(_links([module("a", out="INITIATOR"), module("b", inp="TARGET")]))
+    assert [link.sink for link in links] == [None]
+
+
+def test_c_that_is_no_cpp(tmp_path):
+    source = tmp_path / "mac.c"
+    source.write_text(
+        "void mac(int a, int b[4], int *out) {\n"
+        "#pragma HLS INTERFACE s_axilite port=return\n"
+        "#pragma HLS INTERFACE s_axilite port=a\n"
+        "#pragma HLS INTERFACE s_axilite port=b\n"
+        "#pragma HLS INTERFACE s_axilite port=out\n"
+        "    static sum = 0;\n"  # an implicit int, which C++ does not have
+        "    sum += a * b[0];\n"
+        "    *out = sum;\n"
+        "}\n"
+    )
+    assert hls.build(hls.KernelSource("mac", source)).executable.is_file()
+
+
+def test_directives_beside_the_source_folder(tmp_path):
+    (tmp_path / "src" / "code").mkdir(parents=True)
+    (tmp_path / "script").mkdir()
+    wanted = tmp_path / "script" / "directives.tcl"
+    wanted.write_text('set_directive_interface -mode s_axilite "k"\n')
+    source = tmp_path / "src" / "code" / "k.cpp"
+    source.write_text("void k() {}\n")
+    assert files_beside(source) == [wanted]
+    # Two of them: nothing says which one counts.
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "directives.tcl").write_text("")
+    assert files_beside(source) == []
