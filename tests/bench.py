@@ -6,6 +6,7 @@ No test asserts a time; this prints them. Every figure is `measured` on this PC.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import platform
@@ -188,10 +189,57 @@ def second_build() -> Figure:
     return Figure("second build of an unchanged kernel", seconds * 1e3, "ms", 50, "gemm, of 7")
 
 
+def held() -> dict[str, int]:
+    """Return what this process holds: memory, descriptors, child processes, CMA."""
+    import pynq_torch
+
+    gc.collect()
+    status = Path("/proc/self/status").read_text()
+    kib = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
+    pid = os.getpid()
+    return {
+        "resident memory (MiB)": kib >> 10,
+        "file descriptors": len(os.listdir("/proc/self/fd")),
+        "child processes": len(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()),
+        "CMA in use (bytes)": pynq_torch.current_board().memory.used_bytes,
+    }
+
+
+def leaks(starts: int, loads: int) -> Table:
+    """Start a kernel and load an overlay many times; return what was held before and after."""
+    from helpers import overlay_of  # tests/helpers.py
+
+    with tempfile.TemporaryDirectory() as folder:
+        overlay = overlay_of(Path(folder), {"nop_0": "nop"}, [NOP])
+        bit = overlay.bitfile_name
+
+        def work(starts: int, loads: int) -> None:
+            for _ in range(starts):
+                overlay.nop_0.write(0, 1)
+                while not overlay.nop_0.read(0) & 2:
+                    pass
+            for _ in range(loads):
+                type(overlay)(bit)
+            overlay.download()
+
+        work(100, 20)  # caches of Python and pynq fill once
+        before = held()
+        work(starts, loads)
+        after = held()
+    table = Table(title=f"held before and after {starts} starts and {loads} overlay loads")
+    for column in ("what", "before", "after"):
+        table.add_column(column)
+    for what, value in before.items():
+        table.add_row(what, str(value), str(after[what]))
+    return table
+
+
 def main() -> int:
     """Print the table; ``--json FILE`` writes it too."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--starts", type=int, default=10_000, help="for the table of leaks")
+    parser.add_argument("--loads", type=int, default=1_000, help="for the table of leaks")
     arguments = parser.parse_args()
     sys.path.insert(0, str(ROOT / "tests"))
     figures = [import_cost(), *board_figures(), start_overhead(), csim_slowdown(), second_build()]
@@ -210,6 +258,7 @@ def main() -> int:
             f.conditions,
         )
     Console(width=130).print(table)
+    Console(width=130).print(leaks(arguments.starts, arguments.loads))
     if arguments.json is not None:
         arguments.json.write_text(
             json.dumps([{**asdict(f), "kind": "measured"} for f in figures], indent=1)
