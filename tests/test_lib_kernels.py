@@ -246,6 +246,17 @@ def test_wait_without_start(loaded: Loaded) -> None:
         loaded("vadd").vadd.wait(timeout_s=1)
 
 
+def test_wait_for_a_run_that_registers_started(loaded: Loaded) -> None:
+    unit, registers = loaded("vadd").vadd, loaded("vadd").vadd.register_map
+    a, out = buffers.to_buffer(torch.arange(50_000.0)), buffers.empty(50_000)
+    registers.a_1 = registers.b_1 = a.physical_address
+    registers.c_1, registers.n = out.physical_address, a.size
+    registers.CTRL.AP_START = 1
+    pynq_torch.wait(unit, timeout_s=5)
+    assert np.array_equal(out, 2 * np.asarray(a))
+    pynq_torch.wait(unit, timeout_s=5)  # idle: nothing to wait for
+
+
 def test_a_second_thread_is_refused_and_nothing_is_lost(loaded: Loaded) -> None:
     overlay = loaded("stream")
     kernel, dma = overlay.scale_stream, overlay.axi_dma_0

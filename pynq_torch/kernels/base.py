@@ -14,7 +14,7 @@ from .. import buffers
 from ..diagnosis import control_bits
 from ..errors import KernelBusy, KernelError, PynqTorchError, StaleOverlay
 from ..polling import check_timeout, ends
-from ..waits import kernel_timeout
+from ..waits import kernel_timeout, wait_kernel
 from .registers import Parameter, blocks, parameters_of
 
 __all__ = ["Kernel", "KernelStart", "StaleOverlay"]
@@ -153,7 +153,13 @@ class Kernel(DefaultIP):
         for buffer in held:
             buffer.invalidate()
 
-    pynq_torch_wait = wait
+    def pynq_torch_wait(self, timeout_s: float) -> None:
+        """Wait for what `pynq_torch.wait` is asked for: also a run that registers started."""
+        if self._owner is None:
+            self._check_loaded()
+            wait_kernel(self, timeout_s)
+        else:
+            self.wait(timeout_s)
 
     def outputs(self) -> Any:
         """Read the outputs in registers (``ap_return``, scalars by pointer).
