@@ -205,3 +205,47 @@ def test_directives_beside_the_source_folder(tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "directives.tcl").write_text("")
     assert files_beside(source) == []
+
+
+SUMS = """
+#include <ap_int.h>
+struct word_t {
+    float data;
+    ap_uint<1> last;
+};
+void sums(word_t in[4], word_t out[2], unsigned rows) {
+#pragma HLS INTERFACE axis port=in
+#pragma HLS INTERFACE axis port=out
+#pragma HLS INTERFACE s_axilite port=rows
+#pragma HLS INTERFACE ap_ctrl_none port=return
+    static unsigned row;
+    if (row == rows) row = 0;
+    ++row;
+    float total = 0;
+    for (int i = 0; i < 4; ++i) total += in[i].data;
+    for (int i = 0; i < 2; ++i) {
+        out[i].data = total + i;
+        out[i].last = i == 1 && row == rows;
+    }
+}
+"""
+
+
+def test_arrays_of_structs_on_stream_ports(tmp_path):
+    extra = """
+streams = ["dma.M_AXIS_MM2S -> sums_0.in_r", "sums_0.out_r -> dma.S_AXIS_S2MM"]
+[instances.dma]
+ip = "axi_dma"
+parameters = { c_include_sg = 0, c_sg_length_width = 23 }
+memory = { M_AXI_MM2S = "HP0", M_AXI_S2MM = "HP1" }
+"""
+    kernels = [_kernel(tmp_path / "k", "sums", SUMS)]
+    overlay = overlay_of(tmp_path, {"sums_0": "sums"}, kernels, extra=extra)
+    overlay.sums_0.write(0x10, 25)
+    sent, received = allocate((25, 4), "f4"), allocate((25, 2), "f4")
+    sent[:] = np.arange(100).reshape(25, 4)
+    overlay.dma.sendchannel.transfer(sent)
+    overlay.dma.recvchannel.transfer(received)
+    overlay.dma.sendchannel.wait()
+    overlay.dma.recvchannel.wait()
+    assert np.array_equal(received, sent.sum(1)[:, None] + [0, 1])

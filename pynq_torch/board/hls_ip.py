@@ -226,7 +226,7 @@ class HlsKernel(IpModel):
         return rows
 
     def _offsets_of(self, argument: Argument) -> tuple[int, int, int, int]:
-        if argument.kind == "axis":
+        if argument.axis is not None:
             # An array behind an axis port has no register; `out` only marks its direction.
             return NO_OFFSET, 0 if argument.direction == "out" else NO_OFFSET, NO_OFFSET, 0
         slave = self._slave_of(argument.bundle)

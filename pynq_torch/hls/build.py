@@ -164,6 +164,10 @@ def adapter(interface: Interface, *, as_c: bool = False) -> str:
     """
     source = str(interface.source)
     lines = []
+    if any(argument.kind == "axis_array" for argument in interface.arguments):
+        lines += ["#define PYNQ_TORCH_AXIS_ARRAYS"]
+    # The engine comes before the kernel: kernels define macros called N, S or max.
+    lines += ['#include "engine.hpp"']
     if as_c:
         lines += [_prototype(interface)]
     elif has_main(interface.source):
@@ -173,7 +177,7 @@ def adapter(interface: Interface, *, as_c: bool = False) -> str:
         lines += [f'#include "{source}"']
     if not as_c and has_main(interface.source):
         lines += ["#undef main"]
-    lines += ['#include "engine.hpp"', ""]
+    lines += [""]
     call = f"return pynq_torch::serve(argc, argv, &{interface.qualified or interface.top}"
     if interface.arguments:
         rows = []
@@ -197,7 +201,8 @@ def _prototype(interface: Interface) -> str:
         base, bracket, dims = argument.ctype.partition("[")
         arguments.append(f"{base} {argument.name}{bracket}{dims}")
     result = interface.returns.ctype if interface.returns is not None else "void"
-    return f'extern "C" {result} {interface.top}({", ".join(arguments)});'
+    declaration = f'extern "C" {result} {interface.top}({", ".join(arguments)});'
+    return declaration.replace("_Bool", "bool")
 
 
 def compile_engine(source: Path, *, sanitize: bool = False, cflags: Sequence[str] = ()) -> Path:

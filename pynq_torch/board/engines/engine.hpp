@@ -8,7 +8,11 @@
 #pragma once
 
 #include "stream.hpp"
+#ifdef PYNQ_TORCH_AXIS_ARRAYS
+#include "pynq_torch_beat.h"
+#endif
 
+#include <algorithm>
 #include <cerrno>
 #include <csetjmp>
 #include <csignal>
@@ -24,6 +28,7 @@
 #include <memory>
 #include <poll.h>
 #include <pthread.h>
+#include <stdexcept>
 #include <string>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -390,25 +395,32 @@ template <class T> struct IsStream<T, std::void_t<typename T::pynq_torch_stream>
 
 template <class T> using Plain = std::remove_cv_t<std::remove_reference_t<T>>;
 
-// Bytes <-> one beat of an `axis` array argument whose element type is T (hls_stream.h's trait does
-// the same for hls::stream; it is declared there and used here through ADL-free specialisation).
+// One beat of an `axis` array argument, by the rules for hls::stream. Only an adapter with such an
+// argument defines PYNQ_TORCH_AXIS_ARRAYS: the rules bring the arbitrary-precision headers along.
+#ifdef PYNQ_TORCH_AXIS_ARRAYS
 template <class T> struct ArrayBeat {
     static void read(Port& port, T& value) {
-        std::vector<unsigned char> bytes(port.data_bytes + 8);
+        std::vector<unsigned char> bytes(std::max(port.data_bytes, BeatOf<T>::min_bytes) + 8);
         Beat beat;
         beat.data = bytes.data();
         port.read(beat);
-        load_bits(value, bytes.data());
+        BeatOf<T>::unpack(beat, port.data_bytes, value);
     }
     static void write(Port& port, const T& value, bool last) {
-        std::vector<unsigned char> bytes(std::max(port.data_bytes, sizeof(T)) + 8);
-        store_bits(value, bytes.data());
+        std::vector<unsigned char> bytes(std::max(port.data_bytes, BeatOf<T>::min_bytes) + 8);
         Beat beat;
         beat.data = bytes.data();
-        beat.last = last;
+        beat.last = last;  // a struct with a TLAST of its own says itself where packets end
+        BeatOf<T>::pack(value, port.data_bytes, beat);
         port.write(beat);
     }
 };
+#else
+template <class T> struct ArrayBeat {
+    static void read(Port&, T&) { throw std::logic_error("no axis array was announced"); }
+    static void write(Port&, const T&, bool) { throw std::logic_error("no axis array was announced"); }
+};
+#endif
 
 class Frame {
   public:
