@@ -24,7 +24,10 @@ __all__ = ["SourceUnit", "read_source"]
 
 # CXTranslationUnit_KeepGoing: templates are instantiated after a fatal error too.
 _PARSE_OPTIONS = 0x200
-_CLANG = ("-x", "c++", "-std=gnu++17", "-nostdinc", "-nostdinc++", "-w", "-ferror-limit=0")
+_CXX = ("-x", "c++", "-std=gnu++17")
+# Old C declares `static x = 0;`, which g++ takes with a warning.
+_C = ("-x", "c", "-std=gnu17")
+_CLANG = ("-nostdinc", "-nostdinc++", "-w", "-ferror-limit=0", "-Wno-error=implicit-int")
 _MISSING = re.compile(r"'([^']+)' file not found")
 _LINE_MARKER = re.compile(r'^#\s*(?:line\s+)?(\d+)\s+"((?:[^"\\]|\\.)*)"')
 _MACRO = re.compile(r"^#define (\w+) (.+)$", re.MULTILINE)
@@ -98,7 +101,7 @@ def read_source(
         folders = [path.parent, *include_dirs, *toolchain.include_dirs()]
         common = [f"-I{folder}" for folder in folders] + [f"-D{define}" for define in defines]
         common += ["-idirafter", stubs]
-        arguments = [*_CLANG, *common]
+        arguments = [*_language(path), *_CLANG, *common]
         for folder in toolchain.system_include_dirs():
             arguments += ["-isystem", folder]
         content = f"{text}\n{appendix}\n"
@@ -154,7 +157,7 @@ def _active_pragmas(path: Path, arguments: Sequence[str]) -> tuple[Pragma, ...]:
 
 def _preprocess(path: Path, arguments: Sequence[str]) -> str:
     """Return what g++ -E makes of `path`; what it complains about, libclang reports too."""
-    command = [toolchain.compiler(), "-E", "-x", "c++", "-std=gnu++17", "-w", *arguments]
+    command = [toolchain.compiler(), "-E", *_language(path), "-w", *arguments]
     answer = subprocess.run(
         [*command, str(path)],
         capture_output=True,
@@ -164,3 +167,7 @@ def _preprocess(path: Path, arguments: Sequence[str]) -> str:
         timeout=120,
     )
     return answer.stdout
+
+
+def _language(path: Path) -> tuple[str, ...]:
+    return _C if path.suffix == ".c" else _CXX

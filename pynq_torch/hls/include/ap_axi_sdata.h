@@ -33,25 +33,25 @@ namespace hls {
 
 namespace axis_detail {
 // Bits of a payload, for the width of TKEEP: W for arbitrary-precision types.
-template <class T> struct width { static constexpr int bits = 8 * sizeof(T); };
-template <int W> struct width<ap_int<W>> { static constexpr int bits = W; };
-template <int W> struct width<ap_uint<W>> { static constexpr int bits = W; };
-template <int W, int I, ap_q_mode Q, ap_o_mode O, int N>
-struct width<ap_fixed<W, I, Q, O, N>> { static constexpr int bits = W; };
-template <int W, int I, ap_q_mode Q, ap_o_mode O, int N>
-struct width<ap_ufixed<W, I, Q, O, N>> { static constexpr int bits = W; };
+template <class Type> struct width { static constexpr int bits = 8 * sizeof(Type); };
+template <int Width> struct width<ap_int<Width>> { static constexpr int bits = Width; };
+template <int Width> struct width<ap_uint<Width>> { static constexpr int bits = Width; };
+template <int Width, int IntBits, ap_q_mode Rounding, ap_o_mode Overflow, int Count>
+struct width<ap_fixed<Width, IntBits, Rounding, Overflow, Count>> { static constexpr int bits = Width; };
+template <int Width, int IntBits, ap_q_mode Rounding, ap_o_mode Overflow, int Count>
+struct width<ap_ufixed<Width, IntBits, Rounding, Overflow, Count>> { static constexpr int bits = Width; };
 constexpr int channel(std::size_t bits) { return bits == 0 ? 1 : static_cast<int>(bits); }
 }  // namespace axis_detail
 
-template <typename T, std::size_t WUser = 0, std::size_t WId = 0, std::size_t WDest = 0,
+template <typename Type, std::size_t WUser = 0, std::size_t WId = 0, std::size_t WDest = 0,
           uint8_t EnableSideChannels = AXIS_ENABLE_ALL, bool StrictEnablement = false>
 struct axis {
     using pynq_torch_axis = void;  // marks the type for pynq_torch::BeatOf
-    static constexpr int width = axis_detail::width<T>::bits;
+    static constexpr int width = axis_detail::width<Type>::bits;
     static constexpr int kWidth = (width + 7) / 8;
-    using Type_data = T;
+    using Type_data = Type;
 
-    T data;
+    Type data;
     ap_uint<kWidth> keep;
     ap_uint<kWidth> strb;
     ap_uint<axis_detail::channel(WUser)> user;
@@ -60,16 +60,16 @@ struct axis {
     ap_uint<axis_detail::channel(WDest)> dest;
 
     axis() : data(), keep(-1), strb(-1), user(0), last(0), id(0), dest(0) {}
-    axis(const T& value) : data(value), keep(-1), strb(-1), user(0), last(0), id(0), dest(0) {}
+    axis(const Type& value) : data(value), keep(-1), strb(-1), user(0), last(0), id(0), dest(0) {}
 
-    T get_data() const { return data; }
+    Type get_data() const { return data; }
     ap_uint<kWidth> get_keep() const { return keep; }
     ap_uint<kWidth> get_strb() const { return strb; }
     ap_uint<axis_detail::channel(WUser)> get_user() const { return user; }
     ap_uint<1> get_last() const { return last; }
     ap_uint<axis_detail::channel(WId)> get_id() const { return id; }
     ap_uint<axis_detail::channel(WDest)> get_dest() const { return dest; }
-    void set_data(const T& value) { data = value; }
+    void set_data(const Type& value) { data = value; }
     void set_keep(const ap_uint<kWidth>& value) { keep = value; }
     void set_strb(const ap_uint<kWidth>& value) { strb = value; }
     void set_user(const ap_uint<axis_detail::channel(WUser)>& value) { user = value; }
@@ -80,9 +80,9 @@ struct axis {
     void strb_all() { strb = -1; }
 };
 
-template <typename T, uint8_t EnableSideChannels = AXIS_ENABLE_ALL, std::size_t WUser = 0,
+template <typename Type, uint8_t EnableSideChannels = AXIS_ENABLE_ALL, std::size_t WUser = 0,
           std::size_t WId = 0, std::size_t WDest = 0, bool StrictEnablement = true>
-using axis_data = axis<T, WUser, WId, WDest, EnableSideChannels, StrictEnablement>;
+using axis_data = axis<Type, WUser, WId, WDest, EnableSideChannels, StrictEnablement>;
 
 template <std::size_t WUser, uint8_t EnableSideChannels = AXIS_ENABLE_USER>
 using axis_user = axis<ap_uint<1>, WUser, 0, 0, EnableSideChannels, true>;

@@ -11,31 +11,31 @@
 
 namespace hls {
 
-template <typename T> class burst_maxi {
+template <typename Type> class burst_maxi {
   public:
-    burst_maxi(T* base) : base_(base), state_(std::make_shared<State>()) {}
+    burst_maxi(Type* base) : base_(base), state_(std::make_shared<State>()) {}
     // The engine gives an address in bytes.
     template <class Byte, class = std::enable_if_t<std::is_same<Byte, unsigned char>::value &&
-                                                   !std::is_same<T, unsigned char>::value>>
-    explicit burst_maxi(Byte* base) : burst_maxi(reinterpret_cast<T*>(base)) {}
+                                                   !std::is_same<Type, unsigned char>::value>>
+    explicit burst_maxi(Byte* base) : burst_maxi(reinterpret_cast<Type*>(base)) {}
 
     void read_request(std::size_t offset, std::size_t length) {
         state_->reads.push_back({offset, length});
     }
-    T read() {
+    Type read() {
         return base_[next(state_->reads, "read() without read_request(), or beyond its length")];
     }
     void write_request(std::size_t offset, std::size_t length) {
         state_->writes.push_back({offset, length});
         ++state_->responses;
     }
-    void write(const T& value) { base_[next_write()] = value; }
+    void write(const Type& value) { base_[next_write()] = value; }
     // Byte enables: bytes whose bit is 0 keep what memory holds.
-    template <class Mask> void write(const T& value, const Mask& enable) {
-        T& target = base_[next_write()];
+    template <class Mask> void write(const Type& value, const Mask& enable) {
+        Type& target = base_[next_write()];
         auto* to = reinterpret_cast<unsigned char*>(&target);
         const auto* from = reinterpret_cast<const unsigned char*>(&value);
-        for (std::size_t i = 0; i < sizeof(T); ++i)
+        for (std::size_t i = 0; i < sizeof(Type); ++i)
             if (bool(enable[int(i)])) to[i] = from[i];
     }
     void write_response() {
@@ -63,7 +63,7 @@ template <typename T> class burst_maxi {
         return bursts.front().offset++;
     }
 
-    T* base_;
+    Type* base_;
     // Shared by copies: functions of a dataflow region take the port by value.
     std::shared_ptr<State> state_;
 };

@@ -105,15 +105,15 @@ template <class Number> using IfNumber = std::enable_if_t<std::is_arithmetic<Num
 
 #define PYNQ_TORCH_HALF_OPERATOR(op)                                                          \
     inline half operator op(half a, half b) { return half(float(a) op float(b)); }            \
-    template <class N, pynq_torch::IfNumber<N> = 0>                                           \
-    inline pynq_torch::HalfWith<N> operator op(half a, N b) {                                 \
-        return pynq_torch::HalfWith<N>(pynq_torch::HalfWith<N>(float(a)) op                   \
-                                       pynq_torch::HalfWith<N>(b));                           \
+    template <class Count, pynq_torch::IfNumber<Count> = 0>                                           \
+    inline pynq_torch::HalfWith<Count> operator op(half a, Count b) {                                 \
+        return pynq_torch::HalfWith<Count>(pynq_torch::HalfWith<Count>(float(a)) op                   \
+                                       pynq_torch::HalfWith<Count>(b));                           \
     }                                                                                         \
-    template <class N, pynq_torch::IfNumber<N> = 0>                                           \
-    inline pynq_torch::HalfWith<N> operator op(N a, half b) {                                 \
-        return pynq_torch::HalfWith<N>(pynq_torch::HalfWith<N>(a) op                          \
-                                       pynq_torch::HalfWith<N>(float(b)));                    \
+    template <class Count, pynq_torch::IfNumber<Count> = 0>                                           \
+    inline pynq_torch::HalfWith<Count> operator op(Count a, half b) {                                 \
+        return pynq_torch::HalfWith<Count>(pynq_torch::HalfWith<Count>(a) op                          \
+                                       pynq_torch::HalfWith<Count>(float(b)));                    \
     }
 PYNQ_TORCH_HALF_OPERATOR(+)
 PYNQ_TORCH_HALF_OPERATOR(-)
@@ -123,10 +123,10 @@ PYNQ_TORCH_HALF_OPERATOR(/)
 
 #define PYNQ_TORCH_HALF_COMPARE(op)                                                         \
     inline bool operator op(half a, half b) { return float(a) op float(b); }                \
-    template <class N, pynq_torch::IfNumber<N> = 0> inline bool operator op(half a, N b) {  \
+    template <class Count, pynq_torch::IfNumber<Count> = 0> inline bool operator op(half a, Count b) {  \
         return double(float(a)) op double(b);                                               \
     }                                                                                       \
-    template <class N, pynq_torch::IfNumber<N> = 0> inline bool operator op(N a, half b) {  \
+    template <class Count, pynq_torch::IfNumber<Count> = 0> inline bool operator op(Count a, half b) {  \
         return double(a) op double(float(b));                                               \
     }
 PYNQ_TORCH_HALF_COMPARE(==)
@@ -145,9 +145,9 @@ template <> class numeric_limits<half> {
     static constexpr bool is_specialized = true, is_signed = true, is_integer = false;
     static constexpr bool has_infinity = true, has_quiet_NaN = true;
     static constexpr int digits = 11, max_exponent = 16, min_exponent = -13;
-    static half max() { return half::from_bits(0x7bff); }
+    static half (max)() { return half::from_bits(0x7bff); }
     static half lowest() { return half::from_bits(0xfbff); }
-    static half min() { return half::from_bits(0x0400); }
+    static half (min)() { return half::from_bits(0x0400); }
     static half denorm_min() { return half::from_bits(0x0001); }
     static half epsilon() { return half::from_bits(0x1400); }
     static half infinity() { return half::from_bits(0x7c00); }

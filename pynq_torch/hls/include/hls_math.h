@@ -17,26 +17,26 @@
 namespace hls {
 
 namespace math_detail {
-template <class T> double real(const T& value) {
-    if constexpr (std::is_arithmetic<T>::value)
+template <class Type> double real(const Type& value) {
+    if constexpr (std::is_arithmetic<Type>::value)
         return double(value);
-    else if constexpr (std::is_same<T, half>::value)
+    else if constexpr (std::is_same<Type, half>::value)
         return double(float(value));
     else
         return value.to_double();
 }
 // What a function of T returns: integers count as double, as in <cmath>.
-template <class T>
-using Result = std::conditional_t<std::is_integral<T>::value, double, T>;
-template <class T> constexpr bool is_float = std::is_floating_point<T>::value;
+template <class Type>
+using Result = std::conditional_t<std::is_integral<Type>::value, double, Type>;
+template <class Type> constexpr bool is_float = std::is_floating_point<Type>::value;
 }  // namespace math_detail
 
 #define PYNQ_TORCH_UNARY(name)                                                          \
-    template <class T> math_detail::Result<T> name(T x) {                               \
-        if constexpr (math_detail::is_float<T>)                                         \
+    template <class Type> math_detail::Result<Type> name(Type x) {                               \
+        if constexpr (math_detail::is_float<Type>)                                         \
             return std::name(x);                                                        \
         else                                                                            \
-            return math_detail::Result<T>(std::name(math_detail::real(x)));             \
+            return math_detail::Result<Type>(std::name(math_detail::real(x)));             \
     }                                                                                   \
     inline float name##f(float x) { return std::name(x); }                              \
     inline half half_##name(half x) { return half(std::name(float(x))); }
@@ -76,11 +76,11 @@ PYNQ_TORCH_UNARY(trunc)
 
 // The second argument may be of another type: pow(x, 2), fmin(x, 0).
 #define PYNQ_TORCH_BINARY(name)                                                            \
-    template <class T, class U> math_detail::Result<T> name(T x, U y) {                    \
-        if constexpr (math_detail::is_float<T> && std::is_same<T, U>::value)               \
+    template <class Type, class Other> math_detail::Result<Type> name(Type x, Other y) {                    \
+        if constexpr (math_detail::is_float<Type> && std::is_same<Type, Other>::value)               \
             return std::name(x, y);                                                        \
         else                                                                               \
-            return math_detail::Result<T>(std::name(math_detail::real(x), math_detail::real(y))); \
+            return math_detail::Result<Type>(std::name(math_detail::real(x), math_detail::real(y))); \
     }                                                                                      \
     inline float name##f(float x, float y) { return std::name(x, y); }
 PYNQ_TORCH_BINARY(atan2)
@@ -95,75 +95,75 @@ PYNQ_TORCH_BINARY(pow)
 PYNQ_TORCH_BINARY(remainder)
 #undef PYNQ_TORCH_BINARY
 
-template <class T> T max(T x, T y) { return x < y ? y : x; }
-template <class T> T min(T x, T y) { return y < x ? y : x; }
+template <class Type> Type (max)(Type x, Type y) { return x < y ? y : x; }
+template <class Type> Type (min)(Type x, Type y) { return y < x ? y : x; }
 
-template <class T> T abs(T x) {
-    if constexpr (math_detail::is_float<T>) return std::fabs(x);
-    else if constexpr (std::is_same<T, half>::value) return half::from_bits(x.get_bits() & 0x7fff);
-    else return x < T(0) ? T(-x) : x;
+template <class Type> Type abs(Type x) {
+    if constexpr (math_detail::is_float<Type>) return std::fabs(x);
+    else if constexpr (std::is_same<Type, half>::value) return half::from_bits(x.get_bits() & 0x7fff);
+    else return x < Type(0) ? Type(-x) : x;
 }
-template <class T> T fabs(T x) { return hls::abs(x); }
+template <class Type> Type fabs(Type x) { return hls::abs(x); }
 inline float fabsf(float x) { return std::fabs(x); }
 
-template <class T> math_detail::Result<T> rsqrt(T x) {
-    if constexpr (math_detail::is_float<T>) return T(1) / std::sqrt(x);
-    else return math_detail::Result<T>(1.0 / std::sqrt(math_detail::real(x)));
+template <class Type> math_detail::Result<Type> rsqrt(Type x) {
+    if constexpr (math_detail::is_float<Type>) return Type(1) / std::sqrt(x);
+    else return math_detail::Result<Type>(1.0 / std::sqrt(math_detail::real(x)));
 }
-template <class T> math_detail::Result<T> recip(T x) {
-    if constexpr (math_detail::is_float<T>) return T(1) / x;
-    else return math_detail::Result<T>(1.0 / math_detail::real(x));
+template <class Type> math_detail::Result<Type> recip(Type x) {
+    if constexpr (math_detail::is_float<Type>) return Type(1) / x;
+    else return math_detail::Result<Type>(1.0 / math_detail::real(x));
 }
 inline float rsqrtf(float x) { return rsqrt(x); }
 inline float recipf(float x) { return recip(x); }
 
 #define PYNQ_TORCH_PI(name, function)                                                       \
-    template <class T> math_detail::Result<T> name(T x) {                                   \
-        return math_detail::Result<T>(std::function(math_detail::real(x) * 3.14159265358979323846)); \
+    template <class Type> math_detail::Result<Type> name(Type x) {                                   \
+        return math_detail::Result<Type>(std::function(math_detail::real(x) * 3.14159265358979323846)); \
     }
 PYNQ_TORCH_PI(sinpi, sin)
 PYNQ_TORCH_PI(cospi, cos)
 PYNQ_TORCH_PI(tanpi, tan)
 #undef PYNQ_TORCH_PI
-template <class T> math_detail::Result<T> exp10(T x) {
-    return math_detail::Result<T>(std::pow(10.0, math_detail::real(x)));
+template <class Type> math_detail::Result<Type> exp10(Type x) {
+    return math_detail::Result<Type>(std::pow(10.0, math_detail::real(x)));
 }
 
-template <class T> void sincos(T x, T* sine, T* cosine) {
+template <class Type> void sincos(Type x, Type* sine, Type* cosine) {
     *sine = hls::sin(x);
     *cosine = hls::cos(x);
 }
 inline void sincosf(float x, float* sine, float* cosine) { hls::sincos(x, sine, cosine); }
 
-template <class T> T modf(T x, T* whole) {
+template <class Type> Type modf(Type x, Type* whole) {
     const double value = math_detail::real(x), integral = std::trunc(value);
-    *whole = T(integral);
-    return T(std::copysign(value - integral, value));
+    *whole = Type(integral);
+    return Type(std::copysign(value - integral, value));
 }
-template <class T> T frexp(T x, int* exponent) { return T(std::frexp(math_detail::real(x), exponent)); }
-template <class T> T ldexp(T x, int exponent) { return T(std::ldexp(math_detail::real(x), exponent)); }
-template <class T> T scalbn(T x, int exponent) { return hls::ldexp(x, exponent); }
-template <class T> int ilogb(T x) { return std::ilogb(math_detail::real(x)); }
-template <class T> T fma(T x, T y, T z) {
-    if constexpr (math_detail::is_float<T>) return std::fma(x, y, z);
-    else return T(std::fma(math_detail::real(x), math_detail::real(y), math_detail::real(z)));
+template <class Type> Type frexp(Type x, int* exponent) { return Type(std::frexp(math_detail::real(x), exponent)); }
+template <class Type> Type ldexp(Type x, int exponent) { return Type(std::ldexp(math_detail::real(x), exponent)); }
+template <class Type> Type scalbn(Type x, int exponent) { return hls::ldexp(x, exponent); }
+template <class Type> int ilogb(Type x) { return std::ilogb(math_detail::real(x)); }
+template <class Type> Type fma(Type x, Type y, Type z) {
+    if constexpr (math_detail::is_float<Type>) return std::fma(x, y, z);
+    else return Type(std::fma(math_detail::real(x), math_detail::real(y), math_detail::real(z)));
 }
-template <class T> T mad(T x, T y, T z) { return T(T(x * y) + z); }
-template <class T> T divide(T x, T y) { return T(x / y); }
-template <class T> long lrint(T x) { return std::lrint(math_detail::real(x)); }
-template <class T> long long llrint(T x) { return std::llrint(math_detail::real(x)); }
-template <class T> long lround(T x) { return std::lround(math_detail::real(x)); }
-template <class T> long long llround(T x) { return std::llround(math_detail::real(x)); }
+template <class Type> Type mad(Type x, Type y, Type z) { return Type(Type(x * y) + z); }
+template <class Type> Type divide(Type x, Type y) { return Type(x / y); }
+template <class Type> long lrint(Type x) { return std::lrint(math_detail::real(x)); }
+template <class Type> long long llrint(Type x) { return std::llrint(math_detail::real(x)); }
+template <class Type> long lround(Type x) { return std::lround(math_detail::real(x)); }
+template <class Type> long long llround(Type x) { return std::llround(math_detail::real(x)); }
 
-template <class T> bool isnan(T x) { return std::isnan(math_detail::real(x)); }
-template <class T> bool isinf(T x) { return std::isinf(math_detail::real(x)); }
-template <class T> bool isfinite(T x) { return std::isfinite(math_detail::real(x)); }
-template <class T> bool isnormal(T x) {
-    if constexpr (math_detail::is_float<T>) return std::isnormal(x);
+template <class Type> bool isnan(Type x) { return std::isnan(math_detail::real(x)); }
+template <class Type> bool isinf(Type x) { return std::isinf(math_detail::real(x)); }
+template <class Type> bool isfinite(Type x) { return std::isfinite(math_detail::real(x)); }
+template <class Type> bool isnormal(Type x) {
+    if constexpr (math_detail::is_float<Type>) return std::isnormal(x);
     else return math_detail::real(x) != 0.0;
 }
-template <class T> bool signbit(T x) { return std::signbit(math_detail::real(x)); }
-template <class T, class U> bool isgreater(T x, U y) { return math_detail::real(x) > math_detail::real(y); }
-template <class T, class U> bool isless(T x, U y) { return math_detail::real(x) < math_detail::real(y); }
+template <class Type> bool signbit(Type x) { return std::signbit(math_detail::real(x)); }
+template <class Type, class Other> bool isgreater(Type x, Other y) { return math_detail::real(x) > math_detail::real(y); }
+template <class Type, class Other> bool isless(Type x, Other y) { return math_detail::real(x) < math_detail::real(y); }
 
 }  // namespace hls

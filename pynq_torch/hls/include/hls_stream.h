@@ -50,22 +50,22 @@ inline StreamLock& stream_lock() {
 }
 
 // A FIFO that grows by doubling.
-template <class T> class Fifo {
+template <class Type> class Fifo {
   public:
     bool empty() const { return count_ == 0; }
     size_t size() const { return count_; }
-    void push(const T& value) {
+    void push(const Type& value) {
         if (count_ == slots_.size()) grow();
         slots_[(first_ + count_) & (slots_.size() - 1)] = value;
         ++count_;
     }
-    T pop() {
-        T value = std::move(slots_[first_]);
+    Type pop() {
+        Type value = std::move(slots_[first_]);
         first_ = (first_ + 1) & (slots_.size() - 1);
         --count_;
         return value;
     }
-    const T& front() const { return slots_[first_]; }
+    const Type& front() const { return slots_[first_]; }
 
   private:
     void grow() {
@@ -81,7 +81,7 @@ template <class T> class Fifo {
         Box& operator=(bool v) { value = v; return *this; }
         operator bool() const { return value; }
     };
-    using Slot = typename std::conditional<std::is_same<T, bool>::value, Box, T>::type;
+    using Slot = typename std::conditional<std::is_same<Type, bool>::value, Box, Type>::type;
     std::vector<Slot> slots_;
     size_t first_ = 0;
     size_t count_ = 0;
@@ -91,11 +91,11 @@ template <class T> class Fifo {
 
 namespace hls {
 
-template <typename T, int DEPTH = 0> class stream;
+template <typename Type, int Depth = 0> class stream;
 
-template <typename T> class stream<T, 0> {
+template <typename Type> class stream<Type, 0> {
   public:
-    using value_type = T;
+    using value_type = Type;
     using pynq_torch_stream = void;  // marks the type for the engine
 
     stream() = default;
@@ -106,26 +106,26 @@ template <typename T> class stream<T, 0> {
 
     // The engine's hook: from now on this is one end of an AXI4-Stream connection.
     void bind(pynq_torch::Port* port) {
-        if (port && port->data_bytes < pynq_torch::BeatOf<T>::min_bytes)
+        if (port && port->data_bytes < pynq_torch::BeatOf<Type>::min_bytes)
             throw std::runtime_error(
                 "hls::stream " + name_ + " carries " +
-                std::to_string(pynq_torch::BeatOf<T>::min_bytes) + " bytes a beat, its port has " +
+                std::to_string(pynq_torch::BeatOf<Type>::min_bytes) + " bytes a beat, its port has " +
                 std::to_string(port->data_bytes) + ": the hwh and the source disagree");
         port_ = port;
         if (port) scratch_.assign(port->data_bytes, 0);
     }
 
-    T read() {
-        T value;
+    Type read() {
+        Type value;
         read(value);
         return value;
     }
-    void read(T& value) {
+    void read(Type& value) {
         if (port_) {
             pynq_torch::Beat beat;
             beat.data = scratch_.data();
             port_->read(beat);
-            pynq_torch::BeatOf<T>::unpack(beat, port_->data_bytes, value);
+            pynq_torch::BeatOf<Type>::unpack(beat, port_->data_bytes, value);
         } else if (threaded()) {
             auto lock = guard();
             pynq_torch::stream_lock().changed.wait(lock, [this] { return !fifo_.empty(); });
@@ -135,12 +135,12 @@ template <typename T> class stream<T, 0> {
             value = fifo_.pop();
         }
     }
-    bool read_nb(T& value) {
+    bool read_nb(Type& value) {
         if (port_) {
             pynq_torch::Beat beat;
             beat.data = scratch_.data();
             if (!port_->try_read(beat)) return false;
-            pynq_torch::BeatOf<T>::unpack(beat, port_->data_bytes, value);
+            pynq_torch::BeatOf<Type>::unpack(beat, port_->data_bytes, value);
             return true;
         }
         const auto lock = guard();
@@ -148,7 +148,7 @@ template <typename T> class stream<T, 0> {
         value = fifo_.pop();
         return true;
     }
-    void write(const T& value) {
+    void write(const Type& value) {
         if (port_) {
             port_->write(pack(value));
             return;
@@ -159,17 +159,17 @@ template <typename T> class stream<T, 0> {
         }
         if (threaded()) pynq_torch::stream_lock().changed.notify_all();
     }
-    bool write_nb(const T& value) {
+    bool write_nb(const Type& value) {
         if (port_) return port_->try_write(pack(value));
         write(value);
         return true;
     }
     // Variants with an ordering token (UG1399: hls::fence): sequential execution is ordered.
-    T read_dep(volatile bool) { return read(); }
-    void write_dep(const T& value, volatile bool) { write(value); }
+    Type read_dep(volatile bool) { return read(); }
+    void write_dep(const Type& value, volatile bool) { write(value); }
 
-    void operator>>(T& value) { read(value); }
-    void operator<<(const T& value) { write(value); }
+    void operator>>(Type& value) { read(value); }
+    void operator<<(const Type& value) { write(value); }
 
     bool empty() const {
         if (port_) return port_->empty();
@@ -197,26 +197,26 @@ template <typename T> class stream<T, 0> {
         if (!threaded()) return {};
         return std::unique_lock<std::mutex>(pynq_torch::stream_lock().mutex);
     }
-    pynq_torch::Beat pack(const T& value) {
+    pynq_torch::Beat pack(const Type& value) {
         pynq_torch::Beat beat;
         beat.data = scratch_.data();
         std::memset(beat.data, 0, port_->data_bytes);
-        pynq_torch::BeatOf<T>::pack(value, port_->data_bytes, beat);
+        pynq_torch::BeatOf<Type>::pack(value, port_->data_bytes, beat);
         return beat;
     }
 
     pynq_torch::Port* port_ = nullptr;
     std::vector<unsigned char> scratch_;
-    pynq_torch::Fifo<T> fifo_;
+    pynq_torch::Fifo<Type> fifo_;
     std::string name_;
 };
 
 // A stream with a depth is passed on as hls::stream<T>&, so it derives from it.
-template <typename T, int DEPTH> class stream : public stream<T, 0> {
+template <typename Type, int Depth> class stream : public stream<Type, 0> {
   public:
-    stream() { this->depth_ = DEPTH; }
-    explicit stream(const char* name) : stream<T, 0>(name) { this->depth_ = DEPTH; }
-    explicit stream(const std::string& name) : stream<T, 0>(name) { this->depth_ = DEPTH; }
+    stream() { this->depth_ = Depth; }
+    explicit stream(const char* name) : stream<Type, 0>(name) { this->depth_ = Depth; }
+    explicit stream(const std::string& name) : stream<Type, 0>(name) { this->depth_ = Depth; }
 };
 
 }  // namespace hls

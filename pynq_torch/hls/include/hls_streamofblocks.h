@@ -10,7 +10,7 @@
 
 namespace hls {
 
-template <class Block, int DEPTH = 2> class stream_of_blocks;
+template <class Block, int Depth = 2> class stream_of_blocks;
 
 namespace blocks_detail {
 template <class Block> struct Boxed {
@@ -28,12 +28,12 @@ template <class Block> class stream_of_blocks<Block, 0> : public blocks_detail::
     bool empty() const { return this->blocks.empty(); }
     bool full() const { return false; }
 };
-template <class Block, int DEPTH> class stream_of_blocks : public stream_of_blocks<Block, 0> {};
+template <class Block, int Depth> class stream_of_blocks : public stream_of_blocks<Block, 0> {};
 
 template <class Block> class write_lock {
   public:
-    template <int DEPTH>
-    explicit write_lock(stream_of_blocks<Block, DEPTH>& stream)
+    template <int Depth>
+    explicit write_lock(stream_of_blocks<Block, Depth>& stream)
         : channel_(stream), box_(std::make_shared<blocks_detail::Boxed<Block>>()) {}
     ~write_lock() { channel_.blocks.push_back(box_); }
     operator Block&() { return box_->value; }
@@ -47,8 +47,8 @@ template <class Block> class write_lock {
 
 template <class Block> class read_lock {
   public:
-    template <int DEPTH>
-    explicit read_lock(stream_of_blocks<Block, DEPTH>& stream) : channel_(stream) {
+    template <int Depth>
+    explicit read_lock(stream_of_blocks<Block, Depth>& stream) : channel_(stream) {
         if (stream.empty())
             throw std::runtime_error("read from empty hls::stream_of_blocks: nothing fills it");
         box_ = channel_.blocks.front();

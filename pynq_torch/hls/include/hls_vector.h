@@ -15,28 +15,28 @@ namespace vector_detail {
 constexpr std::size_t alignment(std::size_t bytes) { return bytes & (~bytes + 1); }
 }  // namespace vector_detail
 
-template <typename T, std::size_t N>
-class alignas(vector_detail::alignment(sizeof(T) * N) > alignof(T)
-                  ? vector_detail::alignment(sizeof(T) * N)
-                  : alignof(T)) vector {
-    static_assert(N > 0, "hls::vector needs at least one element");
+template <typename Type, std::size_t Count>
+class alignas(vector_detail::alignment(sizeof(Type) * Count) > alignof(Type)
+                  ? vector_detail::alignment(sizeof(Type) * Count)
+                  : alignof(Type)) vector {
+    static_assert(Count > 0, "hls::vector needs at least one element");
 
   public:
-    using value_type = T;
+    using value_type = Type;
 
     vector() = default;
-    vector(const T& value) { values_.fill(value); }
-    vector(const std::array<T, N>& values) : values_(values) {}
-    vector(std::initializer_list<T> list) {
+    vector(const Type& value) { values_.fill(value); }
+    vector(const std::array<Type, Count>& values) : values_(values) {}
+    vector(std::initializer_list<Type> list) {
         std::size_t i = 0;
-        for (const T& value : list)
-            if (i < N) values_[i++] = value;
-        for (; i < N; ++i) values_[i] = T();
+        for (const Type& value : list)
+            if (i < Count) values_[i++] = value;
+        for (; i < Count; ++i) values_[i] = Type();
     }
 
-    T& operator[](std::size_t i) { return values_[i]; }
-    const T& operator[](std::size_t i) const { return values_[i]; }
-    static constexpr std::size_t size() { return N; }
+    Type& operator[](std::size_t i) { return values_[i]; }
+    const Type& operator[](std::size_t i) const { return values_[i]; }
+    static constexpr std::size_t size() { return Count; }
     auto begin() { return values_.begin(); }
     auto end() { return values_.end(); }
     auto begin() const { return values_.begin(); }
@@ -44,7 +44,7 @@ class alignas(vector_detail::alignment(sizeof(T) * N) > alignof(T)
 
 #define PYNQ_TORCH_VECTOR_BINARY(op, assign)                                           \
     vector& operator assign(const vector& other) {                                     \
-        for (std::size_t i = 0; i < N; ++i) values_[i] = T(values_[i] op other.values_[i]); \
+        for (std::size_t i = 0; i < Count; ++i) values_[i] = Type(values_[i] op other.values_[i]); \
         return *this;                                                                  \
     }                                                                                  \
     friend vector operator op(vector left, const vector& right) { return left assign right; }
@@ -62,22 +62,22 @@ class alignas(vector_detail::alignment(sizeof(T) * N) > alignof(T)
 
     vector operator-() const {
         vector result;
-        for (std::size_t i = 0; i < N; ++i) result.values_[i] = T(-values_[i]);
+        for (std::size_t i = 0; i < Count; ++i) result.values_[i] = Type(-values_[i]);
         return result;
     }
     vector& operator++() {
-        for (T& value : values_) ++value;
+        for (Type& value : values_) ++value;
         return *this;
     }
     vector& operator--() {
-        for (T& value : values_) --value;
+        for (Type& value : values_) --value;
         return *this;
     }
 
 #define PYNQ_TORCH_VECTOR_COMPARE(op)                                                      \
-    friend vector<bool, N> operator op(const vector& left, const vector& right) {          \
-        vector<bool, N> result;                                                            \
-        for (std::size_t i = 0; i < N; ++i) result[i] = left.values_[i] op right.values_[i]; \
+    friend vector<bool, Count> operator op(const vector& left, const vector& right) {          \
+        vector<bool, Count> result;                                                            \
+        for (std::size_t i = 0; i < Count; ++i) result[i] = left.values_[i] op right.values_[i]; \
         return result;                                                                     \
     }
     PYNQ_TORCH_VECTOR_COMPARE(==)
@@ -89,26 +89,26 @@ class alignas(vector_detail::alignment(sizeof(T) * N) > alignof(T)
 #undef PYNQ_TORCH_VECTOR_COMPARE
 
     // HLS builds a balanced tree; the order is kept here, so that float sums agree with it.
-    T reduce_add() const {
-        return reduce([](const T& a, const T& b) { return T(a + b); });
+    Type reduce_add() const {
+        return reduce([](const Type& a, const Type& b) { return Type(a + b); });
     }
-    T reduce_mult() const {
-        return reduce([](const T& a, const T& b) { return T(a * b); });
+    Type reduce_mult() const {
+        return reduce([](const Type& a, const Type& b) { return Type(a * b); });
     }
-    T reduce_and() const {
-        return reduce([](const T& a, const T& b) { return T(a & b); });
+    Type reduce_and() const {
+        return reduce([](const Type& a, const Type& b) { return Type(a & b); });
     }
-    T reduce_or() const {
-        return reduce([](const T& a, const T& b) { return T(a | b); });
+    Type reduce_or() const {
+        return reduce([](const Type& a, const Type& b) { return Type(a | b); });
     }
-    T reduce_xor() const {
-        return reduce([](const T& a, const T& b) { return T(a ^ b); });
+    Type reduce_xor() const {
+        return reduce([](const Type& a, const Type& b) { return Type(a ^ b); });
     }
 
   private:
-    template <class Operation> T reduce(Operation operation) const {
-        std::array<T, N> level = values_;
-        for (std::size_t count = N; count > 1; count = (count + 1) / 2) {
+    template <class Operation> Type reduce(Operation operation) const {
+        std::array<Type, Count> level = values_;
+        for (std::size_t count = Count; count > 1; count = (count + 1) / 2) {
             for (std::size_t i = 0; i < count / 2; ++i)
                 level[i] = operation(level[2 * i], level[2 * i + 1]);
             if (count % 2) level[count / 2] = level[count - 1];
@@ -116,7 +116,7 @@ class alignas(vector_detail::alignment(sizeof(T) * N) > alignof(T)
         return level[0];
     }
 
-    std::array<T, N> values_;
+    std::array<Type, Count> values_;
 };
 
 }  // namespace hls

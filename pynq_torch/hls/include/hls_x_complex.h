@@ -4,5 +4,5 @@
 #include <complex>
 
 namespace hls {
-template <class T> using x_complex = std::complex<T>;
+template <class Type> using x_complex = std::complex<Type>;
 }  // namespace hls
