@@ -79,6 +79,26 @@ class Duration:
         """Return the same duration under another label."""
         return replace(self, label=label)
 
+    def less(self, other: Duration) -> Duration:
+        """Return what is left of this duration without `other`, which is a part of it.
+
+        Parameters
+        ----------
+        other : Duration
+            Of the same provenance; where noise made it the longer one, nothing is left.
+
+        Raises
+        ------
+        ValueError
+            The two come from different sources: their difference means nothing.
+        """
+        if other.provenance != self.provenance:
+            raise ValueError(
+                f"{other.provenance} cannot be taken off {self.provenance}; expected the same "
+                "provenance for both"
+            )
+        return replace(self, seconds=max(self.seconds - other.seconds, 0.0), low=None, high=None)
+
     def __str__(self) -> str:
         name = f"{self.label}: " if self.label else ""
         return f"{name}{seconds_text(self.seconds)}, {self.provenance}"

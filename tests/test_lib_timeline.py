@@ -81,3 +81,12 @@ def test_the_chart_names_lanes_labels_and_provenance(axes: Any) -> None:
     assert shown == ["rows 0 to 9", "", "gemm_0", "gemm_1", "time / ms\nmodel (at 100 MHz)", "two"]
     with pytest.raises(ValueError, match="nothing to draw"):
         plot.timeline(Timeline(on="cpu"))
+
+
+def test_what_is_left_of_a_duration() -> None:
+    whole = Duration(3.0, "measured", "run", "csim on this PC", 7, low=2.0, high=4.0)
+    left = whole.less(Duration(1.0, "measured", "host", "csim on this PC", 7, part="host"))
+    assert (left.seconds, left.label, left.part, left.high) == (2.0, "run", "total", None)
+    assert left.less(whole).seconds == 0.0
+    with pytest.raises(ValueError, match=r"model \(at 100 MHz\) cannot be taken off measured"):
+        whole.less(_model(1.0))
