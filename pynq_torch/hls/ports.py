@@ -273,9 +273,12 @@ class Ports:
 
     def _address_bundle(self, wanted: _Wanted) -> str:
         """Return where an address register goes that has no s_axilite directive of its own."""
-        if wanted.has("s_axilite") or self.tool == "vitis":
+        if wanted.has("s_axilite"):
             return self._bundle(wanted)
-        # Vivado HLS joins it to the only bundle there is; Vitis HLS opens its default one.
+        # With an offset=slave of its own Vitis HLS opens its default bundle. Where the tool puts
+        # the slave in by itself, and always in Vivado HLS, it joins the only bundle there is.
+        if self.tool == "vitis" and wanted.option("m_axi", "offset") is not None:
+            return self._bundle(wanted)
         named = {
             directive.options.get("bundle") or self._default_bundle()
             for directive in self.directives

@@ -5,16 +5,16 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <pthread.h>
 
 #include "pynq_torch_beat.h"
 #include "stream.hpp"
@@ -39,15 +39,32 @@ class EmptyStream : public std::runtime_error {
 };
 
 // One lock and one signal for all FIFOs. They are never destroyed: a task that sleeps when the
-// process ends must not hold up the destructor of what it sleeps on.
+// process ends must not hold up the destructor of what it sleeps on. (Not <mutex>: it brings
+// <chrono>, which does not survive a kernel's own macros called min and max.)
 struct StreamLock {
-    std::mutex mutex;
-    std::condition_variable changed;
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 };
 inline StreamLock& stream_lock() {
     static StreamLock* lock = new StreamLock;
     return *lock;
 }
+// Holds the lock while `needed`, which is only when tasks run.
+class StreamGuard {
+  public:
+    explicit StreamGuard(bool needed) : needed_(needed) {
+        if (needed_) pthread_mutex_lock(&stream_lock().mutex);
+    }
+    ~StreamGuard() {
+        if (needed_) pthread_mutex_unlock(&stream_lock().mutex);
+    }
+    StreamGuard(const StreamGuard&) = delete;
+    StreamGuard& operator=(const StreamGuard&) = delete;
+    void wait() { pthread_cond_wait(&stream_lock().changed, &stream_lock().mutex); }
+
+  private:
+    bool needed_;
+};
 
 // A FIFO that grows by doubling.
 template <class Type> class Fifo {
@@ -127,8 +144,8 @@ template <typename Type> class stream<Type, 0> {
             port_->read(beat);
             pynq_torch::BeatOf<Type>::unpack(beat, port_->data_bytes, value);
         } else if (threaded()) {
-            auto lock = guard();
-            pynq_torch::stream_lock().changed.wait(lock, [this] { return !fifo_.empty(); });
+            pynq_torch::StreamGuard lock(true);
+            while (fifo_.empty()) lock.wait();
             value = fifo_.pop();
         } else {
             if (fifo_.empty()) throw pynq_torch::EmptyStream(name_);
@@ -143,7 +160,7 @@ template <typename Type> class stream<Type, 0> {
             pynq_torch::BeatOf<Type>::unpack(beat, port_->data_bytes, value);
             return true;
         }
-        const auto lock = guard();
+        pynq_torch::StreamGuard lock(threaded());
         if (fifo_.empty()) return false;
         value = fifo_.pop();
         return true;
@@ -154,10 +171,10 @@ template <typename Type> class stream<Type, 0> {
             return;
         }
         {
-            const auto lock = guard();
+            pynq_torch::StreamGuard lock(threaded());
             fifo_.push(value);
         }
-        if (threaded()) pynq_torch::stream_lock().changed.notify_all();
+        if (threaded()) pthread_cond_broadcast(&pynq_torch::stream_lock().changed);
     }
     bool write_nb(const Type& value) {
         if (port_) return port_->try_write(pack(value));
@@ -173,13 +190,13 @@ template <typename Type> class stream<Type, 0> {
 
     bool empty() const {
         if (port_) return port_->empty();
-        const auto lock = guard();
+        pynq_torch::StreamGuard lock(threaded());
         return fifo_.empty();
     }
     bool full() const { return port_ ? port_->full() : false; }
     size_t size() const {
         if (port_) return port_->size();
-        const auto lock = guard();
+        pynq_torch::StreamGuard lock(threaded());
         return fifo_.size();
     }
     size_t capacity() const { return depth_ ? depth_ : size_t(-1); }
@@ -192,10 +209,6 @@ template <typename Type> class stream<Type, 0> {
   private:
     bool threaded() const {
         return pynq_torch::stream_threads().load(std::memory_order_relaxed) > 0;
-    }
-    std::unique_lock<std::mutex> guard() const {
-        if (!threaded()) return {};
-        return std::unique_lock<std::mutex>(pynq_torch::stream_lock().mutex);
     }
     pynq_torch::Beat pack(const Type& value) {
         pynq_torch::Beat beat;
