@@ -174,7 +174,8 @@ void beats() {
     Trip<Packet> whole(Packet{2.5f, true}, sizeof(Packet));
     CHECK(!whole.beat.last && whole.back.data == 2.5f && whole.back.last);
     ap_axiu<32, 3, 5, 6> word;
-    word.data = 0x80000001u; word.keep = 3; word.user = 5; word.last = 1; word.id = 17; word.dest = 33;
+    word.data = 0x80000001u; word.keep = 3; word.user = 5;
+    word.last = 1; word.id = 17; word.dest = 33;
     Trip<ap_axiu<32, 3, 5, 6>> side(word, 4);
     CHECK(side.beat.last && side.beat.keep[0] == 3 && side.beat.user == 5 && side.beat.id == 17);
     CHECK(side.back.data == word.data && side.back.keep == 3 && side.back.dest == 33);
