@@ -212,6 +212,7 @@ SUMS = """
 struct word_t {
     float data;
     ap_uint<1> last;
+    word_t(float data, bool last) : data(data), last(last) {}
 };
 void sums(word_t in[4], word_t out[2], unsigned rows) {
 #pragma HLS INTERFACE axis port=in
@@ -224,8 +225,7 @@ void sums(word_t in[4], word_t out[2], unsigned rows) {
     float total = 0;
     for (int i = 0; i < 4; ++i) total += in[i].data;
     for (int i = 0; i < 2; ++i) {
-        out[i].data = total + i;
-        out[i].last = i == 1 && row == rows;
+        out[i] = word_t(total + i, i == 1 && row == rows);
     }
 }
 """
@@ -249,3 +249,18 @@ memory = { M_AXI_MM2S = "HP0", M_AXI_S2MM = "HP1" }
     overlay.dma.sendchannel.wait()
     overlay.dma.recvchannel.wait()
     assert np.array_equal(received, sent.sum(1)[:, None] + [0, 1])
+
+
+@pytest.mark.parametrize(("offset", "bundle"), [("", "CTRL"), ("offset=slave", "control")])
+def test_bundle_of_a_pointer_without_an_s_axilite_pragma(tmp_path, offset, bundle):
+    # As in published overlays of Vitis HLS 2021.1 to 2025.2.
+    source = tmp_path / "k.cpp"
+    source.write_text(
+        "void k(int *a, int n) {\n"
+        f"#pragma HLS INTERFACE m_axi port=a {offset}\n"
+        "#pragma HLS INTERFACE s_axilite port=n bundle=CTRL\n"
+        "#pragma HLS INTERFACE s_axilite port=return bundle=CTRL\n"
+        "    for (int i = 0; i < n; ++i) a[i] = i;\n"
+        "}\n"
+    )
+    assert hls.read_interface(source, "k").argument("a").bundle == bundle

@@ -26,6 +26,7 @@
 #include <exception>
 #include <fcntl.h>
 #include <memory>
+#include <new>
 #include <poll.h>
 #include <pthread.h>
 #include <stdexcept>
@@ -496,8 +497,17 @@ class Frame {
     }
 
   private:
+    // A value that starts as zero bits where its type has no default constructor.
+    template <class T> struct Room {
+        alignas(T) unsigned char bytes[sizeof(T)] = {};
+        Room() {
+            if constexpr (std::is_default_constructible_v<T>) new (bytes) T();
+        }
+        T& value() { return *reinterpret_cast<T*>(bytes); }
+    };
     template <class T> struct Scalar : Holder {
-        T value{};
+        Room<T> room;
+        T& value = room.value();
         Frame* frame = nullptr;
         uint32_t out = kNoOffset, valid = kNoOffset;
         void finish() override {
@@ -507,7 +517,8 @@ class Frame {
         }
     };
     template <class T> struct Array : Holder {
-        std::unique_ptr<T[]> values;  // no vector: that of bool has no elements to point to
+        T* values = nullptr;  // zeroed memory: a struct may have no default constructor
+        ~Array() override { std::free(values); }
         size_t count = 0;
         Port* out = nullptr;
         void finish() override {
@@ -546,7 +557,12 @@ class Frame {
         case Kind::axis_array: {
             auto holder = std::make_unique<Array<T>>();
             holder->count = size_t(arg.length);
-            holder->values.reset(new T[holder->count]());
+            constexpr size_t align = std::max(alignof(T), alignof(std::max_align_t));
+            const size_t bytes = (holder->count * sizeof(T) + align - 1) / align * align;
+            holder->values = static_cast<T*>(std::aligned_alloc(align, bytes));
+            std::memset(static_cast<void*>(holder->values), 0, bytes);
+            if constexpr (std::is_default_constructible_v<T>)
+                for (size_t k = 0; k < holder->count; ++k) new (holder->values + k) T();
             Port& port = engine_.ports[ports_of_[i]];
             // The board marks an output by giving it an `out` offset; a stream has no register.
             if (offset.out != kNoOffset) {
@@ -555,7 +571,7 @@ class Frame {
                 for (size_t k = 0; k < holder->count; ++k)
                     ArrayBeat<T>::read(port, holder->values[k]);
             }
-            T* p = holder->values.get();
+            T* p = holder->values;
             holders_.push_back(std::move(holder));
             return p;
         }
