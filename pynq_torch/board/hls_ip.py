@@ -7,19 +7,19 @@ releases as found in generated headers (see ``pynq_torch.hls.registers``).
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..errors import InterfaceError, NoModelError
+from ..errors import NoModelError
 from .bus import IpModel
-from .engine import NO_OFFSET, EngineProcess, Flag, State
-from .streams import Endpoint, Ring
+from .engine import EngineProcess, Flag, State
+from .hls_binding import Binding
+from .streams import Ring
 
 if TYPE_CHECKING:
     from ..hls.build import Build
-    from ..hls.interface import Argument, Interface
+    from ..hls.interface import Interface
     from .device import VirtualBoard
     from .handoff import IpInstance
 
@@ -90,33 +90,26 @@ class HlsKernel(IpModel):
     ) -> None:
         super().__init__(board, ip)
         self.interface: Interface = build.interface
-        self._page: dict[str, int] = {}
-        nbytes = 0
-        for slave in ip.slaves:
-            self._page[slave.interface] = nbytes
-            nbytes += (min(slave.nbytes, 16 << 20) + 4095) & ~4095
-        self._nbytes = nbytes
-        self._control_slave = self._slave_of(self.interface.control_bundle)
-        control = {
-            r.name: r.offset
-            for r in self.interface.bundles.get(self.interface.control_bundle or "", ())
-            if r.role == "control"
-        }
-        self._control: dict[int, str] = {}
-        if self._control_slave is not None:
-            self._control = {
-                control.get(n, d): n for n, d in zip(_CONTROL_NAMES, (0, 4, 8, 12), strict=True)
-            }
-        else:
-            self._check_control()
-        self.ports, ordered = self._bind_streams(rings)
+        binding = Binding(ip, build.interface)
+        self._page, self._nbytes = binding.page, binding.nbytes
+        self._control_slave, self._control = binding.control_slave, binding.control
+        self.ports = [port for port, _ in binding.ports]
+        for port, argument in binding.ports:
+            if port.port not in rings and argument.axis is not None:
+                rings[port.port] = board.open_ring(
+                    port, argument.direction, argument.axis.data_bytes
+                )
         self.engine = EngineProcess(
-            build.executable, ip.name, board.memory, max(nbytes, 4096), ordered, self.ports
+            build.executable,
+            ip.name,
+            board.memory,
+            max(self._nbytes, 4096),
+            [rings[port.port] for port in self.ports],
+            self.ports,
         )
         self._words = self.engine.registers.cast("I")
-        self._valid: set[int] = set()
-        self._pointers: list[tuple[int, int]] = []
-        self.engine.set_offsets(self._argument_offsets())
+        self.engine.set_offsets(binding.offsets)
+        self._valid, self._pointers = binding.valid, binding.outputs
         self._chain = self.interface.control == "ap_ctrl_chain"
         # A kernel without a control register runs as soon as the bitstream is loaded: ap_ctrl_none,
         # or ap_ctrl_hs whose ap_start is a wire (tied high in every design that works).
@@ -138,158 +131,6 @@ class HlsKernel(IpModel):
         self.engine.set_flag(Flag.CHAIN, self._chain)
         self.engine.set_flag(Flag.FREE_RUNNING, self.free_running)
         self.engine.spawn()
-
-    # ---- where things are ------------------------------------------------------------------
-
-    def _slave_of(self, bundle: str | None) -> str | None:
-        """Return the hwh's interface name for a bundle: ``s_axi_<bundle>``."""
-        if bundle is None:
-            return None
-        names = {name.lower(): name for name in self._page}
-        for candidate in (f"s_axi_{bundle}", f"s_axi_{bundle}_r", bundle):
-            if candidate.lower() in names:
-                return names[candidate.lower()]
-        if len(names) == 1:
-            return next(iter(names.values()))
-        return None
-
-    def _check_control(self) -> None:
-        """Refuse sources without the bitstream's control register: they would never start."""
-        for slave, registers in self.ip.registers.items():
-            if not {"CTRL", "AP_CTRL"} & set(registers):
-                continue
-            raise InterfaceError(
-                f"{self.ip.name}: the handoff lists a control register on {slave or 'its slave'}, "
-                "and "
-                f"{self.interface.source} has no s_axilite interface for return. Give the "
-                "directives "
-                "file (directives.tcl, hls_config.cfg) that the bitstream was built with beside "
-                "the source, "
-                "or write the pragmas into it.",
-                self.ip.name,
-            )
-
-    def _bind_streams(self, rings: dict[str, Ring]) -> tuple[list[Endpoint], list[Ring]]:
-        ports: list[Endpoint] = []
-        ordered: list[Ring] = []
-        taken: set[str] = set()
-        declared = self.ip.stream_ports
-        for argument in self.interface.arguments:
-            if argument.axis is None:
-                continue
-            count = argument.axis.count
-            for index in range(count):
-                stem = argument.name if count == 1 else f"{argument.name}_{index}"
-                name = self._stream_port(stem, argument.direction, declared, taken)
-                taken.add(name)
-                ports.append(Endpoint(self.ip.name, name))
-                if name not in rings:
-                    rings[name] = self.board.open_ring(
-                        Endpoint(self.ip.name, name), argument.direction, argument.axis.data_bytes
-                    )
-                ordered.append(rings[name])
-        return ports, ordered
-
-    def _stream_port(
-        self, stem: str, direction: str, declared: dict[str, tuple[bool, int]], taken: set[str]
-    ) -> str:
-        free = [n for n in declared if n not in taken]
-        lower = {n.lower(): n for n in free}
-        for candidate in (
-            stem,
-            f"{stem}_r",
-            f"{stem}_V",
-            f"{stem}_V_V",
-            f"{stem}_r_V",
-            f"{stem}_V_data_V",
-        ):
-            if candidate.lower() in lower:
-                return lower[candidate.lower()]
-        wanted = [n for n in free if declared[n][0] == (direction == "out")]
-        if not wanted:
-            raise InterfaceError(
-                f"{self.ip.name}: the source has a stream {stem} ({direction}), the handoff has no "
-                "such port "
-                f"left; its stream ports are {', '.join(declared) or 'none'}. Are these the "
-                "sources the "
-                "bitstream was built from?",
-                self.ip.name,
-            )
-        return wanted[0]
-
-    def _argument_offsets(self) -> list[tuple[int, int, int, int]]:
-        rows = [self._offsets_of(a) for a in self.interface.arguments]
-        if self.interface.returns is not None:
-            rows.append(self._offsets_of(self.interface.returns))
-        else:
-            rows.append((NO_OFFSET,) * 4)
-        return rows
-
-    def _offsets_of(self, argument: Argument) -> tuple[int, int, int, int]:
-        if argument.axis is not None:
-            # An array behind an axis port has no register; `out` only marks its direction.
-            return NO_OFFSET, 0 if argument.direction == "out" else NO_OFFSET, NO_OFFSET, 0
-        slave = self._slave_of(argument.bundle)
-        if slave is None or argument.offset is None:
-            return (NO_OFFSET,) * 4
-        page = self._page[slave]
-        listed = self.ip.registers.get(slave) or self.ip.registers.get("") or {}
-        if not listed and len(self.ip.registers) == 1:
-            listed = next(iter(self.ip.registers.values()))
-        names = {
-            r.offset: r.name
-            for r in self.interface.bundles.get(argument.bundle or "", ())
-            if r.argument == argument.name or r.offset == argument.offset
-        }
-
-        def place(derived: int | None) -> int:
-            """Prefer the offset the handoff lists for this register: that is the hardware."""
-            if derived is None:
-                return NO_OFFSET
-            name = names.get(derived, argument.name)
-            stem = name.removesuffix("_data")
-            for candidate in (
-                name,
-                f"{name}_1",
-                f"Memory_{name}",
-                stem,
-                f"{stem}_1",
-                f"Memory_{stem}",
-            ):
-                if candidate in listed:
-                    return page + listed[candidate]
-            if listed and derived not in listed.values():
-                warnings.warn(
-                    f"{self.ip.name}: the source puts register {name} at 0x{derived:02x}, the "
-                    "handoff lists no "
-                    "such register; are these the sources the bitstream was built from?",
-                    stacklevel=2,
-                )
-            return page + derived
-
-        data = place(argument.offset)
-        out = NO_OFFSET
-        if argument.kind == "scalar_ptr" and argument.direction != "in":
-            out = place(argument.offset_out) if argument.offset_out is not None else data
-        valid = place(argument.offset_valid)
-        if valid != NO_OFFSET:
-            self._valid.add(valid)
-        nbytes = 4
-        if argument.kind in ("m_axi", "burst_maxi"):
-            nbytes = self._address_bytes(argument, listed, data - page)
-            if argument.direction != "in":
-                self._pointers.append((data, nbytes))
-        return data, out, valid, nbytes
-
-    def _address_bytes(self, argument: Argument, listed: dict[str, int], at: int) -> int:
-        if listed:
-            # The hwh splits a 64-bit address into x_1 and x_2 (REGISTERS: names).
-            return 8 if at + 4 in listed.values() else 4
-        register = next(
-            (r for r in self.interface.bundles.get(argument.bundle or "", ()) if r.offset == at),
-            None,
-        )
-        return 8 if register is not None and register.width == 64 else 4
 
     # ---- the bus ---------------------------------------------------------------------------
 
@@ -537,6 +378,3 @@ class HlsKernel(IpModel):
         if self._watched:
             self.board.unwatch(self.engine.done_fd)
         self.engine.close()
-
-
-_CONTROL_NAMES = ("AP_CTRL", "GIE", "IER", "ISR")

@@ -1,0 +1,217 @@
+"""Where a kernel's arguments are in the registers and streams that the handoff lists."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from ..errors import InterfaceError
+from .engine import NO_OFFSET
+from .streams import Endpoint
+
+if TYPE_CHECKING:
+    from ..hls.interface import Argument, Interface
+    from .handoff import IpInstance
+
+_CONTROL_NAMES = ("AP_CTRL", "GIE", "IER", "ISR")
+_LARGEST_SLAVE = 16 << 20
+
+
+class Binding:
+    """The C++ interface of a kernel laid over one instance of it in a design.
+
+    The handoff is the hardware: an offset it lists wins over the one derived from the source.
+
+    Parameters
+    ----------
+    ip : IpInstance
+        The instance, from the handoff.
+    interface : Interface
+        The kernel, from its source.
+
+    Attributes
+    ----------
+    page : dict
+        First byte of each AXI-Lite slave in the engine's register space, by interface name.
+    nbytes : int
+        Bytes of register space.
+    control_slave : str or None
+        The slave with AP_CTRL.
+    control : dict
+        Names of the control registers by their offset.
+    offsets : list
+        For each argument, and last the return value: (data, out, valid, address bytes).
+    valid : set
+        Where the ap_vld words are.
+    outputs : list
+        Where the addresses of m_axi arguments are that the kernel writes through, and their bytes.
+    ports : list
+        Stream ports in the order of the engine's rings, with their arguments.
+    """
+
+    def __init__(self, ip: IpInstance, interface: Interface) -> None:
+        self.ip = ip
+        self.interface = interface
+        self.page: dict[str, int] = {}
+        self.nbytes = 0
+        for slave in ip.slaves:
+            self.page[slave.interface] = self.nbytes
+            self.nbytes += (min(slave.nbytes, _LARGEST_SLAVE) + 4095) & ~4095
+        self.control_slave = self._slave_of(interface.control_bundle)
+        self.control: dict[int, str] = {}
+        if self.control_slave is None:
+            self._check_control()
+        else:
+            derived = {
+                r.name: r.offset
+                for r in interface.bundles.get(interface.control_bundle or "", ())
+                if r.role == "control"
+            }
+            usual = zip(_CONTROL_NAMES, (0, 4, 8, 12), strict=True)
+            self.control = {derived.get(name, offset): name for name, offset in usual}
+        self.ports = self._bind_streams()
+        self.valid: set[int] = set()
+        self.outputs: list[tuple[int, int]] = []
+        self.offsets = self._argument_offsets()
+
+    def _slave_of(self, bundle: str | None) -> str | None:
+        """Return the hwh's interface name for a bundle: ``s_axi_<bundle>``."""
+        if bundle is None:
+            return None
+        names = {name.lower(): name for name in self.page}
+        for candidate in (f"s_axi_{bundle}", f"s_axi_{bundle}_r", bundle):
+            if candidate.lower() in names:
+                return names[candidate.lower()]
+        if len(names) == 1:
+            return next(iter(names.values()))
+        return None
+
+    def _check_control(self) -> None:
+        """Refuse sources without the bitstream's control register: they would never start."""
+        for slave, registers in self.ip.registers.items():
+            if not {"CTRL", "AP_CTRL"} & set(registers):
+                continue
+            raise InterfaceError(
+                f"{self.ip.name}: the handoff lists a control register on {slave or 'its slave'}, "
+                "and "
+                f"{self.interface.source} has no s_axilite interface for return. Give the "
+                "directives "
+                "file (directives.tcl, hls_config.cfg) that the bitstream was built with beside "
+                "the source, "
+                "or write the pragmas into it.",
+                self.ip.name,
+            )
+
+    def _bind_streams(self) -> list[tuple[Endpoint, Argument]]:
+        ports: list[tuple[Endpoint, Argument]] = []
+        taken: set[str] = set()
+        for argument in self.interface.arguments:
+            if argument.axis is None:
+                continue
+            count = argument.axis.count
+            for index in range(count):
+                stem = argument.name if count == 1 else f"{argument.name}_{index}"
+                name = self._stream_port(stem, argument.direction, taken)
+                taken.add(name)
+                ports.append((Endpoint(self.ip.name, name), argument))
+        return ports
+
+    def _stream_port(self, stem: str, direction: str, taken: set[str]) -> str:
+        declared = self.ip.stream_ports
+        free = [n for n in declared if n not in taken]
+        lower = {n.lower(): n for n in free}
+        for candidate in (
+            stem,
+            f"{stem}_r",
+            f"{stem}_V",
+            f"{stem}_V_V",
+            f"{stem}_r_V",
+            f"{stem}_V_data_V",
+        ):
+            if candidate.lower() in lower:
+                return lower[candidate.lower()]
+        wanted = [n for n in free if declared[n][0] == (direction == "out")]
+        if not wanted:
+            raise InterfaceError(
+                f"{self.ip.name}: the source has a stream {stem} ({direction}), the handoff has no "
+                "such port "
+                f"left; its stream ports are {', '.join(declared) or 'none'}. Are these the "
+                "sources the "
+                "bitstream was built from?",
+                self.ip.name,
+            )
+        return wanted[0]
+
+    def _argument_offsets(self) -> list[tuple[int, int, int, int]]:
+        rows = [self._offsets_of(a) for a in self.interface.arguments]
+        if self.interface.returns is not None:
+            rows.append(self._offsets_of(self.interface.returns))
+        else:
+            rows.append((NO_OFFSET,) * 4)
+        return rows
+
+    def _offsets_of(self, argument: Argument) -> tuple[int, int, int, int]:
+        if argument.axis is not None:
+            # An array behind an axis port has no register; `out` only marks its direction.
+            return NO_OFFSET, 0 if argument.direction == "out" else NO_OFFSET, NO_OFFSET, 0
+        slave = self._slave_of(argument.bundle)
+        if slave is None or argument.offset is None:
+            return (NO_OFFSET,) * 4
+        page = self.page[slave]
+        listed = self.ip.registers.get(slave) or self.ip.registers.get("") or {}
+        if not listed and len(self.ip.registers) == 1:
+            listed = next(iter(self.ip.registers.values()))
+        names = {
+            r.offset: r.name
+            for r in self.interface.bundles.get(argument.bundle or "", ())
+            if r.argument == argument.name or r.offset == argument.offset
+        }
+
+        def place(derived: int | None) -> int:
+            """Prefer the offset the handoff lists for this register: that is the hardware."""
+            if derived is None:
+                return NO_OFFSET
+            name = names.get(derived, argument.name)
+            stem = name.removesuffix("_data")
+            for candidate in (
+                name,
+                f"{name}_1",
+                f"Memory_{name}",
+                stem,
+                f"{stem}_1",
+                f"Memory_{stem}",
+            ):
+                if candidate in listed:
+                    return page + listed[candidate]
+            if listed and derived not in listed.values():
+                warnings.warn(
+                    f"{self.ip.name}: the source puts register {name} at 0x{derived:02x}, the "
+                    "handoff lists no "
+                    "such register; are these the sources the bitstream was built from?",
+                    stacklevel=2,
+                )
+            return page + derived
+
+        data = place(argument.offset)
+        out = NO_OFFSET
+        if argument.kind == "scalar_ptr" and argument.direction != "in":
+            out = place(argument.offset_out) if argument.offset_out is not None else data
+        valid = place(argument.offset_valid)
+        if valid != NO_OFFSET:
+            self.valid.add(valid)
+        nbytes = 4
+        if argument.kind in ("m_axi", "burst_maxi"):
+            nbytes = self._address_bytes(argument, listed, data - page)
+            if argument.direction != "in":
+                self.outputs.append((data, nbytes))
+        return data, out, valid, nbytes
+
+    def _address_bytes(self, argument: Argument, listed: dict[str, int], at: int) -> int:
+        if listed:
+            # The hwh splits a 64-bit address into x_1 and x_2 (REGISTERS: names).
+            return 8 if at + 4 in listed.values() else 4
+        register = next(
+            (r for r in self.interface.bundles.get(argument.bundle or "", ()) if r.offset == at),
+            None,
+        )
+        return 8 if register is not None and register.width == 64 else 4
