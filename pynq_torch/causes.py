@@ -62,6 +62,22 @@ def _names(kernels: tuple[KernelState, ...]) -> str:
     return " and ".join(k.name for k in kernels)
 
 
+def _unstarted(facts: Facts) -> tuple[KernelState, ...]:
+    """Return the kernels that stand still and have done nothing for this transfer.
+
+    Programs with a DMA seldom read AP_CTRL, so AP_DONE may be left from an earlier run: it is,
+    where nothing came back and the sender is stuck.
+    """
+    send, recv = facts.send, facts.recv
+    stuck = send is not None and send.pending and recv is not None and recv.pending
+    earlier = stuck and recv is not None and not recv.moved
+    return tuple(
+        k
+        for k in facts.kernels
+        if k.idle or (earlier and k.control is not None and k.control & 0x87 == 0x6)
+    )
+
+
 def _is_or_are(kernels: tuple[KernelState, ...]) -> str:
     return "are" if len(kernels) > 1 else "is"
 
@@ -260,14 +276,14 @@ CAUSES: tuple[Cause, ...] = (
     ),
     Cause(
         "IP never started",
-        lambda f: bool(f.idle_kernels) and any(c.pending for c in f.channels),
+        lambda f: bool(_unstarted(f)) and any(c.pending for c in f.channels),
         lambda f: (
-            f"{_names(f.idle_kernels)} {_is_or_are(f.idle_kernels)} idle: never started, or "
+            f"{_names(_unstarted(f))} {_is_or_are(_unstarted(f))} idle: never started, or "
             "finished before all data had come. Nothing moves through it."
         ),
         lambda f: (
             "start it before the transfer: overlay."
-            f"{f.idle_kernels[0].name.replace('/', '.')}.register_map.CTRL.AP_START = 1 (0x81 at "
+            f"{_unstarted(f)[0].name.replace('/', '.')}.register_map.CTRL.AP_START = 1 (0x81 at "
             "offset 0 for auto-restart), or .start(...) of its driver."
         ),
         certain=False,

@@ -54,6 +54,14 @@ CASES = {
 }
 
 
+def test_done_of_an_earlier_run_does_not_hide_that_an_ip_was_not_started() -> None:
+    done = (KernelState("k", 0xE),)
+    stuck = replace(CASES["IP never started"], kernels=done)
+    assert diagnose(stuck).cause == "IP never started"
+    partly = replace(stuck, recv=replace(stuck.recv, moved=40))
+    assert diagnose(partly).cause != "IP never started"
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_each_fault_is_told_from_the_others(name: str) -> None:
     found = diagnose(CASES[name])
