@@ -236,6 +236,13 @@ def test_macros_of_the_kernel_do_not_reach_the_engine(scale):
     assert hls.build(scale).executable.is_file()
 
 
+def test_headers_called_like_ours(scale):
+    for name in ("stream.hpp", "engine.hpp", "burst.hpp"):
+        (scale.source.parent / name).write_text("#pragma once\nstruct Theirs {};\n")
+    scale.source.write_text('#include "stream.hpp"\n#include <hls_stream.h>\nTheirs t;\n' + KERNEL)
+    assert hls.build(scale).executable.is_file()
+
+
 def test_header_spelt_as_on_windows(scale):
     (scale.source.parent / "scale.h").rename(scale.source.parent / "Scale.H")
     assert hls.build(scale).executable.is_file()
@@ -318,7 +325,7 @@ def test_adapter(tmp_path):
     )
     text = adapter(hls.read_interface(source, "k"))
     # The engine first: the kernel's macros come after it.
-    assert 0 <= text.index('#include "engine.hpp"') < text.index(f'#include "{source}"')
+    assert 0 <= text.index("engine.hpp") < text.index(f'#include "{source}"')
     for row in (
         "m_axi, 32}",
         "scalar, 17}",

@@ -167,7 +167,7 @@ def adapter(interface: Interface, *, as_c: bool = False) -> str:
     if any(argument.kind == "axis_array" for argument in interface.arguments):
         lines += ["#define PYNQ_TORCH_AXIS_ARRAYS"]
     # The engine comes before the kernel: kernels define macros called N, S or max.
-    lines += ['#include "engine.hpp"']
+    lines += [f'#include "{toolchain.engine_header()}"']
     if as_c:
         lines += [_prototype(interface)]
     elif has_main(interface.source):

@@ -19,6 +19,7 @@ __all__ = [
     "ap_types_dir",
     "compiler",
     "compiler_version",
+    "engine_header",
     "has_option",
     "include_dirs",
     "system_include_dirs",
@@ -127,6 +128,11 @@ def ap_types_dir() -> Path:
         "ap_int.h was not found: neither XILINX_HLS points at a Vitis HLS installation nor is the "
         "hls4ml wheel installed. Install it with: python -m pip install --no-deps hls4ml"
     )
+
+
+def engine_header() -> Path:
+    """Return ``engine.hpp`` by its path: a kernel's folder may hold a header of that name."""
+    return _ENGINE_HEADERS / "engine.hpp"
 
 
 def include_dirs() -> tuple[Path, ...]:

@@ -17,7 +17,7 @@
 #include <pthread.h>
 
 #include "pynq_torch_beat.h"
-#include "stream.hpp"
+#include "../../board/engines/stream.hpp"  // by path: kernels have headers of that name too
 
 namespace pynq_torch {
 

@@ -13,7 +13,7 @@
 
 #include "ap_fixed.h"
 #include "ap_int.h"
-#include "stream.hpp"
+#include "../../board/engines/stream.hpp"  // by path: kernels have headers of that name too
 
 namespace pynq_torch {
 
