@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pynq_torch import hls
-from pynq_torch.errors import KernelError
+from pynq_torch.errors import KernelBuildError, KernelError
 
 SOURCE = """\
 #include "k.hpp"
@@ -26,6 +26,18 @@ static int add(int a,
     return b;
 }
 """
+
+
+@pytest.fixture
+def own_compiler(tmp_path: Path) -> Path:
+    """Return a compiler that says in which language it speaks, and fails."""
+    path = tmp_path / "g++"
+    path.write_text(
+        '#!/bin/sh\ncase "$*" in *-c*) echo "k.cpp:1:1: error: in $LC_ALL" >&2; exit 1;; esac\n'
+        'exec g++ "$@"\n'
+    )
+    path.chmod(0o755)
+    return path
 
 
 def test_a_function_with_its_comment_and_line_numbers(tmp_path: Path) -> None:
@@ -55,3 +67,15 @@ def test_the_kernels_of_the_lessons(root: Path, file: str, name: str) -> None:
     assert f" {name}(" in shown
     assert shown.count("{") == shown.count("}")
     assert len(shown.splitlines()) < 40
+
+
+def test_the_compiler_speaks_english(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_compiler: Path
+) -> None:
+    monkeypatch.setenv("CXX", str(own_compiler))
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.setenv("PYNQ_TORCH_CACHE", str(tmp_path / "cache"))
+    source = tmp_path / "k.cpp"
+    source.write_text("int main() { return 0; }\n")
+    with pytest.raises(KernelBuildError, match=r"k\.cpp:1:1: error: in C"):
+        hls.compile_engine(source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -182,6 +183,8 @@ def _run(command: Sequence[str], name: str) -> str:
             errors="replace",
             check=False,
             timeout=_TIMEOUT_S,
+            # Its messages are read below, in English.
+            env={**os.environ, "LC_ALL": "C"},
         )
     except subprocess.TimeoutExpired as error:
         raise KernelBuildError(
