@@ -121,6 +121,15 @@ def _build(
     return _compile(kernel, interface, sanitize, cflags, key, extra, as_c=True)
 
 
+def _weights(kernel: KernelSource) -> list[str]:
+    """Tell an hls4ml kernel where its weights are; it reads them when it first runs in C-sim.
+
+    hls4ml's ``nnet_helpers.h`` looks in WEIGHTS_DIR, by default a folder of the program's.
+    """
+    folder = kernel.source.parent / "weights"
+    return [f'-DWEIGHTS_DIR="{folder}"'] if folder.is_dir() else []
+
+
 def _compile(
     kernel: KernelSource,
     interface: Interface,
@@ -144,7 +153,7 @@ def _compile(
             name=kernel.name,
             provide=provide,
             sanitize=sanitize,
-            cflags=[*(f"-D{define}" for define in kernel.defines), *cflags],
+            cflags=[*(f"-D{define}" for define in kernel.defines), *_weights(kernel), *cflags],
             include_dirs=[kernel.source.parent, *kernel.include_dirs],
             as_c=as_c,
         )
