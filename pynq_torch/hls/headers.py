@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+_INTEGERS = "#include <stdint.h>\n#include <sys/types.h>\n"
+
 __all__ = ["real_name", "write_stand_in"]
 
 
@@ -46,10 +48,14 @@ def _walk(folder: Path, parts: Sequence[str]) -> Path | None:
 
 
 def write_stand_in(folder: Path, name: str, real: Path | None) -> None:
-    """Put a file called `name` into `folder` that includes `real`, or is empty without one."""
+    """Put a file called `name` into `folder` that includes `real`.
+
+    Without one it has the C library's integer types: kernels rely on a vendor's header for them.
+    """
     relative = Path(name)
     if relative.is_absolute() or ".." in relative.parts:
         return
     stand_in = folder / relative
     stand_in.parent.mkdir(parents=True, exist_ok=True)
-    stand_in.write_text(f'#include "{real.resolve()}"\n' if real else "", encoding="utf-8")
+    text = f'#include "{real.resolve()}"\n' if real else _INTEGERS
+    stand_in.write_text(text, encoding="utf-8")
