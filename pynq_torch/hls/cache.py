@@ -27,6 +27,7 @@ __all__ = ["Entry", "cache_dir", "digest", "find", "locked", "scratch", "store",
 FORMAT = 1
 # Versions of one source that stay: going back to an earlier one costs nothing.
 _KEPT = 8
+_FIELDS = {"name", "files", "extra", "facts"}
 _STABLE = ("/usr/", "/opt/", "/lib/")
 
 Entry = dict[str, Any]
@@ -68,7 +69,10 @@ def _entries(key: str) -> list[Entry]:
         entries = json.loads(_index(key).read_text(encoding="utf-8"))
     except (OSError, ValueError):  # none yet, or one that a full disk cut off: build again
         return []
-    return entries if isinstance(entries, list) else []
+    if not isinstance(entries, list):
+        return []
+    # Anything may have written into the cache; what is no entry is built again.
+    return [item for item in entries if isinstance(item, dict) and item.keys() >= _FIELDS]
 
 
 def find(key: str, extra: Sequence[Path] = ()) -> Entry | None:
