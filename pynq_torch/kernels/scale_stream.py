@@ -10,7 +10,7 @@ from ..errors import KernelError
 from ..transfers import transfer
 from .arguments import check_tensor
 from .base import Kernel
-from .vadd import deliver
+from .vadd import deliver, shifted
 
 if TYPE_CHECKING:
     import torch
@@ -82,6 +82,8 @@ class ScaleStream(Kernel):
         if place is None or not place.flags.c_contiguous:
             place = buffers.empty(x.shape, torch.float32, device=self.device)
         source = buffers.to_buffer(x, device=self.device)
+        if shifted(place, source):
+            place = buffers.empty(x.shape, torch.float32, device=self.device)
         limit = int(dma.buffer_max_size) // 4
         sent, received = source.reshape(-1), place.reshape(-1)
         for begin in range(0, sent.size, limit):

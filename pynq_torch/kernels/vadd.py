@@ -55,10 +55,21 @@ class Vadd(Kernel):
             place = buffers.empty(a.shape, torch.float32, device=self.device)
         left = buffers.to_buffer(a, device=self.device)
         right = buffers.to_buffer(b, device=self.device)
+        if any(shifted(place, source) for source in (left, right)):
+            place = buffers.empty(a.shape, torch.float32, device=self.device)
         self.start(a=left, b=right, c=place, n=a.numel()).wait(timeout_s)
         return deliver(place, out)
 
     call: Any = __call__
+
+
+def shifted(place: Any, source: Any) -> bool:
+    """Whether writing `place` in order would change elements of `source` not read yet.
+
+    At the same address each element is read before it is written.
+    """
+    begin, other = int(place.device_address), int(source.device_address)
+    return begin != other and begin < other + source.nbytes and other < begin + place.nbytes
 
 
 def deliver(place: Any, out: torch.Tensor | None) -> torch.Tensor:
