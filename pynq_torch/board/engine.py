@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import itertools
 import mmap
 import os
 import signal
@@ -93,6 +94,7 @@ class EngineProcess:
         self.start_fd = os.eventfd(0, os.EFD_CLOEXEC)
         self.done_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._life_read, self._life_write = os.pipe2(os.O_CLOEXEC)
+        self._log_begin = 0
         self._offsets: tuple[tuple[int, int, int, int], ...] = ()
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
@@ -152,7 +154,8 @@ class EngineProcess:
             self._life_read,
             *(ring.fd for ring in self.rings),
         ]
-        os.lseek(self._log_fd, 0, os.SEEK_END)
+        # A fault shows what this process printed, not what the one before it did.
+        self._log_begin = os.lseek(self._log_fd, 0, os.SEEK_END)
         environment = dict(os.environ)
         # The engine reports faults itself and maps shared memory at places ASan would refuse.
         environment["ASAN_OPTIONS"] = (
@@ -174,7 +177,9 @@ class EngineProcess:
         """End the process at once; what it was computing is lost."""
         process = self._process
         if process is not None:
-            process.kill()
+            # Its session with it: a kernel may have forked, or called system().
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             self._process = None
 
@@ -287,11 +292,15 @@ class EngineProcess:
     @property
     def log(self) -> str:
         """What the kernel printed."""
+        return self._log_from(0)
+
+    def _log_from(self, begin: int) -> str:
         size = min(os.fstat(self._log_fd).st_size, _LOG_BYTES)
-        return os.pread(self._log_fd, size, 0).decode(errors="replace")
+        return os.pread(self._log_fd, max(size - begin, 0), begin).decode(errors="replace")
 
     def fault(self) -> KernelFault:
         """Return the exception that tells what happened; the engine is dead."""
+        printed = self._log_from(self._log_begin).strip()
         message = bytes(self._map[_MESSAGE]).split(b"\0", 1)[0].decode(errors="replace")
         number = self.words[12]
         name = signal.Signals(number).name if number in set(signal.Signals) else "no signal"
@@ -306,6 +315,10 @@ class EngineProcess:
         elif message:
             text = f"{self.name} failed: {message}"
             hint = "The kernel's own code raised this; its testbench under g++ shows it as well."
+        elif (found := sanitizer_report(printed)) is not None:
+            text = f"{self.name} was stopped by the sanitizer: {found[0]}"
+            hint = "The lines below name the place in the source."
+            printed = "\n".join(found[1])
         elif number in (signal.SIGSEGV, signal.SIGBUS):
             host = struct.unpack_from("<Q", self._map, 56)[0]
             what = (
@@ -320,8 +333,32 @@ class EngineProcess:
             hint = "An assertion, a division by zero or an illegal operation in the kernel."
         else:
             code = self._process.poll() if self._process is not None else None
-            text = f"{self.name}'s process ended unexpectedly (exit status {code})"
-            hint = "use_board('csim', sanitize=True) may name the cause."
-        tail = self.log.strip().splitlines()[-12:]
-        printed = "\nThe kernel printed:\n  " + "\n  ".join(tail) if tail else ""
-        return KernelFault(f"{text}. {hint}{printed}", self.name, address)
+            text = f"{self.name}'s process {_ending(code)}"
+            hint = (
+                "A kernel must return, not call exit() or _exit()."
+                if code is not None and code >= 0
+                else "use_board('csim', sanitize=True) may name the cause."
+            )
+        tail = printed.splitlines()[-12:]
+        shown = "\nThe kernel printed:\n  " + "\n  ".join(tail) if tail else ""
+        return KernelFault(f"{text}. {hint}{shown}", self.name, address)
+
+
+def _ending(code: int | None) -> str:
+    if code is None or code >= 0:
+        return f"ended by itself (exit status {code})"
+    known = -code in set(signal.Signals)
+    return f"was killed by {signal.Signals(-code).name if known else f'signal {-code}'}"
+
+
+def sanitizer_report(printed: str) -> tuple[str, list[str]] | None:
+    """Return what a sanitizer found and the lines of its traceback that lie in the kernel."""
+    lines = printed.splitlines()
+    for at, line in enumerate(lines):
+        if " runtime error: " in line or "ERROR: AddressSanitizer" in line:
+            what = line.partition("ERROR: ")[2] or line
+            frames = itertools.takewhile(
+                lambda row: "pynq_torch::" not in row, (row for row in lines[at + 1 :])
+            )
+            return what.strip().partition(" at pc ")[0], [row.strip() for row in frames]
+    return None
