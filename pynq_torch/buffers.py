@@ -164,6 +164,11 @@ def _freed(buffer: Any) -> bool:
     return False
 
 
+def _gone(buffer: Any) -> bool:
+    """Whether the buffer's board was closed: the values are there, for the PL it is no memory."""
+    return bool(getattr(getattr(buffer, "bo", None), "gone", ""))
+
+
 def check_alive(buffer: Any) -> None:
     """Raise :class:`BufferFreed` where `buffer` was freed.
 
@@ -204,7 +209,7 @@ def buffer_of(data: Any) -> Any:
 
     if isinstance(data, PynqBuffer):
         check_alive(data)
-        return data if data.device_address is not None else None
+        return data if data.device_address is not None and not _gone(data) else None
     if not _is_tensor(data) or data.device.type != "cpu" or not data.numel():
         return None
     # What a lazily conjugated or negated tensor shows is not what lies in memory.
@@ -216,6 +221,8 @@ def buffer_of(data: Any) -> Any:
     if found is None:
         return None
     check_alive(found)
+    if _gone(found):
+        return None
     flat = found.reshape(-1).view(np.uint8)
     start = data.data_ptr() - int(found.virtual_address)
     kind = numpy_dtype(data.dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BoardError
@@ -99,6 +100,15 @@ def _release() -> None:
     board, _current = _current, None
     if board is not None:
         board.close()
+
+
+def _after_fork() -> None:
+    if _current is not None:
+        _current.left_in_child()
+
+
+# Workers of a DataLoader are forked: what they free or start must not be their parent's.
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def current_board() -> VirtualBoard | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..errors import BusError
+from ..errors import BoardError, BusError
 
 if TYPE_CHECKING:
     from .device import VirtualBoard
@@ -93,6 +93,8 @@ class Bus:
     def __init__(self) -> None:
         self._pages: dict[int, Region] = {}
         self.regions: list[Region] = []
+        #: Why nothing answers any more; empty while the board is in use.
+        self.gone = ""
 
     def attach(self, base: int, nbytes: int, model: IpModel, slave: str, name: str) -> None:
         """Let ``model`` answer at ``[base, base + nbytes)``."""
@@ -112,6 +114,11 @@ class Bus:
     def find(self, address: int) -> Region:
         """Return the region that ``address`` lies in, or raise ``BusError``."""
         region = self._pages.get(address >> _PAGE_BITS)
+        if region is None and self.gone:
+            raise BoardError(
+                f"physical address 0x{address:08x} {self.gone}; call pynq_torch.use_board() and "
+                "load the overlay again"
+            )
         if region is None:
             known = ", ".join(
                 f"{r.name} 0x{r.base:08x}-0x{r.base + r.nbytes - 1:08x}"

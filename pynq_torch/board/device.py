@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,7 @@ from .engine import EngineProcess, State
 from .events import EventLoop
 from .handoff import PACKAGE, Handoff, IpInstance, read_handoff
 from .hls_ip import HlsKernel, NoModel
+from .interrupts import deferred_interrupt
 from .linux import FIRST_PL_IRQ, Linux
 from .memory import CMA_BYTES, DDR_BYTES, Allocation, PhysicalMemory
 from .slcr import SLCR_BASE, SLCR_BYTES, Slcr
@@ -118,6 +120,11 @@ class VirtualBoard(Device):
         sanitize: bool = False,
         hang_timeout_s: float = 30.0,
     ) -> None:
+        if not 0 < hang_timeout_s < float("inf"):
+            raise ValueError(
+                f"hang_timeout_s is {hang_timeout_s}; expected a number of seconds greater than 0 "
+                "and finite: every wait here ends"
+            )
         super().__init__(f"virtual_{name}")
         self.board_name = name
         self.name = "Pynq-Z2"
@@ -134,6 +141,7 @@ class VirtualBoard(Device):
         self.ip: dict[str, IpModel] = {}
         self.rings: list[Ring] = []
         self._events: EventLoop | None = None
+        self._loading = threading.RLock()
         self._progress: tuple[Any, ...] = ()
         self._progress_at = time.monotonic()
         self._pid = os.getpid()
@@ -199,7 +207,12 @@ class VirtualBoard(Device):
                 "modelled"
             )
         path = Path(bitfile_name).with_suffix(".hwh")
-        handoff = read_handoff(path)
+        try:
+            handoff = read_handoff(path)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise HandoffError(
+                f"{path.name} is damaged: {error}. Copy the .hwh of the Vivado run again."
+            ) from error
         if handoff.package != PACKAGE:
             warnings.warn(
                 f"{path.name} is for package {handoff.package}; a PYNQ-Z2 has {PACKAGE}. The same "
@@ -209,7 +222,7 @@ class VirtualBoard(Device):
             )
         try:
             parser = RuntimeMetadataParser(_metadata(path))
-        except (IndexError, KeyError, AttributeError, TypeError, ValueError) as error:
+        except Exception as error:  # pynqmetadata has a dozen kinds of its own
             short = [
                 ip.vlnv for ip in handoff.ips.values() if "." not in ip.vlnv.rpartition(":")[2]
             ]
@@ -221,7 +234,8 @@ class VirtualBoard(Device):
             raise HandoffError(
                 f"pynq's own parser fails on {path.name}: {type(error).__name__}: {error}{hint}. "
                 "It "
-                "would fail on the board too; repackage the IP with a version like 1.0."
+                "would fail on the board too. Copy the .hwh of the Vivado run again, or repackage "
+                "an IP that has no version like 1.0."
             ) from error
         for index, entry in enumerate(parser.mem_dict.values(), start=1):
             # What XRT adds to each memory on the board (pynq: _unify_dictionaries).
@@ -252,7 +266,10 @@ class VirtualBoard(Device):
     def download(self, bitstream: Any, parser: Any = None) -> None:
         """Load an overlay: end the old design's engines, build and start the new one's."""
         if self.closed:
-            raise BoardError("this virtual board was closed; call pynq_torch.use_board() again")
+            raise BoardError(
+                f"{Path(bitstream.bitfile_name).name} cannot be loaded: the PL "
+                f"{self.memory.gone}; call pynq_torch.use_board() again"
+            )
         if parser is None:
             raise BoardError(
                 f"{Path(bitstream.bitfile_name).name} was downloaded without a hardware handoff: "
@@ -260,15 +277,17 @@ class VirtualBoard(Device):
             )
         handoff: Handoff = parser.handoff
         builds = self._build(handoff)
-        self._unload()
-        self.handoff = handoff
-        self.tool_version = _version(handoff.tool_version)
-        try:
-            self._populate(handoff, builds)
-        except BaseException:
+        # Half an overlay is none: another thread's download waits, and so does Ctrl-C (some 50 ms).
+        with self._loading, deferred_interrupt():
             self._unload()
-            raise
-        self.post_download(bitstream, parser, self.name)
+            self.handoff = handoff
+            self.tool_version = _version(handoff.tool_version)
+            try:
+                self._populate(handoff, builds)
+            except BaseException:
+                self._unload()
+                raise
+            self.post_download(bitstream, parser, self.name)
 
     # ---- building the PL ---------------------------------------------------------------------
 
@@ -377,7 +396,7 @@ class VirtualBoard(Device):
         """Return every engine process of the loaded overlay."""
         return [
             e
-            for m in self.ip.values()
+            for m in tuple(self.ip.values())  # another thread may load an overlay meanwhile
             if isinstance(e := getattr(m, "engine", None), EngineProcess)
         ]
 
@@ -428,7 +447,7 @@ class VirtualBoard(Device):
         if error is not None and self._events is not None:
             self._events.error = None
             raise error
-        for model in self.ip.values():
+        for model in tuple(self.ip.values()):
             engine = getattr(model, "engine", None)
             if (
                 isinstance(model, HlsKernel)
@@ -526,10 +545,21 @@ class VirtualBoard(Device):
             return  # a forked child must not end its parent's engines
         self.closed = True
         self._unload()
+        self._disown("belongs to a board that was closed")
         self.linux.uninstall()
         if self._events is not None:
             self._events.close()
         self.memory.close()
+
+    def left_in_child(self) -> None:
+        """Let go of the PL in a forked child: engines, registers and memory are its parent's."""
+        self.closed = True
+        self._disown(f"belongs to process {self._pid}, from which this one was forked")
+
+    def _disown(self, why: str) -> None:
+        self.bus.clear()
+        self.bus.gone = why
+        self.memory.disown(why)
 
     def __repr__(self) -> str:
         loaded = Path(self.bitfile_name).name if self.bitfile_name else "no overlay"
@@ -562,6 +592,7 @@ def _forget_clocks() -> None:
 def _kernel_paths(given: Iterable[str | os.PathLike[str]]) -> list[Path]:
     """Folders searched for kernels: those given, the environment's, then the project's own."""
     paths: list[Path] = []
+    given = [given] if isinstance(given, (str, os.PathLike)) else given
     for item in (*given, *filter(None, os.environ.get("PYNQ_TORCH_KERNELS", "").split(os.pathsep))):
         path = Path(item).expanduser().resolve()
         if not path.is_dir():

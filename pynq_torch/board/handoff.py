@@ -148,6 +148,11 @@ def read_handoff(path: Path) -> Handoff:
             f"{path.name} has no processing_system7: without the processing system there is no "
             "address map."
         )
+    if not all(m.get("INSTANCE") and m.get("FULLNAME") for m in modules):
+        raise HandoffError(
+            f"{path.name} has a MODULE without INSTANCE or FULLNAME: it is damaged. Copy the .hwh "
+            "of the Vivado run again."
+        )
     names = {m.get("INSTANCE", ""): m.get("FULLNAME", "").strip("/") for m in modules}
     ranges: dict[str, list[Slave]] = {}
     for module in modules:

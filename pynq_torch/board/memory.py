@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from pynq.buffer import PynqBuffer
 
-from ..errors import BufferFreed, BusError, CmaExhausted
+from ..errors import BoardError, BufferFreed, BusError, CmaExhausted
 
 PAGE = 4096
 #: DDR of a PYNQ-Z2: 512 MB at physical address 0 (UG585, table 4-1).
@@ -48,6 +48,7 @@ class Allocation:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     freed: bool = False
+    gone: str = ""  #: why its memory is no longer that of the board in use
 
     @property
     def end(self) -> int:
@@ -109,6 +110,17 @@ class VirtualBuffer(PynqBuffer):
     @device_address.setter
     def device_address(self, value: int | None) -> None:
         self._device_address = value
+
+    @property
+    def physical_address(self) -> int | None:
+        """What a program tells the PL; a board that is gone has no memory to point into."""
+        bo = self.bo
+        if bo is not None and bo.gone:
+            raise BufferFreed(
+                f"the {bo} {bo.gone}: its values can be read, but the PL of the board in use has "
+                "other memory there. Allocate a new buffer and copy the values into it."
+            )
+        return self.device_address
 
     def __getitem__(self, key: Any) -> Any:
         if self.bo is not None and self.bo.freed:
@@ -183,10 +195,19 @@ class PhysicalMemory:
         self.guard = guard
         #: Says whether an engine is at work; freed memory is not reused meanwhile.
         self.busy: Callable[[], bool] = lambda: False
+        #: Why nothing may be allocated any more; empty while the board is in use.
+        self.gone = ""
         self._lock = threading.RLock()
         self.fd = os.memfd_create("ddr", os.MFD_CLOEXEC)
-        os.ftruncate(self.fd, DDR_BYTES)
-        self._ddr = mmap.mmap(self.fd, DDR_BYTES)
+        try:
+            os.ftruncate(self.fd, DDR_BYTES)
+            self._ddr = mmap.mmap(self.fd, DDR_BYTES)
+        except OSError as error:
+            os.close(self.fd)
+            raise BoardError(
+                f"this PC gives the virtual board no {DDR_BYTES >> 20} MB of memory "
+                f"({error.strerror}): raise the limits (ulimit -f, ulimit -v) or free memory"
+            ) from error
         self._cpu = mmap.mmap(-1, DDR_BYTES) if strict_cache else self._ddr
         self.windows: list[Window] = [Window("DDR", 0, DDR_BYTES, 0, self._ddr)]
         self._file_end = DDR_BYTES
@@ -282,6 +303,10 @@ class PhysicalMemory:
         CmaExhausted
             No contiguous range is left.
         """
+        if self.gone:
+            raise BoardError(
+                f"no memory can be allocated: it {self.gone}; call pynq_torch.use_board() again"
+            )
         kind = np.dtype(dtype)
         if kind.hasobject:
             raise TypeError(
@@ -362,6 +387,9 @@ class PhysicalMemory:
 
     def release(self, allocation: Allocation) -> None:
         """Take a buffer's memory back; while an engine runs it is not handed out again."""
+        if allocation.gone:
+            allocation.freed = True  # the table of free memory is no longer in use, or another's
+            return
         with self._lock:
             if allocation.freed:
                 return
@@ -467,7 +495,14 @@ class PhysicalMemory:
             return f"; the nearest is the {best}, which ends {distance} bytes before"
         return f"; the nearest is the {best}, which starts {distance} bytes behind"
 
+    def disown(self, why: str) -> None:
+        """Let live buffers keep their bytes, but be memory of the PL no longer."""
+        self.gone = why
+        for allocation in list(self._allocations.values()):
+            allocation.gone = why
+
     def close(self) -> None:
         """Give the file descriptors back; buffers that still exist keep their bytes."""
+        self.disown(self.gone or "belongs to a board that was closed")
         os.close(self.fd)
         os.close(self.grants_fd)

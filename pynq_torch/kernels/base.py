@@ -244,7 +244,7 @@ class Kernel(DefaultIP):
             return struct.pack("<f" if size == 4 else "<d", value).ljust(size, b"\0")
         if isinstance(value, PynqBuffer) and value.device_address is not None:
             buffers.check_alive(value)
-            return int(value.device_address).to_bytes(size, "little")
+            return int(value.physical_address).to_bytes(size, "little")
         raise TypeError(
             f"{what} is {type(value).__name__}; expected a number, or a buffer or tensor in CMA "
             "memory (buffers.to_buffer, buffers.empty_tensor)"
