@@ -15,7 +15,7 @@ import numpy as np
 import pynq
 import pytest
 import torch
-from helpers import KERNELS, overlay_of, start, wait_done, write_overlay
+from helpers import HW_KERNELS, KERNELS, overlay_of, start, wait_done, write_overlay
 
 import pynq_torch
 from pynq_torch import buffers
@@ -135,6 +135,24 @@ def test_an_output_that_overlaps_an_input_is_computed_beside_it(board):
     expected = memory[:n] * 2
     assert torch.equal(vadd(memory[:n], memory[:n], out=memory[1:]), expected)
     assert torch.equal(vadd(memory[1:], memory[1:], out=memory[1:]), expected * 2)
+
+
+def test_a_product_written_over_its_input(board):
+    gemm = pynq_torch.load("gemm").gemm
+    out = buffers.empty_tensor((128, 600), torch.int32)
+    a = out.view(torch.int8)[:, :600]
+    a.copy_(torch.randint(-128, 127, (128, 600), dtype=torch.int8))
+    b = torch.randint(-128, 127, (600, 600), dtype=torch.int8)
+    expected = a.int() @ b.int()
+    assert torch.equal(gemm(a, b, out=out), expected)
+
+
+def test_a_kernel_that_was_given_comes_before_the_projects_own(tmp_path):
+    shutil.copytree(HW_KERNELS / "vadd", tmp_path / "deep" / "vadd")
+    board = pynq_torch.use_board("csim", kernels=[tmp_path])
+    pynq_torch.load("vadd")
+    assert board.cus["vadd_0"].interface.source.is_relative_to(tmp_path)
+    board.close()
 
 
 EVIL = """

@@ -30,7 +30,7 @@ from .streams import Endpoint, Ring
 
 #: IRQ_F2P[0..7] are GIC interrupts 61 to 68, [8..15] are 84 to 91 (UG585, table 7-3).
 _PL_IRQS = (*range(FIRST_PL_IRQ, FIRST_PL_IRQ + 8), *range(84, 92))
-_REPOSITORY = Path(__file__).resolve().parents[2]
+_OWN_KERNELS = Path(__file__).resolve().parents[2] / "hw" / "kernels"
 #: Processor time that the PL gets before the write which starts something returns: about what the
 #: board's processor takes for a few Python statements. The limit is for a PC that has none to give.
 _SETTLE_CPU_S, _SETTLE_LIMIT_S = 1e-3, 0.5
@@ -298,7 +298,11 @@ class VirtualBoard(Device):
         sources = {}
         for ip in handoff.ips.values():
             if ip.is_kernel and (ip.slaves or ip.stream_ports):
-                kernel = hls.find_kernel(ip.vlnv_name, self.kernel_paths)
+                # What a program was given, wherever it lies in there, comes before the project's
+                # own kernel of the same name.
+                given = [path for path in self.kernel_paths if path != _OWN_KERNELS]
+                kernel = hls.find_kernel(ip.vlnv_name, given)
+                kernel = kernel or hls.find_kernel(ip.vlnv_name, self.kernel_paths)
                 if kernel is not None:
                     sources[ip.vlnv_name] = kernel
         from .models import MODELS
@@ -598,9 +602,8 @@ def _kernel_paths(given: Iterable[str | os.PathLike[str]]) -> list[Path]:
         if not path.is_dir():
             raise BoardError(f"the kernel folder {path} does not exist")
         paths.append(path)
-    own = _REPOSITORY / "hw" / "kernels"
-    if own.is_dir():
-        paths.append(own)
+    if _OWN_KERNELS.is_dir():
+        paths.append(_OWN_KERNELS)
     return paths
 
 

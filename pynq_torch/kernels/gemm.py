@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .. import buffers
 from .arguments import ArgumentError, check_tensor
 from .base import Kernel, KernelStart
@@ -63,7 +65,7 @@ class Gemm(Kernel):
             return torch.empty((m, n), dtype=torch.int32) if out is None else out
         if not k:
             return torch.zeros((m, n), dtype=torch.int32) if out is None else out.zero_()
-        place = self._place_out(out, m, n)
+        place = self._place_out(out, m, n, a, b)
         self.start_product(a, b, place).wait(timeout_s)
         return deliver(place, out)
 
@@ -112,9 +114,10 @@ class Gemm(Kernel):
             check_tensor(self.cu, "out", out, torch.int32, shape=(m, n))
         return int(m), int(k), int(n)
 
-    def _place_out(self, out: Any, m: int, n: int) -> Any:
+    def _place_out(self, out: Any, m: int, n: int, *sources: Any) -> Any:
         place = buffers.buffer_of(out) if out is not None else None
-        if place is None or _stride(place) is None:
+        # An input is read again for every tile of columns: a result written over it would spoil it.
+        if place is None or _stride(place) is None or any(_overlap(place, s) for s in sources):
             return buffers.empty((m, n), "int32", device=self.device)
         return place
 
@@ -132,6 +135,11 @@ def _stride(matrix: Any) -> int | None:
     if rows <= 1:
         return int(columns)
     return int(strides[0]) if strides[0] >= columns else None
+
+
+def _overlap(place: Any, source: Any) -> bool:
+    other = buffers.buffer_of(source)
+    return other is not None and bool(np.may_share_memory(np.asarray(place), np.asarray(other)))
 
 
 def _rows(matrix: Any, device: Any) -> tuple[Any, int]:
@@ -186,7 +194,7 @@ def split_gemm(
         speeds = [1 / c if c else 1.0 for c in cycles] if all(cycles) else [1.0] * len(units)
     if len(speeds) != len(units) or min(speeds) <= 0:
         raise ValueError(f"speeds is {list(speeds)}; expected {len(units)} numbers greater than 0")
-    place = first._place_out(out, m, n)
+    place = first._place_out(out, m, n, a, b)
     right, _ = _rows(b, first.device)
     left, _ = _rows(a, first.device)
     bounds = share(m, speeds)
