@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -107,7 +108,8 @@ def test_both_environments_share_what_is_not_jupyter(root: Path, pins: dict[str,
 def test_what_is_installed_is_what_is_pinned(pins: dict[str, str]):
     installed = {
         canonicalize_name(d.metadata["Name"]): d.version.partition("+")[0]
-        for d in importlib.metadata.distributions()
+        # Not all of sys.path: setuptools puts a folder with its own copies of packages there.
+        for d in importlib.metadata.distributions(path=[sysconfig.get_path("purelib")])
     }
     if installed.get("jupyterlab") == BOARD_IMAGE["jupyterlab"]:
         pytest.skip("this is the board image's environment")

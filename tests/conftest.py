@@ -1,0 +1,43 @@
+"""Fixtures that every test here has without asking."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+_LOOPS: list[asyncio.AbstractEventLoop] = []
+
+
+def _ensure_event_loop() -> None:
+    try:
+        loop = asyncio.get_event_loop_policy().get_event_loop()
+    except RuntimeError:  # another test left the thread without one
+        loop = None
+    if loop is None or loop.is_closed():
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+    if loop not in _LOOPS:
+        _LOOPS.append(loop)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def event_loop_of_the_module() -> None:
+    """Give the thread an event loop: pynq's interrupt classes take it when an overlay is made."""
+    _ensure_event_loop()
+
+
+@pytest.fixture(autouse=True)
+def event_loop_of_the_test() -> Iterator[None]:
+    """Leave an event loop behind too: a UioController asks for one when it is collected."""
+    _ensure_event_loop()
+    yield
+    _ensure_event_loop()
+
+
+def pytest_sessionfinish() -> None:
+    """Close the loops made here."""
+    for loop in _LOOPS:
+        if not loop.is_closed() and not loop.is_running():
+            loop.close()
