@@ -396,7 +396,7 @@ def test_an_engine_that_dies_is_an_exception_and_is_replaced(loop: Design) -> No
     engine = loop.model("dma").engine
     assert engine is not None and engine._process is not None
     engine._process.kill()
-    with pytest.raises(KernelFault, match="ended unexpectedly"):
+    with pytest.raises(KernelFault, match="was killed by SIGKILL"):
         loop.dma.recvchannel.wait()
     loop.dma.recvchannel.start()
     source = _fill(16)
