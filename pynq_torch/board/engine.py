@@ -48,6 +48,7 @@ class Flag(enum.IntFlag):
     FREE_RUNNING = 2
     ABORT = 4
     CHAIN = 8
+    RELATCH = 16
 
 
 class EngineProcess:

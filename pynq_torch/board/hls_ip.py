@@ -169,6 +169,7 @@ class HlsKernel(IpModel):
             self._words[at >> 2] = value
             if self.free_running or self._auto:
                 self._written = self.engine.completed
+                self.engine.set_flag(Flag.RELATCH, True)
 
     def _catch_up(self) -> None:
         """Let a kernel that runs all the time see what was just written, before its result is read.

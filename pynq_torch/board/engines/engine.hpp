@@ -51,7 +51,7 @@ namespace pynq_torch {
 // ---- Layout shared with board/engine.py ---------------------------------------------------------
 
 enum State : uint32_t { BOOTING = 0, IDLE = 1, RUNNING = 2, WAIT_READ = 3, WAIT_WRITE = 4, FAULT = 5 };
-enum Flag : uint32_t { AUTO_RESTART = 1, FREE_RUNNING = 2, ABORT = 4, CHAIN = 8 };
+enum Flag : uint32_t { AUTO_RESTART = 1, FREE_RUNNING = 2, ABORT = 4, CHAIN = 8, RELATCH = 16 };
 
 struct Mailbox {
     uint32_t magic;                  // 0
@@ -224,6 +224,19 @@ class Engine : public WaitObserver {
     }
     void unblocked() override { set_state(RUNNING); }
     bool aborted() override { return has(ABORT); }
+    bool stale() override { return has(RELATCH) && moved() == moved_before_; }
+
+    // Beats that this engine moved, on all its ports.
+    uint64_t moved() const {
+        uint64_t sum = 0;
+        for (const Port& p : ports) sum += p.moved();
+        return sum;
+    }
+    // The registers are read now; a write that comes later makes a run that only waits stale.
+    void latch() {
+        mailbox->flags.fetch_and(~uint32_t(RELATCH), std::memory_order_acq_rel);
+        moved_before_ = moved();
+    }
 
   private:
     struct Range { uint64_t begin, end; };
@@ -328,6 +341,7 @@ class Engine : public WaitObserver {
         });
     }
 
+    uint64_t moved_before_ = 0;
     Grants* grants_ = nullptr;
     uint64_t generation_ = ~0ull;
     std::vector<Range> applied_;
@@ -474,6 +488,9 @@ class Frame {
             return value;
         }
     }
+
+    // Forgets the arguments of a run that did not take place.
+    void discard() { holders_.clear(); }
 
     void finish() {
         for (auto& h : holders_) h->finish();
@@ -648,12 +665,16 @@ template <class R, class... A> void serve_loop(Engine& engine, Frame& frame, R (
     engine.notify();
     while (engine.wait_start()) {
         do {
-            const uint64_t traffic = [&] {
-                uint64_t sum = 0;
-                for (const Port& p : engine.ports) sum += p.beats_read() + p.beats_written();
-                return sum;
-            }();
-            run_once(engine, frame, top);
+            const uint64_t moved = engine.moved();
+            try {
+                engine.latch();
+                run_once(engine, frame, top);
+            } catch (const Relatch&) {
+                // A kernel that runs all the time waits for data with its arguments read. In the PL
+                // they are wires: what the program writes before the data come counts.
+                frame.discard();
+                continue;
+            }
             const uint64_t done = m.completed.fetch_add(1, std::memory_order_acq_rel) + 1;
             engine.set_state(IDLE);
             engine.notify();
@@ -663,10 +684,8 @@ template <class R, class... A> void serve_loop(Engine& engine, Frame& frame, R (
                     usleep(20);
             }
             if (engine.has(FREE_RUNNING) || engine.has(AUTO_RESTART)) {
-                uint64_t sum = 0;
-                for (const Port& p : engine.ports) sum += p.beats_read() + p.beats_written();
                 // A kernel without stream traffic would burn a core for nothing.
-                if (sum == traffic) usleep(100);
+                if (engine.moved() == moved) usleep(100);
             }
         } while ((engine.has(FREE_RUNNING) || engine.has(AUTO_RESTART)) && !engine.has(ABORT));
     }

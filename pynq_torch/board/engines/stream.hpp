@@ -61,10 +61,14 @@ struct WaitObserver {
     virtual void unblocked() = 0;
     // True when the wait must be given up (reset); Port then throws Aborted.
     virtual bool aborted() = 0;
+    // True when the arguments of a run that has moved no beat yet were changed meanwhile; Port then
+    // throws Relatch.
+    virtual bool stale() { return false; }
     virtual ~WaitObserver() = default;
 };
 
 struct Aborted {};
+struct Relatch {};
 
 class Port {
   public:
@@ -88,6 +92,7 @@ class Port {
     bool empty() const { return size() == 0; }
     bool full() const { return size() >= header_->capacity; }
     uint64_t beats_read() const { return header_->tail.load(std::memory_order_relaxed); }
+    uint64_t moved() const { return moved_; }  // beats that this side took or gave
     uint64_t beats_written() const { return header_->head.load(std::memory_order_relaxed); }
 
     bool try_read(Beat& beat) {
@@ -104,6 +109,7 @@ class Port {
         beat.dest = side.dest;
         beat.last = side.last != 0;
         header_->tail.store(tail + 1, std::memory_order_seq_cst);
+        ++moved_;
         wake(size() == header_->capacity / 2 || size() == header_->depth);
         return true;
     }
@@ -117,6 +123,7 @@ class Port {
         std::memcpy(slot + sizeof side, beat.data, data_bytes);
         if (beat.last) header_->packets.fetch_add(1, std::memory_order_relaxed);
         header_->head.store(head + 1, std::memory_order_seq_cst);
+        ++moved_;
         sender_ = true;
         wake(beat.last || size() == header_->capacity / 2);
         return true;
@@ -173,6 +180,11 @@ class Port {
         long limit_ns = 100'000;
         for (;;) {
             const uint32_t seen = header_->signal.load(std::memory_order_seq_cst);
+            if (observer_ && observer_->stale()) {
+                header_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
+                observer_->unblocked();
+                throw Relatch{};
+            }
             if (ready()) break;
             if (observer_ && observer_->aborted()) {
                 header_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
@@ -192,6 +204,7 @@ class Port {
     uint64_t mask_ = 0;
     int index_ = -1;
     bool sender_ = false;
+    uint64_t moved_ = 0;
     uint64_t woke_ns_ = 0;
     WaitObserver* observer_ = nullptr;
 };
