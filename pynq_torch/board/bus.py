@@ -106,10 +106,9 @@ class Bus:
     def clear(self, keep: Sequence[IpModel] = ()) -> None:
         """Remove every model except ``keep`` (those of the PS)."""
         kept = [r for r in self.regions if r.model in keep]
-        self._pages.clear()
-        self.regions.clear()
-        for r in kept:
-            self.attach(r.base, r.nbytes, r.model, r.slave, r.name)
+        # Swapped in whole: another thread may read the SLCR at this moment.
+        self._pages = {page: r for page, r in self._pages.items() if r in kept}
+        self.regions = kept
 
     def find(self, address: int) -> Region:
         """Return the region that ``address`` lies in, or raise ``BusError``."""
