@@ -16,7 +16,7 @@ from pynq.mmio import MMIO
 from pynq.pl_server.device import Device
 from pynqmetadata.frontends import Metadata
 
-from ..errors import BoardError, BoardHang, HandoffError, KernelFault
+from ..errors import BoardError, BoardHang, HandoffError
 from .bus import Bus, IpModel, RegisterArray
 from .engine import EngineProcess, State
 from .events import EventLoop
@@ -521,10 +521,6 @@ class VirtualBoard(Device):
                         controller.set_input(net.index, level)
             elif net.index < len(_PL_IRQS):
                 self.linux.set_irq(_PL_IRQS[net.index], level)
-
-    def fault_error(self, message: str, cu: str, address: int | None) -> KernelFault:
-        """Return the exception for a stray access."""
-        return KernelFault(message, cu, address)
 
     def clock_hz(self, ip: IpInstance) -> float:
         """Return the frequency of the PS clock that drives an IP, as the board would run it."""

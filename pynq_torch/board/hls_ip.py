@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..errors import NoModelError
+from ..errors import KernelFault, NoModelError
 from .bus import IpModel
 from .engine import EngineProcess, Flag, State
 from .hls_binding import Binding
@@ -222,7 +222,7 @@ class HlsKernel(IpModel):
             first = self.board.memory.overrun(address)
             if first is not None:
                 allocation = self.board.memory.find(address)
-                raise self.board.fault_error(
+                raise KernelFault(
                     f"{self.ip.name} wrote past the end of the {allocation}: the first byte behind "
                     "it that "
                     f"changed is at physical address 0x{first:08x}. On the board this overwrites "
@@ -365,14 +365,6 @@ class HlsKernel(IpModel):
                 for p, r in zip(self.ports, self.engine.rings, strict=True)
             },
         }
-
-    def wait_booted(self, timeout_s: float = 10.0) -> None:
-        """Wait until the process serves; a program that cannot start says why."""
-        deadline = time.monotonic() + timeout_s
-        while self.engine.state == State.BOOTING and time.monotonic() < deadline:
-            if self.engine.faulted:
-                self.raise_fault()
-            time.sleep(0.0005)
 
     def close(self) -> None:
         """End the engine."""
