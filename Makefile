@@ -4,7 +4,8 @@ PYTHON        ?= python3.11
 VENV          ?= .venv
 VENV_BOARD    ?= .venv-board-image
 BOARD         ?= csim
-JOBS          ?= 1
+JOBS          ?=
+NOTEBOOKS     ?=
 LAB_FLAGS     ?=
 PYTEST_FLAGS  ?=
 BENCH_FLAGS   ?=
@@ -28,6 +29,8 @@ PACKAGING     := pyproject.toml pynq_torch/startup/_pynq_torch_autoload.py \
 # Notebook cells that take longer than this have hung.
 CELL_TIMEOUT  := 300
 PYTEST_TIMEOUT := 600
+# Lessons that have as much to say on board rtl, beside those that choose it themselves.
+RTL_LESSONS   := 01 02 03 04 06 08 16 21
 NBVAL         := --nbval --nbval-current-env --nbval-cell-timeout=$(CELL_TIMEOUT) \
                  --nbval-sanitize-with ci/nbval_sanitize.cfg --timeout=$(PYTEST_TIMEOUT)
 
@@ -39,7 +42,8 @@ AS_ROOT       := $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 empty         :=
 GAP           := @gap@
 OVERRIDES      = $(subst \$(empty) $(empty),$(GAP),$(MAKEOVERRIDES))
-OWN           := PYTHON=% VENV=% VENV_BOARD=% BOARD=% JOBS=% LAB_FLAGS=% PYTEST_FLAGS=% BENCH_FLAGS=%
+OWN           := PYTHON=% VENV=% VENV_BOARD=% BOARD=% JOBS=% NOTEBOOKS=% LAB_FLAGS=% \
+                 PYTEST_FLAGS=% BENCH_FLAGS=%
 PARAMETERS     = $(foreach word,$(filter-out $(OWN),$(OVERRIDES)),'$(subst $(GAP), ,$(subst ','\'',$(word)))')
 
 .PHONY: help env lab report test lint format test-unit test-notebooks bench test-board-image clean distclean
@@ -55,13 +59,16 @@ lab: $(STAMP) ## open JupyterLab on the workbook (LAB_FLAGS="..." passes through
 	$(VENV)/bin/jupyter lab --notebook-dir=. $(AS_ROOT) \
 	  --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(LAB_FLAGS)
 
-report: $(STAMP) ## run the notebooks, write reports/index.html (BOARD=csim JOBS=1 NAME=value ...)
-	$(PY) -m pynq_torch report --board '$(BOARD)' --jobs '$(JOBS)' $(PARAMETERS)
+report: $(STAMP) ## run the notebooks, write reports/index.html (BOARD=csim SIZES="64 128" NOTEBOOKS=05 JOBS=2)
+	$(PY) -m pynq_torch report --board '$(BOARD)' $(if $(JOBS),--jobs '$(JOBS)') \
+	  $(if $(NOTEBOOKS),--only '$(NOTEBOOKS)') $(PARAMETERS)
 
 test: $(STAMP) ## everything that CI runs
+	@$(PY) tests/browser/chromium.py
 	$(MAKE) lint
 	$(MAKE) test-unit
-	$(PY) -m pynq_torch report --board csim --jobs 2 --output reports/test
+	$(PY) -m pynq_torch report --board csim --jobs 2 --keep 3 --output reports/test
+	$(PY) -m pynq_torch report --board rtl --only '$(RTL_LESSONS)' --jobs 2 --keep 3 --output reports/rtl
 	$(MAKE) test-notebooks
 
 lint: $(STAMP) ## ruff, mypy, codespell, notebook style
@@ -85,7 +92,7 @@ bench: $(STAMP) ## print the figures of speed, each with its conditions (BENCH_F
 	$(PY) tests/bench.py $(BENCH_FLAGS)
 
 test-board-image: $(STAMP_BOARD) ## run the notebooks under the board image's own Jupyter
-	$(PY_BOARD) -m pynq_torch report --board csim --jobs 2 --output reports/board-image
+	$(PY_BOARD) -m pynq_torch report --board csim --jobs 2 --keep 3 --output reports/board-image
 
 clean: ## remove reports and caches, keep the environments
 	rm -rf reports .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
@@ -95,8 +102,8 @@ distclean: clean ## remove the environments as well
 	rm -rf $(VENV) $(VENV_BOARD) $(VENV).lock $(VENV_BOARD).lock
 
 $(STAMP): $(PACKAGING) ci/constraints.txt ci/install.sh
-	@PYTHON='$(PYTHON)' ci/install.sh $(VENV) ci/constraints.txt --editable '.[lab,test]'
+	@PYTHON='$(PYTHON)' ci/install.sh $(VENV) ci/constraints.txt --editable '.[lab,test,rtl]'
 
 $(STAMP_BOARD): $(PACKAGING) ci/constraints-board-image.txt ci/install.sh
 	@PYTHON='$(PYTHON)' ci/install.sh $(VENV_BOARD) ci/constraints-board-image.txt \
-	  --editable '.[lab]' notebook
+	  --editable '.[lab,rtl]' notebook

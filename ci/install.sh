@@ -34,7 +34,8 @@ fi
 
 echo "installing into $folder (a few minutes the first time)"
 pip=("$folder/bin/python" -m pip --disable-pip-version-check)
-"${pip[@]}" install --quiet --constraint "$constraints" setuptools hatchling editables
+# setuptools-scm is for wavedrom, which is published as source only.
+"${pip[@]}" install --quiet --constraint "$constraints" setuptools setuptools-scm hatchling editables
 "${pip[@]}" install --quiet --constraint "$constraints" --no-build-isolation "$@"
 "${pip[@]}" check
 "$folder/bin/python" -m pynq_torch kernels-install

@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .board import available_boards, current_board, use_board
+    from .nn import quantize_
     from .overlay import load
     from .waits import reset, transfer, wait, wait_async
 
@@ -20,6 +21,7 @@ _EXPORTS = {
     "current_board": "board",
     "use_board": "board",
     "load": "overlay",
+    "quantize_": "nn",
     "reset": "waits",
     "transfer": "waits",
     "wait": "waits",
@@ -31,8 +33,10 @@ _MODULES = (
     "errors",
     "hls",
     "kernels",
+    "nn",
     "overlay",
     "plot",
+    "report",
     "timeline",
     "timing",
     "verify",
@@ -44,6 +48,7 @@ __all__ = [
     "available_boards",
     "current_board",
     "load",
+    "quantize_",
     "reset",
     "transfer",
     "use_board",

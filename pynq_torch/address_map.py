@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from .panel import shows_errors
 from .register_view import RegisterView
 
 __all__ = ["MemoryMap", "Range"]
@@ -135,7 +136,7 @@ class MemoryMap:
                 here = getattr(here, part)
             table.value = RegisterView(here)._repr_html_()
 
-        choice.observe(show, names="value")
+        choice.observe(shows_errors(table, show), names="value")
         return ipywidgets.VBox([picture, choice, table])
 
 

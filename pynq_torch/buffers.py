@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import BufferFreed, DtypeError, PynqTorchError
-from .pool import Pool, PoolStatistics, pool_of
+from .pool import Lease, Pool, PoolStatistics, pool_of
 
 if TYPE_CHECKING:
     import torch
@@ -79,6 +79,18 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
     DtypeError
         Quantised, complex32 and sub-byte dtypes.
     """
+    known = _kinds.get(dtype) if type(dtype).__hash__ is not None else None
+    if known is None:
+        known = _kind_of(dtype)
+        if str(dtype).startswith("torch."):  # there are few; dtypes of numpy are without end
+            _kinds[dtype] = known
+    return known
+
+
+_kinds: dict[Any, np.dtype[Any]] = {}
+
+
+def _kind_of(dtype: Any) -> np.dtype[Any]:
     name = str(dtype)
     if not name.startswith("torch."):
         kind = np.dtype(dtype)
@@ -122,13 +134,16 @@ class _Places:
         with self._lock:
             known = self._buffers.get(start)
             held = known() if known is not None else None
+            if held is buffer:
+                return
             if held is not None and held.nbytes >= buffer.nbytes and not _freed(held):
                 return
             if known is None:
                 bisect.insort(self._starts, start)
             self._buffers[start] = weakref.ref(buffer)
 
-    def find(self, address: int, nbytes: int) -> Any:
+    def find(self, address: int, nbytes: int) -> tuple[Any, int]:
+        """Return the buffer that holds the bytes, ``None`` without one, and where it starts."""
         with self._lock:
             index = bisect.bisect_right(self._starts, address) - 1
             while index >= 0:
@@ -138,11 +153,11 @@ class _Places:
                     del self._buffers[start]
                     self._starts.pop(index)
                 elif address + nbytes <= start + buffer.nbytes:
-                    return buffer
+                    return buffer, start
                 elif address >= start + buffer.nbytes:
-                    return None
+                    return None, 0
                 index -= 1
-        return None
+        return None, 0
 
 
 _places = _Places()
@@ -150,6 +165,9 @@ _places = _Places()
 
 def _freed(buffer: Any) -> bool:
     """Whether the memory behind a PynqBuffer was given back explicitly; views follow their base."""
+    if isinstance(buffer, Lease):
+        # The lease knows for its views as well; what it lies over belongs to the pool alone.
+        return buffer.freed or bool(getattr(buffer.bo, "freed", False))  # type: ignore[attr-defined]
     here = buffer
     while here is not None:
         # Not by hasattr on everything: a base may be a memoryview or a mmap.
@@ -198,7 +216,8 @@ def buffer_of(data: Any) -> Any:
     Returns
     -------
     PynqBuffer or None
-        A view; ``None`` where `data` is ordinary memory.
+        A view, or the buffer itself where `data` is all of it; ``None`` where `data` is ordinary
+        memory.
 
     Raises
     ------
@@ -210,24 +229,32 @@ def buffer_of(data: Any) -> Any:
     if isinstance(data, PynqBuffer):
         check_alive(data)
         return data if data.device_address is not None and not _gone(data) else None
-    if not _is_tensor(data) or data.device.type != "cpu" or not data.numel():
+    if not _is_tensor(data) or not data.is_cpu or not data.numel():
         return None
     # What a lazily conjugated or negated tensor shows is not what lies in memory.
-    if str(data.layout) != "torch.strided" or data.is_conj() or data.is_neg():
+    if data.layout is not _torch().strided or data.is_conj() or data.is_neg():
         return None
-    item = data.element_size()
-    span = sum((n - 1) * s for n, s in zip(data.shape, data.stride(), strict=True)) * item + item
-    found = _places.find(data.data_ptr(), span)
+    item, dense = data.element_size(), data.is_contiguous()
+    if dense:
+        span = data.numel() * item
+    else:
+        steps = zip(data.shape, data.stride(), strict=True)
+        span = sum((n - 1) * s for n, s in steps) * item + item
+    address = data.data_ptr()
+    found, begin = _places.find(address, span)
     if found is None:
         return None
     check_alive(found)
     if _gone(found):
         return None
-    flat = found.reshape(-1).view(np.uint8)
-    start = data.data_ptr() - int(found.virtual_address)
+    start = address - begin
     kind = numpy_dtype(data.dtype)
-    words = flat[start : start + span].view(kind)
+    # Mostly the whole buffer is meant; the views below cost ten times as much as all before.
+    whole = not start and dense and found.shape == data.shape and found.dtype == kind
+    if whole and found.flags.c_contiguous:
+        return found
     strides = tuple(s * item for s in data.stride())
+    words = found.reshape(-1).view(np.uint8)[start : start + span].view(kind)
     return np.lib.stride_tricks.as_strided(words, tuple(data.shape), strides, subok=True)
 
 

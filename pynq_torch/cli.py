@@ -27,9 +27,10 @@ class Command:
 COMMANDS = (
     Command("run", "run a program that imports only pynq on a board", "pynq_torch.run"),
     Command("doctor", "say what is there, what is missing, and what mends it", "pynq_torch.doctor"),
-    Command("report", "run the notebooks and write an HTML report", "pynq_torch.report"),
+    Command("report", "run the notebooks and write an HTML report", "pynq_torch.report.cli"),
     Command("hls", "read, build and test HLS kernels", "pynq_torch.hls.cli"),
     Command("overlay", "generate what an overlay description implies", "pynq_torch.hls.design.cli"),
+    Command("kernels", "list, show, build and generate kernels", "pynq_torch.kernels_cli"),
     Command("kernels-install", "register the boards as Jupyter kernels", "pynq_torch.jupyter"),
 )
 

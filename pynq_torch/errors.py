@@ -90,6 +90,18 @@ class KernelFault(KernelError):
         self.address = address
 
 
+class RtlError(KernelError):
+    """A kernel's RTL cannot be found or built."""
+
+
+class RtlLintError(RtlError):
+    """A kernel's RTL does not lint; the message has the file, the line and Verilator's words."""
+
+
+class RtlPortError(RtlError):
+    """The ports of a kernel's RTL are no AXI interfaces, or not those of the handoff."""
+
+
 class KernelBusy(KernelError, RuntimeError):
     """A compute unit was started while it was still at work."""
 
@@ -98,12 +110,36 @@ class KernelTimeout(KernelError, TimeoutError):
     """A wait ran out of time; the message is a diagnosis."""
 
 
+class RtlProtocolError(KernelFault):
+    """A kernel's RTL broke a rule of its bus; the message has the cycle, port and transactions."""
+
+
+class RtlTimeout(KernelTimeout):
+    """A run in RTL took more cycles than it may, or a register access was never answered."""
+
+
+class RtlFallback(UserWarning):
+    """A kernel has no RTL: board ``rtl`` runs its compiled C++, with modelled cycles."""
+
+
 class TransferTimeout(PynqTorchError, TimeoutError):
     """A DMA transfer did not end in time; the message is a diagnosis."""
 
 
 class BoardHang(PynqTorchError, TimeoutError):
     """A program polls a register that can no longer change: everything is blocked."""
+
+
+class DeviceLost(PynqTorchError, RuntimeError):
+    """Device "pynq" cannot be used here: its board is gone, or this process is a forked child."""
+
+
+class NoKernelError(PynqTorchError, NotImplementedError):
+    """An operator has no kernel in the loaded overlay, and the fallback to the CPU is off."""
+
+
+class RouteError(PynqTorchError, RuntimeError):
+    """A run calls another operator than the route has next."""
 
 
 class VerificationError(PynqTorchError, AssertionError):
@@ -134,3 +170,7 @@ class ArgumentError(KernelError, ValueError, TypeError):
 
 class DtypeError(PynqTorchError, TypeError):
     """A dtype has no place in a CMA buffer."""
+
+
+class WaveError(PynqTorchError):
+    """Waves could not be recorded, or not to their end, or a file of them cannot be read."""

@@ -1,7 +1,7 @@
 """The boards as Jupyter kernels: "PYNQ-Z2 (csim)" beside "Python 3" in the launcher.
 
-A kernelspec only sets ``PYNQ_TORCH_BOARD``; the autoload of this package does the rest when the
-notebook imports pynq. The kernel itself is plain ipykernel, of any version.
+A kernelspec only sets variables, above all ``PYNQ_TORCH_BOARD``; the autoload of this package does
+the rest when the notebook imports pynq. The kernel itself is plain ipykernel, of any version.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pynq_torch.errors import BoardError
+from pynq_torch.rtl_watch import WAVES
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -27,11 +28,14 @@ class BoardKernel:
 
     board: str
     display_name: str
+    #: Further variables, and what tells its name from that of the board without them.
+    environment: tuple[tuple[str, str], ...] = ()
+    suffix: str = ""
 
     @property
     def name(self) -> str:
         """The kernelspec's name, which is also its folder's."""
-        return f"pynq-z2-{self.board}"
+        return f"pynq-z2-{self.board}{self.suffix}"
 
     def spec(self) -> dict[str, object]:
         """Return the content of ``kernel.json``."""
@@ -39,12 +43,17 @@ class BoardKernel:
             "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
             "display_name": self.display_name,
             "language": "python",
-            "env": {"PYNQ_TORCH_BOARD": self.board},
+            "env": {"PYNQ_TORCH_BOARD": self.board, **dict(self.environment)},
             "metadata": {"debugger": True},
         }
 
 
-KERNELS = (BoardKernel("csim", "PYNQ-Z2 (csim)"),)
+KERNELS = (
+    BoardKernel("csim", "PYNQ-Z2 (csim)"),
+    BoardKernel("rtl", "PYNQ-Z2 (rtl)"),
+    # A folder beside the notebook, a file of waves for every start of a kernel.
+    BoardKernel("rtl", "PYNQ-Z2 (rtl, waves)", ((WAVES, "waves"),), "-waves"),
+)
 
 
 def kernels_folder(prefix: Path) -> Path:

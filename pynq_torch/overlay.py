@@ -12,8 +12,9 @@ from typing import Any
 import pynq
 from pynq.overlay import DefaultIP
 
+from .board import ensure_board
 from .errors import BitstreamError, HandoffError
-from .kernels import Kernel, ScaleStream, driver_for
+from .kernels import AffineDmas, Kernel, ScaleStream, driver_for
 from .kernels.base import StaleOverlay
 from .stale_cache import drop_stale_cache
 
@@ -22,6 +23,7 @@ __all__ = [
     "Overlay",
     "StaleOverlay",
     "available_overlays",
+    "current_overlay",
     "ensure_event_loop",
     "find_overlay",
     "load",
@@ -74,7 +76,12 @@ def find_overlay(name: str | os.PathLike[str]) -> Path:
         there = ", ".join(beside) or "no .bit at all"
         raise BitstreamError(
             f"there is no file {path}; {path.parent.resolve()} has {there}. The name of the .bit "
-            "must be exactly that of the file, and its .hwh must lie beside it."
+            "must be exactly that of the file, and its .hwh must lie beside it"
+            + (
+                f"; an overlay called {path.stem!r} is here: load({path.stem!r})"
+                if path.stem in available_overlays()
+                else "."
+            )
         )
     known = available_overlays()
     if str(name) in known:
@@ -99,7 +106,8 @@ def load(
     name : str or path
         See :func:`find_overlay`.
     device : pynq.Device, optional
-        Default: the active one (see `pynq_torch.use_board`).
+        Default: the active one (see `pynq_torch.use_board`); the virtual board where pynq finds
+        none.
     download : bool
         ``False`` attaches to the overlay without configuring the PL.
     ignore_version : bool
@@ -118,7 +126,7 @@ def load(
         The ``.hwh`` is missing or of no use.
     """
     path = find_overlay(name)
-    device = pynq.Device.active_device if device is None else device
+    device = ensure_board() if device is None else device
     if path.suffix == ".bit" and not path.with_suffix(".hwh").is_file():
         raise HandoffError(
             f"{path.with_suffix('.hwh').name} is missing beside {path}: pynq reads addresses and "
@@ -131,6 +139,21 @@ def load(
         check_bitstream(path, real_hardware=not hasattr(device, "board_name"))
     drop_stale_cache(path)
     return Overlay(str(path), device=device, download=download, ignore_version=ignore_version)
+
+
+#: The overlay that was loaded last, whether or not it is still in the PL; see `current_overlay`.
+latest: Overlay | None = None
+
+
+def current_overlay() -> Overlay | None:
+    """Return the overlay that was loaded last, while it is in the PL; ``None`` otherwise.
+
+    It is kept alive: ``pynq_torch.load("gemm")`` alone gives the torch device its kernels.
+    """
+    global latest
+    if latest is not None and not latest.is_loaded():
+        latest = None
+    return latest
 
 
 _loops: list[asyncio.AbstractEventLoop] = []
@@ -173,6 +196,8 @@ class Overlay(pynq.Overlay):
         description = self._ip_map._description
         units = dict(_bind(description))
         self.kernels = Kernels(self, units)
+        global latest
+        latest = self
 
     def __getattr__(self, key: str) -> Any:
         if key.startswith("_") or "_ip_map" not in self.__dict__:
@@ -196,11 +221,13 @@ class Overlay(pynq.Overlay):
             ensure_event_loop()
         driver = getattr(ip_map, key)
         if isinstance(driver, ScaleStream) and driver.dma is None:
-            driver.dma = self._dma_of(driver)
+            driver.dma = next(iter(self._dmas_of(driver)), None)
+        if isinstance(driver, AffineDmas) and driver.dmas is None:
+            driver.dmas = self._dmas_of(driver)
         return driver
 
-    def _dma_of(self, kernel: Kernel) -> Any:
-        """Return the DMA whose streams lead to `kernel`, or the only one there is."""
+    def _dmas_of(self, kernel: Kernel) -> list[Any]:
+        """Return the DMAs whose streams lead to `kernel`; where none does, all there are."""
         from .snapshot import kernels_on_stream
 
         entries = self.ip_dict
@@ -210,7 +237,7 @@ class Overlay(pynq.Overlay):
             if entry.get("type", "").split(":")[2:3] == ["axi_dma"]
         ]
         near = [dma for dma in found if kernel.cu in kernels_on_stream(dma)]
-        return next(iter(near or found), None)
+        return near or found
 
     @property
     def clock_hz(self) -> float:

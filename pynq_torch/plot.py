@@ -1,7 +1,7 @@
 """Charts with provenance: every number says whether it was measured, counted or modelled.
 
-Colours are Okabe and Ito's, which the colour-blind tell apart; kinds also differ in hatching.
-matplotlib is imported when a chart is drawn.
+Each returns a `Chart`: the axes it drew on, and its data as a table. Colours are Okabe and Ito's,
+which the colour-blind tell apart; kinds also differ in hatching and markers.
 """
 
 from __future__ import annotations
@@ -9,60 +9,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .charts import COLOURS, Chart, ProvenanceError, save
+from .charts import HATCH as _HATCH
+from .charts import ORDER as _ORDER
+from .charts import PART_COLOUR as _PART_COLOUR
+from .charts import axes as _axes
+from .charts import foot as _foot
+from .charts import unit as _unit
+from .plots_error import error, error_table
+from .plots_roofline import Point, roofline
+from .table import Table
 from .timeline import Timeline
 from .timing import Duration, seconds_text
 
 __all__ = [
     "COLOURS",
+    "Chart",
+    "Point",
     "ProvenanceError",
     "Table",
+    "error",
     "error_table",
+    "roofline",
+    "save",
     "speedup",
     "sweep",
     "timeline",
     "times",
 ]
-
-#: Okabe and Ito, "Color Universal Design" (2008).
-COLOURS = {
-    "blue": "#0072B2",
-    "orange": "#E69F00",
-    "green": "#009E73",
-    "vermillion": "#D55E00",
-    "sky": "#56B4E9",
-    "purple": "#CC79A7",
-    "yellow": "#F0E442",
-    "black": "#000000",
-}
-_ORDER = tuple(COLOURS)
-_HATCH = {"measured": "", "cycles": "//", "model": ".."}
-_PART_COLOUR = {"total": "purple", "compute": "blue", "transfer": "orange", "host": "sky"}
-#: Readable from the last row of a lecture room.
-_STYLE: dict[Any, Any] = {
-    "font.size": 13,
-    "axes.titlesize": 14,
-    "axes.grid": True,
-    "grid.alpha": 0.3,
-}
-
-
-class ProvenanceError(ValueError):
-    """Numbers of different kinds would be divided by each other without a word about it."""
-
-
-def _axes(ax: Any, height: float = 4.5) -> Any:
-    import matplotlib.pyplot as plt
-
-    if ax is not None:
-        return ax
-    with plt.rc_context(_STYLE):
-        return plt.subplots(figsize=(8, height), layout="constrained")[1]
-
-
-def _foot(ax: Any, durations: Sequence[Duration]) -> None:
-    """Print the provenance of everything in the chart below it."""
-    sources = list(dict.fromkeys(d.provenance for d in durations))
-    ax.set_xlabel("\n".join(filter(None, [ax.get_xlabel(), "; ".join(sources)])), fontsize=11)
 
 
 def times(
@@ -71,7 +45,7 @@ def times(
     title: str = "",
     log: bool = False,
     ax: Any = None,
-) -> Any:
+) -> Chart:
     """Draw durations as bars.
 
     Parameters
@@ -88,7 +62,8 @@ def times(
 
     Returns
     -------
-    matplotlib.axes.Axes
+    Chart
+        The axes, and a table of what is drawn.
     """
     from matplotlib.patches import Patch
 
@@ -148,7 +123,13 @@ def times(
     if len(handles) > 1:
         ax.legend(handles=handles)
     _foot(ax, everything)
-    return ax
+    header = ["bar", "label", "part", "seconds", "kind", "provenance"]
+    rows = [
+        [x, d.label, d.part, d.seconds, d.kind, d.provenance]
+        for x, stack in enumerate(bars)
+        for d in stack
+    ]
+    return Chart(ax, Table(header, rows))
 
 
 def speedup(
@@ -158,7 +139,7 @@ def speedup(
     title: str = "",
     allow_mixed: bool = False,
     ax: Any = None,
-) -> Any:
+) -> Chart:
     """Draw how many times faster than `baseline` each duration is.
 
     Parameters
@@ -177,7 +158,8 @@ def speedup(
 
     Returns
     -------
-    matplotlib.axes.Axes
+    Chart
+        The axes, and a table of what is drawn.
 
     Raises
     ------
@@ -204,7 +186,11 @@ def speedup(
     ax.set_title(f"{title} ({note})".strip() if other is not None else title)
     ax.margins(y=0.15)
     _foot(ax, [baseline, *durations])
-    return ax
+    rows = [
+        [d.label, d.seconds, baseline.seconds / d.seconds if d.seconds else "inf", d.provenance]
+        for d in (baseline, *durations)
+    ]
+    return Chart(ax, Table(["label", "seconds", "speed-up", "provenance"], rows))
 
 
 def _comparable(a: Duration, b: Duration) -> bool:
@@ -221,7 +207,7 @@ def sweep(
     xlabel: str = "size",
     title: str = "",
     ax: Any = None,
-) -> Any:
+) -> Chart:
     """Draw durations over a size, both axes logarithmic.
 
     Parameters
@@ -237,7 +223,8 @@ def sweep(
 
     Returns
     -------
-    matplotlib.axes.Axes
+    Chart
+        The axes, and a table of what is drawn.
     """
     ax = _axes(ax)
     dashes = {"measured": "-", "cycles": "--", "model": ":"}
@@ -262,10 +249,15 @@ def sweep(
     ax.set_title(title)
     ax.legend()
     _foot(ax, [d for durations in series.values() for d in durations])
-    return ax
+    rows = [
+        [name, size, d.seconds, d.kind, d.provenance]
+        for name, durations in series.items()
+        for size, d in zip(sizes, durations, strict=True)
+    ]
+    return Chart(ax, Table(["series", xlabel, "seconds", "kind", "provenance"], rows))
 
 
-def timeline(work: Timeline, *, title: str = "", ax: Any = None) -> Any:
+def timeline(work: Timeline, *, title: str = "", ax: Any = None) -> Chart:
     """Draw who was at work when, a lane each (a Gantt chart).
 
     Parameters
@@ -279,7 +271,8 @@ def timeline(work: Timeline, *, title: str = "", ax: Any = None) -> Any:
 
     Returns
     -------
-    matplotlib.axes.Axes
+    Chart
+        The axes, and a table of what is drawn.
     """
     lanes = work.lanes
     if not lanes:
@@ -307,91 +300,5 @@ def timeline(work: Timeline, *, title: str = "", ax: Any = None) -> Any:
     ax.set_ylim(len(lanes) - 0.5, -0.5)
     ax.set_title(title)
     ax.set_xlabel(f"time / {unit}\n{work.provenance}", fontsize=11)
-    return ax
-
-
-def _unit(seconds: float) -> tuple[float, str]:
-    for limit, scale, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "µs"), (1.0, 1e3, "ms")):
-        if seconds < limit:
-            return scale, unit
-    return 1.0, "s"
-
-
-class Table:
-    """Rows and columns that show as HTML in a notebook and as text elsewhere.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Column names.
-    rows : sequence of sequences
-        Shown with ``str``.
-    """
-
-    def __init__(self, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        self.header = list(header)
-        self.rows = [[str(cell) for cell in row] for row in rows]
-        for row in self.rows:
-            if len(row) != len(self.header):
-                raise ValueError(f"a row has {len(row)} cells; expected {len(self.header)}: {row}")
-
-    def __str__(self) -> str:
-        widths = [max(map(len, column)) for column in zip(self.header, *self.rows, strict=True)]
-        lines = [self.header, ["-" * w for w in widths], *self.rows]
-        return "\n".join(
-            "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
-            for line in lines
-        )
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        def row(cells: Sequence[str], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{escape(c)}</{tag}>" for c in cells) + "</tr>"
-
-        body = "".join(row(r, "td") for r in self.rows)
-        return f"<table><thead>{row(self.header, 'th')}</thead><tbody>{body}</tbody></table>"
-
-
-def error_table(results: Mapping[str, Any], reference: Any) -> Table:
-    """Compare several results with one reference.
-
-    Parameters
-    ----------
-    results : mapping of str to tensor
-        E.g. by dtype.
-    reference : tensor
-        Of the same shape.
-
-    Returns
-    -------
-    Table
-        Largest, mean and relative error (root mean square over that of the reference), and how
-        many values are exact.
-    """
-    import numpy as np
-
-    from .verify import _array
-
-    truth = _array(reference).astype(np.float64)
-    power = float(np.sqrt(np.mean(truth**2))) if truth.size else 0.0
-    rows = []
-    for name, result in results.items():
-        values = _array(result).astype(np.float64)
-        if values.shape != truth.shape:
-            raise ValueError(f"{name!r} has shape {values.shape}; expected {truth.shape}")
-        error = np.abs(values - truth) if truth.size else np.zeros(1)
-        relative = float(np.sqrt(np.mean(error**2))) / power if power else 0.0
-        exact = int(np.count_nonzero(error == 0)) if truth.size else 0
-        rows.append(
-            [
-                name,
-                f"{error.max():.3g}",
-                f"{error.mean():.3g}",
-                f"{relative:.3g}",
-                f"{exact} of {truth.size}",
-            ]
-        )
-    return Table(["result", "max error", "mean error", "relative (RMS)", "exact"], rows)
+    rows = [[s.lane, s.label, s.begin_s, s.end_s, work.provenance] for s in work.spans]
+    return Chart(ax, Table(["lane", "label", "begin / s", "end / s", "provenance"], rows))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +13,7 @@ import numpy as np
 
 from .errors import BufferFreed, CmaExhausted, PynqTorchError
 
-__all__ = ["Pool", "PoolStatistics", "pool_of", "size_class"]
+__all__ = ["Lease", "Pool", "PoolStatistics", "pool_of", "size_class"]
 
 PAGE = 4096
 #: Idle memory kept by default: a quarter of the 128 MB of CMA on image v3.1.
@@ -75,7 +77,10 @@ class Pool:
         # Weakly: the pool hangs on the device, and its buffers know the device anyway.
         self._device = weakref.ref(device)
         self.keep_bytes = keep_bytes
+        #: Makes others let go of memory that they only keep ready, where CMA is exhausted.
+        self.reclaim: Callable[[], object] | None = None
         self._lock = threading.RLock()
+        _pools.add(self)
         self._idle: dict[int, list[Any]] = {}
         self._idle_bytes = self._used_bytes = self._used = self._hits = self._misses = 0
 
@@ -114,6 +119,11 @@ class Pool:
             bo=raw.bo,
             coherent=raw.coherent,
         )
+        # Asked for several times in a call of a kernel; numpy would make a dict for each answer.
+        start = raw.__dict__.get("start")
+        if start is None:
+            start = raw.start = int(raw.virtual_address)
+        lease.start = start
         lease._return = weakref.finalize(lease, _give_back, weakref.ref(self), raw)
         lease._return.atexit = False
         return lease
@@ -124,10 +134,6 @@ class Pool:
         device = self._device()
         if device is None:
             raise PynqTorchError("the device of this buffer pool is gone; choose a board again")
-        try:
-            return device.allocate((size,), np.uint8)
-        except (RuntimeError, MemoryError):
-            self.trim()
         try:
             return device.allocate((size,), np.uint8)
         except (RuntimeError, MemoryError) as error:
@@ -150,6 +156,12 @@ class Pool:
                 return  # dropped here: its own __del__ frees it
             self._idle.setdefault(size, []).append(raw)
             self._idle_bytes += size
+
+    def give_up(self) -> None:
+        """Let CMA have all memory back that nobody uses."""
+        if self.reclaim is not None:
+            self.reclaim()
+        self.trim()
 
     def trim(self) -> int:
         """Free every idle buffer; return how many bytes that were."""
@@ -198,20 +210,28 @@ def _lease_type(base: type) -> type:
     does the lease, and the memory returns to the pool.
     """
     if base not in _lease_types:
-        _lease_types[base] = type("PooledBuffer", (_Lease, base), {"__module__": __name__})
+        _lease_types[base] = type("PooledBuffer", (Lease, base), {"__module__": __name__})
     return _lease_types[base]
 
 
-class _Lease:
+class Lease:
     """What a pooled buffer adds to pynq's: freeing means giving back, and is noticed."""
 
     _return: Any
+    #: Address of a whole lease; views ask numpy.
+    start: int | None = None
+
+    @property
+    def virtual_address(self) -> Any:
+        """Address of the first byte in this process."""
+        start = self.start
+        return super().virtual_address if start is None else start  # type: ignore[misc]
 
     def _root(self) -> Any:
         here: Any = self
         while "_return" not in here.__dict__:
             parent = here.base
-            if not isinstance(parent, _Lease):
+            if not isinstance(parent, Lease):
                 return None
             here = parent
         return here
@@ -229,11 +249,13 @@ class _Lease:
 
     @property
     def physical_address(self) -> Any:
+        """Address of the first byte for the PL; raises `BufferFreed` after the end of the lease."""
         self._live()
         return self.device_address  # type: ignore[attr-defined]
 
     @property
     def freed(self) -> bool:
+        """Whether the memory was given back."""
         return self._gone()
 
     @freed.setter
@@ -249,10 +271,12 @@ class _Lease:
         super().__setitem__(key, value)  # type: ignore[misc]
 
     def flush(self) -> None:
+        """Write the CPU's cache back; raises `BufferFreed` after the end of the lease."""
         self._live()
         super().flush()  # type: ignore[misc]
 
     def invalidate(self) -> None:
+        """Drop the CPU's cache; raises `BufferFreed` after the end of the lease."""
         self._live()
         super().invalidate()  # type: ignore[misc]
 
@@ -272,7 +296,36 @@ def pool_of(device: Any = None) -> Pool:
         from pynq import Device
 
         device = Device.active_device
-    pool = vars(device).get("_pynq_torch_pool")
+    pool: Pool | None = vars(device).get("_pynq_torch_pool")
     if pool is None:
         pool = device._pynq_torch_pool = Pool(device)
-    return pool  # type: ignore[no-any-return]
+        device.allocate = _second_try(device.allocate, pool)
+    return pool
+
+
+def _second_try(allocate: Callable[..., Any], pool: Pool) -> Callable[..., Any]:
+    """Return a device's ``allocate`` that gives idle memory back before it says that there is none.
+
+    So ``pynq.allocate`` of a program is not refused memory that only waits for reuse here.
+    """
+
+    def allocate_or_trim(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return allocate(*args, **kwargs)
+        except (RuntimeError, MemoryError):
+            pool.give_up()
+        return allocate(*args, **kwargs)
+
+    return allocate_or_trim
+
+
+_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    # Another thread of the parent may have held a lock; it does not exist here.
+    for pool in _pools:
+        pool._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)

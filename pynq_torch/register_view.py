@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from .panel import shows_errors
+
 __all__ = ["RegisterRow", "RegisterView", "read_registers"]
 
 
@@ -152,8 +154,8 @@ class RegisterView:
             message.value = f"0x{number:x} written to offset 0x{choice.value:02x}"
             show()
 
-        again.on_click(show)
-        write.on_click(put)
+        again.on_click(shows_errors(message, show))
+        write.on_click(shows_errors(message, put))
         rows = [table, ipywidgets.HBox([again])]
         if writable:
             rows.append(ipywidgets.HBox([choice, value, write]))

@@ -12,11 +12,13 @@ import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from pynq_torch.errors import BoardError
+from pynq_torch.rtl_watch import TRACE, TRACE_CSV, WAVE
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -25,7 +27,7 @@ DEFAULT_BOARD = "csim"
 
 
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare ``run [--board NAME] [--kernels DIR ...] program.py [arguments]``."""
+    """Declare ``run [--board NAME] [--kernels DIR ...] [--trace] program.py [arguments]``."""
     parser = subparsers.add_parser(
         "run",
         help="run a program that imports only pynq on a board",
@@ -46,6 +48,24 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
         type=Path,
         help="a folder with HLS sources; may be given more than once",
     )
+    parser.add_argument(
+        "--trace",
+        action="store_true",
+        help="print the AXI transactions of each overlay when it goes (board rtl)",
+    )
+    parser.add_argument(
+        "--trace-csv",
+        metavar="FILE",
+        type=Path,
+        help="write all of them to a file (board rtl)",
+    )
+    parser.add_argument(
+        "--wave",
+        metavar="FILE",
+        type=Path,
+        help="record the waves of all units, .fst or .vcd; '.UNIT' comes into the name where "
+        "there are several (board rtl)",
+    )
     parser.add_argument("program", type=Path, help="a .py file, a folder with __main__.py, .ipynb")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="passed on to the program")
     parser.set_defaults(func=_run)
@@ -56,10 +76,30 @@ def _run(parsed: argparse.Namespace) -> int:
     environment = board_environment(parsed.board, parsed.kernels)
     if not parsed.program.exists():
         raise BoardError(f"program '{parsed.program}': no such file; looked in '{Path.cwd()}'")
+    environment |= _watching(parsed)
     if parsed.program.suffix == ".ipynb":
         os.environ.update(environment)
         return _run_notebook(parsed.program)
     return _become_python(parsed.program, parsed.arguments, environment)
+
+
+def _watching(parsed: argparse.Namespace) -> dict[str, str]:
+    """Return what tells the board to record: see `pynq_torch.rtl_watch`."""
+    files = {TRACE_CSV: parsed.trace_csv, WAVE: parsed.wave}
+    asked = {name: str(path.absolute()) for name, path in files.items() if path is not None}
+    if parsed.trace:
+        asked[TRACE] = "-"
+    if asked and parsed.board != "rtl":
+        raise BoardError(
+            f"--trace, --trace-csv and --wave need --board rtl, where signals are simulated; found "
+            f"--board {parsed.board}"
+        )
+    if parsed.wave is not None and parsed.wave.suffix not in (".fst", ".vcd"):
+        raise BoardError(f"--wave '{parsed.wave}': expected a file that ends in .fst or .vcd")
+    for path in files.values():
+        if path is not None and not path.absolute().parent.is_dir():
+            raise BoardError(f"'{path}': its folder does not exist; make it first")
+    return asked
 
 
 def check_board(board: str) -> None:
@@ -115,7 +155,18 @@ def _become_python(program: Path, arguments: list[str], environment: dict[str, s
 
 
 def _run_notebook(program: Path) -> int:
-    """Execute a notebook and print what its cells print."""
+    """Execute a notebook and print what its cells print, and then the trace if one is wanted."""
+    if os.environ.get(TRACE) == "-":
+        # What a kernel prints while it ends is seen by nobody.
+        with tempfile.NamedTemporaryFile("r", encoding="utf-8", suffix=".txt") as trace:
+            os.environ[TRACE] = trace.name
+            status = _execute(program)
+            print(trace.read(), end="")
+        return status
+    return _execute(program)
+
+
+def _execute(program: Path) -> int:
     import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError

@@ -135,6 +135,8 @@ def read_kernel(name: str, ip: Any, device: Any = None) -> KernelState:
         note = f"{said.get('starts', 0)} starts, {said.get('runs', 0)} runs ended"
         if said.get("blocked_on"):
             note += f", waits on stream {said['blocked_on']}"
+        if said.get("activity"):
+            note += f"; {said['activity']}"
     if "CTRL" not in registers and registers:
         return KernelState(name, None, note)
     return KernelState(name, int(ip.mmio.read(0)), note)

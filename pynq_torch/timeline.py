@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from .timing import Duration, where_measured
+
+if TYPE_CHECKING:
+    from .ops.record import Call
 
 __all__ = ["Span", "Timeline"]
 
@@ -94,6 +98,110 @@ class Timeline:
                 begin += duration.seconds
         return made
 
+    @classmethod
+    def recorded(cls, function: Callable[[], object]) -> Timeline:
+        """Run a function, and return what its operators on device "pynq" were spent on.
+
+        Parameters
+        ----------
+        function : callable
+            Called once, without arguments.
+
+        Returns
+        -------
+        Timeline
+            A lane for each operator, one for transfers, and one for each compute unit.
+
+        Raises
+        ------
+        ValueError
+            It called no operator of the device.
+        """
+        from .ops.record import unwatch, watch
+
+        calls: list[Call] = []
+        watch(calls.append)
+        try:
+            function()
+        finally:
+            unwatch(calls.append)
+        if not calls:
+            raise ValueError("the function called no operator on device 'pynq'; expected one")
+        made = cls()
+        parts = [cls.of_call(call) for call in calls]
+        made.provenance = " + ".join(dict.fromkeys(part.provenance for part in parts))
+        made._spans = [span for part in parts for span in part._spans]
+        return made
+
+    @classmethod
+    def observed(cls, function: Callable[[], object]) -> Timeline:
+        """Run a function, and return when the host, compute units and DMA channels were at work.
+
+        Parameters
+        ----------
+        function : callable
+            Called once, without arguments. Its runs are those of drivers and of operators, its
+            transfers those of `pynq_torch.transfer`.
+
+        Returns
+        -------
+        Timeline
+            A lane for each compute unit and DMA channel, and ``"host"`` for the time in which
+            nothing else was at work.
+        """
+        from . import kernel_calls, transfers
+
+        spans: list[Span] = []
+
+        def run(call: kernel_calls.KernelCall) -> None:
+            if call.seconds is not None:
+                spans.append(Span(call.cu, call.kernel, call.start, call.start + call.seconds))
+
+        def moved(lane: str, begin: float, end: float) -> None:
+            spans.append(Span(lane, lane.rpartition(".")[2], begin, end))
+
+        kernel_calls.observe(run)
+        transfers.watchers.append(moved)
+        begin = time.perf_counter()
+        try:
+            function()
+        finally:
+            end = time.perf_counter()
+            kernel_calls.unobserve(run)
+            transfers.watchers.remove(moved)
+        made = cls()
+        made._spans = [*spans, *_gaps(spans, begin, end)]
+        return made
+
+    @classmethod
+    def of_call(cls, call: Call) -> Timeline:
+        """Return what a call of an operator on device "pynq" was spent on.
+
+        Parameters
+        ----------
+        call : pynq_torch.ops.record.Call
+            It has ended, e.g. one that `pynq_torch.ops.record.watch` handed over.
+
+        Returns
+        -------
+        Timeline
+            A lane for the operator, one for its transfers, and one for each compute unit.
+        """
+        made = cls(on="pl" if call.kernels else "cpu")
+        places = dict.fromkeys(
+            f"{r.kind} ({r.where}, as the program sees it)" for r in call.kernels
+        )
+        if places:
+            made.provenance = " + ".join(places)
+        end = call.start + call.seconds
+        made._spans.append(Span(call.op, call.op, call.start, end))
+        for number, (begin, until) in enumerate(call.transfers):
+            made._spans.append(Span("transfer", str(number), begin, until))
+        for number, run in enumerate(call.kernels):
+            until = end if run.seconds is None else run.start + run.seconds
+            made._spans.append(Span(run.cu, str(number), run.start, until))
+        return made
+
     @contextmanager
     def span(self, lane: str, label: str = "") -> Iterator[None]:
         """Take the time of a ``with`` block, also when it ends in an error.
@@ -134,3 +242,16 @@ class Timeline:
     def busy(self, lane: str) -> float:
         """Return the seconds that a lane worked; spans of one lane do not overlap."""
         return sum(span.seconds for span in self.spans if span.lane == lane)
+
+
+def _gaps(spans: Sequence[Span], begin: float, end: float) -> list[Span]:
+    """Return the time between spans as spans of the host."""
+    gaps = []
+    reached = begin
+    for span in sorted(spans, key=lambda span: span.begin_s):
+        if span.begin_s > reached:
+            gaps.append(Span("host", "host", reached, span.begin_s))
+        reached = max(reached, span.end_s)
+    if end > reached:
+        gaps.append(Span("host", "host", reached, end))
+    return gaps

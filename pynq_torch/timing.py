@@ -31,7 +31,8 @@ class Duration:
     label : str
         What took so long; a chart's tick.
     where : str
-        Whose wall clock, e.g. ``"csim on this PC"``; empty unless measured.
+        Whose wall clock, e.g. ``"csim on this PC"``; of a model, whose it is where it is not the
+        one of a ``description.json``.
     repeat : int
         Repetitions.
     clock_hz : float or None
@@ -73,7 +74,8 @@ class Duration:
             return f"measured ({self.where}{times})"
         clock = (self.clock_hz or 0.0) / 1e6
         word = "cycles counted in RTL" if self.kind == "cycles" else "model"
-        return f"{word} (at {clock:g} MHz)"
+        whose = f"{self.where}, " if self.where else ""
+        return f"{word} ({whose}at {clock:g} MHz)"
 
     def named(self, label: str) -> Duration:
         """Return the same duration under another label."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -30,6 +32,11 @@ _LEFT = (
     "up "
     "with pynq_torch.reset(dma)."
 )
+
+
+#: Called with a lane ("axi_dma_0.send"), begin and end on ``time.perf_counter`` when a transfer has
+#: ended; both sides end when the program sees that both have.
+watchers: list[Callable[[str, float, float], None]] = []
 
 
 class Moved(NamedTuple):
@@ -229,12 +236,19 @@ def transfer(
     probe = _Probe(into)
     before = snapshot.board_says(dma.device, dma._fullpath)
     used = []
+    begun: dict[str, float] = {}
     try:
         for channel, buffer in ((dma.recvchannel, into), (dma.sendchannel, out)):
             if buffer is not None:
+                begun["recv" if channel is dma.recvchannel else "send"] = time.perf_counter()
                 channel.transfer(buffer)
                 used.append(channel)
-        if not _run_out(used, timeout_s):
+        ended = _run_out(used, timeout_s)
+        end = time.perf_counter()
+        for watcher in tuple(watchers):
+            for side, begin in begun.items():
+                watcher(f"{dma._fullpath}.{side}", begin, end)
+        if not ended:
             raise _failure(
                 dma,
                 timeout_s,

@@ -6,13 +6,25 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .errors import VerificationError
 
-__all__ = ["Shown", "Verdict", "close", "equal", "shows"]
+if TYPE_CHECKING:
+    from .verify_layers import layers
+
+__all__ = ["Shown", "Verdict", "close", "equal", "layers", "shows", "within"]
+
+
+def __getattr__(name: str) -> Any:
+    # Not imported here: programs without torch use the rest.
+    if name == "layers":
+        from .verify_layers import layers
+
+        return layers
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @dataclass(frozen=True)
@@ -119,6 +131,41 @@ def close(
     right_ok = np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=True)
     text = f"{atol:g} + {rtol:g} * |reference|"
     return _verdict(name, _dtype(result), found, expected, ~right_ok, text)
+
+
+def within(result: Any, reference: Any, bound: Any, name: str = "result") -> Verdict:
+    """Check that ``|result - reference| <= bound``, each element with its own; print the verdict.
+
+    Parameters
+    ----------
+    result, reference : torch.Tensor, numpy.ndarray or PynqBuffer
+        Of any real dtypes. A value that is not finite is wrong.
+    bound : torch.Tensor, numpy.ndarray or float
+        Of the same shape, or one for all; not negative.
+    name : str
+        For the verdict.
+
+    Returns
+    -------
+    Verdict
+        Also printed, with the largest share of a bound that an error uses.
+
+    Raises
+    ------
+    VerificationError
+        Naming the first wrong index and both values.
+    """
+    found, expected = _array(result), _array(reference)
+    _check_shapes(name, found, expected)
+    limit = np.broadcast_to(_array(bound).astype(np.float64), found.shape)
+    if not bool((limit >= 0).all()):
+        raise ValueError(f"{name}: a bound is negative or no number; expected at least 0")
+    with np.errstate(invalid="ignore"):
+        error = np.abs(found.astype(np.float64) - expected.astype(np.float64))
+    used = np.divide(error, limit, out=np.zeros_like(error), where=limit > 0)
+    most = float(used.max()) if used.size else 0.0
+    text = f"its bound, of which {most:.0%} is used at most"
+    return _verdict(name, _dtype(result), found, expected, ~(error <= limit), text)
 
 
 def _verdict(

@@ -7,14 +7,13 @@ real board as they are.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import Any
 
 from . import snapshot
 from .diagnosis import ERROR_MASK, Facts, diagnose
 from .errors import KernelTimeout
-from .polling import attach, check_timeout, ends
+from .polling import attach, check_timeout, ends, wait_clock
 from .transfers import (
     DmaView,
     Moved,
@@ -89,14 +88,14 @@ async def wait_async(target: Any, timeout_s: float = 10.0) -> None:
         See :func:`wait`. For an HLS IP its interrupt is enabled (GIE, IER) and acknowledged here.
     """
     timeout_s = check_timeout(timeout_s)
-    deadline = time.perf_counter() + timeout_s
+    deadline = wait_clock() + timeout_s
     if hasattr(target, "event") and hasattr(target, "parent"):
         await _interrupt(target, timeout_s)
         return
     line, over, acknowledge = _interrupt_of(target)
     pause = 1e-4
     while not over():
-        left = deadline - time.perf_counter()
+        left = deadline - wait_clock()
         if left <= 0:
             break
         if line is None:
@@ -110,7 +109,7 @@ async def wait_async(target: Any, timeout_s: float = 10.0) -> None:
             line.waiting = False
         acknowledge()
     # The rest is the same for all: errors, diagnosis, invalidating the buffer.
-    wait(target, max(deadline - time.perf_counter(), 1e-3))
+    wait(target, max(deadline - wait_clock(), 1e-3))
 
 
 def _interrupt_of(target: Any) -> tuple[Any, Callable[[], bool], Callable[[], None]]:

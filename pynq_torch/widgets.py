@@ -1,4 +1,4 @@
-"""What a lesson shows of the hardware: registers, address map, and a slider that reruns.
+"""What a lesson shows of the hardware: registers, address map, kernels and tiles to play with.
 
 Every view is HTML and text first, so that the committed notebook, GitHub and a printed page show
 it. In a live notebook controls come with it, made of what ipywidgets 7.7 and 8.1 both have. Set
@@ -16,8 +16,21 @@ from typing import Any
 
 from .address_map import MemoryMap
 from .register_view import RegisterView
+from .widgets_gemm import gemm_tiler
+from .widgets_kernels import kernel_explorer
+from .widgets_pointwise import function_explorer
 
-__all__ = ["MemoryMap", "RegisterView", "explore", "interactive", "memory_map", "register_map"]
+__all__ = [
+    "MemoryMap",
+    "RegisterView",
+    "explore",
+    "function_explorer",
+    "gemm_tiler",
+    "interactive",
+    "kernel_explorer",
+    "memory_map",
+    "register_map",
+]
 
 
 def interactive() -> bool:

@@ -1,6 +1,6 @@
 """``make bench``: the project's speed targets, each as a ratio or a figure with its conditions.
 
-No test asserts a time; this prints them. Every figure is `measured` on this PC.
+No test asserts a time; this prints them. A figure is `measured` on this PC, or `cycles` of RTL.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ class Figure:
     unit: str
     target: float
     conditions: str
+    least: bool = False
+    kind: str = "measured"
 
     @property
     def ratio(self) -> float:
-        """Value over target: at most 1 where the target is met."""
+        """Value over target: at most 1 where it is met, at least 1 where ``least``."""
         return self.value / self.target
 
 
@@ -170,7 +172,7 @@ def direct_seconds(source: Path, folder: Path, size: int) -> float:
         "  double best = 1e9;\n"
         "  for (int i = 0; i < 15; ++i) {\n"
         "    auto t = std::chrono::steady_clock::now();\n"
-        "    call(a, b, c, n, n, n, n, n, n);\n"
+        "    call(a, b, c, n, n, n, n, n, n, nullptr, nullptr, 0);\n"
         "    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() "
         "- t).count());\n"
         "  }\n"
@@ -189,6 +191,95 @@ def second_build() -> Figure:
     hls.build(kernel, tool="vitis")
     seconds = best(lambda: hls.build(kernel, tool="vitis"), 7)
     return Figure("second build of an unchanged kernel", seconds * 1e3, "ms", 50, "gemm, of 7")
+
+
+def device_figures() -> list[Figure]:
+    """Torch's device "pynq": fallbacks, and host time where the kernels take none."""
+    import bench_device
+
+    small = [
+        Figure(
+            f"fallback beyond the CPU's own: {what}",
+            bench_device.overhead_us(run, count),
+            "us",
+            8,
+            "8x8 float32, 2000 calls in turn, of 7",
+        )
+        for what, (run, count) in bench_device.FALLBACKS.items()
+    ]
+    return [
+        *small,
+        Figure(
+            "host, 1024^3 int8 on gemm",
+            bench_device.product_ms("gemm"),
+            "ms",
+            1,
+            "torch._int_mm on the device, null kernel, of 15",
+        ),
+        Figure(
+            "host, 1024^3 int8 on 256-tiles",
+            bench_device.product_ms("matrix_mult"),
+            "ms",
+            8,
+            "torch._int_mm on the device, 64 starts of a null kernel, of 15",
+        ),
+        Figure(
+            "host, pynq_torch.nn.Linear",
+            bench_device.linear_us(),
+            "us",
+            60,
+            "batch 1, 512x512, weights packed, new input, null kernel, of 300",
+        ),
+    ]
+
+
+def library_figures() -> list[Figure]:
+    """Host time of a call of each kernel of the library."""
+    import bench_library
+
+    return [
+        Figure(f"host, {label}", us, "us", bench_library.TARGET_US, bench_library.CONDITIONS)
+        for label, us in bench_library.overheads().items()
+    ]
+
+
+def library_builds() -> list[Figure]:
+    """Time to build all engines of the library from nothing, and again when all is there."""
+    from pynq_torch.library import build_library
+
+    with tempfile.TemporaryDirectory() as folder:
+        before = os.environ.get("PYNQ_TORCH_CACHE")
+        os.environ["PYNQ_TORCH_CACHE"] = folder
+        try:
+            times = []
+            for _ in range(2):
+                begin = time.perf_counter()
+                built = build_library(jobs=2)
+                times.append(time.perf_counter() - begin)
+        finally:
+            if before is None:
+                del os.environ["PYNQ_TORCH_CACHE"]
+            else:
+                os.environ["PYNQ_TORCH_CACHE"] = before
+    failed = [result.name for result in built if result.error]
+    if failed:
+        raise RuntimeError(f"kernels that do not build: {', '.join(failed)}")
+    anew = sum(not result.cached for result in built)
+    conditions = f"{len(built)} kernels, 2 at a time"
+    return [
+        Figure("build of the whole library", times[0], "s", 240, f"{conditions}, empty cache"),
+        Figure("second build of it", times[1], "s", 10, f"{conditions}, {anew} built anew"),
+    ]
+
+
+def rtl_figures() -> list[Figure]:
+    """Board rtl: its speed beside cocotb's, the build and the cycles of the gemm."""
+    import bench_rtl
+
+    return [
+        Figure(r.what, r.value, r.unit, r.target, r.conditions, r.least, r.kind)
+        for r in bench_rtl.results()
+    ]
 
 
 def held() -> dict[str, int]:
@@ -244,26 +335,37 @@ def main() -> int:
     parser.add_argument("--loads", type=int, default=1_000, help="for the table of leaks")
     arguments = parser.parse_args()
     sys.path.insert(0, str(ROOT / "tests"))
-    figures = [import_cost(), *board_figures(), start_overhead(), csim_slowdown(), second_build()]
+    figures = [
+        import_cost(),
+        *board_figures(),
+        start_overhead(),
+        csim_slowdown(),
+        second_build(),
+        *library_builds(),
+        *device_figures(),
+        *library_figures(),
+        *rtl_figures(),
+    ]
     table = Table(
         title=f"measured on {platform.machine()}, {os.cpu_count()} cores, "
         f"Python {platform.python_version()}"
     )
-    for column in ("what", "figure", "target", "ratio", "conditions"):
+    for column in ("what", "figure", "target", "ratio", "kind", "conditions"):
         table.add_column(column)
     for f in figures:
         table.add_row(
             f.what,
             f"{f.value:.3g} {f.unit}",
-            f"<= {f.target:g} {f.unit}",
+            f"{'>=' if f.least else '<='} {f.target:g} {f.unit}",
             f"{f.ratio:.2f}",
+            f.kind,
             f.conditions,
         )
     Console(width=130).print(table)
     Console(width=130).print(leaks(arguments.starts, arguments.loads))
     if arguments.json is not None:
         arguments.json.write_text(
-            json.dumps([{**asdict(f), "kind": "measured"} for f in figures], indent=1)
+            json.dumps([asdict(f) for f in figures], indent=1), encoding="utf-8"
         )
     return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -34,6 +35,15 @@ def event_loop_of_the_test() -> Iterator[None]:
     _ensure_event_loop()
     yield
     _ensure_event_loop()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_closed_board() -> None:
+    """Forget a board that another module has closed: a program would choose the next one."""
+    boards = sys.modules.get("pynq_torch.board")
+    board = boards.current_board() if boards is not None else None
+    if board is not None and board.closed:
+        boards.use_board("csim")
 
 
 def pytest_sessionfinish() -> None:

@@ -32,6 +32,7 @@ SECTIONS = {
     "Exercises": r"exercise",
     "What comes next": r"(what comes )?next",
 }
+WIDGET = "application/vnd.jupyter.widget-view+json"
 FORBIDDEN_TAGS = {"raises-exception", "nbval-raises-exception"}
 _ABSOLUTE_PATH = re.compile(
     r"(?<![\w.~/:])/(home|root|tmp|work|Users|mnt|opt|var)/[\w.-]+|[A-Z]:\\\\"
@@ -171,6 +172,8 @@ def rule_outputs(notebook: Notebook) -> Iterator[str]:
             yield f"code cell {index}: an error is committed; show errors through a helper"
         if "UsageError:" in output_text(cell):
             yield f"code cell {index}: an unknown magic is committed"
+        if any(WIDGET in output.get("data", {}) for output in cell.get("outputs", [])):
+            yield f"code cell {index}: dead controls; execute with PYNQ_TORCH_STATIC=1"
 
 
 def rule_paths(notebook: Notebook) -> Iterator[str]:

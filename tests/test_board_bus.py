@@ -64,6 +64,26 @@ def test_slices_write_in_order_and_read_nothing(array, ip):
     assert ip.words[0] == ip.words[16] == 9
 
 
+def test_a_slice_of_words_goes_in_one_piece_and_in_order(array, ip):
+    array[2:5] = np.array([1, 2, 0xFFFFFFFF], np.uint32)
+    assert ip.log == [("w", 8, 1), ("w", 12, 2), ("w", 16, 0xFFFFFFFF)]
+    ip.log.clear()
+    array[-2:] = np.array([[7, 8], [9, 10]], np.uint32)[:, 1]  # not side by side in memory
+    array[6:6] = np.zeros(0, np.uint32)
+    assert ip.log == [("w", 0xF8, 8), ("w", 0xFC, 10)]
+    with pytest.raises(ValueError, match="broadcast"):
+        array[2:5] = np.zeros(2, np.uint32)
+
+
+def test_a_slice_beyond_the_ip_is_an_error(ip):
+    bus = Bus()
+    bus.attach(0x4000_0000, 0x1000, ip, "", "ip")
+    array = RegisterArray.over(bus, 0x4000_0FF8, 0x10, None)
+    with pytest.raises(BusError, match="no IP answers at physical address 0x40001000"):
+        array[:] = np.arange(4, dtype=np.uint32)
+    assert ip.log == [("w", 0xFF8, 0), ("w", 0xFFC, 1)]
+
+
 def test_views_of_another_dtype(array, ip):
     array[0] = np.float32(1.5).view(np.uint32)
     assert array.view(np.float32)[0] == 1.5

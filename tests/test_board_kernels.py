@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 from pynq import MMIO, Clocks, Overlay, allocate
 
 import pynq_torch
+from pynq_torch.errors import InterfaceError
+from pynq_torch.hls.design.build import project_root
 
 DONE, IDLE, READY, AUTO_RESTART = 2, 4, 8, 0x80
 
@@ -59,6 +62,19 @@ def test_control_register_through_one_run(overlay):
     assert ip.read(0x18) == 5
     assert (ip.read(0x1C), ip.read(0x1C)) == (1, 0)  # ap_vld is clear-on-read
     assert ip.register_map.CTRL.AP_IDLE == 1
+
+
+def test_a_start_leaves_a_done_that_nobody_has_read(overlay, board):
+    # As int_ap_done of an HLS register file: set by ap_done, cleared by reading, by nothing else.
+    ip, engine = overlay.counter_1, board.cus["counter_1"].engine
+    ip.write(0x10, 5)
+    ended = engine.completed
+    start(ip)
+    eventually(lambda: engine.completed == ended + 1)
+    start(ip)
+    assert ip.read(0) & DONE
+    eventually(lambda: engine.completed == ended + 2)
+    ip.read(0)
 
 
 def test_status_flags_need_their_enables_and_toggle_on_write(overlay):
@@ -205,6 +221,22 @@ def test_arrays_pack_in_little_endian_lanes(overlay):
     assert (np.array(array[at : at + 6]).view("i8") == wanted).all()
 
 
+def test_a_slice_over_control_and_arguments_starts(overlay):
+    ip = overlay.counter_1
+    start(ip)
+    wait_done(ip)
+    total = ip.read(0x18)
+    ip.write(0x10, 2)
+    ip.mmio.array[:5] = np.array([1, 0, 0, 0, 9], np.uint32)  # in order: AP_START before the 9
+    wait_done(ip)
+    assert (ip.read(0x10), ip.read(0x18)) == (9, total + 2)
+    ip.mmio.array[3:5] = np.array([0, 3], np.uint32)  # from ISR on: nothing starts
+    assert ip.read(0) == IDLE
+    start(ip)
+    wait_done(ip)
+    assert ip.read(0x18) == total + 5
+
+
 def board_windows(ip):
     unit = pynq_torch.current_board().cus[ip._fullpath]
     return {
@@ -321,3 +353,20 @@ def test_forked_child_leaves_the_parents_board_alone(overlay, board):
     os.waitpid(child, 0)
     start(overlay.nop_0)
     wait_done(overlay.nop_0)
+
+
+def test_a_register_that_the_source_wires_is_refused(tmp_path):
+    """The kernel would run with 0 there, and the program would only see a wrong result."""
+    folder = tmp_path / "vadd"
+    folder.mkdir()
+    # Without hls_config.cfg: in the flow for v++ every scalar has a register, named or not.
+    for file in ("vadd.cpp", "vadd.hpp"):
+        shutil.copy(project_root() / "hw/kernels/vadd" / file, folder)
+    source = folder / "vadd.cpp"
+    source.write_text(source.read_text().replace("s_axilite port=n", "s_axilite port=m"))
+    board = pynq_torch.use_board("csim", kernels=[tmp_path])
+    try:
+        with pytest.raises(InterfaceError, match=r"register n at 0x34.*no s_axilite"):
+            pynq_torch.load("vadd")
+    finally:
+        board.close()

@@ -101,6 +101,18 @@ def test_environment_variable(tmp_path, monkeypatch):
 # ---- the cache ----------------------------------------------------------------------------------
 
 
+def test_a_file_written_during_its_build_is_built_again(own_cache, tmp_path):
+    source = tmp_path / "source.txt"
+    for edited in (False, True):
+        source.write_text("before")
+        key = cache.digest("test", edited)
+        with cache.scratch() as folder:
+            if edited:
+                source.write_text("after")
+            cache.store(key, folder, [str(source)], (), {})
+        assert (cache.find(key) is None) == edited
+
+
 def test_second_build_is_found_and_fast(scale):
     first = hls.build(scale)
     assert not first.cached

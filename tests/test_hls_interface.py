@@ -223,6 +223,32 @@ def test_m_axi_widths(read):
     assert offsets(interface) == {"a": 0x10, "b": 0x1C, "c": 0x28, "d": 0x34}
 
 
+def test_m_axi_ports_are_as_wide_as_they_may_be_made(read):
+    interface = read(
+        "constexpr int BITS = 64;\nvoid top(char* a, int* b, int* c) {\n"
+        "#pragma HLS INTERFACE m_axi port=a bundle=g0 max_widen_bitwidth=BITS\n"
+        "#pragma HLS INTERFACE m_axi port=b bundle=g1 max_widen_bitwidth=0\n"
+        "#pragma HLS INTERFACE m_axi port=c bundle=g0\n*a = *b = *c; }"
+    )
+    assert {n: b.data_bits for n, b in interface.axi_bundles.items()} == {"g0": 64, "g1": 32}
+
+
+def test_burst_ports_know_whether_they_are_read_or_written(read):
+    """By value, through functions and templates: a copy of the port is the same port."""
+    interface = read(
+        "#include <hls_burst_maxi.h>\n"
+        "template <typename T> void put(hls::burst_maxi<T> to, T value) {\n"
+        "    to.write_request(0, 1); to.write(value); to.write_response();\n}\n"
+        "int get(hls::burst_maxi<int> from) { from.read_request(0, 1); return from.read(); }\n"
+        "void both(hls::burst_maxi<int>& p) { put<int>(p, get(p)); }\n"
+        "void top(hls::burst_maxi<int> a, hls::burst_maxi<int> b, hls::burst_maxi<int> c) {\n"
+        + "".join(f"#pragma HLS INTERFACE m_axi port={p} bundle=g{p}\n" for p in "abc")
+        + f"{lite('return')}\n  put<int>(b, get(a));\n  both(c);\n}}"
+    )
+    directions = {a.name: a.direction for a in interface.arguments}
+    assert directions == {"a": "in", "b": "out", "c": "inout"}
+
+
 # ---- streams ------------------------------------------------------------------------------------
 
 STREAMS = "#include <hls_stream.h>\n#include <ap_axi_sdata.h>\n"

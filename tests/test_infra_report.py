@@ -9,13 +9,16 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from pynq_torch import cli, report
-from pynq_torch.report_page import Run, _last_words
+from pynq_torch import cli
+from pynq_torch.report import ReportError
+from pynq_torch.report.plan import Run, find_notebooks, plan, values_of
+from pynq_torch.report.result import last_words
 
 PARAMETERS = """\
 BOARD = "csim"  # where it runs
@@ -41,7 +44,7 @@ def _write(folder: Path, name: str, *sources: str, parameters: str | None = None
 def _plan(tmp_path: Path, **values: str) -> dict[str, Run]:
     one = _write(tmp_path, "00_one", parameters=PARAMETERS)
     two = _write(tmp_path, "01_two", "1")
-    return {run.name: run for run in report.plan([one, two], "csim", values)}
+    return {run.name: run for run in plan([one, two], "csim", values)}
 
 
 def test_every_notebook_gets_what_it_declares(tmp_path: Path):
@@ -50,6 +53,71 @@ def test_every_notebook_gets_what_it_declares(tmp_path: Path):
     assert runs["00_one"].parameters == expected
     assert runs["00_one"].defaults["SCALE"] == 1.5
     assert runs["01_two"].parameters == {}
+
+
+def test_every_combination_of_values_is_a_run(tmp_path: Path):
+    runs = _plan(tmp_path, SIZES="3 5", FAST="False,True", SCALE="2")
+    given = {name: run.parameters for name, run in runs.items()}
+    assert {name: (p.get("SIZE"), p.get("FAST")) for name, p in given.items()} == {
+        "00_one-SIZE=3-FAST=False": (3, False),
+        "00_one-SIZE=3-FAST=True": (3, True),
+        "00_one-SIZE=5-FAST=False": (5, False),
+        "00_one-SIZE=5-FAST=True": (5, True),
+        "01_two": (None, None),
+    }  # fmt: skip
+    assert all(run.parameters["SCALE"] == 2 for run in runs.values() if run.parameters)
+
+
+def test_a_notebook_about_one_board_keeps_it(tmp_path: Path):
+    notebook = _write(tmp_path, "17_rtl", parameters='BOARD = "rtl"\nSIZE = 1')
+    content = json.loads(notebook.read_text())
+    content["metadata"]["pynq_torch"] = {"boards": ["rtl", "local"]}
+    notebook.write_text(json.dumps(content))
+    chosen = {}
+    for board in ("csim", "rtl", "local"):
+        (run,) = plan([notebook], board, {"SIZE": "2"})
+        chosen[board] = dict(run.parameters)
+    assert chosen == {
+        "csim": {"SIZE": 2},
+        "rtl": {"SIZE": 2, "BOARD": "rtl"},
+        "local": {"SIZE": 2, "BOARD": "local"},
+    }
+
+
+def test_names_of_runs_are_names_of_files(tmp_path: Path):
+    runs = _plan(tmp_path, NAME="a/b,a:b,'a b'")
+    assert list(runs) == ["00_one-NAME=a_b", "00_one-NAME=a_b_", "00_one-NAME=a_b__", "01_two"]
+    assert [r.parameters.get("NAME") for r in runs.values()] == ["a/b", "a:b", "a b", None]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("64", ["64"]),
+        ("64,128, 256", ["64", "128", "256"]),
+        ("64 128", ["64", "128"]),
+        ("[1, 2]", ["[1, 2]"]),
+        ("[1, 2] [3]", ["[1, 2]", "[3]"]),
+        ("'a, b',c", ["'a, b'", "c"]),
+        ("-1,1e-3", ["-1", "1e-3"]),
+        ("it's", ["it's"]),
+    ],
+)
+def test_how_values_are_written(text: str, values: list[str]):
+    assert values_of("X", text) == values
+
+
+def test_notebooks_are_chosen_by_number_or_name(tmp_path: Path):
+    for name in ("00_one", "01_two", "10_ten", "1_odd"):
+        _write(tmp_path, name, "1")
+    assert [p.stem for p in find_notebooks(tmp_path)] == ["00_one", "01_two", "10_ten"]
+    assert [p.stem for p in find_notebooks(tmp_path, ["10", "00_one"])] == ["00_one", "10_ten"]
+    assert [p.stem for p in find_notebooks(tmp_path, ["01_two.ipynb"])] == ["01_two"]
+    for unknown in ("1", "02", "one"):
+        with pytest.raises(
+            ReportError, match=f"notebook '{unknown}' is unknown; .* 00_one, 01_two"
+        ):
+            find_notebooks(tmp_path, ["00", unknown])
 
 
 @pytest.mark.parametrize(
@@ -61,10 +129,18 @@ def test_every_notebook_gets_what_it_declares(tmp_path: Path):
         ({"SIZE": "True"}, "'SIZE': 'True' is no int"),
         ({"FAST": "1"}, "'FAST': '1' is no bool"),
         ({"SCALE": "wide"}, "'SCALE': 'wide' is no float"),
+        ({"SIZES": "64 12x"}, "'SIZE': '12x' is no int; its default is 64"),
+        ({"SIZESS": "64"}, "'SIZESS' is unknown"),
+        ({"SIZE": ""}, "'SIZE' has no value; expected e.g. SIZE=64 or 64,128"),
+        ({"SIZE": "64,64"}, "'SIZE': 64 is there twice"),
+        ({"SIZE": "1", "SIZES": "2"}, "'SIZE' is given twice, as SIZE and SIZES"),
+        ({"NAME": "'a"}, "has a quote that is not closed"),
+        ({"SIZE": "[1,2]"}, "'SIZE': '[1,2]' is no int"),
+        ({"SIZE": ",".join(map(str, range(1001)))}, "1002 runs; expected at most 1000"),
     ],
 )
 def test_a_wrong_parameter_is_refused(tmp_path: Path, values: dict[str, str], words: str):
-    with pytest.raises(report.ReportError, match=re.escape(words)):
+    with pytest.raises(ReportError, match=re.escape(words)):
         _plan(tmp_path, **values)
 
 
@@ -76,6 +152,10 @@ def test_a_wrong_parameter_is_refused(tmp_path: Path, values: dict[str, str], wo
         (["SIZE"], "'SIZE' is no parameter; expected NAME=value"),
         (["4=3"], "'4=3' is no parameter"),
         (["--jobs", "0"], "--jobs 0: expected 1 or more"),
+        (["--keep", "0"], "--keep 0: expected 1 or more"),
+        (["--only", "77"], "notebook '77' is unknown"),
+        (["SIZE=1", "SIZE=2"], "'SIZE' is given twice; write SIZE=one,two"),
+        (["--tolerance", "0.2"], "belong to --compare"),
     ],
 )
 def test_nothing_runs_when_the_command_line_is_wrong(
@@ -104,20 +184,21 @@ def test_a_file_that_is_no_notebook(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """Run a report over five notebooks, of which three fail in different ways."""
+    """Run a report over five notebooks: one with two sizes, three that fail in different ways."""
     folder = tmp_path_factory.mktemp("lessons")
     show = (
         "import os\nprint(BOARD, SIZE, os.environ['PYNQ_TORCH_BOARD'], os.getcwd())\n"
-        "from pynq_torch import widgets\nprint('controls:', widgets.interactive())"
+        "from pynq_torch import report, widgets\nprint('controls:', widgets.interactive())\n"
+        "report.record('cycles', 100 * SIZE, 'cycles', 'model')"
     )
     _write(folder, "00_good", show, CHART, parameters=PARAMETERS)
-    _write(folder, "01_raises", "1 / 0", "print('not reached')", parameters=PARAMETERS)
+    _write(folder, "01_raises", "1 / 0", "print('not reached')")
     _write(folder, "02_dies", "import os\nos._exit(3)")
     _write(folder, "03_magic", "%nonsense")
     _write(folder, "04_plain", "print('<script>')")
     command = [sys.executable, "-m", "pynq_torch", "report", "--notebooks", str(folder)]
     done = subprocess.run(
-        [*command, "--output", str(folder / "out"), "--jobs", "2", "SIZE=3"],
+        [*command, "--output", str(folder / "out"), "--jobs", "2", "SIZES=3 5"],
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
@@ -129,8 +210,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.Com
 
 
 @pytest.fixture
-def summary(made: tuple[Path, Any]) -> dict[str, Any]:
-    return json.loads((made[0] / "index.json").read_text())
+def run_folder(made: tuple[Path, Any]) -> Path:
+    (folder,) = (made[0] / "runs").iterdir()
+    return folder
+
+
+@pytest.fixture
+def summary(run_folder: Path) -> dict[str, Any]:
+    return json.loads((run_folder / "index.json").read_text())
+
+
+NAMES = ["00_good-SIZE=3", "00_good-SIZE=5", "01_raises", "02_dies", "03_magic", "04_plain"]
 
 
 def test_one_failing_notebook_does_not_stop_the_rest(
@@ -138,53 +228,74 @@ def test_one_failing_notebook_does_not_stop_the_rest(
 ):
     _, done = made
     assert done.returncode == 1
-    assert done.stdout.strip().splitlines()[-1] == "2 passed, 3 failed"
-    assert [item["name"][:2] for item in summary["notebooks"]] == ["00", "01", "02", "03", "04"]
-    assert [item["passed"] for item in summary["notebooks"]] == [True, False, False, False, True]
+    assert done.stdout.strip().splitlines()[-1] == "3 passed, 3 failed"
+    passed = {item["name"]: item["passed"] for item in summary["notebooks"]}
+    assert passed == dict(zip(NAMES, [True, True, False, False, False, True], strict=True))
     assert "cell" in done.stderr  # the progress bar
 
 
 def test_the_error_of_every_failing_notebook(summary: dict[str, Any]):
     errors = [item["error"] for item in summary["notebooks"]]
-    assert errors[0] is None
-    assert errors[1] == "ZeroDivisionError: division by zero"
-    assert "Kernel died" in errors[2]
-    assert errors[3].startswith("UsageError: Line magic function `%nonsense` not found")
+    assert errors[0] is errors[1] is None
+    assert errors[2] == "ZeroDivisionError: division by zero"
+    assert "Kernel died" in errors[3]
+    assert errors[4].startswith("UsageError: Line magic function `%nonsense` not found")
 
 
-def test_parameters_and_board_reach_the_notebook(made: tuple[Path, Any], summary: dict[str, Any]):
-    good = summary["notebooks"][0]
-    assert good["parameters"]["SIZE"] == 3
-    assert good["parameters"]["SCALE"] == 1.5
-    assert f"csim 3 csim {made[0].parent}" in (made[0] / good["html"]).read_text()
+def test_parameters_and_board_reach_the_notebook(
+    made: tuple[Path, Any], run_folder: Path, summary: dict[str, Any]
+):
+    for good, size in zip(summary["notebooks"], (3, 5), strict=False):
+        assert good["parameters"]["SIZE"] == size
+        assert good["parameters"]["SCALE"] == 1.5
+        page = (run_folder / good["html"]).read_text()
+        assert f"csim {size} csim {made[0].parent}" in page
+        assert "controls: False" in page
 
 
-def test_views_are_static_on_a_page(made: tuple[Path, Any], summary: dict[str, Any]):
-    assert "controls: False" in (made[0] / summary["notebooks"][0]["html"]).read_text()
+def test_what_a_run_says_of_itself(run_folder: Path, summary: dict[str, Any]):
+    assert summary["id"] == run_folder.name
+    assert summary["board"] == "csim"
+    assert summary["given"] == {"SIZES": "3 5"}
+    assert re.fullmatch(r"[0-9a-f]{7,}(-dirty)?|unknown", summary["commit"])
+    assert summary["jobs"] == 2
+    assert len(summary["notebooks"][0]["cell_seconds"]) == 4  # papermill adds a cell
+    (record,) = summary["notebooks"][1]["records"]
+    assert (record["name"], record["value"], record["kind"]) == ("cycles", 500, "model")
 
 
-def test_the_page_holds_what_there_is(made: tuple[Path, Any], summary: dict[str, Any]):
-    folder, _ = made
-    page = (folder / "index.html").read_text()
+def test_the_page_holds_what_there_is(run_folder: Path, summary: dict[str, Any]):
+    page = (run_folder / "index.html").read_text()
     for item in summary["notebooks"]:
         assert f'id="{item["name"]}"' in page
         for file in (item["html"], item["notebook"], *item["charts"]):
-            assert f'"{file}"' in page
-            assert (folder / file).is_file()
+            assert f'"{quote(file)}"' in page
+            assert (run_folder / file).is_file()
     assert page.count('class="error"') == 3
     assert "Lesson &lt;00_good&gt;" in page
     (chart,) = summary["notebooks"][0]["charts"]
-    assert (folder / chart).read_bytes().startswith(b"\x89PNG")
+    assert (run_folder / chart).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_overview_leads_to_the_run(made: tuple[Path, Any], run_folder: Path):
+    page = (made[0] / "index.html").read_text()
+    assert f'"runs/{run_folder.name}/index.html"' in page
+    assert "500 cycles" in page
+    lines = (made[0] / "index.csv").read_text().splitlines()
+    assert len(lines) == 1 + 6 + 2
+    assert (run_folder / "index.csv").read_text().splitlines() == lines
 
 
 def test_pages_load_nothing_from_elsewhere(made: tuple[Path, Any]):
-    for page in made[0].glob("*.html"):
+    pages = list(made[0].rglob("*.html"))
+    assert len(pages) == 8
+    for page in pages:
         assert not re.search(r"""(src|href)=["']?(https?:)?//|@import|<script""", page.read_text())
 
 
 def test_the_last_words_of_a_log_without_a_cause():
-    assert _last_words("") == "papermill ended without a word"
-    assert _last_words("a\nb\n") == "a\nb"
+    assert last_words("") == "papermill ended without a word"
+    assert last_words("a\nb\n") == "a\nb"
 
 
 def test_a_reader_who_leaves_does_not_hang_the_run(tmp_path: Path):

@@ -360,8 +360,11 @@ def test_overlays_load_in_any_thread(loaded: Loaded) -> None:
 def test_names_and_paths(loaded: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BitstreamError, match=r"no overlay is called 'gem'; there are .*gemm.*vadd"):
         pynq_torch.load("gem")
-    with pytest.raises(BitstreamError, match="there is no file"):
+    with pytest.raises(BitstreamError, match="there is no file") as caught:
         pynq_torch.load(tmp_path / "gem.bit")
+    assert "an overlay called" not in str(caught.value)
+    with pytest.raises(BitstreamError, match=r"an overlay called 'gemm' is here: load\('gemm'\)"):
+        pynq_torch.load(tmp_path / "gemm.bit")
     bit = pynq_torch.overlay.find_overlay("vadd")
     copy = tmp_path / "mine.bit"
     copy.write_bytes(bit.read_bytes())

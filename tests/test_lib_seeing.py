@@ -82,6 +82,24 @@ def test_special_values() -> None:
         verify.close(wide, wide, rtol=-1)
 
 
+def test_every_error_has_its_own_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    reference = torch.tensor([1.0, 2.0, 4.0])
+    bound = torch.tensor([0.5, 0.0, 2.0], dtype=torch.float64)
+    verify.within(reference + torch.tensor([0.25, 0, -2.0]), reference, bound, "c")
+    out = capsys.readouterr().out
+    wanted = "max error 2, tolerance its bound, of which 100% is used at most: PASS\n"
+    assert out == f"c: float32[3], {wanted}"
+    verify.within(torch.zeros(0), torch.zeros(0), 0.0)
+    with pytest.raises(VerificationError, match=r"1 of 3 .* index \[1\]: found 2\.25, expected 2"):
+        verify.within(reference + 0.25, reference, bound)
+    for odd in (float("nan"), float("inf")):
+        with pytest.raises(VerificationError, match=r"index \[0\]"):
+            verify.within(torch.tensor([odd]), torch.tensor([odd]), 1.0)
+    for wrong in (-1.0, float("nan")):
+        with pytest.raises(ValueError, match="at least 0"):
+            verify.within(reference, reference, wrong)
+
+
 def test_expected_errors_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     with verify.shows(ValueError, hide=r"0x[0-9a-f]+") as shown:
         raise ValueError("at 0x1234abcd")

@@ -90,3 +90,59 @@ def test_what_is_left_of_a_duration() -> None:
     assert left.less(whole).seconds == 0.0
     with pytest.raises(ValueError, match=r"model \(at 100 MHz\) cannot be taken off measured"):
         whole.less(_model(1.0))
+
+
+def test_host_units_and_dma_channels_are_observed(axes: Any) -> None:
+    import torch
+
+    import pynq_torch
+    from pynq_torch import buffers, transfers
+
+    board = pynq_torch.use_board("csim")
+    try:
+        overlay = pynq_torch.load("stream")
+        x, y = (buffers.empty_tensor((1000,)) for _ in range(2))
+        x.copy_(torch.arange(1000.0))
+
+        def run() -> None:
+            started = overlay.scale_stream.start(gain=2.0, offset=1.0)
+            pynq_torch.transfer(overlay.axi_dma_0, send=x, recv=y)
+            started.wait(10)
+
+        work = Timeline.observed(run)
+        assert torch.equal(y, 2 * x + 1)
+        assert work.lanes == ("axi_dma_0.recv", "axi_dma_0.send", "host", "scale_stream_0")
+        by_lane = {lane: [s for s in work.spans if s.lane == lane] for lane in work.lanes}
+        (unit,) = by_lane["scale_stream_0"]
+        (send,) = by_lane["axi_dma_0.send"]
+        (receive,) = by_lane["axi_dma_0.recv"]
+        # The unit is started first, the receiving side is armed before the sending one.
+        assert unit.begin_s < receive.begin_s < send.begin_s < send.end_s <= unit.end_s
+        for host in by_lane["host"]:
+            others = (unit, send, receive)
+            assert all(host.end_s <= s.begin_s or host.begin_s >= s.end_s for s in others)
+        chart = plot.timeline(work, ax=axes)
+        assert "csim on this PC" in chart.get_xlabel()
+        assert not transfers.watchers
+        with pytest.raises(ZeroDivisionError):
+            Timeline.observed(lambda: 1 / 0)
+        assert not transfers.watchers
+    finally:
+        board.close()
+
+
+def test_units_side_by_side_are_observed() -> None:
+    import torch
+
+    import pynq_torch
+
+    board = pynq_torch.use_board("csim")
+    try:
+        first, second = pynq_torch.load("ladder_3").kernels.of("vadd_3")
+        a = torch.ones(200_000)
+        work = Timeline.observed(lambda: first(a, a, helpers=[second]))
+        one, two = (next(s for s in work.spans if s.lane == unit.cu) for unit in (first, second))
+        assert max(one.begin_s, two.begin_s) < min(one.end_s, two.end_s)
+        assert {s.label for s in (one, two)} == {"vadd_3"}
+    finally:
+        board.close()

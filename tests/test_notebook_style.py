@@ -12,13 +12,17 @@ from typing import Any
 import pytest
 from notebook_style import RULES, Notebook, code_cells, text
 
+#: Numbers kept for lessons on board rtl.
+RESERVED = set(range(17, 21))
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
 
 
 def test_the_lessons_are_numbered_without_a_gap():
     assert NOTEBOOKS, "no lesson in notebooks/"
     assert all(re.fullmatch(r"\d\d_[a-z0-9_]+\.ipynb", path.name) for path in NOTEBOOKS)
-    assert [int(path.name[:2]) for path in NOTEBOOKS] == list(range(len(NOTEBOOKS)))
+    numbers = [int(path.name[:2]) for path in NOTEBOOKS]
+    assert len(set(numbers)) == len(numbers)
+    assert set(range(numbers[-1])) - set(numbers) <= RESERVED
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -101,6 +105,11 @@ def _each_code(source: str) -> Callable[[Notebook], None]:
 
 _ERROR = {"output_type": "error", "ename": "E", "evalue": "", "traceback": []}
 _MAGIC = {"output_type": "stream", "name": "stderr", "text": "UsageError: no magic"}
+_WIDGET = {
+    "output_type": "display_data",
+    "metadata": {},
+    "data": {"application/vnd.jupyter.widget-view+json": {}, "text/plain": "VBox()"},
+}
 _PATH = {"output_type": "stream", "name": "stdout", "text": "see /home/me/a.bit"}
 
 BROKEN: list[tuple[str, Callable[[Notebook], object]]] = [
@@ -127,6 +136,7 @@ BROKEN: list[tuple[str, Callable[[Notebook], object]]] = [
     ("outputs", _set(2, execution_count=7)),
     ("outputs", _set(2, outputs=[_ERROR])),
     ("outputs", _set(2, outputs=[_MAGIC])),
+    ("outputs", _set(2, outputs=[_WIDGET])),
     ("paths", _set(2, source="open('/home/me/x')\nb = 2\nc = 3")),
     ("paths", _set(2, outputs=[_PATH])),
     ("tags", _tag("raises-exception")),
@@ -157,3 +167,11 @@ def test_addresses_of_hardware_and_of_files_in_the_project_are_no_absolute_paths
     lesson = _lesson()
     _code(lesson, 2)["source"] = "base = 0x4000_0000\nname = '../bitstreams/gemm/gemm.bit'\nc = 1"
     assert not list(RULES["paths"](lesson))
+
+
+def test_the_map_of_the_course_has_every_lesson() -> None:
+    first = NOTEBOOKS[0].read_text(encoding="utf-8")
+    readme = (NOTEBOOKS[0].parents[1] / "README.md").read_text(encoding="utf-8")
+    for path in NOTEBOOKS[1:]:
+        assert f"({path.name})" in first, path.name
+        assert f"`{path.stem}`" in readme, path.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BoardError
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 #: What each board is.
 BOARDS = {
     "csim": "virtual PYNQ-Z2 on this PC; kernels are their compiled HLS C++",
+    "rtl": "virtual PYNQ-Z2 on this PC; kernels are their RTL, simulated cycle by cycle",
     "local": "the board that pynq itself finds on this machine (a real PYNQ-Z2)",
 }
 _current: VirtualBoard | None = None
@@ -32,10 +34,12 @@ def use_board(name: str = "csim", **options: Any) -> Device:
     Parameters
     ----------
     name : str
-        ``"csim"``, the virtual PYNQ-Z2 (default), or ``"local"``, the board pynq finds.
+        ``"csim"``, the virtual PYNQ-Z2 (default), ``"rtl"``, the same with RTL behind its
+        registers, or ``"local"``, the board pynq finds.
     **options
         For a virtual board: ``cma_bytes``, ``strict_cache``, ``guard``, ``kernels``, ``sanitize``,
-        ``hang_timeout_s`` (see `VirtualBoard`).
+        ``hang_timeout_s`` (see `VirtualBoard`); for ``"rtl"`` besides: ``memory``, ``stalls``,
+        ``seed``, ``timeout_cycles`` (see `pynq_torch.board.rtl.board.RtlBoard`).
 
     Returns
     -------
@@ -55,25 +59,63 @@ def use_board(name: str = "csim", **options: Any) -> Device:
             raise BoardError(f"board 'local' takes no options; found {', '.join(options)}")
         _release()
         return _use_local()
-    from .device import VirtualBoard
-
-    unknown = set(options) - _options()
+    kind = _kind(name)
+    unknown = set(options) - _options(kind)
     if unknown:
         raise BoardError(
             f"board {name!r} has no option {', '.join(sorted(unknown))}; "
-            f"it has {', '.join(sorted(_options()))}"
+            f"it has {', '.join(sorted(_options(kind)))}"
         )
-    board = VirtualBoard(name, **options)
+    board = kind(name, **options)
     _release()
     board.install()
     _current = board
+    if name == "rtl":
+        from ..rtl_watch import watch_from_environment
+
+        watch_from_environment(board)
     return board
 
 
-def _options() -> set[str]:
+def ensure_board() -> Device:
+    """Return the active device; where there is none, choose the default board first.
+
+    Returns
+    -------
+    pynq.Device
+        The active one: a real board where pynq finds one, else the virtual board in use, else
+        ``use_board(PYNQ_TORCH_BOARD)``, by default ``"csim"``.
+    """
+    from pynq.pl_server.device import Device
+
+    if _current is None:
+        with warnings.catch_warnings():
+            # pynq says so where it finds no board; that is what we ask.
+            warnings.filterwarnings("ignore", message="No devices found")
+            found = bool(Device.devices)
+        if not found:
+            return use_board(os.environ.get("PYNQ_TORCH_BOARD") or "csim")
+    return Device.active_device
+
+
+def _kind(name: str) -> type[VirtualBoard]:
+    if name == "rtl":
+        from .rtl.board import RtlBoard
+
+        return RtlBoard
     from .device import VirtualBoard
 
-    return set(VirtualBoard.__init__.__kwdefaults__ or ())
+    return VirtualBoard
+
+
+def _options(kind: type[VirtualBoard]) -> set[str]:
+    return {name for each in kind.__mro__ for name in _keywords(each)}
+
+
+def _keywords(kind: type) -> set[str]:
+    from .device import VirtualBoard
+
+    return set(kind.__init__.__kwdefaults__ or ()) if issubclass(kind, VirtualBoard) else set()
 
 
 def _use_local() -> Device:

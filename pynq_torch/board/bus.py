@@ -50,6 +50,11 @@ class IpModel:
         """Write the 32-bit register at byte ``offset`` of the bus interface ``slave``."""
         raise NotImplementedError
 
+    def write_block(self, offset: int, words: memoryview, slave: str = "") -> None:
+        """Write 32-bit words to registers that follow each other, lowest first."""
+        for index, word in enumerate(words):
+            self.write(offset + 4 * index, word, slave)
+
     def memory(self, slave: str = "") -> memoryview | None:
         """Return the plain memory behind the whole range, if that is all there is (block RAM)."""
         return None
@@ -144,6 +149,17 @@ class Bus:
         model = region.model
         with model.lock:
             model.write(address - region.base, value & 0xFFFFFFFF, region.slave)
+
+    def write_block(self, address: int, words: memoryview) -> None:
+        """Write 32-bit words to addresses that follow each other, lowest first."""
+        region = self._pages.get(address >> _PAGE_BITS) or self.find(address)
+        if address + 4 * len(words) > region.base + region.nbytes:
+            for index, word in enumerate(words):
+                self.write(address + 4 * index, word)
+            return
+        model = region.model
+        with model.lock:
+            model.write_block(address - region.base, words, region.slave)
 
 
 class RegisterArray(np.ndarray[Any, Any]):
@@ -240,6 +256,14 @@ class RegisterArray(np.ndarray[Any, Any]):
                 index += size
             self._store(self._address + index * self.strides[0], value)
             return
+        if self._words and type(key) is slice and type(value) is np.ndarray:
+            start, stop, step = key.indices(self._words)
+            # Words for as many registers in a row: what drivers write in front of a start.
+            length = stop - start
+            if step == 1 and length and value.dtype == np.uint32 and value.shape == (length,):
+                words = np.ascontiguousarray(value).data
+                self._bus.write_block(self._address + (start << 2), words)
+                return
         # Let numpy decide which elements are meant, in which order, and with which value.
         addresses = self._addresses()[key]
         values = np.broadcast_to(np.asarray(_plain(value)), addresses.shape)

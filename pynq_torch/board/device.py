@@ -103,6 +103,8 @@ class VirtualBoard(Device):
     """
 
     _probe_priority_ = 10
+    _unit_types: tuple[type[Any], ...] = (HlsKernel,)
+    _engine_types: tuple[type[Any], ...] = (EngineProcess,)
 
     @classmethod
     def _probe_(cls) -> list[Device]:
@@ -146,6 +148,9 @@ class VirtualBoard(Device):
         self._progress_at = time.monotonic()
         self._pid = os.getpid()
         self.closed = False
+        self._at_close: list[Callable[[], object]] = []
+        self._at_load: list[Callable[[], object]] = []
+        self._at_unload: list[Callable[[], object]] = []
         self.timestamp = ""
         self.bitfile_name = ""
         self.clear_dict()
@@ -279,6 +284,7 @@ class VirtualBoard(Device):
         builds = self._build(handoff)
         # Half an overlay is none: another thread's download waits, and so does Ctrl-C (some 50 ms).
         with self._loading, deferred_interrupt():
+            self.timestamp = ""  # nothing is loaded, until `post_download` says what is
             self._unload()
             self.handoff = handoff
             self.tool_version = _version(handoff.tool_version)
@@ -288,29 +294,25 @@ class VirtualBoard(Device):
                 self._unload()
                 raise
             self.post_download(bitstream, parser, self.name)
+            for call in self._at_load:
+                call()
 
     # ---- building the PL ---------------------------------------------------------------------
 
     def _build(self, handoff: Handoff) -> dict[str, Any]:
         """Compile every kernel of the design, before anything of the old one is touched."""
-        from .. import hls
-
         sources = {}
         for ip in handoff.ips.values():
-            if ip.is_kernel and (ip.slaves or ip.stream_ports):
-                # What a program was given, wherever it lies in there, comes before the project's
-                # own kernel of the same name.
-                given = [path for path in self.kernel_paths if path != _OWN_KERNELS]
-                kernel = hls.find_kernel(ip.vlnv_name, given)
-                kernel = kernel or hls.find_kernel(ip.vlnv_name, self.kernel_paths)
-                if kernel is not None:
-                    sources[ip.vlnv_name] = kernel
+            if ip.is_kernel and (ip.slaves or ip.stream_ports) and ip.vlnv_name not in sources:
+                source = self._find_source(ip)
+                if source is not None:
+                    sources[ip.vlnv_name] = source
         from .models import MODELS
 
         kinds = {ip.vlnv_name for ip in handoff.ips.values()} & set(MODELS)
 
-        def build(kernel: Any) -> Any:
-            return hls.build(kernel, tool=handoff.hls_tool, sanitize=self.sanitize)
+        def build(source: Any) -> Any:
+            return self._build_kernel(source, handoff)
 
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             prepared = [pool.submit(MODELS[kind].prepare) for kind in sorted(kinds)]
@@ -318,6 +320,29 @@ class VirtualBoard(Device):
             for task in prepared:
                 task.result()
         return built
+
+    def _find_source(self, ip: IpInstance) -> Any:
+        """Return the source of an IP's kernel; what a program was given comes first.
+
+        Wherever it lies in there, it comes before the project's own kernel of the same name.
+        """
+        from .. import hls
+
+        given = [path for path in self.kernel_paths if path != _OWN_KERNELS]
+        kernel = hls.find_kernel(ip.vlnv_name, given)
+        return kernel or hls.find_kernel(ip.vlnv_name, self.kernel_paths)
+
+    def _build_kernel(self, source: Any, handoff: Handoff) -> Any:
+        from .. import hls
+
+        return hls.build(source, tool=handoff.hls_tool, sanitize=self.sanitize)
+
+    def _make_unit(self, ip: IpInstance, build: Any, rings: dict[str, Ring]) -> IpModel:
+        """Return the model of a compute unit that was built."""
+        return HlsKernel(self, ip, build, rings)
+
+    def _start_units(self, handoff: Handoff) -> None:
+        """Start what several units share; called once every model of the overlay exists."""
 
     def _populate(self, handoff: Handoff, builds: dict[str, Any]) -> None:
         from .models import MODELS
@@ -340,7 +365,8 @@ class VirtualBoard(Device):
                 continue
             model: IpModel
             if ip.vlnv_name in builds and ip.is_kernel:
-                model = HlsKernel(self, ip, builds[ip.vlnv_name], by_ip.setdefault(ip.name, {}))
+                rings = by_ip.setdefault(ip.name, {})
+                model = self._make_unit(ip, builds[ip.vlnv_name], rings)
             elif ip.vlnv_name in MODELS:
                 model = MODELS[ip.vlnv_name](self, ip)
             elif ip.slaves:
@@ -350,6 +376,7 @@ class VirtualBoard(Device):
             self.ip[ip.name] = model
             for slave in ip.slaves:
                 self.bus.attach(slave.base, slave.nbytes, model, slave.interface, ip.name)
+        self._start_units(handoff)
         for model in self.ip.values():
             model.connect()
 
@@ -378,6 +405,9 @@ class VirtualBoard(Device):
         return found
 
     def _unload(self) -> None:
+        if self.ip:
+            for call in self._at_unload:
+                call()
         for model in self.ip.values():
             with model.lock:
                 model.close()
@@ -392,16 +422,16 @@ class VirtualBoard(Device):
     # ---- progress, hangs, interrupts -----------------------------------------------------------
 
     @property
-    def cus(self) -> dict[str, HlsKernel]:
-        """The compute units of the loaded overlay by name."""
-        return {name: model for name, model in self.ip.items() if isinstance(model, HlsKernel)}
+    def cus(self) -> dict[str, Any]:
+        """The compute units of the loaded overlay by name (`HlsKernel`, on ``rtl`` `RtlUnit`)."""
+        return {name: m for name, m in self.ip.items() if isinstance(m, self._unit_types)}
 
-    def engines(self) -> list[EngineProcess]:
-        """Return every engine process of the loaded overlay."""
+    def engines(self) -> list[Any]:
+        """Return what every unit and data mover of the loaded overlay runs in."""
         return [
             e
             for m in tuple(self.ip.values())  # another thread may load an overlay meanwhile
-            if isinstance(e := getattr(m, "engine", None), EngineProcess)
+            if isinstance(e := getattr(m, "engine", None), self._engine_types)
         ]
 
     def _any_busy(self) -> bool:
@@ -423,8 +453,8 @@ class VirtualBoard(Device):
                 os.sched_yield()
             else:
                 time.sleep(5e-5)
-            if looks % 16:
-                continue
+            if looks < 200 and looks % 16:
+                continue  # a look at the processor time costs more than the pause
             if time.monotonic() > deadline:
                 return
             if any(e.state == State.BOOTING for e in engines):
@@ -446,6 +476,10 @@ class VirtualBoard(Device):
         if polls % 64 == 0:
             self._check_progress()
 
+    def wait_clock(self) -> float:
+        """Return the seconds that bounded waits count: the wall clock of this PC."""
+        return time.perf_counter()
+
     def _check_progress(self) -> None:
         error = self._events.error if self._events is not None else None
         if error is not None and self._events is not None:
@@ -454,8 +488,8 @@ class VirtualBoard(Device):
         for model in tuple(self.ip.values()):
             engine = getattr(model, "engine", None)
             if (
-                isinstance(model, HlsKernel)
-                and isinstance(engine, EngineProcess)
+                isinstance(model, self._unit_types)
+                and isinstance(engine, self._engine_types)
                 and engine.faulted
             ):
                 model.raise_fault()
@@ -546,10 +580,24 @@ class VirtualBoard(Device):
         self.closed = True
         self._unload()
         self._disown("belongs to a board that was closed")
+        for call in self._at_close:
+            call()
         self.linux.uninstall()
         if self._events is not None:
             self._events.close()
         self.memory.close()
+
+    def on_close(self, call: Callable[[], object]) -> None:
+        """Call ``call`` when the board is closed: for who keeps some of its memory ready."""
+        self._at_close.append(call)
+
+    def on_load(self, call: Callable[[], object]) -> None:
+        """Call ``call`` each time an overlay has been loaded."""
+        self._at_load.append(call)
+
+    def on_unload(self, call: Callable[[], object]) -> None:
+        """Call ``call`` before a loaded overlay goes, also when the board is closed."""
+        self._at_unload.append(call)
 
     def left_in_child(self) -> None:
         """Let go of the PL in a forked child: engines, registers and memory are its parent's."""

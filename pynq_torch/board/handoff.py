@@ -12,13 +12,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import HandoffError
+from .handoff_ports import (
+    AXIS,
+    UNCONNECTED,
+    HandoffBus,
+    HandoffPort,
+    buses_of,
+    constants_of,
+    data_bytes,
+    ports_of,
+)
 from .streams import DEFAULT_DEPTH, Endpoint
 
 #: The part of a PYNQ-Z2 (and of a PYNQ-Z1): xc7z020clg400-1.
 DEVICE, PACKAGE = "7z020", "clg400"
-_AXIS = "xilinx.com:interface:axis:1.0"
-#: What Vivado writes as the BUSNAME of an interface that nothing is connected to.
-_UNCONNECTED = "__NOC__"
 #: Stream IP that moves beats unchanged: S_AXIS in, M_AXIS out.
 PASS_THROUGH = {
     "axis_data_fifo",
@@ -54,6 +61,8 @@ class IpInstance:
     stream_ports: dict[str, tuple[bool, int]] = field(default_factory=dict)
     interrupt_pins: tuple[str, ...] = ()
     clock: str = ""  #: PS clock that drives the IP, e.g. "FCLK_CLK0"
+    ports: dict[str, HandoffPort] = field(default_factory=dict)
+    buses: dict[str, HandoffBus] = field(default_factory=dict)
 
     @property
     def vlnv_name(self) -> str:
@@ -170,7 +179,8 @@ def read_handoff(path: Path) -> Handoff:
                     item.get("MEMTYPE") == "MEMORY",
                 )
             )
-    ips = {m.get("FULLNAME", "").strip("/"): _instance(m, ranges) for m in modules}
+    constants = constants_of(modules)
+    ips = {m.get("FULLNAME", "").strip("/"): _instance(m, ranges, constants) for m in modules}
     return Handoff(
         path,
         device,
@@ -182,7 +192,9 @@ def read_handoff(path: Path) -> Handoff:
     )
 
 
-def _instance(module: ET.Element, ranges: dict[str, list[Slave]]) -> IpInstance:
+def _instance(
+    module: ET.Element, ranges: dict[str, list[Slave]], constants: dict[str, int]
+) -> IpInstance:
     name = module.get("FULLNAME", "").strip("/")
     registers: dict[str, dict[str, int]] = {}
     for block in module.findall("./ADDRESSBLOCKS/ADDRESSBLOCK"):
@@ -193,7 +205,7 @@ def _instance(module: ET.Element, ranges: dict[str, list[Slave]]) -> IpInstance:
                     found[register.get("NAME", "")] = int(item.get("VALUE", "0"), 0)
     ports: dict[str, tuple[bool, int]] = {}
     for bus in module.findall("./BUSINTERFACES/BUSINTERFACE"):
-        if bus.get("VLNV") == _AXIS and bus.get("TYPE") in (
+        if bus.get("VLNV") == AXIS and bus.get("TYPE") in (
             "INITIATOR",
             "TARGET",
             "MASTER",
@@ -201,7 +213,7 @@ def _instance(module: ET.Element, ranges: dict[str, list[Slave]]) -> IpInstance:
         ):
             ports[bus.get("NAME", "")] = (
                 bus.get("TYPE") in ("INITIATOR", "MASTER"),
-                _data_bytes(bus),
+                data_bytes(bus),
             )
     clock = next(
         (
@@ -224,14 +236,9 @@ def _instance(module: ET.Element, ranges: dict[str, list[Slave]]) -> IpInstance:
             if p.get("SIGIS") == "INTERRUPT" and p.get("DIR") == "O"
         ),
         f"FCLK_{clock}",
+        {port.name: port for port in ports_of(module, constants)},
+        {bus.name: bus for bus in buses_of(module)},
     )
-
-
-def _data_bytes(bus: ET.Element) -> int:
-    for item in bus.findall("PARAMETER"):
-        if item.get("NAME") == "TDATA_NUM_BYTES":
-            return int(item.get("VALUE", "0"))
-    return 0
 
 
 def _links(modules: list[ET.Element]) -> Iterator[StreamLink]:
@@ -250,12 +257,12 @@ def _links(modules: list[ET.Element]) -> Iterator[StreamLink]:
             2,
         )
         for bus in module.findall("./BUSINTERFACES/BUSINTERFACE"):
-            if bus.get("VLNV") != _AXIS:
+            if bus.get("VLNV") != AXIS:
                 continue
-            bus_name, port, width = bus.get("BUSNAME", ""), bus.get("NAME", ""), _data_bytes(bus)
-            if bus_name == _UNCONNECTED:
+            bus_name, port, width = bus.get("BUSNAME", ""), bus.get("NAME", ""), data_bytes(bus)
+            if bus_name == UNCONNECTED:
                 # One name for every open port: without one of its own each would meet all others.
-                bus_name = f"{_UNCONNECTED}{name}/{port}"
+                bus_name = f"{UNCONNECTED}{name}/{port}"
             if bus.get("TYPE") in ("TARGET", "SLAVE"):
                 sinks[bus_name] = (name, port, width)
             elif bus.get("TYPE") in ("INITIATOR", "MASTER"):

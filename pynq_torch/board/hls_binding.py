@@ -156,6 +156,7 @@ class Binding:
             return NO_OFFSET, 0 if argument.direction == "out" else NO_OFFSET, NO_OFFSET, 0
         slave = self._slave_of(argument.bundle)
         if slave is None or argument.offset is None:
+            self._check_wired(argument)
             return (NO_OFFSET,) * 4
         page = self.page[slave]
         listed = self.ip.registers.get(slave) or self.ip.registers.get("") or {}
@@ -205,6 +206,20 @@ class Binding:
             if argument.direction != "in":
                 self.outputs.append((data, nbytes))
         return data, out, valid, nbytes
+
+    def _check_wired(self, argument: Argument) -> None:
+        """Refuse a source that wires what the bitstream has in a register: it would stay 0."""
+        for registers in self.ip.registers.values():
+            at = registers.get(argument.name, registers.get(f"{argument.name}_1"))
+            if at is not None and argument.bundle is None:
+                raise InterfaceError(
+                    f"{self.ip.name}: the handoff has register {argument.name} at 0x{at:02x}, and "
+                    f"{self.interface.source} gives {argument.name} no s_axilite interface. Is the "
+                    f"pragma '#pragma HLS INTERFACE s_axilite port={argument.name} bundle=...' "
+                    "missing, or its port misspelt? 'python -m pynq_torch hls interface FILE.cpp "
+                    "--top NAME' shows what was read.",
+                    self.ip.name,
+                )
 
     def _address_bytes(self, argument: Argument, listed: dict[str, int], at: int) -> int:
         if listed:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..errors import KernelFault, NoModelError
@@ -32,11 +32,28 @@ _CATCH_UP_S = 0.25
 
 @dataclass(frozen=True)
 class Run:
-    """One finished run of a compute unit."""
+    """One finished run of a compute unit.
+
+    Parameters
+    ----------
+    number : int
+        Counted from 1 since the overlay was loaded.
+    seconds : float
+        Wall clock of this PC.
+    kind : str
+        Provenance.
+    cycles : int or None
+        Of the PL's clock: counted in RTL, or of the kernel's model (`kind` says which); ``None``
+        on a board that counts none.
+    phases : dict of str to int
+        Cycles that the unit itself says it spent on each of its phases; they may overlap.
+    """
 
     number: int
     seconds: float
     kind: str = "measured (csim, wall clock of this PC)"
+    cycles: int | None = None
+    phases: dict[str, int] = field(default_factory=dict)
 
 
 class NoModel(IpModel):
@@ -93,6 +110,7 @@ class HlsKernel(IpModel):
         binding = Binding(ip, build.interface)
         self._page, self._nbytes = binding.page, binding.nbytes
         self._control_slave, self._control = binding.control_slave, binding.control
+        self._data_from = 4 + max(self._control, default=-4)
         self.ports = [port for port, _ in binding.ports]
         for port, argument in binding.ports:
             if port.port not in rings and argument.axis is not None:
@@ -171,6 +189,15 @@ class HlsKernel(IpModel):
                 self._written = self.engine.completed
                 self.engine.set_flag(Flag.RELATCH, True)
 
+    def write_block(self, offset: int, words: memoryview, slave: str = "") -> None:
+        """Write registers that follow each other: at once, where none of them is a control."""
+        at, nbytes = self._page.get(slave, 0) + offset, 4 * len(words)
+        plain = slave != self._control_slave or offset >= self._data_from
+        if plain and at + nbytes <= self._nbytes and not (self.free_running or self._auto):
+            self.engine.registers[at : at + nbytes] = words.cast("B")
+        else:
+            super().write_block(offset, words, slave)
+
     def _catch_up(self) -> None:
         """Let a kernel that runs all the time see what was just written, before its result is read.
 
@@ -212,8 +239,11 @@ class HlsKernel(IpModel):
         self._polls = 0
         self._done = self._ready = True
         self._isr |= self._ier & 3
-        self.last_run = Run(ended, self.engine.seconds)
+        self.last_run = self._run_of(ended)
         self._check_overrun()
+
+    def _run_of(self, number: int) -> Run:
+        return Run(number, self.engine.seconds)
 
     def _check_overrun(self) -> None:
         """Find writes past the end of a buffer that stayed within its last page."""
@@ -313,7 +343,6 @@ class HlsKernel(IpModel):
         if start:
             if self.engine.faulted:
                 self.raise_fault()
-            self._done = self._ready = False
             self._seen = self.engine.completed
             self.engine.start()
             self.board.settle()

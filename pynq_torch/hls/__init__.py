@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pynq_torch.hls.csynth import SynthesisReport, find_report, read_report
     from pynq_torch.hls.parse import read_interface
     from pynq_torch.hls.reading import excerpt
+    from pynq_torch.hls.skeleton import new_kernel, new_overlay
     from pynq_torch.hls.testbench import TestbenchResult, run_testbench
 
 __all__ = [
@@ -34,6 +35,8 @@ __all__ = [
     "find_kernel",
     "find_report",
     "format_interface",
+    "new_kernel",
+    "new_overlay",
     "read_interface",
     "read_report",
     "run_testbench",
@@ -46,6 +49,8 @@ _LAZY = {
     "excerpt": "pynq_torch.hls.reading",
     "find_report": "pynq_torch.hls.csynth",
     "format_interface": "pynq_torch.hls.cli",
+    "new_kernel": "pynq_torch.hls.skeleton",
+    "new_overlay": "pynq_torch.hls.skeleton",
     "read_interface": "pynq_torch.hls.parse",
     "read_report": "pynq_torch.hls.csynth",
     "run_testbench": "pynq_torch.hls.testbench",

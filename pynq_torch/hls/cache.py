@@ -15,6 +15,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ FORMAT = 1
 _KEPT = 8
 _FIELDS = {"name", "files", "extra", "facts"}
 _STABLE = ("/usr/", "/opt/", "/lib/")
+#: When each build in progress began, by its folder.
+_begun: dict[Path, int] = {}
 
 Entry = dict[str, Any]
 
@@ -58,6 +61,18 @@ def _print_of(path: str) -> str:
             return hashlib.sha256(file.read()).hexdigest()
     except OSError:
         return ""
+
+
+def _print_at(path: str, begun: int) -> str:
+    """Return `_print_of` a file; of one written since the build began, what none ever has.
+
+    The build may have read what it held before, so its result is good for this once only.
+    """
+    try:
+        written = os.stat(path).st_mtime_ns
+    except OSError:
+        written = 0
+    return "written during the build" if written > begun else _print_of(path)
 
 
 def _index(key: str) -> Path:
@@ -121,9 +136,11 @@ def scratch() -> Iterator[Path]:
         base = cache_dir() / "entries"
         base.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=".build-", dir=base))
+    _begun[folder] = time.time_ns()
     try:
         yield folder
     finally:
+        del _begun[folder]
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -146,7 +163,8 @@ def store(
         JSON values to remember.
     """
     with _clean_errors():
-        prints = {path: _print_of(path) for path in [*files, *(str(path) for path in extra)]}
+        every = [*files, *(str(path) for path in extra)]
+        prints = {path: _print_at(path, _begun[folder]) for path in every}
         name = f"{key}-{digest(*sorted(prints.items()))[:12]}-{os.getpid():x}{os.urandom(3).hex()}"
         entry = {
             "name": name,

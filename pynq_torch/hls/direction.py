@@ -337,14 +337,15 @@ def _definition(function: Cursor) -> Cursor | None:
     return None
 
 
+#: Of hls::stream, and of hls::burst_maxi, whose requests and responses move nothing.
 _STREAM_READS = {"read", "read_nb", "operator>>", "read_dep", "get", "peek", "acquire_read"}
 _STREAM_WRITES = {"write", "write_nb", "operator<<", "write_dep", "put"}
 
 
 def stream_direction(function: Cursor, index: int) -> str:
-    """Return ``"in"``, ``"out"`` or ``"inout"`` for stream argument number `index`.
+    """Return ``"in"``, ``"out"`` or ``"inout"`` for stream or burst_maxi argument number `index`.
 
-    A stream the body does not touch is an input.
+    One that the body does not touch is an input.
     """
     reads, writes = _stream_access(function, index, ())
     if reads and writes:
@@ -368,7 +369,7 @@ def _stream_access(
         if node.kind != CursorKind.CALL_EXPR:
             continue
         children = list(node.get_children())
-        arguments = list(node.get_arguments())
+        arguments = [_uncopied(argument) for argument in node.get_arguments()]
         name = node.spelling
         if not name and children:  # in a template the member is not resolved
             name = children[0].spelling
@@ -385,3 +386,15 @@ def _stream_access(
                 inner = _stream_access(body, position, (*above, key))
                 reads, writes = reads or inner[0], writes or inner[1]
     return reads, writes
+
+
+def _uncopied(argument: Cursor) -> Cursor:
+    """Return what an argument passed by value is copied from."""
+    while argument.kind in (CursorKind.CALL_EXPR, CursorKind.UNEXPOSED_EXPR):
+        children = list(argument.get_children())
+        made = argument.kind == CursorKind.CALL_EXPR
+        constructor = argument.referenced is not None and argument.referenced.kind in _CONVERSIONS
+        if len(children) != 1 or (made and not constructor):
+            break
+        argument = children[0]
+    return argument

@@ -131,7 +131,8 @@ class AxiBundle:
     name : str
         The bundle, without the ``m_axi_`` prefix.
     data_bits : int
-        Width of the widest element that goes through it, in bits, a power of two of at least 32.
+        Width of the widest element that goes through it, or what ``max_widen_bitwidth`` allows, in
+        bits, a power of two of at least 32.
     address_bits : int
         32 or 64.
     arguments : tuple of str

@@ -202,7 +202,7 @@ def _read_ports(function: Cursor, body: Cursor, unit: SourceUnit) -> list[Port]:
 
 def _direction(body: Cursor, index: int, ctype: CType) -> str:
     by_value = not (ctype.pointer or ctype.reference or ctype.dims)
-    if ctype.form == "stream":
+    if ctype.form in ("stream", "burst_maxi"):  # by value as well: a copy is the same port
         return stream_direction(body, index)
     if by_value or (ctype.const and not ctype.volatile):
         return "in"

@@ -419,7 +419,11 @@ class Ports:
     def _masters(
         self, arguments: Sequence[Argument], ports: Sequence[Port]
     ) -> dict[str, AxiBundle]:
-        del ports
+        declared = [
+            self.number(self._wanted(port.name).option("m_axi", "max_widen_bitwidth"))
+            for port in ports
+        ]
+        allowed = {port.name: bits or 32 for port, bits in zip(ports, declared, strict=True)}
         members: dict[str, list[Argument]] = {}
         for argument in arguments:
             if argument.m_axi_bundle is not None:
@@ -427,7 +431,9 @@ class Ports:
         masters: dict[str, AxiBundle] = {}
         for name, group in members.items():
             bits = 32
-            while bits < max(item.width for item in group):
+            # max_widen_bitwidth is taken at its word: whether the tool can follow it depends on the
+            # accesses (UG1399, "Automatic Port Width Resizing"), and RTL beside the source can.
+            while bits < max(max(item.width, allowed.get(item.name, 32)) for item in group):
                 bits *= 2
             masters[name] = AxiBundle(
                 name, bits, self._address_bits(), tuple(item.name for item in group)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import struct
 import threading
+import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from pynq import DefaultIP
 from pynq.buffer import PynqBuffer
 
-from .. import buffers
+from .. import buffers, kernel_calls
 from ..diagnosis import control_bits
-from ..errors import KernelBusy, KernelError, PynqTorchError, StaleOverlay
+from ..errors import BoardHang, BusError, KernelBusy, KernelError, PynqTorchError, StaleOverlay
 from ..polling import check_timeout, ends
 from ..waits import kernel_timeout, wait_kernel
-from .registers import Parameter, blocks, parameters_of
+from .registers import Layout, Parameter, blocks, parameters_of
 
 __all__ = ["Kernel", "KernelStart", "StaleOverlay"]
 
@@ -62,15 +64,22 @@ class Kernel(DefaultIP):
         self.kernel_name: str = description["type"].split(":")[2]
         self.parameters: tuple[Parameter, ...] = parameters_of(self._registers or {})
         self._by_name = {name: p for p in self.parameters for name in p.names}
-        self._blocks = blocks(self.parameters)
+        self._layouts = tuple(Layout(run, self.cu) for run in blocks(self.parameters))
+        arrays = any(p.kind == "memory" for p in self.parameters)
+        #: What `start_raw` writes, where one slice does it.
+        self._layout = self._layouts[0] if len(self._layouts) == 1 and not arrays else None
         fields = self._registers["CTRL"]["fields"] if self._registers else {}
         # ap_ctrl_chain holds AP_DONE until AP_CONTINUE. Few handoffs list the bit, so the first run
         # tells: there AP_DONE can be read twice.
         self._chain: bool | None = True if "AP_CONTINUE" in fields else None
         self._array = self.mmio.array
+        self._run = KernelStart(self)
         self._lock = threading.Lock()
         self._owner: threading.Thread | None = None
-        self._held: tuple[Any, ...] = ()
+        self._held: Sequence[Any] = ()
+        self._results: Sequence[PynqBuffer] = ()
+        #: The run as observers were told of it; ``None`` while nobody watches.
+        self._told: kernel_calls.KernelCall | None = None
         self._loaded = getattr(self.device, "timestamp", None)
 
     # ---- the run -----------------------------------------------------------------------------
@@ -91,20 +100,83 @@ class Kernel(DefaultIP):
         """
         return self._begin(self._bind(arguments, registers))
 
-    def _begin(self, bound: dict[str, Any], flush: bool = True) -> KernelStart:
+    def start_raw(
+        self,
+        values: Sequence[int],
+        *,
+        held: Sequence[Any] = (),
+        flush: Sequence[PynqBuffer] = (),
+        results: Sequence[PynqBuffer] = (),
+    ) -> KernelStart:
+        """Start with arguments that are integers already: the way for many short runs.
+
+        One write of all registers, one of AP_START; nothing is looked up or converted.
+
+        Parameters
+        ----------
+        values : sequence of int
+            One for each argument, in order of the registers: physical addresses for pointers, the
+            bits of floats. The caller answers for what lies at an address.
+        held : sequence
+            Kept alive until the run has ended: what owns the memory behind the addresses.
+        flush : sequence of PynqBuffer
+            Flushed before the start: what the CPU has written since the last time.
+        results : sequence of PynqBuffer
+            Invalidated when it has: what the kernel writes.
+
+        Raises
+        ------
+        KernelBusy, StaleOverlay
+            See `start`.
+        OverflowError
+            A value does not fit its register.
+        TypeError
+            Values are missing, or the arguments are not one run of 32-bit and 64-bit registers.
+            Nothing was started.
+        """
+        if self._layout is None:
+            raise TypeError(
+                f"{self.signature_text}: the arguments are no single run of registers, or there "
+                "are arrays among them; use start()"
+            )
+        words = self._layout.of_integers(values)
+        self._acquire()
+        try:
+            told = None
+            if kernel_calls.observing():
+                given = dict(zip(self._layout.names, values, strict=True))
+                told = kernel_calls.prepare(self, given, given, held)
+            begin = time.perf_counter()
+            for buffer in flush:
+                buffer.flush()
+            if told is not None:
+                told.transfer_s = time.perf_counter() - begin
+            self._array[self._layout.span] = words
+            self._held, self._results = (*held, *results), results
+            self._set_off(told)
+        except BaseException:
+            self._release()
+            raise
+        return self._run
+
+    def _begin(self, bound: dict[str, Any]) -> KernelStart:
         values = {name: self._reach(value) for name, value in bound.items()}
         self._acquire()
         try:
             held = [v for v in values.values() if isinstance(v, PynqBuffer)]
             words = {name: self._encode(self._by_name[name], v) for name, v in values.items()}
-            if flush:
-                for buffer in held:
-                    buffer.flush()
+            told = kernel_calls.prepare(self, values, words) if kernel_calls.observing() else None
+            begin = time.perf_counter()
+            for buffer in held:
+                buffer.flush()
+            if told is not None:
+                told.transfer_s = time.perf_counter() - begin
             self._launch(words, held)
+            self._set_off(told)
         except BaseException:
             self._release()
             raise
-        return KernelStart(self)
+        return self._run
 
     def wait(self, timeout_s: float = 10.0) -> None:
         """Wait until the compute unit has finished.
@@ -134,8 +206,11 @@ class Kernel(DefaultIP):
 
         try:
             ended = ends(over, timeout_s)
-        except PynqTorchError:
-            self._release()  # the board ended the run (a fault): the unit is free again
+        except BusError as error:
+            raise self._vanished() from error
+        except PynqTorchError as error:
+            # The board ended the run (a fault): the unit is free again.
+            self._release(type(error).__name__)
             raise
         except BaseException:
             self.abandon()
@@ -143,15 +218,66 @@ class Kernel(DefaultIP):
         if not ended:
             self.abandon()
             raise kernel_timeout(self, self.cu, timeout_s, seen)
+        # The registers are the new overlay's by then: its unit stands still, ours did not finish.
+        self._check_loaded()
         if seen & _DONE and self._chain is not False:
             if self._chain is None:
                 self._chain = bool(int(self._array[0]) & _DONE)
             if self._chain:
                 self._array[0] = _CONTINUE
-        held = self._held
+        results, told = self._results, self._told
         self._release()
-        for buffer in held:
+        begin = time.perf_counter()
+        for buffer in results:
             buffer.invalidate()
+        if told is not None:
+            told.transfer_s += time.perf_counter() - begin
+
+    def has_ended(self) -> bool:
+        """Whether the run that was started has ended: `wait`, which is still due, returns at once.
+
+        Raises
+        ------
+        KernelFault
+            It has crashed; there is nothing more to wait for.
+        """
+        try:
+            seen = int(self._array[0])
+        except BoardHang:
+            raise  # it has not ended, and cannot
+        except BusError as error:
+            raise self._vanished() from error
+        except PynqTorchError as error:
+            self._release(type(error).__name__)
+            raise
+        return bool(seen & _DONE) or seen & (_START | _IDLE) == _IDLE
+
+    def _vanished(self) -> StaleOverlay:
+        """Return the error of a run whose registers have gone."""
+        self._release("StaleOverlay")
+        return StaleOverlay(
+            f"{self.cu} has left the PL while it was at work: another overlay is being loaded. "
+            "Load this one again, and take the kernel from the new overlay.",
+            self.cu,
+        )
+
+    def is_claimed(self) -> bool:
+        """Whether a run was started that nobody has waited for, or that goes on though given up.
+
+        A run that was started by writing registers is not known here.
+        """
+        if self._owner is not _NOBODY:
+            return self._owner is not None
+        try:
+            return not self.has_ended()
+        except BoardHang:
+            return True
+        except PynqTorchError:
+            return False  # what was given up has crashed since: the unit stands still
+
+    def is_mine(self) -> bool:
+        """Whether it is this thread that has to wait for the run."""
+        return self._owner is threading.current_thread()
 
     def pynq_torch_wait(self, timeout_s: float) -> None:
         """Wait for what `pynq_torch.wait` is asked for: also a run that registers started."""
@@ -160,6 +286,16 @@ class Kernel(DefaultIP):
             wait_kernel(self, timeout_s)
         else:
             self.wait(timeout_s)
+
+    @property
+    def last_run(self) -> Any:
+        """The run that ended last, as the board counted it; ``None`` where it counts none.
+
+        On the virtual boards: `number`, `seconds`, `kind` (where the numbers come from), `cycles`
+        and `phases`. ``rtl`` counts cycles; ``csim`` has only the wall clock of this PC.
+        """
+        unit = getattr(self.device, "cus", {}).get(self.cu)
+        return getattr(unit, "last_run", None)
 
     def outputs(self) -> Any:
         """Read the outputs in registers (``ap_return``, scalars by pointer).
@@ -251,26 +387,30 @@ class Kernel(DefaultIP):
         )
 
     def _launch(self, words: dict[str, bytes], held: list[Any]) -> None:
-        """Write arguments and AP_START: a slice for each run of registers.
+        """Write the arguments: a slice for each run of registers.
 
         A Python register write costs about 31 us on the board, a slice of `mmio.array` about as
         much for a whole block.
         """
-        for run in self._blocks:
-            first, last = run[0], run[-1]
-            block = np.zeros((last.offset + last.nbytes - first.offset) >> 2, np.uint32)
-            for parameter in run:
-                at = (parameter.offset - first.offset) >> 2
-                block[at : at + parameter.nwords] = np.frombuffer(words[parameter.name], np.uint32)
-            start = first.offset >> 2
-            self._array[start : start + len(block)] = block
+        for layout in self._layouts:
+            self._array[layout.span] = layout.of_bytes([words[name] for name in layout.names])
         for parameter in self.parameters:
             if parameter.kind == "memory" and parameter.name in words:
                 data = np.frombuffer(words[parameter.name], np.uint32)
                 start = parameter.offset >> 2
                 self._array[start : start + len(data)] = data
-        self._held = tuple(held)
-        self._array[0] = _START
+        # Nothing says which of them the kernel writes.
+        self._held = self._results = tuple(held)
+
+    def _set_off(self, told: kernel_calls.KernelCall | None) -> None:
+        """Write AP_START; told before, because on csim a short run is over when that returns."""
+        if told is not None:
+            self._told = kernel_calls.begun(told)
+        try:
+            self._array[0] = _START
+        except BaseException as error:
+            self._tell_end(type(error).__name__)
+            raise
 
     def _read(self, parameter: Parameter) -> int:
         first = parameter.offset >> 2
@@ -299,7 +439,8 @@ class Kernel(DefaultIP):
                     self._array[0] = _CONTINUE
                     control = int(self._array[0])
                 if control & _IDLE and not control & _START:
-                    self._owner, self._held = thread, ()
+                    self._tell_end("nobody waited")
+                    self._owner, self._held, self._results = thread, (), ()
                     return
                 bits = ", ".join(control_bits(control)) or "running"
                 who = f"an earlier run (AP_CTRL 0x{control:02x} [{bits}])"
@@ -317,11 +458,20 @@ class Kernel(DefaultIP):
 
         The buffers of the run are kept until then, because it may still write to them.
         """
+        self._tell_end("abandoned")
         self._owner = _NOBODY
 
-    def _release(self) -> None:
-        self._held = ()
+    def _release(self, error: str = "") -> None:
+        self._tell_end(error)
+        self._held = self._results = ()
         self._owner = None
+
+    # ---- for those who watch -----------------------------------------------------------------
+
+    def _tell_end(self, error: str = "") -> None:
+        if self._told is not None:
+            told, self._told = self._told, None
+            kernel_calls.ended(told, error)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.signature_text}>"

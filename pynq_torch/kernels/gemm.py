@@ -1,22 +1,35 @@
-"""Driver of ``gemm`` and its variants: int8 x int8 -> int32, one start for one product."""
+"""Driver of ``gemm`` and its variants: int8 x int8 -> int32, one start for one product.
+
+The sums can leave the kernel with a bias, scaled to int8 or float32, and through ReLU.
+"""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from pynq.buffer import PynqBuffer
 
 from .. import buffers
 from .arguments import ArgumentError, check_tensor
 from .base import Kernel, KernelStart
+from .epilogue import INT8, KIND, WORD, check_columns, dtype_name, mode_of
+from .operands import (
+    columns_of,
+    overlap,
+    place_of,
+    row_stride,
+    rows_in_cma,
+    vector_in_cma,
+    whole_words,
+)
+from .split import share, split_gemm
 from .vadd import deliver
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Gemm", "split_gemm"]
+__all__ = ["Gemm", "share", "split_gemm"]
 
 #: int8 products are at most 2**14: a longer sum may leave int32.
 MAX_EXACT_K = (2**31 - 1) // 2**14
@@ -26,15 +39,23 @@ _INT32 = 2**31
 class Gemm(Kernel):
     """``overlay.gemm(a, b)`` multiplies int8 matrices exactly."""
 
+    def __init__(self, description: dict[str, Any]) -> None:
+        super().__init__(description)
+        self._has_epilogue = "mode" in self._by_name
+
     def __call__(
         self,
         a: torch.Tensor,
         b: torch.Tensor,
         out: torch.Tensor | None = None,
         *,
+        bias: torch.Tensor | None = None,
+        scale: torch.Tensor | None = None,
+        relu: bool = False,
+        dtype: torch.dtype | None = None,
         timeout_s: float = 10.0,
     ) -> torch.Tensor:
-        """Return ``a @ b`` in int32.
+        """Return ``a @ b``; with an epilogue what becomes of it on the way to memory.
 
         Parameters
         ----------
@@ -43,55 +64,156 @@ class Gemm(Kernel):
         b : torch.Tensor
             int8 [K, N].
         out : torch.Tensor, optional
-            int32 [M, N]; in CMA memory with unit column stride without a copy.
+            `dtype` [M, N]; in CMA memory with unit column stride without a copy (int8: rows of
+            whole words, N and the row stride multiples of 4).
+        bias : torch.Tensor, optional
+            [N]: int32, added to the sums; float32, added after scaling, with float32 results.
+        scale : torch.Tensor, optional
+            float32 [N], finite. Needed for int8 and float32 results, refused for int32.
+        relu : bool
+            Negative results become 0.
+        dtype : torch.dtype, optional
+            Of the result: torch.int32 (default), torch.int8 or torch.float32.
         timeout_s : float
             Bound of the wait.
 
         Returns
         -------
         torch.Tensor
-            int32 [M, N] in CMA memory, or `out`. Sums wrap at 32 bits, as in torch, which cannot
-            happen for K <= 131,071. An empty product is returned without a start.
+            `dtype` [M, N] in CMA memory, or `out`. Sums wrap at 32 bits, as in torch, which cannot
+            happen for K <= 131,071. An empty result is returned without a start. Rows of int8 are
+            padded to whole words where N is no multiple of 4.
 
         Notes
         -----
+        With ``acc = a @ b``, bit for bit as on torch's CPU:
+
+        - int32: ``relu(acc + bias)``
+        - int8: ``clamp(round((acc + bias).float() * scale), -128, 127)``, from 0 with relu; halves
+          round to even
+        - float32: ``relu(acc.float() * scale + bias)``, the product rounded before the sum
+
         Matrices in CMA memory are used as they are, whatever their row stride, where elements of a
         row follow each other; others are copied. The columns of `b` in ``b.T`` do not.
         """
         import torch
 
-        m, k, n = self._check(a, b, out)
+        kind = torch.int32 if dtype is None else dtype
+        mode = mode_of(kind, bias=bias is not None, relu=relu)
+        m, k, n = self.check(a, b, out, kind)
+        check_columns(self.cu, mode, n, bias, scale)
         if not m * n:
-            return torch.empty((m, n), dtype=torch.int32) if out is None else out
-        if not k:
-            return torch.zeros((m, n), dtype=torch.int32) if out is None else out.zero_()
-        place = self._place_out(out, m, n, a, b)
-        self.start_product(a, b, place).wait(timeout_s)
+            return torch.empty((m, n), dtype=kind) if out is None else out
+        if not k and not mode:
+            return torch.zeros((m, n), dtype=kind) if out is None else out.zero_()
+        # Looked up once: to find the buffer beneath a tensor costs more than all the rest.
+        left, right = (rows_in_cma(matrix, self.device)[0] for matrix in (a, b))
+        columns = self.columns_in_cma(bias=bias, scale=scale)
+        place = self.place_out(out, m, n, mode, left, right, *columns.values())
+        self.start_product(left, right, place, mode=mode, **columns).wait(timeout_s)
         return deliver(place, out)
 
     call: Any = __call__
 
-    def start_product(self, a: Any, b: Any, c: Any, *, flush: bool = True) -> KernelStart:
-        """Start ``c = a @ b`` and return at once.
+    def start_product(
+        self,
+        a: Any,
+        b: Any,
+        c: Any,
+        *,
+        bias: Any = None,
+        scale: Any = None,
+        mode: int = 0,
+        flush: bool = True,
+    ) -> KernelStart:
+        """Start ``c = epilogue(a @ b)`` and return at once.
 
         Parameters
         ----------
         a, b : torch.Tensor or PynqBuffer
-            int8 [M, K] and [K, N], not empty.
+            int8 [M, K] and [K, N]; M and N at least 1.
         c : PynqBuffer
-            int32 [M, N] with unit column stride.
+            [M, N] of the dtype that `mode` stores, with unit column stride. int8: on a word, rows a
+            multiple of 4 bytes apart; up to 3 bytes behind each row are overwritten.
+        bias, scale : torch.Tensor or PynqBuffer, optional
+            [N], see `__call__`; each is read if and only if `mode` asks for it.
+        mode : int
+            See :func:`~pynq_torch.kernels.epilogue.mode_of`.
         flush : bool
             ``False`` where the caller has written the CPU's cache back already: while another unit
             writes to a part of `c`, that must not happen again.
         """
-        left, lda = _rows(a, self.device)
-        right, ldb = _rows(b, self.device)
-        m, k, n = int(a.shape[0]), int(a.shape[1]), int(b.shape[1])
-        ldc = _stride(c) or n
-        sizes = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc}
-        return self._begin({"a": left, "b": right, "c": c, **sizes}, flush)
+        left, at_a, lda = rows_in_cma(a, self.device)
+        right, at_b, ldb = rows_in_cma(b, self.device)
+        (m, k), (depth, n) = a.shape, b.shape
+        if depth != k:
+            raise ArgumentError(f"{self.cu}: a is {m}x{k} and b is {depth}x{n}", self.cu)
+        place, at_c, ldc = place_of(self.cu, c, m, n, mode)
+        used = [left, right, place]
+        values = [at_a, at_b, at_c, m, n, k, lda, ldb, ldc]
+        if self._has_epilogue or mode:
+            self._check_epilogue()
+            for value, address in columns_of(self.cu, self.device, n, mode, bias, scale):
+                values.append(address)
+                if value is not None:
+                    used.append(value)
+            values.append(mode)
+        return self.start_raw(values, held=used, flush=used if flush else (), results=(place,))
 
-    def _check(self, a: Any, b: Any, out: Any) -> tuple[int, int, int]:
+    def run_raw(
+        self,
+        a: int,
+        b: int,
+        c: int,
+        m: int,
+        n: int,
+        k: int,
+        lda: int,
+        ldb: int,
+        ldc: int,
+        bias: int = 0,
+        scale: int = 0,
+        mode: int = 0,
+        *,
+        held: Sequence[Any] = (),
+        flush: Sequence[PynqBuffer] = (),
+        results: Sequence[PynqBuffer] = (),
+        timeout_s: float = 10.0,
+    ) -> None:
+        """Run once on operands whose addresses and sizes are known, and wait.
+
+        For a layer whose weights lie packed in CMA memory: the least that a call can cost. Only
+        that the unit is free, its overlay loaded and the values in range is checked.
+
+        Parameters
+        ----------
+        a, b, c, bias, scale : int
+            Physical addresses; see `start_product` for what lies there.
+        m, n, k : int
+            Sizes.
+        lda, ldb, ldc : int
+            Row strides in elements, at least the length of a row.
+        mode : int
+            See :func:`~pynq_torch.kernels.epilogue.mode_of`.
+        held, flush, results
+            See `Kernel.start_raw`.
+        timeout_s : float
+            Bound of the wait.
+        """
+        values = (a, b, c, m, n, k, lda, ldb, ldc, bias, scale, mode)
+        self.start_raw(values, held=held, flush=flush, results=results).wait(timeout_s)
+
+    def _check_epilogue(self) -> None:
+        """Raise where the overlay has a gemm that was built before there was an epilogue."""
+        if not self._has_epilogue:
+            raise ArgumentError(
+                f"{self.cu} was built without an epilogue (no register `mode`); expected the gemm "
+                "of this version: build the overlay again, or add bias and scale on the CPU",
+                self.cu,
+            )
+
+    def check(self, a: Any, b: Any, out: Any, dtype: Any) -> tuple[int, int, int]:
+        """Check matrices and return M, K, N; `dtype` is that of `out`."""
         import torch
 
         check_tensor(self.cu, "a", a, torch.int8, ndim=2)
@@ -111,120 +233,25 @@ class Gemm(Kernel):
                     f"{self.cu}: {name} is {size}; expected at most {_INT32 - 1}", self.cu
                 )
         if out is not None:
-            check_tensor(self.cu, "out", out, torch.int32, shape=(m, n))
+            check_tensor(self.cu, "out", out, dtype, shape=(m, n))
         return int(m), int(k), int(n)
 
-    def _place_out(self, out: Any, m: int, n: int, *sources: Any) -> Any:
+    def columns_in_cma(self, **columns: Any) -> dict[str, Any]:
+        """Return those of `bias` and `scale` that are given, in CMA memory."""
+        given = {name: value for name, value in columns.items() if value is not None}
+        return {name: vector_in_cma(value, self.device)[0] for name, value in given.items()}
+
+    def place_out(self, out: Any, m: int, n: int, mode: int, *sources: Any) -> Any:
+        """Return `out` in CMA memory, or a new buffer where the kernel cannot write to it."""
         place = buffers.buffer_of(out) if out is not None else None
         # An input is read again for every tile of columns: a result written over it would spoil it.
-        if place is None or _stride(place) is None or any(_overlap(place, s) for s in sources):
-            return buffers.empty((m, n), "int32", device=self.device)
-        return place
-
-
-def _stride(matrix: Any) -> int | None:
-    """Return the row stride in elements; ``None`` where elements of a row are apart."""
-    strides = (
-        matrix.stride()
-        if hasattr(matrix, "stride")
-        else [s // matrix.itemsize for s in matrix.strides]
-    )
-    rows, columns = matrix.shape
-    if columns > 1 and strides[1] != 1:
-        return None
-    if rows <= 1:
-        return int(columns)
-    return int(strides[0]) if strides[0] >= columns else None
-
-
-def _overlap(place: Any, source: Any) -> bool:
-    other = buffers.buffer_of(source)
-    return other is not None and bool(np.may_share_memory(np.asarray(place), np.asarray(other)))
-
-
-def _rows(matrix: Any, device: Any) -> tuple[Any, int]:
-    """Return a matrix in CMA memory and its row stride in elements; copy it only if need be."""
-    own = buffers.buffer_of(matrix)
-    stride = None if own is None else _stride(own)
-    if own is not None and stride is not None:
-        return own, stride
-    return buffers.to_buffer(matrix, device=device), int(matrix.shape[1])
-
-
-def split_gemm(
-    units: Sequence[Gemm],
-    a: torch.Tensor,
-    b: torch.Tensor,
-    out: torch.Tensor | None = None,
-    *,
-    speeds: Sequence[float] | None = None,
-    timeout_s: float = 10.0,
-) -> torch.Tensor:
-    """Compute ``a @ b`` on several compute units in parallel, each with its share of the rows.
-
-    Parameters
-    ----------
-    units : sequence of Gemm
-        E.g. ``[overlay.gemm, overlay.gemm_lut]``.
-    a, b, out
-        As for `Gemm`.
-    speeds : sequence of float, optional
-        Rows a second, to any scale. Default: from the latency model of each kernel's
-        description.json, where it lies in this checkout; equal shares otherwise.
-    timeout_s : float
-        Bound of each wait.
-
-    Returns
-    -------
-    torch.Tensor
-        int32 [M, N], the exact product.
-    """
-    import torch
-
-    if not units:
-        raise ValueError("split_gemm needs at least one compute unit")
-    first = units[0]
-    m, k, n = first._check(a, b, out)
-    if len(units) == 1 or not m * n * k:
-        return first(a, b, out, timeout_s=timeout_s)
-    if speeds is None:
-        from ..timing import model_cycles
-
-        cycles = [model_cycles(u.kernel_name, m=m, n=n, k=k) for u in units]
-        speeds = [1 / c if c else 1.0 for c in cycles] if all(cycles) else [1.0] * len(units)
-    if len(speeds) != len(units) or min(speeds) <= 0:
-        raise ValueError(f"speeds is {list(speeds)}; expected {len(units)} numbers greater than 0")
-    place = first._place_out(out, m, n, a, b)
-    right, _ = _rows(b, first.device)
-    left, _ = _rows(a, first.device)
-    bounds = share(m, speeds)
-    buffers.flush(left, right, place)
-    runs: list[KernelStart] = []
-    try:
-        for unit, (begin, end) in zip(units, itertools.pairwise(bounds), strict=True):
-            if end > begin:
-                part = left[begin:end], right, place[begin:end]
-                runs.append(unit.start_product(*part, flush=False))
-    finally:
-        # If one cannot start, the others are still at work on these buffers.
-        for run in runs:
-            run.wait(timeout_s)
-    result = deliver(place, out)
-    assert result.dtype == torch.int32
-    return result
-
-
-def share(total: int, speeds: Sequence[float]) -> list[int]:
-    """Return the bounds that divide ``range(total)`` in proportion to `speeds`.
-
-    Examples
-    --------
-    >>> share(10, [3.0, 1.0])
-    [0, 8, 10]
-    """
-    whole = sum(speeds)
-    bounds = [0]
-    for part in itertools.accumulate(speeds):
-        bounds.append(min(total, max(bounds[-1], round(total * part / whole))))
-    bounds[-1] = total
-    return bounds
+        if (
+            place is not None
+            and (stride := row_stride(place)) is not None
+            and not any(overlap(place, source) for source in sources)
+            and (mode & KIND != INT8 or whole_words(place, n, stride))
+        ):
+            return place
+        if mode & KIND != INT8:
+            return buffers.empty((m, n), dtype_name(mode), device=self.device)
+        return buffers.empty((m, -(-n // WORD) * WORD), "int8", device=self.device)[:, :n]

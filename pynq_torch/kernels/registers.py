@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Parameter", "blocks", "parameters_of"]
+import numpy as np
+
+__all__ = ["Layout", "Parameter", "blocks", "parameters_of"]
 
 #: Block control, never arguments (names as in the hwh).
 CONTROL = frozenset({"CTRL", "GIER", "IP_IER", "IP_ISR"})
@@ -99,3 +103,82 @@ def blocks(parameters: tuple[Parameter, ...]) -> tuple[tuple[Parameter, ...], ..
         elif runs[-1]:
             runs.append([])
     return tuple(tuple(run) for run in runs if run)
+
+
+class Layout:
+    """A run of registers as one piece of memory, so that one slice writes all of them.
+
+    Parameters
+    ----------
+    run : sequence of Parameter
+        From :func:`blocks`.
+    cu : str
+        The compute unit, for messages.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The arguments in order.
+    span : slice
+        Where they are in ``mmio.array``, in words.
+    """
+
+    def __init__(self, run: Sequence[Parameter], cu: str = "kernel") -> None:
+        self._cu = cu
+        self.names = tuple(parameter.name for parameter in run)
+        self._sizes = tuple(parameter.nbytes for parameter in run)
+        first, end = run[0].offset, run[0].offset
+        gaps = []
+        for parameter in run:
+            gaps.append(f"{parameter.offset - end}x")
+            end = parameter.offset + parameter.nbytes
+        self.span = slice(first >> 2, end >> 2)
+        kinds = {4: "I", 8: "Q"}
+        self._bytes = struct.Struct(
+            "<" + "".join(f"{gap}{n}s" for gap, n in zip(gaps, self._sizes, strict=True))
+        )
+        self._integers = (
+            struct.Struct(
+                "<" + "".join(gap + kinds[n] for gap, n in zip(gaps, self._sizes, strict=True))
+            )
+            if kinds.keys() >= set(self._sizes)
+            else None
+        )
+
+    def of_bytes(self, values: Sequence[bytes]) -> np.ndarray[Any, Any]:
+        """Return the words for arguments that are encoded already."""
+        return np.frombuffer(self._bytes.pack(*values), np.uint32)
+
+    def of_integers(self, values: Sequence[int]) -> np.ndarray[Any, Any]:
+        """Return the words for arguments as integers: scalars, and addresses for pointers.
+
+        Raises
+        ------
+        OverflowError
+            One of them is negative or has too many bits.
+        TypeError
+            There are more or fewer than arguments, or one is no integer.
+        """
+        if self._integers is None:
+            raise TypeError(
+                f"{self._cu}: {', '.join(self.names)} are not all integers of 32 or 64 bits"
+            )
+        try:
+            return np.frombuffer(self._integers.pack(*values), np.uint32)
+        except struct.error:
+            self._explain(values)
+            raise
+
+    def _explain(self, values: Sequence[int]) -> None:
+        """Raise what is wrong with `values`, by the argument's name."""
+        if len(values) != len(self.names):
+            names = ", ".join(self.names)
+            raise TypeError(
+                f"{self._cu}: found {len(values)} values; expected {len(self.names)}: {names}"
+            )
+        for name, nbytes, value in zip(self.names, self._sizes, values, strict=True):
+            what = f"{self._cu}: argument {name}"
+            if not isinstance(value, (int, np.integer)):
+                raise TypeError(f"{what} is {type(value).__name__}; expected an int")
+            if not 0 <= value < 1 << 8 * nbytes:
+                raise OverflowError(f"{what} has {8 * nbytes} bits, unsigned; found {value}")

@@ -18,13 +18,19 @@ struct PackedMultiplier {
         low = static_cast<int16_t>(products);
         high = static_cast<int16_t>((products - low) >> 16);
     }
+    // Two cores with a rounding each; -ffp-contract=off keeps it so on a PC that could fuse them.
+    static float times(float x, float y) { return x * y; }
+    static float plus(float x, float y) { return x + y; }
 };
 }  // namespace
 
-void gemm(const int8_t* a, const int8_t* b, int32_t* c, int m, int n, int k, int lda, int ldb, int ldc) {
-#pragma HLS INTERFACE m_axi port=a bundle=gmem0 offset=slave depth=COSIM_DEPTH max_read_burst_length=BURST num_read_outstanding=OUTSTANDING
-#pragma HLS INTERFACE m_axi port=b bundle=gmem1 offset=slave depth=COSIM_DEPTH max_read_burst_length=BURST num_read_outstanding=OUTSTANDING
-#pragma HLS INTERFACE m_axi port=c bundle=gmem2 offset=slave depth=COSIM_DEPTH max_write_burst_length=BURST num_write_outstanding=OUTSTANDING
+void gemm(hls::burst_maxi<int8_t> a, hls::burst_maxi<int8_t> b, hls::burst_maxi<int32_t> c, int m, int n, int k,
+          int lda, int ldb, int ldc, hls::burst_maxi<int32_t> bias, hls::burst_maxi<float> scale, int mode) {
+#pragma HLS INTERFACE m_axi port=a bundle=gmem0 offset=slave depth=COSIM_DEPTH max_widen_bitwidth=PORT_BITS max_read_burst_length=BURST num_read_outstanding=OUTSTANDING
+#pragma HLS INTERFACE m_axi port=b bundle=gmem1 offset=slave depth=COSIM_DEPTH max_widen_bitwidth=PORT_BITS max_read_burst_length=BURST num_read_outstanding=OUTSTANDING
+#pragma HLS INTERFACE m_axi port=c bundle=gmem2 offset=slave depth=COSIM_DEPTH max_widen_bitwidth=PORT_BITS max_write_burst_length=BURST num_write_outstanding=OUTSTANDING
+#pragma HLS INTERFACE m_axi port=bias bundle=gmem2 offset=slave depth=COSIM_COLUMNS
+#pragma HLS INTERFACE m_axi port=scale bundle=gmem2 offset=slave depth=COSIM_COLUMNS
 #pragma HLS INTERFACE s_axilite port=a bundle=control
 #pragma HLS INTERFACE s_axilite port=b bundle=control
 #pragma HLS INTERFACE s_axilite port=c bundle=control
@@ -34,7 +40,10 @@ void gemm(const int8_t* a, const int8_t* b, int32_t* c, int m, int n, int k, int
 #pragma HLS INTERFACE s_axilite port=lda bundle=control
 #pragma HLS INTERFACE s_axilite port=ldb bundle=control
 #pragma HLS INTERFACE s_axilite port=ldc bundle=control
+#pragma HLS INTERFACE s_axilite port=bias bundle=control
+#pragma HLS INTERFACE s_axilite port=scale bundle=control
+#pragma HLS INTERFACE s_axilite port=mode bundle=control
 #pragma HLS INTERFACE s_axilite port=return bundle=control
 #pragma HLS INTERFACE ap_ctrl_hs port=return
-    gemm_core::product<Shape, PackedMultiplier>(a, b, c, m, n, k, lda, ldb, ldc);
+    gemm_core::product<Shape, PackedMultiplier>(a, b, c, m, n, k, lda, ldb, ldc, bias, scale, mode);
 }

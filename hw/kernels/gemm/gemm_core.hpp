@@ -1,6 +1,7 @@
-// The body that gemm and its variants share: c = a * b, int8 x int8 -> int32, row-major.
+// The body that gemm and its variants share: c = epilogue(a * b), int8 x int8 -> int32, row-major.
 //
-// A variant is a Shape (the table below) and a Multiplier (what two int8 products are made of).
+// A variant is a Shape (the table below) and a Multiplier (what products are made of: two of int8,
+// and one of float in the epilogue).
 //
 // | Shape member | meaning                                                              |
 // |--------------|----------------------------------------------------------------------|
@@ -8,6 +9,7 @@
 // | WIDTH        | dot products a cycle, neighbouring columns of c                      |
 // | TILE_M/N     | rows and columns of c kept on chip while K passes by                 |
 // | TILE_K       | columns of a (rows of b) in one pair of buffers                      |
+// | HOLD         | weights are copied to registers for a pass, not read again each row  |
 //
 // A cycle takes DEPTH values of one row of a and a DEPTH x WIDTH block of b, which stays the same
 // while the rows of the tile pass, and adds into WIDTH neighbouring sums. A sum is met again after
@@ -16,31 +18,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gemm_epilogue.hpp"
 #include "gemm_memory.hpp"
 
 namespace gemm_core {
 constexpr int MIN_ROWS = 16;
-
-// Step s of a tile takes k in s * TILE_K +: depth, filled up with zeros to whole dot products.
-template <typename S>
-int depth_of(int s, int k) { return at_most(k - s * S::TILE_K, S::TILE_K); }
-template <typename S>
-int padded_depth_of(int s, int k) {
-    const int depth = depth_of<S>(s, k);
-    return depth > 0 ? (depth + S::DEPTH - 1) / S::DEPTH * S::DEPTH : S::DEPTH;
-}
-
-template <typename S>
-void load_a(const int8_t* a, int8_t tile[S::TILE_M][S::TILE_K], Tile at, int s, int k, int lda) {
-    const size_t first = static_cast<size_t>(at.row0) * lda + s * S::TILE_K;
-    load<S::TILE_M, S::TILE_K>(a, tile, first, lda, at.rows, depth_of<S>(s, k), at.rows, padded_depth_of<S>(s, k));
-}
-
-template <typename S>
-void load_b(const int8_t* b, int8_t tile[S::TILE_K][S::TILE_N], Tile at, int s, int k, int ldb) {
-    const size_t first = static_cast<size_t>(s) * S::TILE_K * ldb + at.col0;
-    load<S::TILE_K, S::TILE_N>(b, tile, first, ldb, depth_of<S>(s, k), at.cols, padded_depth_of<S>(s, k), at.cols);
-}
 
 // Sums beyond rows x cols are made of what the buffers held before; they are never stored.
 template <typename S, typename Multiplier>
@@ -53,6 +35,9 @@ depth_loop:
     for (int k = 0; k < padded; k += S::DEPTH) {
     column_loop:
         for (int j = 0; j < at.cols; j += S::WIDTH) {
+            int8_t held[S::DEPTH][S::WIDTH];
+#pragma HLS ARRAY_PARTITION variable=held type=complete dim=0
+            if (S::HOLD) hold<S>(b, k, j, held);
         row_loop:
             for (int i = 0; i < rows; ++i) {
 #pragma HLS PIPELINE II=1
@@ -66,7 +51,8 @@ depth_loop:
                 pair_loop:
                     for (int w = 0; w < HALF; ++w) {
                         int16_t low, high;
-                        Multiplier::pair(a[i][k + d], b[k + d][j + w], b[k + d][j + w + HALF], low, high);
+                        Multiplier::pair(a[i][k + d], S::HOLD ? held[d][w] : b[k + d][j + w],
+                                         S::HOLD ? held[d][w + HALF] : b[k + d][j + w + HALF], low, high);
                         sum[w] += low;
                         sum[w + HALF] += high;
                     }
@@ -80,8 +66,8 @@ depth_loop:
 
 // Dataflow over the loop: the next step's buffers are loaded while this one's are multiplied.
 template <typename S, typename Multiplier>
-void compute_tile(const int8_t* a, const int8_t* b, int32_t c[S::TILE_M][S::TILE_N], Tile at, int k, int lda, int ldb,
-                  int steps) {
+void compute_tile(hls::burst_maxi<int8_t> a, hls::burst_maxi<int8_t> b, int32_t c[S::TILE_M][S::TILE_N], Tile at, int k,
+                  int lda, int ldb, int steps) {
 step_loop:
     for (int s = 0; s < steps; ++s) {
 #pragma HLS DATAFLOW
@@ -99,19 +85,26 @@ step_loop:
 }
 
 template <typename S, typename Multiplier>
-void product(const int8_t* a, const int8_t* b, int32_t* c, int m, int n, int k, int lda, int ldb, int ldc) {
+void product(hls::burst_maxi<int8_t> a, hls::burst_maxi<int8_t> b, hls::burst_maxi<int32_t> c, int m, int n, int k,
+             int lda, int ldb, int ldc, hls::burst_maxi<int32_t> bias, hls::burst_maxi<float> scale, int mode) {
     constexpr int WIDTH = S::WIDTH;
     static_assert(WIDTH % 2 == 0 && S::TILE_M >= MIN_ROWS, "columns go in pairs, rows hide the adder tree");
     int32_t c_tile[S::TILE_M][S::TILE_N];
 #pragma HLS ARRAY_PARTITION variable=c_tile type=cyclic factor=WIDTH dim=2
+    int32_t bias_tile[S::TILE_N];
+    float scale_tile[S::TILE_N];
+#pragma HLS ARRAY_PARTITION variable=bias_tile type=cyclic factor=LANES
+#pragma HLS ARRAY_PARTITION variable=scale_tile type=cyclic factor=LANES
 tile_rows:
     for (int row = 0; row < m; row += S::TILE_M) {
     tile_columns:
         for (int col = 0; col < n; col += S::TILE_N) {
             const Tile at = {row, col, at_most(m - row, S::TILE_M), at_most(n - col, S::TILE_N)};
             const int steps = k > 0 ? (k - 1) / S::TILE_K + 1 : 1;  // an empty sum is zero, and stored
+            load_columns<int32_t, S::TILE_N>(bias, bias_tile, at, mode & BIAS);
+            load_columns<float, S::TILE_N>(scale, scale_tile, at, (mode & KIND) != INT32);
             compute_tile<S, Multiplier>(a, b, c_tile, at, k > 0 ? k : 0, lda, ldb, steps);
-            store<S::TILE_M, S::TILE_N>(c_tile, c, at, ldc);
+            store<S, Multiplier>(c_tile, bias_tile, scale_tile, c, at, ldc, mode);
         }
     }
 }

@@ -4,6 +4,7 @@
 #include "gemm_tb_common.hpp"
 
 int main() {
-    const int errors = gemm_tb::check_all<gemm_config::Shape>("gemm", gemm, gemm_config::COSIM_DEPTH);
+    using namespace gemm_config;
+    const int errors = gemm_tb::check_all<Shape>("gemm", gemm, COSIM_DEPTH, COSIM_COLUMNS);
     return errors == 0 ? 0 : 1;
 }

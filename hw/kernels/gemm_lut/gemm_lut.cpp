@@ -17,13 +17,28 @@ struct FabricMultiplier {
         low = product_low;
         high = product_high;
     }
+    static float times(float x, float y) {
+#pragma HLS INLINE
+        const float product = x * y;
+#pragma HLS BIND_OP variable=product op=fmul impl=fabric
+        return product;
+    }
+    static float plus(float x, float y) {
+#pragma HLS INLINE
+        const float sum = x + y;
+#pragma HLS BIND_OP variable=sum op=fadd impl=fabric
+        return sum;
+    }
 };
 }  // namespace
 
-void gemm_lut(const int8_t* a, const int8_t* b, int32_t* c, int m, int n, int k, int lda, int ldb, int ldc) {
+void gemm_lut(hls::burst_maxi<int8_t> a, hls::burst_maxi<int8_t> b, hls::burst_maxi<int32_t> c, int m, int n, int k,
+              int lda, int ldb, int ldc, hls::burst_maxi<int32_t> bias, hls::burst_maxi<float> scale, int mode) {
 #pragma HLS INTERFACE m_axi port=a bundle=gmem0 offset=slave depth=COSIM_DEPTH max_read_burst_length=BURST num_read_outstanding=OUTSTANDING
 #pragma HLS INTERFACE m_axi port=b bundle=gmem1 offset=slave depth=COSIM_DEPTH max_read_burst_length=BURST num_read_outstanding=OUTSTANDING
 #pragma HLS INTERFACE m_axi port=c bundle=gmem2 offset=slave depth=COSIM_DEPTH max_write_burst_length=BURST num_write_outstanding=OUTSTANDING
+#pragma HLS INTERFACE m_axi port=bias bundle=gmem2 offset=slave depth=COSIM_COLUMNS
+#pragma HLS INTERFACE m_axi port=scale bundle=gmem2 offset=slave depth=COSIM_COLUMNS
 #pragma HLS INTERFACE s_axilite port=a bundle=control
 #pragma HLS INTERFACE s_axilite port=b bundle=control
 #pragma HLS INTERFACE s_axilite port=c bundle=control
@@ -33,7 +48,10 @@ void gemm_lut(const int8_t* a, const int8_t* b, int32_t* c, int m, int n, int k,
 #pragma HLS INTERFACE s_axilite port=lda bundle=control
 #pragma HLS INTERFACE s_axilite port=ldb bundle=control
 #pragma HLS INTERFACE s_axilite port=ldc bundle=control
+#pragma HLS INTERFACE s_axilite port=bias bundle=control
+#pragma HLS INTERFACE s_axilite port=scale bundle=control
+#pragma HLS INTERFACE s_axilite port=mode bundle=control
 #pragma HLS INTERFACE s_axilite port=return bundle=control
 #pragma HLS INTERFACE ap_ctrl_hs port=return
-    gemm_core::product<Shape, FabricMultiplier>(a, b, c, m, n, k, lda, ldb, ldc);
+    gemm_core::product<Shape, FabricMultiplier>(a, b, c, m, n, k, lda, ldb, ldc, bias, scale, mode);
 }

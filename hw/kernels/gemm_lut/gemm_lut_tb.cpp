@@ -4,6 +4,7 @@
 #include "../gemm/gemm_tb_common.hpp"
 
 int main() {
-    const int errors = gemm_tb::check_all<gemm_lut_config::Shape>("gemm_lut", gemm_lut, gemm_lut_config::COSIM_DEPTH);
+    using namespace gemm_lut_config;
+    const int errors = gemm_tb::check_all<Shape>("gemm_lut", gemm_lut, COSIM_DEPTH, COSIM_COLUMNS);
     return errors == 0 ? 0 : 1;
 }

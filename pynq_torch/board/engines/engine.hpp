@@ -483,9 +483,9 @@ class Frame {
             }
         } else {
             if (arg.kind == Kind::burst_maxi) return from_address<T>(address(offset));
-            T value{};
-            if (offset.data != kNoOffset) load(value, offset.data, arg.bits);
-            return value;
+            Room<T> room;  // a burst_maxi, for one, has no default constructor
+            if (offset.data != kNoOffset) load(room.value(), offset.data, arg.bits);
+            return T(room.value());
         }
     }
 

@@ -87,7 +87,7 @@ class AxiDma(IpModel):
 
     # ---- the engine --------------------------------------------------------------------------
 
-    def _start_engine(self) -> EngineProcess:
+    def start_engine(self) -> EngineProcess:
         """Return the engine, started if it is not running."""
         if self.engine is None:
             from ...hls import compile_engine
@@ -287,7 +287,7 @@ class AxiDma(IpModel):
                 f"LENGTH = {value} was written{cut}; a transfer of no bytes does not start"
             )
         else:
-            self._start_engine()
+            self.start_engine()
             assert channel.slot is not None
             channel.busy, channel.idle, channel.polls = True, False, 0
             channel.slot.post_transfer(channel.address, length)
@@ -316,7 +316,7 @@ class AxiDma(IpModel):
         if not channel.running:
             channel.ignore("TAILDESC was written while the channel was halted (DMACR.RS = 0)")
             return
-        self._start_engine()
+        self.start_engine()
         assert channel.slot is not None
         cyclic = bool(channel.control & CYCLIC)
         current = channel.current if channel.fresh else None

@@ -199,7 +199,9 @@ def write_manifest(
     return json.dumps(manifest, indent=2) + "\n"
 
 
-def build_overlay(name: str, *, root: Path | None = None, out: Path | None = None) -> Path:
+def build_overlay(
+    name: str, *, root: Path | str | None = None, out: Path | str | None = None
+) -> Path:
     """Write ``<name>.bit``, ``<name>.hwh`` and ``manifest.json`` of a simulation image.
 
     Parameters
@@ -216,7 +218,7 @@ def build_overlay(name: str, *, root: Path | None = None, out: Path | None = Non
     pathlib.Path
         The folder.
     """
-    root = root or project_root()
+    root = project_root() if root is None else Path(root)
     generated = generate(name, root)
     files = {f"{name}.bit": generated.image, f"{name}.hwh": generated.hwh.encode()}
     manifest = write_manifest(
@@ -227,7 +229,7 @@ def build_overlay(name: str, *, root: Path | None = None, out: Path | None = Non
         tools={"generator": GENERATOR, "register rules": f"Vitis HLS {TOOL_VERSION}"},
         root=root,
     )
-    return _write((out or root / "bitstreams") / name, files, manifest)
+    return _write((root / "bitstreams" if out is None else Path(out)) / name, files, manifest)
 
 
 def import_overlay(

@@ -129,6 +129,8 @@ def _axi_dma(name: str, config: Mapping[str, str]) -> Cell:
     width = int(config["c_m_axis_mm2s_tdata_width"])
     scatter_gather = config["c_include_sg"] == "1"
     channels = {"TLAST": 1, "TKEEP": width // 8}
+    # A channel that is not built has no master, no stream and no interrupt.
+    built = [name for name in ("mm2s", "s2mm") if config[f"c_include_{name}"] == "1"]
     source = stream_bus(
         "M_AXIS_MM2S",
         is_source=True,
@@ -143,7 +145,8 @@ def _axi_dma(name: str, config: Mapping[str, str]) -> Cell:
         channels=channels,
         prefix="s_axis_s2mm",
     )
-    masters = [("M_AXI_MM2S", "Data_MM2S"), ("M_AXI_S2MM", "Data_S2MM")]
+    streams = {"mm2s": source, "s2mm": sink}
+    masters = [(f"M_AXI_{channel.upper()}", f"Data_{channel.upper()}") for channel in built]
     if scatter_gather:
         masters.insert(0, ("M_AXI_SG", "Data_SG"))
     clocks = ["s_axi_lite_aclk", *(f"{master.lower()}_aclk" for master, _ in masters)]
@@ -158,14 +161,12 @@ def _axi_dma(name: str, config: Mapping[str, str]) -> Cell:
         (
             Bus("S_AXI_LITE", "aximm", False, 32, block="Reg", registers=registers),
             *(Bus(master, "aximm", True, data, space=space) for master, space in masters),
-            source,
-            sink,
+            *(streams[channel] for channel in built),
         ),
         (
             *(Pin(clock, "I", "clk") for clock in clocks),
             Pin("axi_resetn", "I", "rst", active_low=True),
-            Pin("mm2s_introut", "O", "interrupt"),
-            Pin("s2mm_introut", "O", "interrupt"),
+            *(Pin(f"{channel}_introut", "O", "interrupt") for channel in built),
         ),
     )
 

@@ -7,11 +7,12 @@ import json
 import math
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pynq_torch.errors import InterfaceError
+from pynq_torch.hls.resources import itemised
 
 __all__ = ["KernelDescription", "LatencyModel", "read_kernel_description"]
 
@@ -23,6 +24,8 @@ _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
+#: What a symbol is where a description names no sizes for an example.
+EXAMPLE = 64
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {"max": max, "min": min, "ceil": math.ceil}
 
 
@@ -38,11 +41,14 @@ class LatencyModel:
         Each name the expression uses and what it means.
     assumptions : str
         What the model takes for granted.
+    example : mapping of str to int
+        Sizes that a person would run, a value for each symbol.
     """
 
     expression: str
     symbols: Mapping[str, str]
     assumptions: str
+    example: Mapping[str, int] = field(default_factory=dict)
 
     def cycles(self, **values: int) -> int:
         """Return the modelled cycles.
@@ -108,6 +114,11 @@ class KernelDescription:
         Multiply-accumulates the array does in a cycle; 0 where there is no array.
     latency : LatencyModel
         Cycles, as a model.
+    resources : mapping
+        Counts of components, see `pynq_torch.hls.resources`; empty where they are not stated.
+    ii : int
+        Initiation interval of the loop that does the work, in cycles, as a model; 0 where it is not
+        stated.
     """
 
     name: str
@@ -116,6 +127,19 @@ class KernelDescription:
     operators: tuple[str, ...]
     macs_per_cycle: int
     latency: LatencyModel
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    ii: int = 0
+
+
+def _example(latency: Mapping[str, Any], path: Path) -> dict[str, int]:
+    symbols = latency["symbols"]
+    example = latency.get("example", dict.fromkeys(symbols, EXAMPLE))
+    if set(example) != set(symbols) or not all(isinstance(n, int) for n in example.values()):
+        raise InterfaceError(
+            f"{path}: latency.example is {example}; expected a whole number each for "
+            f"{', '.join(symbols)}"
+        )
+    return dict(example)
 
 
 def read_kernel_description(folder: Path) -> KernelDescription:
@@ -141,13 +165,26 @@ def read_kernel_description(folder: Path) -> KernelDescription:
                 "or on a board replaces it",
                 cu=folder.name,
             )
+        resources = data.get("resources", {})
+        itemised(resources)  # says what is wrong with it
         return KernelDescription(
             name=data["name"],
             summary=data["summary"],
             reference=data["reference"],
             operators=tuple(data["operators"]),
             macs_per_cycle=int(data.get("macs_per_cycle", 0)),
-            latency=LatencyModel(latency["cycles"], latency["symbols"], latency["assumptions"]),
+            latency=LatencyModel(
+                latency["cycles"],
+                latency["symbols"],
+                latency["assumptions"],
+                _example(latency, path),
+            ),
+            resources=resources,
+            ii=int(data.get("ii", 0)),
         )
     except KeyError as error:
         raise InterfaceError(f"{path}: the entry {error} is missing", cu=folder.name) from error
+    except InterfaceError as error:
+        if str(error).startswith(str(path)):
+            raise
+        raise InterfaceError(f"{path}: {error}", cu=folder.name) from error

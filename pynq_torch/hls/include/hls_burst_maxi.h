@@ -19,14 +19,12 @@ template <typename Type> class burst_maxi {
                                                    !std::is_same<Type, unsigned char>::value>>
     explicit burst_maxi(Byte* base) : burst_maxi(reinterpret_cast<Type*>(base)) {}
 
-    void read_request(std::size_t offset, std::size_t length) {
-        state_->reads.push_back({offset, length});
-    }
+    void read_request(std::size_t offset, std::size_t length) { state_->reads.add(offset, length); }
     Type read() {
-        return base_[next(state_->reads, "read() without read_request(), or beyond its length")];
+        return base_[state_->reads.next("read() without read_request(), or beyond its length")];
     }
     void write_request(std::size_t offset, std::size_t length) {
-        state_->writes.push_back({offset, length});
+        state_->writes.add(offset, length);
         ++state_->responses;
     }
     void write(const Type& value) { base_[next_write()] = value; }
@@ -45,22 +43,35 @@ template <typename Type> class burst_maxi {
     }
 
   private:
-    struct Burst {
-        std::size_t offset, length;
+    // Bursts asked for, in order; the one at work is apart, since an element of it is a step.
+    class Bursts {
+      public:
+        void add(std::size_t offset, std::size_t length) { waiting_.push_back({offset, length}); }
+        std::size_t next(const char* fault) {
+            while (at_ == end_) {
+                if (waiting_.empty())
+                    throw std::runtime_error(std::string("hls::burst_maxi: ") + fault);
+                at_ = waiting_.front().offset;
+                end_ = at_ + waiting_.front().length;
+                waiting_.pop_front();
+            }
+            return at_++;
+        }
+
+      private:
+        struct Burst {
+            std::size_t offset, length;
+        };
+        std::deque<Burst> waiting_;
+        std::size_t at_ = 0, end_ = 0;
     };
     struct State {
-        std::deque<Burst> reads, writes;
+        Bursts reads, writes;
         std::size_t responses = 0;
     };
 
     std::size_t next_write() {
-        return next(state_->writes, "write() without write_request(), or beyond its length");
-    }
-    static std::size_t next(std::deque<Burst>& bursts, const char* fault) {
-        while (!bursts.empty() && bursts.front().length == 0) bursts.pop_front();
-        if (bursts.empty()) throw std::runtime_error(std::string("hls::burst_maxi: ") + fault);
-        --bursts.front().length;
-        return bursts.front().offset++;
+        return state_->writes.next("write() without write_request(), or beyond its length");
     }
 
     Type* base_;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <pthread.h>
+#include <time.h>
 
 #include "pynq_torch_beat.h"
 #include "../../board/engines/stream.hpp"  // by path: kernels have headers of that name too
@@ -44,10 +45,19 @@ class EmptyStream : public std::runtime_error {
 struct StreamLock {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+    std::atomic<bool> stopping{false};  // a stream that a task uses is going away
 };
 inline StreamLock& stream_lock() {
     static StreamLock* lock = new StreamLock;
     return *lock;
+}
+// True in a thread that runs an hls::task.
+inline bool& in_task() {
+    static thread_local bool task = false;
+    return task;
+}
+inline void leave_if_stopping() {
+    if (in_task() && stream_lock().stopping.load()) throw Aborted{};
 }
 // Holds the lock while `needed`, which is only when tasks run.
 class StreamGuard {
@@ -60,11 +70,34 @@ class StreamGuard {
     }
     StreamGuard(const StreamGuard&) = delete;
     StreamGuard& operator=(const StreamGuard&) = delete;
-    void wait() { pthread_cond_wait(&stream_lock().changed, &stream_lock().mutex); }
+    void wait() {
+        leave_if_stopping();
+        pthread_cond_wait(&stream_lock().changed, &stream_lock().mutex);
+        leave_if_stopping();
+    }
 
   private:
     bool needed_;
 };
+// Ends all tasks, as they hold references to a stream whose life is over. A task comes to its end
+// at its next access to a stream; one that makes none for a second is left alone.
+inline void stop_tasks() {
+    StreamGuard lock(true);
+    timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += 1;
+    stream_lock().stopping = true;
+    pthread_cond_broadcast(&stream_lock().changed);
+    while (stream_threads().load() > 0)
+        if (pthread_cond_timedwait(&stream_lock().changed, &stream_lock().mutex, &limit) != 0) return;
+    stream_lock().stopping = false;
+}
+// What the thread of a task does at its end.
+inline void task_ended() {
+    StreamGuard lock(true);
+    stream_threads().fetch_sub(1);
+    pthread_cond_broadcast(&stream_lock().changed);
+}
 
 // A FIFO that grows by doubling.
 template <class Type> class Fifo {
@@ -120,6 +153,9 @@ template <typename Type> class stream<Type, 0> {
     explicit stream(const std::string& name) : name_(name) {}
     stream(const stream&) = delete;
     stream& operator=(const stream&) = delete;
+    ~stream() {
+        if (tasked_ && !pynq_torch::in_task()) pynq_torch::stop_tasks();
+    }
 
     // The engine's hook: from now on this is one end of an AXI4-Stream connection.
     void bind(pynq_torch::Port* port) {
@@ -138,6 +174,7 @@ template <typename Type> class stream<Type, 0> {
         return value;
     }
     void read(Type& value) {
+        touch();
         if (port_) {
             pynq_torch::Beat beat;
             beat.data = scratch_.data();
@@ -153,6 +190,7 @@ template <typename Type> class stream<Type, 0> {
         }
     }
     bool read_nb(Type& value) {
+        touch();
         if (port_) {
             pynq_torch::Beat beat;
             beat.data = scratch_.data();
@@ -166,6 +204,7 @@ template <typename Type> class stream<Type, 0> {
         return true;
     }
     void write(const Type& value) {
+        touch();
         if (port_) {
             port_->write(pack(value));
             return;
@@ -189,6 +228,7 @@ template <typename Type> class stream<Type, 0> {
     void operator<<(const Type& value) { write(value); }
 
     bool empty() const {
+        touch();
         if (port_) return port_->empty();
         pynq_torch::StreamGuard lock(threaded());
         return fifo_.empty();
@@ -207,6 +247,12 @@ template <typename Type> class stream<Type, 0> {
     size_t depth_ = 0;
 
   private:
+    // Before anything else in the stream is looked at, which may be gone by now.
+    void touch() const {
+        if (!threaded() || !pynq_torch::in_task()) return;
+        pynq_torch::leave_if_stopping();
+        tasked_ = true;
+    }
     bool threaded() const {
         return pynq_torch::stream_threads().load(std::memory_order_relaxed) > 0;
     }
@@ -222,6 +268,7 @@ template <typename Type> class stream<Type, 0> {
     std::vector<unsigned char> scratch_;
     pynq_torch::Fifo<Type> fifo_;
     std::string name_;
+    mutable std::atomic<bool> tasked_{false};
 };
 
 // A stream with a depth is passed on as hls::stream<T>&, so it derives from it.

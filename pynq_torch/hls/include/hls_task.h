@@ -20,11 +20,13 @@ class task {
         pynq_torch::stream_threads().fetch_add(1);
         // Arguments are streams: they are referred to, never copied.
         auto body = [function, &arguments...] {
+            pynq_torch::in_task() = true;
             try {
                 for (;;) function(arguments...);
             } catch (const pynq_torch::Aborted&) {
-                // The board resets the compute unit: the task ends with it.
+                // The board resets the compute unit, or one of the streams is gone.
             }
+            pynq_torch::task_ended();
         };
         std::thread(body).detach();
     }

@@ -1,0 +1,94 @@
+// The inner loops of a conv2d kernel: taps and lanes.
+#pragma once
+#include <cstddef>
+
+#include "conv2d.hpp"
+
+namespace conv2d {
+template <typename S>
+void clear(int outs, int lanes, typename S::Sum sums[S::OUTS][S::PIXELS]) {
+clear_outs:
+    for (int o = 0; o < outs; ++o) {
+    clear_chunks:
+        for (int p = 0; p < lanes; p += S::LANES) {
+#pragma HLS PIPELINE II=1
+            for (int l = 0; l < S::LANES; ++l) sums[o][p + l] = 0;
+        }
+    }
+}
+
+// Where the pixels of a tile begin in the patch; lanes beyond the tile look at its first cell.
+template <typename S>
+void find_pixels(Window w, Tile at, int columns, int32_t pixel[S::PIXELS]) {
+    int y = 0, x = 0;
+pixel_loop:
+    for (int p = 0; p < whole(at.rows * at.columns, S::LANES) * S::LANES; ++p) {
+#pragma HLS PIPELINE II=1
+        pixel[p] = y < at.rows ? y * w.stride_y * columns + x * w.stride_x : 0;
+        if (++x == at.columns) {
+            x = 0;
+            ++y;
+        }
+    }
+}
+
+// One tap: what each pixel of the tile sees through it.
+template <typename S>
+void gather(const typename S::Value patch[S::PATCH], const int32_t kept[S::PATCH], const int32_t pixel[S::PIXELS],
+            int tap, int lanes, bool finite, typename S::Value seen[S::PIXELS], int32_t valid[S::PIXELS]) {
+gather_loop:
+    for (int p = 0; p < lanes; ++p) {
+#pragma HLS PIPELINE II=1
+        seen[p] = patch[pixel[p] + tap];
+        if (!finite) valid[p] = kept[pixel[p] + tap];
+    }
+}
+
+template <typename S>
+void accumulate(const typename S::Value seen[S::PIXELS], const int32_t valid[S::PIXELS],
+                const typename S::Value weights[S::OUTS][S::TAPS], int tap, int outs, int lanes, bool finite,
+                typename S::Sum sums[S::OUTS][S::PIXELS]) {
+out_loop:
+    for (int o = 0; o < outs; ++o) {
+        const typename S::Sum weight = weights[o][tap];
+    chunk_loop:
+        for (size_t p = 0; p < static_cast<size_t>(lanes); p += S::LANES) {  // 64 bits let a PC use its lanes
+#pragma HLS PIPELINE II=1
+#pragma HLS DEPENDENCE variable=sums type=inter direction=RAW distance=MIN_SUMS true
+            typename S::Sum product[S::LANES];
+        product_loop:
+            for (int l = 0; l < S::LANES; ++l) product[l] = weight * seen[p + l];
+            if (!finite) {  // what lies beside the image counts as zero; times infinity that is not nothing
+            mask_loop:
+                for (int l = 0; l < S::LANES; ++l) product[l] = valid[p + l] ? product[l] : 0;
+            }
+        sum_loop:
+            for (int l = 0; l < S::LANES; ++l) sums[o][p + l] += product[l];
+        }
+    }
+}
+
+// Dataflow over the loop: the next tap is gathered while this one's products are added up.
+template <typename S>
+void multiply(const typename S::Value patch[S::PATCH], const int32_t kept[S::PATCH],
+              const typename S::Value weights[S::OUTS][S::TAPS], Window w, Tile at, Taps taps, int outs,
+              bool finite, typename S::Sum sums[S::OUTS][S::PIXELS]) {
+    const int columns = extent(at.columns, w.stride_x, taps.k_columns, w.step_x);
+    const int lanes = whole(at.rows * at.columns, S::LANES) * S::LANES;
+    int32_t pixel[S::PIXELS];
+    find_pixels<S>(w, at, columns, pixel);
+tap_loop:
+    for (int t = 0; t < taps.k_rows * taps.k_columns; ++t) {
+#pragma HLS DATAFLOW
+        constexpr int LANES = S::LANES;
+        static_assert(S::PIXELS % LANES == 0 && S::OUTS >= MIN_SUMS, "whole lanes, and sums to hide the adder");
+        typename S::Value seen[S::PIXELS];
+        int32_t valid[S::PIXELS];
+#pragma HLS ARRAY_PARTITION variable=seen type=cyclic factor=LANES
+#pragma HLS ARRAY_PARTITION variable=valid type=cyclic factor=LANES
+        const int tap = t / taps.k_columns * w.step_y * columns + t % taps.k_columns * w.step_x;
+        gather<S>(patch, kept, pixel, tap, lanes, finite, seen, valid);
+        accumulate<S>(seen, valid, weights, t, outs, lanes, finite, sums);
+    }
+}
+}  // namespace conv2d

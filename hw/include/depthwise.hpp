@@ -1,0 +1,113 @@
+// The depthwise kernels: conv2d with one channel a group, and nothing to add up over channels.
+//
+// The lanes lie along the rows of the weight: a cycle takes a column of taps, whose cells are in as many
+// banks of the patch, and adds it to the sum of one pixel. Shape::LANES banks, Shape::WIDTH cells a row.
+#pragma once
+#include "conv2d_store.hpp"
+
+namespace depthwise {
+using conv2d::MIN_SUMS; using conv2d::Range; using conv2d::Size; using conv2d::Steps; using conv2d::Taps; using conv2d::Tile; using conv2d::Tiling;
+using conv2d::Window; using conv2d::at_most; using conv2d::extent; using conv2d::inside; using conv2d::place; using conv2d::whole;
+
+// Read the part of the channel that a tile needs; cells beside the image are zero.
+template <typename S>
+void load_patch(const typename S::Value* image, Steps s, Size size, Window w, Tile at, typename S::Value patch[S::ROWS][S::WIDTH],
+                bool kept[S::ROWS][S::WIDTH]) {
+    const int rows = extent(at.rows, w.stride_y, size.k_rows, w.step_y);
+    const int columns = extent(at.columns, w.stride_x, size.k_columns, w.step_x);
+    const Range y = inside(at.y * w.stride_y - w.pad_y, rows, size.height, 1);
+    const Range x = inside(at.x * w.stride_x - w.pad_x, columns, size.width, 1);
+patch_rows:
+    for (int row = 0; row < rows; ++row) {
+        const int from_row = row - y.to + y.first;
+        const bool there = from_row >= y.first && from_row < y.last;
+        const int64_t from = place(s, at.group, at.batch, 0, from_row, x.first);
+    patch_columns:
+        for (int column = 0; column < columns; ++column) {
+#pragma HLS PIPELINE II=1
+            const int cell = column - x.to;
+            const bool kept_here = there && cell >= 0 && cell < x.last - x.first;
+            kept[row][column] = kept_here;
+            patch[row][column] = kept_here ? image[from + static_cast<int64_t>(cell) * s.column] : static_cast<typename S::Value>(0);
+        }
+    }
+}
+
+// One column of up to LANES taps for every pixel of the tile. Zero times a weight that is not finite
+// would not be nothing, so that cells beside the image are left out.
+template <typename S>
+void add_column(const typename S::Value patch[S::ROWS][S::WIDTH], const bool kept[S::ROWS][S::WIDTH],
+                const typename S::Value weights[S::OUTS][S::TAPS], Size size, Window w, Tile at, int first, int j,
+                typename S::Sum sums[S::OUTS][S::PIXELS]) {
+    const int lanes = at_most(size.k_rows - first, S::LANES);
+    const int count = at.rows * at.columns;
+    int y = 0, x = 0;
+pixel_loop:
+    for (int p = 0; p < (count < MIN_SUMS ? MIN_SUMS : count); ++p) {
+#pragma HLS PIPELINE II=1
+#pragma HLS DEPENDENCE variable=sums type=inter direction=RAW distance=MIN_SUMS true
+        if (p >= count) continue;  // few pixels wait for the adder
+        const int column = x * w.stride_x + j * w.step_x;
+        typename S::Sum sum = 0;
+    lane_loop:
+        for (int l = 0; l < S::LANES; ++l) {
+#pragma HLS UNROLL
+            if (l >= lanes) continue;
+            const int row = y * w.stride_y + (first + l) * w.step_y;
+            const typename S::Sum product = static_cast<typename S::Sum>(weights[0][(first + l) * size.k_columns + j]) * patch[row][column];
+            sum += kept[row][column] ? product : 0;
+        }
+        sums[0][p] += sum;
+        if (++x == at.columns) {
+            x = 0;
+            ++y;
+        }
+    }
+}
+
+// One result channel: its weights, and all columns of them.
+template <typename S>
+void sum_tile(const typename S::Value* weight, const typename S::Value patch[S::ROWS][S::WIDTH], const bool kept[S::ROWS][S::WIDTH],
+              Size size, Window w, Steps sw, Tile at, typename S::Sum sums[S::OUTS][S::PIXELS]) {
+    typename S::Value weights[S::OUTS][S::TAPS];
+    const Taps taps = {0, 0, 0, size.k_rows, size.k_columns};
+    conv2d::load_weights<S>(weight, sw, at, taps, 1, weights);
+clear_loop:
+    for (int p = 0; p < at.rows * at.columns; ++p) sums[0][p] = 0;
+part_loop:
+    for (int first = 0; first < size.k_rows; first += S::LANES) {
+    tap_loop:
+        for (int j = 0; j < size.k_columns; ++j) add_column<S>(patch, kept, weights, size, w, at, first, j, sums);
+    }
+}
+
+template <typename S, typename Store, typename... Ports>
+void convolve(const typename S::Value* image, const typename S::Value* weight, Size size, Window w, Steps si, Steps sw,
+              Steps sr, Tiling t, int mode, Ports... ports) {
+    typename S::Value patch[S::ROWS][S::WIDTH];
+    bool kept[S::ROWS][S::WIDTH];
+    typename S::Sum sums[S::OUTS][S::PIXELS];
+    constexpr int LANES = S::LANES;
+    static_assert(S::ROWS % LANES == 0 && S::OUTS == 1, "rows in banks, one channel at a time");
+#pragma HLS ARRAY_PARTITION variable=patch type=cyclic factor=LANES dim=1
+#pragma HLS ARRAY_PARTITION variable=kept type=cyclic factor=LANES dim=1
+    if (t.rows < 1 || t.columns < 1 || t.rows * t.columns > S::PIXELS || size.k_rows * size.k_columns > S::TAPS ||
+        extent(t.rows, w.stride_y, size.k_rows, w.step_y) > S::ROWS || extent(t.columns, w.stride_x, size.k_columns, w.step_x) > S::WIDTH) return;
+    const int down = whole(size.rows, t.rows), across = whole(size.columns, t.columns);
+channel_loop:
+    for (int item = 0; item < size.groups * size.batch; ++item) {
+    tile_loop:
+        for (int tile = 0; tile < down * across; ++tile) {
+            const int y = tile / across * t.rows, x = tile % across * t.columns;
+            Tile at = {item / size.batch, item % size.batch, 0, y, x, 1, at_most(size.rows - y, t.rows), at_most(size.columns - x, t.columns)};
+            load_patch<S>(image, si, size, w, at, patch, kept);
+        out_loop:
+            for (int out = 0; out < size.outs; ++out) {
+                at.out = out;
+                sum_tile<S>(weight, patch, kept, size, w, sw, at, sums);
+                Store::template store<S>(sums, size, sr, at, mode, ports...);
+            }
+        }
+    }
+}
+}  // namespace depthwise

@@ -1,0 +1,84 @@
+// Checks that testbenches of pointwise kernels share: each function on an example, and each walk
+// against calls for one element at a time.
+#pragma once
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+namespace pointwise_tb {
+constexpr int LENGTHS[] = {1, 17, 1023, 1024, 1025, 3 * 1024 + 5};
+constexpr int GUARD = 77;
+
+template <class Type, class Scalar, int OPERANDS> struct Example {
+    const char* name;
+    int op;
+    Scalar p, q;
+    Type operands[OPERANDS];
+    Type result;
+};
+
+// Calls the kernel: operands, result, opcode, parameters, four sizes, four steps an operand.
+template <class Type, class Scalar, int OPERANDS>
+using Run = void (*)(const Type* const* from, Type* y, const Example<Type, Scalar, OPERANDS>& e, const int n[4],
+                     const int step[OPERANDS][4]);
+
+template <class Type, class Scalar, int OPERANDS>
+int check_example(const Example<Type, Scalar, OPERANDS>& e, Run<Type, Scalar, OPERANDS> run) {
+    int errors = 0;
+    for (int length : LENGTHS) {
+        std::vector<Type> values[OPERANDS], y(length + 1, Type(GUARD));
+        const Type* from[OPERANDS];
+        int step[OPERANDS][4] = {};
+        for (int o = 0; o < OPERANDS; ++o) {
+            values[o].assign(length, e.operands[o]);
+            from[o] = values[o].data();
+            step[o][3] = 1;
+        }
+        const int n[4] = {1, 1, 1, length};
+        run(from, y.data(), e, n, step);
+        for (int i = 0; i < length; ++i) {
+            const double error = std::fabs(double(y[i]) - double(e.result));
+            if (!(error <= 1e-6 * std::fabs(double(e.result))) && errors++ == 0)
+                std::printf("  %s first wrong index %d: %g, expected %g\n", e.name, i, double(y[i]), double(e.result));
+        }
+        errors += y[length] != Type(GUARD);
+    }
+    std::printf("%-20s %s\n", e.name, errors == 0 ? "PASS" : "FAIL");
+    return errors;
+}
+
+// Sizes n; the operands lie transposed, repeated along the second loop, and every other element.
+template <class Type, class Scalar, int OPERANDS>
+int check_walk(const Example<Type, Scalar, OPERANDS>& e, Run<Type, Scalar, OPERANDS> run, const int (&n)[4]) {
+    const int total = n[0] * n[1] * n[2] * n[3];
+    const int walks[3][4] = {{1, n[0], n[0] * n[1], n[0] * n[1] * n[2]},
+                             {n[2] * n[3], 0, n[3], 1},
+                             {2 * n[1] * n[2] * n[3], 2 * n[2] * n[3], 2 * n[3], 2}};
+    std::vector<Type> values[OPERANDS], y(total + 1, Type(GUARD));
+    const Type* from[OPERANDS];
+    int step[OPERANDS][4];
+    for (int o = 0; o < OPERANDS; ++o) {
+        for (int i = 0; i < 2 * total; ++i) values[o].push_back(static_cast<Type>((i * 37 + o * 11) % 61 + 1));
+        from[o] = values[o].data();
+        for (int d = 0; d < 4; ++d) step[o][d] = walks[(o + n[3]) % 3][d];
+    }
+    run(from, y.data(), e, n, step);
+    int errors = y[total] != Type(GUARD), at = 0;
+    const int one[4] = {1, 1, 1, 1};
+    for (int i = 0; i < n[0]; ++i)
+        for (int j = 0; j < n[1]; ++j)
+            for (int k = 0; k < n[2]; ++k)
+                for (int l = 0; l < n[3]; ++l, ++at) {
+                    const Type* element[OPERANDS];
+                    for (int o = 0; o < OPERANDS; ++o)
+                        element[o] = from[o] + i * step[o][0] + j * step[o][1] + k * step[o][2] + l * step[o][3];
+                    Type expected = 0;
+                    run(element, &expected, e, one, step);
+                    if (y[at] != expected && errors++ == 0)
+                        std::printf("  walk of %s first wrong index %d: %g, expected %g\n", e.name, at, double(y[at]),
+                                    double(expected));
+                }
+    std::printf("%s [%d, %d, %d, %d] %s\n", e.name, n[0], n[1], n[2], n[3], errors == 0 ? "PASS" : "FAIL");
+    return errors;
+}
+}  // namespace pointwise_tb

@@ -1,0 +1,57 @@
+// Testbench of binary_f32: every function on an example, and walks over strided operands.
+#include "binary_f32.hpp"
+
+#include "../../include/pointwise_tb.hpp"
+
+using namespace binary_f32_config;
+using Case = pointwise_tb::Example<Type, Scalar, 2>;
+
+static void run(const Type* const* from, Type* y, const Case& e, const int n[4], const int step[2][4]) {
+    binary_f32(from[0], from[1], y, e.op, 0, 0, e.p, e.q, n[0], n[1], n[2], n[3],
+               step[0][0], step[0][1], step[0][2], step[0][3],
+               step[1][0], step[1][1], step[1][2], step[1][3]);
+}
+
+// Operands in registers give what operands in memory give.
+static int check_registers(const Case& e) {
+    const Type* from[] = {&e.operands[0], &e.operands[1]};
+    const int one[4] = {1, 1, 1, 1}, none[2][4] = {};
+    Type y, expected;
+    int errors = 0;
+    run(from, &expected, e, one, none);
+    binary_f32(nullptr, from[1], &y, e.op, A_SCALAR, *from[0], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
+    errors += y != expected;
+    binary_f32(from[0], nullptr, &y, e.op, B_SCALAR, *from[1], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
+    errors += y != expected;
+    if (errors != 0) std::printf("  %s: an operand in a register: FAIL\n", e.name);
+    return errors;
+}
+
+int main() {
+    const Case cases[] = {
+        {"add", ADD, 0.0, 0.0, {1.5, 2.25}, 3.75},
+        {"sub", SUB, 0.0, 0.0, {1.5, 2.25}, -0.75},
+        {"mul", MUL, 0.0, 0.0, {1.5, 2.5}, 3.75},
+        {"div", DIV, 0.0, 0.0, {3.75, 2.5}, 1.5},
+        {"div_trunc", DIV_TRUNC, 0.0, 0.0, {-3.75, 2.5}, -1.0},
+        {"div_floor", DIV_FLOOR, 0.0, 0.0, {-3.75, 2.5}, -2.0},
+        {"remainder", REMAINDER, 0.0, 0.0, {-2.75, 2.0}, 1.25},
+        {"maximum", MAXIMUM, 0.0, 0.0, {1.5, 2.25}, 2.25},
+        {"minimum", MINIMUM, 0.0, 0.0, {1.5, 2.25}, 1.5},
+        {"pow", POW, 0.0, 0.0, {2.0, 10.0}, 1024.0},
+        {"add_scaled", ADD_SCALED, 2.0, 0.0, {1.5, 2.25}, 6.0},
+        {"threshold_backward", THRESHOLD_BACKWARD, 0.0, 0.0, {1.5, 2.0}, 1.5},
+        {"sigmoid_backward", SIGMOID_BACKWARD, 0.0, 0.0, {2.0, 0.25}, 0.375},
+        {"tanh_backward", TANH_BACKWARD, 0.0, 0.0, {2.0, 0.5}, 1.5},
+        {"leaky_relu_backward", LEAKY_RELU_BACKWARD, 0.125, 0.0, {2.0, -1.0}, 0.25},
+        {"hardtanh_backward", HARDTANH_BACKWARD, -1.0, 1.0, {2.0, -1.5}, 0.0},
+        {"silu_backward", SILU_BACKWARD, 0.0, 0.0, {2.0, 0.0}, 1.0},
+        {"gelu_backward", GELU_BACKWARD, 0.0, 0.0, {2.0, 0.0}, 1.0},
+        {"gelu_tanh_backward", GELU_TANH_BACKWARD, 0.0, 0.0, {2.0, 0.0}, 1.0},
+    };
+    int errors = 0;
+    for (const Case& e : cases) errors += pointwise_tb::check_example(e, run) + check_registers(e);
+    const int walks[][4] = {{2, 3, 4, 5}, {1, 1, 700, 3}, {3, 1, 2, 1030}};
+    for (const auto& n : walks) errors += pointwise_tb::check_walk(cases[0], run, n);
+    return errors == 0 ? 0 : 1;
+}

@@ -1,0 +1,48 @@
+// Testbench of binary_i32: every function on an example, and walks over strided operands.
+#include "binary_i32.hpp"
+
+#include "../../include/pointwise_tb.hpp"
+
+using namespace binary_i32_config;
+using Case = pointwise_tb::Example<Type, Scalar, 2>;
+
+static void run(const Type* const* from, Type* y, const Case& e, const int n[4], const int step[2][4]) {
+    binary_i32(from[0], from[1], y, e.op, 0, 0, e.p, e.q, n[0], n[1], n[2], n[3],
+               step[0][0], step[0][1], step[0][2], step[0][3],
+               step[1][0], step[1][1], step[1][2], step[1][3]);
+}
+
+// Operands in registers give what operands in memory give.
+static int check_registers(const Case& e) {
+    const Type* from[] = {&e.operands[0], &e.operands[1]};
+    const int one[4] = {1, 1, 1, 1}, none[2][4] = {};
+    Type y, expected;
+    int errors = 0;
+    run(from, &expected, e, one, none);
+    binary_i32(nullptr, from[1], &y, e.op, A_SCALAR, *from[0], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
+    errors += y != expected;
+    binary_i32(from[0], nullptr, &y, e.op, B_SCALAR, *from[1], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
+    errors += y != expected;
+    if (errors != 0) std::printf("  %s: an operand in a register: FAIL\n", e.name);
+    return errors;
+}
+
+int main() {
+    const Case cases[] = {
+        {"add", ADD, 0, 0, {100, -3}, 97},
+        {"sub", SUB, 0, 0, {100, -3}, 103},
+        {"mul", MUL, 0, 0, {10, -3}, -30},
+        {"div_trunc", DIV_TRUNC, 0, 0, {-7, 2}, -3},
+        {"div_floor", DIV_FLOOR, 0, 0, {-7, 2}, -4},
+        {"remainder", REMAINDER, 0, 0, {-7, 3}, 2},
+        {"maximum", MAXIMUM, 0, 0, {-7, 3}, 3},
+        {"minimum", MINIMUM, 0, 0, {-7, 3}, -7},
+        {"pow", POW, 0, 0, {-3, 3}, -27},
+        {"add_scaled", ADD_SCALED, 2, 0, {100, -3}, 94},
+    };
+    int errors = 0;
+    for (const Case& e : cases) errors += pointwise_tb::check_example(e, run) + check_registers(e);
+    const int walks[][4] = {{2, 3, 4, 5}, {1, 1, 700, 3}, {3, 1, 2, 1030}};
+    for (const auto& n : walks) errors += pointwise_tb::check_walk(cases[0], run, n);
+    return errors == 0 ? 0 : 1;
+}

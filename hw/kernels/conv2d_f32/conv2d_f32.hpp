@@ -1,0 +1,45 @@
+// conv2d_f32: direct convolution in float32, forward and for both gradients.
+//
+// | parameter   | value | why                                                                     |
+// |-------------|-------|-------------------------------------------------------------------------|
+// | LANES       | 8     | 40 of the 220 DSPs: 3 for a product, 2 for a sum                        |
+// | PIXELS      | 256   | sums of as many pixels ...                                              |
+// | OUTS        | 32    | ... and channels stay on chip while the image's channels pass by        |
+// | PATCH       | 4096  | cells of a channel: 64 x 64, or 7 rows of 585                           |
+// | TAPS        | 128   | an 11 x 11 weight; larger ones pass by in parts                         |
+// | OUTSTANDING | 8     | DDR answers a burst after 37 cycles, 85 at worst: 6 needed              |
+// | BURST       | 16    | the longest burst of an AXI3 port of the Zynq-7000 PS                   |
+#pragma once
+#include <cstdint>
+
+namespace conv2d_f32_config {
+constexpr int OUTSTANDING = 8;
+constexpr int BURST = 16;
+constexpr int COSIM_DEPTH = 1 << 16;  // elements behind each pointer in co-simulation
+
+struct Shape {
+    using Value = float;
+    using Sum = float;
+    static constexpr int LANES = 8, PIXELS = 256, OUTS = 32, PATCH = 4096;
+    static constexpr int TAPS = 128;
+};
+}  // namespace conv2d_f32_config
+
+// For each group and image: result[o][y][x] = sum over channels c and taps (i, j) of
+//   weight[o][c][i][j] * image[c][(y * stride_y + i * step_y - pad_y) / gap_y][x likewise with j]
+// channels and outs are those of a group; height x width is the image, rows x columns the result,
+// k_rows x k_columns the weight. stride, step and gap are at least 1, a pad may be negative. The image, the
+// weight and the result have steps of their own in elements (from group to group, ...), of any sign. The
+// result may not overlap what is read. tile_*: pixels and taps that are worked on at a time; a plan beyond
+// PIXELS, TAPS or PATCH does nothing.
+//
+// mode: 4 adds bias[group * outs + o], which is not read otherwise; 8 makes negative results 0.
+//
+// The PL's float cores take subnormal numbers for zero (PG060), and C++ does not.
+void conv2d_f32(const float* image, const float* weight, const float* bias, float* result,
+                int groups, int batch, int channels, int outs, int height, int width, int rows,
+                int columns, int k_rows, int k_columns, int stride_y, int stride_x, int pad_y, int pad_x,
+                int step_y, int step_x, int gap_y, int gap_x, int image_group, int image_batch, int image_channel,
+                int image_row, int image_column, int weight_group, int weight_out, int weight_channel, int weight_row, int weight_column,
+                int result_group, int result_batch, int result_out, int result_row, int result_column, int tile_rows, int tile_columns,
+                int tile_k_rows, int tile_k_columns, int mode);

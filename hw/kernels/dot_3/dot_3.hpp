@@ -1,0 +1,20 @@
+// dot_3: c = a . b over float32 vectors of any length; the third rung: several units.
+//
+// | parameter   | value | why                                                        |
+// |-------------|-------|------------------------------------------------------------|
+// | FIFO        | 32    | bridges what one step waits for another; fits in LUTs      |
+// | OUTSTANDING | 8     | DDR answers a burst after 37 cycles, 85 at worst: 6 needed |
+// | BURST       | 16    | the longest burst of an AXI3 port of the Zynq-7000 PS      |
+#pragma once
+
+#include "hls_stream.h"
+
+namespace dot_3_config {
+constexpr int FIFO = 32;
+constexpr int OUTSTANDING = 8;
+constexpr int BURST = 16;
+constexpr int COSIM_DEPTH = 4096;  // elements behind each pointer in co-simulation
+}  // namespace dot_3_config
+
+// a, b: n floats each; c: one float, the sum. n <= 0 gives 0.
+void dot_3(const float* a, const float* b, float* c, int n);

@@ -1,0 +1,69 @@
+// Testbench of softmax_f32: every op against double, rows in a line and side by side, around the tile.
+#include "softmax_f32.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+using softmax_f32_config::Shape;
+
+namespace {
+struct Size {
+    int outer, length, inner;
+};
+
+// One row in double: x, and backwards y; step elements apart.
+double expected(int op, const float* x, const float* y, int step, int length, int at) {
+    double top = -INFINITY, sum = 0, products = 0, gradients = 0;
+    for (int l = 0; l < length; ++l) top = std::fmax(top, x[l * step]);
+    for (int l = 0; l < length; ++l) {
+        sum += std::exp(x[l * step] - top);
+        products += double(x[l * step]) * y[l * step];
+        gradients += x[l * step];
+    }
+    const double a = x[at * step], b = y[at * step];
+    if (op == Shape::SOFTMAX) return std::exp(a - top) / sum;
+    if (op == Shape::LOG_SOFTMAX) return a - top - std::log(sum);
+    if (op == Shape::LOGSUMEXP) return top + std::log(sum);
+    if (op == Shape::SOFTMAX_BACKWARD) return b * (a - products);
+    return a - std::exp(b) * gradients;
+}
+
+int check(int op, Size size, bool column) {
+    const int n = size.outer * size.length * size.inner;
+    const int results = op == Shape::LOGSUMEXP ? size.outer * size.inner : n;
+    std::vector<float> a(n), b(n), c(n + 1, -77.0f);
+    for (int i = 0; i < n; ++i) {
+        a[i] = 300.0f * static_cast<float>(i % 1009) / 1009.0f - 100.0f;
+        b[i] = -static_cast<float>(i % 31) / 31.0f;
+    }
+    const int row = size.length * size.inner, c_outer = op == Shape::LOGSUMEXP ? size.inner : row;
+    softmax_f32(a.data(), b.data(), c.data(), op, size.outer, size.length, size.inner, row, size.inner, 1, row,
+                 size.inner, 1, c_outer, size.inner, 1, column);
+    int errors = c[results] != -77.0f;
+    for (int i = 0; i < results; ++i) {
+        const int first = op == Shape::LOGSUMEXP ? i / size.inner * row + i % size.inner
+                                                 : i / row * row + i % size.inner;
+        const int at = op == Shape::LOGSUMEXP ? 0 : i % row / size.inner;
+        const double want = expected(op, &a[first], &b[first], size.inner, size.length, at);
+        // exp of 300 below the top is zero in float32; a logarithm near 0 has its error from the terms.
+        const double scale = op >= Shape::SOFTMAX_BACKWARD ? 200.0 * size.length : std::fabs(want);
+        const double room = (op == Shape::SOFTMAX ? 1e-30 : 1e-5) + 4e-5 * scale;
+        if (!(std::fabs(c[i] - want) <= room) && errors++ == 0)
+            std::printf("  first wrong index %d: %g, expected %g\n", i, c[i], want);
+    }
+    std::printf("op=%d %dx%dx%d %-6s %s\n", op, size.outer, size.length, size.inner, column ? "column" : "row",
+                errors == 0 ? "PASS" : "FAIL");
+    return errors;
+}
+}  // namespace
+
+int main() {
+    const int tile = Shape::TILE;
+    const Size sizes[] = {{1, 1, 1},    {7, 10, 1},           {2, Shape::LANES + 1, 17},
+                          {1, tile, 1}, {2, 2 * tile + 3, 1}, {1, 5, tile + 9}};
+    int errors = 0;
+    for (int op = 0; op < 5; ++op)
+        for (const Size& size : sizes) errors += check(op, size, false) + check(op, size, true);
+    return errors == 0 ? 0 : 1;
+}

@@ -1,0 +1,50 @@
+// Testbench of ternary_f32: every function on an example, and walks over strided operands.
+#include "ternary_f32.hpp"
+
+#include "../../include/pointwise_tb.hpp"
+
+using namespace ternary_f32_config;
+using Case = pointwise_tb::Example<Type, Scalar, 3>;
+
+static void run(const Type* const* from, Type* y, const Case& e, const int n[4], const int step[3][4]) {
+    ternary_f32(from[0], from[1], from[2], nullptr, y, e.op, 0, 0, 0, 0, e.p, e.q, n[0], n[1], n[2], n[3],
+                step[0][0], step[0][1], step[0][2], step[0][3],
+                step[1][0], step[1][1], step[1][2], step[1][3],
+                step[2][0], step[2][1], step[2][2], step[2][3]);
+}
+
+// Operands in registers give what operands in memory give; so does a condition of bytes.
+static int check_registers(const Case& e) {
+    const Type* from[] = {&e.operands[0], &e.operands[1], &e.operands[2]};
+    const int one[4] = {1, 1, 1, 1}, none[3][4] = {};
+    Type y, expected;
+    int errors = 0;
+    run(from, &expected, e, one, none);
+    ternary_f32(nullptr, nullptr, nullptr, nullptr, &y, e.op, A_SCALAR | B_SCALAR | C_SCALAR, *from[0], *from[1],
+                *from[2], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    errors += y != expected;
+    const uint8_t condition = 255;
+    const Type yes = 1;
+    from[2] = &yes;
+    run(from, &expected, e, one, none);
+    ternary_f32(from[0], from[1], nullptr, &condition, &y, e.op, C_MASK, 0, 0, 0, e.p, e.q, 1, 1, 1, 1, 0, 0, 0,
+                0, 0, 0, 0, 0, 0, 0, 0, 0);
+    errors += y != expected;
+    if (errors != 0) std::printf("  %s: an operand in a register: FAIL\n", e.name);
+    return errors;
+}
+
+int main() {
+    const Case cases[] = {
+        {"addcmul", ADDCMUL, 2.0, 0.0, {1.0, 1.5, 2.5}, 8.5},
+        {"addcdiv", ADDCDIV, 2.0, 0.0, {1.0, 1.5, 2.0}, 2.5},
+        {"where", WHERE, 0.0, 0.0, {1.5, 2.5, 1.0}, 1.5},
+        {"lerp", LERP, 0.0, 0.0, {1.0, 3.0, 0.25}, 1.5},
+        {"clamp", CLAMP, 0.0, 0.0, {5.0, 1.0, 3.0}, 3.0},
+    };
+    int errors = 0;
+    for (const Case& e : cases) errors += pointwise_tb::check_example(e, run) + check_registers(e);
+    const int walks[][4] = {{2, 3, 4, 5}, {1, 1, 700, 3}, {3, 1, 2, 1030}};
+    for (const auto& n : walks) errors += pointwise_tb::check_walk(cases[0], run, n);
+    return errors == 0 ? 0 : 1;
+}

@@ -1,0 +1,31 @@
+// ternary_i8: y = f(a, b, c) for every element, f by opcode.
+//
+// Made from pynq_torch/families/pointwise.py. Change that, then `python -m pynq_torch kernels generate`.
+#pragma once
+#include <cstdint>
+
+namespace ternary_i8_config {
+using Type = int8_t;
+using Scalar = int;
+
+// Values of op; of any other the result is not defined.
+enum Function {
+    ADDCMUL = 0,
+    WHERE = 2,
+    CLAMP = 4,
+};
+
+// Bits of scalars: which operands are in a register and not in memory.
+enum Scalars { A_SCALAR = 1, B_SCALAR = 2, C_SCALAR = 4, C_MASK = 8 };
+}  // namespace ternary_i8_config
+
+// n0 to n3: sizes of four nested loops, n3 innermost. a0 to a3: how far a moves in each, in
+// elements; so for the other operands. y: dense in the order of the loops; may not overlap an operand.
+// p and q: parameters of f.
+// With C_MASK, c is read from mask: bytes, of which any but 0 is true.
+void ternary_i8(const int8_t* a, const int8_t* b, const int8_t* c, const uint8_t* mask, int8_t* y,
+                int op, int scalars, int sa, int sb, int sc, int p, int q,
+                int n0, int n1, int n2, int n3,
+                int a0, int a1, int a2, int a3,
+                int b0, int b1, int b2, int b3,
+                int c0, int c1, int c2, int c3);

@@ -1,0 +1,58 @@
+// unary_i8: tiles are loaded, computed and stored at the same time; a line of compute a function.
+#include "unary_i8.hpp"
+
+#include "../../include/pointwise.hpp"
+#include "../../include/pointwise_math.hpp"
+
+using namespace unary_i8_config;
+using namespace pointwise;
+
+static void compute(const Type x_tile[TILE], Type y_tile[TILE], int count,
+                    int op, [[maybe_unused]] Scalar p, [[maybe_unused]] Scalar q) {
+    switch (op) {
+        UNARY(ABS, 1, x < 0 ? -x : x)
+        UNARY(NEG, 1, -x)
+        UNARY(RELU, 1, x < 0 ? 0 : x)
+        UNARY(SIGN, 1, (x > 0) - (x < 0))
+        UNARY(CLAMP, 1, between(x, p, q))
+        UNARY(THRESHOLD, 1, x <= p ? q : x)
+        UNARY(HARDTANH, 1, between(x, p, q))
+        UNARY(SQUARE, 1, x * x)
+        default:
+            break;
+    }
+}
+
+void unary_i8(const int8_t* x, int8_t* y,
+              int op, int p, int q,
+              int n0, int n1, int n2, int n3,
+              int x0, int x1, int x2, int x3) {
+#pragma HLS INTERFACE m_axi port=x bundle=gmem0 offset=slave depth=COSIM_DEPTH max_read_burst_length=BURST num_read_outstanding=OUTSTANDING
+#pragma HLS INTERFACE m_axi port=y bundle=gmem1 offset=slave depth=COSIM_DEPTH max_write_burst_length=BURST num_write_outstanding=OUTSTANDING
+#pragma HLS INTERFACE s_axilite port=x bundle=control
+#pragma HLS INTERFACE s_axilite port=y bundle=control
+#pragma HLS INTERFACE s_axilite port=op bundle=control
+#pragma HLS INTERFACE s_axilite port=p bundle=control
+#pragma HLS INTERFACE s_axilite port=q bundle=control
+#pragma HLS INTERFACE s_axilite port=n0 bundle=control
+#pragma HLS INTERFACE s_axilite port=n1 bundle=control
+#pragma HLS INTERFACE s_axilite port=n2 bundle=control
+#pragma HLS INTERFACE s_axilite port=n3 bundle=control
+#pragma HLS INTERFACE s_axilite port=x0 bundle=control
+#pragma HLS INTERFACE s_axilite port=x1 bundle=control
+#pragma HLS INTERFACE s_axilite port=x2 bundle=control
+#pragma HLS INTERFACE s_axilite port=x3 bundle=control
+#pragma HLS INTERFACE s_axilite port=return bundle=control
+#pragma HLS INTERFACE ap_ctrl_hs port=return
+
+    const Sizes n = {n0, n1, n2, n3};
+tile_loop:
+    for (int t = 0; t < tiles_of(n); ++t) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
+#pragma HLS DATAFLOW
+        Type x_tile[TILE], y_tile[TILE];
+        load(x, x_tile, t, n, Steps{x0, x1, x2, x3});
+        compute(x_tile, y_tile, count_of(t, n), op, p, q);
+        store(y_tile, y, t, n);
+    }
+}

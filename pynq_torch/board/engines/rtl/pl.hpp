@@ -1,0 +1,315 @@
+// The programmable logic as one process: every unit in one clock, behind them one memory.
+//
+// The clock runs while there is something to do and stands otherwise. Where a unit waits for another
+// process in the middle of a packet it stands as well, for a bounded time, so that counts of cycles
+// do not show how the PC shared its processors.
+#pragma once
+
+#include <ctime>
+#include <memory>
+#include <poll.h>
+#include <sched.h>
+#include <string>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <vector>
+
+#include "layout.hpp"
+#include "memory.hpp"
+#include "unit.hpp"
+
+namespace pynq_torch {
+namespace rtl {
+
+struct Slot {
+    std::unique_ptr<Unit> unit;
+    int done_fd = -1;    // rung when a run ended or the interrupt output changed
+    int answer_fd = -1;  // rung when a request was answered
+    bool active = true;
+};
+
+class Pl {
+  public:
+    PlPage* page = nullptr;
+    std::unique_ptr<MemoryMap> map;
+    std::unique_ptr<Memory> memory;
+    CounterTable* counters = nullptr;
+    std::vector<Slot> slots;
+    int bell_fd = -1;
+    size_t at = ~size_t(0);  // the unit being evaluated, for whoever reports a failure
+    uint64_t cycle = 0;
+    void (*on_stray)() = nullptr;  // an address was used that is nobody's
+
+    [[noreturn]] void run() {
+        for (Slot& slot : slots) slot.unit->begin_reset();
+        page->state.store(kPlRunning, std::memory_order_release);
+        for (;;) {
+            bool asked = false;
+            for (Slot& slot : slots) {
+                if (!slot.unit->asked()) continue;
+                slot.active = asked = true;
+                if (slot.unit->serve(cycle)) {
+                    publish(slot);
+                    ring(slot.answer_fd);
+                    asked_ns_ = now_ns();
+                }
+            }
+            if (asked || (cycle & kLook) == 0) {
+                if (!look(asked)) continue;
+            }
+            if (waits_for_process()) freeze();
+            else gave_up_ = 0;
+            step();
+        }
+    }
+    // Ends recordings, so that their files are whole.
+    void close() {
+        for (Slot& slot : slots) slot.unit.reset();
+    }
+
+    static void ring(int fd) {
+        const uint64_t one = 1;
+        [[maybe_unused]] const ssize_t n = write(fd, &one, sizeof one);
+    }
+
+  private:
+    static constexpr uint64_t kLook = 15;        // mask: cycles between two looks at who is active
+    static constexpr uint64_t kPublish = 63;     // mask: cycles between two reports to the board
+    static constexpr uint64_t kFreezeNs = 10'000'000;       // of a process that does nothing
+    static constexpr uint64_t kPatienceNs = 5'000'000'000;  // of one that is at work
+    static constexpr uint64_t kFirstSlice = 1'024, kLastSlice = 65'536, kSilence = 1u << 20;
+
+    static uint64_t now_ns() {
+        struct timespec t {};
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return uint64_t(t.tv_sec) * 1'000'000'000ull + uint64_t(t.tv_nsec);
+    }
+
+    void step() {
+        memory->tick(cycle);
+        for (at = 0; at < slots.size(); ++at)
+            if (slots[at].active) slots[at].unit->low(cycle);
+        for (at = 0; at < slots.size(); ++at)
+            if (slots[at].active) slots[at].unit->sample(cycle);
+        for (at = 0; at < slots.size(); ++at)
+            if (slots[at].active) slots[at].unit->high(cycle);
+        at = ~size_t(0);
+        if (memory->faulted()) on_stray();
+        for (Slot& slot : slots) {
+            if (!slot.active) continue;
+            Unit& unit = *slot.unit;
+            if (unit.just_started() && works_alone(unit)) memory->begin_run(cycle);
+            const bool finished = unit.finished();
+            if (finished || unit.irq_changed()) {
+                publish(slot);
+                ring(slot.done_fd);
+            }
+        }
+        ++cycle;
+    }
+
+    bool works_alone(const Unit& unit) const {
+        for (const Slot& slot : slots)
+            if (slot.unit.get() != &unit && slot.unit->running()) return false;
+        return true;
+    }
+
+    // Who needs a clock; false when nobody did and the process has slept.
+    bool look(bool asked) {
+        bool any = memory->pending();
+        for (Slot& slot : slots) {
+            slot.active = slot.unit->active(cycle);
+            any = any || slot.active;
+        }
+        if (!any) {
+            sleep();
+            return false;
+        }
+        if ((cycle & kPublish) != 0) return true;
+        for (size_t i = 0; i < slots.size(); ++i) {
+            publish(slots[i]);
+            at = i;
+            if (slots[i].active && (cycle & 1023) == 0) slots[i].unit->check_time(cycle);
+        }
+        at = ~size_t(0);
+        announce();
+        if (!asked && cycle >= slice_end_) rest();
+        if (resting_ && stirs()) {
+            resting_ = false;
+            page->state.store(kPlRunning, std::memory_order_release);
+        }
+        return true;
+    }
+
+    void announce() {
+        page->cycle.store(cycle, std::memory_order_release);
+        if (counters) counters->cycle.store(cycle, std::memory_order_release);
+    }
+    void publish(Slot& slot, const StreamPort* waits = nullptr) {
+        if (slot.unit->publish(cycle, waits)) ring(slot.done_fd);
+    }
+    void flush() {
+        for (Slot& slot : slots) slot.unit->flush();
+    }
+
+    // ---- when the clock stands -------------------------------------------------------------------
+
+    bool waits_for_process() const {
+        for (const Slot& slot : slots)
+            if (slot.active && slot.unit->waits_for_process()) return true;
+        return false;
+    }
+
+    // In the middle of a packet the next beat, or room for it, is a matter of microseconds.
+    void freeze() {
+        uint64_t waiting = 0;
+        for (size_t i = 0; i < slots.size(); ++i)
+            if (slots[i].active && slots[i].unit->waits_for_process()) waiting |= uint64_t(1) << (i & 63);
+        if (gave_up_ == waiting) return;
+        flush();
+        const uint64_t begin = now_ns();
+        uint64_t worked = begin;
+        for (unsigned turn = 0; waits_for_process(); ++turn) {
+            if (turn < 64) {
+                for (int i = 0; i < 20; ++i) pause();
+            } else if (turn < 128) {
+                sched_yield();
+            } else {
+                if (turn == 128) say_waiting();
+                const struct timespec nap{0, turn < 256 ? 20'000 : 200'000};
+                nanosleep(&nap, nullptr);
+                const uint64_t now = now_ns();
+                for (const Slot& slot : slots)
+                    if (slot.active && slot.unit->process_works()) worked = now;
+                if (now - worked > kFreezeNs || now - begin > kPatienceNs) {
+                    gave_up_ = waiting;  // it may depend on what a clock would bring about
+                    return;
+                }
+            }
+        }
+        gave_up_ = 0;
+    }
+
+    // Every unit that could do something waits on a stream: the clock rests, and goes on in slices,
+    // longer each time, in case that something comes out of a long pipeline.
+    void rest() {
+        uint64_t stirred = 0;
+        bool restarting = true;
+        for (const Slot& slot : slots) {
+            if (!slot.active) continue;
+            if (slot.unit->pending() || slot.unit->asked()) return;
+            stirred = std::max(stirred, slot.unit->stirred());
+            restarting = restarting && slot.unit->auto_restarts();
+        }
+        if (memory->pending()) return;
+        for (const Slot& slot : slots) {
+            if (!slot.active || (slot.unit->waits_on() && cycle - slot.unit->stirred() >= Unit::kQuiet)) continue;
+            if (restarting) throttle();
+            return;
+        }
+        if (stirred != stirred_) stirred_ = stirred, slices_ = 0, silent_ = 0;
+        resting_ = true;
+        say_waiting();
+        page->state.store(kPlAsleep, std::memory_order_release);
+        flush();
+        const bool for_good = silent_ > kSilence;
+        const uint64_t limit = for_good ? ~uint64_t(0) : kFreezeNs << std::min(slices_, 4u);
+        if (doze(limit)) {
+            slices_ = 0, silent_ = 0;
+            return;
+        }
+        const uint64_t slice = std::min(kFirstSlice << slices_, kLastSlice);
+        for (Slot& slot : slots) slot.unit->excuse(slice);
+        slice_end_ = cycle + slice;
+        silent_ += slice;
+        if (slices_ < 16) ++slices_;
+    }
+    // A unit that is started again and again, while nobody asks, would keep a processor busy.
+    void throttle() {
+        if (now_ns() - asked_ns_ < 200'000'000) return;
+        const struct timespec nap{0, 1'000'000};
+        nanosleep(&nap, nullptr);
+        slice_end_ = cycle + 1'024;
+    }
+    // Something but registers has moved since the clock first rested.
+    bool stirs() const {
+        for (const Slot& slot : slots)
+            if (slot.active && slot.unit->stirred() > stirred_) return true;
+        return false;
+    }
+    void say_waiting() {
+        for (Slot& slot : slots)
+            if (slot.active) publish(slot, slot.unit->waits_on());
+        announce();
+    }
+
+    // Sleeps until there is something to do, at most so long; true if there is.
+    bool doze(uint64_t limit_ns) {
+        const uint64_t begin = now_ns();
+        long nap_ns = 20'000;
+        for (;;) {
+            for (Slot& slot : slots) {
+                slot.unit->poll_waves();
+                if (slot.unit->asked() || slot.unit->streams_can_move()) return true;
+            }
+            const uint64_t passed = now_ns() - begin;
+            if (passed >= limit_ns) return false;
+            if (wait_bell(nap_ns)) nap_ns = 20'000;
+            // Streams have no bell: looked at often in the beginning, and every few ms later on.
+            nap_ns = std::min(nap_ns * 5 / 4, passed < 5'000'000 ? 100'000l : 2'000'000l);
+        }
+    }
+    bool wait_bell(long ns) {
+        struct pollfd bell {bell_fd, POLLIN, 0};
+        const struct timespec limit{ns / 1'000'000'000, ns % 1'000'000'000};
+        if (ppoll(&bell, 1, &limit, nullptr) <= 0) return false;
+        uint64_t count;
+        [[maybe_unused]] const ssize_t n = read(bell_fd, &count, sizeof count);
+        return true;
+    }
+
+    void sleep() {
+        flush();
+        for (Slot& slot : slots) publish(slot, slot.unit->free_running() ? slot.unit->waits_on() : nullptr);
+        announce();
+        page->state.store(kPlAsleep, std::memory_order_release);
+        map->refresh_grants();
+        const uint64_t until = now_ns() + 30'000;
+        do {
+            for (int i = 0; i < 20; ++i) pause();
+            if (awaited()) break;
+        } while (now_ns() < until);
+        long nap_ns = 50'000;
+        while (!awaited()) {
+            for (Slot& slot : slots) slot.unit->poll_waves();
+            const bool open = listens();
+            if (wait_bell(open ? nap_ns : 1'000'000'000)) nap_ns = 50'000;
+            else nap_ns = std::min(nap_ns * 2, 4'000'000l);
+        }
+        resting_ = false;
+        page->state.store(kPlRunning, std::memory_order_release);
+    }
+    bool awaited() const {
+        for (const Slot& slot : slots)
+            if (slot.unit->asked() || slot.unit->streams_can_move()) return true;
+        return false;
+    }
+    // A unit would take a beat although it is not at work.
+    bool listens() const {
+        for (const Slot& slot : slots)
+            if (slot.unit->waits_on()) return true;
+        return false;
+    }
+    static void pause() {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+
+    uint64_t gave_up_ = 0, slice_end_ = 0, stirred_ = ~uint64_t(0), silent_ = 0, asked_ns_ = 0;
+    unsigned slices_ = 0;
+    bool resting_ = false;
+};
+
+}  // namespace rtl
+}  // namespace pynq_torch

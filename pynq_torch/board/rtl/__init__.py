@@ -1,0 +1,1 @@
+"""RTL behind the registers: finding it, building it with Verilator, running it."""

@@ -1,0 +1,285 @@
+"""Board ``rtl``: the virtual PYNQ-Z2 with RTL behind the registers, cycle by cycle."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...errors import KernelError, RtlFallback
+from ..bus import IpModel
+from ..device import VirtualBoard
+from ..engine import EngineProcess
+from ..hls_ip import HlsKernel
+from ..ip.axi_dma import AxiDma
+from ..memory import CMA_BYTES
+from ..streams import Ring
+from .build import BuiltModel, build_engine, build_model
+from .fallback import FallbackKernel
+from .faults import error_of
+from .layout import PlState
+from .memory_model import check_options
+from .process import Pl, PlOptions
+from .sources import RtlSource, find_rtl
+from .unit import RtlEngine, RtlUnit
+from .wiring import memory_ports
+
+if TYPE_CHECKING:
+    from ..handoff import Handoff, IpInstance
+    from .records import PortCounters, Transaction
+
+__all__ = ["TIMEOUT_CYCLES", "RtlBoard"]
+
+#: A run that takes longer is taken for one that never ends: a second at 100 MHz.
+TIMEOUT_CYCLES = 100_000_000
+#: Cycles that the PL gets before the write that starts something returns: what a Python statement
+#: takes on the board (27 to 36 us for a register write), at 100 MHz. The limit is for a slow PC.
+_SETTLE_CYCLES, _SETTLE_LIMIT_S = 3_000, 0.5
+
+
+class RtlBoard(VirtualBoard):
+    """A virtual PYNQ-Z2 that simulates the RTL of its kernels.
+
+    A kernel without RTL runs as its compiled C++, with the cycles of its model, and a warning.
+    While a run goes on, the seconds of ``wait(timeout_s=...)`` are the board's own: 10 s are 10^9
+    cycles of 100 MHz, before which `timeout_cycles` ends it. While the clock stands they are those
+    of this PC.
+
+    Parameters
+    ----------
+    name, cma_bytes, strict_cache, guard, kernels, sanitize, hang_timeout_s
+        As for `VirtualBoard`.
+    memory : {"pynq-z2", "ideal"}
+        How long the way to DDR takes: as on the board, or a cycle.
+    stalls : float
+        Share of cycles in which a bus makes the design wait at random; from 0 to below 1.
+    seed : int
+        Of these waits.
+    timeout_cycles : int
+        A run that takes more gets `RtlTimeout`; 0: none does.
+    """
+
+    _unit_types = (HlsKernel, RtlUnit)
+    _engine_types = (EngineProcess, RtlEngine)
+
+    def __init__(
+        self,
+        name: str = "rtl",
+        *,
+        cma_bytes: int = CMA_BYTES,
+        strict_cache: bool = False,
+        guard: bool = True,
+        kernels: Iterable[str | os.PathLike[str]] = (),
+        sanitize: bool = False,
+        hang_timeout_s: float = 30.0,
+        memory: str = "pynq-z2",
+        stalls: float = 0.0,
+        seed: int = 0,
+        timeout_cycles: int = TIMEOUT_CYCLES,
+    ) -> None:
+        check_options(memory, stalls, seed)
+        if not 0 <= timeout_cycles < 1 << 63:
+            raise ValueError(
+                f"timeout_cycles is {timeout_cycles}; expected a number of cycles, or 0 for none"
+            )
+        super().__init__(
+            name,
+            cma_bytes=cma_bytes,
+            strict_cache=strict_cache,
+            guard=guard,
+            kernels=kernels,
+            sanitize=sanitize,
+            hang_timeout_s=hang_timeout_s,
+        )
+        #: The process that simulates the loaded overlay; None where no unit of it has RTL.
+        self.pl: Pl | None = None
+        self.memory_model = memory
+        self._options = PlOptions(
+            memory=memory, stalls=stalls, seed=seed, timeout_cycles=timeout_cycles
+        )
+        self._sources: dict[str, RtlSource] = {}
+        # What `wait_clock` saw last: wall clock, seconds so far, the PL and its cycles.
+        self._waiting = threading.Lock()
+        self._wall, self._elapsed = time.perf_counter(), 0.0
+        self._counted: tuple[Pl | None, int, int] = (None, 0, 0)
+        #: Kernels that a warning has named, and those of the overlay being loaded.
+        self._told: set[str] = set()
+        self._without: list[str] = []
+
+    # ---- building the PL ---------------------------------------------------------------------
+
+    def _find_source(self, ip: IpInstance) -> Any:
+        source = find_rtl(self.kernel_paths, ip.vlnv_name, ip)
+        if source is not None:
+            return source
+        kernel = super()._find_source(ip)
+        if kernel is not None and ip.vlnv_name not in self._told:
+            self._without.append(ip.vlnv_name)
+        return kernel
+
+    def _build_kernel(self, source: Any, handoff: Handoff) -> Any:
+        if isinstance(source, RtlSource):
+            self._sources[source.name] = source
+            return build_model(source)
+        return super()._build_kernel(source, handoff)
+
+    def _build(self, handoff: Handoff) -> dict[str, Any]:
+        self._without = []
+        builds = super()._build(handoff)
+        if self._without:
+            self._told.update(self._without)
+            names = ", ".join(sorted(self._without))
+            verb, whose = ("has", "its") if len(self._without) == 1 else ("have", "their")
+            warnings.warn(
+                f"{names} {verb} no RTL: board rtl runs {whose} compiled C++ instead, with "
+                "modelled cycles (Run.kind says so). RTL belongs into a folder rtl/ beside the "
+                "C++, or the export of Vitis HLS into a folder given with kernels=[...].",
+                RtlFallback,
+                stacklevel=2,
+            )
+        if any(isinstance(build, BuiltModel) for build in builds.values()):
+            build_engine()
+        return builds
+
+    def _make_unit(self, ip: IpInstance, build: Any, rings: dict[str, Ring]) -> IpModel:
+        if isinstance(build, BuiltModel):
+            return RtlUnit(self, ip, build, rings)
+        return FallbackKernel(self, ip, build, rings)
+
+    def _rtl_units(self) -> list[RtlUnit]:
+        return [model for model in tuple(self.ip.values()) if isinstance(model, RtlUnit)]
+
+    def _start_units(self, handoff: Handoff) -> None:
+        units = self._rtl_units()
+        if not units:
+            return
+        names = {unit.ip.name for unit in units}
+        ports = memory_ports(handoff.path)
+        for model in self.ip.values():
+            if isinstance(model, AxiDma):
+                # A process that starts with the first transfer would be waited for in cycles.
+                model.start_engine()
+        engines = {
+            name: engine
+            for name, model in self.ip.items()
+            if isinstance(engine := getattr(model, "engine", None), EngineProcess)
+        }
+        for unit in units:
+            unit.plan_streams(names, ports, engines)
+        options = PlOptions(
+            **{**vars(self._options), "clock_hz": self.clock_hz(units[0].ip) or 100e6}
+        )
+        self.pl = Pl(build_engine(), self.memory, [u.plan for u in units], options, self._rebuild)
+        for index, unit in enumerate(units):
+            unit.attach(self.pl, index)
+        self._boot()
+
+    def _boot(self) -> None:
+        """Start the process, and raise what keeps it from running."""
+        assert self.pl is not None
+        self.pl.spawn()
+        self.pl.wait_running()
+        if self.pl.faulted:
+            raise error_of(self.pl, self.memory)
+
+    def _unload(self) -> None:
+        super()._unload()
+        if self.pl is not None:
+            self.pl.close()
+            self.pl = None
+
+    def _rebuild(self, unit: str, waves: str) -> BuiltModel:
+        """Return the model of a unit's kernel that writes ``waves``."""
+        return build_model(self._sources[self.ip[unit].ip.vlnv_name], waves=waves)
+
+    def pl_ended(self, asking: RtlUnit) -> KernelError:
+        """Return what ended the PL, with a fresh one in its place.
+
+        Units that were at work get the same error at their next access.
+        """
+        with self._loading:
+            pl = self.pl
+            if pl is None or not pl.faulted:  # another thread has seen to it
+                error = asking.pending_error()
+                return error or KernelError(
+                    f"{asking.ip.name} was reset: the PL ended, and another thread was told why",
+                    asking.ip.name,
+                )
+            error = error_of(pl, self.memory, asking.ip.name)
+            for unit in self._rtl_units():
+                others = unit is not asking and unit.busy
+                unit.fail(error_of(pl, self.memory, unit.ip.name) if others else None)
+            self._boot()
+            return error
+
+    # ---- progress ----------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Let the PL get on with what a program just started, for as long as a statement takes."""
+        pl = self.pl
+        if pl is None:
+            super().settle()
+            return
+        pl.wake()
+        until = pl.cycle + _SETTLE_CYCLES
+        deadline = time.monotonic() + _SETTLE_LIMIT_S
+        engines: Sequence[Any] = self.engines()
+        looks = 0
+        while any(engine.can_move for engine in engines):
+            looks += 1
+            if looks < 200:
+                os.sched_yield()
+            else:
+                time.sleep(5e-5)
+            if pl.cycle >= until or (looks % 16 == 0 and time.monotonic() > deadline):
+                return
+
+    def wait_clock(self) -> float:
+        """Return the seconds that bounded waits count.
+
+        While a run goes on they are the board's own: cycles by the clock's frequency. While the
+        clock stands, or nothing is at work, they are those of this PC.
+        """
+        pl, wall = self.pl, time.perf_counter()
+        with self._waiting:
+            passed = wall - self._wall
+            if pl is not None:
+                cycles = pl.cycle
+                same = (pl, pl.spawns) == self._counted[:2]
+                if same and pl.state == PlState.RUNNING and any(u.busy for u in self._rtl_units()):
+                    passed = min(passed, (cycles - self._counted[2]) / pl.clock_hz)
+                self._counted = (pl, pl.spawns, cycles)
+            self._wall = wall
+            self._elapsed += passed
+            return self._elapsed
+
+    # ---- for people --------------------------------------------------------------------------
+
+    def trace_records(self) -> Sequence[Transaction]:
+        """Return the transactions on the buses, oldest first; the last 65,536 are kept."""
+        return self.pl.trace_window().transactions if self.pl is not None else ()
+
+    def counter_records(self) -> Sequence[PortCounters]:
+        """Return what every port moved and waited for since the overlay was loaded."""
+        return self.pl.port_counters() if self.pl is not None else ()
+
+    def waves(self, path: str | os.PathLike[str], units: Any = None, **options: Any) -> Any:
+        """Record waves; see `pynq_torch.waves.Waves`."""
+        from ...waves import Waves
+
+        return Waves(self, path, units, **options)
+
+    def trace(self) -> Any:
+        """Return the transactions on the buses as a table; see `pynq_torch.bus_trace.Trace`."""
+        from ...bus_trace import Trace
+
+        return Trace.of(self)
+
+    def counters(self) -> Any:
+        """Return the counters of the ports; see `pynq_torch.bus_counters.Counters`."""
+        from ...bus_counters import Counters
+
+        return Counters.of(self)

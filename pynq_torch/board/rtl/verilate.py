@@ -1,0 +1,248 @@
+"""From Verilog to the ports of its top, and to C++."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pynq_torch.errors import RtlError, RtlPortError
+
+from . import lint
+from .grouping import group
+from .ports import AxiInterfaces, PortDecl
+from .sources import RtlSource
+
+__all__ = ["PREFIX", "WAVES", "Design", "elaborate", "verilate"]
+
+PREFIX = "Vmodel"
+WAVES = ("", "fst", "vcd")
+# What the top of a kernel calls its block-level control, and the phases of a run that it tells.
+_NET = re.compile(r"ap_(start|done|idle|ready)|perf_\w+")
+_DIRECTIONS = {"INPUT": "in", "OUTPUT": "out", "INOUT": "inout"}
+# Not about what the RTL does: HLS exports have delays (#0) and a port called interrupt.
+_QUIET = ("-Wno-STMTDLY", "-Wno-SYMRSVDWORD", "-Wno-TIMESCALEMOD", "-Wno-UNOPTTHREADS")
+# Verilator breaks long lines within the call.
+_READMEM = re.compile(r'VL_READMEM_N\([^";]*"(?P<name>[^"\n]+)"')
+
+
+@dataclass(frozen=True)
+class Design:
+    """An elaborated top: its ports, what they are, its nets to watch, its parameters."""
+
+    ports: tuple[PortDecl, ...]
+    interfaces: AxiInterfaces
+    nets: tuple[str, ...]
+    parameters: tuple[str, ...]  # as -G options
+
+
+def elaborate(tool: lint.Verilator, source: RtlSource, work: Path) -> Design:
+    """Read a kernel's RTL and put its ports together.
+
+    Parameters
+    ----------
+    tool : lint.Verilator
+    source : RtlSource
+    work : pathlib.Path
+        Takes what is written.
+
+    Raises
+    ------
+    RtlLintError, RtlPortError
+    """
+    _empty_deadlock_headers(source, work)
+    module = _tree(tool, source, work, ())
+    parameters = tuple(_parameters(source, module.parameters))
+    if parameters:
+        module = _tree(tool, source, work, parameters)
+    top = next(file for file in source.files if file.is_relative_to(source.folder))
+    interfaces = group(module.ports, source.ip, top=source.top, where=str(_place(source, top)))
+    names = {port.name for port in module.ports}
+    nets = tuple(n for n in module.nets if _NET.fullmatch(n) and n not in names)
+    return Design(module.ports, interfaces, nets, parameters)
+
+
+def verilate(
+    tool: lint.Verilator, source: RtlSource, design: Design, waves: str, work: Path
+) -> tuple[list[str], list[str], list[str]]:
+    """Turn the RTL into C++.
+
+    Returns
+    -------
+    files : list of str
+        Every file that was read.
+    warnings : list of str
+        What Verilator said.
+    loops : list of str
+        Signals of combinational loops.
+
+    Raises
+    ------
+    RtlLintError
+        In hand-written RTL a warning is an error, as for Verilator itself.
+    RtlError
+        A file that ``$readmemh`` reads is missing.
+    """
+    nets = [f'public_flat_rd -module "{source.top}" -var "{net}"' for net in design.nets]
+    control = ["`verilator_config", f'inline -module "{source.top}"', *nets, ""]
+    (work / "control.vlt").write_text("\n".join(control), encoding="utf-8")
+    messages = lint.run(
+        tool,
+        [
+            "--cc",
+            *(["--assert", "--x-assign", "unique", "--x-initial", "unique"]),
+            *([f"--trace-{waves}", "--trace-structs"] if waves else []),
+            *design.parameters,
+            *_arguments(source, work),
+            "control.vlt",
+        ],
+        work,
+        source.name,
+    )
+    _check(source, messages)
+    loops = lint.loops(messages)
+    _check_data(source, work)
+    return _files_read(work), [str(message) for message in messages], loops
+
+
+def _arguments(source: RtlSource, work: Path) -> list[str]:
+    """Return the options and files that every run of Verilator has."""
+    return [
+        "--quiet",
+        "--no-timing",  # HLS exports write #0 before values
+        "--timescale-override",
+        "1ns/1ps",
+        "--top-module",
+        source.top,
+        "--prefix",
+        PREFIX,
+        "--Mdir",
+        str(work),
+        "-Wno-fatal",
+        *_QUIET,
+        f"-I{work / 'empty'}",
+        *(f"-I{folder}" for folder in source.include_dirs),
+        *map(str, source.files),
+    ]
+
+
+def _check(source: RtlSource, messages: Sequence[lint.Message]) -> None:
+    wrong = [m for m in messages if m.kind == "Error" or not source.export]
+    if wrong:
+        raise lint.lint_error(source.name, wrong)
+
+
+def _empty_deadlock_headers(source: RtlSource, work: Path) -> None:
+    """Write the headers of HLS' deadlock detector, empty: it watches its own co-simulation."""
+    (work / "empty").mkdir(exist_ok=True)
+    for file in source.files:
+        text = file.read_text(encoding="utf-8", errors="replace")
+        for name in re.findall(r'`include\s+"([^"]*_hls_deadlock_[^"]*\.vh)"', text):
+            (work / "empty" / Path(name).name).write_text("", encoding="utf-8")
+
+
+def _place(source: RtlSource, path: Path) -> Path:
+    return Path(source.folder.name) / path.relative_to(source.folder)
+
+
+# ---- the tree ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Module:
+    ports: tuple[PortDecl, ...]
+    nets: tuple[str, ...]
+    parameters: tuple[str, ...]
+
+
+def _tree(
+    tool: lint.Verilator, source: RtlSource, work: Path, parameters: Sequence[str]
+) -> _Module:
+    path = work / f"{PREFIX}.tree.json"
+    options = ["--json-only", "--json-only-output", str(path), *parameters]
+    messages = lint.run(tool, [*options, *_arguments(source, work)], work, source.name)
+    _check(source, [message for message in messages if message.kind == "Error"])
+    tree = json.loads(path.read_text(encoding="utf-8"))
+    path.unlink()
+    modules = [module for module in tree["modulesp"] if module["type"] == "MODULE"]
+    top = next((m for m in modules if m["origName"] == source.top), None)
+    if top is None:
+        raise RtlError(f"{source.name}: Verilator found no module {source.top}", source.name)
+    types = {item["addr"]: item for misc in tree["miscsp"] for item in misc.get("typesp", ())}
+    ports, nets, names = [], [], []
+    for item in top["stmtsp"]:
+        if item["type"] != "VAR":
+            continue
+        if item["direction"] in _DIRECTIONS:
+            width = _width(types, types[item["dtypep"]])
+            if width is None:
+                raise RtlPortError(
+                    f"{source.name}: port {item['verilogName']} of module {source.top} is an "
+                    "unpacked array or an interface; a top has plain vectors",
+                    source.name,
+                )
+            ports.append(PortDecl(item["verilogName"], _DIRECTIONS[item["direction"]], width))
+        elif item.get("isGParam"):
+            names.append(item["verilogName"])
+        else:
+            nets.append(item["verilogName"])
+    return _Module(tuple(ports), tuple(nets), tuple(names))
+
+
+def _width(types: dict[str, Any], item: dict[str, Any]) -> int | None:
+    """Return the bits of a packed type, None of any other."""
+    kind = item["type"]
+    if kind == "BASICDTYPE":
+        left, _, right = item.get("range", "0:0").partition(":")
+        return abs(int(left) - int(right)) + 1
+    if kind in ("REFDTYPE", "ENUMDTYPE", "MEMBERDTYPE"):
+        return _width(types, types[item["refDTypep"]]) if item["refDTypep"] in types else None
+    if kind == "PACKARRAYDTYPE":
+        left, _, right = item["declRange"].strip("[]").partition(":")
+        inner = _width(types, types[item["refDTypep"]])
+        return None if inner is None else (abs(int(left) - int(right)) + 1) * inner
+    if kind == "STRUCTDTYPE":
+        widths = [_width(types, types[m["dtypep"]]) for m in item["membersp"]]
+        known = [width for width in widths if width is not None]
+        return sum(known) if len(known) == len(widths) else None
+    return None
+
+
+def _parameters(source: RtlSource, names: Sequence[str]) -> Iterator[str]:
+    """Yield -G options for the parameters of the top that the design sets."""
+    given = source.ip.parameters if source.ip is not None else {}
+    for name in names:
+        value = given.get(name, "")
+        if re.fullmatch(r"-?\d+", value):
+            yield f"-G{name}={value}"
+        elif re.fullmatch(r"0x[0-9A-Fa-f]+", value):
+            yield f"-G{name}=64'h{value[2:]}" if len(value) > 10 else f"-G{name}=32'h{value[2:]}"
+
+
+# ---- after it ------------------------------------------------------------------------------------
+
+
+def _files_read(work: Path) -> list[str]:
+    """Return the sources that Verilator read."""
+    text = (work / f"{PREFIX}__ver.d").read_text(encoding="utf-8")
+    words = re.findall(r"(?:\\ |[^\s\\])+", text.partition(" : ")[2])
+    paths = [Path(word.replace("\\ ", " ")) for word in words]
+    paths = [path if path.is_absolute() else work / path for path in paths]
+    return sorted({str(p) for p in paths if p.is_file() and not p.is_relative_to(work)})
+
+
+def _check_data(source: RtlSource, work: Path) -> None:
+    """See that the files of ``$readmemh`` are where the RTL says: else a ROM holds junk."""
+    known = {path.relative_to(source.folder) for path in source.data}
+    for file in work.glob(f"{PREFIX}*.cpp"):
+        for match in _READMEM.finditer(file.read_text(encoding="utf-8", errors="replace")):
+            path = Path(match["name"])
+            if not path.is_absolute() and Path(*path.parts) not in known:
+                raise RtlError(
+                    f"{source.name}: $readmemh reads {match['name']}, and there is no such file in "
+                    f"{source.folder}: copy it there, as Vitis HLS lays it beside the Verilog",
+                    source.name,
+                )

@@ -1,0 +1,61 @@
+"""Pooling over windows: the opcodes and sizes of ``pool2d_f32``, for its templates and driver."""
+
+from __future__ import annotations
+
+from .instance import Instance
+
+__all__ = [
+    "ADAPTIVE",
+    "AVERAGE",
+    "BACKWARD",
+    "BAND",
+    "COUNT_PAD",
+    "INSTANCES",
+    "MAX",
+    "SCALARS",
+    "TILE",
+]
+
+#: Opcodes, as ``pool2d::Op`` in hw/include/pool2d.hpp has them.
+MAX, AVERAGE, ADAPTIVE = 0, 1, 2
+#: Added to an opcode: the gradient of the input from that of the output.
+BACKWARD = 4
+#: Added to an average: the padding counts among the pixels of a window.
+COUNT_PAD = 8
+
+#: Pixels of a plane that the kernel holds, and outputs that it computes from them at a time.
+BAND, TILE = 4096, 1024
+
+_AXES = ("image", "channel", "row", "col")
+#: The scalar registers, behind the three pointers.
+SCALARS = (
+    *("op", "batch", "channels", "rows", "cols", "out_rows", "out_cols"),
+    *("kernel_rows", "kernel_cols", "stride_rows", "stride_cols"),
+    *("pad_rows", "pad_cols", "step_rows", "step_cols"),
+    *("divisor", "tile_rows", "tile_cols"),
+    *(f"{operand}_{axis}" for operand in ("source", "result", "index") for axis in _AXES),
+)
+_NAME = "pool2d_f32"
+
+INSTANCES = (
+    Instance(
+        _NAME,
+        "pool2d",
+        {
+            "about": "Pools float32 images over windows: maximum with indices, average, adaptive "
+            "average, and the gradient of each.",
+            "pad": " " * len(f"void {_NAME}("),
+            "ports": (("source", "gmem0"), ("result", "gmem1"), ("indices", "gmem2")),
+            "scalars": SCALARS,
+            "registers": 2 * 3 + len(SCALARS),
+            "operators": (
+                "aten::max_pool2d_with_indices",
+                "aten::max_pool2d_with_indices_backward",
+                "aten::avg_pool2d",
+                "aten::avg_pool2d_backward",
+                "aten::_adaptive_avg_pool2d",
+                "aten::_adaptive_avg_pool2d_backward",
+            ),
+        },
+    ),
+)

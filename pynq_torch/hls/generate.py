@@ -1,0 +1,99 @@
+"""Writing the kernel folders of the families from their templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pynq_torch.errors import PynqTorchError
+from pynq_torch.families import Instance, instances
+
+from .design.build import project_root
+
+__all__ = ["differences", "generate", "render"]
+
+#: Names of the templates; ``kernel`` becomes the kernel's name.
+FILES = (
+    "kernel.cpp",
+    "kernel.hpp",
+    "kernel_tb.cpp",
+    "description.json",
+    "hls_config.cfg",
+    "run_hls.tcl",
+)
+
+
+def render(instance: Instance) -> dict[str, str]:
+    """Return the files of an instance.
+
+    A family's own template of a file is used where there is one, that of ``hw/templates/common``
+    otherwise.
+
+    Returns
+    -------
+    dict of str to str
+        File name -> text.
+
+    Raises
+    ------
+    PynqTorchError
+        A template is missing or uses a value that the table does not give; nothing was written.
+    """
+    import jinja2
+
+    root = project_root() / "hw" / "templates"
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([root / instance.family, root / "common"]),
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )
+    made = {}
+    for file in FILES:
+        try:
+            template = environment.get_template(f"{file}.j2")
+            text = template.render(name=instance.name, family=instance.family, **instance.values)
+        except jinja2.TemplateNotFound as error:
+            raise PynqTorchError(
+                f"{instance.name}: no template {error} in {root / instance.family} or "
+                f"{root / 'common'}"
+            ) from error
+        except jinja2.TemplateError as error:
+            raise PynqTorchError(
+                f"{instance.name}: template {file}.j2 of family {instance.family}: {error}"
+            ) from error
+        made[file.replace("kernel", instance.name)] = text
+    return made
+
+
+def generate(out: Path | None = None) -> list[Path]:
+    """Write what differs from the files there are.
+
+    Parameters
+    ----------
+    out : pathlib.Path, optional
+        Default: ``hw/kernels``.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files that were written.
+    """
+    written = []
+    for path, text in differences(out):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def differences(out: Path | None = None) -> Iterator[tuple[Path, str]]:
+    """Yield each file that is not what its template makes now, with what that is."""
+    folder = project_root() / "hw" / "kernels" if out is None else out
+    for instance in instances():
+        for name, text in render(instance).items():
+            path = folder / instance.name / name
+            if not path.is_file() or path.read_text(encoding="utf-8") != text:
+                yield path, text

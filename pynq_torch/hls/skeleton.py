@@ -1,0 +1,201 @@
+"""The first files of a kernel of your own: what every kernel has, so that you write what yours has.
+
+They are ordinary files, meant to be read and changed; nothing writes them a second time.
+"""
+
+from __future__ import annotations
+
+import json
+import keyword
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pynq_torch.errors import HandoffError, KernelError
+
+__all__ = ["new_kernel", "new_overlay"]
+
+_TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "kernel"
+_PORTS = ("HP0", "HP1", "HP2", "HP3")
+#: What C++ and the files below mean by a word already: g++ would say so far from the name.
+_TAKEN = frozenset(
+    word
+    for line in (
+        "alignas alignof and and_eq asm auto bitand bitor bool case catch char char16_t",
+        "char32_t class compl const const_cast constexpr decltype default delete do double",
+        "dynamic_cast else enum explicit export extern false float for friend goto if inline",
+        "int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private",
+        "protected public register reinterpret_cast return short signed sizeof static",
+        "static_assert static_cast struct switch template this thread_local throw true try",
+        "typedef typeid typename union unsigned using virtual void volatile wchar_t while xor",
+        "xor_eq main n std",
+    )
+    for word in line.split()
+)
+
+
+def new_kernel(
+    name: str,
+    root: Path | str,
+    *,
+    inputs: Sequence[str],
+    formula: str,
+    golden: str = "",
+    output: str = "out",
+) -> Path:
+    """Write the folder of a kernel that computes a formula of float32 vectors.
+
+    Parameters
+    ----------
+    name : str
+        The kernel: folder, file and top function, e.g. ``"hypot_f32"``.
+    root : path
+        Your project; the folder becomes ``hw/kernels/<name>`` in it.
+    inputs : sequence of str
+        Names of the vectors that are read.
+    formula : str
+        C++ over their elements, e.g. ``"a + b"``. Becomes ``<name>_of`` in the header.
+    golden : str, optional
+        C++ over the same names as ``double``, for the testbench; default: the formula.
+    output : str
+        Name of the vector that is written.
+
+    Returns
+    -------
+    pathlib.Path
+        The folder, with ``<name>.hpp``, ``<name>.cpp``, ``<name>_tb.cpp`` and
+        ``description.json``.
+
+    Raises
+    ------
+    KernelError
+        A name is none in C++, or there is a file already: nothing was written.
+    """
+    for word in (name, *inputs, output):
+        usable = isinstance(word, str) and word.isidentifier() and word.isascii()
+        if not usable or keyword.iskeyword(word) or word in _TAKEN:
+            raise KernelError(f"{word!r} is no name for an argument or a kernel in C++", name)
+    if not inputs or len({*inputs, output}) != len(inputs) + 1:
+        raise KernelError(
+            f"{name}: inputs {list(inputs)} and output {output!r}; expected one input or more, and "
+            "names that differ",
+            name,
+        )
+    values = {
+        "name": name,
+        "inputs": list(inputs),
+        "output": output,
+        "formula": formula,
+        "golden": golden or formula,
+    }
+    files = {
+        f"{name}.hpp": _render("kernel.hpp", values),
+        f"{name}.cpp": _render("kernel.cpp", values),
+        f"{name}_tb.cpp": _render("kernel_tb.cpp", values),
+        "description.json": json.dumps(_description(name, inputs), indent=2) + "\n",
+    }
+    return _write(Path(root) / "hw" / "kernels" / name, files)
+
+
+def _description(name: str, inputs: Sequence[str]) -> dict[str, Any]:
+    masters = len(inputs)
+    return {
+        "name": name,
+        "summary": "Says here in a sentence what it does.",
+        "reference": " + ".join(inputs),
+        "operators": [],
+        "latency": {
+            "kind": "model",
+            "cycles": "n + 100",
+            "symbols": {"n": "elements of each vector"},
+            "example": {"n": 65536},
+            "assumptions": "II=1; 50 cycles until DDR answers, 50 stages of the formula.",
+        },
+        "resources": {
+            "m_axi_read": masters,
+            "m_axi_write": 1,
+            "registers": 2 * (masters + 1) + 5,
+        },
+    }
+
+
+def new_overlay(
+    name: str, root: Path | str, units: Mapping[str, str], *, clock_mhz: int = 100
+) -> Path:
+    """Write the description of an overlay with compute units of kernels of your own.
+
+    Parameters
+    ----------
+    name : str
+        The overlay.
+    root : path
+        Your project: kernels are looked for in its ``hw/kernels``, the description becomes
+        ``hw/overlays/<name>/overlay.toml``.
+    units : mapping of str to str
+        Compute unit -> kernel, e.g. ``{"hypot_f32_0": "hypot_f32"}``. Their masters go to the four
+        memory ports in turn; their interrupts to an AXI interrupt controller.
+    clock_mhz : int
+        Of the PL.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Raises
+    ------
+    HandoffError
+        A kernel has no source there, or the file exists already.
+    """
+    root = Path(root)
+    places = _in_turn()
+    ports = {
+        unit: {master: next(places) for master in _masters(root, kernel)}
+        for unit, kernel in units.items()
+    }
+    values = {"units": dict(units), "ports": ports, "clock_mhz": clock_mhz}
+    folder = root / "hw" / "overlays" / name
+    return _write(folder, {"overlay.toml": _render("overlay.toml", values)}) / "overlay.toml"
+
+
+def _in_turn() -> Iterator[str]:
+    while True:
+        yield from _PORTS
+
+
+def _masters(root: Path, kernel: str) -> list[str]:
+    from pynq_torch.hls.parse import read_interface
+
+    source = root / "hw" / "kernels" / kernel / f"{kernel}.cpp"
+    if not source.is_file():
+        raise HandoffError(
+            f"there is no {source.relative_to(root)} in {root}; hls.new_kernel writes one"
+        )
+    return list(read_interface(source, kernel).axi_bundles)
+
+
+def _render(template: str, values: Mapping[str, Any]) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )
+    return environment.get_template(f"{template}.j2").render(**values)
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> Path:
+    there = [file for file in files if (folder / file).exists()]
+    if there:
+        raise HandoffError(
+            f"{folder} has {', '.join(there)} already; these are your files, so nothing was "
+            "written. Take another name, or delete them"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, text in files.items():
+        (folder / file).write_text(text, encoding="utf-8")
+    return folder

@@ -1,0 +1,97 @@
+"""Driver of ``activation_f32``: ReLU and its gradient."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .arguments import check_tensor
+from .base import Kernel
+from .operand import Operand, float_bits, in_cma, result_in_cma
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Activation", "plan"]
+
+#: Opcodes, as hw/kernels/activation_f32/activation_f32.hpp has them.
+_RELU, _BACKWARD = 0, 1
+
+
+def plan(
+    gradient: Operand | None, x: Operand, result: Operand, n: int, threshold: float = 0.0
+) -> list[tuple[int, ...]]:
+    """Return the registers of the run.
+
+    Parameters
+    ----------
+    gradient : Operand or None
+        Of the result of ReLU; ``None`` for ReLU itself.
+    x, result : Operand
+        float32; all operands have their elements in a row, in the same order.
+    n : int
+        Elements.
+    threshold : float
+        Up to which an `x` gives no gradient.
+    """
+    op = _RELU if gradient is None else _BACKWARD
+    addresses = (o.address for o in (gradient or x, x, result))
+    return [(*addresses, op, float_bits(threshold), n)]
+
+
+class Activation(Kernel):
+    """``overlay.activation_f32_0(x)`` is ReLU; with ``gradient=`` its gradient."""
+
+    def __call__(
+        self,
+        x: torch.Tensor,
+        gradient: torch.Tensor | None = None,
+        *,
+        threshold: float = 0.0,
+        timeout_s: float = 10.0,
+    ) -> torch.Tensor:
+        """Return ``relu(x)``, or `gradient` where `x` is above the threshold and 0 elsewhere.
+
+        Parameters
+        ----------
+        x : torch.Tensor
+            float32 on the CPU.
+        gradient : torch.Tensor, optional
+            float32 of the same shape.
+        threshold : float
+            For the gradient only.
+        timeout_s : float
+            Bound of the wait.
+
+        Returns
+        -------
+        torch.Tensor
+            float32 in CMA memory; an empty `x` gives an empty one without a start.
+
+        Raises
+        ------
+        ArgumentError
+            Another dtype, or another shape of the gradient.
+        """
+        import torch
+
+        check_tensor(self.cu, "x", x, torch.float32)
+        if gradient is not None:
+            check_tensor(self.cu, "gradient", gradient, torch.float32, shape=tuple(x.shape))
+        if not x.numel():
+            return torch.empty(x.shape)
+        source = in_cma(self.cu, "x", x.contiguous(), torch.float32, self.device)
+        slope = None
+        if gradient is not None:
+            gradient = gradient.contiguous()
+            slope = in_cma(self.cu, "gradient", gradient, torch.float32, self.device)
+        result = result_in_cma(x.shape, torch.float32, self.device)
+        places = [o for o in (slope, source, result) if o is not None]
+        self.start_raw(
+            plan(slope, source, result, x.numel(), threshold)[0],
+            held=[o.tensor for o in places],
+            flush=[o.memory for o in places],
+            results=[result.memory],
+        ).wait(timeout_s)
+        return result.tensor
+
+    call: Any = __call__

@@ -1,0 +1,252 @@
+"""Driver of ``conv2d_f32``: direct convolutions in float32, and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..families.convolution import BIAS, RELU
+from . import windows
+from .arguments import ArgumentError, check_tensor
+from .base import Kernel
+from .operand import Operand, in_cma, result_in_cma
+from .windows import Window
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = [
+    "Conv2dFloat",
+    "check_window",
+    "pair",
+    "plan_forward",
+    "plan_grad_input",
+    "plan_grad_weight",
+]
+
+
+def plan_forward(
+    x: Operand,
+    weight: Operand,
+    result: Operand,
+    window: Window,
+    bias: Operand | None = None,
+    *,
+    relu: bool = False,
+    tile: windows.Tiling | None = None,
+) -> list[tuple[int, ...]]:
+    """Return the registers of a convolution; arguments as in `windows.forward`, `bias` [OC]."""
+    settings = windows.forward(x, weight, result, window, tile)
+    return [(x.address, weight.address, *_rest(result, bias, settings, relu))]
+
+
+def plan_grad_input(
+    grad: Operand,
+    weight: Operand,
+    result: Operand,
+    window: Window,
+    bias: Operand | None = None,
+) -> list[tuple[int, ...]]:
+    """Return the registers for the gradient of the input; shapes as in `windows.grad_input`."""
+    settings, offset = windows.grad_input(grad, weight, result, window)
+    at = weight.address + offset * weight.itemsize
+    return [(grad.address, at, *_rest(result, bias, settings, False))]
+
+
+def plan_grad_weight(
+    x: Operand, grad: Operand, result: Operand, window: Window
+) -> list[tuple[int, ...]]:
+    """Return the registers for the gradient of the weight; shapes as in `windows.grad_weight`."""
+    settings = windows.grad_weight(x, grad, result, window)
+    return [(x.address, grad.address, *_rest(result, None, settings, False))]
+
+
+def _rest(
+    result: Operand, bias: Operand | None, settings: tuple[int, ...], relu: bool
+) -> tuple[int, ...]:
+    mode = (BIAS if bias is not None else 0) | (RELU if relu else 0)
+    return (bias.address if bias is not None else 0, result.address, *settings, mode)
+
+
+def pair(value: int | Sequence[int]) -> tuple[int, int]:
+    """Return (vertical, horizontal), for which torch takes one number too."""
+    if isinstance(value, int):
+        return value, value
+    return (value[0], value[0]) if len(value) == 1 else (value[0], value[1])
+
+
+def check_window(cu: str, x: Any, weight: Any, window: Window) -> tuple[int, int]:
+    """Raise `ArgumentError` where a weight does not fit an image; return the result's size."""
+    shapes = f"the image has shape {tuple(x.shape)} and the weight {tuple(weight.shape)}"
+    if min(*window.stride, *window.dilation, window.groups) < 1 or min(window.padding) < 0:
+        raise ArgumentError(
+            f"{cu}: {window}; expected stride, dilation and groups of 1 or more, padding of 0 or "
+            "more",
+            cu,
+        )
+    if x.shape[1] != weight.shape[1] * window.groups or weight.shape[0] % window.groups:
+        raise ArgumentError(
+            f"{cu}: {shapes}, with {window.groups} groups; expected (N, C, H, W) and "
+            "(OC, C / groups, kh, kw), with OC a multiple of groups",
+            cu,
+        )
+    size = window.out_size(tuple(x.shape[2:]), tuple(weight.shape[2:]))
+    if min(size) < 1:
+        raise ArgumentError(f"{cu}: {shapes}; expected an image no smaller than the weight", cu)
+    return size
+
+
+class Conv2dFloat(Kernel):
+    """``overlay.conv2d_f32(x, weight)`` convolves float32 images, and gives both gradients."""
+
+    def __call__(
+        self,
+        x: torch.Tensor,
+        weight: torch.Tensor,
+        bias: torch.Tensor | None = None,
+        *,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        relu: bool = False,
+        timeout_s: float = 10.0,
+    ) -> torch.Tensor:
+        """Return ``relu(conv2d(x, weight, bias, ...))``.
+
+        Parameters
+        ----------
+        x : torch.Tensor
+            float32 [N, C, H, W], device cpu; any strides in CMA memory, copied there otherwise.
+        weight : torch.Tensor
+            float32 [OC, C / groups, kh, kw].
+        bias : torch.Tensor, optional
+            float32 [OC].
+        stride, padding, dilation, groups
+            As for torch.nn.functional.conv2d; no padding by words.
+        relu : bool
+            Whether negative results become 0.
+        timeout_s : float
+            Bound of the wait.
+
+        Returns
+        -------
+        torch.Tensor
+            float32 [N, OC, rows, columns] in CMA memory.
+
+        Raises
+        ------
+        ArgumentError
+            A tensor has another dtype, or the shapes do not fit each other.
+
+        Notes
+        -----
+        What lies beside the image is no product, so that an infinite weight does not become NaN
+        there. An element is off by at most ``(K + 2) * 2**-23`` times the sum of the magnitudes of
+        its K products.
+        """
+        window = Window(pair(stride), pair(padding), pair(dilation), groups)
+        self._check(x=x, weight=weight)
+        rows, columns = check_window(self.cu, x, weight, window)
+        shape = (x.shape[0], weight.shape[0], rows, columns)
+        reads = [self._in_cma("x", x), self._in_cma("weight", weight)]
+        offset = None
+        if bias is not None:
+            import torch
+
+            check_tensor(self.cu, "bias", bias, torch.float32, shape=(weight.shape[0],))
+            offset = self._in_cma("bias", bias.contiguous())
+            reads.append(offset)
+        result = self._result(shape)
+        tile = self._tile(window, result.shape, weight)
+        values = plan_forward(reads[0], reads[1], result, window, offset, relu=relu, tile=tile)[0]
+        return self._finish(values, reads, result, timeout_s)
+
+    call: Any = __call__
+
+    def grad_input(
+        self,
+        grad: torch.Tensor,
+        weight: torch.Tensor,
+        size: Sequence[int],
+        *,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        timeout_s: float = 10.0,
+    ) -> torch.Tensor:
+        """Return the gradient of the input, [N, C, *size], given that of the result."""
+        window = Window(pair(stride), pair(padding), pair(dilation), groups)
+        self._check(grad=grad, weight=weight)
+        shape = (grad.shape[0], weight.shape[1] * groups, *size)
+        reads = [self._in_cma("grad", grad), self._in_cma("weight", weight)]
+        result = self._result(shape)
+        self._check_gradient(result.tensor, weight, window, grad)
+        values = plan_grad_input(reads[0], reads[1], result, window)[0]
+        return self._finish(values, reads, result, timeout_s)
+
+    def grad_weight(
+        self,
+        x: torch.Tensor,
+        grad: torch.Tensor,
+        size: Sequence[int],
+        *,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        timeout_s: float = 10.0,
+    ) -> torch.Tensor:
+        """Return the gradient of the weight, [OC, C / groups, *size], given that of the result."""
+        window = Window(pair(stride), pair(padding), pair(dilation), groups)
+        self._check(x=x, grad=grad)
+        reads = [self._in_cma("x", x), self._in_cma("grad", grad)]
+        result = self._result((grad.shape[1], x.shape[1] // groups, *size))
+        self._check_gradient(x, result.tensor, window, grad)
+        values = plan_grad_weight(reads[0], reads[1], result, window)[0]
+        return self._finish(values, reads, result, timeout_s)
+
+    def _tile(self, window: Window, shape: Sequence[int], weight: Any) -> windows.Tiling | None:
+        """Return the tiles; ``None`` for those of `windows.tiling`."""
+        return None
+
+    def _check(self, **tensors: Any) -> None:
+        import torch
+
+        for name, tensor in tensors.items():
+            check_tensor(self.cu, name, tensor, torch.float32, ndim=4)
+            if not tensor.numel():
+                raise ArgumentError(f"{self.cu}: {name} has no elements; expected some", self.cu)
+
+    def _check_gradient(self, x: Any, weight: Any, window: Window, grad: Any) -> None:
+        size = check_window(self.cu, x, weight, window)
+        expected = (x.shape[0], weight.shape[0], *size)
+        if tuple(grad.shape) != expected:
+            raise ArgumentError(
+                f"{self.cu}: grad has shape {tuple(grad.shape)}; expected {expected}, that of the "
+                f"result for an image {tuple(x.shape)} and a weight {tuple(weight.shape)}",
+                self.cu,
+            )
+
+    def _in_cma(self, name: str, tensor: torch.Tensor) -> Operand:
+        import torch
+
+        return in_cma(self.cu, name, tensor, torch.float32, self.device)
+
+    def _result(self, shape: Sequence[int]) -> Operand:
+        import torch
+
+        return result_in_cma(shape, torch.float32, self.device)
+
+    def _finish(
+        self, values: Sequence[int], reads: Sequence[Operand], result: Operand, timeout_s: float
+    ) -> torch.Tensor:
+        run = self.start_raw(
+            values,
+            held=[o.tensor for o in (*reads, result)],
+            flush=[o.memory for o in (*reads, result)],
+            results=[result.memory],
+        )
+        run.wait(timeout_s)
+        return result.tensor

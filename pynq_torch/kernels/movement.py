@@ -1,0 +1,229 @@
+"""Driver of ``move_32``: copies, gathers and scatter-adds of float32 and int32 tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import buffers
+from ..errors import ArgumentError
+from . import walks
+from .base import Kernel
+from .operand import Operand, in_cma, result_in_cma
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Move32"]
+
+
+class Move32(Kernel):
+    """``overlay.move_32(x)`` makes a strided tensor contiguous; with an index it gathers."""
+
+    def __call__(
+        self,
+        x: torch.Tensor,
+        index: torch.Tensor | None = None,
+        dim: int = 0,
+        *,
+        timeout_s: float = 10.0,
+    ) -> torch.Tensor:
+        """Return ``x.contiguous()``, or ``x.index_select(dim, index)``.
+
+        Parameters
+        ----------
+        x : torch.Tensor
+            float32 or int32, device cpu, any shape and strides. In CMA memory it is read as it
+            lies; elsewhere it is copied there first.
+        index : torch.Tensor, optional
+            int64 or int32 [n], each in ``range(x.shape[dim])``.
+        dim : int
+            Along which the index chooses.
+        timeout_s : float
+            Bound of the wait for one run.
+
+        Returns
+        -------
+        torch.Tensor
+            Of the dtype of `x`, contiguous, in new CMA memory. Bits are kept, NaN payloads too.
+
+        Raises
+        ------
+        ArgumentError
+            Another dtype or device, or an index out of range. Nothing was started.
+        """
+        if index is None:
+            return self._copied(x, timeout_s)
+        dim, index = self._checked(x, index, dim)
+        if index.dim() != 1:
+            raise ArgumentError(
+                f"{self.cu}: index has shape {tuple(index.shape)}; expected 1 dimension; gather() "
+                "takes one of the shape of the result",
+                self.cu,
+            )
+        shape = (*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :])
+        return self._gathered(walks.select_runs, x, dim, index, shape, timeout_s)
+
+    call: Any = __call__
+
+    def gather(
+        self, x: torch.Tensor, dim: int, index: torch.Tensor, *, timeout_s: float = 10.0
+    ) -> torch.Tensor:
+        """Return ``x.gather(dim, index)``.
+
+        Parameters
+        ----------
+        x, timeout_s
+            As for a call.
+        dim : int
+            Along which the index chooses.
+        index : torch.Tensor
+            int64 or int32, as many dimensions as `x`, nowhere larger but along `dim`.
+
+        Raises
+        ------
+        ArgumentError
+            See a call.
+        """
+        dim, index = self._checked(x, index, dim)
+        fits = index.dim() == x.dim() and all(
+            n <= size
+            for i, (n, size) in enumerate(zip(index.shape, x.shape, strict=False))
+            if i != dim
+        )
+        if not fits:
+            raise ArgumentError(
+                f"{self.cu}: index has shape {tuple(index.shape)}; expected {x.dim()} dimensions, "
+                f"none but dimension {dim} larger than that of x, {tuple(x.shape)}",
+                self.cu,
+            )
+        return self._gathered(walks.gather_runs, x, dim, index, tuple(index.shape), timeout_s)
+
+    def add_rows(
+        self,
+        target: torch.Tensor,
+        dim: int,
+        index: torch.Tensor,
+        source: torch.Tensor,
+        *,
+        timeout_s: float = 10.0,
+    ) -> torch.Tensor:
+        """Do ``target.index_add_(dim, index, source)`` in float32, and return the target.
+
+        Parameters
+        ----------
+        target : torch.Tensor
+            float32 in CMA memory; written in place.
+        dim : int
+            Along which the index chooses.
+        index : torch.Tensor
+            int64 or int32 [n].
+        source : torch.Tensor
+            float32, of the shape of the target but for n along `dim`.
+        timeout_s : float
+            Bound of the wait.
+
+        Raises
+        ------
+        ArgumentError
+            See a call; or the target does not lie in CMA memory.
+        """
+        import torch
+
+        dim, index = self._checked(target, index, dim)
+        shape = (*target.shape[:dim], *index.shape, *target.shape[dim + 1 :])
+        own = buffers.buffer_of(target)
+        if own is None or index.dim() != 1 or tuple(source.shape) != shape:
+            raise ArgumentError(
+                f"{self.cu}: target {tuple(target.shape)}, index {tuple(index.shape)} and source "
+                f"{tuple(source.shape)}; expected a target in CMA memory (buffers.empty_tensor), a "
+                f"vector, and a source of the target's shape but along dimension {dim}",
+                self.cu,
+            )
+        place = in_cma(self.cu, "target", target, torch.float32, self.device)
+        added = in_cma(self.cu, "source", source, torch.float32, self.device)
+        chosen = in_cma(self.cu, "index", index, index.dtype, self.device)
+        if source.numel():
+            runs = walks.scatter_runs(place, dim, chosen, added, shape, rows=True)
+            if not runs:
+                raise ArgumentError(
+                    f"{self.cu}: target {tuple(target.shape)} has more dimensions than the kernel "
+                    "has loops; make it contiguous, or view it with fewer",
+                    self.cu,
+                )
+            self._do(runs, (added, chosen, place), place, timeout_s)
+        return target
+
+    # ---- the parts -------------------------------------------------------------------------------
+
+    def _checked(self, x: torch.Tensor, index: torch.Tensor, dim: int) -> tuple[int, torch.Tensor]:
+        """Return dim as a positive number and the index, when they fit the tensor."""
+        import torch
+
+        if not -x.dim() <= dim < x.dim():
+            raise ArgumentError(f"{self.cu}: x {tuple(x.shape)} has no dimension {dim}", self.cu)
+        if index.dtype not in (torch.int64, torch.int32):
+            raise ArgumentError(
+                f"{self.cu}: index has dtype {index.dtype}; expected torch.int64 or torch.int32; "
+                "convert with index.long()",
+                self.cu,
+            )
+        size = x.shape[dim]
+        if index.numel():
+            low, high = (int(v) for v in index.aminmax())
+            if low < 0 or high >= size:
+                wrong = low if low < 0 else high
+                raise ArgumentError(
+                    f"{self.cu}: index {wrong} is out of range; expected 0 to {size - 1}, the "
+                    f"places of x {tuple(x.shape)} along dimension {dim}",
+                    self.cu,
+                )
+        return dim % x.dim(), index
+
+    def _word(self, x: torch.Tensor) -> Operand:
+        import torch
+
+        dtype = torch.int32 if x.dtype is torch.int32 else torch.float32
+        return in_cma(self.cu, "x", x, dtype, self.device)
+
+    def _copied(self, x: torch.Tensor, timeout_s: float) -> torch.Tensor:
+        source = self._word(x)
+        result = result_in_cma(x.shape, source.tensor.dtype, self.device)
+        if x.numel():
+            # Of the operand: what is copied to CMA memory on the way has other strides.
+            runs = walks.copy_runs(
+                x.shape, source.address, source.strides, result.address, result.strides
+            )
+            self._do(runs, (source,), result, timeout_s)
+        return result.tensor
+
+    def _gathered(
+        self,
+        plan: Any,
+        x: torch.Tensor,
+        dim: int,
+        index: torch.Tensor,
+        shape: tuple[int, ...],
+        timeout_s: float,
+    ) -> torch.Tensor:
+        source = self._word(x)
+        chosen = in_cma(self.cu, "index", index, index.dtype, self.device)
+        result = result_in_cma(shape, source.tensor.dtype, self.device)
+        if result.tensor.numel():
+            runs = plan(source, dim, chosen, result, shape)
+            self._do(runs, (source, chosen), result, timeout_s)
+        return result.tensor
+
+    def _do(
+        self,
+        runs: Sequence[Sequence[int]],
+        reads: Sequence[Operand],
+        result: Operand,
+        timeout_s: float,
+    ) -> None:
+        flush = tuple(o.memory for o in (*reads, result))
+        held = tuple(o.tensor for o in (*reads, result))
+        for values in runs:
+            start = self.start_raw(values, held=held, flush=flush, results=[result.memory])
+            start.wait(timeout_s)
+            flush = ()

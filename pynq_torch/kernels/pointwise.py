@@ -1,0 +1,213 @@
+"""Drivers of the pointwise kernels: broadcast operands of any strides, no copy of any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import buffers
+from ..families.pointwise import FUNCTIONS, Function, find
+from .arguments import ArgumentError
+from .base import Kernel
+from .operand import in_cma
+from .pointwise_registers import registers_of
+from .pointwise_walk import broadcast, runs, walk_of
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Binary", "Pointwise", "Ternary", "Unary", "dtype_of", "reference"]
+
+#: Functions that divide; of integers nothing may be divided by 0.
+_DIVISIONS = frozenset({"div_trunc", "div_floor", "remainder"})
+
+
+def reference(kind: str, op: int) -> Any:
+    """Return torch's function for an opcode, see `Function.reference`.
+
+    Raises
+    ------
+    KeyError
+        No function of that kind has it.
+    """
+    for function in FUNCTIONS[kind].values():
+        if function.opcode == op:
+            return function.reference
+    raise KeyError(f"no {kind} function has opcode {op}")
+
+
+def dtype_of(short: str) -> torch.dtype:
+    """Return the dtype for the end of a kernel's name ("f32", "i32" or "i8")."""
+    import torch
+
+    return {"f32": torch.float32, "i32": torch.int32, "i8": torch.int8}[short]
+
+
+def _bool() -> torch.dtype:
+    import torch
+
+    return torch.bool
+
+
+class Pointwise(Kernel):
+    """``unit(function, operands..., parameters...)``: a function of the table for every element.
+
+    Attributes
+    ----------
+    kind : str
+        Functions of how many operands it computes.
+    """
+
+    kind = ""
+
+    def __init__(self, description: dict[str, Any]) -> None:
+        super().__init__(description)
+        self._short = self.kernel_name.rpartition("_")[2]
+        self._dtype = dtype_of(self._short)
+
+    def __call__(
+        self,
+        function: str | Function,
+        *operands: Any,
+        timeout_s: float = 10.0,
+        **parameters: float,
+    ) -> torch.Tensor:
+        """Compute a function.
+
+        Parameters
+        ----------
+        function : str or Function
+            E.g. ``"tanh"``; the names are in `pynq_torch.families.pointwise`.
+        *operands : torch.Tensor or number
+            On the CPU, of the kernel's dtype, of shapes that broadcast; any strides where they lie
+            in CMA memory, others are copied there. All but one may be numbers, which go through
+            registers. The condition of ``where`` is the last one, of dtype bool.
+        timeout_s : float
+            Bound of the wait for one run.
+        **parameters : float
+            Those that the function has, e.g. ``min=-1, max=1`` of ``"clamp"``.
+
+        Returns
+        -------
+        torch.Tensor
+            New, in CMA memory; its dimensions lie in the order that torch would choose.
+
+        Raises
+        ------
+        ArgumentError
+            Operands or parameters are not what the function takes.
+        """
+        dtype = self._dtype
+        chosen = self._function(function)
+        p, q = self._parameters(chosen, parameters)
+        given, lie = self._operands(chosen, operands)
+        reads = [g for g, own in zip(given, lie, strict=True) if own is not None]
+        shape = broadcast([read.shape for read in reads])
+        if shape is None:
+            shapes = " and ".join(str(read.shape) for read in reads)
+            raise ArgumentError(
+                f"{self.cu}: shapes {shapes} do not broadcast; expected sizes that are equal or 1, "
+                "counted from the last dimension",
+                self.cu,
+            )
+        if 0 in shape:
+            return buffers.empty_tensor(shape, dtype, device=self.device)
+        walk = walk_of(shape, lie)
+        place = buffers.empty(
+            shape if walk.row_major else (walk.total,), dtype, device=self.device
+        )  # fmt: skip
+        pointers, scalars = registers_of(self.kind, chosen, given, p, q, dtype)
+        held = [read.tensor for read in reads]
+        flush = [read.memory for read in reads]
+        for run in runs(walk, pointers, scalars, int(place.device_address), dtype.itemsize):
+            self.start_raw(run, held=held, flush=flush, results=(place,)).wait(timeout_s)
+            flush = []
+        result = buffers.as_tensor(place, dtype)
+        return result if walk.row_major else result.as_strided(shape, walk.strides)
+
+    call: Any = __call__
+
+    def _operands(
+        self, function: Function, operands: Sequence[Any]
+    ) -> tuple[list[Any], tuple[Any, ...]]:
+        """Return operands for registers and memory, and how those in memory lie."""
+        names = function.operands
+        if len(operands) != len(names):
+            raise ArgumentError(
+                f"{self.cu}: {function.name} takes {len(names)} operands ({', '.join(names)}); "
+                f"found {len(operands)}",
+                self.cu,
+            )
+        given: list[Any] = []
+        lie: list[Any] = []
+        for name, value in zip(names, operands, strict=True):
+            if isinstance(value, (int, float)):
+                given.append(value)
+                lie.append(None)
+                continue
+            condition = function.name == "where" and name == "c"
+            kind = _bool() if condition else self._dtype
+            given.append(in_cma(self.cu, name, value, kind, self.device))
+            lie.append((given[-1].shape, given[-1].strides))
+        if function.name in _DIVISIONS and self._short != "f32":
+            divisor = operands[1]
+            if not (divisor if isinstance(divisor, (int, float)) else bool(divisor.all())):
+                raise ArgumentError(
+                    f"{self.cu}: {function.name} of integers divides by 0; expected a divisor b "
+                    "without zeros",
+                    self.cu,
+                )
+        if not any(lie):
+            raise ArgumentError(
+                f"{self.cu}: all operands are numbers; expected a tensor among them", self.cu
+            )
+        return given, tuple(lie)
+
+    def _function(self, function: str | Function) -> Function:
+        if isinstance(function, str):
+            try:
+                function = find(self.kind, function)
+            except KeyError as error:
+                raise ArgumentError(f"{self.cu}: {error.args[0]}", self.cu) from error
+        if not isinstance(function, Function):
+            raise ArgumentError(
+                f"{self.cu}: function is {type(function).__name__}; expected the name of one, "
+                "before the operands",
+                self.cu,
+            )
+        if not function.expression(self._short):
+            raise ArgumentError(
+                f"{self.cu}: torch has no {function.name} of {self._dtype} whose result has that "
+                "dtype too",
+                self.cu,
+            )
+        return function
+
+    def _parameters(self, function: Function, given: dict[str, float]) -> tuple[float, float]:
+        if given.keys() != function.parameters.keys():
+            names = ", ".join(function.parameters) or "none"
+            raise ArgumentError(
+                f"{self.cu}: parameters of {function.name} are {names}; found "
+                f"{', '.join(given) or 'none'}",
+                self.cu,
+            )
+        first, second, *_ = (*(given[name] for name in function.parameters), 0, 0)
+        return first, second
+
+
+class Unary(Pointwise):
+    """``overlay.unary_f32("exp", x)``."""
+
+    kind = "unary"
+
+
+class Binary(Pointwise):
+    """``overlay.binary_f32("maximum", a, b)``; one of the operands may be a number."""
+
+    kind = "binary"
+
+
+class Ternary(Pointwise):
+    """``overlay.ternary_f32("where", a, b, condition)``; operands may be numbers."""
+
+    kind = "ternary"

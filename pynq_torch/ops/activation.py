@@ -1,0 +1,87 @@
+"""ReLU and its gradient on ``activation_f32``: for overlays that lack room for all functions.
+
+Bit for bit torch's; but for the sign of a zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..kernels.activation import plan
+from . import memory
+from .dispatch import Declined
+from .launch import available, launch, operand
+from .offering import MIXED, NOT_THERE, into_out, into_self, offer
+
+__all__: list[str] = []
+
+_KERNEL = "activation_f32"
+_MISSING = Declined(
+    "no overlay loaded with pynq_torch.load has a unit for ReLU: pynq_torch.load('lenet')",
+    missing=True,
+)
+_DTYPE = Declined("the kernel takes float32")
+_EMPTY = Declined("there is nothing to compute")
+_SHAPE = Declined("gradient and input differ in shape; the CPU's error says more")
+
+
+def _dense(x: torch.Tensor) -> torch.Tensor:
+    """Return the values with all elements in a row: as they lie, or copied."""
+    if x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last):
+        return x
+    return x.contiguous()
+
+
+def _run(gradient: torch.Tensor | None, x: torch.Tensor, threshold: float) -> Any:
+    slots = available(_KERNEL)
+    if not slots:
+        return _MISSING
+    if not x.numel() or x.numel() >= 1 << 31:
+        return _EMPTY
+    source = operand(x)
+    result = operand(memory.new_strided(tuple(x.shape), x.stride(), torch.float32))
+    reads = [source] if gradient is None else [source, operand(gradient)]
+    slope = None if gradient is None else reads[1]
+    runs = plan(slope, source, result, x.numel(), threshold)
+    launch(slots, runs, reads=reads, writes=(result,))
+    return result.tensor
+
+
+def _relu(self: torch.Tensor) -> Any:
+    if self.dtype is not torch.float32:
+        return _DTYPE
+    return _run(None, _dense(self), 0.0)
+
+
+def _threshold_backward(grad_output: torch.Tensor, self: torch.Tensor, threshold: Any) -> Any:
+    if grad_output.device.type != "pynq" or self.device.type != "pynq":
+        return NOT_THERE
+    if grad_output.dtype is not self.dtype:
+        return MIXED
+    if self.dtype is not torch.float32:
+        return _DTYPE
+    if grad_output.shape != self.shape:
+        return _SHAPE
+    x, gradient = _dense(self), _dense(grad_output)
+    if x.stride() != gradient.stride():
+        x, gradient = x.contiguous(), gradient.contiguous()
+    return _run(gradient, x, float(threshold))
+
+
+def _into_grad_input(grad_output: Any, self: Any, threshold: Any, *, grad_input: Any) -> Any:
+    return into_out(_threshold_backward, torch.float32)(
+        grad_output, self, threshold, out=grad_input
+    )
+
+
+def _fill_offers() -> None:
+    offer("aten::relu", _relu, (_KERNEL,))
+    offer("aten::relu_", into_self(_relu), (_KERNEL,))
+    offer("aten::relu.out", into_out(_relu, torch.float32), (_KERNEL,))
+    offer("aten::threshold_backward", _threshold_backward, (_KERNEL,))
+    offer("aten::threshold_backward.grad_input", _into_grad_input, (_KERNEL,))
+
+
+_fill_offers()

@@ -1,0 +1,348 @@
+"""Convolution of device "pynq": lowered onto matrix products, a tile of columns at a time.
+
+``conv2d(x, w)`` is a matrix product: a row for each output pixel with the pixels under the window
+(``C * kh * kw`` of them), times a column for each output channel. The rows are made tile by tile
+in one buffer, so that no more than a tile of them is ever in memory; the product of a tile lands
+where it belongs in the result, which is channels-last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..backends import matmul
+from ..kernels.epilogue import BIAS, FLOAT32, INT32, KIND
+from . import memory
+from .dispatch import Declined
+from .fallback import place
+from .launch import available
+from .linear import MAX_EXACT_K, vector
+from .offering import offer
+from .quantise import TOO_LARGE, Packed, kept, overflows, per_column, per_tensor
+from .record import transfer
+from .units import KERNELS, Matrix, multiply, result_dtype, units
+
+__all__ = ["TILE_BYTES", "Geometry", "Tile", "convolve", "fill_columns", "pack_weight", "tiles"]
+
+#: Bytes of columns at a time; half the L2 cache of the Zynq-7000 (512 KB).
+TILE_BYTES = 256 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Sizes of a convolution.
+
+    Attributes
+    ----------
+    batch, channels, height, width : int
+        Of the input.
+    out_channels, kernel, groups
+        Of the weight; `kernel` is (rows, columns).
+    stride, padding, dilation : tuple of int
+        (vertical, horizontal).
+    """
+
+    batch: int
+    channels: int
+    height: int
+    width: int
+    out_channels: int
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+    groups: int
+
+    @property
+    def out_size(self) -> tuple[int, int]:
+        """Rows and columns of the output."""
+        sizes = (self.height, self.width)
+        rows, columns = (
+            (size + 2 * pad - step * (k - 1) - 1) // stride + 1
+            for size, pad, step, k, stride in zip(
+                sizes, self.padding, self.dilation, self.kernel, self.stride, strict=True
+            )
+        )
+        return rows, columns
+
+    @property
+    def depth(self) -> int:
+        """Products in a sum: the K of the matrix product."""
+        return self.channels // self.groups * self.kernel[0] * self.kernel[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Some output pixels: rows `first` to `last` of images `image` to `image_end`."""
+
+    image: int
+    image_end: int
+    first: int
+    last: int
+
+
+def tiles(geometry: Geometry, tile_bytes: int = TILE_BYTES) -> Iterator[Tile]:
+    """Yield the tiles of a convolution: whole images where they fit, rows of one where not.
+
+    A tile has at least one row of output pixels, whatever its size.
+    """
+    rows, columns = geometry.out_size
+    row_bytes = max(1, columns * geometry.depth)
+    images = tile_bytes // (rows * row_bytes)
+    if images:
+        for image in range(0, geometry.batch, images):
+            yield Tile(image, min(image + images, geometry.batch), 0, rows)
+        return
+    step = max(1, tile_bytes // row_bytes)
+    for image in range(geometry.batch):
+        for first in range(0, rows, step):
+            yield Tile(image, image + 1, first, min(first + step, rows))
+
+
+def fill_columns(
+    columns: torch.Tensor, padded: torch.Tensor, geometry: Geometry, tile: Tile, group: int
+) -> torch.Tensor:
+    """Write the rows of the matrix product of one tile.
+
+    Parameters
+    ----------
+    columns : torch.Tensor
+        [at least the tile's pixels, K]; its first rows are written.
+    padded : torch.Tensor
+        [N, C, H + 2 pad, W + 2 pad], the padded input, row-major.
+    geometry, tile : Geometry, Tile
+        Which pixels.
+    group : int
+        Which group of channels.
+
+    Returns
+    -------
+    torch.Tensor
+        The rows that were written: [pixels, K], pixels in order (image, row, column), K in order
+        (channel, kernel row, kernel column).
+    """
+    per_group = geometry.channels // geometry.groups
+    out_columns = geometry.out_size[1]
+    n, c, h, w = padded.stride()
+    (sh, sw), (dh, dw), (kh, kw) = geometry.stride, geometry.dilation, geometry.kernel
+    shape = (
+        *(tile.image_end - tile.image, tile.last - tile.first, out_columns),
+        *(per_group, kh, kw),
+    )
+    start = int(padded.storage_offset()) + tile.image * n + group * per_group * c
+    start += tile.first * sh * h
+    windows = torch.as_strided(padded, shape, (n, sh * h, sw * w, c, dh * h, dw * w), start)
+    pixels = shape[0] * shape[1] * shape[2]
+    rows = columns[:pixels]
+    rows.view(shape).copy_(windows)
+    return rows
+
+
+def pack_weight(weight: torch.Tensor, groups: int) -> list[Packed] | Declined:
+    """Quantise a weight [OC, C / groups, kh, kw] as one matrix [K, OC / groups] a group."""
+    found = []
+    for part in memory.alias(weight).chunk(groups):
+        packed = per_column(part.reshape(part.shape[0], -1).t())
+        if isinstance(packed, Declined):
+            return packed
+        found.append(packed)
+    return found
+
+
+def convolve(
+    x: Packed,
+    weights: Sequence[Packed],
+    geometry: Geometry,
+    *,
+    mode: int = FLOAT32,
+    factors: Sequence[torch.Tensor] | None = None,
+    bias: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Convolve int8 with int8 on the units of the loaded overlay.
+
+    Parameters
+    ----------
+    x : Packed
+        [N, C, H, W] with one scale.
+    weights : sequence of Packed
+        [K, OC / groups] for each group, see `pack_weight`.
+    geometry : Geometry
+        Sizes; none is 0.
+    mode : int
+        See :mod:`pynq_torch.kernels.epilogue`. int8 results need one group.
+    factors : sequence of torch.Tensor, optional
+        float32 [OC / groups] on device "pynq" for each group: what the sums are multiplied by.
+        Default for float32 results: the scale of `x` times those of the weights.
+    bias : torch.Tensor, optional
+        [OC] on device "pynq", of the dtype that `mode` asks for.
+
+    Returns
+    -------
+    torch.Tensor
+        [N, OC, rows, columns], channels-last in memory.
+    """
+    rows, columns = geometry.out_size
+    per_group = geometry.out_channels // geometry.groups
+    pixels = geometry.batch * rows * columns
+    room = per_group if mode & KIND == FLOAT32 else -(-geometry.out_channels // 4) * 4
+    room = max(room, geometry.out_channels)
+    device = units().device
+    if factors is None and mode & KIND == FLOAT32:
+        factors = [_factor(x, weight) for weight in weights]
+    dtype = result_dtype(mode)
+    result = memory.new((pixels, room), dtype)
+    with transfer():
+        padded = _padded(memory.alias(x.values), geometry.padding)
+    largest = max((t.image_end - t.image) * (t.last - t.first) * columns for t in tiles(geometry))
+    buffer = memory.new((largest, geometry.depth), torch.int8)
+    at = 0
+    for tile in tiles(geometry):
+        count = (tile.image_end - tile.image) * (tile.last - tile.first) * columns
+        for group, weight in enumerate(weights):
+            with transfer():
+                fill_columns(memory.block_of(buffer).cpu, padded, geometry, tile, group)
+                memory.note_write(buffer)
+            first = group * per_group
+            multiply(
+                Matrix(buffer[:count], device),
+                Matrix(weight.values, device),
+                mode=mode | (BIAS if bias is not None else 0),
+                scale=factors[group] if factors is not None else None,
+                bias=bias[first : first + per_group] if bias is not None else None,
+                out=result[at : at + count, first : first + per_group],
+            )
+        at += count
+    shape = (geometry.batch, rows, columns, room)
+    return result.view(shape)[..., : geometry.out_channels].permute(0, 3, 1, 2)
+
+
+def _factor(x: Packed, weight: Packed) -> torch.Tensor:
+    made = memory.new(weight.scale.shape, torch.float32)
+    torch.mul(weight.scale, x.scale, out=memory.block_of(made).cpu)
+    return made
+
+
+def _padded(x: torch.Tensor, padding: tuple[int, int]) -> torch.Tensor:
+    if any(padding):
+        return torch.nn.functional.pad(x, (padding[1], padding[1], padding[0], padding[0]))
+    return x.contiguous()
+
+
+def _convolution(
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Any:
+    if not units():
+        return Declined(
+            "no overlay loaded with pynq_torch.load has a unit that multiplies matrices: "
+            "pynq_torch.load('gemm')",
+            missing=True,
+        )
+    if available("conv2d_i8"):
+        return Declined("the overlay convolves int8 directly")  # see conv_direct
+    if transposed or input.dim() not in (3, 4) or weight.dim() != input.dim():
+        return Declined("only convolutions over one or two dimensions, not transposed ones")
+    exact = input.dtype is torch.int8
+    if not exact and input.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        return Declined(f"no unit convolves {str(input.dtype).removeprefix('torch.')}")
+    if not (exact or matmul.allow_int8):
+        return Declined(
+            "floating values run exactly, on the CPU; opt in to int8 with "
+            "torch.backends.pynq.matmul.allow_int8 = True"
+        )
+    tensors = [t for t in (input, weight, bias) if t is not None]
+    if any(t.device.type != "pynq" or t.dtype is not input.dtype for t in tensors):
+        return Declined("the operands differ in device or dtype; the CPU's error says more")
+    if input.dim() == 3:
+        line = _convolution(
+            input.unsqueeze(2),
+            weight.unsqueeze(2),
+            bias,
+            (1, *stride),
+            (0, *padding),
+            (1, *dilation),
+            False,
+            (0, *output_padding),
+            groups,
+        )
+        return line if isinstance(line, Declined) else line.squeeze(2)
+    geometry = _geometry(input, weight, bias, stride, padding, dilation, groups)
+    if geometry is None or not (input.numel() and weight.numel()):
+        return Declined("the sizes do not fit, or there is nothing to convolve; see the CPU's word")
+    if exact:
+        return _in_layout(_exact(input, weight, bias, geometry), input)
+    if geometry.depth > MAX_EXACT_K:
+        return Declined(f"a sum of {geometry.depth} products could leave int32")
+    x = kept(input, "tensor", lambda: per_tensor(memory.alias(input)))
+    packed = kept(weight, f"columns of {groups}", lambda: pack_weight(weight, groups))
+    if isinstance(x, Declined) or isinstance(packed, Declined):
+        return x if isinstance(x, Declined) else packed
+    if any(overflows(x, part, geometry.depth) for part in packed):
+        return TOO_LARGE
+    offset = vector(bias) if bias is not None else None
+    result = convolve(x, packed, geometry, bias=offset)
+    return _in_layout(result if input.dtype is torch.float32 else result.to(input.dtype), input)
+
+
+def _exact(
+    input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, geometry: Geometry
+) -> torch.Tensor:
+    """Convolve int8 as torch does: the result is int8 and wraps, the low bits of the sums."""
+
+    def matrices() -> list[Packed]:
+        parts = memory.alias(weight).chunk(geometry.groups)
+        return [Packed(place(p.reshape(p.shape[0], -1).t().contiguous()), 1.0) for p in parts]
+
+    packed = kept(weight, f"matrices of {geometry.groups}", matrices)
+    offset = bias.to(torch.int32) if bias is not None else None
+    sums = convolve(Packed(input, 1.0), packed, geometry, mode=INT32, bias=offset)
+    return sums.to(torch.int8)
+
+
+def _in_layout(result: torch.Tensor, input: torch.Tensor) -> torch.Tensor:
+    """Return a channels-last result as torch would for such an input."""
+    if input.is_contiguous(memory_format=torch.channels_last) and not input.is_contiguous():
+        return result
+    return result.contiguous()
+
+
+def _geometry(
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> Geometry | None:
+    """Return the sizes, ``None`` where torch would find them wrong."""
+    out_channels, per_group, kh, kw = weight.shape
+    batch, channels, height, width = input.shape
+    (sh, sw), (ph, pw), (dh, dw) = (
+        tuple(v) * 2 if len(v) == 1 else tuple(v) for v in (stride, padding, dilation)
+    )
+    if min(sh, sw, dh, dw, groups) < 1 or min(ph, pw) < 0:
+        return None
+    if per_group * groups != channels or out_channels % groups:
+        return None
+    if bias is not None and bias.shape != (out_channels,):
+        return None
+    geometry = Geometry(
+        *(batch, channels, height, width, out_channels, (kh, kw)),
+        *((sh, sw), (ph, pw), (dh, dw), groups),
+    )
+    return geometry if min(geometry.out_size) > 0 else None
+
+
+offer("aten::convolution", _convolution, KERNELS)

@@ -1,0 +1,142 @@
+"""Convolutions of device "pynq" in float32, forward and backward, on ``conv2d_f32``.
+
+Forward, ``depthwise_f32`` does those with a channel a group. They come after those in int8 (`conv`,
+`conv_direct`). An element is off by at most ``(K + 2) * 2**-23`` times the sum of the magnitudes of
+its K products. What lies beside the image is no product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ..kernels.convolution import plan_forward, plan_grad_input, plan_grad_weight
+from .launch import available, launch, operand
+from .linear import vector
+from .offering import offer
+from .offers import Declined
+from .planes import (
+    MISSING,
+    NOT_EACH,
+    OPERANDS,
+    SIZES,
+    Sizes,
+    beside,
+    plane,
+    room_for,
+    unit_for,
+    unsuitable,
+    window_of,
+)
+from .units import timeout_of
+
+__all__ = ["DEPTHWISE", "KERNEL"]
+
+#: Their VLNV names.
+KERNEL, DEPTHWISE = "conv2d_f32", "depthwise_f32"
+
+
+def _convolution(
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    transposed: bool,
+    output_padding: Sizes,
+    groups: int,
+) -> Any:
+    declined = unsuitable(torch.float32, input, weight)
+    if declined:
+        return declined
+    window = window_of(input.dim(), stride, padding, dilation, groups)
+    if isinstance(window, Declined):
+        return window
+    x, w = plane(input), plane(weight)
+    inner = w.shape[0] if transposed else w.shape[1] * groups
+    outs = w.shape[1] * groups if transposed else w.shape[0]
+    if inner != x.shape[1] or w.shape[0] % groups:
+        return SIZES
+    offset = None
+    if bias is not None:
+        if bias.dtype is not torch.float32 or bias.device.type != "pynq":
+            return OPERANDS
+        if bias.shape != (outs,):
+            return SIZES
+        offset = operand(vector(bias) if bias.stride(0) != 1 else bias)
+    image, kernel = x.shape[2:], w.shape[2:]
+    if transposed:
+        more = beside(output_padding, input.dim() == 3, 0)
+        size = window.transposed_size(image, kernel, more)  # type: ignore[arg-type]
+    else:
+        size = window.out_size(image, kernel)  # type: ignore[arg-type]
+    if min(size) < 1:
+        return SIZES
+    slots, tile = (available(KERNEL), None) if transposed else unit_for("f32", window, w, size)
+    if not slots:
+        return NOT_EACH if available(DEPTHWISE) else MISSING
+    result, place = room_for((x.shape[0], outs, *size), input)
+    if transposed:
+        runs = plan_grad_input(x, w, place, window, offset)
+    else:
+        runs = plan_forward(x, w, place, window, offset, tile=tile)
+    work = result.numel() * w.tensor.numel() // w.shape[0]
+    reads = [x, w] if offset is None else [x, w, offset]
+    launch(slots, runs, reads=reads, writes=[place], timeout_s=timeout_of(work))
+    return result
+
+
+def _convolution_backward(
+    grad_output: torch.Tensor,
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    bias_sizes: Sizes | None,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    transposed: bool,
+    output_padding: Sizes,
+    groups: int,
+    output_mask: Sequence[bool],
+) -> Any:
+    slots = available(KERNEL)
+    if not slots:
+        return MISSING
+    declined = unsuitable(torch.float32, grad_output, input, weight)
+    if declined:
+        return declined
+    window = window_of(input.dim(), stride, padding, dilation, groups)
+    if isinstance(window, Declined):
+        return window
+    grad, x, w = plane(grad_output), plane(input), plane(weight)
+    # A transposed convolution is the gradient of one from its result to its input.
+    wide, narrow = (grad, x) if transposed else (x, grad)
+    if transposed:
+        more = beside(output_padding, input.dim() == 3, 0)
+        size = window.transposed_size(x.shape[2:], w.shape[2:], more)  # type: ignore[arg-type]
+    else:
+        size = window.out_size(x.shape[2:], w.shape[2:])  # type: ignore[arg-type]
+    channels = (narrow.shape[1], wide.shape[1]) == (w.shape[0], w.shape[1] * groups)
+    if grad.shape[2:] != size or grad.shape[0] != x.shape[0] or not channels or w.shape[0] % groups:
+        return SIZES
+    timeout_s = timeout_of(grad_output.numel() * weight.numel() // weight.shape[0])
+    found: list[torch.Tensor | None] = [None, None, None]
+    if output_mask[0]:
+        found[0], place = room_for(x.shape, input)
+        plan = plan_forward if transposed else plan_grad_input
+        runs = plan(grad, w, place, window)
+        launch(slots, runs, reads=[grad, w], writes=[place], timeout_s=timeout_s)
+    if output_mask[1]:
+        found[1], place = room_for(w.shape, weight)
+        runs = plan_grad_weight(wide, narrow, place, window)
+        launch(slots, runs, reads=[wide, narrow], writes=[place], timeout_s=timeout_s)
+    if output_mask[2]:
+        found[2] = grad_output.sum([d for d in range(input.dim()) if d != 1])
+    return tuple(found)
+
+
+offer("aten::convolution", _convolution, (KERNEL, DEPTHWISE))
+offer("aten::convolution_backward", _convolution_backward, (KERNEL,))

@@ -1,0 +1,229 @@
+"""Gathers and scatter-adds of device "pynq" on ``move_32``.
+
+Indices are looked at by the CPU before the start, since the kernel does not check them: a call with
+one out of range goes to the CPU, whose error torch's users know. Sums are in float32, one rounding
+for each addition, in the order in which the index names them: that of the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ..kernels import walks
+from . import launch, memory
+from .dispatch import Declined
+from .movement import DIM, EMPTY, run, words
+from .offering import NOT_THERE, into_out, into_self, offer
+
+__all__: list[str] = []
+
+_INDEX = Declined("an index is out of range; the CPU's error says more")
+_INDEX_KIND = Declined("the index is no int64 or int32 tensor that fits; the CPU's error says more")
+_FREQUENCY = Declined("move_32 does not count how often an index comes (scale_grad_by_freq)")
+_LOOPS = Declined("the operands lie in memory in more dimensions than move_32 has loops")
+_ALPHA = Declined("alpha is not 1: move_32 adds what there is")
+_ON_CPU = Declined("the index is on the CPU")
+_SEVERAL = Declined("move_32 takes one index at a time")
+_STRIDES = Declined("what is indexed is not contiguous")
+_INTEGERS = Declined("move_32 adds in float32 only")
+
+
+def _index(index: torch.Tensor, size: int) -> Declined | None:
+    """Say why an index is none for a dimension of that size; ``None`` if it is one."""
+    if index.device.type != "pynq":
+        return NOT_THERE
+    if index.dtype not in (torch.int64, torch.int32):
+        return _INDEX_KIND
+    if not index.numel():
+        return EMPTY
+    low, high = memory.alias(index).aminmax()
+    return _INDEX if int(low) < 0 or int(high) >= size else None
+
+
+def _embedding(
+    weight: torch.Tensor,
+    indices: torch.Tensor,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:
+    declined = words(weight)
+    if declined is None and weight.dim() != 2:
+        declined = DIM
+    declined = declined or _index(indices, weight.shape[0])
+    if declined is not None:
+        return declined
+    shape = (*indices.shape, weight.shape[1])
+    if not weight.shape[1]:
+        return EMPTY
+    own, chosen = launch.operand(weight), launch.operand(indices)
+    result = launch.room(shape, weight.dtype)
+    return run(walks.select_runs(own, 0, chosen, result, shape), (own, chosen), result)
+
+
+def _embedding_dense_backward(
+    grad_output: torch.Tensor,
+    indices: torch.Tensor,
+    num_weights: int,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
+) -> Any:
+    declined = words(grad_output)
+    if declined is None and grad_output.dtype is not torch.float32:
+        declined = _INTEGERS
+    if declined is None and scale_grad_by_freq:
+        declined = _FREQUENCY
+    declined = declined or _index(indices, num_weights)
+    if declined is not None:
+        return declined
+    if grad_output.shape[:-1] != indices.shape or not grad_output.shape[-1]:
+        return _INDEX_KIND
+    result = launch.room((int(num_weights), grad_output.shape[-1]), torch.float32)
+    memory.block_of(result.tensor).cpu.zero_()
+    own, chosen = launch.operand(grad_output), launch.operand(indices)
+    runs = walks.embedding_gradient_runs(own, chosen, result, own.shape, int(padding_idx))
+    return run(runs, (own, chosen), result) if runs else _LOOPS
+
+
+def _index_select(self: torch.Tensor, dim: int, index: torch.Tensor) -> Any:
+    declined = words(self)
+    if declined is None and not (-self.dim() <= dim < self.dim() and index.dim() <= 1):
+        declined = DIM
+    declined = declined or _index(index, self.shape[dim])
+    if declined is not None:
+        return declined
+    dim %= self.dim()
+    shape = (*self.shape[:dim], index.numel(), *self.shape[dim + 1 :])
+    if 0 in shape:
+        return EMPTY
+    own, chosen = launch.operand(self), launch.operand(index)
+    result = launch.room(shape, self.dtype)
+    return run(walks.select_runs(own, dim, chosen, result, shape), (own, chosen), result)
+
+
+def _index_tensor(self: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> Any:
+    given = [(dim, index) for dim, index in enumerate(indices) if index is not None]
+    if len(given) != 1 or given[0][0] >= self.dim():
+        return _SEVERAL
+    dim, index = given[0]
+    if index.device.type != "pynq":
+        return _ON_CPU
+    declined = words(self) or _index(index, self.shape[dim])
+    if declined is not None:
+        return declined
+    shape = (*self.shape[:dim], *index.shape, *self.shape[dim + 1 :])
+    if 0 in shape or not self.is_contiguous():
+        # Of another tensor torch gives the result strides after those of the tensor.
+        return EMPTY if 0 in shape else _STRIDES
+    own, chosen = launch.operand(self), launch.operand(index)
+    result = launch.room(shape, self.dtype)
+    return run(walks.select_runs(own, dim, chosen, result, shape), (own, chosen), result)
+
+
+def _gather(self: torch.Tensor, dim: int, index: torch.Tensor, *, sparse_grad: bool = False) -> Any:
+    declined = words(self) or _along(self, dim, index)
+    if declined is not None:
+        return declined
+    dim %= self.dim()
+    own, chosen = launch.operand(self), launch.operand(index)
+    result = launch.room(tuple(index.shape), self.dtype)
+    runs = walks.gather_runs(own, dim, chosen, result, result.shape)
+    return run(runs, (own, chosen), result)
+
+
+def _along(self: torch.Tensor, dim: int, index: torch.Tensor) -> Declined | None:
+    """Say why an index of the result's shape does not fit; ``None`` if it does."""
+    if not (self.dim() and index.dim() == self.dim() and -self.dim() <= dim < self.dim()):
+        return DIM
+    dim %= self.dim()
+    pairs = enumerate(zip(index.shape, self.shape, strict=True))
+    if index.dtype is not torch.int64 or any(n > size for i, (n, size) in pairs if i != dim):
+        return _INDEX_KIND
+    return _index(index, self.shape[dim])
+
+
+def _scatter_add(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor) -> Any:
+    declined = words(self, src)
+    if declined is None and self.dtype is not torch.float32:
+        declined = _INTEGERS
+    declined = declined or _along(self, dim, index)
+    if declined is None and not (
+        src.dim() == index.dim()
+        and all(n <= size for n, size in zip(index.shape, src.shape, strict=True))
+    ):
+        declined = _INDEX_KIND
+    return declined or _added(self, dim, index, src, tuple(index.shape), rows=False)
+
+
+def _index_add(
+    self: torch.Tensor,
+    dim: int,
+    index: torch.Tensor,
+    source: torch.Tensor,
+    *,
+    alpha: Any = 1,
+) -> Any:
+    declined = words(self, source)
+    if declined is None and self.dtype is not torch.float32:
+        declined = _INTEGERS
+    if declined is None and alpha != 1:
+        declined = _ALPHA
+    if declined is None and not (-self.dim() <= dim < self.dim() and index.dim() == 1):
+        declined = DIM
+    declined = declined or _index(index, self.shape[dim])
+    if declined is not None:
+        return declined
+    dim %= self.dim()
+    if source.shape != (*self.shape[:dim], index.shape[0], *self.shape[dim + 1 :]):
+        return _INDEX_KIND
+    return _added(self, dim, index, source, tuple(source.shape), rows=True)
+
+
+def _added(
+    self: torch.Tensor,
+    dim: int,
+    index: torch.Tensor,
+    source: torch.Tensor,
+    shape: tuple[int, ...],
+    *,
+    rows: bool,
+) -> Any:
+    if 0 in shape:
+        return EMPTY
+    result = launch.room(tuple(self.shape), torch.float32)
+    memory.block_of(result.tensor).cpu.copy_(memory.alias(self))
+    own, chosen = launch.operand(source), launch.operand(index)
+    runs = walks.scatter_runs(result, dim % self.dim(), chosen, own, shape, rows=rows)
+    return run(runs, (own, chosen), result) if runs else _LOOPS
+
+
+def _first_dtype(functional: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the out variant of an operator whose result has the dtype of its first argument."""
+
+    def run(self: torch.Tensor, *args: Any, out: torch.Tensor, **kwargs: Any) -> Any:
+        return into_out(functional, self.dtype)(self, *args, out=out, **kwargs)
+
+    return run
+
+
+def _fill_offers() -> None:
+    offer("aten::embedding", _embedding, ("move_32",))
+    offer("aten::embedding_dense_backward", _embedding_dense_backward, ("move_32",))
+    functional: dict[str, Callable[..., Any]] = {
+        "index_select": _index_select,
+        "gather": _gather,
+        "index_add": _index_add,
+        "scatter_add": _scatter_add,
+    }
+    offer("aten::index.Tensor", _index_tensor, ("move_32",))
+    for name, function in functional.items():
+        offer(f"aten::{name}", function, ("move_32",))
+        offer(f"aten::{name}.out", _first_dtype(function), ("move_32",))
+        if name.endswith("_add"):
+            offer(f"aten::{name}_", into_self(function), ("move_32",))
+
+
+_fill_offers()

@@ -1,0 +1,189 @@
+"""Matrix products of device "pynq" in float32, on ``matmul_f32``.
+
+They come after those in int8 (`linear`), which serve int8 tensors and, where a program has opted in
+to it, floating ones. An element is off by at most ``(K + 2) * 2**-23 * (|a| @ |b|)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..kernels.matmul import plan
+from ..kernels.operand import Operand
+from .dispatch import Declined
+from .launch import available, launch, operand, room
+from .linear import _EMPTY, _NO_UNIT, _NOT_2D, _SHAPE, _expands
+from .offering import MIXED, into_out, into_self, offer
+from .units import timeout_of
+
+__all__ = ["KERNEL", "multiply"]
+
+#: Its VLNV name.
+KERNEL = "matmul_f32"
+_MISSING = Declined(
+    "no overlay loaded with pynq_torch.load has a unit that multiplies matrices of float32: "
+    "pynq_torch.load('lenet')",
+    missing=True,
+)
+_LARGE = Declined("a tensor of 2**31 elements or more is beyond the kernel's registers")
+_COMPLEX = Declined("alpha and beta are no real numbers; the CPU's error says more")
+_NO_PRODUCT = Declined("with alpha 0 there is no product to compute")
+
+
+def multiply(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    *,
+    alpha: Any = 1,
+    beta: Any = 1,
+    relu: bool = False,
+) -> torch.Tensor | Declined:
+    """Return ``relu(alpha * (a @ b) + beta * bias)`` from the PL.
+
+    Parameters
+    ----------
+    a, b : torch.Tensor
+        float32 [M, K] and [K, N] or [B, M, K] and [B, K, N] on device "pynq", any strides.
+    bias : torch.Tensor, optional
+        float32, of a shape that broadcasts to the result's.
+    alpha, beta : number
+        Factors; with beta 0 the bias is not read, with alpha 0 there is nothing for the PL to do.
+    relu : bool
+        Whether negative results become 0.
+    """
+    if not a.dtype is b.dtype is torch.float32:
+        # Nobody served them before, and where no unit does int8 that is what is missing.
+        return _NO_UNIT
+    slots = available(KERNEL)
+    if not slots:
+        return _MISSING
+    if a.device.type != "pynq" or b.device.type != "pynq":
+        return _NOT_2D
+    if a.dim() != b.dim() or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
+        return _NOT_2D
+    if isinstance(alpha, complex) or isinstance(beta, complex):
+        return _COMPLEX
+    if not alpha:
+        # The CPU then does not look at the operands: 0 times their NaN would be NaN here.
+        return _NO_PRODUCT
+    shape = (*a.shape[:-1], b.shape[-1])
+    if not (a.numel() and b.numel()):
+        return _EMPTY
+    added = None
+    if bias is not None:
+        if bias.dtype is not torch.float32 or bias.device.type != "pynq":
+            return MIXED
+        if not _expands(bias.shape, shape):
+            return _SHAPE
+        added = operand(bias) if beta else None
+    c = room(shape, torch.float32)
+    return _run(slots, operand(a), operand(b), c, added, alpha=alpha, beta=beta, relu=relu)
+
+
+def _run(
+    slots: Any, a: Operand, b: Operand, c: Operand, bias: Operand | None, **scalars: Any
+) -> torch.Tensor | Declined:
+    work = c.tensor.numel() * a.shape[-1]
+    if work >= 2**31 and any(o.tensor.numel() >= 2**31 for o in (a, b, c)):
+        return _LARGE
+    runs = plan(a, b, c, bias, **scalars)
+    reads = [a, b] if bias is None else [a, b, bias]
+    launch(slots, runs, reads=reads, writes=[c], timeout_s=timeout_of(work))
+    return c.tensor
+
+
+# ---- operators -----------------------------------------------------------------------------------
+
+
+def _mm(self: torch.Tensor, mat2: torch.Tensor) -> Any:
+    return multiply(self, mat2) if self.dim() == mat2.dim() == 2 else _NOT_2D
+
+
+def _bmm(self: torch.Tensor, mat2: torch.Tensor) -> Any:
+    return multiply(self, mat2) if self.dim() == mat2.dim() == 3 else _NOT_2D
+
+
+def _addmm(
+    self: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> Any:
+    if not mat1.dim() == mat2.dim() == 2:
+        return _NOT_2D
+    return multiply(mat1, mat2, self, alpha=alpha, beta=beta)
+
+
+def _addmm_activation(
+    self: torch.Tensor,
+    mat1: torch.Tensor,
+    mat2: torch.Tensor,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
+    use_gelu: bool = False,
+) -> Any:
+    if use_gelu:
+        return Declined("matmul_f32 has ReLU only")
+    if not mat1.dim() == mat2.dim() == 2:
+        return _NOT_2D
+    return multiply(mat1, mat2, self, alpha=alpha, beta=beta, relu=True)
+
+
+def _baddbmm(
+    self: torch.Tensor,
+    batch1: torch.Tensor,
+    batch2: torch.Tensor,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
+) -> Any:
+    if not batch1.dim() == batch2.dim() == 3:
+        return _NOT_2D
+    return multiply(batch1, batch2, self, alpha=alpha, beta=beta)
+
+
+def _mv(self: torch.Tensor, vec: torch.Tensor) -> Any:
+    if self.dim() != 2 or vec.dim() != 1:
+        return _NOT_2D
+    result = multiply(self, vec.unsqueeze(1))
+    return result if isinstance(result, Declined) else result.squeeze(1)
+
+
+def _addmv(
+    self: torch.Tensor, mat: torch.Tensor, vec: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> Any:
+    if mat.dim() != 2 or vec.dim() != 1 or self.dim() > 1:
+        return _NOT_2D
+    column = self.unsqueeze(-1) if self.dim() else self
+    result = multiply(mat, vec.unsqueeze(1), column, alpha=alpha, beta=beta)
+    return result if isinstance(result, Declined) else result.squeeze(1)
+
+
+def _dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
+    if not self.dim() == tensor.dim() == 1:
+        return _NOT_2D
+    result = multiply(self.unsqueeze(0), tensor.unsqueeze(1))
+    return result if isinstance(result, Declined) else result.reshape(())
+
+
+def _fill_offers() -> None:
+    functional: dict[str, Callable[..., Any]] = {
+        "mm": _mm,
+        "addmm": _addmm,
+        "_addmm_activation": _addmm_activation,
+        "bmm": _bmm,
+        "baddbmm": _baddbmm,
+        "mv": _mv,
+        "addmv": _addmv,
+        "dot": _dot,
+    }
+    for name, function in functional.items():
+        offer(f"aten::{name}", function, (KERNEL,))
+        offer(f"aten::{name}.out", into_out(function), (KERNEL,))
+        if name.startswith(("addm", "badd")):
+            offer(f"aten::{name}_", into_self(function), (KERNEL,))
+
+
+_fill_offers()

@@ -1,0 +1,173 @@
+"""Copies of device "pynq" on ``move_32``: float32 and int32 tensors, bit by bit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ..kernels import walks
+from ..kernels.operand import Operand
+from ..kernels.strided import broadcast_strides
+from . import launch
+from .dispatch import Declined
+from .offering import MIXED, NOT_THERE, into_out, offer
+from .structure import room_of_clone
+
+__all__ = ["DIM", "EMPTY", "run", "words"]
+
+_NO_UNIT = Declined(
+    "no overlay loaded with pynq_torch.load has a unit that moves words: "
+    "pynq_torch.load('movement')",
+    missing=True,
+)
+EMPTY = Declined("there is nothing to move")
+DIM = Declined("there is no such dimension; the CPU's error says more")
+_OVERLAP = Declined("the operands share memory, and the order of the copy would matter")
+_CHANNELS_LAST = Declined("the result is channels_last, which move_32 does not write for cat")
+
+
+def words(*tensors: torch.Tensor) -> Declined | None:
+    """Say why ``move_32`` cannot move these; ``None`` if it can."""
+    if not launch.available("move_32"):
+        return _NO_UNIT
+    dtype = tensors[0].dtype
+    if dtype not in (torch.float32, torch.int32):
+        return Declined(f"move_32 moves float32 and int32, not {str(dtype).removeprefix('torch.')}")
+    for tensor in tensors:
+        if tensor.dtype is not dtype:
+            return MIXED
+        if tensor.device.type != "pynq":
+            return NOT_THERE
+    return None
+
+
+def run(runs: Sequence[Sequence[int]], reads: Sequence[Operand], result: Operand) -> torch.Tensor:
+    """Do runs of ``move_32``; return the tensor that they write."""
+    launch.launch(launch.available("move_32"), runs, reads=reads, writes=(result,))
+    return result.tensor
+
+
+# ---- copies --------------------------------------------------------------------------------------
+
+
+def _clone(self: torch.Tensor, *, memory_format: Any = None) -> Any:
+    declined = words(self)
+    if declined is not None:
+        return declined
+    if not self.numel():
+        return EMPTY
+    return _copied(self, launch.operand(room_of_clone(self, memory_format)))
+
+
+def _copied(source: torch.Tensor, target: Operand) -> torch.Tensor:
+    """Copy a tensor, repeated where it is smaller, into a target; return that."""
+    own = launch.operand(source)
+    steps = broadcast_strides(own.shape, own.strides, target.shape)
+    runs = walks.copy_runs(target.shape, own.address, steps, target.address, target.strides)
+    return run(runs, (own,), target)
+
+
+def _copy_(self: torch.Tensor, src: torch.Tensor, non_blocking: bool = False) -> Any:
+    declined = words(self, src)
+    if declined is not None:
+        return declined
+    if not self.numel():
+        return EMPTY
+    if self.untyped_storage().data_ptr() == src.untyped_storage().data_ptr():
+        return _OVERLAP
+    # A target that is expanded is an error of torch's, and one that is negated lazily holds others.
+    if _overlaps(self) or self.is_neg():
+        return _OVERLAP
+    missing = self.dim() - src.dim()
+    pairs = zip(src.shape, self.shape[max(missing, 0) :], strict=False)
+    if missing < 0 or any(n not in (1, size) for n, size in pairs):
+        return DIM
+    target = launch.operand(self)
+    if target.tensor is not self:
+        return NOT_THERE
+    _copied(src, target)
+    return self
+
+
+def _overlaps(tensor: torch.Tensor) -> bool:
+    """Whether two elements of a tensor could lie at the same place."""
+    reached = 0
+    for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1:
+            if step <= reached:
+                return True
+            reached += (size - 1) * step
+    return False
+
+
+def _cat(tensors: Sequence[torch.Tensor], dim: int = 0) -> Any:
+    # torch leaves out empty vectors, whatever the other shapes.
+    parts = [t for t in tensors if t.shape != (0,)]
+    if not parts:
+        return EMPTY
+    declined = words(*tensors)
+    if declined is not None:
+        return declined
+    first = parts[0]
+    if not -first.dim() <= dim < first.dim():
+        return DIM
+    dim %= first.dim()
+    shape = list(first.shape)
+    shape[dim] = 0
+    for part in parts:
+        sizes = list(part.shape)
+        if len(sizes) != len(shape):
+            return DIM
+        shape[dim], sizes[dim] = shape[dim] + sizes[dim], shape[dim]
+        if [n for i, n in enumerate(sizes) if i != dim] != _others(shape, dim):
+            return DIM
+    if all(_is_channels_last(part) for part in parts):
+        return _CHANNELS_LAST
+    if 0 in shape:
+        return EMPTY
+    result = launch.room(tuple(shape), first.dtype)
+    reads, runs, address = [], [], result.address
+    for part in parts:
+        if part.numel():
+            own = launch.operand(part)
+            runs += walks.copy_runs(own.shape, own.address, own.strides, address, result.strides)
+            reads.append(own)
+        address += part.shape[dim] * result.strides[dim] * result.itemsize
+    return run(runs, reads, result)
+
+
+def _others(sizes: Sequence[int], dim: int) -> list[int]:
+    return [n for i, n in enumerate(sizes) if i != dim]
+
+
+def _is_channels_last(tensor: torch.Tensor) -> bool:
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    kind = formats.get(tensor.dim())
+    return (
+        kind is not None and tensor.is_contiguous(memory_format=kind) and not tensor.is_contiguous()
+    )
+
+
+def _stack(tensors: Sequence[torch.Tensor], dim: int = 0) -> Any:
+    if not tensors or not all(t.shape == tensors[0].shape for t in tensors):
+        return DIM
+    if not -tensors[0].dim() - 1 <= dim <= tensors[0].dim():
+        return DIM
+    return _cat([t.unsqueeze(dim) for t in tensors], dim)
+
+
+def _cat_out(tensors: Sequence[torch.Tensor], dim: int = 0, *, out: torch.Tensor) -> Any:
+    return into_out(_cat, tensors[0].dtype if tensors else None)(tensors, dim, out=out)
+
+
+def _fill_offers() -> None:
+    offer("aten::clone", _clone, ("move_32",))
+    offer("aten::copy_", _copy_, ("move_32",))
+    offer("aten::cat", _cat, ("move_32",))
+    offer("aten::cat.out", _cat_out, ("move_32",))
+    offer("aten::stack", _stack, ("move_32",))
+
+
+_fill_offers()

@@ -1,0 +1,133 @@
+"""Normalisation of device "pynq" on ``norm_f32``: batches with running statistics, and layers.
+
+Results are within `ROUNDINGS` half ulps of ``(x - mean) * scale * weight``, and one of the result,
+of the exact value: closer than torch's kernels for the CPU, which take the mean off in float32
+after the product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import torch
+
+from ..families.normalisation import ROUNDINGS
+from ..kernels.norm import in_a_row, plan_batch, plan_layer
+from ..kernels.operand import Operand
+from . import memory
+from .dispatch import Declined
+from .launch import available, launch, operand, room
+from .offering import NOT_THERE, offer
+from .results import formatted
+
+__all__ = ["ROUNDINGS"]
+
+_MISSING = Declined(
+    "no overlay loaded with pynq_torch.load has a kernel that normalises: "
+    "pynq_torch.load('neural')",
+    missing=True,
+)
+_DTYPE = Declined("the kernel normalises float32")
+_SHAPE = Declined("the input and its vectors do not fit each other, or are empty")
+_TRAINING = Declined("training takes the statistics of the batch; the kernel takes running ones")
+_STATISTICS = Declined("there are no running statistics; the CPU's error says more")
+
+
+def _suitable(x: torch.Tensor, *vectors: torch.Tensor | None) -> Declined | None:
+    for tensor in (x, *vectors):
+        if tensor is None:
+            continue
+        if tensor.device.type != "pynq":
+            return NOT_THERE
+        if tensor.dtype is not torch.float32:
+            return _DTYPE
+    return _SHAPE if not x.numel() or x.numel() >= 1 << 31 else None
+
+
+def _vector(values: torch.Tensor | None) -> Operand | None:
+    return None if values is None else operand(values.contiguous())
+
+
+def _batch_norm(
+    input: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    running_mean: torch.Tensor | None,
+    running_var: torch.Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    slots = available("norm_f32")
+    if not slots:
+        return _MISSING
+    if training:
+        return _TRAINING
+    if running_mean is None or running_var is None:
+        return _STATISTICS
+    vectors = (running_mean, running_var, weight, bias)
+    if declined := _suitable(input, *vectors):
+        return declined
+    if input.dim() < 2 or any(v is not None and v.shape != input.shape[1:2] for v in vectors):
+        return _SHAPE
+    source, scale, shift = operand(input), _vector(weight), _vector(bias)
+    mean, variance = operand(running_mean.contiguous()), operand(running_var.contiguous())
+    result = formatted(input.shape, input, torch.float32)
+    runs = plan_batch(source, mean, variance, scale, shift, result, eps)
+    reads = [o for o in (source, mean, variance, scale, shift) if o is not None]
+    launch(slots, runs, reads=reads, writes=(result,))
+    # What training would keep for the gradient.
+    return result.tensor, memory.new((0,), torch.float32), memory.new((0,), torch.float32)
+
+
+def _batch_norm_without_training(
+    input: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    running_mean: torch.Tensor,
+    running_var: torch.Tensor,
+    momentum: float,
+    eps: float,
+) -> Any:
+    return _batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
+
+
+def _layer_norm(
+    input: torch.Tensor,
+    normalized_shape: Sequence[int],
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    eps: float,
+) -> Any:
+    slots = available("norm_f32")
+    if not slots:
+        return _MISSING
+    if declined := _suitable(input, weight, bias):
+        return declined
+    row, dims = tuple(normalized_shape), len(normalized_shape)
+    if not dims or tuple(input.shape[-dims:]) != row or prod(row) >= 1 << 31:
+        return _SHAPE
+    if any(v is not None and tuple(v.shape) != row for v in (weight, bias)):
+        return _SHAPE
+    source, scale, shift = operand(input), _vector(weight), _vector(bias)
+    if not in_a_row(source, dims):
+        source = operand(input.contiguous())
+    result = room(tuple(input.shape), torch.float32)
+    outer = (*input.shape[:-dims], *(1,) * dims)
+    mean, factor = room(outer, torch.float32), room(outer, torch.float32)
+    runs = plan_layer(source, dims, scale, shift, result, mean, factor, eps)
+    reads = [o for o in (source, scale, shift) if o is not None]
+    launch(slots, runs, reads=reads, writes=(result, mean, factor))
+    return result.tensor, mean.tensor, factor.tensor
+
+
+def _fill_offers() -> None:
+    offer("aten::native_batch_norm", _batch_norm, ("norm_f32",))
+    offer("aten::_native_batch_norm_legit", _batch_norm, ("norm_f32",))
+    offer("aten::_native_batch_norm_legit_no_training", _batch_norm_without_training, ("norm_f32",))
+    offer("aten::native_layer_norm", _layer_norm, ("norm_f32",))
+
+
+_fill_offers()

@@ -1,0 +1,282 @@
+"""Pointwise operators on the kernels ``unary_*``, ``binary_*`` and ``ternary_*``.
+
+The functions here have the signatures of ATen; `pointwise_core` does the work. In-place and out
+variants are found in torch's schemas, so that none is named twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any
+
+import torch
+
+from ..families.pointwise import UNARY
+from . import memory
+from .dispatch import Declined
+from .offering import into_self, offer
+from .pointwise_core import KERNELS, elementwise
+from .variants import into_argument, variants
+
+__all__ = ["offered"]
+
+_NAN = Declined("a limit is NaN")
+_BOTH = Declined("neither limit is given; the CPU's error says more")
+_ZERO = Declined("an integer is divided by 0, for which torch has an error")
+_APPROXIMATE = Declined("gelu has no such approximation; the CPU's error says more")
+_NEGATIVE = Declined("an integer to a negative power, for which torch has an error")
+
+
+def unary(name: str) -> Callable[[torch.Tensor], Any]:
+    """Return the operator of a function without parameters."""
+
+    def run(self: torch.Tensor) -> Any:
+        return elementwise("unary", name, self)
+
+    return run
+
+
+def add(self: Any, other: Any, alpha: Any = 1) -> Any:
+    """``self + alpha * other``; so are the subtractions."""
+    if type(alpha) is not bool and alpha == 1:
+        return elementwise("binary", "add", self, other)
+    return elementwise("binary", "add_scaled", self, other, p=alpha)
+
+
+def _sub(self: Any, other: Any, alpha: Any = 1) -> Any:
+    if type(alpha) is not bool and alpha == 1:
+        return elementwise("binary", "sub", self, other)
+    return elementwise("binary", "add_scaled", self, other, p=-alpha)
+
+
+def _rsub(self: Any, other: Any, alpha: Any = 1) -> Any:
+    return _sub(other, self, alpha)
+
+
+def _mul(self: Any, other: Any) -> Any:
+    return elementwise("binary", "mul", self, other)
+
+
+def _div(self: Any, other: Any) -> Any:
+    return elementwise("binary", "div", self, other)
+
+
+def _whole(name: str) -> Callable[[Any, Any], Any]:
+    """Return a division whose result is whole, or what it leaves."""
+
+    def run(self: Any, other: Any) -> Any:
+        return _ZERO if _has_zero(self, other) else elementwise("binary", name, self, other)
+
+    return run
+
+
+def _has_zero(self: Any, divisor: Any) -> bool:
+    """Whether integers are divided by 0: torch's error names it, so the CPU has to look."""
+    if isinstance(divisor, torch.Tensor):
+        if divisor.dtype.is_floating_point:
+            return False
+        values = memory.alias(divisor) if divisor.device.type == "pynq" else divisor
+        return not bool(values.all())
+    return not divisor and not (isinstance(self, torch.Tensor) and self.dtype.is_floating_point)
+
+
+_floor_divide, _trunc_divide, _remainder = map(_whole, ("div_floor", "div_trunc", "remainder"))
+
+
+def _div_mode(self: Any, other: Any, rounding_mode: str | None) -> Any:
+    if rounding_mode is None:
+        return _div(self, other)
+    return (_floor_divide if rounding_mode == "floor" else _trunc_divide)(self, other)
+
+
+def _pow(self: Any, exponent: Any) -> Any:
+    return elementwise("binary", "pow", self, exponent)
+
+
+#: Exponents for which torch computes something else than a power, also where that differs.
+_POWERS = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal", -2: "inverse_square"}
+
+
+def _pow_number(self: torch.Tensor, exponent: Any) -> Any:
+    if not self.dtype.is_floating_point and not isinstance(exponent, float) and exponent < 0:
+        return _NEGATIVE
+    name = _POWERS.get(exponent)
+    if name is not None and (self.dtype.is_floating_point or type(exponent) is int):
+        return elementwise("unary", name, self)
+    return _pow(self, exponent)
+
+
+def _clamp(self: torch.Tensor, min: Any = None, max: Any = None) -> Any:
+    if min is None and max is None:
+        return _BOTH
+    if self.dtype.is_floating_point:
+        low, high = -inf, inf
+    else:
+        info = torch.iinfo(self.dtype)
+        low, high = info.min, info.max
+    low, high = low if min is None else min, high if max is None else max
+    if low != low or high != high:
+        return _NAN
+    return elementwise("unary", "clamp", self, p=low, q=high)
+
+
+def _clamp_tensors(self: Any, min: Any = None, max: Any = None) -> Any:
+    if min is None and max is None:
+        return _BOTH
+    if min is None:
+        return elementwise("binary", "minimum", self, max)
+    if max is None:
+        return elementwise("binary", "maximum", self, min)
+    return elementwise("ternary", "clamp", self, min, max)
+
+
+def _clamp_max(self: torch.Tensor, max: Any) -> Any:
+    return _clamp(self, None, max)
+
+
+def _maximum(self: Any, other: Any) -> Any:
+    return elementwise("binary", "maximum", self, other)
+
+
+def _minimum(self: Any, other: Any) -> Any:
+    return elementwise("binary", "minimum", self, other)
+
+
+def _threshold(self: torch.Tensor, threshold: Any, value: Any) -> Any:
+    return elementwise("unary", "threshold", self, p=threshold, q=value)
+
+
+def _hardtanh(self: torch.Tensor, min_val: Any = -1, max_val: Any = 1) -> Any:
+    if min_val != min_val or max_val != max_val:
+        return _NAN
+    return elementwise("unary", "hardtanh", self, p=min_val, q=max_val)
+
+
+def _leaky_relu(self: torch.Tensor, negative_slope: Any = 0.01) -> Any:
+    return elementwise("unary", "leaky_relu", self, p=negative_slope)
+
+
+#: `approximate` of gelu -> how the function is called in the table.
+_GELU = {"none": "gelu", "tanh": "gelu_tanh"}
+
+
+def _gelu(self: torch.Tensor, approximate: str = "none") -> Any:
+    name = _GELU.get(approximate)
+    return elementwise("unary", name, self) if name is not None else _APPROXIMATE
+
+
+def _addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+    return elementwise("ternary", "addcmul", self, tensor1, tensor2, p=value)
+
+
+def _addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+    return elementwise("ternary", "addcdiv", self, tensor1, tensor2, p=value)
+
+
+def _where(condition: Any, self: Any, other: Any) -> Any:
+    return elementwise("ternary", "where", self, other, condition)
+
+
+def _lerp(self: Any, end: Any, weight: Any) -> Any:
+    return elementwise("ternary", "lerp", self, end, weight)
+
+
+# ---- gradients -----------------------------------------------------------------------------------
+
+
+def _gradient(name: str) -> Callable[..., Any]:
+    """Return the gradient of a function without parameters."""
+
+    def run(grad_output: Any, self: Any) -> Any:
+        return elementwise("binary", name, grad_output, self)
+
+    return run
+
+
+def _threshold_backward(grad_output: Any, self: Any, threshold: Any) -> Any:
+    return elementwise("binary", "threshold_backward", grad_output, self, p=threshold)
+
+
+def _leaky_relu_backward(
+    grad_output: Any, self: Any, negative_slope: Any, self_is_result: bool
+) -> Any:
+    return elementwise("binary", "leaky_relu_backward", grad_output, self, p=negative_slope)
+
+
+def _hardtanh_backward(grad_output: Any, self: Any, min_val: Any, max_val: Any) -> Any:
+    return elementwise("binary", "hardtanh_backward", grad_output, self, p=min_val, q=max_val)
+
+
+def _gelu_backward(grad: Any, self: Any, approximate: str = "none") -> Any:
+    name = _GELU.get(approximate)
+    if name is None:
+        return _APPROXIMATE
+    return elementwise("binary", f"{name}_backward", grad, self)
+
+
+# ---- the table -----------------------------------------------------------------------------------
+
+_OFFERS: dict[str, Callable[..., Any]] = {
+    **{f"aten::{f.name}": unary(f.name) for f in UNARY if f.overloads == (f"aten::{f.name}",)},
+    "aten::add.Tensor": add,
+    "aten::add.Scalar": add,
+    "aten::sub.Tensor": _sub,
+    "aten::sub.Scalar": _sub,
+    "aten::rsub.Tensor": _rsub,
+    "aten::rsub.Scalar": _rsub,
+    "aten::mul.Tensor": _mul,
+    "aten::mul.Scalar": _mul,
+    "aten::div.Tensor": _div,
+    "aten::div.Scalar": _div,
+    "aten::div.Tensor_mode": _div_mode,
+    "aten::div.Scalar_mode": _div_mode,
+    "aten::floor_divide": _floor_divide,
+    "aten::floor_divide.Scalar": _floor_divide,
+    "aten::remainder.Tensor": _remainder,
+    "aten::remainder.Scalar": _remainder,
+    "aten::remainder.Scalar_Tensor": _remainder,
+    "aten::maximum": _maximum,
+    "aten::minimum": _minimum,
+    "aten::pow.Tensor_Tensor": _pow,
+    "aten::pow.Tensor_Scalar": _pow_number,
+    "aten::pow.Scalar": _pow,
+    "aten::clamp": _clamp,
+    "aten::clamp_min": _clamp,
+    "aten::clamp_max": _clamp_max,
+    "aten::clamp.Tensor": _clamp_tensors,
+    "aten::clamp_min.Tensor": _maximum,
+    "aten::clamp_max.Tensor": _minimum,
+    "aten::threshold": _threshold,
+    "aten::hardtanh": _hardtanh,
+    "aten::leaky_relu": _leaky_relu,
+    "aten::gelu": _gelu,
+    "aten::addcmul": _addcmul,
+    "aten::addcdiv": _addcdiv,
+    "aten::where.self": _where,
+    "aten::lerp.Scalar": _lerp,
+    "aten::lerp.Tensor": _lerp,
+    "aten::threshold_backward": _threshold_backward,
+    "aten::sigmoid_backward": _gradient("sigmoid_backward"),
+    "aten::tanh_backward": _gradient("tanh_backward"),
+    "aten::silu_backward": _gradient("silu_backward"),
+    "aten::leaky_relu_backward": _leaky_relu_backward,
+    "aten::hardtanh_backward": _hardtanh_backward,
+    "aten::gelu_backward": _gelu_backward,
+}
+
+
+def offered() -> dict[str, Callable[..., Any]]:
+    """Return every overload that is served, variants included, with the function that serves it."""
+    served = dict(_OFFERS)
+    for name, function in _OFFERS.items():
+        in_place, outs = variants(name)
+        if in_place:
+            served[in_place] = into_self(function)
+        for out, argument in outs:
+            served[out] = into_argument(function, argument)
+    return served
+
+
+for _name, _function in offered().items():
+    offer(_name, _function, KERNELS)

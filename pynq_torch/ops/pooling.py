@@ -1,0 +1,267 @@
+"""Pooling of device "pynq" on ``pool2d_f32``: maxima, averages and their gradients.
+
+Sums are added up in the order of torch's kernels for the CPU, so all results are bit for bit the
+same; but for the sign of a zero divided by a negative divisor, which in torch depends on how the
+images lie in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from ..families.pooling import ADAPTIVE, AVERAGE, BACKWARD, COUNT_PAD, MAX
+from ..kernels.pool2d import TOO_WIDE, Window, adaptive, misfit, plan, pooled
+from .dispatch import Declined
+from .launch import Slot, available, launch, operand
+from .offering import NOT_THERE, into_out, offer
+from .results import formatted, into_outs
+
+__all__: list[str] = []
+
+_MISSING = Declined(
+    "no overlay loaded with pynq_torch.load has a kernel that pools: pynq_torch.load('neural')",
+    missing=True,
+)
+_DTYPE = Declined("the kernel pools float32")
+_SHAPE = Declined("the input is no image, or an empty one; the CPU's error says more")
+_WINDOW = Declined("the windows do not fit the input; the CPU's error says more")
+_GRADIENT = Declined("the gradient is not of the output's shape; the CPU's error says more")
+_WIDE = Declined(TOO_WIDE)
+_DIVISOR = Declined("the divisor is 0 or has more than 32 bits")
+
+
+def _suitable(images: torch.Tensor) -> Declined | tuple[Slot, ...]:
+    """Return the units, or say why they cannot pool these images."""
+    slots = available("pool2d_f32")
+    if not slots:
+        return _MISSING
+    if images.device.type != "pynq":
+        return NOT_THERE
+    if images.dtype is not torch.float32:
+        return _DTYPE
+    if images.dim() not in (3, 4) or not images.numel() or images.numel() >= 1 << 31:
+        return _SHAPE
+    return slots
+
+
+def _pair(values: Sequence[int], default: tuple[int, int] = (1, 1)) -> tuple[int, int]:
+    return (values[0], values[-1]) if values else default
+
+
+def _window(
+    images: torch.Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+    divisor: int = 0,
+) -> Declined | tuple[Window, tuple[int, ...]]:
+    """Return the window and the shape of the output, or what is wrong."""
+    size, shape = _pair(kernel), images.shape
+    pairs = (size, _pair(stride, size), _pair(padding), _pair(dilation))
+    found = _fitting(*pairs, divisor, shape[-2], shape[-1], ceil_mode)
+    return found if isinstance(found, Declined) else (found[0], (*shape[:-2], *found[1]))
+
+
+@lru_cache(maxsize=512)
+def _fitting(
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    padding: tuple[int, int],
+    dilation: tuple[int, int],
+    divisor: int,
+    height: int,
+    width: int,
+    ceil_mode: bool,
+) -> Declined | tuple[Window, tuple[int, int]]:
+    """Return the window and rows and columns of the output; a network asks for few of them."""
+    window = Window(kernel, stride, padding, dilation, divisor)
+    if misfit(window):
+        return _WINDOW
+    out = pooled(window, (height, width), ceil_mode)
+    return (window, out) if min(out) > 0 else _WINDOW
+
+
+def _forward(
+    op: int, slots: tuple[Slot, ...], images: torch.Tensor, window: Window, shape: Sequence[int]
+) -> Any:
+    source = operand(images)
+    writes = [formatted(shape, images, torch.float32)]
+    if op == MAX:
+        writes.append(formatted(shape, images, torch.int64))
+    runs = plan(op, source, writes[0], writes[-1], window)
+    if not runs:
+        return _WIDE
+    launch(slots, runs, reads=(source,), writes=writes)
+    return tuple(o.tensor for o in writes) if op == MAX else writes[0].tensor
+
+
+def _backward(
+    op: int,
+    slots: tuple[Slot, ...],
+    gradient: torch.Tensor,
+    images: torch.Tensor,
+    window: Window,
+    indices: torch.Tensor | None = None,
+) -> torch.Tensor:
+    reads = [operand(gradient)]
+    if indices is not None:
+        reads.append(operand(indices))
+    result = formatted(images.shape, images, torch.float32)
+    runs = plan(op | BACKWARD, reads[0], result, reads[-1] if indices is not None else None, window)
+    launch(slots, runs, reads=reads, writes=(result,))
+    return result.tensor
+
+
+def _fits(gradient: torch.Tensor, shape: Sequence[int]) -> Declined | None:
+    """Say what stands against the gradient of an output of this shape."""
+    if gradient.device.type != "pynq":
+        return NOT_THERE
+    if gradient.dtype is not torch.float32:
+        return _DTYPE
+    return None if tuple(gradient.shape) == tuple(shape) else _GRADIENT
+
+
+# ---- operators -----------------------------------------------------------------------------------
+
+
+def _max_pool(
+    self: torch.Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    dilation: Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> Any:
+    slots = _suitable(self)
+    if isinstance(slots, Declined):
+        return slots
+    fitting = _window(self, kernel_size, stride, padding, dilation, ceil_mode)
+    return fitting if isinstance(fitting, Declined) else _forward(MAX, slots, self, *fitting)
+
+
+def _max_pool_backward(
+    grad_output: torch.Tensor,
+    self: torch.Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+    indices: torch.Tensor,
+) -> Any:
+    slots = _suitable(self)
+    if isinstance(slots, Declined):
+        return slots
+    fitting = _window(self, kernel_size, stride, padding, dilation, ceil_mode)
+    if isinstance(fitting, Declined):
+        return fitting
+    if declined := _fits(grad_output, fitting[1]):
+        return declined
+    if indices.device.type != "pynq" or indices.shape != grad_output.shape:
+        return _GRADIENT
+    if indices.dtype is not torch.int64:
+        return _DTYPE
+    return _backward(MAX, slots, grad_output, self, fitting[0], indices)
+
+
+def _average(
+    images: torch.Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    divisor_override: int | None,
+) -> Declined | tuple[tuple[Slot, ...], Window, tuple[int, ...]]:
+    slots = _suitable(images)
+    if isinstance(slots, Declined):
+        return slots
+    if divisor_override is not None and not 0 < abs(divisor_override) < 1 << 31:
+        return _DIVISOR
+    divisor = divisor_override or 0
+    fitting = _window(images, kernel_size, stride, padding, (1,), ceil_mode, divisor)
+    return fitting if isinstance(fitting, Declined) else (slots, *fitting)
+
+
+def _avg_pool(
+    self: torch.Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    fitting = _average(self, kernel_size, stride, padding, ceil_mode, divisor_override)
+    if isinstance(fitting, Declined):
+        return fitting
+    op = AVERAGE | COUNT_PAD if count_include_pad else AVERAGE
+    return _forward(op, fitting[0], self, *fitting[1:])
+
+
+def _avg_pool_backward(
+    grad_output: torch.Tensor,
+    self: torch.Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    fitting = _average(self, kernel_size, stride, padding, ceil_mode, divisor_override)
+    if isinstance(fitting, Declined):
+        return fitting
+    slots, window, shape = fitting
+    op = AVERAGE | COUNT_PAD if count_include_pad else AVERAGE
+    return _fits(grad_output, shape) or _backward(op, slots, grad_output, self, window)
+
+
+def _adaptive_avg_pool(self: torch.Tensor, output_size: Sequence[int]) -> Any:
+    slots = _suitable(self)
+    if isinstance(slots, Declined):
+        return slots
+    out = _pair(output_size)
+    if min(out) < 1:
+        return _WINDOW
+    window = adaptive((self.shape[-2], self.shape[-1]), out)
+    return _forward(ADAPTIVE, slots, self, window, (*self.shape[:-2], *out))
+
+
+def _adaptive_avg_pool_backward(grad_output: torch.Tensor, self: torch.Tensor) -> Any:
+    slots = _suitable(self)
+    if isinstance(slots, Declined):
+        return slots
+    shape = (*self.shape[:-2], *grad_output.shape[-2:])
+    if not grad_output.numel():
+        return _GRADIENT
+    if declined := _fits(grad_output, shape):
+        return declined
+    window = adaptive((self.shape[-2], self.shape[-1]), (shape[-2], shape[-1]))
+    return _backward(ADAPTIVE, slots, grad_output, self, window)
+
+
+def _fill_offers() -> None:
+    offer("aten::max_pool2d_with_indices", _max_pool, ("pool2d_f32",))
+    offer(
+        "aten::max_pool2d_with_indices.out", into_outs(_max_pool, "out", "indices"), ("pool2d_f32",)
+    )
+    offer("aten::max_pool2d_with_indices_backward", _max_pool_backward, ("pool2d_f32",))
+    offer("aten::avg_pool2d", _avg_pool, ("pool2d_f32",))
+    offer("aten::avg_pool2d.out", into_out(_avg_pool, torch.float32), ("pool2d_f32",))
+    offer("aten::avg_pool2d_backward", _avg_pool_backward, ("pool2d_f32",))
+    offer("aten::_adaptive_avg_pool2d", _adaptive_avg_pool, ("pool2d_f32",))
+    offer(
+        "aten::adaptive_avg_pool2d.out",
+        into_out(_adaptive_avg_pool, torch.float32),
+        ("pool2d_f32",),
+    )
+    offer("aten::_adaptive_avg_pool2d_backward", _adaptive_avg_pool_backward, ("pool2d_f32",))
+
+
+_fill_offers()

@@ -1,0 +1,286 @@
+"""Reductions of device "pynq" on ``reduce_f32``: sums, means, products, extremes, norms, variances.
+
+float32, over any dimensions, of any shape and strides. `families.reductions` has the bounds of the
+error. What is empty, of another dtype, or has no degree of freedom is left to the CPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from ..kernels.operand import Operand
+from ..kernels.reduce import INDEXED, norm_of, reduce_runs
+from . import launch, memory
+from .dispatch import Declined
+from .offering import MIXED, RESIZED, into_out, offer
+
+__all__ = ["reduce"]
+
+_NO_UNIT = Declined(
+    "no overlay loaded with pynq_torch.load has a unit for reductions: "
+    "pynq_torch.load('reductions')",
+    missing=True,
+)
+_EMPTY = Declined("there is nothing to reduce")
+_DIM = Declined("a dimension is not there, or named twice; the CPU's error says more")
+_RUNNING_MEAN = Declined(
+    "the mean is infinite or NaN: torch has it from running sums, so it depends on their order"
+)
+_NOT_HERE = Declined("the operand is not on device 'pynq'; the CPU's error says more")
+_FREEDOM = Declined("the correction leaves no degree of freedom; the CPU warns of it")
+_ORDER = Declined("the order of the norm is no real number")
+_HUGE = Declined("the kernel counts to 2**31 - 1 elements")
+#: Over which dimensions: one, several, or all of them (``None``, or none named).
+Dims = int | Sequence[int] | None
+
+
+@lru_cache(maxsize=512)
+def _geometry(
+    sizes: tuple[int, ...], named: tuple[int, ...], keepdim: bool
+) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
+    """Return the dimensions to reduce, the result's shape, and how many elements each is made of.
+
+    ``None``: a dimension is not there, or named twice.
+    """
+    count = len(sizes) or 1
+    if any(not -count <= d < count for d in named):
+        return None
+    found = sorted({d % count for d in named})
+    if len(found) < len(named):
+        return None
+    dims = tuple(found or range(count)) if sizes else ()
+    shape = tuple(1 if d in dims else n for d, n in enumerate(sizes) if keepdim or d not in dims)
+    return dims, shape, math.prod(sizes[d] for d in dims)
+
+
+def _refused(x: torch.Tensor, dtype: torch.dtype | None) -> Declined | None:
+    """Say why `reduce_f32` cannot take a tensor, ``None`` if it can."""
+    if x.dtype is not torch.float32 or dtype not in (torch.float32, None):
+        found = x.dtype if x.dtype is not torch.float32 else dtype
+        name = str(found).removeprefix("torch.")
+        return Declined(f"reduce_f32 takes and gives float32, found {name}")
+    if x.device.type != "pynq":
+        return _NOT_HERE
+    if x.numel() >= 1 << 31:
+        return _HUGE
+    return None if x.numel() else _EMPTY
+
+
+def reduce(
+    op: str,
+    x: torch.Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+    correction: float = 0,
+    p: float = 1.0,
+) -> Any:
+    """Return what `op` makes of a tensor on device "pynq".
+
+    Parameters
+    ----------
+    op : str
+        A key of `families.reductions.REDUCE`.
+    x : torch.Tensor
+    dim : int, sequence of int or None
+        The dimensions to reduce; none named means all.
+    keepdim : bool
+        Whether they stay, with size 1.
+    dtype : torch.dtype, optional
+        That the operator was asked for.
+    correction : float
+        Of ``var`` and ``std``.
+    p : float
+        Of ``norm_p``.
+
+    Returns
+    -------
+    torch.Tensor, tuple of torch.Tensor or Declined
+        For ``max`` and ``min`` the values and where they are.
+    """
+    slots = launch.available("reduce_f32")
+    if not slots:
+        return _NO_UNIT
+    refused = _refused(x, dtype)
+    if refused is not None:
+        return refused
+    named = (dim,) if isinstance(dim, int) else tuple(dim or ())
+    geometry = _geometry(tuple(x.shape), named, keepdim)
+    if geometry is None:
+        return _DIM
+    dims, shape, count = geometry
+    if op in ("var", "std") and count <= correction:
+        return _FREEDOM
+    source = launch.operand(x)
+    y = launch.room(shape, torch.float32)
+    index = launch.room(shape, torch.int64) if op in INDEXED else None
+    divisor = count if op == "mean" else count - correction if op in ("var", "std") else 1.0
+    runs = reduce_runs(op, source, y, index, dims, divisor=divisor, p=p)
+    if runs is None:
+        source, dims = _packed(x, dims)
+        runs = reduce_runs(op, source, y, index, dims, divisor=divisor, p=p)
+        assert runs is not None, "one kept and one reduced stretch can be walked"
+    writes = [y] if index is None else [y, index]
+    launch.launch(slots, runs, reads=[source], writes=writes)
+    return y.tensor if index is None else (y.tensor, index.tensor)
+
+
+def _packed(x: torch.Tensor, dims: tuple[int, ...]) -> tuple[Operand, tuple[int, ...]]:
+    """Copy a tensor so that the reduced dimensions are one, the last."""
+    kept = [d for d in range(x.dim()) if d not in dims]
+    packed = x.permute(*kept, *dims).contiguous().flatten(len(kept))
+    return launch.operand(packed), (len(kept),)
+
+
+# ---- operators -----------------------------------------------------------------------------------
+
+
+def _plain(op: str) -> Callable[..., Any]:
+    """Return the offer of a reduction with the arguments (dim, keepdim, dtype)."""
+
+    def run(
+        self: torch.Tensor,
+        dim: Dims = None,
+        keepdim: bool = False,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Any:
+        return reduce(op, self, dim, keepdim, dtype=dtype)
+
+    return run
+
+
+def _extreme(op: str, part: int) -> Callable[..., Any]:
+    """Return the offer of argmax or argmin (part 1)."""
+
+    def run(self: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+        found = reduce(op, self, dim, keepdim)
+        return found if isinstance(found, Declined) else found[part]
+
+    return run
+
+
+def _aminmax(self: torch.Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
+    low = reduce("amin", self, dim, keepdim)
+    return low if isinstance(low, Declined) else (low, reduce("amax", self, dim, keepdim))
+
+
+def _spread(op: str) -> Callable[..., Any]:
+    """Return the offer of var or std."""
+
+    def run(
+        self: torch.Tensor, dim: Dims = None, *, correction: Any = None, keepdim: bool = False
+    ) -> Any:
+        freedom = 1 if correction is None else correction
+        return reduce(op, self, dim, keepdim, correction=freedom)
+
+    return run
+
+
+def _spread_mean(op: str) -> Callable[..., Any]:
+    spread = _spread(op)
+
+    def run(
+        self: torch.Tensor, dim: Dims = None, *, correction: Any = None, keepdim: bool = False
+    ) -> Any:
+        found = spread(self, dim, correction=correction, keepdim=keepdim)
+        if isinstance(found, Declined):
+            return found
+        mean = reduce("mean", self, dim, keepdim)
+        return (found, mean) if memory.alias(mean).isfinite().all() else _RUNNING_MEAN
+
+    return run
+
+
+def _norm(
+    self: torch.Tensor,
+    p: Any = 2,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+) -> Any:
+    order = 2.0 if p is None else p
+    if isinstance(order, complex) or math.isnan(order):
+        return _ORDER
+    return reduce(norm_of(order), self, dim, keepdim, dtype=dtype, p=float(order))
+
+
+def _into_pair(functional: Callable[..., Any], first: str, second: str) -> Callable[..., Any]:
+    """Return the out variant of an operator with two results."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        outs = kwargs.pop(first), kwargs.pop(second)
+        if any(out.device.type != "pynq" for out in outs):
+            return _NOT_HERE
+        results = functional(*args, **kwargs)
+        if isinstance(results, Declined):
+            return results
+        pairs = list(zip(outs, results, strict=True))
+        if any(out.dtype is not result.dtype for out, result in pairs):
+            return MIXED
+        if any(out.shape != result.shape for out, result in pairs):
+            return RESIZED
+        return tuple(out.copy_(result) for out, result in pairs)
+
+    return run
+
+
+def _fill_offers() -> None:
+    floating, whole = torch.float32, torch.int64
+    # functional overload, out overload, function, dtype of the result
+    table: tuple[tuple[str, str, Callable[..., Any], torch.dtype], ...] = (
+        ("sum", "sum.out", _plain("sum"), floating),
+        ("sum.dim_IntList", "sum.IntList_out", _plain("sum"), floating),
+        ("mean", "mean.dtype_out", _plain("mean"), floating),
+        ("mean.dim", "mean.out", _plain("mean"), floating),
+        ("prod", "prod.out", _plain("prod"), floating),
+        ("prod.dim_int", "prod.int_out", _plain("prod"), floating),
+        ("max", "max.unary_out", _plain("amax"), floating),
+        ("min", "min.unary_out", _plain("amin"), floating),
+        ("amax", "amax.out", _plain("amax"), floating),
+        ("amin", "amin.out", _plain("amin"), floating),
+        ("argmax", "argmax.out", _extreme("max", 1), whole),
+        ("argmin", "argmin.out", _extreme("min", 1), whole),
+        ("var.correction", "var.correction_out", _spread("var"), floating),
+        ("std.correction", "std.correction_out", _spread("std"), floating),
+        ("linalg_vector_norm", "linalg_vector_norm.out", _norm, floating),
+        ("norm.Scalar", "norm.Scalar_out", _norm, floating),
+        ("norm.ScalarOpt_dtype", "norm.ScalarOpt_dtype_out", _norm, floating),
+        ("norm.ScalarOpt_dim", "norm.out", _norm, floating),
+        ("norm.ScalarOpt_dim_dtype", "norm.dtype_out", _norm, floating),
+    )
+    for name, out_name, function, dtype in table:
+        offer(f"aten::{name}", function, ("reduce_f32",))
+        offer(f"aten::{out_name}", into_out(function, dtype), ("reduce_f32",))
+    pairs: tuple[tuple[str, str, Callable[..., Any], str, str], ...] = (
+        (
+            "max.dim",
+            "max.dim_max",
+            lambda x, *a, **k: reduce("max", x, *a, **k),
+            "max",
+            "max_values",
+        ),
+        (
+            "min.dim",
+            "min.dim_min",
+            lambda x, *a, **k: reduce("min", x, *a, **k),
+            "min",
+            "min_indices",
+        ),
+        ("aminmax", "aminmax.out", _aminmax, "min", "max"),
+        ("var_mean.correction", "var_mean.correction_out", _spread_mean("var"), "out0", "out1"),
+        ("std_mean.correction", "std_mean.correction_out", _spread_mean("std"), "out0", "out1"),
+    )
+    for name, out_name, function, first, second in pairs:
+        offer(f"aten::{name}", function, ("reduce_f32",))
+        offer(f"aten::{out_name}", _into_pair(function, first, second), ("reduce_f32",))
+
+
+_fill_offers()

@@ -1,0 +1,185 @@
+"""Times of operators as a table for people, for LaTeX and for machines."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import Any, NamedTuple
+
+from ..timing import seconds_text
+from .tally import Row, Unit, folded
+
+__all__ = ["Found", "latex", "raw", "text", "unimplemented"]
+
+_WIDTH = 100
+_NAME = 34
+
+
+class Found(NamedTuple):
+    """What a profile found.
+
+    Parameters
+    ----------
+    rows : list of Row
+        One an operator.
+    units : dict of str to Unit
+        Compute unit -> all that it did for operators.
+    roi_s : float
+        Seconds in regions of interest.
+    rois : int
+        How many there were.
+    cpu : tuple of str
+        Whose wall clock times of the host and of transfers are.
+    share : float
+        Operators with a smaller part of the time are folded.
+    """
+
+    rows: list[Row]
+    units: dict[str, Unit]
+    roi_s: float
+    rois: int
+    cpu: tuple[str, ...]
+    share: float
+
+    @property
+    def total(self) -> Row:
+        """The sum of all rows."""
+        whole = Row("all operators")
+        for row in self.rows:
+            whole.merge(row)
+        return whole
+
+    @property
+    def pl_kind(self) -> str:
+        """Where times of the PL come from; several sources are named together."""
+        return " + ".join(dict.fromkeys(u.kind for u in self.units.values())) or "-"
+
+    @property
+    def provenance(self) -> str:
+        """The sentence below a table."""
+        cpu = " and ".join(self.cpu) or "nothing yet"
+        places = dict.fromkeys(f"{u.kind} ({u.where})" for u in self.units.values())
+        pl = f"{' + '.join(places)}, as the program sees it" if places else "not used"
+        return f"total, host, transfer: measured ({cpu}); PL: {pl}."
+
+
+def text(found: Found) -> str:
+    """Return the table that a person reads, at most 100 columns wide."""
+    whole = found.total
+    lines = [
+        f"{_count(found.rois, 'ROI')}, {seconds_text(found.roi_s)}; in operators of device 'pynq' "
+        f"{seconds_text(whole.seconds)} of it, {_count(whole.calls, 'call')}",
+        _line("operator", "calls", "on PL", "total", "host", "transfer", "PL", "share"),
+        _line("", "", "", "measured", "measured", "measured", found.pl_kind[:10], ""),
+        "-" * _WIDTH,
+    ]
+    for row in [*folded(found.rows, found.share), whole]:
+        if row is whole:
+            lines.append("-" * _WIDTH)
+        share = row.seconds / whole.seconds if whole.seconds else 0.0
+        times = (row.seconds, row.host_s, row.transfer_s, row.pl_s)
+        lines.append(_line(row.name, row.calls, row.on_pl, *map(_time, times), f"{share:.1%}"))
+    lines += textwrap.wrap(found.provenance, _WIDTH)
+    if whole.errors:
+        lines.append(f"{_count(whole.errors, 'call')} ended in an error.")
+    for cu, unit in found.units.items():
+        lines.append(
+            f"{cu} (kernel {unit.kernel}): {_count(unit.starts, 'start')}, at work for "
+            f"{seconds_text(unit.seconds)} {unit.kind} ({unit.where})"
+        )
+    return "\n".join(lines)
+
+
+def _time(seconds: float) -> str:
+    return seconds_text(seconds) if seconds else "-"
+
+
+def _line(name: str, *cells: Any) -> str:
+    widths = (6, 6, 10, 10, 10, 10, 7)
+    aligned = (f" {cell!s:>{w}}" for cell, w in zip(cells, widths, strict=True))
+    return f"{_short(name):<{_NAME}}{''.join(aligned)}".rstrip()
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME else f"{name[: _NAME - 12]}..{name[-10:]}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def latex(found: Found) -> str:
+    """Return a ``tabular`` that needs no package; times in ms."""
+    whole = found.total
+    kinds = ("measured", "measured", "measured", found.pl_kind)
+    rows = [
+        r"\begin{tabular}{lrrrrrr}",
+        r"\hline",
+        r"operator & calls & on PL & total & host & transfer & PL \\",
+        " &  &  & " + " & ".join(f"{_escape(kind)}, ms" for kind in kinds) + r" \\",
+        r"\hline",
+    ]
+    for row in [*folded(found.rows, found.share), whole]:
+        if row is whole:
+            rows.append(r"\hline")
+        times = (row.seconds, row.host_s, row.transfer_s, row.pl_s)
+        cells = [_escape(row.name), str(row.calls), str(row.on_pl)]
+        rows.append(" & ".join([*cells, *(f"{1e3 * s:.3f}" for s in times)]) + r" \\")
+    rows += [r"\hline", r"\end{tabular}", f"% {found.provenance}"]
+    return "\n".join(rows)
+
+
+def _escape(name: str) -> str:
+    for sign in r"_%&#$":
+        name = name.replace(sign, f"\\{sign}")
+    return name
+
+
+def raw(found: Found) -> str:
+    """Return JSON.
+
+    Notes
+    -----
+    ``rois``, ``roi_s``; ``kinds``: for each column of times, where it comes from; ``operators``: by
+    time, each with ``name calls on_pl errors total_s host_s transfer_s pl_s``, ``why`` (reason ->
+    ``calls``, ``seconds``) and ``units`` (compute unit -> ``kernel starts seconds kind where``).
+    """
+    cpu = [{"kind": "measured", "where": where} for where in found.cpu]
+    places = dict.fromkeys((u.kind, u.where) for u in found.units.values())
+    pl = [{"kind": kind, "where": where} for kind, where in places]
+    data = {
+        "rois": found.rois,
+        "roi_s": found.roi_s,
+        "kinds": {"total_s": cpu, "host_s": cpu, "transfer_s": cpu, "pl_s": pl},
+        "operators": [_object(row) for row in folded(found.rows, found.share)],
+    }
+    return json.dumps(data, indent=1)
+
+
+def _object(row: Row) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "calls": row.calls,
+        "on_pl": row.on_pl,
+        "errors": row.errors,
+        "total_s": row.seconds,
+        "host_s": row.host_s,
+        "transfer_s": row.transfer_s,
+        "pl_s": row.pl_s,
+        "why": {reason: vars(why) for reason, why in row.why.items()},
+        "units": {cu: vars(unit) for cu, unit in row.units.items()},
+    }
+
+
+def unimplemented(found: Found) -> str:
+    """Return what the CPU did: operator, calls, time, and why no kernel did it."""
+    entries = [(row.name, reason, why) for row in found.rows for reason, why in row.why.items()]
+    entries.sort(key=lambda entry: (-entry[2].seconds, entry[0]))
+    if not entries:
+        return "Unimpl: every operator that computes ran on the PL"
+    lines = [f"{'on the CPU':<{_NAME}} {'calls':>6} {'measured':>10}  why", "-" * _WIDTH]
+    for name, reason, why in entries:
+        head = f"{_short(name):<{_NAME}} {why.calls:>6} {seconds_text(why.seconds):>10}  "
+        indent = " " * len(head)
+        lines += textwrap.wrap(reason, _WIDTH, initial_indent=head, subsequent_indent=indent)
+    return "\n".join(lines)

@@ -1,0 +1,113 @@
+"""What the record adds up to, operator by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..ops.record import Call
+
+__all__ = ["MAX_REASONS", "OTHER_REASONS", "Row", "Unit", "Why", "folded"]
+
+#: Reasons may name sizes: so many are kept apart for one operator, to bound what is stored.
+MAX_REASONS = 32
+OTHER_REASONS = "other reasons"
+
+
+@dataclass
+class Why:
+    """Calls that one reason kept from the PL, and their seconds."""
+
+    calls: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class Unit:
+    """What a compute unit did for an operator.
+
+    Attributes
+    ----------
+    kernel : str
+        The kernel it is an instance of.
+    kind, where : str
+        Where `seconds` comes from; see `pynq_torch.kernel_calls.KernelCall`.
+    starts : int
+        Runs.
+    seconds : float
+        At work; units at work at the same time count each for itself.
+    """
+
+    kernel: str
+    kind: str
+    where: str
+    starts: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class Row:
+    """Sums over the calls of one operator; see `pynq_torch.ops.record.Call` for the times."""
+
+    name: str
+    calls: int = 0
+    on_pl: int = 0
+    errors: int = 0
+    seconds: float = 0.0
+    host_s: float = 0.0
+    transfer_s: float = 0.0
+    pl_s: float = 0.0
+    why: dict[str, Why] = field(default_factory=dict)
+    units: dict[str, Unit] = field(default_factory=dict)
+
+    def add(self, call: Call) -> None:
+        """Count a call."""
+        self.calls += 1
+        self.on_pl += call.where == "PL"
+        self.errors += bool(call.error)
+        self.seconds += call.seconds
+        self.host_s += call.host_s
+        self.transfer_s += call.transfer_s
+        self.pl_s += call.pl_s
+        if call.reason:
+            known = call.reason in self.why or len(self.why) < MAX_REASONS
+            why = self.why.setdefault(call.reason if known else OTHER_REASONS, Why())
+            why.calls += 1
+            why.seconds += call.seconds
+        for run in call.kernels:
+            unit = self.units.get(run.cu)
+            if unit is None:
+                unit = self.units[run.cu] = Unit(run.kernel, run.kind, run.where)
+            unit.starts += 1
+            unit.seconds += run.seconds or 0.0
+
+    def merge(self, other: Row) -> None:
+        """Add the sums of another row; reasons stay with it."""
+        for name in ("calls", "on_pl", "errors", "seconds", "host_s", "transfer_s", "pl_s"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for cu, unit in other.units.items():
+            mine = self.units.setdefault(cu, Unit(unit.kernel, unit.kind, unit.where))
+            mine.starts += unit.starts
+            mine.seconds += unit.seconds
+
+
+def folded(rows: Iterable[Row], share: float) -> list[Row]:
+    """Return rows by time, the longest first, with small ones as one row at the end.
+
+    Parameters
+    ----------
+    rows : iterable of Row
+        One an operator.
+    share : float
+        Operators with less than this part of the whole time become ``others (n operators)``.
+    """
+    ordered = sorted(rows, key=lambda row: (-row.seconds, row.name))
+    least = share * sum(row.seconds for row in ordered)
+    kept = [row for row in ordered if row.seconds >= least]
+    small = ordered[len(kept) :]
+    if not small:
+        return kept
+    others = Row(f"others ({len(small)} operator{'s' if len(small) > 1 else ''})")
+    for row in small:
+        others.merge(row)
+    return [*kept, others]

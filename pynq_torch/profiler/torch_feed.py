@@ -1,0 +1,50 @@
+"""Compute units in the traces of ``torch.profiler``.
+
+torch itself puts every operator there. While ``torch.profiler.profile()`` is on, what compute units
+do appears inside: an event ``PL gemm_0`` from AP_START to the end as the host saw it. Events of one
+thread must nest, and runs of several units may overlap: then an event names all units at work, and
+a new one begins when one of them starts or ends::
+
+    PL gemm_0 | PL gemm_0 + gemm_lut_0      | PL gemm_lut_0
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from torch.profiler import record_function
+
+from ..kernel_calls import KernelCall
+
+__all__ = ["feed"]
+
+
+class _Thread(threading.local):
+    """What the units that this thread started are at."""
+
+    def __init__(self) -> None:
+        self.at_work: list[KernelCall] = []
+        self.event: Any = None
+
+
+_thread = _Thread()
+
+
+def feed(run: KernelCall) -> None:
+    """Take the begin or the end of a run."""
+    at_work = _thread.at_work
+    if run.seconds is None:
+        at_work.append(run)
+    elif run in at_work:
+        at_work.remove(run)
+    else:
+        return  # begun before torch's profiler, or in another thread
+    if _thread.event is not None:
+        _thread.event.__exit__(None, None, None)
+        _thread.event = None
+    # A run whose end another thread has seen is over here too.
+    at_work[:] = [other for other in at_work if other.seconds is None]
+    if at_work:
+        _thread.event = record_function(f"PL {' + '.join(run.cu for run in at_work)}")
+        _thread.event.__enter__()

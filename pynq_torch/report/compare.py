@@ -1,0 +1,166 @@
+"""Two reports side by side: what became better, what became worse, what is not there any more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..plot import Table
+from .history import RUNS, History, read_summary
+from .records import ReportError
+from .rows import DURATION, Row, csv_rows
+
+__all__ = ["Difference", "compare", "read_rows", "table"]
+
+#: Verdicts that make a comparison fail.
+FAILURES = ("REGRESSION", "GONE", "FAILS NOW", "KINDS DIFFER")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One number in two reports.
+
+    Attributes
+    ----------
+    before, after : Row or None
+        ``None`` where a report does not have it.
+    verdict : str
+        ``ok``, ``better``, ``new``, ``not judged``, ``other place``, or one of `FAILURES`.
+    """
+
+    before: Row | None
+    after: Row | None
+    verdict: str
+
+    @property
+    def row(self) -> Row:
+        """Whichever there is, to say what it is about."""
+        found = self.before or self.after
+        assert found is not None
+        return found
+
+    @property
+    def ratio(self) -> float | None:
+        """After by before, where both are of one kind and place."""
+        if self.before is None or self.after is None or not self.before.value:
+            return None
+        comparable = self.verdict not in ("KINDS DIFFER", "other place")
+        return self.after.value / self.before.value if comparable else None
+
+
+def read_rows(name: str, reports: Path) -> list[Row]:
+    """Return the numbers of one run.
+
+    Parameters
+    ----------
+    name : str
+        A run's folder, its ``index.json`` or a CSV file of one run; a folder of reports, for its
+        newest run; or the id of a run in `reports`.
+    reports : Path
+        The folder of reports.
+
+    Raises
+    ------
+    ReportError
+        There is nothing of that name, or it is no report.
+    """
+    path = Path(name)
+    if not path.exists() and (reports / RUNS / name).is_dir():
+        path = reports / RUNS / name
+    if not path.exists():
+        raise ReportError(
+            f"report '{name}' does not exist; expected a folder, a JSON or CSV file, or a run in "
+            f"'{reports / RUNS}'"
+        )
+    if path.is_dir() and (path / "index.json").is_file():
+        path = path / "index.json"
+    if path.is_dir():
+        history = History.read(path)
+        if not history.runs:
+            why = history.problems[0] if history.problems else "no index.json, and no runs with one"
+            raise ReportError(f"folder '{name}' has no report: {why}")
+        return history.runs[0].rows()
+    if path.suffix != ".csv":
+        return read_summary(path).rows()
+    try:
+        rows = csv_rows(path.read_text(encoding="utf-8"), name)
+    except (OSError, ValueError) as error:
+        raise ReportError(f"report '{name}' cannot be read: {error}") from error
+    newest = max(rows, key=lambda row: (row.started, row.run), default=None)
+    return [row for row in rows if newest is not None and row.run == newest.run]
+
+
+def compare(
+    before: Sequence[Row], after: Sequence[Row], tolerance: float, *, durations: bool = False
+) -> list[Difference]:
+    """Compare two runs number by number.
+
+    Parameters
+    ----------
+    before, after : sequence of Row
+        A run each.
+    tolerance : float
+        Share by which a number may be worse, 0.1 for a tenth.
+    durations : bool
+        Judge how long notebooks took too; they depend on what else the machine did.
+
+    Returns
+    -------
+    list of Difference
+        In the order of `before`, then what is new.
+
+    Raises
+    ------
+    ReportError
+        There is no notebook that both ran with the same parameters.
+    """
+    if tolerance < 0:
+        raise ReportError(f"--tolerance {tolerance:g}: expected a number of at least 0")
+    if not {row.job for row in before} & {row.job for row in after}:
+        raise ReportError(
+            "the two reports have no notebook with the same parameters in common: nothing to "
+            "compare"
+        )
+    new = {row.key: row for row in after}
+    old = {row.key: row for row in before}
+    found = [
+        Difference(row, new.get(row.key), _verdict(row, new.get(row.key), tolerance, durations))
+        for row in before
+    ]
+    return found + [Difference(None, row, "new") for row in after if row.key not in old]
+
+
+def _verdict(before: Row, after: Row | None, tolerance: float, durations: bool) -> str:
+    if after is None:
+        return "GONE"
+    if before.name == DURATION and before.passed and not after.passed:
+        return "FAILS NOW"
+    if (before.kind, before.unit, before.better) != (after.kind, after.unit, after.better):
+        return "KINDS DIFFER"
+    if before.where != after.where:
+        return "other place"
+    if before.name == DURATION and not durations:
+        return "not judged"
+    worse = after.value - before.value if before.better == "lower" else before.value - after.value
+    # A hair's breadth for what adding up floats costs, so that a tolerance of 0 can be met.
+    allowed = tolerance * abs(before.value) + 1e-12 * abs(before.value)
+    return "REGRESSION" if worse > allowed else "better" if -worse > allowed else "ok"
+
+
+def table(found: Sequence[Difference]) -> Table:
+    """Return differences as a table."""
+    rows = []
+    for item in found:
+        values = [f"{row.text} ({row.kind})" if row else "-" for row in (item.before, item.after)]
+        ratio = f"{item.ratio:.3f}" if item.ratio is not None else "-"
+        job = f"{item.row.notebook} {item.row.parameters_text}".strip()
+        rows.append([job, item.row.name, *values, ratio, item.verdict])
+    return Table(["notebook", "number", "before", "after", "ratio", "verdict"], rows)
+
+
+def counts(found: Sequence[Difference]) -> str:
+    """Return how many numbers have which verdict, as a sentence."""
+    number = Counter(item.verdict for item in found)
+    return ", ".join(f"{count} {verdict}" for verdict, count in sorted(number.items()))

@@ -1,0 +1,100 @@
+"""Widgets in a real browser: open, drag, see the chart change, no error in the console."""
+
+from __future__ import annotations
+
+from lab import Notebook
+
+
+def test_kernel_explorer(explorers: Notebook) -> None:
+    cell = explorers.cell(1)
+    before = explorers.picture(cell)
+    explorers.drag(cell, "size", 0.95)
+    before = explorers.changed(cell, before)
+    text = cell.locator(".pynq-torch-text")
+    explorers.until(lambda: "262,144 elements" in text.inner_text(), "the largest size")
+    assert "PASS" in text.inner_text()
+    other = "relu" if "binary" in text.inner_text() else "maximum"
+    cell.locator("select").first.select_option(other)
+    explorers.changed(cell, before)
+    assert cell.locator("select:visible").count() == 1  # no other control has a choice
+
+
+def test_function_explorer(explorers: Notebook) -> None:
+    cell = explorers.cell(2)
+    before = explorers.picture(cell)
+    explorers.drag(cell, "range", 0.95)
+    before = explorers.changed(cell, before)
+    cell.locator("select").select_option("clamp")
+    explorers.changed(cell, before)
+    text = cell.locator(".pynq-torch-text")
+    explorers.until(lambda: "clamp, min = -1" in text.inner_text(), "clamp")
+    before = explorers.picture(cell)
+    explorers.drag(cell, "min", 0.2)
+    explorers.changed(cell, before)
+    explorers.until(lambda: "clamp, min = -1," not in text.inner_text(), "another minimum")
+    assert "PASS" in text.inner_text()
+
+
+def test_gemm_tiler(explorers: Notebook) -> None:
+    cell = explorers.cell(3)
+    text = cell.locator(".pynq-torch-text")
+    assert "step 1 of" in text.inner_text()
+    before = explorers.picture(cell)
+    explorers.drag(cell, "step", 0.5)
+    explorers.changed(cell, before)
+    explorers.until(lambda: "step 1 of" not in text.inner_text(), "another step")
+    explorers.drag(cell, "m", 0.1)
+    explorers.until(lambda: "step 1 of" in text.inner_text(), "the first step of another size")
+    before = explorers.picture(cell)
+    cell.locator(".jupyter-widget-play button, .widget-play button").first.click()
+    explorers.changed(cell, before)
+    explorers.until(lambda: "step 1 of" not in text.inner_text(), "the player")
+
+
+def test_register_map(explorers: Notebook) -> None:
+    cell = explorers.cell(4)
+    table = cell.locator("table")
+    assert "0x00000001" not in table.inner_text()
+    cell.locator("select").select_option("GIER")
+    cell.locator("input[type=text]").fill("0x1")
+    cell.locator("input[type=text]").press("Tab")
+    cell.get_by_role("button", name="Write").click()
+    explorers.until(lambda: "0x00000001" in table.inner_text(), "the value that was written")
+
+
+def test_memory_map(explorers: Notebook) -> None:
+    cell = explorers.cell(5)
+    assert cell.locator("svg").count() == 1
+    tables = cell.locator("table").count()
+    cell.locator("select").select_option("unary_f32_0")
+    explorers.until(lambda: cell.locator("table").count() > tables, "the registers")
+
+
+def test_explore(explorers: Notebook) -> None:
+    cell = explorers.cell(6)
+    before = explorers.picture(cell)
+    explorers.drag(cell, "slope", 0.9)
+    explorers.changed(cell, before)
+
+
+def test_waves(explorers: Notebook) -> None:
+    cell = explorers.cell(7)
+    svg = cell.locator(".pynq-torch-waves svg")
+    explorers.until(lambda: "count" in svg.text_content(), "the picture")
+    assert "119" not in svg.text_content()
+    explorers.drag(cell, "from cycle", 0.5)
+    explorers.until(lambda: "119" in svg.text_content(), "another window")
+    cell.locator("select").select_option("high")
+    explorers.until(lambda: "count" not in svg.text_content(), "the signal that was chosen")
+    explorers.drag(cell, "cycles", 0.9)
+    cell.locator("input[type=checkbox]").uncheck()
+    cell.locator(".pynq-torch-error", has_text="choose fewer cycles").wait_for()
+
+
+def test_a_lesson(lesson: Notebook) -> None:
+    assert lesson.page.get_by_text("PASS").count() >= 3
+    cell = lesson.page.locator(".jp-CodeCell", has_text="memory_map(").first
+    assert cell.locator("svg").count() == 1
+    # The lesson ends with another overlay; a control of the old one must not be silent.
+    cell.locator("select").select_option("vadd_0")
+    cell.locator(".pynq-torch-error", has_text="Overlay not currently loaded").wait_for()

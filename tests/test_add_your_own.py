@@ -1,0 +1,152 @@
+"""A kernel of one's own: the lesson from an empty folder, and the files that it starts from."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pynq_torch import hls
+from pynq_torch.errors import HandoffError, KernelError
+from pynq_torch.hls.design import build_overlay
+
+pytestmark = pytest.mark.timeout(280)
+LESSON = Path(__file__).parents[1] / "notebooks" / "16_add_your_own_kernel.ipynb"
+
+
+def python(program: str, folder: Path, **environment: str) -> str:
+    """Run a program in a folder, in a process of its own; return what it printed."""
+    (folder.parent / "program.py").write_text(program)
+    done = subprocess.run(
+        [sys.executable, str(folder.parent / "program.py")],
+        cwd=folder,
+        env={**os.environ, "MPLBACKEND": "Agg", **environment},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    return folder
+
+
+def test_the_lesson_from_an_empty_folder(empty: Path) -> None:
+    notebook = json.loads(LESSON.read_text())
+    cells = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
+    assert 'FOLDER = ""' in cells[0]
+    cells[0] = cells[0].replace('FOLDER = ""', 'FOLDER = "."')
+    said = python("\n\n".join(cells), empty)
+    assert said.count(": PASS") >= 9
+    assert "aten::hypot(float32[100000], float32[100000]) -> PL hypot_f32_0" in said
+    assert "expected 3.75e+30" in said  # the testbench has found the fault of the first version
+    assert {p.name for p in empty.iterdir()} == {"hw", "bitstreams", "mutant"}
+
+    # What it leaves is all that another program needs.
+    again = python(
+        "import torch, pynq_torch\n"
+        "overlay = pynq_torch.load('hypot')\n"
+        "c = torch.empty(3)\n"
+        "a, b = torch.tensor([3.0, 5e30, 0.0]), torch.tensor([4.0, 12e30, 0.0])\n"
+        "overlay.hypot_f32(a, b, c, n=3)\n"
+        "print(c.tolist() == torch.hypot(a, b).tolist())\n",
+        empty,
+        PYNQ_TORCH_KERNELS=str(empty / "hw/kernels"),
+        PYNQ_TORCH_BOARD="csim",
+    )
+    assert again.splitlines()[-1] == "True"
+
+
+def test_a_skeleton_is_a_kernel(empty: Path) -> None:
+    folder = hls.new_kernel("three_f32", empty, inputs=("x", "y", "z"), formula="x * y + z")
+    kernel = hls.find_kernel("three_f32", [empty / "hw/kernels"])
+    assert kernel is not None and kernel.folder == folder
+    result = hls.run_testbench(kernel)
+    assert "PASS" in result.output and "FAIL" not in result.output
+    interface = hls.read_interface(kernel.source, "three_f32")
+    assert interface.control == "ap_ctrl_hs"
+    assert list(interface.axi_bundles) == ["gmem0", "gmem1", "gmem2", "gmem3"]
+    assert [a.name for a in interface.arguments] == ["x", "y", "z", "out", "n"]
+    assert all(len(p.read_text().splitlines()) <= 120 for p in folder.iterdir())
+    text = hls.new_overlay("both", empty, {"a_0": "three_f32", "a_1": "three_f32"}).read_text()
+    assert text.count("HP3") == 2 and '"a_0.interrupt", "a_1.interrupt"' in text
+    built = build_overlay("both", root=empty, out=empty)
+    assert {p.name for p in built.iterdir()} == {"both.bit", "both.hwh", "manifest.json"}
+
+
+def test_a_wrong_kernel_fails_its_testbench(empty: Path) -> None:
+    hls.new_kernel("wrong_f32", empty, inputs="ab", formula="a - b", golden="a + b")
+    kernel = hls.find_kernel("wrong_f32", [empty / "hw/kernels"])
+    assert kernel is not None
+    with pytest.raises(AssertionError, match="first wrong index 1"):
+        hls.run_testbench(kernel)
+
+
+def test_nothing_is_overwritten(empty: Path) -> None:
+    folder = hls.new_kernel("mine_f32", empty, inputs="a", formula="a")
+    (folder / "mine_f32.hpp").write_text("// mine")
+    with pytest.raises(HandoffError, match=r"mine_f32\.hpp.* already"):
+        hls.new_kernel("mine_f32", empty, inputs="a", formula="-a")
+    assert (folder / "mine_f32.hpp").read_text() == "// mine"
+    with pytest.raises(HandoffError, match="no hw/kernels/yours"):
+        hls.new_overlay("mine", empty, {"yours_0": "yours"})
+    assert not (empty / "hw/overlays").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "output", "said"),
+    [
+        ("my kernel", "ab", "c", "'my kernel' is no name"),
+        ("k", ("a", "class"), "c", "'class' is no name"),
+        ("k", ("n",), "c", "'n' is no name"),
+        ("int", "ab", "c", "'int' is no name"),
+        ("main", "ab", "c", "'main' is no name"),
+        ("k", ("a", "float"), "c", "'float' is no name"),
+        ("k", ("std",), "c", "'std' is no name"),
+        ("k", "ab", "a", "names that differ"),
+        ("k", "", "c", "one input or more"),
+    ],
+)
+def test_names_are_looked_at(empty: Path, name: str, inputs: str, output: str, said: str) -> None:
+    with pytest.raises(KernelError, match=said):
+        hls.new_kernel(name, empty, inputs=inputs, formula="a", output=output)
+    assert not list(empty.iterdir())
+
+
+def test_an_operator_is_offered_at_any_time() -> None:
+    import torch
+    from device_helpers import loaded, of, watched
+
+    from pynq_torch.ops.offering import Declined, offer
+
+    loaded("vadd")
+    x = torch.arange(3.0).to("pynq")
+    asked = []
+
+    def decline(self: torch.Tensor, other: torch.Tensor) -> Declined:
+        asked.append(self)
+        return Declined("not today")
+
+    # The device has been used by now. Nothing takes the offer back: it declines for good.
+    offer("aten::heaviside", decline)
+    with watched() as calls:
+        assert torch.heaviside(x, x).tolist() == [0.0, 1.0, 1.0]
+    assert len(asked) == 1 and of(calls, "heaviside")[0].reason == "not today"
+    for name, said in (
+        ("aten::heavyside", "no overload"),
+        ("aten::matmul", "composes"),
+        ("aten::view", "never arrives"),
+        ("hypot", "no overload of ATen"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            offer(name, decline)

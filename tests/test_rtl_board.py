@@ -1,0 +1,456 @@
+"""Board ``rtl`` through unchanged calls: runs, their cycles, interrupts, memory, several units."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from helpers import HW_KERNELS, eventually, start, wait_done, write_overlay
+from pynq import Overlay, allocate
+
+import pynq_torch
+from pynq_torch.board.rtl.wiring import memory_ports
+from pynq_torch.errors import (
+    BoardError,
+    BoardHang,
+    KernelFault,
+    KernelTimeout,
+    RtlFallback,
+    RtlTimeout,
+)
+
+_ROOT = Path(__file__).resolve().parents[1]
+_RTL_KERNELS = Path(__file__).parent / "rtl_kernels"
+DMA = """
+streams = [
+    "axi_dma_0.M_AXIS_MM2S -> {first}.samples",
+    {between}
+    "{last}.results -> axi_dma_0.S_AXIS_S2MM",
+]
+[instances.axi_dma_0]
+ip = "axi_dma"
+parameters = {{ c_include_sg = 0, c_sg_length_width = 20 }}
+memory = {{ M_AXI_MM2S = "HP0", M_AXI_S2MM = "HP1" }}
+"""
+
+
+@pytest.fixture
+def board():
+    """Give a function that chooses board rtl, and close what it chose."""
+    yield lambda **options: pynq_torch.use_board("rtl", **options)
+    current = pynq_torch.board.current_board()
+    if current is not None:
+        current.close()
+
+
+def floats(n: int, seed: int = 0) -> torch.Tensor:
+    """Return n random numbers in no special order."""
+    return torch.randn(n, generator=torch.Generator().manual_seed(seed))
+
+
+# ---- choosing it -----------------------------------------------------------------------------
+
+
+def test_the_board_is_listed_and_says_what_it_is(board):
+    assert "rtl" in pynq_torch.available_boards()
+    made = board()
+    assert made.board_name == "rtl" and "rtl" in repr(made)
+    assert made.memory_model == "pynq-z2" and made.pl is None
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"memory": "ddr5"}, "ddr5"),
+        ({"stalls": 1.0}, "stalls is 1.0"),
+        ({"stalls": -0.1}, "stalls is -0.1"),
+        ({"seed": -1}, "seed is -1"),
+        ({"timeout_cycles": -5}, "timeout_cycles is -5"),
+    ],
+)
+def test_bad_options_name_the_value_and_leave_the_board_in_use(board, options, words):
+    before = board()
+    with pytest.raises(ValueError, match=words):
+        board(**options)
+    assert pynq_torch.board.current_board() is before and not before.closed
+
+
+def test_options_of_rtl_are_unknown_to_csim():
+    with pytest.raises(BoardError, match="stalls"):
+        pynq_torch.use_board("csim", stalls=0.1)
+
+
+# ---- runs ------------------------------------------------------------------------------------
+
+
+def test_cycles_of_a_run_are_exact_and_repeat(board):
+    made = board(memory="ideal")
+    overlay = pynq_torch.load("vadd")
+    a, b = floats(4096), floats(4096, 1)
+    counts = []
+    for _ in range(3):
+        assert torch.equal(overlay.vadd(a, b), a + b)
+        counts.append(overlay.vadd.last_run.cycles)
+    assert len(set(counts)) == 1, counts
+    # A beat a cycle, and what it takes to start and to end.
+    assert 4096 < counts[0] < 4096 + 100
+    run = made.cus["vadd_0"].last_run
+    assert (run.number, run.cycles) == (3, counts[0])
+    assert run.kind.startswith("cycles (RTL") and run.seconds > 0
+    assert made.cus["vadd_0"].run(1).cycles == counts[0]
+    assert made.cus["vadd_0"].run(99) is None
+
+
+def test_memory_of_the_board_takes_longer_than_ideal_memory(board):
+    cycles = {}
+    for memory in ("ideal", "pynq-z2"):
+        board(memory=memory)
+        overlay = pynq_torch.load("vadd")
+        a = floats(2000)
+        overlay.vadd(a, a)
+        cycles[memory] = overlay.vadd.last_run.cycles
+    assert cycles["pynq-z2"] > cycles["ideal"] + 20  # its latency, once
+
+
+def test_stalls_depend_on_the_seed_only(board):
+    def cycles(seed: int) -> int:
+        board(stalls=0.3, seed=seed)
+        overlay = pynq_torch.load("vadd")
+        a = floats(1000)
+        assert torch.equal(overlay.vadd(a, a), a + a)
+        return overlay.vadd.last_run.cycles
+
+    first, again, other = cycles(1), cycles(1), cycles(2)
+    assert first == again != other
+
+
+def test_cycles_of_a_stream_depend_on_the_pc_by_the_way_to_ddr_alone(board):
+    board()
+    overlay = pynq_torch.load("stream")
+    x = floats(5000)
+    counts = set()
+    for pause in (0.0, 0.0, 0.002):
+        overlay.scale_stream_0.write(0x18, int(np.float32(2).view("u4")))
+        overlay.scale_stream_0.write(0x20, 0)
+        source, target = allocate(5000, "f4"), allocate(5000, "f4")
+        source[:] = x.numpy()
+        dma = overlay.axi_dma_0
+        dma.recvchannel.transfer(target)
+        dma.sendchannel.transfer(source)
+        time.sleep(pause)
+        start(overlay.scale_stream_0)
+        dma.sendchannel.wait()
+        dma.recvchannel.wait()
+        assert np.array_equal(target, 2 * x.numpy())
+        wait_done(overlay.scale_stream_0)
+        counts.add(overlay.scale_stream_0.last_run.cycles)
+    # Whether the first beats had left DDR at the start is a matter of when the DMA's process ran.
+    assert max(counts) - min(counts) <= 64, counts
+    assert 5000 < min(counts) < 5400
+
+
+def test_phases_are_those_the_unit_counts(board):
+    board()
+    overlay = pynq_torch.load("gemm")
+    a = torch.randint(-128, 128, (33, 70), dtype=torch.int8)
+    b = torch.randint(-128, 128, (70, 45), dtype=torch.int8)
+    assert torch.equal(overlay.gemm(a, b), a.int() @ b.int())
+    run = overlay.gemm.last_run
+    assert set(run.phases) == {"load", "compute", "drain"}
+    assert all(0 < cycles <= run.cycles for cycles in run.phases.values())
+
+
+def test_a_kernel_without_rtl_runs_as_compiled_cpp_and_says_so(board):
+    made = board()
+    with pytest.warns(RtlFallback, match=r"unary_f32 have no RTL.*modelled cycles"):
+        overlay = pynq_torch.load("pointwise")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RtlFallback)
+        overlay = pynq_torch.load("pointwise")  # once a kernel is enough
+    assert made.pl is None
+    x = torch.linspace(-2, 2, 100)
+    unit = next(name for name in overlay.kernels if "unary" in name)
+    assert torch.equal(overlay.kernels[unit]("relu", x), torch.relu(x))
+    run = made.cus[unit].last_run
+    assert run.cycles > 0 and run.kind.startswith("model")
+
+
+# ---- registers, interrupts ---------------------------------------------------------------------
+
+
+def test_control_register_is_that_of_the_rtl(board):
+    board()
+    ip = Overlay(str(_ROOT / "bitstreams/vadd/vadd.bit")).vadd_0
+    assert ip.read(0) == 4
+    ip.write(0x34, 0)
+    assert ip.read(0x34) == 0
+    buffer = allocate(64, "f4")
+    for offset in (0x10, 0x1C, 0x28):
+        ip.write(offset, buffer.physical_address)
+    ip.write(0x34, 64)
+    start(ip)
+    assert wait_done(ip) & 0b1110 == 0b1110
+    assert ip.read(0) == 4  # done and ready are clear-on-read
+    assert ip.register_map.CTRL.AP_IDLE == 1
+
+
+def test_interrupts_reach_asyncio(board):
+    board()
+    overlay = pynq_torch.load("vadd")
+    buffer = allocate(256, "f4")
+
+    async def program() -> None:
+        for _ in range(3):
+            overlay.vadd.start(a=buffer, b=buffer, c=buffer, n=256)
+            await pynq_torch.waits.wait_async(overlay.vadd, timeout_s=20)
+
+    asyncio.get_event_loop_policy().get_event_loop().run_until_complete(program())
+    assert overlay.vadd.last_run.number == 3
+
+
+def test_reset_drops_a_run_and_the_next_one_is_right(board):
+    made = board()
+    overlay = pynq_torch.load("vadd")
+    buffer = allocate(200_000, "f4")
+    overlay.vadd.start(a=buffer, b=buffer, c=buffer, n=200_000)
+    made.cus["vadd_0"].reset()
+    ip = overlay.vadd_0
+    assert ip.read(0) == 4 and ip.read(0x34) == 0  # registers have their reset values
+    assert made.cus["vadd_0"].last_run is None
+    overlay = pynq_torch.load("vadd")
+    a = floats(100)
+    assert torch.equal(overlay.vadd(a, a), a + a)
+
+
+# ---- memory ------------------------------------------------------------------------------------
+
+
+def test_strict_cache_gives_stale_data_without_flush(board):
+    board(strict_cache=True)
+    ip = Overlay(str(_ROOT / "bitstreams/vadd/vadd.bit")).vadd_0
+    a, c = allocate(32, "f4"), allocate(32, "f4")
+    a[:] = 1
+    a.flush()
+
+    def run() -> None:
+        for offset, buffer in ((0x10, a), (0x1C, a), (0x28, c)):
+            ip.write(offset, buffer.physical_address)
+        ip.write(0x34, 32)
+        start(ip)
+        wait_done(ip)
+
+    run()
+    assert c[0] == 0
+    c.invalidate()
+    assert c[0] == 2
+    a[:] = 5
+    run()
+    c.invalidate()
+    assert c[0] == 2  # what the CPU wrote is still in its cache
+
+
+def test_guard_is_the_default_and_can_be_switched_off(board):
+    made = board()
+    overlay = pynq_torch.load("vadd")
+    buffer = allocate(64, "f4")
+    address = made.memory.cma_base + (1 << 20)
+    with pytest.raises(KernelFault, match=r"wrote to memory outside its buffers") as caught:
+        overlay.vadd.start(a=buffer, b=buffer, c=address, n=64).wait()
+    assert caught.value.address == address and caught.value.cu == "vadd_0"
+    assert "m_axi_gmem2" in str(caught.value) and "cycle" in str(caught.value)
+    a = floats(64)
+    assert torch.equal(overlay.vadd(a, a), a + a)  # the board is usable afterwards
+    board(guard=False)
+    overlay = pynq_torch.load("vadd")
+    buffer = allocate(64, "f4")
+    overlay.vadd.start(a=buffer, b=buffer, c=address, n=64).wait()
+    with pytest.raises(KernelFault, match="outside the 512 MB"):
+        overlay.vadd.start(a=buffer, b=buffer, c=0x2000_0000, n=64).wait()
+
+
+def test_writing_past_a_buffer_within_its_page_is_found(board):
+    board()
+    overlay = pynq_torch.load("vadd")
+    source, target = allocate(64, "f4"), allocate(50, "f4")
+    source[:] = 1.5
+    with pytest.raises(KernelFault, match="wrote past the end of the buffer") as caught:
+        overlay.vadd.start(a=source, b=source, c=target, n=64).wait()
+    assert caught.value.address == target.physical_address + 200
+
+
+# ---- when it does not end ------------------------------------------------------------------------
+
+
+def test_a_run_that_takes_too_many_cycles(board):
+    board(timeout_cycles=2_000)
+    overlay = pynq_torch.load("vadd")
+    buffer = allocate(50_000, "f4")
+    with pytest.raises(RtlTimeout, match=r"vadd_0 does not end.*timeout_cycles = 2000") as caught:
+        overlay.vadd.start(a=buffer, b=buffer, c=buffer, n=50_000).wait()
+    assert "Last handshakes: s_axi_control" in str(caught.value)
+    assert "m_axi_gmem2 write" in str(caught.value)
+    a = floats(100)
+    assert torch.equal(overlay.vadd(a, a), a + a)
+
+
+def test_a_wait_in_seconds_says_what_moved_last(board):
+    board()
+    overlay = pynq_torch.load("stream")
+    start(overlay.scale_stream_0)
+    with pytest.raises(KernelTimeout, match=r"scale_stream_0.*samples"):
+        pynq_torch.wait(overlay.scale_stream_0, timeout_s=0.5)
+
+
+def test_polling_what_cannot_move_is_a_hang(board):
+    board(hang_timeout_s=0.5)
+    overlay = pynq_torch.load("stream")
+    start(overlay.scale_stream_0)
+    with pytest.raises(BoardHang, match=r"scale_stream_0: WAIT_READ on .*samples"):
+        while True:
+            overlay.scale_stream_0.read(0)
+
+
+def test_a_process_that_is_killed_is_an_error_and_the_board_goes_on(board):
+    made = board()
+    overlay = pynq_torch.load("vadd")
+    a = floats(100)
+    overlay.vadd(a, a)
+    os.kill(made.pl.pid, signal.SIGKILL)
+    with pytest.raises(KernelFault, match="ended by SIGKILL"):
+        overlay.vadd(a, a)
+    assert torch.equal(overlay.vadd(a, a), a + a)
+
+
+def test_nothing_is_left_of_a_hundred_loads(board):
+    made = board()
+
+    def kept() -> tuple[int, int]:
+        gc.collect()
+        status = Path("/proc/self/status").read_text()
+        rows = dict(row.split(":", 1) for row in status.splitlines())
+        return len(os.listdir("/proc/self/fd")), int(rows["VmRSS"].split()[0])
+
+    a = floats(64)
+    pids = set()
+    for turn in range(100):
+        overlay = pynq_torch.load("vadd")
+        assert torch.equal(overlay.vadd(a, a), a + a)
+        pids.add(made.pl.pid)
+        if turn == 19:
+            before = kept()
+    after = kept()
+    assert after[0] == before[0] and after[1] < before[1] + 20_000
+    made.close()
+    assert len(pids) == 100
+    assert not [pid for pid in pids if Path(f"/proc/{pid}/exe").exists()]
+
+
+# ---- several units -------------------------------------------------------------------------------
+
+
+def test_managers_are_followed_to_their_ports():
+    ports = memory_ports(_ROOT / "bitstreams/vadd/vadd.hwh")
+    assert {key[1]: port for key, port in ports.items() if key[0] == "vadd_0"} == {
+        "m_axi_gmem0": 0,
+        "m_axi_gmem1": 1,
+        "m_axi_gmem2": 2,
+    }
+
+
+def test_units_share_the_clock_and_the_memory(board, tmp_path):
+    bit = write_overlay(
+        tmp_path, {"vadd_0": "vadd", "vadd_1": "vadd"}, kernels=HW_KERNELS, name="pair"
+    )
+    # Both units' masters are on HP0: 3 ports of 32 bits ask for 12 of its 8 bytes a cycle.
+    assert set(memory_ports(bit.with_suffix(".hwh")).values()) == {0}
+    made = board()
+    overlay = pynq_torch.load(bit)
+    n = 100_000
+    buffers = [allocate(n, "f4") for _ in range(4)]
+    buffers[0][:], buffers[1][:] = floats(n).numpy(), floats(n, 1).numpy()
+    one, other = overlay.vadd_0, overlay.vadd_1
+    one.start(a=buffers[0], b=buffers[1], c=buffers[2], n=n).wait()
+    alone = one.last_run.cycles
+    one.start(a=buffers[0], b=buffers[1], c=buffers[2], n=n)
+    other.start(a=buffers[0], b=buffers[1], c=buffers[3], n=n)
+    one.wait()
+    other.wait()
+    assert np.array_equal(buffers[2], buffers[0] + buffers[1])
+    assert np.array_equal(buffers[3], buffers[2])
+    together = max(one.last_run.cycles, other.last_run.cycles)
+    assert together > 1.3 * alone  # the port is what limits them
+    counted = {(row.unit, row.port): row.bytes for row in made.counter_records()}
+    assert counted["vadd_1", "m_axi_gmem2"] == 4 * n
+    assert counted["vadd_0", "m_axi_gmem0"] == 8 * n
+
+
+def test_a_fault_of_one_unit_is_told_to_the_other(board, tmp_path):
+    bit = write_overlay(
+        tmp_path, {"vadd_0": "vadd", "vadd_1": "vadd"}, kernels=HW_KERNELS, name="pair"
+    )
+    board()
+    overlay = pynq_torch.load(bit)
+    buffer = allocate(400_000, "f4")
+    overlay.vadd_0.start(a=buffer, b=buffer, c=buffer, n=400_000)
+    with pytest.raises(KernelFault, match="vadd_1 wrote to memory"):
+        overlay.vadd_1.start(a=buffer, b=buffer, c=0x1000, n=8).wait()
+    with pytest.raises(KernelFault, match="vadd_1 wrote to memory.*reset with it"):
+        overlay.vadd_0.wait()
+    a = floats(100)
+    assert torch.equal(overlay.vadd_0(a, a), a + a)
+
+
+# ---- streams -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("units", [1, 2])
+@pytest.mark.parametrize("stalls", [0.0, 0.4])
+def test_free_running_units_in_a_stream(board, tmp_path, units, stalls):
+    names = {f"increment_{i}": "increment" for i in range(units)}
+    first, last = min(names), max(names)
+    between = f'"{first}.results -> {last}.samples",' if units > 1 else ""
+    extra = DMA.format(first=first, last=last, between=between)
+    bit = write_overlay(tmp_path, names, extra, _RTL_KERNELS, name="chain")
+    made = board(stalls=stalls, kernels=[_RTL_KERNELS])
+    overlay = Overlay(str(bit))
+    dma = overlay.axi_dma_0
+    for n in (1, 3, 5000, 64, 1):
+        source, target = allocate(n, "u4"), allocate(n, "u4")
+        source[:] = np.random.default_rng(n).integers(0, 2**32, n, "u4")
+        dma.recvchannel.transfer(target)
+        dma.sendchannel.transfer(source)
+        dma.sendchannel.wait()
+        dma.recvchannel.wait()
+        assert np.array_equal(target, source + np.uint32(units))
+    # Nothing moves any more: the clock stands, and no processor is kept busy.
+    eventually(lambda: made.pl.state.name == "ASLEEP" or not made.cus[first].engine.can_move)
+    before = made.pl.cpu_seconds
+    time.sleep(0.5)
+    assert made.pl.cpu_seconds - before < 0.25
+
+
+def test_back_pressure_reaches_the_sender(board, tmp_path):
+    extra = DMA.format(first="increment_0", last="increment_0", between="")
+    bit = write_overlay(tmp_path, {"increment_0": "increment"}, extra, _RTL_KERNELS, name="chain")
+    made = board(kernels=[_RTL_KERNELS])
+    overlay = Overlay(str(bit))
+    dma = overlay.axi_dma_0
+    source, target = allocate(4000, "u4"), allocate(4000, "u4")
+    source[:] = np.arange(4000)
+    dma.sendchannel.transfer(source)
+    time.sleep(0.3)
+    results = next(ring for ring in made.rings if ring.sink and ring.sink.ip == "axi_dma_0")
+    assert results.occupancy <= results.depth  # nobody takes them
+    assert made.cus["increment_0"].describe()["blocked_on"] == "increment_0.results"
+    dma.recvchannel.transfer(target)
+    dma.sendchannel.wait()
+    dma.recvchannel.wait()
+    assert np.array_equal(target, source + 1)
