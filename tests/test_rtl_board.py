@@ -197,7 +197,8 @@ def test_control_register_is_that_of_the_rtl(board):
         ip.write(offset, buffer.physical_address)
     ip.write(0x34, 64)
     start(ip)
-    assert wait_done(ip) & 0b1110 == 0b1110
+    # Idle follows done by a cycle, as in what Vitis HLS makes: a read may fall between the two.
+    assert wait_done(ip) & 0b1010 == 0b1010
     assert ip.read(0) == 4  # done and ready are clear-on-read
     assert ip.register_map.CTRL.AP_IDLE == 1
 
