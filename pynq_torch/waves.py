@@ -217,7 +217,8 @@ class Waves:
     def _remedy(self, why: str) -> str:
         if "signal" in why:
             return "Take a port of the unit, ap_start, ap_done, ap_idle, ap_ready or perf_..."
-        return "Free some space or give another folder; the board goes on as before."
+        do = "Free some space or give" if "space" in why else "Give"
+        return f"{do} a file in another folder; the board goes on as before."
 
     # ---- what was recorded ---------------------------------------------------------------------
 

@@ -96,10 +96,15 @@ def rule_parameters(notebook: Notebook) -> Iterator[str]:
         return
     for line in filter(str.strip, text(cells[0]).splitlines()):
         # papermill reads "NAME = value  # help" and nothing more elaborate
-        if not re.match(r"[A-Z][A-Z0-9_]* = [^#]+  # \S", line) and not line.startswith("#"):
-            yield f"parameter line {line!r}: expected 'NAME = default  # help'"
-    if not re.search(r"^BOARD = ", text(cells[0]), re.MULTILINE):
+        if not re.match(r"[A-Z][A-Z0-9_]* = [^#=]+  # [^=]+$", line) and line[0] != "#":
+            yield f"parameter line {line!r}: expected 'NAME = default  # help', one '='"
+    board = re.search(r'^BOARD = "(\w+)"', text(cells[0]), re.MULTILINE)
+    boards = notebook["metadata"].get("pynq_torch", {}).get("boards", ["csim"])
+    if board is None:
         yield "the parameters have no BOARD"
+    elif board.group(1) not in boards:
+        # A report on another board would pass its own, see pynq_torch.report.plan.
+        yield f"BOARD is {board.group(1)}, which is none of the boards in the metadata: {boards}"
 
 
 def rule_sections(notebook: Notebook) -> Iterator[str]:

@@ -119,6 +119,8 @@ BROKEN: list[tuple[str, Callable[[Notebook], object]]] = [
     ("parameters", _tag("parameters")),
     ("parameters", _set(0, source='BOARD = "csim"  # board\nN: int | None = None')),
     ("parameters", _set(0, source="SIZE = 4  # edge")),
+    ("parameters", _set(0, source='BOARD = "csim"  # board\nN = 4  # edge, m = n')),
+    ("parameters", _set(0, source='BOARD = "rtl"  # a board that simulates RTL')),
     ("sections", _drop("## Goal")),
     ("sections", _drop("## Summary")),
     ("sections", _swap(0, -1)),

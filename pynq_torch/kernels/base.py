@@ -444,12 +444,19 @@ class Kernel(DefaultIP):
                     return
                 bits = ", ".join(control_bits(control)) or "running"
                 who = f"an earlier run (AP_CTRL 0x{control:02x} [{bits}])"
+                advice = (
+                    "call wait() on what start() returned; a run that was interrupted ends by "
+                    "itself, and one that hangs ends when the overlay is loaded again."
+                )
             else:
                 who = f"thread {owner.name!r}"
+                advice = (
+                    "wait for the other run, give each thread a compute unit of its own, or "
+                    "hold a lock around the call."
+                )
         raise KernelBusy(
             f"{self.cu} is at work for {who}; thread {thread.name!r} tried to start it. Nothing "
-            "was lost: wait for the other run, give each thread a compute unit of its own, or "
-            "hold a lock around the call.",
+            f"was lost: {advice}",
             self.cu,
         )
 
