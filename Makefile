@@ -30,7 +30,7 @@ PACKAGING     := pyproject.toml pynq_torch/startup/_pynq_torch_autoload.py \
 CELL_TIMEOUT  := 300
 PYTEST_TIMEOUT := 600
 # Lessons that have as much to say on board rtl, beside those that choose it themselves.
-RTL_LESSONS   := 01 02 03 04 06 08 16 21
+RTL_LESSONS   := 00 01 02 03 04 05 06 07 08 09 10 16 21
 NBVAL         := --nbval --nbval-current-env --nbval-cell-timeout=$(CELL_TIMEOUT) \
                  --nbval-sanitize-with ci/nbval_sanitize.cfg --timeout=$(PYTEST_TIMEOUT)
 
