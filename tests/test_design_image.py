@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pynq_torch.cli import main
 from pynq_torch.errors import BitstreamError, HandoffError
 from pynq_torch.hls.design import check_bitstream, is_simulation_image
 from pynq_torch.hls.design.build import (
@@ -119,3 +120,46 @@ def test_taking_over_what_vivado_built(tmp_path: Path) -> None:
     assert manifest["kind"] == "vivado"
     assert manifest["tools"] == {"vivado": "v2023.2"}
     assert not is_simulation_image(folder / "vadd.bit")
+
+
+OWN_KERNEL = """
+void triple(const float* x, float* y, int n) {
+#pragma HLS INTERFACE m_axi port=x bundle=gmem offset=slave
+#pragma HLS INTERFACE m_axi port=y bundle=gmem offset=slave
+#pragma HLS INTERFACE s_axilite port=x
+#pragma HLS INTERFACE s_axilite port=y
+#pragma HLS INTERFACE s_axilite port=n
+#pragma HLS INTERFACE s_axilite port=return
+    for (int i = 0; i < n; ++i) y[i] = 3 * x[i];
+}
+"""
+
+
+def test_overlays_of_another_folder(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    build = ["overlay", "build", "--root", "own"]
+    assert main(build) == 1
+    assert "own has no hw/overlays" in capsys.readouterr().err
+    for folder, file, content in (
+        ("kernels/triple", "triple.cpp", OWN_KERNEL),
+        (
+            "overlays/mine",
+            "overlay.toml",
+            'summary = "three times"\n[instances.triple_0]\nkernel = "triple"\n'
+            'memory = { gmem = "HP0" }\n',
+        ),
+    ):
+        (tmp_path / "own/hw" / folder).mkdir(parents=True)
+        (tmp_path / "own/hw" / folder / file).write_text(content)
+    assert main([*build, "vadd"]) == 1
+    assert "there are mine" in capsys.readouterr().err
+    assert main(["overlay", "list", "--root", "own"]) == 0
+    assert "three times" in capsys.readouterr().out
+    assert main(build) == 0
+    manifest = json.loads((tmp_path / "own/bitstreams/mine/manifest.json").read_text())
+    assert set(manifest["sources"]) == {
+        "hw/overlays/mine/overlay.toml",
+        "hw/kernels/triple/triple.cpp",
+    }
+    assert main(["overlay", "scripts", "--root", "own", "--out", "made"]) == 0
+    assert "triple_0" in (tmp_path / "made/mine.tcl").read_text()

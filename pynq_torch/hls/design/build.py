@@ -80,8 +80,19 @@ def project_root() -> Path:
 
 
 def overlay_names(root: Path | None = None) -> tuple[str, ...]:
-    """Return the overlays that have a description, in alphabetical order."""
+    """Return the overlays that have a description, in alphabetical order.
+
+    Raises
+    ------
+    HandoffError
+        `root` has no folder ``hw/overlays``.
+    """
     folder = (root or project_root()) / "hw" / "overlays"
+    if not folder.is_dir():
+        raise HandoffError(
+            f"{folder.parent.parent} has no hw/overlays: expected a folder with hw/overlays/NAME/"
+            f"{FILE_NAME} and hw/kernels/KERNEL/KERNEL.cpp"
+        )
     return tuple(sorted(path.parent.name for path in folder.glob(f"*/{FILE_NAME}")))
 
 
@@ -119,7 +130,7 @@ def make_design(name: str, root: Path | None = None) -> tuple[Design, tuple[Path
     if name not in overlay_names(root):
         raise HandoffError(
             f"there is no overlay {name!r} in hw/overlays; there are "
-            f"{', '.join(overlay_names(root))}"
+            f"{', '.join(overlay_names(root)) or 'none'}"
         )
     description = read_description(root / "hw" / "overlays" / name)
     kernels = dict.fromkeys(item.kernel for item in description.instances if item.kernel)

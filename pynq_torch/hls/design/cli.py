@@ -17,24 +17,35 @@ def add_parser(subparsers: Any) -> None:
         description="Generate what hw/overlays/NAME/overlay.toml implies.",
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    actions.add_parser("list", help="name the overlays").set_defaults(func=_list)
+    at = argparse.ArgumentParser(add_help=False)
+    at.add_argument(
+        "--root",
+        type=Path,
+        help="folder with hw/overlays and hw/kernels (default: this project)",
+    )
+    listing = actions.add_parser("list", help="name the overlays", parents=[at])
+    listing.set_defaults(func=_list)
 
     build = actions.add_parser(
-        "build", help="write bitstreams/NAME: simulation image, handoff, manifest"
+        "build",
+        help="write bitstreams/NAME: simulation image, handoff, manifest",
+        parents=[at],
     )
     build.add_argument("names", nargs="*", metavar="NAME", help="overlays (default: all)")
     build.add_argument("--out", type=Path, help="folder to write NAME/ into (default: bitstreams)")
     build.set_defaults(func=_build)
 
     scripts = actions.add_parser(
-        "scripts", help="write NAME.tcl for Vivado and NAME.cfg for v++ --link"
+        "scripts", help="write NAME.tcl for Vivado and NAME.cfg for v++ --link", parents=[at]
     )
     scripts.add_argument("names", nargs="*", metavar="NAME", help="overlays (default: all)")
     scripts.add_argument("--out", type=Path, required=True, help="folder to write into")
     scripts.set_defaults(func=_scripts)
 
     record = actions.add_parser(
-        "import", help="take over what Vivado built into bitstreams/NAME, with its manifest"
+        "import",
+        help="take over what Vivado built into bitstreams/NAME, with its manifest",
+        parents=[at],
     )
     record.add_argument("name", metavar="NAME")
     record.add_argument("folder", type=Path, help="where NAME.bit and NAME.hwh lie")
@@ -44,12 +55,13 @@ def add_parser(subparsers: Any) -> None:
     record.set_defaults(func=_import)
 
 
-def _list(_: argparse.Namespace) -> int:
+def _list(options: argparse.Namespace) -> int:
     from pynq_torch.hls.design.build import overlay_names, project_root
     from pynq_torch.hls.design.description import read_description
 
-    for name in overlay_names():
-        description = read_description(project_root() / "hw" / "overlays" / name)
+    root = options.root or project_root()
+    for name in overlay_names(root):
+        description = read_description(root / "hw" / "overlays" / name)
         print(f"{name:<12} {description.clock_mhz:g} MHz  {description.summary}")
     return 0
 
@@ -57,8 +69,8 @@ def _list(_: argparse.Namespace) -> int:
 def _build(options: argparse.Namespace) -> int:
     from pynq_torch.hls.design.build import build_overlay, overlay_names
 
-    for name in options.names or overlay_names():
-        print(f"{name}: {build_overlay(name, out=options.out)}")
+    for name in options.names or overlay_names(options.root):
+        print(f"{name}: {build_overlay(name, root=options.root, out=options.out)}")
     return 0
 
 
@@ -66,8 +78,8 @@ def _scripts(options: argparse.Namespace) -> int:
     from pynq_torch.hls.design.build import generate, overlay_names
 
     options.out.mkdir(parents=True, exist_ok=True)
-    for name in options.names or overlay_names():
-        generated = generate(name)
+    for name in options.names or overlay_names(options.root):
+        generated = generate(name, options.root)
         (options.out / f"{name}.tcl").write_text(generated.tcl, encoding="utf-8")
         (options.out / f"{name}.cfg").write_text(generated.connectivity, encoding="utf-8")
         print(f"{name}: {options.out / name}.tcl, {options.out / name}.cfg")
@@ -78,5 +90,6 @@ def _import(options: argparse.Namespace) -> int:
     from pynq_torch.hls.design.build import import_overlay
 
     tools = dict(item.partition("=")[::2] for item in options.tool)
-    print(f"{options.name}: {import_overlay(options.name, options.folder, tools, out=options.out)}")
+    made = import_overlay(options.name, options.folder, tools, root=options.root, out=options.out)
+    print(f"{options.name}: {made}")
     return 0
