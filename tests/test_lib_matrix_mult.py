@@ -303,7 +303,7 @@ def test_the_faster_unit_takes_more(dual_with: Callable[..., Dual], tmp_path: Pa
     # One unit's first and second run last until the other has begun its fifth and tenth, however
     # busy the PC is.
     path = f'char path[200]; snprintf(path, sizeof path, "{tmp_path}/%d", RUN);'
-    tell = path.replace("RUN", "(int)runs") + " fclose(fopen(path, \"w\"));"
+    tell = path.replace("RUN", "(int)runs") + ' fclose(fopen(path, "w"));'
     wait = f"""
     if (runs <= 2) {{
         {path.replace("RUN", "5 * (int)runs")}
