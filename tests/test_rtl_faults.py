@@ -15,7 +15,7 @@ from helpers import write_overlay
 from pynq import Overlay, allocate
 
 import pynq_torch
-from pynq_torch.errors import BusError, KernelFault, RtlProtocolError, RtlTimeout
+from pynq_torch.errors import BusError, KernelFault, RtlPortError, RtlProtocolError, RtlTimeout
 
 KERNELS = Path(__file__).parent / "rtl_kernels"
 SOURCE, TARGET, SIN = 0x10, 0x1C, 0x28
@@ -184,4 +184,25 @@ def test_a_state_that_the_reset_leaves_alone(tmp_path):
     board = pynq_torch.use_board("rtl", kernels=[kernels])
     with pytest.raises(KernelFault, match=r"control_BVALID depends, 0 cycles after the reset"):
         Overlay(str(image))
+    board.close()
+
+
+INTERRUPT = """interrupts = ["culprit_0.interrupt"]
+[instances.axi_intc_0]
+ip = "axi_intc"
+"""
+
+
+def test_an_interrupt_that_the_rtl_does_not_have(tmp_path):
+    kernels = tmp_path / "kernels"
+    shutil.copytree(KERNELS / "culprit", kernels / "culprit")
+    source = kernels / "culprit/rtl/culprit.sv"
+    source.write_text(re.sub(r"\binterrupt\b", "irq_line", source.read_text()))
+    names = {"culprit_0": "culprit"}
+    connected = write_overlay(tmp_path, names, INTERRUPT, kernels, name="connected")
+    alone = write_overlay(tmp_path, names, kernels=kernels, name="alone")
+    board = pynq_torch.use_board("rtl", kernels=[kernels])
+    with pytest.raises(RtlPortError, match=r"culprit_0: .* output interrupt, and module culprit"):
+        Overlay(str(connected))
+    assert Overlay(str(alone)).culprit_0.read(0) == 4
     board.close()

@@ -6,10 +6,10 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...errors import KernelError, RtlFallback
+from ...errors import KernelError, RtlFallback, RtlPortError
 from ..bus import IpModel
 from ..device import VirtualBoard
 from ..engine import EngineProcess
@@ -129,6 +129,7 @@ class RtlBoard(VirtualBoard):
     def _build(self, handoff: Handoff) -> dict[str, Any]:
         self._without = []
         builds = super()._build(handoff)
+        _check_interrupts(handoff, builds)
         if self._without:
             self._told.update(self._without)
             names = ", ".join(sorted(self._without))
@@ -283,3 +284,19 @@ class RtlBoard(VirtualBoard):
         from ...bus_counters import Counters
 
         return Counters.of(self)
+
+
+def _check_interrupts(handoff: Handoff, builds: Mapping[str, Any]) -> None:
+    """Raise where the design connects an interrupt that a kernel's RTL does not have.
+
+    A program would wait for it for ever. One that is connected to nothing need not be there.
+    """
+    for net in handoff.interrupts:
+        ip = handoff.ips.get(net.ip)
+        build = builds.get(ip.vlnv_name) if ip is not None else None
+        if isinstance(build, BuiltModel) and build.interfaces.interrupt != net.pin:
+            raise RtlPortError(
+                f"{net.ip}: the design connects its interrupt output {net.pin}, and module "
+                f"{build.top} has no such output. Add it, or build the overlay again without it",
+                net.ip,
+            )
