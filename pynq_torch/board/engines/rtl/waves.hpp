@@ -223,7 +223,13 @@ public:
         now_ = cycle;
         if (following()) shadow_->push(depth_);
         const bool start = start_.edge(), stop = stop_.edge();
-        if (recording_ && end_ != kNever && start && box_->each) finish();
+        if (recording_ && end_ != kNever && start && box_->each) {
+            // Both want the cycles in between: what led to this start goes into its own file, but
+            // the event that ended the run before stays in that one's.
+            const uint64_t history = std::min<uint64_t>(cycle, uint64_t{depth_} + 1);
+            end_ = std::clamp(cycle - history, end_ - box_->after, end_);
+            finish();
+        }
         if (state() == WaveState::kArmed && cycle >= box_->from_cycle) {
             if (start || !start_.given()) begin();
         } else if (recording_ && end_ == kNever && stop) {
