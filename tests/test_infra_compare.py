@@ -146,6 +146,53 @@ def test_a_result_that_is_gone_is_a_regression(tmp_path: Path, capsys: Any):
     assert _compare(tmp_path, "run2", "run1") == 0
 
 
+NO_NUMBERS = (
+    "nothing was judged: the notebooks record no number that both reports have from one place "
+    "(--durations judges wall clock); what passed before passes still"
+)
+ELSEWHERE = (
+    "nothing was judged: the notebooks ran in different places; what passed before passes still"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "board", "words", "last"),
+    [
+        ([], [], "csim", [], NO_NUMBERS),
+        ([], [CYCLES], "csim", [], NO_NUMBERS),
+        ([TIME], [_changed(TIME, where="the board")], "csim", [], NO_NUMBERS),
+        ([], [], "local", ["--durations"], ELSEWHERE),
+        ([], [], "csim", ["--durations", "--tolerance", "9"], "1 ok; tolerance 9"),
+        ([CYCLES], [CYCLES], "local", [], "1 ok, 1 other place; tolerance 0.1"),
+    ],
+)
+def test_it_says_where_nothing_was_judged(
+    tmp_path: Path,
+    capsys: Any,
+    before: list[Record],
+    after: list[Record],
+    board: str,
+    words: list[str],
+    last: str,
+):
+    _store(tmp_path, _summary(1, *before), _summary(2, *after, board=board))
+    assert _compare(tmp_path, "run1", "run2", *words) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == last
+
+
+def test_where_nothing_else_was_judged_a_failure_still_fails(tmp_path: Path, capsys: Any):
+    _store(tmp_path, _summary(1), _summary(2, passed=False))
+    assert _compare(tmp_path, "run1", "run2") == 1
+    assert "nothing was judged" not in capsys.readouterr().out
+
+
+def test_what_only_one_board_counts_is_not_gone(tmp_path: Path):
+    _store(tmp_path, _summary(1, RATE, CYCLES), _summary(2, CYCLES, board="local"))
+    _store(tmp_path, _summary(3, CYCLES))
+    assert _compare(tmp_path, "run1", "run2") == 0
+    assert _compare(tmp_path, "run1", "run3") == 1
+
+
 def test_runs_with_other_parameters_are_not_compared(tmp_path: Path, capsys: Any):
     _store(tmp_path, _summary(1, CYCLES), _summary(2, CYCLES, size=128))
     assert _compare(tmp_path, "run1", "run2") == 1

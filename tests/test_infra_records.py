@@ -12,6 +12,9 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
 from pynq_torch import report
+from pynq_torch.board.hls_ip import Run
+from pynq_torch.board.rtl.fallback import MODELLED, UNKNOWN
+from pynq_torch.board.rtl.unit import COUNTED
 from pynq_torch.report.records import METADATA
 from pynq_torch.timing import Duration
 
@@ -65,6 +68,23 @@ def test_measurements_may_differ_in_a_committed_notebook(root: Path):
 def test_outside_a_notebook_a_record_is_printed(capsys: pytest.CaptureFixture[str]):
     report.record("rate", 2.5, "GMAC/s", "cycles")
     assert capsys.readouterr().out == "recorded rate = 2.5 GMAC/s (cycles)\n"
+
+
+@pytest.mark.parametrize(
+    ("run", "line"),
+    [
+        (Run(1, 0.1, COUNTED, 103), "recorded vadd = 103 cycles (cycles)"),
+        (Run(1, 0.1, MODELLED, 158), "recorded vadd = 158 cycles (model)"),
+        (Run(1, 0.1), "vadd: not recorded, this board counts no cycles"),
+        (Run(1, 0.1, UNKNOWN), "vadd: not recorded, this board counts no cycles"),
+        (None, "vadd: not recorded, this board counts no cycles"),
+    ],
+)
+def test_a_run_is_recorded_where_the_board_counts(
+    run: Run | None, line: str, capsys: pytest.CaptureFixture[str]
+):
+    report.record_run("vadd", run)
+    assert capsys.readouterr().out == f"{line}\n"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,6 @@ recorded vadd/cycles = 1234 cycles (model)
 
 from __future__ import annotations
 
-from .records import Record, ReportError, record, records_of
+from .records import Record, ReportError, record, record_run, records_of
 
-__all__ = ["Record", "ReportError", "record", "records_of"]
+__all__ = ["Record", "ReportError", "record", "record_run", "records_of"]

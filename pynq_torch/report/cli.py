@@ -40,7 +40,9 @@ or blanks between them, make a run of each; several such parameters, one of each
   NAME="'one two'"  or   LIST=[1,2]           (quotes and brackets keep a value together)
 
 --compare exits with 1 where a number is worse than before by more than the tolerance, is gone,
-is of another kind, or where a notebook that passed fails.
+is of another kind, or where a notebook that passed fails. Lessons record what is the same on any
+PC: cycles, models, errors. How long they took is shown, and judged with --durations only. Where
+nothing could be judged it says so, and exits with 0.
 """
 
 
@@ -129,6 +131,8 @@ def _compare(parsed: argparse.Namespace) -> int:
     found = compare.compare(before, after, tolerance, durations=parsed.durations)
     print(compare.table(found))
     print(f"\n{compare.counts(found)}; tolerance {tolerance:g}")
+    if sentence := compare.nothing_judged(found):
+        print(sentence)
     return 1 if any(item.verdict in compare.FAILURES for item in found) else 0
 
 

@@ -16,6 +16,8 @@ __all__ = ["Difference", "compare", "read_rows", "table"]
 
 #: Verdicts that make a comparison fail.
 FAILURES = ("REGRESSION", "GONE", "FAILS NOW", "KINDS DIFFER")
+#: Verdicts that say that a number was not held against another one.
+NOT_JUDGED = ("new", "not judged", "other place")
 
 
 @dataclass(frozen=True)
@@ -125,10 +127,13 @@ def compare(
         )
     new = {row.key: row for row in after}
     old = {row.key: row for row in before}
-    found = [
-        Difference(row, new.get(row.key), _verdict(row, new.get(row.key), tolerance, durations))
-        for row in before
-    ]
+    boards = {row.job: row.board for row in after}
+    found = []
+    for row in before:
+        verdict = _verdict(row, new.get(row.key), tolerance, durations)
+        if verdict == "GONE" and boards.get(row.job, row.board) != row.board:
+            verdict = "other place"  # e.g. cycles, which board rtl counts and csim does not
+        found.append(Difference(row, new.get(row.key), verdict))
     return found + [Difference(None, row, "new") for row in after if row.key not in old]
 
 
@@ -158,6 +163,20 @@ def table(found: Sequence[Difference]) -> Table:
         job = f"{item.row.notebook} {item.row.parameters_text}".strip()
         rows.append([job, item.row.name, *values, ratio, item.verdict])
     return Table(["notebook", "number", "before", "after", "ratio", "verdict"], rows)
+
+
+def nothing_judged(found: Sequence[Difference]) -> str:
+    """Return a sentence where no number was held against another one; else an empty text.
+
+    It is no failure: that every notebook passes which passed before has been checked all the same.
+    """
+    if any(item.verdict not in NOT_JUDGED for item in found):
+        return ""
+    why = "ran in different places"
+    if any(item.verdict == "not judged" for item in found):
+        why = "record no number that both reports have from one place"
+        why += " (--durations judges wall clock)"
+    return f"nothing was judged: the notebooks {why}; what passed before passes still"
 
 
 def counts(found: Sequence[Difference]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import PynqTorchError
 from ..timing import KINDS, Duration
 
-__all__ = ["METADATA", "Record", "ReportError", "record", "records_of"]
+__all__ = ["METADATA", "Record", "ReportError", "record", "record_run", "records_of"]
 
 #: Key in an output's metadata.
 METADATA = "pynq_torch_record"
@@ -107,6 +107,29 @@ def record(
         found = f"better is {better!r}" if better else f"unit {unit!r} does not say what is better"
         raise ReportError(f"record {name!r}: {found}; expected better='lower' or 'higher'")
     _show(Record(name, number, unit, kind, better, where))
+
+
+def record_run(name: str, run: Any) -> None:
+    """Record the cycles of a kernel's run, or print that this board counts none.
+
+    Parameters
+    ----------
+    name : str
+        See `record`.
+    run : pynq_torch.board.hls_ip.Run or None
+        A kernel's ``last_run``. Board ``rtl`` counts cycles, or takes them from the model of a
+        kernel that has no RTL; the record's kind says which.
+
+    Raises
+    ------
+    ReportError
+        See `record`.
+    """
+    cycles = getattr(run, "cycles", None)
+    if cycles is None:
+        print(f"{name}: not recorded, this board counts no cycles")
+        return
+    record(name, cycles, "cycles", run.kind.split()[0])  # "cycles (RTL, AP_START to ap_done)"
 
 
 def _better(unit: str) -> str:
