@@ -11,8 +11,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
+from weakref import WeakSet
 
-__all__ = ["flags", "install", "matmul"]
+__all__ = ["allowed_in_a_thread", "flags", "install", "matmul"]
+
+
+class _Mark:
+    """Held by a thread as long as it has the switch on; gone with the thread."""
+
+
+_marks: WeakSet[_Mark] = WeakSet()
 
 
 class _Matmul(threading.local):
@@ -28,6 +36,7 @@ class _Matmul(threading.local):
     """
 
     _allow_int8 = False
+    _mark: _Mark | None = None
 
     @property
     def allow_int8(self) -> bool:
@@ -38,14 +47,22 @@ class _Matmul(threading.local):
         if not isinstance(value, bool):
             raise TypeError(f"allow_int8 is True or False; found {value!r}")
         self._allow_int8 = value
+        self._mark = _Mark() if value else None
+        if self._mark is not None:
+            _marks.add(self._mark)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in ("allow_int8", "_allow_int8"):
+        if name not in ("allow_int8", "_allow_int8", "_mark"):
             raise AttributeError(f"torch.backends.pynq.matmul has no switch {name!r}")
         super().__setattr__(name, value)
 
 
 matmul = _Matmul()
+
+
+def allowed_in_a_thread() -> bool:
+    """Whether any thread of the program has ``matmul.allow_int8`` on."""
+    return len(_marks) > 0
 
 
 @contextmanager

@@ -225,6 +225,40 @@ def test_reasons(profiler: Any) -> None:
     assert "_int_mm" not in unimplemented
 
 
+def test_the_switch_of_another_thread_is_not_advised_again(profiler: Any) -> None:
+    x = torch.ones(4, 4, device="pynq", requires_grad=True)
+    advice = "opt in to int8 with torch.backends.pynq.matmul.allow_int8 = True"
+
+    def reason_of(act: Any) -> str:
+        with profiler.profile() as p:
+            act()
+        (reason,) = operators(p.stats("ExecTime-Raw"))["aten::mm"]["why"]
+        return str(reason)
+
+    def in_a_thread() -> None:
+        thread = threading.Thread(target=lambda: x.detach() @ x.detach())
+        thread.start()
+        thread.join()
+
+    def set_and_end() -> None:
+        torch.backends.pynq.matmul.allow_int8 = True
+
+    for allow in (True, False):  # with it off, backward() would not have heeded it either
+        with torch.backends.pynq.flags(allow_int8=allow):
+            product = x @ x
+            backward = reason_of(lambda: product.backward(torch.ones_like(x)))  # noqa: B023
+        assert "the backward pass stays exact" in backward and "thread that set it" in backward
+        assert advice not in backward
+    with torch.backends.pynq.flags(allow_int8=True):
+        other = reason_of(in_a_thread)
+    assert "is on in another thread" in other and advice not in other
+    # A thread takes the switch with it.
+    thread = threading.Thread(target=set_and_end)
+    thread.start()
+    thread.join()
+    assert advice in reason_of(in_a_thread) and advice in reason_of(lambda: x @ x)
+
+
 def test_many_reasons_are_bounded(profiler: Any) -> None:
     row = Row("aten::mm")
     for size in range(1000):

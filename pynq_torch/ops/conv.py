@@ -20,7 +20,7 @@ from . import memory
 from .dispatch import Declined
 from .fallback import place
 from .launch import available
-from .linear import MAX_EXACT_K, vector
+from .linear import MAX_EXACT_K, OPT_IN, vector
 from .offering import offer
 from .quantise import TOO_LARGE, Packed, kept, overflows, per_column, per_tensor
 from .record import transfer
@@ -257,10 +257,7 @@ def _convolution(
     if not exact and input.dtype not in (torch.float32, torch.float16, torch.bfloat16):
         return Declined(f"no unit convolves {str(input.dtype).removeprefix('torch.')}")
     if not (exact or matmul.allow_int8):
-        return Declined(
-            "floating values run exactly, on the CPU; opt in to int8 with "
-            "torch.backends.pynq.matmul.allow_int8 = True"
-        )
+        return OPT_IN
     tensors = [t for t in (input, weight, bias) if t is not None]
     if any(t.device.type != "pynq" or t.dtype is not input.dtype for t in tensors):
         return Declined("the operands differ in device or dtype; the CPU's error says more")

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..backends import matmul
+from ..backends import allowed_in_a_thread, matmul
 from ..kernels.epilogue import BIAS, FLOAT32
 from . import memory
 from .dispatch import Declined
@@ -20,7 +20,7 @@ from .offering import into_out, into_self, offer
 from .quantise import TOO_LARGE, Packed, kept, overflows, per_column, per_tensor
 from .units import KERNELS, Matrix, multiply, units
 
-__all__ = ["MAX_EXACT_K", "float_product", "int_product", "vector"]
+__all__ = ["MAX_EXACT_K", "OPT_IN", "float_product", "int_product", "vector"]
 
 #: Longest sum of products of [-128, 127] that stays below 2**31 for certain.
 MAX_EXACT_K = (2**31 - 1) // 2**14
@@ -32,10 +32,27 @@ _NO_UNIT = Declined(
 )
 _EMPTY = Declined("there is nothing to multiply")
 _NOT_2D = Declined("the operands are no matrices of fitting sizes; the CPU's error says more")
-_OPT_IN = Declined(
-    "floating values run exactly, on the CPU; opt in to int8 with "
-    "torch.backends.pynq.matmul.allow_int8 = True"
-)
+
+
+def _why_exact() -> str:
+    """Say why floating values were not quantised, and what to do where that can be changed."""
+    switch = "torch.backends.pynq.matmul.allow_int8"
+    # Private, but the only way to know; -1 outside of a backward pass.
+    if torch._C._current_graph_task_id() != -1 and torch._C._is_multithreading_enabled():
+        return (
+            "the backward pass stays exact, on the CPU: it runs in a thread of autograd's, and "
+            f"{switch} belongs to the thread that set it"
+        )
+    if allowed_in_a_thread():
+        return (
+            f"floating values run exactly, on the CPU: {switch} is on in another thread, and "
+            "belongs to the thread that set it; to opt in to int8 set it in this thread, too"
+        )
+    return f"floating values run exactly, on the CPU; opt in to int8 with {switch} = True"
+
+
+#: Of floating operands in a thread that has not allowed int8.
+OPT_IN = Declined(_why_exact)
 _FACTORS = Declined("alpha and beta are no int8; the CPU's error says more")
 _SHAPE = Declined("the first argument is not of the result's shape")
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16)
@@ -54,7 +71,7 @@ def _suitable(a: torch.Tensor, b: torch.Tensor) -> Declined | None:
     if a.dtype is torch.int8:
         return None
     if a.dtype in _FLOATS:
-        return None if matmul.allow_int8 else _OPT_IN
+        return None if matmul.allow_int8 else OPT_IN
     return _dtype_declined(a.dtype)
 
 

@@ -15,17 +15,23 @@ class Declined:
 
     Parameters
     ----------
-    reason : str
-        A clause for people: what stands against it, and what would help.
+    reason : str or callable
+        A clause for people: what stands against it, and what would help. A callable returns it, in
+        the thread that asks: for reasons that depend on more than the call.
     missing : bool
         Whether it is just that the loaded overlay has no such kernel.
     """
 
-    __slots__ = ("missing", "reason")
+    __slots__ = ("_reason", "missing")
 
-    def __init__(self, reason: str, *, missing: bool = False) -> None:
-        self.reason = reason
+    def __init__(self, reason: str | Callable[[], str], *, missing: bool = False) -> None:
+        self._reason = reason
         self.missing = missing
+
+    @property
+    def reason(self) -> str:
+        """What stands against the call; only those who watch ask."""
+        return self._reason if isinstance(self._reason, str) else self._reason()
 
 
 Offer = Callable[..., Any]
