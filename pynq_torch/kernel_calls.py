@@ -75,6 +75,8 @@ class KernelCall:
         Where `seconds` comes from; see `pynq_torch.timing`.
     where : str
         Whose wall clock, where measured: ``"csim on this PC"``, ``"PL of the board"``.
+    cycles : int or None
+        Of the PL's clock, where the board counted them (board ``rtl``); set once it is over.
     transfer_s : float
         What the driver spent on the CPU's cache for this run, before it and after it.
     error : str
@@ -92,6 +94,7 @@ class KernelCall:
     seconds: float | None = None
     kind: str = "measured"
     where: str = ""
+    cycles: int | None = None
     transfer_s: float = 0.0
     error: str = ""
     traced: bool = False

@@ -18,6 +18,8 @@ import torch
 
 import pynq_torch
 from pynq_torch import kernel_calls
+from pynq_torch.board.hls_ip import Run
+from pynq_torch.kernels.base import Kernel
 from pynq_torch.ops import record
 from pynq_torch.profiler.tally import MAX_REASONS, OTHER_REASONS, Row, folded
 
@@ -67,6 +69,7 @@ def test_time_is_divided_between_host_transfer_and_pl(profiler: Any) -> None:
     unit = row["units"]["gemm_0"]
     assert (unit["kernel"], unit["starts"]) == ("gemm", 3)
     assert (unit["kind"], unit["where"]) == ("measured", "csim on this PC")
+    assert unit["cycles"] is None  # csim counts none
     assert unit["seconds"] == pytest.approx(row["pl_s"])
     assert row["pl_s"] > 0 and row["transfer_s"] > 0 and row["host_s"] > 0
     parts = row["host_s"] + row["transfer_s"] + row["pl_s"]
@@ -83,6 +86,24 @@ def test_units_at_work_together_count_once_in_the_operator(profiler: Any) -> Non
     assert len(busy) == 2
     assert max(busy) <= row["pl_s"] * 1.001 and row["pl_s"] < sum(busy)
     assert row["pl_s"] < row["total_s"]
+
+
+def test_cycles_that_the_board_counted_add_up_beside_the_time(
+    profiler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = int8(64, 64), int8(64, 64)
+    kinds = ["cycles (RTL, AP_START to ap_done)", "cycles (RTL, AP_START to ap_done)", "model"]
+    ended = (Run(n, 9.0, kind, cycles=1000 + n) for n, kind in enumerate(kinds))
+    monkeypatch.setattr(Kernel, "last_run", property(lambda self: next(ended)))
+    with profiler.profile() as p:
+        for _ in kinds:
+            torch._int_mm(a, b)
+    unit = operators(p.stats("ExecTime-Raw"))["aten::_int_mm"]["units"]["gemm_0"]
+    assert (unit["starts"], unit["cycles"], unit["counted"]) == (3, 2001, 2)
+    assert unit["kind"] == "measured" and unit["seconds"] < 9
+    assert (p.units()["gemm_0"].cycles, p.units()["gemm_0"].counted) == (2001, 2)
+    line = "  cycles: 2,001 of the PL's clock in 2 of 3 starts, counted in RTL"
+    assert line in p.stats().splitlines()
 
 
 @pytest.mark.parametrize(

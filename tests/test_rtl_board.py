@@ -168,6 +168,24 @@ def test_phases_are_those_the_unit_counts(board):
     assert all(0 < cycles <= run.cycles for cycles in run.phases.values())
 
 
+def test_the_profiler_has_the_counted_cycles_beside_the_wall_clock(board):
+    made = board()
+    pynq_torch.load("gemm")
+    a = torch.randint(-128, 128, (33, 45), dtype=torch.int8).to("pynq")
+    b = torch.randint(-128, 128, (45, 17), dtype=torch.int8).to("pynq")
+    counted = 0
+    with torch.pynq.profiler.profile() as p:
+        for _ in range(2):
+            torch._int_mm(a, b)
+            counted += made.cus["gemm_0"].last_run.cycles
+    unit = p.units()["gemm_0"]
+    assert (unit.starts, unit.counted, unit.cycles) == (2, 2, counted)
+    assert (unit.kind, unit.where) == ("measured", "rtl on this PC")
+    lines = p.stats("ExecTime").splitlines()
+    assert f"  cycles: {counted:,} of the PL's clock in 2 starts, counted in RTL" in lines
+    assert all("cycles" not in line for line in lines if "measured" in line)
+
+
 def test_a_kernel_without_rtl_runs_as_compiled_cpp_and_says_so(board):
     made = board()
     with pytest.warns(RtlFallback, match=r"unary_f32 have no RTL.*modelled cycles"):
@@ -177,6 +195,10 @@ def test_a_kernel_without_rtl_runs_as_compiled_cpp_and_says_so(board):
         overlay = pynq_torch.load("pointwise")  # once a kernel is enough
     assert made.pl is None
     x = torch.linspace(-2, 2, 100)
+    with torch.pynq.profiler.profile() as p:
+        x.to("pynq").abs()
+    (profiled,) = p.units().values()
+    assert profiled.starts == 1 and profiled.cycles is None  # a model's are not counted
     unit = next(name for name in overlay.kernels if "unary" in name)
     assert torch.equal(overlay.kernels[unit]("relu", x), torch.relu(x))
     run = made.cus[unit].last_run

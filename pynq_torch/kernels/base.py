@@ -479,6 +479,13 @@ class Kernel(DefaultIP):
         if self._told is not None:
             told, self._told = self._told, None
             kernel_calls.ended(told, error)
+            if not error:  # then the run that ended last is this one
+                told.cycles = self._counted()
+
+    def _counted(self) -> int | None:
+        """Return the cycles of the last run where they were counted: those of a model are none."""
+        run = self.last_run
+        return run.cycles if run is not None and run.kind.startswith("cycles") else None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.signature_text}>"

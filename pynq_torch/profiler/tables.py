@@ -87,6 +87,10 @@ def text(found: Found) -> str:
             f"{cu} (kernel {unit.kernel}): {_count(unit.starts, 'start')}, at work for "
             f"{seconds_text(unit.seconds)} {unit.kind} ({unit.where})"
         )
+        if unit.cycles is not None:
+            some = f"{unit.counted} of " if unit.counted < unit.starts else ""
+            runs = f"{some}{_count(unit.starts, 'start')}"
+            lines.append(f"  cycles: {unit.cycles:,} of the PL's clock in {runs}, counted in RTL")
     return "\n".join(lines)
 
 
@@ -142,7 +146,8 @@ def raw(found: Found) -> str:
     -----
     ``rois``, ``roi_s``; ``kinds``: for each column of times, where it comes from; ``operators``: by
     time, each with ``name calls on_pl errors total_s host_s transfer_s pl_s``, ``why`` (reason ->
-    ``calls``, ``seconds``) and ``units`` (compute unit -> ``kernel starts seconds kind where``).
+    ``calls``, ``seconds``) and ``units`` (compute unit -> ``kernel starts seconds kind where``, and
+    ``cycles``, counted in RTL in ``counted`` of the starts; ``null`` where none were).
     """
     cpu = [{"kind": "measured", "where": where} for where in found.cpu]
     places = dict.fromkeys((u.kind, u.where) for u in found.units.values())

@@ -36,6 +36,11 @@ class Unit:
         Runs.
     seconds : float
         At work; units at work at the same time count each for itself.
+    cycles : int or None
+        Of the PL's clock, the sum over the runs whose cycles the board counted (kind ``cycles``);
+        ``None`` where it counted none. No part of `seconds`, which may be a simulator's.
+    counted : int
+        How many runs these are.
     """
 
     kernel: str
@@ -43,6 +48,14 @@ class Unit:
     where: str
     starts: int = 0
     seconds: float = 0.0
+    cycles: int | None = None
+    counted: int = 0
+
+    def count(self, cycles: int | None, runs: int = 1) -> None:
+        """Add the cycles of runs, where they were counted."""
+        if cycles is not None:
+            self.cycles = (self.cycles or 0) + cycles
+            self.counted += runs
 
 
 @dataclass
@@ -80,6 +93,7 @@ class Row:
                 unit = self.units[run.cu] = Unit(run.kernel, run.kind, run.where)
             unit.starts += 1
             unit.seconds += run.seconds or 0.0
+            unit.count(run.cycles)
 
     def merge(self, other: Row) -> None:
         """Add the sums of another row; reasons stay with it."""
@@ -89,6 +103,7 @@ class Row:
             mine = self.units.setdefault(cu, Unit(unit.kernel, unit.kind, unit.where))
             mine.starts += unit.starts
             mine.seconds += unit.seconds
+            mine.count(unit.cycles, unit.counted)
 
 
 def folded(rows: Iterable[Row], share: float) -> list[Row]:
