@@ -86,6 +86,18 @@ def test_a_crash_names_the_unit_and_the_place_and_the_board_goes_on(overlay, dat
     assert int(overlay.faulty_0.register_map.ap_return) == 3000
 
 
+def test_what_a_crash_wrote_behind_its_buffers_is_not_blamed_on_the_next_run(overlay, data):
+    other = allocate(10, "i4")  # lies behind, and is run over as well
+    launch(overlay.faulty_0, data, 100_000, NOTHING)
+    with pytest.raises(KernelFault, match="memory outside its buffers"):
+        wait_done(overlay.faulty_0)
+    for buffer in (data, other):
+        buffer[:] = 1
+        launch(overlay.faulty_0, buffer, buffer.size, NOTHING)
+        wait_done(overlay.faulty_0)
+        assert (buffer == 2).all()
+
+
 def test_endless_loop_is_ended_by_reset(overlay, board, data):
     launch(overlay.faulty_0, data, 10, FOR_EVER)
     time.sleep(0.05)

@@ -309,6 +309,19 @@ def test_writing_past_a_buffer_within_its_page_is_found(board):
     assert caught.value.address == target.physical_address + 200
 
 
+def test_every_buffer_that_a_run_overran_is_mended(board):
+    board()
+    overlay = pynq_torch.load("vadd")
+    source = allocate(2000, "f4")
+    source[:] = 1.5
+    target = allocate(1500, "f4")
+    for n in (200_000, 2000):  # into memory that is not its own, and within the last page
+        with pytest.raises(KernelFault, match="outside its buffers|wrote past the end"):
+            overlay.vadd.start(a=source, b=source, c=target, n=n).wait()
+        overlay.vadd.start(a=source, b=source, c=target, n=1500).wait()
+        assert (target == 3).all()
+
+
 # ---- when it does not end ------------------------------------------------------------------------
 
 

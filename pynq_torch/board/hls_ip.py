@@ -247,17 +247,17 @@ class HlsKernel(IpModel):
 
     def _check_overrun(self) -> None:
         """Find writes past the end of a buffer that stayed within its last page."""
-        for at, nbytes in self._pointers:
-            address = int.from_bytes(self.engine.registers[at : at + nbytes], "little")
-            first = self.board.memory.overrun(address)
+        registers, memory = self.engine.registers, self.board.memory
+        pointers = [int.from_bytes(registers[at : at + n], "little") for at, n in self._pointers]
+        # All of them are mended before the first is told.
+        overruns = [(address, memory.overrun(address)) for address in pointers]
+        for address, first in overruns:
             if first is not None:
-                allocation = self.board.memory.find(address)
                 raise KernelFault(
-                    f"{self.ip.name} wrote past the end of the {allocation}: the first byte behind "
-                    "it that "
-                    f"changed is at physical address 0x{first:08x}. On the board this overwrites "
-                    "whatever lies "
-                    "there. Check the length given to the kernel, and its loop bounds.",
+                    f"{self.ip.name} wrote past the end of the {memory.find(address)}: the first "
+                    f"byte behind it that changed is at physical address 0x{first:08x}. On the "
+                    "board this overwrites whatever lies there. Check the length given to the "
+                    "kernel, and its loop bounds.",
                     self.ip.name,
                     first,
                 )
@@ -277,6 +277,7 @@ class HlsKernel(IpModel):
             self._auto = False
             self.engine.set_flag(Flag.AUTO_RESTART, False)
             self.engine.spawn()
+            self.board.memory.mend()
             self._seen = self._polls = self._isr = 0
             self._done = self._ready = False
             if self.free_running:

@@ -461,6 +461,11 @@ class PhysicalMemory:
         self._ddr[end : end + slack] = _CANARY[:slack]
         return end + next(i for i in range(slack) if found[i] != _CANARY[i])
 
+    def mend(self) -> None:
+        """Write all canaries anew, after a run that was cut off: what it broke is not the next's."""
+        for address in [allocation.address for allocation in self.buffers()]:
+            self.overrun(address)
+
     def describe(self, address: int) -> str:
         """Say where a physical address lies: which buffer, or which is nearest."""
         inside = self.find(address)

@@ -176,6 +176,7 @@ class RtlBoard(VirtualBoard):
         self.pl = Pl(build_engine(), self.memory, [u.plan for u in units], options, self._rebuild)
         for index, unit in enumerate(units):
             unit.attach(self.pl, index)
+            self.pl.locks.append(unit.lock)
         self._boot()
 
     def _boot(self) -> None:
@@ -213,6 +214,7 @@ class RtlBoard(VirtualBoard):
             for unit in self._rtl_units():
                 others = unit is not asking and unit.busy
                 unit.fail(error_of(pl, self.memory, unit.ip.name) if others else None)
+            self.memory.mend()
             self._boot()
             return error
 
