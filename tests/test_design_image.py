@@ -163,3 +163,26 @@ def test_overlays_of_another_folder(tmp_path: Path, monkeypatch, capsys) -> None
     }
     assert main(["overlay", "scripts", "--root", "own", "--out", "made"]) == 0
     assert "triple_0" in (tmp_path / "made/mine.tcl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        (("vadd/rtl/vadd.sv", "other/other.cpp"), "registers and ports are derived"),
+        (("other/other.cpp", "only_verilog/rtl/a.sv"), "there are other\n"),
+        ((), "there are none\n"),
+    ],
+)
+def test_a_kernel_without_cpp_says_what_is_needed(
+    tmp_path: Path, capsys, there: tuple[str, ...], said: str
+) -> None:
+    overlay = tmp_path / "hw/overlays/mine/overlay.toml"
+    for path in (overlay, *(tmp_path / "hw/kernels" / name for name in there)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    overlay.write_text('[instances.vadd_0]\nkernel = "vadd"\n')
+    assert main(["overlay", "build", "--root", str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert "'vadd' has no hw/kernels/vadd/vadd.cpp" in error and said in error
+    assert "vadd" not in error.partition("there are")[2]  # it is not there, so it is not listed
+    assert (".hwh of your own" in error) == (said == "registers and ports are derived")

@@ -97,14 +97,20 @@ def overlay_names(root: Path | None = None) -> tuple[str, ...]:
 
 
 def _kernel_source(root: Path, kernel: str, description: OverlayDescription) -> Path:
-    path = root / "hw" / "kernels" / kernel / f"{kernel}.cpp"
-    if not path.is_file():
-        known = sorted(folder.name for folder in (root / "hw" / "kernels").iterdir())
+    folder = root / "hw" / "kernels" / kernel
+    path = folder / f"{kernel}.cpp"
+    if path.is_file():
+        return path
+    what = f"{description.path}: the kernel {kernel!r} has no {path.relative_to(root)}"
+    if folder.is_dir():
         raise HandoffError(
-            f"{description.path}: the kernel {kernel!r} has no {path.relative_to(root)}; "
-            f"there are {', '.join(known)}"
+            f"{what}, from which its registers and ports are derived. For a kernel that is only "
+            "Verilog write one with the same interface: the function's arguments and their "
+            "#pragma HLS INTERFACE lines, with an empty body. Or use a .hwh of your own, such as "
+            "Vivado's, instead of this command."
         )
-    return path
+    known = sorted(cpp.stem for cpp in folder.parent.glob("*/*.cpp") if cpp.stem == cpp.parent.name)
+    raise HandoffError(f"{what}; there are {', '.join(known) or 'none'}")
 
 
 def sources_of(path: Path) -> tuple[Path, ...]:
