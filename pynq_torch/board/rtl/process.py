@@ -11,11 +11,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import BoardError
+from ...errors import BoardError, WaveError
 from ..memory import PhysicalMemory
 from ..streams import Ring
 from . import layout as at
@@ -192,6 +193,8 @@ class Pl:
         self.spawns = 0
         #: What programs wrote to each unit's registers, but for AP_CTRL.
         self.written: list[dict[tuple[int, int], int]] = [{} for _ in self.plans]
+        #: Held by whoever accesses registers of a unit.
+        self.locks: list[AbstractContextManager[object]] = []
 
     # ---- life ------------------------------------------------------------------------------
 
@@ -444,6 +447,11 @@ class Pl:
         history : int
             Cycles before their trigger that waves can show.
 
+        Raises
+        ------
+        WaveError
+            A unit is at work, and its run would be lost.
+
         Notes
         -----
         Registers are written again as they were, all but AP_CTRL. Nothing is done where the
@@ -454,11 +462,28 @@ class Pl:
         if same and history <= self.options.history:
             return
         assert self._rebuild is not None
-        for plan, waves in zip(self.plans, wanted, strict=True):
-            if plan.model.waves != waves:
-                plan.model = self._rebuild(plan.name, waves)
-        self.options = replace(self.options, history=max(history, self.options.history))
-        self.restart()
+        self._refuse_while_busy()
+        models = [
+            plan.model if plan.model.waves == waves else self._rebuild(plan.name, waves)
+            for plan, waves in zip(self.plans, wanted, strict=True)
+        ]
+        with contextlib.ExitStack() as held:
+            for lock in self.locks:
+                held.enter_context(lock)
+            self._refuse_while_busy()  # another thread had all the time of a build
+            for plan, model in zip(self.plans, models, strict=True):
+                plan.model = model
+            self.options = replace(self.options, history=max(history, self.options.history))
+            self.restart()
+
+    def _refuse_while_busy(self) -> None:
+        """Raise where a new process would drop a run; who waits for it would be told nothing."""
+        for plan, box in zip(self.plans, self._box_quads, strict=True):
+            if box[at.B_COMPLETED] < box[at.B_STARTED]:
+                raise WaveError(
+                    f"{plan.name} is at work; open waves before the start, or wait for it. Its "
+                    "model is one without waves, and another one begins from its reset"
+                )
 
     def restart(self) -> None:
         """Start the process anew with the registers as programs wrote them."""
