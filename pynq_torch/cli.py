@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,8 +59,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit status: 0, 1 for a failure, 2 for a command line that makes no sense.
+        The exit status: 0, 1 for a failure, 2 for a command line that makes no sense, 141 where
+        the reader of the output has gone (``| head``), as a shell has it for SIGPIPE.
     """
+    try:
+        try:
+            return _dispatch(argv)
+        finally:
+            sys.stdout.flush()  # here, where it can be caught, rather than at the interpreter's end
+    except BrokenPipeError:
+        # What is still buffered has nowhere to go; Python would try, and complain, once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+
+
+def _dispatch(argv: Sequence[str] | None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = _root_parser()
     command = next((c for c in COMMANDS if arguments and c.name == arguments[0]), None)

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pynq_torch.checks import CHECKS, Finding
+from pynq_torch.checks import CHECKS, SIMULATOR, Finding
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -51,12 +51,17 @@ def table(findings: Sequence[Finding]) -> Table:
     return result
 
 
-def verdict(findings: Sequence[Finding]) -> str:
-    """Return the sentence below the table."""
+def verdicts(findings: Sequence[Finding]) -> list[str]:
+    """Return the sentences below the table: for each virtual board, whether it can run here."""
     fatal = [finding.name for finding in findings if finding.fatal]
-    if fatal:
-        return f"The board csim cannot run here: see {', '.join(fatal)}."
-    return "The board csim can run here."
+    # Board rtl is csim with a simulator: what csim cannot do without, it cannot either.
+    simulator = [f.name for f in findings if f.name == SIMULATOR and f.status != "ok"]
+    return [
+        f"The board {board} cannot run here: see {', '.join(wanting)}."
+        if wanting
+        else f"The board {board} can run here."
+        for board, wanting in (("csim", fatal), ("rtl", fatal + simulator))
+    ]
 
 
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -79,6 +84,10 @@ def _run(parsed: argparse.Namespace) -> int:
         print(json.dumps({"usable": usable, "findings": rows}, indent=1))
     else:
         console = Console()
-        console.print(table(findings))
-        console.print(Text(verdict(findings), style="green" if usable else "red"))
+        # Captured: a Console ends the program by itself where nobody reads, print() does not.
+        with console.capture() as shown:
+            console.print(table(findings))
+            for sentence in verdicts(findings):
+                console.print(Text(sentence, style="red" if " cannot " in sentence else "green"))
+        print(shown.get(), end="")
     return 0 if usable else 1

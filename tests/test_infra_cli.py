@@ -62,6 +62,21 @@ def test_a_command_line_without_sense(arguments: list[str], capsys: pytest.Captu
     assert "usage:" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [["kernels", "--json"], ["overlay", "list"], ["doctor"]])
+def test_a_reader_that_has_enough_ends_the_command_quietly(arguments: list[str], unbuffered: str):
+    with subprocess.Popen(
+        [*MODULE, *arguments],
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()  # before a line of it is written, as `| head -0` does
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 128 + signal.SIGPIPE
+
+
 def test_a_missing_part_fails_its_own_command_only(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

@@ -34,6 +34,32 @@ def test_the_table_prints_what_the_findings_say(capsys: pytest.CaptureFixture[st
     shown = capsys.readouterr().out
     assert "pynq_torch doctor" in shown
     assert "The board csim can run here." in shown
+    assert "The board rtl can run here." in shown
+
+
+def test_the_verdict_is_one_for_each_board():
+    def said(*names: str) -> list[str]:
+        return doctor.verdicts([Finding(n, "missing", "", "", n == "pynq") for n in names])
+
+    good = ["The board csim can run here.", "The board rtl can run here."]
+    assert said() == said("yosys") == good
+    assert said("Verilator") == [good[0], "The board rtl cannot run here: see Verilator."]
+    assert said("pynq", "Verilator") == [
+        "The board csim cannot run here: see pynq.",
+        "The board rtl cannot run here: see pynq, Verilator.",
+    ]
+
+
+def test_verilator_is_looked_for_where_board_rtl_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("VERILATOR_ROOT", str(tmp_path))
+    finding = _one(list(checks.check_tools()), "Verilator")
+    assert (finding.status, finding.fix) == ("wrong", "unset VERILATOR_ROOT")
+    assert cli.main(["doctor"]) == 0  # csim does without
+    shown = capsys.readouterr().out
+    assert "The board csim can run here." in shown
+    assert "The board rtl cannot run here: see Verilator." in shown
 
 
 def test_whatever_wants_mending_has_a_command():
@@ -69,6 +95,7 @@ def _without_wheels(monkeypatch: pytest.MonkeyPatch) -> None:
         raise checks.importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(checks.importlib.metadata, "version", absent)
+    monkeypatch.setattr(checks.importlib.util, "find_spec", lambda name: None)
 
 
 def test_tools_that_come_as_wheels_are_found_without_a_path(monkeypatch: pytest.MonkeyPatch):
