@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import start, wait_done
+from helpers import start, wait_done, write_overlay
 from pynq import Overlay, allocate
 
 import pynq_torch
-from pynq_torch.errors import WaveError
+from pynq_torch.board.rtl import process
+from pynq_torch.errors import RtlTimeout, WaveError
 
 KERNELS = Path(__file__).parent / "rtl_kernels"
 
@@ -66,3 +70,62 @@ def test_the_done_bit_is_still_to_come_where_waves_were_refused(use, tmp_path):
     with pytest.raises(WaveError, match="vadd_0 is at work"):
         board.waves(tmp_path / "v.vcd").__enter__()
     assert wait_done(unit) & 2
+
+
+# ---- RTL that does not return --------------------------------------------------------------------
+
+LIMIT = 0x10
+ENDS, ENDLESS = 6, 5
+
+
+def test_an_endless_loop_within_a_cycle_has_a_limit(use, tmp_path):
+    bit = write_overlay(tmp_path, {"spinner_0": "spinner"}, kernels=KERNELS)
+    board = use(kernels=[KERNELS], hang_timeout_s=1.0)
+    unit = Overlay(str(bit)).spinner_0
+    unit.write(LIMIT, ENDS)
+    start(unit)
+    wait_done(unit)
+    assert unit.read(LIMIT) == ENDS
+    unit.write(LIMIT, ENDLESS)
+    before = board.pl.cycle
+    with pytest.raises(RtlTimeout) as error:
+        start(unit)
+        wait_done(unit)
+    found = re.match(r"spinner_0: its RTL does not return from cycle (\d+)", str(error.value))
+    assert found, error.value
+    assert 0 <= int(found[1]) - before < 1000
+    assert "an endless loop in an always block" in str(error.value)
+    assert error.value.cu == "spinner_0"
+    # The board has a fresh PL.
+    unit.write(LIMIT, ENDS)
+    start(unit)
+    wait_done(unit)
+    assert unit.read(LIMIT) == ENDS
+
+
+def test_a_limit_of_waiting_does_not_hold_where_the_clock_stands(use, tmp_path):
+    """A unit that nobody starts, and a program that looks at it for longer than the limit."""
+    bit = write_overlay(tmp_path, {"spinner_0": "spinner"}, kernels=KERNELS)
+    board = use(kernels=[KERNELS], hang_timeout_s=0.2)
+    unit = Overlay(str(bit)).spinner_0
+    pid, until = board.pl.pid, time.monotonic() + 1.0
+    while time.monotonic() < until:
+        board.wait_clock()
+        time.sleep(0.01)
+    assert unit.read(0) == 4
+    assert board.pl.pid == pid
+
+
+def test_an_endless_loop_while_the_reset_is_held_is_said_at_the_load(use, tmp_path, monkeypatch):
+    kernels = tmp_path / "kernels"
+    shutil.copytree(KERNELS / "spinner", kernels / "spinner")
+    source = kernels / "spinner/rtl/spinner.v"
+    text = source.read_text().replace("if (ap_done && ap_rst_n)", "if (ap_done)")
+    assert text != source.read_text()
+    source.write_text(text)  # what the registers hold before the reset is any value
+    bit = write_overlay(tmp_path, {"spinner_0": "spinner"}, kernels=kernels)
+    use(kernels=[kernels], hang_timeout_s=1.0)
+    monkeypatch.setattr(process, "START_TIMEOUT_S", 2.0)
+    said = r"PL process of spinner_0 did not start within 2 s.*endless loop.*reset"
+    with pytest.raises(RtlTimeout, match=said):
+        Overlay(str(bit))

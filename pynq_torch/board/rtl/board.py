@@ -50,8 +50,10 @@ class RtlBoard(VirtualBoard):
 
     Parameters
     ----------
-    name, cma_bytes, strict_cache, guard, kernels, sanitize, hang_timeout_s
+    name, cma_bytes, strict_cache, guard, kernels, sanitize
         As for `VirtualBoard`.
+    hang_timeout_s : float
+        As for `VirtualBoard`; so long RTL may compute, besides, without the end of a cycle.
     memory : {"pynq-z2", "ideal"}
         How long the way to DDR takes: as on the board, or a cycle.
     stalls : float
@@ -98,7 +100,11 @@ class RtlBoard(VirtualBoard):
         self.pl: Pl | None = None
         self.memory_model = memory
         self._options = PlOptions(
-            memory=memory, stalls=stalls, seed=seed, timeout_cycles=timeout_cycles
+            memory=memory,
+            stalls=stalls,
+            seed=seed,
+            timeout_cycles=timeout_cycles,
+            hang_timeout_s=hang_timeout_s,
         )
         self._sources: dict[str, RtlSource] = {}
         # What `wait_clock` saw last: wall clock, seconds so far, the PL and its cycles.
@@ -247,6 +253,8 @@ class RtlBoard(VirtualBoard):
         clock stands, or nothing is at work, they are those of this PC.
         """
         pl, wall = self.pl, time.perf_counter()
+        if pl is not None:
+            pl.end_if_stuck()  # its cycles would never say that time has passed
         with self._waiting:
             passed = wall - self._wall
             if pl is not None:
@@ -258,6 +266,11 @@ class RtlBoard(VirtualBoard):
             self._wall = wall
             self._elapsed += passed
             return self._elapsed
+
+    def _check_progress(self) -> None:
+        if self.pl is not None:
+            self.pl.end_if_stuck()
+        super()._check_progress()
 
     # ---- for people --------------------------------------------------------------------------
 

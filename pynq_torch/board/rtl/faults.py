@@ -71,6 +71,14 @@ def _text(
             RtlTimeout,
             None,
         )
+    if fault.kind == FaultKind.STUCK:
+        return (
+            f"{cu}: its RTL does not return from cycle {fault.cycle} (or one of the 63 after it): "
+            "no cycle has ended since, and the simulator computed all the time. Is there an "
+            "endless loop in an always block? A loop that can be synthesised has a constant bound.",
+            RtlTimeout,
+            None,
+        )
     if fault.kind == FaultKind.MODEL:
         return (f"{cu}'s RTL stopped in cycle {fault.cycle}: {fault.text}.", KernelFault, None)
     if fault.kind == FaultKind.SETUP:

@@ -49,6 +49,7 @@ class FaultKind(enum.IntEnum):
     ACCESS = 4
     CRASH = 5
     SETUP = 6
+    STUCK = 7  #: it was ended: it computed, and no cycle ended
 
 
 class Operation(enum.IntEnum):

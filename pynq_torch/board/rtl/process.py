@@ -9,14 +9,15 @@ import os
 import select
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from ...errors import BoardError, WaveError
+from ...errors import BoardError, RtlTimeout, WaveError
 from ..memory import PhysicalMemory
 from ..streams import Ring
 from . import layout as at
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
 _LOG_BYTES = 16 << 20
 #: Looks at the answer before the process goes to sleep for it.
 _SPINS = 40
+#: How long it may take to load the models, and to see them through their reset.
+START_TIMEOUT_S = 60.0
+# A process that computes uses nearly all of a processor, one whose clock stands next to nothing.
+# Looks that are further apart do not say what it did between them.
+_BUSY_SHARE, _LOOKS_APART_S = 0.1, 5.0
+_NO_UNIT = 0xFFFF_FFFF
 
 
 @dataclass(frozen=True)
@@ -103,6 +110,8 @@ class PlOptions:
         What registers hold that are not reset: 0 zeros, 1 ones, 2 random values.
     history : int
         Cycles before their trigger that waves can show.
+    hang_timeout_s : float
+        So long the process may compute without the end of a cycle.
     """
 
     memory: str = "pynq-z2"
@@ -112,6 +121,7 @@ class PlOptions:
     timeout_cycles: int = 0
     fill: int = 0
     history: int = 0
+    hang_timeout_s: float = 30.0
 
 
 @dataclass(frozen=True)
@@ -126,6 +136,15 @@ class PlFault:
     address: int | None = None
     access: str = ""
     signal: int = 0
+
+
+class _Progress(NamedTuple):
+    """How far a process had come, and when."""
+
+    spawns: int
+    cycle: int
+    wall_s: float
+    cpu_s: float
 
 
 class Pl:
@@ -190,6 +209,9 @@ class Pl:
         self._process: subprocess.Popen[bytes] | None = None
         self._log_begin = 0
         self._closed = False
+        self._ending = threading.Lock()
+        self._progress = _Progress(0, 0, 0.0, 0.0)
+        self._looked = 0.0
         self.spawns = 0
         #: What programs wrote to each unit's registers, but for AP_CTRL.
         self.written: list[dict[tuple[int, int], int]] = [{} for _ in self.plans]
@@ -357,8 +379,39 @@ class Pl:
             self._pollers[unit].poll(100)
             with contextlib.suppress(BlockingIOError):
                 os.eventfd_read(self._answer_fds[unit])
+            self.end_if_stuck()
             if self.faulted and box[at.B_RESPONSE] != box[at.B_REQUEST]:
                 raise PlEnded
+
+    def end_if_stuck(self) -> None:
+        """End a process that computes and computes, and no cycle ends.
+
+        To be called again and again by whoever waits. A clock that stands takes no processor time,
+        and a model that is slow ends a cycle now and then.
+        """
+        if self.state == PlState.BOOTING:  # which has a limit of its own
+            return
+        now = _Progress(self.spawns, self.cycle, time.monotonic(), self.cpu_seconds)
+        last, looked, self._looked = self._progress, self._looked, now.wall_s
+        if (now.spawns, now.cycle) != (last.spawns, last.cycle) or (
+            now.wall_s - looked > _LOOKS_APART_S
+        ):
+            self._progress = now
+            return
+        wall_s, cpu_s = now.wall_s - last.wall_s, now.cpu_s - last.cpu_s
+        if min(wall_s, cpu_s) > self.options.hang_timeout_s and cpu_s > _BUSY_SHARE * wall_s:
+            self._end(FaultKind.STUCK)
+
+    def _end(self, kind: FaultKind) -> None:
+        """End the process for a reason that it cannot tell itself."""
+        with self._ending:
+            if self.faulted:
+                return
+            self.kill()
+            self.words[at.P_KIND] = kind
+            self.words[at.P_UNIT] = 0 if len(self.plans) == 1 else _NO_UNIT
+            self._quads[at.P_FAULT_CYCLE] = self.cycle
+            self.words[at.P_STATE] = PlState.FAULT
 
     # ---- status ----------------------------------------------------------------------------
 
@@ -524,18 +577,42 @@ class Pl:
             number,
         )
 
-    def wait_running(self, timeout_s: float = 60.0) -> None:
-        """Wait until every model is loaded and its reset is over."""
+    def wait_running(self, timeout_s: float | None = None) -> None:
+        """Wait until every model is loaded and its reset is over.
+
+        Parameters
+        ----------
+        timeout_s : float, optional
+            Default: `START_TIMEOUT_S`.
+
+        Raises
+        ------
+        RtlTimeout
+            It does not come to an end, and computes all the time.
+        BoardError
+            It does not come to an end.
+        """
+        timeout_s = START_TIMEOUT_S if timeout_s is None else timeout_s
         deadline = time.monotonic() + timeout_s
         while self.state == PlState.BOOTING:
             if self.faulted:
                 return
             if time.monotonic() > deadline:
-                raise BoardError(
-                    f"the PL process of {', '.join(self.units)} did not start within "
-                    f"{timeout_s:g} s; its log: {self.printed or 'empty'}"
-                )
+                raise self._not_started(timeout_s)
             time.sleep(2e-4)
+
+    def _not_started(self, timeout_s: float) -> Exception:
+        units, log, cpu_s = ", ".join(self.units), self.printed or "empty", self.cpu_seconds
+        text = f"the PL process of {units} did not start within {timeout_s:g} s"
+        busy = cpu_s > _BUSY_SHARE * timeout_s
+        self._end(FaultKind.STUCK if busy else FaultKind.CRASH)
+        if not busy:
+            return BoardError(f"{text}; its log: {log}")
+        return RtlTimeout(
+            f"{text}, and computed for {cpu_s:.0f} s of them: is there an endless loop in an "
+            f"initial block, or in an always block while the reset is held? Its log: {log}",
+            units,
+        )
 
 
 class PlEnded(Exception):
