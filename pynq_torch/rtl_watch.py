@@ -6,18 +6,19 @@ set variables; the board calls `watch_from_environment` when it is chosen.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .errors import PynqTorchError, WaveError
 
 if TYPE_CHECKING:
     from .waves import Waves
 
-__all__ = ["TRACE", "TRACE_CSV", "WAVE", "WAVES", "watch_from_environment"]
+__all__ = ["TRACE", "TRACE_CSV", "WAVE", "WAVES", "missing", "watch_from_environment"]
 
 #: A file for the table of transactions, ``-`` for standard output.
 TRACE = "PYNQ_TORCH_TRACE"
@@ -43,6 +44,8 @@ def watch_from_environment(board: Any, environment: Mapping[str, str] | None = N
         Default: that of the process.
     """
     found = os.environ if environment is None else environment
+    if nothing := missing(found):
+        _Outcome.of(nothing).follow(board)
     text, csv = found.get(TRACE), found.get(TRACE_CSV)
     if text or csv:
         trace = _TraceWatch(board, text or "", csv or "")
@@ -51,6 +54,53 @@ def watch_from_environment(board: Any, environment: Mapping[str, str] | None = N
         _WaveWatch(board, Path(wave))
     if folder := found.get(WAVES):
         _StartsWatch(board, Path(folder))
+
+
+def missing(environment: Mapping[str, str]) -> str:
+    """Return the sentence for a program in which no unit was simulated, "" if nothing was asked."""
+    files = [environment[name] for name in (WAVE, TRACE_CSV) if environment.get(name)]
+    told = [f"{_shown(Path(name))} was not written" for name in files]
+    if environment.get(WAVES):
+        told.append(f"{_shown(Path(environment[WAVES]))} has no new waves")
+    if environment.get(TRACE):
+        told.append("there is nothing to trace")
+    if not told:
+        return ""
+    return (
+        f"no unit ran in RTL: {', '.join(told)}. Load an overlay with a kernel that has RTL (a "
+        "folder rtl/ beside its C++, or the export of Vitis HLS)"
+    )
+
+
+class _Outcome:
+    """Says at the end of a program that nothing came of what was asked, where it is so."""
+
+    _only: ClassVar[_Outcome | None] = None
+
+    def __init__(self, nothing: str) -> None:
+        self._nothing, self._pid = nothing, os.getpid()
+        atexit.register(self.tell)
+
+    @classmethod
+    def of(cls, nothing: str) -> _Outcome:
+        """Return that of this process: a program may choose several boards."""
+        if cls._only is None:
+            cls._only = cls(nothing)
+        return cls._only
+
+    def follow(self, board: Any) -> None:
+        """Note whether an overlay of the board has RTL."""
+
+        def loaded() -> None:
+            if board.pl is not None:
+                self._nothing = ""
+
+        board.on_load(loaded)
+
+    def tell(self) -> None:
+        """Say so, once."""
+        if self._nothing and os.getpid() == self._pid:
+            _say(self._nothing)
 
 
 def numbered(path: Path, number: int) -> Path:

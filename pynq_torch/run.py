@@ -13,12 +13,13 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from pynq_torch.errors import BoardError
-from pynq_torch.rtl_watch import TRACE, TRACE_CSV, WAVE
+from pynq_torch.rtl_watch import TRACE, TRACE_CSV, WAVE, missing
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -156,14 +157,32 @@ def _become_python(program: Path, arguments: list[str], environment: dict[str, s
 
 def _run_notebook(program: Path) -> int:
     """Execute a notebook and print what its cells print, and then the trace if one is wanted."""
+    # What a kernel prints while it ends is seen by nobody.
+    begin_ns, traced = time.time_ns(), ""
     if os.environ.get(TRACE) == "-":
-        # What a kernel prints while it ends is seen by nobody.
         with tempfile.NamedTemporaryFile("r", encoding="utf-8", suffix=".txt") as trace:
             os.environ[TRACE] = trace.name
             status = _execute(program)
-            print(trace.read(), end="")
-        return status
-    return _execute(program)
+            print(traced := trace.read(), end="")
+    else:
+        status = _execute(program)
+    nothing = missing(os.environ)
+    if nothing and not (traced or _written(begin_ns)):
+        print(f"pynq_torch: {nothing}", file=sys.stderr)
+    return status
+
+
+def _written(begin_ns: int) -> bool:
+    """Return whether waves or a table of the trace were written since."""
+    asked = [Path(os.environ[name]) for name in (WAVE, TRACE_CSV) if os.environ.get(name)]
+    # Where there are several units or overlays, ".UNIT" or "-2" comes into the name.
+    files = [
+        file
+        for path in asked
+        for file in path.parent.iterdir()
+        if file.name.startswith(path.stem) and file.suffix == path.suffix
+    ]
+    return any(file.stat().st_mtime_ns >= begin_ns for file in files)
 
 
 def _execute(program: Path) -> int:

@@ -402,7 +402,7 @@ def test_run_with_trace_and_waves(program: Path):
     assert "cycles counted in RTL, memory model pynq-z2 at 100 MHz" in done.stdout
     rows = (program.parent / "t.csv").read_text().splitlines()
     assert sum("m_axi_gmem2,write" in row for row in rows) == 2
-    assert "waves: w.fst (" in done.stderr
+    assert "waves: w.fst (" in done.stderr and "no unit ran" not in done.stderr
     assert len(WaveFile(program.parent / "w.fst").signal("ap_start").rising()) == 2
 
 
@@ -416,6 +416,35 @@ def test_a_folder_of_waves_as_the_jupyter_kernel_asks_for_it(program: Path):
     second = WaveFile(program.parent / "waves" / files[1])
     # the write of AP_START and the way to AP_DONE are both in it
     assert second.find("s_axi_control_WVALID") < second.find("ap_start") < second.find("ap_done")
+
+
+_NO_RTL = """
+import pynq_torch
+
+overlay = pynq_torch.load("packets")
+print("loaded")
+"""
+
+
+@pytest.mark.parametrize("ending", ["py", "ipynb"])
+def test_a_program_in_which_nothing_ran_in_rtl_says_that_nothing_was_recorded(
+    tmp_path: Path, ending: str
+):
+    program = tmp_path / f"program.{ending}"
+    if ending == "py":
+        program.write_text(_NO_RTL)
+    else:
+        import nbformat
+
+        cells = [nbformat.v4.new_code_cell(_NO_RTL)]
+        nbformat.write(nbformat.v4.new_notebook(cells=cells), program)
+    done = _run(program, "--board", "rtl", "--trace", "--wave", "x.fst")
+    assert (done.returncode, done.stdout) == (0, "loaded\n")
+    assert not (tmp_path / "x.fst").exists()
+    said = [line for line in done.stderr.splitlines() if line.startswith("pynq_torch: ")]
+    assert len(said) == 1
+    begin = "pynq_torch: no unit ran in RTL: x.fst was not written, there is nothing to trace."
+    assert said[0].startswith(begin)
 
 
 @pytest.mark.parametrize(
