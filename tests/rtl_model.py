@@ -33,6 +33,7 @@ class _Api(ctypes.Structure):
         ("wave_dump", ctypes.CFUNCTYPE(None, _HANDLE, ctypes.c_uint64)),
         ("wave_flush", ctypes.CFUNCTYPE(None, _HANDLE)),
         ("wave_close", ctypes.CFUNCTYPE(None, _HANDLE)),
+        ("state", ctypes.CFUNCTYPE(_HANDLE, _HANDLE, ctypes.POINTER(ctypes.c_size_t))),
     ]
 
 
@@ -43,7 +44,7 @@ class Model:
         entry = ctypes.CDLL(str(library)).pynq_torch_model
         entry.restype = ctypes.POINTER(_Api)
         self.api = entry().contents
-        assert self.api.version == 1
+        assert self.api.version == 2
         self.handle = self.api.create(seed, fill)
         rows = ctypes.POINTER(_Signal)()
         count = self.api.signals(self.handle, ctypes.byref(rows))

@@ -60,9 +60,9 @@ void wave_close(Model* m) {
 }
 
 constexpr ModelApi kWith = {kModelVersion, create,    destroy,   eval,       error,
-                            signals,       wave_open, wave_dump, wave_flush, wave_close};
+                            signals,       wave_open, wave_dump, wave_flush, wave_close, nullptr};
 constexpr ModelApi kWithout = {kModelVersion, create,  destroy, eval,    error,
-                               signals,       nullptr, nullptr, nullptr, nullptr};
+                               signals,       nullptr, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 }  // namespace rtl

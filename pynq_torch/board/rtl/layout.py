@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 import struct
 
-MAGIC, VERSION = 0x4C505450, 1
-PAGE_BYTES, BOX_BYTES, RECORD_BYTES = 4096, 16384, 160
+MAGIC, VERSION = 0x4C505450, 2
+PAGE_BYTES, BOX_BYTES, RECORD_BYTES = 4096, 16384, 168
 #: Words that one request carries.
 BLOCK_WORDS = 1024
 MAX_PHASES, RUNS_KEPT = 16, 16
@@ -27,7 +27,8 @@ B_STATE, B_BLOCKED, B_IRQ, B_WATCHED, B_MOVED_PORT = 8, 9, 10, 11, 20
 B_STARTED, B_COMPLETED, B_BEGUN, B_MOVED = 6, 7, 8, 9
 B_NAMES, B_NAME_BYTES = 128, 24
 B_RUNS, B_WORDS, B_WAVES = 1024, 4096, slice(8192, 16384)
-RUN = struct.Struct(f"<QQQQ{MAX_PHASES}Q")
+#: Number, first and last cycle, nanoseconds, idle cycles, phases.
+RUN = struct.Struct(f"<QQQQQ{MAX_PHASES}Q")
 
 
 class PlState(enum.IntEnum):

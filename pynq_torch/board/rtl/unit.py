@@ -30,7 +30,10 @@ _CONTROL_REGISTERS = (0x4, 0x8, 0xC)
 _LAST_CYCLES_S = 0.02
 #: Provenance of a run's cycles.
 COUNTED = "cycles (RTL, AP_START to ap_done)"
-COUNTED_UNSEEN = "cycles (RTL, AP_START to the first read of AP_DONE)"
+COUNTED_UNSEEN = (
+    "cycles (RTL, AP_START to the first read of AP_DONE: the top module has no nets ap_start, "
+    "ap_done and ap_idle)"
+)
 
 
 class RtlEngine:
@@ -113,7 +116,7 @@ class RtlEngine:
         return bool(self.words[at.B_WATCHED])
 
     def run(self, number: int) -> tuple[int, ...] | None:
-        """Return the record of a run: number, first and last cycle, nanoseconds, phases."""
+        """Return the record of a run (`layout.RUN`), while it is kept."""
         if not number:
             return None
         begin = at.B_RUNS + number % at.RUNS_KEPT * at.RECORD_BYTES
@@ -360,8 +363,8 @@ class RtlUnit(IpModel):
             number,
             record[3] * 1e-9,
             kind,
-            cycles=record[2] - record[1],
-            phases=dict(zip(names, record[4:], strict=False)),
+            cycles=record[2] - record[1] - record[4],
+            phases=dict(zip(names, record[5:], strict=False)),
         )
 
     def _check_overrun(self) -> None:

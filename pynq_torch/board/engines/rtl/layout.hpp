@@ -11,7 +11,7 @@ namespace pynq_torch {
 namespace rtl {
 
 constexpr uint32_t kPlMagic = 0x4c505450;
-constexpr uint32_t kPlVersion = 1;
+constexpr uint32_t kPlVersion = 2;
 constexpr size_t kMaxPhases = 16;
 constexpr size_t kRunsKept = 16;
 constexpr size_t kBlockWords = 1024;
@@ -53,9 +53,10 @@ static_assert(sizeof(PlPage) == 4096, "layout shared with layout.py");
 // One run from the AP_START write to ap_done.
 struct RunRecord {
     uint64_t number, begin, end, ns;
+    uint64_t idle;  // of these cycles the unit only waited for the program, and the clock went on
     uint64_t phases[kMaxPhases];
 };
-static_assert(sizeof(RunRecord) == 160, "layout shared with layout.py");
+static_assert(sizeof(RunRecord) == 168, "layout shared with layout.py");
 
 enum Operation : uint32_t { kRead = 1, kWrite = 2, kReset = 3 };
 enum Result : uint32_t { kAnswered = 0, kRefused = 2, kNobody = 3, kNoAnswer = 4 };
@@ -83,7 +84,7 @@ struct UnitBox {
     char phase_names[kMaxPhases][24]; // 128
     char reserved2[512];              // 512
     RunRecord runs[kRunsKept];        // 1024
-    char reserved3[512];              // 3584
+    char reserved3[384];              // 3712
     uint32_t words[kBlockWords];      // 4096
     char wave_box[kWaveBoxBytes];     // 8192
 };

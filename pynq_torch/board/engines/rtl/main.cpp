@@ -193,6 +193,7 @@ void make_units(const Setup& setup, const std::vector<Fields>& lines) {
             slot.unit = std::make_unique<Unit>(f.at(1), f.at(2), boxes + (g_pl.slots.size() - 1),
                                                uint32_t(setup.number("seed")), uint32_t(setup.number("fill")),
                                                uint32_t(setup.number("history")), setup.number("timeout_cycles"));
+            slot.unit->follow(&g_pl.waiting_since);
             continue;
         }
         if (g_pl.slots.empty()) continue;

@@ -15,7 +15,7 @@
 namespace pynq_torch {
 namespace rtl {
 
-inline constexpr uint32_t kModelVersion = 1;
+inline constexpr uint32_t kModelVersion = 2;
 
 // One port of the top, or one watched net inside it.
 struct Signal {
@@ -47,6 +47,8 @@ struct ModelApi {
     void (*wave_dump)(Model*, uint64_t time_ps);
     void (*wave_flush)(Model*);
     void (*wave_close)(Model*);
+    // All that the model remembers, as bytes to compare: equal bytes and inputs, equal future.
+    const void* (*state)(Model*, size_t* nbytes);
 };
 
 using ModelEntry = const ModelApi* (*)();

@@ -39,14 +39,16 @@ class Pl {
     size_t at = ~size_t(0);  // the unit being evaluated, for whoever reports a failure
     uint64_t cycle = 0;
     void (*on_stray)() = nullptr;  // an address was used that is nobody's
+    // From this cycle on every unit has waited for the program, Unit::kNever: they do not.
+    uint64_t waiting_since = Unit::kNever;
 
     [[noreturn]] void run() {
         for (Slot& slot : slots) slot.unit->begin_reset();
-        page->state.store(kPlRunning, std::memory_order_release);
         for (;;) {
             bool asked = false;
             for (Slot& slot : slots) {
                 if (!slot.unit->asked()) continue;
+                if (slot.unit->asked_to_change()) wait_ends(cycle);
                 slot.active = asked = true;
                 if (slot.unit->serve(cycle)) {
                     publish(slot);
@@ -75,6 +77,9 @@ class Pl {
   private:
     static constexpr uint64_t kLook = 15;        // mask: cycles between two looks at who is active
     static constexpr uint64_t kPublish = 63;     // mask: cycles between two reports to the board
+    // The board is told that the process runs when the clock first stood, so that a program's first
+    // access is in the same cycle whenever it comes; at the latest after so many.
+    static constexpr uint64_t kBoot = 2'048;
     static constexpr uint64_t kFreezeNs = 10'000'000;       // of a process that does nothing
     static constexpr uint64_t kPatienceNs = 5'000'000'000;  // of one that is at work
     static constexpr uint64_t kFirstSlice = 1'024, kLastSlice = 65'536, kSilence = 1u << 20;
@@ -89,6 +94,7 @@ class Pl {
         memory->tick(cycle);
         for (at = 0; at < slots.size(); ++at)
             if (slots[at].active) slots[at].unit->low(cycle);
+        if (waiting_since != Unit::kNever) look_for_news();
         for (at = 0; at < slots.size(); ++at)
             if (slots[at].active) slots[at].unit->sample(cycle);
         for (at = 0; at < slots.size(); ++at)
@@ -100,6 +106,7 @@ class Pl {
             Unit& unit = *slot.unit;
             if (unit.just_started() && works_alone(unit)) memory->begin_run(cycle);
             const bool finished = unit.finished();
+            if (unit.stirs() || (finished && unit.seen())) waiting_since = Unit::kNever;
             if (finished || unit.irq_changed()) {
                 publish(slot);
                 ring(slot.done_fd);
@@ -119,7 +126,7 @@ class Pl {
         bool any = memory->pending();
         for (Slot& slot : slots) {
             slot.active = slot.unit->active(cycle);
-            any = any || slot.active;
+            any = any || (slot.active && !slot.unit->idles());
         }
         if (!any) {
             sleep();
@@ -133,6 +140,8 @@ class Pl {
         }
         at = ~size_t(0);
         announce();
+        if (cycle >= kBoot && page->state.load(std::memory_order_relaxed) == kPlBooting)
+            page->state.store(kPlRunning, std::memory_order_release);
         if (!asked && cycle >= slice_end_) rest();
         if (resting_ && stirs()) {
             resting_ = false;
@@ -153,6 +162,25 @@ class Pl {
     }
 
     // ---- when the clock stands -------------------------------------------------------------------
+
+    // What passes while every unit waits, because somebody reads a register or because a slice is
+    // tried, belongs to no run. If a unit then does something by itself, it had not waited.
+    void wait_begins() {
+        if (waiting_since != Unit::kNever) return;
+        waiting_since = cycle;
+        for (Slot& slot : slots) slot.unit->begin_idle();
+    }
+    void wait_ends(uint64_t until) {
+        if (waiting_since == Unit::kNever) return;
+        for (Slot& slot : slots) slot.unit->end_idle(until - waiting_since);
+        waiting_since = Unit::kNever;
+    }
+    void look_for_news() {
+        for (const Slot& slot : slots) {
+            const uint64_t news = slot.unit->news();
+            if (slot.active && news >= waiting_since) return wait_ends(news);
+        }
+    }
 
     bool waits_for_process() const {
         for (const Slot& slot : slots)
@@ -190,29 +218,33 @@ class Pl {
         gave_up_ = 0;
     }
 
-    // Every unit that could do something waits on a stream: the clock rests, and goes on in slices,
+    // Every unit that could do something waits on a stream: the clock rests. Where each of them only
+    // repeats itself it does so until something comes from outside; otherwise it goes on in slices,
     // longer each time, in case that something comes out of a long pipeline.
     void rest() {
         uint64_t stirred = 0;
-        bool restarting = true;
+        bool restarting = true, repeating = true;
         for (const Slot& slot : slots) {
             if (!slot.active) continue;
             if (slot.unit->pending() || slot.unit->asked()) return;
             stirred = std::max(stirred, slot.unit->stirred());
             restarting = restarting && slot.unit->auto_restarts();
+            repeating = repeating && slot.unit->repeats();
         }
         if (memory->pending()) return;
         for (const Slot& slot : slots) {
-            if (!slot.active || (slot.unit->waits_on() && cycle - slot.unit->stirred() >= Unit::kQuiet)) continue;
+            if (!slot.active || slot.unit->idles()) continue;
+            if (slot.unit->waits_on() && cycle - slot.unit->stirred() >= Unit::kQuiet) continue;
             if (restarting) throttle();
             return;
         }
         if (stirred != stirred_) stirred_ = stirred, slices_ = 0, silent_ = 0;
+        wait_begins();
         resting_ = true;
         say_waiting();
         page->state.store(kPlAsleep, std::memory_order_release);
         flush();
-        const bool for_good = silent_ > kSilence;
+        const bool for_good = repeating || silent_ > kSilence;
         const uint64_t limit = for_good ? ~uint64_t(0) : kFreezeNs << std::min(slices_, 4u);
         if (doze(limit)) {
             slices_ = 0, silent_ = 0;
@@ -270,7 +302,11 @@ class Pl {
 
     void sleep() {
         flush();
-        for (Slot& slot : slots) publish(slot, slot.unit->free_running() ? slot.unit->waits_on() : nullptr);
+        wait_begins();
+        for (Slot& slot : slots) {
+            const Unit& unit = *slot.unit;
+            publish(slot, unit.free_running() || unit.counting() ? unit.waits_on() : nullptr);
+        }
         announce();
         page->state.store(kPlAsleep, std::memory_order_release);
         map->refresh_grants();
@@ -297,7 +333,7 @@ class Pl {
     // A unit would take a beat although it is not at work.
     bool listens() const {
         for (const Slot& slot : slots)
-            if (slot.unit->waits_on()) return true;
+            if (slot.unit->listens()) return true;
         return false;
     }
     static void pause() {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "checker.hpp"
 #include "memory.hpp"
@@ -64,11 +65,19 @@ class StreamPort : public Port {
         if (mailbox)
             peer_ = reinterpret_cast<const std::atomic<uint32_t>*>(static_cast<const char*>(mailbox) + kStateAt);
     }
-    // The unit waits on this stream, for whatever reason.
+    // The unit waits on this stream, for whatever reason, and its pins say so.
     virtual bool blocked() const = 0;
+    // There is nothing that the unit could take, whether or not it asks just now.
+    virtual bool hungry() const { return false; }
     virtual bool waits_for_data() const = 0;
     // A clock would move a beat.
     virtual bool can_move() = 0;
+    // A clock would show the unit what it has not seen: a beat, or room for one.
+    virtual bool has_news() = 0;
+    // The cycle in which something came last from outside, a first beat or room.
+    uint64_t news() const { return news_; }
+    // Whether an input of the unit has changed since this was asked last, apart from stalls.
+    bool turned() { return std::exchange(turned_, false); }
     virtual void flush() = 0;
     // Records what has not ended, as the last thing.
     virtual void cut() = 0;
@@ -82,6 +91,8 @@ class StreamPort : public Port {
     int index_;
     bool local_;
     const std::atomic<uint32_t>* peer_ = nullptr;
+    uint64_t news_ = 0;
+    bool turned_ = false;
 };
 
 // From a ring into the unit.
@@ -95,8 +106,11 @@ class StreamSource : public StreamPort {
         nbytes_ = std::min(ring_.data_bytes(), pins_.data.nbytes());
     }
     void drive(uint64_t cycle) override {
-        if (flow_) flow_->offer(cycle, offering_ || ring_.available() ? ring_.waiting_seen() * ring_.data_bytes() : 0);
-        if (!offering_ && ring_.available() && !stalls_.now() &&
+        const bool here = offering_ || ring_.available();
+        if (here && !here_ && !local_) news_ = cycle;
+        here_ = here;
+        if (flow_) flow_->offer(cycle, here ? ring_.waiting_seen() * ring_.data_bytes() : 0);
+        if (!offering_ && here && !stalls_.now() &&
             (!flow_ || flow_->can_take(uint32_t(ring_.data_bytes())))) {
             load();
         }
@@ -104,6 +118,7 @@ class StreamSource : public StreamPort {
     }
     void sample(uint64_t cycle) override {
         ready_ = pins_.ready.high();
+        silent_ = ready_ ? 0 : std::min(silent_ + 1, kSilent);
         meter_.sample(cycle, offering_, ready_, bytes_, last_, pins_.data.get(), dest_);
         if (!offering_ || !ready_) return;
         if (flow_) flow_->take(uint32_t(ring_.data_bytes()));
@@ -118,7 +133,8 @@ class StreamSource : public StreamPort {
     void reset() override {
         // The beat that was offered stays in the ring: TVALID went low with the reset.
         offering_ = ready_ = false;
-        inside_ = false;
+        inside_ = here_ = false;
+        silent_ = kSilent;
         if (flow_) flow_->reset();
         pins_.valid.set_bit(false);
     }
@@ -126,7 +142,7 @@ class StreamSource : public StreamPort {
         // Within a packet the sender's next beats are a matter of microseconds. What a DMA can have
         // read ahead must be here too, or the pace would show how fast its process is.
         if (local_ || !(inside_ || ring_.available())) return false;
-        if (!flow_) return ready_ && !offering_ && !ring_.available();
+        if (!flow_) return !offering_ && !ring_.available();
         const uint64_t window = DmaFlow::kBuffer / ring_.data_bytes() + 1;
         if (ring_.waiting_seen() >= window || ring_.refresh() >= window) return false;
         return !ring_.ends_a_packet();
@@ -136,13 +152,18 @@ class StreamSource : public StreamPort {
         // There is room in the ring, so it does not stay asleep for want of it.
         return state == kPeerRunning || state == kPeerBooting || state == kPeerWaitsWrite;
     }
-    bool blocked() const override { return ready_ && !offering_; }
+    // TREADY need not stay high until a beat comes.
+    bool blocked() const override { return !offering_ && silent_ < kSilent; }
+    bool hungry() const override { return !offering_; }
     bool waits_for_data() const override { return true; }
     bool can_move() override { return ready_ && (offering_ || ring_.available()); }
+    bool has_news() override { return !offering_ && ring_.available(); }
     void flush() override { ring_.flush(); }
     void cut() override { meter_.cut(); }
 
   private:
+    static constexpr uint32_t kSilent = 128;
+
     void load() {
         const unsigned char* slot = ring_.front();
         BeatSide side;
@@ -158,7 +179,7 @@ class StreamSource : public StreamPort {
         if (pins_.user.exists()) pins_.user.set(side.user);
         if (pins_.id.exists()) pins_.id.set(side.id);
         if (pins_.dest.exists()) pins_.dest.set(side.dest);
-        offering_ = true;
+        offering_ = turned_ = true;
     }
     static void set_bits(const Pin& pin, const uint64_t (&bits)[2]) {
         if (pin.width <= 64) {
@@ -176,6 +197,8 @@ class StreamSource : public StreamPort {
     size_t nbytes_;
     uint32_t bytes_ = 0, dest_ = 0;
     bool offering_ = false, ready_ = false, last_ = false;
+    bool here_ = false;           // there was a beat, when it was looked for last
+    uint32_t silent_ = kSilent;   // cycles since TREADY was high
     bool inside_ = false;  // a packet has begun and not ended
 };
 
@@ -190,8 +213,12 @@ class StreamSink : public StreamPort {
         nbytes_ = std::min(ring_.data_bytes(), pins_.data.nbytes());
         mark_ = ring_.taken();
     }
-    void drive(uint64_t) override {
-        ready_ = room() && !stalls_.now() && (!flow_ || flow_->can_give(uint32_t(ring_.data_bytes())));
+    void drive(uint64_t cycle) override {
+        const bool open = room();
+        if (open != open_) turned_ = true;
+        if (open && !open_ && !local_) news_ = cycle;
+        open_ = open;
+        ready_ = open && !stalls_.now() && (!flow_ || flow_->can_give(uint32_t(ring_.data_bytes())));
         pins_.ready.set_bit(ready_);
     }
     void sample(uint64_t cycle) override {
@@ -215,6 +242,7 @@ class StreamSink : public StreamPort {
         checker_.reset();
         if (flow_) flow_->reset();
         pins_.ready.set_bit(ready_ = false);
+        open_ = true;
     }
     bool waits_for_process() override { return !local_ && valid_ && !room(); }
     bool process_works() override {
@@ -224,6 +252,7 @@ class StreamSink : public StreamPort {
     bool blocked() const override { return valid_ && !ready_; }
     bool waits_for_data() const override { return false; }
     bool can_move() override { return valid_ && room(); }
+    bool has_news() override { return !open_ && room(); }
     void flush() override { ring_.flush(); }
     void cut() override { meter_.cut(); }
 
@@ -267,6 +296,7 @@ class StreamSink : public StreamPort {
     StreamChecker checker_;
     size_t nbytes_;
     bool ready_ = false, valid_ = false, active_ = false;
+    bool open_ = true;  // there was room, when it was looked for last
     uint64_t mark_ = 0;
 };
 

@@ -13,6 +13,7 @@
 #include "axi_port.hpp"
 #include "layout.hpp"
 #include "pins.hpp"
+#include "repeats.hpp"
 #include "stream_port.hpp"
 #include "waves.hpp"
 
@@ -34,8 +35,10 @@ class Unit {
   public:
     // Cycles that the reset is held; AXI asks for 16 of the slowest clock (PG164, "Resets").
     static constexpr uint64_t kResetCycles = 16;
-    // A unit that nobody can see working gets this many cycles after its last handshake.
-    static constexpr uint64_t kQuiet = 128, kQuietUnseen = 65'536, kQuietFree = 1'024;
+    // A unit that nobody can see working gets this many cycles after its last handshake, unless it
+    // repeats itself; that is looked for once its ports have settled.
+    static constexpr uint64_t kQuiet = 128, kQuietUnseen = 65'536, kQuietFree = 1'024, kSettled = 4;
+    static constexpr uint64_t kNever = ~uint64_t(0);
 
     Unit(std::string name, const std::string& library, UnitBox* box, uint32_t seed, uint32_t fill,
          uint32_t history, uint64_t timeout_cycles)
@@ -56,9 +59,9 @@ class Unit {
         signals_.assign(list, list + count);
         pins_ = std::make_unique<Pins>(signals_.data(), signals_.size());
         start_ = pins_->find(".ap_start"), done_ = pins_->find(".ap_done");
-        idle_ = pins_->find(".ap_idle"), ap_ready_ = pins_->find(".ap_ready");
+        ap_idle_ = pins_->find(".ap_idle"), ap_ready_ = pins_->find(".ap_ready");
         chain_ = pins_->find(".ap_continue").exists();
-        seen_ = start_.exists() && done_.exists() && idle_.exists();
+        seen_ = start_.exists() && done_.exists() && ap_idle_.exists();
         box_->watched = seen_;
         find_phases(list, count);
     }
@@ -115,12 +118,18 @@ class Unit {
     const std::vector<StreamPort*>& streams() const { return streams_; }
     // A unit without a control register starts with the reset's end and never stops.
     bool free_running() const { return control_ < 0; }
+    // Its ap_* nets show when it runs.
+    bool seen() const { return seen_; }
+    // `since`: the cycle from which on every unit has waited for the program, or kNever.
+    void follow(const uint64_t* since) { waiting_since_ = since; }
 
     // ---- requests of the host --------------------------------------------------------------------
 
     bool asked() const {
         return box_->request.load(std::memory_order_acquire) != box_->response.load(std::memory_order_relaxed);
     }
+    // A new request is more than a look.
+    bool asked_to_change() const { return asked() && !at_work_ && box_->operation != kRead; }
     // Register ports come first: add() them before the others.
     // Takes up a new request or goes on with the one at work; true when it was answered.
     bool serve(uint64_t cycle) {
@@ -160,6 +169,7 @@ class Unit {
         resetting_ = kResetCycles;
         for (Port* port : ports_) port->reset();
         begins_.clear();
+        repeats_.forget();
         armed_ = was_done_ = false;
         box_->started.store(box_->completed.load());
         for (const auto& [pin, level] : resets_) pin.set_bit(level);
@@ -183,6 +193,7 @@ class Unit {
             if (--resetting_ == 0) {
                 for (const auto& [pin, level] : resets_) pin.set_bit(!level);
                 moved_ = stirred_ = cycle;
+                stirs_ = false;
                 moved_port_ = ~0u;
                 for (Port* port : ports_) port->last_handshake = cycle;
             }
@@ -193,7 +204,7 @@ class Unit {
             if (ports_[i]->last_handshake != cycle) continue;
             moved_ = cycle, moved_port_ = i;
             // A program that polls must not keep the clock of a unit running that waits.
-            if (!seen_ || i >= lites_.size()) stirred_ = cycle;
+            if (i >= lites_.size()) stirred_ = cycle, stirs_ = true;
         }
         count(cycle);
         const bool level = interrupt_.high();
@@ -203,6 +214,7 @@ class Unit {
         for (const Pin& clock : clocks_) clock.set_bit(true);
         eval();
         if (waves_) waves_->high(cycle);
+        look_for_repeats(cycle);
     }
 
     // ---- what it is doing ------------------------------------------------------------------------
@@ -210,7 +222,7 @@ class Unit {
     // A unit without control is never said to run: it moves when its streams do. So does one whose
     // ap_* nets cannot be seen, which may be done without anybody having read ap_done.
     bool running() const {
-        return !free_running() && seen_ && (armed_ || !begins_.empty() || (!resetting_ && !idle_.high()));
+        return !free_running() && seen_ && (armed_ || !begins_.empty() || (!resetting_ && !ap_idle_.high()));
     }
     // A run is under way that began once and ends once.
     bool counting() const { return armed_ || !begins_.empty(); }
@@ -234,7 +246,18 @@ class Unit {
     StreamPort* waits_on() const {
         for (StreamPort* stream : streams_)
             if (stream->blocked()) return stream;
+        if (!repeats()) return nullptr;
+        for (StreamPort* stream : streams_)
+            if (stream->hungry()) return stream;
         return nullptr;
+    }
+    // However many cycles it got, nothing would come of them.
+    bool repeats() const { return repeats_.found(); }
+    // Cycle in which something came last for it from outside.
+    uint64_t news() const {
+        uint64_t last = 0;
+        for (const StreamPort* stream : streams_) last = std::max(last, stream->news());
+        return last;
     }
     bool waits_for_process() const {
         for (StreamPort* stream : streams_)
@@ -250,10 +273,17 @@ class Unit {
     bool streams_can_move() const {
         for (StreamPort* stream : streams_)
             if (stream->can_move()) return true;
+        // TREADY may come after TVALID.
+        if (seen_ && !running()) return false;
+        for (StreamPort* stream : streams_)
+            if (stream->has_news()) return true;
         return false;
     }
+    // Its streams have to be looked at, even if it does nothing.
+    bool listens() const { return seen_ ? waits_on() != nullptr : !streams_.empty(); }
     bool quiet(uint64_t cycle) const {
-        return cycle - stirred_ >= (seen_ ? kQuiet : free_running() ? kQuietFree : kQuietUnseen);
+        if (seen_) return cycle - stirred_ >= kQuiet;
+        return cycle - moved_ >= (free_running() ? kQuietFree : kQuietUnseen);
     }
     // A clock does something for it.
     bool active(uint64_t cycle) const {
@@ -262,21 +292,34 @@ class Unit {
         if (running()) return true;
         return streams_can_move();
     }
+    // It is active only because nobody can see whether it works, and it does not.
+    bool idles() const {
+        return !seen_ && repeats() && !resetting_ && !at_work_ && !asked() && !pending() && !streams_can_move();
+    }
     void flush() {
         for (StreamPort* stream : streams_) stream->flush();
     }
-    // Time that the run at work spends waiting for the outside is none of its own.
+    // Time that the run at work spends waiting for the outside is none of its own: for its limit.
     void excuse(uint64_t cycles) { excused_ += cycles; }
+    // And for its count. From here on it waits; so many cycles later it was known that it did.
+    void begin_idle() { phases_before_ = phase_counts_; }
+    void end_idle(uint64_t cycles) {
+        idle_ += cycles;
+        phase_counts_ = phases_before_;
+    }
+    // It did something since the last time this was asked.
+    bool stirs() { return std::exchange(stirs_, false); }
 
     // Tells the board; true when it should be woken for the interrupt output.
     bool publish(uint64_t cycle, const StreamPort* waits) {
         Doing doing = Doing::kIdle;
         if (waits) doing = waits->waits_for_data() ? Doing::kWaitRead : Doing::kWaitWrite;
-        else if (running() || resetting_ || (counting() && !quiet(cycle))) doing = Doing::kRunning;
+        else if (running() || resetting_ || (counting() && !quiet(cycle) && !repeats())) doing = Doing::kRunning;
         if (waits) box_->blocked.store(uint32_t(waits->index()), std::memory_order_relaxed);
         box_->moved.store(moved_, std::memory_order_relaxed);
         box_->moved_port.store(moved_port_, std::memory_order_relaxed);
-        if (counting()) box_->begun.store(begins_.empty() ? begin_ : begins_.front(), std::memory_order_relaxed);
+        if (counting())
+            box_->begun.store(begins_.empty() ? begin_.cycle : begins_.front().cycle, std::memory_order_relaxed);
         box_->started.store(box_->completed.load(std::memory_order_relaxed) + begins_.size() + (armed_ ? 1 : 0),
                             std::memory_order_release);
         box_->state.store(uint32_t(doing), std::memory_order_release);
@@ -292,7 +335,7 @@ class Unit {
 
     void check_time(uint64_t cycle) const {
         if (!timeout_ || !counting() || restarts_ || (!seen_ && quiet(cycle))) return;
-        const uint64_t begin = begins_.empty() ? begin_ : begins_.front();
+        const uint64_t begin = begins_.empty() ? begin_.cycle : begins_.front().cycle;
         if (cycle - begin <= timeout_ + excused_) return;
         std::string text = "no ap_done in " + std::to_string(cycle - begin) + " cycles (timeout_cycles = " +
                            std::to_string(timeout_) + "). " + last_activity(cycle);
@@ -312,6 +355,11 @@ class Unit {
     }
 
   private:
+    // Of a run: its cycle, and `idle_` in it.
+    struct Begin {
+        uint64_t cycle, idle;
+    };
+
     void own(std::unique_ptr<Port> port, const std::string& label) {
         labels_.push_back(label);
         ports_.push_back(port.get());
@@ -337,6 +385,19 @@ class Unit {
         box_->result = result;
         box_->response.store(box_->request.load(std::memory_order_relaxed), std::memory_order_release);
         return true;
+    }
+
+    // A unit that has no stream, and whose end can be seen, has nothing to wait for.
+    void look_for_repeats(uint64_t cycle) {
+        if (seen_ && streams_.empty()) return;
+        bool changed = resetting_ || moved_ == cycle;
+        for (StreamPort* stream : streams_) changed |= stream->turned();
+        if (changed || pending()) return repeats_.forget();
+        if (cycle - (seen_ ? stirred_ : moved_) < (seen_ ? kQuiet : kSettled)) return;
+        if (seen_ && !running()) return;
+        size_t nbytes = 0;
+        const void* state = api_->state(model_, &nbytes);
+        repeats_.look(state, nbytes);
     }
 
     // Without the ap_* nets the end of a run is where the host first reads ap_done.
@@ -376,7 +437,7 @@ class Unit {
     }
     void arm(uint64_t cycle) {
         armed_ = true;
-        begin_ = cycle;
+        begin_ = {cycle, idle_};
         excused_ = 0;
         if (begins_.empty())
             for (auto& n : phase_counts_) n = 0;
@@ -389,8 +450,11 @@ class Unit {
         const uint64_t number = box_->completed.load(std::memory_order_relaxed) + 1;
         RunRecord& run = box_->runs[number % kRunsKept];
         run.number = number;
-        run.begin = begins_.front();
+        run.begin = begins_.front().cycle;
         run.end = cycle;
+        run.idle = idle_ - begins_.front().idle;
+        // It may have been done for long before somebody asked.
+        if (!seen_ && *waiting_since_ != kNever) run.idle += cycle - *waiting_since_;
         const uint64_t now = now_ns();
         run.ns = now - host_ns_;
         host_ns_ = now;
@@ -412,24 +476,29 @@ class Unit {
     Model* model_ = nullptr;
     std::unique_ptr<WaveRecorder> waves_;
     std::unique_ptr<Pins> pins_;
-    Pin start_, done_, idle_, ap_ready_, interrupt_;
+    Pin start_, done_, ap_idle_, ap_ready_, interrupt_;
     std::vector<std::pair<Pin, bool>> resets_;
     std::vector<Signal> signals_;
     std::deque<std::string> names_;  // of aliases; a deque does not move them
     std::vector<Pin> clocks_, phases_;
-    std::vector<uint64_t> phase_counts_;
+    std::vector<uint64_t> phase_counts_, phases_before_;
+    Repeats repeats_;
     std::vector<LiteManager*> lites_;
     std::vector<AxiPort*> masters_;
     std::vector<StreamPort*> streams_;
     std::vector<Port*> ports_;
     std::vector<std::string> labels_;
     std::vector<std::unique_ptr<Port>> kept_;
-    std::deque<uint64_t> begins_;  // of runs that were taken up (ap_ready) and have not ended
+    std::deque<Begin> begins_;  // of runs that were taken up (ap_ready) and have not ended
+    Begin begin_{};
+    const uint64_t* waiting_since_ = nullptr;
+    bool stirs_ = false;
     bool seen_ = false, chain_ = false, armed_ = false, was_done_ = false;
     bool at_work_ = false, irq_ = false, irq_changed_ = false, finished_ = false, restarts_ = false, started_ = false;
     int control_ = -1;
     uint32_t word_ = 0, moved_port_ = ~0u;
-    uint64_t resetting_ = 0, begin_ = 0, moved_ = 0, stirred_ = 0, excused_ = 0, host_ns_ = 0;
+    uint64_t resetting_ = 0, moved_ = 0, stirred_ = 0, excused_ = 0, host_ns_ = 0;
+    uint64_t idle_ = 0;  // cycles, of all that was waited for the program
 };
 
 }  // namespace rtl

@@ -1,0 +1,172 @@
+"""When the clock of board ``rtl`` runs: cycles are the design's, whenever the program gets on.
+
+The kernel (``rtl_kernels/hesitant``) asks for its beats in all the ways that AXI allows.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import start, wait_done, write_overlay
+from pynq import Overlay, allocate
+
+import pynq_torch
+
+KERNELS = Path(__file__).parent / "rtl_kernels"
+MODE = 0x10
+EAGER, TOGGLES, LATE, COUNTS, COMPUTES = range(5)
+BEATS, THINKS = 100, 3000
+#: What docs/rtl_board.md allows for: when the first beats leave DDR.
+TENS = 64
+STREAMS = """
+streams = [
+    "axi_dma_0.M_AXIS_MM2S -> {0}.samples",
+    "{0}.results -> axi_dma_0.S_AXIS_S2MM",
+]
+[instances.axi_dma_0]
+ip = "axi_dma"
+parameters = {{ c_include_sg = 0, c_sg_length_width = 20 }}
+memory = {{ M_AXI_MM2S = "HP0", M_AXI_S2MM = "HP1" }}
+"""
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("seen")
+    extra = STREAMS.format("hesitant_0")
+    return write_overlay(folder, {"hesitant_0": "hesitant"}, extra, KERNELS), KERNELS
+
+
+@pytest.fixture(scope="module")
+def unseen(tmp_path_factory):
+    """Make the same overlay with names of a student's own for the nets of the top."""
+    folder = tmp_path_factory.mktemp("unseen")
+    shutil.copytree(KERNELS / "hesitant", folder / "kernels" / "hesitant")
+    source = folder / "kernels/hesitant/rtl/hesitant.sv"
+    source.write_text(re.sub(r"\bap_(start|done|idle|ready)\b", r"my_\1", source.read_text()))
+    extra = STREAMS.format("hesitant_0")
+    bit = write_overlay(folder, {"hesitant_0": "hesitant"}, extra, folder / "kernels")
+    return bit, folder / "kernels"
+
+
+@pytest.fixture
+def load():
+    """Give a function that loads an overlay on board rtl, and close what it chose."""
+    boards = []
+
+    def loaded(overlay, **options):
+        bit, kernels = overlay
+        boards.append(pynq_torch.use_board("rtl", kernels=[kernels], **options))
+        return boards[-1], Overlay(str(bit))
+
+    yield loaded
+    for board in boards:
+        board.close()
+
+
+def transfer(overlay, mode, pause_s=0.0, between=lambda: None):
+    """Return the cycles of a packet whose beats are sent some time after the start."""
+    unit, dma = overlay.hesitant_0, overlay.axi_dma_0
+    unit.write(MODE, mode)
+    source, target = allocate(BEATS, "u4"), allocate(BEATS, "u4")
+    source[:] = np.arange(BEATS)
+    dma.recvchannel.transfer(target)
+    start(unit)
+    time.sleep(pause_s)
+    between()
+    dma.sendchannel.transfer(source)
+    dma.sendchannel.wait()
+    dma.recvchannel.wait()
+    assert np.array_equal(target, source + 1)
+    wait_done(unit)
+    return pynq_torch.board.current_board().cus["hesitant_0"].last_run.cycles
+
+
+@pytest.mark.parametrize("mode", [EAGER, TOGGLES, LATE, COUNTS])
+def test_waiting_for_the_program_takes_no_cycles(load, seen, mode):
+    _, overlay = load(seen)
+    counts = [transfer(overlay, mode, pause_s) for pause_s in (0.0, 0.05, 0.3, 0.0)]
+    assert max(counts) - min(counts) <= TENS, counts
+    assert BEATS < min(counts) < 4 * BEATS + TENS
+
+
+def test_computing_while_nothing_has_come_takes_its_cycles(load, seen):
+    _, overlay = load(seen)
+    counts = [transfer(overlay, COMPUTES, pause_s) for pause_s in (0.0, 0.3, 0.05)]
+    assert max(counts) - min(counts) <= TENS, counts
+    assert THINKS + BEATS < min(counts) < THINKS + 4 * BEATS
+
+
+def test_looking_at_registers_while_waiting_takes_no_cycles_of_the_run(load, seen):
+    _, overlay = load(seen)
+
+    def look():
+        for _ in range(200):
+            overlay.hesitant_0.read(MODE)
+
+    counts = [transfer(overlay, LATE), transfer(overlay, LATE, 0.05, look)]
+    assert max(counts) - min(counts) <= TENS, counts
+
+
+def test_a_receiver_that_comes_late_takes_no_cycles(load, seen):
+    board, overlay = load(seen)
+    unit, dma = overlay.hesitant_0, overlay.axi_dma_0
+    counts = []
+    for pause_s in (0.0, 0.3, 0.05):
+        unit.write(MODE, TOGGLES)
+        source, target = allocate(BEATS, "u4"), allocate(BEATS, "u4")
+        start(unit)
+        dma.sendchannel.transfer(source)
+        time.sleep(pause_s)
+        dma.recvchannel.transfer(target)
+        dma.recvchannel.wait()
+        wait_done(unit)
+        counts.append(board.cus["hesitant_0"].last_run.cycles)
+    assert max(counts) - min(counts) <= 2 * TENS + 128, counts  # it waits once for each side
+
+
+def test_the_clock_stands_while_a_unit_waits(load, seen):
+    board, overlay = load(seen)
+    for mode in (EAGER, TOGGLES, LATE):
+        overlay.hesitant_0.write(MODE, mode)
+        start(overlay.hesitant_0)
+        time.sleep(0.05)
+        assert board.cus["hesitant_0"].describe()["blocked_on"] == "hesitant_0.samples"
+        before = board.pl.cycle
+        time.sleep(0.2)
+        assert board.pl.cycle == before
+        board.cus["hesitant_0"].reset()
+
+
+def test_without_the_nets_of_hls_cycles_repeat_too(load, unseen):
+    for mode in (EAGER, TOGGLES, LATE):
+        _, overlay = load(unseen)
+        counts = [transfer(overlay, mode, pause_s) for pause_s in (0.0, 0.05, 0.3, 0.0)]
+        assert max(counts) - min(counts) <= TENS, (mode, counts)
+        assert BEATS < min(counts) < 4 * BEATS + 2 * TENS
+
+
+def test_without_the_nets_of_hls_a_run_says_how_it_was_counted(load, seen, unseen):
+    board, overlay = load(unseen)
+    transfer(overlay, EAGER)
+    kind = board.cus["hesitant_0"].last_run.kind
+    assert "AP_DONE" in kind and "ap_start" in kind
+    board, overlay = load(seen)
+    transfer(overlay, EAGER)
+    assert board.cus["hesitant_0"].last_run.kind == "cycles (RTL, AP_START to ap_done)"
+
+
+@pytest.mark.parametrize("overlay_of", ["seen", "unseen"])
+def test_a_program_begins_in_the_same_cycle(load, overlay_of, request):
+    first = set()
+    for pause_s in (0.0, 0.2, 0.0, 0.05):
+        board, overlay = load(request.getfixturevalue(overlay_of))
+        time.sleep(pause_s)
+        overlay.hesitant_0.write(MODE, EAGER)
+        first.add(board.trace_records()[0].cycle)
+    assert len(first) == 1, first
