@@ -188,6 +188,15 @@ CAUSES: tuple[Cause, ...] = (
         lambda f: "ask for at least one byte; then pynq_torch.reset(dma).",
     ),
     Cause(
+        "data of an earlier transfer",
+        lambda f: f.left > 0,
+        lambda f: (
+            f"{f.left} beats of an earlier transfer still lie before the IP, in a FIFO or in its "
+            "input registers, which no reset of the DMA reaches: its next results begin with them."
+        ),
+        lambda f: "load the overlay again, which empties everything.",
+    ),
+    Cause(
         "late TLAST",
         lambda f: f.recv is not None and bool(f.recv.status & 0x10),
         lambda f: (

@@ -215,6 +215,9 @@ class Facts:
         Whether a TLAST has arrived; ``None`` where the board cannot tell.
     notes : tuple of str
         Sentences from the board, where it can say more.
+    left : int
+        Beats of earlier transfers that a reset of the DMA left before the IP; 0 where the board
+        cannot tell.
     """
 
     target: str
@@ -225,6 +228,7 @@ class Facts:
     stale: bool = False
     tlast: bool | None = None
     notes: tuple[str, ...] = ()
+    left: int = 0
 
     @property
     def channels(self) -> tuple[ChannelState, ...]:

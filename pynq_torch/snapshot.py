@@ -10,7 +10,7 @@ from typing import Any
 
 from .diagnosis import ChannelState, Facts, KernelState
 
-__all__ = ["board_says", "gather", "kernels_on_stream", "read_channel", "read_kernel"]
+__all__ = ["beats_left", "board_says", "gather", "kernels_on_stream", "read_channel", "read_kernel"]
 
 # Offsets within a channel of the AXI DMA (PG021, table 2-5; S2MM starts at 0x30).
 SR, ADDRESS, ADDRESS_MSB, LENGTH = 0x04, 0x18, 0x1C, 0x28
@@ -255,7 +255,13 @@ def gather(
         tuple(kernels.values()),
         tlast=_tlast(said, before or {}),
         notes=tuple(notes),
+        left=beats_left(said),
     )
+
+
+def beats_left(said: dict[str, Any]) -> int:
+    """Return the beats of earlier transfers before a DMA's IP, from what `board_says` returned."""
+    return int(said.get("MM2S", {}).get("left", 0))
 
 
 def _tlast(said: dict[str, Any], before: dict[str, Any]) -> bool | None:

@@ -23,9 +23,8 @@ _RUN, _RESET, _IOC = 0x0001, 0x0004, 0x1000
 _DRAIN_S, _DRAIN_ROUNDS = 5e-3, 64
 
 _RECOVERED = (
-    "\n  now: the DMA has been reset and can be used. An IP that was in the middle of a packet "
-    "still "
-    "is: load the overlay again if its next result is wrong."
+    "\n  now: the DMA has been reset and can be used. What an IP had taken of the packet, it still "
+    "has: load the overlay again if its next result is wrong."
 )
 _LEFT = (
     "\n  now: the transfer is still at work; mend the cause and pynq_torch.wait(dma), or give it "
@@ -161,7 +160,7 @@ def _finish(channel: Any) -> None:
 
 
 def _failure(
-    dma: Any, waited_s: float, channels: list[Any], *, after: str = "", **known: Any
+    dma: Any, waited_s: float, channels: list[Any], **known: Any
 ) -> TransferError | TransferTimeout:
     """Return the exception for channels that did not end well."""
     facts = snapshot.gather(dma, waited_s=waited_s, **known)
@@ -169,11 +168,23 @@ def _failure(
     sides = " and ".join("send" if c._flush_before else "recv" for c in channels)
     if any(c.failed for c in facts.channels):
         text = found.explain(f"{dma._fullpath}: the transfer ({sides}) stopped with an error")
-        return TransferError(text + after, found)
+        return TransferError(text, found)
     text = found.explain(
         f"{dma._fullpath}: the transfer ({sides}) has not ended within {waited_s:g} s"
     )
-    return attach(TransferTimeout(text + after), found)
+    return attach(TransferTimeout(text), found)
+
+
+def _recovered(dma: Any) -> str:
+    """Say what a DMA that was reset after a failure can be used for."""
+    left = snapshot.beats_left(snapshot.board_says(dma.device, dma._fullpath))
+    if not left:
+        return _RECOVERED
+    return (
+        f"\n  now: the DMA has been reset, but {left} beats lie before the IP, in a FIFO or in its "
+        "input registers, which no reset of the DMA reaches: load the overlay again before the "
+        "next transfer."
+    )
 
 
 def transfer(
@@ -235,8 +246,13 @@ def transfer(
     _make_ready(dma)
     probe = _Probe(into)
     before = snapshot.board_says(dma.device, dma._fullpath)
+    left = snapshot.beats_left(before)
+    if left and out is not None:
+        found = diagnose(Facts(dma._fullpath, left=left))
+        raise TransferError(found.explain(f"{dma._fullpath} cannot be used"), found)
     used = []
     begun: dict[str, float] = {}
+    failure: TransferError | TransferTimeout | None = None
     try:
         for channel, buffer in ((dma.recvchannel, into), (dma.sendchannel, out)):
             if buffer is not None:
@@ -249,7 +265,7 @@ def transfer(
             for side, begin in begun.items():
                 watcher(f"{dma._fullpath}.{side}", begin, end)
         if not ended:
-            raise _failure(
+            failure = _failure(
                 dma,
                 timeout_s,
                 used[::-1],
@@ -257,12 +273,14 @@ def transfer(
                 received=None if into is None else int(into.nbytes),
                 changed=probe.changed(),
                 before=before,
-                after=_RECOVERED if recover else _LEFT,
             )
-    except BaseException:
+            raise failure
+    except BaseException as error:
         # Ctrl-C included: nothing may go on writing to buffers that the program gives up.
         if recover:
             reset(dma)
+        if error is failure:  # whose message says last what the reset left
+            error.args = (f"{error}{_recovered(dma) if recover else _LEFT}",)
         raise
     for channel in used:
         _finish(channel)
@@ -377,8 +395,9 @@ def _make_ready(dma: Any) -> None:
 def reset(dma: Any, timeout_s: float = 1.0, *, drain: bool = True) -> None:
     """Reset a DMA and start its channels: whatever it was doing is given up.
 
-    An IP on its streams that is in the middle of a packet is not touched and goes on from there;
-    load the overlay again where that matters.
+    What was sent and not taken is dropped. What an IP on its streams, or a FIFO on the way, has
+    taken is not touched: an IP that is in the middle of a packet goes on from there. Load the
+    overlay again where that matters.
 
     Parameters
     ----------

@@ -38,6 +38,7 @@ CASES = {
     "memory refused the access": Facts("dma", send=replace(SEND, status=_SLV | _HALTED)),
     "descriptor fault": Facts("dma", send=replace(SEND, status=_SG | _HALTED)),
     "length zero": Facts("dma", send=replace(SEND, status=_INT | _HALTED, requested=0)),
+    "data of an earlier transfer": Facts("dma", send=SEND, recv=RECV, left=100),
     "late TLAST": Facts("dma", send=SENT, recv=_recv(_INT | _HALTED)),
     "internal error": Facts("dma", send=replace(SEND, status=_INT | _HALTED)),
     "unaligned buffer": Facts("dma", send=replace(SEND, address=0x18000001)),

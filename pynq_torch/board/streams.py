@@ -8,8 +8,9 @@ import struct
 from dataclasses import dataclass
 
 RING_MAGIC = 0x52494E47
-_HEADER = struct.Struct("<IIII QQQ II")
+_HEADER = struct.Struct("<IIII QQQ II QII")
 _SIDE_BYTES = 40
+_WITHDRAWN_AT = 36  # of a beat's side channels
 _DATA_OFFSET = 64
 #: Beats a ring can hold in transit. Only a buffer between two processes: what a sender may leave
 #: behind is `depth`.
@@ -54,8 +55,8 @@ class Ring:
         self.sink = sink
         self.data_bytes = data_bytes
         self.depth = depth
-        stride = (_SIDE_BYTES + data_bytes + 7) & ~7
-        nbytes = _DATA_OFFSET + stride * CAPACITY
+        self._stride = (_SIDE_BYTES + data_bytes + 7) & ~7
+        nbytes = _DATA_OFFSET + self._stride * CAPACITY
         self.fd = os.memfd_create(f"ring-{source}-{sink}", os.MFD_CLOEXEC)
         os.ftruncate(self.fd, nbytes)
         self._map = mmap.mmap(self.fd, nbytes)
@@ -63,9 +64,18 @@ class Ring:
 
     def reset(self) -> None:
         """Empty the ring. Both sides must be at rest."""
-        _HEADER.pack_into(
-            self._map, 0, RING_MAGIC, self.data_bytes, CAPACITY, self.depth, 0, 0, 0, 0, 0
-        )
+        header = (RING_MAGIC, self.data_bytes, CAPACITY, self.depth, *[0] * 8)
+        _HEADER.pack_into(self._map, 0, *header)
+        self.fifo = max(self.depth - DEFAULT_DEPTH, 0)
+
+    @property
+    def fifo(self) -> int:
+        """Beats of `depth` that lie in FIFOs, which a reset of the sender does not empty."""
+        return int.from_bytes(self._map[56:60], "little")
+
+    @fifo.setter
+    def fifo(self, beats: int) -> None:
+        self._map[56:60] = beats.to_bytes(4, "little")
 
     @property
     def beats_written(self) -> int:
@@ -85,7 +95,27 @@ class Ring:
     @property
     def occupancy(self) -> int:
         """Beats waiting in the ring."""
-        return self.beats_written - self.beats_read
+        read = self.beats_read  # first: the other count is never behind it
+        return self.beats_written - read - self._withdrawn_from(read)
+
+    @property
+    def withdrawn_before(self) -> int:
+        """Beats that had gone in when the sender last took back what it could; 0: it never did."""
+        return int.from_bytes(self._map[48:56], "little")
+
+    @property
+    def left_over(self) -> int:
+        """Beats waiting that lay in a FIFO when the sender was reset, where no reset reaches."""
+        read = self.beats_read
+        return max(self.withdrawn_before - read - self._withdrawn_from(read), 0)
+
+    def _withdrawn_from(self, read: int) -> int:
+        """Beats from number `read` on that the sender took back and nobody has passed."""
+        first = _DATA_OFFSET + _WITHDRAWN_AT
+        return sum(
+            self._map[first + position % CAPACITY * self._stride]
+            for position in range(read, self.withdrawn_before)
+        )
 
     def close(self) -> None:
         """Give the memory back."""

@@ -47,7 +47,7 @@ struct Slot {
     uint32_t port;                   // 128  index of the stream, kNoOffset where none is connected
     uint32_t memory_bytes;           // 132  data width of the memory-mapped side
     uint32_t realign;                // 136  the data realignment engine is there
-    uint32_t reserved;               // 140
+    std::atomic<uint32_t> withdraw;  // 140  the host wants back what was sent and not taken
     std::atomic<uint64_t> total;     // 144  bytes since the process started
 };
 static_assert(sizeof(Slot) == 152, "layout shared with dma_channel.py");
@@ -198,6 +198,11 @@ class Channel : public WaitObserver {
             wake_.notify_all();
         }
         if (aborted()) port_.wake(true);
+        // Asked for between two jobs only, so that nothing is being written.
+        if (slot_.withdraw.load(std::memory_order_acquire) != 0) {
+            port_.withdraw();
+            slot_.withdraw.store(0, std::memory_order_release);
+        }
     }
     bool at_rest() const { return slot_.posted.load() == slot_.finished.load(); }
     uint32_t phase() const { return slot_.phase.load(std::memory_order_relaxed); }

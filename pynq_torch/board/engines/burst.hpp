@@ -33,19 +33,23 @@ class BurstPort {
     }
 
     void read(Beat& beat) {
-        if (read_ == head_seen_) {
-            publish_read();
-            head_seen_ = wait_for([&] { return header_->head.load(std::memory_order_acquire); }, read_);
-            if (head_seen_ == read_) {
-                port_.read(beat);
-                head_seen_ = ++read_;
-                return;
-            }
-        }
-        const unsigned char* slot = beats_ + (read_ & mask_) * stride_;
         BeatSide side;
-        std::memcpy(&side, slot, sizeof side);
-        std::memcpy(beat.data, slot + sizeof side, port_.data_bytes);
+        for (;;) {
+            if (read_ == head_seen_) {
+                publish_read();
+                head_seen_ =
+                    wait_for([&] { return header_->head.load(std::memory_order_acquire); }, read_);
+                if (head_seen_ == read_) {
+                    port_.read(beat);
+                    read_ = head_seen_ = port_.beats_read();
+                    return;
+                }
+            }
+            std::memcpy(&side, slot(read_), sizeof side);
+            if (!side.withdrawn) break;
+            ++read_;
+        }
+        std::memcpy(beat.data, slot(read_) + sizeof side, port_.data_bytes);
         beat.keep[0] = side.keep[0];
         beat.keep[1] = side.keep[1];
         beat.user = side.user;
@@ -72,10 +76,9 @@ class BurstPort {
                 return;
             }
         }
-        unsigned char* slot = beats_ + (written_ & mask_) * stride_;
         const BeatSide side{{beat.keep[0], beat.keep[1]}, beat.user, beat.id, beat.dest, beat.last, 0};
-        std::memcpy(slot, &side, sizeof side);
-        std::memcpy(slot + sizeof side, beat.data, port_.data_bytes);
+        std::memcpy(slot(written_), &side, sizeof side);
+        std::memcpy(slot(written_) + sizeof side, beat.data, port_.data_bytes);
         if (beat.last) header_->packets.fetch_add(1, std::memory_order_relaxed);
         ++written_;
         if (written_ - header_->head.load(std::memory_order_relaxed) >= kBurst)
@@ -95,6 +98,23 @@ class BurstPort {
     // After write_last: returns when the FIFO behind the port holds what is left.
     void drain() { port_.drain(); }
 
+    // The sender is reset: takes back what the other side has not taken, but for what a FIFO on the
+    // way holds. Nothing may be unpublished, and nothing is written meanwhile.
+    void withdraw() {
+        if (!header_) return;
+        const uint64_t head = header_->head.load();
+        uint64_t from = header_->tail.load(), kept = header_->fifo;
+        for (; from != head && (kept > 0 || is_withdrawn(slot(from))); ++from)
+            if (!is_withdrawn(slot(from))) --kept;
+        header_->withdrawn.store(head);  // before the marks: who finds one looks up to here
+        // The last one first: a reader that comes upon a mark finds none without one behind it, and
+        // so has taken the beats up to there and no others.
+        for (uint64_t p = head; p != from; --p)
+            __atomic_store_n(
+                reinterpret_cast<uint32_t*>(slot(p - 1) + offsetof(BeatSide, withdrawn)), 1,
+                __ATOMIC_RELEASE);
+    }
+
     // Wakes whoever sleeps on the ring, also (always = true) this side, to look for an abort.
     void wake(bool always) {
         if (!header_ || (!always && header_->sleepers.load(std::memory_order_seq_cst) == 0)) return;
@@ -104,6 +124,8 @@ class BurstPort {
 
   private:
     static constexpr uint64_t kBurst = 64;
+
+    unsigned char* slot(uint64_t position) const { return beats_ + (position & mask_) * stride_; }
 
     // Gives the other side the processor for a while before this side goes to sleep.
     template <class Position> uint64_t wait_for(Position position, uint64_t old) {

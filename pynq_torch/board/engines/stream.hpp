@@ -2,6 +2,11 @@
 //
 // The ring has exactly one producer and one consumer (AXI4-Stream is point to point), so head and
 // tail each have one writer and need no lock. A blocked side sleeps on a futex.
+//
+// A sender that is reset takes back what the other side has not taken. Head and tail stay where they
+// are, because the other side may be in the middle of a beat: the sender marks the beats, and who
+// comes upon a marked one passes over it. So a beat is either taken once or not at all, and no slot
+// is written anew before the reader has left it.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +30,15 @@ struct BeatSide {
     uint32_t id;
     uint32_t dest;
     uint32_t last;
-    uint32_t reserved;
+    uint32_t withdrawn;  // set by a sender that was reset, in a beat that it had written
 };
 static_assert(sizeof(BeatSide) == 40, "layout shared with streams.py");
+static_assert(offsetof(BeatSide, withdrawn) == 36, "layout shared with streams.py");
+
+inline bool is_withdrawn(const unsigned char* slot) {
+    return __atomic_load_n(reinterpret_cast<const uint32_t*>(slot + offsetof(BeatSide, withdrawn)),
+                           __ATOMIC_ACQUIRE) != 0;
+}
 
 struct Beat {
     unsigned char* data = nullptr;  // Port::data_bytes bytes, owned by the caller
@@ -49,8 +60,11 @@ struct RingHeader {
     std::atomic<uint64_t> packets;  // TLASTs written
     std::atomic<uint32_t> signal;   // futex word, bumped at every change somebody sleeps on
     std::atomic<uint32_t> sleepers;
+    std::atomic<uint64_t> withdrawn;  // head when the sender last took beats back: none is later
+    uint32_t fifo;      // of the depth, beats in FIFOs on the way, which no reset of a sender empties
+    uint32_t reserved;
 };
-static_assert(sizeof(RingHeader) == 48, "layout shared with streams.py");
+static_assert(sizeof(RingHeader) == 64, "layout shared with streams.py");
 constexpr uint32_t kRingMagic = 0x52494e47;
 constexpr size_t kRingDataOffset = 64;
 
@@ -85,23 +99,34 @@ class Port {
     }
     bool attached() const { return header_ != nullptr; }
 
+    // Beats on the way, without those that were withdrawn.
     size_t size() const {
-        return header_->head.load(std::memory_order_acquire) -
-               header_->tail.load(std::memory_order_acquire);
+        const uint64_t tail = header_->tail.load(std::memory_order_acquire);
+        const uint64_t head = header_->head.load(std::memory_order_acquire);
+        const uint64_t end = header_->withdrawn.load(std::memory_order_acquire);
+        size_t n = size_t(head - tail);
+        for (uint64_t p = tail; p < end; ++p) n -= is_withdrawn(slot(p));
+        return n;
     }
-    bool empty() const { return size() == 0; }
-    bool full() const { return size() >= header_->capacity; }
+    bool empty() {
+        if (!sender_) pass_withdrawn();  // who only asks whether there is a beat must not stop here
+        return size() == 0;
+    }
+    bool full() const { return room() == 0; }
     uint64_t beats_read() const { return header_->tail.load(std::memory_order_relaxed); }
     uint64_t moved() const { return moved_; }  // beats that this side took or gave
     uint64_t beats_written() const { return header_->head.load(std::memory_order_relaxed); }
 
     bool try_read(Beat& beat) {
-        const uint64_t tail = header_->tail.load(std::memory_order_relaxed);
-        if (header_->head.load(std::memory_order_acquire) == tail) return false;
-        const unsigned char* slot = beats_ + (tail & mask_) * stride_;
+        uint64_t tail;
         BeatSide side;
-        std::memcpy(&side, slot, sizeof side);
-        std::memcpy(beat.data, slot + sizeof side, data_bytes);
+        do {
+            pass_withdrawn();
+            tail = header_->tail.load(std::memory_order_relaxed);
+            if (header_->head.load(std::memory_order_acquire) == tail) return false;
+            std::memcpy(&side, slot(tail), sizeof side);
+        } while (side.withdrawn);
+        std::memcpy(beat.data, slot(tail) + sizeof side, data_bytes);
         beat.keep[0] = side.keep[0];
         beat.keep[1] = side.keep[1];
         beat.user = side.user;
@@ -115,12 +140,11 @@ class Port {
     }
 
     bool try_write(const Beat& beat) {
+        if (room() == 0) return false;
         const uint64_t head = header_->head.load(std::memory_order_relaxed);
-        if (head - header_->tail.load(std::memory_order_acquire) >= header_->capacity) return false;
-        unsigned char* slot = beats_ + (head & mask_) * stride_;
         BeatSide side{{beat.keep[0], beat.keep[1]}, beat.user, beat.id, beat.dest, beat.last, 0};
-        std::memcpy(slot, &side, sizeof side);
-        std::memcpy(slot + sizeof side, beat.data, data_bytes);
+        std::memcpy(slot(head), &side, sizeof side);
+        std::memcpy(slot(head) + sizeof side, beat.data, data_bytes);
         if (beat.last) header_->packets.fetch_add(1, std::memory_order_relaxed);
         header_->head.store(head + 1, std::memory_order_seq_cst);
         ++moved_;
@@ -144,6 +168,22 @@ class Port {
     }
 
   private:
+    unsigned char* slot(uint64_t position) const { return beats_ + (position & mask_) * stride_; }
+    // Slots that are free: a withdrawn beat keeps its own until the reader has passed it.
+    size_t room() const {
+        return header_->capacity - size_t(header_->head.load(std::memory_order_relaxed) -
+                                          header_->tail.load(std::memory_order_acquire));
+    }
+    // The reader's side only.
+    void pass_withdrawn() {
+        const uint64_t tail = header_->tail.load(std::memory_order_relaxed);
+        const uint64_t end = header_->withdrawn.load(std::memory_order_acquire);
+        uint64_t next = tail;
+        while (next < end && is_withdrawn(slot(next))) ++next;
+        if (next == tail) return;
+        header_->tail.store(next, std::memory_order_seq_cst);
+        wake(true);
+    }
     // Waking costs a system call and, where both sides share a core, a switch. So it is made only
     // when somebody sleeps, and beat by beat at most every 50 us; what is urgent (TLAST, a ring half
     // full or half empty) always wakes. A sleeper that missed a beat this way looks again by itself

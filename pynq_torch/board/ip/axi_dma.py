@@ -16,6 +16,7 @@ from ..engine import EngineProcess
 from ..streams import Endpoint, Ring
 from .dma_channel import CYCLIC, DLY, ERR, IOC, RESET, RS, ChannelParameters, DmaChannel
 from .dma_faults import stopped_text
+from .dma_left import BeatsLeft
 from .dma_slot import NO_PORT, DmaSlot
 from .parameters import flag, integer
 
@@ -59,6 +60,7 @@ class AxiDma(IpModel):
         self._watched = False
         self._closed = False  # an interrupt may still be under way then, of an overlay that is gone
         self._delay_timer: threading.Timer | None = None
+        self._left = BeatsLeft(board)
         parameters = {
             _S2MM if name == "S2MM" else 0: _channel_parameters(ip, name)
             for name in ("MM2S", "S2MM")
@@ -171,6 +173,31 @@ class AxiDma(IpModel):
         channel.update()
         channel.busy = False
 
+    # ---- what a reset takes back ---------------------------------------------------------------
+
+    def _withdraw(self) -> None:
+        """Drop the beats that were sent and not taken, as the reset of the DMA's FIFOs does.
+
+        What a FIFO on the way or the IP has taken stays there (PG021 resets nothing but the DMA).
+        """
+        channel = self.channels.get(0)
+        ring = self._ring(channel) if channel is not None else None
+        if channel is None or ring is None or channel.slot is None or self.engine is None:
+            return
+        before = ring.withdrawn_before
+        if ring.occupancy:
+            if self.engine.faulted:
+                self._respawn()
+            if not channel.slot.withdraw(self.engine.start_fd):
+                self._respawn()
+                channel.slot.withdraw(self.engine.start_fd)
+        self._left.was_reset(ring, before)
+
+    def _begins(self, channel: DmaChannel) -> None:
+        ring = self._ring(channel)
+        if channel is self.channels.get(0) and ring is not None:
+            self._left.transfer_begins(ring)
+
     # ---- registers ---------------------------------------------------------------------------
 
     def _find(self, offset: int) -> tuple[DmaChannel | None, int]:
@@ -260,10 +287,15 @@ class AxiDma(IpModel):
             for each in self.channels.values():
                 self._abort(each)
                 each.reset()
+            self._withdraw()
             return
         if channel.running and not value & RS:
+            # What has not gone out is flushed (PG021, DMACR.RS); a transfer that is over went out.
+            flushed = channel.busy and channel is self.channels.get(0)
             self._abort(channel)
             channel.halt()
+            if flushed:
+                self._withdraw()
         channel.set_control(value)
         if value & RS and not channel.running:
             channel.run()
@@ -289,6 +321,7 @@ class AxiDma(IpModel):
         else:
             self.start_engine()
             assert channel.slot is not None
+            self._begins(channel)
             channel.busy, channel.idle, channel.polls = True, False, 0
             channel.slot.post_transfer(channel.address, length)
             self.board.settle()
@@ -320,6 +353,7 @@ class AxiDma(IpModel):
         assert channel.slot is not None
         cyclic = bool(channel.control & CYCLIC)
         current = channel.current if channel.fresh else None
+        self._begins(channel)
         channel.busy, channel.idle, channel.polls = True, False, 0
         channel.fresh = False
         channel.slot.post_chain(channel.tail, current, cyclic)
@@ -364,17 +398,20 @@ class AxiDma(IpModel):
         -------
         dict
             ``ip``, and per channel (``MM2S``, ``S2MM``) what `DmaChannel.describe` says, the
-            ``peer`` at the other end of the stream and the beats ``waiting`` in it.
+            ``peer`` at the other end of the stream, the beats ``waiting`` in it, and how many beats
+            of earlier transfers a reset has ``left`` where it does not reach.
         """
         with self.lock:
             found: dict[str, Any] = {"ip": self.ip.name}
             for channel in self.channels.values():
                 channel.update()
                 ring, peer = self._ring(channel), self._peer(channel)
+                sends = channel is self.channels.get(0)
                 found[channel.parameters.name] = channel.describe() | {
                     "peer": str(peer) if peer is not None else None,
                     "waiting": ring.occupancy if ring is not None else 0,
                     "fifo_depth": ring.depth if ring is not None else 0,
+                    "left": self._left.count(ring) if sends and ring is not None else 0,
                 }
             return found
 

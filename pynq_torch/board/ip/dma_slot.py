@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import os
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ _POSTED, _FINISHED, _ADDRESS, _LENGTH, _CURRENT, _TAIL = 0, 1, 3, 4, 5, 6
 _BYTES, _BEATS, _PACKETS, _EVENTS, _DESCRIPTOR, _FAULT_ADDRESS, _TOTAL = 8, 9, 10, 11, 12, 15, 18
 _MODE, _ABORT, _CYCLIC, _MASK = 4, 5, 14, 15
 _PHASE, _ERROR, _FAULT, _TLAST = 26, 27, 28, 29
-_PORT, _MEMORY_BYTES, _REALIGN = 32, 33, 34
+_PORT, _MEMORY_BYTES, _REALIGN, _WITHDRAW = 32, 33, 34, 35
 
 
 class Mode(enum.IntEnum):
@@ -99,16 +100,31 @@ class DmaSlot:
         doorbell : int
             The engine's start descriptor, to wake it with.
         """
-        deadline = time.monotonic() + timeout_s
         self._i[_ABORT] = 1
         try:
-            os.eventfd_write(doorbell, 1)
-            while self.busy:
-                if time.monotonic() > deadline:
-                    return False
-                time.sleep(0.0002)
+            return self._answered(doorbell, lambda: not self.busy, timeout_s)
         finally:
             self._i[_ABORT] = 0
+
+    def withdraw(self, doorbell: int, timeout_s: float = 2.0) -> bool:
+        """Take back what was sent and not taken; False if the engine does not answer.
+
+        No job may be at work. `doorbell` is the engine's start descriptor.
+        """
+        self._i[_WITHDRAW] = 1
+        try:
+            return self._answered(doorbell, lambda: not self._i[_WITHDRAW], timeout_s)
+        finally:
+            self._i[_WITHDRAW] = 0
+
+    @staticmethod
+    def _answered(doorbell: int, answer: Callable[[], bool], timeout_s: float) -> bool:
+        deadline = time.monotonic() + timeout_s
+        os.eventfd_write(doorbell, 1)
+        while not answer():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.0002)
         return True
 
     def forget(self) -> None:

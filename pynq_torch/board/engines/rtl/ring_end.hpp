@@ -5,6 +5,8 @@
 // clock pauses (flush).
 #pragma once
 
+#include <utility>
+
 #include "../stream.hpp"
 
 namespace pynq_torch {
@@ -47,20 +49,29 @@ class RingReader : public RingEnd {
         seen_ = header_->head.load();
     }
     bool available() {
-        if (read_ != seen_) return true;
-        seen_ = header_->head.load(std::memory_order_acquire);
-        return read_ != seen_;
+        do {
+            if (read_ == seen_) seen_ = header_->head.load(std::memory_order_acquire);
+            if (read_ == seen_) return false;
+        } while (pass_withdrawn());
+        return true;
+    }
+    // Whether the sender took back what came next, since this was asked last. The beat in front() is
+    // then another one.
+    bool interrupted() {
+        pass_withdrawn();
+        return std::exchange(interrupted_, false);
     }
     uint64_t waiting_seen() const { return seen_ - read_; }
     uint64_t refresh() {
         seen_ = header_->head.load(std::memory_order_acquire);
         return seen_ - read_;
     }
-    // The beat that came last has TLAST; so had the one before those that wait, when none does.
+    // The beat that came last has TLAST, or no more of its packet follows; so had the one before
+    // those that wait, when none does.
     bool ends_a_packet() const {
         BeatSide side;
         std::memcpy(&side, slot(seen_ - 1), sizeof side);
-        return side.last != 0;
+        return side.last != 0 || side.withdrawn != 0;
     }
     const unsigned char* front() const { return slot(read_); }
     void pop() {
@@ -72,6 +83,14 @@ class RingReader : public RingEnd {
     }
 
   private:
+    bool pass_withdrawn() {
+        const uint64_t end = header_->withdrawn.load(std::memory_order_acquire);
+        const uint64_t before = read_;
+        while (read_ < end && is_withdrawn(slot(read_))) pop();
+        if (read_ == before) return false;
+        seen_ = std::max(seen_, read_);
+        return interrupted_ = true;
+    }
     void tell(bool urgent) {
         header_->tail.store(read_, std::memory_order_seq_cst);
         told_ = read_;
@@ -81,6 +100,7 @@ class RingReader : public RingEnd {
         if (!quiet_) wake();
     }
     uint64_t read_ = 0, told_ = 0, seen_ = 0;
+    bool interrupted_ = false;
 };
 
 class RingWriter : public RingEnd {

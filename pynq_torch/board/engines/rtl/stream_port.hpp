@@ -106,6 +106,7 @@ class StreamSource : public StreamPort {
         nbytes_ = std::min(ring_.data_bytes(), pins_.data.nbytes());
     }
     void drive(uint64_t cycle) override {
+        if (ring_.interrupted()) give_up();
         const bool here = offering_ || ring_.available();
         if (here && !here_ && !local_) news_ = cycle;
         here_ = here;
@@ -164,6 +165,13 @@ class StreamSource : public StreamPort {
   private:
     static constexpr uint32_t kSilent = 128;
 
+    // The DMA that sends was reset: its TVALID goes low, and what comes next begins a packet.
+    void give_up() {
+        offering_ = inside_ = false;
+        turned_ = true;
+        meter_.cut();
+        if (flow_) flow_->reset();
+    }
     void load() {
         const unsigned char* slot = ring_.front();
         BeatSide side;
