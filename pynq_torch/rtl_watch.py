@@ -167,7 +167,13 @@ class _Watch:
     def record(self, path: Path, **options: Any) -> None:
         from .waves import Waves
 
-        self._open.append(Waves(self._board, path, **options).__enter__())
+        waves = Waves(self._board, path, **options)
+        # The program does not know of it, and may record waves of its own.
+        waves.gives_way = lambda: _say(
+            f"the waves of {', '.join(waves.units)} in {path.name} end here: the program records "
+            "its own"
+        )
+        self._open.append(waves.__enter__())
 
     def begin(self, number: int) -> None:
         raise NotImplementedError

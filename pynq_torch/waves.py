@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -52,7 +52,10 @@ class Waves:
     Notes
     -----
     A model with waves is another build than one without, which takes some seconds the first time.
-    Units for which it is not loaded yet begin from their reset; their registers are written again.
+    Where it is not loaded yet, every unit of the overlay begins from its reset: registers are
+    written again as the program wrote them (not in the trace), and whatever else a unit remembered
+    is gone. Cycles, counters, the trace and runs go on. Waves that are opened before the first
+    start, or asked for by PYNQ_TORCH_WAVES or ``run --wave``, find nothing to lose.
 
     Examples
     --------
@@ -107,6 +110,8 @@ class Waves:
         self._pl: Any = None
         self._open = False
         self._problem: WaveError | None = None
+        #: Called when another recording took its units; None: none may.
+        self.gives_way: Callable[[], object] | None = None
 
     def _path_of(self, unit: str) -> Path:
         path = self.path.absolute()
@@ -118,7 +123,47 @@ class Waves:
         pl = self._pl = self._board.pl
         for path in self.paths.values():
             _writable(path)
-        pl.load_waves(dict.fromkeys(self.units, self.format), self.before)
+        with pl.recording:
+            self._claim(pl)
+            pl.load_waves(dict.fromkeys(self.units, self.format), self.before)
+            pl.recordings |= dict.fromkeys(self.units, self)
+        try:
+            return self._begin(pl)
+        except BaseException:
+            self._release()
+            raise
+
+    def _claim(self, pl: Any) -> None:
+        """Raise where a recording is open that this one would end; one that gives way is ended."""
+        anew = pl.lacks_waves(dict.fromkeys(self.units, self.format), self.before)
+        in_the_way = {u: w for u, w in pl.recordings.items() if anew or u in self.units}
+        for unit, other in in_the_way.items():
+            if other.gives_way is not None:
+                continue
+            file = other.paths[unit].name
+            if unit in self.units:
+                raise WaveError(
+                    f"{unit} is being recorded already, into '{file}': a unit writes one file at a "
+                    "time; end that recording first"
+                )
+            raise WaveError(
+                f"{unit} is being recorded into '{file}', and the waves of "
+                f"{', '.join(self.units)} need another model, with which that would end: record "
+                "one after the other, or all with one board.waves(...)"
+            )
+        if anew:
+            pl.check_idle()
+        for other in set(in_the_way.values()):
+            other.close()
+            other.gives_way()
+
+    def _release(self) -> None:
+        with self._pl.recording:
+            for unit in self.units:
+                if self._pl.recordings.get(unit) is self:
+                    del self._pl.recordings[unit]
+
+    def _begin(self, pl: Any) -> Waves:
         self._boxes = {unit: WaveBox(pl.wave_box(unit)) for unit in self.units}
         self._open = True
         _until_unloaded(self._board, self)
@@ -167,7 +212,10 @@ class Waves:
         if not self._open:
             return
         self._open = False
-        self._ask(WaveBox.CLOSE)
+        try:
+            self._ask(WaveBox.CLOSE)
+        finally:
+            self._release()
         self._complain()
 
     def _overlay_goes(self) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
+import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from helpers import start, wait_done, write_overlay
 from pynq import Overlay, allocate
 
@@ -70,6 +72,84 @@ def test_the_done_bit_is_still_to_come_where_waves_were_refused(use, tmp_path):
     with pytest.raises(WaveError, match="vadd_0 is at work"):
         board.waves(tmp_path / "v.vcd").__enter__()
     assert wait_done(unit) & 2
+
+
+def test_two_recordings_of_a_unit_are_one_too_many(use, tmp_path):
+    board = use()
+    overlay = pynq_torch.load("vadd")
+    a = torch.arange(40.0)
+    said = r"vadd_0 is being recorded already, into 'a\.fst'"
+    with board.waves(tmp_path / "a.fst") as waves:
+        for name in ("b.fst", "b.vcd"):
+            with pytest.raises(WaveError, match=said):
+                board.waves(tmp_path / name).__enter__()
+        assert torch.equal(overlay.vadd(a, a), a + a)
+    assert len(waves.open().signal("ap_start").rising()) == 1
+    with board.waves(tmp_path / "b.fst"):  # the unit is free again
+        assert torch.equal(overlay.vadd(a, a), a + a)
+    with pytest.raises(WaveError, match="no signal 'go'"):
+        board.waves(tmp_path / "c.fst", start="go").__enter__()
+    with board.waves(tmp_path / "c.fst"):
+        assert torch.equal(overlay.vadd(a, a), a + a)
+
+
+def test_threads_that_record_the_same_unit(use, tmp_path):
+    board = use()
+    overlay = pynq_torch.load("vadd")
+    together, refused, recorded = threading.Barrier(2), [], []
+
+    def record(name):
+        together.wait(60)
+        try:
+            with board.waves(tmp_path / f"{name}.fst") as waves:
+                while not refused:
+                    time.sleep(0.01)
+            recorded.append(waves)
+        except WaveError as error:
+            refused.append(str(error))
+
+    threads = [threading.Thread(target=record, args=(name,), daemon=True) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(50)
+    assert len(recorded) == 1
+    file = recorded[0].path.name
+    assert [f"vadd_0 is being recorded already, into '{file}'" in text for text in refused] == [
+        True
+    ]
+    assert torch.equal(overlay.vadd(torch.ones(9), torch.ones(9)), torch.full((9,), 2.0))
+
+
+def test_a_model_that_is_exchanged_ends_no_recording(use, tmp_path):
+    """Two units: the waves of the second one need another model than the one that is loaded."""
+    bit = write_overlay(tmp_path, {"first": "spinner", "second": "spinner"}, kernels=KERNELS)
+    board = use(kernels=[KERNELS])
+    first = Overlay(str(bit)).first
+    said = "first is being recorded into 'f.fst', and the waves of second need another model"
+    with board.waves(tmp_path / "f.fst", units="first") as waves:
+        with pytest.raises(WaveError, match=said):
+            board.waves(tmp_path / "s.fst", units="second").__enter__()
+        start(first)
+        wait_done(first)
+    assert waves.open().signal("ap_start").rising()
+
+
+def test_a_recording_of_the_environment_gives_way_to_the_programs(
+    use, tmp_path, capfd, monkeypatch
+):
+    monkeypatch.setenv("PYNQ_TORCH_WAVE", str(tmp_path / "all.fst"))
+    board = use()
+    overlay = pynq_torch.load("vadd")
+    a = torch.arange(40.0)
+    assert torch.equal(overlay.vadd(a, a), a + a)
+    with board.waves(tmp_path / "own.vcd") as waves:
+        assert torch.equal(overlay.vadd(a, a), a + a)
+    assert len(waves.open().signal("ap_start").rising()) == 1
+    assert (
+        "waves of vadd_0 in all.fst end here: the program records its own" in capfd.readouterr().err
+    )
+    assert (tmp_path / "all.fst").stat().st_size > 0
 
 
 # ---- RTL that does not return --------------------------------------------------------------------

@@ -25,6 +25,7 @@ from .layout import Answer, FaultKind, Operation, PlState
 from .records import PortCounters, PortRow, TraceWindow, read_counters, read_trace
 
 if TYPE_CHECKING:
+    from ...waves import Waves
     from .build import BuiltModel
     from .ports import AxiMaster, AxiSlave, AxiStream
 
@@ -217,22 +218,40 @@ class Pl:
         self.written: list[dict[tuple[int, int], int]] = [{} for _ in self.plans]
         #: Held by whoever accesses registers of a unit.
         self.locks: list[AbstractContextManager[object]] = []
+        #: Unit -> the recording of its waves that is open; `recording` is held by who changes it.
+        self.recordings: dict[str, Waves] = {}
+        self.recording = threading.RLock()
 
     # ---- life ------------------------------------------------------------------------------
 
-    def spawn(self) -> None:
-        """Start the process, or start it anew: every register has its reset value."""
+    def spawn(self, *, counts_on: bool = False) -> None:
+        """Start the process, or start it anew: every register has its reset value.
+
+        Parameters
+        ----------
+        counts_on : bool
+            Cycles, counters, the trace and the numbers of runs go on where the process before had
+            come to, rather than begin anew.
+        """
         self.kill()
+        cycle = self.cycle if counts_on else None
         self._map[: at.PAGE_BYTES] = bytes(64) + self._map[64:80] + bytes(at.PAGE_BYTES - 80)
         self.words[at.P_MAGIC], self.words[at.P_VERSION] = at.MAGIC, at.VERSION
         self.words[at.P_NUNITS] = len(self.plans)
         for raw in self._raw:
+            kept = [(part, bytes(raw[part])) for part in at.B_KEPT if counts_on]
             raw[: at.B_WAVES.start] = bytes(at.B_WAVES.start)
+            for part, content in kept:
+                raw[part] = content
+        if cycle is None:
+            self.counters[:] = bytes(len(self.counters))
+        else:
+            self._quads[at.P_CYCLE] = cycle
         for fd in (self._bell_fd, *self.done_fds, *self._answer_fds):
             with contextlib.suppress(BlockingIOError):
                 os.eventfd_read(fd)
         rings = list(dict.fromkeys(s.ring for plan in self.plans for s in plan.streams))
-        text = self._setup(rings).encode()
+        text = self._setup(rings, cycle).encode()
         os.ftruncate(self._config_fd, 0)
         os.pwrite(self._config_fd, text, 0)
         fds = [self.fd, self.memory.fd, self.memory.grants_fd, self._config_fd, self._bell_fd]
@@ -250,7 +269,7 @@ class Pl:
         )
         self.spawns += 1
 
-    def _setup(self, rings: Sequence[Ring]) -> str:
+    def _setup(self, rings: Sequence[Ring], cycle: int | None) -> str:
         o = self.options
         rows: list[Sequence[object]] = [
             ("page", self.fd),
@@ -269,6 +288,8 @@ class Pl:
             ("ports", len(self.port_rows)),
             ("trace", at.TRACE_RECORDS),
         ]
+        if cycle is not None:
+            rows.append(("cycle", cycle))
         for window in self.memory.windows:
             rows.append(("window", window.base, window.nbytes, window.file_offset, self.memory.fd))
         rows += [("ring", ring.fd) for ring in rings]
@@ -344,13 +365,20 @@ class Pl:
         first = at.B_WORDS >> 2
         return answer, self._boxes[unit][first : first + count].tolist()
 
-    def write(self, unit: int, slave: int, offset: int, words: Sequence[int]) -> Answer:
+    def write(
+        self,
+        unit: int,
+        slave: int,
+        offset: int,
+        words: Sequence[int],
+        operation: Operation = Operation.WRITE,
+    ) -> Answer:
         """Write registers that follow each other, at most `BLOCK_WORDS`."""
         box, first = self._boxes[unit], at.B_WORDS >> 2
         self._settle(unit)
         for index, word in enumerate(words):
             box[first + index] = word
-        return self._request(unit, Operation.WRITE, slave, offset, len(words))
+        return self._request(unit, operation, slave, offset, len(words))
 
     def reset(self, unit: int) -> Answer:
         """Hold a unit's reset for 16 cycles; whatever it had under way is dropped."""
@@ -427,7 +455,7 @@ class Pl:
 
     @property
     def cycle(self) -> int:
-        """Cycles of the clock since the process started, a few ago."""
+        """Cycles of the clock since the overlay was loaded, a few ago."""
         return self._quads[at.P_CYCLE]
 
     @property
@@ -491,7 +519,7 @@ class Pl:
             )
 
     def load_waves(self, units: Mapping[str, str], history: int = 0) -> None:
-        """Load the builds of units that write waves, and start anew.
+        """Load the builds of units that write waves, in a process of their own.
 
         Parameters
         ----------
@@ -507,15 +535,15 @@ class Pl:
 
         Notes
         -----
-        Registers are written again as they were, all but AP_CTRL. Nothing is done where the
-        builds are loaded already.
+        Every unit begins from its reset. Registers are written again as programs wrote them, all
+        but AP_CTRL, and the trace has none of it; whatever else a unit remembered is gone. Cycles,
+        counters, trace and runs go on. Nothing is done where the builds are loaded already.
         """
-        wanted = [units.get(plan.name, plan.model.waves) for plan in self.plans]
-        same = all(w == plan.model.waves for w, plan in zip(wanted, self.plans, strict=True))
-        if same and history <= self.options.history:
+        if not self.lacks_waves(units, history):
             return
         assert self._rebuild is not None
-        self._refuse_while_busy()
+        wanted = [units.get(plan.name, plan.model.waves) for plan in self.plans]
+        self.check_idle()
         models = [
             plan.model if plan.model.waves == waves else self._rebuild(plan.name, waves)
             for plan, waves in zip(self.plans, wanted, strict=True)
@@ -523,13 +551,18 @@ class Pl:
         with contextlib.ExitStack() as held:
             for lock in self.locks:
                 held.enter_context(lock)
-            self._refuse_while_busy()  # another thread had all the time of a build
+            self.check_idle()  # another thread had all the time of a build
             for plan, model in zip(self.plans, models, strict=True):
                 plan.model = model
             self.options = replace(self.options, history=max(history, self.options.history))
             self.restart()
 
-    def _refuse_while_busy(self) -> None:
+    def lacks_waves(self, units: Mapping[str, str], history: int = 0) -> bool:
+        """Tell whether `load_waves` has to start anew."""
+        loaded = {plan.name: plan.model.waves for plan in self.plans}
+        return history > self.options.history or any(loaded[u] != w for u, w in units.items())
+
+    def check_idle(self) -> None:
         """Raise where a new process would drop a run; who waits for it would be told nothing."""
         for plan, box in zip(self.plans, self._box_quads, strict=True):
             if box[at.B_COMPLETED] < box[at.B_STARTED]:
@@ -539,13 +572,13 @@ class Pl:
                 )
 
     def restart(self) -> None:
-        """Start the process anew with the registers as programs wrote them."""
-        self.spawn()
+        """Put a new process in the place of this one, with the registers as programs wrote them."""
+        self.spawn(counts_on=True)
         self.wait_running()
         self.check()
         for unit, registers in enumerate(self.written):
             for (slave, offset), word in sorted(registers.items()):
-                self.write(unit, slave, offset, [word])
+                self.write(unit, slave, offset, [word], Operation.REPLAY)
 
     def wave_box(self, unit: str) -> memoryview:
         """Return the part of a unit's box that steers its waves."""
