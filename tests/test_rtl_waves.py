@@ -275,13 +275,37 @@ def test_registers_outlive_the_change_to_a_model_with_waves(board: Any, tmp_path
     for offset, value in ((0x10, a), (0x1C, b), (0x28, c)):
         unit.write(offset, value.physical_address)
     unit.write(0x34, 16)
-    with board.waves(tmp_path / "v.fst", start="ap_start", stop="ap_done"):
-        assert unit.read(0x34) == 16
+
+    def run() -> None:
         unit.write(0, 1)
         while not unit.read(0) & 2:
             pass
+
+    def writes() -> list[tuple[int, int]]:
+        found = [t for t in board.trace_records() if t.kind == "register write"]
+        return [(t.cycle, t.address) for t in found]
+
+    def moved() -> int:
+        return sum(counter.bytes for counter in board.counter_records())
+
+    run()
+    before, cycle, run_before = writes(), board.pl.cycle, board.cus["vadd_0"].last_run
+    c[:] = 0
+    bytes_of_a_run = moved()
+    with board.waves(tmp_path / "v.fst", start="ap_start", stop="ap_done") as waves:
+        # What the program did is still there, and what the board did is not.
+        assert writes() == before and moved() == bytes_of_a_run
+        assert board.pl.cycle > cycle
+        assert board.cus["vadd_0"].last_run == run_before
+        assert unit.read(0x34) == 16
+        run()
     assert (c == 3.5).all()
-    assert (tmp_path / "v.fst").stat().st_size > 0
+    assert moved() == 2 * bytes_of_a_run
+    assert writes()[: len(before)] == before and len(writes()) == len(before) + 1
+    run_after = board.cus["vadd_0"].last_run
+    assert (run_after.number, run_after.cycles) == (2, run_before.cycles)
+    # They are the cycles of the trace.
+    assert waves.open().find("ap_start") - 1 == writes()[-1][0] + 1
 
 
 @pytest.mark.slow

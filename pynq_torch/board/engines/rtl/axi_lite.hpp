@@ -44,11 +44,15 @@ class LiteManager : public Port {
     bool accepted_write() const { return accepted_; }
     uint32_t word() const { return value_; }
 
-    void write(uint32_t address, uint32_t value, uint64_t cycle) {
+    void write(uint32_t address, uint32_t value, uint64_t cycle, bool traced = true) {
         begin(kWriting, address, cycle);
         value_ = value;
+        traced_ = traced;
     }
-    void read(uint32_t address, uint64_t cycle) { begin(kReading, address, cycle); }
+    void read(uint32_t address, uint64_t cycle) {
+        begin(kReading, address, cycle);
+        traced_ = true;
+    }
     // How far an access that does not end has come.
     const char* stuck_on() const {
         if (phase_ == kReading) return address_done_ ? "RVALID" : "ARREADY";
@@ -121,7 +125,7 @@ class LiteManager : public Port {
         begin_ = cycle;
     }
     void end(uint64_t cycle, uint32_t response) {
-        if (trace_) {
+        if (trace_ && traced_) {
             TransactionRecord record{};
             record.begin = begin_, record.first = record.end = cycle;
             record.address = address_, record.bytes = 4, record.beats = 1, record.value = value_;
@@ -144,7 +148,7 @@ class LiteManager : public Port {
     Pin araddr_, arvalid_, arready_, rdata_, rresp_, rvalid_, rready_;
     uint32_t lanes_ = 1;
     Phase phase_ = kIdle;
-    bool address_done_ = false, data_done_ = false, accepted_ = false, clean_ = false;
+    bool address_done_ = false, data_done_ = false, accepted_ = false, clean_ = false, traced_ = true;
     uint32_t address_ = 0, value_ = 0;
     uint64_t begin_ = 0, settled_ = 0;
     Result result_ = Result::kAnswered;

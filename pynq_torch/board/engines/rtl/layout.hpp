@@ -58,7 +58,8 @@ struct RunRecord {
 };
 static_assert(sizeof(RunRecord) == 168, "layout shared with layout.py");
 
-enum Operation : uint32_t { kRead = 1, kWrite = 2, kReset = 3 };
+// kReplay: a write of the board's own, which no program makes; the trace has none of it.
+enum Operation : uint32_t { kRead = 1, kWrite = 2, kReset = 3, kReplay = 4 };
 enum Result : uint32_t { kAnswered = 0, kRefused = 2, kNobody = 3, kNoAnswer = 4 };
 
 struct UnitBox {

@@ -132,6 +132,7 @@ struct Setup {
         if (found == values.end()) die("the setup has no " + key);
         return found->second;
     }
+    bool has(const std::string& key) const { return values.count(key) != 0; }
     uint64_t number(const std::string& key) const { return std::strtoull((*this)[key].c_str(), nullptr, 10); }
     double real(const std::string& key) const { return std::strtod((*this)[key].c_str(), nullptr); }
 };
@@ -247,8 +248,16 @@ int main(int argc, char** argv) {
     g_pl.bell_fd = int(setup.number("bell"));
     watch_life(int(setup.number("life")));
     install_handlers();
-    g_pl.counters = new (shared + g_pl.page->counters_at) CounterTable(uint32_t(setup.number("ports")));
-    setup.trace = new (shared + g_pl.page->trace_at) TraceRing(uint32_t(setup.number("trace")));
+    char* const counters = shared + g_pl.page->counters_at;
+    char* const trace = shared + g_pl.page->trace_at;
+    if (setup.has("cycle")) {  // it takes the place of another process, and counts on from there
+        g_pl.cycle = setup.number("cycle");
+        g_pl.counters = reinterpret_cast<CounterTable*>(counters);
+        setup.trace = reinterpret_cast<TraceRing*>(trace);
+    } else {
+        g_pl.counters = new (counters) CounterTable(uint32_t(setup.number("ports")));
+        setup.trace = new (trace) TraceRing(uint32_t(setup.number("trace")));
+    }
     try {
         make_memory(setup, lines);
         make_units(setup, lines);

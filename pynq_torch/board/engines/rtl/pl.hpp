@@ -44,6 +44,7 @@ class Pl {
 
     [[noreturn]] void run() {
         for (Slot& slot : slots) slot.unit->begin_reset();
+        const uint64_t booted = cycle + kBoot;
         for (;;) {
             bool asked = false;
             for (Slot& slot : slots) {
@@ -58,6 +59,8 @@ class Pl {
             }
             if (asked || (cycle & kLook) == 0) {
                 if (!look(asked)) continue;
+                if (cycle >= booted && page->state.load(std::memory_order_relaxed) == kPlBooting)
+                    page->state.store(kPlRunning, std::memory_order_release);
             }
             if (waits_for_process()) freeze();
             else gave_up_ = 0;
@@ -140,8 +143,6 @@ class Pl {
         }
         at = ~size_t(0);
         announce();
-        if (cycle >= kBoot && page->state.load(std::memory_order_relaxed) == kPlBooting)
-            page->state.store(kPlRunning, std::memory_order_release);
         if (!asked && cycle >= slice_end_) rest();
         if (resting_ && stirs()) {
             resting_ = false;

@@ -158,7 +158,7 @@ class Unit {
         if (lite.idle()) {
             const uint32_t address = box_->offset + 4 * word_;
             if (box_->operation == kRead) lite.read(address, cycle);
-            else lite.write(address, box_->words[word_], cycle);
+            else lite.write(address, box_->words[word_], cycle, box_->operation == kWrite);
         }
         return false;
     }
