@@ -21,6 +21,7 @@ from .bus import Bus, IpModel, RegisterArray
 from .engine import EngineProcess, State
 from .events import EventLoop
 from .handoff import PACKAGE, Handoff, IpInstance, read_handoff
+from .hls_binding import Binding
 from .hls_ip import HlsKernel, NoModel
 from .interrupts import deferred_interrupt
 from .linux import FIRST_PL_IRQ, Linux
@@ -144,6 +145,7 @@ class VirtualBoard(Device):
         self.rings: list[Ring] = []
         self._events: EventLoop | None = None
         self._loading = threading.RLock()
+        self._remarked: set[str] = set()
         self._progress: tuple[Any, ...] = ()
         self._progress_at = time.monotonic()
         self._pid = os.getpid()
@@ -319,7 +321,26 @@ class VirtualBoard(Device):
             built = dict(zip(sources, pool.map(build, sources.values()), strict=True))
             for task in prepared:
                 task.result()
+        self._check_sources(handoff, built)
         return built
+
+    def _check_sources(self, handoff: Handoff, builds: dict[str, Any]) -> None:
+        """Refuse C++ that is not what the design was built from; say once what else differs."""
+        from ..hls import Build
+
+        for ip in handoff.ips.values():
+            build = builds.get(ip.vlnv_name) if ip.is_kernel else None
+            if not isinstance(build, Build):
+                continue
+            remarks = Binding(ip, build.interface).check(handoff.path)
+            text = f"{ip.vlnv_name}: {build.interface.source} and {handoff.path} differ: " + (
+                "; ".join(remarks)
+            )
+            if remarks and text not in self._remarked:
+                self._remarked.add(text)
+                warnings.warn(
+                    f"{text}. Are these the sources the bitstream was built from?", stacklevel=2
+                )
 
     def _find_source(self, ip: IpInstance) -> Any:
         """Return the source of an IP's kernel; what a program was given comes first.

@@ -22,6 +22,7 @@ from .handoff_ports import (
     data_bytes,
     ports_of,
 )
+from .handoff_registers import HandoffRegister, HandoffValue, registers_of, values_of
 from .streams import DEFAULT_DEPTH, Endpoint
 
 #: The part of a PYNQ-Z2 (and of a PYNQ-Z1): xc7z020clg400-1.
@@ -63,6 +64,8 @@ class IpInstance:
     clock: str = ""  #: PS clock that drives the IP, e.g. "FCLK_CLK0"
     ports: dict[str, HandoffPort] = field(default_factory=dict)
     buses: dict[str, HandoffBus] = field(default_factory=dict)
+    #: arguments in registers, per address block
+    values: dict[str, tuple[HandoffValue, ...]] = field(default_factory=dict)
 
     @property
     def vlnv_name(self) -> str:
@@ -196,13 +199,9 @@ def _instance(
     module: ET.Element, ranges: dict[str, list[Slave]], constants: dict[str, int]
 ) -> IpInstance:
     name = module.get("FULLNAME", "").strip("/")
-    registers: dict[str, dict[str, int]] = {}
+    listed: dict[str, list[HandoffRegister]] = {}
     for block in module.findall("./ADDRESSBLOCKS/ADDRESSBLOCK"):
-        found = registers.setdefault(block.get("INTERFACE", ""), {})
-        for register in block.findall("./REGISTERS/REGISTER"):
-            for item in register.findall("PROPERTY"):
-                if item.get("NAME") == "ADDRESS_OFFSET":
-                    found[register.get("NAME", "")] = int(item.get("VALUE", "0"), 0)
+        listed.setdefault(block.get("INTERFACE", ""), []).extend(registers_of(block))
     ports: dict[str, tuple[bool, int]] = {}
     for bus in module.findall("./BUSINTERFACES/BUSINTERFACE"):
         if bus.get("VLNV") == AXIS and bus.get("TYPE") in (
@@ -228,7 +227,7 @@ def _instance(
         module.get("VLNV", ""),
         {p.get("NAME", ""): p.get("VALUE", "") for p in module.findall("./PARAMETERS/PARAMETER")},
         tuple(ranges.get(name, ())),
-        registers,
+        {block: {r.name: r.offset for r in found} for block, found in listed.items()},
         ports,
         tuple(
             p.get("NAME", "")
@@ -238,6 +237,7 @@ def _instance(
         f"FCLK_{clock}",
         {port.name: port for port in ports_of(module, constants)},
         {bus.name: bus for bus in buses_of(module)},
+        {block: values_of(found) for block, found in listed.items()},
     )
 
 

@@ -45,8 +45,12 @@ def constants_of(modules: list[ET.Element]) -> dict[str, int]:
             continue
         for item in module.findall("./PARAMETERS/PARAMETER"):
             if item.get("NAME") == "CONST_VAL":
+                try:
+                    value = int(item.get("VALUE", "0"), 0)
+                except ValueError:
+                    continue  # "010", as in published handoffs: decimal or binary, nothing says
                 for port in module.findall("./PORTS/PORT"):
-                    found[port.get("SIGNAME", "")] = int(item.get("VALUE", "0"), 0)
+                    found[port.get("SIGNAME", "")] = value
     found.pop("", None)
     return found
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InterfaceError
 from .engine import NO_OFFSET
+from .hls_match import Derived, Element, SlaveMatch, bus_differences, element_of
 from .streams import Endpoint
 
 if TYPE_CHECKING:
     from ..hls.interface import Argument, Interface
     from .handoff import IpInstance
+    from .handoff_registers import HandoffValue
 
 _CONTROL_NAMES = ("AP_CTRL", "GIE", "IER", "ISR")
 _LARGEST_SLAVE = 16 << 20
@@ -70,9 +72,74 @@ class Binding:
             usual = zip(_CONTROL_NAMES, (0, 4, 8, 12), strict=True)
             self.control = {derived.get(name, offset): name for name, offset in usual}
         self.ports = self._bind_streams()
+        self._matches = self._match()
         self.valid: set[int] = set()
         self.outputs: list[tuple[int, int]] = []
         self.offsets = self._argument_offsets()
+
+    def check(self, handoff: Path) -> list[str]:
+        """Refuse a source that is not what the design was built from.
+
+        Parameters
+        ----------
+        handoff : Path
+            For the message.
+
+        Returns
+        -------
+        list of str
+            Differences that need not matter, a sentence each.
+
+        Raises
+        ------
+        InterfaceError
+            The kernel would take values from other registers than a program writes.
+        """
+        problems, remarks = [], []
+        for slave, match in self._matches.items():
+            problems += match.problems
+            remarks += match.remarks
+            if match.is_unlisted and any(self.ip.registers.values()):
+                remarks.append(f"the handoff lists no register of an argument on {slave}")
+        for wrong, text in bus_differences(self.interface, self.ip.buses):
+            (problems if wrong else remarks).append(text)
+        if problems:
+            listed = "".join(f"\n  - {problem}" for problem in dict.fromkeys(problems))
+            raise InterfaceError(
+                f"{self.ip.name}: {self.interface.source} is not the source that {handoff} was "
+                f"built from, and results would be wrong:{listed}\nBuild the overlay again "
+                "('python -m pynq_torch overlay build NAME'), or restore the source.",
+                self.ip.name,
+            )
+        return remarks
+
+    def elements(self) -> dict[str, Element]:
+        """Return what is known of the elements behind pointers, by the handoff's name."""
+        found = {}
+        for match in self._matches.values():
+            for one, value in match.pairs():
+                element = element_of(one.argument) if one.argument is not None else None
+                if element is not None:
+                    found[value.name] = element
+        return found
+
+    def _match(self) -> dict[str, SlaveMatch]:
+        """Lay the registers of the source over those of each slave."""
+        arguments = {a.name: a for a in self.interface.arguments}
+        derived: dict[str, list[Derived]] = {slave: [] for slave in self.page}
+        for bundle, registers in self.interface.bundles.items():
+            slave = self._slave_of(bundle)
+            if slave is not None:
+                derived[slave] += [
+                    Derived(bundle, r, arguments.get(r.argument or "")) for r in registers
+                ]
+        return {s: SlaveMatch(found, self._values_of(s)) for s, found in derived.items()}
+
+    def _values_of(self, slave: str) -> tuple[HandoffValue, ...]:
+        listed = self.ip.values.get(slave) or self.ip.values.get("") or ()
+        if not listed and len(self.ip.values) == 1:
+            listed = next(iter(self.ip.values.values()))
+        return listed
 
     def _slave_of(self, bundle: str | None) -> str | None:
         """Return the hwh's interface name for a bundle: ``s_axi_<bundle>``."""
@@ -162,42 +229,22 @@ class Binding:
         listed = self.ip.registers.get(slave) or self.ip.registers.get("") or {}
         if not listed and len(self.ip.registers) == 1:
             listed = next(iter(self.ip.registers.values()))
-        names = {
-            r.offset: r.name
-            for r in self.interface.bundles.get(argument.bundle or "", ())
-            if r.argument == argument.name or r.offset == argument.offset
-        }
+        match, bundle = self._matches[slave], argument.bundle or ""
 
         def place(derived: int | None) -> int:
             """Prefer the offset the handoff lists for this register: that is the hardware."""
             if derived is None:
                 return NO_OFFSET
-            name = names.get(derived, argument.name)
-            stem = name.removesuffix("_data")
-            for candidate in (
-                name,
-                f"{name}_1",
-                f"Memory_{name}",
-                stem,
-                f"{stem}_1",
-                f"Memory_{stem}",
-            ):
-                if candidate in listed:
-                    return page + listed[candidate]
-            if listed and derived not in listed.values():
-                warnings.warn(
-                    f"{self.ip.name}: the source puts register {name} at 0x{derived:02x}, the "
-                    "handoff lists no "
-                    "such register; are these the sources the bitstream was built from?",
-                    stacklevel=2,
-                )
-            return page + derived
+            value = match.found.get((bundle, derived))
+            return page + (derived if value is None else value.offset)
 
         data = place(argument.offset)
         out = NO_OFFSET
         if argument.kind == "scalar_ptr" and argument.direction != "in":
             out = place(argument.offset_out) if argument.offset_out is not None else data
         valid = place(argument.offset_valid)
+        if argument.offset_valid is not None and match.is_taken(bundle, argument.offset_valid):
+            valid = NO_OFFSET
         if valid != NO_OFFSET:
             self.valid.add(valid)
         nbytes = 4

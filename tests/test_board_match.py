@@ -1,0 +1,245 @@
+"""A kernel's C++ that is no longer what the loaded overlay was built from."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import HW_KERNELS, write_overlay
+from pynq import Overlay, allocate
+
+import pynq_torch
+from pynq_torch import hls
+from pynq_torch.board.handoff import IpInstance, read_handoff
+from pynq_torch.board.hls_binding import Binding
+from pynq_torch.errors import InterfaceError
+
+pytestmark = pytest.mark.timeout(180)
+
+MIX = """
+void mix(const float *x, float *y, float alpha, float beta, unsigned n, int *last, float table[16]) {
+#pragma HLS INTERFACE m_axi port=x bundle=gmem0 offset=slave
+#pragma HLS INTERFACE m_axi port=y bundle=gmem1 offset=slave
+#pragma HLS INTERFACE s_axilite port=x
+#pragma HLS INTERFACE s_axilite port=y
+#pragma HLS INTERFACE s_axilite port=alpha
+#pragma HLS INTERFACE s_axilite port=beta
+#pragma HLS INTERFACE s_axilite port=n
+#pragma HLS INTERFACE s_axilite port=last
+#pragma HLS INTERFACE s_axilite port=table
+#pragma HLS INTERFACE s_axilite port=return
+    for (unsigned i = 0; i < n; ++i) y[i] = alpha * x[i] + beta * y[i] + table[i % 16];
+    *last = n - 1;
+}
+"""  # noqa: E501
+EXTRA = "#pragma HLS INTERFACE s_axilite port=extra\n    if (extra) return;\n    for"
+MASTER = "#pragma HLS INTERFACE m_axi port=alpha bundle=gmem2\n    for"
+BITSTREAMS = HW_KERNELS.parents[1] / "bitstreams"
+
+
+def _kernel(folder: Path, text: str) -> Path:
+    (folder / "mix").mkdir(parents=True)
+    (folder / "mix" / "mix.cpp").write_text(text)
+    return folder
+
+
+def _changed(*changes: tuple[str, str]) -> str:
+    text = MIX
+    for old, new in changes:
+        assert re.search(old, text), old
+        text = re.sub(old, new, text)
+    return text
+
+
+@pytest.fixture(scope="module")
+def bit(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("match")
+    return write_overlay(folder, {"mix_0": "mix"}, kernels=_kernel(folder / "k", MIX))
+
+
+@pytest.fixture
+def check(bit, tmp_path):
+    """Compare a changed source with the handoff of the unchanged one; return the remarks."""
+
+    def compare(*changes: tuple[str, str], hwh: Path | None = None) -> list[str]:
+        source = _kernel(tmp_path / "k", _changed(*changes)) / "mix" / "mix.cpp"
+        handoff = read_handoff(hwh or bit.with_suffix(".hwh"))
+        interface = hls.read_interface(source, "mix", tool=handoff.hls_tool)
+        return Binding(handoff.ips["mix_0"], interface).check(handoff.path)
+
+    return compare
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            [("float alpha", "double alpha")],
+            r"double alpha \(64 bits at 0x28\) is alpha \(32 bits at 0x28\) in the handoff",
+        ),
+        ([("unsigned n", "unsigned long long n")], r"n \(64 bits at .*\) is n \(32 bits at"),
+        (
+            [("float alpha", "float extra, float alpha"), ("for", EXTRA)],
+            r"float extra \(32 bits at 0x28\) has no register of its own in the handoff: at 0x28 "
+            r"is alpha",
+        ),
+        (
+            [("16\\]\\)", "16], int extra)"), ("for", EXTRA)],
+            r"int extra \(32 bits at 0x\w+\) has no register in the handoff",
+        ),
+        (
+            [(", float beta", ""), (".*port=beta\n", ""), ("beta", "1")],
+            r"the handoff has beta \(32 bits at 0x30\), and the source has no such argument",
+        ),
+        (
+            # A new name for the first and the old one for the second.
+            [("alpha", "gain"), ("beta", "alpha")],
+            r"float gain \(32 bits at 0x28\) has no register of its own .* is alpha",
+        ),
+        ([("int \\*last", "int last"), ("\\*last = n - 1", "y[0] = last")], "a program can only"),
+        (
+            [("table\\[16", "table[32")],
+            r"table \(a window of 128 bytes.* is table_r \(a window of 64 bytes",
+        ),
+        ([("table\\[16\\]\\)", "table)"), ("table\\[i % 16\\]", "table")], "a window of 64 bytes"),
+        (
+            [("float alpha", "float *alpha"), ("alpha \\*", "*alpha *"), ("for", MASTER)],
+            r"float \* alpha \(an address at 0x28\).* where addresses have 64 bits",
+        ),
+        (
+            [("const float \\*x", "const double *x")],
+            r"const double \* x has elements of 64 bits, .* m_axi_gmem0 moves 32 at a time",
+        ),
+    ],
+)
+def test_a_source_that_must_compute_something_else_is_refused(check, changes, said):
+    with pytest.raises(InterfaceError, match=said) as caught:
+        check(*changes)
+    assert caught.value.cu == "mix_0"
+    text = str(caught.value)
+    assert "mix.cpp" in text
+    assert "design.hwh" in text
+    assert "Build the overlay again" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ([("alpha", "gain")], r"float gain .* is called alpha in the handoff"),
+        ([("float alpha, float beta", "float beta, float alpha")], "order x, y, beta, alpha, n,"),
+        ([("unsigned n", "unsigned short n")], r"n \(16 bits at .*\) is n \(32 bits at"),
+    ],
+)
+def test_a_difference_that_need_not_matter_is_only_said(check, changes, said):
+    (remark,) = check(*changes)
+    assert re.search(said, remark)
+
+
+def test_the_same_source_and_what_no_handoff_can_tell(check, tmp_path):
+    assert check() == []
+    # Registers have no types: float and int of one width look alike.
+    (tmp_path / "k").rename(tmp_path / "before")
+    assert check(("float alpha", "int alpha")) == []
+
+
+def _edited(bit: Path, folder: Path, *changes: tuple[str, str]) -> Path:
+    text = bit.with_suffix(".hwh").read_text()
+    for old, new in changes:
+        assert re.search(old, text, re.DOTALL), old
+        text = re.sub(old, new, text, flags=re.DOTALL)
+    path = folder / "other.hwh"
+    path.write_text(text)
+    return path
+
+
+def test_names_of_other_releases_are_known(bit, check, tmp_path):
+    hwh = _edited(
+        bit,
+        tmp_path,
+        ('NAME="alpha"', 'NAME="alpha_V"'),
+        ('NAME="n"', 'NAME="n_r"'),
+        ('NAME="last"', 'NAME="last_o"'),
+        ('NAME="last_ctrl"', 'NAME="last_o_ap_vld"'),
+    )
+    assert check(hwh=hwh) == []
+
+
+def test_a_register_elsewhere_is_followed(bit, tmp_path):
+    """The other release's offset wins under its own name for the argument as well."""
+    listed = read_handoff(bit.with_suffix(".hwh")).ips["mix_0"]
+    at = listed.registers["s_axi_control"]["beta"]
+    hwh = _edited(
+        bit,
+        tmp_path,
+        (f'(NAME="beta".*?ADDRESS_OFFSET" VALUE=)"{at}"', r'\1"512"'),
+        ('NAME="beta"', 'NAME="beta_r"'),
+    )
+    source = _kernel(tmp_path / "k", MIX) / "mix" / "mix.cpp"
+    binding = Binding(read_handoff(hwh).ips["mix_0"], hls.read_interface(source, "mix"))
+    assert binding.offsets[3][0] == 512
+
+
+def test_a_handoff_without_arguments_says_nothing(bit, check, tmp_path):
+    arguments = r'<REGISTER NAME="(?!CTRL|GIER|IP_)\w+">.*?</REGISTER>'
+    (remark,) = check(hwh=_edited(bit, tmp_path, (arguments, "")))
+    assert "lists no register of an argument on s_axi_control" in remark
+    (tmp_path / "k").rename(tmp_path / "before")
+    assert check(hwh=_edited(bit, tmp_path, (r"<REGISTERS>.*?</REGISTERS>", ""))) == []
+
+
+def _units() -> list[tuple[Path, IpInstance]]:
+    return [
+        (path, ip)
+        for path in sorted(BITSTREAMS.glob("*/*.hwh"))
+        for ip in read_handoff(path).ips.values()
+        if ip.is_kernel and (HW_KERNELS / ip.vlnv_name).is_dir()
+    ]
+
+
+def test_every_overlay_of_the_project_is_what_its_sources_say():
+    units = _units()
+    assert len(units) > 30
+    interfaces = {}
+    for path, ip in units:
+        kernel = hls.find_kernel(ip.vlnv_name, [HW_KERNELS])
+        if kernel.name not in interfaces:
+            interfaces[kernel.name] = hls.read_interface(kernel.source, kernel.top)
+        assert Binding(ip, interfaces[kernel.name]).check(path) == [], ip.name
+
+
+@pytest.fixture
+def closed():
+    yield
+    board = pynq_torch.current_board()
+    if board is not None:
+        board.close()
+
+
+def test_loading_is_refused_and_leaves_what_was_loaded(bit, tmp_path, closed):
+    kernels = _kernel(tmp_path / "k", MIX)
+    pynq_torch.use_board("csim", kernels=[kernels])
+    overlay = Overlay(str(bit))
+    (kernels / "mix" / "mix.cpp").write_text(_changed(("float alpha", "double alpha")))
+    with pytest.raises(InterfaceError, match="double alpha"):
+        Overlay(str(bit))
+    x, y = allocate(4, "f4"), allocate(4, "f4")
+    x[:], y[:] = 1, 2
+    ip = overlay.mix_0
+    ip.register_map.x_1, ip.register_map.y_1 = x.physical_address, y.physical_address
+    for name, value in (("alpha", 3.0), ("beta", 10.0)):
+        setattr(ip.register_map, name, int(np.float32(value).view(np.uint32)))
+    ip.register_map.n = 4
+    ip.register_map.CTRL.AP_START = 1
+    assert (y == 23).all()
+
+
+def test_a_remark_is_made_once(bit, tmp_path, closed):
+    pynq_torch.use_board("csim", kernels=[_kernel(tmp_path / "k", _changed(("alpha", "gain")))])
+    with pytest.warns(UserWarning, match="gain .* is called alpha in the handoff"):
+        Overlay(str(bit))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Overlay(str(bit)).download()
