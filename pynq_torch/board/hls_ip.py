@@ -111,6 +111,8 @@ class HlsKernel(IpModel):
         self._page, self._nbytes = binding.page, binding.nbytes
         self._control_slave, self._control = binding.control_slave, binding.control
         self._data_from = 4 + max(self._control, default=-4)
+        #: What a pointer's type says of the elements there, by the argument's name.
+        self.elements = binding.elements()
         self.ports = [port for port, _ in binding.ports]
         for port, argument in binding.ports:
             if port.port not in rings and argument.axis is not None:

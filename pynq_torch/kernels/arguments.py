@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import ArgumentError
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["ArgumentError", "check_tensor"]
+__all__ = ["ArgumentError", "check_elements", "check_tensor"]
 
 
 def check_tensor(
@@ -60,3 +62,30 @@ def check_tensor(
         )
     if shape is not None and tuple(value.shape) != shape:
         raise ArgumentError(f"{what} has shape {tuple(value.shape)}; expected {shape}", cu)
+
+
+def check_elements(cu: str, name: str, dtype: np.dtype[Any], element: Any) -> None:
+    """Raise `ArgumentError` where memory holds elements of another size than the kernel takes.
+
+    Parameters
+    ----------
+    cu, name : str
+        For the message: the compute unit and the argument.
+    dtype : numpy.dtype
+        Of the memory. The kind of number is not compared: views of floats as integers are usual.
+    element : object
+        What the kernel's C++ says: `ctype`, `bits`, and `packs` where several narrower elements may
+        lie in one.
+    """
+    if dtype.kind == "V":
+        return  # records: what they hold is the program's affair
+    bits = 8 * dtype.itemsize // (2 if dtype.kind == "c" else 1)  # pairs of numbers
+    if bits == element.bits or (element.packs and bits < element.bits):
+        return
+    raise ArgumentError(
+        f"{cu}: argument {name} has dtype {dtype}, {bits} bits an element; the kernel's C++ takes "
+        f"{element.ctype}, {element.bits} bits. Convert the values (.float(), .int(), .to(dtype)); "
+        "memory that holds such elements already is passed as a view of that size "
+        "(.view(dtype))",
+        cu,
+    )

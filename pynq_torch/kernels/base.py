@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..diagnosis import control_bits
 from ..errors import BoardHang, BusError, KernelBusy, KernelError, PynqTorchError, StaleOverlay
 from ..polling import check_timeout, ends
 from ..waits import kernel_timeout, wait_kernel
+from .arguments import check_elements
 from .registers import Layout, Parameter, blocks, parameters_of
 
 __all__ = ["Kernel", "KernelStart", "StaleOverlay"]
@@ -97,6 +99,9 @@ class Kernel(DefaultIP):
         ------
         KernelBusy
             The compute unit is at work; nothing is changed.
+        ArgumentError
+            A tensor or buffer has elements of another size than the kernel's C++, where that is
+            known: on the virtual boards, behind compiled C++.
         """
         return self._begin(self._bind(arguments, registers))
 
@@ -354,6 +359,13 @@ class Kernel(DefaultIP):
             )
         return values
 
+    @cached_property
+    def _elements(self) -> Mapping[str, Any]:
+        """What is known of the elements behind pointers: nothing on a board, or behind RTL."""
+        unit = getattr(self.device, "cus", {}).get(self.cu)
+        found: Mapping[str, Any] = getattr(unit, "elements", {})
+        return found
+
     @staticmethod
     def _reach(value: Any) -> Any:
         """Return the buffer over a tensor in CMA memory; anything else as it is."""
@@ -363,8 +375,12 @@ class Kernel(DefaultIP):
     def _encode(self, parameter: Parameter, value: Any) -> bytes:
         """Return the bytes to write for an argument."""
         what = f"{self.cu}: argument {parameter.names[-1]}"
+        element = self._elements.get(parameter.name)
         if parameter.kind == "memory":
-            raw = np.ascontiguousarray(value).tobytes()
+            values = np.ascontiguousarray(value)
+            if element is not None:
+                check_elements(self.cu, parameter.names[-1], values.dtype, element)
+            raw = values.tobytes()
             if len(raw) > parameter.nbytes:
                 raise ValueError(f"{what} holds {parameter.nbytes} bytes; found {len(raw)}")
             return raw + bytes(-len(raw) % 4)
@@ -380,6 +396,8 @@ class Kernel(DefaultIP):
             return struct.pack("<f" if size == 4 else "<d", value).ljust(size, b"\0")
         if isinstance(value, PynqBuffer) and value.device_address is not None:
             buffers.check_alive(value)
+            if element is not None:
+                check_elements(self.cu, parameter.names[-1], value.dtype, element)
             return int(value.physical_address).to_bytes(size, "little")
         raise TypeError(
             f"{what} is {type(value).__name__}; expected a number, or a buffer or tensor in CMA "
