@@ -275,6 +275,7 @@ def test_the_cpu_does_the_rest_and_says_why(
     "function",
     [
         lambda x: functional.max_pool2d(x, 3, padding=2),
+        lambda x: functional.max_pool2d(x, 3, padding=(0, 2), dilation=(1, 2)),
         lambda x: functional.max_pool2d(x, 9),
         lambda x: functional.max_pool2d(x, 0),
         lambda x: functional.avg_pool2d(x, 2, stride=0),

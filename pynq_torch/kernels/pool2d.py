@@ -211,8 +211,8 @@ def misfit(window: Window) -> str:
             f"window {window.kernel}, stride {window.stride} and dilation {window.dilation}; "
             "expected at least 1 of each"
         )
-    for k, p, d in zip(window.kernel, window.padding, window.dilation, strict=True):
-        if not 0 <= p <= ((k - 1) * d + 1) // 2:
+    for k, p in zip(window.kernel, window.padding, strict=True):
+        if not 0 <= p <= k // 2:  # of the window, whatever its dilation
             return f"padding {window.padding}; expected at most half of the window {window.kernel}"
     return ""
 
