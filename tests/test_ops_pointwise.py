@@ -206,6 +206,117 @@ def test_what_out_cannot_take() -> None:
         some(3).pynq().add_(some(4, 3).pynq())
 
 
+#: A written tensor that shares memory with an operand: torch's own rule, whatever is loaded.
+OVERLAPPING: dict[str, Callable[[torch.Tensor], Any]] = {
+    "in place": lambda x: x[1:].add_(x[:-1]),
+    "out": lambda x: torch.add(x[:-1], 1, out=x[1:]),
+    "transposed": lambda x: x[:16].view(4, 4).mul_(x[:16].view(4, 4).T),
+    "part": lambda x: x.sub_(x[3:4]),
+    "ternary": lambda x: torch.addcmul(x[2:], x[1:-1], x[:-2], out=x[1:-1]),
+    "expanded": lambda x: x[:1].expand(5).mul_(2),
+    "expanded out": lambda x: torch.exp(x[:5], out=x[6:7].expand(5)),
+    "windows": lambda x: x.unfold(0, 2, 1).add_(1),
+    # These are fine.
+    "itself": lambda x: x.mul_(x),
+    "a view like it": lambda x: x.view(4, 5).mul_(x.reshape(4, 5)),
+    "out is an operand": lambda x: torch.sub(1, x, out=x),
+    "beside": lambda x: x[:7].add_(x[7:14]),
+    "between": lambda x: x[::2].add_(x[1::2]),
+    "columns": lambda x: x.view(4, 5)[:, :2].copy_(x.view(4, 5)[:, 2:4]).relu_(),
+    # Without a rule, what the CPU makes of it depends on the order of the elements.
+    "no rule": lambda x: x[2::2].add_(x[:-2:2]),
+}
+
+
+def outcome(call: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
+    """Return what a call gives, or what it says, and its arguments afterwards."""
+    try:
+        result = call(*arguments)
+    except (RuntimeError, NotImplementedError) as error:
+        return type(error), str(error)
+    found = [t for t in (result, *arguments) if isinstance(t, torch.Tensor)]
+    return tuple((t.dtype, t.shape, t.cpu().tolist()) for t in found)
+
+
+@pytest.mark.parametrize("case", OVERLAPPING)
+@pytest.mark.parametrize("overlay", ["pointwise", "vadd"])
+def test_a_written_tensor_that_overlaps_an_operand(overlay: str, case: str) -> None:
+    loaded(overlay)
+    x, call = torch.arange(20.0) - 7, OVERLAPPING[case]
+    assert outcome(call, x.pynq()) == outcome(call, x.clone())
+
+
+def test_what_is_beside_in_one_storage_stays_on_the_pl() -> None:
+    loaded("pointwise")
+    x = some(20).pynq()
+    on_pl("add_", lambda: x[:7].add_(x[7:14]))
+    on_pl("mul_", lambda: x.view(4, 5).mul_(x.reshape(4, 5)))
+
+
+@pytest.mark.parametrize("overlay", ["pointwise", "vadd"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a, b: torch.sub(a, b, out=b),
+        lambda a, b: torch.add(b, a, out=b),
+        lambda a, b: torch.atan2(a, b, out=b),
+        lambda a, b: torch.lerp(a, a, b, out=b),
+        lambda a, b: torch.where(a > 2, a, b, out=b),
+    ],
+)
+def test_an_out_that_is_an_input_is_not_resized(overlay: str, call: Callable[..., Any]) -> None:
+    loaded(overlay)
+    a, b = torch.arange(6.0).view(2, 3), torch.tensor(1.0)
+    here = b.pynq()
+    found = outcome(call, a.pynq(), here)
+    assert found == outcome(call, a, b)
+    assert "doesn't match the broadcast shape" in found[1]
+    assert here.shape == () and here.item() == 1.0
+
+
+def test_an_out_that_is_an_input_and_has_to_grow() -> None:
+    loaded("vadd")
+    a = torch.ones(2, 3).pynq()
+    with pytest.warns(UserWarning, match="was resized"):
+        torch.mm(a, torch.ones(3, 5).pynq(), out=a)
+    assert torch.equal(a.cpu(), torch.full((2, 5), 3.0))
+
+
+#: What torch refuses, or gives another dtype: numbers, bools and factors.
+ODD: dict[str, Callable[[torch.Tensor], Any]] = {
+    "whole alpha": lambda x: torch.add(x, 1, alpha=1.0),
+    "alpha": lambda x: torch.sub(x, x, alpha=2.5),
+    "bool alpha": lambda x: torch.add(x, x, alpha=True),
+    "complex alpha": lambda x: torch.add(x, x, alpha=1j),
+    "number, whole alpha": lambda x: torch.ops.aten.add.Scalar(x, 1, alpha=1.0),
+    "number, bool alpha": lambda x: torch.ops.aten.add_.Scalar(x, 1, alpha=True),
+    "less True": lambda x: x - True,
+    "True less": lambda x: True - x,
+    "less True, in place": lambda x: x.sub_(True),
+    "less two True": lambda x: torch.sub(x, True, alpha=2),
+    "less a bool scalar": lambda x: x - torch.tensor(True),
+    "rsub": lambda x: torch.rsub(x, True),
+    "plus True": lambda x: x + True,
+    "clamp bools": lambda x: (x > 0).clamp(max=2),
+    "clamp bools, in place": lambda x: (x > 0).clamp_(max=2),
+    "clamp complex": lambda x: x.to(torch.complex64).clamp(0, 1),
+    "mode": lambda x: torch.div(x, 2, rounding_mode="up"),
+    "complex power": lambda x: x**1j,
+    "end of another dtype": lambda x: torch.lerp(x, torch.tensor(1.0, dtype=torch.float64), 0.5),
+    "complex slope": lambda x: F.leaky_relu(x, 1j),
+    "complex threshold": lambda x: torch.ops.aten.threshold_backward(x, x, 1j),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int32, torch.int8])
+@pytest.mark.filterwarnings("ignore:Casting complex values to real")
+def test_odd_arguments_are_refused_in_the_cpus_words(dtype: torch.dtype, case: str) -> None:
+    loaded("pointwise" if dtype.is_floating_point else "pointwise_int")
+    x, call = torch.arange(1, 7).view(2, 3).to(dtype), ODD[case]
+    assert outcome(call, x.pynq()) == outcome(call, x.clone())
+
+
 # ---- gradients -----------------------------------------------------------------------------------
 
 
@@ -240,6 +351,18 @@ def test_a_gradient_runs_on_the_pl(backward: str, call: Callable[..., Any]) -> N
     near(a.grad, x.grad, 8)
 
 
+def test_a_gradient_that_the_result_does_not_tell() -> None:
+    """Of a result below 0, a negative slope does not tell whether the input was."""
+    loaded("pointwise")
+    x = torch.tensor([-1.0, 2.0, -3.0], device="pynq", requires_grad=True)
+    with pytest.raises(RuntimeError, match="In-place leakyReLu backward .* negative slope"):
+        F.leaky_relu_(x.clone(), -0.5).sum().backward()
+    with watched() as calls:
+        F.leaky_relu_(x.clone(), 0.5).sum().backward()
+    assert [c.where for c in of(calls, "leaky_relu_backward")] == ["PL"]
+    assert x.grad is not None and x.grad.tolist() == [0.5, 1.0, 0.5]
+
+
 # ---- several units, many loops -------------------------------------------------------------------
 
 
@@ -260,6 +383,35 @@ def test_two_units_share_large_tensors(shape: tuple[int, ...]) -> None:
     assert {entry["cu"] for entry in log.entries()} == {"binary_f32_0", "binary_f32_1"}
     assert all(entry["operator"] == "aten::mul.Tensor" for entry in log.entries())
     assert torch.equal(result.cpu(), x * y)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, y: torch.where(x.T > 0, y, y),
+        lambda x, y: torch.where(y > 0, x.T, 0.0),
+        lambda x, y: torch.where(torch.ones(4, 1, dtype=torch.bool, device=x.device), y, x.T),
+        lambda x, y: y - x.T,
+        lambda x, y: 1 - x.T,
+        lambda x, y: 1.5**x.T,
+        lambda x, y: 1 ** (x.T + 1),
+        lambda x, y: x.T.abs() ** 1.5,
+        lambda x, y: 5 % x.T,
+        lambda x, y: torch.lerp(y, x.T, x.T),
+        lambda x, y: torch.ops.aten.leaky_relu_backward(x.T, y, 0.1, False),
+        lambda x, y: torch.ops.aten.threshold_backward(x.T, y, 0.0),
+        lambda x, y: torch.ops.aten.threshold_backward(y, x.T, 0.0),
+        lambda x, y: torch.ops.aten.tanh_backward(x.T, y),
+        lambda x, y: torch.ops.aten.hardtanh_backward(x.T, y, -1.0, 1.0),
+    ],
+)
+def test_results_lie_as_the_cpus_do(call: Callable[..., Any]) -> None:
+    loaded("pointwise")
+    x, y = some(5, 4), some(4, 5, seed=1)
+    with watched() as calls:
+        found = call(x.pynq(), y.pynq())
+    assert calls[-1].where == "PL"
+    near(found, call(x, y), 4)
 
 
 def test_broadcasting_copies_nothing() -> None:

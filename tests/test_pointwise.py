@@ -273,6 +273,16 @@ def test_symbols_of_the_latency_model() -> None:
 # ---- the driver ----------------------------------------------------------------------------------
 
 
+def test_a_condition_decides_how_the_result_lies() -> None:
+    turned, straight = ((2, 3), (1, 2)), ((2, 3), (3, 1))
+    assert walk_of((2, 3), (straight, straight, turned), "where").strides == (1, 2)
+    assert walk_of((2, 3), (turned, None, straight), "where").row_major
+    assert walk_of((2, 3), (turned, straight, None), "where").strides == (1, 2)
+    assert walk_of((2, 3), (turned, straight, straight), "lerp").strides == (1, 2)
+    assert walk_of((2, 3), (None, turned), "pow").row_major
+    assert walk_of((2, 3), (turned, None), "pow").strides == (1, 2)
+
+
 def test_numbers_go_through_registers() -> None:
     overlay = loaded("pointwise")
     x = values(3, 50)

@@ -112,7 +112,7 @@ class Pointwise(Kernel):
             )
         if 0 in shape:
             return buffers.empty_tensor(shape, dtype, device=self.device)
-        walk = walk_of(shape, lie)
+        walk = walk_of(shape, lie, chosen.name)
         place = buffers.empty(
             shape if walk.row_major else (walk.total,), dtype, device=self.device
         )  # fmt: skip

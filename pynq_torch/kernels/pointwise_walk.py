@@ -63,8 +63,18 @@ def broadcast(shapes: Sequence[Ints]) -> Ints | None:
     return shape
 
 
+#: Functions whose operands torch asks for the order of dimensions in another order than ours.
+_ASKED: dict[str, Ints] = {
+    "where": (2, 0, 1),
+    "leaky_relu_backward": (1, 0),
+    "threshold_backward": (1, 0),
+}
+
+
 @lru_cache(maxsize=1024)
-def walk_of(shape: Ints, operands: tuple[tuple[Ints, Ints] | None, ...]) -> Walk:
+def walk_of(
+    shape: Ints, operands: tuple[tuple[Ints, Ints] | None, ...], function: str = ""
+) -> Walk:
     """Return how to go through broadcast operands.
 
     Parameters
@@ -73,14 +83,21 @@ def walk_of(shape: Ints, operands: tuple[tuple[Ints, Ints] | None, ...]) -> Walk
         Of the result; no size is 0.
     operands : tuple of (shape, strides) or None
         One for each operand of the kernel: it broadcasts to `shape`, or is a number.
+    function : str
+        Name of the function; some lay out their results in a way of their own.
 
     Notes
     -----
     The result is dense in the order of the loops, and the loops follow memory: a transposed operand
-    gives a transposed result, as with torch on the CPU.
+    gives a transposed result, as with torch on the CPU. A number to the power of a tensor gives a
+    row-major one, there as here.
     """
-    spread = [_spread(*own, shape) for own in operands if own is not None]
-    order = _order(shape, spread)
+    each = [None if own is None else _spread(*own, shape) for own in operands]
+    spread = [own for own in each if own is not None]
+    asked = [each[at] for at in _ASKED.get(function, range(len(each)))]
+    if function == "pow" and operands[0] is None:
+        asked = []
+    order = _order(shape, [own for own in asked if own is not None])
     dense = _dense(shape, order)
     row_major = _dense(shape, range(len(shape)))
     # A dimension of size 1 can have any stride: let torch see contiguous ones.

@@ -60,7 +60,7 @@ def _threshold_backward(grad_output: torch.Tensor, self: torch.Tensor, threshold
         return NOT_THERE
     if grad_output.dtype is not self.dtype:
         return MIXED
-    if self.dtype is not torch.float32:
+    if self.dtype is not torch.float32 or isinstance(threshold, complex):
         return _DTYPE
     if grad_output.shape != self.shape:
         return _SHAPE
@@ -71,15 +71,14 @@ def _threshold_backward(grad_output: torch.Tensor, self: torch.Tensor, threshold
 
 
 def _into_grad_input(grad_output: Any, self: Any, threshold: Any, *, grad_input: Any) -> Any:
-    return into_out(_threshold_backward, torch.float32)(
-        grad_output, self, threshold, out=grad_input
-    )
+    into = into_out(_threshold_backward, torch.float32, pointwise=True)
+    return into(grad_output, self, threshold, out=grad_input)
 
 
 def _fill_offers() -> None:
     offer("aten::relu", _relu, (_KERNEL,))
-    offer("aten::relu_", into_self(_relu), (_KERNEL,))
-    offer("aten::relu.out", into_out(_relu, torch.float32), (_KERNEL,))
+    offer("aten::relu_", into_self(_relu, pointwise=True), (_KERNEL,))
+    offer("aten::relu.out", into_out(_relu, torch.float32, pointwise=True), (_KERNEL,))
     offer("aten::threshold_backward", _threshold_backward, (_KERNEL,))
     offer("aten::threshold_backward.grad_input", _into_grad_input, (_KERNEL,))
 

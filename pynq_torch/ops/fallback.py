@@ -155,9 +155,17 @@ def _quickest(plan: Plan) -> Any:
     """
     name = plan.name.partition("::")[2].partition(".")[0]
     found = getattr(torch._C._VariableFunctions, name, None)
-    if found is not None:
+    if found is not None and not _scaled_number(plan):
         return found
     return plan.op._op if plan.out is None else plan.out._op
+
+
+def _scaled_number(plan: Plan) -> bool:
+    """Whether it is e.g. ``add.Scalar``: Python's function makes ``add.Tensor`` of its arguments.
+
+    That one has other rules for `alpha`.
+    """
+    return plan.name.endswith(".Scalar") and "alpha" in plan.names
 
 
 def _functional(plan: Plan) -> Run:
@@ -238,7 +246,7 @@ def _into_place(plan: Plan) -> Run:
 def _in_place(plan: Plan) -> Run:
     """Tensors come first, the first one is written and returned."""
     name = plan.name.partition("::")[2].partition(".")[0]
-    call = getattr(torch._C.TensorBase, name, plan.op._op)
+    call = plan.op._op if _scaled_number(plan) else getattr(torch._C.TensorBase, name, plan.op._op)
     count = sum(name in plan.singles for name in plan.names)
 
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -289,6 +297,10 @@ def fallback(plan: Plan, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         values = given.get(name)
         if values is not None:
             on_cpu[name] = [None if v is None else _reach(plan, name, v) for v in values]
+    # An operand that is written as well has to be one tensor for the CPU too: only so does torch see
+    # that ``out`` is an input, which must not be resized.
+    for name, other in _twice(plan, given):
+        on_cpu[other] = on_cpu[name]
     if plan.generator and on_cpu.get("generator") is None:
         on_cpu["generator"] = default_generator
     if not plan.written:
@@ -307,6 +319,17 @@ def fallback(plan: Plan, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         given[name] if name else place(value)
         for name, value in zip(plan.returns, result, strict=True)
     )
+
+
+def _twice(plan: Plan, given: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return pairs of arguments that are the same tensor, the first of them written."""
+    return [
+        (name, other)
+        for name in plan.written
+        if isinstance(given.get(name), torch.Tensor)
+        for other in plan.singles
+        if other != name and given.get(other) is given[name]
+    ]
 
 
 _seeded_lock = threading.Lock()
@@ -365,6 +388,9 @@ def _make_room(
             on_cpu[name] = own(name, value)
         elif value is not None:
             on_cpu[name] = [own(name, v) for v in value]
+    for _, other in _twice(plan, given):
+        if other not in plan.written:
+            on_cpu[other] = _reach(plan, other, given[other])
 
 
 _NOT_RESIZABLE = "resize storage that is not resizable"

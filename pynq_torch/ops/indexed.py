@@ -169,7 +169,7 @@ def _index_add(
     declined = words(self, source)
     if declined is None and self.dtype is not torch.float32:
         declined = _INTEGERS
-    if declined is None and alpha != 1:
+    if declined is None and (type(alpha) is bool or alpha != 1):
         declined = _ALPHA
     if declined is None and not (-self.dim() <= dim < self.dim() and index.dim() == 1):
         declined = DIM

@@ -62,7 +62,7 @@ def _add(self: torch.Tensor, other: torch.Tensor, *, alpha: Any = 1) -> Any:
     declined = _unsuitable(self, other)
     if declined is not None:
         return declined
-    if alpha != 1:
+    if type(alpha) is bool or alpha != 1:
         return _FACTOR
     if self.shape != other.shape or not (self.is_contiguous() and other.is_contiguous()):
         return _SHAPES
@@ -101,7 +101,7 @@ def _dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
 
 
 offer("aten::add.Tensor", _add, _VADD)
-offer("aten::add.out", into_out(_add), _VADD)
-offer("aten::add_.Tensor", into_self(_add), _VADD)
+offer("aten::add.out", into_out(_add, pointwise=True), _VADD)
+offer("aten::add_.Tensor", into_self(_add, pointwise=True), _VADD)
 offer("aten::dot", _dot, _DOT)
 offer("aten::dot.out", into_out(_dot), _DOT)

@@ -12,7 +12,7 @@ from ..kernels.operand import Operand
 from ..kernels.strided import broadcast_strides
 from . import launch
 from .dispatch import Declined
-from .offering import MIXED, NOT_THERE, into_out, offer
+from .offering import MIXED, NOT_THERE, into_out, offer, overlaps
 from .structure import room_of_clone
 
 __all__ = ["DIM", "EMPTY", "run", "words"]
@@ -78,7 +78,7 @@ def _copy_(self: torch.Tensor, src: torch.Tensor, non_blocking: bool = False) ->
     if self.untyped_storage().data_ptr() == src.untyped_storage().data_ptr():
         return _OVERLAP
     # A target that is expanded is an error of torch's, and one that is negated lazily holds others.
-    if _overlaps(self) or self.is_neg():
+    if overlaps(self) or self.is_neg():
         return _OVERLAP
     missing = self.dim() - src.dim()
     pairs = zip(src.shape, self.shape[max(missing, 0) :], strict=False)
@@ -89,17 +89,6 @@ def _copy_(self: torch.Tensor, src: torch.Tensor, non_blocking: bool = False) ->
         return NOT_THERE
     _copied(src, target)
     return self
-
-
-def _overlaps(tensor: torch.Tensor) -> bool:
-    """Whether two elements of a tensor could lie at the same place."""
-    reached = 0
-    for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
-        if size > 1:
-            if step <= reached:
-                return True
-            reached += (size - 1) * step
-    return False
 
 
 def _cat(tensors: Sequence[torch.Tensor], dim: int = 0) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import torch
@@ -10,16 +10,30 @@ import torch
 from .dispatch import kind_of
 from .offers import Declined, add_offer
 
-__all__ = ["MIXED", "NOT_THERE", "RESIZED", "into_out", "into_self", "offer"]
+__all__ = [
+    "MIXED",
+    "NOT_THERE",
+    "RESIZED",
+    "SHARED",
+    "into_out",
+    "into_self",
+    "offer",
+    "overlaps",
+    "shares",
+]
 
 MIXED = Declined("the operands differ in dtype")
 NOT_THERE = Declined("an operand is not on device 'pynq'; the CPU's error says more")
 RESIZED = Declined("out has another shape than the result; the CPU resizes it")
+SHARED = Declined(
+    "what is written shares memory with what is read, or with itself; the CPU has a rule for that, "
+    "or an error"
+)
 _SHAPE = Declined("the first argument is not of the result's shape; the CPU's error says more")
 
 
 def into_out(
-    functional: Callable[..., Any], dtype: torch.dtype | None = None
+    functional: Callable[..., Any], dtype: torch.dtype | None = None, *, pointwise: bool = False
 ) -> Callable[..., Any]:
     """Return the out variant: ``out`` is written when the result is there.
 
@@ -29,23 +43,36 @@ def into_out(
         Offer of the functional form: returns one tensor or a `Declined`.
     dtype : torch.dtype, optional
         Of the result; default: that of the last positional argument.
+    pointwise : bool
+        See `shares`.
     """
 
     def run(*args: Any, out: torch.Tensor, **kwargs: Any) -> Any:
-        if out.device.type != "pynq" or out.dtype is not (dtype or args[-1].dtype):
+        if out.device.type != "pynq" or out.dtype is not (
+            dtype or getattr(args[-1], "dtype", None)
+        ):
             return MIXED
         result = functional(*args, **kwargs)
         if isinstance(result, Declined):
             return result
-        return RESIZED if out.shape != result.shape else out.copy_(result)
+        if out.shape != result.shape:
+            return RESIZED
+        return SHARED if shares(out, args, pointwise=pointwise) else out.copy_(result)
 
     return run
 
 
-def into_self(functional: Callable[..., Any]) -> Callable[..., Any]:
+def into_self(functional: Callable[..., Any], *, pointwise: bool = False) -> Callable[..., Any]:
     """Return the in-place variant: the first argument is written when the result is there.
 
     A kernel that fails in the middle leaves it as it was.
+
+    Parameters
+    ----------
+    functional : callable
+        Offer of the functional form: returns one tensor or a `Declined`.
+    pointwise : bool
+        See `shares`.
     """
 
     def run(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -54,9 +81,70 @@ def into_self(functional: Callable[..., Any]) -> Callable[..., Any]:
             return result
         if self.shape != result.shape or self.dtype is not result.dtype:
             return _SHAPE
-        return self.copy_(result)
+        return SHARED if shares(self, args, pointwise=pointwise) else self.copy_(result)
 
     return run
+
+
+def shares(written: torch.Tensor, read: Iterable[Any], *, pointwise: bool) -> bool:
+    """Whether a tensor that is written lies where another operand, or itself, lies as well.
+
+    A kernel reads everything before the result is copied to its place; on the CPU such a call is an
+    error, or depends on the order of the elements.
+
+    Parameters
+    ----------
+    written : torch.Tensor
+        On device "pynq".
+    read : iterable
+        The operator's arguments; what is no tensor, or no list of them, is passed over.
+    pointwise : bool
+        Whether an operand may be the very view that is written, as ``x.add_(x)`` has it
+        (``get_overlap_status`` of ATen/MemoryOverlap.cpp).
+    """
+    if overlaps(written):
+        return True
+    storage = written.untyped_storage()
+    for value in read:
+        if isinstance(value, torch.Tensor):
+            if value is written or value.untyped_storage() is storage:
+                alike = value is written or _lies(value) == _lies(written)
+                if not pointwise if alike else _meet(value, written):
+                    return True
+        elif isinstance(value, (list, tuple)) and shares(written, value, pointwise=pointwise):
+            return True
+    return False
+
+
+def _lies(tensor: torch.Tensor) -> tuple[Any, ...]:
+    return tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()
+
+
+def _meet(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether the stretches from first to last element of two tensors have a byte in common."""
+    (begin, end), (start, stop) = _stretch(one), _stretch(other)
+    return begin < stop and start < end
+
+
+def _stretch(tensor: torch.Tensor) -> tuple[int, int]:
+    begin = tensor.data_ptr()
+    if not tensor.numel():
+        return begin, begin
+    last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    return begin, begin + (last + 1) * tensor.element_size()
+
+
+def overlaps(tensor: torch.Tensor) -> bool:
+    """Whether two elements of a tensor could lie at the same place."""
+    if tensor.is_contiguous():
+        return False
+    reached = 0
+    for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1:
+            if step <= reached:
+                return True
+            reached += (size - 1) * step
+    return False
 
 
 def offer(name: str, function: Callable[..., Any], kernels: Collection[str] = ()) -> None:

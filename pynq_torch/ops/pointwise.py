@@ -15,8 +15,8 @@ import torch
 from ..families.pointwise import UNARY
 from . import memory
 from .dispatch import Declined
-from .offering import into_self, offer
-from .pointwise_core import KERNELS, elementwise
+from .offering import MIXED, into_self, offer
+from .pointwise_core import DTYPE, KERNELS, SHORT, elementwise
 from .variants import into_argument, variants
 
 __all__ = ["offered"]
@@ -25,6 +25,9 @@ _NAN = Declined("a limit is NaN")
 _BOTH = Declined("neither limit is given; the CPU's error says more")
 _ZERO = Declined("an integer is divided by 0, for which torch has an error")
 _APPROXIMATE = Declined("gelu has no such approximation; the CPU's error says more")
+_MODE = Declined("there is no such rounding; the CPU's error says more")
+_SLOPE = Declined("the result does not tell what a negative slope was applied to; torch refuses it")
+_BOOL = Declined("torch does not subtract bools; the CPU's error says more")
 _NEGATIVE = Declined("an integer to a negative power, for which torch has an error")
 
 
@@ -39,15 +42,21 @@ def unary(name: str) -> Callable[[torch.Tensor], Any]:
 
 def add(self: Any, other: Any, alpha: Any = 1) -> Any:
     """``self + alpha * other``; so are the subtractions."""
-    if type(alpha) is not bool and alpha == 1:
+    if type(alpha) is int and alpha == 1:
         return elementwise("binary", "add", self, other)
     return elementwise("binary", "add_scaled", self, other, p=alpha)
 
 
 def _sub(self: Any, other: Any, alpha: Any = 1) -> Any:
-    if type(alpha) is not bool and alpha == 1:
+    if _is_bool(self) or _is_bool(other) or type(alpha) is bool:
+        return _BOOL
+    if type(alpha) is int and alpha == 1:
         return elementwise("binary", "sub", self, other)
     return elementwise("binary", "add_scaled", self, other, p=-alpha)
+
+
+def _is_bool(value: Any) -> bool:
+    return type(value) is bool or (isinstance(value, torch.Tensor) and value.dtype is torch.bool)
 
 
 def _rsub(self: Any, other: Any, alpha: Any = 1) -> Any:
@@ -87,7 +96,8 @@ _floor_divide, _trunc_divide, _remainder = map(_whole, ("div_floor", "div_trunc"
 def _div_mode(self: Any, other: Any, rounding_mode: str | None) -> Any:
     if rounding_mode is None:
         return _div(self, other)
-    return (_floor_divide if rounding_mode == "floor" else _trunc_divide)(self, other)
+    divide = {"floor": _floor_divide, "trunc": _trunc_divide}.get(rounding_mode)
+    return divide(self, other) if divide is not None else _MODE
 
 
 def _pow(self: Any, exponent: Any) -> Any:
@@ -99,7 +109,7 @@ _POWERS = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal", -2: "inver
 
 
 def _pow_number(self: torch.Tensor, exponent: Any) -> Any:
-    if not self.dtype.is_floating_point and not isinstance(exponent, float) and exponent < 0:
+    if not self.dtype.is_floating_point and type(exponent) is int and exponent < 0:
         return _NEGATIVE
     name = _POWERS.get(exponent)
     if name is not None and (self.dtype.is_floating_point or type(exponent) is int):
@@ -110,6 +120,8 @@ def _pow_number(self: torch.Tensor, exponent: Any) -> Any:
 def _clamp(self: torch.Tensor, min: Any = None, max: Any = None) -> Any:
     if min is None and max is None:
         return _BOTH
+    if self.dtype not in SHORT:
+        return DTYPE
     if self.dtype.is_floating_point:
         low, high = -inf, inf
     else:
@@ -179,6 +191,9 @@ def _where(condition: Any, self: Any, other: Any) -> Any:
 
 
 def _lerp(self: Any, end: Any, weight: Any) -> Any:
+    # Beside a tensor a CPU scalar of another dtype would count as a number; lerp wants one dtype.
+    if any(isinstance(t, torch.Tensor) and t.dtype is not self.dtype for t in (end, weight)):
+        return MIXED
     return elementwise("ternary", "lerp", self, end, weight)
 
 
@@ -201,6 +216,8 @@ def _threshold_backward(grad_output: Any, self: Any, threshold: Any) -> Any:
 def _leaky_relu_backward(
     grad_output: Any, self: Any, negative_slope: Any, self_is_result: bool
 ) -> Any:
+    if self_is_result and not (isinstance(negative_slope, (int, float)) and negative_slope >= 0):
+        return _SLOPE
     return elementwise("binary", "leaky_relu_backward", grad_output, self, p=negative_slope)
 
 
@@ -272,7 +289,7 @@ def offered() -> dict[str, Callable[..., Any]]:
     for name, function in _OFFERS.items():
         in_place, outs = variants(name)
         if in_place:
-            served[in_place] = into_self(function)
+            served[in_place] = into_self(function, pointwise=True)
         for out, argument in outs:
             served[out] = into_argument(function, argument)
     return served

@@ -17,9 +17,10 @@ from .launch import available, launch, operand
 from .offering import MIXED, NOT_THERE
 from .slots import BASE_TIMEOUT_S
 
-__all__ = ["KERNELS", "elementwise", "is_served"]
+__all__ = ["DTYPE", "KERNELS", "SHORT", "elementwise", "is_served"]
 
-_SHORT = {torch.float32: "f32", torch.int32: "i32", torch.int8: "i8"}
+#: Short name of each dtype that kernels take.
+SHORT = {torch.float32: "f32", torch.int32: "i32", torch.int8: "i8"}
 #: Overlay that has the kernels of a dtype.
 _OVERLAY = {"f32": "pointwise", "i32": "pointwise_int", "i8": "pointwise_int"}
 #: Elements from which several units share the work: below, a second start costs more than it saves.
@@ -27,9 +28,7 @@ _SHARED = 1 << 15
 #: Seconds an element may take: pow on a simulated board of several CUs, with a margin.
 _ELEMENT_S = 2e-6
 
-_KERNELS = {
-    (kind, dtype): f"{kind}_{short}" for kind in OPERANDS for dtype, short in _SHORT.items()
-}
+_KERNELS = {(kind, dtype): f"{kind}_{short}" for kind in OPERANDS for dtype, short in SHORT.items()}
 #: All of them.
 KERNELS = tuple(_KERNELS.values())
 _MISSING = {
@@ -38,16 +37,16 @@ _MISSING = {
         missing=True,
     )
     for kind in OPERANDS
-    for dtype, short in _SHORT.items()
+    for dtype, short in SHORT.items()
 }
 _NO_EXPRESSION = {
     (kind, name, dtype): Declined(f"torch gives {name} of {dtype} another dtype, or refuses it")
     for kind, functions in FUNCTIONS.items()
     for name, function in functions.items()
-    for dtype, short in _SHORT.items()
+    for dtype, short in SHORT.items()
     if not function.expression(short)
 }
-_DTYPE = Declined(f"pointwise kernels take {', '.join(str(d)[6:] for d in _SHORT)}")
+DTYPE = Declined(f"pointwise kernels take {', '.join(str(d)[6:] for d in SHORT)}")
 _EMPTY = Declined("nothing to compute: an operand has no elements")
 _SHAPES = Declined("the shapes do not broadcast; the CPU's error says more")
 _LARGE = Declined("the result has 2^31 elements or more; a register holds fewer")
@@ -61,7 +60,7 @@ _LIMITS = {
 
 def is_served(kind: str, dtype: torch.dtype) -> bool:
     """Whether the loaded overlay has the kernel of functions with so many operands for a dtype."""
-    return dtype in _SHORT and bool(available(_KERNELS[kind, dtype]))
+    return dtype in SHORT and bool(available(_KERNELS[kind, dtype]))
 
 
 def elementwise(kind: str, name: str, *operands: Any, p: Any = 0, q: Any = 0) -> Any:
@@ -89,7 +88,7 @@ def elementwise(kind: str, name: str, *operands: Any, p: Any = 0, q: Any = 0) ->
     key = (kind, dtype)
     kernel = _KERNELS.get(key)
     if kernel is None:
-        return _DTYPE
+        return DTYPE
     slots = available(kernel)
     if not slots:
         return _MISSING[key]
@@ -133,7 +132,7 @@ def _run(
     p: Any,
     q: Any,
 ) -> Any:
-    walk = walk_of(shape, lie)
+    walk = walk_of(shape, lie, name)
     if walk.total >= 1 << 31:
         return _LARGE
     reads = []
@@ -143,7 +142,7 @@ def _run(
             reads.append(read)
             if read.strides != own[1]:  # copied: from another board, or lazily negated
                 lie = (*lie[:index], (read.shape, read.strides), *lie[index + 1 :])
-                walk = walk_of(shape, lie)
+                walk = walk_of(shape, lie, name)
     if walk.row_major:
         result = memory.new(shape, dtype)
     else:

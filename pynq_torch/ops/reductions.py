@@ -17,7 +17,7 @@ from ..kernels.operand import Operand
 from ..kernels.reduce import INDEXED, norm_of, reduce_runs
 from . import launch, memory
 from .dispatch import Declined
-from .offering import MIXED, RESIZED, into_out, offer
+from .offering import MIXED, RESIZED, SHARED, into_out, offer, shares
 
 __all__ = ["reduce"]
 
@@ -227,6 +227,8 @@ def _into_pair(functional: Callable[..., Any], first: str, second: str) -> Calla
             return MIXED
         if any(out.shape != result.shape for out, result in pairs):
             return RESIZED
+        if any(shares(out, args, pointwise=False) for out in outs):
+            return SHARED
         return tuple(out.copy_(result) for out, result in pairs)
 
     return run

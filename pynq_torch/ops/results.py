@@ -11,7 +11,7 @@ from ..kernels.operand import Operand
 from . import memory
 from .dispatch import Declined
 from .launch import operand
-from .offering import NOT_THERE, RESIZED
+from .offering import NOT_THERE, RESIZED, SHARED, shares
 
 __all__ = ["formatted", "into_outs"]
 
@@ -51,6 +51,8 @@ def into_outs(functional: Callable[..., Any], *names: str) -> Callable[..., Any]
                 return NOT_THERE
             if out.shape != result.shape:
                 return RESIZED
+            if shares(out, args, pointwise=False):
+                return SHARED
         return tuple(out.copy_(result) for out, result in zip(outs, results, strict=True))
 
     return run

@@ -14,7 +14,7 @@ from ..kernels.operand import Operand
 from ..kernels.softmax import softmax_runs
 from . import launch
 from .dispatch import Declined
-from .offering import MIXED, RESIZED, into_out, offer
+from .offering import MIXED, into_out, offer
 
 __all__ = ["NO_UNIT"]
 
@@ -119,15 +119,8 @@ def _logsumexp(self: torch.Tensor, dim: Sequence[int], keepdim: bool = False) ->
 
 
 def _into_grad_input(functional: Any) -> Any:
-    def run(*args: Any, grad_input: torch.Tensor) -> Any:
-        if grad_input.device.type != "pynq" or grad_input.dtype is not torch.float32:
-            return MIXED
-        result = functional(*args)
-        if isinstance(result, Declined):
-            return result
-        return RESIZED if grad_input.shape != result.shape else grad_input.copy_(result)
-
-    return run
+    into = into_out(functional, torch.float32)
+    return lambda *args, grad_input: into(*args, out=grad_input)
 
 
 def _fill_offers() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .dispatch import Declined
-from .offering import MIXED, RESIZED
+from .offering import MIXED, RESIZED, SHARED, shares
 
 __all__ = ["into_argument", "variants"]
 
@@ -51,7 +51,7 @@ def _full_name(schema: Any) -> str:
 
 
 def into_argument(functional: Callable[..., Any], argument: str) -> Callable[..., Any]:
-    """Return the out variant of an operator whose result has the operands' dtype.
+    """Return the out variant of a pointwise operator whose result has the operands' dtype.
 
     Parameters
     ----------
@@ -70,6 +70,8 @@ def into_argument(functional: Callable[..., Any], argument: str) -> Callable[...
             return result
         if out.dtype is not result.dtype:
             return MIXED
-        return RESIZED if out.shape != result.shape else out.copy_(result)
+        if out.shape != result.shape:
+            return RESIZED
+        return SHARED if shares(out, args, pointwise=True) else out.copy_(result)
 
     return run
