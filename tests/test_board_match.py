@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from pynq import Overlay, allocate
 import pynq_torch
 from pynq_torch import hls
 from pynq_torch.board.handoff import IpInstance, read_handoff
+from pynq_torch.board.handoff_ports import constants_of
 from pynq_torch.board.hls_binding import Binding
 from pynq_torch.errors import InterfaceError
 
@@ -243,3 +245,16 @@ def test_a_remark_is_made_once(bit, tmp_path, closed):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Overlay(str(bit)).download()
+
+
+def test_a_constant_that_cannot_be_read_is_not_known():
+    """Published handoffs have "010": decimal or binary, nothing says."""
+
+    def module(value: str) -> ET.Element:
+        return ET.fromstring(
+            f'<MODULE MODTYPE="xlconstant"><PORTS><PORT NAME="dout" SIGNAME="net{value}"/></PORTS>'
+            f'<PARAMETERS><PARAMETER NAME="CONST_VAL" VALUE="{value}"/></PARAMETERS></MODULE>'
+        )
+
+    found = constants_of([module(value) for value in ("010", "0x10", "3")])
+    assert found == {"net0x10": 16, "net3": 3}
