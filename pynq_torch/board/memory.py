@@ -462,7 +462,7 @@ class PhysicalMemory:
         return end + next(i for i in range(slack) if found[i] != _CANARY[i])
 
     def mend(self) -> None:
-        """Write all canaries anew, after a run that was cut off: what it broke is not the next's."""
+        """Write all canaries anew after a run that was cut off: the next one is not to blame."""
         for address in [allocation.address for allocation in self.buffers()]:
             self.overrun(address)
 

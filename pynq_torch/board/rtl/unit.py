@@ -370,17 +370,21 @@ class RtlUnit(IpModel):
     def _check_overrun(self) -> None:
         """Find writes past the end of a buffer that stayed within its last page."""
         memory = self.board.memory
-        for (_, here), low in tuple(self.pl.written[self.engine.index].items()):
-            allocation = memory.find(low) if low >= memory.cma_base else None
-            if allocation is None or here < 0x10:
-                continue
-            first = memory.overrun(low)
+        written = self.pl.written[self.engine.index]
+        pointers = [
+            (here, low)
+            for (_, here), low in tuple(written.items())
+            if low >= memory.cma_base and here >= 0x10
+        ]
+        # All of them are mended before the first is told.
+        overruns = [(here, low, memory.overrun(low)) for here, low in pointers]
+        for here, low, first in overruns:
             if first is not None:
                 raise KernelFault(
-                    f"{self.ip.name} wrote past the end of the {allocation}: the first byte behind "
-                    f"it that changed is at physical address 0x{first:08x} (register 0x{here:02x} "
-                    "points into it). On the board this overwrites whatever lies there. Check the "
-                    "length given to the kernel.",
+                    f"{self.ip.name} wrote past the end of the {memory.find(low)}: the first byte "
+                    f"behind it that changed is at physical address 0x{first:08x} (register "
+                    f"0x{here:02x} points into it). On the board this overwrites whatever lies "
+                    "there. Check the length given to the kernel.",
                     self.ip.name,
                     first,
                 )
@@ -423,6 +427,7 @@ class RtlUnit(IpModel):
                 self.pl.reset(self.engine.index)
             except PlEnded:
                 self._ended()
+            self.board.memory.mend()
             self.pl.written[self.engine.index].clear()
             self._seen, self._polls = self.engine.completed, 0
             self.board.raise_irq(self)
