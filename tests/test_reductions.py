@@ -234,7 +234,7 @@ def test_operators_give_what_the_cpu_gives(overlay: Any, case: str, layout: str)
         "row-major": lambda t: t,
         "transposed": lambda t: t.permute(2, 0, 1),
         "steps": lambda t: t[::2, :, ::3],
-        "expanded": lambda t: t[:, :1].expand(4, 5, 6),
+        "expanded": lambda t: t[:1].expand(4, 5, 6),
     }
     look = looks[layout]
     with watched() as calls:
@@ -334,6 +334,66 @@ def test_the_variance_of_values_far_from_zero(overlay: Any) -> None:
         exact = y.double().var(dim)
         found = y.to("pynq").var(dim).cpu()
         torch.testing.assert_close(found.double(), exact, rtol=2e-6, atol=0)
+
+
+SQUARED: dict[str, Function] = {
+    "var": lambda x: x.var(0),
+    "std": lambda x: x.std(0, correction=0.5),
+    "std_mean": lambda x: torch.std_mean(x, 0),
+    "norm": lambda x: x.norm(dim=0),
+    "vector_norm": lambda x: torch.linalg.vector_norm(x, 3, 0),
+    "below 1": lambda x: torch.linalg.vector_norm(x, 0.5, 0),
+    "negative": lambda x: torch.linalg.vector_norm(x, -2, 0),
+    "negative, below 1": lambda x: torch.linalg.vector_norm(x, -0.5, 0),
+    "one element": lambda x: x[:1].norm(dim=0),
+}
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(sorted(SQUARED)),
+    st.lists(st.floats(0.5, 1.0, width=32), min_size=2, max_size=9),
+    st.integers(-140, 127),
+    st.booleans(),
+)
+def test_squares_beyond_float32_are_no_reason_for_another_result(
+    case: str, values: list[float], exponent: int, beside: bool
+) -> None:
+    """Values and result are ordinary, only what lies between would be infinite, 0 or coarse."""
+    loaded("reductions")
+    x = torch.tensor(values)[:, None] * 2.0 ** torch.tensor([exponent] + [0] * beside)
+    pick = torch.utils._pytree.tree_leaves
+    for found, expected in zip(
+        pick(SQUARED[case](x.to("pynq"))), pick(SQUARED[case](x)), strict=True
+    ):
+        # What a mean may be off is in the variance of values that are nearly the same.
+        atol = float(x[:, 0].abs().max()) * 1e-6 if case.startswith(("std", "var")) else 0.0
+        torch.testing.assert_close(found.cpu(), expected, rtol=1e-5, atol=min(atol, 1e30))
+
+
+@pytest.mark.parametrize(
+    ("values", "function"),
+    [
+        ([1e20, 2e20, 3e20], torch.std),
+        ([1e-25, 2e-25, 4e-25], torch.std),
+        ([1e-25, 2e-25, 4e-25], torch.std_mean),
+        ([1e-38], torch.linalg.vector_norm),
+        ([1e30], torch.linalg.vector_norm),
+        ([0.0, 0.0], torch.linalg.vector_norm),
+        ([3.0, 3.0], torch.var),
+    ],
+)
+def test_squares_beyond_float32_are_the_cpus(
+    overlay: Any, values: list[float], function: Function
+) -> None:
+    x = torch.tensor(values)
+    y = x.to("pynq")
+    with watched() as calls:
+        found = function(y)
+    torch.testing.assert_close(
+        torch.utils._pytree.tree_map(lambda t: t.cpu(), found), function(x), rtol=0, atol=0
+    )
+    assert calls[0].where == "CPU" and "squares" in calls[0].reason
 
 
 @pytest.mark.parametrize(

@@ -297,8 +297,8 @@ def fallback(plan: Plan, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         values = given.get(name)
         if values is not None:
             on_cpu[name] = [None if v is None else _reach(plan, name, v) for v in values]
-    # An operand that is written as well has to be one tensor for the CPU too: only so does torch see
-    # that ``out`` is an input, which must not be resized.
+    # An operand that is written as well has to be one tensor for the CPU too: only so does torch
+    # see that ``out`` is an input, which must not be resized.
     for name, other in _twice(plan, given):
         on_cpu[other] = on_cpu[name]
     if plan.generator and on_cpu.get("generator") is None:

@@ -1,8 +1,7 @@
 """Pooling of device "pynq" on ``pool2d_f32``: maxima, averages and their gradients.
 
 Sums are added up in the order of torch's kernels for the CPU, so all results are bit for bit the
-same; but for the sign of a zero divided by a negative divisor, which in torch depends on how the
-images lie in memory.
+same; but for the sign of a zero, which in torch depends on how the images lie in memory.
 """
 
 from __future__ import annotations

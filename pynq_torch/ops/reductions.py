@@ -1,7 +1,8 @@
 """Reductions of device "pynq" on ``reduce_f32``: sums, means, products, extremes, norms, variances.
 
 float32, over any dimensions, of any shape and strides. `families.reductions` has the bounds of the
-error. What is empty, of another dtype, or has no degree of freedom is left to the CPU.
+error. What is empty, of another dtype, or has no degree of freedom is left to the CPU, and so is a
+variance or norm whose squares or powers left float32's range.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ _RUNNING_MEAN = Declined(
 _NOT_HERE = Declined("the operand is not on device 'pynq'; the CPU's error says more")
 _FREEDOM = Declined("the correction leaves no degree of freedom; the CPU warns of it")
 _ORDER = Declined("the order of the norm is no real number")
+_RANGE = Declined(
+    "squares or powers have left float32's range, or all are 0: the CPU has a wider one for them"
+)
 _HUGE = Declined("the kernel counts to 2**31 - 1 elements")
 #: Over which dimensions: one, several, or all of them (``None``, or none named).
 Dims = int | Sequence[int] | None
@@ -128,7 +132,36 @@ def reduce(
         assert runs is not None, "one kept and one reduced stretch can be walked"
     writes = [y] if index is None else [y, index]
     launch.launch(slots, runs, reads=[source], writes=writes)
+    if op in _POWERS and not _in_range(y.tensor, _POWERS[op] or p, count / divisor):
+        return _RANGE
     return y.tensor if index is None else (y.tensor, index.tensor)
+
+
+#: Operation -> the power of the result that its sum is of; 0 for that of `p`.
+_POWERS = {"var": 1.0, "std": 2.0, "norm_2": 2.0, "norm_p": 0.0}
+#: Sums of squares above this many for each element have lost nothing to float32: its smallest
+#: normal number, and 24 bits.
+_LEAST_EXPONENT = -126 + 24
+
+
+def _in_range(result: torch.Tensor, power: float, count: float) -> bool:
+    """Whether the sums that results are made of have kept within float32's range.
+
+    Parameters
+    ----------
+    result : torch.Tensor
+        On device "pynq".
+    power : float
+        ``result ** power`` is the sum, over what it was divided by.
+    count : float
+        Elements of a sum, over the same.
+    """
+    low, high = (float(v) for v in memory.alias(result).aminmax())
+    exponent = (_LEAST_EXPONENT + math.log2(count)) / power
+    bound = 2.0 ** min(max(exponent, -1000.0), 1000.0)  # an order near 0 gives any exponent
+    if power < 0:
+        return 0 < low and high <= bound
+    return bound <= low and high < math.inf
 
 
 def _packed(x: torch.Tensor, dims: tuple[int, ...]) -> tuple[Operand, tuple[int, ...]]:
