@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 
@@ -137,3 +138,87 @@ def test_a_module_of_an_edited_file_is_seen(tmp_path):
     assert modules_of(path) == ("fir",)
     write(path, TOP.format("fir", "") + TOP.format("another", ""))
     assert modules_of(path) == ("fir", "another")
+
+
+# ---- what is defined twice -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", ["triple/rtl", "triple", "triple/impl/ip/hdl/verilog"])
+@pytest.mark.parametrize("copy", ["a_old.v", "old/triple.v", "z.sv"])
+def test_two_files_with_the_same_top(tmp_path, place, copy):
+    write(tmp_path / place / "triple.v", TOP.format("triple", ""))
+    write(tmp_path / place / copy, TOP.format("triple", "// as it was"))
+    with pytest.raises(RtlError) as error:
+        find_rtl([tmp_path], "triple")
+    places = re.match(r"triple: module triple is defined in (\S+) and (\S+),", str(error.value))
+    assert places is not None, error.value
+    assert sorted(Path(place).name for place in places.groups()) == sorted(
+        ["triple.v", Path(copy).name]
+    )
+
+
+def test_two_files_with_the_same_module_below_the_top(tmp_path):
+    write(tmp_path / "fir/rtl/fir.v", TOP.format("fir", "tap t ();"))
+    write(tmp_path / "fir/rtl/tap.v", TOP.format("tap", "mul m ();"))
+    write(tmp_path / "fir/rtl/mul.v", TOP.format("mul", ""))
+    write(tmp_path / "fir/rtl/mul_copy.v", TOP.format("mul", "wire x;"))
+    with pytest.raises(RtlError, match=r"module mul is defined in mul\.v and mul_copy\.v"):
+        find_rtl([tmp_path], "fir")
+
+
+def test_a_package_in_two_files(tmp_path):
+    write(tmp_path / "fir/rtl/fir.sv", TOP.format("fir", "import fir_pkg::*;"))
+    for n in (1, 2):
+        text = f"package fir_pkg;\nlocalparam N = {n};\nendpackage\n"
+        write(tmp_path / f"fir/rtl/pkg{n}.sv", text)
+    with pytest.raises(RtlError, match=r"fir_pkg is defined in pkg1\.sv and pkg2\.sv"):
+        find_rtl([tmp_path], "fir")
+
+
+@pytest.mark.parametrize("place", ["fir/rtl", "fir/syn/verilog", "fir"])
+def test_a_module_twice_in_one_file(tmp_path, place):
+    write(tmp_path / place / "fir.v", TOP.format("fir", "") + TOP.format("fir", "wire x;"))
+    with pytest.raises(RtlError, match=r"module fir is defined twice in fir\.v"):
+        find_rtl([tmp_path], "fir")
+
+
+def test_one_of_two_by_a_macro_is_one(tmp_path):
+    both = "`ifdef FAST\n{}`else\n{}`endif\n".format(TOP.format("fir", ""), TOP.format("fir", ""))
+    write(tmp_path / "fir/rtl/fir.v", both)
+    assert find_rtl([tmp_path], "fir") is not None
+
+
+def test_what_is_no_second_definition(tmp_path):
+    """A copy to the byte, one in a comment, one that nothing uses, one of the shared modules."""
+    text = TOP.format("fir", "fifo f (); tap t (); wire mul = tap;")
+    write(tmp_path / "kernels/fir/rtl/fir.v", f"/* as it was:\n{text}*/\n{text}")
+    for file in ("tap.v", "copy/tap.v"):
+        write(tmp_path / "kernels/fir/rtl" / file, TOP.format("tap", "// mul m ();"))
+    for n in (1, 2):
+        write(tmp_path / f"kernels/fir/rtl/mul{n}.v", TOP.format("mul", f"// {n}"))
+    write(tmp_path / "kernels/fir/rtl/fifo.v", TOP.format("fifo", ""))
+    write(tmp_path / "rtl/fifo.v", TOP.format("fifo", "wire shared;"))
+    source = find_rtl([tmp_path / "kernels"], "fir")
+    assert source is not None
+    assert names(source)[:2] == ["fir.v", "fifo.v"]
+    assert source.files[1].parent == tmp_path / "kernels/fir/rtl"
+
+
+def test_two_exports_of_the_same_kind_are_told_apart_by_who_gives_one(tmp_path):
+    for n, body in ((1, ""), (2, "wire x;")):
+        write(tmp_path / f"p/solution{n}/syn/verilog/fir.v", TOP.format("fir", "sub s ();"))
+        write(tmp_path / f"p/solution{n}/syn/verilog/sub.v", TOP.format("sub", body))
+    with pytest.raises(RtlError, match=r"solution1/syn/verilog/fir\.v and solution2/syn/verilog/"):
+        find_rtl([tmp_path / "p"], "fir")
+    source = find_rtl([tmp_path / "p/solution2"], "fir")
+    assert source is not None and source.folder == tmp_path / "p/solution2/syn/verilog"
+    (tmp_path / "p/solution2/syn/verilog/sub.v").write_text(TOP.format("sub", ""))
+    assert find_rtl([tmp_path / "p"], "fir") is not None  # two copies of one
+
+
+def test_a_file_that_begins_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / "fir/rtl/fir.v"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"\xef\xbb\xbf" + TOP.format("fir", "").encode())
+    source = find_rtl([tmp_path], "fir")
+    assert source is not None and names(source) == ["fir.v"]

@@ -33,8 +33,11 @@ _UNIT = re.compile(
     r"(?:automatic\s+|static\s+)?(?P<name>[A-Za-z_]\w*)",
     re.MULTILINE,
 )
+_USE = re.compile(r"\b([A-Za-z_]\w*)(?=\s*#\s*\(|\s+[A-Za-z_]\w*\s*(?:\[[^\]]*\]\s*)*\(|\s*::)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _DEFINE = re.compile(r"^\s*`define\s", re.MULTILINE)
+_COMMENT = re.compile(r'(?P<text>"(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_EITHER = re.compile(r"`(?:else|elsif)\b")
 _MAX_BYTES = 16 << 20
 _SHOWN = 12
 
@@ -85,6 +88,8 @@ class _File:
     packages: tuple[str, ...]  # packages and interfaces, which come before their users
     words: frozenset[str]
     defines: bool  # nothing but macros
+    uses: frozenset[str]  # of these words, what it instantiates, or takes names from
+    twice: tuple[str, ...] = ()  # modules that it defines more than once
 
 
 def find_rtl(
@@ -113,7 +118,8 @@ def find_rtl(
     Raises
     ------
     RtlError
-        The kernel's folder has RTL, and none of its modules is called `name`.
+        The kernel's folder has RTL, and none of its modules is called `name`; or what is called so,
+        or one that it needs, is defined in several files that nothing tells apart.
     """
     from pynq_torch.hls import find_kernel
 
@@ -184,7 +190,10 @@ def _below(folder: Path, name: str, ip: IpInstance | None) -> RtlSource | None:
         )
         return place, len(file.parts), str(file)
 
-    top = min(tops, key=rank)
+    top, *others = sorted(tops, key=rank)
+    for other in others:
+        if rank(other)[:2] == rank(top)[:2] and not _same_folder(top, other):
+            raise _defined_twice(name, name, top, other, folder)
     return _source(name, top.parent, files, (), ip, export=True, top=top)
 
 
@@ -208,6 +217,10 @@ def _source(
     # design the rest may lie beside the top's folder.
     far = [file for file in files if file not in set(near)]
     needed = _closure(top, [*near, *library, *far])
+    # A word may be a signal's name: only what is meant as a module has to be one.
+    used = frozenset({name}).union(*(_scan(file).uses for file in needed))
+    for tier in (near, library, far):
+        _check_single(name, needed, tier, used, folder)
     folders = dict.fromkeys([folder, *(file.parent for file in needed)])
     data = sorted(
         path for path in folder.rglob("*") if path.suffix.lower() in _DATA and path.is_file()
@@ -215,6 +228,52 @@ def _source(
     seen = sorted({*near, *needed})
     return RtlSource(
         name, name, folder, tuple(needed), tuple(folders), tuple(seen), tuple(data), export, ip
+    )
+
+
+def _check_single(
+    name: str, needed: Sequence[Path], tier: Sequence[Path], used: frozenset[str], folder: Path
+) -> None:
+    """Raise where what is used is defined more than once, and differently, in files of one tier."""
+    owners: dict[str, list[Path]] = {}
+    for file in tier:
+        scan = _scan(file)
+        for unit in used.intersection({*scan.modules, *scan.packages}):
+            owners.setdefault(unit, []).append(file)
+    for unit, files in sorted(owners.items()):
+        chosen = next((file for file in needed if file in files), None)
+        if chosen is None:
+            continue
+        if unit in _scan(chosen).twice:
+            raise _defined_twice(name, unit, chosen, chosen, folder)
+        for other in files:
+            if other != chosen and other.read_bytes() != chosen.read_bytes():
+                raise _defined_twice(name, unit, chosen, other, folder)
+
+
+def _same_folder(one: Path, other: Path) -> bool:
+    """Tell whether the folders of two files have the same Verilog."""
+    if one.parent == other.parent:
+        return one.read_bytes() == other.read_bytes()
+
+    def texts(file: Path) -> dict[str, bytes]:
+        found = sorted(file.parent.iterdir())
+        return {f.name: f.read_bytes() for f in found if f.suffix in _VERILOG and f.is_file()}
+
+    return texts(one) == texts(other)
+
+
+def _defined_twice(name: str, unit: str, one: Path, other: Path, folder: Path) -> RtlError:
+    def shown(path: Path) -> str:
+        return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
+
+    where = " and ".join(sorted((shown(one), shown(other))))
+    where = f"twice in {shown(one)}" if one == other else f"in {where}"
+    return RtlError(
+        f"{name}: module {unit} is defined {where}, below {folder}, and nothing says which of them "
+        "is meant. Remove one or rename it (a copy may end in .bak), or give the folder of one "
+        "alone with kernels=[...]",
+        name,
     )
 
 
@@ -274,13 +333,19 @@ def _scan(path: Path) -> _File:
         return known[1]
     text = ""
     if status.st_size <= _MAX_BYTES:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        # Editors of Windows begin a file with a mark of its encoding.
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+        text = _COMMENT.sub(lambda match: match["text"] or " ", text)
     units = [(match["kind"], match["name"]) for match in _UNIT.finditer(text)]
     modules = tuple(name for kind, name in units if kind in ("module", "macromodule"))
     packages = tuple(name for kind, name in units if kind in ("package", "interface"))
     words = frozenset(_WORD.findall(text)) - {*modules, *packages}
     defines = not units and _DEFINE.search(text) is not None
-    scan = _File(path, modules, packages, words, defines)
+    # Between `ifdef and `else a file may have two of a kind.
+    twice = tuple(sorted({m for m in modules if modules.count(m) > 1}))
+    uses = frozenset(_USE.findall(text))
+    twice = () if _EITHER.search(text) else twice
+    scan = _File(path, modules, packages, words, defines, uses, twice)
     _scans[path] = (stamp, scan)
     return scan
 
