@@ -101,6 +101,36 @@ def test_the_transfer_after_one_that_nobody_took_on_rtl(board: VirtualBoard, n: 
     _right_after_a_failure(n, times=2)
 
 
+def test_the_transfer_after_one_that_was_taken_in_part(board: VirtualBoard) -> None:
+    overlay = pynq_torch.load("packets")
+    dma, kernel = overlay.axi_dma_0, overlay.packetize_0
+    x, half, y = (buffers.empty_tensor(n) for n in (100, 50, 100))
+    kernel.start(n=50, packet=50)
+    with pytest.raises(TransferTimeout, match="cause: wrong length") as caught:
+        pynq_torch.transfer(dma, send=x, recv=half, timeout_s=0.2)
+    assert "can be used" in str(caught.value)  # the kernel has ended its run: it kept nothing
+    x.copy_(torch.arange(100.0))
+    kernel.start(n=100, packet=100)
+    pynq_torch.transfer(dma, send=x, recv=y)
+    assert torch.equal(y, x)
+
+
+def test_a_kernel_that_was_started_late_and_took_a_part(board: VirtualBoard) -> None:
+    overlay = pynq_torch.load("packets")
+    dma, kernel = overlay.axi_dma_0, overlay.packetize_0
+    x, half, y = (buffers.empty(n) for n in (100, 50, 100))
+    dma.sendchannel.transfer(x)
+    kernel.start(n=50, packet=50)
+    dma.recvchannel.transfer(half)
+    pynq_torch.wait(kernel, timeout_s=5)
+    pynq_torch.wait(dma.recvchannel, timeout_s=5)
+    pynq_torch.reset(dma)
+    x[:] = np.arange(100)
+    kernel.start(n=100, packet=100)
+    pynq_torch.transfer(dma, send=x, recv=y)
+    assert np.array_equal(y, x)
+
+
 def test_a_reset_by_hand_drops_what_was_not_taken(board: VirtualBoard) -> None:
     overlay = pynq_torch.load("stream")
     dma, ring = overlay.axi_dma_0, _ring(board, "axi_dma_0")
@@ -206,12 +236,12 @@ def _reset_at_any_moment(board: VirtualBoard, overlay: Any, rounds: int, added: 
     came = pynq.allocate(n + m, "u4")
     counted[:] = np.arange(n)
     chance, deadline = random.Random(7), time.monotonic() + 120
-    in_the_middle = 0
+    ring = _ring(board, "tx")
+    in_the_middle = dropped = 0
 
-    def receive() -> int:
+    def receive() -> None:
         rx.write(0x48, came.physical_address)
         rx.write(0x58, came.nbytes)
-        return n
 
     def ended(mmio: Any, status: int) -> None:
         while not mmio.read(status) & 2:
@@ -221,6 +251,7 @@ def _reset_at_any_moment(board: VirtualBoard, overlay: Any, rounds: int, added: 
         mark[:] = 0x10000000 + 1000 * i + np.arange(m)
         rx.write(0x30, 1)
         receive()
+        before = ring.beats_written
         for source, pause_s in ((counted, 0.004 * chance.random()), (mark, 0.0)):
             tx.write(0x00, 1)
             tx.write(0x18, source.physical_address)
@@ -231,19 +262,20 @@ def _reset_at_any_moment(board: VirtualBoard, overlay: Any, rounds: int, added: 
             if source is counted:
                 tx.write(0x00, 4)
         ended(rx, 0x34)
-        arrived = int(rx.read(0x58)) // 4
-        if arrived == n:  # the packet was through before the reset, and the mark is another one
+        through = int(rx.read(0x58)) // 4 - m
+        whole = through + m == n  # before the reset, and the mark is a packet of its own
+        if whole:
             assert np.array_equal(came[:n], counted + np.uint32(added))
             receive()
             ended(rx, 0x34)
-            arrived = int(rx.read(0x58)) // 4
-            assert arrived == m
-        through = arrived - m
-        in_the_middle += through > 0
+            through = int(rx.read(0x58)) // 4 - m
+            assert through == 0
         assert np.array_equal(came[:through], counted[:through] + np.uint32(added)), (i, through)
-        assert np.array_equal(came[through:arrived], mark + np.uint32(added)), (i, through)
+        assert np.array_equal(came[through : through + m], mark + np.uint32(added)), (i, through)
         ended(tx, 0x04)
-    assert in_the_middle
+        in_the_middle += through > 0
+        dropped += ring.beats_written - before - m - (n if whole else through)
+    assert in_the_middle and dropped
 
 
 @pytest.mark.parametrize("fifo", [0, 700])
