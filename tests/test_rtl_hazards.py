@@ -209,3 +209,33 @@ def test_an_endless_loop_while_the_reset_is_held_is_said_at_the_load(use, tmp_pa
     said = r"PL process of spinner_0 did not start within 2 s.*endless loop.*reset"
     with pytest.raises(RtlTimeout, match=said):
         Overlay(str(bit))
+
+
+# ---- RTL that does not answer --------------------------------------------------------------------
+
+
+def renamed(folder, old, new):
+    """Return a folder with a spinner in which a name is another, and its overlay."""
+    kernels = folder / "kernels"
+    shutil.copytree(KERNELS / "spinner", kernels / "spinner")
+    source = kernels / "spinner/rtl/spinner.v"
+    source.write_text(re.sub(old, new, source.read_text()))
+    return kernels, write_overlay(folder, {"spinner_0": "spinner"}, kernels=kernels)
+
+
+def test_a_reset_that_nobody_took_for_one_is_named(use, tmp_path):
+    kernels, bit = renamed(tmp_path, r"\bap_rst_n\b", "por")
+    use(kernels=[kernels])
+    unit = Overlay(str(bit)).spinner_0
+    with pytest.raises(RtlTimeout) as error:
+        unit.read(0)
+    said = (
+        "No input of module spinner was recognised as a reset, so there was none; tied to 0: por."
+    )
+    assert said in str(error.value)
+
+
+def test_an_active_low_reset_with_the_n_before_it(use, tmp_path):
+    kernels, bit = renamed(tmp_path, r"\bap_rst_n\b", "nrst")
+    use(kernels=[kernels])
+    assert Overlay(str(bit)).spinner_0.read(0) == 4

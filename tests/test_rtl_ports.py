@@ -84,6 +84,20 @@ def test_a_reset_is_active_high_by_its_name_or_as_the_handoff_says():
     assert found.resets == (("clear", True),)
 
 
+@pytest.mark.parametrize(
+    ("name", "low"),
+    [
+        ("nrst", True), ("nreset", True), ("n_rst", True), ("n_reset", True), ("core_n_rst", True),
+        ("i_nrst", True), ("rst_n", True), ("aresetn", True), ("ap_rst_n", True), ("NRST", True),
+        ("rst", False), ("main_rst", False), ("gen_reset", False), ("ap_rst", False),
+    ],
+)  # fmt: skip
+def test_the_level_of_a_reset_by_its_name(name, low):
+    found = group([CLOCKS[0], PortDecl(name, "in", 1), *lite()])
+    assert found.resets == ((name, low),)
+    assert found.constants == {}
+
+
 def test_portmaps_win_over_names():
     odd = [PortDecl("din", "in", 32), PortDecl("din_v", "in", 1), PortDecl("din_r", "out", 1)]
     bus = HandoffBus("S_AXIS", "axis", False, 4,

@@ -31,7 +31,10 @@ _STREAM = re.compile(
 )
 # Names of clocks and resets where the handoff does not mark them.
 _CLOCK = re.compile(r"(.*_)?(ap_|a|s_)?cl(oc)?k(_?\d|_i)?", re.IGNORECASE)
-_RESET = re.compile(r"(.*_)?(ap_|a|s_)?(rst|reset)_?(?P<low>n|ni|b)?(_?\d|_i)?", re.IGNORECASE)
+_RESET = re.compile(
+    r"(.*_)?(n_?)?(ap_|a|s_)?(rst|reset)_?(?P<low>n|ni|b)?(_?\d|_i)?", re.IGNORECASE
+)
+_LOW_BEFORE = re.compile(r"(.*_)?n_?(rst|reset)", re.IGNORECASE)  # nrst, n_reset
 _INTERRUPT = re.compile(r"(interrupt|irq|intr)(_o)?", re.IGNORECASE)
 #: Data widths that AXI4 has, in bits.
 _WIDTHS = (32, 64, 128, 256, 512, 1024)
@@ -139,7 +142,7 @@ class _Grouping:
             marked = known is not None and known.signal_is == "rst"
             if port.direction != "in" or port.width != 1 or not (match or marked):
                 continue
-            low = bool(match and match["low"])
+            low = bool(match and (match["low"] or _LOW_BEFORE.match(name)))
             if known is not None and known.active_low is not None:
                 low = known.active_low
             found[name] = low

@@ -292,7 +292,7 @@ class RtlUnit(IpModel):
             raise RtlTimeout(
                 f"{name} did not answer when register 0x{offset:02x} was {what}: a handshake of "
                 "its AXI4-Lite interface never came. On the board this freezes the processor. "
-                "The unit was reset.",
+                f"The unit was reset.{self._without_reset()}",
                 self.ip.name,
             )
         word, kind = ("SLVERR", "slave") if answer == Answer.REFUSED else ("DECERR", "decode")
@@ -301,6 +301,18 @@ class RtlUnit(IpModel):
             "ends the program with a bus error. It has no such register, or refuses this access.",
             offset,
             kind,
+        )
+
+    def _without_reset(self) -> str:
+        """Say which inputs may be a reset that nobody took for one."""
+        interfaces = self.model.interfaces
+        if interfaces.resets:
+            return ""
+        low = [name for name, value in interfaces.constants.items() if not value]
+        tied = f"; tied to 0: {', '.join(low)}" if low else ""
+        return (
+            f" No input of module {self.model.top} was recognised as a reset, so there was none"
+            f"{tied}. Names like ap_rst_n, aresetn, nrst, rst are."
         )
 
     def _note(self, offset: int, words: list[int], slave: str) -> None:
