@@ -132,6 +132,7 @@ def test_a_source_that_must_compute_something_else_is_refused(check, changes, sa
     [
         ([("alpha", "gain")], r"float gain .* is called alpha in the handoff"),
         ([("float alpha, float beta", "float beta, float alpha")], "order x, y, beta, alpha, n,"),
+        ([("last = n - 1", "last += n")], r"int \* last .* has no register in the handoff"),
         ([("unsigned n", "unsigned short n")], r"n \(16 bits at .*\) is n \(32 bits at"),
     ],
 )

@@ -179,12 +179,13 @@ class SlaveMatch:
     def _check_missing(self) -> None:
         for one, value in self._by_place:
             self.remarks.append(f"{one} is called {value.name} in the handoff")
-        halves = {d.argument for d in self._derived if d.key in self.found}
         for one in self._missing:
             if one.shape == "valid":
                 continue
             other = self._at(one.register.offset)
-            if one.argument is not None and one.argument in halves and other is None:
+            own = [v for d, v in self.pairs() if d.argument == one.argument and one.argument]
+            if own and (other is None or other in own):
+                # The source reads and writes it, as far as can be told; HLS saw one of the two.
                 self.remarks.append(f"{one} has no register in the handoff")
             elif other is not None:
                 self.problems.append(
