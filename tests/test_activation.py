@@ -58,7 +58,13 @@ def expanded(x: torch.Tensor) -> torch.Tensor:
     return x[:1].expand(x.shape)
 
 
-LAYOUTS = (as_is, channels_last, transposed, every_other, expanded)
+def permuted(x: torch.Tensor) -> torch.Tensor:
+    """Without gaps, in an order of its own."""
+    order = [*range(1, x.dim()), 0]
+    return x.permute(order).contiguous().permute([x.dim() - 1, *range(x.dim() - 1)])
+
+
+LAYOUTS = (as_is, channels_last, transposed, permuted, every_other, expanded)
 shapes = st.lists(st.integers(1, 9), min_size=1, max_size=4).map(tuple)
 
 
@@ -93,6 +99,12 @@ def test_values_and_gradients(
     same(slope, torch.ops.aten.threshold_backward(gradient, x, threshold))
     if layout in (as_is, channels_last):
         assert found.stride() == torch.relu(x).stride()
+    for mine, theirs in (
+        (found, torch.relu(x)),
+        (slope, torch.ops.aten.threshold_backward(gradient, x, threshold)),
+    ):
+        strides = zip(shape, mine.stride(), theirs.stride(), strict=True)
+        assert all(n == 1 or s == t for n, s, t in strides)
     ran = [(c.where, c.kernels[-1].cu) for c in of(calls, *OPERATORS)]
     assert ran == [("PL", "activation_f32_0")] * 2
 

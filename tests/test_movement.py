@@ -276,6 +276,24 @@ def test_gathers_of_any_layout(
     assert same_bits(driver.gather(x, dim, places), x.gather(dim, places))
 
 
+@settings(max_examples=60, deadline=None)
+@given(shape=shapes, view=views(), data=st.data(), seed=st.integers(0, 99))
+def test_what_an_index_chooses_lies_as_the_index_does(
+    shape: list[int], view: Any, data: Any, seed: int
+) -> None:
+    loaded("movement")
+    x = values(shape[:2], seed=seed)
+    dim = data.draw(st.integers(0, x.dim() - 1))
+    rows = torch.randint(0, shape[dim], data.draw(shapes), generator=torch.manual_seed(seed))
+    before = (slice(None),) * dim
+    with watched() as calls:
+        found = x.to("pynq")[(*before, view(rows.to("pynq")))]
+    expected = x[(*before, view(rows))]
+    assert on_pl(calls, "index") and same_bits(found, expected)
+    strides = zip(expected.shape, found.stride(), expected.stride(), strict=True)
+    assert all(n == 1 or mine == its for n, mine, its in strides)
+
+
 @pytest.mark.parametrize("kind", [torch.int64, torch.int32])
 @pytest.mark.parametrize("shape", [(), (1,), (7,), (3, 4), (2, 3, 2)])
 def test_embedding_and_its_gradient(shape: tuple[int, ...], kind: torch.dtype) -> None:

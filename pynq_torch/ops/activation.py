@@ -10,6 +10,8 @@ from typing import Any
 import torch
 
 from ..kernels.activation import plan
+from ..kernels.operand import Operand
+from ..kernels.pointwise_walk import walk_of
 from . import memory
 from .dispatch import Declined
 from .launch import available, launch, operand
@@ -27,11 +29,25 @@ _EMPTY = Declined("there is nothing to compute")
 _SHAPE = Declined("gradient and input differ in shape; the CPU's error says more")
 
 
-def _dense(x: torch.Tensor) -> torch.Tensor:
-    """Return the values with all elements in a row: as they lie, or copied."""
-    if x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last):
-        return x
-    return x.contiguous()
+def _strides(x: torch.Tensor, gradient: torch.Tensor | None) -> tuple[int, ...]:
+    """Return the strides that torch would give the result: without gaps, and in x's order."""
+    lies = tuple((t.shape, t.stride()) for t in (gradient, x) if t is not None)
+    found = walk_of(x.shape, lies, "threshold_backward" if gradient is not None else "").strides
+    return x.stride() if _lies(x, found) else found
+
+
+def _lies(x: torch.Tensor, strides: tuple[int, ...]) -> bool:
+    own = x.stride()
+    return own == strides or all(
+        n == 1 or s == t for n, s, t in zip(x.shape, own, strides, strict=True)
+    )
+
+
+def _laid(x: torch.Tensor, strides: tuple[int, ...]) -> Operand:
+    """Return the values with all elements in a row in that order: as they lie, or copied."""
+    if _lies(x, strides):
+        return operand(x)
+    return operand(memory.new_strided(tuple(x.shape), strides, torch.float32).copy_(x))
 
 
 def _run(gradient: torch.Tensor | None, x: torch.Tensor, threshold: float) -> Any:
@@ -40,9 +56,10 @@ def _run(gradient: torch.Tensor | None, x: torch.Tensor, threshold: float) -> An
         return _MISSING
     if not x.numel() or x.numel() >= 1 << 31:
         return _EMPTY
-    source = operand(x)
-    result = operand(memory.new_strided(tuple(x.shape), x.stride(), torch.float32))
-    reads = [source] if gradient is None else [source, operand(gradient)]
+    strides = _strides(x, gradient)
+    source = _laid(x, strides)
+    result = operand(memory.new_strided(tuple(x.shape), strides, torch.float32))
+    reads = [source] if gradient is None else [source, _laid(gradient, strides)]
     slope = None if gradient is None else reads[1]
     runs = plan(slope, source, result, x.numel(), threshold)
     launch(slots, runs, reads=reads, writes=(result,))
@@ -52,7 +69,7 @@ def _run(gradient: torch.Tensor | None, x: torch.Tensor, threshold: float) -> An
 def _relu(self: torch.Tensor) -> Any:
     if self.dtype is not torch.float32:
         return _DTYPE
-    return _run(None, _dense(self), 0.0)
+    return _run(None, self, 0.0)
 
 
 def _threshold_backward(grad_output: torch.Tensor, self: torch.Tensor, threshold: Any) -> Any:
@@ -64,10 +81,7 @@ def _threshold_backward(grad_output: torch.Tensor, self: torch.Tensor, threshold
         return _DTYPE
     if grad_output.shape != self.shape:
         return _SHAPE
-    x, gradient = _dense(self), _dense(grad_output)
-    if x.stride() != gradient.stride():
-        x, gradient = x.contiguous(), gradient.contiguous()
-    return _run(gradient, x, float(threshold))
+    return _run(grad_output, self, float(threshold))
 
 
 def _into_grad_input(grad_output: Any, self: Any, threshold: Any, *, grad_input: Any) -> Any:

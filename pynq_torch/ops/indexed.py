@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..kernels import walks
+from ..kernels.pointwise_walk import walk_of
 from . import launch, memory
 from .dispatch import Declined
 from .movement import DIM, EMPTY, run, words
@@ -119,8 +120,22 @@ def _index_tensor(self: torch.Tensor, indices: Sequence[torch.Tensor | None]) ->
         # Of another tensor torch gives the result strides after those of the tensor.
         return EMPTY if 0 in shape else _STRIDES
     own, chosen = launch.operand(self), launch.operand(index)
-    result = launch.room(shape, self.dtype)
+    if index.is_contiguous():
+        result = launch.room(shape, self.dtype)
+    else:
+        strides = _turned(self, dim, index, shape)
+        result = launch.operand(memory.new_strided(shape, strides, self.dtype))
     return run(walks.select_runs(own, dim, chosen, result, shape), (own, chosen), result)
+
+
+def _turned(
+    self: torch.Tensor, dim: int, index: torch.Tensor, shape: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Return the strides of what an index chooses: its dimensions lie as those of the index do."""
+    before, steps = self.stride()[:dim], (0,) * index.dim()
+    chosen = index.reshape((*(1,) * dim, *index.shape, *(1,) * (self.dim() - dim - 1)))
+    kept = (shape, (*before, *steps, *self.stride()[dim + 1 :]))
+    return walk_of(shape, (kept, (chosen.shape, chosen.stride()))).strides
 
 
 def _gather(self: torch.Tensor, dim: int, index: torch.Tensor, *, sparse_grad: bool = False) -> Any:

@@ -160,7 +160,7 @@ def _in_range(result: torch.Tensor, power: float, count: float) -> bool:
     exponent = (_LEAST_EXPONENT + math.log2(count)) / power
     bound = 2.0 ** min(max(exponent, -1000.0), 1000.0)  # an order near 0 gives any exponent
     if power < 0:
-        return 0 < low and high <= bound
+        return low > 0 and high <= bound
     return bound <= low and high < math.inf
 
 
