@@ -18,7 +18,15 @@ from .errors import PynqTorchError, WaveError
 if TYPE_CHECKING:
     from .waves import Waves
 
-__all__ = ["TRACE", "TRACE_CSV", "WAVE", "WAVES", "missing", "watch_from_environment"]
+__all__ = [
+    "TRACE",
+    "TRACE_CSV",
+    "WAVE",
+    "WAVES",
+    "WAVE_FAILURES",
+    "missing",
+    "watch_from_environment",
+]
 
 #: A file for the table of transactions, ``-`` for standard output.
 TRACE = "PYNQ_TORCH_TRACE"
@@ -26,6 +34,8 @@ TRACE = "PYNQ_TORCH_TRACE"
 TRACE_CSV = "PYNQ_TORCH_TRACE_CSV"
 #: A file for the waves of the whole program.
 WAVE = "PYNQ_TORCH_WAVE"
+#: A file that gets a line for each recording that failed, for whoever gives the exit status.
+WAVE_FAILURES = "PYNQ_TORCH_WAVE_FAILURES"
 #: A folder for a file of waves of every start.
 WAVES = "PYNQ_TORCH_WAVES"
 #: Cycles before ap_start and after ap_done that a file of one start has: the write of AP_START and
@@ -153,7 +163,7 @@ class _Watch:
             self.begin(self._count)
         except PynqTorchError as error:
             # The program did not ask for waves and must not end because of them.
-            _say(str(error))
+            _failed(str(error))
 
     def _unloading(self) -> None:
         waves, self._open = self._open, []
@@ -161,7 +171,7 @@ class _Watch:
             try:
                 recording.close()
             except PynqTorchError as error:
-                _say(str(error))
+                _failed(str(error))
             self.ended(recording)
 
     def record(self, path: Path, **options: Any) -> None:
@@ -227,6 +237,14 @@ def _shown(path: Path) -> str:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
         return str(path)
+
+
+def _failed(text: str) -> None:
+    """Say why waves that were asked for are not there, or not whole."""
+    _say(text)
+    if file := os.environ.get(WAVE_FAILURES):
+        with open(file, "a", encoding="utf-8") as stream:
+            stream.write(f"{text}\n")
 
 
 def _say(text: str) -> None:

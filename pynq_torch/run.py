@@ -2,7 +2,8 @@
 
 The command checks its arguments, then *becomes* ``python program.py`` with the board named in
 the environment, where the autoload of this package finds it. So ``sys.argv``, ``__main__``,
-``sys.path``, tracebacks, signals and the exit status are Python's own, not an imitation.
+``sys.path``, tracebacks, signals and the exit status are Python's own, not an imitation. With
+``--wave`` it waits for the program: the exit status is 1 where it ends well and its waves failed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from pynq_torch.errors import BoardError
-from pynq_torch.rtl_watch import TRACE, TRACE_CSV, WAVE, missing
+from pynq_torch.rtl_watch import TRACE, TRACE_CSV, WAVE, WAVE_FAILURES, missing
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -78,10 +80,22 @@ def _run(parsed: argparse.Namespace) -> int:
     if not parsed.program.exists():
         raise BoardError(f"program '{parsed.program}': no such file; looked in '{Path.cwd()}'")
     environment |= _watching(parsed)
+    if parsed.wave is None:
+        return _run_program(parsed, environment)
+    # Waves that could not be recorded are a failure of this command, not of the program.
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8", suffix=".txt") as failures:
+        environment[WAVE_FAILURES] = failures.name
+        status = _run_program(parsed, environment)
+        return status or int(bool(failures.read()))
+
+
+def _run_program(parsed: argparse.Namespace, environment: dict[str, str]) -> int:
     if parsed.program.suffix == ".ipynb":
         os.environ.update(environment)
         return _run_notebook(parsed.program)
-    return _become_python(parsed.program, parsed.arguments, environment)
+    if parsed.wave is not None:
+        return _run_python(_python(parsed.program, parsed.arguments), environment)
+    return _become_python(_python(parsed.program, parsed.arguments), environment)
 
 
 def _watching(parsed: argparse.Namespace) -> dict[str, str]:
@@ -146,13 +160,30 @@ def board_environment(board: str, kernels: Sequence[Path] = ()) -> dict[str, str
     return environment
 
 
-def _become_python(program: Path, arguments: list[str], environment: dict[str, str]) -> NoReturn:
+def _python(program: Path, arguments: list[str]) -> list[str]:
     # -W, -X and the like given to this interpreter are meant for the program.
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    return [sys.executable, *flags, str(program), *arguments]
+
+
+def _become_python(command: list[str], environment: dict[str, str]) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
-    command = [sys.executable, *flags, str(program), *arguments]
     os.execve(sys.executable, command, environment)
+
+
+def _run_python(command: list[str], environment: dict[str, str]) -> int:
+    """Run Python and return its exit status, as a shell has it; signals are for the program."""
+    process = subprocess.Popen(command, env=environment)
+
+    def forward(number: int, _: object) -> None:
+        if number != signal.SIGINT:  # which the terminal sends to both
+            process.send_signal(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, forward)
+    status = process.wait()
+    return status if status >= 0 else 128 - status
 
 
 def _run_notebook(program: Path) -> int:

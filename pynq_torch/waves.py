@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -84,6 +85,15 @@ class Waves:
         self.format = self.path.suffix[1:].lower()
         if self.format not in FORMATS:
             raise WaveError(f"'{path}': expected a file that ends in .fst or .vcd")
+        for name, edge in (("start", start), ("stop", stop)):
+            if edge is not None and not isinstance(edge, str):
+                raise WaveError(
+                    f"{name}={edge!r}: expected the name of a signal, e.g. 'ap_start'; cycles are "
+                    "chosen with cycles=(first, one after the last)"
+                )
+        before, after = _whole("before", before), _whole("after", after)
+        if limit_bytes is not None:
+            limit_bytes = _whole("limit_bytes", limit_bytes)
         if before < 0 or after < 0:
             raise WaveError(f"before={before}, after={after}: expected numbers of cycles from 0 on")
         if before and start is None:
@@ -93,8 +103,7 @@ class Waves:
                 f"each=True needs start= and a path with '{{n}}' in its name; found "
                 f"start={start!r} and '{self.path.name}'"
             )
-        if cycles is not None and not 0 <= cycles[0] < cycles[1]:
-            raise WaveError(f"cycles={cycles}: expected the first and the one after the last")
+        cycles = _window(cycles)
         if limit_bytes is not None and limit_bytes <= 0:
             raise WaveError(f"limit_bytes={limit_bytes}: expected a number from 1 on, or None")
         self.start, self.stop = start or "", stop or ""
@@ -334,6 +343,25 @@ def _until_unloaded(board: Any, waves: Waves) -> None:
 
         board.on_unload(overlay_goes)
     _RECORDING[board].add(waves)
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise WaveError(f"{name}={value!r}: expected a whole number") from None
+
+
+def _window(cycles: Any) -> tuple[int, int] | None:
+    if cycles is None:
+        return None
+    try:
+        first, end = map(operator.index, cycles)
+    except (TypeError, ValueError):
+        first, end = -1, -1
+    if not 0 <= first < end:
+        raise WaveError(f"cycles={cycles}: expected the first and the one after the last")
+    return first, end
 
 
 def _units(board: Any, units: str | Sequence[str] | None) -> list[str]:

@@ -152,6 +152,25 @@ def test_a_recording_of_the_environment_gives_way_to_the_programs(
     assert (tmp_path / "all.fst").stat().st_size > 0
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"start": 5}, "start=5: expected the name of a signal, e.g. 'ap_start'"),
+        ({"stop": True}, "stop=True: expected the name of a signal"),
+        ({"start": "ap_start", "before": 1.5}, "before=1.5: expected a whole number"),
+        ({"after": "3"}, "after='3': expected a whole number"),
+        ({"limit_bytes": 1e6}, "limit_bytes=1000000.0: expected a whole number"),
+        ({"cycles": 5}, "cycles=5: expected the first and the one after the last"),
+        ({"cycles": (1.5, 9)}, r"cycles=\(1.5, 9\): expected the first and"),
+    ],
+)
+def test_options_of_another_type_are_refused_in_a_sentence(use, tmp_path, options, said):
+    board = use()
+    pynq_torch.load("vadd")
+    with pytest.raises(WaveError, match=said):
+        board.waves(tmp_path / "d.fst", **options)
+
+
 # ---- RTL that does not return --------------------------------------------------------------------
 
 LIMIT = 0x10

@@ -471,6 +471,25 @@ def test_a_program_in_which_nothing_ran_in_rtl_says_that_nothing_was_recorded(
     assert said[0].startswith(begin)
 
 
+@pytest.mark.parametrize(("code", "status"), [("", 1), ("raise SystemExit(7)", 7)])
+def test_waves_that_could_not_be_recorded_are_a_failure(program: Path, code: str, status: int):
+    with program.open("a") as stream:
+        stream.write(code)
+    done = _run(program, "--board", "rtl", "--wave", "/proc/x.fst")
+    assert "sum 3.0\n" in done.stdout  # the program does not end because of them
+    assert any("x.fst" in line and "cannot" in line for line in done.stderr.splitlines())
+    assert done.returncode == status
+
+
+def test_the_status_of_a_program_whose_waves_are_recorded_is_its_own(program: Path):
+    with program.open("a") as stream:
+        stream.write("import os, signal\nfrom pynq_torch import board\n")
+        stream.write("board.current_board().close()\nos.kill(os.getpid(), signal.SIGTERM)\n")
+    done = _run(program, "--board", "rtl", "--wave", "w.fst")
+    assert done.returncode == 128 + 15
+    assert "waves: w.fst (" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
