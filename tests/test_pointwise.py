@@ -322,6 +322,17 @@ def test_functions_without_integers_are_named() -> None:
         overlay.unary_i32("exp", torch.ones(2, dtype=torch.int32))
 
 
+def test_integers_have_no_negative_powers() -> None:
+    unit = loaded("pointwise_int").binary_i32
+    a = torch.tensor([1, -1, 3], dtype=torch.int32)
+    with pytest.raises(ArgumentError, match="pow of integers has exponent -1; expected 0 or more"):
+        unit("pow", a, -1)
+    assert unit("pow", a, 3).tolist() == [1, -1, 27]
+    # Of tensors torch allows them.
+    assert torch.equal(unit("pow", a, -a), a ** (-a))
+    assert unit("pow", -1, a).tolist() == [-1, -1, -1]
+
+
 @pytest.mark.parametrize("divisor", [0, torch.tensor([1, 0], dtype=torch.int32)])
 def test_integers_are_not_divided_by_zero(divisor: Any) -> None:
     unit = loaded("pointwise_int").binary_i32

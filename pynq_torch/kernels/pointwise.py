@@ -157,6 +157,14 @@ class Pointwise(Kernel):
                     "without zeros",
                     self.cu,
                 )
+        if function.name == "pow" and self._short != "f32":
+            exponent = operands[1]
+            if isinstance(exponent, (int, float)) and exponent < 0:
+                raise ArgumentError(
+                    f"{self.cu}: pow of integers has exponent {exponent}; expected 0 or more, "
+                    "because torch allows no negative ones: use float32",
+                    self.cu,
+                )
         if not any(lie):
             raise ArgumentError(
                 f"{self.cu}: all operands are numbers; expected a tensor among them", self.cu

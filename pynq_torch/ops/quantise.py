@@ -303,14 +303,16 @@ def error_bound(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     Returns
     -------
     torch.Tensor
-        float64 [M, N] on the CPU.
+        float64 [M, N] on the CPU; where a result of float16 or bfloat16 is infinite, its bound does
+        not hold.
 
     Notes
     -----
     With steps ``s`` of `a` and ``t[n]`` of the columns of `b`, rounding moves a value by at most
     half a step (and 2**-15 of one, from float32), so that a term moves by at most
     ``|a| t/2 + |b| s/2 + s t/4``. Scaling the sum in float32 rounds four times. A matrix or column
-    with nothing of `ZERO_BELOW` may count as zero.
+    with nothing of `ZERO_BELOW` may count as zero. Operands in half precision give a result that is
+    rounded once more, by half a step of their dtype; below the normal numbers all steps are alike.
     """
     left, right = a.detach().cpu().double(), b.detach().cpu().double()
     half = 0.5 + 2.0**-15
@@ -321,4 +323,9 @@ def error_bound(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     largest = (left.abs() @ right.abs()) + sums
     tops = [side.abs().max() if side.numel() else 0.0 for side in (left, right)]
     zero = ZERO_BELOW * (1 + sum(tops))
-    return sums + largest * 2.0**-21 + k * zero
+    bound = sums + largest * 2.0**-21 + k * zero
+    if a.dtype is b.dtype and a.dtype in (torch.float16, torch.bfloat16):
+        kind = torch.finfo(a.dtype)
+        size = ((left @ right).abs() + bound).clamp_(min=kind.smallest_normal)
+        bound += size * kind.eps / 2
+    return bound
