@@ -477,7 +477,7 @@ def test_waves_that_could_not_be_recorded_are_a_failure(program: Path, code: str
         stream.write(code)
     done = _run(program, "--board", "rtl", "--wave", "/proc/x.fst")
     assert "sum 3.0\n" in done.stdout  # the program does not end because of them
-    assert any("x.fst" in line and "cannot" in line for line in done.stderr.splitlines())
+    assert "pynq_torch: " in done.stderr and "x.fst" in done.stderr
     assert done.returncode == status
 
 
