@@ -20,7 +20,7 @@ import pynq_torch
 from pynq_torch import buffers
 from pynq_torch.board.device import VirtualBoard
 from pynq_torch.board.streams import Ring
-from pynq_torch.errors import TransferTimeout
+from pynq_torch.errors import BoardHang, TransferTimeout
 from pynq_torch.transfers import TransferError
 
 pytestmark = pytest.mark.timeout(180)
@@ -144,6 +144,20 @@ def test_a_reset_by_hand_drops_what_was_not_taken(board: VirtualBoard) -> None:
     assert ring.occupancy > 0
     dma.sendchannel.stop()  # in the middle of the transfer
     assert ring.occupancy == 0
+
+
+def test_a_sender_that_nobody_will_ever_serve_is_a_hang() -> None:
+    board = pynq_torch.use_board("csim", hang_timeout_s=1.0)
+    assert isinstance(board, VirtualBoard)
+    try:
+        overlay = pynq_torch.load("stream")
+        x, _, _ = _not_started(overlay, 6000)  # all that the ring has room for is withdrawn
+        overlay.axi_dma_0.sendchannel.transfer(buffers.to_buffer(x))
+        with pytest.raises(BoardHang):
+            overlay.axi_dma_0.sendchannel.wait()
+        assert not any(engine.can_move for engine in board.engines())
+    finally:
+        board.close()
 
 
 def test_received_beats_wait_for_the_receiver_through_its_reset(

@@ -245,7 +245,9 @@ class EngineProcess:
             if index >= len(self.rings):
                 return False
             ring = self.rings[index]  # with beats or space in it, the engine is about to wake up
-            return ring.occupancy > 0 if state == State.WAIT_READ else ring.occupancy <= ring.depth
+            if state == State.WAIT_READ:
+                return ring.occupancy > 0
+            return ring.occupancy <= ring.depth and not ring.full
         if state != State.IDLE:
             return state != State.FAULT
         if self.words[2] & (Flag.AUTO_RESTART | Flag.FREE_RUNNING):

@@ -99,6 +99,12 @@ class Ring:
         return self.beats_written - read - self._withdrawn_from(read)
 
     @property
+    def full(self) -> bool:
+        """Whether every slot is in use, be it by a beat that was taken back and not yet passed."""
+        read = self.beats_read
+        return self.beats_written - read >= CAPACITY
+
+    @property
     def withdrawn_before(self) -> int:
         """Beats that had gone in when the sender last took back what it could; 0: it never did."""
         return int.from_bytes(self._map[48:56], "little")
