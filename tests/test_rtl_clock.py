@@ -18,8 +18,8 @@ from pynq import Overlay, allocate
 import pynq_torch
 
 KERNELS = Path(__file__).parent / "rtl_kernels"
-MODE = 0x10
-EAGER, TOGGLES, LATE, COUNTS, COMPUTES = range(5)
+MODE, CYCLES = 0x10, 0x18
+EAGER, TOGGLES, LATE, COUNTS, COMPUTES, BROODS = range(6)
 BEATS, THINKS = 100, 3000
 #: What docs/rtl_board.md allows for: when the first beats leave DDR.
 TENS = 64
@@ -69,10 +69,11 @@ def load():
         board.close()
 
 
-def transfer(overlay, mode, pause_s=0.0, between=lambda: None):
+def transfer(overlay, mode, pause_s=0.0, between=lambda: None, thinks=THINKS):
     """Return the cycles of a packet whose beats are sent some time after the start."""
     unit, dma = overlay.hesitant_0, overlay.axi_dma_0
     unit.write(MODE, mode)
+    unit.write(CYCLES, thinks)
     source, target = allocate(BEATS, "u4"), allocate(BEATS, "u4")
     source[:] = np.arange(BEATS)
     dma.recvchannel.transfer(target)
@@ -90,8 +91,10 @@ def transfer(overlay, mode, pause_s=0.0, between=lambda: None):
 @pytest.mark.parametrize("mode", [EAGER, TOGGLES, LATE, COUNTS])
 def test_waiting_for_the_program_takes_no_cycles(load, seen, mode):
     _, overlay = load(seen)
-    counts = [transfer(overlay, mode, pause_s) for pause_s in (0.0, 0.05, 0.3, 0.0)]
-    assert max(counts) - min(counts) <= TENS, counts
+    pauses = (0.0, 0.05, 0.3, 0.0, 0.0, 0.003, 0.01)
+    counts = [transfer(overlay, mode, pause_s) for pause_s in pauses]
+    # With a counter that runs on, it takes 128 cycles to tell that it waits.
+    assert max(counts) - min(counts) <= TENS + 128 * (mode == COUNTS), counts
     assert BEATS < min(counts) < 4 * BEATS + TENS
 
 
@@ -100,6 +103,15 @@ def test_computing_while_nothing_has_come_takes_its_cycles(load, seen):
     counts = [transfer(overlay, COMPUTES, pause_s) for pause_s in (0.0, 0.3, 0.05)]
     assert max(counts) - min(counts) <= TENS, counts
     assert THINKS + BEATS < min(counts) < THINKS + 4 * BEATS
+
+
+@pytest.mark.parametrize("thinks", [THINKS, 1_300_000])
+def test_a_unit_that_asks_and_computes_gets_its_cycles(load, seen, thinks):
+    """An input that is always ready, as a register slice of HLS, does not make it one that waits."""
+    _, overlay = load(seen)
+    counts = [transfer(overlay, BROODS, pause_s, thinks=thinks) for pause_s in (0.0, 0.05)]
+    assert max(counts) - min(counts) <= TENS, counts
+    assert thinks + BEATS < min(counts) < thinks + 2 * BEATS + 2 * TENS
 
 
 def test_looking_at_registers_while_waiting_takes_no_cycles_of_the_run(load, seen):

@@ -85,7 +85,9 @@ class Pl {
     static constexpr uint64_t kBoot = 2'048;
     static constexpr uint64_t kFreezeNs = 10'000'000;       // of a process that does nothing
     static constexpr uint64_t kPatienceNs = 5'000'000'000;  // of one that is at work
-    static constexpr uint64_t kFirstSlice = 1'024, kLastSlice = 65'536, kSilence = 1u << 20;
+    // Of a unit that asks for data and does not repeat itself; so many cycles make it one that waits
+    // for good, a third of a second of the board.
+    static constexpr uint64_t kFirstSlice = 16'384, kLastSlice = 262'144, kSilence = 1u << 25;
 
     static uint64_t now_ns() {
         struct timespec t {};
@@ -126,15 +128,17 @@ class Pl {
 
     // Who needs a clock; false when nobody did and the process has slept.
     bool look(bool asked) {
-        bool any = memory->pending();
+        bool any = memory->pending(), repeating = true;
         for (Slot& slot : slots) {
             slot.active = slot.unit->active(cycle);
             any = any || (slot.active && !slot.unit->idles());
+            repeating = repeating && (!slot.active || slot.unit->repeats());
         }
         if (!any) {
             sleep();
             return false;
         }
+        if (repeating && !asked) rest();
         if ((cycle & kPublish) != 0) return true;
         for (size_t i = 0; i < slots.size(); ++i) {
             publish(slots[i]);
@@ -143,7 +147,7 @@ class Pl {
         }
         at = ~size_t(0);
         announce();
-        if (!asked && cycle >= slice_end_) rest();
+        if (!asked) rest();
         if (resting_ && stirs()) {
             resting_ = false;
             page->state.store(kPlRunning, std::memory_order_release);
@@ -175,6 +179,7 @@ class Pl {
         if (waiting_since == Unit::kNever) return;
         for (Slot& slot : slots) slot.unit->end_idle(until - waiting_since);
         waiting_since = Unit::kNever;
+        slice_end_ = slices_ = 0;
     }
     void look_for_news() {
         for (const Slot& slot : slots) {
@@ -220,8 +225,8 @@ class Pl {
     }
 
     // Every unit that could do something waits on a stream: the clock rests. Where each of them only
-    // repeats itself it does so until something comes from outside; otherwise it goes on in slices,
-    // longer each time, in case that something comes out of a long pipeline.
+    // repeats itself it does so until something comes from outside. Otherwise it goes on in slices,
+    // longer each time, in case that one computes; the first of them at once.
     void rest() {
         uint64_t stirred = 0;
         bool restarting = true, repeating = true;
@@ -235,27 +240,36 @@ class Pl {
         if (memory->pending()) return;
         for (const Slot& slot : slots) {
             if (!slot.active || slot.unit->idles()) continue;
-            if (slot.unit->waits_on() && cycle - slot.unit->stirred() >= Unit::kQuiet) continue;
-            if (restarting) throttle();
+            if (slot.unit->waits(cycle)) continue;
+            if (restarting && cycle >= slice_end_) throttle();
             return;
         }
-        if (stirred != stirred_) stirred_ = stirred, slices_ = 0, silent_ = 0;
+        if (stirred != stirred_) stirred_ = stirred, slice_end_ = slices_ = 0, silent_ = 0;
+        if (!repeating && cycle < slice_end_) return;
+        if (repeating && blind_) waiting_since = Unit::kNever;  // it has computed until now
+        blind_ = !repeating;
         wait_begins();
+        if (!repeating && slices_ == 0) return slice();
         resting_ = true;
         say_waiting();
         page->state.store(kPlAsleep, std::memory_order_release);
         flush();
         const bool for_good = repeating || silent_ > kSilence;
         const uint64_t limit = for_good ? ~uint64_t(0) : kFreezeNs << std::min(slices_, 4u);
-        if (doze(limit)) {
-            slices_ = 0, silent_ = 0;
-            return;
-        }
-        const uint64_t slice = std::min(kFirstSlice << slices_, kLastSlice);
-        for (Slot& slot : slots) slot.unit->excuse(slice);
-        slice_end_ = cycle + slice;
-        silent_ += slice;
+        if (!doze(limit)) slice();
+        else if (news()) slices_ = 0, silent_ = 0;
+    }
+    void slice() {
+        const uint64_t cycles = std::min(kFirstSlice << slices_, kLastSlice);
+        for (Slot& slot : slots) slot.unit->excuse(cycles);
+        slice_end_ = cycle + cycles;
+        silent_ += cycles;
         if (slices_ < 16) ++slices_;
+    }
+    bool news() const {
+        for (const Slot& slot : slots)
+            if (slot.unit->streams_can_move()) return true;
+        return false;
     }
     // A unit that is started again and again, while nobody asks, would keep a processor busy.
     void throttle() {
@@ -283,8 +297,9 @@ class Pl {
         for (;;) {
             for (Slot& slot : slots) {
                 slot.unit->poll_waves();
-                if (slot.unit->asked() || slot.unit->streams_can_move()) return true;
+                if (slot.unit->asked()) return true;
             }
+            if (news()) return true;
             const uint64_t passed = now_ns() - begin;
             if (passed >= limit_ns) return false;
             if (wait_bell(nap_ns)) nap_ns = 20'000;
@@ -345,7 +360,7 @@ class Pl {
 
     uint64_t gave_up_ = 0, slice_end_ = 0, stirred_ = ~uint64_t(0), silent_ = 0, asked_ns_ = 0;
     unsigned slices_ = 0;
-    bool resting_ = false;
+    bool resting_ = false, blind_ = false;
 };
 
 }  // namespace rtl

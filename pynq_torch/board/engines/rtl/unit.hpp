@@ -36,8 +36,8 @@ class Unit {
     // Cycles that the reset is held; AXI asks for 16 of the slowest clock (PG164, "Resets").
     static constexpr uint64_t kResetCycles = 16;
     // A unit that nobody can see working gets this many cycles after its last handshake, unless it
-    // repeats itself; that is looked for once its ports have settled.
-    static constexpr uint64_t kQuiet = 128, kQuietUnseen = 65'536, kQuietFree = 1'024, kSettled = 4;
+    // repeats itself; that is looked for when no port has moved for a while.
+    static constexpr uint64_t kQuiet = 128, kQuietUnseen = 65'536, kQuietFree = 1'024, kSettled = 16;
     static constexpr uint64_t kNever = ~uint64_t(0);
 
     Unit(std::string name, const std::string& library, UnitBox* box, uint32_t seed, uint32_t fill,
@@ -251,6 +251,7 @@ class Unit {
             if (stream->hungry()) return stream;
         return nullptr;
     }
+    bool waits(uint64_t cycle) const { return (repeats() || cycle - stirred_ >= kQuiet) && waits_on(); }
     // However many cycles it got, nothing would come of them.
     bool repeats() const { return repeats_.found(); }
     // Cycle in which something came last for it from outside.
@@ -334,9 +335,12 @@ class Unit {
     bool finished() { return std::exchange(finished_, false); }
 
     void check_time(uint64_t cycle) const {
-        if (!timeout_ || !counting() || restarts_ || (!seen_ && quiet(cycle))) return;
+        if (!timeout_ || !counting() || restarts_) return;
         const uint64_t begin = begins_.empty() ? begin_.cycle : begins_.front().cycle;
-        if (cycle - begin <= timeout_ + excused_) return;
+        // Where its end cannot be seen it may have come long ago: what counts is when it was still known
+        // to be at work, by a read of AP_CTRL or what it did on a bus.
+        const uint64_t known = seen_ ? cycle : std::max(busy_, stirred_);
+        if (known <= begin || known - begin <= timeout_ + excused_) return;
         std::string text = "no ap_done in " + std::to_string(cycle - begin) + " cycles (timeout_cycles = " +
                            std::to_string(timeout_) + "). " + last_activity(cycle);
         throw RunTimeout(text);
@@ -393,7 +397,7 @@ class Unit {
         bool changed = resetting_ || moved_ == cycle;
         for (StreamPort* stream : streams_) changed |= stream->turned();
         if (changed || pending()) return repeats_.forget();
-        if (cycle - (seen_ ? stirred_ : moved_) < (seen_ ? kQuiet : kSettled)) return;
+        if (cycle - (seen_ ? stirred_ : moved_) < kSettled) return;
         if (seen_ && !running()) return;
         size_t nbytes = 0;
         const void* state = api_->state(model_, &nbytes);
@@ -405,6 +409,8 @@ class Unit {
         if (seen_ || control_ < 0 || &lite != lites_[size_t(control_)] || lite.address() != 0) return;
         if (value & 2 || (value & 5) == 4) {
             if (counting()) end_run(cycle);
+        } else {
+            busy_ = cycle;
         }
     }
 
@@ -497,7 +503,7 @@ class Unit {
     bool at_work_ = false, irq_ = false, irq_changed_ = false, finished_ = false, restarts_ = false, started_ = false;
     int control_ = -1;
     uint32_t word_ = 0, moved_port_ = ~0u;
-    uint64_t resetting_ = 0, moved_ = 0, stirred_ = 0, excused_ = 0, host_ns_ = 0;
+    uint64_t resetting_ = 0, moved_ = 0, stirred_ = 0, busy_ = 0, excused_ = 0, host_ns_ = 0;
     uint64_t idle_ = 0;  // cycles, of all that was waited for the program
 };
 

@@ -7,12 +7,13 @@
 // | 1    | every other cycle                                                               |
 // | 2    | only after TVALID                                                               |
 // | 3    | every other cycle, by a counter that runs on                                    |
-// | 4    | only after TVALID, and first it computes for THINKS cycles without touching a port |
+// | 4    | only after TVALID, and first it computes without touching a port                |
+// | 5    | high all the time, while it computes before the last result as well             |
+//
+// It computes for as many cycles as the register `cycles` (0x18) says.
 `default_nettype none
 
-module hesitant #(
-    parameter int unsigned THINKS = 3000
-) (
+module hesitant (
     input  wire         ap_clk,
     input  wire         ap_rst_n,
 
@@ -49,12 +50,13 @@ module hesitant #(
 );
 
   localparam logic [2:0] EAGER = 0, TOGGLES = 1, LATE = 2, COUNTS = 3, COMPUTES = 4;
+  localparam logic [2:0] BROODS = 5;
 
   typedef enum logic [1:0] {IDLE, THINK, TAKE, DRAIN} state_t;
 
   state_t state_q;
   logic [2:0] mode_q;
-  logic [31:0] counter_q, thought_q;
+  logic [31:0] counter_q, thought_q, cycles_q;
   logic phase_q, late_q, done_q;
 
   logic ap_start;
@@ -79,6 +81,7 @@ module hesitant #(
       s_axi_control_BVALID <= 1'b1;
       if (s_axi_control_AWADDR == 6'h00 && s_axi_control_WDATA[0]) ap_start <= 1'b1;
       if (s_axi_control_AWADDR == 6'h10) mode_q <= s_axi_control_WDATA[2:0];
+      if (s_axi_control_AWADDR == 6'h18) cycles_q <= s_axi_control_WDATA;
     end else if (s_axi_control_BREADY) begin
       s_axi_control_BVALID <= 1'b0;
     end
@@ -100,12 +103,17 @@ module hesitant #(
       ap_start <= 1'b0;
       done_q <= 1'b0;
       mode_q <= EAGER;
+      cycles_q <= '0;
     end
   end
 
   // ---- the packet ------------------------------------------------------------------------------
 
-  wire room = !results_TVALID || results_TREADY;
+  // The last result may be kept back.
+  wire broods = mode_q == BROODS && state_q == DRAIN && thought_q != cycles_q;
+  logic full_q;
+  assign results_TVALID = full_q && !broods;
+  wire room = !full_q || (results_TVALID && results_TREADY);
   wire taken = samples_TVALID && samples_TREADY;
   logic asks;
 
@@ -117,13 +125,13 @@ module hesitant #(
       default: asks = 1'b1;
     endcase
   end
-  assign samples_TREADY = state_q == TAKE && room && asks;
+  assign samples_TREADY = (state_q == TAKE && room && asks) || broods;
 
   always_ff @(posedge ap_clk) begin
     phase_q <= !phase_q;
     late_q <= samples_TVALID && !taken;
     if (mode_q == COUNTS) counter_q <= counter_q + 1;
-    if (room) results_TVALID <= taken;
+    if (room) full_q <= taken;
     if (taken) begin
       results_TDATA <= samples_TDATA + 32'd1;
       results_TKEEP <= samples_TKEEP;
@@ -137,21 +145,27 @@ module hesitant #(
       end
       THINK: begin
         thought_q <= thought_q + 1;
-        if (thought_q == THINKS) state_q <= TAKE;
+        if (thought_q == cycles_q) begin
+          state_q <= TAKE;
+          thought_q <= '0;
+        end
       end
       TAKE: if (taken && samples_TLAST) state_q <= DRAIN;
-      default: if (ap_done) state_q <= IDLE;
+      default: begin
+        if (broods) thought_q <= thought_q + 1;
+        if (ap_done) state_q <= IDLE;
+      end
     endcase
     if (!ap_rst_n) begin
       state_q <= IDLE;
       phase_q <= 1'b0;
       late_q <= 1'b0;
       counter_q <= '0;
-      results_TVALID <= 1'b0;
+      full_q <= 1'b0;
     end
   end
 
-  wire unused = &{1'b0, s_axi_control_WSTRB, s_axi_control_WDATA[31:3]};
+  wire unused = &{1'b0, s_axi_control_WSTRB};
 
 endmodule
 
