@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import start, wait_done, write_overlay
+from helpers import eventually, start, wait_done, write_overlay
 from pynq import Overlay, allocate
 
 import pynq_torch
@@ -258,3 +258,35 @@ def test_an_active_low_reset_with_the_n_before_it(use, tmp_path):
     kernels, bit = renamed(tmp_path, r"\bap_rst_n\b", "nrst")
     use(kernels=[kernels])
     assert Overlay(str(bit)).spinner_0.read(0) == 4
+
+
+# ---- RTL whose end cannot be seen ----------------------------------------------------------------
+
+
+def test_a_run_that_ended_unseen_is_no_timeout_however_late_it_is_asked_for(use, tmp_path):
+    kernels, bit = renamed(tmp_path, r"\bap_(start|done|idle|ready)\b", r"my_\1")
+    board = use(kernels=[kernels], timeout_cycles=20_000)
+    unit = Overlay(str(bit)).spinner_0
+    unit.write(LIMIT, ENDS)
+    before = board.pl.cycle
+    start(unit)
+    eventually(lambda: board.pl.cycle > before + 40_000)  # its clock runs on: it may be at work
+    assert unit.read(0) & 2
+    assert unit.read(LIMIT) == ENDS
+
+
+def test_a_run_that_does_not_end_is_a_timeout_where_registers_say_so(use, tmp_path):
+    kernels, bit = renamed(tmp_path, r"\bap_(start|done|idle|ready)\b", r"my_\1")
+    source = kernels / "spinner/rtl/spinner.v"
+    source.write_text(
+        source.read_text().replace("wire my_done = my_start;", "wire my_done = 1'b0;")
+    )
+    board = use(kernels=[kernels], timeout_cycles=20_000)
+    unit = Overlay(str(bit)).spinner_0
+    start(unit)
+    with pytest.raises(
+        RtlTimeout, match=r"spinner_0 does not end: no ap_done in [2-9]\d{4} cycles"
+    ):
+        wait_done(unit)
+    assert board.cus["spinner_0"].busy is False
+    assert unit.read(0) == 4

@@ -24,7 +24,7 @@ module spinner (
     input  wire        s_axi_control_RREADY
 );
   reg ap_start, done;
-  reg [31:0] limit, count, i;
+  reg [31:0] limit, count, i, now;  // `now` runs on, and is read at 0x18
   wire ap_done = ap_start;
   wire ap_idle = !ap_start;
   wire ap_ready = ap_done;
@@ -41,6 +41,7 @@ module spinner (
     if (s_axi_control_BREADY) s_axi_control_BVALID <= 1'b0;
     if (s_axi_control_RREADY) s_axi_control_RVALID <= 1'b0;
     if (ap_ready) ap_start <= 1'b0;
+    now <= now + 32'd1;
     if (write_now) begin
       s_axi_control_BVALID <= 1'b1;
       if (s_axi_control_AWADDR == 6'h00) ap_start <= s_axi_control_WDATA[0];
@@ -52,7 +53,7 @@ module spinner (
         s_axi_control_RDATA <= {29'd0, ap_idle, done, ap_start};
         done <= 1'b0;
       end else begin
-        s_axi_control_RDATA <= count;
+        s_axi_control_RDATA <= s_axi_control_ARADDR == 6'h18 ? now : count;
       end
     end
     if (ap_done && ap_rst_n) begin
@@ -68,6 +69,7 @@ module spinner (
       done <= 1'b0;
       limit <= 32'd0;
       count <= 32'd0;
+      now <= 32'd0;
       s_axi_control_BVALID <= 1'b0;
       s_axi_control_RVALID <= 1'b0;
     end
