@@ -107,7 +107,7 @@ def test_computing_while_nothing_has_come_takes_its_cycles(load, seen):
 
 @pytest.mark.parametrize("thinks", [THINKS, 1_300_000])
 def test_a_unit_that_asks_and_computes_gets_its_cycles(load, seen, thinks):
-    """An input that is always ready, as a register slice of HLS, does not make it one that waits."""
+    """An input that is always ready, as a register slice is, does not make it one that waits."""
     _, overlay = load(seen)
     counts = [transfer(overlay, BROODS, pause_s, thinks=thinks) for pause_s in (0.0, 0.05)]
     assert max(counts) - min(counts) <= TENS, counts
