@@ -271,6 +271,10 @@ def test_a_run_that_ended_unseen_is_no_timeout_however_late_it_is_asked_for(use,
     before = board.pl.cycle
     start(unit)
     eventually(lambda: board.pl.cycle > before + 40_000)  # its clock runs on: it may be at work
+    with pytest.raises(
+        WaveError, match="spinner_0 is at work, or nobody has read its AP_DONE; open"
+    ):
+        board.waves(tmp_path / "s.fst").__enter__()
     assert unit.read(0) & 2
     assert unit.read(LIMIT) == ENDS
 

@@ -564,11 +564,12 @@ class Pl:
 
     def check_idle(self) -> None:
         """Raise where a new process would drop a run; who waits for it would be told nothing."""
-        for plan, box in zip(self.plans, self._box_quads, strict=True):
+        for plan, box, words in zip(self.plans, self._box_quads, self._boxes, strict=True):
             if box[at.B_COMPLETED] < box[at.B_STARTED]:
+                unseen = "" if words[at.B_WATCHED] else ", or nobody has read its AP_DONE"
                 raise WaveError(
-                    f"{plan.name} is at work; open waves before the start, or wait for it. Its "
-                    "model is one without waves, and another one begins from its reset"
+                    f"{plan.name} is at work{unseen}; open waves before the start, or wait for it. "
+                    "Its model is one without them, and another one begins from its reset"
                 )
 
     def restart(self) -> None:
