@@ -54,6 +54,10 @@ class AxiPort : public Port {
         read_.reset();
         write_.reset();
     }
+    void begin_run(uint64_t number) override {
+        read_.begin_run(number);
+        write_.begin_run(number);
+    }
     void sample_reset(uint64_t cycle, uint64_t n) override {
         if (n == 0) memory_.drop(client_);
         read_.sample_reset(cycle, n);

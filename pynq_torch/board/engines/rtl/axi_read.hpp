@@ -65,6 +65,7 @@ class ReadSide {
         if (n == 0) reset();
         ar_.sample_reset(cycle, n, s_.name);
     }
+    void begin_run(uint64_t number) { s_.chance.begin_run(number); }
     void reset() {
         open_.clear();
         current_ = offered_ = nullptr;

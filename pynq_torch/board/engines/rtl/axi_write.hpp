@@ -123,6 +123,7 @@ class WriteSide {
         aw_.sample_reset(cycle, n, s_.name);
         w_.sample_reset(cycle, n, s_.name);
     }
+    void begin_run(uint64_t number) { s_.chance.begin_run(number); }
     void reset() {
         open_.clear();
         filling_ = early_head_ = early_tail_ = 0;

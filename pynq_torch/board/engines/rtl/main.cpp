@@ -164,7 +164,7 @@ void make_stream(const Setup& setup, Unit& unit, const Fields& f) {
     const int hp = integer(f, 5);
     const uint16_t index = row(number(f, 6), unit.name() + "." + f[1]);
     void* ring = setup.rings.at(number(f, 3));
-    const Stalls stalls(setup.real("stalls"), setup.number("seed") * 64 + index);
+    const Chance stalls(setup.number("seed") * 1024 + 512 + index, setup.real("stalls"));
     std::unique_ptr<DmaFlow> flow;
     if (hp >= 0) flow = std::make_unique<DmaFlow>(*g_pl.memory, hp, !out);
     const StreamMeter meter(g_pl.counters, setup.trace, index, !out);

@@ -23,8 +23,11 @@ namespace rtl {
 class Chance {
   public:
     Chance(uint64_t seed, double probability)
-        : state_((seed + 1) * 0x9e3779b97f4a7c15ull), limit_(uint64_t(probability * 4294967296.0)) {
+        : seed_(seed), limit_(uint64_t(probability * 4294967296.0)) {
+        begin_run(0);
     }
+    // A sequence of its own for every run: how many numbers were drawn before it does not matter.
+    void begin_run(uint64_t number) { state_ = (seed_ + 1 + (number << 32)) * 0x9e3779b97f4a7c15ull; }
     explicit operator bool() const { return limit_ != 0; }
     bool now() { return limit_ && next() >> 32 < limit_; }
     uint64_t next() {
@@ -35,7 +38,7 @@ class Chance {
     }
 
   private:
-    uint64_t state_, limit_;
+    uint64_t seed_, state_, limit_;
 };
 
 // The HP ports and the DDR controller behind them.

@@ -99,6 +99,7 @@ struct Port {
     virtual void sample(uint64_t cycle) = 0;
     virtual bool pending() const = 0;  // something is under way that a clock would bring forward
     virtual void reset() = 0;          // drops all that is under way
+    virtual void begin_run(uint64_t number) { (void)number; }  // the unit starts
     // Instead of `sample` while the reset is active, `n` cycles since it became so.
     virtual void sample_reset(uint64_t cycle, uint64_t n) = 0;
 };

@@ -109,7 +109,10 @@ class Pl {
         for (Slot& slot : slots) {
             if (!slot.active) continue;
             Unit& unit = *slot.unit;
-            if (unit.just_started() && works_alone(unit)) memory->begin_run(cycle);
+            if (unit.just_started()) {
+                unit.begin_run();
+                if (works_alone(unit)) memory->begin_run(cycle);
+            }
             const bool finished = unit.finished();
             if (unit.stirs() || (finished && unit.seen())) waiting_since = Unit::kNever;
             if (finished || unit.irq_changed()) {

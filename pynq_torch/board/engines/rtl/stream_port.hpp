@@ -21,23 +21,6 @@
 namespace pynq_torch {
 namespace rtl {
 
-// Random pauses, where a test asks for them: the same ones for the same seed.
-class Stalls {
-  public:
-    Stalls(double share, uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 0x1234567) {
-        threshold_ = share <= 0 ? 0 : uint32_t(share * 4294967295.0);
-    }
-    bool now() {
-        if (!threshold_) return false;
-        state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
-        return uint32_t(state_ >> 32) < threshold_;
-    }
-
-  private:
-    uint64_t state_;
-    uint32_t threshold_;
-};
-
 struct StreamPins {
     Pin data, valid, ready, keep, strb, last, user, id, dest;
 
@@ -99,12 +82,13 @@ class StreamPort : public Port {
 class StreamSource : public StreamPort {
   public:
     StreamSource(const Pins& pins, const std::string& prefix, std::string name, int index, bool local,
-             void* ring, Stalls stalls, std::unique_ptr<DmaFlow> flow, StreamMeter meter)
+             void* ring, Chance stalls, std::unique_ptr<DmaFlow> flow, StreamMeter meter)
         : StreamPort(std::move(name), index, local), pins_(pins, prefix), stalls_(stalls),
           flow_(std::move(flow)), meter_(meter) {
         ring_.attach(ring);
         nbytes_ = std::min(ring_.data_bytes(), pins_.data.nbytes());
     }
+    void begin_run(uint64_t number) override { stalls_.begin_run(number); }
     void drive(uint64_t cycle) override {
         if (ring_.interrupted()) give_up();
         const bool here = offering_ || ring_.available();
@@ -199,7 +183,7 @@ class StreamSource : public StreamPort {
 
     StreamPins pins_;
     RingReader ring_;
-    Stalls stalls_;
+    Chance stalls_;
     std::unique_ptr<DmaFlow> flow_;
     StreamMeter meter_;
     size_t nbytes_;
@@ -214,13 +198,14 @@ class StreamSource : public StreamPort {
 class StreamSink : public StreamPort {
   public:
     StreamSink(const Pins& pins, const std::string& prefix, std::string name, int index, bool local,
-              void* ring, Stalls stalls, std::unique_ptr<DmaFlow> flow, StreamMeter meter)
+              void* ring, Chance stalls, std::unique_ptr<DmaFlow> flow, StreamMeter meter)
         : StreamPort(std::move(name), index, local), pins_(pins, prefix), stalls_(stalls),
           flow_(std::move(flow)), meter_(meter), checker_(pins, prefix, name_) {
         ring_.attach(ring);
         nbytes_ = std::min(ring_.data_bytes(), pins_.data.nbytes());
         mark_ = ring_.taken();
     }
+    void begin_run(uint64_t number) override { stalls_.begin_run(number); }
     void drive(uint64_t cycle) override {
         const bool open = room();
         if (open != open_) turned_ = true;
@@ -298,7 +283,7 @@ class StreamSink : public StreamPort {
 
     StreamPins pins_;
     RingWriter ring_;
-    Stalls stalls_;
+    Chance stalls_;
     std::unique_ptr<DmaFlow> flow_;
     StreamMeter meter_;
     StreamChecker checker_;

@@ -332,6 +332,9 @@ class Unit {
     bool irq_changed() const { return irq_changed_; }
     // The host started it in this cycle.
     bool just_started() { return std::exchange(started_, false); }
+    void begin_run() {
+        for (Port* port : ports_) port->begin_run(box_->completed.load(std::memory_order_relaxed));
+    }
     bool finished() { return std::exchange(finished_, false); }
 
     void check_time(uint64_t cycle) const {
