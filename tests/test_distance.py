@@ -157,6 +157,9 @@ def test_operands_that_do_not_fit_are_refused_in_the_cpus_words(overlay: Any) ->
         with pytest.raises(RuntimeError) as ours:
             function(*(x.to("pynq") for x in operands))
         assert str(ours.value) == str(theirs.value)
+    x = torch.ones(2, 3)
+    with pytest.raises(RuntimeError, match="possible modes: 0, 1, 2, but was: 7"):
+        torch.ops.aten._cdist_forward(x.to("pynq"), x.to("pynq"), 2.0, 7)
 
 
 def test_the_driver_takes_cpu_tensors_and_refuses_with_a_sentence(overlay: Any) -> None:

@@ -189,6 +189,13 @@ def test_what_is_no_copy_for_the_pl() -> None:
 # ---- cat and stack -------------------------------------------------------------------------------
 
 
+def test_stacks_of_channels_last_parts() -> None:
+    part = values((1, 2, 3, 2)).to(memory_format=torch.channels_last)
+    for dim in range(5):
+        found, expected = torch.stack([part.to("pynq")] * 2, dim), torch.stack([part] * 2, dim)
+        assert same_bits(found, expected) and found.stride() == expected.stride()
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     sizes=st.lists(st.integers(0, 5), min_size=1, max_size=4),
@@ -213,7 +220,11 @@ def test_cat_and_stack(sizes: list[int], rest: list[int], data: Any, dtype: Any)
         pair = torch.stack([moved[0], moved[0]], dim)
     assert same_bits(found, expected) and found.stride() == expected.stride()
     twice = torch.stack([parts[0], parts[0]], dim)
-    assert same_bits(pair, twice) and pair.stride() == twice.stride()
+    assert same_bits(pair, twice)
+    assert all(
+        n == 1 or mine == its
+        for n, mine, its in zip(pair.shape, pair.stride(), twice.stride(), strict=True)
+    )
     for name, count in (("cat", sum(sizes)), ("stack", sizes[0])):
         (call,) = of(calls, name)
         assert not count or call.where == "PL" or "channels_last" in call.reason
@@ -399,6 +410,26 @@ def test_an_index_out_of_range_is_torchs_error(do: Any, wrong: int) -> None:
         do(p, i.to("pynq"))
     assert str(ours.value).splitlines()[0] == str(theirs.value).splitlines()[0]
     assert not any(c.kernels for c in calls if c.error) and torch.equal(p.cpu(), x)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, i: torch.index_select(x, 0, i, out=x),
+        lambda x, i: torch.gather(x, 0, i.view(4, 1).expand(4, 4), out=x),
+        lambda x, i: torch.cat([x[:1], x[:3]], out=x),
+        lambda x, i: x.scatter_add_(0, i.view(4, 1).expand(4, 4), x),
+        lambda x, i: x.index_add_(0, i, x),
+        lambda x, i: x[:1].expand(4, 4).index_add_(0, i, x.clone()),
+    ],
+)
+def test_a_written_tensor_that_is_read_is_torchs_error(call: Any) -> None:
+    x, rows = values((4, 4)), torch.tensor([3, 1, 0, 1])
+    with pytest.raises(RuntimeError, match="single memory location") as theirs:
+        call(x.clone(), rows)
+    with pytest.raises(RuntimeError) as ours:
+        call(x.to("pynq"), rows.to("pynq"))
+    assert str(ours.value) == str(theirs.value)
 
 
 def test_what_the_cpu_does_and_why() -> None:

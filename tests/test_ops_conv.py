@@ -295,6 +295,18 @@ def test_wrong_sizes_are_refused_in_the_cpus_words(
         assert str(ours.value) == str(theirs.value)
 
 
+@pytest.mark.parametrize(("stride", "output_padding"), [([1, 1, 1], [0, 0]), ([1, 1], [-1, 0])])
+def test_other_options_are_refused_in_the_cpus_words(stride: Any, output_padding: Any) -> None:
+    loaded("gemm_dual")
+    x, weight = int8(2, 3, 8, 8), int8(4, 3, 3, 2)
+    options = (None, stride, [0], [1], False, output_padding, 1)
+    with pytest.raises(RuntimeError) as theirs:
+        torch.ops.aten.convolution(x, weight, *options)
+    with pytest.raises(RuntimeError) as ours:
+        torch.ops.aten.convolution(x.to("pynq"), weight.to("pynq"), *options)
+    assert str(ours.value) == str(theirs.value)
+
+
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 3e38])
 def test_values_that_int8_cannot_hold_run_on_the_cpu(bad: float) -> None:
     loaded("gemm_dual")

@@ -241,6 +241,41 @@ def test_what_the_kernel_cannot_do_runs_on_the_cpu(conv2d: Any) -> None:
 # ---- the driver ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("stride", "padding", "transposed", "output_padding"),
+    [
+        ([1], [0], True, [1]),
+        ([2, 2], [0, 0], True, [1, 2]),
+        ([2, 2], [0, 0], True, [-1, 0]),
+        ([1, 1], [0, 0], False, [0, -1]),
+        ([1, 1, 1], [0, 0], False, [0, 0]),
+        ([1, 1], [0, 0, 0], False, [0, 0]),
+    ],
+)
+def test_errors_are_the_cpus(
+    conv2d: Any, stride: Any, padding: Any, transposed: bool, output_padding: Any
+) -> None:
+    x, weight = values(1, 2, 6, 5), values(2, 2, 3, 3)
+    options = (None, stride, padding, [1], transposed, output_padding, 1)
+    with pytest.raises(RuntimeError) as theirs:
+        torch.ops.aten.convolution(x, weight, *options)
+    with pytest.raises(RuntimeError) as ours:
+        torch.ops.aten.convolution(x.to("pynq"), weight.to("pynq"), *options)
+    assert str(ours.value) == str(theirs.value)
+
+
+@pytest.mark.parametrize("transposed", [True, False])
+def test_a_channels_last_weight_makes_a_channels_last_result(conv2d: Any, transposed: bool) -> None:
+    function = functional.conv_transpose2d if transposed else functional.conv2d
+    x, weight = values(2, 3, 6, 5), values(3, 3, 3, 3).to(memory_format=torch.channels_last)
+    with watched() as calls:
+        found = function(x.to("pynq"), weight.to("pynq"))
+    expected = function(x, weight)
+    assert [c.where for c in of(calls, "convolution")] == ["PL"]
+    assert found.stride() == expected.stride() == found.permute(0, 1, 3, 2).mT.stride()
+    torch.testing.assert_close(found.cpu(), expected, rtol=1e-4, atol=1e-4)
+
+
 def test_the_driver_gives_result_and_gradients(conv2d: Any) -> None:
     x, w, bias = values(2, 4, 9, 8), values(6, 2, 3, 3, seed=1), values(6, seed=2)
     options: dict[str, Any] = {"stride": 2, "padding": 1, "groups": 2}

@@ -190,8 +190,8 @@ def test_factors_wrap_like_int8(alpha: int, beta: int, shape: tuple[int, ...], s
     assert [call.where for call in of(calls, "addmm")] == ["PL"]
 
 
-@pytest.mark.parametrize("factor", [128, -129, 300])
-def test_factors_that_are_no_int8_are_refused_as_by_the_cpu(gemm: Any, factor: int) -> None:
+@pytest.mark.parametrize("factor", [128, -129, 300, 2j])
+def test_factors_that_are_no_int8_are_refused_as_by_the_cpu(gemm: Any, factor: Any) -> None:
     c, a, b = (int8(3), int8(5, 7), int8(7, 3))
     for function in (torch.addmm, torch.Tensor.addmm):
         with pytest.raises(RuntimeError, match="cannot be converted to type int8_t") as on_cpu:

@@ -446,6 +446,8 @@ def test_wrong_dimensions_are_refused_in_the_cpus_words(overlay: Any) -> None:
         (lambda t: t.sum((0, 0)), RuntimeError),
         (lambda t: t.argmax(-3), IndexError),
         (lambda t: t.new_empty(0).max(), RuntimeError),
+        (lambda t: torch.aminmax(t, dim=0, out=(t[0], t[1])), RuntimeError),
+        (lambda t: torch.ops.aten.std.correction(t, [0], correction=1j), RuntimeError),
     ):
         with pytest.raises(error) as theirs:
             function(x)

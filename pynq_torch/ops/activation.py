@@ -85,14 +85,14 @@ def _threshold_backward(grad_output: torch.Tensor, self: torch.Tensor, threshold
 
 
 def _into_grad_input(grad_output: Any, self: Any, threshold: Any, *, grad_input: Any) -> Any:
-    into = into_out(_threshold_backward, torch.float32, pointwise=True)
+    into = into_out(_threshold_backward, torch.float32, sharing="same")
     return into(grad_output, self, threshold, out=grad_input)
 
 
 def _fill_offers() -> None:
     offer("aten::relu", _relu, (_KERNEL,))
-    offer("aten::relu_", into_self(_relu, pointwise=True), (_KERNEL,))
-    offer("aten::relu.out", into_out(_relu, torch.float32, pointwise=True), (_KERNEL,))
+    offer("aten::relu_", into_self(_relu, sharing="same"), (_KERNEL,))
+    offer("aten::relu.out", into_out(_relu, torch.float32, sharing="same"), (_KERNEL,))
     offer("aten::threshold_backward", _threshold_backward, (_KERNEL,))
     offer("aten::threshold_backward.grad_input", _into_grad_input, (_KERNEL,))
 

@@ -22,6 +22,7 @@ from .fallback import place
 from .launch import available
 from .linear import MAX_EXACT_K, OPT_IN, vector
 from .offering import offer
+from .planes import window_of
 from .quantise import TOO_LARGE, Packed, kept, overflows, per_column, per_tensor
 from .record import transfer
 from .units import KERNELS, Matrix, multiply, result_dtype, units
@@ -261,6 +262,9 @@ def _convolution(
     tensors = [t for t in (input, weight, bias) if t is not None]
     if any(t.device.type != "pynq" or t.dtype is not input.dtype for t in tensors):
         return Declined("the operands differ in device or dtype; the CPU's error says more")
+    window = window_of(input.dim(), stride, padding, dilation, groups, output_padding)
+    if isinstance(window, Declined):
+        return window
     if input.dim() == 3:
         line = _convolution(
             input.unsqueeze(2),

@@ -104,7 +104,7 @@ def convolve(
         return MISSING
     columns = [None if t is None else operand(t) for t in (bias, scale)]
     shape = (image.shape[0], filters.shape[0], *size)
-    result, place = room_for(shape, x, result_dtype(mode))
+    result, place = room_for(shape, x, dtype=result_dtype(mode))
     mode |= BIAS if bias is not None else 0
     runs = plan_int8(
         *(image, filters, place, window, mode), bias=columns[0], scale=columns[1], tile=tile
@@ -134,7 +134,7 @@ def _convolution(
     declined = unsuitable(input.dtype, input, weight)
     if declined:
         return declined
-    window = window_of(input.dim(), stride, padding, dilation, groups)
+    window = window_of(input.dim(), stride, padding, dilation, groups, output_padding)
     if isinstance(window, Declined):
         return window
     wrong = bias is not None and (

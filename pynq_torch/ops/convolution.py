@@ -52,7 +52,8 @@ def _convolution(
     declined = unsuitable(torch.float32, input, weight)
     if declined:
         return declined
-    window = window_of(input.dim(), stride, padding, dilation, groups)
+    sizes = (stride, padding, dilation, groups, output_padding)
+    window = window_of(input.dim(), *sizes, transposed=transposed)
     if isinstance(window, Declined):
         return window
     x, w = plane(input), plane(weight)
@@ -78,7 +79,7 @@ def _convolution(
     slots, tile = (available(KERNEL), None) if transposed else unit_for("f32", window, w, size)
     if not slots:
         return NOT_EACH if available(DEPTHWISE) else MISSING
-    result, place = room_for((x.shape[0], outs, *size), input)
+    result, place = room_for((x.shape[0], outs, *size), input, weight)
     if transposed:
         runs = plan_grad_input(x, w, place, window, offset)
     else:
@@ -108,7 +109,8 @@ def _convolution_backward(
     declined = unsuitable(torch.float32, grad_output, input, weight)
     if declined:
         return declined
-    window = window_of(input.dim(), stride, padding, dilation, groups)
+    sizes = (stride, padding, dilation, groups, output_padding)
+    window = window_of(input.dim(), *sizes, transposed=transposed)
     if isinstance(window, Declined):
         return window
     grad, x, w = plane(grad_output), plane(input), plane(weight)

@@ -45,7 +45,7 @@ def _cdist_forward(x1: torch.Tensor, x2: torch.Tensor, p: float, compute_mode: i
     if refused is not None:
         return refused
     shape = distances_shape(x1, x2)
-    if shape is None or not p >= 0:
+    if shape is None or not p >= 0 or compute_mode not in (None, 0, 1, 2):
         return _SIZES
     left, right = launch.operand(x1), launch.operand(x2)
     room = launch.room(shape, torch.float32)

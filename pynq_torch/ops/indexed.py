@@ -219,7 +219,7 @@ def _first_dtype(functional: Callable[..., Any]) -> Callable[..., Any]:
     """Return the out variant of an operator whose result has the dtype of its first argument."""
 
     def run(self: torch.Tensor, *args: Any, out: torch.Tensor, **kwargs: Any) -> Any:
-        return into_out(functional, self.dtype)(self, *args, out=out, **kwargs)
+        return into_out(functional, self.dtype, sharing="none")(self, *args, out=out, **kwargs)
 
     return run
 
@@ -238,7 +238,7 @@ def _fill_offers() -> None:
         offer(f"aten::{name}", function, ("move_32",))
         offer(f"aten::{name}.out", _first_dtype(function), ("move_32",))
         if name.endswith("_add"):
-            offer(f"aten::{name}_", into_self(function), ("move_32",))
+            offer(f"aten::{name}_", into_self(function, sharing="none"), ("move_32",))
 
 
 _fill_offers()

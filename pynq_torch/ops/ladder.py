@@ -101,7 +101,7 @@ def _dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
 
 
 offer("aten::add.Tensor", _add, _VADD)
-offer("aten::add.out", into_out(_add, pointwise=True), _VADD)
-offer("aten::add_.Tensor", into_self(_add, pointwise=True), _VADD)
+offer("aten::add.out", into_out(_add, sharing="same"), _VADD)
+offer("aten::add_.Tensor", into_self(_add, sharing="same"), _VADD)
 offer("aten::dot", _dot, _DOT)
 offer("aten::dot.out", into_out(_dot), _DOT)

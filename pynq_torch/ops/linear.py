@@ -16,7 +16,7 @@ from ..kernels.epilogue import BIAS, FLOAT32
 from . import memory
 from .dispatch import Declined
 from .offering import MIXED as _MIXED
-from .offering import SHARED, into_out, into_self, offer, shares
+from .offering import into_out, into_self, offer
 from .quantise import TOO_LARGE, Packed, kept, overflows, per_column, per_tensor
 from .units import KERNELS, Matrix, multiply, units
 
@@ -221,6 +221,8 @@ def _addmm(
 
 def _is_int8(value: Any) -> bool:
     """Whether torch can make an int8 of a factor, as it does with those of an int8 product."""
+    if isinstance(value, complex):
+        return False
     return -128 <= value <= 127 and (isinstance(value, int) or float(value).is_integer())
 
 
@@ -337,7 +339,7 @@ def _int_mm_out(self: torch.Tensor, mat2: torch.Tensor, *, out: torch.Tensor) ->
         return result
     if out.shape != result.shape:
         return Declined("out has another shape than the result; the CPU says what to do")
-    return SHARED if shares(out, (self, mat2), pointwise=False) else out.copy_(result)
+    return out.copy_(result)
 
 
 def _fill_offers() -> None:

@@ -13,6 +13,7 @@ from ..kernels.strided import broadcast_strides
 from . import launch
 from .dispatch import Declined
 from .offering import MIXED, NOT_THERE, into_out, offer, overlaps
+from .results import channels_last
 from .structure import room_of_clone
 
 __all__ = ["DIM", "EMPTY", "run", "words"]
@@ -112,7 +113,7 @@ def _cat(tensors: Sequence[torch.Tensor], dim: int = 0) -> Any:
         shape[dim], sizes[dim] = shape[dim] + sizes[dim], shape[dim]
         if [n for i, n in enumerate(sizes) if i != dim] != _others(shape, dim):
             return DIM
-    if all(_is_channels_last(part) for part in parts):
+    if all(channels_last(part.shape, part.stride()) for part in parts):
         return _CHANNELS_LAST
     if 0 in shape:
         return EMPTY
@@ -131,24 +132,26 @@ def _others(sizes: Sequence[int], dim: int) -> list[int]:
     return [n for i, n in enumerate(sizes) if i != dim]
 
 
-def _is_channels_last(tensor: torch.Tensor) -> bool:
-    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
-    kind = formats.get(tensor.dim())
-    return (
-        kind is not None and tensor.is_contiguous(memory_format=kind) and not tensor.is_contiguous()
-    )
-
-
 def _stack(tensors: Sequence[torch.Tensor], dim: int = 0) -> Any:
     if not tensors or not all(t.shape == tensors[0].shape for t in tensors):
         return DIM
-    if not -tensors[0].dim() - 1 <= dim <= tensors[0].dim():
+    shape, count = tensors[0].shape, tensors[0].dim()
+    if not -count - 1 <= dim <= count:
         return DIM
-    return _cat([t.unsqueeze(dim) for t in tensors], dim)
+    dim %= count + 1
+    if dim == count:
+        return _cat([t.unsqueeze(dim) for t in tensors], dim)
+    # As torch: along a dimension that is there, so that the layout of the parts counts.
+    joined = _cat(tensors, dim)
+    if isinstance(joined, Declined):
+        return joined
+    return joined.view(*shape[:dim], len(tensors), *shape[dim:])
 
 
 def _cat_out(tensors: Sequence[torch.Tensor], dim: int = 0, *, out: torch.Tensor) -> Any:
-    return into_out(_cat, tensors[0].dtype if tensors else None)(tensors, dim, out=out)
+    return into_out(_cat, tensors[0].dtype if tensors else None, sharing="none")(
+        tensors, dim, out=out
+    )
 
 
 def _fill_offers() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -15,6 +15,7 @@ __all__ = [
     "NOT_THERE",
     "RESIZED",
     "SHARED",
+    "Sharing",
     "into_out",
     "into_self",
     "offer",
@@ -25,6 +26,8 @@ __all__ = [
 MIXED = Declined("the operands differ in dtype")
 NOT_THERE = Declined("an operand is not on device 'pynq'; the CPU's error says more")
 RESIZED = Declined("out has another shape than the result; the CPU resizes it")
+#: What operands may have of the memory of a tensor that is written, see `shares`.
+Sharing = Literal["any", "same", "none"]
 SHARED = Declined(
     "what is written shares memory with what is read, or with itself; the CPU has a rule for that, "
     "or an error"
@@ -33,7 +36,7 @@ _SHAPE = Declined("the first argument is not of the result's shape; the CPU's er
 
 
 def into_out(
-    functional: Callable[..., Any], dtype: torch.dtype | None = None, *, pointwise: bool = False
+    functional: Callable[..., Any], dtype: torch.dtype | None = None, *, sharing: Sharing = "any"
 ) -> Callable[..., Any]:
     """Return the out variant: ``out`` is written when the result is there.
 
@@ -43,26 +46,25 @@ def into_out(
         Offer of the functional form: returns one tensor or a `Declined`.
     dtype : torch.dtype, optional
         Of the result; default: that of the last positional argument.
-    pointwise : bool
+    sharing : {"any", "same", "none"}
         See `shares`.
     """
 
     def run(*args: Any, out: torch.Tensor, **kwargs: Any) -> Any:
-        if out.device.type != "pynq" or out.dtype is not (
-            dtype or getattr(args[-1], "dtype", None)
-        ):
+        own = dtype or getattr(args[-1], "dtype", None)
+        if out.device.type != "pynq" or out.dtype is not own:
             return MIXED
         result = functional(*args, **kwargs)
         if isinstance(result, Declined):
             return result
         if out.shape != result.shape:
             return RESIZED
-        return SHARED if shares(out, args, pointwise=pointwise) else out.copy_(result)
+        return SHARED if shares(out, args, sharing) else out.copy_(result)
 
     return run
 
 
-def into_self(functional: Callable[..., Any], *, pointwise: bool = False) -> Callable[..., Any]:
+def into_self(functional: Callable[..., Any], *, sharing: Sharing = "any") -> Callable[..., Any]:
     """Return the in-place variant: the first argument is written when the result is there.
 
     A kernel that fails in the middle leaves it as it was.
@@ -71,7 +73,7 @@ def into_self(functional: Callable[..., Any], *, pointwise: bool = False) -> Cal
     ----------
     functional : callable
         Offer of the functional form: returns one tensor or a `Declined`.
-    pointwise : bool
+    sharing : {"any", "same", "none"}
         See `shares`.
     """
 
@@ -81,13 +83,13 @@ def into_self(functional: Callable[..., Any], *, pointwise: bool = False) -> Cal
             return result
         if self.shape != result.shape or self.dtype is not result.dtype:
             return _SHAPE
-        return SHARED if shares(self, args, pointwise=pointwise) else self.copy_(result)
+        return SHARED if shares(self, args, sharing) else self.copy_(result)
 
     return run
 
 
-def shares(written: torch.Tensor, read: Iterable[Any], *, pointwise: bool) -> bool:
-    """Whether a tensor that is written lies where another operand, or itself, lies as well.
+def shares(written: torch.Tensor, read: Iterable[Any], sharing: Sharing) -> bool:
+    """Whether torch forbids that a tensor is written which lies where an operand, or itself, lies.
 
     A kernel reads everything before the result is copied to its place; on the CPU such a call is an
     error, or depends on the order of the elements.
@@ -98,10 +100,13 @@ def shares(written: torch.Tensor, read: Iterable[Any], *, pointwise: bool) -> bo
         On device "pynq".
     read : iterable
         The operator's arguments; what is no tensor, or no list of them, is passed over.
-    pointwise : bool
-        Whether an operand may be the very view that is written, as ``x.add_(x)`` has it
-        (``get_overlap_status`` of ATen/MemoryOverlap.cpp).
+    sharing : {"any", "same", "none"}
+        What torch allows: ``"same"``, an operand may be the very view that is written, as
+        ``x.add_(x)`` has it (``get_overlap_status`` of ATen/MemoryOverlap.cpp); ``"none"``, none
+        may share its memory; ``"any"``, torch has no rule.
     """
+    if sharing == "any":
+        return False
     if overlaps(written):
         return True
     storage = written.untyped_storage()
@@ -109,9 +114,9 @@ def shares(written: torch.Tensor, read: Iterable[Any], *, pointwise: bool) -> bo
         if isinstance(value, torch.Tensor):
             if value is written or value.untyped_storage() is storage:
                 alike = value is written or _lies(value) == _lies(written)
-                if not pointwise if alike else _meet(value, written):
+                if sharing == "none" if alike else _meet(value, written):
                     return True
-        elif isinstance(value, (list, tuple)) and shares(written, value, pointwise=pointwise):
+        elif isinstance(value, (list, tuple)) and shares(written, value, sharing):
             return True
     return False
 

@@ -50,18 +50,44 @@ def beside(values: Sizes, line: bool, lone: int) -> tuple[int, int]:
 
 
 def window_of(
-    dims: int, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+    dims: int,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    groups: int,
+    output_padding: Sizes,
+    *,
+    transposed: bool = False,
 ) -> Window | Declined:
-    """Return how a weight moves over an image of `dims` dimensions, the batch counted."""
-    return _window(dims == 3, tuple(stride), tuple(padding), tuple(dilation), groups)
+    """Return how a weight moves over an image of `dims` dimensions, the batch counted.
+
+    `SIZES` where torch would refuse one of the arguments.
+    """
+    sizes = (tuple(stride), tuple(padding), tuple(dilation), tuple(output_padding))
+    return _window(dims == 3, *sizes, groups, transposed)
 
 
 @lru_cache(maxsize=256)
-def _window(line: bool, stride: Any, padding: Any, dilation: Any, groups: int) -> Window | Declined:
+def _window(
+    line: bool,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    output_padding: Any,
+    groups: int,
+    transposed: bool,
+) -> Window | Declined:
+    given = (stride, padding, dilation, output_padding)
+    if any(len(v) not in ((1,) if line else (1, 2)) for v in given):
+        return SIZES
     window = Window(
         beside(stride, line, 1), beside(padding, line, 0), beside(dilation, line, 1), groups
     )
-    bad = min(*window.stride, *window.dilation, groups) < 1 or min(window.padding) < 0
+    more = beside(output_padding, line, 0)
+    bad = min(*window.stride, *window.dilation, groups) < 1 or min(*window.padding, *more) < 0
+    if transposed:
+        pairs = zip(more, window.stride, window.dilation, strict=True)
+        bad = bad or any(n >= max(s, d) for n, s, d in pairs)
     return SIZES if bad else window
 
 
@@ -121,10 +147,11 @@ def _raised(found: Operand) -> Operand:
 
 
 def room_for(
-    shape: Sizes, like: torch.Tensor, dtype: torch.dtype = torch.float32
+    shape: Sizes, *likes: torch.Tensor, dtype: torch.dtype = torch.float32
 ) -> tuple[torch.Tensor, Operand]:
-    """Return room for a result, channels-last where torch would have it so."""
-    if like.dim() == 4 and _channels_last(like):
+    """Return room for a result, channels-last where one of the operands is, as torch has it."""
+    like = likes[0]
+    if like.dim() == 4 and any(map(_channels_last, likes)):
         n, c, h, w = shape
         made = memory.new((n, h, w, c), dtype).permute(0, 3, 1, 2)
         return made, operand(made)

@@ -289,7 +289,7 @@ def offered() -> dict[str, Callable[..., Any]]:
     for name, function in _OFFERS.items():
         in_place, outs = variants(name)
         if in_place:
-            served[in_place] = into_self(function, pointwise=True)
+            served[in_place] = into_self(function, sharing="same")
         for out, argument in outs:
             served[out] = into_argument(function, argument)
     return served

@@ -61,6 +61,9 @@ def _window(
     divisor: int = 0,
 ) -> Declined | tuple[Window, tuple[int, ...]]:
     """Return the window and the shape of the output, or what is wrong."""
+    wrong = len(kernel) not in (1, 2) or len(stride) > 2
+    if wrong or any(len(v) not in (1, 2) for v in (padding, dilation)):
+        return _WINDOW
     size, shape = _pair(kernel), images.shape
     pairs = (size, _pair(stride, size), _pair(padding), _pair(dilation))
     found = _fitting(*pairs, divisor, shape[-2], shape[-1], ceil_mode)
@@ -225,9 +228,9 @@ def _adaptive_avg_pool(self: torch.Tensor, output_size: Sequence[int]) -> Any:
     slots = _suitable(self)
     if isinstance(slots, Declined):
         return slots
-    out = _pair(output_size)
-    if min(out) < 1:
+    if len(output_size) != 2 or min(output_size) < 1:
         return _WINDOW
+    out = (output_size[0], output_size[1])
     window = adaptive((self.shape[-2], self.shape[-1]), out)
     return _forward(ADAPTIVE, slots, self, window, (*self.shape[:-2], *out))
 

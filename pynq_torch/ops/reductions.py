@@ -33,7 +33,7 @@ _RUNNING_MEAN = Declined(
     "the mean is infinite or NaN: torch has it from running sums, so it depends on their order"
 )
 _NOT_HERE = Declined("the operand is not on device 'pynq'; the CPU's error says more")
-_FREEDOM = Declined("the correction leaves no degree of freedom; the CPU warns of it")
+_FREEDOM = Declined("the correction leaves no degree of freedom; the CPU says more")
 _ORDER = Declined("the order of the norm is no real number")
 _RANGE = Declined(
     "squares or powers have left float32's range, or all are 0: the CPU has a wider one for them"
@@ -211,6 +211,8 @@ def _spread(op: str) -> Callable[..., Any]:
         self: torch.Tensor, dim: Dims = None, *, correction: Any = None, keepdim: bool = False
     ) -> Any:
         freedom = 1 if correction is None else correction
+        if isinstance(freedom, complex):
+            return _FREEDOM
         return reduce(op, self, dim, keepdim, correction=freedom)
 
     return run
@@ -260,7 +262,7 @@ def _into_pair(functional: Callable[..., Any], first: str, second: str) -> Calla
             return MIXED
         if any(out.shape != result.shape for out, result in pairs):
             return RESIZED
-        if any(shares(out, args, pointwise=False) for out in outs):
+        if any(shares(out, args, "none") for out in outs):
             return SHARED
         return tuple(out.copy_(result) for out, result in pairs)
 

@@ -11,9 +11,9 @@ from ..kernels.operand import Operand
 from . import memory
 from .dispatch import Declined
 from .launch import operand
-from .offering import NOT_THERE, RESIZED, SHARED, shares
+from .offering import NOT_THERE, RESIZED
 
-__all__ = ["formatted", "into_outs"]
+__all__ = ["channels_last", "formatted", "into_outs"]
 
 
 def formatted(shape: Sequence[int], like: torch.Tensor, dtype: torch.dtype) -> Operand:
@@ -21,17 +21,18 @@ def formatted(shape: Sequence[int], like: torch.Tensor, dtype: torch.dtype) -> O
 
     As ``suggest_memory_format`` of c10/core/MemoryFormat.h, which torch's own kernels ask.
     """
-    if len(shape) == 4 and _channels_last(like.shape, like.stride()):
+    if len(shape) == 4 and channels_last(like.shape, like.stride()):
         n, c, h, w = shape
         return operand(memory.new_strided((n, c, h, w), (h * w * c, 1, w * c, c), dtype))
     return operand(memory.new(tuple(shape), dtype))
 
 
-def _channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    if strides[1] == 0:
+def channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether torch takes images, or volumes, for channels-last (``suggest_memory_format``)."""
+    if len(shape) not in (4, 5) or strides[1] == 0:
         return False
     least = 0
-    for axis in (1, 3, 2, 0):
+    for axis in (1, *range(len(shape) - 1, 1, -1), 0):
         if shape[axis] == 0 or strides[axis] < least or (axis == 0 and least == strides[1]):
             return False
         least = strides[axis] * shape[axis]
@@ -51,8 +52,6 @@ def into_outs(functional: Callable[..., Any], *names: str) -> Callable[..., Any]
                 return NOT_THERE
             if out.shape != result.shape:
                 return RESIZED
-            if shares(out, args, pointwise=False):
-                return SHARED
         return tuple(out.copy_(result) for out, result in zip(outs, results, strict=True))
 
     return run

@@ -72,6 +72,6 @@ def into_argument(functional: Callable[..., Any], argument: str) -> Callable[...
             return MIXED
         if out.shape != result.shape:
             return RESIZED
-        return SHARED if shares(out, args, pointwise=True) else out.copy_(result)
+        return SHARED if shares(out, args, "same") else out.copy_(result)
 
     return run
