@@ -445,6 +445,7 @@ def test_wrong_dimensions_are_refused_in_the_cpus_words(overlay: Any) -> None:
         (lambda t: t.sum(2), IndexError),
         (lambda t: t.sum((0, 0)), RuntimeError),
         (lambda t: t.argmax(-3), IndexError),
+        (lambda t: t.view([1] * 63 + [2, 3]).amax(-1), RuntimeError),
         (lambda t: t.new_empty(0).max(), RuntimeError),
         (lambda t: torch.aminmax(t, dim=0, out=(t[0], t[1])), RuntimeError),
         (lambda t: torch.ops.aten.std.correction(t, [0], correction=1j), RuntimeError),

@@ -61,8 +61,9 @@ def _window(
     divisor: int = 0,
 ) -> Declined | tuple[Window, tuple[int, ...]]:
     """Return the window and the shape of the output, or what is wrong."""
-    wrong = len(kernel) not in (1, 2) or len(stride) > 2
-    if wrong or any(len(v) not in (1, 2) for v in (padding, dilation)):
+    if max(len(kernel), len(stride), len(padding), len(dilation)) > 2:
+        return _WINDOW
+    if not (kernel and padding and dilation):
         return _WINDOW
     size, shape = _pair(kernel), images.shape
     pairs = (size, _pair(stride, size), _pair(padding), _pair(dilation))

@@ -28,7 +28,9 @@ _NO_UNIT = Declined(
     missing=True,
 )
 _EMPTY = Declined("there is nothing to reduce")
-_DIM = Declined("a dimension is not there, or named twice; the CPU's error says more")
+_DIM = Declined(
+    "a dimension is not there, or named twice, or there are more than 64; see the CPU's word"
+)
 _RUNNING_MEAN = Declined(
     "the mean is infinite or NaN: torch has it from running sums, so it depends on their order"
 )
@@ -72,6 +74,8 @@ def _refused(x: torch.Tensor, dtype: torch.dtype | None) -> Declined | None:
         return _NOT_HERE
     if x.numel() >= 1 << 31:
         return _HUGE
+    if x.dim() > 64:
+        return _DIM
     return None if x.numel() else _EMPTY
 
 
