@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...errors import KernelFault
+from ...errors import BoardError, KernelFault
 from ..bus import IpModel
 from ..engine import EngineProcess
 from ..streams import Endpoint, Ring
@@ -179,6 +179,11 @@ class AxiDma(IpModel):
         """Drop the beats that were sent and not taken, as the reset of the DMA's FIFOs does.
 
         What a FIFO on the way or the IP has taken stays there (PG021 resets nothing but the DMA).
+
+        Raises
+        ------
+        BoardError
+            The data mover does not answer, so that they may still come before the next transfer.
         """
         channel = self.channels.get(0)
         ring = self._ring(channel) if channel is not None else None
@@ -190,7 +195,12 @@ class AxiDma(IpModel):
                 self._respawn()
             if not channel.slot.withdraw(self.engine.start_fd):
                 self._respawn()
-                channel.slot.withdraw(self.engine.start_fd)
+                if not channel.slot.withdraw(self.engine.start_fd):
+                    raise BoardError(
+                        f"{self.ip.name}: its data mover was started anew and still does not take "
+                        f"back the {ring.occupancy} beats that were sent and not taken; load the "
+                        "overlay again"
+                    )
         self._left.was_reset(ring, before)
 
     def _begins(self, channel: DmaChannel) -> None:
