@@ -171,7 +171,8 @@ def test_a_package_in_two_files(tmp_path):
     for n in (1, 2):
         text = f"package fir_pkg;\nlocalparam N = {n};\nendpackage\n"
         write(tmp_path / f"fir/rtl/pkg{n}.sv", text)
-    with pytest.raises(RtlError, match=r"fir_pkg is defined in pkg1\.sv and pkg2\.sv"):
+    said = r"package or interface fir_pkg is defined in pkg1\.sv and pkg2\.sv"
+    with pytest.raises(RtlError, match=said):
         find_rtl([tmp_path], "fir")
 
 

@@ -269,8 +269,9 @@ def _defined_twice(name: str, unit: str, one: Path, other: Path, folder: Path) -
 
     where = " and ".join(sorted((shown(one), shown(other))))
     where = f"twice in {shown(one)}" if one == other else f"in {where}"
+    kind = "module" if unit in _scan(one).modules else "package or interface"
     return RtlError(
-        f"{name}: module {unit} is defined {where}, below {folder}, and nothing says which of them "
+        f"{name}: {kind} {unit} is defined {where}, below {folder}, and nothing says which of them "
         "is meant. Remove one or rename it (a copy may end in .bak), or give the folder of one "
         "alone with kernels=[...]",
         name,
