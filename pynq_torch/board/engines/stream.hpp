@@ -3,10 +3,10 @@
 // The ring has exactly one producer and one consumer (AXI4-Stream is point to point), so head and
 // tail each have one writer and need no lock. A blocked side sleeps on a futex.
 //
-// A sender that is reset takes back what the other side has not taken. Head and tail stay where they
-// are, because the other side may be in the middle of a beat: the sender marks the beats, and who
-// comes upon a marked one passes over it. So a beat is either taken once or not at all, and no slot
-// is written anew before the reader has left it.
+// A sender that is reset takes back what the other side has not taken. Head and tail stay where
+// they are, because the other side may be in the middle of a beat: the sender marks the beats, and
+// who comes upon a marked one passes over it. So a beat is either taken once or not at all, and no
+// slot is written anew before the reader has left it.
 #pragma once
 
 #include <algorithm>
@@ -61,7 +61,7 @@ struct RingHeader {
     std::atomic<uint32_t> signal;   // futex word, bumped at every change somebody sleeps on
     std::atomic<uint32_t> sleepers;
     std::atomic<uint64_t> withdrawn;  // head when the sender last took beats back: none is later
-    uint32_t fifo;      // of the depth, beats in FIFOs on the way, which no reset of a sender empties
+    uint32_t fifo;  // of the depth, beats in FIFOs on the way, which no reset of a sender empties
     uint32_t reserved;
 };
 static_assert(sizeof(RingHeader) == 64, "layout shared with streams.py");

@@ -28,7 +28,10 @@ B_STARTED, B_COMPLETED, B_BEGUN, B_MOVED = 6, 7, 8, 9
 B_NAMES, B_NAME_BYTES = 128, 24
 B_RUNS, B_WORDS, B_WAVES = 1024, 4096, slice(8192, 16384)
 #: What of it outlives a process that another one takes the place of: runs that ended.
-B_KEPT = (slice(56, 64), slice(B_RUNS, B_RUNS + RUNS_KEPT * RECORD_BYTES))
+B_KEPT = (
+    slice(8 * B_COMPLETED, 8 * B_COMPLETED + 8),
+    slice(B_RUNS, B_RUNS + RUNS_KEPT * RECORD_BYTES),
+)
 #: Number, first and last cycle, nanoseconds, idle cycles, phases.
 RUN = struct.Struct(f"<QQQQQ{MAX_PHASES}Q")
 

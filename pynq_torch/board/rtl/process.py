@@ -373,7 +373,10 @@ class Pl:
         words: Sequence[int],
         operation: Operation = Operation.WRITE,
     ) -> Answer:
-        """Write registers that follow each other, at most `BLOCK_WORDS`."""
+        """Write registers that follow each other, at most `BLOCK_WORDS`.
+
+        A `Operation.REPLAY` is a write of the board's own, which the trace does not have.
+        """
         box, first = self._boxes[unit], at.B_WORDS >> 2
         self._settle(unit)
         for index, word in enumerate(words):
@@ -563,7 +566,13 @@ class Pl:
         return history > self.options.history or any(loaded[u] != w for u, w in units.items())
 
     def check_idle(self) -> None:
-        """Raise where a new process would drop a run; who waits for it would be told nothing."""
+        """Raise where a new process would drop a run; who waits for it would be told nothing.
+
+        Raises
+        ------
+        WaveError
+            A unit is at work, or nobody can see that it is not.
+        """
         for plan, box, words in zip(self.plans, self._box_quads, self._boxes, strict=True):
             if box[at.B_COMPLETED] < box[at.B_STARTED]:
                 unseen = "" if words[at.B_WATCHED] else ", or nobody has read its AP_DONE"
@@ -622,9 +631,9 @@ class Pl:
         Raises
         ------
         RtlTimeout
-            It does not come to an end, and computes all the time.
+            The reset is not over by then, and the process has computed all the time.
         BoardError
-            It does not come to an end.
+            The reset is not over by then, and the process has done next to nothing.
         """
         timeout_s = START_TIMEOUT_S if timeout_s is None else timeout_s
         deadline = time.monotonic() + timeout_s

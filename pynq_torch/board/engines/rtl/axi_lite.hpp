@@ -148,7 +148,8 @@ class LiteManager : public Port {
     Pin araddr_, arvalid_, arready_, rdata_, rresp_, rvalid_, rready_;
     uint32_t lanes_ = 1;
     Phase phase_ = kIdle;
-    bool address_done_ = false, data_done_ = false, accepted_ = false, clean_ = false, traced_ = true;
+    bool address_done_ = false, data_done_ = false, accepted_ = false, clean_ = false;
+    bool traced_ = true;
     uint32_t address_ = 0, value_ = 0;
     uint64_t begin_ = 0, settled_ = 0;
     Result result_ = Result::kAnswered;

@@ -19,7 +19,7 @@
 namespace pynq_torch {
 namespace rtl {
 
-// A sequence that depends on its seed only [Marsaglia, "Xorshift RNGs", 2003].
+// A sequence that depends on its seed and the run only [Marsaglia, "Xorshift RNGs", 2003].
 class Chance {
   public:
     Chance(uint64_t seed, double probability)
@@ -27,7 +27,9 @@ class Chance {
         begin_run(0);
     }
     // A sequence of its own for every run: how many numbers were drawn before it does not matter.
-    void begin_run(uint64_t number) { state_ = (seed_ + 1 + (number << 32)) * 0x9e3779b97f4a7c15ull; }
+    void begin_run(uint64_t number) {
+        state_ = (seed_ + 1 + (number << 32)) * 0x9e3779b97f4a7c15ull;
+    }
     explicit operator bool() const { return limit_ != 0; }
     bool now() { return limit_ && next() >> 32 < limit_; }
     uint64_t next() {

@@ -39,7 +39,7 @@ class Pl {
     size_t at = ~size_t(0);  // the unit being evaluated, for whoever reports a failure
     uint64_t cycle = 0;
     void (*on_stray)() = nullptr;  // an address was used that is nobody's
-    // From this cycle on every unit has waited for the program, Unit::kNever: they do not.
+    // From this cycle on every unit has waited for the program; Unit::kNever: they do not wait.
     uint64_t waiting_since = Unit::kNever;
 
     [[noreturn]] void run() {
@@ -85,8 +85,8 @@ class Pl {
     static constexpr uint64_t kBoot = 2'048;
     static constexpr uint64_t kFreezeNs = 10'000'000;       // of a process that does nothing
     static constexpr uint64_t kPatienceNs = 5'000'000'000;  // of one that is at work
-    // Of a unit that asks for data and does not repeat itself; so many cycles make it one that waits
-    // for good, a third of a second of the board.
+    // Of a unit that asks for data and does not repeat itself; so many cycles make it one that
+    // waits for good, a third of a second of the board.
     static constexpr uint64_t kFirstSlice = 16'384, kLastSlice = 262'144, kSilence = 1u << 25;
 
     static uint64_t now_ns() {
@@ -227,9 +227,9 @@ class Pl {
         gave_up_ = 0;
     }
 
-    // Every unit that could do something waits on a stream: the clock rests. Where each of them only
-    // repeats itself it does so until something comes from outside. Otherwise it goes on in slices,
-    // longer each time, in case that one computes; the first of them at once.
+    // Every unit that could do something waits on a stream: the clock rests. Where each of them
+    // only repeats itself it does so until something comes from outside. Otherwise it goes on in
+    // slices, longer each time, in case that one computes; the first of them at once.
     void rest() {
         uint64_t stirred = 0;
         bool restarting = true, repeating = true;

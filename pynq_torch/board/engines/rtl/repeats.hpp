@@ -1,8 +1,8 @@
 // Whether a model repeats itself: whether it is in a state in which it was before.
 //
 // A model whose inputs stay as they are, and which is in a state again that it was in before, goes
-// round for ever: no number of cycles brings anything out of it. So a unit that waits can be told from
-// one that computes, whatever its TREADY does meanwhile.
+// round for ever: no number of cycles brings anything out of it. So a unit that waits can be told
+// from one that computes, whatever its TREADY does meanwhile.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace pynq_torch {
 namespace rtl {
 
-// A copy of the model's state, renewed every so many cycles, and what it is compared with.
+// A copy of the model's state, renewed every so many cycles, and the later states compared with it.
 class StateCopy {
   public:
     // `doubles`: each copy lasts twice as long as the one before.

@@ -5,6 +5,7 @@
 // clock pauses (flush).
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include "../stream.hpp"
@@ -55,8 +56,8 @@ class RingReader : public RingEnd {
         } while (pass_withdrawn());
         return true;
     }
-    // Whether the sender took back what came next, since this was asked last. The beat in front() is
-    // then another one.
+    // Whether the sender took back what came next, since this was asked last. The beat in front()
+    // is then another one.
     bool interrupted() {
         pass_withdrawn();
         return std::exchange(interrupted_, false);

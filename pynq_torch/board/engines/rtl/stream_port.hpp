@@ -189,9 +189,9 @@ class StreamSource : public StreamPort {
     size_t nbytes_;
     uint32_t bytes_ = 0, dest_ = 0;
     bool offering_ = false, ready_ = false, last_ = false;
-    bool here_ = false;           // there was a beat, when it was looked for last
-    uint32_t silent_ = kSilent;   // cycles since TREADY was high
-    bool inside_ = false;  // a packet has begun and not ended
+    bool here_ = false;          // there was a beat, when it was looked for last
+    uint32_t silent_ = kSilent;  // cycles since TREADY was high
+    bool inside_ = false;        // a packet has begun and not ended
 };
 
 // From the unit into a ring.
@@ -211,7 +211,8 @@ class StreamSink : public StreamPort {
         if (open != open_) turned_ = true;
         if (open && !open_ && !local_) news_ = cycle;
         open_ = open;
-        ready_ = open && !stalls_.now() && (!flow_ || flow_->can_give(uint32_t(ring_.data_bytes())));
+        ready_ = open && !stalls_.now() &&
+                 (!flow_ || flow_->can_give(uint32_t(ring_.data_bytes())));
         pins_.ready.set_bit(ready_);
     }
     void sample(uint64_t cycle) override {

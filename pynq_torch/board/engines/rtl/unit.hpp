@@ -37,7 +37,8 @@ class Unit {
     static constexpr uint64_t kResetCycles = 16;
     // A unit that nobody can see working gets this many cycles after its last handshake, unless it
     // repeats itself; that is looked for when no port has moved for a while.
-    static constexpr uint64_t kQuiet = 128, kQuietUnseen = 65'536, kQuietFree = 1'024, kSettled = 16;
+    static constexpr uint64_t kQuiet = 128, kQuietUnseen = 65'536, kQuietFree = 1'024;
+    static constexpr uint64_t kSettled = 16;
     static constexpr uint64_t kNever = ~uint64_t(0);
 
     Unit(std::string name, const std::string& library, UnitBox* box, uint32_t seed, uint32_t fill,
@@ -222,7 +223,8 @@ class Unit {
     // A unit without control is never said to run: it moves when its streams do. So does one whose
     // ap_* nets cannot be seen, which may be done without anybody having read ap_done.
     bool running() const {
-        return !free_running() && seen_ && (armed_ || !begins_.empty() || (!resetting_ && !ap_idle_.high()));
+        return !free_running() && seen_ &&
+               (armed_ || !begins_.empty() || (!resetting_ && !ap_idle_.high()));
     }
     // A run is under way that began once and ends once.
     bool counting() const { return armed_ || !begins_.empty(); }
@@ -251,7 +253,9 @@ class Unit {
             if (stream->hungry()) return stream;
         return nullptr;
     }
-    bool waits(uint64_t cycle) const { return (repeats() || cycle - stirred_ >= kQuiet) && waits_on(); }
+    bool waits(uint64_t cycle) const {
+        return (repeats() || cycle - stirred_ >= kQuiet) && waits_on();
+    }
     // However many cycles it got, nothing would come of them.
     bool repeats() const { return repeats_.found(); }
     // Cycle in which something came last for it from outside.
@@ -295,7 +299,8 @@ class Unit {
     }
     // It is active only because nobody can see whether it works, and it does not.
     bool idles() const {
-        return !seen_ && repeats() && !resetting_ && !at_work_ && !asked() && !pending() && !streams_can_move();
+        return !seen_ && repeats() && !resetting_ && !at_work_ && !asked() && !pending() &&
+               !streams_can_move();
     }
     void flush() {
         for (StreamPort* stream : streams_) stream->flush();
@@ -315,12 +320,14 @@ class Unit {
     bool publish(uint64_t cycle, const StreamPort* waits) {
         Doing doing = Doing::kIdle;
         if (waits) doing = waits->waits_for_data() ? Doing::kWaitRead : Doing::kWaitWrite;
-        else if (running() || resetting_ || (counting() && !quiet(cycle) && !repeats())) doing = Doing::kRunning;
+        else if (running() || resetting_ || (counting() && !quiet(cycle) && !repeats()))
+            doing = Doing::kRunning;
         if (waits) box_->blocked.store(uint32_t(waits->index()), std::memory_order_relaxed);
         box_->moved.store(moved_, std::memory_order_relaxed);
         box_->moved_port.store(moved_port_, std::memory_order_relaxed);
         if (counting())
-            box_->begun.store(begins_.empty() ? begin_.cycle : begins_.front().cycle, std::memory_order_relaxed);
+            box_->begun.store(begins_.empty() ? begin_.cycle : begins_.front().cycle,
+                              std::memory_order_relaxed);
         box_->started.store(box_->completed.load(std::memory_order_relaxed) + begins_.size() + (armed_ ? 1 : 0),
                             std::memory_order_release);
         box_->state.store(uint32_t(doing), std::memory_order_release);
@@ -340,8 +347,8 @@ class Unit {
     void check_time(uint64_t cycle) const {
         if (!timeout_ || !counting() || restarts_) return;
         const uint64_t begin = begins_.empty() ? begin_.cycle : begins_.front().cycle;
-        // Where its end cannot be seen it may have come long ago: what counts is when it was still known
-        // to be at work, by a read of AP_CTRL or what it did on a bus.
+        // Where its end cannot be seen it may have come long ago: what counts is when it was still
+        // known to be at work, by a read of AP_CTRL or what it did on a bus.
         const uint64_t known = seen_ ? cycle : std::max(busy_, stirred_);
         if (known <= begin || known - begin <= timeout_ + excused_) return;
         std::string text = "no ap_done in " + std::to_string(cycle - begin) + " cycles (timeout_cycles = " +

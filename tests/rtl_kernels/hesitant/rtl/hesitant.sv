@@ -1,5 +1,5 @@
-// Adds one to every beat of a packet. The register `mode` (0x10) chooses how it asks for a beat; AXI
-// allows all of it.
+// Adds one to every beat of a packet. The register `mode` (0x10) chooses how it asks for a beat;
+// AXI allows all of it.
 //
 // | mode | TREADY                                                                          |
 // |------|---------------------------------------------------------------------------------|

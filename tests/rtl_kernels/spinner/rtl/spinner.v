@@ -1,5 +1,5 @@
-// Counts to the register `limit` (0x10) within one cycle, in a loop that has no bound of its own: its
-// step is bit 1 of the limit, and where that is 0 the evaluation of the cycle does not end.
+// Counts to the register `limit` (0x10) within one cycle, in a loop that has no bound of its own:
+// its step is bit 1 of the limit, and where that is 0 the evaluation of the cycle does not end.
 `default_nettype none
 
 module spinner (
