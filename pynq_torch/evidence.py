@@ -120,9 +120,9 @@ def resources_by_kind(name: str) -> dict[str, Resources]:
     from .hls.resources import Resources, estimate
     from .rtl_resources import committed
 
-    kernel_found = kernel(name)
+    own = kernel(name)
     found = {}
-    report = _synthesis(kernel_found)
+    report = _synthesis(own)
     if report is not None:
         used = report.used
         found["csynth"] = Resources(
@@ -133,11 +133,11 @@ def resources_by_kind(name: str) -> dict[str, Resources]:
             "csynth",
             f"csynth.xml, {report.tool_version}",
         )
-    counted = committed(kernel_found.folder)
+    counted = committed(own.folder)
     if counted is not None:
         found["yosys"] = counted
-    if kernel_found.description.resources:
-        found["model"] = estimate(kernel_found.description.resources)
+    if own.description.resources:
+        found["model"] = estimate(own.description.resources)
     return found
 
 

@@ -199,7 +199,7 @@ def full_text(found: Entry) -> str:
 
 def _labelled(label: str, texts: Sequence[str]) -> list[str]:
     """Return a line for each text, the first with the label before it."""
-    return [f"{label if text is texts[0] else '':<12}{text}" for text in texts]
+    return [f"{'' if at else label:<12}{text}" for at, text in enumerate(texts)]
 
 
 def _latency(found: Duration, sizes: dict[str, int]) -> str:

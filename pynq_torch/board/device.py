@@ -332,15 +332,16 @@ class VirtualBoard(Device):
             build = builds.get(ip.vlnv_name) if ip.is_kernel else None
             if not isinstance(build, Build):
                 continue
-            remarks = Binding(ip, build.interface).check(handoff.path)
-            text = f"{ip.vlnv_name}: {build.interface.source} and {handoff.path} differ: " + (
-                "; ".join(remarks)
+            remarks = "; ".join(Binding(ip, build.interface).check(handoff.path))
+            if not remarks:
+                continue
+            text = (
+                f"{ip.vlnv_name}: {build.interface.source} and {handoff.path} differ: {remarks}. "
+                "Are these the sources the bitstream was built from?"
             )
-            if remarks and text not in self._remarked:
+            if text not in self._remarked:
                 self._remarked.add(text)
-                warnings.warn(
-                    f"{text}. Are these the sources the bitstream was built from?", stacklevel=2
-                )
+                warnings.warn(text, stacklevel=2)
 
     def _find_source(self, ip: IpInstance) -> Any:
         """Return the source of an IP's kernel; what a program was given comes first.
