@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,33 @@ def no_closed_board() -> None:
     board = boards.current_board() if boards is not None else None
     if board is not None and board.closed:
         boards.use_board("csim")
+
+
+@pytest.fixture
+def closed() -> Iterator[None]:
+    """Close the board that the test leaves."""
+    yield
+    import pynq_torch
+
+    board = pynq_torch.current_board()
+    if board is not None:
+        board.close()
+
+
+@pytest.fixture
+def use_rtl() -> Iterator[Callable[..., Any]]:
+    """Give a function that chooses board rtl, and close what it chose."""
+    import pynq_torch
+
+    boards: list[Any] = []
+
+    def choose(**options: Any) -> Any:
+        boards.append(pynq_torch.use_board("rtl", **options))
+        return boards[-1]
+
+    yield choose
+    for board in boards:
+        board.close()
 
 
 def pytest_sessionfinish() -> None:

@@ -17,7 +17,7 @@ from pynq_torch.board.handoff import _links
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls.directives import files_beside
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.timeout(180), pytest.mark.usefixtures("closed")]
 
 ADD = """
 void add(volatile int *a, int length, int value) {
@@ -70,14 +70,6 @@ def _kernel(folder: Path, name: str, text: str) -> Path:
     (folder / name).mkdir(parents=True)
     (folder / name / f"{name}.cpp").write_text(text)
     return folder
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    board = pynq_torch.current_board()
-    if board is not None:
-        board.close()
 
 
 def test_a_result_is_there_without_a_wait(tmp_path):

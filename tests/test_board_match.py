@@ -213,14 +213,6 @@ def test_every_overlay_of_the_project_is_what_its_sources_say():
         assert Binding(ip, interfaces[kernel.name]).check(path) == [], ip.name
 
 
-@pytest.fixture
-def closed():
-    yield
-    board = pynq_torch.current_board()
-    if board is not None:
-        board.close()
-
-
 def test_loading_is_refused_and_leaves_what_was_loaded(bit, tmp_path, closed):
     kernels = _kernel(tmp_path / "k", MIX)
     pynq_torch.use_board("csim", kernels=[kernels])

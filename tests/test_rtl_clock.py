@@ -55,18 +55,14 @@ def unseen(tmp_path_factory):
 
 
 @pytest.fixture
-def load():
-    """Give a function that loads an overlay on board rtl, and close what it chose."""
-    boards = []
+def load(use_rtl):
+    """Give a function that loads an overlay on board rtl."""
 
-    def loaded(overlay, **options):
+    def loaded(overlay):
         bit, kernels = overlay
-        boards.append(pynq_torch.use_board("rtl", kernels=[kernels], **options))
-        return boards[-1], Overlay(str(bit))
+        return use_rtl(kernels=[kernels]), Overlay(str(bit))
 
-    yield loaded
-    for board in boards:
-        board.close()
+    return loaded
 
 
 def transfer(overlay, mode, pause_s=0.0, between=lambda: None, thinks=THINKS):

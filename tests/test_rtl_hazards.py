@@ -21,25 +21,11 @@ from pynq_torch.errors import RtlTimeout, WaveError
 KERNELS = Path(__file__).parent / "rtl_kernels"
 
 
-@pytest.fixture
-def use():
-    """Give a function that chooses board rtl, and close what it chose."""
-    boards = []
-
-    def choose(**options):
-        boards.append(pynq_torch.use_board("rtl", **options))
-        return boards[-1]
-
-    yield choose
-    for board in boards:
-        board.close()
-
-
 # ---- waves ---------------------------------------------------------------------------------------
 
 
-def test_waves_of_a_unit_at_work_do_not_drop_its_run(use, tmp_path):
-    board, n = use(), 100_000
+def test_waves_of_a_unit_at_work_do_not_drop_its_run(use_rtl, tmp_path):
+    board, n = use_rtl(), 100_000
     overlay = pynq_torch.load("vadd")
     a, c = allocate(n, np.float32), allocate(n, np.float32)
     a[:], c[:] = np.arange(n), 0
@@ -61,8 +47,8 @@ def test_waves_of_a_unit_at_work_do_not_drop_its_run(use, tmp_path):
     assert board.cus["vadd_0"].last_run.cycles > n
 
 
-def test_the_done_bit_is_still_to_come_where_waves_were_refused(use, tmp_path):
-    board = use()
+def test_the_done_bit_is_still_to_come_where_waves_were_refused(use_rtl, tmp_path):
+    board = use_rtl()
     unit = Overlay(str(Path(__file__).parents[1] / "bitstreams/vadd/vadd.bit")).vadd_0
     a = allocate(50_000, np.float32)
     for offset in (0x10, 0x1C, 0x28):
@@ -74,8 +60,8 @@ def test_the_done_bit_is_still_to_come_where_waves_were_refused(use, tmp_path):
     assert wait_done(unit) & 2
 
 
-def test_two_recordings_of_a_unit_are_one_too_many(use, tmp_path):
-    board = use()
+def test_two_recordings_of_a_unit_are_one_too_many(use_rtl, tmp_path):
+    board = use_rtl()
     overlay = pynq_torch.load("vadd")
     a = torch.arange(40.0)
     said = r"vadd_0 is being recorded already, into 'a\.fst'"
@@ -93,8 +79,8 @@ def test_two_recordings_of_a_unit_are_one_too_many(use, tmp_path):
         assert torch.equal(overlay.vadd(a, a), a + a)
 
 
-def test_threads_that_record_the_same_unit(use, tmp_path):
-    board = use()
+def test_threads_that_record_the_same_unit(use_rtl, tmp_path):
+    board = use_rtl()
     overlay = pynq_torch.load("vadd")
     together, refused, recorded = threading.Barrier(2), [], []
 
@@ -121,10 +107,10 @@ def test_threads_that_record_the_same_unit(use, tmp_path):
     assert torch.equal(overlay.vadd(torch.ones(9), torch.ones(9)), torch.full((9,), 2.0))
 
 
-def test_a_model_that_is_exchanged_ends_no_recording(use, tmp_path):
+def test_a_model_that_is_exchanged_ends_no_recording(use_rtl, tmp_path):
     """Two units: the waves of the second one need another model than the one that is loaded."""
     bit = write_overlay(tmp_path, {"first": "spinner", "second": "spinner"}, kernels=KERNELS)
-    board = use(kernels=[KERNELS])
+    board = use_rtl(kernels=[KERNELS])
     first = Overlay(str(bit)).first
     said = "first is being recorded into 'f.fst', and the waves of second need another model"
     with board.waves(tmp_path / "f.fst", units="first") as waves:
@@ -136,10 +122,10 @@ def test_a_model_that_is_exchanged_ends_no_recording(use, tmp_path):
 
 
 def test_a_recording_of_the_environment_gives_way_to_the_programs(
-    use, tmp_path, capfd, monkeypatch
+    use_rtl, tmp_path, capfd, monkeypatch
 ):
     monkeypatch.setenv("PYNQ_TORCH_WAVE", str(tmp_path / "all.fst"))
-    board = use()
+    board = use_rtl()
     overlay = pynq_torch.load("vadd")
     a = torch.arange(40.0)
     assert torch.equal(overlay.vadd(a, a), a + a)
@@ -164,8 +150,8 @@ def test_a_recording_of_the_environment_gives_way_to_the_programs(
         ({"cycles": (1.5, 9)}, r"cycles=\(1.5, 9\): expected the first and"),
     ],
 )
-def test_options_of_another_type_are_refused_in_a_sentence(use, tmp_path, options, said):
-    board = use()
+def test_options_of_another_type_are_refused_in_a_sentence(use_rtl, tmp_path, options, said):
+    board = use_rtl()
     pynq_torch.load("vadd")
     with pytest.raises(WaveError, match=said):
         board.waves(tmp_path / "d.fst", **options)
@@ -177,9 +163,9 @@ LIMIT = 0x10
 ENDS, ENDLESS = 6, 5
 
 
-def test_an_endless_loop_within_a_cycle_has_a_limit(use, tmp_path):
+def test_an_endless_loop_within_a_cycle_has_a_limit(use_rtl, tmp_path):
     bit = write_overlay(tmp_path, {"spinner_0": "spinner"}, kernels=KERNELS)
-    board = use(kernels=[KERNELS], hang_timeout_s=1.0)
+    board = use_rtl(kernels=[KERNELS], hang_timeout_s=1.0)
     unit = Overlay(str(bit)).spinner_0
     unit.write(LIMIT, ENDS)
     start(unit)
@@ -202,10 +188,10 @@ def test_an_endless_loop_within_a_cycle_has_a_limit(use, tmp_path):
     assert unit.read(LIMIT) == ENDS
 
 
-def test_a_limit_of_waiting_does_not_hold_where_the_clock_stands(use, tmp_path):
+def test_a_limit_of_waiting_does_not_hold_where_the_clock_stands(use_rtl, tmp_path):
     """A unit that nobody starts, and a program that looks at it for longer than the limit."""
     bit = write_overlay(tmp_path, {"spinner_0": "spinner"}, kernels=KERNELS)
-    board = use(kernels=[KERNELS], hang_timeout_s=0.2)
+    board = use_rtl(kernels=[KERNELS], hang_timeout_s=0.2)
     unit = Overlay(str(bit)).spinner_0
     pid, until = board.pl.pid, time.monotonic() + 1.0
     while time.monotonic() < until:
@@ -215,7 +201,9 @@ def test_a_limit_of_waiting_does_not_hold_where_the_clock_stands(use, tmp_path):
     assert board.pl.pid == pid
 
 
-def test_an_endless_loop_while_the_reset_is_held_is_said_at_the_load(use, tmp_path, monkeypatch):
+def test_an_endless_loop_while_the_reset_is_held_is_said_at_the_load(
+    use_rtl, tmp_path, monkeypatch
+):
     kernels = tmp_path / "kernels"
     shutil.copytree(KERNELS / "spinner", kernels / "spinner")
     source = kernels / "spinner/rtl/spinner.v"
@@ -223,7 +211,7 @@ def test_an_endless_loop_while_the_reset_is_held_is_said_at_the_load(use, tmp_pa
     assert text != source.read_text()
     source.write_text(text)  # what the registers hold before the reset is any value
     bit = write_overlay(tmp_path, {"spinner_0": "spinner"}, kernels=kernels)
-    use(kernels=[kernels], hang_timeout_s=1.0)
+    use_rtl(kernels=[kernels], hang_timeout_s=1.0)
     monkeypatch.setattr(process, "START_TIMEOUT_S", 2.0)
     said = r"PL process of spinner_0 did not start within 2 s.*endless loop.*reset"
     with pytest.raises(RtlTimeout, match=said):
@@ -242,9 +230,9 @@ def renamed(folder, old, new):
     return kernels, write_overlay(folder, {"spinner_0": "spinner"}, kernels=kernels)
 
 
-def test_a_reset_that_nobody_took_for_one_is_named(use, tmp_path):
+def test_a_reset_that_nobody_took_for_one_is_named(use_rtl, tmp_path):
     kernels, bit = renamed(tmp_path, r"\bap_rst_n\b", "por")
-    use(kernels=[kernels])
+    use_rtl(kernels=[kernels])
     unit = Overlay(str(bit)).spinner_0
     with pytest.raises(RtlTimeout) as error:
         unit.read(0)
@@ -254,18 +242,18 @@ def test_a_reset_that_nobody_took_for_one_is_named(use, tmp_path):
     assert said in str(error.value)
 
 
-def test_an_active_low_reset_with_the_n_before_it(use, tmp_path):
+def test_an_active_low_reset_with_the_n_before_it(use_rtl, tmp_path):
     kernels, bit = renamed(tmp_path, r"\bap_rst_n\b", "nrst")
-    use(kernels=[kernels])
+    use_rtl(kernels=[kernels])
     assert Overlay(str(bit)).spinner_0.read(0) == 4
 
 
 # ---- RTL whose end cannot be seen ----------------------------------------------------------------
 
 
-def test_a_run_that_ended_unseen_is_no_timeout_however_late_it_is_asked_for(use, tmp_path):
+def test_a_run_that_ended_unseen_is_no_timeout_however_late_it_is_asked_for(use_rtl, tmp_path):
     kernels, bit = renamed(tmp_path, r"\bap_(start|done|idle|ready)\b", r"my_\1")
-    board = use(kernels=[kernels], timeout_cycles=20_000)
+    board = use_rtl(kernels=[kernels], timeout_cycles=20_000)
     unit = Overlay(str(bit)).spinner_0
     unit.write(LIMIT, ENDS)
     before = board.pl.cycle
@@ -279,13 +267,13 @@ def test_a_run_that_ended_unseen_is_no_timeout_however_late_it_is_asked_for(use,
     assert unit.read(LIMIT) == ENDS
 
 
-def test_a_run_that_does_not_end_is_a_timeout_where_registers_say_so(use, tmp_path):
+def test_a_run_that_does_not_end_is_a_timeout_where_registers_say_so(use_rtl, tmp_path):
     kernels, bit = renamed(tmp_path, r"\bap_(start|done|idle|ready)\b", r"my_\1")
     source = kernels / "spinner/rtl/spinner.v"
     source.write_text(
         source.read_text().replace("wire my_done = my_start;", "wire my_done = 1'b0;")
     )
-    board = use(kernels=[kernels], timeout_cycles=20_000)
+    board = use_rtl(kernels=[kernels], timeout_cycles=20_000)
     unit = Overlay(str(bit)).spinner_0
     start(unit)
     with pytest.raises(
