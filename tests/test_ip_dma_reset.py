@@ -19,8 +19,9 @@ from ip_handoff import AXI_DMA, Ip, write_design
 import pynq_torch
 from pynq_torch import buffers
 from pynq_torch.board.device import VirtualBoard
+from pynq_torch.board.ip.dma_slot import DmaSlot
 from pynq_torch.board.streams import Ring
-from pynq_torch.errors import BoardHang, TransferTimeout
+from pynq_torch.errors import BoardError, BoardHang, TransferTimeout
 from pynq_torch.transfers import TransferError
 
 pytestmark = pytest.mark.timeout(180)
@@ -158,6 +159,17 @@ def test_a_sender_that_nobody_will_ever_serve_is_a_hang() -> None:
         assert not any(engine.can_move for engine in board.engines())
     finally:
         board.close()
+
+
+def test_a_data_mover_that_takes_nothing_back_is_an_error(
+    board: VirtualBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dma = pynq_torch.load("stream").axi_dma_0
+    dma.sendchannel.transfer(buffers.to_buffer(torch.ones(8)))
+    dma.sendchannel.wait()
+    monkeypatch.setattr(DmaSlot, "withdraw", lambda *_: False)
+    with pytest.raises(BoardError, match="axi_dma_0: .* the 8 beats .* load the overlay again"):
+        pynq_torch.reset(dma)
 
 
 def test_received_beats_wait_for_the_receiver_through_its_reset(

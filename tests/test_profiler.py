@@ -93,14 +93,14 @@ def test_cycles_that_the_board_counted_add_up_beside_the_time(
 ) -> None:
     a, b = int8(64, 64), int8(64, 64)
     kinds = ["cycles (RTL, AP_START to ap_done)", "cycles (RTL, AP_START to ap_done)", "model"]
-    ended = (Run(n, 9.0, kind, cycles=1000 + n) for n, kind in enumerate(kinds))
+    ended = (Run(n, 1e9, kind, cycles=1000 + n) for n, kind in enumerate(kinds))
     monkeypatch.setattr(Kernel, "last_run", property(lambda self: next(ended)))
     with profiler.profile() as p:
         for _ in kinds:
             torch._int_mm(a, b)
     unit = operators(p.stats("ExecTime-Raw"))["aten::_int_mm"]["units"]["gemm_0"]
     assert (unit["starts"], unit["cycles"], unit["counted"]) == (3, 2001, 2)
-    assert unit["kind"] == "measured" and unit["seconds"] < 9
+    assert unit["kind"] == "measured" and unit["seconds"] < 1e9  # the PC's clock, not the run's
     assert (p.units()["gemm_0"].cycles, p.units()["gemm_0"].counted) == (2001, 2)
     line = "  cycles: 2,001 of the PL's clock in 2 of 3 starts, counted in RTL"
     assert line in p.stats().splitlines()
