@@ -50,6 +50,13 @@ class Waves:
     limit_bytes : int or None
         How large a file may become.
 
+    Raises
+    ------
+    WaveError
+        An option makes no sense. When it is entered: a unit is at work and its model would have to
+        be exchanged, a unit is being recorded already, or the file cannot be written. When it
+        ends: the waves are not whole.
+
     Notes
     -----
     A model with waves is another build than one without, which takes some seconds the first time.
@@ -360,7 +367,10 @@ def _window(cycles: Any) -> tuple[int, int] | None:
     except (TypeError, ValueError):
         first, end = -1, -1
     if not 0 <= first < end:
-        raise WaveError(f"cycles={cycles}: expected the first and the one after the last")
+        raise WaveError(
+            f"cycles={cycles}: expected the first and the one after the last, whole numbers from 0 "
+            "on, e.g. (0, 1000)"
+        )
     return first, end
 
 
