@@ -53,9 +53,9 @@ class Waves:
     Raises
     ------
     WaveError
-        An option makes no sense. When it is entered: a unit is at work and its model would have to
-        be exchanged, a unit is being recorded already, or the file cannot be written. When it
-        ends: the waves are not whole.
+        An option makes no sense. When it is entered: a model would have to be exchanged whose unit
+        is at work or holds what a program has yet to read, a unit is being recorded already, or the
+        file cannot be written. When it ends: the waves are not whole.
 
     Notes
     -----

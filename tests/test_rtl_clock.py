@@ -19,7 +19,7 @@ import pynq_torch
 
 KERNELS = Path(__file__).parent / "rtl_kernels"
 MODE, CYCLES = 0x10, 0x18
-EAGER, TOGGLES, LATE, COUNTS, COMPUTES, BROODS = range(6)
+EAGER, TOGGLES, LATE, COUNTS, COMPUTES, BROODS, BELATED = range(7)
 BEATS, THINKS = 100, 3000
 #: What docs/rtl_board.md allows for: when the first beats leave DDR.
 TENS = 64
@@ -108,6 +108,49 @@ def test_a_unit_that_asks_and_computes_gets_its_cycles(load, seen, thinks):
     counts = [transfer(overlay, BROODS, pause_s, thinks=thinks) for pause_s in (0.0, 0.05)]
     assert max(counts) - min(counts) <= TENS, counts
     assert thinks + BEATS < min(counts) < thinks + 2 * BEATS + 2 * TENS
+
+
+@pytest.mark.parametrize("thinks", [THINKS, 200_000])
+def test_what_a_unit_does_after_it_is_done_comes(load, seen, thinks):
+    _, overlay = load(seen)
+    counts = [transfer(overlay, BELATED, pause_s, thinks=thinks) for pause_s in (0.0, 0.05)]
+    # The run is over with its last beat; the program had waited for the result.
+    assert max(counts) < BEATS + TENS, counts
+
+
+@pytest.mark.parametrize("mode", [COMPUTES, BROODS])
+def test_without_the_nets_of_hls_a_unit_gets_its_cycles_though_nobody_asks(load, unseen, mode):
+    board, overlay = load(unseen)
+    unit, dma = overlay.hesitant_0, overlay.axi_dma_0
+    unit.write(MODE, mode)
+    unit.write(CYCLES, 200_000)
+    source, target = allocate(BEATS, "u4"), allocate(BEATS, "u4")
+    source[:] = np.arange(BEATS)
+    before = board.pl.cycle
+    dma.recvchannel.transfer(target)
+    start(unit)
+    dma.sendchannel.transfer(source)
+    dma.recvchannel.wait()
+    assert np.array_equal(target, source + 1)
+    assert board.pl.cycle - before > 200_000
+
+
+def test_a_unit_without_control_computes_for_long(use_rtl, tmp_path):
+    kernels = tmp_path / "kernels"
+    shutil.copytree(KERNELS / "increment", kernels / "increment")
+    source = kernels / "increment/rtl/increment.sv"
+    source.write_text(source.read_text().replace("DELAY = 300", "DELAY = 5000"))
+    names = {"increment_0": "increment"}
+    bit = write_overlay(tmp_path, names, STREAMS.format("increment_0"), kernels)
+    use_rtl(kernels=[kernels])
+    dma = Overlay(str(bit)).axi_dma_0
+    for n in (1, 100):
+        source, target = allocate(n, "u4"), allocate(n, "u4")
+        source[:] = np.arange(n)
+        dma.recvchannel.transfer(target)
+        dma.sendchannel.transfer(source)
+        dma.recvchannel.wait()
+        assert np.array_equal(target, source + 1)
 
 
 def test_looking_at_registers_while_waiting_takes_no_cycles_of_the_run(load, seen):

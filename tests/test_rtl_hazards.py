@@ -60,6 +60,56 @@ def test_the_done_bit_is_still_to_come_where_waves_were_refused(use_rtl, tmp_pat
     assert wait_done(unit) & 2
 
 
+def test_what_a_new_model_would_not_know_is_read_first(use_rtl, tmp_path):
+    board = use_rtl()
+    unit = Overlay(str(Path(__file__).parents[1] / "bitstreams/vadd/vadd.bit")).vadd_0
+    a = allocate(64, np.float32)
+    for offset in (0x10, 0x1C, 0x28):
+        unit.write(offset, a.device_address)
+    unit.write(0x34, 64)
+
+    def refused(why):
+        with pytest.raises(WaveError, match=why):
+            board.waves(tmp_path / "v.fst").__enter__()
+
+    unit.write(0x4, 1)
+    unit.write(0x8, 1)
+    start(unit)
+    eventually(lambda: board.cus["vadd_0"].describe()["runs"] == 1)
+    refused("vadd_0 has ended a run whose AP_DONE nobody has read")
+    assert wait_done(unit) & 2
+    refused("vadd_0 holds its interrupt")
+    unit.write(0xC, 1)
+    unit.write(0, 0x81)
+    refused(r"vadd_0 (starts by itself|is at work)")
+    unit.write(0, 0)
+    eventually(lambda: unit.read(0) & 5 == 4)
+    unit.write(0xC, unit.read(0xC))
+    with board.waves(tmp_path / "v.fst"):
+        assert unit.read(0xC) == 0  # acknowledging toggles: it is no register to write again
+        assert unit.read(0x4) == unit.read(0x8) == 1
+        start(unit)
+        wait_done(unit)
+        assert unit.read(0xC) == 1
+
+
+def test_waves_of_a_unit_without_control_come_before_its_registers_are_written(use_rtl, tmp_path):
+    """Any of them may start it."""
+    kernels = tmp_path / "kernels"
+    shutil.copytree(KERNELS / "hesitant", kernels / "hesitant")
+    for path in (kernels / "hesitant").rglob("hesitant.*"):
+        returns = "port=return bundle=control"
+        text = path.read_text().replace(f"s_axilite {returns}", "ap_ctrl_none port=return")
+        path.write_text(re.sub(r"\bap_(start|done|idle|ready)\b", r"my_\1", text))
+    bit = write_overlay(tmp_path, {"hesitant_0": "hesitant"}, kernels=kernels)
+    board = use_rtl(kernels=[kernels])
+    unit = Overlay(str(bit)).hesitant_0
+    with board.waves(tmp_path / "v.fst"):
+        unit.write(0x10, 1)
+    with pytest.raises(WaveError, match="hesitant_0 has no AP_CTRL, and writing its registers"):
+        board.waves(tmp_path / "v.vcd").__enter__()
+
+
 def test_two_recordings_of_a_unit_are_one_too_many(use_rtl, tmp_path):
     board = use_rtl()
     overlay = pynq_torch.load("vadd")

@@ -183,6 +183,7 @@ class RtlBoard(VirtualBoard):
         for index, unit in enumerate(units):
             unit.attach(self.pl, index)
             self.pl.locks.append(unit.lock)
+            self.pl.unsaved.append(unit.unsaved)
         self._boot()
 
     def _boot(self) -> None:

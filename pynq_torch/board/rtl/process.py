@@ -218,6 +218,8 @@ class Pl:
         self.written: list[dict[tuple[int, int], int]] = [{} for _ in self.plans]
         #: Held by whoever accesses registers of a unit.
         self.locks: list[AbstractContextManager[object]] = []
+        #: What a new process would not know of each unit, with what to do; empty: nothing.
+        self.unsaved: list[Callable[[], str]] = []
         #: Unit -> the recording of its waves that is open; `recording` is held by who changes it.
         self.recordings: dict[str, Waves] = {}
         self.recording = threading.RLock()
@@ -571,7 +573,8 @@ class Pl:
         Raises
         ------
         WaveError
-            A unit is at work, or nobody can see that it is not.
+            A unit is at work, or nobody can see that it is not, or its registers hold what a
+            program has yet to read.
         """
         for plan, box, words in zip(self.plans, self._box_quads, self._boxes, strict=True):
             if box[at.B_COMPLETED] < box[at.B_STARTED]:
@@ -579,6 +582,12 @@ class Pl:
                 raise WaveError(
                     f"{plan.name} is at work{unseen}; open waves before the start, or wait for it. "
                     "Its model is one without them, and another one begins from its reset"
+                )
+        for plan, unsaved in zip(self.plans, self.unsaved, strict=True):
+            if lost := unsaved():
+                raise WaveError(
+                    f"{plan.name} {lost}. Its model is one without waves, and another one begins "
+                    "from its reset"
                 )
 
     def restart(self) -> None:

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["RtlEngine", "RtlUnit"]
 
 _Answered = TypeVar("_Answered")
-_AP_START, _AP_DONE, _AP_IDLE = 1, 2, 4
+_AP_START, _AP_DONE, _AP_IDLE, _AUTO_RESTART = 1, 2, 4, 0x80
 _CONTROL_REGISTERS = (0x4, 0x8, 0xC)
+#: Of these, what a new model is given: IP_ISR toggles where 1 is written.
+_KEPT_REGISTERS = (0x4, 0x8)
 #: What the last few cycles of a run may take on this PC.
 _LAST_CYCLES_S = 0.02
 #: Provenance of a run's cycles.
@@ -178,6 +180,8 @@ class RtlUnit(IpModel):
         self._engine: RtlEngine | None = None
         self._seen = self._polls = 0
         self._watched = False
+        #: Runs of which the program has seen the end, and whether the unit starts by itself.
+        self._told, self._auto = 0, False
         self._error: KernelError | None = None
 
     def _find_control(self) -> int:
@@ -319,17 +323,21 @@ class RtlUnit(IpModel):
         control = bool(self._control) and slave in (self._control, "")
         for i, word in enumerate(words):
             here = offset + 4 * i
-            if not control or here >= 0x10 or here in _CONTROL_REGISTERS:
+            if not control or here >= 0x10 or here in _KEPT_REGISTERS:
                 self.pl.written[self.engine.index][self._slaves.get(slave, 0), here] = word
             if control and here in _CONTROL_REGISTERS:
                 self.board.raise_irq(self)
-            elif control and here == 0 and word & _AP_START:
-                self._polls = 0
-                self.board.settle()
+            elif control and here == 0:
+                self._auto = bool(word & _AUTO_RESTART)
+                if word & _AP_START:
+                    self._polls = 0
+                    self.board.settle()
 
     def _after_read(self, offset: int, value: int, slave: str) -> int:
         if self._control and offset == 0:
             self._update()
+            if value & _AP_DONE:
+                self._told = self.engine.completed
             if value & (_AP_DONE | _AP_IDLE):
                 self._polls = 0
             elif value & _AP_START or self.engine.watched:
@@ -427,7 +435,8 @@ class RtlUnit(IpModel):
         """Keep an error for the next access, and forget what the old PL knew."""
         self._error = error
         self.pl.written[self.engine.index].clear()
-        self._seen = self._polls = 0
+        self._seen = self._polls = self._told = 0
+        self._auto = False
 
     def reset(self) -> None:
         """Hold the unit's reset: whatever it had under way is dropped, registers start anew."""
@@ -441,8 +450,26 @@ class RtlUnit(IpModel):
                 self._ended()
             self.board.memory.mend()
             self.pl.written[self.engine.index].clear()
-            self._seen, self._polls = self.engine.completed, 0
+            self._seen = self._told = self.engine.completed
+            self._polls, self._auto = 0, False
             self.board.raise_irq(self)
+
+    def unsaved(self) -> str:
+        """Say what a new model would not know of this unit, and what to do; empty: nothing."""
+        if not self._control:
+            if not self.pl.written[self.engine.index]:
+                return ""
+            return (
+                "has no AP_CTRL, and writing its registers again could start it; open waves "
+                "before the first write to it"
+            )
+        if self._auto:
+            return "starts by itself (AUTO_RESTART); write 0 to AP_CTRL first, and read AP_DONE"
+        if self.engine.completed > self._told:
+            return "has ended a run whose AP_DONE nobody has read; read AP_CTRL first"
+        if self.engine.irq:
+            return "holds its interrupt; write what IP_ISR (0x0c) reads to it first"
+        return ""
 
     # ---- interrupts, people ----------------------------------------------------------------
 

@@ -35,9 +35,10 @@ class Unit {
   public:
     // Cycles that the reset is held; AXI asks for 16 of the slowest clock (PG164, "Resets").
     static constexpr uint64_t kResetCycles = 16;
-    // A unit that nobody can see working gets this many cycles after its last handshake, unless it
-    // repeats itself; that is looked for when no port has moved for a while.
-    static constexpr uint64_t kQuiet = 128, kQuietUnseen = 65'536, kQuietFree = 1'024;
+    // A unit of which nobody can see that it works gets its cycles until it repeats itself; that is
+    // looked for when no port has moved for a while. One that never does, because of a counter,
+    // gets so many: after a run that was seen to end, and where no end can be seen.
+    static constexpr uint64_t kQuiet = 128, kLate = 1u << 20, kUnseen = 1u << 25;
     static constexpr uint64_t kSettled = 16;
     static constexpr uint64_t kNever = ~uint64_t(0);
 
@@ -248,7 +249,7 @@ class Unit {
     StreamPort* waits_on() const {
         for (StreamPort* stream : streams_)
             if (stream->blocked()) return stream;
-        if (!repeats()) return nullptr;
+        if (!repeats() || (seen_ && !running())) return nullptr;
         for (StreamPort* stream : streams_)
             if (stream->hungry()) return stream;
         return nullptr;
@@ -287,8 +288,8 @@ class Unit {
     // Its streams have to be looked at, even if it does nothing.
     bool listens() const { return seen_ ? waits_on() != nullptr : !streams_.empty(); }
     bool quiet(uint64_t cycle) const {
-        if (seen_) return cycle - stirred_ >= kQuiet;
-        return cycle - moved_ >= (free_running() ? kQuietFree : kQuietUnseen);
+        const uint64_t since = cycle - (seen_ ? stirred_ : moved_);
+        return since >= kQuiet && (repeats() || since >= (seen_ ? kLate : kUnseen));
     }
     // A clock does something for it.
     bool active(uint64_t cycle) const {
@@ -320,8 +321,8 @@ class Unit {
     bool publish(uint64_t cycle, const StreamPort* waits) {
         Doing doing = Doing::kIdle;
         if (waits) doing = waits->waits_for_data() ? Doing::kWaitRead : Doing::kWaitWrite;
-        else if (running() || resetting_ || (counting() && !quiet(cycle) && !repeats()))
-            doing = Doing::kRunning;
+        else if (running() || resetting_) doing = Doing::kRunning;
+        else if ((counting() || free_running()) && !quiet(cycle) && !repeats()) doing = Doing::kRunning;
         if (waits) box_->blocked.store(uint32_t(waits->index()), std::memory_order_relaxed);
         box_->moved.store(moved_, std::memory_order_relaxed);
         box_->moved_port.store(moved_port_, std::memory_order_relaxed);
@@ -403,12 +404,11 @@ class Unit {
 
     // A unit that has no stream, and whose end can be seen, has nothing to wait for.
     void look_for_repeats(uint64_t cycle) {
-        if (seen_ && streams_.empty()) return;
+        if (seen_ && running() && streams_.empty()) return;
         bool changed = resetting_ || moved_ == cycle;
         for (StreamPort* stream : streams_) changed |= stream->turned();
         if (changed || pending()) return repeats_.forget();
         if (cycle - (seen_ ? stirred_ : moved_) < kSettled) return;
-        if (seen_ && !running()) return;
         size_t nbytes = 0;
         const void* state = api_->state(model_, &nbytes);
         repeats_.look(state, nbytes);

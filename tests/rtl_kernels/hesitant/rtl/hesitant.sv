@@ -9,6 +9,7 @@
 // | 3    | every other cycle, by a counter that runs on                                    |
 // | 4    | only after TVALID, and first it computes without touching a port                |
 // | 5    | high all the time, while it computes before the last result as well             |
+// | 6    | as 0; it is done with the last beat, and computes the last result after that    |
 //
 // It computes for as many cycles as the register `cycles` (0x18) says.
 `default_nettype none
@@ -50,18 +51,18 @@ module hesitant (
 );
 
   localparam logic [2:0] EAGER = 0, TOGGLES = 1, LATE = 2, COUNTS = 3, COMPUTES = 4;
-  localparam logic [2:0] BROODS = 5;
+  localparam logic [2:0] BROODS = 5, BELATED = 6;
 
   typedef enum logic [1:0] {IDLE, THINK, TAKE, DRAIN} state_t;
 
   state_t state_q;
   logic [2:0] mode_q;
-  logic [31:0] counter_q, thought_q, cycles_q;
+  logic [31:0] counter_q, thought_q, kept_q, cycles_q;
   logic phase_q, late_q, done_q;
 
   logic ap_start;
   wire ap_idle = state_q == IDLE && !ap_start;
-  wire ap_done = state_q == DRAIN && results_TVALID && results_TREADY;
+  wire ap_done = state_q == DRAIN && (mode_q == BELATED || (results_TVALID && results_TREADY));
   wire ap_ready = ap_done;
 
   // ---- registers -------------------------------------------------------------------------------
@@ -112,7 +113,8 @@ module hesitant (
   // The last result may be kept back.
   wire broods = mode_q == BROODS && state_q == DRAIN && thought_q != cycles_q;
   logic full_q;
-  assign results_TVALID = full_q && !broods;
+  wire belated = mode_q == BELATED && full_q && results_TLAST && kept_q != cycles_q;
+  assign results_TVALID = full_q && !broods && !belated;
   wire room = !full_q || (results_TVALID && results_TREADY);
   wire taken = samples_TVALID && samples_TREADY;
   logic asks;
@@ -132,6 +134,7 @@ module hesitant (
     late_q <= samples_TVALID && !taken;
     if (mode_q == COUNTS) counter_q <= counter_q + 1;
     if (room) full_q <= taken;
+    kept_q <= taken ? '0 : kept_q + 32'(belated);
     if (taken) begin
       results_TDATA <= samples_TDATA + 32'd1;
       results_TKEEP <= samples_TKEEP;
