@@ -262,8 +262,7 @@ def _reset_at_any_moment(board: VirtualBoard, overlay: Any, rounds: int, added: 
     came = pynq.allocate(n + m, "u4")
     counted[:] = np.arange(n)
     chance, deadline = random.Random(7), time.monotonic() + 120
-    ring = _ring(board, "tx")
-    in_the_middle = dropped = 0
+    longest_s, in_the_middle = 0.004, 0
 
     def receive() -> None:
         rx.write(0x48, came.physical_address)
@@ -277,8 +276,7 @@ def _reset_at_any_moment(board: VirtualBoard, overlay: Any, rounds: int, added: 
         mark[:] = 0x10000000 + 1000 * i + np.arange(m)
         rx.write(0x30, 1)
         receive()
-        before = ring.beats_written
-        for source, pause_s in ((counted, 0.004 * chance.random()), (mark, 0.0)):
+        for source, pause_s in ((counted, longest_s * chance.random()), (mark, 0.0)):
             tx.write(0x00, 1)
             tx.write(0x18, source.physical_address)
             tx.write(0x28, source.nbytes)
@@ -299,9 +297,11 @@ def _reset_at_any_moment(board: VirtualBoard, overlay: Any, rounds: int, added: 
         assert np.array_equal(came[:through], counted[:through] + np.uint32(added)), (i, through)
         assert np.array_equal(came[through : through + m], mark + np.uint32(added)), (i, through)
         ended(tx, 0x04)
+        # However busy the PC is, some resets come in the middle. What they drop is up to how far
+        # the other side has got: tests with one that stands still say that they do.
+        longest_s *= 0.8 if whole else 1.25 if through == 0 else 1.0
         in_the_middle += through > 0
-        dropped += ring.beats_written - before - m - (n if whole else through)
-    assert in_the_middle and dropped
+    assert in_the_middle
 
 
 @pytest.mark.parametrize("fifo", [0, 700])
