@@ -16,7 +16,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from pynq_torch import cli
-from pynq_torch.report import ReportError
+from pynq_torch.report import ReportError, execute
 from pynq_torch.report.plan import Run, find_notebooks, plan, values_of
 from pynq_torch.report.result import last_words
 
@@ -53,6 +53,26 @@ def test_every_notebook_gets_what_it_declares(tmp_path: Path):
     assert runs["00_one"].parameters == expected
     assert runs["00_one"].defaults["SCALE"] == 1.5
     assert runs["01_two"].parameters == {}
+
+
+@pytest.mark.parametrize("deaf, passed", [(1, True), (2, False)])
+def test_a_jupyter_kernel_that_does_not_answer_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deaf: int, passed: bool
+):
+    monkeypatch.setattr(execute, "START_TIMEOUTS_S", (3, 3 if deaf == 2 else 60))
+    # A kernel that sleeps the first times it is started.
+    once = "; ".join(f"mkdir {tmp_path}/deaf{i} 2>/dev/null && exec sleep 100" for i in range(deaf))
+    start = f"{once}; exec {sys.executable} -m ipykernel_launcher -f {{connection_file}}"
+    spec = {"argv": ["sh", "-c", start], "display_name": "Python 3", "language": "python"}
+    (tmp_path / "kernels/python3").mkdir(parents=True)
+    (tmp_path / "kernels/python3/kernel.json").write_text(json.dumps(spec))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    (run,) = plan([_write(tmp_path, "00_one", "1 + 1")], "csim", {})
+    (tmp_path / "out").mkdir()
+    result = execute.execute(run, tmp_path / "out", "csim")
+    assert result.passed == passed
+    assert passed or "Kernel didn't respond in 3 seconds" in str(result.error)
+    assert (tmp_path / f"deaf{deaf - 1}").is_dir()
 
 
 def test_every_combination_of_values_is_a_run(tmp_path: Path):
