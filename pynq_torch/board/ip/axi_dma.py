@@ -7,6 +7,7 @@ starts with the first transfer.
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _CR, _SR, _CURDESC, _CURDESC_MSB, _TAILDESC, _TAILDESC_MSB = 0x00, 0x04, 0x08, 0x0C, 0x10, 0x14
 _ADDRESS, _ADDRESS_MSB, _LENGTH = 0x18, 0x1C, 0x28
 _S2MM = 0x30
+#: What an IP may need on this PC to take the beats that it has room for, in seconds.
+_TAKE_LIMIT_S = 0.5
 _SOURCE = Path(__file__).parents[1] / "engines" / "axi_dma.cpp"
 
 
@@ -189,6 +192,12 @@ class AxiDma(IpModel):
         ring = self._ring(channel) if channel is not None else None
         if channel is None or ring is None or channel.slot is None or self.engine is None:
             return
+        # On the board an IP at work has taken what it can long before a program's statement ends.
+        deadline = time.monotonic() + _TAKE_LIMIT_S
+        while ring.occupancy and any(engine.can_move for engine in self.board.engines()):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(2e-4)
         before = ring.withdrawn_before
         if ring.occupancy:
             if self.engine.faulted:

@@ -217,6 +217,9 @@ class Unit {
         eval();
         if (waves_) waves_->high(cycle);
         look_for_repeats(cycle);
+        // Once it is at rest after a run, an access to a register takes the cycles of the access.
+        if (!seen_ || running() || stirred_ == cycle) rested_ = false;
+        else if (repeats()) rested_ = true;
     }
 
     // ---- what it is doing ------------------------------------------------------------------------
@@ -289,7 +292,7 @@ class Unit {
     bool listens() const { return seen_ ? waits_on() != nullptr : !streams_.empty(); }
     bool quiet(uint64_t cycle) const {
         const uint64_t since = cycle - (seen_ ? stirred_ : moved_);
-        return since >= kQuiet && (repeats() || since >= (seen_ ? kLate : kUnseen));
+        return since >= kQuiet && (rested_ || repeats() || since >= (seen_ ? kLate : kUnseen));
     }
     // A clock does something for it.
     bool active(uint64_t cycle) const {
@@ -322,7 +325,8 @@ class Unit {
         Doing doing = Doing::kIdle;
         if (waits) doing = waits->waits_for_data() ? Doing::kWaitRead : Doing::kWaitWrite;
         else if (running() || resetting_) doing = Doing::kRunning;
-        else if ((counting() || free_running()) && !quiet(cycle) && !repeats()) doing = Doing::kRunning;
+        else if ((counting() || free_running()) && !quiet(cycle) && !repeats())
+            doing = Doing::kRunning;
         if (waits) box_->blocked.store(uint32_t(waits->index()), std::memory_order_relaxed);
         box_->moved.store(moved_, std::memory_order_relaxed);
         box_->moved_port.store(moved_port_, std::memory_order_relaxed);
@@ -510,7 +514,8 @@ class Unit {
     const uint64_t* waiting_since_ = nullptr;
     bool stirs_ = false;
     bool seen_ = false, chain_ = false, armed_ = false, was_done_ = false;
-    bool at_work_ = false, irq_ = false, irq_changed_ = false, finished_ = false, restarts_ = false, started_ = false;
+    bool at_work_ = false, irq_ = false, irq_changed_ = false, finished_ = false, restarts_ = false, started_ = false,
+         rested_ = false;
     int control_ = -1;
     uint32_t word_ = 0, moved_port_ = ~0u;
     uint64_t resetting_ = 0, moved_ = 0, stirred_ = 0, busy_ = 0, excused_ = 0, host_ns_ = 0;
