@@ -17,6 +17,7 @@ from helpers import HW_KERNELS, eventually, start, wait_done, write_overlay
 from pynq import Overlay, allocate
 
 import pynq_torch
+from pynq_torch.board.engine import State
 from pynq_torch.board.rtl.wiring import memory_ports
 from pynq_torch.errors import (
     BoardError,
@@ -343,6 +344,20 @@ def test_a_wait_in_seconds_says_what_moved_last(board):
     start(overlay.scale_stream_0)
     with pytest.raises(KernelTimeout, match=r"scale_stream_0.*samples"):
         pynq_torch.wait(overlay.scale_stream_0, timeout_s=0.5)
+
+
+def test_a_unit_that_waits_says_so_after_every_poll(board):
+    board()
+    overlay = pynq_torch.load("stream")
+    start(overlay.scale_stream_0)
+    with pytest.raises(KernelTimeout):
+        pynq_torch.wait(overlay.scale_stream_0, timeout_s=0.1)
+    engine = overlay.device.ip["scale_stream_0"].engine
+    states = []
+    for _ in range(1_000):
+        overlay.scale_stream_0.read(0)
+        states.append(engine.state)  # before the process has had the time to rest again
+    assert set(states) == {State.WAIT_READ}
 
 
 def test_polling_what_cannot_move_is_a_hang(board):

@@ -163,6 +163,9 @@ class Pl {
         if (counters) counters->cycle.store(cycle, std::memory_order_release);
     }
     void publish(Slot& slot, const StreamPort* waits = nullptr) {
+        // An access that changed nothing does not set a unit to work: it waits as it did before.
+        if (!waits && waiting_since != Unit::kNever && cycle >= slice_end_)
+            waits = slot.unit->said_to_wait_on();
         if (slot.unit->publish(cycle, waits)) ring(slot.done_fd);
     }
     void flush() {

@@ -172,6 +172,7 @@ class Unit {
         for (Port* port : ports_) port->reset();
         begins_.clear();
         repeats_.forget();
+        told_ = nullptr;
         armed_ = was_done_ = false;
         box_->started.store(box_->completed.load());
         for (const auto& [pin, level] : resets_) pin.set_bit(level);
@@ -320,8 +321,13 @@ class Unit {
     // It did something since the last time this was asked.
     bool stirs() { return std::exchange(stirs_, false); }
 
+    // The stream that the board was told of, if it was told that the unit waits and a run goes on.
+    const StreamPort* said_to_wait_on() const {
+        return free_running() || counting() ? told_ : nullptr;
+    }
     // Tells the board; true when it should be woken for the interrupt output.
     bool publish(uint64_t cycle, const StreamPort* waits) {
+        told_ = waits;
         Doing doing = Doing::kIdle;
         if (waits) doing = waits->waits_for_data() ? Doing::kWaitRead : Doing::kWaitWrite;
         else if (running() || resetting_) doing = Doing::kRunning;
@@ -512,6 +518,7 @@ class Unit {
     std::deque<Begin> begins_;  // of runs that were taken up (ap_ready) and have not ended
     Begin begin_{};
     const uint64_t* waiting_since_ = nullptr;
+    const StreamPort* told_ = nullptr;
     bool stirs_ = false;
     bool seen_ = false, chain_ = false, armed_ = false, was_done_ = false;
     bool at_work_ = false, irq_ = false, irq_changed_ = false, finished_ = false, restarts_ = false, started_ = false,
