@@ -215,7 +215,7 @@ ENDS, ENDLESS = 6, 5
 
 def test_an_endless_loop_within_a_cycle_has_a_limit(use_rtl, tmp_path):
     bit = write_overlay(tmp_path, {"spinner_0": "spinner"}, kernels=KERNELS)
-    board = use_rtl(kernels=[KERNELS], hang_timeout_s=1.0)
+    use_rtl(kernels=[KERNELS], hang_timeout_s=1.0)
     unit = Overlay(str(bit)).spinner_0
     unit.write(LIMIT, ENDS)
     start(unit)
