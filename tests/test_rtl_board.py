@@ -497,10 +497,10 @@ def test_back_pressure_reaches_the_sender(board, tmp_path):
     source, target = allocate(4000, "u4"), allocate(4000, "u4")
     source[:] = np.arange(4000)
     dma.sendchannel.transfer(source)
-    time.sleep(0.3)
+    unit = made.cus["increment_0"]
+    eventually(lambda: unit.describe()["blocked_on"] == "increment_0.results")
     results = next(ring for ring in made.rings if ring.sink and ring.sink.ip == "axi_dma_0")
     assert results.occupancy <= results.depth  # nobody takes them
-    assert made.cus["increment_0"].describe()["blocked_on"] == "increment_0.results"
     dma.recvchannel.transfer(target)
     dma.sendchannel.wait()
     dma.recvchannel.wait()

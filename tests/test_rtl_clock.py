@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import start, wait_done, write_overlay
+from helpers import eventually, start, wait_done, write_overlay
 from pynq import Overlay, allocate
 
 import pynq_torch
@@ -186,7 +186,7 @@ def test_the_clock_stands_while_a_unit_waits(load, seen):
     for mode in (EAGER, TOGGLES, LATE):
         overlay.hesitant_0.write(MODE, mode)
         start(overlay.hesitant_0)
-        time.sleep(0.05)
+        eventually(lambda: board.pl.state.name == "ASLEEP")
         assert board.cus["hesitant_0"].describe()["blocked_on"] == "hesitant_0.samples"
         before = board.pl.cycle
         time.sleep(0.2)
