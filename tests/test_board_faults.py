@@ -65,7 +65,10 @@ def launch(ip, buffer, n, sin):
             r"the nearest is the buffer at 0x{begin:08x} \(int32\[1000\], 4000 bytes\)",
         ),
         (WRITE_FAR, r"faulty_0 wrote to memory outside its buffers: physical address 0x{far:08x}"),
-        (WRITE_PAST, r"faulty_0 wrote past the end of the buffer at 0x{begin:08x}"),
+        (
+            WRITE_PAST,
+            r"faulty_0 wrote past the end of the buffer at 0x{begin:08x}.*register 0x18 points",
+        ),
         (ABORT, r"faulty_0 crashed \(SIGABRT\)(.|\n)*about to abort"),
         (THROW, r"faulty_0 failed: no such mode"),
         (DIVIDE, r"faulty_0 crashed \(SIGFPE\)"),

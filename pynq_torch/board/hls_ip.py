@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..errors import KernelFault, NoModelError
+from ..errors import NoModelError
 from .bus import IpModel
 from .engine import EngineProcess, Flag, State
 from .hls_binding import Binding
@@ -248,21 +248,11 @@ class HlsKernel(IpModel):
         return Run(number, self.engine.seconds)
 
     def _check_overrun(self) -> None:
-        """Find writes past the end of a buffer that stayed within its last page."""
-        registers, memory = self.engine.registers, self.board.memory
-        pointers = [int.from_bytes(registers[at : at + n], "little") for at, n in self._pointers]
-        # All of them are mended before the first is told.
-        overruns = [(address, memory.overrun(address)) for address in pointers]
-        for address, first in overruns:
-            if first is not None:
-                raise KernelFault(
-                    f"{self.ip.name} wrote past the end of the {memory.find(address)}: the first "
-                    f"byte behind it that changed is at physical address 0x{first:08x}. On the "
-                    "board this overwrites whatever lies there. Check the length given to the "
-                    "kernel, and its loop bounds.",
-                    self.ip.name,
-                    first,
-                )
+        registers = self.engine.registers
+        self.board.memory.check_overruns(
+            self.ip.name,
+            [(at, int.from_bytes(registers[at : at + n], "little")) for at, n in self._pointers],
+        )
 
     def raise_fault(self) -> None:
         """Raise what happened to the engine, with a fresh one in its place."""

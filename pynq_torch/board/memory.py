@@ -14,7 +14,7 @@ import os
 import struct
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from pynq.buffer import PynqBuffer
 
-from ..errors import BoardError, BufferFreed, BusError, CmaExhausted
+from ..errors import BoardError, BufferFreed, BusError, CmaExhausted, KernelFault
 
 PAGE = 4096
 #: DDR of a PYNQ-Z2: 512 MB at physical address 0 (UG585, table 4-1).
@@ -460,6 +460,33 @@ class PhysicalMemory:
             return None
         self._ddr[end : end + slack] = _CANARY[:slack]
         return end + next(i for i in range(slack) if found[i] != _CANARY[i])
+
+    def check_overruns(self, ip: str, pointers: Sequence[tuple[int, int]]) -> None:
+        """Find writes of an IP past the end of a buffer that stayed within its last page.
+
+        Parameters
+        ----------
+        ip : str
+            Its name.
+        pointers : sequence of (int, int)
+            Offset and value of each of its registers that points into a buffer.
+
+        Raises
+        ------
+        KernelFault
+            Of the first one; the canaries of all of them are mended.
+        """
+        overruns = [(register, low, self.overrun(low)) for register, low in pointers]
+        for register, low, first in overruns:
+            if first is not None:
+                raise KernelFault(
+                    f"{ip} wrote past the end of the {self.find(low)}: the first byte behind it "
+                    f"that changed is at physical address 0x{first:08x} (register 0x{register:02x} "
+                    "points into the buffer). On the board this overwrites whatever lies there. "
+                    "Check the length given to the kernel, and its loop bounds.",
+                    ip,
+                    first,
+                )
 
     def mend(self) -> None:
         """Write all canaries anew after a run that was cut off: the next one is not to blame."""

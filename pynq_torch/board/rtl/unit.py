@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...errors import BusError, KernelError, KernelFault, RtlTimeout
+from ...errors import BusError, KernelError, RtlTimeout
 from ..bus import IpModel
 from ..engine import EngineProcess, State
 from ..hls_ip import Run
@@ -388,26 +388,12 @@ class RtlUnit(IpModel):
         )
 
     def _check_overrun(self) -> None:
-        """Find writes past the end of a buffer that stayed within its last page."""
         memory = self.board.memory
-        written = self.pl.written[self.engine.index]
-        pointers = [
-            (here, low)
-            for (_, here), low in tuple(written.items())
-            if low >= memory.cma_base and here >= 0x10
-        ]
-        # All of them are mended before the first is told.
-        overruns = [(here, low, memory.overrun(low)) for here, low in pointers]
-        for here, low, first in overruns:
-            if first is not None:
-                raise KernelFault(
-                    f"{self.ip.name} wrote past the end of the {memory.find(low)}: the first byte "
-                    f"behind it that changed is at physical address 0x{first:08x} (register "
-                    f"0x{here:02x} points into it). On the board this overwrites whatever lies "
-                    "there. Check the length given to the kernel.",
-                    self.ip.name,
-                    first,
-                )
+        written = tuple(self.pl.written[self.engine.index].items())
+        memory.check_overruns(
+            self.ip.name,
+            [(at, low) for (_, at), low in written if at >= 0x10 and low >= memory.cma_base],
+        )
 
     # ---- faults and resets -----------------------------------------------------------------
 
