@@ -326,9 +326,7 @@ def test_a_run_that_does_not_end_is_a_timeout_where_registers_say_so(use_rtl, tm
     board = use_rtl(kernels=[kernels], timeout_cycles=20_000)
     unit = Overlay(str(bit)).spinner_0
     start(unit)
-    with pytest.raises(
-        RtlTimeout, match=r"spinner_0 does not end: no ap_done in [2-9]\d{4} cycles"
-    ):
+    with pytest.raises(RtlTimeout, match=r"spinner_0 does not end: no ap_done in \d{5,} cycles"):
         wait_done(unit)
     assert board.cus["spinner_0"].busy is False
     assert unit.read(0) == 4
