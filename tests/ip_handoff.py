@@ -173,8 +173,8 @@ def write_design(
             for pin in _IRQ.get(ip.kind, ())
             if (full := f"{ip.name}/{pin}") in nets
         }
-        names = ("M_AXIS_MM2S", "S_AXIS_S2MM") if ip.kind == "axi_dma" else ()
-        buses = {bus: ends[f"{ip.name}.{bus}"] for bus in names if f"{ip.name}.{bus}" in ends}
+        owned = (end.partition(".") for end in ends)
+        buses = {bus: ends[f"{name}.{bus}"] for name, _, bus in owned if name == ip.name}
         modules.append(_module(ip, irqs, buses, []))
     if pins:
         behind = "axi_intc_0/intr" if intc else "ps/IRQ_F2P"

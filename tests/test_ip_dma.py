@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,6 +124,30 @@ def test_many_transfers_in_a_row(loop: Design) -> None:
         loop.dma.sendchannel.wait()
         loop.dma.recvchannel.wait()
         assert target[63] == i
+
+
+def test_transfers_while_another_thread_allocates_and_frees(loop: Design) -> None:
+    """The table of what belongs to a buffer is read in the middle of a transfer."""
+    over = threading.Event()
+
+    def churn() -> None:
+        while not over.wait(1e-5):
+            pynq.allocate(64, "u4").freebuffer()
+
+    source, target = _fill(20_000), pynq.allocate(20_000, "u4")
+    thread = threading.Thread(target=churn)
+    thread.start()
+    try:
+        for _ in range(100):
+            target[:] = 0
+            loop.dma.recvchannel.transfer(target)
+            loop.dma.sendchannel.transfer(source)
+            loop.dma.sendchannel.wait()
+            loop.dma.recvchannel.wait()
+            assert np.array_equal(source, target)
+    finally:
+        over.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("nbytes", [1, 5, 7, 4093])

@@ -41,6 +41,7 @@ ip = "axi_dma"
 parameters = {{ c_include_sg = 0, c_sg_length_width = 20 }}
 memory = {{ M_AXI_MM2S = "HP0", M_AXI_S2MM = "HP1" }}
 """
+SCATTER_GATHER = "c_include_sg = 1, c_sg_length_width = 14"
 
 
 @pytest.fixture
@@ -488,6 +489,61 @@ def test_free_running_units_in_a_stream(board, tmp_path, units, stalls):
     before = made.pl.cpu_seconds
     time.sleep(0.5)
     assert made.pl.cpu_seconds - before < 0.25
+
+
+def scatter_gather(extra):
+    """Return what an overlay adds, with a DMA that works on descriptors."""
+    extra = extra.replace("c_include_sg = 0, c_sg_length_width = 20", SCATTER_GATHER)
+    return extra.replace("memory = { ", 'memory = { M_AXI_SG = "HP2", ')
+
+
+def test_descriptors_of_a_packet_follow_each_other_as_its_beats_do(board, tmp_path):
+    """pynq gives every scatter-gather transfer at least two descriptors."""
+    cycles = {}
+    direct = DMA.format(first="increment_0", last="increment_0", between="")
+    for name, extra in (("direct", direct), ("chained", scatter_gather(direct))):
+        names, folder = {"increment_0": "increment"}, tmp_path / name
+        bit = write_overlay(folder, names, extra, _RTL_KERNELS, name="chain")
+        made = board(kernels=[_RTL_KERNELS])
+        dma = Overlay(str(bit)).axi_dma_0
+        source, target = allocate(4000, "u4"), allocate(4000, "u4")
+        source[:] = np.arange(4000)
+        dma.recvchannel.transfer(target)
+        dma.sendchannel.transfer(source)
+        dma.sendchannel.wait()
+        dma.recvchannel.wait()
+        assert np.array_equal(target, source + 1)
+        (packet,) = [t for t in made.trace_records() if t.kind == "stream in"]
+        assert packet.beats == 4000
+        cycles[name] = packet.done - packet.first
+    assert min(cycles.values()) >= 3999
+    # Where the refreshes of DDR fall depends on when the packet began.
+    assert max(cycles.values()) - min(cycles.values()) <= 64, cycles
+
+
+def test_registers_answer_while_a_chain_of_descriptors_waits(board, tmp_path):
+    extra = DMA.format(first="scale_stream_0", last="scale_stream_0", between="")
+    extra = scatter_gather(extra).replace(".results", ".scaled")
+    names = {"scale_stream_0": "scale_stream"}
+    bit = write_overlay(tmp_path, names, extra, HW_KERNELS, name="chain")
+    board()
+    overlay = Overlay(str(bit))
+    unit, dma = overlay.scale_stream_0, overlay.axi_dma_0
+    source, target = allocate(256, "f4"), allocate(256, "f4")
+    source[:] = np.arange(256)
+    unit.write(0x18, int(np.float32(2).view("u4")))
+    unit.write(0x20, 0)
+    start(unit)
+    dma.sendchannel.transfer(source)
+    begin = time.monotonic()
+    for _ in range(3):
+        assert unit.read(0) & 1
+    # The clock would wait for the DMA, and the DMA for the clock: 5 s each time.
+    assert time.monotonic() - begin < 3
+    dma.recvchannel.transfer(target)
+    dma.sendchannel.wait()
+    dma.recvchannel.wait()
+    assert np.array_equal(target, 2 * source)
 
 
 def test_back_pressure_reaches_the_sender(board, tmp_path):

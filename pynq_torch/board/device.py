@@ -528,14 +528,27 @@ class VirtualBoard(Device):
             self._progress_at = time.monotonic()
         elif time.monotonic() - self._progress_at > self.hang_timeout_s:
             self._progress = ()
+            silent = sorted({end.ip for ring in self.rings for end in self._unmodelled(ring)})
+            outlook = (
+                f"here this waits for ever, since {', '.join(silent)} has no model and passes "
+                "nothing on; the board may go on"
+                if silent
+                else "on the board this waits for ever"
+            )
             raise BoardHang(
                 f"the program polls a register, and for {self.hang_timeout_s:g} s nothing in the "
-                "PL "
-                f"has moved or can move: on the board this waits for ever.\n{self.activity()}\n"
+                f"PL has moved or can move: {outlook}.\n{self.activity()}\n"
                 "Use pynq_torch.wait(...) or pynq_torch.transfer(...) for a wait with a timeout "
-                "and a "
-                "diagnosis."
+                "and a diagnosis."
             )
+
+    def _unmodelled(self, ring: Ring) -> list[Endpoint]:
+        """Return the ends of a stream that belong to an IP without a model."""
+        return [
+            end
+            for end in (ring.source, ring.sink)
+            if end is not None and (end.ip not in self.ip or isinstance(self.ip[end.ip], NoModel))
+        ]
 
     def activity(self) -> str:
         """Say what every compute unit and every stream is doing, a line each."""
@@ -545,9 +558,10 @@ class VirtualBoard(Device):
             where = f" on {engine.blocked_on}" if engine.blocked_on else ""
             lines.append(f"  {name}: {engine.state.name}{where}, {engine.completed} runs finished")
         for ring in self.rings:
+            silent = "".join(f"; {end.ip} has no model" for end in self._unmodelled(ring))
             lines.append(
                 f"  {ring.source} -> {ring.sink}: {ring.beats_written} beats sent, "
-                f"{ring.occupancy} waiting, {ring.packets} TLAST"
+                f"{ring.occupancy} waiting, {ring.packets} TLAST{silent}"
             )
         return "\n".join(lines)
 

@@ -11,7 +11,6 @@ import bisect
 import math
 import mmap
 import os
-import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -31,7 +30,7 @@ DDR_BYTES = 512 << 20
 CMA_BYTES = 128 << 20
 #: XRT on the board never allocates less (pynq 3.1.2, ``XrtDevice.allocate_bo``).
 MIN_ALLOCATION = 8192
-_SLOT = struct.Struct("<QQ")
+_SLOT_BYTES = 16  # begin and end, 64 bits each
 _GRANT_SLOTS = 1 << 16
 _CANARY = bytes(range(0x5A, 0x6A)) * (PAGE // 16)
 
@@ -211,10 +210,10 @@ class PhysicalMemory:
         self._cpu = mmap.mmap(-1, DDR_BYTES) if strict_cache else self._ddr
         self.windows: list[Window] = [Window("DDR", 0, DDR_BYTES, 0, self._ddr)]
         self._file_end = DDR_BYTES
-        self.grants_nbytes = 16 + _GRANT_SLOTS * _SLOT.size
+        self.grants_nbytes = 16 + _GRANT_SLOTS * _SLOT_BYTES
         self.grants_fd = os.memfd_create("grants", os.MFD_CLOEXEC)
         os.ftruncate(self.grants_fd, self.grants_nbytes)
-        self._grants = mmap.mmap(self.grants_fd, self.grants_nbytes)
+        self._grants = memoryview(mmap.mmap(self.grants_fd, self.grants_nbytes)).cast("Q")
         self._generation = 0
         self._free_slots: list[int] = []
         self._next_slot = 0
@@ -381,9 +380,15 @@ class PhysicalMemory:
         )
 
     def _grant(self, slot: int, begin: int, end: int) -> None:
-        _SLOT.pack_into(self._grants, 16 + slot * _SLOT.size, begin, end)
+        # Engines may read at any moment, so every word is written at once (struct.pack_into writes
+        # zeros first) and a range half written is empty.
+        words, at = self._grants, 2 + 2 * slot
+        words[at + 1] = 0
+        words[at] = begin
+        words[at + 1] = end
+        words[1] = self._next_slot
         self._generation += 1
-        struct.pack_into("<QQ", self._grants, 0, self._generation, self._next_slot)
+        words[0] = self._generation
 
     def release(self, allocation: Allocation) -> None:
         """Take a buffer's memory back; while an engine runs it is not handed out again."""

@@ -269,6 +269,7 @@ class Channel : public WaitObserver {
     void move(Cursor cursor, uint64_t length) {
         if (sends_) {
             send(cursor, length, true);
+            port_.drain();
         } else {
             carry_.clear();
             receive_packet(cursor, length);
@@ -300,7 +301,6 @@ class Channel : public WaitObserver {
             }
             count(n, beat_.last);
         }
-        port_.drain();
     }
 
     void count(size_t n, bool last) {
@@ -366,9 +366,11 @@ class Channel : public WaitObserver {
             next_ = words[0];
             // `posted` before `tail`: a tail that moves in between is then served by the next job.
             job = slot_.posted.load(std::memory_order_acquire);
-            if (!slot_.cyclic && at == (slot_.tail.load(std::memory_order_acquire) & ~uint64_t(63))) return job;
+            if (!slot_.cyclic && at == tail()) return job;
         }
     }
+
+    uint64_t tail() const { return slot_.tail.load(std::memory_order_acquire) & ~uint64_t(63); }
 
     Memory::Span descriptor_memory(uint64_t at) const {
         const auto span = memory_.find(at);
@@ -395,6 +397,9 @@ class Channel : public WaitObserver {
             if (sends_) {
                 const bool last = (words[6] & kFrameEnd) != 0;
                 send(cursor, length, last);
+                // Where the chain goes on within a packet, so do its beats: only a packet that has
+                // ended, or a chain, is waited for.
+                if (last || at == tail()) port_.drain();
                 update(at, uint32_t(length) | kComplete);
                 if (last) event();
             } else {

@@ -66,6 +66,7 @@ class BurstPort {
     }
 
     void write(const Beat& beat) {
+        go_on();
         if (written_ - tail_seen_ > mask_) {
             publish_written();
             tail_seen_ = wait_for([&] { return header_->tail.load(std::memory_order_acquire); },
@@ -91,12 +92,17 @@ class BurstPort {
     }
     // The last beat of a transfer: goes out at once, with all before it.
     void write_last(const Beat& beat) {
+        go_on();
         publish_written();
         port_.write(beat);
         ++written_;
     }
-    // After write_last: returns when the FIFO behind the port holds what is left.
-    void drain() { port_.drain(); }
+    // After write_last, with nothing more to give: returns when the FIFO behind the port holds what
+    // is left.
+    void drain() {
+        header_->ended.store(1, std::memory_order_release);
+        port_.drain();
+    }
 
     // The sender is reset: takes back what the other side has not taken, but for what a FIFO on the
     // way holds. Nothing may be unpublished, and nothing is written meanwhile.
@@ -106,6 +112,7 @@ class BurstPort {
         uint64_t from = header_->tail.load(), kept = header_->fifo;
         for (; from != head && (kept > 0 || is_withdrawn(slot(from))); ++from)
             if (!is_withdrawn(slot(from))) --kept;
+        header_->ended.store(1, std::memory_order_release);
         header_->withdrawn.store(head);  // before the marks: who finds one looks up to here
         // The last one first: a reader that comes upon a mark finds none without one behind it, and
         // so has taken the beats up to there and no others.
@@ -126,6 +133,11 @@ class BurstPort {
     static constexpr uint64_t kBurst = 64;
 
     unsigned char* slot(uint64_t position) const { return beats_ + (position & mask_) * stride_; }
+    // Before a beat is announced: who sees the beat must not take it for the last one.
+    void go_on() {
+        if (header_->ended.load(std::memory_order_relaxed) != 0)
+            header_->ended.store(0, std::memory_order_relaxed);
+    }
 
     // Gives the other side the processor for a while before this side goes to sleep.
     template <class Position> uint64_t wait_for(Position position, uint64_t old) {

@@ -192,7 +192,8 @@ class Engine : public WaitObserver {
         for (size_t i = 0; i < count; ++i) {
             const auto now = grants_->slots[i];
             auto& was = applied_[i];
-            if (was.begin == now.begin && was.end == now.end) continue;
+            // A range that changed since it was looked at is the next call's, with the generation.
+            if (was.end != 0) continue;
             protect(now.begin, now.end, PROT_READ | PROT_WRITE);
             was = {now.begin, now.end};
         }

@@ -62,7 +62,7 @@ struct RingHeader {
     std::atomic<uint32_t> sleepers;
     std::atomic<uint64_t> withdrawn;  // head when the sender last took beats back: none is later
     uint32_t fifo;  // of the depth, beats in FIFOs on the way, which no reset of a sender empties
-    uint32_t reserved;
+    std::atomic<uint32_t> ended;  // a DMA that sends has given all that it was asked for
 };
 static_assert(sizeof(RingHeader) == 64, "layout shared with streams.py");
 constexpr uint32_t kRingMagic = 0x52494e47;

@@ -58,14 +58,18 @@ class MemoryMap {
         const size_t count = size_t(grants_->count.load(std::memory_order_acquire));
         if (applied_.size() < count) applied_.resize(count, {0, 0});
         // Closing before opening: a page freed by one slot may be granted again through another.
-        for (const uint8_t state : {kClosed, kOpen}) {
-            for (size_t i = 0; i < count; ++i) {
-                const Slot now = grants_->slots[i];
-                Slot& was = applied_[i];
-                if (was.begin == now.begin && was.end == now.end) continue;
-                mark(state == kClosed ? was : now, state);
-                if (state == kOpen) was = now;
-            }
+        for (size_t i = 0; i < count; ++i) {
+            const Slot now = grants_->slots[i];
+            Slot& was = applied_[i];
+            if (was.begin == now.begin && was.end == now.end) continue;
+            mark(was, kClosed);
+            was = {0, 0};
+        }
+        for (size_t i = 0; i < count; ++i) {
+            // A range that changed since it was looked at is the next look's, with the generation.
+            if (applied_[i].end != 0) continue;
+            applied_[i] = grants_->slots[i];
+            mark(applied_[i], kOpen);
         }
         generation_ = generation;
     }

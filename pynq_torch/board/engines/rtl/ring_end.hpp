@@ -74,6 +74,8 @@ class RingReader : public RingEnd {
         std::memcpy(&side, slot(seen_ - 1), sizeof side);
         return side.last != 0 || side.withdrawn != 0;
     }
+    // The DMA that sends gives nothing more before somebody asks it to.
+    bool ended() const { return header_->ended.load(std::memory_order_acquire) != 0; }
     const unsigned char* front() const { return slot(read_); }
     void pop() {
         if (++read_ - told_ >= kBatch) tell(false);

@@ -126,7 +126,7 @@ class StreamSource : public StreamPort {
     bool waits_for_process() override {
         // Within a packet the sender's next beats are a matter of microseconds. What a DMA can have
         // read ahead must be here too, or the pace would show how fast its process is.
-        if (local_ || !(inside_ || ring_.available())) return false;
+        if (local_ || !(inside_ || ring_.available()) || ring_.ended()) return false;
         if (!flow_) return !offering_ && !ring_.available();
         const uint64_t window = DmaFlow::kBuffer / ring_.data_bytes() + 1;
         if (ring_.waiting_seen() >= window || ring_.refresh() >= window) return false;
