@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,6 +11,12 @@ from typing import Any
 import pytest
 
 _LOOPS: list[asyncio.AbstractEventLoop] = []
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C interrupt: what a script puts in the background is started without it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _ensure_event_loop() -> None:
