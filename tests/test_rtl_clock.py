@@ -5,6 +5,7 @@ The kernel (``rtl_kernels/hesitant``) asks for its beats in all the ways that AX
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import time
@@ -221,3 +222,15 @@ def test_a_program_begins_in_the_same_cycle(load, overlay_of, request):
         overlay.hesitant_0.write(MODE, EAGER)
         first.add(board.trace_records()[0].cycle)
     assert len(first) == 1, first
+
+
+def test_accesses_that_follow_each_other_take_the_same_cycles_whenever_they_come(load, seen):
+    board, overlay = load(seen)
+    unit = overlay.hesitant_0
+    gaps = set()
+    for i in range(2_000):
+        unit.write(MODE, EAGER)
+        if i % 100 == 99:
+            cycles = [t.cycle for t in board.trace_records()[-100:]]
+            gaps.update(b - a for a, b in itertools.pairwise(cycles))
+    assert len(gaps) == 1, gaps

@@ -61,6 +61,9 @@ class Pl {
                 if (!look(asked)) continue;
                 if (cycle >= booted && page->state.load(std::memory_order_relaxed) == kPlBooting)
                     page->state.store(kPlRunning, std::memory_order_release);
+                // Where the clock was about to stand, a request that came just then takes no cycle
+                // more than one that came later.
+                if (asked_anew()) continue;
             }
             if (waits_for_process()) freeze();
             else gave_up_ = 0;
@@ -127,6 +130,12 @@ class Pl {
         for (const Slot& slot : slots)
             if (slot.unit.get() != &unit && slot.unit->running()) return false;
         return true;
+    }
+
+    bool asked_anew() const {
+        for (const Slot& slot : slots)
+            if (slot.unit->asked_anew()) return true;
+        return false;
     }
 
     // Who needs a clock; false when nobody did and the process has slept.

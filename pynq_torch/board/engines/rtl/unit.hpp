@@ -130,8 +130,10 @@ class Unit {
     bool asked() const {
         return box_->request.load(std::memory_order_acquire) != box_->response.load(std::memory_order_relaxed);
     }
+    // There is a request that was not taken up.
+    bool asked_anew() const { return asked() && !at_work_; }
     // A new request is more than a look.
-    bool asked_to_change() const { return asked() && !at_work_ && box_->operation != kRead; }
+    bool asked_to_change() const { return asked_anew() && box_->operation != kRead; }
     // Register ports come first: add() them before the others.
     // Takes up a new request or goes on with the one at work; true when it was answered.
     bool serve(uint64_t cycle) {
