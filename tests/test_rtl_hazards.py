@@ -25,7 +25,7 @@ KERNELS = Path(__file__).parent / "rtl_kernels"
 
 
 def test_waves_of_a_unit_at_work_do_not_drop_its_run(use_rtl, tmp_path):
-    board, n = use_rtl(), 100_000
+    board, n = use_rtl(), 1_000_000
     overlay = pynq_torch.load("vadd")
     a, c = allocate(n, np.float32), allocate(n, np.float32)
     a[:], c[:] = np.arange(n), 0
@@ -50,10 +50,11 @@ def test_waves_of_a_unit_at_work_do_not_drop_its_run(use_rtl, tmp_path):
 def test_the_done_bit_is_still_to_come_where_waves_were_refused(use_rtl, tmp_path):
     board = use_rtl()
     unit = Overlay(str(Path(__file__).parents[1] / "bitstreams/vadd/vadd.bit")).vadd_0
-    a = allocate(50_000, np.float32)
+    n = 1_000_000  # at work for as long as a busy PC may keep this program waiting
+    a = allocate(n, np.float32)
     for offset in (0x10, 0x1C, 0x28):
         unit.write(offset, a.device_address)
-    unit.write(0x34, 50_000)
+    unit.write(0x34, n)
     start(unit)
     with pytest.raises(WaveError, match="vadd_0 is at work"):
         board.waves(tmp_path / "v.vcd").__enter__()
