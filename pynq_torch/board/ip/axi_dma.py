@@ -30,7 +30,7 @@ _CR, _SR, _CURDESC, _CURDESC_MSB, _TAILDESC, _TAILDESC_MSB = 0x00, 0x04, 0x08, 0
 _ADDRESS, _ADDRESS_MSB, _LENGTH = 0x18, 0x1C, 0x28
 _S2MM = 0x30
 #: What an IP may need on this PC to take the beats that it has room for, in seconds.
-_TAKE_LIMIT_S = 0.5
+_TAKE_LIMIT_S = 2.0
 _SOURCE = Path(__file__).parents[1] / "engines" / "axi_dma.cpp"
 
 
