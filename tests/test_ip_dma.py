@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pynq
@@ -74,6 +75,14 @@ def _fill(n: int, dtype: str = "u4") -> pynq.buffer.PynqBuffer:
     return buffer
 
 
+def _carry(dma: Any, source: pynq.buffer.PynqBuffer, target: pynq.buffer.PynqBuffer) -> None:
+    """Send one buffer, receive the other, and wait for both as programs do."""
+    dma.recvchannel.transfer(target)
+    dma.sendchannel.transfer(source)
+    dma.sendchannel.wait()
+    dma.recvchannel.wait()
+
+
 def _descriptors(rows: list[tuple[int, int, int]]) -> pynq.buffer.PynqBuffer:
     """A chain of (address, length, flags); each points to the next, the last to the first."""
     chain = pynq.allocate((len(rows), 16), "u4")
@@ -107,10 +116,7 @@ def _wait_status(mmio: pynq.MMIO, offset: int, mask: int, seconds: float = 5.0) 
 @pytest.mark.parametrize("n", [1, 3, 16, 17, 1000, 65536])
 def test_loop_returns_what_was_sent(loop: Design, n: int) -> None:
     source, target = _fill(n), pynq.allocate(n, "u4")
-    loop.dma.recvchannel.transfer(target)
-    loop.dma.sendchannel.transfer(source)
-    loop.dma.sendchannel.wait()
-    loop.dma.recvchannel.wait()
+    _carry(loop.dma, source, target)
     assert np.array_equal(source, target)
     assert loop.dma.recvchannel.transferred == source.nbytes
 
@@ -119,10 +125,7 @@ def test_many_transfers_in_a_row(loop: Design) -> None:
     source, target = _fill(64), pynq.allocate(64, "u4")
     for i in range(200):
         source[:] = i
-        loop.dma.recvchannel.transfer(target)
-        loop.dma.sendchannel.transfer(source)
-        loop.dma.sendchannel.wait()
-        loop.dma.recvchannel.wait()
+        _carry(loop.dma, source, target)
         assert target[63] == i
 
 
@@ -140,10 +143,7 @@ def test_transfers_while_another_thread_allocates_and_frees(loop: Design) -> Non
     try:
         for _ in range(100):
             target[:] = 0
-            loop.dma.recvchannel.transfer(target)
-            loop.dma.sendchannel.transfer(source)
-            loop.dma.sendchannel.wait()
-            loop.dma.recvchannel.wait()
+            _carry(loop.dma, source, target)
             assert np.array_equal(source, target)
     finally:
         over.set()
@@ -446,10 +446,7 @@ def test_scatter_gather_through_pynqs_driver(chained: Design, n: int) -> None:
     source, target = _fill(n), pynq.allocate(n, "u4")
     for _ in range(2):
         target[:] = 0
-        chained.dma.recvchannel.transfer(target)
-        chained.dma.sendchannel.transfer(source)
-        chained.dma.sendchannel.wait()
-        chained.dma.recvchannel.wait()
+        _carry(chained.dma, source, target)
         assert np.array_equal(source, target)
         assert chained.dma.recvchannel.transferred == source.nbytes
 
