@@ -157,6 +157,15 @@ class Pool:
             self._idle.setdefault(size, []).append(raw)
             self._idle_bytes += size
 
+    def drop(self, raw: Any) -> None:
+        """Take note that a buffer was freed while views of it may live: it is not lent again."""
+        with self._lock:
+            self._used -= 1
+            self._used_bytes -= int(raw.nbytes)
+        if hasattr(raw.bo, "freed"):
+            raw.freebuffer()  # a virtual board keeps the views apart from later buffers
+        # Elsewhere the lease keeps the memory as long as a view lives; its __del__ frees it.
+
     def give_up(self) -> None:
         """Let CMA have all memory back that nobody uses."""
         if self.reclaim is not None:
@@ -281,10 +290,16 @@ class Lease:
         super().invalidate()  # type: ignore[misc]
 
     def freebuffer(self) -> None:
-        """Give the memory back to the pool at once; using it afterwards raises."""
+        """Give the memory back to CMA at once; using it afterwards raises."""
         root = self._root()
-        if root is not None:
-            root._return()
+        lent = root._return.detach() if root is not None else None
+        if lent is None:
+            return
+        root.flags.writeable = False  # for what writes without an index: ``buffer += 1``
+        reference, raw = lent[2]
+        pool = reference()
+        if pool is not None:
+            pool.drop(raw)
 
     def __del__(self) -> None:
         """Leave the memory alone: a view that goes gives nothing back, the finalizer does."""

@@ -100,6 +100,79 @@ def test_freed_buffer_says_so_everywhere(memory):
             use()
 
 
+_VIEWS = {
+    "asarray": np.asarray,
+    "slice": lambda buffer: np.asarray(buffer[1:]),
+    "memoryview": lambda buffer: np.asarray(memoryview(buffer)),
+    "frombuffer": lambda buffer: np.frombuffer(buffer, "u1"),
+    "transposed": lambda buffer: buffer.view(np.ndarray).reshape(2, -1).T,
+}
+
+
+@pytest.mark.parametrize("strict_cache", [False, True])
+@pytest.mark.parametrize("kind", _VIEWS)
+def test_a_view_of_a_freed_buffer_never_reaches_another(kind, strict_cache):
+    memory = PhysicalMemory(cma_bytes=1 << 20, strict_cache=strict_cache)
+    old = memory.allocate(1000, "u4")
+    old[:] = 3
+    view = _VIEWS[kind](old)
+    values = view.copy()
+    old.freebuffer()
+    few = [memory.allocate(1000, "u4") for _ in range(3)]  # there is other room
+    view[...] = 7
+    assert not np.concatenate(few).any()
+    del few
+    values[...] = view
+    every = memory.allocate(memory.cma_bytes, "u1")  # there is none: the view has its own memory
+    assert np.array_equal(view, values) and memory.free_bytes == 0
+    view[...] = 9
+    assert not every.any() and not any(memory.view(every.bo.address, every.nbytes))
+    every[:] = 5
+    memory.flush(every.bo)
+    assert memory.view(every.bo.address, every.nbytes)[4000] == 5 and (view == 9).all()
+    every.freebuffer()
+    last = memory.allocate(memory.cma_bytes, "u1")
+    every.view(np.ndarray)  # a name alone takes no memory away either
+    assert not last.any() and (view == 9).all()
+    last[:] = 6
+    memory.flush(last.bo)
+    assert set(memory.view(last.bo.address, last.nbytes)) == {6}
+    memory.close()
+
+
+def test_memory_comes_back_when_the_last_view_has_gone(memory):
+    old = memory.allocate(8, "u4")
+    address, view = old.physical_address, np.asarray(old)
+    old.freebuffer()
+    assert memory.used_bytes == 0 and not memory.buffers()  # engines have it no longer
+    other = memory.allocate(8, "u4")
+    assert other.physical_address != address
+    del old, view
+    assert memory.allocate(8, "u4").physical_address == address
+    for _ in range(300):  # far more than fits: a name that is bound again keeps one buffer
+        again = memory.allocate(64 << 10, "u1")
+        again.freebuffer()
+
+
+def test_a_freed_buffer_refuses_writes_without_an_index(memory):
+    buffer = memory.allocate(4, "u4")
+    buffer.freebuffer()
+    for write in (
+        lambda: np.add(buffer.view(np.ndarray), 1, out=buffer),
+        lambda: buffer.fill(3),
+        lambda: np.copyto(buffer, 3),
+    ):
+        with pytest.raises(ValueError, match=r"read-?only"):
+            write()
+
+
+def test_exhaustion_says_what_a_running_kernel_holds(memory):
+    memory.busy = lambda: True
+    memory.allocate(1 << 19, "u1").freebuffer()
+    with pytest.raises(CmaExhausted, match=r"52\d+ of the free bytes come back when the kernel"):
+        memory.allocate(1 << 20, "u1")
+
+
 def test_result_of_arithmetic_is_no_cma_memory(memory):
     buffer = memory.allocate(4, "u4")
     total = buffer + 1

@@ -184,6 +184,33 @@ def test_with_gives_back(board: VirtualBoard) -> None:
     assert buffers.statistics().used_buffers == 0
 
 
+@pytest.mark.parametrize("pooled", [True, False])
+@pytest.mark.parametrize(
+    "view_of",
+    [
+        np.asarray,
+        lambda b: torch.from_numpy(np.asarray(b)),
+        lambda b: buffers.as_tensor(b)[2:],
+        lambda b: np.asarray(memoryview(b)),
+    ],
+)
+def test_a_view_of_a_freed_buffer_writes_to_no_other(
+    board: VirtualBoard, view_of: Any, pooled: bool
+) -> None:
+    make = buffers.empty if pooled else pynq.allocate
+    old = make(1000, "float32")
+    view = view_of(old)
+    old.freebuffer()
+    assert not [b for b in board.memory.buffers() if b.address == old.bo.address]
+    others = [make(1000, "float32") for _ in range(4)]
+    for other in others:
+        other[:] = 1
+    view[...] = 7
+    assert all((other == 1).all() for other in others)
+    del old, view, others, other
+    board.allocate(board.memory.cma_bytes, "u1")  # nothing leaked
+
+
 def test_dtypes_without_a_place(board: VirtualBoard) -> None:
     with pytest.raises(TypeError, match="int_repr"):
         buffers.numpy_dtype(torch.qint8)

@@ -12,6 +12,7 @@ import math
 import mmap
 import os
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,8 +23,8 @@ from numpy.typing import DTypeLike
 from pynq.buffer import PynqBuffer
 
 from ..errors import BoardError, BufferFreed, BusError, CmaExhausted, KernelFault
+from .mappings import PAGE, CmaMapping, pages_of
 
-PAGE = 4096
 #: DDR of a PYNQ-Z2: 512 MB at physical address 0 (UG585, table 4-1).
 DDR_BYTES = 512 << 20
 #: ``cma=128M`` in the kernel command line of image v3.1.
@@ -43,9 +44,11 @@ class Allocation:
     nbytes: int  #: what was asked for
     reserved: int  #: what is taken, guard page included
     slot: int
-    cached: bool
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    copy: mmap.mmap | None = None  #: the CPU's cached copy, where it is apart from DDR
+    #: the array handed out: every view, tensor and memoryview keeps it alive
+    holder: weakref.ref[Any] | None = field(default=None, repr=False)
     freed: bool = False
     gone: str = ""  #: why its memory is no longer that of the board in use
 
@@ -152,11 +155,15 @@ class VirtualBuffer(PynqBuffer):
             )
 
     def freebuffer(self) -> None:
-        """Give the memory back; views of the buffer may not be used afterwards."""
+        """Give the memory back; views of the buffer may not be used afterwards.
+
+        A view of numpy or torch cannot say so: it keeps the values, apart from later buffers.
+        """
         memory = self.__dict__.get("memory")
         allocation: Allocation | None = self.__dict__.get("bo")
         if memory is not None and allocation is not None and not allocation.freed:
             self.freed = True
+            self.flags.writeable = False  # for what writes without an index: ``buffer += 1``
             memory.release(allocation)
 
     def __reduce__(self) -> Any:
@@ -200,14 +207,14 @@ class PhysicalMemory:
         self.fd = os.memfd_create("ddr", os.MFD_CLOEXEC)
         try:
             os.ftruncate(self.fd, DDR_BYTES)
-            self._ddr = mmap.mmap(self.fd, DDR_BYTES)
+            self._ddr = mmap.mmap(self.fd, DDR_BYTES)  # what the PL sees; no buffer is in it
         except OSError as error:
             os.close(self.fd)
             raise BoardError(
                 f"this PC gives the virtual board no {DDR_BYTES >> 20} MB of memory "
                 f"({error.strerror}): raise the limits (ulimit -f, ulimit -v) or free memory"
             ) from error
-        self._cpu = mmap.mmap(-1, DDR_BYTES) if strict_cache else self._ddr
+        self._mapping = CmaMapping(self.fd, self.cma_base, cma_bytes)
         self.windows: list[Window] = [Window("DDR", 0, DDR_BYTES, 0, self._ddr)]
         self._file_end = DDR_BYTES
         self.grants_nbytes = 16 + _GRANT_SLOTS * _SLOT_BYTES
@@ -221,7 +228,7 @@ class PhysicalMemory:
         self._free: list[tuple[int, int]] = [(self.cma_base, DDR_BYTES)]
         self._by_address: list[int] = []
         self._allocations: dict[int, Allocation] = {}
-        self._quarantine: list[Allocation] = []
+        self._waiting: list[Allocation] = []  # freed; an engine or a view may still reach them
         self._used_up_to = self.cma_base
         self._freed: deque[Allocation] = deque(maxlen=64)
 
@@ -272,7 +279,7 @@ class PhysicalMemory:
     def free_bytes(self) -> int:
         """Bytes of CMA that are not taken, in however many pieces."""
         with self._lock:
-            waiting = sum(a.reserved for a in self._quarantine)
+            waiting = sum(a.reserved for a in self._waiting)
             return sum(end - start for start, end in self._free) + waiting
 
     def allocate(
@@ -318,38 +325,60 @@ class PhysicalMemory:
         nbytes = math.prod(dims) * kind.itemsize
         cached = self.strict_cache and not coherent and cacheable in (None, True, 1)
         with self._lock:
-            allocation = self._take(nbytes, dims, kind, cached)
-        backing = self._cpu if cached else self._ddr
-        start = allocation.address
-        # Fresh CMA pages are zero on the board; memory that was never handed out is zero already.
-        if start < self._used_up_to:
-            for copy in (self._ddr, self._cpu) if self.strict_cache else (self._ddr,):
-                np.frombuffer(copy, np.uint8, nbytes, start)[:] = 0
-        self._used_up_to = max(self._used_up_to, start + nbytes)
-        slack = -nbytes % PAGE
-        if slack:
-            self._ddr[start + nbytes : start + nbytes + slack] = _CANARY[:slack]
-        buffer = VirtualBuffer(
-            dims,
-            kind,
-            buffer=backing,
-            offset=start,
-            device=device,
-            device_address=start,
-            bo=allocation,
-            coherent=coherent,
-        )
+            allocation = self._take(nbytes, dims, kind)
+            start = allocation.address
+            # Fresh CMA pages are zero on the board; those never handed out are zero already.
+            if start < self._used_up_to:
+                np.frombuffer(self._ddr, np.uint8, nbytes, start)[:] = 0
+            self._used_up_to = max(self._used_up_to, start + nbytes)
+            slack = -nbytes % PAGE
+            if slack:
+                self._ddr[start + nbytes : start + nbytes + slack] = _CANARY[:slack]
+            if cached:
+                allocation.copy = mmap.mmap(-1, max(pages_of(nbytes), PAGE))
+            backing, offset = (
+                (allocation.copy, 0)
+                if allocation.copy is not None
+                else self._mapping.place(start, max(nbytes, 1))
+            )
+            buffer = VirtualBuffer(
+                dims,
+                kind,
+                buffer=backing,
+                offset=offset,
+                device=device,
+                device_address=start,
+                bo=allocation,
+                coherent=coherent,
+            )
+            allocation.holder = weakref.ref(buffer)
         buffer.memory = self
         return buffer
 
-    def _take(
-        self, nbytes: int, shape: tuple[int, ...], dtype: np.dtype[Any], cached: bool
-    ) -> Allocation:
-        if self._quarantine and not self.busy():
-            for waiting in self._quarantine:
-                self._give_back(waiting)
-            self._quarantine.clear()
-        pages = (max(nbytes, MIN_ALLOCATION) + PAGE - 1) & ~(PAGE - 1)
+    def _take(self, nbytes: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Allocation:
+        pages = pages_of(max(nbytes, MIN_ALLOCATION))
+        self._reclaim()
+        found = self._cut(pages)
+        if found is None and self._waiting:
+            self._reclaim(move=True)
+            found = self._cut(pages)
+        if found is None:
+            raise self._exhausted(nbytes)
+        start, taken = found
+        slot = self._free_slots.pop() if self._free_slots else self._next_slot
+        if slot >= _GRANT_SLOTS:
+            self._put_back(start, taken)
+            raise CmaExhausted(f"more than {_GRANT_SLOTS} buffers are alive at once")
+        self._next_slot = max(self._next_slot, slot + 1)
+        allocation = Allocation(start, nbytes, taken, slot, shape, dtype)
+        # At least a byte is granted, so that a kernel may hold the address of an empty buffer.
+        self._grant(slot, start, start + max(nbytes, 1))
+        bisect.insort(self._by_address, start)
+        self._allocations[start] = allocation
+        return allocation
+
+    def _cut(self, pages: int) -> tuple[int, int] | None:
+        """Take the first free range that is long enough; return its start and length."""
         guard = PAGE if self.guard else 0
         for index, (start, end) in enumerate(self._free):
             room = end - start
@@ -360,23 +389,23 @@ class PhysicalMemory:
                 del self._free[index]
             else:
                 self._free[index] = (start + taken, end)
-            slot = self._free_slots.pop() if self._free_slots else self._next_slot
-            if slot >= _GRANT_SLOTS:
-                raise CmaExhausted(f"more than {_GRANT_SLOTS} buffers are alive at once")
-            self._next_slot = max(self._next_slot, slot + 1)
-            allocation = Allocation(start, nbytes, taken, slot, cached, shape, dtype)
-            # At least a byte is granted, so that a kernel may hold the address of an empty buffer.
-            self._grant(slot, start, start + max(nbytes, 1))
-            bisect.insort(self._by_address, start)
-            self._allocations[start] = allocation
-            return allocation
+            return start, taken
+        return None
+
+    def _exhausted(self, nbytes: int) -> CmaExhausted:
         largest = max((end - start for start, end in self._free), default=0)
-        raise CmaExhausted(
+        held = sum(a.reserved for a in self._waiting)
+        remark = (
+            f" {held} of the free bytes come back when the kernel that is running has ended."
+            if held
+            else ""
+        )
+        return CmaExhausted(
             f"BO allocation failed: {nbytes} bytes of contiguous memory asked for; the CMA region "
             f"of {self.cma_bytes} bytes has {self.free_bytes} free, {largest} of them in one "
             "piece, "
             f"in {len(self._allocations)} live buffers. Free buffers (del, freebuffer(), a `with` "
-            "block) or use_board(..., cma_bytes=...)."
+            f"block) or use_board(..., cma_bytes=...).{remark}"
         )
 
     def _grant(self, slot: int, begin: int, end: int) -> None:
@@ -391,7 +420,10 @@ class PhysicalMemory:
         words[0] = self._generation
 
     def release(self, allocation: Allocation) -> None:
-        """Take a buffer's memory back; while an engine runs it is not handed out again."""
+        """Close a buffer's memory to the engines; it is handed out again when nothing reaches it.
+
+        That is when no engine runs, and no view of the buffer lives or needs its pages.
+        """
         if allocation.gone:
             allocation.freed = True  # the table of free memory is no longer in use, or another's
             return
@@ -403,14 +435,31 @@ class PhysicalMemory:
             self._by_address.pop(bisect.bisect_left(self._by_address, allocation.address))
             del self._allocations[allocation.address]
             self._grant(allocation.slot, 0, 0)
-            if self.busy():
-                self._quarantine.append(allocation)
-            else:
-                self._give_back(allocation)
+            self._waiting.append(allocation)
 
-    def _give_back(self, allocation: Allocation) -> None:
-        self._free_slots.append(allocation.slot)
-        start, end = allocation.address, allocation.address + allocation.reserved
+    def _reclaim(self, move: bool = False) -> None:
+        """Let freed memory be handed out again where nothing reaches it.
+
+        Parameters
+        ----------
+        move : bool
+            Give the views of freed buffers copies of their own, to have the memory.
+        """
+        if not self._waiting or self.busy():
+            return
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            holder = each.holder() if each.holder is not None and each.copy is None else None
+            if holder is not None and not (
+                move and self._mapping.move_away(holder, each.address, max(each.nbytes, 1))
+            ):
+                self._waiting.append(each)
+                continue
+            self._free_slots.append(each.slot)
+            self._put_back(each.address, each.reserved)
+
+    def _put_back(self, start: int, nbytes: int) -> None:
+        end = start + nbytes
         index = bisect.bisect_left(self._free, (start, end))
         if index < len(self._free) and self._free[index][0] == end:
             end = self._free.pop(index)[1]
@@ -425,15 +474,15 @@ class PhysicalMemory:
 
     def flush(self, allocation: Allocation) -> None:
         """Write the CPU's copy back to DDR."""
-        if allocation.cached:
+        if allocation.copy is not None:
             span = slice(allocation.address, allocation.end)
-            self._ddr[span] = memoryview(self._cpu)[span]
+            self._ddr[span] = memoryview(allocation.copy)[: allocation.nbytes]
 
     def invalidate(self, allocation: Allocation) -> None:
         """Drop the CPU's copy, so that the next read comes from DDR."""
-        if allocation.cached:
+        if allocation.copy is not None:
             span = slice(allocation.address, allocation.end)
-            self._cpu[span] = memoryview(self._ddr)[span]
+            allocation.copy[: allocation.nbytes] = memoryview(self._ddr)[span]
 
     # ---- diagnosis -------------------------------------------------------------------------
 
