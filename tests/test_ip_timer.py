@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pynq_torch.board.handoff import IpInstance, Slave
+from pynq_torch.board.handoff import IpInstance
+from pynq_torch.board.handoff_ranges import Slave
 from pynq_torch.board.ip.axi_bram import AxiBram
 from pynq_torch.board.ip.axi_timer import AxiTimer
 from pynq_torch.board.memory import PhysicalMemory

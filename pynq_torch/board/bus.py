@@ -97,6 +97,7 @@ class Bus:
 
     def __init__(self) -> None:
         self._pages: dict[int, Region] = {}
+        self._shared: dict[int, list[Region]] = {}  # pages that several small ranges are in
         self.regions: list[Region] = []
         #: Why nothing answers any more; empty while the board is in use.
         self.gone = ""
@@ -106,18 +107,25 @@ class Bus:
         region = Region(base, nbytes, model, slave, name)
         self.regions.append(region)
         for page in range(base >> _PAGE_BITS, (base + nbytes - 1 >> _PAGE_BITS) + 1):
-            self._pages[page] = region
+            before = self._pages.pop(page, None)
+            if before is not None or page in self._shared:
+                self._shared.setdefault(page, [before] if before is not None else []).append(region)
+            else:
+                self._pages[page] = region
 
     def clear(self, keep: Sequence[IpModel] = ()) -> None:
         """Remove every model except ``keep`` (those of the PS)."""
         kept = [r for r in self.regions if r.model in keep]
         # Swapped in whole: another thread may read the SLCR at this moment.
         self._pages = {page: r for page, r in self._pages.items() if r in kept}
+        self._shared = {}
         self.regions = kept
 
     def find(self, address: int) -> Region:
         """Return the region that ``address`` lies in, or raise ``BusError``."""
-        region = self._pages.get(address >> _PAGE_BITS)
+        page = address >> _PAGE_BITS
+        inside = (r for r in self._shared.get(page, ()) if r.base <= address < r.base + r.nbytes)
+        region = self._pages.get(page) or next(inside, None)
         if region is None and self.gone:
             raise BoardError(
                 f"physical address 0x{address:08x} {self.gone}; call pynq_torch.use_board() and "

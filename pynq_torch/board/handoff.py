@@ -22,6 +22,7 @@ from .handoff_ports import (
     data_bytes,
     ports_of,
 )
+from .handoff_ranges import Slave, ranges_of
 from .handoff_registers import HandoffRegister, HandoffValue, registers_of, values_of
 from .streams import DEFAULT_DEPTH, Endpoint
 
@@ -35,17 +36,6 @@ PASS_THROUGH = {
     "axis_subset_converter",
     "fifo_generator",
 }
-
-
-@dataclass(frozen=True)
-class Slave:
-    """One AXI-Lite (or AXI4) slave interface of an IP in the processor's address map."""
-
-    interface: str
-    base: int
-    nbytes: int
-    block: str  #: the address block's name
-    memory: bool  #: MEMTYPE="MEMORY"
 
 
 @dataclass(frozen=True)
@@ -128,7 +118,8 @@ def read_handoff(path: Path) -> Handoff:
     Raises
     ------
     HandoffError
-        The file is missing, is no XML, is no handoff, or is for another part.
+        The file is missing, is no XML, is no handoff, is for another part, or its address map
+        cannot be.
     """
     if not path.is_file():
         raise HandoffError(
@@ -166,22 +157,7 @@ def read_handoff(path: Path) -> Handoff:
             "of the Vivado run again."
         )
     names = {m.get("INSTANCE", ""): m.get("FULLNAME", "").strip("/") for m in modules}
-    ranges: dict[str, list[Slave]] = {}
-    for module in modules:
-        if module.get("MODTYPE") != "processing_system7":
-            continue
-        for item in module.findall("./MEMORYMAP/MEMRANGE"):
-            target = names.get(item.get("INSTANCE", ""), item.get("INSTANCE", ""))
-            base, high = int(item.get("BASEVALUE", "0"), 16), int(item.get("HIGHVALUE", "0"), 16)
-            ranges.setdefault(target, []).append(
-                Slave(
-                    item.get("SLAVEBUSINTERFACE", ""),
-                    base,
-                    high - base + 1,
-                    item.get("ADDRESSBLOCK", ""),
-                    item.get("MEMTYPE") == "MEMORY",
-                )
-            )
+    ranges = ranges_of(path.name, modules, names)
     constants = constants_of(modules)
     ips = {m.get("FULLNAME", "").strip("/"): _instance(m, ranges, constants) for m in modules}
     return Handoff(
