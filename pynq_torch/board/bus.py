@@ -21,7 +21,8 @@ class IpModel:
     """One IP of the PL as the processor sees it: 32-bit registers, and interrupt outputs.
 
     Subclasses say in ``vlnv_names`` which IP they model (the third field of the VLNV). A model that
-    answers "still busy" to a read that programs poll calls ``board.polled(self)``; one whose
+    answers "still busy" to a read that programs poll calls ``board.polled(self)``, and
+    ``board.vain_polls.note`` where it can never become anything else; one whose
     interrupt outputs may have changed calls ``board.raise_irq(self)``.
 
     Parameters
@@ -101,6 +102,8 @@ class Bus:
         self.regions: list[Region] = []
         #: Why nothing answers any more; empty while the board is in use.
         self.gone = ""
+        #: Reads and writes so far.
+        self.accesses = 0
 
     def attach(self, base: int, nbytes: int, model: IpModel, slave: str, name: str) -> None:
         """Let ``model`` answer at ``[base, base + nbytes)``."""
@@ -146,6 +149,7 @@ class Bus:
 
     def read(self, address: int) -> int:
         """Read a 32-bit word."""
+        self.accesses += 1
         region = self._pages.get(address >> _PAGE_BITS) or self.find(address)
         model = region.model
         with model.lock:
@@ -153,6 +157,7 @@ class Bus:
 
     def write(self, address: int, value: int) -> None:
         """Write a 32-bit word."""
+        self.accesses += 1
         region = self._pages.get(address >> _PAGE_BITS) or self.find(address)
         model = region.model
         with model.lock:
@@ -160,6 +165,7 @@ class Bus:
 
     def write_block(self, address: int, words: memoryview) -> None:
         """Write 32-bit words to addresses that follow each other, lowest first."""
+        self.accesses += 1
         region = self._pages.get(address >> _PAGE_BITS) or self.find(address)
         if address + 4 * len(words) > region.base + region.nbytes:
             for index, word in enumerate(words):

@@ -28,6 +28,7 @@ from .linux import FIRST_PL_IRQ, Linux
 from .memory import CMA_BYTES, DDR_BYTES, Allocation, PhysicalMemory
 from .slcr import SLCR_BASE, SLCR_BYTES, Slcr
 from .streams import Endpoint, Ring
+from .vain_polls import VainPolls
 
 #: IRQ_F2P[0..7] are GIC interrupts 61 to 68, [8..15] are 84 to 91 (UG585, table 7-3).
 _PL_IRQS = (*range(FIRST_PL_IRQ, FIRST_PL_IRQ + 8), *range(84, 92))
@@ -100,7 +101,7 @@ class VirtualBoard(Device):
         Build kernels with ``-fsanitize=address,undefined``.
     hang_timeout_s : float
         A program that polls while nothing in the PL can move any more gets ``BoardHang`` after
-        this long.
+        this long; ten times as long where another thread may still start what it waits for.
     """
 
     _probe_priority_ = 10
@@ -139,6 +140,7 @@ class VirtualBoard(Device):
         self.memory = PhysicalMemory(cma_bytes, strict_cache, guard)
         self.memory.busy = self._any_busy
         self.bus = Bus()
+        self.vain_polls = VainPolls(self.bus, hang_timeout_s)
         self.handoff: Handoff | None = None
         self.tool_version: tuple[int, int] = (2022, 2)
         self.ip: dict[str, IpModel] = {}
@@ -517,7 +519,8 @@ class VirtualBoard(Device):
                 model.raise_fault()
         engines = self.engines()
         running = any(
-            e.state in (State.RUNNING, State.BOOTING) and e.completed < e.started for e in engines
+            e.state in (State.RUNNING, State.BOOTING) and e.completed < e.started and not e.stopped
+            for e in engines
         )
         now = (
             tuple((e.state, e.started, e.completed) for e in engines),
@@ -529,8 +532,11 @@ class VirtualBoard(Device):
         elif time.monotonic() - self._progress_at > self.hang_timeout_s:
             self._progress = ()
             silent = sorted({end.ip for ring in self.rings for end in self._unmodelled(ring)})
+            held = sorted({e.name for e in engines if e.stopped})
             outlook = (
-                f"here this waits for ever, since {', '.join(silent)} has no model and passes "
+                f"the process of {', '.join(held)} is stopped by a signal"
+                if held
+                else f"here this waits for ever, since {', '.join(silent)} has no model and passes "
                 "nothing on; the board may go on"
                 if silent
                 else "on the board this waits for ever"
@@ -556,7 +562,14 @@ class VirtualBoard(Device):
         for name, model in self.cus.items():
             engine = model.engine
             where = f" on {engine.blocked_on}" if engine.blocked_on else ""
-            lines.append(f"  {name}: {engine.state.name}{where}, {engine.completed} runs finished")
+            stopped = (
+                f"; its process is stopped (kill -CONT {engine.pid} lets it go on)"
+                if engine.stopped
+                else ""
+            )
+            lines.append(
+                f"  {name}: {engine.state.name}{where}, {engine.completed} runs finished{stopped}"
+            )
         for ring in self.rings:
             silent = "".join(f"; {end.ip} has no model" for end in self._unmodelled(ring))
             lines.append(

@@ -178,10 +178,7 @@ class EngineProcess:
         """End the process at once; what it was computing is lost."""
         process = self._process
         if process is not None:
-            # Its session with it: a kernel may have forked, or called system().
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            end_process(process)
             self._process = None
 
     def close(self) -> None:
@@ -278,6 +275,11 @@ class EngineProcess:
         return self._process.pid if self._process is not None else None
 
     @property
+    def stopped(self) -> bool:
+        """Whether the process is held by a signal (SIGSTOP) or a debugger."""
+        return is_stopped(self.pid)
+
+    @property
     def blocked_on(self) -> str | None:
         """The stream port the engine waits for, if it does."""
         if self.state not in (State.WAIT_READ, State.WAIT_WRITE):
@@ -345,6 +347,43 @@ class EngineProcess:
         tail = printed.splitlines()[-12:]
         shown = "\nThe kernel printed:\n  " + "\n  ".join(tail) if tail else ""
         return KernelFault(f"{text}. {hint}{shown}", self.name, address)
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """End an engine at once, with what its design forked or started by ``system()``."""
+    started = _descendants(process.pid) if process.poll() is None else ()
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    for pid in started:  # those that left the engine's session, as daemons do
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
+
+
+def _descendants(pid: int) -> list[int]:
+    """Return every process that descends from one; an engine adopts those whose parent ended."""
+    found: list[int] = []
+    left = [pid]
+    while left:
+        for path in Path(f"/proc/{left.pop()}/task").glob("*/children"):
+            try:
+                children = [int(text) for text in path.read_text().split()]
+            except OSError:
+                continue  # the thread has ended
+            found += children
+            left += children
+    return found
+
+
+def is_stopped(pid: int | None) -> bool:
+    """Say whether a process is held by a signal (SIGSTOP) or a debugger."""
+    if pid is None:
+        return False
+    try:
+        status = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False  # it is gone
+    return status.rpartition(b")")[2].split()[0] in (b"T", b"t")  # proc(5): the third field
 
 
 def _ending(code: int | None) -> str:

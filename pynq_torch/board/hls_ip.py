@@ -56,6 +56,32 @@ class Run:
     phases: dict[str, int] = field(default_factory=dict)
 
 
+def why_idle(name: str, starts: int, was_reset: bool = False) -> str:
+    """Say why no AP_DONE can come from an idle unit, and what the program is to do.
+
+    Parameters
+    ----------
+    name : str
+        The unit.
+    starts : int
+        Starts since the overlay was loaded, or since the reset.
+    was_reset : bool
+        The unit was reset, by a program or after a fault.
+    """
+    if starts:
+        return (
+            f"{name} is idle: its last run has ended, and reading AP_CTRL (register 0x00) has "
+            "cleared AP_DONE already. Keep the value of the read that has AP_DONE, or wait for "
+            "AP_IDLE (bit 2)."
+        )
+    since = "since it was reset" if was_reset else "since the overlay was loaded"
+    return (
+        f"{name} was never started: AP_START was not written to AP_CTRL (register 0x00) {since}, "
+        f"so that AP_DONE cannot come. Write it before the wait: {name}.write(0x00, 1), or "
+        "register_map.CTRL.AP_START = 1."
+    )
+
+
 class NoModel(IpModel):
     """An IP that nothing models: its registers read back what was written.
 
@@ -70,7 +96,13 @@ class NoModel(IpModel):
     def read(self, offset: int, slave: str = "") -> int:
         """Read back what was written; a kernel that never ran is idle."""
         value = self._words.get((slave, offset), 0)
-        return value | _AP_IDLE if offset == 0 and self.ip.is_kernel else value
+        if offset or not self.ip.is_kernel:
+            return value
+        self.board.vain_polls.note(
+            lambda: f"{self.ip.name} has no model, so that it never starts or ends: its registers "
+            "read back what was written."
+        )
+        return value | _AP_IDLE
 
     def write(self, offset: int, value: int, slave: str = "") -> None:
         """Keep the value; refuse to start."""
@@ -143,6 +175,7 @@ class HlsKernel(IpModel):
         self._auto = False
         self._seen = 0
         self._polls = 0
+        self._was_reset = False
         self._watched = False
         self._written: int | None = (
             None  # runs that were over when a running kernel's input changed
@@ -266,7 +299,7 @@ class HlsKernel(IpModel):
         A board does this by loading the overlay again.
         """
         with self.lock:
-            self._auto = False
+            self._auto, self._was_reset = False, True
             self.engine.set_flag(Flag.AUTO_RESTART, False)
             self.engine.spawn()
             self.board.memory.mend()
@@ -300,12 +333,18 @@ class HlsKernel(IpModel):
             value |= _AP_DONE
             if not self._chain:
                 self._done = False
+        elif not busy:
+            self.board.vain_polls.note(self._why_idle)
         if self._ready and self._ready_clears:
             value |= _AP_READY
             self._ready = False
         if self._shows_interrupt and self.irq(""):
             value |= _INTERRUPT
         return value
+
+    def _why_idle(self) -> str:
+        """Say why no AP_DONE can come from an idle unit."""
+        return why_idle(self.ip.name, self.engine.started, self._was_reset)
 
     def _write_control(self, name: str, value: int) -> None:
         if name == "GIE":

@@ -7,6 +7,7 @@
 // reported with its physical address instead of corrupting a neighbour.
 #pragma once
 
+#include "children.hpp"
 #include "stream.hpp"
 #ifdef PYNQ_TORCH_AXIS_ARRAYS
 #include "pynq_torch_beat.h"
@@ -105,6 +106,7 @@ class Engine : public WaitObserver {
     Mailbox* mailbox = nullptr;
     uint8_t* registers = nullptr;
     std::vector<Port> ports;
+    const pid_t pid = getpid();
 
     // argv: mailbox_fd mailbox_bytes ddr_fd grants_fd grants_bytes start_fd done_fd life_fd ring_fd...
     Engine(int argc, char** argv) {
@@ -126,13 +128,14 @@ class Engine : public WaitObserver {
             ports[size_t(i - 9)].attach(map(uint64_t(fd), uint64_t(st.st_size)), i - 9, this);
         }
         g_engine = this;
+        adopt_orphans();
         install_handlers();
         // The board may die without a word (kill -9): the read end then reports end of file.
         pthread_t watcher;
         pthread_create(&watcher, nullptr, [](void* self) -> void* {
             char byte;
             while (read(static_cast<Engine*>(self)->life_fd_, &byte, 1) < 0 && errno == EINTR) {}
-            _exit(0);
+            end_with_children(0);
         }, this);
         pthread_detach(watcher);
     }
@@ -216,7 +219,7 @@ class Engine : public WaitObserver {
         set_state(FAULT);
         notify();
         std::fflush(nullptr);
-        _exit(70);
+        end_with_children(70);
     }
 
     void blocked(int port, bool waiting_for_data) override {
@@ -308,7 +311,7 @@ class Engine : public WaitObserver {
         }
         m.state.store(FAULT, std::memory_order_release);
         e.notify();
-        _exit(70);
+        end_with_children(70);
     }
 
     void install_handlers() {
@@ -655,6 +658,7 @@ template <class R, class... A> void run_once(Engine& engine, Frame& frame, R (*t
     const uint64_t begin = now_ns();
     engine.set_state(RUNNING);
     invoke(frame, top, std::index_sequence_for<A...>{});
+    if (getpid() != engine.pid) _exit(0);  // a child that the kernel forked, and that came back here
     frame.finish();
     frame.drain_outputs();
     engine.mailbox->run_ns = now_ns() - begin;

@@ -266,6 +266,8 @@ class AxiDma(IpModel):
                 self.board.raise_irq(self)
                 if channel.stopped is not None:
                     self._raise_stopped(channel)
+        else:
+            self.board.vain_polls.note(lambda: f"{self.ip.name}: {channel.why_at_rest()}")
         return channel.status()
 
     def _raise_stopped(self, channel: DmaChannel) -> None:

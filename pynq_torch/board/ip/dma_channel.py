@@ -185,6 +185,22 @@ class DmaChannel:
 
     # ---- for people --------------------------------------------------------------------------
 
+    def why_at_rest(self) -> str:
+        """Say why the status of a channel without a transfer cannot change."""
+        name, advice = self.parameters.name, "Start a transfer before the wait."
+        register = "TAILDESC" if self.parameters.scatter_gather else "LENGTH"
+        ignored = "".join(f" {text}." for text in self.ignored[-1:])
+        if self.errors:
+            return f"{self.error_text()} holds channel {name} halted.{ignored} Reset it."
+        if not self.running:
+            return f"channel {name} is halted (DMACR.RS is 0).{ignored} {advice}"
+        if self.slot is not None and self.seen_events:
+            return f"no transfer is under way on channel {name}: the last one is over. {advice}"
+        return (
+            f"no transfer was started on channel {name}: nothing was written to {register}."
+            f"{ignored} {advice}"
+        )
+
     def error_text(self) -> str:
         """Name the error bits that are set."""
         return (

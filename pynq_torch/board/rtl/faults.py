@@ -79,6 +79,15 @@ def _text(
             RtlTimeout,
             None,
         )
+    if fault.kind == FaultKind.SILENT:
+        return (
+            f"the process of the PL with {cu} did not answer in cycle {fault.cycle}, and used no "
+            "processor time: it was stopped by a signal (SIGSTOP), by a debugger, or for lack of "
+            "memory. It was ended and started again: write the registers again, and start the run "
+            "again.",
+            KernelFault,
+            None,
+        )
     if fault.kind == FaultKind.MODEL:
         return (f"{cu}'s RTL stopped in cycle {fault.cycle}: {fault.text}.", KernelFault, None)
     if fault.kind == FaultKind.SETUP:

@@ -56,6 +56,7 @@ class FaultKind(enum.IntEnum):
     CRASH = 5
     SETUP = 6
     STUCK = 7  #: it was ended: it computed, and no cycle ended
+    SILENT = 8  #: it was ended: it did not compute, and did not answer
 
 
 class Operation(enum.IntEnum):

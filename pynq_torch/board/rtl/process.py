@@ -7,7 +7,6 @@ import itertools
 import mmap
 import os
 import select
-import signal
 import subprocess
 import threading
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import BoardError, RtlTimeout, WaveError
+from ..engine import end_process, is_stopped
 from ..memory import PhysicalMemory
 from ..streams import Ring
 from . import layout as at
@@ -37,6 +37,8 @@ START_TIMEOUT_S = 60.0
 # A process that computes uses nearly all of a processor, one whose clock stands next to nothing.
 # Looks that are further apart do not say what it did between them.
 _BUSY_SHARE, _LOOKS_APART_S = 0.1, 5.0
+#: The most that one look says about a process that does nothing.
+_LOOK_S = 0.2
 _NO_UNIT = 0xFFFF_FFFF
 
 
@@ -112,7 +114,7 @@ class PlOptions:
     history : int
         Cycles before their trigger that waves can show.
     hang_timeout_s : float
-        So long the process may compute without the end of a cycle.
+        So long the process may compute without the end of a cycle, or leave a request unanswered.
     """
 
     memory: str = "pynq-z2"
@@ -212,7 +214,7 @@ class Pl:
         self._closed = False
         self._ending = threading.Lock()
         self._progress = _Progress(0, 0, 0.0, 0.0)
-        self._looked = 0.0
+        self._looked = self._silent_s = self._cpu_seen = 0.0
         self.spawns = 0
         #: What programs wrote to each unit's registers, but for AP_CTRL.
         self.written: list[dict[tuple[int, int], int]] = [{} for _ in self.plans]
@@ -332,9 +334,7 @@ class Pl:
         """End the process at once."""
         process = self._process
         if process is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            end_process(process)
             self._process = None
 
     def close(self) -> None:
@@ -405,6 +405,7 @@ class Pl:
         """Wait for the answer to the last request; one that Ctrl-C interrupted included."""
         box = self._boxes[unit]
         spins = 0
+        self._silent_s = 0.0
         while box[at.B_RESPONSE] != box[at.B_REQUEST]:
             spins += 1
             if spins < _SPINS:
@@ -412,20 +413,28 @@ class Pl:
             self._pollers[unit].poll(100)
             with contextlib.suppress(BlockingIOError):
                 os.eventfd_read(self._answer_fds[unit])
-            self.end_if_stuck()
+            self.end_if_stuck(unanswered=True)
             if self.faulted and box[at.B_RESPONSE] != box[at.B_REQUEST]:
                 raise PlEnded
 
-    def end_if_stuck(self) -> None:
-        """End a process that computes and computes, and no cycle ends.
+    def end_if_stuck(self, *, unanswered: bool = False) -> None:
+        """End a process that computes and no cycle ends, or that does nothing at all.
 
-        To be called again and again by whoever waits. A clock that stands takes no processor time,
-        and a model that is slow ends a cycle now and then.
+        To be called again and again while a program waits. A clock that is halted takes no
+        processor time, and a model that is slow ends a cycle now and then.
+
+        Parameters
+        ----------
+        unanswered : bool
+            A request waits for its answer, which never takes long.
         """
         if self.state == PlState.BOOTING:  # which has a limit of its own
             return
         now = _Progress(self.spawns, self.cycle, time.monotonic(), self.cpu_seconds)
         last, looked, self._looked = self._progress, self._looked, now.wall_s
+        if self._is_silent(now, looked, unanswered):
+            self._end(FaultKind.SILENT)
+            return
         if (now.spawns, now.cycle) != (last.spawns, last.cycle) or (
             now.wall_s - looked > _LOOKS_APART_S
         ):
@@ -434,6 +443,16 @@ class Pl:
         wall_s, cpu_s = now.wall_s - last.wall_s, now.cpu_s - last.cpu_s
         if min(wall_s, cpu_s) > self.options.hang_timeout_s and cpu_s > _BUSY_SHARE * wall_s:
             self._end(FaultKind.STUCK)
+
+    def _is_silent(self, now: _Progress, looked: float, unanswered: bool) -> bool:
+        """Say whether the process has done nothing for too long although it should."""
+        since = now.wall_s - looked
+        if now.cpu_s != self._cpu_seen or not (unanswered or is_stopped(self.pid)):
+            self._silent_s = 0.0
+        else:
+            self._silent_s += min(since, _LOOK_S)  # this program may have been stopped itself
+        self._cpu_seen = now.cpu_s
+        return self._silent_s > self.options.hang_timeout_s
 
     def _end(self, kind: FaultKind) -> None:
         """End the process for a reason that it cannot tell itself."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import BusError, KernelError, RtlTimeout
 from ..bus import IpModel
-from ..engine import EngineProcess, State
-from ..hls_ip import Run
+from ..engine import EngineProcess, State, is_stopped
+from ..hls_ip import Run, why_idle
 from ..streams import Endpoint, Ring
 from . import layout as at
 from .layout import Answer
@@ -101,6 +101,11 @@ class RtlEngine:
             return None
         index = self.words[at.B_BLOCKED]
         return self.ports[index] if index < len(self.ports) else f"stream {index}"
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the PL process is held by a signal (SIGSTOP) or a debugger."""
+        return is_stopped(self.pid)
 
     @property
     def faulted(self) -> bool:
@@ -340,6 +345,8 @@ class RtlUnit(IpModel):
                 self._told = self.engine.completed
             if value & (_AP_DONE | _AP_IDLE):
                 self._polls = 0
+                if not value & _AP_DONE:
+                    self.board.vain_polls.note(lambda: why_idle(self.ip.name, self.engine.started))
             elif value & _AP_START or self.engine.watched:
                 self._polls += 1
                 self.board.polled(self, self._polls)

@@ -16,6 +16,7 @@
 #include <ucontext.h>
 #include <vector>
 
+#include "../children.hpp"
 #include "pl.hpp"
 
 namespace {
@@ -49,7 +50,7 @@ std::vector<size_t> g_port_units;  // and whose it is
     }
     g_pl.close();
     std::fflush(nullptr);
-    _exit(70);
+    end_with_children(70);
 }
 
 // A model that crashes: nothing but plain stores from here.
@@ -65,7 +66,7 @@ void on_signal(int signal, siginfo_t* info, void*) {
         Pl::ring(slot.done_fd);
         Pl::ring(slot.answer_fd);
     }
-    _exit(70);
+    end_with_children(70);
 }
 
 void install_handlers() {
@@ -86,7 +87,7 @@ void watch_life(int fd) {
     pthread_create(&watcher, nullptr, [](void* at) -> void* {
         char byte;
         while (read(int(reinterpret_cast<intptr_t>(at)), &byte, 1) < 0 && errno == EINTR) {}
-        _exit(0);
+        end_with_children(0);
     }, reinterpret_cast<void*>(intptr_t(fd)));
     pthread_detach(watcher);
 }
@@ -246,6 +247,7 @@ int main(int argc, char** argv) {
     g_pl.page = reinterpret_cast<PlPage*>(shared);
     if (g_pl.page->magic != kPlMagic || g_pl.page->version != kPlVersion) die("the page has another layout");
     g_pl.bell_fd = int(setup.number("bell"));
+    adopt_orphans();
     watch_life(int(setup.number("life")));
     install_handlers();
     char* const counters = shared + g_pl.page->counters_at;
