@@ -17,6 +17,7 @@ from .errors import BitstreamError, HandoffError
 from .kernels import AffineDmas, Kernel, ScaleStream, driver_for
 from .kernels.base import StaleOverlay
 from .stale_cache import drop_stale_cache
+from .stream_hint import stream_hint
 
 __all__ = [
     "Kernels",
@@ -215,7 +216,10 @@ class Overlay(pynq.Overlay):
             unit = kernels.unit_of(key) if kernels is not None else None
             if unit is None:
                 known = ", ".join(sorted(ip_map._keys()))
-                raise AttributeError(f"overlay {self.name!r} has no {key!r}; it has: {known}")
+                hint = stream_hint(self.device, key)
+                raise AttributeError(
+                    hint or f"overlay {self.name!r} has no {key!r}; it has: {known}"
+                )
             return _walk(self, unit)
         if key not in vars(ip_map):
             ensure_event_loop()

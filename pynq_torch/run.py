@@ -36,7 +36,8 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
         help="run a program that imports only pynq on a board",
         description="Run a Python program, or a notebook, as 'python PROGRAM' would run it on "
         "the board. The program imports only pynq; its relative paths are those of the current "
-        "folder.",
+        "folder. The design's C++ and RTL are compiled and run on this PC with your rights: open "
+        "only designs that you trust.",
     )
     parser.add_argument(
         "--board",

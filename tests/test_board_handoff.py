@@ -17,7 +17,6 @@ from pynq_torch.board.handoff import read_handoff
 from pynq_torch.errors import BusError, HandoffError
 
 BITSTREAMS = Path(__file__).resolve().parents[1] / "bitstreams"
-_KERNEL = 'BASEVALUE="0x40000000".*HIGHVALUE="0x4000FFFF"'
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +80,9 @@ def ranged(base, high):
 )
 def test_a_damaged_address_range(board, loaded, tmp_path, base, high, says):
     used, stamp = board.memory.used_bytes, board.timestamp
-    with pytest.raises(HandoffError, match=rf"(?s)vadd.hwh is damaged: vadd_0.s_axi_control.*{says}"):
+    with pytest.raises(
+        HandoffError, match=rf"(?s)vadd.hwh is damaged: vadd_0.s_axi_control.*{says}"
+    ):
         Overlay(str(write(tmp_path, ranged(base, high))))
     assert board.timestamp == stamp and loaded.is_loaded() and board.memory.used_bytes == used
     assert loaded.vadd_0.read(0x10) == 77 and list(board.cus) == ["vadd_0"]

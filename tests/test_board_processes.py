@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from helpers import KERNELS, eventually, overlay_of, start, wait_done, write_overlay
-from pynq import Overlay
+from pynq import Overlay, allocate
 
 import pynq_torch
 from pynq_torch.errors import BoardHang, KernelFault
@@ -36,51 +36,55 @@ def poll(condition, pause_s=0.0, limit_s=20.0):
 
 
 @pytest.fixture(params=["csim", "rtl"])
-def increment(request, tmp_path):
+def idle(request, tmp_path):
     """Return a kernel that was never started."""
-    bit = write_overlay(tmp_path, {"increment_0": "increment"}, kernels=RTL_KERNELS)
+    bit = write_overlay(tmp_path, {"culprit_0": "culprit"}, kernels=RTL_KERNELS)
     board = pynq_torch.use_board(request.param, kernels=[RTL_KERNELS], hang_timeout_s=0.5)
-    yield Overlay(str(bit)).increment_0
+    ip = Overlay(str(bit)).culprit_0
+    ip.buffers = [allocate(1024, "u4"), allocate(1024, "u4")]
+    for offset, buffer in zip((0x10, 0x1C), ip.buffers, strict=True):
+        ip.write(offset, buffer.device_address)
+    yield ip
     board.close()
 
 
 @pytest.mark.parametrize("pause_s", [0.0, 0.01])
 @pytest.mark.parametrize("way", ["read", "register_map"])
-def test_a_kernel_that_was_never_started(increment, way, pause_s):
+def test_a_kernel_that_was_never_started(idle, way, pause_s):
     def done():
         if way == "read":
-            return increment.read(0) & 2
-        return increment.register_map.CTRL.AP_DONE
+            return idle.read(0) & 2
+        return idle.register_map.CTRL.AP_DONE
 
     begin = time.monotonic()
     with pytest.raises(
-        BoardHang, match=r"increment_0 was never started: AP_START was not written to AP_CTRL"
+        BoardHang, match=r"culprit_0 was never started: AP_START was not written to AP_CTRL"
     ):
         poll(done, pause_s)
     assert time.monotonic() - begin >= 0.5
-    start(increment)
-    wait_done(increment)
+    start(idle)
+    wait_done(idle)
     with pytest.raises(BoardHang, match=r"is idle: its last run has ended.*cleared AP_DONE"):
         poll(done, pause_s)
-    poll(lambda: increment.read(0) & 4)
+    poll(lambda: idle.read(0) & 4)
 
 
-def test_another_thread_may_start_it(increment):
+def test_another_thread_may_start_it(idle):
     def later():
         time.sleep(1.5)
-        start(increment)
+        start(idle)
 
     thread = threading.Thread(target=later)
     thread.start()
-    poll(lambda: increment.read(0) & 2)
+    poll(lambda: idle.read(0) & 2)
     thread.join()
 
 
-def test_a_program_that_does_something_else_goes_on(increment):
+def test_a_program_that_does_something_else_goes_on(idle):
     deadline = time.monotonic() + 1.5
     while time.monotonic() < deadline:  # a program that shows the state, and looks at an input
-        assert not increment.read(0) & 2
-        increment.read(0x10)
+        assert not idle.read(0) & 2
+        idle.read(0x10)
 
 
 def test_a_dma_without_a_transfer():
@@ -118,21 +122,20 @@ def test_a_stopped_engine_on_csim(tmp_path):
     wait_done(overlay.counter_0)
 
 
+@pytest.mark.parametrize("idle", ["rtl"], indirect=True)
 @pytest.mark.parametrize("running", [False, True])
-def test_a_stopped_engine_on_rtl(tmp_path, running):
-    bit = write_overlay(tmp_path, {"increment_0": "increment"}, kernels=RTL_KERNELS)
-    board = pynq_torch.use_board("rtl", kernels=[RTL_KERNELS], hang_timeout_s=0.5)
-    overlay = Overlay(str(bit))
+def test_a_stopped_engine_on_rtl(idle, running):
     if running:
-        start(overlay.increment_0)
-    os.kill(board.pl.pid, signal.SIGSTOP)
+        start(idle)
+    os.kill(pynq_torch.current_board().pl.pid, signal.SIGSTOP)
     begin = time.monotonic()
     with pytest.raises(KernelFault, match="did not answer in cycle .* was stopped by a signal"):
-        poll(lambda: overlay.increment_0.read(0) & 2)
+        poll(lambda: idle.read(0) & 2)
     assert time.monotonic() - begin < 15
-    start(overlay.increment_0)
-    wait_done(overlay.increment_0)
-    board.close()
+    for offset, buffer in zip((0x10, 0x1C), idle.buffers, strict=True):
+        idle.write(offset, buffer.device_address)
+    start(idle)
+    wait_done(idle)
 
 
 # ---- processes that a design starts --------------------------------------------------------------
@@ -201,7 +204,7 @@ _PROGRAM = """
 import os, signal, sys, time
 sys.path[:0] = {paths!r}
 import pynq_torch
-from pynq import Overlay
+from pynq import Overlay, allocate
 from helpers import start, wait_done
 pynq_torch.use_board({board!r}, kernels=[{kernels!r}])
 overlay = Overlay({bit!r})

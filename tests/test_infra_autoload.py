@@ -81,6 +81,35 @@ def test_without_the_variable_nothing_is_imported(board: str | None):
     assert bare.stdout.startswith("[]")
 
 
+STARTUP = Path(__file__).resolve().parent.parent / "pynq_torch" / "startup"
+#: What Python does with this checkout's files at its start.
+START = f"""
+import sys; sys.path.insert(0, {str(STARTUP)!r})
+exec(open({str(STARTUP / "pynq_torch_autoload.pth")!r}).read())
+print([m for m in sys.modules if "pynq" in m])
+"""
+
+
+def test_without_a_board_a_warning_says_how_to_choose_one(tmp_path: Path):
+    program = tmp_path / "program.py"
+    program.write_text(START + "import pynq\nprint('imported')\npynq.Overlay('design.bit')\n")
+    done = _python("-I", str(program), board=None)
+    assert done.stdout == "[]\nimported\n"
+    first, *_ = done.stderr.splitlines()
+    assert f"Start the program with PYNQ_TORCH_BOARD=csim python {program}" in first
+    assert "pynq_torch.use_board('csim')" in first
+    assert done.stderr.splitlines()[-1] == "RuntimeError: No Devices Found"
+
+
+@pytest.mark.parametrize(
+    "before", ["pass", "import pynq_torch; pynq_torch.use_board('csim')", "import pynq_torch"]
+)
+def test_with_a_board_nothing_is_warned_of(before: str):
+    choose = "" if "use_board" in before else "import pynq_torch.board as b; b.ensure_board()\n"
+    done = _python("-c", START + before + "\n" + choose + ASK, board=None)
+    assert (done.stdout.splitlines()[-1], done.stderr) == (ANSWER, "")
+
+
 def test_a_program_that_never_imports_pynq_pays_no_import_of_ours():
     done = _python("-c", "import sys; print([m for m in sys.modules if m.startswith('pynq')])")
     assert done.stdout.strip() == "[]", done.stderr

@@ -99,8 +99,10 @@ class NoModel(IpModel):
         if offset or not self.ip.is_kernel:
             return value
         self.board.vain_polls.note(
-            lambda: f"{self.ip.name} has no model, so that it never starts or ends: its registers "
-            "read back what was written."
+            lambda: (
+                f"{self.ip.name} has no model, so that it never starts or ends: its registers "
+                "read back what was written."
+            )
         )
         return value | _AP_IDLE
 

@@ -17,6 +17,7 @@ from .. import buffers, kernel_calls
 from ..diagnosis import control_bits
 from ..errors import BoardHang, BusError, KernelBusy, KernelError, PynqTorchError, StaleOverlay
 from ..polling import check_timeout, ends
+from ..stream_hint import stream_hint
 from ..waits import kernel_timeout, wait_kernel
 from .arguments import check_elements
 from .registers import Layout, Parameter, blocks, parameters_of
@@ -340,8 +341,10 @@ class Kernel(DefaultIP):
     def _bind(self, arguments: tuple[Any, ...], registers: dict[str, Any]) -> dict[str, Any]:
         inputs = [p for p in self.parameters if p.kind != "out"]
         if len(arguments) > len(inputs):
+            hint = stream_hint(self.device, self.cu)
             raise TypeError(
                 f"{self.signature_text} takes {len(inputs)} arguments; found {len(arguments)}"
+                + (f". {hint}" if hint else "")
             )
         values = {p.name: v for p, v in zip(inputs, arguments, strict=False)}
         for name, value in registers.items():

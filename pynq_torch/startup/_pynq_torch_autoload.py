@@ -3,8 +3,9 @@
 The program imports ``pynq`` and nothing else. A ``.pth`` file in site-packages calls `install`
 when Python starts and the variable is set; this module then waits for the program's own
 ``import pynq`` and chooses the board at its end, before anything can ask pynq for a device.
-Without the variable none of this is imported. It stands alone at the top of site-packages, so
-that starting Python does not import the ``pynq_torch`` package.
+Without the variable, this module is imported when the program imports ``pynq``: where pynq finds
+no board, a warning says how to choose one. It is alone at the top of site-packages, so that
+starting Python does not import the ``pynq_torch`` package.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import warnings
 from importlib.abc import Loader
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 VARIABLE = "PYNQ_TORCH_BOARD"
+#: pynq asks its kinds of boards in ascending order; this one is asked last.
+_LAST = 1 << 30
 
 
 class _BoardLoader(Loader):
@@ -92,6 +96,38 @@ class _BoardFinder:
             import pynq_torch
 
             pynq_torch.use_board(board)
+        else:
+            _explain_missing_board()
+
+
+def _explain_missing_board() -> None:
+    """Have pynq ask us too, after all real boards: where it found none, say how to choose one."""
+    module = sys.modules.get("pynq.pl_server.device")
+    if module is None:
+        return  # another package of that name
+    device = module.Device
+
+    def probe(cls: type) -> list[object]:
+        if not device._devices:
+            program = sys.argv[0] if sys.argv and sys.argv[0].endswith(".py") else "program.py"
+            warnings.warn(
+                "No devices found on this PC, and no virtual board is chosen. Start the program "
+                f"with {VARIABLE}=csim python {program}, or call pynq_torch.use_board('csim') "
+                "before it asks pynq for a device.",
+                stacklevel=4,
+            )
+        return []
+
+    type(device)(
+        "NoBoardChosen", (device,), {"_probe_": classmethod(probe), "_probe_priority_": _LAST}
+    )
+
+
+def find_pynq() -> ModuleSpec | None:
+    """Return where pynq is, with `install` done; for the ``.pth`` file, without the variable."""
+    install()
+    finder = next(finder for finder in sys.meta_path if isinstance(finder, _BoardFinder))
+    return finder.find_spec("pynq")
 
 
 def install() -> None:

@@ -106,7 +106,6 @@ class Engine : public WaitObserver {
     Mailbox* mailbox = nullptr;
     uint8_t* registers = nullptr;
     std::vector<Port> ports;
-    const pid_t pid = getpid();
 
     // argv: mailbox_fd mailbox_bytes ddr_fd grants_fd grants_bytes start_fd done_fd life_fd ring_fd...
     Engine(int argc, char** argv) {
@@ -170,6 +169,11 @@ class Engine : public WaitObserver {
                mailbox->completed.load(std::memory_order_relaxed);
     }
     int start_fd() const { return start_fd_; }
+
+    // Ends a child that the kernel forked, and that came back here as if it were the engine.
+    void leave_if_child() const {
+        if (getpid() != pid_) _exit(0);
+    }
 
     void notify() const {
         const uint64_t one = 1;
@@ -345,6 +349,7 @@ class Engine : public WaitObserver {
         });
     }
 
+    const pid_t pid_ = getpid();
     uint64_t moved_before_ = 0;
     Grants* grants_ = nullptr;
     uint64_t generation_ = ~0ull;
@@ -647,8 +652,11 @@ template <class R, class... A, size_t... I>
 void invoke(Frame& frame, R (*top)(A...), std::index_sequence<I...>) {
     if constexpr (std::is_void_v<R>) {
         top(frame.get<A>(I)...);
+        g_engine->leave_if_child();
     } else {
-        frame.store_return(static_cast<Plain<R>>(top(frame.get<A>(I)...)));
+        const Plain<R> result = static_cast<Plain<R>>(top(frame.get<A>(I)...));
+        g_engine->leave_if_child();
+        frame.store_return(result);
     }
 }
 
@@ -658,7 +666,6 @@ template <class R, class... A> void run_once(Engine& engine, Frame& frame, R (*t
     const uint64_t begin = now_ns();
     engine.set_state(RUNNING);
     invoke(frame, top, std::index_sequence_for<A...>{});
-    if (getpid() != engine.pid) _exit(0);  // a child that the kernel forked, and that came back here
     frame.finish();
     frame.drain_outputs();
     engine.mailbox->run_ns = now_ns() - begin;
