@@ -25,8 +25,8 @@ def stream_hint(device: Any, name: str) -> str:
     graph = getattr(getattr(device, "parser", None), "systemgraph", None)
     for block in getattr(graph, "blocks", {}).values():
         instance = getattr(block, "hierarchy_name", "") or block.name
-        vlnv = str(getattr(block, "vlnv", "")).split(":")
-        if name in (instance, instance.replace("/", "_")) or vlnv[2:3] == [name]:
+        kernel = getattr(getattr(block, "vlnv", None), "name", "")
+        if name in (instance, instance.replace("/", "_"), kernel):
             return _text(device, instance, block)
     return ""
 

@@ -229,9 +229,11 @@ def killed(bit, board, kernels, how, seconds):
         seconds=seconds,
     )
     with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE) as program:
-        assert program.stdout.readline() == b"ready\n"
-        eventually(lambda: len(sleepers(seconds)) == 1)
-        program.kill()
+        try:
+            assert program.stdout.readline() == b"ready\n"
+            eventually(lambda: sleepers(seconds))
+        finally:
+            program.kill()
     eventually(lambda: not sleepers(seconds))
 
 
