@@ -201,8 +201,8 @@ def test_memory_of_the_pl_is_zero_in_every_overlay(memory):
         assert [window.name for window in memory.windows] == ["DDR"]
 
 
-def test_memory_is_zero_whoever_had_it_before(memory):
-    """Whatever was freed and is given out again, in pieces or as one, on either side of a cache."""
+def test_memory_is_zero_whatever_was_in_it(memory):
+    """Freed buffers that are given out again, in pieces or as one, on both sides of a cache."""
     for strict in (False, True):
         ddr = PhysicalMemory(cma_bytes=1 << 20, strict_cache=strict)
         old = [ddr.allocate(3 * PAGE, "u1") for _ in range(4)]
