@@ -75,6 +75,27 @@ def test_a_slice_of_words_goes_in_one_piece_and_in_order(array, ip):
         array[2:5] = np.zeros(2, np.uint32)
 
 
+def test_a_register_has_32_bits(array, ip):
+    array[0] = -1  # as programs write "all ones"
+    array[1] = 0x1_2345_6789
+    assert ip.words == {0: 0xFFFF_FFFF, 4: 0x2345_6789}
+
+
+def test_a_slice_into_the_next_ip_goes_to_both():
+    first, second = Recorder(), Recorder()
+    bus = Bus()
+    bus.attach(0x4000_0000, 0x1000, first, "", "first")
+    bus.attach(0x4000_1000, 0x1000, second, "", "second")
+    pieces = []
+    for ip in (first, second):  # as an IP that takes blocks at once sees them
+        ip.write_block = lambda offset, words, slave="": pieces.append((offset, list(words)))
+    array = RegisterArray.over(bus, 0x4000_0FF0, 0x20, None)
+    array[2:6] = np.arange(1, 5, dtype=np.uint32)
+    assert first.words == {0xFF8: 1, 0xFFC: 2} and second.words == {0: 3, 4: 4}
+    array[:4] = np.arange(5, 9, dtype=np.uint32)  # up to the last register, and in one piece
+    assert pieces == [(0xFF0, [5, 6, 7, 8])]
+
+
 def test_a_slice_beyond_the_ip_is_an_error(ip):
     bus = Bus()
     bus.attach(0x4000_0000, 0x1000, ip, "", "ip")

@@ -118,9 +118,13 @@ def test_a_kernel_that_prints_for_ever_fills_no_memory(overlay, board, data):
     board.cus["faulty_0"].reset()
 
 
-def test_freed_buffer_given_to_a_kernel(overlay, data):
+@pytest.mark.parametrize("used", [False, True], ids=["never used", "used before"])
+def test_freed_buffer_given_to_a_kernel(overlay, data, used):
     old = allocate(1000, "i4")
     address = old.physical_address
+    if used:  # its pages are open then, and must be closed
+        launch(overlay.faulty_0, old, 4, NOTHING)
+        wait_done(overlay.faulty_0)
     old.freebuffer()
     overlay.faulty_0.register_map.data_1 = address
     overlay.faulty_0.register_map.n = 4

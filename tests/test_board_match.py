@@ -14,7 +14,7 @@ from pynq import Overlay, allocate
 
 import pynq_torch
 from pynq_torch import hls
-from pynq_torch.board.handoff import IpInstance, read_handoff
+from pynq_torch.board.handoff import IpInstance, Slave, read_handoff
 from pynq_torch.board.handoff_ports import constants_of
 from pynq_torch.board.hls_binding import Binding
 from pynq_torch.errors import InterfaceError
@@ -183,6 +183,41 @@ def test_a_register_elsewhere_is_followed(bit, tmp_path):
     source = _kernel(tmp_path / "k", MIX) / "mix" / "mix.cpp"
     binding = Binding(read_handoff(hwh).ips["mix_0"], hls.read_interface(source, "mix"))
     assert binding.offsets[3][0] == 512
+
+
+def _bound(folder: Path, *slaves: Slave) -> Binding:
+    """Bind a kernel that reads, writes and updates memory to slaves whose registers are unknown."""
+    source = folder / "touch.cpp"
+    source.write_text(
+        "void touch(const int *in, int *out, int *both, int n) {\n"
+        "#pragma HLS INTERFACE m_axi port=in bundle=gmem offset=slave\n"
+        "#pragma HLS INTERFACE m_axi port=out bundle=gmem offset=slave\n"
+        "#pragma HLS INTERFACE m_axi port=both bundle=gmem offset=slave\n"
+        "#pragma HLS INTERFACE s_axilite port=n\n"
+        "#pragma HLS INTERFACE s_axilite port=return\n"
+        "    for (int i = 0; i < n; ++i) { out[i] = in[i]; both[i] += in[i]; }\n"
+        "}\n"
+    )
+    ip = IpInstance("touch_0", "xilinx.com:hls:touch:1.0", slaves=slaves)
+    return Binding(ip, hls.read_interface(source, "touch"))
+
+
+def test_overruns_are_looked_for_behind_what_a_kernel_writes(tmp_path):
+    binding = _bound(tmp_path, Slave("s_axi_control", 0x4000_0000, 0x10000, "Reg", False))
+    # As UG1399 lays them out: in at 0x10 is only read; addresses have 64 bits.
+    assert binding.outputs == [(0x1C, 8), (0x28, 8)]
+
+
+def test_a_slave_of_a_gigabyte_takes_no_gigabyte_of_registers(tmp_path):
+    binding = _bound(
+        tmp_path,
+        Slave("s_axi_wide", 0x4000_0000, 1 << 30, "Reg", False),
+        Slave("s_axi_edge", 0x8000_0000, 16 << 20, "Reg", False),
+        Slave("s_axi_control", 0x8100_0000, 0x10001, "Reg", False),
+    )
+    assert binding.page == {"s_axi_wide": 0, "s_axi_edge": 16 << 20, "s_axi_control": 32 << 20}
+    assert binding.nbytes == (32 << 20) + 0x11000  # whole pages
+    assert binding.outputs == [((32 << 20) + 0x1C, 8), ((32 << 20) + 0x28, 8)]
 
 
 def test_a_handoff_without_arguments_says_nothing(bit, check, tmp_path):

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import pynq
 import pytest
+from helpers import eventually
 from ip_handoff import AXI_DMA, Ip, write_design
 
 from pynq_torch.board import use_board
 from pynq_torch.board.device import VirtualBoard
 from pynq_torch.board.ip.axi_dma import AxiDma
+from pynq_torch.board.ip.dma_channel import ChannelParameters, DmaChannel
 from pynq_torch.errors import BoardHang, KernelFault
 
 pytestmark = pytest.mark.timeout(120)
@@ -522,6 +524,22 @@ def test_a_freed_descriptor_is_reported(chained: Design) -> None:
     mmio.write(0x10, address)
     with pytest.raises(KernelFault, match="descriptor"):
         _wait_status(mmio, 0x04, _HALTED)
+    assert _wait_status(mmio, 0x04, _HALTED) & 0x770 == _SG_DEC_ERR
+    assert chained.model("dma").describe()["MM2S"]["errors"] == ["SGDecErr"]
+
+
+def test_every_error_bit_has_its_name() -> None:
+    # PG021, tables "MM2S_DMASR" and "S2MM_DMASR".
+    bits = {
+        4: "DMAIntErr", 5: "DMASlvErr", 6: "DMADecErr",
+        8: "SGIntErr", 9: "SGSlvErr", 10: "SGDecErr",
+    }  # fmt: skip
+    channel = DmaChannel(ChannelParameters("MM2S", True, 14, 32, 4, False))
+    for bit, name in bits.items():
+        channel.errors = 1 << bit
+        assert (channel.error_text(), channel.describe()["errors"]) == (name, [name])
+    channel.errors = 0x770
+    assert channel.describe()["errors"] == list(bits.values())
 
 
 def test_cyclic_mode_repeats_until_it_is_stopped(board: VirtualBoard, tmp_path: Path) -> None:
@@ -588,6 +606,53 @@ def test_threshold_counts_packets(board: VirtualBoard, tmp_path: Path) -> None:
     assert _wait_status(mmio, 0x04, _IDLE) & 1 << 12
     mmio.write(0x04, 1 << 12)
     assert not mmio.read(0x04) & 1 << 12
+
+
+def test_packets_short_of_the_threshold_interrupt_after_the_delay(
+    board: VirtualBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timers: list[Any] = []
+
+    class Timer(threading.Timer):
+        """Fires when the test says so."""
+
+        def __init__(self, seconds: float, function: Any, arguments: Any) -> None:
+            super().__init__(3600, function, arguments)
+            self.seconds = seconds
+            timers.append(self)
+
+    design = _with_interrupts(board, tmp_path, _SG)
+    model = design.model("dma")
+    monkeypatch.setattr(threading, "Timer", Timer)
+    ioc, delay = 1 << 12, 1 << 13
+    source, target = _fill(4), pynq.allocate((6, 4), "u4")
+    mmio = pynq.MMIO(0x40400000, 0x100)
+    rx = _descriptors([(target.physical_address + 16 * i, 16, 0) for i in range(6)])
+    tx = _descriptors([(source.physical_address, 16, 3 << 26)] * 5)
+    mmio.write(0x30, 4 << 16)  # no delay: these packets wait for their threshold
+    _send_chain(mmio, rx, 0x30)
+    mmio.write(0x08, tx.physical_address)
+    control = 200 << 24 | 3 << 16 | ioc | 1
+    mmio.write(0x00, control)
+    for packet, left in enumerate((2, 1)):
+        mmio.write(0x00, control | delay * packet)  # the same threshold goes on counting
+        mmio.write(0x10, tx.physical_address + 64 * packet)
+        eventually(lambda: len(timers) > 0)
+        assert _wait_status(mmio, 0x04, _IDLE) & (ioc | delay) == 0
+        assert mmio.read(0x04) >> 16 & 0xFF == left
+    # IRQDelay counts 125 clocks of the scatter-gather engine (PG021, "MM2S_DMACR").
+    assert timers[-1].seconds == pytest.approx(200 * 125 / board.clock_hz(model.ip))
+    timers[-1].function(*timers[-1].args)
+    assert mmio.read(0x04) & (ioc | delay) == delay
+    assert mmio.read(0x04) >> 16 & 0xFF == 3  # it counts from the threshold again
+    assert mmio.read(0x34) & (ioc | delay) == 0 and mmio.read(0x34) >> 16 & 0xFF == 2
+    assert model.irq("mm2s_introut") and not model.irq("s2mm_introut")
+    mmio.write(0x00, control)  # without its enable the bit is there, and the line is low
+    assert mmio.read(0x04) & delay and not model.irq("mm2s_introut")
+    mmio.write(0x04, ioc)  # write one to clear, each bit for itself
+    assert mmio.read(0x04) & delay
+    mmio.write(0x04, delay)
+    assert not mmio.read(0x04) & delay
 
 
 def test_closing_the_overlay_leaves_no_process(board: VirtualBoard, tmp_path: Path) -> None:

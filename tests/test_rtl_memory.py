@@ -52,7 +52,10 @@ def test_with_stalls_on_both_sides(bench, preset, width, seed, stalls, pause):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_reset_drops_all_traffic(bench, seed):
-    assert values(bench, "reset", seed)["cut"] > 0
+    found = values(bench, "reset", seed)
+    # Exactly those whose address was taken and that were not answered: the reset comes after 200
+    # cycles at most, in which no seed has seen more than 5 of its 12 through.
+    assert 7 <= found["cut"] == found["owed"] <= 12
 
 
 def test_the_same_seed_gives_the_same_cycles(bench):

@@ -130,7 +130,8 @@ def test_cpp_of_the_user_is_not_replaced_by_rtl_of_another_kernel(tmp_path):
     write(tmp_path / "mine/gemm.cpp", "void gemm(int x) {}")
     write(tmp_path / "theirs/gemm/rtl/gemm.sv", TOP.format("gemm", ""))
     assert find_rtl([tmp_path / "mine", tmp_path / "theirs"], "gemm") is None
-    assert find_rtl([tmp_path / "theirs", tmp_path / "mine"], "gemm") is not None
+    found = find_rtl([tmp_path / "theirs", tmp_path / "mine"], "gemm")
+    assert found is not None and found.folder == tmp_path / "theirs/gemm/rtl"
 
 
 def test_a_module_of_an_edited_file_is_seen(tmp_path):
@@ -186,7 +187,9 @@ def test_a_module_twice_in_one_file(tmp_path, place):
 def test_one_of_two_by_a_macro_is_one(tmp_path):
     both = "`ifdef FAST\n{}`else\n{}`endif\n".format(TOP.format("fir", ""), TOP.format("fir", ""))
     write(tmp_path / "fir/rtl/fir.v", both)
-    assert find_rtl([tmp_path], "fir") is not None
+    source = find_rtl([tmp_path], "fir")
+    assert source is not None and names(source) == ["fir.v"]
+    assert modules_of(source.files[0]) == ("fir", "fir")  # which of them is the compiler's choice
 
 
 def test_what_is_no_second_definition(tmp_path):
@@ -214,7 +217,8 @@ def test_two_exports_of_the_same_kind_are_told_apart_by_who_gives_one(tmp_path):
     source = find_rtl([tmp_path / "p/solution2"], "fir")
     assert source is not None and source.folder == tmp_path / "p/solution2/syn/verilog"
     (tmp_path / "p/solution2/syn/verilog/sub.v").write_text(TOP.format("sub", ""))
-    assert find_rtl([tmp_path / "p"], "fir") is not None  # two copies of one
+    source = find_rtl([tmp_path / "p"], "fir")  # two copies of one: the first is as good
+    assert source is not None and source.folder == tmp_path / "p/solution1/syn/verilog"
 
 
 def test_a_file_that_begins_with_a_byte_order_mark(tmp_path):

@@ -246,7 +246,9 @@ def test_a_page_without_a_kernel_has_the_picture_only(
     waves: WaveFile, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("PYNQ_TORCH_STATIC", "1")
-    assert waves.show(["ap_start"])._repr_svg_() is not None
+    shown = waves.show(["ap_start"])._repr_svg_()
+    assert shown is not None and shown.startswith("<svg")
+    assert "ap_start" in shown and "count" not in shown
 
 
 def test_without_a_choice_the_control_comes_first(waves: WaveFile):

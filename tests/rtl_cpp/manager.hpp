@@ -81,6 +81,13 @@ class Manager {
                                     [&](const Request& t) { return t.write == write; }));
     }
     // Whether a new transfer would touch bytes of one under way, where one of them writes.
+    // Those of them whose address was taken: the memory owes their data or their response.
+    size_t owed() const {
+        size_t n = 0;
+        for (const auto& direction : accepted_)
+            for (const auto& [id, requests] : direction) n += requests.size();
+        return n;
+    }
     bool conflicts(const Request& t) const {
         return std::any_of(under_way_.begin(), under_way_.end(), [&](const Request& o) {
             return (t.write || o.write) && t.low() < o.high() && o.low() < t.high();

@@ -321,7 +321,7 @@ int run_reset(char** a) {
         uint64_t cut = 0;
         for (uint64_t i = 0; i < rig.board.trace->written(); ++i)
             cut += rig.board.trace->at(i).flags & 1;
-        std::printf("cut %llu\n", static_cast<unsigned long long>(cut));
+        std::printf("cut %llu\nowed %zu\n", static_cast<unsigned long long>(cut), manager.owed());
     }
     for (const char* name : {"ARVALID", "AWVALID", "WVALID"})
         rig.model.pins().find(std::string(kPrefix) + "_" + name).set(0);

@@ -207,16 +207,6 @@ class Engine : public WaitObserver {
         generation_ = generation;
     }
 
-    // True when [physical, physical + nbytes) lies inside one granted buffer.
-    bool granted(uint64_t physical, uint64_t nbytes) const {
-        const size_t count = size_t(grants_->count.load(std::memory_order_acquire));
-        for (size_t i = 0; i < count; ++i) {
-            const auto s = grants_->slots[i];
-            if (physical >= s.begin && physical + nbytes <= s.end) return true;
-        }
-        return false;
-    }
-
     [[noreturn]] void fault(int signal, const char* text) {
         mailbox->fault_signal = uint32_t(signal);
         std::snprintf(mailbox->message, sizeof mailbox->message, "%s", text);

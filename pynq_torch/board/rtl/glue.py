@@ -104,6 +104,9 @@ def _cstring(text: str) -> str:
 def own_files() -> str:
     """Return a digest of what turns RTL into a library: a new version builds anew."""
     own = Path(__file__).resolve().parent
-    names = ("build", "compile", "glue", "grouping", "lint", "ports", "verilate")
+    names = (
+        "build", "compile", "drivers", "drivers_loops", "glue", "grouping", "lint", "ports",
+        "verilate",
+    )  # fmt: skip
     paths = [HEADER, _TEMPLATES / "model.cpp.j2", *(own / f"{name}.py" for name in names)]
     return cache.digest(*(path.read_bytes() for path in paths))

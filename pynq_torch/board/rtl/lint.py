@@ -23,6 +23,9 @@ _HEAD = re.compile(
     r"%(?P<kind>Error|Warning)(?:-(?P<rule>[A-Z0-9_]+))?: "
     r"(?:(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? )?(?P<text>.*)"
 )
+_PLACE = re.compile(
+    r"\s+(?P<file>[^\s:][^:]*):(?P<line>\d+):\d+: \.\.\. Location of offending driver"
+)
 _SOURCE = re.compile(r"\s*(?P<line>\d*)\s*\|")
 _MISSING = re.compile(r"Cannot find file containing module: '(?P<name>\w+)'")
 _FLOATING = re.compile(r"_ap_[fdh](?!ifo)[a-z0-9]+_\d|_ip$|floating_point_v\d", re.IGNORECASE)
@@ -41,7 +44,7 @@ _HINTS = {
     "PINMISSING": "connect the port, or write .name() where it is meant to be open",
     "PINNOTFOUND": "the module has no such port: look at its declaration",
     "IMPLICIT": "declare the net; a `default_nettype none at the top of the file finds them all",
-    "MULTIDRIVEN": "one always block may write a signal",
+    "MULTIDRIVEN": "drive a signal from one place: one assign, always block or instance",
     "CASEINCOMPLETE": "add a default",
     "PROCASSWIRE": "a wire takes assign; a signal written in always is logic (or reg)",
 }
@@ -191,17 +194,20 @@ def _messages(said: str) -> list[Message]:
         if match is None or match["text"].startswith(("Exiting due to", "Cannot continue")):
             continue
         excerpt: list[str] = []
+        places: list[str] = []
         for after in lines[at + 1 :]:
             if after.startswith("%"):
                 break
             if _SOURCE.match(after) and len(excerpt) < 2:
                 excerpt.append(after)
+            if place := _PLACE.match(after):
+                places.append(f"{place['file']}:{place['line']}")
         message = Message(
             match["kind"],
             match["rule"] or "",
             match["file"] or "",
             int(match["line"] or 0),
-            match["text"],
+            match["text"] + f" Its drivers are at {' and '.join(places)}." * bool(places),
             "\n".join(excerpt),
         )
         if message not in found:

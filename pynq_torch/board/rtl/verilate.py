@@ -11,7 +11,7 @@ from typing import Any
 
 from pynq_torch.errors import RtlError, RtlPortError
 
-from . import lint
+from . import drivers, lint
 from .grouping import group
 from .ports import AxiInterfaces, PortDecl
 from .sources import RtlSource
@@ -25,6 +25,8 @@ _NET = re.compile(r"ap_(start|done|idle|ready)|perf_\w+")
 _DIRECTIONS = {"INPUT": "in", "OUTPUT": "out", "INOUT": "inout"}
 # Not about what the RTL does: HLS exports have delays (#0) and a port called interrupt.
 _QUIET = ("-Wno-STMTDLY", "-Wno-SYMRSVDWORD", "-Wno-TIMESCALEMOD", "-Wno-UNOPTTHREADS")
+# Two drivers: never meant, in what a tool generated neither.
+_COMBINED = "multiple combinational drivers"
 # Verilator breaks long lines within the call.
 _READMEM = re.compile(r'VL_READMEM_N\([^";]*"(?P<name>[^"\n]+)"')
 
@@ -58,6 +60,7 @@ def elaborate(tool: lint.Verilator, source: RtlSource, work: Path) -> Design:
     parameters = tuple(_parameters(source, module.parameters))
     if parameters:
         module = _tree(tool, source, work, parameters)
+    _check(source, module.driven_twice)
     top = next(file for file in source.files if file.is_relative_to(source.folder))
     interfaces = group(module.ports, source.ip, top=source.top, where=str(_place(source, top)))
     names = {port.name for port in module.ports}
@@ -130,7 +133,7 @@ def _arguments(source: RtlSource, work: Path) -> list[str]:
 
 
 def _check(source: RtlSource, messages: Sequence[lint.Message]) -> None:
-    wrong = [m for m in messages if m.kind == "Error" or not source.export]
+    wrong = [m for m in messages if m.kind == "Error" or not source.export or _COMBINED in m.text]
     if wrong:
         raise lint.lint_error(source.name, wrong)
 
@@ -156,17 +159,21 @@ class _Module:
     ports: tuple[PortDecl, ...]
     nets: tuple[str, ...]
     parameters: tuple[str, ...]
+    driven_twice: tuple[lint.Message, ...]
 
 
 def _tree(
     tool: lint.Verilator, source: RtlSource, work: Path, parameters: Sequence[str]
 ) -> _Module:
-    path = work / f"{PREFIX}.tree.json"
-    options = ["--json-only", "--json-only-output", str(path), *parameters]
+    path, meta = work / f"{PREFIX}.tree.json", work / f"{PREFIX}.meta.json"
+    options = ["--json-only", "--json-only-output", str(path)]
+    options += ["--json-only-meta-output", str(meta), *parameters]
     messages = lint.run(tool, [*options, *_arguments(source, work)], work, source.name)
     _check(source, [message for message in messages if message.kind == "Error"])
     tree = json.loads(path.read_text(encoding="utf-8"))
+    twice = tuple(drivers.conflicts(tree, meta))
     path.unlink()
+    meta.unlink()
     modules = [module for module in tree["modulesp"] if module["type"] == "MODULE"]
     top = next((m for m in modules if m["origName"] == source.top), None)
     if top is None:
@@ -189,7 +196,7 @@ def _tree(
             names.append(item["verilogName"])
         else:
             nets.append(item["verilogName"])
-    return _Module(tuple(ports), tuple(nets), tuple(names))
+    return _Module(tuple(ports), tuple(nets), tuple(names), twice)
 
 
 def _width(types: dict[str, Any], item: dict[str, Any]) -> int | None:
