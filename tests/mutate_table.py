@@ -1,0 +1,35 @@
+"""Which tests answer for which module, and which mutations change nothing: for `make mutate`."""
+
+from __future__ import annotations
+
+#: The start of a module's name, without `pynq_torch/` and suffix, to its test files in `tests/`,
+#: without `test_` and `.py`; the longest start counts. A module that is not here is answered for by
+#: the files that carry its name: `test_ops_softmax.py` or `test_softmax.py` for `ops/softmax`.
+AREAS: dict[str, str] = {
+    "transfers": "lib_transfers ip_stream lib_diagnosis ip_dma_reset",
+    "waits": "lib_transfers lib_diagnosis lib_faults linux lib_kernels",
+    "polling": "lib_transfers lib_faults lib_kernels",
+    "causes": "lib_diagnosis lib_transfers lib_faults ip_stream",
+    "facts": "lib_diagnosis lib_transfers lib_faults ip_stream",
+    "diagnosis": "lib_diagnosis lib_transfers lib_faults ip_stream",
+    "snapshot": "lib_diagnosis lib_transfers lib_faults ip_stream",
+    "kernels/base": "lib_kernels lib_faults kernel_logger lib_raw lib_elements",
+    "kernels/registers": "lib_kernels lib_raw device_generic",
+    "ops/conv": "ops_conv ops_convolution",
+    "board/bus": "board_bus board_faults board_field linux",
+    "board/memory": "board_memory lib_buffers board_faults",
+    "board/hls_ip": "board_kernels board_faults lib_kernels",
+    "board/streams": "board_streams ip_stream",
+    "board/ip/axi_dma": "ip_dma ip_dma_reset ip_stream lib_transfers",
+    "board/ip/dma_": "ip_dma ip_dma_reset ip_stream lib_transfers",
+    "board/ip/axi_gpio": "ip_gpio",
+    "board/ip/axi_timer": "ip_timer",
+    "board/ip/axi_intc": "ip_gpio ip_timer linux",
+    "board/engines/engine": "board_kernels board_faults board_streams",
+    "board/engines/stream": "board_streams ip_stream board_kernels",
+    "board/engines/rtl": "rtl_board rtl_memory rtl_checker rtl_faults",
+    "board/rtl": "rtl_board rtl_build rtl_ports rtl_sources rtl_faults",
+}
+
+#: Mutations that no test can kill: (module, the line as it is, the line as mutated, the reason).
+EQUIVALENT: tuple[tuple[str, str, str, str], ...] = ()
