@@ -6,14 +6,14 @@ from __future__ import annotations
 #: without `test_` and `.py`; the longest start counts. A module that is not here is answered for by
 #: the files that carry its name: `test_ops_softmax.py` or `test_softmax.py` for `ops/softmax`.
 AREAS: dict[str, str] = {
-    "transfers": "lib_transfers ip_stream lib_diagnosis ip_dma_reset",
-    "waits": "lib_transfers lib_diagnosis lib_faults linux lib_kernels",
-    "polling": "lib_transfers lib_faults lib_kernels",
-    "causes": "lib_diagnosis lib_transfers lib_faults ip_stream",
-    "facts": "lib_diagnosis lib_transfers lib_faults ip_stream",
-    "diagnosis": "lib_diagnosis lib_transfers lib_faults ip_stream",
-    "snapshot": "lib_diagnosis lib_transfers lib_faults ip_stream",
-    "kernels/base": "lib_kernels lib_faults kernel_logger lib_raw lib_elements",
+    "transfers": "lib_waits lib_transfers ip_dma_reset",
+    "waits": "lib_waits lib_transfers lib_faults",
+    "polling": "lib_waits",
+    "causes": "lib_diagnosis",
+    "facts": "lib_diagnosis",
+    "diagnosis": "lib_diagnosis",
+    "snapshot": "lib_waits lib_transfers ip_stream",
+    "kernels/base": "lib_raw lib_kernels lib_faults kernel_logger",
     "kernels/registers": "lib_kernels lib_raw device_generic",
     "ops/conv": "ops_conv ops_convolution",
     "board/bus": "board_bus board_faults board_field linux",
