@@ -13,7 +13,7 @@ AREAS: dict[str, str] = {
     "facts": "lib_diagnosis",
     "diagnosis": "lib_diagnosis",
     "snapshot": "lib_waits lib_transfers ip_stream",
-    "kernels/base": "lib_raw lib_kernels lib_faults kernel_logger",
+    "kernels/base": "lib_driver lib_raw lib_kernels",
     "kernels/registers": "lib_kernels lib_raw device_generic",
     "ops/conv": "ops_conv ops_convolution",
     "board/bus": "board_bus board_faults board_field linux",
