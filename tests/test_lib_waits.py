@@ -500,3 +500,128 @@ def test_how_much_of_a_buffer_was_written(
     memory.arrives = arrives
     assert transfers._Probe(memory).changed() == changed
     assert transfers._Probe(None).changed() is None
+
+
+# ---- snapshots -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "status", "length", "requested"),
+    [
+        (None, 0x0, 8, 8),  # armed by hand
+        (None, 0x0, 0, None),
+        (None, 0x1, 8, None),
+        (None, 0x2, 8, None),
+        (64, 0x0, 32, 32),  # while it runs LENGTH reads what was programmed
+        (64, 0x2, 32, 64),
+        (64, 0x1, 32, 64),
+        (255, 0x0, 255, 255),
+        (300, 0x0, 44, 300),  # the upper bits were cut off
+        (300, 0x0, 40, 40),
+    ],
+)
+def test_how_much_a_channel_was_asked_for(
+    nbytes: int | None, status: int, length: int, requested: int | None
+) -> None:
+    mmio = Registers(_34=status, _58=length, _48=0x8765_4320, _4C=0x1)
+    buffer = None if nbytes is None else _buffer(nbytes)
+    channel = Channel(mmio, "recv", _active_buffer=buffer)
+    state = snapshot.read_channel(channel)
+    assert (state.side, state.status, state.length_register) == ("recv", status, length)
+    assert (state.address, state.requested) == (0x1_8765_4320, requested)
+    assert snapshot.read_channel(channel, requested=7).requested == 7
+
+
+@pytest.mark.parametrize(
+    ("side", "status", "given", "moved"),
+    [
+        ("recv", 0x2, {"requested": 64}, (40, True)),
+        ("send", 0x2, {"requested": 64}, (64, True)),
+        ("recv", 0x0, {"requested": 64}, (None, False)),
+        ("recv", 0x0, {"requested": 64, "changed": 9}, (9, False)),
+        ("recv", 0x2, {}, (None, True)),
+        ("recv", 0x0, {"requested": 64, "said": {"bytes": 12}}, (12, True)),
+        ("recv", 0x0, {"requested": 64, "changed": 9, "said": {"bytes": 12}}, (9, False)),
+        ("recv", 0x0, {"requested": 64, "said": {"left": 1}}, (None, False)),
+        ("recv", 0x2, {"said": {"bytes": 12}}, (None, True)),
+    ],
+)
+def test_how_much_has_moved(side: str, status: int, given: dict[str, Any], moved: Any) -> None:
+    mmio = Registers(_4=status, _28=40, _34=status, _58=40)
+    state = snapshot.read_channel(Channel(mmio, side), **given)
+    assert (state.moved, state.moved_exact) == moved
+
+
+def test_a_scatter_gather_channel_adds_its_descriptors() -> None:
+    class Descriptors(np.ndarray[Any, Any]):
+        def invalidate(self) -> None:
+            self[:, 7] = 0x8400_0000 + 5
+
+    descriptors = np.zeros((3, 16), np.uint32).view(Descriptors)
+    descriptors[:, 6] = 99
+    channel = Gathering(Registers(_4=0x8), _descr=descriptors, _active_buffer=_buffer(64))
+    state = snapshot.read_channel(channel)
+    assert (state.moved, state.moved_exact, state.requested) == (15, True, 64)
+    assert (state.address, state.length_register) == (0x18000000, 0)
+    bare = snapshot.read_channel(Gathering(Registers(_4=0x1)))
+    assert (bare.moved, bare.requested, bare.address) == (None, None, 0)
+
+
+def test_what_a_board_adds() -> None:
+    class Model:
+        said: dict[str, Any]
+
+        def describe(self) -> dict[str, Any]:
+            return self.said
+
+    model = Model()
+    device = SimpleNamespace(ip={"k": model, "other": 3})
+    assert snapshot.board_says(device, "other") == snapshot.board_says(device, "none") == {}
+    model.said = {}
+    assert str(snapshot.read_kernel("k", _ip(0x4), device)) == "k: AP_CTRL 0x04 [AP_IDLE]"
+    model.said = {"starts": 2, "runs": 1}
+    assert snapshot.read_kernel("k", _ip(0x4), device).note == "2 starts, 1 runs ended"
+    model.said = {"blocked_on": "x", "activity": "reads"}
+    said = snapshot.read_kernel("k", _ip(0x4), device)
+    assert said.note == "0 starts, 0 runs ended, waits on stream x; reads"
+    without = _ip(0x4)
+    without._registers = {"n": {}}
+    assert snapshot.read_kernel("k", without, device).control is None
+    without._registers = None  # nothing is known: ask the register
+    assert snapshot.read_kernel("k", without).control == 0x4
+    tlast = [
+        snapshot._tlast({"S2MM": now}, {"S2MM": {"packets": 3}} if before else {})
+        for now in ({}, {"packets": 3}, {"packets": 4}, {"packets": 3, "tlast": True})
+        for before in (True, False)
+    ]
+    assert tlast == [None, None, False, True, True, True, True, True]
+    assert snapshot._tlast({"S2MM": {"packets": 0}}, {}) is False
+    assert [snapshot.beats_left(s) for s in ({}, {"MM2S": {}}, {"MM2S": {"left": 5}})] == [0, 0, 5]
+
+
+def test_which_objects_are_stale() -> None:
+    device = SimpleNamespace(ip_dict={"k": {"phys_addr": 16}})
+    assert not snapshot.is_stale(device, "k", 16)
+    assert snapshot.is_stale(device, "k", 32)
+    assert snapshot.is_stale(device, "j", 16)
+    assert not snapshot.is_stale(device, "", 32)
+    assert not snapshot.is_stale(SimpleNamespace(), "k", 32)
+
+
+def test_everything_about_a_dma() -> None:
+    mmio = Registers(_4=0x0, _28=8, _34=0x0, _58=16)
+    says = {"MM2S": {"left": 3, "ignored": ("a",)}, "S2MM": {"packets": 1, "ignored": ["b"]}}
+    mmio.device.ip = {"dma": SimpleNamespace(describe=lambda: says)}
+    dma = _dma(Channel(mmio), Channel(mmio, "recv"))
+    facts = snapshot.gather(dma, waited_s=2.0, sent=8, received=16, changed=4, kernels={})
+    assert (facts.target, facts.waited_s, facts.stale, facts.left) == ("dma", 2.0, False, 3)
+    assert facts.send is not None
+    assert facts.recv is not None
+    assert (facts.send.requested, facts.send.moved) == (8, None)
+    assert (facts.recv.requested, facts.recv.moved) == (16, 4)
+    assert (facts.tlast, facts.notes) == (True, ("MM2S: a", "S2MM: b"))
+    dma.sendchannel = None
+    assert snapshot.gather(dma, waited_s=0.0, kernels={}).send is None
+    mmio.base_addr = 0
+    stale = snapshot.gather(dma, waited_s=1.0)
+    assert (stale.stale, stale.waited_s, stale.channels) == (True, 1.0, ())
