@@ -27,6 +27,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +73,9 @@ def tests_of(path: Path, root: Path, areas: dict[str, str]) -> list[str]:
     if path.parts[:2] == ("hw", "kernels"):
         return [f"tests/test_hw_kernels.py::test_testbench[{path.parts[2]}]"]
     name = path.relative_to("pynq_torch").with_suffix("").as_posix()
-    starts = [start for start in areas if name.startswith(start)]
-    if starts:
-        names = areas[max(starts, key=len)].split()
+    ends = [end for end in areas if fnmatch(f"/{name}", f"*/{end}")]
+    if ends:
+        names = areas[max(ends, key=len)].split()
     else:
         names = [name.replace("/", "_"), path.stem]
     found = [f"tests/test_{n}.py" for n in dict.fromkeys(names)]

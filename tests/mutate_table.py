@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-#: The start of a module's name, without `pynq_torch/` and suffix, to its test files in `tests/`,
-#: without `test_` and `.py`; the longest start counts. A module that is not here is answered for by
-#: the files that carry its name: `test_ops_softmax.py` or `test_softmax.py` for `ops/softmax`.
+#: The end of a module's path, without its suffix and perhaps with a `*`, to its test files in
+#: `tests/`, without `test_` and `.py`; the longest end counts. For a module that is not here the
+#: files that carry its name: `test_ops_softmax.py` and `test_softmax.py` for `ops/softmax`.
 AREAS: dict[str, str] = {
     "transfers": "lib_waits lib_transfers ip_dma_reset",
     "waits": "lib_waits lib_transfers lib_faults",
@@ -12,23 +12,23 @@ AREAS: dict[str, str] = {
     "causes": "lib_diagnosis",
     "facts": "lib_diagnosis",
     "diagnosis": "lib_diagnosis",
-    "snapshot": "lib_waits lib_transfers ip_stream",
+    "snapshot": "lib_waits ip_stream",
     "kernels/base": "lib_driver lib_raw lib_kernels",
     "kernels/registers": "lib_kernels lib_raw device_generic",
-    "ops/conv": "ops_conv ops_convolution",
+    "ops/conv": "ops_conv nn",
     "board/bus": "board_bus board_faults board_field linux",
     "board/memory": "board_memory lib_buffers board_faults",
     "board/hls_ip": "board_kernels board_faults lib_kernels",
     "board/streams": "board_streams ip_stream",
     "board/ip/axi_dma": "ip_dma ip_dma_reset ip_stream lib_transfers",
-    "board/ip/dma_": "ip_dma ip_dma_reset ip_stream lib_transfers",
+    "board/ip/dma_*": "ip_dma ip_dma_reset ip_stream lib_transfers",
     "board/ip/axi_gpio": "ip_gpio",
     "board/ip/axi_timer": "ip_timer",
     "board/ip/axi_intc": "ip_gpio ip_timer linux",
     "board/engines/engine": "board_kernels board_faults board_streams",
     "board/engines/stream": "board_streams ip_stream board_kernels",
-    "board/engines/rtl": "rtl_board rtl_memory rtl_checker rtl_faults",
-    "board/rtl": "rtl_board rtl_build rtl_ports rtl_sources rtl_faults",
+    "board/engines/rtl/*": "rtl_board rtl_memory rtl_checker rtl_faults",
+    "board/rtl/*": "rtl_board rtl_build rtl_ports rtl_sources rtl_faults",
 }
 
 #: Mutations that no test can kill: (module, the line as it is, the line as mutated, the reason).

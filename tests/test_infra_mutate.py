@@ -159,8 +159,10 @@ def test_which_tests_answer_for_a_file(tree: Path, root: Path) -> None:
     kernel = mutate.files_of("hw/kernels/k", tree)
     assert kernel == [Path("hw/kernels/k/k.cpp")]
     assert mutate.tests_of(kernel[0], tree, {}) == ["tests/test_hw_kernels.py::test_testbench[k]"]
-    areas = {"ar": "weak", "are": "strong missing"}
-    assert mutate.tests_of(Path("pynq_torch/area.py"), tree, areas) == ["tests/test_strong.py"]
-    for start, names in AREAS.items():
-        assert list((root / "pynq_torch").glob(f"{start}*")), start
-        assert all((root / f"tests/test_{name}.py").is_file() for name in names.split()), start
+    areas = {"a*": "weak", "area": "strong missing", "rea": "weak", "area_longer": "weak"}
+    for place in ("area.py", "room/area.py"):
+        found = mutate.tests_of(Path("pynq_torch") / place, tree, areas)
+        assert found == ["tests/test_strong.py"]
+    for end, names in AREAS.items():
+        assert list((root / "pynq_torch").rglob(f"{end}.*")), end
+        assert all((root / f"tests/test_{name}.py").is_file() for name in names.split()), end
