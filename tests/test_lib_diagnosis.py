@@ -140,6 +140,7 @@ EDGES: tuple[tuple[Facts, str, str], ...] = (
         f"+length zero, internal error, missing TLAST, {_STUCK}",
         "",
     ),
+    (Facts("d", send=replace(SEND, status=_HALTED, requested=0)), "+channel halted", ""),
     (
         Facts("d", send=SEND, recv=replace(RECV, address=0x18001002)),
         f"+unaligned buffer, {_STUCK}",
@@ -319,6 +320,7 @@ def test_which_states_are_which() -> None:
     def of(state: ChannelState) -> set[str]:
         return {name for name in named if getattr(state, name)}
 
+    assert (SEND.max_bytes, SEND.width_bytes) == (0x03FFFFFF, 4)  # where nothing else is known
     assert of(SEND) == {"armed", "pending"}
     assert of(replace(SEND, status=_HALTED)) == {"armed", "halted"}
     assert of(SENT) == {"armed", "complete", "idle"}
