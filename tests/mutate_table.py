@@ -6,7 +6,7 @@ from __future__ import annotations
 #: `tests/`, without `test_` and `.py`; the longest end counts. For a module that is not here the
 #: files that carry its name: `test_ops_softmax.py` and `test_softmax.py` for `ops/softmax`.
 AREAS: dict[str, str] = {
-    "transfers": "lib_waits lib_transfers ip_dma_reset",
+    "transfers": "lib_waits lib_transfers",
     "waits": "lib_waits lib_transfers lib_faults",
     "polling": "lib_waits",
     "causes": "lib_diagnosis",

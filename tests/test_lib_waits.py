@@ -54,6 +54,10 @@ class Channel:
         self.calls: list[str] = []
         self.__dict__.update(fields)
 
+    def transfer(self, data: Any) -> None:
+        self.calls.append(f"transfer {data}")
+        self._active_buffer = data
+
     def wait(self) -> None:
         self.calls.append("wait")
 
@@ -470,6 +474,69 @@ def test_a_reset_that_does_not_end_says_what_does_not_run(clock: Clock) -> None:
         transfers.reset(_dma(None, Channel(Registers(_34=1), "recv")), 0.25)
     with pytest.raises(TypeError, match="one reset covers both channels"):
         transfers.reset(Channel(Registers()))
+
+
+def test_what_a_source_still_sends_is_drained(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[Any] = []
+    resets: list[float] = []
+
+    def take(shape: tuple[int, ...], dtype: Any) -> Any:
+        taken.append((shape, dtype))
+        return "scratch"
+
+    monkeypatch.setattr(transfers, "pool_of", lambda device: SimpleNamespace(take=take))
+    monkeypatch.setattr(transfers, "_reset", lambda dma, timeout_s: resets.append(timeout_s))
+    mmio = Registers(_34=[0x2, 0x11, 0x0])
+    channel = Channel(mmio, "recv", _max_size=1023)
+    transfers.reset(_dma(None, channel), 0.5)
+    assert channel.calls == ["transfer scratch"] * 3  # until nothing comes
+    assert resets == [0.5] * 4
+    assert 5e-3 < clock.now - 100.0 < 6e-3
+    assert taken == [((1020,), np.dtype("u1"))]
+    channel._max_size, mmio.values[0x34] = (1 << 26) - 1, 0x2
+    channel.calls.clear()
+    transfers.reset(_dma(None, channel))
+    assert len(channel.calls) == 64  # a source that never stops
+    assert taken[1][0] == (16384,)
+    channel.calls.clear()
+    transfers.reset(_dma(None, channel), drain=False)
+    assert channel.calls == []
+
+
+@pytest.mark.parametrize("left", [0, 1, 3])
+def test_beats_of_an_earlier_transfer(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, left: int
+) -> None:
+    monkeypatch.setattr(transfers, "buffer_of", lambda data: data)
+    monkeypatch.setattr(transfers, "check_alive", lambda data: None)
+    monkeypatch.setattr(transfers, "_Probe", lambda buffer: None)
+    mmio = Registers(_4=0x2, _34=0x2, _0=0)
+    mmio.device.ip = {"dma": SimpleNamespace(describe=lambda: {"MM2S": {"left": left}})}
+    dma = _dma(Channel(mmio), Channel(mmio, "recv"))
+    data = SimpleNamespace(
+        flags=SimpleNamespace(c_contiguous=True), device=None, **vars(_buffer(99))
+    )
+    if left:
+        with pytest.raises(TransferError, match=rf"dma cannot be used(.|\n)*{left} beats of an"):
+            transfers.transfer(dma, send=data)
+        assert f"but {left} beats lie before the IP" in transfers._recovered(dma)
+    else:
+        assert transfers.transfer(dma, send=data) == (99, 0)
+        assert "can be used" in transfers._recovered(dma)
+    assert transfers.transfer(dma, recv=data) == (0, 99)
+    assert dma.recvchannel.calls == [f"transfer {data}", "wait"]
+    with pytest.raises(TransferError, match="a short packet was received") as caught:
+        dma.recvchannel.transferred = 98
+        transfers.transfer(dma, recv=data)
+    assert caught.value.diagnosis is not None
+    assert caught.value.diagnosis.facts.recv is not None
+    assert caught.value.diagnosis.facts.recv.requested == 99
+    assert transfers.transfer(dma, recv=data, exact=False) == (0, 98)
+    dma.recvchannel._active_buffer = None
+    data.nbytes = 0
+    assert transfers.transfer(dma, recv=data) == (0, 0)
 
 
 class Memory(np.ndarray[Any, Any]):
