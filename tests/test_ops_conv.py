@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
+from pynq_torch.kernels import epilogue
 from pynq_torch.ops import conv, memory, quantise
 from pynq_torch.ops.conv import Geometry, fill_columns, tiles
 
@@ -353,6 +354,31 @@ def test_tiles_cover_each_output_pixel_once(case: Case, tile_bytes: int, seed: i
             part = part.permute(0, 2, 3, 1).reshape(count, geometry.depth)
             assert torch.equal(found.double(), part)
     assert bool((seen == 1).all())
+
+
+@pytest.mark.parametrize(
+    ("mode", "pixel"), [(epilogue.INT8, 8), (epilogue.INT32, 8), (epilogue.FLOAT32, 5)]
+)
+def test_pixels_of_int8_begin_with_a_word(mode: int, pixel: int) -> None:
+    loaded("gemm")  # which stores int8 in whole words, four channels each
+    x, w = int8(2, 3, 5, 4), int8(5, 3, 2, 2)
+    geometry = Geometry(2, 3, 5, 4, 5, (2, 2), (1, 1), (0, 0), (1, 1), 1)
+    matrix = quantise.Packed(w.reshape(5, 12).t().contiguous().to("pynq"), 1.0)
+    factor = torch.full((5,), 2.0**-8).to("pynq")
+    found = conv.convolve(
+        quantise.Packed(x.to("pynq"), 1.0),
+        [matrix],
+        geometry,
+        mode=mode,
+        factors=None if mode == epilogue.INT32 else [factor],
+    )
+    sums = functional.conv2d(x.double(), w.double())
+    if mode != epilogue.INT32:
+        sums *= 2.0**-8
+    if mode == epilogue.INT8:
+        sums = sums.round().clamp(-128, 127)
+    assert torch.equal(found.cpu().double(), sums)
+    assert found.stride() == (4 * 3 * pixel, 1, 3 * pixel, pixel)
 
 
 def test_no_more_than_a_tile_of_columns_is_in_memory() -> None:
