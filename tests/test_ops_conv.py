@@ -308,6 +308,18 @@ def test_other_options_are_refused_in_the_cpus_words(stride: Any, output_padding
     assert str(ours.value) == str(theirs.value)
 
 
+@pytest.mark.parametrize("odd", [1, 2])
+def test_operands_of_two_dtypes_are_refused_in_the_cpus_words(odd: int) -> None:
+    loaded("gemm_dual")
+    on_cpu = [torch.randn(1, 2, 5, 5), torch.randn(3, 2, 3, 3), torch.randn(3)]
+    on_cpu[odd] = on_cpu[odd].half()
+    with pytest.raises(RuntimeError) as theirs:
+        functional.conv2d(*on_cpu)
+    with flags(allow_int8=True), pytest.raises(RuntimeError) as ours:
+        functional.conv2d(*(t.to("pynq") for t in on_cpu))
+    assert str(ours.value) == str(theirs.value)
+
+
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 3e38])
 def test_values_that_int8_cannot_hold_run_on_the_cpu(bad: float) -> None:
     loaded("gemm_dual")
