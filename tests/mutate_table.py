@@ -47,4 +47,10 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "pass",
         "The buffer is the function's own, and nothing is kept for it that a count could make old.",
     ),
+    (
+        "ops/conv",
+        "missing=True,",
+        "missing=False,",
+        "The offer is asked only where a unit of KERNELS is loaded, and then it is not missing.",
+    ),
 )

@@ -118,6 +118,20 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def test_a_timeout_is_a_float_whatever_number_it_was() -> None:
     assert [polling.check_timeout(t) for t in (1, 0.5, 1e-9)] == [1.0, 0.5, 1e-9]
     assert isinstance(polling.check_timeout(1), float)
+    for bound in (0, -1, float("inf"), float("nan"), None, "1"):
+        with pytest.raises(ValueError, match=f"timeout_s is {bound!r}"):
+            polling.check_timeout(bound)  # type: ignore[arg-type]
+
+
+def test_a_poll_at_the_very_end_is_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks, slept = {name: iter(range(9)) for name in ("wait", "cpu")}, []
+    time = SimpleNamespace(perf_counter=lambda: next(clocks["cpu"]), sleep=slept.append)
+    monkeypatch.setattr(polling, "time", time)
+    monkeypatch.setattr(polling, "wait_clock", lambda: next(clocks["wait"]))
+    monkeypatch.setattr(polling, "SPIN_S", 2)
+    monkeypatch.setattr(polling, "LONGEST_SLEEP_S", 100)
+    assert list(polling.polls(4)) == [0, 1, 2, 3, 4]
+    assert slept == [3 / 10, 1e-5]
 
 
 def test_the_clock_is_the_boards_where_there_is_one(

@@ -279,12 +279,15 @@ def test_the_cpu_does_the_rest_and_says_why(function: Any, shapes: Any, reason: 
         (((2, 3, 8, 8), (4, 3, 3, 2)), {"padding": -1}),
         (((2, 3, 8, 8), (4, 3, 3, 2)), {"stride": 0}),
         (((2, 3, 8, 8), (4, 3, 3, 2)), {"dilation": 0}),
+        (((2, 3, 8, 8), (4, 3, 3, 2)), {"stride": (1, 0)}),
+        (((2, 3, 8, 8), (4, 3, 3, 2)), {"dilation": (0, 1)}),
+        (((2, 3, 8, 8), (4, 3, 3, 2)), {"padding": (0, -1)}),
         (((2, 3, 8), (4, 3, 3, 2)), {}),
         (((2, 0, 8, 8), (4, 0, 3, 2)), {"stride": -1}),
     ],
 )
 def test_wrong_sizes_are_refused_in_the_cpus_words(
-    shapes: tuple[tuple[int, ...], ...], options: dict[str, int]
+    shapes: tuple[tuple[int, ...], ...], options: dict[str, Any]
 ) -> None:
     loaded("gemm_dual")
     on_cpu = [torch.randn(shape) for shape in shapes]
@@ -306,6 +309,20 @@ def test_other_options_are_refused_in_the_cpus_words(stride: Any, output_padding
     with pytest.raises(RuntimeError) as ours:
         torch.ops.aten.convolution(x.to("pynq"), weight.to("pynq"), *options)
     assert str(ours.value) == str(theirs.value)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_result_has_the_dtype_of_its_input(dtype: torch.dtype) -> None:
+    loaded("gemm_dual")
+    on_cpu = [torch.randn(2, 2, 6, 5), torch.randn(3, 2, 3, 3), torch.randn(3)]
+    on_cpu = [t.to(dtype) for t in on_cpu]
+    with flags(allow_int8=True), watched() as calls:
+        found = functional.conv2d(*(t.to("pynq") for t in on_cpu))
+    x, w, bias = (t.float() for t in on_cpu)
+    options = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
+    assert found.dtype is dtype
+    assert torch.equal(found.cpu(), reference(x, w, bias, options).to(dtype))
+    assert [c.where for c in of(calls, "convolution")] == ["PL"]
 
 
 @pytest.mark.parametrize("odd", [1, 2])
