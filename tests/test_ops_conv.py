@@ -386,14 +386,14 @@ def test_tiles_cover_each_output_pixel_once(case: Case, tile_bytes: int, seed: i
 
 
 @pytest.mark.parametrize(
-    ("mode", "pixel"), [(epilogue.INT8, 8), (epilogue.INT32, 8), (epilogue.FLOAT32, 5)]
+    ("mode", "pixel"), [(epilogue.INT8, 8), (epilogue.INT32, 8), (epilogue.FLOAT32, 7)]
 )
 def test_pixels_of_int8_begin_with_a_word(mode: int, pixel: int) -> None:
     loaded("gemm")  # which stores int8 in whole words, four channels each
-    x, w = int8(2, 3, 5, 4), int8(5, 3, 2, 2)
-    geometry = Geometry(2, 3, 5, 4, 5, (2, 2), (1, 1), (0, 0), (1, 1), 1)
-    matrix = quantise.Packed(w.reshape(5, 12).t().contiguous().to("pynq"), 1.0)
-    factor = torch.full((5,), 2.0**-8).to("pynq")
+    x, w = int8(2, 3, 5, 4), int8(7, 3, 2, 2)
+    geometry = Geometry(2, 3, 5, 4, 7, (2, 2), (1, 1), (0, 0), (1, 1), 1)
+    matrix = quantise.Packed(w.reshape(7, 12).t().contiguous().to("pynq"), 1.0)
+    factor = torch.full((7,), 2.0**-8).to("pynq")
     found = conv.convolve(
         quantise.Packed(x.to("pynq"), 1.0),
         [matrix],
