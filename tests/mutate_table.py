@@ -12,7 +12,7 @@ AREAS: dict[str, str] = {
     "causes": "lib_diagnosis",
     "facts": "lib_diagnosis",
     "diagnosis": "lib_diagnosis",
-    "snapshot": "lib_waits ip_stream",
+    "snapshot": "lib_waits lib_kernels ip_stream ip_dma_reset",
     "kernels/base": "lib_driver lib_raw lib_kernels",
     "kernels/registers": "lib_kernels lib_raw device_generic",
     "ops/conv": "ops_conv nn",

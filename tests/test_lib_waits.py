@@ -701,6 +701,8 @@ def test_everything_about_a_dma() -> None:
     assert (facts.send.requested, facts.send.moved) == (8, None)
     assert (facts.recv.requested, facts.recv.moved) == (16, 4)
     assert (facts.tlast, facts.notes) == (True, ("MM2S: a", "S2MM: b"))
+    before = {"S2MM": {"packets": 1}}
+    assert snapshot.gather(dma, waited_s=0.0, kernels={}, before=before).tlast is False
     dma.sendchannel = None
     assert snapshot.gather(dma, waited_s=0.0, kernels={}).send is None
     mmio.base_addr = 0
