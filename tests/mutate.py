@@ -212,7 +212,7 @@ class Copy:
             return Outcome("", False, len(tests), text)
         if code == 0:
             return Outcome("", True, len(tests), text)
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+\.py\S*)", text, re.MULTILINE)
+        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", text, re.MULTILINE)
         by = "a hang" if code is None else failed[1] if failed else f"pytest's end with {code}"
         return Outcome(by, True, len(tests), text)
 
