@@ -46,7 +46,7 @@ OWN           := PYTHON=% VENV=% VENV_BOARD=% BOARD=% JOBS=% NOTEBOOKS=% LAB_FLA
                  PYTEST_FLAGS=% BENCH_FLAGS=%
 PARAMETERS     = $(foreach word,$(filter-out $(OWN),$(OVERRIDES)),'$(subst $(GAP), ,$(subst ','\'',$(word)))')
 
-.PHONY: help env lab report test lint format test-unit test-notebooks bench test-board-image clean distclean
+.PHONY: help env lab report test lint format test-unit test-notebooks mutate bench test-board-image clean distclean
 
 help: ## list the targets
 	@echo "make TARGET"
@@ -87,6 +87,11 @@ test-unit: $(STAMP) ## pytest on tests/
 
 test-notebooks: $(STAMP) ## run every notebook and compare with its committed outputs
 	$(PY) -m pytest -n 2 --dist loadfile $(NBVAL) $(PYTEST_FLAGS) notebooks
+
+mutate: $(STAMP) ## plant faults in MODULE, see which the tests notice (SEED=0 SAMPLE=40 THRESHOLD=90 JOBS=1)
+	@$(PY) tests/mutate.py '$(MODULE)' $(if $(SEED),--seed '$(SEED)') \
+	  $(if $(SAMPLE),--sample '$(SAMPLE)') $(if $(THRESHOLD),--threshold '$(THRESHOLD)') \
+	  $(if $(JOBS),--jobs '$(JOBS)') $(if $(TESTS),--tests '$(TESTS)')
 
 bench: $(STAMP) ## print the figures of speed, each with its conditions (BENCH_FLAGS="...")
 	$(PY) tests/bench.py $(BENCH_FLAGS)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pynq_torch.diagnosis import (
     CAUSES,
+    ERROR_MASK,
     ChannelState,
     Facts,
     KernelState,
@@ -71,6 +72,197 @@ def test_each_fault_is_told_from_the_others(name: str) -> None:
     assert f"cause: {name}." in str(found)
 
 
+_STUCK, _LONG = "data stuck on the way", "length beyond the length register"
+_STOPPED = replace(SEND, status=_HALTED | _IDLE)
+_NOTHING = replace(UNARMED, side="send")
+
+
+def _kernel(control: int | None, name: str = "k") -> tuple[KernelState, ...]:
+    return (KernelState(name, control),)
+
+
+#: Facts at the edges of each row's symptom; every cause that fits, in order, the first one's `+`
+#: where the registers prove it; and what the explanation says of these facts.
+EDGES: tuple[tuple[Facts, str, str], ...] = (
+    (
+        Facts("d", send=_STOPPED, recv=_recv(_DEC | _HALTED)),
+        "+address outside the map, channel halted",
+        "at 0x18001000 (recv)",
+    ),
+    (
+        Facts("d", send=_STOPPED, recv=_recv(_SLV | _HALTED)),
+        "+memory refused the access, channel halted",
+        "answered 0x18001000 (recv)",
+    ),
+    (Facts("d", send=replace(SEND, status=0x401)), "+descriptor fault", ""),
+    (Facts("d", send=replace(SEND, status=0x201)), "+descriptor fault", ""),
+    (Facts("d", send=replace(SEND, status=0x880)), f"wrong length, {_STUCK}", ""),
+    (
+        Facts("d", send=replace(SEND, requested=63, max_bytes=63)),
+        f"wrong length, {_STUCK}",
+        "part of its 63 bytes",
+    ),
+    (
+        Facts("d", send=SEND, recv=replace(RECV, max_bytes=63)),
+        f"+{_LONG}, {_STUCK}",
+        "at most 63 bytes; 64 were asked for",
+    ),
+    (
+        Facts("d", send=SENT, recv=ChannelState("recv", 0, 0, 0x18001000, max_bytes=255)),
+        f"+{_LONG}",
+        "holds at most 255 and",
+    ),
+    (Facts("d", send=SENT, recv=ChannelState("recv", 1, 0, 0x18001000)), "unknown", ""),
+    (Facts("d", send=SENT, recv=ChannelState("recv", 0, 4, 0x18001000)), "unknown", ""),
+    (Facts("d", send=SENT, recv=ChannelState("recv", 0)), "unknown", ""),
+    (
+        Facts("d", send=SEND, recv=RECV, left=1),
+        f"+data of an earlier transfer, {_STUCK}",
+        "1 beats of an earlier",
+    ),
+    (
+        Facts("d", send=SENT, recv=_recv(_INT | _HALTED)),
+        "+late TLAST, internal error",
+        "longer than the 64 bytes",
+    ),
+    (
+        Facts("d", send=replace(SENT, requested=0), recv=_recv(_INT | _HALTED)),
+        "+late TLAST, internal error",
+        "",
+    ),
+    (
+        Facts("d", send=replace(SEND, status=_INT | _HALTED), recv=RECV),
+        f"+internal error, missing TLAST, {_STUCK}",
+        "",
+    ),
+    (
+        Facts("d", send=replace(SEND, status=_INT | _HALTED, requested=0), recv=RECV),
+        f"+length zero, internal error, missing TLAST, {_STUCK}",
+        "",
+    ),
+    (Facts("d", send=replace(SEND, status=_HALTED, requested=0)), "+channel halted", ""),
+    (
+        Facts("d", send=SEND, recv=replace(RECV, address=0x18001002)),
+        f"+unaligned buffer, {_STUCK}",
+        "0x18001002 is no multiple of 4 bytes",
+    ),
+    (Facts("d", send=SEND, recv=replace(RECV, address=0x18001002, realigns=True)), _STUCK, ""),
+    (
+        Facts("d", send=replace(SENT, address=0x18000002), recv=RECV),
+        f"missing TLAST, {_STUCK}",
+        "either TLAST is missing, or",
+    ),
+    (
+        Facts("d", send=SEND, recv=replace(UNARMED, address=0x18001002, length_register=4)),
+        f"+receive not armed before send, wrong length, {_STUCK}",
+        "",
+    ),
+    (
+        Facts("d", send=SEND, recv=_recv(_HALTED)),
+        f"+channel halted, {_STUCK}",
+        "The recv channel is stopped",
+    ),
+    (
+        Facts("d", send=SEND, recv=replace(UNARMED, status=_HALTED)),
+        f"+receive not armed before send, wrong length, {_STUCK}",
+        "",
+    ),
+    (
+        Facts("d", send=SEND, recv=_recv(_IDLE, 40)),
+        f"+early TLAST, wrong length, {_STUCK}",
+        "after 40 of 64 bytes: TLAST came early, and the sender cannot",
+    ),
+    (
+        Facts("d", send=SENT, recv=_recv(_IDLE, 63)),
+        "+early TLAST",
+        "63 of 64 bytes: TLAST came early.",
+    ),
+    (Facts("d", send=SENT, recv=_recv(_IDLE, 40, False)), "unknown", ""),
+    (Facts("d", send=SENT, recv=_recv(_IDLE, 64)), "unknown", ""),
+    (
+        Facts("d", send=SEND, recv=UNARMED, kernels=_kernel(0x4)),
+        f"IP never started, wrong length, {_STUCK}",
+        "k is idle",
+    ),
+    (Facts("d", send=SEND), f"wrong length, {_STUCK}", ""),
+    (Facts("d", send=SENT, recv=UNARMED), "unknown", ""),
+    (
+        Facts("d", recv=_recv(moved=64)),
+        f"+missing TLAST, {_STUCK}",
+        "All 64 bytes are in the buffer",
+    ),
+    (Facts("d", send=SEND, recv=_recv(moved=64)), _STUCK, ""),
+    (Facts("d", send=SENT, recv=RECV, tlast=False), f"+missing TLAST, {_STUCK}", ""),
+    (Facts("d", send=SENT, recv=RECV, tlast=True), f"missing TLAST, {_STUCK}", ""),
+    (
+        Facts("d", send=SENT, recv=_recv(moved=40), tlast=False),
+        f"+wrong length, missing TLAST, {_STUCK}",
+        "only 40 of 64 bytes came back",
+    ),
+    (
+        Facts("d", send=SENT, recv=_recv(moved=63)),
+        f"+wrong length, missing TLAST, {_STUCK}",
+        "only 63 of 64",
+    ),
+    (
+        Facts("d", send=SENT, recv=_recv(moved=40, exact=False)),
+        f"missing TLAST, {_STUCK}",
+        "either",
+    ),
+    (
+        Facts("d", send=SEND, recv=RECV, kernels=(*_kernel(4, "h/a"), *_kernel(4), *_kernel(1))),
+        f"IP never started, kernel still at work, {_STUCK}",
+        "h/a and k are idle|overlay.h.a.register_map",
+    ),
+    (Facts("d", send=SEND, recv=_recv(moved=4), kernels=_kernel(0xE)), _STUCK, ""),
+    (Facts("d", send=SENT, recv=RECV, kernels=_kernel(0xE)), f"missing TLAST, {_STUCK}", ""),
+    (Facts("d", send=SEND, recv=RECV, kernels=_kernel(0x84)), _STUCK, ""),
+    (Facts("d", send=SEND, recv=RECV, kernels=_kernel(0x86)), _STUCK, ""),
+    (Facts("d", send=SEND, recv=RECV, kernels=_kernel(0x5)), _STUCK, ""),
+    (
+        Facts("d", send=SEND, recv=RECV, kernels=_kernel(None)),
+        f"kernel still at work, {_STUCK}",
+        "",
+    ),
+    (Facts("d", send=SENT, recv=_recv(_IDLE, 64), kernels=_kernel(4)), "unknown", ""),
+    (Facts("d", send=_NOTHING, recv=RECV), f"nothing sent, missing TLAST, {_STUCK}", ""),
+    (
+        Facts("d", send=_NOTHING, recv=_recv(moved=4, exact=False)),
+        f"missing TLAST, {_STUCK}",
+        "either",
+    ),
+    (Facts("d", recv=RECV), f"missing TLAST, {_STUCK}", "either"),
+    (
+        Facts("d", send=SEND, recv=_recv(_IDLE, 64)),
+        f"wrong length, {_STUCK}",
+        "part of its 64 bytes",
+    ),
+    (
+        Facts("k", kernels=(*_kernel(1, "a"), *_kernel(4, "b"), *_kernel(0x80, "c"))),
+        "kernel still at work",
+        "a and c",
+    ),
+    (Facts("k", kernels=_kernel(0x2)), "unknown", ""),
+    (
+        Facts("d", send=SEND, stale=True),
+        f"+stale overlay object, wrong length, {_STUCK}",
+        "d talks to addresses",
+    ),
+)
+
+
+@pytest.mark.parametrize(("facts", "causes", "says"), EDGES)
+def test_where_each_symptom_begins_and_ends(facts: Facts, causes: str, says: str) -> None:
+    found = diagnose(facts)
+    assert [c.name for c in found.causes] == causes.removeprefix("+").split(", ")
+    assert found.causes[0].certain == causes.startswith("+")
+    text = found.explain("why")
+    for part in says.split("|"):
+        assert part in text
+    others = "; ".join(c.name for c in found.causes[1:])
+    assert text.endswith(f"\n  also possible: {others}" if others else found.remedy)
+
+
 def test_every_row_of_the_table_has_a_case() -> None:
     assert {cause.name for cause in CAUSES} == set(CASES)
 
@@ -89,6 +281,68 @@ def test_the_text_names_what_was_seen() -> None:
     for part in ("headline", "DMASR", "64 bytes asked for", "ip: AP_CTRL 0x04 [AP_IDLE]; 0 starts"):
         assert part in text
     assert "TLAST: not seen" in text
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (UNARMED, "recv (S2MM): DMASR 0x00000000 [running], never armed"),
+        (
+            replace(RECV, status=0x12, moved=40),
+            "recv (S2MM): DMASR 0x00000012 [Idle, DMAIntErr], 64 bytes asked for at 0x18001000, "
+            "40 moved",
+        ),
+        (
+            replace(SEND, moved=1, moved_exact=False),
+            "send (MM2S): DMASR 0x00000000 [running], 64 bytes asked for at 0x18000000, "
+            "at least 1 moved",
+        ),
+        (
+            SEND,
+            "send (MM2S): DMASR 0x00000000 [running], 64 bytes asked for at 0x18000000, "
+            "bytes moved unknown until it ends",
+        ),
+        (
+            KernelState("k", None, "2 starts"),
+            "k: no control register (ap_ctrl_none), always runs; 2 starts",
+        ),
+        (KernelState("k", 0x81), "k: AP_CTRL 0x81 [AP_START, AUTO_RESTART]"),
+        (KernelState("k", 0), "k: AP_CTRL 0x00 [running]"),
+    ],
+)
+def test_states_as_text(state: ChannelState | KernelState, text: str) -> None:
+    assert str(state) == text
+
+
+def test_which_states_are_which() -> None:
+    named = ("halted", "idle", "failed", "armed", "complete", "pending", "lost_length")
+
+    def of(state: ChannelState) -> set[str]:
+        return {name for name in named if getattr(state, name)}
+
+    assert (SEND.max_bytes, SEND.width_bytes) == (0x03FFFFFF, 4)  # where nothing else is known
+    assert of(SEND) == {"armed", "pending"}
+    assert of(replace(SEND, status=_HALTED)) == {"armed", "halted"}
+    assert of(SENT) == {"armed", "complete", "idle"}
+    assert of(replace(SENT, status=_IDLE | _SLV)) == {"armed", "failed", "idle"}
+    assert of(replace(UNARMED, status=_IDLE)) == {"idle"}
+    assert of(replace(UNARMED, address=1)) == {"lost_length"}
+    assert [bool(KernelState("k", c).done) for c in (None, 0, 2, 5)] == [False, False, True, False]
+    running = [KernelState("k", c).running for c in (None, 0, 1, 2, 4, 0x80)]
+    assert running == [True, True, True, False, False, True]
+    assert [KernelState("k", c).idle for c in (None, 0x4, 0x5, 0x6, 0x84, 0xC)] == [
+        *(False, True, False, False, False, True)
+    ]
+
+
+def test_bits_are_those_of_the_manuals() -> None:
+    status = "Halted Idle - SGIncld DMAIntErr DMASlvErr DMADecErr - SGIntErr SGSlvErr SGDecErr - "
+    status += "IOC_Irq Dly_Irq Err_Irq -"  # PG021, table 2-8
+    control = "AP_START AP_DONE AP_IDLE AP_READY AP_CONTINUE - - AUTO_RESTART"  # UG1399
+    for names, decode in ((status, status_bits), (control, control_bits)):
+        for bit, name in enumerate(names.split()):
+            assert decode(1 << bit) == (() if name == "-" else (name,))
+    assert [bit for bit in range(16) if ERROR_MASK >> bit & 1] == [4, 5, 6, 8, 9, 10]
 
 
 channels = st.builds(

@@ -15,7 +15,7 @@ import pytest
 from ip_handoff import AXI_DMA, Ip, write_design
 
 import pynq_torch
-from pynq_torch import buffers
+from pynq_torch import buffers, transfers
 from pynq_torch.board.device import VirtualBoard
 from pynq_torch.errors import BufferFreed, TransferTimeout
 from pynq_torch.transfers import TransferError
@@ -67,6 +67,53 @@ def test_transfer_takes_tensors_over_cma_memory(dma: Any) -> None:
     source.copy_(torch.arange(16.0))
     pynq_torch.transfer(dma, send=source, recv=target)
     assert torch.equal(source, target)
+
+
+def test_the_receive_side_is_armed_first_and_each_lane_is_published(dma: Any) -> None:
+    lanes: list[tuple[str, float, float]] = []
+    armed: list[str] = []
+    for name in ("send", "recv"):
+        channel = getattr(dma, f"{name}channel")
+
+        def transfer(buffer: Any, name: str = name, arm: Any = channel.transfer) -> None:
+            armed.append(name)
+            arm(buffer)
+
+        channel.transfer = transfer
+    watcher = lambda *lane: lanes.append(lane)  # noqa: E731
+    transfers.watchers.append(watcher)
+    begin = time.perf_counter()
+    try:
+        pynq_torch.transfer(dma, send=_fill(64), recv=buffers.empty(64, "u4"))
+    finally:
+        transfers.watchers.remove(watcher)
+    assert armed == ["recv", "send"]
+    assert [lane for lane, _, _ in lanes] == ["dma.recv", "dma.send"]
+    (_, first, end), (_, second, same_end) = lanes
+    assert begin < first < second < end == same_end < time.perf_counter()
+
+
+def test_a_strict_cache_sees_what_came_and_what_was_written(tmp_path: Path, closed: None) -> None:
+    pynq_torch.use_board("csim", strict_cache=True)
+    dma = _load(tmp_path).dma
+    source, target = _fill(64), buffers.empty(64, "u4")
+    target[:] = 0
+    target.flush()
+    for step in range(2):
+        source[:] = np.arange(64) + step
+        pynq_torch.transfer(dma, send=source, recv=target)
+        assert target.tolist() == source.tolist()
+
+
+def test_a_transfer_that_is_not_given_up_goes_on(dma: Any) -> None:
+    target = buffers.empty(64, "u4")
+    with pytest.raises(TransferTimeout, match=r"give it up with pynq_torch\.reset\(dma\)\.$"):
+        pynq_torch.transfer(dma, recv=target, timeout_s=0.1, recover=False)
+    dma.sendchannel.transfer(_fill(64))
+    pynq_torch.wait(dma, timeout_s=5)
+    assert target[1] == 10
+    with pytest.raises(TransferTimeout, match="now: the DMA has been reset and can be used"):
+        pynq_torch.transfer(dma, recv=target, timeout_s=0.1)
 
 
 def test_wait_for_a_channel_of_pynq(dma: Any) -> None:
@@ -135,12 +182,42 @@ def test_length_beyond_the_register(board: VirtualBoard, tmp_path: Path) -> None
     dma.mmio.write(0x28, source.nbytes)
     with pytest.raises(TransferError, match="length beyond the length register"):
         pynq_torch.wait(dma.sendchannel, timeout_s=0.2)
+    pynq_torch.reset(dma)
+    source, target = _fill(255, "u1"), buffers.empty(255, "u1")
+    assert pynq_torch.transfer(dma, send=source, recv=target) == (255, 255)
+    assert np.array_equal(source, target)
+    with pytest.raises(TransferError, match=r"recv has 256 bytes.*at most 255 \(8 bits\)"):
+        pynq_torch.transfer(dma, recv=buffers.empty(256, "u1"))
 
 
-def test_unaligned_buffer(dma: Any) -> None:
-    source = _fill(64, "u1")
+def test_what_scatter_gather_takes(board: VirtualBoard, tmp_path: Path) -> None:
+    dma = _load(tmp_path, C_INCLUDE_SG=1, C_SG_LENGTH_WIDTH=8).dma
+    with pytest.raises(TransferError, match="needs at least 8"):
+        pynq_torch.transfer(dma, send=_fill(1), recv=buffers.empty(1, "u4"))
+    source, target = _fill(1000), buffers.empty(1000, "u4")
+    assert pynq_torch.transfer(dma, send=source, recv=target) == (4000, 4000)
+    assert np.array_equal(source, target)
+
+
+def test_unaligned_buffer(board: VirtualBoard, tmp_path: Path) -> None:
+    dma = _load(tmp_path).dma
+    source, target = _fill(64, "u1"), buffers.empty(64, "u1")
     with pytest.raises(TransferError, match="no multiple of the 4 bytes"):
         pynq_torch.transfer(dma, send=source[1:33])
+    dma = _load(tmp_path, "dre", C_INCLUDE_MM2S_DRE=1, C_INCLUDE_S2MM_DRE=1).dma
+    assert pynq_torch.transfer(dma, send=source[1:33], recv=target[2:34]) == (32, 32)
+    assert np.array_equal(source[1:33], target[2:34])
+
+
+@pytest.mark.parametrize(("side", "word"), [("send", "Read"), ("recv", "Write")])
+def test_a_channel_that_was_not_built(
+    board: VirtualBoard, tmp_path: Path, side: str, word: str
+) -> None:
+    key = "C_INCLUDE_MM2S" if side == "send" else "C_INCLUDE_S2MM"
+    ips = [Ip("axi_dma", "dma", 0x40400000, AXI_DMA | {key: 0})]
+    dma = pynq.Overlay(str(write_design(tmp_path, "half", ips))).dma
+    with pytest.raises(TransferError, match=f"dma has no {side} channel.*'Enable {word} Channel'"):
+        pynq_torch.transfer(dma, **{side: _fill(4)})
 
 
 def test_address_outside_the_map(dma: Any) -> None:
@@ -193,8 +270,17 @@ def test_empty_transfers(dma: Any) -> None:
     assert pynq_torch.transfer(dma, send=buffers.empty(0), recv=buffers.empty(0)) == (0, 0)
     with pytest.raises(TransferError, match="cannot move 0 bytes"):
         pynq_torch.transfer(dma, send=_fill(4), recv=buffers.empty(0))
+    assert pynq_torch.transfer(dma, recv=np.zeros(0)) == (0, 0)
     with pytest.raises(TransferError, match="nothing to do"):
         pynq_torch.transfer(dma)
+    with pytest.raises(TypeError, match=r"expected a pynq\.lib\.DMA, found int"):
+        pynq_torch.transfer(3, send=_fill(4))
+
+
+def test_a_buffer_of_another_board(dma: Any, closed: None) -> None:
+    pynq_torch.use_board("csim")
+    with pytest.raises(TransferError, match="send was allocated on another device than dma is on"):
+        pynq_torch.transfer(dma, send=_fill(4))
 
 
 @pytest.mark.parametrize("timeout_s", [0, -1, float("inf"), float("nan"), None, "1"])

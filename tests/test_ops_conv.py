@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
+from pynq_torch.kernels import epilogue
 from pynq_torch.ops import conv, memory, quantise
 from pynq_torch.ops.conv import Geometry, fill_columns, tiles
 
@@ -278,12 +279,15 @@ def test_the_cpu_does_the_rest_and_says_why(function: Any, shapes: Any, reason: 
         (((2, 3, 8, 8), (4, 3, 3, 2)), {"padding": -1}),
         (((2, 3, 8, 8), (4, 3, 3, 2)), {"stride": 0}),
         (((2, 3, 8, 8), (4, 3, 3, 2)), {"dilation": 0}),
+        (((2, 3, 8, 8), (4, 3, 3, 2)), {"stride": (1, 0)}),
+        (((2, 3, 8, 8), (4, 3, 3, 2)), {"dilation": (0, 1)}),
+        (((2, 3, 8, 8), (4, 3, 3, 2)), {"padding": (0, -1)}),
         (((2, 3, 8), (4, 3, 3, 2)), {}),
         (((2, 0, 8, 8), (4, 0, 3, 2)), {"stride": -1}),
     ],
 )
 def test_wrong_sizes_are_refused_in_the_cpus_words(
-    shapes: tuple[tuple[int, ...], ...], options: dict[str, int]
+    shapes: tuple[tuple[int, ...], ...], options: dict[str, Any]
 ) -> None:
     loaded("gemm_dual")
     on_cpu = [torch.randn(shape) for shape in shapes]
@@ -304,6 +308,32 @@ def test_other_options_are_refused_in_the_cpus_words(stride: Any, output_padding
         torch.ops.aten.convolution(x, weight, *options)
     with pytest.raises(RuntimeError) as ours:
         torch.ops.aten.convolution(x.to("pynq"), weight.to("pynq"), *options)
+    assert str(ours.value) == str(theirs.value)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_result_has_the_dtype_of_its_input(dtype: torch.dtype) -> None:
+    loaded("gemm_dual")
+    on_cpu = [torch.randn(2, 2, 6, 5), torch.randn(3, 2, 3, 3), torch.randn(3)]
+    on_cpu = [t.to(dtype) for t in on_cpu]
+    with flags(allow_int8=True), watched() as calls:
+        found = functional.conv2d(*(t.to("pynq") for t in on_cpu))
+    x, w, bias = (t.float() for t in on_cpu)
+    options = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
+    assert found.dtype is dtype
+    assert torch.equal(found.cpu(), reference(x, w, bias, options).to(dtype))
+    assert [c.where for c in of(calls, "convolution")] == ["PL"]
+
+
+@pytest.mark.parametrize("odd", [1, 2])
+def test_operands_of_two_dtypes_are_refused_in_the_cpus_words(odd: int) -> None:
+    loaded("gemm_dual")
+    on_cpu = [torch.randn(1, 2, 5, 5), torch.randn(3, 2, 3, 3), torch.randn(3)]
+    on_cpu[odd] = on_cpu[odd].half()
+    with pytest.raises(RuntimeError) as theirs:
+        functional.conv2d(*on_cpu)
+    with flags(allow_int8=True), pytest.raises(RuntimeError) as ours:
+        functional.conv2d(*(t.to("pynq") for t in on_cpu))
     assert str(ours.value) == str(theirs.value)
 
 
@@ -353,6 +383,31 @@ def test_tiles_cover_each_output_pixel_once(case: Case, tile_bytes: int, seed: i
             part = part.permute(0, 2, 3, 1).reshape(count, geometry.depth)
             assert torch.equal(found.double(), part)
     assert bool((seen == 1).all())
+
+
+@pytest.mark.parametrize(
+    ("mode", "pixel"), [(epilogue.INT8, 8), (epilogue.INT32, 8), (epilogue.FLOAT32, 7)]
+)
+def test_pixels_of_int8_begin_with_a_word(mode: int, pixel: int) -> None:
+    loaded("gemm")  # which stores int8 in whole words, four channels each
+    x, w = int8(2, 3, 5, 4), int8(7, 3, 2, 2)
+    geometry = Geometry(2, 3, 5, 4, 7, (2, 2), (1, 1), (0, 0), (1, 1), 1)
+    matrix = quantise.Packed(w.reshape(7, 12).t().contiguous().to("pynq"), 1.0)
+    factor = torch.full((7,), 2.0**-8).to("pynq")
+    found = conv.convolve(
+        quantise.Packed(x.to("pynq"), 1.0),
+        [matrix],
+        geometry,
+        mode=mode,
+        factors=None if mode == epilogue.INT32 else [factor],
+    )
+    sums = functional.conv2d(x.double(), w.double())
+    if mode != epilogue.INT32:
+        sums *= 2.0**-8
+    if mode == epilogue.INT8:
+        sums = sums.round().clamp(-128, 127)
+    assert torch.equal(found.cpu().double(), sums)
+    assert found.stride() == (4 * 3 * pixel, 1, 3 * pixel, pixel)
 
 
 def test_no_more_than_a_tile_of_columns_is_in_memory() -> None:

@@ -1,0 +1,56 @@
+"""Which tests answer for which module, and which mutations change nothing: for `make mutate`."""
+
+from __future__ import annotations
+
+#: The end of a module's path, without its suffix and perhaps with a `*`, to its test files in
+#: `tests/`, without `test_` and `.py`; the longest end counts. For a module that is not here the
+#: files that carry its name: `test_ops_softmax.py` and `test_softmax.py` for `ops/softmax`.
+AREAS: dict[str, str] = {
+    "transfers": "lib_waits lib_transfers",
+    "waits": "lib_waits lib_transfers lib_faults",
+    "polling": "lib_waits",
+    "causes": "lib_diagnosis",
+    "facts": "lib_diagnosis",
+    "diagnosis": "lib_diagnosis",
+    "snapshot": "lib_waits lib_kernels ip_stream ip_dma_reset",
+    "kernels/base": "lib_driver lib_raw lib_kernels",
+    "kernels/registers": "lib_kernels lib_raw device_generic",
+    "ops/conv": "ops_conv nn",
+    "board/bus": "board_bus board_faults board_field linux",
+    "board/memory": "board_memory lib_buffers board_faults",
+    "board/hls_ip": "board_kernels board_faults lib_kernels",
+    "board/streams": "ip_registers board_streams ip_stream",
+    "board/ip/axi_dma": "ip_dma ip_dma_reset ip_stream",
+    "board/ip/dma_*": "ip_registers ip_dma ip_dma_reset",
+    "board/ip/axi_gpio": "ip_gpio",
+    "board/ip/axi_timer": "ip_timer",
+    "board/ip/axi_intc": "ip_gpio ip_timer linux",
+    "board/engines/engine": "board_kernels board_faults board_streams",
+    "board/engines/stream": "board_streams ip_stream board_kernels",
+    "board/engines/rtl/*": "rtl_board rtl_memory rtl_checker rtl_faults",
+    "board/slcr": "ip_registers design_board",
+    "board/handoff*": "board_field board_match",
+    "board/hls_match": "board_match",
+    "board/hls_binding": "board_match board_kernels",
+    "board/sysfs": "linux",
+    "board/uio": "linux",
+    "board/linux": "linux",
+    "board/device": "board_bus board_faults board_field",
+    "board/rtl/*": "rtl_board rtl_build rtl_ports rtl_sources rtl_faults",
+}
+
+#: Mutations that no test can kill: (module, the line as it is, the line as mutated, the reason).
+EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "ops/conv",
+        "memory.note_write(buffer)",
+        "pass",
+        "The buffer is the function's own, and nothing is kept for it that a count could make old.",
+    ),
+    (
+        "ops/conv",
+        "missing=True,",
+        "missing=False,",
+        "The offer is asked only where a unit of KERNELS is loaded, and then it is not missing.",
+    ),
+)

@@ -1,0 +1,243 @@
+"""Registers and counts of models alone, without a board: DMA channels, the SLCR, stream rings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pynq_torch.board.ip.dma_channel import ChannelParameters, DmaChannel
+from pynq_torch.board.ip.dma_slot import Fault, Phase
+from pynq_torch.board.slcr import Slcr
+from pynq_torch.board.streams import CAPACITY, DEFAULT_DEPTH, Endpoint, Ring
+
+RS, IOC, DLY, ERR = 1, 1 << 12, 1 << 13, 1 << 14
+
+
+def _channel(name: str = "S2MM", scatter_gather: bool = False) -> DmaChannel:
+    channel = DmaChannel(ChannelParameters(name, scatter_gather, 14, 32, 4, False))
+    slot: Any = SimpleNamespace(
+        events=5, busy=True, error=0, fault=(Fault.NONE, 0), nbytes=40, descriptor=0x40,
+        phase=Phase.AT_REST, beats=10, tlast=True, packets=2, total_nbytes=80,
+    )  # fmt: skip
+    channel.slot = slot
+    channel.reset()
+    return channel
+
+
+# ---- PG021, "Register Space" -----------------------------------------------------------------
+
+
+def test_a_channel_after_configuration() -> None:
+    channel = _channel()
+    assert channel.parameters.length_mask == 0x3FFF
+    assert (channel.status(), channel.control_value()) == (0x00010001, 0x00010002)
+    assert (channel.threshold, channel.delay, channel.seen_events) == (1, 0, 5)
+    assert (channel.fresh, channel.irq, channel.idle, channel.busy) == (True, False, False, False)
+    assert _channel(scatter_gather=True).status() == 0x00010009
+
+
+@pytest.mark.parametrize(
+    ("value", "reads"),
+    [
+        (0xFFFFFFFF, 0xFFFF701A),  # RS and Reset are the owner's
+        (0x00000000, 0x00010002),  # a threshold of zero is not taken
+        (0x00000018, 0x0001001A),
+        (0x12340001, 0x12340002),
+        (0x00007000, 0x00017002),
+        (0x00000FE0, 0x00010002),
+    ],
+)
+def test_which_bits_of_dmacr_can_be_written(value: int, reads: int) -> None:
+    channel = _channel()
+    channel.set_control(value)
+    assert channel.control_value() == reads
+    assert not channel.running
+    channel.run()
+    channel.set_control(0)
+    assert channel.control_value() & 0x00FF001B == (reads & 0x00FF0000) | 3
+
+
+def test_run_and_halt() -> None:
+    for scatter_gather in (False, True):
+        channel = _channel(scatter_gather=scatter_gather)
+        channel.fresh = False
+        channel.run()
+        assert channel.running
+        assert channel.fresh
+        assert channel.status() & 0xF == (0xA if scatter_gather else 0x0)
+        channel.idle = True
+        channel.halt()
+        assert channel.status() & 0x7 == 0x1
+        assert not channel.idle
+    channel.errors = 0x20 | 0x40
+    for _ in range(2):
+        channel.run()
+    assert channel.ignored == [
+        "RS was set while DMASlvErr, DMADecErr holds the channel halted; it needs a reset"
+    ]
+    assert not channel.running
+    assert channel.error_text() == "DMASlvErr, DMADecErr"
+    assert channel.describe()["errors"] == ["DMASlvErr", "DMADecErr"]
+    channel.reset()
+    assert (channel.error_text(), channel.ignored) == ("no error", [])
+
+
+def test_the_end_of_a_transfer() -> None:
+    for name, length in (("S2MM", 40), ("MM2S", 0)):
+        channel = _channel(name)
+        channel.run()
+        channel.busy, slot = True, channel.slot
+        assert slot is not None
+        assert not channel.update()
+        slot.events, slot.busy, channel.polls = 6, False, 3
+        assert channel.update()
+        assert (channel.status() & 0xFFFF, channel.length) == (IOC | 0x2, length)
+        assert (channel.busy, channel.polls, channel.seen_events) == (False, 0, 6)
+        assert not channel.irq
+        channel.set_control(IOC | RS)
+        assert channel.irq
+        assert not channel.update()  # at rest
+
+
+@pytest.mark.parametrize("fault", [Fault.NONE, list(Fault)[1]])
+def test_an_error_halts(fault: Fault) -> None:
+    channel = _channel()
+    channel.run()
+    channel.busy, slot = True, channel.slot
+    assert slot is not None
+    slot.busy, slot.error, slot.fault = False, 0x40, (fault, 0x18000000)
+    assert channel.update()
+    assert channel.status() & 0xFFFF == ERR | 0x40 | 0x1
+    assert channel.irq == (fault is not Fault.NONE)  # a guard's stop wakes whoever waits
+    assert channel.stopped == (None if fault is Fault.NONE else (fault, 0x18000000))
+    channel.set_control(ERR)
+    assert channel.irq
+
+
+def test_an_interrupt_for_every_third_packet() -> None:
+    channel = _channel(scatter_gather=True)
+    channel.set_control(3 << 16)
+    assert channel.countdown == 3
+    channel.run()
+    channel.busy, slot = True, channel.slot
+    assert slot is not None
+    seen = []
+    for _ in range(7):
+        slot.events += 1
+        assert channel.update()
+        seen.append((channel.pending & IOC != 0, channel.status() >> 16 & 0xFF))
+        channel.pending = 0
+    assert seen == [(n % 3 == 0, 3 - n % 3) for n in range(1, 8)]
+    channel.set_control(3 << 16)  # the same threshold does not begin again
+    assert channel.countdown == 2
+    channel.set_control(4 << 16)
+    assert channel.countdown == 4
+    slot.events += 9
+    channel.update()
+    assert (channel.pending, channel.countdown) == (IOC, 3)
+
+
+def test_a_channel_described() -> None:
+    channel = _channel()
+    assert channel.describe()["phase"] == "AT_REST"
+    channel.run()
+    channel.set_control(DLY | 0x10)
+    channel.busy, channel.pending, channel.idle = True, IOC | ERR, True
+    assert channel.slot is not None
+    channel.slot.phase = other = next(p for p in Phase if p is not Phase.AT_REST)
+    said = channel.describe()
+    assert {k: v for k, v in said.items() if isinstance(v, bool)} == {
+        **{"running": True, "halted": False, "idle": True, "armed": True},
+        **{"scatter_gather": False, "cyclic": True, "tlast": True},
+    }
+    assert (said["interrupts"], said["interrupts_enabled"]) == (["IOC", "Err"], ["Dly"])
+    counts = ("bytes", "beats", "packets", "total_bytes", "current_descriptor", "length_bits")
+    assert [said[c] for c in counts] == [40, 10, 2, 80, 0x40, 14]
+    assert said["phase"] == other.name
+    channel.slot, channel.current = None, 0x80
+    said = channel.describe()
+    assert [said[c] for c in counts] == [0, 0, 0, 0, 0x80, 14]
+    assert (said["phase"], said["tlast"]) == ("AT_REST", False)
+    assert not channel.update()
+
+
+# ---- UG585, appendix B.28 --------------------------------------------------------------------
+
+
+def test_the_clocks_that_the_boot_loader_leaves() -> None:
+    slcr = Slcr(None, None)  # type: ignore[arg-type]
+    assert [slcr.fclk_hz(i) for i in range(4)] == [100e6, 1000e6 / 7, 200e6, 50e6]
+    # What UG585 has for each register, so that pynq.ps reads 650 MHz for the CPU.
+    assert [slcr.read(o) for o in (0x100, 0x104, 0x108, 0x10C)] == [
+        *(0x1A008, 0x15008, 0x14008, 0x3F)
+    ]
+    assert (slcr.read(0x120), slcr.read(0x00C), slcr.read(0x200)) == (0x1F000200, 0, 0)
+    for source, mhz in ((0, 1000), (1, 1000), (2, 1300), (3, 1050)):
+        slcr.write(0x170, 2 << 20 | 5 << 8 | source << 4)
+        assert slcr.fclk_hz(0) == mhz * 1e6 / 10
+    slcr.write(0x170, 63 << 20 | 63 << 8)
+    assert slcr.fclk_hz(0) == pytest.approx(1000e6 / 63 / 63)
+    slcr.write(0x170, 5 << 8)
+    assert slcr.fclk_hz(0) == 0.0
+
+
+def test_the_lock_of_the_slcr() -> None:
+    slcr = Slcr(None, None)  # type: ignore[arg-type]
+    for offset, value, locked in (
+        (0x004, 0x767A, 0), (0x004, 0xABCD767B, 1), (0x00C, 0, 1), (0x008, 0x767B, 1),
+        (0x008, 0xDF0D, 0), (0x00C, 1, 0), (0x10C, 0, 0),
+    ):  # fmt: skip
+        slcr.write(offset, value)
+        assert slcr.read(0x00C) == locked
+        slcr.write(0x200, 100 + offset)
+        assert (slcr.read(0x200) == 100 + offset) == (not locked)
+        slcr.write(0x200, 0)
+    assert slcr.read(0x10C) == 0x3F
+
+
+# ---- rings -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ring() -> Iterator[Ring]:
+    ring = Ring(Endpoint("a", "M"), None, 4, DEFAULT_DEPTH + 3)
+    yield ring
+    ring.close()
+
+
+def _count(ring: Ring, at: int, value: int) -> None:
+    ring._map[at : at + 8] = value.to_bytes(8, "little")
+
+
+def test_what_a_ring_counts(ring: Ring) -> None:
+    assert (ring.fifo, ring.occupancy, ring.full, ring.left_over) == (3, 0, False, 0)
+    assert repr(ring) == "<Ring a.M -> None, 32 bit, 0 beats waiting>"
+    first = (1 << 32) - 2
+    _count(ring, 16, first + CAPACITY - 1)
+    _count(ring, 24, first)
+    _count(ring, 32, 1 << 33)
+    assert (ring.beats_written, ring.beats_read, ring.packets) == (
+        *(first + CAPACITY - 1, first, 1 << 33),
+    )
+    assert (ring.occupancy, ring.full) == (CAPACITY - 1, False)
+    _count(ring, 16, first + CAPACITY)
+    assert ring.full
+    # Of five beats before a reset of the sender it took back two, one of them passed already.
+    _count(ring, 16, first + 6)
+    _count(ring, 48, first + 5)
+    stride = (40 + 4 + 7) // 8 * 8
+    for beat in (first - 1, first + 2, first + 4):
+        ring._map[64 + beat % CAPACITY * stride + 36] = 1
+    assert (ring.occupancy, ring.left_over) == (4, 3)
+    _count(ring, 24, first + 5)
+    assert (ring.occupancy, ring.left_over) == (1, 0)
+    _count(ring, 24, first + 6)
+    assert (ring.occupancy, ring.left_over) == (0, 0)
+    ring.reset()
+    assert (ring.beats_written, ring.packets, ring.fifo, ring.withdrawn_before) == (0, 0, 3, 0)
+    shallow = Ring(None, None, 1, 2)
+    assert shallow.fifo == 0
+    shallow.close()
