@@ -141,7 +141,7 @@ def _compile(kernel: KernelSource, bench: Path, sanitize: bool) -> Path:
             entry = cache.find(key)
             if entry is None:
                 with cache.scratch() as folder:
-                    log, files = compile_program(
+                    made = compile_program(
                         bench,
                         folder / "testbench",
                         name=kernel.name,
@@ -150,8 +150,7 @@ def _compile(kernel: KernelSource, bench: Path, sanitize: bool) -> Path:
                         cflags=[f"-D{define}" for define in kernel.defines],
                         include_dirs=[kernel.source.parent, bench.parent, *kernel.include_dirs],
                     )
-                    files = [file for file in files if not file.startswith(str(folder))]
-                    entry = cache.store(key, folder, files, (), {"log": log})
+                    entry = cache.store(key, folder, made.files, (), {"log": made.log}, made.absent)
     return Path(entry["path"]) / "testbench"
 
 
