@@ -6,18 +6,19 @@ import functools
 import os
 import platform
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pynq_torch.errors import KernelBuildError
+from pynq_torch.errors import InterfaceWarning, KernelBuildError
 from pynq_torch.hls import cache, headers, toolchain
 from pynq_torch.hls.compile import compile_program, flags
 from pynq_torch.hls.directives import files_beside
 from pynq_torch.hls.interface import Interface
 from pynq_torch.hls.kernels import KernelSource, companions, has_main
 
-__all__ = ["Build", "adapter", "build", "compile_engine", "machine"]
+__all__ = ["Build", "adapter", "build", "compile_engine", "machine", "own_sources"]
 
 _ENGINE = "engine"
 _OWN = Path(__file__).resolve().parent
@@ -78,7 +79,7 @@ def build(
     begin = time.perf_counter()
     extra = files_beside(kernel.source)
     given = (*_weights(kernel), *cflags)
-    key = cache.digest("kernel", kernel, tool, sanitize, *given, machine(), _own_sources())
+    key = cache.digest("kernel", kernel, tool, sanitize, *given, machine(), own_sources())
     entry = cache.find(key, extra)
     cached = entry is not None
     if entry is None:
@@ -87,9 +88,12 @@ def build(
             entry = cache.find(key, extra)
             if entry is None:
                 entry = _build(kernel, tool, sanitize, cflags, key, extra)
+    interface = Interface.from_json(entry["facts"]["interface"])
+    for text in interface.warnings:
+        warnings.warn(text, InterfaceWarning, stacklevel=2)
     return Build(
         executable=Path(entry["path"]) / _ENGINE,
-        interface=Interface.from_json(entry["facts"]["interface"]),
+        interface=interface,
         seconds=time.perf_counter() - begin,
         cached=cached,
         log=entry["facts"]["log"],
@@ -282,7 +286,7 @@ _NO_PART_OF_A_BUILD = {"cli.py", "csynth.py", "generate.py", "resources.py", "te
 
 
 @functools.cache
-def _own_sources() -> str:
+def own_sources() -> str:
     """Return a digest of the code that derives interfaces: a new version builds anew."""
     paths = [path for path in sorted(_OWN.glob("*.py")) if path.name not in _NO_PART_OF_A_BUILD]
     if not paths:

@@ -13,7 +13,7 @@ from pathlib import Path
 from pynq_torch.errors import KernelBuildError
 from pynq_torch.hls import cache, depends, headers, toolchain
 
-__all__ = ["Compiled", "compile_command", "compile_program", "flags"]
+__all__ = ["Compiled", "compile_command", "compile_program", "flags", "message"]
 
 _TIMEOUT_S = 900
 _NO_HEADER = re.compile(r"fatal error: ([^:]+): No such file")
@@ -219,10 +219,10 @@ def _run(command: Sequence[str], name: str) -> str:
         return answer.stderr
     if "No space left on device" in answer.stderr:
         raise KernelBuildError(cache.no_room(), name)
-    raise KernelBuildError(_message(name, answer.stderr, answer.returncode), name)
+    raise KernelBuildError(message(name, answer.stderr, answer.returncode), name)
 
 
-def _message(name: str, said: str, code: int) -> str:
+def message(name: str, said: str, code: int) -> str:
     """Return the compiler's errors, without the warnings before and the template noise between."""
     lines = said.splitlines()
     first = next((i for i, line in enumerate(lines) if re.search(r"\berror:", line)), None)

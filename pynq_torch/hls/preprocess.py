@@ -19,7 +19,7 @@ from pathlib import Path
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls import depends, toolchain
 
-__all__ = ["Preprocessed", "check_headers", "preprocess", "unreadable"]
+__all__ = ["Preprocessed", "check_headers", "complaints", "preprocess", "unreadable"]
 
 #: A source with the arbitrary-precision types takes 0.2 s and 100 MB, and writes 2 MB.
 _CPU_S = 20
@@ -27,9 +27,7 @@ _WALL_S = 60
 _MEMORY_KB = 2 << 20
 _OUTPUT_BYTES = 64 << 20
 _SOURCE_BYTES = 64 << 20
-_LIMITED = (
-    f'ulimit -t {_CPU_S}; ulimit -v {_MEMORY_KB}; ulimit -f {_OUTPUT_BYTES // 512}; exec "$@"'
-)
+_LIMITS = f"ulimit -t {_CPU_S}; ulimit -v {_MEMORY_KB}; ulimit -f {_OUTPUT_BYTES // 512}; "
 _STOPPED = re.compile(r"signal terminated program|out of memory|virtual memory exhausted")
 _INCLUDE = re.compile(r"[ \t]*#[ \t]*(?:include|include_next|import)\b")
 
@@ -50,7 +48,24 @@ def preprocess(path: Path, options: Sequence[str]) -> Preprocessed:
     InterfaceError
         It needs more time, memory or output than any kernel does.
     """
-    command = [toolchain.compiler(), "-E", *options, str(path)]
+    code, written, said = _run([toolchain.compiler(), "-E", *options, str(path)])
+    if code < 0 or len(written) >= _OUTPUT_BYTES or _STOPPED.search(said):
+        raise InterfaceError(
+            f"{path}: the preprocessor needs more than {_CPU_S} s, {_MEMORY_KB >> 20} GB or "
+            f"{_OUTPUT_BYTES >> 20} MB of output. Look for a macro that multiplies itself, or a "
+            "header without an end"
+        )
+    return Preprocessed(os.fsdecode(written), said)
+
+
+def complaints(path: Path, options: Sequence[str]) -> tuple[int, str]:
+    """Return what g++ says of a source without compiling it, and its exit status."""
+    code, _, said = _run([toolchain.compiler(), "-fsyntax-only", *options, str(path)])
+    return code, said
+
+
+def _run(command: Sequence[str]) -> tuple[int, bytes, str]:
+    """Run g++ within limits; return its exit status, its output and its messages."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             ["/bin/sh", "-c", _LIMITS + 'exec "$@"', "sh", *command],
@@ -70,14 +85,7 @@ def preprocess(path: Path, options: Sequence[str]) -> Preprocessed:
                 process.wait()
         output.seek(0)
         errors.seek(0)
-        written, said = output.read(), os.fsdecode(errors.read(_OUTPUT_BYTES))
-    if code < 0 or len(written) >= _OUTPUT_BYTES or _STOPPED.search(said):
-        raise InterfaceError(
-            f"{path}: the preprocessor needs more than {_CPU_S} s, {_MEMORY_KB >> 20} GB or "
-            f"{_OUTPUT_BYTES >> 20} MB of output. Look for a macro that multiplies itself, or a "
-            "header without an end"
-        )
-    return Preprocessed(os.fsdecode(written), said)
+        return code, output.read(), os.fsdecode(errors.read(_OUTPUT_BYTES))
 
 
 def unreadable(path: Path) -> str:

@@ -19,7 +19,13 @@ from clang import cindex
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls import headers, toolchain
 from pynq_torch.hls.directives import Pragma
-from pynq_torch.hls.preprocess import Preprocessed, check_headers, preprocess, unreadable
+from pynq_torch.hls.preprocess import (
+    Preprocessed,
+    check_headers,
+    complaints,
+    preprocess,
+    unreadable,
+)
 
 __all__ = ["SourceUnit", "read_source", "read_text"]
 
@@ -56,6 +62,8 @@ class SourceUnit:
         What libclang complained about, with file and line.
     options : tuple of str
         Include folders and macros, for the preprocessor.
+    said : str
+        What the preprocessor complained about.
     """
 
     path: Path
@@ -64,6 +72,11 @@ class SourceUnit:
     missing: tuple[str, ...]
     errors: tuple[str, ...]
     options: tuple[str, ...] = ()
+    said: str = ""
+
+    def complaints(self) -> tuple[int, str]:
+        """Return the exit status of g++ on the source, and its messages."""
+        return complaints(self.path, [*_language(self.path), "-w", *self.options])
 
     def macros(self) -> dict[str, str]:
         """Return the macros without arguments that are defined at the end of the file."""
@@ -117,7 +130,8 @@ def read_source(
             if item.severity >= cindex.Diagnostic.Error
         )
         pragmas = _active_pragmas(path, preprocessed)
-        yield SourceUnit(path, unit, pragmas, tuple(missing), errors, tuple(common))
+        said = preprocessed.errors
+        yield SourceUnit(path, unit, pragmas, tuple(missing), errors, tuple(common), said)
 
 
 def read_text(path: Path) -> str:
