@@ -70,6 +70,14 @@ class InterfaceError(KernelError):
     """A kernel's interface cannot be derived from its source, or contradicts the handoff."""
 
 
+class InterfaceWarning(UserWarning):
+    """A directive or source of a kernel says something that is not followed."""
+
+
+class CacheWarning(UserWarning):
+    """A result in the build cache is damaged, and is built again."""
+
+
 class NoModelError(KernelError):
     """An IP without a model was started."""
 

@@ -93,9 +93,9 @@ def test_pragmas_of_other_functions_do_not_count(read):
     assert interface.argument("a").kind == "none"
 
 
-def test_a_pragma_for_a_port_that_is_not_there_is_noted(read):
+def test_a_pragma_for_a_port_that_is_not_there_is_a_warning(read):
     interface = read(f"void top(int a) {{\n{lite('a', 'b', 'return')}}}")
-    assert any("'b'" in note and "its arguments: a" in note for note in interface.notes)
+    assert any("'b'" in text and "its arguments: a" in text for text in interface.warnings)
 
 
 # ---- control ------------------------------------------------------------------------------------

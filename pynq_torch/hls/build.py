@@ -6,18 +6,19 @@ import functools
 import os
 import platform
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pynq_torch.errors import KernelBuildError
-from pynq_torch.hls import cache, toolchain
+from pynq_torch.errors import InterfaceWarning, KernelBuildError
+from pynq_torch.hls import cache, headers, toolchain
 from pynq_torch.hls.compile import compile_program, flags
 from pynq_torch.hls.directives import files_beside
 from pynq_torch.hls.interface import Interface
 from pynq_torch.hls.kernels import KernelSource, companions, has_main
 
-__all__ = ["Build", "adapter", "build", "compile_engine", "machine"]
+__all__ = ["Build", "adapter", "build", "compile_engine", "machine", "own_sources"]
 
 _ENGINE = "engine"
 _OWN = Path(__file__).resolve().parent
@@ -77,7 +78,8 @@ def build(
     """
     begin = time.perf_counter()
     extra = files_beside(kernel.source)
-    key = cache.digest("kernel", kernel, tool, sanitize, *cflags, machine(), _own_sources())
+    given = (*_weights(kernel), *cflags)
+    key = cache.digest("kernel", kernel, tool, sanitize, *given, machine(), own_sources())
     entry = cache.find(key, extra)
     cached = entry is not None
     if entry is None:
@@ -86,9 +88,12 @@ def build(
             entry = cache.find(key, extra)
             if entry is None:
                 entry = _build(kernel, tool, sanitize, cflags, key, extra)
+    interface = Interface.from_json(entry["facts"]["interface"])
+    for text in interface.warnings:
+        warnings.warn(text, InterfaceWarning, stacklevel=2)
     return Build(
         executable=Path(entry["path"]) / _ENGINE,
-        interface=Interface.from_json(entry["facts"]["interface"]),
+        interface=interface,
         seconds=time.perf_counter() - begin,
         cached=cached,
         log=entry["facts"]["log"],
@@ -127,7 +132,14 @@ def _weights(kernel: KernelSource) -> list[str]:
     hls4ml's ``nnet_helpers.h`` looks in WEIGHTS_DIR, by default a folder of the program's.
     """
     folder = kernel.source.parent / "weights"
-    return [f'-DWEIGHTS_DIR="{folder}"'] if folder.is_dir() else []
+    return [f"-DWEIGHTS_DIR={_cstring(str(folder))}"] if folder.is_dir() else []
+
+
+def _cstring(text: str) -> str:
+    """Return a C string literal."""
+    for char, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n")):
+        text = text.replace(char, escaped)
+    return f'"{text}"'
 
 
 def _compile(
@@ -146,8 +158,8 @@ def _compile(
 
     with cache.scratch() as folder:
         source = folder / f"{kernel.name}_engine.cpp"
-        cache.write_text(source, adapter(interface, as_c=as_c))
-        log, files = compile_program(
+        cache.write_text(source, adapter(interface, as_c=as_c, scratch=folder))
+        made = compile_program(
             source,
             folder / _ENGINE,
             name=kernel.name,
@@ -157,12 +169,12 @@ def _compile(
             include_dirs=[kernel.source.parent, *kernel.include_dirs],
             as_c=as_c,
         )
-        files = [file for file in files if not file.startswith(str(folder))]
-        facts = {"interface": interface.as_json(), "log": log}
-        return cache.store(key, folder, files, extra, facts)
+        headers.drop_link(folder)
+        facts = {"interface": interface.as_json(), "log": made.log}
+        return cache.store(key, folder, made.files, extra, facts, made.absent)
 
 
-def adapter(interface: Interface, *, as_c: bool = False) -> str:
+def adapter(interface: Interface, *, as_c: bool = False, scratch: Path | None = None) -> str:
     """Return the C++ that puts a kernel behind the engine's registers.
 
     Parameters
@@ -170,8 +182,10 @@ def adapter(interface: Interface, *, as_c: bool = False) -> str:
     interface : Interface
     as_c : bool
         The kernel is C, compiled on its own, instead of a part of this file.
+    scratch : pathlib.Path, optional
+        The folder of the build, for a source whose path C++ cannot spell.
     """
-    source = str(interface.source)
+    source = interface.source
     lines = []
     if any(argument.kind == "axis_array" for argument in interface.arguments):
         lines += ["#define PYNQ_TORCH_AXIS_ARRAYS"]
@@ -183,7 +197,8 @@ def adapter(interface: Interface, *, as_c: bool = False) -> str:
         # A testbench in the kernel's own file: its main must not be the engine's.
         lines += ["#define main pynq_torch_testbench_main"]
     if not as_c:
-        lines += [f'#include "{source}"']
+        plain = f'#include "{source}"'
+        lines += [plain if scratch is None else headers.include(source, scratch)]
     if not as_c and has_main(interface.source):
         lines += ["#undef main"]
     lines += [""]
@@ -237,10 +252,10 @@ def compile_engine(source: Path, *, sanitize: bool = False, cflags: Sequence[str
             entry = cache.find(key)
             if entry is None:
                 with cache.scratch() as folder:
-                    log, files = compile_program(
+                    made = compile_program(
                         source, folder / _ENGINE, name=source.stem, sanitize=sanitize, cflags=cflags
                     )
-                    entry = cache.store(key, folder, files, (), {"log": log})
+                    entry = cache.store(key, folder, made.files, (), {"log": made.log}, made.absent)
     return Path(entry["path"]) / _ENGINE
 
 
@@ -271,7 +286,7 @@ _NO_PART_OF_A_BUILD = {"cli.py", "csynth.py", "generate.py", "resources.py", "te
 
 
 @functools.cache
-def _own_sources() -> str:
+def own_sources() -> str:
     """Return a digest of the code that derives interfaces: a new version builds anew."""
     paths = [path for path in sorted(_OWN.glob("*.py")) if path.name not in _NO_PART_OF_A_BUILD]
     if not paths:

@@ -2,7 +2,9 @@
 
 An entry is found by a key (what is built, how, and with which compiler) and is good while every
 file it was made from still has the content it had. Files are compared by hash; those of the
-compiler and of installed packages by size and time only, since there are hundreds of them.
+compiler and of installed packages by size and time only, since there are hundreds of them. Names
+of files that did not exist count too: see `pynq_torch.hls.depends`. What a build left is looked at
+before it is used, so that a damaged result is built again.
 """
 
 from __future__ import annotations
@@ -16,20 +18,25 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pynq_torch.errors import KernelBuildError
+from pynq_torch.errors import CacheWarning, KernelBuildError
+from pynq_torch.hls import depends
 
 __all__ = ["Entry", "cache_dir", "digest", "find", "locked", "scratch", "store", "write_text"]
 
 # Part of every key: entries of an older layout are never found.
-FORMAT = 1
+FORMAT = 2
 # Versions of one source that stay: going back to an earlier one costs nothing.
 _KEPT = 8
-_FIELDS = {"name", "files", "extra", "facts"}
-_STABLE = ("/usr/", "/opt/", "/lib/")
+_FIELDS = {"name", "files", "extra", "facts", "absent", "results"}
+#: A program up to this size is compared by content at every use: it takes a tenth of a millisecond.
+_SMALL_BYTES = 256 << 10
+#: Entries whose damage was reported.
+_reported: set[str] = set()
 #: When each build in progress began, by its folder.
 _begun: dict[Path, int] = {}
 
@@ -54,25 +61,30 @@ def digest(*parts: object) -> str:
 def _print_of(path: str) -> str:
     """Return what tells one content of a file from another, ``""`` where it is gone."""
     try:
-        if path.startswith(_STABLE) or "/site-packages/" in path:
+        if depends.is_installed(path):
             status = os.stat(path)
             return f"{status.st_size}:{status.st_mtime_ns}"
-        with open(path, "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest()
+        return _hash(path)
     except OSError:
         return ""
+
+
+def _hash(path: str | Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
 
 
 def _print_at(path: str, begun: int) -> str:
     """Return `_print_of` a file; of one written since the build began, what none ever has.
 
-    The build may have read what it held before, so its result is good for this once only.
+    The build may have read what it held before, so its result is good for this once only. So is
+    the result of a build whose file is gone.
     """
     try:
         written = os.stat(path).st_mtime_ns
     except OSError:
         written = 0
-    return "written during the build" if written > begun else _print_of(path)
+    return "written during the build" if written > begun else _print_of(path) or "not there"
 
 
 def _index(key: str) -> Path:
@@ -113,8 +125,59 @@ def find(key: str, extra: Sequence[Path] = ()) -> Entry | None:
             if known[path] != value:
                 break
         else:
-            return {**entry, "path": str(cache_dir() / "entries" / entry["name"])}
+            if not depends.appeared(entry["absent"]) and _is_whole(entry):
+                return {**entry, "path": str(cache_dir() / "entries" / entry["name"])}
     return None
+
+
+def _is_whole(entry: Entry) -> bool:
+    """Return whether the results of an entry are as they were stored; say once where not."""
+    folder = cache_dir() / "entries" / entry["name"]
+    for name, stored in entry["results"].items():
+        reason = _damage(folder / name, *stored)
+        if not reason:
+            continue
+        if entry["name"] not in _reported:
+            _reported.add(entry["name"])
+            text = f"the cached build {folder / name} {reason}; it is built again"
+            warnings.warn(text, CacheWarning, stacklevel=4)
+        shutil.rmtree(folder, ignore_errors=True)
+        return False
+    return True
+
+
+def _damage(path: Path, nbytes: int, mtime_ns: int, executable: bool, content: str) -> str:
+    """Return how a result differs from what was stored, ``""`` where it does not."""
+    try:
+        status = os.stat(path)
+        if status.st_size != nbytes:
+            return f"has {status.st_size} bytes, expected {nbytes}"
+        if executable and not status.st_mode & 0o100:
+            return "is not executable"
+        moved = status.st_mtime_ns != mtime_ns
+        if (moved or (executable and nbytes <= _SMALL_BYTES)) and _hash(path) != content:
+            return "has another content than was stored"
+        if moved:  # a copy of the cache: compared once
+            with contextlib.suppress(OSError):  # a cache that can only be read
+                os.utime(path, ns=(status.st_atime_ns, mtime_ns))
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    return ""
+
+
+def _results(folder: Path) -> dict[str, tuple[int, int, bool, str]]:
+    """Return what `_damage` compares, for each file of a build."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            status = path.stat()
+            found[str(path.relative_to(folder))] = (
+                status.st_size,
+                status.st_mtime_ns,
+                bool(status.st_mode & 0o100),
+                _hash(path),
+            )
+    return found
 
 
 @contextlib.contextmanager
@@ -145,7 +208,12 @@ def scratch() -> Iterator[Path]:
 
 
 def store(
-    key: str, folder: Path, files: Sequence[str], extra: Sequence[Path], facts: Entry
+    key: str,
+    folder: Path,
+    files: Sequence[str],
+    extra: Sequence[Path],
+    facts: Entry,
+    absent: Mapping[str, Sequence[str]] | None = None,
 ) -> Entry:
     """Publish the content of `folder` under `key` and return its entry.
 
@@ -161,6 +229,8 @@ def store(
         As for :func:`find`; they count as files too.
     facts : dict
         JSON values to remember.
+    absent : mapping of str to sequence of str, optional
+        From :func:`pynq_torch.hls.depends.absent`: one of these that appears makes the entry stale.
     """
     with _clean_errors():
         every = [*files, *(str(path) for path in extra)]
@@ -171,6 +241,8 @@ def store(
             "files": prints,
             "extra": [str(path) for path in extra],
             "facts": facts,
+            "absent": dict(absent or {}),
+            "results": _results(folder),
         }
         target = cache_dir() / "entries" / name
         folder.rename(target)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import sys
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,6 +71,8 @@ def _interface(args: argparse.Namespace) -> int:
     )
     if args.json:
         print(json.dumps(interface.as_json(), indent=2))
+        for warning in interface.warnings:
+            print(f"warning: {warning}", file=sys.stderr)
     else:
         print(format_interface(interface))
     return 0
@@ -99,10 +105,22 @@ def _kernel(args: argparse.Namespace) -> KernelSource:
     )
 
 
+@contextlib.contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Print warnings as lines of their own, without Python's place and category."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: print(
+            f"warning: {message}", file=sys.stderr
+        )
+        yield
+
+
 def _build(args: argparse.Namespace) -> int:
     from pynq_torch.hls.build import build
 
-    result = build(_kernel(args), tool=args.tool, sanitize=args.sanitize)
+    with _plain_warnings():
+        result = build(_kernel(args), tool=args.tool, sanitize=args.sanitize)
     if result.log:
         print(result.log.rstrip())
     how = "unchanged" if result.cached else "built"
@@ -114,7 +132,10 @@ def _test(args: argparse.Namespace) -> int:
     from pynq_torch.hls.testbench import run_testbench
 
     kernel = _kernel(args)
-    result = run_testbench(kernel, timeout_s=args.timeout, sanitize=args.sanitize)
+    with _plain_warnings():
+        result = run_testbench(
+            kernel, timeout_s=args.timeout, sanitize=args.sanitize, tool=args.tool
+        )
     print(result.output.rstrip())
     print(f"PASS {kernel.name}: testbench returned 0 after {result.seconds:.2f} s (wall clock)")
     return 0
@@ -160,4 +181,5 @@ def format_interface(interface: Interface) -> str:
     if wires:
         lines += ["", f"wires, no register: {', '.join(wires)}"]
     lines += [f"note: {note}" for note in interface.notes]
+    lines += [f"warning: {warning}" for warning in interface.warnings]
     return "\n".join(lines)

@@ -7,12 +7,13 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
-from pynq_torch.hls import cache, headers, toolchain
+from pynq_torch.hls import cache, depends, headers, toolchain
 
-__all__ = ["compile_command", "compile_program", "dependencies", "flags"]
+__all__ = ["Compiled", "compile_command", "compile_program", "flags", "message"]
 
 _TIMEOUT_S = 900
 _NO_HEADER = re.compile(r"fatal error: ([^:]+): No such file")
@@ -35,6 +36,25 @@ _CHECKED = (
     "-fno-sanitize-recover=undefined",
     "-fno-omit-frame-pointer",
 )
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What `compile_program` did.
+
+    Parameters
+    ----------
+    log : str
+        What the compiler said.
+    files : list of str
+        Every file it read, but for those of the build's own folder.
+    absent : dict of str to list of str
+        Names that would change the program if they appeared, by folder.
+    """
+
+    log: str
+    files: list[str]
+    absent: dict[str, list[str]]
 
 
 def flags(sanitize: bool = False) -> tuple[str, ...]:
@@ -92,7 +112,7 @@ def compile_program(
     cflags: Sequence[str] = (),
     include_dirs: Sequence[Path] = (),
     as_c: bool = False,
-) -> tuple[str, list[str]]:
+) -> Compiled:
     """Compile `main` and whatever else it turns out to need, and link them to `output`.
 
     Parameters
@@ -110,13 +130,6 @@ def compile_program(
         As for :func:`compile_command`.
     as_c : bool
         ``.c`` files are C; otherwise they are C++, like all others.
-
-    Returns
-    -------
-    log : str
-        What the compiler said.
-    files : list of str
-        Every file it read.
 
     Raises
     ------
@@ -149,7 +162,7 @@ def compile_program(
                 if header is None or real is None or (stand_ins / header[1]).exists():
                     raise
                 headers.write_stand_in(stand_ins, header[1], real)
-        files.extend(dependencies(listing))
+        files.extend(depends.gcc_files(listing))
         return target
 
     objects = [unit(main)]
@@ -167,11 +180,23 @@ def compile_program(
                 raise
             tried.update(more)
             objects += [unit(source) for source in more]
+    read = _from_elsewhere(files, output.parent.absolute())
     for target in objects:
         target.unlink()
         target.with_suffix(".d").unlink()
     shutil.rmtree(stand_ins, ignore_errors=True)
-    return "".join(log), sorted(set(files))
+    searched = [*include_dirs, *toolchain.include_dirs(), *toolchain.system_include_dirs()]
+    return Compiled("".join(log), read, depends.absent(read, searched))
+
+
+def _from_elsewhere(files: Sequence[str], folder: Path) -> list[str]:
+    """Return the files that are not the build's own; links in its folder lead to some that are."""
+    read = set()
+    for file in files:
+        real = os.path.realpath(file) if file.startswith(f"{folder}{os.sep}") else file
+        if not real.startswith(f"{folder.resolve()}{os.sep}"):
+            read.add(real)
+    return sorted(read)
 
 
 def _run(command: Sequence[str], name: str) -> str:
@@ -194,10 +219,10 @@ def _run(command: Sequence[str], name: str) -> str:
         return answer.stderr
     if "No space left on device" in answer.stderr:
         raise KernelBuildError(cache.no_room(), name)
-    raise KernelBuildError(_message(name, answer.stderr, answer.returncode), name)
+    raise KernelBuildError(message(name, answer.stderr, answer.returncode), name)
 
 
-def _message(name: str, said: str, code: int) -> str:
+def message(name: str, said: str, code: int) -> str:
     """Return the compiler's errors, without the warnings before and the template noise between."""
     lines = said.splitlines()
     first = next((i for i, line in enumerate(lines) if re.search(r"\berror:", line)), None)
@@ -219,11 +244,3 @@ def _message(name: str, said: str, code: int) -> str:
             "(XILINX_HLS) or the kernel's folder: put it beside the kernel"
         )
     return f"{name} did not {kind} (g++ exit status {code}):\n" + "\n".join(shown) + hint
-
-
-def dependencies(listing: Path) -> list[str]:
-    """Return the absolute paths in a dependency file that ``g++ -MD`` wrote."""
-    text = listing.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
-    _, _, files = text.partition(": ")
-    words = re.findall(r"(?:\\ |[^\s])+", files)
-    return [str(Path(word.replace("\\ ", " ")).resolve()) for word in words]

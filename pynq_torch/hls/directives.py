@@ -14,14 +14,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pynq_torch.errors import InterfaceError
+from pynq_torch.hls.spelling import FLAGS, MODES, check_command, check_setting
+
 __all__ = ["Directive", "Pragma", "Settings", "files_beside", "from_files", "from_pragmas"]
 
-_BLOCK = {"ap_ctrl_hs", "ap_ctrl_chain", "ap_ctrl_none"}
-_WIRE = {
-    "ap_none", "ap_stable", "ap_vld", "ap_ovld", "ap_ack", "ap_hs", "ap_memory", "ap_fifo",
-    "ap_bus", "bram", "ap_auto",
-}  # fmt: skip
-_MODES = _BLOCK | _WIRE | {"s_axilite", "m_axi", "axis"}
 # Options of set_directive_interface that stand alone; all others take a value.
 _TCL_FLAGS = {"-register"}
 _TCL_FILES = ("directives.tcl", "run_hls.tcl", "script.tcl", "hls.tcl", "run.tcl", "build.tcl")
@@ -34,6 +31,11 @@ class Pragma:
     file: str
     line: int
     text: str
+
+    @property
+    def where(self) -> str:
+        """File and line, as compilers write them."""
+        return f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,14 @@ class Directive:
         ``s_axilite``, ``m_axi``, ``axis``, ``ap_ctrl_hs`` ...; None where it only adds options.
     options : dict of str to str
         ``bundle``, ``offset``, ``depth`` ... (lower-case keys; flags map to ``"true"``).
+    where : str
+        File and line.
     """
 
     port: str
     mode: str | None
     options: dict[str, str] = field(default_factory=dict)
+    where: str = ""
 
 
 @dataclass
@@ -62,6 +67,7 @@ class Settings:
     directives: list[Directive] = field(default_factory=list)
     flow_target: str = "vivado"
     options: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
     def flag(self, name: str) -> bool | None:
         """Return an on/off option of ``config_interface``, None where it is not set."""
@@ -89,20 +95,19 @@ def _port_name(text: str) -> str:
     return text.strip().strip("\"'").lstrip("&*").strip("()")
 
 
-def _make(bare: Iterable[str], pairs: dict[str, str]) -> list[Directive]:
+def _make(bare: Iterable[str], pairs: dict[str, str], where: str) -> list[Directive]:
     mode = pairs.pop("mode", None)
     ports = pairs.pop("port", "")
     options = dict(pairs)
-    for word in bare:
-        lower = word.lower()
-        if mode is None and lower in _MODES:
-            mode = lower
-        elif lower in _MODES and lower != mode:
-            options[lower] = "true"
+    for word in map(str.lower, bare):
+        # A word that is no flag is a mode, if only a misspelt one.
+        if mode is None and word not in FLAGS:
+            mode = word
         else:
-            options[lower] = "true"
+            options[word] = "true"
     mode = None if mode is None else mode.lower()
-    return [Directive(_port_name(port), mode, options) for port in ports.split(",") if port.strip()]
+    names = [_port_name(port) for port in ports.split(",") if port.strip()]
+    return [Directive(name, mode, options, where) for name in names]
 
 
 def from_pragmas(pragmas: Sequence[Pragma]) -> list[Directive]:
@@ -112,16 +117,16 @@ def from_pragmas(pragmas: Sequence[Pragma]) -> list[Directive]:
     """
     found: list[Directive] = []
     for pragma in pragmas:
-        name, _, rest = pragma.text.partition(" ")
-        keyword = name.strip().lower()
+        name, rest = [*pragma.text.split(None, 1), "", ""][:2]
+        keyword = name.lower()
         if keyword == "interface":
-            found += _make(*_split_options(rest.replace("\t", " ")))
+            found += _make(*_split_options(rest.replace("\t", " ")), pragma.where)
         elif keyword == "resource":
-            found += _from_resource(rest)
+            found += _from_resource(rest, pragma.where)
     return found
 
 
-def _from_resource(text: str) -> list[Directive]:
+def _from_resource(text: str, where: str) -> list[Directive]:
     metadata = re.search(r'metadata\s*=\s*"?\{?([^"}]*)', text)
     bundle = re.search(r"-bus_bundle\s+(\w+)", metadata.group(1)) if metadata else None
     _, pairs = _split_options(re.sub(r'metadata\s*=\s*"[^"]*"', "", text))
@@ -130,7 +135,7 @@ def _from_resource(text: str) -> list[Directive]:
     if mode is None or "variable" not in pairs:
         return []
     options = {"bundle": bundle.group(1)} if bundle else {}
-    return [Directive(_port_name(pairs["variable"]), mode, options)]
+    return [Directive(_port_name(pairs["variable"]), mode, options, where)]
 
 
 def from_files(source: Path, top: str) -> Settings:
@@ -166,7 +171,7 @@ def files_beside(source: Path) -> list[Path]:
             scripts += nested
         elif not nested:
             scripts += _directives_above(folder)
-    return [*sorted(folder.glob("*.cfg")), *scripts]
+    return [*sorted(path for path in folder.glob("*.cfg") if path.is_file()), *scripts]
 
 
 def _directives_above(folder: Path) -> list[Path]:
@@ -187,57 +192,85 @@ def _folders(folder: Path) -> list[Path]:
         return []
 
 
+def _lines(path: Path) -> list[tuple[str, str]]:
+    """Return the lines of a configuration file and where they are, continued ones as one."""
+    try:
+        rows = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError as error:
+        raise InterfaceError(f"{path}: cannot be read ({error.strerror})") from error
+    lines: list[tuple[str, str]] = []
+    begun = ""
+    for number, row in enumerate(rows, start=1):
+        if begun:
+            lines[-1] = (lines[-1][0], f"{begun} {row}")
+        else:
+            lines.append((f"{path}:{number}", row))
+        text = lines[-1][1].rstrip("\r")
+        begun = text.removesuffix("\\") if text.endswith("\\") else ""
+    return lines
+
+
 def _read_config(path: Path, top: str, settings: Settings) -> None:
-    directives: list[Directive] = []
-    options: dict[str, str] = {}
-    flow, wanted = "vivado", None
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    found = Settings()
+    wanted = None
+    for where, line in _lines(path):
         key, _, value = line.split("#", 1)[0].partition("=")
         key, value = key.strip().lower(), value.strip()
         if key == "syn.top":
             wanted = value
         elif key == "flow_target":
-            flow = value.lower()
+            found.flow_target = value.lower()
         elif key == "syn.directive.interface":
             bare, pairs = _split_options(value)
-            words = [word for word in bare if word.lower() not in _MODES]
+            words = [word for word in bare if word.lower() not in MODES]
             if not words or words[0].split("/")[0] != top:
                 continue
             if "port" not in pairs and len(words) > 1:
                 pairs["port"] = words[1]
-            modes = [word for word in bare if word.lower() in _MODES]
-            directives += _make([*modes, *words[2:]], pairs)
+            modes = [word for word in bare if word.lower() in MODES]
+            found.directives += _make([*modes, *words[2:]], pairs, where)
         elif key.startswith("syn.interface."):
-            options[key.removeprefix("syn.interface.")] = value
+            name = key.removeprefix("syn.interface.")
+            found.warnings += check_setting(name, where)
+            found.options[name] = value
+        else:
+            found.warnings += check_command(key, ("syn.directive.interface",), where)
     # A configuration for another kernel of the same folder says nothing about this one.
     if wanted in (None, top):
-        settings.directives += directives
-        settings.options.update(options)
-        if flow != "vivado":
-            settings.flow_target = flow
+        settings.directives += found.directives
+        settings.options.update(found.options)
+        settings.warnings += found.warnings
+        if found.flow_target != "vivado":
+            settings.flow_target = found.flow_target
 
 
 def _read_tcl(path: Path, top: str, settings: Settings) -> None:
-    text = path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
-    for line in text.splitlines():
+    for where, line in _lines(path):
         line = line.strip()
         command = line.split(None, 1)[0] if line else ""
         if command not in ("set_directive_interface", "config_interface", "open_solution"):
+            settings.warnings += check_command(
+                command, ("set_directive_interface", "config_interface"), where
+            )
             continue
         try:
             words = shlex.split(line, comments=True)[1:]
-        except ValueError:  # unbalanced quotes: Tcl of another kind
+        except ValueError as error:
+            settings.warnings.append(f"{where}: {command} is not followed: {error}")
             continue
         options, positional = _tcl_words(words, command)
         if command == "open_solution":
             settings.flow_target = options.get("flow_target", settings.flow_target)
         elif command == "config_interface":
+            for name in options:
+                settings.warnings += check_setting(name, where)
             settings.options.update(options)
         elif len(positional) > 1 and positional[0].split("/")[0] == top:
             for port in positional[1:]:
                 mode = options.get("mode")
+                mode = None if mode is None else mode.lower()
                 rest = {key: value for key, value in options.items() if key != "mode"}
-                settings.directives.append(Directive(_port_name(port), mode, rest))
+                settings.directives.append(Directive(_port_name(port), mode, rest, where))
 
 
 def _tcl_words(words: Sequence[str], command: str) -> tuple[dict[str, str], list[str]]:

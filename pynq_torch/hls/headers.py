@@ -10,8 +10,35 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _INTEGERS = "#include <stdint.h>\n#include <sys/types.h>\n"
+_LINK = "source"
 
-__all__ = ["real_name", "write_stand_in"]
+__all__ = ["drop_link", "include", "real_name", "write_stand_in"]
+
+
+def include(path: Path, scratch: Path) -> str:
+    """Return the line that includes `path`, whatever characters its folder's name has.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Absolute.
+    scratch : pathlib.Path
+        Gets a link to the folder where no spelling of C++ gives its name.
+    """
+    text = str(path)
+    if not set('"\n') & set(text):
+        return f'#include "{text}"'
+    if not set(">\n") & set(text):
+        return f"#include <{text}>"
+    link = scratch.absolute() / _LINK
+    if not link.is_symlink():
+        link.symlink_to(path.parent)
+    return f'#include "{link / path.name}"'
+
+
+def drop_link(scratch: Path) -> None:
+    """Remove the link that `include` may have made."""
+    (scratch / _LINK).unlink(missing_ok=True)
 
 
 def real_name(name: str, folders: Sequence[Path | str]) -> Path | None:
@@ -57,5 +84,5 @@ def write_stand_in(folder: Path, name: str, real: Path | None) -> None:
         return
     stand_in = folder / relative
     stand_in.parent.mkdir(parents=True, exist_ok=True)
-    text = f'#include "{real.resolve()}"\n' if real else _INTEGERS
+    text = include(real.resolve(), stand_in.parent) + "\n" if real else _INTEGERS
     stand_in.write_text(text, encoding="utf-8")

@@ -173,6 +173,8 @@ class Interface:
         The top function as C++ names it, with namespaces and template arguments.
     notes : tuple of str
         What was assumed, and what could not be known.
+    warnings : tuple of str
+        What a directive or the source says and nothing follows, with file and line.
     """
 
     top: str
@@ -186,6 +188,7 @@ class Interface:
     axi_bundles: dict[str, AxiBundle] = field(default_factory=dict)
     qualified: str = ""
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def argument(self, name: str) -> Argument:
         """Return the argument called `name` in the source.
@@ -220,6 +223,7 @@ class Interface:
             "axis": axis,
             "qualified": self.qualified,
             "notes": list(self.notes),
+            "warnings": list(self.warnings),
         }
 
     @classmethod
@@ -249,4 +253,5 @@ class Interface:
             },
             qualified=data["qualified"],
             notes=tuple(data["notes"]),
+            warnings=tuple(data["warnings"]),
         )

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from clang.cindex import Cursor, CursorKind, TypeKind, conf
 
-from pynq_torch.errors import InterfaceError
+from pynq_torch.errors import InterfaceError, KernelBuildError
+from pynq_torch.hls.compile import message
 from pynq_torch.hls.cpptypes import CType, describe
 from pynq_torch.hls.direction import argument_access, stream_direction
 from pynq_torch.hls.directives import Pragma, from_files, from_pragmas
@@ -22,6 +23,10 @@ __all__ = ["read_interface"]
 
 _TOOLS = ("vitis", "vivado")
 _SCOPES = {CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL}
+#: What g++ and libclang say of #error, of a brace or semicolon too few or many, of an open #if.
+_SYNTAX = re.compile(
+    r"#error|\bexpected\b|extraneous closing|unterminated|at end of input|#e(lse|ndif)"
+)
 _PROBE = "pynq_torch_probe"
 
 
@@ -52,8 +57,10 @@ def read_interface(
     Raises
     ------
     InterfaceError
-        The file or the function is not there, or an argument's type depends on a header that
-        was not found.
+        The file or the function is not there, an argument's type depends on a header that was not
+        found, or a directive has a mode or an offset that cannot be.
+    KernelBuildError
+        The source has an ``#error``, or is no C++; the message is the compiler's.
 
     Examples
     --------
@@ -65,6 +72,7 @@ def read_interface(
     path = Path(source).resolve()
     appendix = f"auto* {_PROBE} = &{top};" if "<" in top else ""
     with read_source(path, include_dirs, defines, appendix) as unit:
+        broken = _broken(unit, top)
         function, body = _find_top(unit, top)
         settings = from_files(path, re.sub(r"<.*", "", top).split("::")[-1])
         pragmas = _pragmas_in(unit, body)
@@ -80,7 +88,37 @@ def read_interface(
         interface = builder.interface(function.spelling, path, ports)
         missing = tuple(f"header not found, read as empty: {name}" for name in unit.missing)
         notes = (*interface.notes, *missing)
-        return replace(interface, qualified=_qualified(function, top), notes=notes)
+        warnings = (*interface.warnings, *broken)
+        qualified = _qualified(function, top)
+        return replace(interface, qualified=qualified, notes=notes, warnings=warnings)
+
+
+def _broken(unit: SourceUnit, top: str) -> tuple[str, ...]:
+    """Return a warning where the source does not compile; raise where it is no C++ at all.
+
+    What libclang alone refuses does not count, since g++ builds the kernel.
+    """
+    if not unit.errors:
+        return ()
+    if unit.missing:  # whatever follows may come of that
+        errors = [error for error in unit.errors if _is_grave(error, unit)]
+        return tuple(f"{error} (headers are missing)" for error in errors[:1])
+    code, said = unit.complaints()
+    if code == 0:
+        return ()
+    errors = re.findall(r"^(.+?:\d+):(?:\d+:)? (?:fatal )?error: (.*)$", said, re.MULTILINE)
+    if not errors or any(_SYNTAX.search(text) for _, text in errors):
+        raise KernelBuildError(message(top, said, code), top)
+    return (": ".join(errors[0]),)
+
+
+def _is_grave(error: str, unit: SourceUnit) -> bool:
+    """Tell an ``#error`` and a missing brace from a name that a missing header declares."""
+    match = re.match(r"(.*?):(\d+): (.*)", error)
+    if match is None:
+        return False
+    directive = re.compile(rf"^{re.escape(match[1])}:{match[2]}:.*error: #error", re.MULTILINE)
+    return bool(_SYNTAX.search(match[3]) or directive.search(unit.said))
 
 
 def _find_top(unit: SourceUnit, top: str) -> tuple[Cursor, Cursor]:

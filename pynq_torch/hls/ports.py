@@ -12,13 +12,16 @@ from pynq_torch.errors import InterfaceError
 from pynq_torch.hls.cpptypes import CType
 from pynq_torch.hls.directives import Directive, Pragma, Settings
 from pynq_torch.hls.interface import Argument, AxiBundle, Axis, Interface, Register
-from pynq_torch.hls.registers import Placement, Slot, is_renamed, lay_out
+from pynq_torch.hls.registers import Placement, Slot, check_overlaps, is_renamed, lay_out
+from pynq_torch.hls.spelling import OFFSETS, check_command, check_mode
 
 __all__ = ["Port", "Ports"]
 
 _DEFAULT_BUNDLE = {"vitis": "control", "vivado": "AXILiteS"}
 _DEFAULT_MASTER = "gmem"
 _BLOCK = ("ap_ctrl_hs", "ap_ctrl_chain", "ap_ctrl_none")
+_HIGHEST_OFFSET = 1 << 32
+_LONGEST_NUMBER = 4096
 _NO_VALID = ("ap_none", "ap_stable", "ap_ack")
 
 
@@ -38,6 +41,8 @@ class _Wanted:
     """What the directives say of one port, folded together."""
 
     modes: dict[str, dict[str, str]] = field(default_factory=dict)
+    #: File and line of the last directive that gave an offset.
+    offset_at: str = ""
 
     def has(self, mode: str) -> bool:
         return mode in self.modes
@@ -57,18 +62,12 @@ class Ports:
     constants: Callable[[], dict[str, str]]
     tool: str
     notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     def interface(self, top: str, source: Path, ports: Sequence[Port]) -> Interface:
         """Return the interface of `top` with these arguments (return value first, if any)."""
         known = {port.name for port in ports} | {"return"}
-        for directive in self.directives:
-            base = re.split(r"\.|->", directive.port)[0]
-            if base not in known:
-                names = ", ".join(sorted(known - {"return"})) or "none"
-                self.notes.append(
-                    f"INTERFACE names port {directive.port!r}, which {top} has not; "
-                    f"its arguments: {names}"
-                )
+        self._check(top, known)
         wanted = {name: self._wanted(name) for name in known}
         control = self._control(wanted["return"])
         bundle_of_control = self._control_bundle(wanted["return"])
@@ -93,6 +92,7 @@ class Ports:
                 data64=data64,
                 auto_restart=counter,
             )
+            check_overlaps(bundle, registers, {n: wanted[n].offset_at for n in known})
             bundles[bundle] = registers
             for slot in wishes:
                 places.setdefault((bundle, slot.argument), placements[slot.name])
@@ -109,9 +109,51 @@ class Ports:
             bundles=bundles,
             axi_bundles=self._masters(placed, ports),
             notes=tuple(self.notes),
+            warnings=tuple(dict.fromkeys([*self.settings.warnings, *self.warnings])),
         )
 
     # ---- directives -----------------------------------------------------------------------------
+
+    def _check(self, top: str, known: set[str]) -> None:
+        """Look at the words of the directives; raise or warn where one does not exist."""
+        for pragma in self.pragmas:
+            keyword = (pragma.text.split(None, 1) or [""])[0]
+            if keyword.lower() != "interface":
+                self.warnings += check_command(keyword, ("interface",), pragma.where)
+        for directive in self.directives:
+            self.warnings += check_mode(directive.mode, directive.options, directive.where)
+            base = re.split(r"\.|->", directive.port)[0]
+            if base not in known:
+                names = ", ".join(sorted(known - {"return"})) or "none"
+                self.warnings.append(
+                    f"{directive.where}: INTERFACE names port {directive.port!r}, which {top} has "
+                    f"not; its arguments: {names}"
+                )
+
+    def _offset(self, port: str, wanted: _Wanted) -> int | None:
+        """Return the offset that a directive fixes.
+
+        Raises
+        ------
+        InterfaceError
+            It is no number, or no offset of a 32-bit register.
+        """
+        text = wanted.option("s_axilite", "offset")
+        if text is None:
+            return None
+        if text.lower() in OFFSETS:
+            self.warnings.append(
+                f"{wanted.offset_at}: offset={text} of {port!r} is an option of m_axi, and ignored "
+                "for s_axilite"
+            )
+            return None
+        offset = self.number(text)
+        if offset is None or not 0 <= offset < _HIGHEST_OFFSET or offset % 4:
+            raise InterfaceError(
+                f"{wanted.offset_at}: offset={text} of argument {port!r}; expected a multiple of 4 "
+                f"below {_HIGHEST_OFFSET:#x}, in bytes"
+            )
+        return offset
 
     def _wanted(self, name: str) -> _Wanted:
         wanted = _Wanted()
@@ -119,10 +161,14 @@ class Ports:
             if directive.port != name or directive.mode is None:
                 continue
             wanted.modes.setdefault(directive.mode, {}).update(directive.options)
+            if directive.mode == "s_axilite" and "offset" in directive.options:
+                wanted.offset_at = directive.where
         for directive in self.directives:
             if directive.port == name and directive.mode is None and wanted.modes:
                 for options in wanted.modes.values():
                     options.update(directive.options)
+                if "offset" in directive.options:
+                    wanted.offset_at = directive.where
         return wanted
 
     def _control(self, wanted: _Wanted) -> str:
@@ -161,10 +207,12 @@ class Ports:
         if text is None:
             return None
         for _ in range(8):
+            if len(text) > _LONGEST_NUMBER:  # macros that multiply themselves
+                return None
             text = re.sub(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b", r"\1", text)
             try:
                 tree = ast.parse(text.strip(), mode="eval")
-            except SyntaxError:
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
                 return None
             names = {item.id for item in ast.walk(tree) if isinstance(item, ast.Name)}
             if not names:
@@ -266,7 +314,7 @@ class Ports:
             )
             return base, []
         bundle = self._address_bundle(wanted)
-        fixed = self.number(wanted.option("s_axilite", "offset"))
+        fixed = self._offset(port.name, wanted)
         slot = Slot(self._pointer_name(port, master), port.name, "in", self._address_bits(),
                     offset=fixed)  # fmt: skip
         return replace(base, bundle=bundle), [slot]
@@ -309,7 +357,7 @@ class Ports:
     ) -> tuple[Argument, list[Slot]]:
         ctype = port.ctype
         name = self._register_name(port)
-        offset = self.number(wanted.option("s_axilite", "offset"))
+        offset = self._offset(port.name, wanted)
         valid = not any(wanted.has(mode) for mode in _NO_VALID)
         base = replace(base, bundle=bundle)
         if ctype.dims:
@@ -469,7 +517,7 @@ def _evaluate(node: ast.expr) -> int | None:
             case ast.Div() | ast.FloorDiv():
                 return left // right if right else None
             case ast.LShift():
-                return left << right
+                return left << right if 0 <= right < 64 else None
             case ast.RShift():
-                return left >> right
+                return left >> right if right >= 0 else None
     return None

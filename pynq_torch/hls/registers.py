@@ -6,12 +6,14 @@ Interface"); the rules here were inferred from published pairs of source and hea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pynq_torch.errors import InterfaceError
 from pynq_torch.hls.interface import Register
 
-__all__ = ["Placement", "Slot", "is_renamed", "lay_out", "window_bytes"]
+__all__ = ["Placement", "Slot", "check_overlaps", "is_renamed", "lay_out", "window_bytes"]
 
 # Words that Verilog, VHDL or the generated drivers reserve; HLS appends _r to a port so called.
 _HDL_WORDS = """
@@ -169,6 +171,44 @@ def lay_out(
         registers += found
         placements[slot.name] = placement
     return tuple(sorted(registers, key=lambda register: register.offset)), placements
+
+
+def check_overlaps(
+    bundle: str, registers: Sequence[Register], offset_at: Mapping[str, str]
+) -> None:
+    """Refuse registers of one slave that share an address: a directive put one over another.
+
+    Parameters
+    ----------
+    bundle : str
+        The AXI4-Lite slave.
+    registers : sequence of Register
+        In order of offset.
+    offset_at : mapping of str to str
+        File and line of the directive that gave an argument its offset, by argument.
+
+    Raises
+    ------
+    InterfaceError
+        Two of them overlap.
+    """
+    for one, other in itertools.combinations(registers, 2):
+        if other.offset >= one.offset + one.nbytes:
+            continue
+        # The later directive is the one to mend; AP_CTRL and its kin have none.
+        first, second = sorted((one, other), key=lambda item: item.role != "control")
+        if not offset_at.get(second.argument or ""):
+            first, second = second, first
+        where = offset_at.get(second.argument or "", "")
+        raise InterfaceError(
+            f"{where}: argument {second.argument!r} has offset={second.offset:#x} in s_axi_{bundle}"
+            f", where {_owner(first)} is at {first.offset:#x} to "
+            f"{first.offset + first.nbytes - 1:#x}. Give it another offset, or none"
+        )
+
+
+def _owner(register: Register) -> str:
+    return register.name if register.role == "control" else f"argument {register.argument!r}"
 
 
 def _place(slot: Slot, space: _Map, word: int, tool: str) -> tuple[list[Register], Placement]:

@@ -6,8 +6,8 @@ library, a testbench's image reader), so a missing header is remembered, not fat
 
 from __future__ import annotations
 
+import os
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,8 +19,15 @@ from clang import cindex
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls import headers, toolchain
 from pynq_torch.hls.directives import Pragma
+from pynq_torch.hls.preprocess import (
+    Preprocessed,
+    check_headers,
+    complaints,
+    preprocess,
+    unreadable,
+)
 
-__all__ = ["SourceUnit", "read_source"]
+__all__ = ["SourceUnit", "read_source", "read_text"]
 
 # CXTranslationUnit_KeepGoing: templates are instantiated after a fatal error too.
 _PARSE_OPTIONS = 0x200
@@ -28,6 +35,8 @@ _CXX = ("-x", "c++", "-std=gnu++17")
 # Old C declares `static x = 0;`, which g++ takes with a warning.
 _C = ("-x", "c", "-std=gnu17")
 _CLANG = ("-nostdinc", "-nostdinc++", "-w", "-ferror-limit=0", "-Wno-error=implicit-int")
+_NO_HEADER = re.compile(r"fatal error: (.+): No such file")
+_DEFINE = re.compile(r"[A-Za-z_]\w*(?:\([^()]*\))?(?:=.*)?")
 _MISSING = re.compile(r"'([^']+)' file not found")
 _LINE_MARKER = re.compile(r'^#\s*(?:line\s+)?(\d+)\s+"((?:[^"\\]|\\.)*)"')
 _MACRO = re.compile(r"^#define (\w+) (.+)$", re.MULTILINE)
@@ -53,6 +62,8 @@ class SourceUnit:
         What libclang complained about, with file and line.
     options : tuple of str
         Include folders and macros, for the preprocessor.
+    said : str
+        What the preprocessor complained about.
     """
 
     path: Path
@@ -61,10 +72,16 @@ class SourceUnit:
     missing: tuple[str, ...]
     errors: tuple[str, ...]
     options: tuple[str, ...] = ()
+    said: str = ""
+
+    def complaints(self) -> tuple[int, str]:
+        """Return the exit status of g++ on the source, and its messages."""
+        return complaints(self.path, [*_language(self.path), "-w", *self.options])
 
     def macros(self) -> dict[str, str]:
         """Return the macros without arguments that are defined at the end of the file."""
-        text = _preprocess(self.path, [*self.options, "-dM"])
+        options = [*_language(self.path), "-w", *self.options, "-dM"]
+        text = preprocess(self.path, options).text
         return {match[1]: match[2].strip() for match in _MACRO.finditer(text)}
 
 
@@ -93,49 +110,106 @@ def read_source(
     InterfaceError
         The file cannot be read.
     """
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InterfaceError(f"{path}: cannot be read ({error.strerror})") from error
+    for define in defines:
+        if not _DEFINE.fullmatch(define):
+            raise InterfaceError(f"-D {define!r} is no macro; expected NAME or NAME=VALUE")
+    text = read_text(path)
     with tempfile.TemporaryDirectory(prefix="pynq_torch_stubs_") as stubs:
         folders = [path.parent, *include_dirs, *toolchain.include_dirs()]
         common = [f"-I{folder}" for folder in folders] + [f"-D{define}" for define in defines]
         common += ["-idirafter", stubs]
+        # First the preprocessor, in a process with limits: what has no end must not reach libclang.
+        preprocessed, missing = _settle(path, common, folders, Path(stubs))
         arguments = [*_language(path), *_CLANG, *common]
         for folder in toolchain.system_include_dirs():
             arguments += ["-isystem", folder]
-        content = f"{text}\n{appendix}\n"
-        missing: list[str] = []
-        misspelt: list[str] = []
-        index = cindex.Index.create()
-        while True:
-            unit = index.parse(
-                str(path),
-                args=arguments,
-                unsaved_files=[(str(path), content)],
-                options=_PARSE_OPTIONS,
-            )
-            new = [
-                match.group(1)
-                for match in (_MISSING.search(item.spelling) for item in unit.diagnostics)
-                if match and match.group(1) not in missing + misspelt
-            ]
-            if not new or len(missing) > _MAX_MISSING:
-                break
-            for name in new:
-                real = headers.real_name(name, folders)
-                (missing if real is None else misspelt).append(name)
-                headers.write_stand_in(Path(stubs), name, real)
+        unit = _parse(path, f"{text}\n{appendix}\n", arguments, folders, Path(stubs), missing)
         errors = tuple(
             f"{item.location.file}:{item.location.line}: {item.spelling}"
             for item in unit.diagnostics
             if item.severity >= cindex.Diagnostic.Error
         )
-        pragmas = _active_pragmas(path, common)
-        yield SourceUnit(path, unit, pragmas, tuple(missing), errors, tuple(common))
+        pragmas = _active_pragmas(path, preprocessed)
+        said = preprocessed.errors
+        yield SourceUnit(path, unit, pragmas, tuple(missing), errors, tuple(common), said)
 
 
-def _active_pragmas(path: Path, arguments: Sequence[str]) -> tuple[Pragma, ...]:
+def read_text(path: Path) -> str:
+    """Return a source's text.
+
+    Raises
+    ------
+    InterfaceError
+        It is no file, is too large, holds bytes of no text, or cannot be read.
+    """
+    try:
+        wrong = unreadable(path)
+        if wrong:
+            raise InterfaceError(f"{path}: {wrong}; expected a C++ source")
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InterfaceError(f"{path}: cannot be read ({error.strerror})") from error
+    except ValueError as error:  # a name with a NUL
+        raise InterfaceError(f"{str(path)!r} is no file's name: {error}") from error
+
+
+def _settle(
+    path: Path, common: Sequence[str], folders: Sequence[Path], stubs: Path
+) -> tuple[Preprocessed, list[str]]:
+    """Preprocess `path`, with a stand-in for every header that is not there.
+
+    Returns
+    -------
+    preprocessed : Preprocessed
+    missing : list of str
+        Headers that no folder has, under any spelling.
+    """
+    missing: list[str] = []
+    options = [*_language(path), "-w", *common]
+    for _ in range(_MAX_MISSING):
+        check_headers(path, folders)
+        preprocessed = preprocess(path, options)
+        header = _NO_HEADER.search(preprocessed.errors)
+        if header is None or (stubs / header[1]).exists():
+            break
+        real = headers.real_name(header[1], folders)
+        if real is None:
+            missing.append(header[1])
+        headers.write_stand_in(stubs, header[1], real)
+    return preprocessed, missing
+
+
+def _parse(
+    path: Path,
+    content: str,
+    arguments: Sequence[str],
+    folders: Sequence[Path],
+    stubs: Path,
+    missing: list[str],
+) -> cindex.TranslationUnit:
+    """Parse `path`; a header that only libclang does not find gets a stand-in too."""
+    seen = set(missing)
+    index = cindex.Index.create()
+    while True:
+        unit = index.parse(
+            os.fsencode(path),
+            args=[os.fsencode(argument) for argument in arguments],
+            unsaved_files=[(os.fsencode(path), content)],
+            options=_PARSE_OPTIONS,
+        )
+        found = (_MISSING.search(item.spelling) for item in unit.diagnostics)
+        new = {match[1] for match in found if match} - seen
+        if not new or len(seen) > _MAX_MISSING:
+            return unit
+        seen |= new
+        for name in sorted(new):
+            real = headers.real_name(name, folders)
+            if real is None:
+                missing.append(name)
+            headers.write_stand_in(stubs, name, real)
+
+
+def _active_pragmas(path: Path, preprocessed: Preprocessed) -> tuple[Pragma, ...]:
     """Return the HLS pragmas that survive the preprocessor, in order.
 
     libclang keeps no pragmas, and its tokens include what an ``#if`` removed; g++ -E drops those
@@ -143,10 +217,10 @@ def _active_pragmas(path: Path, arguments: Sequence[str]) -> tuple[Pragma, ...]:
     """
     pragmas: list[Pragma] = []
     file, line = str(path), 0
-    for row in _preprocess(path, arguments).splitlines():
-        marker = _LINE_MARKER.match(row)
+    for row in preprocessed.text.split("\n"):
+        marker = _LINE_MARKER.match(row) if row.startswith("#") else None
         if marker:
-            file, line = marker.group(2).replace("\\\\", "\\"), int(marker.group(1))
+            file, line = _unquoted(marker[2]), int(marker[1])
             continue
         pragma = _PRAGMA.match(row)
         if pragma:
@@ -155,18 +229,14 @@ def _active_pragmas(path: Path, arguments: Sequence[str]) -> tuple[Pragma, ...]:
     return tuple(pragmas)
 
 
-def _preprocess(path: Path, arguments: Sequence[str]) -> str:
-    """Return what g++ -E makes of `path`; what it complains about, libclang reports too."""
-    command = [toolchain.compiler(), "-E", *_language(path), "-w", *arguments]
-    answer = subprocess.run(
-        [*command, str(path)],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        timeout=120,
-    )
-    return answer.stdout
+def _unquoted(text: str) -> str:
+    """Return a file's name as g++ quotes it in a line marker."""
+
+    def plain(match: re.Match[str]) -> str:
+        code = match[1]
+        return {"n": "\n"}.get(code) or (chr(int(code, 8)) if code.isdigit() else code)
+
+    return re.sub(r"\\([0-7]{3}|.)", plain, text)
 
 
 def _language(path: Path) -> tuple[str, ...]:

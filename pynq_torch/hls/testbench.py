@@ -6,14 +6,16 @@ import re
 import subprocess
 import tempfile
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from pynq_torch.errors import KernelError, KernelTimeout, VerificationError
+from pynq_torch.errors import InterfaceWarning, KernelError, KernelTimeout, VerificationError
 from pynq_torch.hls import cache
-from pynq_torch.hls.build import machine
+from pynq_torch.hls.build import machine, own_sources
 from pynq_torch.hls.compile import compile_program
+from pynq_torch.hls.directives import files_beside
 from pynq_torch.hls.kernels import KernelSource, companions, has_main
 
 __all__ = ["TestbenchResult", "find_testbench", "run_testbench"]
@@ -74,7 +76,11 @@ def find_testbench(kernel: KernelSource) -> Path:
 
 
 def run_testbench(
-    kernel: KernelSource, *, timeout_s: float = 300.0, sanitize: bool = False
+    kernel: KernelSource,
+    *,
+    timeout_s: float = 300.0,
+    sanitize: bool = False,
+    tool: str = "vitis",
 ) -> TestbenchResult:
     """Compile the kernel with its testbench and run it.
 
@@ -89,6 +95,8 @@ def run_testbench(
         Limit for the run, in seconds.
     sanitize : bool
         Build with ``-fsanitize=address,undefined``.
+    tool : {"vitis", "vivado"}
+        Whose rules the directives are held against.
 
     Raises
     ------
@@ -98,9 +106,13 @@ def run_testbench(
         It did not end in time.
     KernelBuildError
         It does not compile.
+    InterfaceError
+        The directives make no interface: the kernel computes, but cannot be synthesised.
     """
     bench = find_testbench(kernel)
-    program = _compile(kernel, bench, sanitize)
+    program, said = _compile(kernel, bench, sanitize, tool)
+    for text in said:
+        warnings.warn(text, InterfaceWarning, stacklevel=2)
     with tempfile.TemporaryDirectory(prefix="pynq_torch_csim_") as folder:
         for item in bench.parent.iterdir():
             (Path(folder) / item.name).symlink_to(item)
@@ -133,26 +145,45 @@ def run_testbench(
     return TestbenchResult(code, text, seconds)
 
 
-def _compile(kernel: KernelSource, bench: Path, sanitize: bool) -> Path:
-    key = cache.digest("testbench", kernel, bench, sanitize, machine())
-    entry = cache.find(key)
+def _compile(
+    kernel: KernelSource, bench: Path, sanitize: bool, tool: str
+) -> tuple[Path, list[str]]:
+    """Return the program, and the warnings about the kernel's directives."""
+    key = cache.digest("testbench", kernel, bench, sanitize, tool, machine(), own_sources())
+    extra = files_beside(kernel.source)
+    entry = cache.find(key, extra)
     if entry is None:
         with cache.locked(key):
-            entry = cache.find(key)
+            entry = cache.find(key, extra)
             if entry is None:
-                with cache.scratch() as folder:
-                    log, files = compile_program(
-                        bench,
-                        folder / "testbench",
-                        name=kernel.name,
-                        provide=lambda symbols: _providers(kernel, symbols),
-                        sanitize=sanitize,
-                        cflags=[f"-D{define}" for define in kernel.defines],
-                        include_dirs=[kernel.source.parent, bench.parent, *kernel.include_dirs],
-                    )
-                    files = [file for file in files if not file.startswith(str(folder))]
-                    entry = cache.store(key, folder, files, (), {"log": log})
-    return Path(entry["path"]) / "testbench"
+                entry = _build(kernel, bench, sanitize, tool, key, extra)
+    return Path(entry["path"]) / "testbench", entry["facts"]["warnings"]
+
+
+def _build(
+    kernel: KernelSource, bench: Path, sanitize: bool, tool: str, key: str, extra: list[Path]
+) -> cache.Entry:
+    from pynq_torch.hls.parse import read_interface  # loads libclang
+
+    interface = read_interface(
+        kernel.source,
+        kernel.top,
+        tool=tool,
+        include_dirs=kernel.include_dirs,
+        defines=kernel.defines,
+    )
+    with cache.scratch() as folder:
+        made = compile_program(
+            bench,
+            folder / "testbench",
+            name=kernel.name,
+            provide=lambda symbols: _providers(kernel, symbols),
+            sanitize=sanitize,
+            cflags=[f"-D{define}" for define in kernel.defines],
+            include_dirs=[kernel.source.parent, bench.parent, *kernel.include_dirs],
+        )
+        facts = {"log": made.log, "warnings": list(interface.warnings)}
+        return cache.store(key, folder, made.files, extra, facts, made.absent)
 
 
 def _providers(kernel: KernelSource, symbols: set[str]) -> list[Path]:

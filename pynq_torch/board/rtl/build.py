@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pynq_torch.errors import RtlError
-from pynq_torch.hls import cache
+from pynq_torch.hls import cache, depends
 from pynq_torch.hls.build import compile_engine, machine
 
 from . import lint
@@ -162,7 +162,8 @@ def _build(tool: lint.Verilator, source: RtlSource, waves: str, key: str) -> cac
             "warnings": warnings,
         }
         read = sorted({*files, *(str(path) for path in source.data)})
-        return cache.store(key, folder, read, source.candidates, facts)
+        absent = depends.absent(files, source.include_dirs, verilog=True)
+        return cache.store(key, folder, read, source.candidates, facts, absent)
 
 
 def _move_data(source: RtlSource, work: Path, folder: Path) -> None:

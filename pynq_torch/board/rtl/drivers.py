@@ -7,9 +7,8 @@ signal, a memory with two ports, and nets that all their drivers can release to 
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -81,22 +80,21 @@ class _Signals:
         return kind in ("integer", "int") and readers <= {d.process for d in drivers}
 
 
-def conflicts(tree: Node, meta: Path) -> list[Message]:
+def conflicts(tree: Node, files: Mapping[str, str]) -> list[Message]:
     """Return an error for every signal with two drivers.
 
     Parameters
     ----------
     tree : dict
         What Verilator wrote with ``--json-only``.
-    meta : pathlib.Path
-        What it wrote beside the tree: the names of the files.
+    files : mapping
+        Number of a file, as in the tree -> its path.
 
     Returns
     -------
     list of Message
         Each names both drivers, with their files and lines.
     """
-    files = json.loads(meta.read_text(encoding="utf-8"))["files"]
     modules = [m for m in tree["modulesp"] if m["type"] in ("MODULE", "IFACE")]
     nodes = [node for module in modules for node in _nodes(module)]
     signals = _Signals(
@@ -130,9 +128,9 @@ def _nodes(node: Node) -> Iterator[Node]:
                 waiting.extend(child for child in value if type(child) is dict)
 
 
-def _place(files: dict[str, dict[str, str]], loc: str) -> tuple[str, int]:
+def _place(files: Mapping[str, str], loc: str) -> tuple[str, int]:
     file, at, _ = loc.split(",")
-    return files[file]["filename"], int(at.partition(":")[0])
+    return files[file], int(at.partition(":")[0])
 
 
 def _message(

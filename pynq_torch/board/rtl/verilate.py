@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pynq_torch.errors import RtlError, RtlPortError
+from pynq_torch.hls import depends
 
 from . import drivers, lint
 from .grouping import group
@@ -27,6 +28,7 @@ _DIRECTIONS = {"INPUT": "in", "OUTPUT": "out", "INOUT": "inout"}
 _QUIET = ("-Wno-STMTDLY", "-Wno-SYMRSVDWORD", "-Wno-TIMESCALEMOD", "-Wno-UNOPTTHREADS")
 # Two drivers: never meant, in what a tool generated neither.
 _COMBINED = "multiple combinational drivers"
+_ODD = re.compile(r'["$\n]')
 # Verilator breaks long lines within the call.
 _READMEM = re.compile(r'VL_READMEM_N\([^";]*"(?P<name>[^"\n]+)"')
 
@@ -92,26 +94,21 @@ def verilate(
     nets = [f'public_flat_rd -module "{source.top}" -var "{net}"' for net in design.nets]
     control = ["`verilator_config", f'inline -module "{source.top}"', *nets, ""]
     (work / "control.vlt").write_text("\n".join(control), encoding="utf-8")
-    messages = lint.run(
-        tool,
-        [
-            "--cc",
-            *(["--assert", "--x-assign", "unique", "--x-initial", "unique"]),
-            *([f"--trace-{waves}", "--trace-structs"] if waves else []),
-            *design.parameters,
-            *_arguments(source, work),
-            "control.vlt",
-        ],
-        work,
-        source.name,
-    )
+    options = [
+        "--cc",
+        *(["--assert", "--x-assign", "unique", "--x-initial", "unique"]),
+        *([f"--trace-{waves}", "--trace-structs"] if waves else []),
+        *design.parameters,
+        "control.vlt",
+    ]
+    messages = _run(tool, source, options, work)
     _check(source, messages)
     loops = lint.loops(messages)
     _check_data(source, work)
-    return _files_read(work), [str(message) for message in messages], loops
+    return _files_read(source, work), [str(message) for message in messages], loops
 
 
-def _arguments(source: RtlSource, work: Path) -> list[str]:
+def _arguments(source: RtlSource) -> list[str]:
     """Return the options and files that every run of Verilator has."""
     return [
         "--quiet",
@@ -123,13 +120,48 @@ def _arguments(source: RtlSource, work: Path) -> list[str]:
         "--prefix",
         PREFIX,
         "--Mdir",
-        str(work),
+        ".",
         "-Wno-fatal",
         *_QUIET,
-        f"-I{work / 'empty'}",
-        *(f"-I{folder}" for folder in source.include_dirs),
-        *map(str, source.files),
+        "-Iempty",
+        *(f"-I{_shown(source, folder)}" for folder in source.include_dirs),
+        *(str(_shown(source, file.parent) / file.name) for file in source.files),
     ]
+
+
+def _links(source: RtlSource) -> dict[Path, str]:
+    """Return the folders whose path Verilator would not take as it is, and a name for each.
+
+    It looks for an environment variable behind a ``$``, and ends a file's name at a quote.
+    """
+    folders = dict.fromkeys([*source.include_dirs, *(file.parent for file in source.files)])
+    odd = [folder for folder in folders if _ODD.search(str(folder))]
+    return {folder: f"sources{number}" for number, folder in enumerate(odd)}
+
+
+def _shown(source: RtlSource, folder: Path) -> Path:
+    """Return a folder as Verilator gets it."""
+    return Path(_links(source).get(folder, folder))
+
+
+def _run(
+    tool: lint.Verilator, source: RtlSource, options: Sequence[str], work: Path
+) -> list[lint.Message]:
+    """Run Verilator on a kernel's sources; its messages name them where they are."""
+    links = _links(source)
+    for folder, link in links.items():
+        if not (work / link).is_symlink():
+            (work / link).symlink_to(folder.absolute())
+    messages = lint.run(tool, [*options, *_arguments(source)], work, source.name)
+    return [replace(message, file=_original(source, message.file)) for message in messages]
+
+
+def _original(source: RtlSource, file: str) -> str:
+    """Return the path of a file that Verilator names, where it is."""
+    for folder, link in _links(source).items():
+        if file.startswith(f"{link}/"):
+            return f"{folder}{file[len(link) :]}"
+    return file
 
 
 def _check(source: RtlSource, messages: Sequence[lint.Message]) -> None:
@@ -166,12 +198,14 @@ def _tree(
     tool: lint.Verilator, source: RtlSource, work: Path, parameters: Sequence[str]
 ) -> _Module:
     path, meta = work / f"{PREFIX}.tree.json", work / f"{PREFIX}.meta.json"
-    options = ["--json-only", "--json-only-output", str(path)]
-    options += ["--json-only-meta-output", str(meta), *parameters]
-    messages = lint.run(tool, [*options, *_arguments(source, work)], work, source.name)
+    options = ["--json-only", "--json-only-output", path.name]
+    options += ["--json-only-meta-output", meta.name, *parameters]
+    messages = _run(tool, source, options, work)
     _check(source, [message for message in messages if message.kind == "Error"])
     tree = json.loads(path.read_text(encoding="utf-8"))
-    twice = tuple(drivers.conflicts(tree, meta))
+    listed = json.loads(meta.read_text(encoding="utf-8"))["files"]
+    files = {number: _original(source, entry["filename"]) for number, entry in listed.items()}
+    twice = tuple(drivers.conflicts(tree, files))
     path.unlink()
     meta.unlink()
     modules = [module for module in tree["modulesp"] if module["type"] == "MODULE"]
@@ -232,13 +266,16 @@ def _parameters(source: RtlSource, names: Sequence[str]) -> Iterator[str]:
 # ---- after it ------------------------------------------------------------------------------------
 
 
-def _files_read(work: Path) -> list[str]:
+def _files_read(source: RtlSource, work: Path) -> list[str]:
     """Return the sources that Verilator read."""
-    text = (work / f"{PREFIX}__ver.d").read_text(encoding="utf-8")
-    words = re.findall(r"(?:\\ |[^\s\\])+", text.partition(" : ")[2])
-    paths = [Path(word.replace("\\ ", " ")) for word in words]
-    paths = [path if path.is_absolute() else work / path for path in paths]
-    return sorted({str(p) for p in paths if p.is_file() and not p.is_relative_to(work)})
+    real = {link: folder for folder, link in _links(source).items()}
+    paths = []
+    for name in depends.verilator_files(work / f"{PREFIX}__verFiles.dat"):
+        path = Path(name)
+        if path.parts[0] in real:
+            path = real[path.parts[0]].joinpath(*path.parts[1:])
+        paths.append(work / path)  # an absolute path stays as it is
+    return sorted({str(path) for path in paths if not path.is_relative_to(work)})
 
 
 def _check_data(source: RtlSource, work: Path) -> None:
