@@ -40,7 +40,7 @@ def enable() -> Any:
     _setup_privateuseone_for_python_backend("pynq", backend_module=backend)
     from .ops import foreign
     from .ops.dispatch import library
-    from .ops.memory import at_first_use, mark_forked, storage_of_size
+    from .ops.memory import at_first_use, from_bytes, mark_forked, storage_of_size, typed_storage
     from .ops.structure import own_kernels
 
     # A tensor of the device is made by one of these; the rest can wait until there is one.
@@ -52,7 +52,9 @@ def enable() -> Any:
     torch.serialization.register_package(19, _no_tag, _deserialize)
     backends.install()
     os.register_at_fork(after_in_child=mark_forked)
+    torch.serialization.add_safe_globals([from_bytes])
     torch.UntypedStorage.__new__ = storage_of_size  # type: ignore[method-assign]
+    torch.TypedStorage._new_wrapped_storage = typed_storage  # type: ignore[method-assign,assignment]
     _enabled = True
     return backend
 

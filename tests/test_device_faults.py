@@ -37,8 +37,9 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
 import pynq_torch
+from pynq_torch import buffers
 from pynq_torch.errors import CmaExhausted, DeviceLost, KernelFault, KernelTimeout, StaleOverlay
-from pynq_torch.ops import units
+from pynq_torch.ops import memory, units
 from pynq_torch.overlay import find_overlay
 
 pytestmark = [
@@ -172,7 +173,11 @@ BAD: dict[str, tuple[Callable[[torch.Tensor], object], type[Exception], str]] = 
         RuntimeError,
         "can be pinned",
     ),
-    "storage": (lambda x: x.untyped_storage().resize_(999), RuntimeError, r"tensor\.resize_\(\)"),
+    "somebody's buffer": (
+        lambda x: memory.from_cma(buffers.empty_tensor(3)).resize_(4),
+        RuntimeError,
+        r"buffer of 12 bytes .* cannot become 16: use tensor\.clone\(\)",
+    ),
     "generator": (lambda x: torch.Generator("pynq"), NotImplementedError, "getNewGenerator"),
     "address": (lambda x: device.physical_address(x.cpu()), ValueError, "device 'pynq'"),
 }
@@ -476,6 +481,28 @@ def test_memory_that_only_a_cycle_holds_is_found(narrow: Any) -> None:
     assert len(_bytes(3 * MB)) == 3 * MB
 
 
+@pytest.mark.parametrize("size", [64, MB])
+def test_memory_of_a_storage_that_dies_in_a_cycle_is_given_out_once(narrow: Any, size: int) -> None:
+    storage: Any = _bytes(size).untyped_storage()
+    storage.itself = storage
+    del storage
+    gc.collect()
+    again = _bytes(size)  # the block of the storage that died
+    others = [torch.empty(4, size // 4, dtype=torch.uint8, device="pynq") for _ in range(2)]
+    assert len({t.data_ptr() for t in (again, *others)}) == 3
+
+
+def test_resizing_with_an_older_pytorch(x: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It cannot give a storage other memory: what has no views moves, the rest is refused."""
+    monkeypatch.setattr(memory, "_CAN_SWAP", False)
+    assert x.clone().resize_(20)[:12].tolist() == list(range(12))
+    assert torch.add(x, 1, out=torch.empty(0, device="pynq")).tolist() == (x + 1).tolist()
+    view = x[1:]
+    with pytest.raises(RuntimeError, match=r"48 bytes and cannot become 80 .* 2\.13 or newer"):
+        x.resize_(20)
+    assert view.tolist() == [[4, 5, 6, 7], [8, 9, 10, 11]] and x.numel() == 12
+
+
 def test_idle_memory_is_there_for_everybody(narrow: Any) -> None:
     size = 3 * MB
     before = device.memory_reserved()  # what other modules still hold
@@ -637,6 +664,7 @@ import torch, threading
 x = torch.ones(3, device="pynq", requires_grad=True)
 views = [x.detach().view(3, 1), x[1:]]
 import pynq_torch
+from pynq_torch import buffers
 overlay = pynq_torch.load("gemm_dual")
 a = torch.ones(300, 300, dtype=torch.int8, device="pynq")
 sums = a @ a

@@ -254,6 +254,52 @@ def test_resize(device: str) -> None:
     assert x.tolist() == [1, 1]
 
 
+GROWN: dict[str, Callable[[torch.Tensor], object]] = {
+    "resize_": lambda x: x.resize_(50, 30),
+    "resize_ of a view": lambda x: x[1:3].resize_(1500),
+    "resize_as_": lambda x: x.resize_as_(torch.empty(40, 40, device=x.device)),
+    "set_ to the same storage": lambda x: x.set_(x.untyped_storage(), 2, (99,), (2,)),
+    "storage": lambda x: x.untyped_storage().resize_(999),
+    "out=": lambda x: torch.cat([torch.ones(70, device=x.device)] * 2, out=x),
+    "out= of an empty view": lambda x: torch.add(torch.ones(9, device=x.device), 1, out=x[2:2]),
+    "out= by a product": lambda x: torch.mm(*[torch.ones(5, 5, device=x.device)] * 2, out=x),
+}
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+@pytest.mark.parametrize("grow", GROWN)
+def test_views_stay_views_when_their_storage_grows(device: str, grow: str) -> None:
+    base = torch.arange(6.0, device=device)
+    view, bits = base[1:4], base.view(torch.int32)[1:4]
+    leaf = base.detach().requires_grad_()
+    product = (leaf * 2)[1:4]  # nothing of the graph is on the old memory either
+    GROWN[grow](base)
+    sizes = {t.untyped_storage().nbytes() for t in (base, view, bits, leaf)}
+    assert len(sizes) == 1 and sizes.pop() > 24
+    assert base.data_ptr() - view.data_ptr() == 4 * (base.storage_offset() - 1)
+    written = {"out=": 1.0, "out= of an empty view": 2.0, "out= by a product": 5.0}.get(grow)
+    kept = [1.0] * ("empty" in grow) + [written] * 3 if written else [1.0, 2.0, 3.0]
+    assert view.tolist() == kept[:3]
+    base.as_strided((4,), (1,), 0).fill_(-3)
+    view[0] = 7
+    assert view.tolist() == [7, -3, -3] and leaf[1:4].tolist() == [7, -3, -3]
+    assert bits.view(torch.float32).tolist() == [7, -3, -3]
+    assert (view + view).tolist() == [14, -6, -6] and product.tolist() == [2, 4, 6]
+    assert product.grad_fn is not None
+
+
+def test_a_storage_can_shrink_and_grow_again(device: str) -> None:
+    """As FSDP does with parameters between steps."""
+    x = torch.arange(3000.0, device=device)
+    storage = x.untyped_storage()
+    assert storage.resize_(0) is storage and x.untyped_storage().nbytes() == 0
+    storage.resize_(12000)
+    x.copy_(torch.arange(3000.0))
+    assert x[-2:].tolist() == [2998, 2999] and storage.nbytes() == 12000
+    storage.resize_(8)
+    assert x.set_(storage, 0, (2,)).tolist() == [0, 1]
+
+
 def test_in_place(device: str) -> None:
     x = torch.ones(3, 3, device=device)
     address = x.data_ptr()
@@ -465,12 +511,69 @@ def test_deepcopy(device: str) -> None:
     assert torch.equal(copy.copy(base), base)
 
 
-@pytest.mark.xfail(raises=AssertionError, strict=True, reason="torch insists on its own class")
-def test_deepcopy_of_a_tensor_and_its_view() -> None:
-    base = torch.arange(6.0, device="pynq")
-    again = copy.deepcopy({"view": base[2:4], "base": base})
-    again["base"].zero_()
-    assert again["view"].tolist() == [0, 0]  # still a view of the copied base
+def shared(device: str) -> dict[str, Any]:
+    """Tensors of all kinds over one storage, and the storage."""
+    base = torch.arange(12.0, device=device).view(3, 4).t()
+    return {
+        "view": base[1:3],
+        "base": base,
+        "bits": base.view(torch.int32),
+        "leaf": base[1].detach().requires_grad_(),
+        "storage": base.untyped_storage(),
+    }
+
+
+def over_one_storage(made: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Hold a copy of `shared` against the CPU's, then write through one and read all others."""
+    for _ in range(2):
+        for name, tensor in made.items():
+            if name != "storage":
+                assert type(tensor) is type(expected[name])
+                assert tensor.stride() == expected[name].stride()
+                assert tensor.storage_offset() == expected[name].storage_offset()
+                assert torch.equal(tensor.cpu(), expected[name].cpu())
+        assert made["storage"].tolist() == expected["storage"].tolist()
+        for each in (made, expected):
+            each["base"].detach().mul_(2)
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+def test_deepcopy_of_tensors_that_share_a_storage(device: str) -> None:
+    given = shared(device)
+    again = copy.deepcopy(given)
+    given["base"].zero_()
+    over_one_storage(again, shared("cpu"))
+    assert again["storage"].data_ptr() == again["base"].data_ptr()
+    over_one_storage(copy.deepcopy(shared(device)), shared("cpu"))
+    typed = copy.deepcopy([given["base"], given["base"]._typed_storage()])
+    typed[0].fill_(3)
+    assert typed[1]._untyped_storage.data_ptr() == typed[0].data_ptr()
+
+
+def test_deepcopy_of_lazily_conjugated_views(device: str) -> None:
+    z = torch.arange(4.0, device=device) * (1 + 2j)
+    again = copy.deepcopy([z, z.conj(), z.conj().imag, z[1:]])
+    z.zero_()
+    expected = torch.arange(4.0) * (1 + 2j)
+    for found, x in zip(
+        again, (expected, expected.conj(), expected.conj().imag, expected[1:]), strict=True
+    ):
+        assert torch.equal(found.cpu(), x)
+    again[0].zero_()
+    assert not again[3].any()
+
+
+def test_deepcopy_of_a_state_dict_that_shares_a_storage(device: str) -> None:
+    layer = nn.Linear(3, 2).to(device)
+    flat = torch.arange(9.0, device=device)
+    layer.weight, layer.bias = nn.Parameter(flat[:6].view(2, 3)), nn.Parameter(flat[6:8])
+    layer.register_buffer("all", flat)
+    again = copy.deepcopy(layer.state_dict())
+    again["all"].neg_()
+    assert again["weight"].tolist() == [[0, -1, -2], [-3, -4, -5]]
+    assert again["bias"].tolist() == [-6, -7]
+    assert torch.equal(copy.deepcopy(layer).weight, layer.weight)
+    assert flat.tolist() == list(range(9))
 
 
 def test_pickle(device: str) -> None:
@@ -478,6 +581,18 @@ def test_pickle(device: str) -> None:
     again = pickle.loads(pickle.dumps([x, nn.Parameter(x)]))
     assert torch.equal(again[0], x) and again[0].device.type == device
     assert isinstance(again[1], nn.Parameter) and again[1].requires_grad
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+@pytest.mark.parametrize("weights_only", [False, True])
+def test_save_and_load_of_storages(device: str, weights_only: bool) -> None:
+    storage = torch.arange(3, dtype=torch.uint8, device=device).untyped_storage()
+    file = io.BytesIO()
+    torch.save([storage, storage], file)
+    file.seek(0)
+    first, second = torch.load(file, weights_only=weights_only)
+    first.fill_(9)
+    assert second.tolist() == [9, 9, 9] and second.device.type == device
 
 
 @pytest.mark.parametrize("old_format", [False, True])

@@ -9,11 +9,20 @@ from typing import Any
 
 import torch
 
-from .memory import alias, new, new_like, new_strided, note_write
+from .memory import (
+    CmaStorage,
+    alias,
+    make_room,
+    new,
+    new_like,
+    new_strided,
+    note_write,
+    resize_storage,
+)
 from .plan import Plan
 from .random import default_generator, swapped_state
 
-__all__ = ["fallback", "fallback_of", "place", "replace"]
+__all__ = ["fallback", "fallback_of", "place", "replace", "reshape", "set_storage"]
 
 _FLOATING = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 _NUMBERS = (int, float, bool)
@@ -484,12 +493,26 @@ def _note_partial_writes(plan: Plan, given: dict[str, Any]) -> None:
 
 def replace(tensor: torch.Tensor, values: torch.Tensor) -> None:
     """Make a tensor on device "pynq" show what the CPU's kernel made of it after a resize."""
+    shape, strides = values.shape, values.stride()
     if values.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr():
-        storage, offset = tensor.untyped_storage(), int(values.storage_offset())
+        offset = int(values.storage_offset())
+        set_storage(tensor, tensor.untyped_storage(), offset, shape, strides)
     else:
-        moved = place(values)
-        storage, offset, values = moved.untyped_storage(), 0, moved
-    set_storage(tensor, storage, offset, values.shape, values.stride())
+        reshape(tensor, shape, strides)
+        alias(tensor).copy_(values)
+
+
+def reshape(tensor: torch.Tensor, shape: Sequence[int], strides: Sequence[int]) -> torch.Tensor:
+    """Give a tensor on device "pynq" other sizes and strides; its storage grows where needed."""
+    offset = int(tensor.storage_offset())
+    room = make_room(tensor, _end(shape, strides, offset) * tensor.element_size())
+    return set_storage(tensor, room, offset, shape, strides)
+
+
+def _end(shape: Sequence[int], strides: Sequence[int], offset: int) -> int:
+    """Return the elements of a storage up to the last one of a tensor."""
+    steps = [(n - 1) * s for n, s in zip(shape, strides, strict=False)]
+    return 0 if 0 in shape else offset + 1 + sum(steps)
 
 
 _CPU_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
@@ -498,7 +521,13 @@ _CPU_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 def set_storage(
     tensor: torch.Tensor, storage: Any, offset: int, shape: Sequence[int], strides: Sequence[int]
 ) -> torch.Tensor:
-    """Describe a tensor anew over a storage of device "pynq"."""
+    """Give a tensor a storage of device "pynq", an offset, sizes and strides.
+
+    As on the CPU, the storage becomes larger where it is too small for them.
+    """
+    needed = _end(shape, strides, offset) * tensor.element_size()
+    if isinstance(storage, CmaStorage) and needed > storage.nbytes():
+        resize_storage(storage, needed, tensor.dtype)
     setter = torch.ops.aten.set_.source_Storage_storage_offset
     setter.redispatch(_CPU_KEYS, tensor, storage, offset, list(shape), list(strides))
     return tensor

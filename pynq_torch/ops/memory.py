@@ -24,7 +24,6 @@ from .dlpack import CPU, PYNQ, Importable, import_at, is_importable
 __all__ = [
     "Block",
     "CmaStorage",
-    "adopt",
     "alias",
     "allocated_bytes",
     "array",
@@ -33,6 +32,7 @@ __all__ = [
     "from_cma",
     "held",
     "in_forked_child",
+    "make_room",
     "mark_forked",
     "new",
     "new_like",
@@ -42,10 +42,12 @@ __all__ = [
     "physical_address",
     "readable",
     "reserved_bytes",
+    "resize_storage",
     "share",
     "statistics",
     "storage_of_size",
     "trim",
+    "typed_storage",
     "used_device",
     "window",
 ]
@@ -259,6 +261,7 @@ class CmaStorage(torch.UntypedStorage):
         # No lock: the collector may run this anywhere, also inside a locked region.
         global _idle_bytes
         block = self.block
+        _in_use.discard(block)
         memory = block.memory
         if memory is None or memory.device is not _device_ref():
             return
@@ -287,11 +290,10 @@ class CmaStorage(torch.UntypedStorage):
         return from_bytes(self)
 
     def resize_(self, size: int) -> CmaStorage:
-        """Not possible: the memory of a storage is fixed, tensors can be resized."""
-        raise RuntimeError(
-            f"this storage on device 'pynq' has {self.nbytes()} bytes of CMA memory and cannot "
-            f"become {size}: use tensor.resize_(), which moves the tensor to new memory"
-        )
+        """Change the number of bytes; every tensor over the storage stays over it."""
+        if size != self.nbytes():
+            resize_storage(self, size)
+        return self
 
 
 def storage_of_size(cls: type, *args: Any, **kwargs: Any) -> Any:
@@ -316,11 +318,94 @@ _plain_new: Any = torch.UntypedStorage.__new__
 def from_bytes(storage: torch.UntypedStorage) -> torch.UntypedStorage:
     """Return a storage on device "pynq" with the bytes of a storage on the CPU or on "pynq"."""
     flat = new((storage.nbytes(),), torch.uint8)
-    made = flat.untyped_storage()
     block_of(flat).cpu.copy_(_bytes(storage))
-    # torch's deepcopy and load insist on the exact class; `adopt` makes it ours again.
-    made.__class__ = torch.UntypedStorage
-    return made
+    return flat.untyped_storage()
+
+
+def typed_storage(self: torch.TypedStorage, untyped: torch.UntypedStorage) -> Any:
+    """Stand in for ``torch.TypedStorage._new_wrapped_storage``, which refuses any subclass.
+
+    ``copy.deepcopy`` finds the copy of a storage in its memo, as a `CmaStorage`, for every further
+    tensor over that storage.
+    """
+    if not isinstance(untyped, CmaStorage) or type(self) is not torch.TypedStorage:
+        return _plain_typed(self, untyped)
+    make: Any = torch.TypedStorage
+    return make(wrap_storage=untyped, dtype=self.dtype, _internal=True)
+
+
+_plain_typed: Any = torch.TypedStorage._new_wrapped_storage
+
+
+#: PyTorch 2.13 can give a storage other memory, in two steps by way of an empty one.
+_CAN_SWAP = hasattr(torch.UntypedStorage, "_swap_data_ptr_")
+#: Who holds a storage that one tensor has: that tensor, and the storage's Python object.
+_ONE_TENSOR = 2
+
+
+def resize_storage(storage: CmaStorage, nbytes: int, dtype: torch.dtype = torch.uint8) -> None:
+    """Give a storage memory of another size, with the bytes that it had.
+
+    Parameters
+    ----------
+    storage : CmaStorage
+        Every tensor over it shows the new memory afterwards, as on the CPU.
+    nbytes : int
+        Its new size.
+    dtype : torch.dtype
+        Of the tensors to come, for which the memory is prepared.
+
+    Raises
+    ------
+    RuntimeError
+        The memory is a buffer of the caller's (`from_cma`), or this PyTorch cannot do it.
+    """
+    if not _CAN_SWAP:
+        raise RuntimeError(
+            f"a storage on device 'pynq' has {storage.nbytes()} bytes and cannot become {nbytes} "
+            f"with PyTorch {torch.__version__}, which has to be 2.13 or newer for this; make a new "
+            "tensor and copy"
+        )
+    fresh, empty = _moved(storage, nbytes, dtype), new((0,), torch.uint8).untyped_storage()
+    storages: list[Any] = [storage, fresh, empty]
+    blocks = [each.block for each in storages]
+    storages[0]._swap_data_ptr_(empty)
+    storages[0]._swap_data_ptr_(fresh)
+    for each, block in zip(storages, (blocks[1], blocks[2], blocks[0]), strict=True):
+        each.block = block
+    storage.packed = None
+    storage.writes += 1
+
+
+def _moved(storage: CmaStorage, nbytes: int, dtype: torch.dtype) -> CmaStorage:
+    """Return a new storage of another size with the bytes of a storage."""
+    if isinstance(storage.block.memory, Lent):
+        raise RuntimeError(
+            f"the tensor lies in a CMA buffer of {storage.nbytes()} bytes that was given to "
+            f"device 'pynq' (from_cma) and cannot become {nbytes}: use tensor.clone(), which has "
+            "memory of its own"
+        )
+    made: Any = new((nbytes // dtype.itemsize,), dtype).untyped_storage()
+    kept = min(nbytes, storage.nbytes())
+    _bytes(made)[:kept].copy_(_bytes(storage)[:kept])
+    return made  # type: ignore[no-any-return]
+
+
+def make_room(tensor: torch.Tensor, nbytes: int) -> Any:
+    """Return the storage of a tensor on device "pynq", with at least so many bytes.
+
+    Raises
+    ------
+    RuntimeError
+        See `resize_storage`; a PyTorch before 2.13 can only move the one tensor of a storage.
+    """
+    block_of(tensor)
+    storage: Any = tensor.untyped_storage()
+    if nbytes > storage.nbytes():
+        if not _CAN_SWAP and torch._C._storage_Use_Count(storage._cdata) <= _ONE_TENSOR:
+            return _moved(storage, nbytes, tensor.dtype)
+        resize_storage(storage, nbytes, tensor.dtype)
+    return storage
 
 
 def _bytes(storage: Any) -> torch.Tensor:
@@ -330,6 +415,9 @@ def _bytes(storage: Any) -> torch.Tensor:
 
 _lock = threading.RLock()
 _ready: dict[Any, Idle] = {}
+#: Blocks of live storages. When a storage dies as part of a cycle, the collector finalizes all that
+#: it alone reaches: without this the memory of a block that goes to `Idle` would be freed as well.
+_in_use: set[Block] = set()
 _idle_bytes = 0
 _reserved = _peak = 0
 #: Sizes that have gone back to CMA. A deque and no lock: finalizers run anywhere.
@@ -403,6 +491,7 @@ def _tensor(block: Block) -> torch.Tensor:
     storage = result.untyped_storage()
     storage.__class__ = CmaStorage
     storage.block = block  # type: ignore[attr-defined]
+    _in_use.add(block)
     return result
 
 
@@ -695,12 +784,6 @@ def share(tensor: torch.Tensor) -> None:
     """
     storage: Any = tensor.untyped_storage()
     storage.shared = True
-
-
-def adopt(storage: torch.UntypedStorage) -> None:
-    """Make a storage over CMA memory ours again after torch has handled it as its own."""
-    if type(storage) is torch.UntypedStorage and hasattr(storage, "block"):
-        storage.__class__ = CmaStorage
 
 
 def physical_address(tensor: torch.Tensor) -> int:

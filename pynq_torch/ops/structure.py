@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from .fallback import place, set_storage
-from .memory import adopt, alias, block_of, new, new_strided, note_write, readable
+from .fallback import place, reshape, set_storage
+from .memory import alias, block_of, new, new_strided, note_write, readable
 from .offers import Declined, possible
 from .plan import operator
 from .record import counted, current
@@ -166,21 +166,7 @@ def _resize_(self: torch.Tensor, size: Sequence[int], *, memory_format: Any = No
     if memory_format is None and tuple(size) == tuple(self.shape):
         return self  # whatever its strides
     shape = torch.empty(size, device="meta", memory_format=memory_format or torch.contiguous_format)
-    span = (
-        0
-        if not shape.numel()
-        else 1 + sum((n - 1) * s for n, s in zip(shape.shape, shape.stride(), strict=True))
-    )
-    storage = self.untyped_storage()
-    first = int(self.storage_offset())
-    if (first + span) * self.element_size() <= storage.nbytes():
-        return set_storage(self, storage, first, shape.shape, shape.stride())
-    flat = new((first + span,), self.dtype)
-    kept = storage.nbytes() // self.element_size()
-    if kept:
-        old = torch.as_strided(alias(self), (kept,), (1,), 0)
-        block_of(flat).cpu[:kept].copy_(old)
-    return set_storage(self, flat.untyped_storage(), first, shape.shape, shape.stride())
+    return reshape(self, shape.shape, shape.stride())
 
 
 def _set_storage(
@@ -191,7 +177,6 @@ def _set_storage(
     stride: Sequence[int] = (),
 ) -> torch.Tensor:
     untyped = source._untyped_storage if isinstance(source, torch.TypedStorage) else source
-    adopt(untyped)
     if not stride:
         stride = torch.empty(size, device="meta").stride()
     return set_storage(self, untyped, storage_offset, size, stride)
@@ -199,7 +184,6 @@ def _set_storage(
 
 def _set_source_storage(self: torch.Tensor, source: Any) -> torch.Tensor:
     untyped = source._untyped_storage if isinstance(source, torch.TypedStorage) else source
-    adopt(untyped)
     count = untyped.nbytes() // self.element_size()
     return set_storage(self, untyped, 0, (count,), (1,))
 
