@@ -123,7 +123,7 @@ def _run(parsed: argparse.Namespace) -> int:
                 jobs=parsed.jobs, timeout_s=parsed.timeout, on_result=ended.append,
             )  # fmt: skip
     except (KeyboardInterrupt, SystemExit) as error:
-        print(_kept(ended, len(runs), folder), file=sys.stderr)
+        print(f"\n{_kept(ended, len(runs), folder)}", file=sys.stderr)  # below the bar
         if isinstance(error, SystemExit):
             raise
         return 128 + signal.SIGINT
