@@ -180,7 +180,7 @@ def rule_outputs(notebook: Notebook) -> Iterator[str]:
         if "UsageError:" in output_text(cell):
             yield f"code cell {index}: an unknown magic is committed"
         if any(WIDGET in output.get("data", {}) for output in cell.get("outputs", [])):
-            yield f"code cell {index}: dead controls; execute with PYNQ_TORCH_STATIC=1"
+            yield f"code cell {index}: dead controls; execute it with jupyter nbconvert --execute"
 
 
 def rule_paths(notebook: Notebook) -> Iterator[str]:
