@@ -26,13 +26,8 @@ PY_BOARD      := $(VENV_BOARD)/bin/python
 PACKAGING     := pyproject.toml pynq_torch/startup/_pynq_torch_autoload.py \
                  pynq_torch/startup/pynq_torch_autoload.pth
 
-# Notebook cells that take longer than this have hung.
-CELL_TIMEOUT  := 300
-PYTEST_TIMEOUT := 600
 # Lessons that have as much to say on board rtl, beside those that choose it themselves.
 RTL_LESSONS   := 00 01 02 03 04 05 06 07 08 09 10 16 21
-NBVAL         := --nbval --nbval-current-env --nbval-cell-timeout=$(CELL_TIMEOUT) \
-                 --nbval-sanitize-with ci/nbval_sanitize.cfg --timeout=$(PYTEST_TIMEOUT)
 
 # Jupyter refuses to run as root unless told to; in a container there is often nobody else.
 AS_ROOT       := $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
@@ -86,7 +81,7 @@ test-unit: $(STAMP) ## pytest on tests/
 	$(PY) -m pytest -n 2 --dist loadfile $(PYTEST_FLAGS) tests
 
 test-notebooks: $(STAMP) ## run every notebook and compare with its committed outputs
-	$(PY) -m pytest -n 2 --dist loadfile $(NBVAL) $(PYTEST_FLAGS) notebooks
+	$(PY) -m pytest -n 2 --dist loadfile --nbval $(PYTEST_FLAGS) notebooks
 
 mutate: $(STAMP) ## plant faults in MODULE, see which the tests notice (SEED=0 SAMPLE=40 THRESHOLD=90 JOBS=1)
 	@$(PY) tests/mutate.py '$(MODULE)' $(if $(SEED),--seed '$(SEED)') \

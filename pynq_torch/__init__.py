@@ -35,6 +35,7 @@ _MODULES = (
     "kernels",
     "nn",
     "overlay",
+    "paths",
     "plot",
     "report",
     "timeline",

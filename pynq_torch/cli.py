@@ -59,14 +59,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit status: 0, 1 for a failure, 2 for a command line that makes no sense, 141 where
-        the reader of the output has gone (``| head``), as a shell has it for SIGPIPE.
+        The exit status: 0, 1 for a failure, 2 for a command line that makes no sense; as a shell
+        has it for a signal 130 after Ctrl-C, and 141 where the reader of the output has gone
+        (``| head``).
     """
     try:
         try:
             return _dispatch(argv)
         finally:
             sys.stdout.flush()  # here, where it can be caught, rather than at the interpreter's end
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT
     except BrokenPipeError:
         # What is still buffered has nowhere to go; Python would try, and complain, once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
 from pynq_torch.checks import CHECKS, SIMULATOR, Finding
@@ -25,6 +27,8 @@ _SIGNS = {
     "wrong": ("wrong", "red"),
     "absent": ("-", "yellow"),
 }
+_INDENT = 9
+_WRAP: Any = {"subsequent_indent": "  ", "break_on_hyphens": False}
 
 
 def examine() -> list[Finding]:
@@ -32,23 +36,43 @@ def examine() -> list[Finding]:
     return [finding for check in CHECKS for finding in check()]
 
 
-def table(findings: Sequence[Finding]) -> Table:
-    """Return `findings` as a table for a terminal or a notebook."""
-    result = Table(title="pynq_torch doctor", title_justify="left")
-    result.add_column("what")
-    result.add_column("status")
-    result.add_column("found", overflow="fold")
-    result.add_column("mended by", overflow="fold")
-    for finding in findings:
-        word, colour = _SIGNS[finding.status]
-        # Text, not markup: a path may hold square brackets.
-        result.add_row(
-            Text(finding.name),
-            Text(word, style=colour),
-            Text(finding.found),
-            Text(finding.fix or ""),
-        )
-    return result
+@dataclass(frozen=True)
+class _Rows:
+    """Findings as lines of at most the terminal's width; a narrow one has no room for columns."""
+
+    findings: Sequence[Finding]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        yield Text("pynq_torch doctor", style="bold")
+        width = max(options.max_width - _INDENT, 20)
+        for finding in self.findings:
+            word, colour = _SIGNS[finding.status]
+            # Text, not markup: a path may hold square brackets.
+            sign = Text(f"{word:<{_INDENT}}", style=colour)
+            for line in textwrap.wrap(f"{finding.name}: {finding.found}", width, **_WRAP):
+                yield sign + Text(line, style="default")
+                sign = Text(" " * _INDENT)
+            for line in _command(finding.fix, width) if finding.fix else ():
+                yield Text(" " * _INDENT + line, style="bold")
+
+
+def table(findings: Sequence[Finding]) -> _Rows:
+    """Return `findings` for a rich console: a line or a few for each, as wide as the terminal."""
+    return _Rows(findings)
+
+
+def _command(command: str, width: int) -> Iterator[str]:
+    """Yield what mends a finding in lines that a shell takes as they are.
+
+    They are broken between words only: a path in two pieces could not be copied.
+    """
+    line = "mended by:"
+    for word in re.findall(r"""(?:[^\s'"]|'[^']*'|"[^"]*"|['"])+""", command):
+        if len(line) + len(word) + 3 > width and line.strip():  # 3: a space before, " \\" after
+            yield line if line == "mended by:" else f"{line} \\"
+            line = " "
+        line += f" {word}"
+    yield line
 
 
 def verdicts(findings: Sequence[Finding]) -> list[str]:
@@ -86,7 +110,8 @@ def _run(parsed: argparse.Namespace) -> int:
         console = Console()
         # Captured: a Console ends the program by itself where nobody reads, print() does not.
         with console.capture() as shown:
-            console.print(table(findings))
+            # The lines fit; only a path longer than the terminal is left to it, in one piece.
+            console.print(table(findings), soft_wrap=True)
             for sentence in verdicts(findings):
                 console.print(Text(sentence, style="red" if " cannot " in sentence else "green"))
         print(shown.get(), end="")

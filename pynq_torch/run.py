@@ -16,12 +16,15 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from pynq_torch.errors import BoardError
 from pynq_torch.rtl_watch import TRACE, TRACE_CSV, WAVE, WAVE_FAILURES, missing
+from pynq_torch.run_notebook import CELL_TIMEOUT_S, execute
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -70,6 +73,13 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
         help="record the waves of all units, .fst or .vcd; '.UNIT' comes into the name where "
         "there are several (board rtl)",
     )
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=int,
+        default=CELL_TIMEOUT_S,
+        help="the longest that a cell of a notebook may take; 0: for ever (default: %(default)s)",
+    )
     parser.add_argument("program", type=Path, help="a .py file, a folder with __main__.py, .ipynb")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="passed on to the program")
     parser.set_defaults(func=_run)
@@ -78,8 +88,9 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 def _run(parsed: argparse.Namespace) -> int:
     check_board(parsed.board)
     environment = board_environment(parsed.board, parsed.kernels)
-    if not parsed.program.exists():
-        raise BoardError(f"program '{parsed.program}': no such file; looked in '{Path.cwd()}'")
+    _check_program(parsed.program)
+    if parsed.timeout < 0:
+        raise BoardError(f"--timeout {parsed.timeout}: expected a number of seconds, or 0 for none")
     environment |= _watching(parsed)
     if parsed.wave is None:
         return _run_program(parsed, environment)
@@ -93,10 +104,38 @@ def _run(parsed: argparse.Namespace) -> int:
 def _run_program(parsed: argparse.Namespace, environment: dict[str, str]) -> int:
     if parsed.program.suffix == ".ipynb":
         os.environ.update(environment)
-        return _run_notebook(parsed.program)
+        return _run_notebook(parsed.program, parsed.timeout)
     if parsed.wave is not None:
         return _run_python(_python(parsed.program, parsed.arguments), environment)
     return _become_python(_python(parsed.program, parsed.arguments), environment)
+
+
+def _check_program(program: Path) -> None:
+    """Raise `BoardError` for what is no program; what a program does wrong, Python says itself."""
+    if not program.exists():
+        raise BoardError(f"program '{program}': no such file; looked in '{Path.cwd()}'")
+    if program.suffix == ".ipynb":
+        return
+    if program.is_dir():
+        if not (program / "__main__.py").is_file():
+            raise BoardError(f"program '{program}' is a folder without __main__.py")
+        return
+    if not program.is_file() or program.suffix == ".pyc":
+        return  # a pipe can be read only once
+    try:
+        source = program.read_bytes()
+        if zipfile.is_zipfile(program) or (program.suffix == ".py" and b"\0" not in source):
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(source, str(program), "exec", dont_inherit=True)
+    except OSError as error:
+        raise BoardError(f"program '{program}' cannot be read: {error.strerror}") from error
+    except (SyntaxError, ValueError) as error:
+        raise BoardError(
+            f"program '{program}' is not Python: {error}; expected a .py file, a folder with "
+            "__main__.py or an .ipynb"
+        ) from error
 
 
 def _watching(parsed: argparse.Namespace) -> dict[str, str]:
@@ -187,17 +226,17 @@ def _run_python(command: list[str], environment: dict[str, str]) -> int:
     return status if status >= 0 else 128 - status
 
 
-def _run_notebook(program: Path) -> int:
+def _run_notebook(program: Path, timeout_s: int) -> int:
     """Execute a notebook and print what its cells print, and then the trace if one is wanted."""
     # What a kernel prints while it ends is seen by nobody.
     begin_ns, traced = time.time_ns(), ""
     if os.environ.get(TRACE) == "-":
         with tempfile.NamedTemporaryFile("r", encoding="utf-8", suffix=".txt") as trace:
             os.environ[TRACE] = trace.name
-            status = _execute(program)
+            status = execute(program, timeout_s)
             print(traced := trace.read(), end="")
     else:
-        status = _execute(program)
+        status = execute(program, timeout_s)
     nothing = missing(os.environ)
     if nothing and not (traced or _written(begin_ns)):
         print(f"pynq_torch: {nothing}", file=sys.stderr)
@@ -215,33 +254,3 @@ def _written(begin_ns: int) -> bool:
         if file.name.startswith(path.stem) and file.suffix == path.suffix
     ]
     return any(file.stat().st_mtime_ns >= begin_ns for file in files)
-
-
-def _execute(program: Path) -> int:
-    import nbformat
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError
-
-    notebook = nbformat.read(program, as_version=4)
-    folder = {"metadata": {"path": str(program.parent)}}
-    client = NotebookClient(notebook, kernel_name="python3", resources=folder, timeout=None)
-    status = 0
-    try:
-        client.execute()
-    except CellExecutionError:
-        status = 1
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            _print_output(output)
-    return status
-
-
-def _print_output(output: dict[str, object]) -> None:
-    kind = output["output_type"]
-    if kind == "stream":
-        target = sys.stderr if output["name"] == "stderr" else sys.stdout
-        target.write(str(output["text"]))
-    elif kind == "error":
-        print(*output["traceback"], sep="\n", file=sys.stderr)  # type: ignore[misc]
-    elif isinstance(data := output.get("data"), dict) and "text/plain" in data:
-        print(data["text/plain"])

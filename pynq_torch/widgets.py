@@ -1,20 +1,20 @@
 """What a lesson shows of the hardware: registers, address map, kernels and tiles to play with.
 
 Every view is HTML and text first, so that the committed notebook, GitHub and a printed page show
-it. In a live notebook controls come with it, made of what ipywidgets 7.7 and 8.1 both have. Set
-``PYNQ_TORCH_STATIC=1`` where a notebook is executed to be kept: controls without a kernel behind
-them would stay in the file as dead ones.
+it. Where a person runs the cell in a page, controls come with it, made of what ipywidgets 7.7 and
+8.1 both have; papermill, nbval and the like get the static view (`pynq_torch.frontend`).
+``PYNQ_TORCH_STATIC=1`` makes every view static, ``PYNQ_TORCH_STATIC=0`` gives it controls in every
+Jupyter kernel.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any
 
 from .address_map import MemoryMap
+from .frontend import has_person
 from .register_view import RegisterView
 from .widgets_gemm import gemm_tiler
 from .widgets_kernels import kernel_explorer
@@ -34,14 +34,8 @@ __all__ = [
 
 
 def interactive() -> bool:
-    """Whether there is somebody who could use a control: a live notebook with ipywidgets."""
-    if os.environ.get("PYNQ_TORCH_STATIC", "") not in ("", "0"):
-        return False
-    if "ipykernel" not in sys.modules:
-        return False
-    from importlib.util import find_spec
-
-    return find_spec("ipywidgets") is not None
+    """Whether a person can use a control: JupyterLab or another page runs this cell."""
+    return has_person()
 
 
 def register_map(ip: Any, *, live: bool | None = None) -> Any:

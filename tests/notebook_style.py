@@ -37,6 +37,8 @@ FORBIDDEN_TAGS = {"raises-exception", "nbval-raises-exception"}
 _ABSOLUTE_PATH = re.compile(
     r"(?<![\w.~/:])/(home|root|tmp|work|Users|mnt|opt|var)/[\w.-]+|[A-Z]:\\\\"
 )
+#: A path that depends on who runs the notebook: papermill stays in the folder of its caller.
+_RELATIVE_PATH = re.compile(r"""["']\.\.?/|\bgetcwd\(|\bcwd\(\)|Path\((["']\.{0,2}["'])?\)""")
 _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
@@ -178,7 +180,7 @@ def rule_outputs(notebook: Notebook) -> Iterator[str]:
         if "UsageError:" in output_text(cell):
             yield f"code cell {index}: an unknown magic is committed"
         if any(WIDGET in output.get("data", {}) for output in cell.get("outputs", [])):
-            yield f"code cell {index}: dead controls; execute with PYNQ_TORCH_STATIC=1"
+            yield f"code cell {index}: dead controls; execute it with jupyter nbconvert --execute"
 
 
 def rule_paths(notebook: Notebook) -> Iterator[str]:
@@ -187,6 +189,11 @@ def rule_paths(notebook: Notebook) -> Iterator[str]:
             match = _ABSOLUTE_PATH.search(content)
             if match:
                 yield f"cell {index}: the {where} has the absolute path {match.group(0)!r}"
+    for index, cell in enumerate(code_cells(notebook)):
+        if match := _RELATIVE_PATH.search(text(cell)):
+            yield f"code cell {index}: {match.group(0)!r} depends on the working directory; " + (
+                "expected a path from pynq_torch.paths or a temporary folder"
+            )
 
 
 def rule_tags(notebook: Notebook) -> Iterator[str]:

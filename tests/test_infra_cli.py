@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,7 @@ def test_a_missing_part_fails_its_own_command_only(
 
 PROGRAM = """
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from pynq import Device
 import neighbour
@@ -190,3 +192,91 @@ def test_a_notebook_as_the_program(tmp_path: Path):
     done = _run("run", "bad.ipynb", cwd=tmp_path)
     assert (done.stdout, done.returncode) == ("1\n", 1)
     assert "ZeroDivisionError" in done.stderr
+
+
+BROKEN = {
+    "text": "no JSON {",
+    "empty": "",
+    "object": "{}",
+    "list": "[1]",
+    "cells": '{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": {}}',
+    "cell": '{"nbformat": 4, "nbformat_minor": 5, "cells": [{"cell_type": "code"}]}',
+    "version": '{"nbformat": 9, "nbformat_minor": 0, "metadata": {}, "cells": []}',
+    "old": '{"nbformat": 3, "nbformat_minor": 0, "metadata": {}}',
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_notebook_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+):
+    path = tmp_path / f"{name}.ipynb"
+    path.write_text(BROKEN[name])
+    assert cli.main(["run", str(path)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ") and str(path) in line
+
+
+def test_programs_that_are_none_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    for name, content in (("a.bit", b"\0\x09"), ("notes.txt", b"some words"), ("b.py", b"a\0")):
+        (tmp_path / name).write_bytes(content)
+        assert cli.main(["run", str(tmp_path / name)]) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "is not Python" in line and name in line
+    (tmp_path / "c.ipynb").mkdir()
+    for name, words in (("c.ipynb", "Is a directory"), (".", "without __main__"), ("x", "no such")):
+        assert cli.main(["run", str(tmp_path / name)]) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert words in line
+
+
+def test_a_notebook_of_an_old_version_runs(tmp_path: Path):
+    cell = {"cell_type": "code", "input": "print(42)", "language": "python", "outputs": []}
+    sheets = [{"cells": [{**cell, "metadata": {}}], "metadata": {}}]
+    old = {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": sheets}
+    (tmp_path / "old.ipynb").write_text(json.dumps(old))
+    done = _run("run", "old.ipynb", cwd=tmp_path)
+    assert (done.stdout, done.returncode) == ("42\n", 0), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("import time; time.sleep(99)", "In [2] ('import time; time.sleep(99)') gave no answer"),
+        ("import os; os.kill(os.getpid(), 19)", "gave no answer for 3 s"),  # SIGSTOP
+        ("import os; os._exit(1)", "the Jupyter kernel died in cell In [2]"),
+    ],
+)
+def test_a_jupyter_kernel_without_an_answer_is_a_bounded_error(
+    tmp_path: Path, source: str, words: str
+):
+    (tmp_path / "n.ipynb").write_text(_notebook("print('there')", source, "print('never')"))
+    done = _run("run", "--timeout", "3", "n.ipynb", cwd=tmp_path)
+    assert (done.stdout, done.returncode) == ("there\n", 1)
+    assert words in done.stderr and "Traceback" not in done.stderr
+
+
+def test_ctrl_c_ends_a_notebook(tmp_path: Path):
+    source = "import os, time; open('pid', 'w').write(f'{os.getpid()} '); time.sleep(99)"
+    (tmp_path / "n.ipynb").write_text(_notebook("print('there')", source))
+    with subprocess.Popen(
+        [*MODULE, "run", "n.ipynb"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        _wait_for(lambda: (tmp_path / "pid").is_file() and (tmp_path / "pid").read_text())
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (out, process.returncode) == ("there\n", 130)
+    assert err.endswith("interrupted\n") and "Traceback" not in err
+    kernel = Path("/proc", (tmp_path / "pid").read_text().strip())
+    _wait_for(lambda: not kernel.exists())
+
+
+def _wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,39 @@ def test_the_table_prints_what_the_findings_say(capsys: pytest.CaptureFixture[st
     assert "pynq_torch doctor" in shown
     assert "The board csim can run here." in shown
     assert "The board rtl can run here." in shown
+
+
+@pytest.mark.parametrize("columns", ["80", "60", "30", None])
+def test_the_table_fits_its_terminal(columns: str | None):
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
+    environment |= {"VERILATOR_ROOT": "/nowhere"} | ({"COLUMNS": columns} if columns else {})
+    done = subprocess.run(
+        [sys.executable, "-m", "pynq_torch", "doctor"],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    width = int(columns or 80)  # a pipe is as wide as most terminals
+    longest = {line: max(map(len, line.split()), default=0) for line in lines}
+    assert not [x for x in lines if len(x) > width and longest[x] < width - 14]
+    assert not re.search("[\u2500-\u257f\u2026]", done.stdout)  # lines of a table, words cut off
+    assert "mended by: unset" in done.stdout
+
+
+def test_what_mends_is_a_command_that_a_shell_takes():
+    from rich.console import Console
+
+    path = "/a/path/that/is/longer/than/the/terminal/bin/python"
+    command = f"{path} -m pip install 'a package>=1' \"b c\" d'"
+    console = Console(width=40, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
+    console.print(doctor.table([Finding("x", "wrong", "2", command)]), soft_wrap=True)
+    console.file.close()
+    _, _, text = console.export_text().partition("mended by:")
+    assert " ".join(re.sub(r"\\\n", "", text).split()) == command
 
 
 def test_the_verdict_is_one_for_each_board():

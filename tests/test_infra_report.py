@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -73,6 +77,63 @@ def test_a_jupyter_kernel_that_does_not_answer_is_started_again(
     assert result.passed == passed
     assert passed or "Kernel didn't respond in 3 seconds" in str(result.error)
     assert (tmp_path / f"deaf{deaf - 1}").is_dir()
+
+
+def test_a_jupyter_kernel_that_stops_is_a_bounded_error(tmp_path: Path):
+    stop = "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)"
+    (run,) = plan([_write(tmp_path, "00_one", "1 + 1", stop)], "csim", {})
+    (tmp_path / "out").mkdir()
+    result = execute.execute(run, tmp_path / "out", "csim", timeout_s=3)
+    assert not result.passed
+    assert "A cell timed out" in str(result.error)
+
+
+def test_a_papermill_that_says_nothing_is_ended():
+    begin = time.monotonic()
+    command = [sys.executable, "-c", "import time; time.sleep(99)"]
+    passed, log = execute._run(command, os.environ, lambda: None, 1, threading.Event())
+    assert not passed
+    assert "papermill gave no sign for 1 s and was ended" in log
+    assert time.monotonic() - begin < 60
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("ended", [0, 1])
+def test_an_interrupted_report_ends_its_children_and_says_what_it_kept(
+    tmp_path: Path, number: int, ended: int
+):
+    source = "import os, time\nopen('pid', 'w').write(f'{os.getpid()} ')\ntime.sleep(200)"
+    for name in ["00_good", "01_good"][:ended]:
+        _write(tmp_path, name, "1")
+    _write(tmp_path, "02_slow", source)
+    _write(tmp_path, "03_later", "open('later', 'w')")
+    command = [sys.executable, "-m", "pynq_torch", "report", "--notebooks", ".", "--jobs", "1"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        pid = tmp_path / "pid"
+        _wait_until(lambda: pid.is_file() and pid.read_text())
+        process.send_signal(number)
+        out, err = process.communicate(timeout=100)
+    assert process.returncode == 128 + number, err
+    assert out.count("PASS") == ended and "Traceback" not in out + err
+    last = err.splitlines()[-1]
+    if ended:
+        assert "interrupted: 1 of 3 notebooks had ended and were kept in 'reports/runs/" in last
+        (folder,) = (tmp_path / "reports/runs").iterdir()
+        assert (folder / "00_good.html").is_file() and not (folder / "index.json").exists()
+    else:
+        assert last == "interrupted: no notebook had ended, nothing was kept"
+        assert not list((tmp_path / "reports/runs").iterdir())
+    _wait_until(lambda: not Path("/proc", pid.read_text().strip()).exists())
+    assert not (tmp_path / "later").exists()
+
+
+def _wait_until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 100
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_every_combination_of_values_is_a_run(tmp_path: Path):
@@ -173,6 +234,7 @@ def test_a_wrong_parameter_is_refused(tmp_path: Path, values: dict[str, str], wo
         (["4=3"], "'4=3' is no parameter"),
         (["--jobs", "0"], "--jobs 0: expected 1 or more"),
         (["--keep", "0"], "--keep 0: expected 1 or more"),
+        (["--timeout", "0"], "--timeout 0: expected 1 or more seconds"),
         (["--only", "77"], "notebook '77' is unknown"),
         (["SIZE=1", "SIZE=2"], "'SIZE' is given twice; write SIZE=one,two"),
         (["--tolerance", "0.2"], "belong to --compare"),

@@ -277,11 +277,3 @@ def test_explore(monkeypatch: pytest.MonkeyPatch) -> None:
             widgets.explore(note, live=False, **bad)
 
 
-def test_views_are_static_where_nobody_can_use_controls(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "ipykernel", sys)
-    monkeypatch.setenv("PYNQ_TORCH_STATIC", "1")
-    assert not widgets.interactive()
-    monkeypatch.setenv("PYNQ_TORCH_STATIC", "0")
-    assert widgets.interactive()

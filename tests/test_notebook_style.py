@@ -139,6 +139,8 @@ BROKEN: list[tuple[str, Callable[[Notebook], object]]] = [
     ("outputs", _set(2, outputs=[_ERROR])),
     ("outputs", _set(2, outputs=[_MAGIC])),
     ("outputs", _set(2, outputs=[_WIDGET])),
+    ("paths", _set(2, source='print(hls.excerpt("../hw/kernels/gemm/gemm.cpp", "pair"))')),
+    ("paths", _set(2, source="print(Path.cwd())")),
     ("paths", _set(2, source="open('/home/me/x')\nb = 2\nc = 3")),
     ("paths", _set(2, outputs=[_PATH])),
     ("tags", _tag("raises-exception")),
@@ -167,7 +169,9 @@ def test_every_rule_is_broken_by_some_case():
 
 def test_addresses_of_hardware_and_of_files_in_the_project_are_no_absolute_paths():
     lesson = _lesson()
-    _code(lesson, 2)["source"] = "base = 0x4000_0000\nname = '../bitstreams/gemm/gemm.bit'\nc = 1"
+    _code(lesson, 2)["source"] = (
+        "base = 0x4000_0000\nname = paths.BITSTREAMS / 'gemm/gemm.bit'\nc = 1"
+    )
     assert not list(RULES["paths"](lesson))
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -16,13 +18,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pynq_torch.interrupts import ended_in_order
 from pynq_torch.run import DEFAULT_BOARD, check_board
 
 from . import compare
-from .execute import execute_all
+from .execute import EXECUTION_TIMEOUT_S, execute_all
 from .history import Summary, commit_of, new_folder, versions, write_all
 from .plan import find_notebooks, plan
 from .records import ReportError
+from .result import Result
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -59,6 +63,10 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--jobs", type=int, default=cores, help=f"notebooks at a time (default: the cores, {cores})"
     )
+    parser.add_argument(
+        "--timeout", type=int, default=EXECUTION_TIMEOUT_S, metavar="SECONDS",
+        help="the longest that one cell may take (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--notebooks", type=Path, default=ROOT / "notebooks", metavar="DIR")
     parser.add_argument(
         "--only", action="append", default=[], metavar="NAMES",
@@ -98,6 +106,8 @@ def _run(parsed: argparse.Namespace) -> int:
     check_board(parsed.board)
     if parsed.jobs < 1:
         raise ReportError(f"--jobs {parsed.jobs}: expected 1 or more")
+    if parsed.timeout < 1:
+        raise ReportError(f"--timeout {parsed.timeout}: expected 1 or more seconds")
     if parsed.keep is not None and parsed.keep < 1:
         raise ReportError(f"--keep {parsed.keep}: expected 1 or more")
     only = [name for text in parsed.only for name in text.replace(",", " ").split()]
@@ -105,7 +115,18 @@ def _run(parsed: argparse.Namespace) -> int:
     runs = plan(find_notebooks(parsed.notebooks, only), parsed.board, given)
     commit, started, begin = commit_of(ROOT), datetime.now(timezone.utc), time.perf_counter()
     folder = new_folder(parsed.output, parsed.board, commit, started)
-    results = execute_all(runs, folder, parsed.board, jobs=parsed.jobs)
+    ended: list[Result] = []
+    try:
+        with ended_in_order():
+            results = execute_all(
+                runs, folder, parsed.board,
+                jobs=parsed.jobs, timeout_s=parsed.timeout, on_result=ended.append,
+            )  # fmt: skip
+    except (KeyboardInterrupt, SystemExit) as error:
+        print(f"\n{_kept(ended, len(runs), folder)}", file=sys.stderr)  # below the bar
+        if isinstance(error, SystemExit):
+            raise
+        return 128 + signal.SIGINT
     summary = Summary(
         id=folder.name,
         board=parsed.board,
@@ -123,6 +144,18 @@ def _run(parsed: argparse.Namespace) -> int:
             print(f"\n{result.name}: {result.error}", file=sys.stderr)
     print(f"{page}\n{folder / 'index.html'}\n{summary.passed} passed, {summary.failed} failed")
     return 1 if summary.failed else 0
+
+
+def _kept(ended: Sequence[Result], runs: int, folder: Path) -> str:
+    """Return what an interrupted report leaves; a run in which nothing ended leaves nothing."""
+    if not ended:
+        shutil.rmtree(folder)
+        return "interrupted: no notebook had ended, nothing was kept"
+    names = ", ".join(result.name for result in ended)
+    return (
+        f"interrupted: {len(ended)} of {runs} notebooks had ended and were kept in '{folder}': "
+        f"{names}. The overview does not count this run."
+    )
 
 
 def _compare(parsed: argparse.Namespace) -> int:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import selectors
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from queue import SimpleQueue
@@ -23,6 +26,11 @@ EXECUTION_TIMEOUT_S = 600
 START_TIMEOUTS_S = (60, 120)
 _CELL_ENDED = re.compile(r"Ending Cell \d+")
 _NO_ANSWER = "Kernel didn't respond in"
+#: Beyond papermill's own bounds on a start and a cell: what it needs besides, on a busy PC.
+_SPARE_S = 60
+#: How long papermill may take to end its Jupyter kernel, which gets 5 s to end by itself.
+_ENDING_S = 15.0
+_LOOK_S = 0.2
 
 
 def execute(
@@ -32,6 +40,7 @@ def execute(
     *,
     on_cell: Callable[[], object] = lambda: None,
     timeout_s: int = EXECUTION_TIMEOUT_S,
+    stop: threading.Event | None = None,
 ) -> Result:
     """Execute one notebook and write the executed copy, its page and its charts to `output`.
 
@@ -47,7 +56,15 @@ def execute(
         Called after every cell.
     timeout_s : int
         The longest that one cell may take.
+    stop : threading.Event, optional
+        Ends the run once it is set.
+
+    Raises
+    ------
+    InterruptedError
+        `stop` was set.
     """
+    stop = threading.Event() if stop is None else stop
     executed = output / f"{run.name}.ipynb"
     environment = {
         **os.environ,
@@ -65,7 +82,8 @@ def execute(
             "--log-output", "--no-progress-bar",
         ]  # fmt: skip
         started = time.perf_counter()
-        passed, log = _run(command, environment, on_cell)
+        silence_s = timeout_s + start_s + _SPARE_S
+        passed, log = _run(command, environment, on_cell, silence_s, stop)
         if passed or _NO_ANSWER not in log:
             break
     seconds = time.perf_counter() - started
@@ -73,32 +91,90 @@ def execute(
 
 
 def _run(
-    command: Sequence[str], environment: Mapping[str, str], on_cell: Callable[[], object]
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    on_cell: Callable[[], object],
+    silence_s: float,
+    stop: threading.Event,
 ) -> tuple[bool, str]:
     """Return whether papermill ended well, and the end of what it printed."""
-    log: list[str] = []
+    log: deque[str] = deque(maxlen=40)
     with subprocess.Popen(
         command,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
     ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            log.append(line)
-            if _CELL_ENDED.search(line):
-                on_cell()
-    return process.returncode == 0, "".join(log[-40:])
+        try:
+            for line in _lines(process, silence_s, stop):
+                log.append(line)
+                if _CELL_ENDED.search(line):
+                    on_cell()
+            process.wait(_ENDING_S)
+        except (TimeoutError, subprocess.TimeoutExpired) as error:
+            log.append(f"TimeoutError: {error}\n")
+        finally:
+            _end(process)
+    return process.returncode == 0, "".join(log)
 
 
-def execute_all(runs: Sequence[Run], output: Path, board: str, *, jobs: int = 1) -> list[Result]:
+def _lines(
+    process: subprocess.Popen[bytes], silence_s: float, stop: threading.Event
+) -> Iterator[str]:
+    """Yield the lines that a process writes to its stderr, until it ends.
+
+    papermill's own bounds need a papermill that runs; this one holds for any.
+    """
+    assert process.stderr is not None
+    rest, heard = b"", time.monotonic()
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stderr, selectors.EVENT_READ)
+        while True:
+            if stop.is_set():
+                raise InterruptedError("the report was interrupted")
+            # Before the look, so that its last words are read. A Jupyter kernel that it left
+            # behind keeps the pipe open.
+            ended = process.poll() is not None
+            if selector.select(_LOOK_S):
+                data = os.read(process.stderr.fileno(), 1 << 16)
+                *lines, rest = (rest + data).split(b"\n")
+                yield from (f"{line.decode('utf-8', 'replace')}\n" for line in lines)
+                heard = time.monotonic()
+                if not data:
+                    break
+            if ended:
+                break
+            if time.monotonic() - heard > silence_s:
+                raise TimeoutError(f"papermill gave no sign for {silence_s:g} s and was ended")
+    yield rest.decode("utf-8", "replace")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End papermill where it runs on: by SIGTERM, at which it ends its Jupyter kernel, or else."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(_ENDING_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def execute_all(
+    runs: Sequence[Run],
+    output: Path,
+    board: str,
+    *,
+    jobs: int = 1,
+    timeout_s: int = EXECUTION_TIMEOUT_S,
+    on_result: Callable[[Result], object] = lambda _: None,
+) -> list[Result]:
     """Execute `runs`, at most `jobs` at a time, with a progress bar over all their cells.
 
-    A notebook that fails does not stop the others. The results come in the order of `runs`.
+    A notebook that fails does not stop the others. The results come in the order of `runs`; each
+    is given to `on_result` as soon as it is there. An interrupt ends those that are running.
     """
     from tqdm import tqdm
 
@@ -108,11 +184,15 @@ def execute_all(runs: Sequence[Run], output: Path, board: str, *, jobs: int = 1)
     total = sum(run.cells for run in runs)
     ended: SimpleQueue[None] = SimpleQueue()  # one entry a cell; only this thread draws the bar
     bar = tqdm(total=total, unit="cell", desc=board, mininterval=interval_s)
+    stop = threading.Event()
+
+    def one(run: Run) -> Result:
+        return execute(
+            run, output, board, on_cell=lambda: ended.put(None), timeout_s=timeout_s, stop=stop
+        )
+
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        waiting = {
-            pool.submit(execute, run, output, board, on_cell=lambda: ended.put(None))
-            for run in runs
-        }
+        waiting = {pool.submit(one, run) for run in runs}
         try:
             while waiting:
                 done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
@@ -120,12 +200,14 @@ def execute_all(runs: Sequence[Run], output: Path, board: str, *, jobs: int = 1)
                 for future in done:
                     result = future.result()
                     results[result.name] = result
+                    on_result(result)
                     verdict = "PASS" if result.passed else "FAIL"
                     bar.write(f"{verdict} {result.name} {result.seconds:.1f} s")
         except BaseException:
             # tqdm never releases its lock once its stream is broken: closing would wait for ever
             bar.disable = True
-            pool.shutdown(cancel_futures=True, wait=False)
+            stop.set()
+            pool.shutdown(cancel_futures=True)
             raise
     bar.close()
     return [results[run.name] for run in runs]

@@ -143,18 +143,39 @@ class Notebook:
         return cell
 
     def drag(self, cell: Any, name: str, to: float) -> None:
-        """Drag the slider of a cell that is called `name` to a share of its width."""
+        """Drag the slider of a cell that is called `name` to a share of its width.
+
+        A busy page still moves while other outputs arrive, so that the mouse can miss: the slider
+        is taken where it has come to rest, and once more where its value did not change.
+        """
         slider = cell.locator(".widget-hslider", has=self.page.locator(f"label:text-is('{name}')"))
         handle = slider.locator(".noUi-handle").last
         handle.scroll_into_view_if_needed()
-        start, rail = handle.bounding_box(), slider.locator(".noUi-base").bounding_box()
-        assert start is not None and rail is not None
-        y = start["y"] + start["height"] / 2
-        mouse = self.page.mouse
-        mouse.move(start["x"] + start["width"] / 2, y)
-        mouse.down()
-        mouse.move(rail["x"] + rail["width"] * to, y, steps=4)
-        mouse.up()
+        before = handle.get_attribute("aria-valuenow")
+
+        def moved() -> bool:
+            start, rail = self._at_rest(handle, slider.locator(".noUi-base"))
+            y = start["y"] + start["height"] / 2
+            mouse = self.page.mouse
+            mouse.move(start["x"] + start["width"] / 2, y)
+            mouse.down()
+            mouse.move(rail["x"] + rail["width"] * to, y, steps=4)
+            mouse.up()
+            return bool(handle.get_attribute("aria-valuenow") != before)
+
+        self.until(moved, f"slider {name} to move from {before}")
+
+    def _at_rest(self, *parts: Any) -> list[dict[str, float]]:
+        """Return where parts of the page are, once they are in one place for two looks."""
+        found: list[Any] = []
+
+        def same() -> bool:
+            nonlocal found
+            before, found = found, [part.bounding_box() for part in parts]
+            return None not in found and found == before
+
+        self.until(same, "the page to come to rest")
+        return found
 
     def picture(self, cell: Any) -> bytes:
         """Return the bytes of the chart in a cell, once it shows."""

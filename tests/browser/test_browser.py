@@ -12,11 +12,12 @@ def test_kernel_explorer(explorers: Notebook) -> None:
     before = explorers.changed(cell, before)
     text = cell.locator(".pynq-torch-text")
     explorers.until(lambda: "262,144 elements" in text.inner_text(), "the largest size")
-    assert "PASS" in text.inner_text()
+    explorers.until(lambda: "PASS" in text.inner_text(), "the verdict")
     other = "relu" if "binary" in text.inner_text() else "maximum"
     cell.locator("select").first.select_option(other)
     explorers.changed(cell, before)
-    assert cell.locator("select:visible").count() == 1  # no other control has a choice
+    # No other control has a choice.
+    explorers.until(lambda: cell.locator("select:visible").count() == 1, "one menu")
 
 
 def test_function_explorer(explorers: Notebook) -> None:
@@ -32,13 +33,13 @@ def test_function_explorer(explorers: Notebook) -> None:
     explorers.drag(cell, "min", 0.2)
     explorers.changed(cell, before)
     explorers.until(lambda: "clamp, min = -1," not in text.inner_text(), "another minimum")
-    assert "PASS" in text.inner_text()
+    explorers.until(lambda: "PASS" in text.inner_text(), "the verdict")
 
 
 def test_gemm_tiler(explorers: Notebook) -> None:
     cell = explorers.cell(3)
     text = cell.locator(".pynq-torch-text")
-    assert "step 1 of" in text.inner_text()
+    explorers.until(lambda: "step 1 of" in text.inner_text(), "the first step")
     before = explorers.picture(cell)
     explorers.drag(cell, "step", 0.5)
     explorers.changed(cell, before)
@@ -54,6 +55,7 @@ def test_gemm_tiler(explorers: Notebook) -> None:
 def test_register_map(explorers: Notebook) -> None:
     cell = explorers.cell(4)
     table = cell.locator("table")
+    explorers.until(lambda: "GIER" in table.inner_text(), "the registers")
     assert "0x00000001" not in table.inner_text()
     cell.locator("select").select_option("GIER")
     cell.locator("input[type=text]").fill("0x1")
@@ -64,7 +66,7 @@ def test_register_map(explorers: Notebook) -> None:
 
 def test_memory_map(explorers: Notebook) -> None:
     cell = explorers.cell(5)
-    assert cell.locator("svg").count() == 1
+    cell.locator("svg").wait_for()
     tables = cell.locator("table").count()
     cell.locator("select").select_option("unary_f32_0")
     explorers.until(lambda: cell.locator("table").count() > tables, "the registers")
@@ -92,9 +94,9 @@ def test_waves(explorers: Notebook) -> None:
 
 
 def test_a_lesson(lesson: Notebook) -> None:
-    assert lesson.page.get_by_text("PASS").count() >= 3
+    lesson.until(lambda: lesson.page.get_by_text("PASS").count() >= 3, "the verdicts")
     cell = lesson.page.locator(".jp-CodeCell", has_text="memory_map(").first
-    assert cell.locator("svg").count() == 1
+    cell.locator("svg").wait_for()
     # The lesson ends with another overlay; a control of the old one must not be silent.
     cell.locator("select").select_option("vadd_0")
     cell.locator(".pynq-torch-error", has_text="Overlay not currently loaded").wait_for()

@@ -210,7 +210,7 @@ def _patience(name: str, waves: str = "") -> Iterator[None]:
     text = f"building the RTL of {name} with Verilator: up to a minute, then it is kept\n"
     timer = threading.Timer(_PATIENCE_S, sys.stderr.write, (text,))
     timer.daemon = True
-    if not os.environ.get("PYNQ_TORCH_STATIC"):
+    if os.environ.get("PYNQ_TORCH_STATIC", "") in ("", "0"):
         timer.start()
     try:
         yield
