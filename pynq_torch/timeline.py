@@ -68,19 +68,29 @@ class Timeline:
         self._spans: list[Span] = []
 
     @classmethod
-    def modelled(cls, work: Mapping[str, Sequence[Duration]]) -> Timeline:
-        """Return a timeline in which each lane does its work without a pause, from 0 on.
+    def modelled(
+        cls, work: Mapping[str, Sequence[Duration]], begins_s: Mapping[str, float] | None = None
+    ) -> Timeline:
+        """Return a timeline in which each lane does its work without a pause.
 
         Parameters
         ----------
         work : mapping of str to sequence of Duration
             By lane; of kind ``"model"`` or ``"cycles"``, all with the same provenance.
+        begins_s : mapping of str to float, optional
+            By lane, when its work begins, in seconds; 0 for every lane that is not named.
 
         Raises
         ------
         ValueError
-            There is nothing, or a duration is measured or differs in provenance from the first.
+            There is nothing, or a duration is measured or differs in provenance from the first;
+            or `begins_s` names a lane without work.
         """
+        begins = dict(begins_s or {})
+        if unknown := sorted(set(begins) - set(work)):
+            raise ValueError(
+                f"begins_s names {', '.join(unknown)}; expected lanes of work: {', '.join(work)}"
+            )
         sources = {d.provenance for durations in work.values() for d in durations}
         kinds = {d.kind for durations in work.values() for d in durations}
         if len(sources) != 1 or "measured" in kinds:
@@ -92,7 +102,7 @@ class Timeline:
         made = cls()
         (made.provenance,) = sources
         for lane, durations in work.items():
-            begin = 0.0
+            begin = begins.get(lane, 0.0)
             for duration in durations:
                 made._spans.append(Span(lane, duration.label, begin, begin + duration.seconds))
                 begin += duration.seconds

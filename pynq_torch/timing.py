@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import statistics
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -87,7 +89,8 @@ class Duration:
         Parameters
         ----------
         other : Duration
-            Of the same provenance; where noise made it the longer one, nothing is left.
+            Of the same provenance. Where it is the longer one, the difference is lost in the noise
+            of both: 0 is left, and ``where`` says so.
 
         Raises
         ------
@@ -99,7 +102,10 @@ class Duration:
                 f"{other.provenance} cannot be taken off {self.provenance}; expected the same "
                 "provenance for both"
             )
-        return replace(self, seconds=max(self.seconds - other.seconds, 0.0), low=None, high=None)
+        seconds, where = self.seconds - other.seconds, self.where
+        if seconds < 0:
+            seconds, where = 0.0, f"{where}, a difference lost in noise"
+        return replace(self, seconds=seconds, where=where, low=None, high=None)
 
     def __str__(self) -> str:
         name = f"{self.label}: " if self.label else ""
@@ -137,6 +143,21 @@ def where_measured(on: str = "pl", device: Any = None) -> str:
     return f"{virtual} on this PC" if virtual else "PL of the board"
 
 
+@contextmanager
+def _one_thread() -> Iterator[str]:
+    """Give torch's CPU operators one thread for a while; the value says so, for `where`."""
+    torch = sys.modules.get("torch")  # where nobody has imported it there is nothing to limit
+    if torch is None:
+        yield ""
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield ", one thread"
+    finally:
+        torch.set_num_threads(before)
+
+
 def measure(
     function: Callable[[], Any],
     repeat: int = 7,
@@ -158,7 +179,9 @@ def measure(
     label : str
         For the chart.
     on : {"pl", "cpu"}
-        Whether it runs a kernel or the CPU alone; see :func:`where_measured`.
+        Whether it runs a kernel or the CPU alone; see :func:`where_measured`. What the CPU does
+        alone gets one thread of torch: in jobs of microseconds several threads can wait for each
+        other much longer than the work takes, and the baseline is one core.
     warmup : int
         Calls before, not timed.
     part : {"total", "host", "transfer", "compute"}
@@ -168,6 +191,25 @@ def measure(
     """
     if repeat < 1:
         raise ValueError(f"repeat is {repeat}; expected at least 1")
+    if on == "cpu":
+        with _one_thread() as threads:
+            times = _times(function, repeat, warmup)
+    else:
+        threads, times = "", _times(function, repeat, warmup)
+    return Duration(
+        statistics.median(times),
+        "measured",
+        label,
+        where_measured(on, device) + threads,
+        repeat,
+        low=min(times),
+        high=max(times),
+        part=part,
+    )
+
+
+def _times(function: Callable[[], Any], repeat: int, warmup: int) -> list[float]:
+    """Return the seconds of each repetition."""
     for _ in range(warmup):
         function()
     times = []
@@ -175,16 +217,7 @@ def measure(
         start = time.perf_counter()
         function()
         times.append(time.perf_counter() - start)
-    return Duration(
-        statistics.median(times),
-        "measured",
-        label,
-        where_measured(on, device),
-        repeat,
-        low=min(times),
-        high=max(times),
-        part=part,
-    )
+    return times
 
 
 def model_cycles(kernel: str, **sizes: int) -> int | None:

@@ -115,6 +115,23 @@ def test_expected_errors_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
 # ---- timing and plot -----------------------------------------------------------------------------
 
 
+def test_a_baseline_has_one_thread(board: Any) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        seen: dict[str, int] = {}
+        on_cpu = timing.measure(lambda: seen.update(cpu=torch.get_num_threads()), 2, on="cpu")
+        on_pl = timing.measure(lambda: seen.update(pl=torch.get_num_threads()), 2)
+        with pytest.raises(ZeroDivisionError):
+            timing.measure(lambda: 1 / 0, on="cpu")
+        assert seen == {"cpu": 1, "pl": 3}
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert on_cpu.provenance == "measured (CPU of this PC, one thread, median of 2)"
+    assert on_pl.provenance == "measured (csim on this PC, median of 2)"
+
+
 def test_a_duration_says_where_it_comes_from(board: Any) -> None:
     taken = timing.measure(lambda: None, repeat=3, label="nothing")
     assert taken.provenance == "measured (csim on this PC, median of 3)"

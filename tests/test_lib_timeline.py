@@ -74,6 +74,18 @@ def test_a_modelled_timeline_takes_one_model_only() -> None:
             Timeline.modelled(work)
 
 
+def test_lanes_of_a_model_begin_when_it_says() -> None:
+    work = {"load": [_model(3)], "add": [_model(1, "p"), _model(2, "q")]}
+    spans = Timeline.modelled(work, {"add": 0.5}).spans
+    assert [(s.lane, s.begin_s, s.end_s) for s in spans] == [
+        ("load", 0.0, 3.0),
+        ("add", 0.5, 1.5),
+        ("add", 1.5, 3.5),
+    ]
+    with pytest.raises(ValueError, match="begins_s names store; expected lanes of work: load, add"):
+        Timeline.modelled(work, {"store": 1.0})
+
+
 def test_the_chart_names_lanes_labels_and_provenance(axes: Any) -> None:
     work = Timeline.modelled({"gemm_0": [_model(1e-3, "rows 0 to 9")], "gemm_1": [_model(2e-3)]})
     ax = plot.timeline(work, title="two", ax=axes)
@@ -87,7 +99,9 @@ def test_what_is_left_of_a_duration() -> None:
     whole = Duration(3.0, "measured", "run", "csim on this PC", 7, low=2.0, high=4.0)
     left = whole.less(Duration(1.0, "measured", "host", "csim on this PC", 7, part="host"))
     assert (left.seconds, left.label, left.part, left.high) == (2.0, "run", "total", None)
-    assert left.less(whole).seconds == 0.0
+    lost = left.less(whole)
+    assert lost.seconds == 0.0
+    assert lost.provenance == "measured (csim on this PC, a difference lost in noise, median of 7)"
     with pytest.raises(ValueError, match=r"model \(at 100 MHz\) cannot be taken off measured"):
         whole.less(_model(1.0))
 
