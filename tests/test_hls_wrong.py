@@ -47,7 +47,7 @@ def read(folder: Path, *pragmas: str, tool: str = "vitis") -> hls.Interface:
     ("pragmas", "said"),
     [
         (("s_axilite port=a offset=0x10", "s_axilite port=b offset=0x10"),
-         r"k\.cpp:4: argument 'b' has offset=0x10 in s_axi_control, where argument 'a' is at 0x10 "),
+         r"k\.cpp:4: argument 'b' has offset=0x10 in s_axi_control, where argument 'a' is at"),
         (("s_axilite port=m offset=0x20", "s_axilite port=b offset=0x24"),
          r"k\.cpp:4: argument 'b' has offset=0x24 .* argument 'm' is at 0x20 to 0x27"),
         *[((f"s_axilite port=a offset={n}", "s_axilite port=b"),
@@ -57,12 +57,13 @@ def read(folder: Path, *pragmas: str, tool: str = "vitis") -> hls.Interface:
            r"k\.cpp:3: offset=.* of argument 'a'; expected a multiple of 4")
           for n in ("here", "1.5", "0x1z", "-4", "0x12", "UNKNOWN+4", "1<<99999999999", "1<<40",
                     "(" * 5000, "9" * 3000, '"0x10"x')],
-        (("s_axilit port=a",), r"k\.cpp:3: INTERFACE has no mode 's_axilit'; did you mean s_axilite\?"),
+        (("s_axilit port=a",),
+         r"k\.cpp:3: INTERFACE has no mode 's_axilit'; did you mean s_axilite\?"),
         (("mode=m_axy port=m",), r"k\.cpp:3: INTERFACE has no mode 'm_axy'; did you mean m_axi\?"),
         (("wishbone port=m",), r"k\.cpp:3: INTERFACE has no mode 'wishbone'; there are ap_ack, "),
         (("m_axi port=m offset=slvae",),
          r"k\.cpp:3: offset=slvae of an m_axi port; .*did you mean slave\?"),
-        (("m_axi port=m offset=0x10",), r"k\.cpp:3: offset=0x10 of an m_axi port; expected slave, d"),
+        (("m_axi port=m offset=0x10",), r"k\.cpp:3: offset=0x10 of an m_axi port; expected slave"),
     ],
 )  # fmt: skip
 def test_errors_in_pragmas(tmp_path, pragmas, said):
@@ -102,7 +103,8 @@ def test_a_misspelt_keyword(tmp_path):
         *[f"{mode} port=return" for mode in (
             "ap_ctrl_none", "ap_ctrl_hs", "ap_ctrl_chain", "s_axilite", "ap_ctrl_hs autorestart")],
         "axis register port=m register_mode=both",
-        "mode = s_axilite port = a, b bundle = CTRL clock=ap_clk2 name=first offset = 0x40",
+        "mode = s_axilite port = a bundle = CTRL clock=ap_clk2 name=first offset = 0x40",
+        "s_axilite port = a, b",
         "m_axi depth=4 latency=8 num_read_outstanding=2 num_write_outstanding=2 port=m "
         "max_read_burst_length=16 max_write_burst_length=16 max_widen_bitwidth=64 offset=direct "
         "bundle=g channel=1",
@@ -154,17 +156,17 @@ def test_errors_in_files(tmp_path, file, text, said):
         (
             "directives.tcl",
             'set_directive_interface -mode s_axilite "k a\n',
-            ":1: .*No closing quo",
+            "No closing quo",
         ),
         (
             "directives.tcl",
             "set_directve_interface -mode s_axilite k a\n",
-            "mean set_directive_int",
+            "mean set_directive_i",
         ),
         (
             "directives.tcl",
             "set_directive_interfce -mode s_axilite k a\n",
-            "mean set_directive_int",
+            "mean set_directive_i",
         ),
         ("directives.tcl", "set_directive_interface -mode ap_none -bndle x k a\n", "mean bundle"),
         ("directives.tcl", "set_directive_interface -mode $m k a\n", "variable of Tcl"),
@@ -237,14 +239,13 @@ def test_every_build_warns_and_so_does_every_testbench(tmp_path, capsys):
     for cached in (False, True):
         with pytest.warns(InterfaceWarning, match=r"k\.cpp:3: .*bundel"):
             assert hls.build(source, cflags=["-O0"]).cached == cached
-    write(
-        tmp_path / "k_tb.cpp",
-        "void k(int, int, int*);\nint main() { int m; k(1, 2, &m); return m != 3; }",
-    )
+    bench = "void k(int, int, int*);\nint main() { int m; k(1, 2, &m); return m != 3; }"
+    write(tmp_path / "k_tb.cpp", bench)
     for _ in range(2):
         assert main(["hls", "test", str(tmp_path / "k.cpp")]) == 0
         assert f"warning: {tmp_path}/k.cpp:3: INTERFACE has no option" in capsys.readouterr().err
-    read(tmp_path, "s_axilite port=a offset=4")
+    with pytest.raises(InterfaceError):
+        read(tmp_path, "s_axilite port=a offset=4")
     assert main(["hls", "test", str(tmp_path / "k.cpp")]) == 1
     assert "k.cpp:3: argument 'a' has offset=0x4" in capsys.readouterr().err
 
@@ -263,7 +264,7 @@ def one_line(capsys, *arguments: str) -> str:
     return said
 
 
-@pytest.mark.parametrize("define", ["", "=", "1A", "A B", "-DA", "A\n"])
+@pytest.mark.parametrize("define", ["", "=", "1A", "A B", "A-B", "A\n"])
 def test_macros_that_are_none(tmp_path, capsys, define):
     read(tmp_path)
     said = one_line(

@@ -136,9 +136,10 @@ def find_rtl(
             return found
         kernel = find_kernel(name, [path])
         inside = kernel is not None and kernel.source.is_relative_to(path.resolve())
-        places = [path, kernel.source.parent] if kernel is not None and inside else [path]
-        for place in dict.fromkeys(p for place in places for p in (place, place / "rtl")):
-            _check_file_of_that_name(name, place)
+        bases = [path, kernel.source.parent] if kernel is not None and inside else [path]
+        for base in bases:
+            _check_file_of_that_name(name, base)
+            _check_file_of_that_name(name, base / "rtl")
         if inside:
             return None
     return None

@@ -150,12 +150,15 @@ def _run(
         if not (work / link).is_symlink():
             (work / link).symlink_to(folder.absolute())
     messages = lint.run(tool, [*options, *_arguments(source)], work, source.name)
+    return [replace(message, file=_real_name(message.file, links)) for message in messages]
+
+
+def _real_name(file: str, links: dict[Path, str]) -> str:
+    """Return the name of a file that Verilator got through a link."""
     for folder, link in links.items():
-        messages = [
-            replace(message, file=re.sub(rf"^{link}/", lambda _, f=folder: f"{f}/", message.file))
-            for message in messages
-        ]
-    return messages
+        if file.startswith(f"{link}/"):
+            return f"{folder}{file.removeprefix(link)}"
+    return file
 
 
 def _check(source: RtlSource, messages: Sequence[lint.Message]) -> None:
