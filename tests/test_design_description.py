@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pynq_torch.errors import HandoffError
+from pynq_torch.errors import HandoffError, InterfaceError
 from pynq_torch.hls import AxiBundle, Interface, Register
 from pynq_torch.hls.design.description import read_description
+from pynq_torch.hls.design.kernel import read_kernel_description
 from pynq_torch.hls.design.netlist import elaborate
 from pynq_torch.hls.design.part import clock_dividers
 
@@ -68,6 +69,26 @@ def test_the_good_one(tmp_path: Path) -> None:
         ("interrupts =",
          'streams = ["axi_dma_0.MM2S -> axi_dma_0.S_AXIS_S2MM"]\ninterrupts =', "M_AXIS_MM2S"),
         ("interrupts =", "streams = [1]\ninterrupts =", "list of strings"),
+        *[("clock_mhz = 100", f"clock_mhz = {value}", "number of MHz above 0")
+          for value in ("nan", "inf", "-inf", "0", "-1", "true", "[]", "1e300", "1979-05-27")],
+        *[('summary = "one kernel"', f"summary = {value}", "write a string")
+          for value in ("nan", "1", "[]", "{}", "false")],
+        *[('kernel = "one"', f"kernel = {value}", said) for value, said in (
+            ("nan", "write a string"), ("[]", "write a string"), ('"/dev/zero"', "its name"),
+            ('"../x"', "its name"), ('""', "its name"), ('"a\\nb"', "its name"))],
+        *[('ip = "axi_dma"', f"ip = {value}", "write a string") for value in ("nan", "3", "{}")],
+        *[('ip = "axi_dma"', f'ip = "axi_dma"\naddress = {value}', "write a whole number")
+          for value in ("nan", "1.5", '"0x40000000"', "true", "[]", "{}")],
+        *[('ip = "axi_dma"', f'ip = "axi_dma"\nparameters = {value}', said) for value, said in (
+            ("nan", "write a table"), ("[]", "write a table"), ("{ a = nan }", "finite number"),
+            ("{ a = [] }", "finite number"), ("{ a = {} }", "finite number"))],
+        *[('memory = { gmem = "HP0" }', f"memory = {value}", said) for value, said in (
+            ("nan", "write a table"), ('["HP0"]', "write a table"), ("{ gmem = nan }", "finite"),
+            ("{ gmem = 3 }", "HP0, HP1, HP2, HP3"))],
+        *[('interrupts = ["one_0.interrupt"]', f"{key} = {value}", "list of strings")
+          for key in ("interrupts", "streams") for value in ("nan", '"a"', "{}", "[[]]", "[nan]")],
+        ("summary =", "a = " + "[" * 20000 + "\nsummary =", "overlay.toml"),
+        ("summary =", "\0 =", "overlay.toml"),
         ("axi_intc_0]", "xlconcat_0]", "generator's own"),
         ("[instances.axi_intc_0]", '[instances."axi-intc"]', "no name for Vivado"),
     ],
@@ -77,6 +98,33 @@ def test_what_cannot_be_is_named(old: str, new: str, said: str, tmp_path: Path) 
     with pytest.raises(HandoffError) as caught:
         build(tmp_path, GOOD.replace(old, new))
     assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("instances", ["nan", "[]", '"a"', "{}", "{ a = 1 }", "{ a = nan }"])
+def test_instances_that_are_none(instances: str, tmp_path: Path) -> None:
+    with pytest.raises(HandoffError, match=r"write \[instances\."):
+        build(tmp_path, f"instances = {instances}\n")
+
+
+def test_what_is_no_text_or_no_file(tmp_path: Path) -> None:
+    (tmp_path / "overlay.toml").write_bytes(b"summary = '\xff'")
+    with pytest.raises(HandoffError, match=r"overlay\.toml: .*utf-8"):
+        read_description(tmp_path)
+    (tmp_path / "overlay.toml").unlink()
+    (tmp_path / "overlay.toml").mkdir()
+    with pytest.raises(HandoffError, match="cannot be read"):
+        read_description(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "3", '{"latency": 5}', '{"latency": {"kind": "model", "symbols": 3}}', "[" * 20000],
+)
+def test_kernel_descriptions_of_the_wrong_kind(text: str, tmp_path: Path) -> None:
+    (tmp_path / "description.json").write_text(text)
+    with pytest.raises(InterfaceError, match=r"description\.json: "):
+        read_kernel_description(tmp_path)
 
 
 def test_two_at_one_address(tmp_path: Path) -> None:

@@ -109,6 +109,20 @@ def test_a_top_that_is_not_there_names_the_modules_found(tmp_path):
         find_rtl([tmp_path], "fir")
 
 
+@pytest.mark.parametrize("given", [".", "mine", "mine/rtl"])
+@pytest.mark.parametrize("cpp", [False, True])
+def test_a_file_of_that_name_with_another_module_is_named(tmp_path, given, cpp):
+    """Else board rtl would run the C++, or nothing, and say that there is no RTL."""
+    write(tmp_path / "mine/rtl/k.v", TOP.format("other", ""))
+    if cpp:
+        write(tmp_path / "mine/k.cpp", "void k(int x) {}")
+    if given == "." and not cpp:
+        assert find_rtl([tmp_path], "k") is None  # anybody's file, somewhere below
+        return
+    with pytest.raises(RtlError, match=r"k: no module of that name .*have other.*rename"):
+        find_rtl([tmp_path / given], "k")
+
+
 def test_vhdl_alone_is_refused(tmp_path):
     write(tmp_path / "fir/rtl/fir.vhd", "entity fir is end;")
     with pytest.raises(RtlError, match="VHDL only.*-rtl verilog"):

@@ -185,7 +185,11 @@ def compile_program(
         target.unlink()
         target.with_suffix(".d").unlink()
     shutil.rmtree(stand_ins, ignore_errors=True)
-    searched = [*include_dirs, *toolchain.include_dirs(), *toolchain.system_include_dirs()]
+    searched: list[Path | str] = [
+        *include_dirs,
+        *toolchain.include_dirs(),
+        *toolchain.system_include_dirs(),
+    ]
     return Compiled("".join(log), read, depends.absent(read, searched))
 
 

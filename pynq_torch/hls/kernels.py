@@ -98,8 +98,9 @@ def _sources(folder: Path) -> Iterator[Path]:
     for root, folders, files in os.walk(folder):
         folders[:] = sorted(item for item in folders if item not in _SKIPPED)
         for file in sorted(files):
-            if file.endswith(_SUFFIXES):
-                yield Path(root) / file
+            path = Path(root) / file
+            if file.endswith(_SUFFIXES) and path.is_file():  # no pipe, no link to nowhere
+                yield path
 
 
 def _best(name: str, sources: Iterator[Path], folder: Path) -> KernelSource | None:

@@ -27,6 +27,7 @@ _SCOPES = {CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_D
 _SYNTAX = re.compile(
     r"#error|\bexpected\b|extraneous closing|unterminated|at end of input|#e(lse|ndif)"
 )
+_ERROR = re.compile(r"^(?P<where>.+?:\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 _PROBE = "pynq_torch_probe"
 
 
@@ -106,10 +107,10 @@ def _broken(unit: SourceUnit, top: str) -> tuple[str, ...]:
     code, said = unit.complaints()
     if code == 0:
         return ()
-    errors = re.findall(r"^(.+?:\d+):(?:\d+:)? (?:fatal )?error: (.*)$", said, re.MULTILINE)
-    if not errors or any(_SYNTAX.search(text) for _, text in errors):
+    errors = list(_ERROR.finditer(said))
+    if not errors or any(_SYNTAX.search(error["text"]) for error in errors):
         raise KernelBuildError(message(top, said, code), top)
-    return (": ".join(errors[0]),)
+    return (f"{errors[0]['where']}: {errors[0]['text']}",)
 
 
 def _is_grave(error: str, unit: SourceUnit) -> bool:

@@ -135,9 +135,22 @@ def find_rtl(
         if found is not None:
             return found
         kernel = find_kernel(name, [path])
-        if kernel is not None and kernel.source.is_relative_to(path.resolve()):
+        inside = kernel is not None and kernel.source.is_relative_to(path.resolve())
+        bases = [path, kernel.source.parent] if kernel is not None and inside else [path]
+        for base in bases:
+            _check_file_of_that_name(name, base)
+            _check_file_of_that_name(name, base / "rtl")
+        if inside:
             return None
     return None
+
+
+def _check_file_of_that_name(name: str, folder: Path) -> None:
+    """Raise where a file is called like the kernel, and what it defines is not."""
+    files = [folder / f"{name}{suffix}" for suffix in _VERILOG]
+    files = [file for file in files if file.is_file()]
+    if files:
+        raise _no_top(name, folder, files)
 
 
 def modules_of(path: Path) -> tuple[str, ...]:

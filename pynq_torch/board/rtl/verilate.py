@@ -153,14 +153,14 @@ def _run(
         if not (work / link).is_symlink():
             (work / link).symlink_to(folder.absolute())
     messages = lint.run(tool, [*options, *_arguments(source)], work, source.name)
-    return [replace(message, file=_original(source, message.file)) for message in messages]
+    return [replace(message, file=_real_name(message.file, links)) for message in messages]
 
 
-def _original(source: RtlSource, file: str) -> str:
-    """Return the path of a file that Verilator names, where it is."""
-    for folder, link in _links(source).items():
+def _real_name(file: str, links: dict[Path, str]) -> str:
+    """Return the name of a file that Verilator got through a link."""
+    for folder, link in links.items():
         if file.startswith(f"{link}/"):
-            return f"{folder}{file[len(link) :]}"
+            return f"{folder}{file.removeprefix(link)}"
     return file
 
 
@@ -203,8 +203,9 @@ def _tree(
     messages = _run(tool, source, options, work)
     _check(source, [message for message in messages if message.kind == "Error"])
     tree = json.loads(path.read_text(encoding="utf-8"))
+    links = _links(source)
     listed = json.loads(meta.read_text(encoding="utf-8"))["files"]
-    files = {number: _original(source, entry["filename"]) for number, entry in listed.items()}
+    files = {number: _real_name(entry["filename"], links) for number, entry in listed.items()}
     twice = tuple(drivers.conflicts(tree, files))
     path.unlink()
     meta.unlink()

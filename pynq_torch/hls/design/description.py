@@ -6,6 +6,7 @@ itself never does: it gets the ``.hwh`` that is made from it.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ else:
 __all__ = ["InstanceDescription", "OverlayDescription", "Pin", "read_description"]
 
 FILE_NAME = "overlay.toml"
+#: Above every clock that the PLLs make (UG585); which ones they do is said later.
+_HIGHEST_MHZ = 1600
+_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,9 @@ def read_description(path: Path) -> OverlayDescription:
         raise HandoffError(
             f"{path} does not exist: an overlay is a folder with an {FILE_NAME}"
         ) from error
-    except tomllib.TOMLDecodeError as error:
+    except OSError as error:
+        raise HandoffError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or brackets without end
         raise HandoffError(f"{path}: {error}") from error
     _only(path, "the overlay", data, {"summary", "clock_mhz", "instances", "streams", "interrupts"})
     instances = tuple(_instance(path, name, item) for name, item in _table(path, data).items())
@@ -123,12 +129,16 @@ def read_description(path: Path) -> OverlayDescription:
     streams = tuple(_stream(path, text, names) for text in _list(path, data, "streams"))
     interrupts = tuple(_pin(path, text, names) for text in _list(path, data, "interrupts"))
     clock = data.get("clock_mhz", 100)
-    if isinstance(clock, bool) or not isinstance(clock, int | float):
-        raise HandoffError(f"{path}: clock_mhz is {clock!r}; write a number of MHz")
+    number = isinstance(clock, int | float) and not isinstance(clock, bool)
+    if not number or not 0 < clock <= _HIGHEST_MHZ:  # nan is in no range
+        raise HandoffError(
+            f"{path}: clock_mhz is {_short(clock)}; write a number of MHz above 0 and up to "
+            f"{_HIGHEST_MHZ}"
+        )
     return OverlayDescription(
         name=path.resolve().parent.name,
         path=path,
-        summary=str(data.get("summary", "")),
+        summary=_text(path, "summary", data.get("summary", "")),
         clock_mhz=float(clock),
         instances=instances,
         streams=streams,
@@ -155,20 +165,56 @@ def _table(path: Path, data: Mapping[str, Any]) -> Mapping[str, Any]:
 def _list(path: Path, data: Mapping[str, Any], key: str) -> list[str]:
     items = data.get(key, [])
     if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise HandoffError(f"{path}: {key} is {items!r}; write a list of strings")
+        raise HandoffError(f"{path}: {key} is {_short(items)}; write a list of strings")
     return items
+
+
+def _short(value: Any) -> str:
+    """Return a value for a message, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
+
+
+def _text(path: Path, what: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise HandoffError(f"{path}: {what} is {_short(value)}; write a string")
+    return value
+
+
+def _pairs(path: Path, what: str, value: Any) -> dict[str, str]:
+    """Return a table whose values are strings, numbers or booleans, as text."""
+    if not isinstance(value, dict):
+        raise HandoffError(f"{path}: {what} is {_short(value)}; write a table NAME = VALUE")
+    for name, item in value.items():
+        finite = not isinstance(item, float) or math.isfinite(item)
+        if not isinstance(item, str | int | float) or not finite:
+            raise HandoffError(
+                f"{path}: {what} has {name} = {_short(item)}; write a string, a finite number or a "
+                "boolean"
+            )
+    return {name: str(item) for name, item in value.items()}
 
 
 def _instance(path: Path, name: str, item: Any) -> InstanceDescription:
     what = f"instance {name}"
     if not isinstance(item, dict):
-        raise HandoffError(f"{path}: {what} is {item!r}; write [instances.{name}]")
+        raise HandoffError(f"{path}: {what} is {_short(item)}; write [instances.{name}]")
     _only(path, what, item, {"kernel", "ip", "address", "memory", "parameters"})
     if not name.isidentifier():
         raise HandoffError(f"{path}: {what} is no name for Vivado; use letters, digits and _")
     if ("kernel" in item) == ("ip" in item):
         raise HandoffError(f"{path}: {what} needs either kernel = or ip =, and not both")
-    memory = {str(master): str(port) for master, port in item.get("memory", {}).items()}
+    key = "kernel" if "kernel" in item else "ip"
+    text = _text(path, f"{key} of {what}", item[key])
+    if not text.isidentifier():
+        raise HandoffError(f"{path}: {key} of {what} is {_short(text)}; write its name")
+    address = item.get("address")
+    if address is not None and (isinstance(address, bool) or not isinstance(address, int)):
+        raise HandoffError(
+            f"{path}: {what} has address = {_short(address)}; write a whole number, such as "
+            "0x40000000"
+        )
+    memory = _pairs(path, f"memory of {what}", item.get("memory", {}))
     for master, port in memory.items():
         if port not in MEMORY_PORTS:
             raise HandoffError(
@@ -176,11 +222,11 @@ def _instance(path: Path, name: str, item: Any) -> InstanceDescription:
             )
     return InstanceDescription(
         name=name,
-        kernel=item.get("kernel"),
-        ip=item.get("ip"),
-        address=item.get("address"),
+        kernel=text if key == "kernel" else None,
+        ip=text if key == "ip" else None,
+        address=address,
         memory=memory,
-        parameters={str(key): str(value) for key, value in item.get("parameters", {}).items()},
+        parameters=_pairs(path, f"parameters of {what}", item.get("parameters", {})),
     )
 
 

@@ -155,7 +155,11 @@ def read_kernel_description(folder: Path) -> KernelDescription:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InterfaceError(f"{path} does not exist", cu=folder.name) from error
-    except json.JSONDecodeError as error:
+    except OSError as error:
+        raise InterfaceError(
+            f"{path}: cannot be read ({error.strerror})", cu=folder.name
+        ) from error
+    except (ValueError, RecursionError) as error:  # no JSON, or no UTF-8
         raise InterfaceError(f"{path}: {error}", cu=folder.name) from error
     try:
         latency = data["latency"]
@@ -184,6 +188,10 @@ def read_kernel_description(folder: Path) -> KernelDescription:
         )
     except KeyError as error:
         raise InterfaceError(f"{path}: the entry {error} is missing", cu=folder.name) from error
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InterfaceError(
+            f"{path}: an entry has a value of the wrong kind ({error})", cu=folder.name
+        ) from error
     except InterfaceError as error:
         if str(error).startswith(str(path)):
             raise

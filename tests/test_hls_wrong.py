@@ -1,0 +1,409 @@
+"""Kernels that say what cannot be: each is an error or a warning with file and line."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+from pynq_torch import hls
+from pynq_torch.cli import main
+from pynq_torch.errors import CacheWarning, InterfaceError, InterfaceWarning, KernelBuildError
+
+BODY = """void k(int a, int b, int* m) {
+#pragma HLS INTERFACE m_axi port=m offset=slave
+%s
+#pragma HLS INTERFACE s_axilite port=return
+  *m = a + b;
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYNQ_TORCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("PYNQ_TORCH_KERNELS", raising=False)
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def read(folder: Path, *pragmas: str, tool: str = "vitis") -> hls.Interface:
+    lines = "\n".join(f"#pragma HLS INTERFACE {pragma}" for pragma in pragmas)
+    return hls.read_interface(write(folder / "k.cpp", BODY % lines), "k", tool=tool)
+
+
+# ---- what cannot be ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pragmas", "said"),
+    [
+        (("s_axilite port=a offset=0x10", "s_axilite port=b offset=0x10"),
+         r"k\.cpp:4: argument 'b' has offset=0x10 in s_axi_control, where argument 'a' is at"),
+        (("s_axilite port=m offset=0x20", "s_axilite port=b offset=0x24"),
+         r"k\.cpp:4: argument 'b' has offset=0x24 .* argument 'm' is at 0x20 to 0x27"),
+        *[((f"s_axilite port=a offset={n}", "s_axilite port=b"),
+           rf"k\.cpp:3: argument 'a' has offset={n} .* where {name} is at {n} ")
+          for n, name in (("0x0", "AP_CTRL"), ("0x4", "GIE"), ("0x8", "IER"), ("0xc", "ISR"))],
+        *[((f"s_axilite port=a offset={n}",),
+           r"k\.cpp:3: offset=.* of argument 'a'; expected a multiple of 4")
+          for n in ("here", "1.5", "0x1z", "-4", "0x12", "UNKNOWN+4", "1<<99999999999", "1<<40",
+                    "(" * 5000, "9" * 3000, '"0x10"x')],
+        (("s_axilit port=a",),
+         r"k\.cpp:3: INTERFACE has no mode 's_axilit'; did you mean s_axilite\?"),
+        (("mode=m_axy port=m",), r"k\.cpp:3: INTERFACE has no mode 'm_axy'; did you mean m_axi\?"),
+        (("wishbone port=m",), r"k\.cpp:3: INTERFACE has no mode 'wishbone'; there are ap_ack, "),
+        (("m_axi port=m offset=slvae",),
+         r"k\.cpp:3: offset=slvae of an m_axi port; .*did you mean slave\?"),
+        (("m_axi port=m offset=0x10",), r"k\.cpp:3: offset=0x10 of an m_axi port; expected slave"),
+    ],
+)  # fmt: skip
+def test_errors_in_pragmas(tmp_path, pragmas, said):
+    with pytest.raises(InterfaceError, match=said):
+        read(tmp_path, *pragmas)
+
+
+@pytest.mark.parametrize(
+    ("pragma", "said"),
+    [
+        ("s_axilite port=a bundel=x", "'bundel', which is ignored; did you mean bundle?"),
+        ("s_axilite port=a registre", "'registre', which is ignored; did you mean register?"),
+        ("m_axi port=m max_read_burst_len=4", "did you mean max_read_burst_length?"),
+        ("s_axilite port=c", "names port 'c', which k has not; its arguments: a, b, m"),
+        ("s_axilite port=a offset=slave", "offset=slave of 'a' is an option of m_axi, and ignored"),
+    ],
+)
+def test_warnings_about_pragmas(tmp_path, pragma, said):
+    found = read(tmp_path, pragma).warnings
+    assert len(found) == 1, found
+    assert found[0].startswith(f"{tmp_path}/k.cpp:3: ")
+    assert said in found[0]
+
+
+def test_a_misspelt_keyword(tmp_path):
+    text = BODY % "#pragma HLS INTERFCE s_axilite port=a"
+    found = hls.read_interface(write(tmp_path / "k.cpp", text), "k").warnings
+    assert found == (f"{tmp_path}/k.cpp:3: INTERFCE is ignored; did you mean interface?",)
+
+
+@pytest.mark.parametrize(
+    "pragma",
+    [
+        *[f"{mode} port=a" for mode in (
+            "ap_none", "ap_stable", "ap_vld", "ap_ack", "ap_hs", "ap_ovld", "ap_fifo", "ap_memory",
+            "bram", "ap_auto", "ap_bus", "AP_NONE register", "s_axilite", "s_axilite register")],
+        *[f"{mode} port=return" for mode in (
+            "ap_ctrl_none", "ap_ctrl_hs", "ap_ctrl_chain", "s_axilite", "ap_ctrl_hs autorestart")],
+        "axis register port=m register_mode=both",
+        "mode = s_axilite port = a bundle = CTRL clock=ap_clk2 name=first offset = 0x40",
+        "s_axilite port = a, b",
+        "m_axi depth=4 latency=8 num_read_outstanding=2 num_write_outstanding=2 port=m "
+        "max_read_burst_length=16 max_write_burst_length=16 max_widen_bitwidth=64 offset=direct "
+        "bundle=g channel=1",
+        "m_axi port=m offset=off", "m_axi port=m offset=SLAVE",
+        "ap_memory port=m storage_type=ram_1p latency=2", "bram port=m storage_impl=bram",
+        "s_axilite port=return interrupt=on", "ap_none port=a direct_io=true",
+    ],
+)  # fmt: skip
+def test_every_word_of_the_manuals_passes(tmp_path, pragma):
+    assert read(tmp_path, pragma).warnings == ()
+
+
+def test_the_older_pragma_and_other_pragmas_pass(tmp_path):
+    text = BODY % (
+        '#pragma HLS RESOURCE core=AXI4LiteS variable=a metadata="-bus_bundle LITE"\n'
+        "#pragma HLS RESOURCE variable=b core=AXI4LiteS\n#pragma HLS PIPELINE II=1\n"
+        "#pragma HLS INLINE\n#pragma HLS INTERFACE\n#pragma HLS"
+    )
+    found = hls.read_interface(write(tmp_path / "k.cpp", text), "k", tool="vivado")
+    assert found.warnings == ()
+    assert "LITE" in found.bundles
+
+
+# ---- files beside the source ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("directives.tcl", "\nset_directive_interface -mode s_axilit k a\n",
+         r"directives\.tcl:2: INTERFACE has no mode 's_axilit'"),
+        ("directives.tcl", "set_directive_interface \\\n -mode s_axilite -offset 8 k a\n",
+         r"directives\.tcl:1: argument 'a' has offset=0x8 .*IER"),
+        ("k.cfg", "[hls]\nsyn.directive.interface=k a mode=s_axilte\n",
+         r"k\.cfg:2: INTERFACE has no mode 's_axilte'; did you mean s_axilite\?"),
+        ("k.cfg", "syn.directive.interface=k a mode=s_axilite offset=x\n",
+         r"k\.cfg:1: offset=x of argument 'a'"),
+    ],
+)  # fmt: skip
+def test_errors_in_files(tmp_path, file, text, said):
+    write(tmp_path / file, text)
+    with pytest.raises(InterfaceError, match=said):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        (
+            "directives.tcl",
+            'set_directive_interface -mode s_axilite "k a\n',
+            "No closing quo",
+        ),
+        (
+            "directives.tcl",
+            "set_directve_interface -mode s_axilite k a\n",
+            "mean set_directive_i",
+        ),
+        (
+            "directives.tcl",
+            "set_directive_interfce -mode s_axilite k a\n",
+            "mean set_directive_i",
+        ),
+        ("directives.tcl", "set_directive_interface -mode ap_none -bndle x k a\n", "mean bundle"),
+        ("directives.tcl", "set_directive_interface -mode $m k a\n", "variable of Tcl"),
+        ("directives.tcl", "config_interface -m_axi_adr64=0\n", "did you mean m_axi_addr64"),
+        ("k.cfg", "syn.interface.m_axi_adr64=0\n", "did you mean m_axi_addr64"),
+        ("k.cfg", "syn.directive.interfase=k a mode=ap_none\n", "mean syn.directive.interface"),
+    ],
+)
+def test_warnings_about_files(tmp_path, file, text, said):
+    write(tmp_path / file, text)
+    found = read(tmp_path).warnings
+    assert len(found) == 1, found
+    assert found[0].startswith(f"{tmp_path / file}:1: ")
+    assert re.search(said, found[0])
+
+
+def test_other_commands_and_keys_pass(tmp_path):
+    write(tmp_path / "directives.tcl",
+          "set_directive_inline k\nset_directive_top -name k\nconfig_compile -name_max_length 9\n"
+          "open_solution -flow_target vivado s1\nset_directive_pipeline k/L\n")  # fmt: skip
+    write(tmp_path / "k.cfg", "[hls]\nsyn.directive.inline=k\nsyn.compile.name_max_length=9\n")
+    (tmp_path / "folder.cfg").mkdir()
+    assert read(tmp_path).warnings == ()
+
+
+# ---- sources that are no C++ ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("#error not for this board\n" + BODY % "", r"k\.cpp:1:.*error: #error not for this board"),
+        ("int f() {\n  if (1) {\n  return 0;\n}\n" + BODY % "", r"k\.cpp:\d+:.*error: "),
+        ((BODY % "").rstrip()[:-1], r"k\.cpp:\d+:.*error: .*(expected|at end of input)"),
+        (BODY % "#if 1", r"k\.cpp:3:.*error: unterminated #if"),
+    ],
+)
+def test_a_source_that_is_no_cpp(tmp_path, text, said):
+    path = write(tmp_path / "k.cpp", text)
+    with pytest.raises(KernelBuildError, match=said):
+        hls.read_interface(path, "k")
+
+
+def test_what_may_come_of_a_missing_header_is_a_warning(tmp_path):
+    text = '#include "vendor.h"\n#ifndef VENDOR\n#error vendor.h is too old\n#endif\n' + BODY % ""
+    (found,) = hls.read_interface(write(tmp_path / "k.cpp", text), "k").warnings
+    assert found == f"{tmp_path}/k.cpp:3: vendor.h is too old (headers are missing)"
+
+
+def test_a_name_that_is_not_declared_is_a_warning(tmp_path):
+    text = (BODY % "").replace("a + b", "a + c")
+    (found,) = hls.read_interface(write(tmp_path / "k.cpp", text), "k").warnings
+    assert found == f"{tmp_path}/k.cpp:5: 'c' was not declared in this scope"
+
+
+# ---- where it is said ----------------------------------------------------------------------------
+
+
+def test_interface_prints_warnings(tmp_path, capsys):
+    read(tmp_path, "s_axilite port=a bundel=x")
+    assert main(["hls", "interface", str(tmp_path / "k.cpp"), "--top", "k"]) == 0
+    assert f"warning: {tmp_path}/k.cpp:3: INTERFACE has no option" in capsys.readouterr().out
+    assert main(["hls", "interface", str(tmp_path / "k.cpp"), "--top", "k", "--json"]) == 0
+    assert "warning: " in capsys.readouterr().err
+
+
+def test_every_build_warns_and_so_does_every_testbench(tmp_path, capsys):
+    read(tmp_path, "s_axilite port=a bundel=x")
+    source = hls.KernelSource("k", tmp_path / "k.cpp")
+    for cached in (False, True):
+        with pytest.warns(InterfaceWarning, match=r"k\.cpp:3: .*bundel"):
+            assert hls.build(source, cflags=["-O0"]).cached == cached
+    bench = "void k(int, int, int*);\nint main() { int m; k(1, 2, &m); return m != 3; }"
+    write(tmp_path / "k_tb.cpp", bench)
+    for _ in range(2):
+        assert main(["hls", "test", str(tmp_path / "k.cpp")]) == 0
+        assert f"warning: {tmp_path}/k.cpp:3: INTERFACE has no option" in capsys.readouterr().err
+    with pytest.raises(InterfaceError):
+        read(tmp_path, "s_axilite port=a offset=4")
+    assert main(["hls", "test", str(tmp_path / "k.cpp")]) == 1
+    assert "k.cpp:3: argument 'a' has offset=0x4" in capsys.readouterr().err
+
+
+# ---- sources that nothing should read ------------------------------------------------------------
+
+
+def one_line(capsys, *arguments: str) -> str:
+    """Run a command that fails; it says why in one line and ends soon."""
+    begin = time.monotonic()
+    assert main(["hls", "interface", *arguments]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
+    assert time.monotonic() - begin < 120
+    return said
+
+
+@pytest.mark.parametrize("define", ["", "=", "1A", "A B", "A-B", "A\n"])
+def test_macros_that_are_none(tmp_path, capsys, define):
+    read(tmp_path)
+    said = one_line(
+        capsys, str(tmp_path / "k.cpp"), "--top", "k", f"-D{define}" if define else "-D="
+    )
+    assert "is no macro; expected NAME or NAME=VALUE" in said
+    assert main(["hls", "interface", str(tmp_path / "k.cpp"), "--top", "k", "-D", ""]) == 1
+
+
+def odd_file(folder: Path, kind: str) -> str:
+    path = folder / "odd"
+    if kind == "device":
+        return "/dev/zero"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "huge":
+        path.touch()
+        os.truncate(path, 1 << 40)
+    else:
+        path.write_bytes(b"\x7fELF\0\1\2" * 1000)
+    return str(path)
+
+
+KINDS = {
+    "device": "is a device, pipe or socket", "folder": "is a folder",
+    "pipe": "is a device, pipe or socket", "huge": "has 1048576 MB, more than the 64 MB",
+    "binary": "is a binary file",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sources_that_nothing_should_read(tmp_path, capsys, kind):
+    assert KINDS[kind] in one_line(capsys, odd_file(tmp_path, kind), "--top", "k")
+
+
+@pytest.mark.parametrize("kind", KINDS.keys() - {"folder"})
+def test_headers_that_nothing_should_read(tmp_path, capsys, kind):
+    odd = odd_file(tmp_path, kind)
+    write(tmp_path / "between.h", f'#include "gone.h"\n#include "{odd}"\n')
+    path = write(tmp_path / "k.cpp", '#include "between.h"\n' + BODY % "")
+    said = one_line(capsys, str(path), "--top", "k")
+    assert f"between.h: the header {odd} {KINDS[kind]}" in said
+
+
+def test_a_header_that_a_macro_names_is_bounded_too(tmp_path, capsys):
+    path = write(tmp_path / "k.cpp", '#define H "/dev/zero"\n#include H\n' + BODY % "")
+    assert "needs more than 20 s, 2 GB or 64 MB" in one_line(capsys, str(path), "--top", "k")
+
+
+@pytest.mark.parametrize("use", ["int x[] = {B30};", "#if B30\n#endif"])
+def test_macros_that_multiply_themselves(tmp_path, capsys, use):
+    bomb = "#define B0 1+1\n" + "".join(
+        f"#define B{n + 1} B{n}+B{n}+B{n}\n" for n in range(30)
+    )  # fmt: skip
+    path = write(tmp_path / "k.cpp", f"{bomb}{use}\n" + BODY % "")
+    said = one_line(capsys, str(path), "--top", "k")
+    assert "Look for a macro that multiplies itself" in said
+
+
+def test_a_macro_that_multiplies_itself_in_a_pragma(tmp_path):
+    bomb = "#define B0 1+1\n" + "".join(f"#define B{n + 1} B{n}+B{n}+B{n}\n" for n in range(30))
+    text = bomb + BODY % "#pragma HLS INTERFACE s_axilite port=a offset=B30"
+    with pytest.raises(InterfaceError, match="offset=B30 of argument 'a'"):
+        hls.read_interface(write(tmp_path / "k.cpp", text), "k")
+
+
+def test_a_search_does_not_wait_for_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe.cpp")
+    (tmp_path / "gone.cpp").symlink_to("nowhere")
+    assert hls.find_kernel("pipe", [tmp_path]) is None
+
+
+# ---- lines are counted as the compiler counts them -----------------------------------------------
+
+
+def test_a_form_feed_and_windows_lines_move_no_pragma(tmp_path):
+    path = tmp_path / "k.cpp"
+    path.write_bytes(
+        b"// a\x0c\x1c\xc2\x85\r\n\x0c\r\n" + (BODY % "").replace("\n", "\r\n").encode()
+    )
+    interface = hls.read_interface(path, "k")
+    assert (interface.control_bundle, interface.argument("m").offset) == ("control", 0x10)
+
+
+# ---- results that are damaged --------------------------------------------------------------------
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, 100)
+
+
+def fill(path: Path) -> None:
+    path.write_bytes(b"x" * path.stat().st_size)
+
+
+def fill_and_keep_the_time(path: Path) -> None:
+    status = path.stat()
+    fill(path)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def close(path: Path) -> None:
+    path.chmod(0o644)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (truncate, "has 100 bytes, expected"),
+        (fill, "has another content"),
+        (fill_and_keep_the_time, "has another content"),
+        (close, "is not executable"),
+        (Path.unlink, "cannot be read .No such file"),
+    ],
+)
+def test_a_damaged_engine_is_built_again_and_that_is_said_once(tmp_path, damage, said):
+    source = write(tmp_path / "tool.cpp", "int main() { return 7; }\n")
+    program = hls.compile_engine(source, cflags=["-O0"])
+    damage(program)
+    with pytest.warns(CacheWarning, match=f"{program} {said}.*it is built again") as caught:
+        again = hls.compile_engine(source, cflags=["-O0"])
+    assert len(caught) == 1
+    assert os.access(again, os.X_OK)
+    assert again.stat().st_size > 1000
+    assert not program.exists()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert hls.compile_engine(source, cflags=["-O0"]) == again
+
+
+def test_a_copied_cache_is_good(tmp_path):
+    """Copying gives files a new time; their content is what counts."""
+    source = write(tmp_path / "tool.cpp", "int main() { return 7; }\n")
+    program = hls.compile_engine(source, cflags=["-O0"])
+    was = program.stat().st_mtime_ns
+    os.utime(program, (1, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert hls.compile_engine(source, cflags=["-O0"]) == program
+    assert program.stat().st_mtime_ns == was
