@@ -1,8 +1,9 @@
-"""Registers and counts of models alone, without a board: DMA channels, the SLCR, stream rings."""
+"""Registers and counts of models alone, without a board: DMA channels, the SLCR, rings, polls."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,8 @@ from pynq_torch.board.ip.dma_channel import ChannelParameters, DmaChannel
 from pynq_torch.board.ip.dma_slot import Fault, Phase
 from pynq_torch.board.slcr import Slcr
 from pynq_torch.board.streams import CAPACITY, DEFAULT_DEPTH, Endpoint, Ring
+from pynq_torch.board.vain_polls import VainPolls
+from pynq_torch.errors import BoardHang
 
 RS, IOC, DLY, ERR = 1, 1 << 12, 1 << 13, 1 << 14
 
@@ -241,3 +244,62 @@ def test_what_a_ring_counts(ring: Ring) -> None:
     shallow = Ring(None, None, 1, 2)
     assert shallow.fifo == 0
     shallow.close()
+
+
+# ---- polls in vain ---------------------------------------------------------------------------
+
+
+class Polls:
+    """A program that polls once per `pause_s`, on a clock that only the test moves."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, limit_s: float) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr("pynq_torch.board.vain_polls.time.monotonic", lambda: self.now)
+        self.bus: Any = SimpleNamespace(accesses=7)
+        self.vain = VainPolls(self.bus, limit_s)
+
+    def poll(self, count: int, pause_s: float, accesses: int = 1) -> int | None:
+        """Poll; return the number of the poll that was refused."""
+        for number in range(1, count + 1):
+            self.now += pause_s
+            self.bus.accesses += accesses
+            try:
+                self.vain.note(lambda: "the unit is idle.")
+            except BoardHang as hang:
+                assert str(hang).startswith("the program has done nothing but poll for ")
+                assert str(hang).endswith(" s, and the unit is idle.")
+                return number
+        return None
+
+
+def test_a_program_that_only_polls_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    polls = Polls(monkeypatch, limit_s=8.0)
+    assert polls.poll(1000, 0.25) == 34  # the first begins the time; at 8 s it may still go on
+    assert polls.poll(1000, 0.25) == 33  # it is stopped again only after as long a time
+    assert Polls(monkeypatch, 8.0).poll(1000, 2.5) == 20  # fewer polls are no loop that waits
+    assert Polls(monkeypatch, 8.0).poll(1000, 2.75) is None  # it looks by chance
+    assert Polls(monkeypatch, 8.0).poll(1000, 0.25, accesses=2) is None  # it does other things
+
+
+def test_polls_wait_longer_where_another_thread_may_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = Event()
+    helper = Thread(target=done.wait)
+    helper.start()
+    try:
+        assert Polls(monkeypatch, 1.0).poll(1000, 1 / 32) == 322
+        assert Polls(monkeypatch, 1.0).poll(1000, 1 / 16) is None  # not as dense as a wait
+        polls = Polls(monkeypatch, 1.0)
+        assert polls.poll(30, 1 / 32) is None
+        threads = [Thread(target=polls.poll, args=(30, 1 / 32)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+            thread.join()
+        assert polls.poll(321, 1 / 32) is None  # those of other threads do not count
+    finally:
+        done.set()
+        helper.join()
+    background = Thread(target=done.wait, daemon=True)  # as Jupyter has
+    done.clear()
+    background.start()
+    assert Polls(monkeypatch, 1.0).poll(1000, 1 / 32) == 34
+    done.set()

@@ -148,6 +148,24 @@ def test_cascade_counts_64_bits() -> None:
     assert (bench.count(0), bench.count(1)) == (20, 4)
 
 
+def test_capture_of_64_bits() -> None:
+    bench = Bench()
+    assert [bench.timer.read(at) for at in (0, 4, 8, 0x10, 0x14, 0x18)] == [0] * 6
+    bench.timer.write(0x04, 9)
+    bench.timer.write(0x14, 3)
+    mode = _CASC | _CAPT | _ARHT | 1
+    bench.timer.write(0x00, mode | _LOAD)
+    bench.timer.write(0x00, mode | _ENT)
+    for ticks, low in ((12, 21), (1, 22)):
+        bench.tick(ticks)
+        bench.timer.capture(0)
+        assert (bench.timer.read(0x04), bench.timer.read(0x14)) == (low, 3)
+    bench.tick(_TOP)
+    bench.timer.capture(0)
+    assert (bench.timer.read(0x04), bench.timer.read(0x14)) == (21, 4)
+    assert bench.control() & _TINT and not bench.control(1) & _TINT
+
+
 def test_enall_starts_both() -> None:
     bench = Bench()
     bench.timer.write(0, _ENALL)
@@ -180,7 +198,9 @@ def test_one_timer_only_and_narrow_counters() -> None:
     bench.start(0, 0x1FFFF, 0)
     assert bench.timer.read(4) == 0xFFFF
     bench.tick(2)
-    assert bench.control() & _TINT
+    assert bench.control() & _TINT and not bench.timer.irq("interrupt")
+    bench.timer.write(0, _ENIT)
+    assert bench.timer.irq("interrupt")
 
 
 def test_a_change_of_clock_keeps_the_count() -> None:
