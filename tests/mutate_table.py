@@ -62,6 +62,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "A fifth byte of 0 above the word changes no number that is made of it.",
     ),
     (
+        "board/handoff",
+        'sinks.setdefault(net, []).append((name, "intc", 0))',
+        'sinks.setdefault(net, []).append((name, "intc", 1))',
+        "Only of a concat block the number counts.",
+    ),
+    (
         "board/ip/axi_gpio",
         "if offset < 0x10:",
         "if (offset <= 16):",

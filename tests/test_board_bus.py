@@ -174,6 +174,14 @@ def test_what_is_kept_of_an_overlay(array, ip):
         bus.read(0x4000_0004)
 
 
+def test_a_copy_of_the_memory_is_off_the_bus(array, ip):
+    apart = np.ndarray.copy(array)
+    apart[0:2] = 5
+    apart[3] = 6
+    assert apart[:4].tolist() == [5, 5, 0, 6]
+    assert ip.log == []
+
+
 def test_nothing_answers(array):
     with pytest.raises(
         BusError, match=r"no IP answers at physical address 0x50000000.*ip 0x40000000-0x40000fff"

@@ -552,6 +552,19 @@ def test_a_descriptor_outside_the_map_is_a_decode_error(chained: Design) -> None
     assert _wait_status(mmio, 0x04, _HALTED) & _SG_DEC_ERR
 
 
+def test_the_first_descriptor_is_fixed_while_the_channel_runs(chained: Design) -> None:
+    mmio = chained.dma.mmio
+    for base in (0x08, 0x38):
+        mmio.write(base - 8, 0)
+        mmio.write(base, 0x1000007F)
+        assert mmio.read(base) == 0x10000040  # descriptors are 64 bytes apart
+        mmio.write(base - 8, 1)
+        mmio.write(base, 0x20000000)  # PG021: read-only while DMACR.RS is 1
+        assert mmio.read(base) == 0x10000040
+    said = chained.model("dma").describe()
+    assert all("CURDESC was written while" in said[n]["ignored"][0] for n in ("MM2S", "S2MM"))
+
+
 def test_a_freed_descriptor_is_reported(chained: Design) -> None:
     chain = _descriptors([(_fill(4).physical_address, 16, 3 << 26)])
     address = chain.physical_address
