@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .facts import ChannelState, Facts, KernelState
+from .facts import ChannelState, Facts, KernelState, beats
 
 __all__ = ["CAUSES", "Cause"]
 
@@ -78,6 +78,10 @@ def _unstarted(facts: Facts) -> tuple[KernelState, ...]:
     )
 
 
+def _running(facts: Facts) -> tuple[KernelState, ...]:
+    return tuple(k for k in facts.kernels if k.running)
+
+
 def _is_or_are(kernels: tuple[KernelState, ...]) -> str:
     return "are" if len(kernels) > 1 else "is"
 
@@ -112,6 +116,17 @@ def _some_arrived(facts: Facts) -> bool:
         and recv.moved_exact
         and recv.moved < (recv.requested or 0)
     )
+
+
+def _arrived(facts: Facts) -> str:
+    """Say how much of the packet is in the buffer, and no more than is known."""
+    recv = facts.recv
+    requested = (recv.requested if recv else None) or 0
+    if _all_arrived(facts):
+        return f"All {requested} bytes are in the buffer"
+    if recv is not None and recv.moved:
+        return f"{_count(recv).capitalize()} of {requested} bytes are in the buffer"
+    return f"How many of the {requested} bytes are in the buffer is unknown"
 
 
 #: The most certain first: the first row whose symptom is met is the one that is shown.
@@ -191,8 +206,9 @@ CAUSES: tuple[Cause, ...] = (
         "data of an earlier transfer",
         lambda f: f.left > 0,
         lambda f: (
-            f"{f.left} beats of an earlier transfer still lie before the IP, in a FIFO or in its "
-            "input registers, which no reset of the DMA reaches: its next results begin with them."
+            f"A FIFO before the IP, or its input registers, still hold {beats(f.left)} of an "
+            "earlier transfer, which no reset of the DMA reaches: the IP's next results begin with "
+            "this data."
         ),
         lambda f: "load the overlay again, which empties everything.",
     ),
@@ -274,10 +290,7 @@ CAUSES: tuple[Cause, ...] = (
             _recv_alone_pending(f)
             and (_all_arrived(f) or (f.tlast is False and not _some_arrived(f)))
         ),
-        lambda f: (
-            f"All {f.recv.requested if f.recv else 0} bytes are in the buffer, and the DMA still "
-            "waits for the TLAST that ends a packet."
-        ),
+        lambda f: f"{_arrived(f)}, and the DMA still waits for the TLAST that ends a packet.",
         lambda f: (
             "assert TLAST with the last beat: in HLS an ap_axiu value with last = (i == n - 1), "
             "in a block design an AXI4-Stream subset converter; then pynq_torch.reset(dma)."
@@ -359,8 +372,8 @@ CAUSES: tuple[Cause, ...] = (
         "kernel still at work",
         lambda f: any(k.running for k in f.kernels),
         lambda f: (
-            f"{_names(tuple(k for k in f.kernels if k.running))} runs and has not finished: it is "
-            "slow, waits for data or for room on a stream, or loops for ever."
+            f"{_names(_running(f))} {'run and have' if len(_running(f)) > 1 else 'runs and has'} "
+            "not finished: slow, waiting for data or for room on a stream, or in an endless loop."
         ),
         lambda f: (
             "a larger timeout_s if it is slow; otherwise look at its arguments (sizes of 0 or "

@@ -47,6 +47,11 @@ def control_bits(control: int) -> tuple[str, ...]:
     return tuple(name for bit, name in CONTROL_BITS.items() if control >> bit & 1)
 
 
+def beats(number: int) -> str:
+    """Return ``"1 beat"``, ``"2 beats"``."""
+    return f"{number} beat{'' if number == 1 else 's'}"
+
+
 @dataclass(frozen=True)
 class ChannelState:
     """One channel of an AXI DMA at one moment.

@@ -13,6 +13,7 @@ from . import snapshot
 from .buffers import buffer_of, check_alive, pool_of
 from .diagnosis import ERROR_MASK, Facts, diagnose
 from .errors import TransferError, TransferTimeout
+from .facts import beats
 from .polling import attach, check_timeout, ends
 
 __all__ = ["Moved", "TransferError", "reset", "transfer", "wait_channels"]
@@ -181,8 +182,8 @@ def _recovered(dma: Any) -> str:
     if not left:
         return _RECOVERED
     return (
-        f"\n  now: the DMA has been reset, but {left} beats lie before the IP, in a FIFO or in its "
-        "input registers, which no reset of the DMA reaches: load the overlay again before the "
+        "\n  now: the DMA has been reset, but a FIFO before the IP, or its input registers, still "
+        f"hold {beats(left)}, which no reset of the DMA reaches: load the overlay again before the "
         "next transfer."
     )
 

@@ -7,7 +7,7 @@ import pytest
 
 from pynq_torch.board.bus import Bus, IpModel, RegisterArray
 from pynq_torch.board.handoff import IpInstance
-from pynq_torch.errors import BusError
+from pynq_torch.errors import BoardError, BusError
 
 
 class Recorder(IpModel):
@@ -50,6 +50,12 @@ def test_negative_index_and_bounds(array, ip):
     assert ip.words == {0xFC: 3}
     with pytest.raises(IndexError, match="index 64 is out of bounds for axis 0 with size 64"):
         array[64]
+    array[-64] = 5
+    array.view(np.int32)[-64] += 1
+    assert ip.words[0] == 6 and array[-64] == 6
+    for index in (-65, 64):
+        with pytest.raises(IndexError, match=f"index {index} is out of bounds"):
+            array[index] = 1
 
 
 def test_slices_write_in_order_and_read_nothing(array, ip):
@@ -73,6 +79,11 @@ def test_a_slice_of_words_goes_in_one_piece_and_in_order(array, ip):
     assert ip.log == [("w", 0xF8, 8), ("w", 0xFC, 10)]
     with pytest.raises(ValueError, match="broadcast"):
         array[2:5] = np.zeros(2, np.uint32)
+    ip.log.clear()
+    array[2:8:3] = np.array([3, 4], np.uint32)
+    assert ip.log == [("w", 8, 3), ("w", 20, 4)]
+    with pytest.raises(ValueError, match="broadcast"):
+        array[2:4:2] = np.zeros(2, np.uint32)  # one register, two words
 
 
 def test_a_register_has_32_bits(array, ip):
@@ -114,8 +125,10 @@ def test_views_of_another_dtype(array, ip):
     assert (ip.words[8], ip.words[12]) == (0x55667788, 0x11223344)
     assert array.view(np.uint64)[1] == 0x1122334455667788
     array.view(np.uint8)[5] = 0xAB
-    assert ip.words[4] >> 8 & 0xFF == 0xAB
+    assert ip.words[4] == 0xC000AB00  # the other lanes stay
     assert array.view(np.uint16)[2] == ip.words[4] & 0xFFFF
+    assert array.view(np.uint16)[3] == ip.words[4] >> 16
+    assert array.view(np.uint8)[5] == 0xAB
 
 
 def test_numpy_functions_go_over_the_bus(array, ip):
@@ -127,6 +140,46 @@ def test_numpy_functions_go_over_the_bus(array, ip):
     assert array[0:3].astype(float).sum() == 15
     array[0:3] += 1
     assert array[[0, 2]].tolist() == [5, 7]
+
+
+def test_small_ranges_in_one_page_each_answer_for_themselves():
+    models, bus = [Recorder() for _ in range(3)], Bus()
+    for i, model in enumerate(models):
+        bus.attach(0x4000_0000 + 0x10 * i, 0x10, model, f"s{i}", f"ip{i}")
+    for i in range(3):
+        bus.write(0x4000_000C + 0x10 * i, i + 1)
+        assert bus.read(0x4000_000C + 0x10 * i) == i + 1
+        assert bus.find(0x4000_000F + 0x10 * i).slave == f"s{i}"
+    assert [model.words for model in models] == [{12: 1}, {12: 2}, {12: 3}]
+    assert bus.accesses == 6
+    with pytest.raises(BusError, match="ip2 0x40000020-0x4000002f"):
+        bus.read(0x4000_0030)
+
+
+def test_what_is_kept_of_an_overlay(array, ip):
+    bus, other = array._bus, Recorder()
+    bus.attach(0x4000_1000, 0x1001, other, "", "other")
+    assert bus.find(0x4000_2000).model is other
+    bus.clear(keep=[ip])
+    bus.write(0x4000_0004, 5)
+    assert ip.words == {4: 5}
+    for address in (0x4000_1000, 0x4000_2000):
+        with pytest.raises(BusError, match="The address map has: ip 0x40000000-0x40000fff.$"):
+            bus.read(address)
+    bus.clear()
+    with pytest.raises(BusError, match="The address map has: nothing.$"):
+        bus.read(0x4000_0004)
+    bus.gone = "belongs to a board that was closed"
+    with pytest.raises(BoardError, match="0x40000004 belongs to a board that was closed; call"):
+        bus.read(0x4000_0004)
+
+
+def test_a_copy_of_the_memory_is_off_the_bus(array, ip):
+    apart = np.ndarray.copy(array)
+    apart[0:2] = 5
+    apart[3] = 6
+    assert apart[:4].tolist() == [5, 5, 0, 6]
+    assert ip.log == []
 
 
 def test_nothing_answers(array):

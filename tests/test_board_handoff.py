@@ -13,7 +13,7 @@ from pynq import Overlay, allocate
 
 import pynq_torch
 from pynq_torch.board.bus import Bus
-from pynq_torch.board.handoff import read_handoff
+from pynq_torch.board.handoff import IpInstance, read_handoff
 from pynq_torch.errors import BusError, HandoffError
 
 BITSTREAMS = Path(__file__).resolve().parents[1] / "bitstreams"
@@ -139,6 +139,143 @@ def ip_models():
     from test_board_bus import Recorder
 
     return Bus(), Recorder(), Recorder()
+
+
+AXIS = 'VLNV="xilinx.com:interface:axis:1.0"'
+
+
+def described(folder, *modules, version="2022.1"):
+    """Return the handoff of a design with these modules, written as Vivado writes them.
+
+    A module is (kind, name, parameters, ports as attributes, streams as attributes and bytes).
+    """
+    rows = []
+    for kind, name, parameters, ports, streams in (PROCESSOR, *modules):
+        rows.append(
+            f'<MODULE INSTANCE="{name}" FULLNAME="/{name}" MODTYPE="{kind}" VLNV="v:l:{kind}:1.0">'
+        )
+        rows += ["<PARAMETERS>"]
+        rows += [f'<PARAMETER NAME="{n}" VALUE="{v}"/>' for n, v in parameters.items()]
+        rows += ["</PARAMETERS><PORTS>", *(f"<PORT {port}/>" for port in ports)]
+        rows += ["</PORTS><BUSINTERFACES>"]
+        for attributes, nbytes in streams:
+            rows.append(
+                f'<BUSINTERFACE {AXIS} {attributes}><PARAMETER NAME="TDATA_NUM_BYTES" '
+                f'VALUE="{nbytes}"/></BUSINTERFACE>'
+            )
+        rows += ["</BUSINTERFACES></MODULE>"]
+    path = folder / "described.hwh"
+    path.write_text(
+        f'<EDKSYSTEM VIVADOVERSION="{version}"><SYSTEMINFO DEVICE="7z020" PACKAGE="clg400"/>'
+        f"<MODULES>{''.join(rows)}</MODULES></EDKSYSTEM>"
+    )
+    return read_handoff(path)
+
+
+PROCESSOR = ("processing_system7", "ps", {}, ['NAME="IRQ_F2P" SIGNAME="all"'], [])
+
+
+def test_interrupts_through_concats_in_a_row(tmp_path):
+    def irq(name, net):
+        return (
+            *("unit", name, {}),
+            [
+                f'NAME="irq" DIR="O" SIGIS="INTERRUPT" SIGNAME="{net}"',
+                f'NAME="given" DIR="I" SIGIS="INTERRUPT" SIGNAME="{net}"',
+                'NAME="open" DIR="O" SIGIS="INTERRUPT" SIGNAME=""',
+                f'NAME="data" DIR="O" SIGIS="data" SIGNAME="{net}"',
+            ],
+            [],
+        )
+
+    inner = [
+        *(f'NAME="In{i}" DIR="I" SIGNAME="n{i}"' for i in range(2)),
+        'NAME="dout" DIR="O" SIGNAME="both" SIGIS="INTERRUPT"',
+    ]
+    outer = [
+        'NAME="In0" DIR="I" SIGNAME="three" LEFT="4" RIGHT="2"',
+        'NAME="In1" DIR="I" SIGNAME="both" LEFT="1" RIGHT="0"',
+        'NAME="In2" DIR="I" SIGNAME="n2" LEFT="" RIGHT=""',
+        'NAME="In4" DIR="I" SIGNAME="ctl"',
+        'NAME="dout" DIR="O" SIGNAME="all"',
+    ]
+    loop = ['NAME="in0" DIR="I" SIGNAME="round"', 'NAME="dout" DIR="O" SIGNAME="round"']
+    intc = [
+        'NAME="intr" DIR="I" SIGNAME="n1"',
+        'NAME="irq" DIR="O" SIGNAME="ctl"',  # Vivado gives it no SIGIS in some releases
+    ]
+    found = described(
+        tmp_path,
+        *(irq(f"u{i}", f"n{i}") for i in range(3)),
+        ("xlconcat", "inner", {}, inner, []),
+        ("ilconcat", "outer", {}, outer, []),
+        ("xlconcat", "loop", {}, loop, []),
+        irq("u3", "round"),
+        ("axi_intc", "intc", {}, intc, []),
+    )
+    nets = {(net.ip, net.pin, net.target, net.index) for net in found.interrupts}
+    assert nets == {
+        *(("u0", "irq", "", 3), ("u1", "irq", "", 4), ("u2", "irq", "", 5)),
+        *(("u1", "irq", "intc", 0), ("intc", "irq", "", 7)),
+    }
+    assert len(found.interrupts) == len(nets)
+    assert found.ips["u0"].interrupt_pins == ("irq", "open")
+
+
+def test_streams_through_what_only_passes_them_on(tmp_path):
+    def stream(name, bus, kind):
+        return f'NAME="{name}" BUSNAME="{bus}" TYPE="{kind}"'
+
+    def through(kind, name, taken, given, **parameters):
+        ports = [(stream("S_AXIS", taken, "TARGET"), 4), (stream("M_AXIS", given, "INITIATOR"), 4)]
+        return kind, name, parameters, [], ports
+
+    open_ports = [(stream(n, "__NOC__", k), 2) for n, k in (("o", "MASTER"), ("i", "SLAVE"))]
+    found = described(
+        tmp_path,
+        ("a", "a", {}, [], [(stream("out", "s0", "MASTER"), 4), (stream("m", "s0", "MONITOR"), 4)]),
+        through("axis_data_fifo", "fifo", "s0", "s1", FIFO_DEPTH="64"),
+        through("axis_register_slice", "slice", "s1", "s2", FIFO_DEPTH="deep"),
+        through("axis_data_fifo", "old", "s2", "s3", C_FIFO_DEPTH="8"),
+        ("b", "b", {}, [], [(stream("in", "s3", "SLAVE"), 8), *open_ports]),
+        ("c", "c", {}, [], [(stream("out", "r0", "INITIATOR"), 1)]),
+        through("axis_data_fifo", "round", "r0", "r0"),  # nothing ever comes out of it
+    )
+    shown = [
+        (str(x.source), str(x.sink), x.data_bytes, x.sink_bytes, x.depth, x.through)
+        for x in found.links
+    ]
+    assert shown == [
+        ("a.out", "b.in", 4, 8, 16 + 64 + 2 + 8, ("fifo", "slice", "old")),
+        ("b.o", "None", 2, 2, 16, ()),
+        ("c.out", "round.S_AXIS", 1, 4, 16 + 2, ("round",)),
+    ]
+    assert found.ips["a"].stream_ports == {"out": (True, 4)}
+    assert found.ips["b"].stream_ports == {"in": (False, 8), "o": (True, 2), "i": (False, 2)}
+
+
+def test_what_an_ip_is(tmp_path):
+    clocks = ['NAME="clk" SIGIS="clk" SIGNAME="ps_FCLK_CLK2"', 'NAME="c" SIGIS="clk" SIGNAME="x"']
+    no_clock = ['NAME="d" SIGIS="data" SIGNAME="ps_FCLK_CLK3"', 'NAME="c" SIGIS="clk" SIGNAME="x"']
+    modules = [("a", "a", {"P": "1"}, clocks, []), ("b", "b", {}, no_clock, [])]
+    found = described(tmp_path, *modules)
+    assert (found.ips["a"].clock, found.ips["b"].clock) == ("FCLK_CLK2", "FCLK_CLK0")
+    assert (found.device, found.package, found.tool_version) == ("7z020", "clg400", "2022.1")
+    assert (found.ips["a"].vlnv_name, found.ips["a"].parameters) == ("a", {"P": "1"})
+    tools = {"2019.2": "vivado", "2020.1": "vivado", "2020.2": "vitis", "2021.1": "vitis"}
+    for version, tool in (tools | {"": "vitis", "2020.2.1": "vitis"}).items():
+        assert described(tmp_path, version=version).hls_tool == tool
+    kinds = {
+        "xilinx.com:hls:gemm:1.0": ("gemm", True),
+        "xilinx.com:ip:axi_dma:7.1": ("axi_dma", False),
+        "xilinx.com:module_ref:top:1.0": ("top", True),
+        "XILINX.COM:user:mine:1.0": ("mine", True),
+        "me.org:ip:mine:1.0": ("mine", True),
+        "a:b:c": ("a:b:c", True),
+    }
+    for vlnv, (name, kernel) in kinds.items():
+        ip = IpInstance("ip", vlnv)
+        assert (ip.vlnv_name, ip.is_kernel) == (name, kernel)
 
 
 _VALUES = ("", "-1", "0x", "0xFFFFFFFF", "0x1FFFFFFFF", "9" * 30, "abc", "0x40000001", "0", "1e9")

@@ -183,6 +183,7 @@ def test_a_register_elsewhere_is_followed(bit, tmp_path):
     source = _kernel(tmp_path / "k", MIX) / "mix" / "mix.cpp"
     binding = Binding(read_handoff(hwh).ips["mix_0"], hls.read_interface(source, "mix"))
     assert binding.offsets[3][0] == 512
+    assert binding.outputs == [(listed.registers["s_axi_control"]["y_1"], 8)]
 
 
 def _bound(folder: Path, *slaves: Slave) -> Binding:

@@ -189,6 +189,7 @@ def test_memory_freed_while_an_engine_runs_is_not_reused(memory):
     first = memory.allocate(8, "u1")
     address = first.physical_address
     first.freebuffer()
+    del first  # its memory would wait for a view that lives, too
     second = memory.allocate(8, "u1")
     assert second.physical_address != address
     memory.busy = lambda: False
@@ -285,6 +286,7 @@ def test_memory_is_zero_whatever_was_in_it(memory):
         low = old[0].physical_address
         for buffer in old:
             buffer.freebuffer()
+        del buffer, old  # what a name still reaches is handed out last
         sizes = (PAGE, 9 * PAGE + 1, PAGE + 5)
         fresh = [ddr.allocate(size, "u1") for size in sizes]
         assert fresh[0].physical_address == low

@@ -19,6 +19,7 @@ from pynq_torch.board import use_board
 from pynq_torch.board.device import VirtualBoard
 from pynq_torch.board.ip.axi_dma import AxiDma
 from pynq_torch.board.ip.dma_channel import ChannelParameters, DmaChannel
+from pynq_torch.board.ip.dma_slot import DmaSlot
 from pynq_torch.errors import BoardHang, KernelFault
 
 pytestmark = pytest.mark.timeout(120)
@@ -113,6 +114,25 @@ def _wait_status(mmio: pynq.MMIO, offset: int, mask: int, seconds: float = 5.0) 
 
 
 # ---- direct register mode --------------------------------------------------------------------
+
+
+def test_an_address_of_64_bits_is_two_registers(board: VirtualBoard, tmp_path: Path) -> None:
+    Design(board, write_design(tmp_path, "wide", [_dma(C_ADDR_WIDTH=64)], _LOOP))
+    mmio = pynq.MMIO(0x40400000, 0x100)
+    for base in (0x18, 0x48):
+        for low, high in ((0x12345678, 5), (0x10, 5), (0x10, 0x80000000)):
+            mmio.write(base, low)
+            mmio.write(base + 4, high)
+            assert (mmio.read(base), mmio.read(base + 4)) == (low, high)
+
+
+def test_a_transfer_goes_on_while_its_interrupt_is_enabled(loop: Design) -> None:
+    source, target = _fill(16), pynq.allocate(16, "u4")
+    loop.dma.recvchannel.transfer(target)
+    loop.dma.mmio.write(0x30, 1 << 12 | 1)
+    loop.dma.sendchannel.transfer(source)
+    loop.dma.recvchannel.wait()
+    assert np.array_equal(source, target)
 
 
 @pytest.mark.parametrize("n", [1, 3, 16, 17, 1000, 65536])
@@ -425,11 +445,29 @@ def test_an_engine_that_dies_is_an_exception_and_is_replaced(loop: Design) -> No
     engine._process.kill()
     with pytest.raises(KernelFault, match="was killed by SIGKILL"):
         loop.dma.recvchannel.wait()
+    assert loop.dma.mmio.read(0x58) == 64  # no byte came, and no transfer has ended
     loop.dma.recvchannel.start()
     source = _fill(16)
     loop.dma.recvchannel.transfer(target)
     loop.dma.sendchannel.transfer(source)
     loop.dma.recvchannel.wait()
+    assert np.array_equal(source, target)
+
+
+def test_an_engine_that_gives_no_job_up_is_replaced(
+    loop: Design, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = _fill(16), pynq.allocate(16, "u4")
+    loop.dma.recvchannel.transfer(target)
+    engine = loop.model("dma").engine
+    assert engine is not None and engine._process is not None
+    process = engine._process
+    with monkeypatch.context() as patch:
+        patch.setattr(DmaSlot, "abort", lambda *_: False)
+        loop.dma.mmio.write(0x30, 0)
+    assert process.poll() is not None
+    loop.dma.recvchannel.start()
+    _carry(loop.dma, source, target)
     assert np.array_equal(source, target)
 
 
@@ -512,6 +550,19 @@ def test_a_descriptor_outside_the_map_is_a_decode_error(chained: Design) -> None
     mmio.write(0x00, 1)
     mmio.write(0x10, 0xA0000000)
     assert _wait_status(mmio, 0x04, _HALTED) & _SG_DEC_ERR
+
+
+def test_the_first_descriptor_is_fixed_while_the_channel_runs(chained: Design) -> None:
+    mmio = chained.dma.mmio
+    for base in (0x08, 0x38):
+        mmio.write(base - 8, 0)
+        mmio.write(base, 0x1000007F)
+        assert mmio.read(base) == 0x10000040  # descriptors are 64 bytes apart
+        mmio.write(base - 8, 1)
+        mmio.write(base, 0x20000000)  # PG021: read-only while DMACR.RS is 1
+        assert mmio.read(base) == 0x10000040
+    said = chained.model("dma").describe()
+    assert all("CURDESC was written while" in said[n]["ignored"][0] for n in ("MM2S", "S2MM"))
 
 
 def test_a_freed_descriptor_is_reported(chained: Design) -> None:

@@ -217,7 +217,7 @@ def test_what_a_fifo_holds_is_told_and_refused(
 ) -> None:
     overlay = _with_fifo(tmp_path, 512)
     x, y, message = _not_started(overlay, n)
-    assert f"{left} beats lie before the IP, in a FIFO" in message
+    assert f"a FIFO before the IP, or its input registers, still hold {left} beats" in message
     assert "load the overlay again" in message
     assert "can be used" not in message
     for started in (False, True):

@@ -100,6 +100,9 @@ def test_without_reload_the_counter_holds_its_last_value() -> None:
     bench.start(0, _TOP - 10, 0)
     bench.tick(1000)
     assert bench.count() == _TOP
+    bench.timer.write(0, _ARHT | _ENT)  # with it the counter loads and goes on
+    bench.tick(5)
+    assert bench.count() == _TOP - 10 + 3
 
 
 def test_capture_stores_the_count() -> None:
@@ -118,6 +121,10 @@ def test_capture_stores_the_count() -> None:
     bench.tick(1)
     bench.timer.capture(0)
     assert bench.timer.read(4) == 138
+    bench.start(1, 1000, 1 | _CAPT)
+    bench.tick(4)
+    bench.timer.capture(1)
+    assert bench.timer.read(0x14) == 1004
 
 
 def test_capture_counter_wraps_without_an_interrupt() -> None:
@@ -141,6 +148,24 @@ def test_cascade_counts_64_bits() -> None:
     assert (bench.count(0), bench.count(1)) == (20, 4)
 
 
+def test_capture_of_64_bits() -> None:
+    bench = Bench()
+    assert [bench.timer.read(at) for at in (0, 4, 8, 0x10, 0x14, 0x18)] == [0] * 6
+    bench.timer.write(0x04, 9)
+    bench.timer.write(0x14, 3)
+    mode = _CASC | _CAPT | _ARHT | 1
+    bench.timer.write(0x00, mode | _LOAD)
+    bench.timer.write(0x00, mode | _ENT)
+    for ticks, low in ((12, 21), (1, 22)):
+        bench.tick(ticks)
+        bench.timer.capture(0)
+        assert (bench.timer.read(0x04), bench.timer.read(0x14)) == (low, 3)
+    bench.tick(_TOP)
+    bench.timer.capture(0)
+    assert (bench.timer.read(0x04), bench.timer.read(0x14)) == (21, 4)
+    assert bench.control() & _TINT and not bench.control(1) & _TINT
+
+
 def test_enall_starts_both() -> None:
     bench = Bench()
     bench.timer.write(0, _ENALL)
@@ -158,16 +183,24 @@ def test_pwm_period_and_high_time() -> None:
     assert bench.timer.pwm is None
     bench.start(1, 248, mode)
     assert bench.timer.pwm == pytest.approx((10e-6, 2.5e-6))
+    # Counting up: the cycles that are missing to the highest count, and two.
+    bench.start(0, _TOP - 998, mode & ~_UDT)
+    bench.start(1, _TOP - 98, mode & ~_UDT)
+    assert bench.timer.pwm == pytest.approx((10e-6, 1e-6))
 
 
 def test_one_timer_only_and_narrow_counters() -> None:
     bench = Bench(C_ONE_TIMER_ONLY="1", C_COUNT_WIDTH="16")
     bench.timer.write(0x14, 5)
     assert bench.timer.read(0x14) == 0
+    with pytest.raises(ValueError, match="timer has no input capturetrig1"):
+        bench.timer.capture(1)
     bench.start(0, 0x1FFFF, 0)
     assert bench.timer.read(4) == 0xFFFF
     bench.tick(2)
-    assert bench.control() & _TINT
+    assert bench.control() & _TINT and not bench.timer.irq("interrupt")
+    bench.timer.write(0, _ENIT)
+    assert bench.timer.irq("interrupt")
 
 
 def test_a_change_of_clock_keeps_the_count() -> None:
