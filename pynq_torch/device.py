@@ -41,11 +41,14 @@ def enable() -> Any:
     from .ops import foreign
     from .ops.dispatch import library
     from .ops.memory import at_first_use, from_bytes, mark_forked, storage_of_size, typed_storage
-    from .ops.structure import own_kernels
+    from .ops.structure import composed_kernels, own_kernels
 
     # A tensor of the device is made by one of these; the rest can wait until there is one.
     for name, kernel in own_kernels().items():
         library.impl(name.partition("::")[2], kernel, "PrivateUse1")
+    for name, kernel in composed_kernels().items():
+        for key in ("PrivateUse1", "AutogradPrivateUse1"):
+            library.impl(name.partition("::")[2], kernel, key)
     foreign.install(library)
     at_first_use(_register)
     # Before torch's own for new devices (20), which would ask for an allocator in C++.

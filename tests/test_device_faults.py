@@ -191,6 +191,23 @@ def test_bad_calls_end_in_an_exception(x: torch.Tensor, case: str) -> None:
     assert torch.equal(x.cpu(), torch.arange(12.0).reshape(3, 4))
 
 
+def test_the_physical_address_of_a_view(x: torch.Tensor) -> None:
+    first = device.physical_address(x)
+    assert device.physical_address(x[1, 2:]) - first == 6 * 4
+    assert device.physical_address(x.view(torch.uint8)[2, 5:]) - first == 2 * 16 + 5
+    raw = buffers.empty_tensor((3, 4))
+    assert (
+        device.physical_address(memory.from_cma(raw[2]))
+        - int(buffers.buffer_of(raw).physical_address)
+        == 2 * 16
+    )
+    x[1, 2:].fill_(7.0)
+    board = pynq_torch.current_board()
+    assert board is not None
+    seen = bytes(board.memory.view(device.physical_address(x[1, 1:]), 12))
+    assert seen == np.array([5, 7, 7], np.float32).tobytes()
+
+
 def test_storages_can_be_made_where_torch_has_no_allocator(x: torch.Tensor) -> None:
     """Without `memory.storage_of_size` each of these ends the process."""
     storage = torch.UntypedStorage(8, device="pynq")

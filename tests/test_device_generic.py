@@ -337,6 +337,28 @@ def test_out(device: str) -> None:
         torch.add(a, 1, out=torch.empty(3, 4, dtype=torch.int32, device=device))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_copies_that_need_not_wait(device: str, dtype: torch.dtype) -> None:
+    """torch would pin the CPU's memory for them, which no device made in Python can do."""
+    x = cpu(3, 4).to(device).t().requires_grad_()
+    there = x.to("cpu", dtype, non_blocking=True)
+    assert torch.equal(there, cpu(3, 4).t().to(dtype)) and there.stride() == (1, 4)
+    (there.to(device, non_blocking=True) * 3).sum().backward()
+    assert x.grad is not None and x.grad.unique().tolist() == [3]
+
+
+@pytest.mark.parametrize("places", [3, [2, 5]])
+def test_tensors_are_split_at_places_on_the_device(device: str, places: Any) -> None:
+    x = cpu(7, 2).to(device).requires_grad_()
+    parts = torch.tensor_split(x, torch.tensor(places, device=device))
+    for part, expected in zip(parts, torch.tensor_split(cpu(7, 2), places), strict=True):
+        assert part._base is x and torch.equal(part.cpu(), expected)
+    parts[1].sum().backward()
+    assert x.grad is not None and x.grad.sum() == parts[1].numel()
+    with pytest.raises(RuntimeError, match="dtype of long"):
+        torch.tensor_split(x, torch.tensor(1.0, device=device))
+
+
 def test_overlap_is_refused(device: str) -> None:
     x = torch.ones(1, device=device).expand(4)
     with pytest.raises(RuntimeError, match="single memory location"):

@@ -261,3 +261,36 @@ def test_a_gemm_built_before_the_epilogue(overlay: Any) -> None:
     assert torch.equal(old(a, b), a.int() @ b.int())
     with pytest.raises(ValueError, match="built without an epilogue"):
         old(a, b, relu=True)
+
+
+@pytest.mark.parametrize("spoiled", ["a", "b", "bias"])
+def test_a_result_over_an_input_does_not_spoil_it(overlay: Any, spoiled: str) -> None:
+    """Of two tiles of columns: the second one reads the inputs again."""
+    torch.manual_seed(1)
+    rows = 1 if spoiled == "bias" else 300
+    given = {"a": int8(rows, 300, cma=True), "b": int8(300, 300, cma=True)}
+    dtype, columns = torch.int8, {"scale": torch.rand(300) * 1e-2}
+    if spoiled == "bias":
+        bias = buffers.empty_tensor((2, 300), torch.int32).random_(-9999, 9999)
+        dtype, columns, out = torch.int32, {"bias": bias[1]}, bias.view(-1)[150:450].view(1, 300)
+    else:
+        out = given[spoiled]
+    full = {"bias": None, "scale": None, **columns}
+    expected = reference(*given.values(), full["bias"], full["scale"], False, dtype)
+    assert overlay.gemm(*given.values(), out=out, dtype=dtype, **columns) is out
+    assert torch.equal(out, expected)
+
+
+def test_vectors_may_have_strides(overlay: Any) -> None:
+    torch.manual_seed(2)
+    a, b = int8(5, 70), int8(70, 9)
+    scale = buffers.empty_tensor(18).uniform_(0, 1e-2)[::2]
+    bias = buffers.empty_tensor((9, 2)).normal_()[:, 1]
+    expected = reference(a, b, bias, scale, False, torch.float32)
+    found = overlay.gemm(a, b, scale=scale, bias=bias, dtype=torch.float32)
+    assert same_bits(found, expected)
+    place = buffers.empty((5, 9))
+    columns = {"scale": buffers.buffer_of(scale), "bias": buffers.buffer_of(bias)}
+    mode = mode_of(torch.float32, bias=True, relu=False)
+    overlay.gemm.start_product(a, b, place, mode=mode, **columns).wait(10)
+    assert same_bits(buffers.as_tensor(place), expected)

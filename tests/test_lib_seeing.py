@@ -132,6 +132,19 @@ def test_a_baseline_has_one_thread(board: Any) -> None:
     assert on_pl.provenance == "measured (csim on this PC, median of 2)"
 
 
+@pytest.mark.parametrize("warmup", [0, 1, 2])
+def test_calls_before_the_measurement_do_not_count(
+    monkeypatch: pytest.MonkeyPatch, warmup: int
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: clock[0])
+    left = [100.0] * warmup + [1.0, 4.0, 2.0]
+    taken = timing.measure(
+        lambda: clock.__setitem__(0, clock[0] + left.pop(0)), 3, on="cpu", warmup=warmup
+    )
+    assert (taken.low, taken.seconds, taken.high, left) == (1.0, 2.0, 4.0, [])
+
+
 def test_a_duration_says_where_it_comes_from(board: Any) -> None:
     taken = timing.measure(lambda: None, repeat=3, label="nothing")
     assert taken.provenance == "measured (csim on this PC, median of 3)"

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pynq_torch
+from pynq_torch.nn import arithmetic
 from pynq_torch.ops import quantise
 from pynq_torch.ops.quantise import SMALL, ZERO_BELOW, write_columns, write_steps
 
@@ -128,3 +129,23 @@ def test_the_error_stays_in_its_bound(m: int, k: int, n: int, seed: int, size: f
     found = sums.float() * (right.scale * left.scale)
     error = (found.double() - a.double() @ b.double()).abs()
     assert bool((error <= quantise.error_bound(a, b)).all())
+
+
+@pytest.mark.parametrize("depth", [1, 1000, 131_071, 131_072])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_bias_leaves_the_sums_room_in_int32(depth: int, sign: int) -> None:
+    """A sum of `depth` products is at most ``depth * 2**14``, which -128 * -128 reaches."""
+    scale, room = torch.tensor([0.5, 0.5]), 2**31 - 1 - depth * 2**14
+    assert (arithmetic.requantisation(scale, 2.0, 1.0, None, depth) is None) == (room < 0)
+    for bias, fits in ((room, room >= 0), (room + 1, False)):
+        given = torch.tensor([0.0, sign * bias], dtype=torch.float64)
+        found = arithmetic.requantisation(scale, 2.0, 1.0, given, depth)
+        assert (found is not None) == fits
+        if found is not None:
+            assert found[1] is not None and found[1].tolist() == [0, sign * bias]
+
+
+@pytest.mark.parametrize(("bias", "fits"), [(1e30, False), (float("nan"), False), (1.0, True)])
+def test_a_bias_that_int32_cannot_hold(bias: float, fits: bool) -> None:
+    found = arithmetic.requantisation(torch.ones(1), 1.0, 1.0, torch.tensor([bias]), 8)
+    assert (found is not None) == fits

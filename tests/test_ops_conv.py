@@ -477,3 +477,33 @@ def test_int8_weights_that_change() -> None:
         assert torch.equal(functional.conv2d(x, w).cpu(), wrapped(exact))
         memory.alias(w)  # reading is no write
         w[1].fill_(-7)
+
+
+@pytest.mark.parametrize("overlay", ["gemm_dual", "convolution"])
+@pytest.mark.parametrize("exact", [False, True])
+def test_one_memory_read_as_several_weights(overlay: str, exact: bool) -> None:
+    """What is packed belongs to groups, layout and place, not to the memory alone."""
+    loaded(overlay)
+    base = int8(9, 2, 3, 3, seed=4) if exact else torch.randn(9, 2, 3, 3)
+    x = int8(1, 4, 6, 6, seed=5) if exact else torch.randn(1, 4, 6, 6)
+    views: tuple[tuple[Callable[[torch.Tensor], torch.Tensor], int, int], ...] = (
+        (lambda w: w[:8], 1, 2),
+        (lambda w: w[:8], 2, 4),
+        (lambda w: w[:8].transpose(2, 3), 1, 2),
+        (lambda w: w[:8].transpose(2, 3), 2, 4),
+        (lambda w: w[1:], 2, 4),
+        (lambda w: w[:4], 1, 2),
+        (lambda w: w.view(-1)[:144].view(4, 4, 3, 3), 1, 4),
+    )
+    w = base.to("pynq")
+    with torch.no_grad(), flags(allow_int8=not exact):
+        for view, groups, channels in views * 2:
+            given = x[:, :channels]
+            with watched() as calls:
+                found = functional.conv2d(given.to("pynq"), view(w), groups=groups).cpu()
+            assert of(calls, "convolution")[0].where == "PL"
+            wide = functional.conv2d(given.double(), view(base).double(), groups=groups)
+            if exact:
+                assert torch.equal(found, wrapped(wide.long()))
+            else:
+                torch.testing.assert_close(found.double(), wide, rtol=0, atol=0.3)

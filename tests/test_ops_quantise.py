@@ -202,6 +202,18 @@ def test_other_units_give_the_same_bits(name: str) -> None:
     assert torch.equal(found.cpu(), reference(a, w.t(), bias))
 
 
+def test_a_bias_may_have_strides(int8_allowed: None) -> None:
+    x, w, wide = torch.randn(3, 20), torch.randn(8, 20), torch.randn(8, 2)
+    for bias in (wide.to("pynq")[:, 1], wide[0, 1].expand(8).to("pynq"), wide.to("pynq")[0, :1]):
+        with watched() as calls:
+            found = functional.linear(x.to("pynq"), w.to("pynq")[: len(bias)], bias)
+        assert any(call.where == "PL" for call in calls)
+        assert torch.equal(found.cpu(), reference(x, w[: len(bias)].t(), bias.cpu()))
+    spread = wide.to("pynq")[0, 1].expand(8)
+    found = functional.linear(x.to("pynq"), w.to("pynq"), spread)
+    assert torch.equal(found.cpu(), reference(x, w.t(), wide[0, 1].expand(8)))
+
+
 def test_long_sums_are_split_where_they_could_leave_int32(int8_allowed: None) -> None:
     k = 133_145
     for a, b in (

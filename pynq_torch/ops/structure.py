@@ -13,7 +13,7 @@ from .offers import Declined, possible
 from .plan import operator
 from .record import counted, current
 
-__all__ = ["check_index", "own_kernels", "room_of_clone", "view_kernel"]
+__all__ = ["check_index", "composed_kernels", "own_kernels", "room_of_clone", "view_kernel"]
 
 _CPU_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 
@@ -202,6 +202,26 @@ def _set_nothing(self: torch.Tensor) -> torch.Tensor:
     return _set_tensor(self, new((0,), self.dtype))
 
 
+def _to_copy(self: torch.Tensor, **options: Any) -> torch.Tensor:
+    """Copy to another device or dtype. torch would pin memory of the CPU for ``non_blocking``."""
+    options["non_blocking"] = False
+    return _TO_COPY.redispatch(_CPU_KEYS, self, **options)  # type: ignore[no-any-return]
+
+
+_TO_COPY = operator("aten::_to_copy")
+
+
+def _tensor_split(
+    self: torch.Tensor, tensor_indices_or_sections: torch.Tensor, dim: int = 0
+) -> list[torch.Tensor]:
+    """Split at places that are read here; torch takes them from the CPU only."""
+    places = tensor_indices_or_sections.cpu()
+    return _TENSOR_SPLIT.redispatch(_CPU_KEYS, self, places, dim)  # type: ignore[no-any-return]
+
+
+_TENSOR_SPLIT = operator("aten::tensor_split.tensor_indices_or_sections")
+
+
 def _indices(name: str) -> Callable[..., Any]:
     """Return the kernel of a factory that torch has for the CPU only."""
     make = operator(name)
@@ -212,6 +232,14 @@ def _indices(name: str) -> Callable[..., Any]:
     return kernel
 
 
+def composed_kernels() -> dict[str, Callable[..., Any]]:
+    """Return kernels of operators that torch composes of others, by overload.
+
+    They are for autograd too, which sees what they call.
+    """
+    return {"aten::tensor_split.tensor_indices_or_sections": _tensor_split}
+
+
 def own_kernels() -> dict[str, Callable[..., Any]]:
     """Return the kernels of this module by overload."""
     return {
@@ -220,6 +248,7 @@ def own_kernels() -> dict[str, Callable[..., Any]]:
         "aten::_efficientzerotensor": _efficientzerotensor,
         "aten::clone": counted("aten::clone", _offered("aten::clone", _clone)),
         "aten::copy_": counted("aten::copy_", _offered("aten::copy_", _copy_)),
+        "aten::_to_copy": _to_copy,
         "aten::_copy_from": counted("aten::_copy_from", _copy_from),
         "aten::_copy_from_and_resize": _copy_from_and_resize,
         "aten::resize_": _resize_,

@@ -125,7 +125,7 @@ def _pairs(
     """Yield each sample with its copies; one that cannot be moved to the device is a failure."""
     for index, sample in enumerate(samples):
         try:
-            cpu, device = call_of(op, sample, "cpu"), call_of(op, sample, DEVICE)
+            cpu, device = call_of(sample, "cpu"), call_of(sample, DEVICE)
         except Exception as error:  # noqa: BLE001  whatever it is: it is the device's failure
             outcome.add(index, f"moving the arguments raises {_said(error)}")
             continue
@@ -197,7 +197,7 @@ def out(op: Any, values: Values) -> Outcome:
     """Compare what the operator writes to ``out=``."""
     outcome = Outcome()
     for sample in samples_of(op, torch.float32) if op.supports_out else ():
-        expected = _run(op.op, call_of(op, sample, "cpu"))
+        expected = _run(op.op, call_of(sample, "cpu"))
         targets = list(_outs(expected.result)) if expected.error is None else []
         for index, _, cpu, device in _pairs(outcome, op, [sample] * len(targets)):
             cpu.kwargs["out"] = copy_to(targets[index], "cpu")

@@ -12,8 +12,6 @@ import torch
 
 SEED = 20
 DEVICE = "pynq"
-#: Their second argument has to lie on the CPU, whatever the device of the first.
-ARGUMENTS_ON_CPU = frozenset({"tensor_split"})
 
 
 def seed_everything(seed: int = SEED) -> None:
@@ -99,12 +97,11 @@ def copy_to(value: Any, device: str, copies: dict[int, torch.Tensor] | None = No
     return value
 
 
-def call_of(op: Any, sample: Any, device: str) -> Call:
+def call_of(sample: Any, device: str) -> Call:
     """Return the arguments of a ``SampleInput`` as fresh copies on `device`."""
     copies: dict[int, torch.Tensor] = {}
-    on_cpu = op.name in ARGUMENTS_ON_CPU
     first, kwargs = copy_to((sample.input, sample.kwargs), device, copies)
-    rest = copy_to(sample.args, "cpu" if on_cpu else device, copies)
+    rest = copy_to(sample.args, device, copies)
     return Call((first, *rest), kwargs)
 
 

@@ -43,6 +43,10 @@ be left alike; where the CPU raises, the device has to raise the same class of e
   *out=*: into a tensor of the right shape, into one with other strides, into an empty one.
   *errors*: inputs that PyTorch's table names as wrong.
 
+A view among the arguments is copied with all of its storage. `x.to(...)` copies the elements of `x`
+alone, to any device: of inputs that are moved so, `as_strided.partial_views` reaches beyond them,
+and torch raises.
+
 `python tests/opdb/table.py --write` writes this page; `tests/test_op_db.py` compares every row
 with what it finds.
 
