@@ -15,6 +15,7 @@ from rtl_model import Model
 from pynq_torch import hls
 from pynq_torch.board.rtl.build import BuiltModel, build_model
 from pynq_torch.board.rtl.sources import find_rtl
+from pynq_torch.errors import CacheWarning
 from pynq_torch.hls import cache, depends
 from pynq_torch.hls.toolchain import compiler
 
@@ -268,3 +269,7 @@ def test_an_include_that_appears_in_an_earlier_folder(tmp_path):
     write(tmp_path / "constant/rtl/value.vh", "`define VALUE 8'd4\n")
     appeared = model(tmp_path)
     assert (appeared.cached, value(appeared)) == (False, 4)
+    os.truncate(appeared.library, 1000)
+    with pytest.warns(CacheWarning, match=r"model\.so has 1000 bytes"):
+        again = model(tmp_path)
+    assert (again.cached, value(again)) == (False, 4)

@@ -102,8 +102,8 @@ def _broken(unit: SourceUnit, top: str) -> tuple[str, ...]:
     if not unit.errors:
         return ()
     if unit.missing:  # whatever follows may come of that
-        errors = [error for error in unit.errors if _is_grave(error, unit)]
-        return tuple(f"{error} (headers are missing)" for error in errors[:1])
+        grave = [error for error in unit.errors if _is_grave(error, unit)]
+        return tuple(f"{error} (headers are missing)" for error in grave[:1])
     code, said = unit.complaints()
     if code == 0:
         return ()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pynq_torch.errors import BitstreamError, HandoffError
+from pynq_torch.errors import BitstreamError, HandoffError, InterfaceWarning
 from pynq_torch.hls.design import part
 from pynq_torch.hls.design.description import FILE_NAME, OverlayDescription, read_description
 from pynq_torch.hls.design.hwh import TOOL_VERSION, write_hwh
@@ -145,6 +146,8 @@ def make_design(name: str, root: Path | None = None) -> tuple[Design, tuple[Path
     for kernel in kernels:
         source = _kernel_source(root, kernel, description)
         interfaces[kernel] = read_interface(source, kernel)
+        for text in interfaces[kernel].warnings:
+            warnings.warn(text, InterfaceWarning, stacklevel=2)
         sources += sources_of(source)
     return elaborate(description, interfaces), tuple(dict.fromkeys(sources))
 
