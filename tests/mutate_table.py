@@ -79,4 +79,10 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "seconds = max((min(waits) - self._cycle() + 0) / self.clock_hz, 0.0)",
         "An alarm that comes a cycle early finds no rollover and is set again.",
     ),
+    (
+        "board/mappings",
+        "_libc = ctypes.CDLL(None, use_errno=True)",
+        "_libc = ctypes.CDLL(None, use_errno=False)",
+        "Nothing reads the error number.",
+    ),
 )

@@ -464,7 +464,7 @@ def test_data_registers_and_blocks_of_them(
     # As UG1399 lays them out: n; sum in, out and valid; in with 64 bits; no return value.
     none = 0xFFFFFFFF
     assert unit.engine._offsets == (
-        (0x10, none, none, 4), (0x18, 0x20, 0x24, 4), (0x2C, none, none, 8), (none,) * 4,
+        (0x10, none, none, 4), (0x18, 0x20, 0x24, 4), (0x28, none, none, 8), (none,) * 4,
     )  # fmt: skip
     words = memoryview(bytes([3, 0, 0, 0, 9, 0, 0, 0])).cast("I")
     unit.write_block(0x10, words, _C)
