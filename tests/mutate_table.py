@@ -18,7 +18,8 @@ AREAS: dict[str, str] = {
     "ops/conv": "ops_conv nn",
     "board/bus": "board_bus board_faults board_field linux",
     "board/memory": "board_memory lib_buffers board_faults",
-    "board/hls_ip": "board_kernels board_faults lib_kernels",
+    "board/hls_ip": "board_models board_kernels board_faults lib_kernels",
+    "board/engine": "board_models board_kernels board_faults board_processes",
     "board/streams": "ip_registers board_streams ip_stream",
     "board/ip/axi_dma": "ip_dma ip_dma_reset ip_stream",
     "board/ip/dma_*": "ip_registers ip_dma ip_dma_reset",
@@ -33,11 +34,11 @@ AREAS: dict[str, str] = {
     "board/vain_polls": "ip_registers board_faults",
     "board/mappings": "board_memory",
     "board/hls_match": "board_match",
-    "board/hls_binding": "board_match board_kernels",
+    "board/hls_binding": "board_match board_models board_kernels",
     "board/sysfs": "linux",
     "board/uio": "linux",
     "board/linux": "linux",
-    "board/device": "board_bus board_faults board_field",
+    "board/device": "board_models board_handoff board_faults board_field",
     "board/rtl/*": "rtl_board rtl_build rtl_ports rtl_sources rtl_faults",
 }
 
@@ -78,5 +79,11 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "seconds = max((min(waits) - self._cycle() + 1) / self.clock_hz, 0.0)",
         "seconds = max((min(waits) - self._cycle() + 0) / self.clock_hz, 0.0)",
         "An alarm that comes a cycle early finds no rollover and is set again.",
+    ),
+    (
+        "board/mappings",
+        "_libc = ctypes.CDLL(None, use_errno=True)",
+        "_libc = ctypes.CDLL(None, use_errno=False)",
+        "Nothing reads the error number.",
     ),
 )

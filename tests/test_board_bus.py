@@ -53,6 +53,12 @@ def test_negative_index_and_bounds(array, ip):
     array[-64] = 5
     array.view(np.int32)[-64] += 1
     assert ip.words[0] == 6 and array[-64] == 6
+    array[np.int64(0)] = 8
+    assert array[np.int64(0)] == 8 and list(ip.words) == [0xFC, 0]
+    rows = array.reshape(8, 8)
+    rows[1] = 4
+    rows[2, 1] = 5
+    assert rows[1].tolist() == [4] * 8 and rows[2, 1] == ip.words[4 * 17] == 5
     for index in (-65, 64):
         with pytest.raises(IndexError, match=f"index {index} is out of bounds"):
             array[index] = 1

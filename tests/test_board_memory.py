@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pynq_torch.board.memory import DDR_BYTES, MIN_ALLOCATION, PAGE, PhysicalMemory
-from pynq_torch.errors import BufferFreed, BusError, CmaExhausted
+from pynq_torch.errors import BoardError, BufferFreed, BusError, CmaExhausted
 
 
 @pytest.fixture
@@ -239,6 +239,11 @@ def test_describe_names_the_nearest_buffer(memory):
     assert "byte 4 of the buffer" in memory.describe(address + 4)
     assert "which ends 56 bytes before" in memory.describe(address + 256)
     assert "outside the 512 MB of DDR" in memory.describe(0x6000_0000)
+    assert "belongs to no buffer; the nearest" in memory.describe(0)
+    assert "outside the 512 MB of DDR" in memory.describe(-1)
+    assert "outside the 512 MB of DDR" in memory.describe(DDR_BYTES)
+    assert "belongs to no buffer; the nearest" in memory.describe(DDR_BYTES - 1)
+    assert f"which starts {address - 8} bytes behind" in memory.describe(8)
     buffer.freebuffer()
     assert "freed buffer" in memory.describe(address + 4)
 
@@ -294,6 +299,70 @@ def test_memory_is_zero_whatever_was_in_it(memory):
             assert not buffer.any()
             assert not any(ddr.view(buffer.physical_address, size))
         ddr.close()
+
+
+def test_memory_of_a_board_that_is_gone(memory):
+    buffer = memory.allocate(4, "u4")
+    buffer[:] = 3
+    memory.disown("belongs to another board")
+    with pytest.raises(BufferFreed, match="belongs to another board: its values can be"):
+        buffer.physical_address  # noqa: B018
+    assert buffer.tolist() == [3, 3, 3, 3]
+    with pytest.raises(BoardError, match="it belongs to another board; call pynq_torch.use_board"):
+        memory.allocate(4)
+    buffer.freebuffer()
+    with pytest.raises(BufferFreed, match="was freed"):
+        buffer[0]
+
+
+@pytest.mark.parametrize("cma_bytes", [0, PAGE - 1, PAGE + 1, DDR_BYTES // 2 + PAGE])
+def test_impossible_sizes_of_cma_are_refused(cma_bytes):
+    with pytest.raises(ValueError, match=f"cma_bytes is {cma_bytes}; expected a multiple of 4096"):
+        PhysicalMemory(cma_bytes=cma_bytes)
+
+
+def test_the_smallest_and_the_largest_cma():
+    for cma_bytes in (PAGE, DDR_BYTES // 2):
+        memory = PhysicalMemory(cma_bytes=cma_bytes)
+        assert (memory.cma_base, memory.free_bytes) == (DDR_BYTES - cma_bytes, cma_bytes)
+        memory.close()
+
+
+def test_views_that_had_to_move_share_no_page_with_later_buffers(memory):
+    mapping, page = memory._mapping, memory.cma_base + 4 * MIN_ALLOCATION
+    assert mapping.place(page, 5) == (mapping._map, page - memory.cma_base)
+    others = [memory.allocate(1, "u1") for _ in range(2)]
+    old = memory.allocate(2 * PAGE, "u1")
+    start, view = old.physical_address, np.asarray(old)
+    old.freebuffer()
+    rest = memory.allocate(memory.free_bytes - PAGE, "u1")  # only the pages of the view are left
+    around = [(-PAGE, PAGE), (-PAGE, PAGE + 1), (0, 1), (PAGE, 1), (2 * PAGE, PAGE)]
+
+    def shared():
+        return [mapping.place(start + at, n)[0] is mapping._map for at, n in around]
+
+    assert shared() == [True, False, False, False, True]
+    view[:] = 7
+    assert not rest.any()
+    del old, view
+    assert shared() == [True] * 5
+    assert others[0].physical_address != others[1].physical_address
+
+
+def test_engines_see_a_slot_for_every_buffer(memory):
+    """What the grants say: a generation, how many slots there are, begin and end of each."""
+    assert list(memory._grants[:2]) == [0, 0]
+    buffers = [memory.allocate(size, "u1") for size in (5, 0, PAGE + 1)]
+    found = [
+        tuple(memory._grants[2 + 2 * slot : 4 + 2 * slot]) for slot in range(memory._grants[1])
+    ]
+    assert found == [(b.physical_address, b.physical_address + max(b.nbytes, 1)) for b in buffers]
+    before = memory._grants[0]
+    buffers[1].freebuffer()
+    assert tuple(memory._grants[4:6]) == (0, 0) and memory._grants[0] > before
+    del buffers[1]
+    again = memory.allocate(7, "u1")  # in the slot that is free
+    assert (memory._grants[1], memory._grants[4]) == (3, again.physical_address)
 
 
 @pytest.mark.parametrize(

@@ -240,6 +240,12 @@ def test_priority_and_level_register(intc: tuple[AxiIntc, pynq.MMIO]) -> None:
     assert model.irq("irq") and mmio.read(0x18) == 0
     with pytest.raises(ValueError, match="no input 2"):
         model.set_input(2, True)
+    model.set_input(0, False)
+    mmio.write(0x0C, 1)
+    assert model.describe() == {
+        **{"inputs": 2, "active": 2, "enabled": 3, "pending": 2},
+        **{"master_enable": True, "hardware_enable": True, "irq": False},
+    }
 
 
 def test_an_edge_is_kept_and_a_level_change_back_is_not(

@@ -1,28 +1,20 @@
-"""Registers and counts of models alone: DMA channels, the SLCR, rings, polls, HLS kernels."""
+"""Registers and counts of models alone: DMA channels, the SLCR, stream rings, polls in vain."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pynq_torch.board.engine import EngineProcess, Flag, State
-from pynq_torch.board.handoff import IpInstance
-from pynq_torch.board.handoff_ranges import Slave
-from pynq_torch.board.hls_ip import HlsKernel
 from pynq_torch.board.ip.dma_channel import ChannelParameters, DmaChannel
 from pynq_torch.board.ip.dma_slot import Fault, Phase
-from pynq_torch.board.memory import PhysicalMemory
 from pynq_torch.board.slcr import Slcr
 from pynq_torch.board.streams import CAPACITY, DEFAULT_DEPTH, Endpoint, Ring
 from pynq_torch.board.vain_polls import VainPolls
 from pynq_torch.errors import BoardHang
-from pynq_torch.hls import read_interface
-from pynq_torch.hls.build import Build
 
 RS, IOC, DLY, ERR = 1, 1 << 12, 1 << 13, 1 << 14
 
@@ -226,12 +218,12 @@ def _count(ring: Ring, at: int, value: int) -> None:
 def test_what_a_ring_counts(ring: Ring) -> None:
     assert (ring.fifo, ring.occupancy, ring.full, ring.left_over) == (3, 0, False, 0)
     assert repr(ring) == "<Ring a.M -> None, 32 bit, 0 beats waiting>"
-    first = (1 << 32) - 2
+    first = (1 << 57) - 2
     _count(ring, 16, first + CAPACITY - 1)
     _count(ring, 24, first)
-    _count(ring, 32, 1 << 33)
+    _count(ring, 32, (1 << 57) + 1)
     assert (ring.beats_written, ring.beats_read, ring.packets) == (
-        *(first + CAPACITY - 1, first, 1 << 33),
+        *(first + CAPACITY - 1, first, (1 << 57) + 1),
     )
     assert (ring.occupancy, ring.full) == (CAPACITY - 1, False)
     _count(ring, 16, first + CAPACITY)
@@ -249,6 +241,9 @@ def test_what_a_ring_counts(ring: Ring) -> None:
     assert (ring.occupancy, ring.left_over) == (0, 0)
     ring.reset()
     assert (ring.beats_written, ring.packets, ring.fifo, ring.withdrawn_before) == (0, 0, 3, 0)
+    plain = Ring(None, None, 1)
+    assert (plain.depth, plain.fifo) == (16, 0)
+    plain.close()
     shallow = Ring(None, None, 1, 2)
     assert shallow.fifo == 0
     shallow.close()
@@ -311,179 +306,3 @@ def test_polls_wait_longer_where_another_thread_may_help(monkeypatch: pytest.Mon
     background.start()
     assert Polls(monkeypatch, 1.0).poll(1000, 1 / 32) == 34
     done.set()
-
-
-# ---- an engine that never runs: what the board reads of it ------------------------------------
-
-
-@pytest.fixture
-def memory() -> Iterator[PhysicalMemory]:
-    memory = PhysicalMemory()
-    yield memory
-    memory.close()
-
-
-def test_what_an_engine_can_get_on_with(memory: PhysicalMemory) -> None:
-    ring = Ring(Endpoint("a", "M"), Endpoint("unit", "S"), 4, 20)
-    engine = EngineProcess(Path("none"), "unit", memory, 5000, [ring], [Endpoint("unit", "S")])
-    assert len(engine.registers) == 8192
-    engine.words[3], engine.words[17] = State.WAIT_READ, 0
-    assert (engine.can_move, engine.blocked_on) == (False, "unit.S")
-    _count(ring, 16, 1)
-    assert engine.can_move
-    engine.words[3] = State.WAIT_WRITE
-    for waiting, room in ((0, True), (20, True), (21, False)):
-        _count(ring, 16, waiting)
-        assert engine.can_move == room
-    engine.words[17] = 1
-    assert (engine.can_move, engine.blocked_on) == (False, "stream 1")
-    for state in (State.BOOTING, State.RUNNING, State.FAULT):
-        engine.words[3] = state
-        assert engine.can_move == (state != State.FAULT)
-        assert engine.faulted == (state == State.FAULT) and engine.blocked_on is None
-    engine.words[3] = State.IDLE
-    assert not engine.can_move
-    engine.start()
-    assert (engine.can_move, engine.started, engine.completed) == (True, 1, 0)
-    engine._counters[3] = 5  # of one start, under AUTO_RESTART
-    assert not engine.can_move
-    engine.start()
-    assert (engine.can_move, engine.started) == (True, 6)
-    for flag in (Flag.AUTO_RESTART, Flag.FREE_RUNNING):  # only data sets it going
-        engine.set_flag(flag, True)
-        assert engine.can_move
-        _count(ring, 24, 21)
-        assert not engine.can_move
-        _count(ring, 24, 20)
-        engine.set_flag(flag, False)
-    engine.close()
-    ring.close()
-
-
-_UNIT = """
-void unit(int n, int *sum, const int *in) {
-#pragma HLS INTERFACE m_axi port=in bundle=gmem offset=slave
-#pragma HLS INTERFACE s_axilite port=n
-#pragma HLS INTERFACE s_axilite port=sum
-#pragma HLS INTERFACE CONTROL port=return
-#pragma HLS INTERFACE s_axilite port=return
-    for (int i = 0; i < n; ++i) *sum += in[i];
-}
-"""
-
-
-def _unit(
-    memory: PhysicalMemory,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    release: tuple[int, int] = (2022, 1),
-    control: str = "ap_ctrl_hs",
-) -> HlsKernel:
-    monkeypatch.setattr(EngineProcess, "spawn", lambda self: None)
-    source = folder / "unit.cpp"
-    source.write_text(_UNIT.replace("CONTROL", control))
-    nothing = lambda *_: None  # noqa: E731
-    board: Any = SimpleNamespace(
-        memory=memory, tool_version=release, polled=nothing, raise_irq=nothing, settle=nothing,
-        watch=nothing, unwatch=nothing, vain_polls=SimpleNamespace(note=nothing),
-    )  # fmt: skip
-    ip = IpInstance(
-        "unit_0",
-        "xilinx.com:hls:unit:1.0",
-        slaves=(Slave("s_axi_control", 0x4000_0000, 0x1000, "Reg", False),),
-    )
-    unit = HlsKernel(board, ip, Build(source, read_interface(source, "unit"), 0, True, ""), {})
-    unit.engine.words[3] = State.IDLE
-    return unit
-
-
-def _ends(unit: HlsKernel) -> None:
-    unit.engine._counters[3] += 1
-
-
-_C = "s_axi_control"
-
-
-@pytest.mark.parametrize(
-    ("release", "control"),
-    [((2020, 2), 0x6), ((2021, 1), 0xE), ((2022, 1), 0xE), ((2022, 2), 0xE)],
-)
-def test_the_control_register_of_each_release(
-    memory: PhysicalMemory,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    release: tuple[int, int],
-    control: int,
-) -> None:
-    unit = _unit(memory, tmp_path, monkeypatch, release)
-    interrupt = 0x200 if release >= (2022, 1) else 0
-    assert (unit.read(0, _C), unit.busy) == (0x4, False)
-    unit.write(0, 1, _C)
-    assert (unit.engine.started, unit.read(0, _C), unit.busy) == (1, 0x1, True)
-    _ends(unit)
-    unit.write(0, 0x10, _C)  # AP_CONTINUE means nothing to ap_ctrl_hs
-    assert [unit.read(0, _C) for _ in range(2)] == [control, 0x4]
-    assert unit.last_run is not None and unit.last_run.number == 1
-    for enabled, flags in ((0, 0), (1, 1), (2, 2), (3, 3)):
-        unit.write(8, enabled | 0xFC, _C)
-        unit.write(0, 1, _C)
-        _ends(unit)
-        assert [unit.read(at, _C) for at in (8, 12)] == [enabled, flags]
-        assert not unit.irq("")  # GIE
-        if release == (2022, 1):
-            assert unit.read(12, _C) == 0  # reading clears it in this release alone
-            unit.write(12, flags, _C)  # writing a one turns a bit over
-        unit.write(4, 0xFF, _C)
-        assert (unit.read(4, _C), unit.irq("")) == (1, flags > 0)
-        assert unit.read(0, _C) & 0x200 == (interrupt if flags else 0)
-        unit.write(12, flags | 0xF0, _C)
-        assert (unit.read(12, _C), unit.irq("")) == (0, False)
-        unit.write(4, 0, _C)
-    unit.close()
-
-
-def test_done_of_a_chained_kernel_waits_for_its_continue(
-    memory: PhysicalMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    unit = _unit(memory, tmp_path, monkeypatch, control="ap_ctrl_chain")
-    assert unit.engine.words[2] & Flag.CHAIN
-    unit.write(0, 1, _C)
-    _ends(unit)
-    assert [unit.read(0, _C) & 2 for _ in range(3)] == [2, 2, 2]
-    unit.write(0, 0, _C)
-    assert (unit.read(0, _C) & 2, unit.engine._counters[4]) == (2, 0)
-    unit.write(0, 0x10, _C)
-    assert (unit.read(0, _C) & 2, unit.engine._counters[4]) == (0, 1)
-    unit.close()
-
-
-def test_data_registers_and_blocks_of_them(
-    memory: PhysicalMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    unit = _unit(memory, tmp_path, monkeypatch)
-    # As UG1399 lays them out: n; sum in, out and valid; in with 64 bits; no return value.
-    none = 0xFFFFFFFF
-    assert unit.engine._offsets == (
-        (0x10, none, none, 4), (0x18, 0x20, 0x24, 4), (0x2C, none, none, 8), (none,) * 4,
-    )  # fmt: skip
-    words = memoryview(bytes([3, 0, 0, 0, 9, 0, 0, 0])).cast("I")
-    unit.write_block(0x10, words, _C)
-    assert [unit.read(at, _C) for at in (0x10, 0x14)] == [3, 9]
-    unit.write_block(0xC, words, _C)  # ISR is no memory: its two bits turn over
-    assert [unit.read(at, _C) for at in (0xC, 0x10)] == [3, 9]
-    unit.write(0xFFC, 5, _C)
-    unit.write(0x1000, 6, _C)  # beyond its registers nothing is kept
-    unit.write_block(0xFFC, words, _C)
-    assert [unit.read(at, _C) for at in (0xFFC, 0x1000)] == [3, 0]
-    (valid,) = unit._valid
-    unit.engine.registers[valid] = 1
-    assert [unit.read(valid, _C) for _ in range(2)] == [1, 0]  # clear-on-read
-    assert not unit.engine.words[2] & Flag.RELATCH
-    unit.write(0, 0x80, _C)
-    unit.write(0x10, 4, _C)
-    assert unit.engine.words[2] & Flag.RELATCH and unit.engine.words[2] & Flag.AUTO_RESTART
-    assert (unit._written, unit.busy) == (0, True)
-    unit.reset()
-    assert not unit.engine.words[2] & Flag.AUTO_RESTART
-    assert (unit.busy, unit.read(0x10, _C), unit.read(0, _C)) == (False, 4, 4)
-    unit.close()

@@ -248,7 +248,9 @@ class RegisterArray(np.ndarray[Any, Any]):
                 index += size
             return self._load(self._address + index * self.strides[0])
         found = super().__getitem__(key)
-        if self._bus is not None and isinstance(found, RegisterArray):
+        if self._bus is not None:
+            if not isinstance(found, RegisterArray):  # one element of several dimensions
+                return self._load(int(self._addresses()[key]))
             distance = found.ctypes.data - self.ctypes.data
             if not 0 <= distance < max(self.nbytes, 1):
                 return self.fetch()[key]  # fancy indexing copied the bytes behind the registers

@@ -1,0 +1,353 @@
+"""Units, engines and waits of the board where nothing is compiled and no process runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pynq_torch.board.device import VirtualBoard, _kernel_paths, _version
+from pynq_torch.board.engine import EngineProcess, Flag, State
+from pynq_torch.board.handoff import InterruptNet, IpInstance
+from pynq_torch.board.handoff_ranges import Slave
+from pynq_torch.board.hls_ip import HlsKernel
+from pynq_torch.board.memory import PhysicalMemory
+from pynq_torch.board.streams import Endpoint, Ring
+from pynq_torch.errors import BoardError, BoardHang
+from pynq_torch.hls import read_interface
+from pynq_torch.hls.build import Build
+
+
+def _count(ring: Ring, at: int, value: int) -> None:
+    ring._map[at : at + 8] = value.to_bytes(8, "little")
+
+
+# ---- an engine that never runs: what the board reads of it ------------------------------------
+
+
+@pytest.fixture
+def memory() -> Iterator[PhysicalMemory]:
+    memory = PhysicalMemory()
+    yield memory
+    memory.close()
+
+
+def test_what_an_engine_can_get_on_with(memory: PhysicalMemory) -> None:
+    ring = Ring(Endpoint("a", "M"), Endpoint("unit", "S"), 4, 20)
+    engine = EngineProcess(Path("none"), "unit", memory, 5000, [ring], [Endpoint("unit", "S")])
+    assert len(engine.registers) == 8192
+    engine.words[3], engine.words[17] = State.WAIT_READ, 0
+    assert (engine.can_move, engine.blocked_on) == (False, "unit.S")
+    _count(ring, 16, 1)
+    assert engine.can_move
+    engine.words[3] = State.WAIT_WRITE
+    for waiting, room in ((0, True), (20, True), (21, False)):
+        _count(ring, 16, waiting)
+        assert engine.can_move == room
+    engine.words[17] = 1
+    assert (engine.can_move, engine.blocked_on) == (False, "stream 1")
+    for state in (State.BOOTING, State.RUNNING, State.FAULT):
+        engine.words[3] = state
+        assert engine.can_move == (state != State.FAULT)
+        assert engine.faulted == (state == State.FAULT) and engine.blocked_on is None
+    engine.words[3] = State.IDLE
+    assert not engine.can_move
+    engine.start()
+    assert (engine.can_move, engine.started, engine.completed) == (True, 1, 0)
+    engine._counters[3] = 5  # of one start, under AUTO_RESTART
+    assert not engine.can_move
+    engine.start()
+    assert (engine.can_move, engine.started) == (True, 6)
+    for flag in (Flag.AUTO_RESTART, Flag.FREE_RUNNING):  # only data sets it going
+        engine.set_flag(flag, True)
+        assert engine.can_move
+        _count(ring, 24, 21)
+        assert not engine.can_move
+        _count(ring, 24, 20)
+        engine.set_flag(flag, False)
+    engine.close()
+    ring.close()
+
+
+_UNIT = """
+void unit(int n, int *sum, const int *in) {
+#pragma HLS INTERFACE m_axi port=in bundle=gmem offset=slave
+#pragma HLS INTERFACE s_axilite port=n
+#pragma HLS INTERFACE s_axilite port=sum
+#pragma HLS INTERFACE CONTROL port=return
+#pragma HLS INTERFACE s_axilite port=return
+    for (int i = 0; i < n; ++i) *sum += in[i];
+}
+"""
+
+
+def _unit(
+    memory: PhysicalMemory,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    release: tuple[int, int] = (2022, 1),
+    control: str = "ap_ctrl_hs",
+) -> HlsKernel:
+    monkeypatch.setattr(EngineProcess, "spawn", lambda self: None)
+    source = folder / "unit.cpp"
+    source.write_text(_UNIT.replace("CONTROL", control))
+    nothing = lambda *_: None  # noqa: E731
+    board: Any = SimpleNamespace(
+        memory=memory, tool_version=release, polled=nothing, raise_irq=nothing, settle=nothing,
+        watch=nothing, unwatch=nothing, vain_polls=SimpleNamespace(note=nothing),
+    )  # fmt: skip
+    ip = IpInstance(
+        "unit_0",
+        "xilinx.com:hls:unit:1.0",
+        slaves=(Slave("s_axi_control", 0x4000_0000, 0x1000, "Reg", False),),
+    )
+    unit = HlsKernel(board, ip, Build(source, read_interface(source, "unit"), 0, True, ""), {})
+    unit.engine.words[3] = State.IDLE
+    return unit
+
+
+def _ends(unit: HlsKernel) -> None:
+    unit.engine._counters[3] += 1
+
+
+_C = "s_axi_control"
+
+
+@pytest.mark.parametrize(
+    ("release", "control"),
+    [((2020, 2), 0x6), ((2021, 1), 0xE), ((2022, 1), 0xE), ((2022, 2), 0xE)],
+)
+def test_the_control_register_of_each_release(
+    memory: PhysicalMemory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    release: tuple[int, int],
+    control: int,
+) -> None:
+    unit = _unit(memory, tmp_path, monkeypatch, release)
+    interrupt = 0x200 if release >= (2022, 1) else 0
+    assert (unit.read(0, _C), unit.busy) == (0x4, False)
+    unit.write(0, 1, _C)
+    assert (unit.engine.started, unit.read(0, _C), unit.busy) == (1, 0x1, True)
+    _ends(unit)
+    unit.write(0, 0x10, _C)  # AP_CONTINUE means nothing to ap_ctrl_hs
+    assert [unit.read(0, _C) for _ in range(2)] == [control, 0x4]
+    assert unit.last_run is not None and unit.last_run.number == 1
+    for enabled, flags in ((0, 0), (1, 1), (2, 2), (3, 3)):
+        unit.write(8, enabled | 0xFC, _C)
+        unit.write(0, 1, _C)
+        _ends(unit)
+        assert [unit.read(at, _C) for at in (8, 12)] == [enabled, flags]
+        assert not unit.irq("")  # GIE
+        if release == (2022, 1):
+            assert unit.read(12, _C) == 0  # reading clears it in this release alone
+            unit.write(12, flags, _C)  # writing a one turns a bit over
+        unit.write(4, 0xFF, _C)
+        assert (unit.read(4, _C), unit.irq("")) == (1, flags > 0)
+        assert unit.read(0, _C) & 0x200 == (interrupt if flags else 0)
+        unit.write(12, flags | 0xF0, _C)
+        assert (unit.read(12, _C), unit.irq("")) == (0, False)
+        unit.write(4, 0, _C)
+    unit.close()
+
+
+def test_done_of_a_chained_kernel_waits_for_its_continue(
+    memory: PhysicalMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = _unit(memory, tmp_path, monkeypatch, control="ap_ctrl_chain")
+    assert unit.engine.words[2] & Flag.CHAIN
+    unit.write(0, 1, _C)
+    _ends(unit)
+    assert [unit.read(0, _C) & 2 for _ in range(3)] == [2, 2, 2]
+    unit.write(0, 0, _C)
+    assert (unit.read(0, _C) & 2, unit.engine._counters[4]) == (2, 0)
+    unit.write(0, 0x10, _C)
+    assert (unit.read(0, _C) & 2, unit.engine._counters[4]) == (0, 1)
+    unit.close()
+
+
+def test_data_registers_and_blocks_of_them(
+    memory: PhysicalMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = _unit(memory, tmp_path, monkeypatch)
+    # As UG1399 lays them out: n; sum in, out and valid; in with 64 bits; no return value.
+    none = 0xFFFFFFFF
+    assert unit.engine._offsets == (
+        (0x10, none, none, 4), (0x18, 0x20, 0x24, 4), (0x28, none, none, 8), (none,) * 4,
+    )  # fmt: skip
+    words = memoryview(bytes([3, 0, 0, 0, 9, 0, 0, 0])).cast("I")
+    unit.write_block(0x10, words, _C)
+    assert [unit.read(at, _C) for at in (0x10, 0x14)] == [3, 9]
+    unit.write_block(0xC, words, _C)  # ISR is no memory: its two bits turn over
+    assert [unit.read(at, _C) for at in (0xC, 0x10)] == [3, 9]
+    unit.write(0xFFC, 5, _C)
+    unit.write(0x1000, 6, _C)  # beyond its registers nothing is kept
+    unit.write_block(0xFFC, words, _C)
+    assert [unit.read(at, _C) for at in (0xFFC, 0x1000)] == [3, 0]
+    (valid,) = unit._valid
+    unit.engine.registers[valid] = 1
+    assert [unit.read(valid, _C) for _ in range(2)] == [1, 0]  # clear-on-read
+    assert not unit.engine.words[2] & Flag.RELATCH
+    unit.write(0, 0x80, _C)
+    unit.write(0x10, 4, _C)
+    assert unit.engine.words[2] & Flag.RELATCH and unit.engine.words[2] & Flag.AUTO_RESTART
+    assert (unit._written, unit.busy) == (0, True)
+    unit.reset()
+    assert not unit.engine.words[2] & Flag.AUTO_RESTART
+    assert (unit.busy, unit.read(0x10, _C), unit.read(0, _C)) == (False, 4, 4)
+    unit.close()
+
+
+# ---- a board without an overlay, whose units only say what the test wants ---------------------
+
+
+class Engine(SimpleNamespace):
+    """What the board reads of an engine."""
+
+    def __init__(self, name: str, **values: Any) -> None:
+        usual = {
+            "name": name,
+            "state": State.IDLE,
+            "started": 0,
+            "completed": 0,
+            "blocked_on": None,
+        }
+        usual |= {
+            "pid": 77,
+            "can_move": False,
+            "cpu_seconds": 0.0,
+            "stopped": False,
+            "faulted": False,
+        }
+        super().__init__(**usual | values)
+
+
+class Unit(SimpleNamespace):
+    """A compute unit with such an engine."""
+
+
+class Board(VirtualBoard):
+    """A board that takes them for its own."""
+
+    _unit_types = (Unit,)
+    _engine_types = (Engine,)
+
+
+@pytest.fixture
+def board() -> Iterator[Board]:
+    board = Board(hang_timeout_s=5.0)
+    yield board
+    board.ip.clear()
+    board.close()
+
+
+def test_a_wait_that_nothing_can_end(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("pynq_torch.board.device.time.monotonic", lambda: now)
+    engine = Engine("unit_0", state=State.WAIT_READ, started=1, blocked_on="unit_0.s")
+    board.ip["unit_0"] = Unit(engine=engine)  # type: ignore[assignment]
+    board.ip["unit_1"] = Unit(engine=Engine("unit_1"))  # type: ignore[assignment]
+    ring = Ring(Endpoint("unit_1", "m"), Endpoint("unit_0", "s"), 4)
+    board.rings.append(ring)
+
+    def waits(seconds: float) -> str:
+        nonlocal now
+        now += seconds
+        try:
+            board._check_progress()
+        except BoardHang as hang:
+            return str(hang)
+        return ""
+
+    assert [waits(s) for s in (9.0, 2.5, 2.5)] == [""] * 3  # no longer than the limit yet
+    text = waits(0.5)
+    assert "for 5 s nothing in the PL has moved or can move: on the board this waits for" in text
+    assert "  unit_0: WAIT_READ on unit_0.s, 0 runs finished\n  unit_1: IDLE, 0 runs" in text
+    assert "  unit_1.m -> unit_0.s: 0 beats sent, 0 waiting, 0 TLAST\n" in text
+    for moves in ("beats", "runs", "computes", "boots"):
+        assert [waits(s) for s in (9.0, 4.0)] == [""] * 2
+        if moves == "beats":
+            _count(ring, 16, 1)
+        elif moves == "runs":
+            engine.completed, engine.started = 1, 2
+        else:
+            engine.state = State.RUNNING if moves == "computes" else State.BOOTING
+        assert [waits(s) for s in (4.0, 5.0)] == [""] * 2, moves
+        if moves in ("computes", "boots"):
+            assert waits(100.0) == ""
+            engine.state = State.WAIT_READ
+            assert waits(9.0) == ""
+        assert waits(5.5)
+    engine.state, engine.stopped = State.RUNNING, True
+    assert waits(9.0) == ""
+    text = waits(5.5)
+    assert "the process of unit_0 is stopped by a signal" in text
+    assert "its process is stopped (kill -CONT 77 lets it go on)" in text
+    engine.stopped = False
+    del board.ip["unit_1"]
+    engine.state = State.IDLE
+    assert waits(9.0) == ""
+    text = waits(5.5)
+    assert "since unit_1 has no model and passes nothing on" in text
+    assert "1 beats sent, 1 waiting, 0 TLAST; unit_1 has no model" in text
+
+
+def test_which_engines_are_busy(board: Board) -> None:
+    engine = Engine("unit_0")
+    board.ip["unit_0"] = Unit(engine=engine)  # type: ignore[assignment]
+    board.ip["other"] = SimpleNamespace(engine=None)  # type: ignore[assignment]
+    assert board.engines() == [engine] and list(board.cus) == ["unit_0"]
+    assert not board.memory.busy()
+    engine.started = 1
+    assert board.memory.busy()
+    engine.completed, engine.state = 1, State.RUNNING
+    assert board.memory.busy()
+    engine.state = State.WAIT_READ
+    assert not board.memory.busy()
+
+
+def test_interrupts_and_clocks_go_where_the_nets_say(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[tuple[int, bool]] = []
+    monkeypatch.setattr(board.linux, "set_irq", lambda *line: lines.append(line))
+    unit: Any = SimpleNamespace(ip=IpInstance("u", "a:b:c:1.0"), irq=lambda pin: pin == "high")
+    board.raise_irq(unit)  # nothing is loaded
+    nets = [InterruptNet("u", pin, "", i) for i, pin in ((0, "high"), (7, "low"), (8, "high"))]
+    nets += [InterruptNet("u", "low", "", 15), InterruptNet("other", "high", "", 1)]
+    nets += [InterruptNet("u", "high", "", 16), InterruptNet("u", "high", "gone", 0)]
+    board.handoff = SimpleNamespace(interrupts=tuple(nets))  # type: ignore[assignment]
+    board.raise_irq(unit)
+    # UG585, table 7-4: IRQ_F2P[7:0] are IDs 61 to 68, [15:8] are 84 to 91.
+    assert lines == [(61, True), (68, False), (84, True), (91, False)]
+    mhz = [board.clock_hz(IpInstance("u", "v", clock=f"FCLK_CLK{i}")) for i in range(5)]
+    assert mhz == [100e6, 1000e6 / 7, 200e6, 50e6, 100e6]
+    assert board.clock_hz(IpInstance("u", "v")) == 100e6
+
+
+def test_folders_memories_and_releases(
+    board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("PYNQ_TORCH_KERNELS", f"{tmp_path / 'b'}::{tmp_path / 'c'}")
+    found = _kernel_paths([tmp_path / "a"])
+    assert [path.name for path in found] == ["a", "b", "c", "kernels"]
+    assert _kernel_paths(str(tmp_path / "a")) == found
+    with pytest.raises(BoardError, match=r"the kernel folder .*nowhere does not exist"):
+        _kernel_paths([tmp_path / "nowhere"])
+    versions = {"2020.1": (2020, 1), "2022.2.1": (2022, 2), "2019": (2019, 0), "": (2022, 2)}
+    assert {text: _version(text) for text in versions} == versions
+    board.mem_dict = {"bram": {"base_address": 4096, "size": 64, "idx": 1}}
+    assert board.get_memory_by_name("bram").base_address == 4096
+    with pytest.raises(BoardError, match="no memory is called 'ddr'; there are bram"):
+        board.get_memory_by_name("ddr")
+    ddr = board.mmap(0x1000, 64)
+    ddr[1] = 5
+    assert len(ddr) == 16 and board.memory.view(0x1004, 4)[0] == 5
+    for limit in (0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match="hang_timeout_s is .* greater than 0 and finite"):
+            VirtualBoard(hang_timeout_s=limit)
