@@ -305,5 +305,3 @@ def test_explore(monkeypatch: pytest.MonkeyPatch) -> None:
     for bad in ({}, {"n": 3}, {"n": (5, 1)}, {"n": []}, {"n": ((1, 3), 9)}, {"n": (0, 9, 0)}):
         with pytest.raises(ValueError, match="control"):
             widgets.explore(note, live=False, **bad)
-
-
