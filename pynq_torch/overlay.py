@@ -13,11 +13,11 @@ import pynq
 from pynq.overlay import DefaultIP
 
 from .board import ensure_board
+from .diagnosis.stale_cache import drop_stale_cache
+from .diagnosis.stream_hint import stream_hint
 from .errors import BitstreamError, HandoffError
 from .kernels import AffineDmas, Kernel, ScaleStream, driver_for
 from .kernels.base import StaleOverlay
-from .stale_cache import drop_stale_cache
-from .stream_hint import stream_hint
 
 __all__ = [
     "Kernels",
@@ -232,7 +232,7 @@ class Overlay(pynq.Overlay):
 
     def _dmas_of(self, kernel: Kernel) -> list[Any]:
         """Return the DMAs whose streams lead to `kernel`; where none does, all there are."""
-        from .snapshot import kernels_on_stream
+        from .diagnosis.snapshot import kernels_on_stream
 
         entries = self.ip_dict
         found = [

@@ -39,8 +39,9 @@ from torch.utils.data import DataLoader, Dataset
 import pynq_torch
 from pynq_torch import buffers
 from pynq_torch.errors import CmaExhausted, DeviceLost, KernelFault, KernelTimeout, StaleOverlay
-from pynq_torch.ops import memory, units
+from pynq_torch.ops import units
 from pynq_torch.overlay import find_overlay
+from pynq_torch.torch_device import memory
 
 pytestmark = [
     pytest.mark.timeout(180),

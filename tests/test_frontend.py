@@ -21,7 +21,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from pynq_torch import frontend, widgets
+from pynq_torch import views, widgets
 
 LAB = str(uuid.uuid4())
 CLASSIC = uuid.uuid4().hex
@@ -40,26 +40,26 @@ PROGRAM = "347eb946-6390a143074357a6b5fe4b6b_9547_7"
     ],
 )
 def test_who_sent_a_request(name: str, metadata: dict[str, Any], page: bool) -> None:
-    assert frontend.sent_by_page({"header": {"msg_id": name}, "metadata": metadata}) is page
+    assert views.sent_by_page({"header": {"msg_id": name}, "metadata": metadata}) is page
 
 
 def test_a_kernel_that_nobody_asked_has_no_page() -> None:
-    assert not frontend.sent_by_page({})
+    assert not views.sent_by_page({})
 
 
 def test_the_variable_overrides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
     request = {"header": {"msg_id": LAB}, "metadata": {}}
-    monkeypatch.setattr(frontend, "_request", lambda: request)
+    monkeypatch.setattr(views, "_request", lambda: request)
     for value, live in (("", True), ("1", False), ("yes", False), ("0", True)):
-        monkeypatch.setenv(frontend.STATIC, value)
+        monkeypatch.setenv(views.STATIC, value)
         assert widgets.interactive() is live, value
     request["header"]["msg_id"] = PROGRAM
     for value, live in (("", False), ("1", False), ("0", True)):
-        monkeypatch.setenv(frontend.STATIC, value)
+        monkeypatch.setenv(views.STATIC, value)
         assert widgets.interactive() is live, value
     monkeypatch.delitem(sys.modules, "ipykernel")
-    monkeypatch.setenv(frontend.STATIC, "0")
+    monkeypatch.setenv(views.STATIC, "0")
     assert not widgets.interactive()
 
 
@@ -98,7 +98,7 @@ HEADLESS = {
 def test_a_headless_run_is_static(asking: Path, program: str) -> None:
     # As if it were started from a cell: a Jupyter server's variables are inherited.
     environment = {**os.environ, "JPY_SESSION_NAME": "/a/notebook.ipynb"}
-    environment.pop(frontend.STATIC, None)
+    environment.pop(views.STATIC, None)
     done = subprocess.run(
         [sys.executable, *HEADLESS[program]],
         cwd=asking.parent,

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from pynq.buffer import PynqBuffer
 
-from pynq_torch import kernel_calls
 from pynq_torch.errors import (
     BoardHang,
     BusError,
@@ -21,6 +20,7 @@ from pynq_torch.errors import (
     KernelTimeout,
     StaleOverlay,
 )
+from pynq_torch.kernels import calls as kernel_calls
 from pynq_torch.kernels.base import Kernel
 
 START, DONE, IDLE, CONTINUE = 1, 2, 4, 16

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pynq_torch import polling, snapshot, transfers, waits
+from pynq_torch import waits
+from pynq_torch.diagnosis import snapshot
 from pynq_torch.errors import BoardHang, KernelTimeout, TransferTimeout
-from pynq_torch.transfers import TransferError
+from pynq_torch.waits import polling, transfers
+from pynq_torch.waits.transfers import TransferError
 
 
 class Registers:

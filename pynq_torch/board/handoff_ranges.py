@@ -6,7 +6,7 @@ import itertools
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 
-from ..errors import HandoffError
+from pynq_torch.errors import HandoffError
 
 #: Where the processor reaches the PL: M_AXI_GP0 and M_AXI_GP1 (UG585, table 4-1).
 _PL_FIRST, _PL_LAST = 0x4000_0000, 0xBFFF_FFFF

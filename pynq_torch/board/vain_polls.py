@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..errors import BoardHang
+from pynq_torch.errors import BoardHang
 
 if TYPE_CHECKING:
     from .bus import Bus

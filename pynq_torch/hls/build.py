@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pynq_torch.errors import InterfaceWarning, KernelBuildError
-from pynq_torch.hls import cache, headers, toolchain
-from pynq_torch.hls.compile import compile_program, flags
-from pynq_torch.hls.directives import files_beside
-from pynq_torch.hls.interface import Interface
-from pynq_torch.hls.kernels import KernelSource, companions, has_main
+
+from . import cache, headers, toolchain
+from .compile import compile_program, flags
+from .directives import files_beside
+from .interface import Interface
+from .kernels import KernelSource, companions, has_main
 
 __all__ = ["Build", "adapter", "build", "compile_engine", "machine", "own_sources"]
 
@@ -108,7 +109,7 @@ def _build(
     key: str,
     extra: Sequence[Path],
 ) -> cache.Entry:
-    from pynq_torch.hls.parse import read_interface  # loads libclang
+    from .parse import read_interface  # loads libclang
 
     interface = read_interface(
         kernel.source,

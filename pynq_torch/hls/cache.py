@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from pynq_torch.errors import CacheWarning, KernelBuildError
-from pynq_torch.hls import depends
+
+from . import depends
 
 __all__ = ["Entry", "cache_dir", "digest", "find", "locked", "scratch", "store", "write_text"]
 

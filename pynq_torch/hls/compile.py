@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
-from pynq_torch.hls import cache, depends, headers, toolchain
+
+from . import cache, depends, headers, toolchain
 
 __all__ = ["Compiled", "compile_command", "compile_program", "flags", "message"]
 

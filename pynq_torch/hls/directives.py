@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pynq_torch.errors import InterfaceError
-from pynq_torch.hls.spelling import FLAGS, MODES, check_command, check_setting
+
+from .spelling import FLAGS, MODES, check_command, check_setting
 
 __all__ = ["Directive", "Pragma", "Settings", "files_beside", "from_files", "from_pragmas"]
 

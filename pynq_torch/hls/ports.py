@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pynq_torch.errors import InterfaceError
-from pynq_torch.hls.cpptypes import CType
-from pynq_torch.hls.directives import Directive, Pragma, Settings
-from pynq_torch.hls.interface import Argument, AxiBundle, Axis, Interface, Register
-from pynq_torch.hls.registers import Placement, Slot, check_overlaps, is_renamed, lay_out
-from pynq_torch.hls.spelling import OFFSETS, check_command, check_mode
+
+from .cpptypes import CType
+from .directives import Directive, Pragma, Settings
+from .interface import Argument, AxiBundle, Axis, Interface, Register
+from .registers import Placement, Slot, check_overlaps, is_renamed, lay_out
+from .spelling import OFFSETS, check_command, check_mode
 
 __all__ = ["Port", "Ports"]
 

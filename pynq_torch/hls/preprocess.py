@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pynq_torch.errors import InterfaceError
-from pynq_torch.hls import depends, toolchain
+
+from . import depends, toolchain
 
 __all__ = ["Preprocessed", "check_headers", "complaints", "preprocess", "unreadable"]
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pynq_torch.errors import InterfaceError
-from pynq_torch.hls.interface import Register
+
+from .interface import Register
 
 __all__ = ["Placement", "Slot", "check_overlaps", "is_renamed", "lay_out", "window_bytes"]
 

@@ -17,15 +17,10 @@ from pathlib import Path
 from clang import cindex
 
 from pynq_torch.errors import InterfaceError
-from pynq_torch.hls import headers, toolchain
-from pynq_torch.hls.directives import Pragma
-from pynq_torch.hls.preprocess import (
-    Preprocessed,
-    check_headers,
-    complaints,
-    preprocess,
-    unreadable,
-)
+
+from . import headers, toolchain
+from .directives import Pragma
+from .preprocess import Preprocessed, check_headers, complaints, preprocess, unreadable
 
 __all__ = ["SourceUnit", "read_source", "read_text"]
 

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import IO
 
 from pynq_torch.errors import InterfaceWarning, KernelError, KernelTimeout, VerificationError
-from pynq_torch.hls import cache
-from pynq_torch.hls.build import machine, own_sources
-from pynq_torch.hls.compile import compile_program
-from pynq_torch.hls.directives import files_beside
-from pynq_torch.hls.kernels import KernelSource, companions, has_main
+
+from . import cache
+from .build import machine, own_sources
+from .compile import compile_program
+from .directives import files_beside
+from .kernels import KernelSource, companions, has_main
 
 __all__ = ["TestbenchResult", "find_testbench", "run_testbench"]
 
@@ -163,7 +164,7 @@ def _compile(
 def _build(
     kernel: KernelSource, bench: Path, sanitize: bool, tool: str, key: str, extra: list[Path]
 ) -> cache.Entry:
-    from pynq_torch.hls.parse import read_interface  # loads libclang
+    from .parse import read_interface  # loads libclang
 
     interface = read_interface(
         kernel.source,
