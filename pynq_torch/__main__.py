@@ -1,3 +1,3 @@
-from pynq_torch.cli import main
+from .cli import main
 
 raise SystemExit(main())

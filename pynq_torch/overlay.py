@@ -13,10 +13,10 @@ import pynq
 from pynq.overlay import DefaultIP
 
 from .board import ensure_board
+from .diagnosis.stale_cache import drop_stale_cache
 from .errors import BitstreamError, HandoffError
 from .kernels import AffineDmas, Kernel, ScaleStream, driver_for
 from .kernels.base import StaleOverlay
-from .stale_cache import drop_stale_cache
 
 __all__ = [
     "Kernels",
@@ -228,7 +228,7 @@ class Overlay(pynq.Overlay):
 
     def _dmas_of(self, kernel: Kernel) -> list[Any]:
         """Return the DMAs whose streams lead to `kernel`; where none does, all there are."""
-        from .snapshot import kernels_on_stream
+        from .diagnosis.snapshot import kernels_on_stream
 
         entries = self.ip_dict
         found = [

@@ -246,7 +246,7 @@ def library_figures() -> list[Figure]:
 
 def library_builds() -> list[Figure]:
     """Time to build all engines of the library from nothing, and again when all is there."""
-    from pynq_torch.library import build_library
+    from pynq_torch.kernels.library import build_library
 
     with tempfile.TemporaryDirectory() as folder:
         before = os.environ.get("PYNQ_TORCH_CACHE")

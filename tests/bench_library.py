@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from bench_device import null_overlay
 
 from pynq_torch import buffers
-from pynq_torch.ops import record
+from pynq_torch.torch_device import record
 
 #: Microseconds that a call may take on the host.
 TARGET_US = 80.0

@@ -12,9 +12,9 @@ import torch
 
 import pynq_torch
 from pynq_torch.board import current_board
-from pynq_torch.ops import record
-from pynq_torch.ops.record import Call
 from pynq_torch.overlay import current_overlay
+from pynq_torch.torch_device import record
+from pynq_torch.torch_device.record import Call
 
 
 def loaded(name: str) -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
-from pynq_torch.rtl_resources import rtl_sources
+from pynq_torch.models.rtl_resources import rtl_sources
 
 HW = Path(__file__).resolve().parents[1] / "hw"
 

@@ -127,7 +127,7 @@ def test_an_operator_is_offered_at_any_time() -> None:
     import torch
     from device_helpers import loaded, of, watched
 
-    from pynq_torch.ops.offering import Declined, offer
+    from pynq_torch.torch_device.offering import Declined, offer
 
     loaded("vadd")
     x = torch.arange(3.0).to("pynq")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pynq_torch import design_space, evidence, rtl_resources
-from pynq_torch.design_space import Design, Result
-from pynq_torch.hls.resources import Resources
+from pynq_torch.models import design_space, evidence, rtl_resources
+from pynq_torch.models.design_space import Design, Result
+from pynq_torch.models.hls_resources import Resources
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_design_simulates_in_the_cycles_that_are_committed() -> None:
 
 @pytest.mark.usefixtures("_figures")
 def test_the_chart_tells_kinds_and_front() -> None:
-    from pynq_torch.plots_design import designs
+    from pynq_torch.plot.design import designs
 
     found = [_result(0.2, 9000), _result(0.4, 12_000, 32), _result(0.8, 3000)]
     chart = designs(found, budget=0.5)

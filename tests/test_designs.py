@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pynq_torch import designs, evidence
-from pynq_torch.designs import Design
 from pynq_torch.errors import KernelError
-from pynq_torch.pynq_z2 import DDR_BYTES_PER_SECOND
+from pynq_torch.lessons import designs
+from pynq_torch.lessons.designs import Design
+from pynq_torch.models import evidence
+from pynq_torch.models.pynq_z2 import DDR_BYTES_PER_SECOND
 from pynq_torch.timing import Duration
 
 N = 1 << 20

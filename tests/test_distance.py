@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pynq_torch.errors import ArgumentError
-from pynq_torch.families.reductions import EPS, dot_additions
+from pynq_torch.kernels.tables.reductions import EPS, dot_additions
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("closing", "overlay")]
 __all__ = ["closing"]

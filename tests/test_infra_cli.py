@@ -95,7 +95,7 @@ from pathlib import Path
 from pynq import Device
 import neighbour
 print(__name__, sys.argv[1:], Path(__file__).name, neighbour.WORD, Device.active_device.name)
-print([n for n in ("runpy", "pynq_torch.cli", "pynq_torch.run") if n in sys.modules])
+print([n for n in ("runpy", "pynq_torch.cli", "pynq_torch.cli.run") if n in sys.modules])
 print(Path("data.txt").read_text(), Path(sys.path[0]).name, sys.flags.optimize)
 sys.exit(int(sys.argv[1]))
 """

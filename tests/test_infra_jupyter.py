@@ -14,7 +14,8 @@ from jupyter_client.kernelspec import KernelSpecManager
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
-from pynq_torch import cli, jupyter
+from pynq_torch import cli
+from pynq_torch.cli import jupyter
 
 
 def test_the_installed_kernel_runs_on_its_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

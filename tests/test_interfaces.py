@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pynq_torch
-from pynq_torch import buffers, interfaces, kernel_calls
+from pynq_torch import buffers
 from pynq_torch.errors import ArgumentError, KernelBusy, KernelError, KernelTimeout
+from pynq_torch.kernels import calls
+from pynq_torch.models import interfaces
 from pynq_torch.overlay import ensure_event_loop
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("closing")]
@@ -90,11 +92,11 @@ def test_the_costs_count_what_happens(overlay: Any, n: int) -> None:
         if run.seconds is not None:
             runs.append(run.cu)
 
-    kernel_calls.observe(note)
+    calls.observe(note)
     try:
         ways(overlay, x, 2.0, 1.0)
     finally:
-        kernel_calls.unobserve(note)
+        calls.unobserve(note)
     counted = {way: interfaces.cost(way, n) for way in interfaces.WAYS}
     kernels = {way: interfaces.WAYS[way][0] for way in interfaces.WAYS}
     for kernel in set(kernels.values()):

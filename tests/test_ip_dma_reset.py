@@ -22,7 +22,7 @@ from pynq_torch.board.device import VirtualBoard
 from pynq_torch.board.ip.dma_slot import DmaSlot
 from pynq_torch.board.streams import Ring
 from pynq_torch.errors import BoardError, BoardHang, TransferTimeout
-from pynq_torch.transfers import TransferError
+from pynq_torch.waits.transfers import TransferError
 
 pytestmark = pytest.mark.timeout(180)
 

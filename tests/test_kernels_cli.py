@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pynq_torch import evidence, library
 from pynq_torch.cli import main
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls.design.build import project_root
+from pynq_torch.kernels import library
+from pynq_torch.models import evidence
 
 KERNELS = project_root() / "hw" / "kernels"
 TINY = """#include "{name}.hpp"

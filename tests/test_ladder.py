@@ -11,12 +11,14 @@ from device_helpers import loaded, of, watched
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pynq_torch import buffers, evidence, kernel_calls, pynq_z2
+from pynq_torch import buffers
 from pynq_torch.board import current_board
 from pynq_torch.errors import ArgumentError
+from pynq_torch.kernels import calls as kernel_calls
 from pynq_torch.kernels import ladder
 from pynq_torch.kernels.base import Kernel
 from pynq_torch.kernels.operand import Operand
+from pynq_torch.models import evidence, pynq_z2
 
 RUNGS = (1, 2, 3, 4)
 SPECIAL = torch.tensor(

@@ -12,10 +12,10 @@ from device_helpers import closing, loaded, watched
 from torch import nn
 from torch.nn import functional
 
-from pynq_torch import datasets, lenet
 from pynq_torch.errors import KernelError
-from pynq_torch.kernel_calls import KernelCall
-from pynq_torch.run_model import modelled, run_cycles, symbols
+from pynq_torch.kernels.calls import KernelCall
+from pynq_torch.lessons import datasets, lenet
+from pynq_torch.models.run_model import modelled, run_cycles, symbols
 from pynq_torch.timing import model_cycles
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.usefixtures("closing")]

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 import pynq_torch
 from pynq_torch import buffers
 from pynq_torch.board.device import VirtualBoard
+from pynq_torch.buffers.pool import PAGE, size_class
 from pynq_torch.errors import BufferFreed, CmaExhausted
-from pynq_torch.pool import PAGE, size_class
 
 DTYPES = [
     *(torch.float16, torch.float32, torch.float64, torch.bfloat16, torch.bool, torch.uint8),

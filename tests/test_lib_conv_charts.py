@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from pynq_torch import plots_conv
 from pynq_torch.ops import conv
+from pynq_torch.plot import conv as plots_conv
 
 
 @pytest.fixture

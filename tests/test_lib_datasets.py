@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 
-from pynq_torch import datasets
+from pynq_torch.lessons import datasets
 
 
 def test_every_digit_is_in_one_part_and_the_split_is_the_seed_s():

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pynq_torch import direct, lowering
-from pynq_torch.families.convolution import OUTS
+from pynq_torch.kernels.tables.convolution import OUTS
 from pynq_torch.kernels.windows import tiling
+from pynq_torch.lessons import direct, lowering
 from pynq_torch.ops.conv import Geometry
 
 

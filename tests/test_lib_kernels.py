@@ -409,7 +409,7 @@ def test_a_stale_cache_is_dropped(
 ) -> None:
     from pynq.pl_server import global_state
 
-    from pynq_torch.stale_cache import StaleCacheWarning, cache_files, drop_stale_cache
+    from pynq_torch.diagnosis.stale_cache import StaleCacheWarning, cache_files, drop_stale_cache
 
     monkeypatch.setattr(global_state, "STATE_DIR", str(tmp_path))
     bit = tmp_path / "x.bit"

@@ -9,7 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pynq_torch import lowering, timing
+from pynq_torch import timing
+from pynq_torch.lessons import lowering
 from pynq_torch.ops.conv import tiles
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pynq_torch
-from pynq_torch import buffers, kernel_calls
+from pynq_torch import buffers
 from pynq_torch.errors import (
     ArgumentError,
     BufferFreed,
@@ -25,6 +25,7 @@ from pynq_torch.errors import (
     StaleOverlay,
 )
 from pynq_torch.kernels import GenericKernel, MatrixMult, multiply_tiled, tiles
+from pynq_torch.kernels import calls as kernel_calls
 
 pytestmark = pytest.mark.timeout(240)
 

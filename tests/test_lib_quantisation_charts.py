@@ -10,10 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pynq_torch import plots_quantisation
-from pynq_torch.grid import Grid
 from pynq_torch.ops import quantise
-from pynq_torch.plot import ProvenanceError
+from pynq_torch.plot import ProvenanceError, quantisation
+from pynq_torch.plot.grid import Grid
 from pynq_torch.timing import Duration
 
 MEASURED = Duration(2e-3, "measured", "csim", "csim on this PC", 5)
@@ -99,15 +98,15 @@ def _counts(ax: Any) -> list[float]:
 
 def test_a_histogram_counts_every_value_and_shows_what_is_cut_off(axes: Any):
     x = torch.randn(5000, generator=torch.Generator().manual_seed(3))
-    ax = plots_quantisation.histogram(x, Grid.over(x), title="all")
+    ax = quantisation.histogram(x, Grid.over(x), title="all")
     assert _counts(ax) == [5000] and _texts(ax).startswith("all")
     for grid in (Grid.over(x, 0.5), Grid.over(x, 0.7, bits=4), Grid(1e-3, 2.0)):
         beyond = round(grid.errors(x).share * 5000)
-        kept, cut = _counts(plots_quantisation.histogram(x, grid))
+        kept, cut = _counts(quantisation.histogram(x, grid))
         assert kept + cut == 5000 and 0 < cut < 5000
         # Bars of a very fine grid hold several steps, so that one may lie across the end.
         assert cut == pytest.approx(beyond, abs=0 if grid.scale > 0.01 else 40)
-    two = plots_quantisation.histograms({"a": x, "b": x.relu()})
+    two = quantisation.histograms({"a": x, "b": x.relu()})
     assert [ax.get_title() for ax in two] == ["a", "b"]
 
 
@@ -115,12 +114,12 @@ def test_the_trade_off_has_its_least_where_coarse_steps_want_it(axes: Any):
     x = torch.randn(5000, generator=torch.Generator().manual_seed(4))
 
     def least(steps: int) -> float:
-        ax = plots_quantisation.trade_off(x, steps, 0.5)
+        ax = quantisation.trade_off(x, steps, 0.5)
         (both,) = (line for line in ax.lines if line.get_label() == "both")
         return float(both.get_xdata()[both.get_ydata().argmin()])
 
     assert least(7) < 0.8 < least(127)
-    assert "now" in _texts(plots_quantisation.trade_off(x, 7, 0.5))
+    assert "now" in _texts(quantisation.trade_off(x, 7, 0.5))
 
 
 def test_the_sliders_begin_where_they_are_told_and_run_what_they_are_given(
@@ -128,12 +127,12 @@ def test_the_sliders_begin_where_they_are_told_and_run_what_they_are_given(
 ):
     x = torch.randn(500, generator=torch.Generator().manual_seed(5))
     seen: list[Grid] = []
-    plots_quantisation.explore_grid(x, seen.append, scale=16.0, clip=0.5, live=False)
+    quantisation.explore_grid(x, seen.append, scale=16.0, clip=0.5, live=False)
     (grid,) = seen
     assert grid.scale == pytest.approx(16 * float(x.abs().max()) / 127)
     assert grid.clip == pytest.approx(float(x.abs().max()) / 2)
     assert f"{grid.used} steps on each side" in capsys.readouterr().out
-    plots_quantisation.explore_grid(x, scale=32.0, clip=0.05, live=False)  # no step is left
+    quantisation.explore_grid(x, scale=32.0, clip=0.05, live=False)  # no step is left
     assert "0 steps on each side" in capsys.readouterr().out
 
 
@@ -145,7 +144,7 @@ def test_live_sliders_rerun_with_each_move(axes: Any):
     shown: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(IPython.display, "display", shown.append)
-        plots_quantisation.explore_grid(x, seen.append, live=True)
+        quantisation.explore_grid(x, seen.append, live=True)
     (box,) = shown
     scale, clip = box.children[:2]
     scale.value = 2.0
@@ -158,7 +157,7 @@ def test_live_sliders_rerun_with_each_move(axes: Any):
 def test_a_scale_for_each_channel_is_never_the_worse_one(axes: Any):
     weight = torch.randn(12, 3, 5, 5, generator=torch.Generator().manual_seed(7))
     weight *= torch.logspace(-2, 0, 12).reshape(12, 1, 1, 1)
-    ax = plots_quantisation.channels(weight)
+    ax = quantisation.channels(weight)
     one, each = (list(line.get_ydata()) for line in ax.lines)
     assert len(one) == 12 and each[0] < one[0] / 10
     assert each[-1] == pytest.approx(one[-1])  # the largest row sets the common scale
@@ -166,21 +165,21 @@ def test_a_scale_for_each_channel_is_never_the_worse_one(axes: Any):
 
 def test_errors_are_drawn_against_bounds_and_sizes(axes: Any):
     error, limit = torch.tensor([[1.0, -2.0]]), torch.tensor([[2.0, 4.0]])
-    ax = plots_quantisation.bound({"c": (error, limit)})
+    ax = quantisation.bound({"c": (error, limit)})
     assert ax.collections[0].get_offsets().tolist() == [[2.0, 1.0], [4.0, 2.0]]
     assert "error = bound" in _texts(ax)
-    ax = plots_quantisation.growth([1, 2], {"a": [1.0, 2.0]}, title="t", ylabel="share")
+    ax = quantisation.growth([1, 2], {"a": [1.0, 2.0]}, title="t", ylabel="share")
     assert list(ax.lines[0].get_ydata()) == [1.0, 2.0] and ax.get_ylabel() == "share"
     with pytest.raises(ValueError, match="has 1 values; expected 2"):
-        plots_quantisation.growth([1, 2], {"a": [1.0]})
+        quantisation.growth([1, 2], {"a": [1.0]})
 
 
 def test_error_against_time_says_where_the_times_come_from(axes: Any):
     series = {"csim": [(MEASURED, 0.01)] * 2, "PL": [(MODEL, 0.01)] * 2}
-    text = _texts(plots_quantisation.error_against_time(series, [64, 128]))
+    text = _texts(quantisation.error_against_time(series, [64, 128]))
     assert "csim (measured)" in text and "PL (model)" in text and "128" in text
     assert "measured (csim on this PC, median of 5); model (at 100 MHz)" in text
     with pytest.raises(ProvenanceError, match="mixes"):
-        plots_quantisation.error_against_time({"x": [(MEASURED, 1.0), (MODEL, 1.0)]}, [1, 2])
+        quantisation.error_against_time({"x": [(MEASURED, 1.0), (MODEL, 1.0)]}, [1, 2])
     with pytest.raises(ValueError, match="has 2 points; expected 1"):
-        plots_quantisation.error_against_time({"x": series["PL"]}, [1])
+        quantisation.error_against_time({"x": series["PL"]}, [1])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pynq_torch import plot
-from pynq_torch.timeline import Timeline
+from pynq_torch.profiler.timeline import Timeline
 from pynq_torch.timing import Duration
 
 
@@ -96,7 +96,8 @@ def test_host_units_and_dma_channels_are_observed(axes: Any) -> None:
     import torch
 
     import pynq_torch
-    from pynq_torch import buffers, transfers
+    from pynq_torch import buffers
+    from pynq_torch.waits import transfers
 
     board = pynq_torch.use_board("csim")
     try:

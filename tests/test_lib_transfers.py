@@ -18,8 +18,8 @@ import pynq_torch
 from pynq_torch import buffers
 from pynq_torch.board.device import VirtualBoard
 from pynq_torch.errors import BufferFreed, TransferTimeout
-from pynq_torch.transfers import TransferError
 from pynq_torch.waits import wait_async
+from pynq_torch.waits.transfers import TransferError
 
 LOOP = {"dma.M_AXIS_MM2S": "dma.S_AXIS_S2MM"}
 

@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pynq_torch
-from pynq_torch import gemm_tiles, kernel_cases, timing, verify, widgets
+from pynq_torch import timing, verify, widgets
 from pynq_torch.errors import KernelError
-from pynq_torch.families.pointwise import FUNCTIONS
-from pynq_torch.gemm_tiles import Shape, Stage, read_shape, stages
-from pynq_torch.panel import Panel, Picture, figure
+from pynq_torch.kernels.tables.pointwise import FUNCTIONS
+from pynq_torch.lessons import gemm_tiles, kernel_cases
+from pynq_torch.lessons.gemm_tiles import Shape, Stage, read_shape, stages
+from pynq_torch.widgets.panel import Panel, Picture, figure
 
 PNG = b"\x89PNG"
 

@@ -13,8 +13,8 @@ from torch.nn import functional
 
 import pynq_torch
 from pynq_torch.errors import ArgumentError
-from pynq_torch.families import loss
 from pynq_torch.hls.design.build import project_root
+from pynq_torch.kernels.tables import loss
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("closing")]
 __all__ = ["closing"]

@@ -15,7 +15,7 @@ from torch.nn import functional
 import pynq_torch
 from pynq_torch import buffers
 from pynq_torch.errors import ArgumentError
-from pynq_torch.families import movement
+from pynq_torch.kernels.tables import movement
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("closing")]
 __all__ = ["closing"]

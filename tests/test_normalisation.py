@@ -14,8 +14,8 @@ from torch.nn import functional
 
 import pynq_torch
 from pynq_torch.errors import ArgumentError
-from pynq_torch.families import normalisation
 from pynq_torch.hls.design.build import project_root
+from pynq_torch.kernels.tables import normalisation
 from pynq_torch.ops.normalisation import ROUNDINGS
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("closing")]

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from pynq_torch.ops import conv, memory, quantise
+from pynq_torch.ops import conv, quantise
 from pynq_torch.ops.conv import Geometry, fill_columns, tiles
+from pynq_torch.torch_device import memory
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("closing")]
 __all__ = ["closing"]

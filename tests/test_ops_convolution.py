@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from pynq_torch.errors import ArgumentError
-from pynq_torch.families.convolution import PATCH, PIXELS, TAPS
+from pynq_torch.kernels.tables.convolution import PATCH, PIXELS, TAPS
 from pynq_torch.kernels.windows import Window, patch_cells, tiling
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("closing")]

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from device_helpers import closing, loaded, of, watched
 
 import pynq_torch
-from pynq_torch.families.pointwise import FUNCTIONS
+from pynq_torch.kernels.tables.pointwise import FUNCTIONS
 from pynq_torch.ops.pointwise_core import is_served
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("closing")]

@@ -13,11 +13,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pynq_torch import plot, pynq_z2
+from pynq_torch import plot
+from pynq_torch.models import pynq_z2
+from pynq_torch.models.pynq_z2 import Ports, Roof
 from pynq_torch.plot import Chart, Point, ProvenanceError, Table
-from pynq_torch.plots_error import ulps
-from pynq_torch.pynq_z2 import Ports, Roof
-from pynq_torch.timeline import Timeline
+from pynq_torch.plot.errors import ulps
+from pynq_torch.profiler.timeline import Timeline
 from pynq_torch.timing import Duration
 
 

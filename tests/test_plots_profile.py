@@ -10,9 +10,10 @@ import pytest
 import torch
 
 import pynq_torch
-from pynq_torch import plot, plots_profile
-from pynq_torch.ops import record
-from pynq_torch.timeline import Timeline
+from pynq_torch import plot
+from pynq_torch.plot import profile as plots_profile
+from pynq_torch.profiler.timeline import Timeline
+from pynq_torch.torch_device import record
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import matplotlib.pyplot as plt
 import pytest
 
-from pynq_torch import plots_training
-from pynq_torch.lenet import LayerCost
-from pynq_torch.ops.record import Call
+from pynq_torch.lessons.lenet import LayerCost
+from pynq_torch.plot import training
 from pynq_torch.timing import Duration
+from pynq_torch.torch_device.record import Call
 
 
 @pytest.fixture(autouse=True)
@@ -31,16 +31,16 @@ def cost(name: str, stage: str, measured: float, model: float, *operators: str) 
 
 
 def test_losses_lie_on_each_other_and_are_all_in_the_table() -> None:
-    chart = plots_training.losses({"CPU": [2.0, 1.0, 0.5], "PL": [2.0, 1.1, 0.4]}, title="both")
+    chart = training.losses({"CPU": [2.0, 1.0, 0.5], "PL": [2.0, 1.1, 0.4]}, title="both")
     assert [line.get_label() for line in chart.axes.get_lines()] == ["CPU", "PL"]
     widths = [line.get_linewidth() for line in chart.axes.get_lines()]
     assert widths[0] > widths[1]
     assert chart.table.header == ["step", "CPU", "PL"]
     assert chart.table.rows[1] == ["1", "1.0", "1.1"]
     with pytest.raises(ValueError, match=r"curves of \[1, 2\] steps"):
-        plots_training.losses({"CPU": [1.0], "PL": [1.0, 2.0]})
+        training.losses({"CPU": [1.0], "PL": [1.0, 2.0]})
     with pytest.raises(ValueError, match="at least one"):
-        plots_training.losses({})
+        training.losses({})
 
 
 def test_layers_have_an_axis_for_each_provenance() -> None:
@@ -49,7 +49,7 @@ def test_layers_have_an_axis_for_each_provenance() -> None:
         cost("flatten", "forward", 0.0, 0.0),
         cost("conv", "backward", 0.009, 0.05, "convolution_backward"),
     ]
-    chart = plots_training.layers(costs, title="a step")
+    chart = training.layers(costs, title="a step")
     left, right = chart.axes.figure.axes
     assert left.get_title() == "measured (csim on this PC)"
     assert right.get_title() == "model (at 100 MHz)"
@@ -63,4 +63,4 @@ def test_layers_have_an_axis_for_each_provenance() -> None:
         ["conv", "backward", "model"],
     ]
     with pytest.raises(ValueError, match="nothing to draw"):
-        plots_training.layers([costs[1]])
+        training.layers([costs[1]])

@@ -13,14 +13,16 @@ from device_helpers import closing, loaded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pynq_torch import buffers, plots_pointwise, verify_pointwise
+from pynq_torch import buffers
 from pynq_torch.errors import ArgumentError, VerificationError
-from pynq_torch.families.pointwise import FUNCTIONS, Function, find, instance, registers
 from pynq_torch.hls import run_testbench
 from pynq_torch.hls.generate import render
 from pynq_torch.hls.own_kernel import write_kernel
 from pynq_torch.kernels.pointwise import reference
 from pynq_torch.kernels.pointwise_walk import broadcast, rows_of, runs, walk_of
+from pynq_torch.kernels.tables.pointwise import FUNCTIONS, Function, find, instance, registers
+from pynq_torch.plot import pointwise
+from pynq_torch.verify import pointwise as verify_pointwise
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("closing")]
 __all__ = ["closing"]
@@ -113,10 +115,10 @@ def test_a_kernel_of_one_s_own_passes_its_testbench(tmp_path: Path) -> None:
 
 def test_errors_are_drawn_with_their_bound() -> None:
     unit = loaded("pointwise").unary_f32
-    chart = plots_pointwise.errors(unit, "tanh", points=101)
+    chart = pointwise.errors(unit, "tanh", points=101)
     assert [row[0] for row in chart.table.rows] == ["PL", "CPU"]
     assert all(float(row[2]) <= find("unary", "tanh").ulp for row in chart.table.rows)
-    assert plots_pointwise.errors(unit, "gelu", -1, 1, points=11).table.rows
+    assert pointwise.errors(unit, "gelu", -1, 1, points=11).table.rows
     plt.close("all")
 
 

@@ -14,9 +14,9 @@ from torch.nn import functional
 
 import pynq_torch
 from pynq_torch.errors import ArgumentError
-from pynq_torch.families import pooling
 from pynq_torch.hls.design.build import project_root
 from pynq_torch.kernels.pool2d import Window, plan, pooled
+from pynq_torch.kernels.tables import pooling
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("closing")]
 __all__ = ["closing"]

@@ -17,11 +17,11 @@ import pytest
 import torch
 
 import pynq_torch
-from pynq_torch import kernel_calls
 from pynq_torch.board.hls_ip import Run
+from pynq_torch.kernels import calls
 from pynq_torch.kernels.base import Kernel
-from pynq_torch.ops import record
 from pynq_torch.profiler.tally import MAX_REASONS, OTHER_REASONS, Row, folded
+from pynq_torch.torch_device import record
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -44,7 +44,7 @@ def profiler(board: Any) -> Iterator[Any]:
         found.disable()
     found.debug.disable()
     found.clear()
-    assert not record.switches.active and not kernel_calls.observing()
+    assert not record.switches.active and not calls.observing()
 
 
 def int8(*shape: int) -> torch.Tensor:
@@ -495,8 +495,8 @@ def test_the_environment_switches_lines_on(value: str, count: int) -> None:
 
 
 def test_everything_is_off_at_first_and_afterwards(profiler: Any) -> None:
-    assert not record.switches.active and not kernel_calls.observing()
+    assert not record.switches.active and not calls.observing()
     with profiler.profile():
-        assert record.switches.active and kernel_calls.observing()
-    assert not record.switches.active and not kernel_calls.observing()
+        assert record.switches.active and calls.observing()
+    assert not record.switches.active and not calls.observing()
     assert record.switches.watchers == []

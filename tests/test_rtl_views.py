@@ -10,13 +10,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from pynq_torch.board.rtl.observe.bus_counters import Counters
+from pynq_torch.board.rtl.observe.bus_trace import Trace
+from pynq_torch.board.rtl.observe.wave_file import WaveFile
+from pynq_torch.board.rtl.observe.waves import Waves
 from pynq_torch.board.rtl.records import PortCounters, Transaction
-from pynq_torch.bus_counters import Counters
-from pynq_torch.bus_trace import Trace
 from pynq_torch.errors import BoardError, WaveError
-from pynq_torch.wave_file import WaveFile
-from pynq_torch.wave_picture import MAX_COLUMNS, picture, value_text
-from pynq_torch.waves import Waves
+from pynq_torch.plot.wave_picture import MAX_COLUMNS, picture, value_text
 
 PERIOD = 10_000
 FIRST, START, DONE, LAST = 100, 105, 150, 159
@@ -466,7 +466,7 @@ def test_a_board_without_rtl_has_no_waves():
 
 
 def test_the_layout_of_the_box_is_that_of_the_recorder(root: Path):
-    from pynq_torch.wave_box import _PLACES, _TEXTS, WaveBox
+    from pynq_torch.board.rtl.observe.wave_box import _PLACES, _TEXTS, WaveBox
 
     header = (root / "pynq_torch/board/engines/rtl/waves.hpp").read_text()
     (size,) = re.findall(r"sizeof\(WaveBox\) == (\d+)", header)

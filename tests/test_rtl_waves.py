@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from pynq_torch.board.rtl.observe.wave_box import WaveState
+from pynq_torch.board.rtl.observe.wave_file import WaveFile
 from pynq_torch.errors import WaveError
-from pynq_torch.wave_box import WaveState
-from pynq_torch.wave_file import WaveFile
 
 # ---- the recorder alone, on a model that is no more than a counter -------------------------------
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from pynq_torch.errors import ArgumentError
-from pynq_torch.families.reductions import EPS, EXP_RANGE, SOFTMAX, additions
+from pynq_torch.kernels.tables.reductions import EPS, EXP_RANGE, SOFTMAX, additions
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("closing", "overlay")]
 __all__ = ["closing"]

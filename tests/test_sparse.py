@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import pynq_torch
 from pynq_torch.errors import ArgumentError
-from pynq_torch.families import sparse
+from pynq_torch.kernels.tables import sparse
 
 pytestmark = [
     pytest.mark.timeout(120),

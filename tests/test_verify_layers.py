@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import pynq_torch
 from pynq_torch import quantize_, verify
 from pynq_torch.errors import VerificationError
-from pynq_torch.layer_row import _errors
 from pynq_torch.overlay import ensure_event_loop
+from pynq_torch.verify.layer_row import _errors
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -371,7 +371,7 @@ def test_nothing_is_changed(device: str) -> None:
         assert not module._forward_hooks
         assert not module._forward_pre_hooks
     assert not torch.pynq.profiler.is_in_ROI()
-    from pynq_torch.ops.record import switches
+    from pynq_torch.torch_device.record import switches
 
     assert not switches.watchers
 
@@ -394,7 +394,7 @@ def test_dropout_draws_the_same_numbers() -> None:
 
 
 def test_an_error_in_the_model_comes_through() -> None:
-    from pynq_torch.ops.record import switches
+    from pynq_torch.torch_device.record import switches
 
     with pytest.raises(RuntimeError, match="shape"):
         verify.layers(torch.nn.Linear(3, 2), torch.ones(1, 4))

@@ -7,7 +7,7 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BoardError
+from pynq_torch.errors import BoardError
 
 if TYPE_CHECKING:
     from pynq.pl_server.device import Device
@@ -71,7 +71,7 @@ def use_board(name: str = "csim", **options: Any) -> Device:
     board.install()
     _current = board
     if name == "rtl":
-        from ..rtl_watch import watch_from_environment
+        from .rtl.observe.watch import watch_from_environment
 
         watch_from_environment(board)
     return board

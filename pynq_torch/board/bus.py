@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..errors import BoardError, BusError
+from pynq_torch.errors import BoardError, BusError
 
 if TYPE_CHECKING:
     from .device import VirtualBoard

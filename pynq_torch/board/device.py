@@ -16,7 +16,8 @@ from pynq.mmio import MMIO
 from pynq.pl_server.device import Device
 from pynqmetadata.frontends import Metadata
 
-from ..errors import BoardError, BoardHang, HandoffError
+from pynq_torch.errors import BoardError, BoardHang, HandoffError
+
 from .bus import Bus, IpModel, RegisterArray
 from .engine import EngineProcess, State
 from .events import EventLoop
@@ -326,7 +327,7 @@ class VirtualBoard(Device):
 
     def _check_sources(self, handoff: Handoff, builds: dict[str, Any]) -> None:
         """Refuse C++ that is not what the design was built from; say once what else differs."""
-        from ..hls import Build
+        from pynq_torch.hls import Build
 
         for ip in handoff.ips.values():
             build = builds.get(ip.vlnv_name) if ip.is_kernel else None
@@ -348,14 +349,14 @@ class VirtualBoard(Device):
 
         Wherever it lies in there, it comes before the project's own kernel of the same name.
         """
-        from .. import hls
+        from pynq_torch import hls
 
         given = [path for path in self.kernel_paths if path != _OWN_KERNELS]
         kernel = hls.find_kernel(ip.vlnv_name, given)
         return kernel or hls.find_kernel(ip.vlnv_name, self.kernel_paths)
 
     def _build_kernel(self, source: Any, handoff: Handoff) -> Any:
-        from .. import hls
+        from pynq_torch import hls
 
         return hls.build(source, tool=handoff.hls_tool, sanitize=self.sanitize)
 

@@ -14,7 +14,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import KernelFault
+from pynq_torch.errors import KernelFault
+
 from .memory import PhysicalMemory
 from .streams import Endpoint, Ring
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..errors import HandoffError
+from pynq_torch.errors import HandoffError
+
 from .handoff_ports import (
     AXIS,
     UNCONNECTED,

@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InterfaceError
+from pynq_torch.errors import InterfaceError
+
 from .engine import NO_OFFSET
 from .hls_match import Derived, Element, SlaveMatch, bus_differences, element_of
 from .streams import Endpoint
 
 if TYPE_CHECKING:
-    from ..hls.interface import Argument, Interface
+    from pynq_torch.hls.interface import Argument, Interface
+
     from .handoff import IpInstance
     from .handoff_registers import HandoffValue
 

@@ -11,15 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..errors import NoModelError
+from pynq_torch.errors import NoModelError
+
 from .bus import IpModel
 from .engine import EngineProcess, Flag, State
 from .hls_binding import Binding
 from .streams import Ring
 
 if TYPE_CHECKING:
-    from ..hls.build import Build
-    from ..hls.interface import Interface
+    from pynq_torch.hls.build import Build
+    from pynq_torch.hls.interface import Interface
+
     from .device import VirtualBoard
     from .handoff import IpInstance
 

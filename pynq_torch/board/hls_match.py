@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from .handoff_registers import HandoffValue
 
 if TYPE_CHECKING:
-    from ..hls.interface import Argument, AxiBundle, Interface, Register
+    from pynq_torch.hls.interface import Argument, AxiBundle, Interface, Register
+
     from .handoff_ports import HandoffBus
 
 _POINTERS = ("m_axi", "burst_maxi")

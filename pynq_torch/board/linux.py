@@ -21,11 +21,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any, ClassVar
 
-from pynq_torch.board.sysfs import GpioTree, MemoryFile
-from pynq_torch.board.uio import UioDevice, UioFile
+from .sysfs import GpioTree, MemoryFile
+from .uio import UioDevice, UioFile
 
 if TYPE_CHECKING:
-    from pynq_torch.board.device import VirtualBoard
+    from .device import VirtualBoard
 
 _MODULES = ("pynq.gpio", "pynq.uio", "pynq.interrupt")
 _ABSENT = object()

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from pynq.buffer import PynqBuffer
 
-from ..errors import BoardError, BufferFreed, BusError, CmaExhausted, KernelFault
+from pynq_torch.errors import BoardError, BufferFreed, BusError, CmaExhausted, KernelFault
 
 PAGE = 4096
 #: DDR of a PYNQ-Z2: 512 MB at physical address 0 (UG585, table 4-1).

@@ -5,18 +5,19 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.hls.build import Build, build, compile_engine
-from pynq_torch.hls.compile import compile_command
-from pynq_torch.hls.interface import Argument, AxiBundle, Axis, Interface, Register
-from pynq_torch.hls.kernels import KernelSource, find_kernel
+from .build import Build, build, compile_engine
+from .compile import compile_command
+from .interface import Argument, AxiBundle, Axis, Interface, Register
+from .kernels import KernelSource, find_kernel
 
 if TYPE_CHECKING:
-    from pynq_torch.hls.cli import format_interface
-    from pynq_torch.hls.csynth import SynthesisReport, find_report, read_report
-    from pynq_torch.hls.parse import read_interface
-    from pynq_torch.hls.reading import excerpt
-    from pynq_torch.hls.skeleton import new_kernel, new_overlay
-    from pynq_torch.hls.testbench import TestbenchResult, run_testbench
+    from pynq_torch.cli.hls import format_interface
+
+    from .csynth import SynthesisReport, find_report, read_report
+    from .parse import read_interface
+    from .reading import excerpt
+    from .skeleton import new_kernel, new_overlay
+    from .testbench import TestbenchResult, run_testbench
 
 __all__ = [
     "Argument",
@@ -48,7 +49,7 @@ _LAZY = {
     "TestbenchResult": "pynq_torch.hls.testbench",
     "excerpt": "pynq_torch.hls.reading",
     "find_report": "pynq_torch.hls.csynth",
-    "format_interface": "pynq_torch.hls.cli",
+    "format_interface": "pynq_torch.cli.hls",
     "new_kernel": "pynq_torch.hls.skeleton",
     "new_overlay": "pynq_torch.hls.skeleton",
     "read_interface": "pynq_torch.hls.parse",

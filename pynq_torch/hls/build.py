@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
-from pynq_torch.hls import cache, toolchain
-from pynq_torch.hls.compile import compile_program, flags
-from pynq_torch.hls.directives import files_beside
-from pynq_torch.hls.interface import Interface
-from pynq_torch.hls.kernels import KernelSource, companions, has_main
+
+from . import cache, toolchain
+from .compile import compile_program, flags
+from .directives import files_beside
+from .interface import Interface
+from .kernels import KernelSource, companions, has_main
 
 __all__ = ["Build", "adapter", "build", "compile_engine", "machine"]
 
@@ -103,7 +104,7 @@ def _build(
     key: str,
     extra: Sequence[Path],
 ) -> cache.Entry:
-    from pynq_torch.hls.parse import read_interface  # loads libclang
+    from .parse import read_interface  # loads libclang
 
     interface = read_interface(
         kernel.source,

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
-from pynq_torch.hls import cache, headers, toolchain
+
+from . import cache, headers, toolchain
 
 __all__ = ["compile_command", "compile_program", "dependencies", "flags"]
 

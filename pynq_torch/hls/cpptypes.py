@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from clang.cindex import Type, TypeKind
 
-from pynq_torch.hls.interface import Axis
+from .interface import Axis
 
 __all__ = ["CType", "describe"]
 

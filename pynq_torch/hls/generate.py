@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pynq_torch.errors import PynqTorchError
-from pynq_torch.families import Instance, instances
+from pynq_torch.kernels.tables import Instance, instances
 
 from .design.build import project_root
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from pynq_torch.families import Instance
+from pynq_torch.kernels.tables import Instance
 
 from .design.build import project_root
 from .generate import render
@@ -20,7 +20,7 @@ def write_kernel(instance: Instance, root: Path | str) -> KernelSource:
     Parameters
     ----------
     instance : Instance
-        E.g. from `pynq_torch.families.pointwise.instance`.
+        E.g. from `pynq_torch.kernels.tables.pointwise.instance`.
     root : pathlib.Path or str
         Gets ``hw/include`` too: the templates' headers, which generated sources include by
         ``../../include``. What is there already is written over.

@@ -11,12 +11,13 @@ from pathlib import Path
 from clang.cindex import Cursor, CursorKind, TypeKind, conf
 
 from pynq_torch.errors import InterfaceError
-from pynq_torch.hls.cpptypes import CType, describe
-from pynq_torch.hls.direction import argument_access, stream_direction
-from pynq_torch.hls.directives import Pragma, from_files, from_pragmas
-from pynq_torch.hls.interface import Interface
-from pynq_torch.hls.ports import Port, Ports
-from pynq_torch.hls.source import SourceUnit, read_source
+
+from .cpptypes import CType, describe
+from .direction import argument_access, stream_direction
+from .directives import Pragma, from_files, from_pragmas
+from .interface import Interface
+from .ports import Port, Ports
+from .source import SourceUnit, read_source
 
 __all__ = ["read_interface"]
 

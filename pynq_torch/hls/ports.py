@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pynq_torch.errors import InterfaceError
-from pynq_torch.hls.cpptypes import CType
-from pynq_torch.hls.directives import Directive, Pragma, Settings
-from pynq_torch.hls.interface import Argument, AxiBundle, Axis, Interface, Register
-from pynq_torch.hls.registers import Placement, Slot, is_renamed, lay_out
+
+from .cpptypes import CType
+from .directives import Directive, Pragma, Settings
+from .interface import Argument, AxiBundle, Axis, Interface, Register
+from .registers import Placement, Slot, is_renamed, lay_out
 
 __all__ = ["Port", "Ports"]
 

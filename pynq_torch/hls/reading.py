@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 from pynq_torch.errors import KernelError
-from pynq_torch.hls.kernels import strip_comments
+
+from .kernels import strip_comments
 
 __all__ = ["excerpt"]
 

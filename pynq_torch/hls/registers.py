@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pynq_torch.hls.interface import Register
+from .interface import Register
 
 __all__ = ["Placement", "Slot", "is_renamed", "lay_out", "window_bytes"]
 

@@ -164,7 +164,7 @@ def _in_turn() -> Iterator[str]:
 
 
 def _masters(root: Path, kernel: str) -> list[str]:
-    from pynq_torch.hls.parse import read_interface
+    from .parse import read_interface
 
     source = root / "hw" / "kernels" / kernel / f"{kernel}.cpp"
     if not source.is_file():

@@ -17,8 +17,9 @@ from pathlib import Path
 from clang import cindex
 
 from pynq_torch.errors import InterfaceError
-from pynq_torch.hls import headers, toolchain
-from pynq_torch.hls.directives import Pragma
+
+from . import headers, toolchain
+from .directives import Pragma
 
 __all__ = ["SourceUnit", "read_source"]
 

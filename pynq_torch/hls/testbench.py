@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import IO
 
 from pynq_torch.errors import KernelError, KernelTimeout, VerificationError
-from pynq_torch.hls import cache
-from pynq_torch.hls.build import machine
-from pynq_torch.hls.compile import compile_program
-from pynq_torch.hls.kernels import KernelSource, companions, has_main
+
+from . import cache
+from .build import machine
+from .compile import compile_program
+from .kernels import KernelSource, companions, has_main
 
 __all__ = ["TestbenchResult", "find_testbench", "run_testbench"]
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import buffers
-from ..errors import KernelError
-from ..transfers import transfer
-from ..waits import wait, wait_async
+from pynq_torch import buffers
+from pynq_torch.errors import KernelError
+from pynq_torch.waits import wait, wait_async
+from pynq_torch.waits.transfers import transfer
+
 from .arguments import check_tensor
 from .base import Kernel, KernelStart
 from .operand import Operand, float_bits, in_cma, result_in_cma

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from pynq_torch.errors import ArgumentError
 
 if TYPE_CHECKING:
     import torch

@@ -13,11 +13,20 @@ import numpy as np
 from pynq import DefaultIP
 from pynq.buffer import PynqBuffer
 
-from .. import buffers, kernel_calls
-from ..diagnosis import control_bits
-from ..errors import BoardHang, BusError, KernelBusy, KernelError, PynqTorchError, StaleOverlay
-from ..polling import check_timeout, ends
-from ..waits import kernel_timeout, wait_kernel
+from pynq_torch import buffers
+from pynq_torch.diagnosis import control_bits
+from pynq_torch.errors import (
+    BoardHang,
+    BusError,
+    KernelBusy,
+    KernelError,
+    PynqTorchError,
+    StaleOverlay,
+)
+from pynq_torch.waits import kernel_timeout, wait_kernel
+from pynq_torch.waits.polling import check_timeout, ends
+
+from . import calls
 from .arguments import check_elements
 from .registers import Layout, Parameter, blocks, parameters_of
 
@@ -81,7 +90,7 @@ class Kernel(DefaultIP):
         self._held: Sequence[Any] = ()
         self._results: Sequence[PynqBuffer] = ()
         #: The run as observers were told of it; ``None`` while nobody watches.
-        self._told: kernel_calls.KernelCall | None = None
+        self._told: calls.KernelCall | None = None
         self._loaded = getattr(self.device, "timestamp", None)
 
     # ---- the run -----------------------------------------------------------------------------
@@ -148,9 +157,9 @@ class Kernel(DefaultIP):
         self._acquire()
         try:
             told = None
-            if kernel_calls.observing():
+            if calls.observing():
                 given = dict(zip(self._layout.names, values, strict=True))
-                told = kernel_calls.prepare(self, given, given, held)
+                told = calls.prepare(self, given, given, held)
             begin = time.perf_counter()
             for buffer in flush:
                 buffer.flush()
@@ -170,7 +179,7 @@ class Kernel(DefaultIP):
         try:
             held = [v for v in values.values() if isinstance(v, PynqBuffer)]
             words = {name: self._encode(self._by_name[name], v) for name, v in values.items()}
-            told = kernel_calls.prepare(self, values, words) if kernel_calls.observing() else None
+            told = calls.prepare(self, values, words) if calls.observing() else None
             begin = time.perf_counter()
             for buffer in held:
                 buffer.flush()
@@ -420,10 +429,10 @@ class Kernel(DefaultIP):
         # Nothing says which of them the kernel writes.
         self._held = self._results = tuple(held)
 
-    def _set_off(self, told: kernel_calls.KernelCall | None) -> None:
+    def _set_off(self, told: calls.KernelCall | None) -> None:
         """Write AP_START; told before, because on csim a short run is over when that returns."""
         if told is not None:
-            self._told = kernel_calls.begun(told)
+            self._told = calls.begun(told)
         try:
             self._array[0] = _START
         except BaseException as error:
@@ -496,7 +505,7 @@ class Kernel(DefaultIP):
     def _tell_end(self, error: str = "") -> None:
         if self._told is not None:
             told, self._told = self._told, None
-            kernel_calls.ended(told, error)
+            calls.ended(told, error)
             if not error:  # then the run that ended last is this one
                 told.cycles = self._counted()
 

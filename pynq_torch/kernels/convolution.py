@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..families.convolution import BIAS, RELU
 from . import windows
 from .arguments import ArgumentError, check_tensor
 from .base import Kernel
 from .operand import Operand, in_cma, result_in_cma
+from .tables.convolution import BIAS, RELU
 from .windows import Window
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError
-from ..families.reductions import DISTANCES
+from pynq_torch.errors import ArgumentError
+
 from .arguments import check_tensor
 from .operand import Operand, float_bits, in_cma, result_in_cma
 from .runs import RunsKernel
 from .strided import broadcast_strides, collapse, outer_offsets
+from .tables.reductions import DISTANCES
 
 if TYPE_CHECKING:
     import torch

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pynq.buffer import PynqBuffer
 
-from .. import buffers
+from pynq_torch import buffers
+
 from .arguments import ArgumentError, check_tensor
 from .base import Kernel, KernelStart
 from .epilogue import INT8, KIND, WORD, check_columns, dtype_name, mode_of

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import buffers
+from pynq_torch import buffers
+
 from .base import Kernel
 
 __all__ = ["GenericKernel"]

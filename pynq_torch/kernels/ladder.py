@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from ..errors import ArgumentError
+from pynq_torch.errors import ArgumentError
+
 from .arguments import check_tensor
 from .base import Kernel
 from .operand import Operand, in_cma, result_in_cma
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["LadderAdd", "LadderDot", "add_runs", "dot_runs", "parts", "word_bytes"]
 
 #: A part shorter than this is not worth a start of its own: the host's share of one, 0.15 ms on the
-#: board (`pynq_torch.pynq_z2.PYTHON_RUN_S`), is 15,000 cycles.
+#: board (`pynq_torch.models.pynq_z2.PYTHON_RUN_S`), is 15,000 cycles.
 LEAST_ELEMENTS = 16384
 #: Parts begin on a burst of 16 beats of 64 bits, which keeps the words of wide ports whole.
 GRANULE = 32

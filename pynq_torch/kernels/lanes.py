@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import BoardHang, PynqTorchError
-from ..polling import polls, wait_clock
-from ..waits import kernel_timeout
+from pynq_torch.errors import BoardHang, PynqTorchError
+from pynq_torch.waits import kernel_timeout
+from pynq_torch.waits.polling import polls, wait_clock
+
 from .tiles import Tile, Tiles, empty_tile
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..families.matmul import BIAS, LANES, RELU
 from .arguments import ArgumentError, check_tensor
 from .base import Kernel
 from .operand import Operand, float_bits, in_cma, result_in_cma, word
 from .strided import broadcast_strides
+from .tables.matmul import BIAS, LANES, RELU
 
 if TYPE_CHECKING:
     import torch
@@ -42,7 +42,7 @@ def plan(
     Returns
     -------
     list of tuple of int
-        One run, its values in order of `pynq_torch.families.matmul.REGISTERS`.
+        One run, its values in order of `pynq_torch.kernels.tables.matmul.REGISTERS`.
 
     Notes
     -----

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import buffers
-from ..errors import ArgumentError
+from pynq_torch import buffers
+from pynq_torch.errors import ArgumentError
+
 from . import walks
 from .base import Kernel
 from .operand import Operand, in_cma, result_in_cma

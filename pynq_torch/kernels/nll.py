@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError
-from ..families.loss import BACKWARD, FORWARD, MEAN, NONE, SUM
+from pynq_torch.errors import ArgumentError
+
 from .arguments import check_tensor
 from .base import Kernel
 from .operand import Operand, in_cma, result_in_cma, word
+from .tables.loss import BACKWARD, FORWARD, MEAN, NONE, SUM
 
 if TYPE_CHECKING:
     import torch
@@ -56,7 +57,7 @@ def plan_forward(
         float32: the loss, or losses in order; and the sum of the weights, 0 where nothing is
         reduced.
     reduction : int
-        Of `pynq_torch.families.loss`.
+        Of `pynq_torch.kernels.tables.loss`.
     ignore_index : int
         A target that does not count; 32 bits.
     """

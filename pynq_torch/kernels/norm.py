@@ -5,12 +5,13 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError
-from ..families.normalisation import BATCH, BIAS, LAYER, WEIGHT
+from pynq_torch.errors import ArgumentError
+
 from .arguments import check_tensor
 from .base import Kernel
 from .operand import Operand, float_bits, in_cma, result_in_cma
 from .strided import collapse, outer_offsets
+from .tables.normalisation import BATCH, BIAS, LAYER, WEIGHT
 
 if TYPE_CHECKING:
     import torch

@@ -6,7 +6,8 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import buffers
+from pynq_torch import buffers
+
 from .arguments import check_tensor
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from pynq.buffer import PynqBuffer
 
-from .. import buffers
+from pynq_torch import buffers
+
 from .arguments import ArgumentError
 from .epilogue import BIAS, FLOAT32, INT8, INT32, KIND, WORD, dtype_name
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import buffers
-from ..families.pointwise import FUNCTIONS, Function, find
+from pynq_torch import buffers
+
 from .arguments import ArgumentError
 from .base import Kernel
 from .operand import in_cma
 from .pointwise_registers import registers_of
 from .pointwise_walk import broadcast, runs, walk_of
+from .tables.pointwise import FUNCTIONS, Function, find
 
 if TYPE_CHECKING:
     import torch
@@ -77,7 +78,7 @@ class Pointwise(Kernel):
         Parameters
         ----------
         function : str or Function
-            E.g. ``"tanh"``; the names are in `pynq_torch.families.pointwise`.
+            E.g. ``"tanh"``; the names are in `pynq_torch.kernels.tables.pointwise`.
         *operands : torch.Tensor or number
             On the CPU, of the kernel's dtype, of shapes that broadcast; any strides where they lie
             in CMA memory, others are copied there. All but one may be numbers, which go through

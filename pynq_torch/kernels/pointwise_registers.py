@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..families.pointwise import Function
 from .operand import float_bits, word
 from .pointwise_walk import Pointer
+from .tables.pointwise import Function
 
 if TYPE_CHECKING:
     import torch

@@ -7,8 +7,8 @@ from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
-from ..families.pointwise import DIMENSIONS
 from .strided import collapse, outer_offsets
+from .tables.pointwise import DIMENSIONS
 
 __all__ = ["Pointer", "Walk", "broadcast", "rows_of", "runs", "walk_of"]
 

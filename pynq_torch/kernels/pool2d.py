@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError
-from ..families.pooling import AVERAGE, BACKWARD, BAND, COUNT_PAD, MAX, TILE
+from pynq_torch.errors import ArgumentError
+
 from .base import Kernel
 from .operand import Operand, in_cma, result_in_cma, word
+from .tables.pooling import AVERAGE, BACKWARD, BAND, COUNT_PAD, MAX, TILE
 
 if TYPE_CHECKING:
     import torch
@@ -88,7 +89,7 @@ def plan(
     Parameters
     ----------
     op : int
-        Of `pynq_torch.families.pooling`.
+        Of `pynq_torch.kernels.tables.pooling`.
     source, result : Operand
         Float32 [N, C, H, W] or [C, H, W]: input and output, or, backward, the gradients of the
         output and of the input.

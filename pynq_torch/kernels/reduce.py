@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError
-from ..families.reductions import COMBINES, FINISHES, LANES, REDUCE, TERMS
+from pynq_torch.errors import ArgumentError
+
 from .arguments import check_tensor
 from .operand import Operand, float_bits, in_cma, result_in_cma
 from .runs import RunsKernel
 from .strided import collapse, outer_offsets
+from .tables.reductions import COMBINES, FINISHES, LANES, REDUCE, TERMS
 
 if TYPE_CHECKING:
     import torch

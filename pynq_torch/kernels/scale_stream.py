@@ -5,9 +5,10 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from .. import buffers
-from ..errors import KernelError
-from ..transfers import transfer
+from pynq_torch import buffers
+from pynq_torch.errors import KernelError
+from pynq_torch.waits.transfers import transfer
+
 from .arguments import check_tensor
 from .base import Kernel
 from .vadd import deliver, shifted

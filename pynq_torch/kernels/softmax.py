@@ -6,12 +6,13 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError
-from ..families.reductions import LANES, SOFTMAX
+from pynq_torch.errors import ArgumentError
+
 from .arguments import check_tensor
 from .operand import Operand, in_cma, result_in_cma
 from .runs import RunsKernel
 from .strided import collapse, outer_offsets
+from .tables.reductions import LANES, SOFTMAX
 
 if TYPE_CHECKING:
     import torch

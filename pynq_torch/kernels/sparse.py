@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import ArgumentError
+from pynq_torch.errors import ArgumentError
+
 from .base import Kernel
 from .operand import Operand, in_cma, result_in_cma
 

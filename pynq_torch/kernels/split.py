@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .. import buffers
+from pynq_torch import buffers
+
 from .base import KernelStart
 from .epilogue import check_columns, mode_of
 from .operands import rows_in_cma
@@ -64,7 +65,7 @@ def split_gemm(
     if len(units) == 1 or not m * n * k:
         return first(a, b, out, bias=bias, scale=scale, relu=relu, dtype=kind, timeout_s=timeout_s)
     if speeds is None:
-        from ..timing import model_cycles
+        from pynq_torch.timing import model_cycles
 
         cycles = [model_cycles(u.kernel_name, m=m, n=n, k=k) for u in units]
         speeds = [1 / c if c else 1.0 for c in cycles] if all(cycles) else [1.0] * len(units)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..pool import pool_of
+from pynq_torch.buffers.pool import pool_of
 
 if TYPE_CHECKING:
     import torch

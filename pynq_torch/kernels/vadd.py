@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import buffers
+from pynq_torch import buffers
+
 from .arguments import check_tensor
 from .base import Kernel
 

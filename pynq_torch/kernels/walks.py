@@ -10,9 +10,9 @@ import functools
 from collections.abc import Sequence
 from typing import Protocol
 
-from ..families.movement import INDEX_STEPS, LOOPS, OPCODES
 from .operand import word
 from .strided import collapse, outer_offsets
+from .tables.movement import INDEX_STEPS, LOOPS, OPCODES
 
 __all__ = [
     "Place",

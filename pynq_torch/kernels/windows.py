@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..families.convolution import DEPTHWISE_PATCH, DEPTHWISE_PIXELS, PATCH, PIXELS, TAPS
 from .operand import Operand
+from .tables.convolution import DEPTHWISE_PATCH, DEPTHWISE_PIXELS, PATCH, PIXELS, TAPS
 
 __all__ = [
     "DEPTHWISE_PATCH",

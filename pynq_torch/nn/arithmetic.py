@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import torch
 
-from ..kernels.epilogue import BIAS, FLOAT32, INT8, RELU
-from ..ops.quantise import Packed, write_columns, write_steps
-from ..ops.units import finish
+from pynq_torch.kernels.epilogue import BIAS, FLOAT32, INT8, RELU
+from pynq_torch.ops.quantise import Packed, write_columns, write_steps
+from pynq_torch.ops.units import finish
 
 __all__ = ["columns", "factor", "finish", "mode_of", "overflows", "requantisation", "steps", "sums"]
 

@@ -7,14 +7,16 @@ from typing import Any, Literal, cast
 import torch
 from torch.nn import functional
 
-from ..kernels.epilogue import BIAS, INT8, INT32, KIND
-from ..kernels.windows import Window
-from ..ops import conv_direct, memory
-from ..ops.conv import Geometry, convolve
-from ..ops.fallback import place
-from ..ops.offers import Declined
-from ..ops.quantise import Packed
-from ..ops.units import Units, Vector, finish
+from pynq_torch.kernels.epilogue import BIAS, INT8, INT32, KIND
+from pynq_torch.kernels.windows import Window
+from pynq_torch.ops import conv_direct
+from pynq_torch.ops.conv import Geometry, convolve
+from pynq_torch.ops.quantise import Packed
+from pynq_torch.ops.units import Units, Vector, finish
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.fallback import place
+from pynq_torch.torch_device.offers import Declined
+
 from .layer import Gradients, QuantisedLayer
 from .weights import Weights
 

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import torch
 
-from ..ops.quantise import scale_of
+from pynq_torch.ops.quantise import scale_of
+
 from .conv import Conv2d
 from .layer import QuantisedLayer
 from .linear import Linear

@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 import torch
 
-from ..ops import memory
-from ..ops.dispatch import Declined, _watched
-from ..ops.fallback import place
-from ..ops.linear import MAX_EXACT_K
-from ..ops.quantise import TOO_LARGE, Packed, kept, pack
-from ..ops.record import state, switches
-from ..ops.units import Units, Vector, units
+from pynq_torch.ops.linear import MAX_EXACT_K
+from pynq_torch.ops.quantise import TOO_LARGE, Packed, kept, pack
+from pynq_torch.ops.units import Units, Vector, units
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined, _watched
+from pynq_torch.torch_device.fallback import place
+from pynq_torch.torch_device.record import state, switches
+
 from .arithmetic import columns, mode_of, overflows
 from .reference import reference
 from .straight_through import StraightThrough

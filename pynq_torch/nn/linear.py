@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from ..ops.quantise import Packed
-from ..ops.units import Matrix, Units, Vector, multiply
+from pynq_torch.ops.quantise import Packed
+from pynq_torch.ops.units import Matrix, Units, Vector, multiply
+
 from .layer import Gradients, QuantisedLayer
 from .weights import Weights
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..ops.linear import MAX_EXACT_K
-from ..ops.quantise import Packed
+from pynq_torch.ops.linear import MAX_EXACT_K
+from pynq_torch.ops.quantise import Packed
+
 from .arithmetic import factor, finish, mode_of, overflows, requantisation, steps
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..ops import memory
-from ..ops.conv_direct import filters_of
-from ..ops.dispatch import Declined
-from ..ops.linear import vector as as_vector
-from ..ops.quantise import NOT_FINITE, Packed, kept, per_column
-from ..ops.units import Matrix, Vector
+from pynq_torch.ops.conv_direct import filters_of
+from pynq_torch.ops.linear import vector as as_vector
+from pynq_torch.ops.quantise import NOT_FINITE, Packed, kept, per_column
+from pynq_torch.ops.units import Matrix, Vector
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
+
 from .arithmetic import requantisation
 
 __all__ = ["NOTHING", "Factors", "Requantised", "Weights", "weights_of"]

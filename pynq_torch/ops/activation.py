@@ -9,13 +9,14 @@ from typing import Any
 
 import torch
 
-from ..kernels.activation import plan
-from ..kernels.operand import Operand
-from ..kernels.pointwise_walk import walk_of
-from . import memory
-from .dispatch import Declined
+from pynq_torch.kernels.activation import plan
+from pynq_torch.kernels.operand import Operand
+from pynq_torch.kernels.pointwise_walk import walk_of
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
+from pynq_torch.torch_device.offering import MIXED, NOT_THERE, into_out, into_self, offer
+
 from .launch import available, launch, operand
-from .offering import MIXED, NOT_THERE, into_out, into_self, offer
 
 __all__: list[str] = []
 

@@ -14,17 +14,18 @@ from typing import Any
 
 import torch
 
-from ..backends import matmul
-from ..kernels.epilogue import BIAS, FLOAT32, INT32, KIND
-from . import memory
-from .dispatch import Declined
-from .fallback import place
+from pynq_torch.kernels.epilogue import BIAS, FLOAT32, INT32, KIND
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
+from pynq_torch.torch_device.fallback import place
+from pynq_torch.torch_device.flags import matmul
+from pynq_torch.torch_device.offering import offer
+from pynq_torch.torch_device.record import transfer
+
 from .launch import available
 from .linear import MAX_EXACT_K, OPT_IN, vector
-from .offering import offer
 from .planes import window_of
 from .quantise import TOO_LARGE, Packed, kept, overflows, per_column, per_tensor
-from .record import transfer
 from .units import KERNELS, Matrix, multiply, result_dtype, units
 
 __all__ = ["TILE_BYTES", "Geometry", "Tile", "convolve", "fill_columns", "pack_weight", "tiles"]

@@ -12,16 +12,17 @@ from typing import Any
 
 import torch
 
-from ..backends import matmul
-from ..kernels.convolution_int8 import plan_int8
-from ..kernels.epilogue import BIAS, FLOAT32, INT32
-from ..kernels.windows import Window
-from . import memory
+from pynq_torch.kernels.convolution_int8 import plan_int8
+from pynq_torch.kernels.epilogue import BIAS, FLOAT32, INT32
+from pynq_torch.kernels.windows import Window
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.flags import matmul
+from pynq_torch.torch_device.offering import offer
+from pynq_torch.torch_device.offers import Declined
+
 from .conv import pack_weight
 from .launch import available, launch, operand
 from .linear import MAX_EXACT_K, vector
-from .offering import offer
-from .offers import Declined
 from .planes import MISSING, SIZES, plane, room_for, unit_for, unsuitable, window_of
 from .quantise import TOO_LARGE, Packed, kept, overflows, per_tensor
 from .units import result_dtype, timeout_of

@@ -12,11 +12,12 @@ from typing import Any
 
 import torch
 
-from ..kernels.convolution import plan_forward, plan_grad_input, plan_grad_weight
+from pynq_torch.kernels.convolution import plan_forward, plan_grad_input, plan_grad_weight
+from pynq_torch.torch_device.offering import offer
+from pynq_torch.torch_device.offers import Declined
+
 from .launch import available, launch, operand
 from .linear import vector
-from .offering import offer
-from .offers import Declined
 from .planes import (
     MISSING,
     NOT_EACH,

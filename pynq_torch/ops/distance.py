@@ -10,10 +10,11 @@ from typing import Any
 
 import torch
 
-from ..kernels.distance import distance_runs, distances_shape, dot_run
+from pynq_torch.kernels.distance import distance_runs, distances_shape, dot_run
+from pynq_torch.torch_device.dispatch import Declined
+from pynq_torch.torch_device.offering import MIXED, into_out, offer
+
 from . import launch
-from .dispatch import Declined
-from .offering import MIXED, into_out, offer
 
 __all__: list[str] = []
 

@@ -12,12 +12,14 @@ from typing import Any
 
 import torch
 
-from ..kernels import walks
-from ..kernels.pointwise_walk import walk_of
-from . import launch, memory
-from .dispatch import Declined
+from pynq_torch.kernels import walks
+from pynq_torch.kernels.pointwise_walk import walk_of
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
+from pynq_torch.torch_device.offering import NOT_THERE, into_out, into_self, offer
+
+from . import launch
 from .movement import DIM, EMPTY, run, words
-from .offering import NOT_THERE, into_out, into_self, offer
 
 __all__: list[str] = []
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import torch
 
-from ..kernels.ladder import add_runs, dot_runs, word_bytes
-from . import memory
-from .dispatch import Declined
+from pynq_torch.kernels.ladder import add_runs, dot_runs, word_bytes
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
+from pynq_torch.torch_device.offering import MIXED, into_out, into_self, offer
+
 from .launch import Slot, available, launch, operand, room
-from .offering import MIXED, into_out, into_self, offer
 
 __all__ = ["RUNGS"]
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import torch
 
-from ..backends import allowed_in_a_thread, matmul
-from ..kernels.epilogue import BIAS, FLOAT32
-from . import memory
-from .dispatch import Declined
-from .offering import MIXED as _MIXED
-from .offering import into_out, into_self, offer
+from pynq_torch.kernels.epilogue import BIAS, FLOAT32
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
+from pynq_torch.torch_device.flags import allowed_in_a_thread, matmul
+from pynq_torch.torch_device.offering import MIXED as _MIXED
+from pynq_torch.torch_device.offering import into_out, into_self, offer
+
 from .quantise import TOO_LARGE, Packed, kept, overflows, per_column, per_tensor
 from .units import KERNELS, Matrix, multiply, units
 

@@ -12,14 +12,15 @@ from typing import Any
 
 import torch
 
-from ..families.loss import MEAN, NONE, SUM
-from ..kernels.nll import plan_backward, plan_forward, stranger
-from ..kernels.operand import Operand
-from . import memory
-from .dispatch import Declined
+from pynq_torch.kernels.nll import plan_backward, plan_forward, stranger
+from pynq_torch.kernels.operand import Operand
+from pynq_torch.kernels.tables.loss import MEAN, NONE, SUM
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
+from pynq_torch.torch_device.offering import NOT_THERE, into_out, offer
+from pynq_torch.torch_device.results import into_outs
+
 from .launch import Slot, available, launch, operand, room
-from .offering import NOT_THERE, into_out, offer
-from .results import into_outs
 
 __all__: list[str] = []
 

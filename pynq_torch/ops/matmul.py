@@ -11,12 +11,13 @@ from typing import Any
 
 import torch
 
-from ..kernels.matmul import plan
-from ..kernels.operand import Operand
-from .dispatch import Declined
+from pynq_torch.kernels.matmul import plan
+from pynq_torch.kernels.operand import Operand
+from pynq_torch.torch_device.dispatch import Declined
+from pynq_torch.torch_device.offering import MIXED, into_out, into_self, offer
+
 from .launch import available, launch, operand, room
 from .linear import _EMPTY, _NO_UNIT, _NOT_2D, _SHAPE, _expands
-from .offering import MIXED, into_out, into_self, offer
 from .units import timeout_of
 
 __all__ = ["KERNEL", "multiply"]

@@ -7,14 +7,15 @@ from typing import Any
 
 import torch
 
-from ..kernels import walks
-from ..kernels.operand import Operand
-from ..kernels.strided import broadcast_strides
+from pynq_torch.kernels import walks
+from pynq_torch.kernels.operand import Operand
+from pynq_torch.kernels.strided import broadcast_strides
+from pynq_torch.torch_device.dispatch import Declined
+from pynq_torch.torch_device.offering import MIXED, NOT_THERE, into_out, offer, overlaps
+from pynq_torch.torch_device.results import channels_last
+from pynq_torch.torch_device.structure import room_of_clone
+
 from . import launch
-from .dispatch import Declined
-from .offering import MIXED, NOT_THERE, into_out, offer, overlaps
-from .results import channels_last
-from .structure import room_of_clone
 
 __all__ = ["DIM", "EMPTY", "run", "words"]
 

@@ -13,14 +13,15 @@ from typing import Any
 
 import torch
 
-from ..families.normalisation import ROUNDINGS
-from ..kernels.norm import in_a_row, plan_batch, plan_layer
-from ..kernels.operand import Operand
-from . import memory
-from .dispatch import Declined
+from pynq_torch.kernels.norm import in_a_row, plan_batch, plan_layer
+from pynq_torch.kernels.operand import Operand
+from pynq_torch.kernels.tables.normalisation import ROUNDINGS
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
+from pynq_torch.torch_device.offering import NOT_THERE, offer
+from pynq_torch.torch_device.results import formatted
+
 from .launch import available, launch, operand, room
-from .offering import NOT_THERE, offer
-from .results import formatted
 
 __all__ = ["ROUNDINGS"]
 

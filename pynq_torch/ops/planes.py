@@ -8,11 +8,12 @@ from typing import Any
 
 import torch
 
-from ..kernels.operand import Operand
-from ..kernels.windows import Tiling, Window, depthwise_tiling
-from . import memory
+from pynq_torch.kernels.operand import Operand
+from pynq_torch.kernels.windows import Tiling, Window, depthwise_tiling
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.offers import Declined
+
 from .launch import Slot, available, operand, room
-from .offers import Declined
 
 __all__ = [
     "MISSING",

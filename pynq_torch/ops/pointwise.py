@@ -12,12 +12,13 @@ from typing import Any
 
 import torch
 
-from ..families.pointwise import UNARY
-from . import memory
-from .dispatch import Declined
-from .offering import MIXED, into_self, offer
+from pynq_torch.kernels.tables.pointwise import UNARY
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
+from pynq_torch.torch_device.offering import MIXED, into_self, offer
+from pynq_torch.torch_device.variants import into_argument, variants
+
 from .pointwise_core import DTYPE, KERNELS, SHORT, elementwise
-from .variants import into_argument, variants
 
 __all__ = ["offered"]
 

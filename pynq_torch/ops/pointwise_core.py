@@ -8,13 +8,14 @@ from typing import Any
 
 import torch
 
-from ..families.pointwise import FUNCTIONS, OPERANDS
-from ..kernels.pointwise_registers import registers_of
-from ..kernels.pointwise_walk import broadcast, runs, walk_of
-from . import memory
-from .dispatch import Declined
+from pynq_torch.kernels.pointwise_registers import registers_of
+from pynq_torch.kernels.pointwise_walk import broadcast, runs, walk_of
+from pynq_torch.kernels.tables.pointwise import FUNCTIONS, OPERANDS
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
+from pynq_torch.torch_device.offering import MIXED, NOT_THERE
+
 from .launch import available, launch, operand
-from .offering import MIXED, NOT_THERE
 from .slots import BASE_TIMEOUT_S
 
 __all__ = ["DTYPE", "KERNELS", "SHORT", "elementwise", "is_served"]

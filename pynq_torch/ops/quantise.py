@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from . import memory
-from .dispatch import Declined
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
 
 __all__ = [
     "NOT_FINITE",

@@ -14,11 +14,13 @@ from typing import Any
 
 import torch
 
-from ..kernels.operand import Operand
-from ..kernels.reduce import INDEXED, norm_of, reduce_runs
-from . import launch, memory
-from .dispatch import Declined
-from .offering import MIXED, RESIZED, SHARED, into_out, offer, shares
+from pynq_torch.kernels.operand import Operand
+from pynq_torch.kernels.reduce import INDEXED, norm_of, reduce_runs
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
+from pynq_torch.torch_device.offering import MIXED, RESIZED, SHARED, into_out, offer, shares
+
+from . import launch
 
 __all__ = ["reduce"]
 

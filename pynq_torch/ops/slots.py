@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from ..errors import KernelBusy
-from ..overlay import current_overlay
+from pynq_torch.errors import KernelBusy
+from pynq_torch.overlay import current_overlay
 
 __all__ = ["BASE_TIMEOUT_S", "LOOK_S", "Slot", "give_back", "overlay_in_use", "take", "try_take"]
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import torch
 
-from ..kernels.operand import Operand
-from ..kernels.softmax import softmax_runs
+from pynq_torch.kernels.operand import Operand
+from pynq_torch.kernels.softmax import softmax_runs
+from pynq_torch.torch_device.dispatch import Declined
+from pynq_torch.torch_device.offering import MIXED, into_out, offer
+
 from . import launch
-from .dispatch import Declined
-from .offering import MIXED, into_out, offer
 
 __all__ = ["NO_UNIT"]
 

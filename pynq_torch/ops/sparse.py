@@ -12,14 +12,16 @@ from typing import Any
 
 import torch
 
-from ..kernels.sparse import Csr, csr_fault, spmm_run, spmv_run
-from . import launch, memory, record
-from .dispatch import Declined, _watched, library
-from .fallback import place
+from pynq_torch.kernels.sparse import Csr, csr_fault, spmm_run, spmv_run
+from pynq_torch.torch_device import memory, record
+from pynq_torch.torch_device.dispatch import Declined, _watched, library
+from pynq_torch.torch_device.fallback import place
+from pynq_torch.torch_device.offers import note_serving
+from pynq_torch.torch_device.record import switches
+from pynq_torch.torch_device.schema import operator
+
+from . import launch
 from .linear import _expands, _weighted
-from .offers import note_serving
-from .plan import operator
-from .record import switches
 
 __all__: list[str] = []
 

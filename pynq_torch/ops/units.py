@@ -12,13 +12,15 @@ from typing import Any
 
 import torch
 
-from ..errors import BoardHang, KernelBusy, PynqTorchError
-from ..kernels.epilogue import BIAS, FLOAT32, INT8, INT32, KIND, RELU
-from ..kernels.gemm import Gemm, share
-from ..kernels.matrix_mult import MatrixMult, multiply_tiled
-from ..polling import polls
-from . import memory, slots
-from .record import transfer
+from pynq_torch.errors import BoardHang, KernelBusy, PynqTorchError
+from pynq_torch.kernels.epilogue import BIAS, FLOAT32, INT8, INT32, KIND, RELU
+from pynq_torch.kernels.gemm import Gemm, share
+from pynq_torch.kernels.matrix_mult import MatrixMult, multiply_tiled
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.record import transfer
+from pynq_torch.waits.polling import polls
+
+from . import slots
 from .slots import BASE_TIMEOUT_S, Slot, overlay_in_use
 
 __all__ = [
@@ -133,7 +135,7 @@ class Units:
 
 def _modelled(driver: Any) -> float:
     """Return the multiplications a second that the kernel's latency model gives, to any scale."""
-    from ..timing import model_cycles
+    from pynq_torch.timing import model_cycles
 
     cycles = model_cycles(driver.kernel_name, m=256, n=256, k=256)
     return 256.0**3 / cycles if cycles else 1.0

@@ -16,7 +16,8 @@ import json as _json
 import threading
 from typing import Any
 
-from ..ops.record import Call
+from pynq_torch.torch_device.record import Call
+
 from .signatures import signature
 
 __all__ = ["add_beacon", "beacons", "clear", "clear_beacon", "entries", "fancy_print", "json"]

@@ -19,8 +19,8 @@ from typing import Any, TextIO
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ..ops.record import Call, unwatch, watch
-from ..timing import seconds_text
+from pynq_torch.timing import seconds_text
+from pynq_torch.torch_device.record import Call, unwatch, watch
 
 __all__ = ["disable", "enable", "followed", "is_enabled", "shown"]
 

@@ -8,7 +8,7 @@ to the CPU. To print a tensor computes: print ``x.cpu()``.
 
 from __future__ import annotations
 
-from ..ops.record import switches
+from pynq_torch.torch_device.record import switches
 
 __all__ = ["disable", "enable", "is_enabled"]
 

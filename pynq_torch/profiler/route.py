@@ -32,8 +32,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import RouteError
-from ..ops.record import switches
+from pynq_torch.errors import RouteError
+from pynq_torch.torch_device.record import switches
+
 from .signatures import signature
 
 __all__ = [

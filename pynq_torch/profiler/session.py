@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from copy import deepcopy
 from types import TracebackType
 
-from ..ops import memory, record
-from ..timing import where_measured
+from pynq_torch.timing import where_measured
+from pynq_torch.torch_device import memory, record
+
 from . import chart, tables
 from .tally import Row, Unit
 

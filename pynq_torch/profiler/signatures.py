@@ -8,8 +8,8 @@ from difflib import get_close_matches
 
 import torch
 
-from ..ops.dispatch import kind_of
-from ..ops.structure import own_kernels
+from pynq_torch.torch_device.dispatch import kind_of
+from pynq_torch.torch_device.structure import own_kernels
 
 __all__ = ["Signature", "signature"]
 
@@ -82,7 +82,7 @@ def _find(text: str) -> Signature:
 
 def _layers() -> frozenset[str]:
     """Return the names of quantised layers, which torch has no operators for."""
-    from ..nn import Conv2d, Linear
+    from pynq_torch.nn import Conv2d, Linear
 
     return frozenset({Conv2d.operator, Linear.operator})
 

@@ -6,7 +6,8 @@ import json
 import textwrap
 from typing import Any, NamedTuple
 
-from ..timing import seconds_text
+from pynq_torch.timing import seconds_text
+
 from .tally import Row, Unit, folded
 
 __all__ = ["Found", "latex", "raw", "text", "unimplemented"]

@@ -15,7 +15,7 @@ from typing import Any
 
 from torch.profiler import record_function
 
-from ..kernel_calls import KernelCall
+from pynq_torch.kernels.calls import KernelCall
 
 __all__ = ["feed"]
 

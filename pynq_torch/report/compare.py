@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..plot import Table
+from pynq_torch.plot import Table
+
 from .history import RUNS, History, read_summary
 from .records import ReportError
 from .rows import DURATION, Row, csv_rows

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..errors import PynqTorchError
-from ..timing import KINDS, Duration
+from pynq_torch.errors import PynqTorchError
+from pynq_torch.timing import KINDS, Duration
 
 __all__ = ["METADATA", "Record", "ReportError", "record", "record_run", "records_of"]
 

@@ -25,7 +25,7 @@ CELLS = (
     "import matplotlib.pyplot as plt\n"
     "def line(slope):\n    plt.plot([0, slope])\n    plt.show()\n"
     "widgets.explore(line, slope=(1, 9))",
-    "from pathlib import Path\nfrom pynq_torch.wave_file import WaveFile\n"
+    "from pathlib import Path\nfrom pynq_torch.board.rtl.observe.wave_file import WaveFile\n"
     "lines = ['$scope module t $end\\n$var wire 1 ! clk $end\\n$var wire 16 & count $end\\n'\n"
     "         '$var wire 1 # high $end\\n$upscope $end\\n$enddefinitions $end\\n']\n"
     "for c in range(200):\n"

@@ -1,6 +1,6 @@
 // binary_f32: y = f(a, b) for every element, f by opcode.
 //
-// Made from pynq_torch/families/pointwise.py. Change that, then `python -m pynq_torch kernels generate`.
+// Made from pynq_torch/kernels/tables/pointwise.py. Change that, then `python -m pynq_torch kernels generate`.
 #pragma once
 #include <cstdint>
 

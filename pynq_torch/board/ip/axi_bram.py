@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ..bus import IpModel
+from pynq_torch.board.bus import IpModel
 
 if TYPE_CHECKING:
-    from ..device import VirtualBoard
-    from ..handoff import IpInstance
+    from pynq_torch.board.device import VirtualBoard
+    from pynq_torch.board.handoff import IpInstance
 
 
 class AxiBram(IpModel):

@@ -11,10 +11,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...errors import BoardError, KernelFault
-from ..bus import IpModel
-from ..engine import EngineProcess
-from ..streams import Endpoint, Ring
+from pynq_torch.board.bus import IpModel
+from pynq_torch.board.engine import EngineProcess
+from pynq_torch.board.streams import Endpoint, Ring
+from pynq_torch.errors import BoardError, KernelFault
+
 from .dma_channel import CYCLIC, DLY, ERR, IOC, RESET, RS, ChannelParameters, DmaChannel
 from .dma_faults import stopped_text
 from .dma_left import BeatsLeft
@@ -22,8 +23,8 @@ from .dma_slot import NO_PORT, DmaSlot
 from .parameters import flag, integer
 
 if TYPE_CHECKING:
-    from ..device import VirtualBoard
-    from ..handoff import IpInstance
+    from pynq_torch.board.device import VirtualBoard
+    from pynq_torch.board.handoff import IpInstance
 
 # Offsets within a channel; S2MM starts at 0x30 (PG021, tables 2-5 and 2-6).
 _CR, _SR, _CURDESC, _CURDESC_MSB, _TAILDESC, _TAILDESC_MSB = 0x00, 0x04, 0x08, 0x0C, 0x10, 0x14
@@ -73,7 +74,7 @@ class AxiDma(IpModel):
     @classmethod
     def prepare(cls) -> None:
         """Compile the data mover, so that the first transfer does not wait for the compiler."""
-        from ...hls.build import compile_engine
+        from pynq_torch.hls.build import compile_engine
 
         compile_engine(_SOURCE)
 
@@ -95,7 +96,7 @@ class AxiDma(IpModel):
     def start_engine(self) -> EngineProcess:
         """Return the engine, started if it is not running."""
         if self.engine is None:
-            from ...hls import compile_engine
+            from pynq_torch.hls import compile_engine
 
             rings = {
                 base: ring

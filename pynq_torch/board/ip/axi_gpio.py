@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..bus import IpModel
+from pynq_torch.board.bus import IpModel
+
 from .parameters import flag, integer
 
 if TYPE_CHECKING:
-    from ..device import VirtualBoard
-    from ..handoff import IpInstance
+    from pynq_torch.board.device import VirtualBoard
+    from pynq_torch.board.handoff import IpInstance
 
 # PG144, table 2-4.
 _GIER, _IP_ISR, _IP_IER = 0x11C, 0x120, 0x128

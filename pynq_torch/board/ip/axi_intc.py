@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..bus import IpModel
+from pynq_torch.board.bus import IpModel
+
 from .parameters import integer
 
 if TYPE_CHECKING:
-    from ..device import VirtualBoard
-    from ..handoff import IpInstance
+    from pynq_torch.board.device import VirtualBoard
+    from pynq_torch.board.handoff import IpInstance
 
 # PG099, table 2-4.
 _ISR, _IPR, _IER, _IAR, _SIE, _CIE, _IVR, _MER, _IMR, _ILR = range(0x00, 0x28, 4)

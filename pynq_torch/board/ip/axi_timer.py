@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..bus import IpModel
+from pynq_torch.board.bus import IpModel
+
 from .counter import Counter
 from .parameters import flag, integer
 
 if TYPE_CHECKING:
-    from ..device import VirtualBoard
-    from ..handoff import IpInstance
+    from pynq_torch.board.device import VirtualBoard
+    from pynq_torch.board.handoff import IpInstance
 
 # TCSR bits (PG079, tables 2-5 and 2-8).
 _MDT, _UDT, _GENT, _CAPT, _ARHT, _LOAD = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 5

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..engine import State
-from ..streams import Ring
+from pynq_torch.board.engine import State
+from pynq_torch.board.streams import Ring
 
 if TYPE_CHECKING:
-    from ..device import VirtualBoard
+    from pynq_torch.board.device import VirtualBoard
 
 
 class BeatsLeft:

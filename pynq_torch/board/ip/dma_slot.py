@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..engine import EngineProcess
+    from pynq_torch.board.engine import EngineProcess
 
 #: A port index that stands for "no stream is connected".
 NO_PORT = 0xFFFFFFFF

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import HandoffError
+from pynq_torch.errors import HandoffError
 
 if TYPE_CHECKING:
-    from ..handoff import IpInstance
+    from pynq_torch.board.handoff import IpInstance
 
 
 def integer(ip: IpInstance, name: str, default: int) -> int:

@@ -9,14 +9,15 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...errors import KernelError, RtlFallback, RtlPortError
-from ..bus import IpModel
-from ..device import VirtualBoard
-from ..engine import EngineProcess
-from ..hls_ip import HlsKernel
-from ..ip.axi_dma import AxiDma
-from ..memory import CMA_BYTES
-from ..streams import Ring
+from pynq_torch.board.bus import IpModel
+from pynq_torch.board.device import VirtualBoard
+from pynq_torch.board.engine import EngineProcess
+from pynq_torch.board.hls_ip import HlsKernel
+from pynq_torch.board.ip.axi_dma import AxiDma
+from pynq_torch.board.memory import CMA_BYTES
+from pynq_torch.board.streams import Ring
+from pynq_torch.errors import KernelError, RtlFallback, RtlPortError
+
 from .build import BuiltModel, build_engine, build_model
 from .fallback import FallbackKernel
 from .faults import error_of
@@ -28,7 +29,8 @@ from .unit import RtlEngine, RtlUnit
 from .wiring import memory_ports
 
 if TYPE_CHECKING:
-    from ..handoff import Handoff, IpInstance
+    from pynq_torch.board.handoff import Handoff, IpInstance
+
     from .records import PortCounters, Transaction
 
 __all__ = ["TIMEOUT_CYCLES", "RtlBoard"]
@@ -284,20 +286,20 @@ class RtlBoard(VirtualBoard):
         return self.pl.port_counters() if self.pl is not None else ()
 
     def waves(self, path: str | os.PathLike[str], units: Any = None, **options: Any) -> Any:
-        """Record waves; see `pynq_torch.waves.Waves`."""
-        from ...waves import Waves
+        """Record waves; see `pynq_torch.board.rtl.observe.waves.Waves`."""
+        from .observe.waves import Waves
 
         return Waves(self, path, units, **options)
 
     def trace(self) -> Any:
-        """Return the transactions on the buses as a table; see `pynq_torch.bus_trace.Trace`."""
-        from ...bus_trace import Trace
+        """Return the transactions on the buses as a table; see `pynq_torch.board.rtl.observe.bus_trace.Trace`."""
+        from .observe.bus_trace import Trace
 
         return Trace.of(self)
 
     def counters(self) -> Any:
-        """Return the counters of the ports; see `pynq_torch.bus_counters.Counters`."""
-        from ...bus_counters import Counters
+        """Return the counters of the ports; see `pynq_torch.board.rtl.observe.bus_counters.Counters`."""
+        from .observe.bus_counters import Counters
 
         return Counters.of(self)
 

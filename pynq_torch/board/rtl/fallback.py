@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from ...errors import PynqTorchError
-from ..hls_ip import HlsKernel, Run
+from pynq_torch.board.hls_ip import HlsKernel, Run
+from pynq_torch.errors import PynqTorchError
 
 __all__ = ["FallbackKernel"]
 
@@ -24,7 +24,7 @@ class FallbackKernel(HlsKernel):
         return Run(number, self.engine.seconds, kind, cycles=cycles)
 
     def _modelled(self) -> int | None:
-        from ...run_model import run_cycles
+        from pynq_torch.models.run_model import run_cycles
 
         call: Any = SimpleNamespace(
             kernel=self.ip.vlnv_name, cu=self.ip.name, arguments=self._arguments()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
-from ...errors import KernelError, KernelFault, RtlProtocolError, RtlTimeout
+from pynq_torch.errors import KernelError, KernelFault, RtlProtocolError, RtlTimeout
+
 from .layout import FaultKind
 
 if TYPE_CHECKING:
-    from ..memory import PhysicalMemory
+    from pynq_torch.board.memory import PhysicalMemory
+
     from .process import Pl, PlFault
 
 #: Transactions shown with an error.

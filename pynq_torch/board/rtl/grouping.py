@@ -15,7 +15,7 @@ from pynq_torch.errors import RtlPortError
 from .ports import AxiInterfaces, AxiMaster, AxiSlave, AxiStream, PortDecl
 
 if TYPE_CHECKING:
-    from ..handoff import IpInstance
+    from pynq_torch.board.handoff import IpInstance
 
 __all__ = ["group"]
 

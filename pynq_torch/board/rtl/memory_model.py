@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from ...pynq_z2 import (
+from pynq_torch.models.pynq_z2 import (
     BURST_BEATS,
     BURST_CYCLES,
     DDR_BYTES_PER_SECOND,

@@ -17,16 +17,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...errors import BoardError, RtlTimeout, WaveError
-from ..memory import PhysicalMemory
-from ..streams import Ring
+from pynq_torch.board.memory import PhysicalMemory
+from pynq_torch.board.streams import Ring
+from pynq_torch.errors import BoardError, RtlTimeout, WaveError
+
 from . import layout as at
 from .layout import Answer, FaultKind, Operation, PlState
 from .records import PortCounters, PortRow, TraceWindow, read_counters, read_trace
 
 if TYPE_CHECKING:
-    from ...waves import Waves
     from .build import BuiltModel
+    from .observe.waves import Waves
     from .ports import AxiMaster, AxiSlave, AxiStream
 
 _LOG_BYTES = 16 << 20

@@ -14,7 +14,7 @@ from pynq_torch.errors import RtlError
 from . import archive
 
 if TYPE_CHECKING:
-    from ..handoff import IpInstance
+    from pynq_torch.board.handoff import IpInstance
 
 __all__ = ["RtlSource", "find_rtl", "modules_of"]
 

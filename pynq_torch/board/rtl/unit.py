@@ -7,18 +7,20 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...errors import BusError, KernelError, RtlTimeout
-from ..bus import IpModel
-from ..engine import EngineProcess, State
-from ..hls_ip import Run
-from ..streams import Endpoint, Ring
+from pynq_torch.board.bus import IpModel
+from pynq_torch.board.engine import EngineProcess, State
+from pynq_torch.board.hls_ip import Run
+from pynq_torch.board.streams import Endpoint, Ring
+from pynq_torch.errors import BusError, KernelError, RtlTimeout
+
 from . import layout as at
 from .layout import Answer
 from .process import Pl, PlEnded, StreamPlan, UnitPlan
 
 if TYPE_CHECKING:
-    from ..device import VirtualBoard
-    from ..handoff import IpInstance
+    from pynq_torch.board.device import VirtualBoard
+    from pynq_torch.board.handoff import IpInstance
+
     from .build import BuiltModel
 
 __all__ = ["RtlEngine", "RtlUnit"]

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pynq_torch.errors import BitstreamError, HandoffError
-from pynq_torch.hls.design import part
-from pynq_torch.hls.design.description import FILE_NAME, OverlayDescription, read_description
-from pynq_torch.hls.design.hwh import TOOL_VERSION, write_hwh
-from pynq_torch.hls.design.image import is_simulation_image, write_simulation_image
-from pynq_torch.hls.design.model import Design
-from pynq_torch.hls.design.netlist import elaborate
-from pynq_torch.hls.design.vitis import write_connectivity
-from pynq_torch.hls.design.vivado import write_vivado_tcl
 from pynq_torch.hls.interface import Interface
+
+from . import part
+from .description import FILE_NAME, OverlayDescription, read_description
+from .hwh import TOOL_VERSION, write_hwh
+from .image import is_simulation_image, write_simulation_image
+from .model import Design
+from .netlist import elaborate
+from .vitis import write_connectivity
+from .vivado import write_vivado_tcl
 
 __all__ = [
     "Generated",

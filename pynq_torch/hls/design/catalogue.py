@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pynq_torch.errors import HandoffError
-from pynq_torch.hls.design.model import Bus, Cell, Field, Pin, RegisterEntry, Signal
+
+from .model import Bus, Cell, Field, Pin, RegisterEntry, Signal
 
 __all__ = ["CATALOGUE", "stream_bus", "xilinx_cell"]
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from pynq_torch.errors import HandoffError
-from pynq_torch.hls.design.part import MEMORY_PORTS
+
+from .part import MEMORY_PORTS
 
 if sys.version_info >= (3, 11):
     import tomllib

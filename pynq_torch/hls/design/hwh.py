@@ -10,8 +10,8 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 
-from pynq_torch.hls.design import part
-from pynq_torch.hls.design.model import Bus, Cell, Design, Pin, RegisterEntry
+from . import part
+from .model import Bus, Cell, Design, Pin, RegisterEntry
 
 __all__ = ["TOOL_VERSION", "write_hwh"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pynq_torch.errors import InterfaceError
-from pynq_torch.hls.resources import itemised
+from pynq_torch.models.hls_resources import itemised
 
 __all__ = ["KernelDescription", "LatencyModel", "read_kernel_description"]
 
@@ -115,7 +115,7 @@ class KernelDescription:
     latency : LatencyModel
         Cycles, as a model.
     resources : mapping
-        Counts of components, see `pynq_torch.hls.resources`; empty where they are not stated.
+        Counts of components, see `pynq_torch.models.hls_resources`; empty where they are not stated.
     ii : int
         Initiation interval of the loop that does the work, in cycles, as a model; 0 where it is not
         stated.

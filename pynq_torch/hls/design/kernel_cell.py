@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pynq_torch.errors import InterfaceError
-from pynq_torch.hls.design.catalogue import stream_bus
-from pynq_torch.hls.design.model import Bus, Cell, Field, Pin, RegisterEntry
 from pynq_torch.hls.interface import Argument, Interface, Register
 from pynq_torch.hls.registers import is_renamed
+
+from .catalogue import stream_bus
+from .model import Bus, Cell, Field, Pin, RegisterEntry
 
 __all__ = ["kernel_cell", "register_entries"]
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pynq_torch.errors import HandoffError
-from pynq_torch.hls.design import part
-from pynq_torch.hls.design.catalogue import xilinx_cell
-from pynq_torch.hls.design.description import InstanceDescription, OverlayDescription
-from pynq_torch.hls.design.description import Pin as PinName
-from pynq_torch.hls.design.kernel_cell import kernel_cell
-from pynq_torch.hls.design.model import Bus, Cell, Design, Net, Pin, Segment
 from pynq_torch.hls.interface import Interface
+
+from . import part
+from .catalogue import xilinx_cell
+from .description import InstanceDescription, OverlayDescription
+from .description import Pin as PinName
+from .kernel_cell import kernel_cell
+from .model import Bus, Cell, Design, Net, Pin, Segment
 
 __all__ = ["Design", "elaborate"]
 

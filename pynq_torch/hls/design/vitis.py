@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pynq_torch.hls.design.model import Cell, Design
+from .model import Cell, Design
 
 __all__ = ["write_connectivity"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pynq_torch.hls.design import part
-from pynq_torch.hls.design.model import Cell, Design
+from . import part
+from .model import Cell, Design
 
 __all__ = ["write_vivado_tcl"]
 

@@ -43,7 +43,7 @@ enum class WaveCommand : uint32_t { kNone = 0, kOpen = 1, kClose = 2 };
 
 inline constexpr uint64_t kNever = ~uint64_t{0};
 
-// Mirrored by pynq_torch/wave_box.py, field by field.
+// Mirrored by pynq_torch/board/rtl/observe/wave_box.py, field by field.
 struct WaveBox {
     uint32_t request;       // written last by the board, counted up
     uint32_t answer;        // the request that was dealt with last
@@ -63,7 +63,7 @@ struct WaveBox {
     char path[2048];
     char error[512];
 };
-static_assert(sizeof(WaveBox) == 3168, "pynq_torch/wave_box.py has this layout");
+static_assert(sizeof(WaveBox) == 3168, "pynq_torch/board/rtl/observe/wave_box.py has this layout");
 
 // A signal, and whether its edge came.
 class WaveTrigger {

@@ -1,0 +1,1 @@
+"""What is seen of board ``rtl``: traces of the buses, counters, waves."""

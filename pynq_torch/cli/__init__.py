@@ -1,0 +1,111 @@
+"""``python -m pynq_torch``: a table of subcommands, each imported only when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pynq_torch.errors import PynqTorchError
+
+
+@dataclass(frozen=True)
+class Command:
+    """One row of the table: a name, its line in ``--help``, and the module that declares it.
+
+    The module has ``add_parser(subparsers)``, which adds the parser `name` and sets its default
+    ``func``: called with the parsed arguments, it returns the exit status.
+    """
+
+    name: str
+    help: str
+    module: str
+
+
+COMMANDS = (
+    Command("run", "run a program that imports only pynq on a board", "pynq_torch.cli.run"),
+    Command(
+        "doctor", "say what is there, what is missing, and what mends it", "pynq_torch.cli.doctor"
+    ),
+    Command("report", "run the notebooks and write an HTML report", "pynq_torch.cli.report"),
+    Command("hls", "read, build and test HLS kernels", "pynq_torch.cli.hls"),
+    Command("overlay", "generate what an overlay description implies", "pynq_torch.cli.overlay"),
+    Command("kernels", "list, show, build and generate kernels", "pynq_torch.cli.kernels"),
+    Command("kernels-install", "register the boards as Jupyter kernels", "pynq_torch.cli.jupyter"),
+)
+
+
+def _root_parser() -> argparse.ArgumentParser:
+    width = max(len(command.name) for command in COMMANDS)
+    table = "\n".join(f"  {command.name:<{width}}  {command.help}" for command in COMMANDS)
+    return argparse.ArgumentParser(
+        prog="python -m pynq_torch",
+        description="HLS kernels on a PYNQ-Z2, real or virtual.",
+        epilog=f"commands:\n{table}\n\n'python -m pynq_torch COMMAND --help' says more.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; those of the process by default.
+
+    Returns
+    -------
+    int
+        The exit status: 0, 1 for a failure, 2 for a command line that makes no sense, 141 where
+        the reader of the output has gone (``| head``), as a shell has it for SIGPIPE.
+    """
+    try:
+        try:
+            return _dispatch(argv)
+        finally:
+            sys.stdout.flush()  # here, where it can be caught, rather than at the interpreter's end
+    except BrokenPipeError:
+        # What is still buffered has nowhere to go; Python would try, and complain, once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+
+
+def _dispatch(argv: Sequence[str] | None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = _root_parser()
+    command = next((c for c in COMMANDS if arguments and c.name == arguments[0]), None)
+    if command is None:
+        # No command is imported to print help, or to say that there is no such command.
+        parser.add_argument("command", choices=[c.name for c in COMMANDS], metavar="COMMAND")
+        parser.parse_args(arguments[:1])
+        raise AssertionError("argparse accepted a command that is not in the table")
+    try:
+        module = importlib.import_module(command.module)
+    except ModuleNotFoundError as error:
+        print(_unavailable(command, error), file=sys.stderr)
+        return 1
+    module.add_parser(parser.add_subparsers(dest="command", metavar="COMMAND"))
+    parsed = parser.parse_args(arguments)
+    try:
+        return int(parsed.func(parsed) or 0)
+    except ModuleNotFoundError as error:
+        print(_unavailable(command, error), file=sys.stderr)
+        return 1
+    except PynqTorchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def _unavailable(command: Command, error: ModuleNotFoundError) -> str:
+    missing = error.name or str(error)
+    if missing.partition(".")[0] == "pynq_torch":
+        return f"error: '{command.name}' is not part of this installation: {missing} is missing"
+    return (
+        f"error: '{command.name}' needs the Python package '{missing}', which is not installed; "
+        "install everything with: make env"
+    )

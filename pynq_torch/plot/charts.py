@@ -1,0 +1,147 @@
+"""What all charts share: colours, style, provenance, the data behind them, and files of them.
+
+matplotlib is imported when a chart is drawn.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pynq_torch.tables import Table
+from pynq_torch.timing import Duration
+
+__all__ = ["COLOURS", "Chart", "ProvenanceError", "axes", "foot", "save", "unit"]
+
+#: Okabe and Ito, "Color Universal Design" (2008): the colour-blind tell them apart.
+COLOURS = {
+    "blue": "#0072B2",
+    "orange": "#E69F00",
+    "green": "#009E73",
+    "vermillion": "#D55E00",
+    "sky": "#56B4E9",
+    "purple": "#CC79A7",
+    "yellow": "#F0E442",
+    "black": "#000000",
+}
+ORDER = tuple(COLOURS)
+#: Kinds differ in hatching and in markers too, since many print without colour.
+HATCH = {"measured": "", "cycles": "//", "model": ".."}
+MARKER = {"measured": "^", "cycles": "s", "model": "o"}
+PART_COLOUR = {"total": "purple", "compute": "blue", "transfer": "orange", "host": "sky"}
+#: Readable from the last row of a lecture room.
+STYLE: dict[Any, Any] = {
+    "font.size": 13,
+    "axes.titlesize": 14,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+}
+#: Letters that fit below a chart of 8 inches at 11 points.
+_FOOT_WIDTH = 95
+
+
+class ProvenanceError(ValueError):
+    """Numbers of different kinds would be divided by each other without a word about it."""
+
+
+class Chart:
+    """Axes that were drawn on, with the data behind them; whatever axes can do, it does too.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        Drawn on; the first, where there are several.
+    table : Table
+        The numbers in the chart, each with its kind.
+
+    Attributes
+    ----------
+    axes, table
+        As given.
+    """
+
+    def __init__(self, axes: Any, table: Table) -> None:
+        self.axes = axes
+        self.table = table
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what a Chart has not: `axes` is missing while one is being copied.
+        if name in ("axes", "table"):
+            raise AttributeError(name)
+        return getattr(self.axes, name)
+
+    def __repr__(self) -> str:
+        return f"<chart of {len(self.table.rows)} rows: {self.axes.get_title() or 'no title'}>"
+
+    def save(self, path: Path | str) -> tuple[Path, ...]:
+        """Write the chart to files; see `save`."""
+        return save(self, path)
+
+
+def save(chart: Chart, path: Path | str) -> tuple[Path, ...]:
+    """Write a chart as PNG and SVG, and its data as CSV.
+
+    Parameters
+    ----------
+    chart : Chart
+        From a function of `pynq_torch.plot`.
+    path : path
+        Without ending, e.g. ``"reports/vadd"``; the folder is made where it is missing.
+
+    Returns
+    -------
+    tuple of pathlib.Path
+        The three files. The same chart gives the same SVG and CSV, byte for byte.
+    """
+    import matplotlib.pyplot as plt
+
+    stem = Path(path)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    files = tuple(stem.with_name(stem.name + ending) for ending in (".png", ".svg", ".csv"))
+    png, svg, data = files
+    # Text stays text in the SVG, for searching and for screen readers; names in it stay the same.
+    with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "pynq_torch"}):
+        chart.figure.savefig(png, dpi=150)
+        chart.figure.savefig(svg, metadata={"Date": None})
+    data.write_text(chart.table.csv(), encoding="utf-8")
+    return files
+
+
+def axes(ax: Any = None, height: float = 4.5, columns: int = 1) -> Any:
+    """Return axes to draw on: those given, or new ones in the charts' style.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes or Chart, optional
+        Returned as it is.
+    height : float
+        Inches, of a new figure.
+    columns : int
+        Axes side by side in a new figure; more than one give a sequence of them.
+    """
+    import matplotlib.pyplot as plt
+
+    if ax is not None:
+        return ax.axes if isinstance(ax, Chart) else ax
+    # Not within rc_context: the first figure loads a notebook's backend, which makes matplotlib
+    # interactive. Undone, that would leave every later figure unseen.
+    figure = plt.figure(figsize=(8 if columns == 1 else 11, height), layout="constrained")
+    with plt.rc_context(STYLE):
+        return figure.subplots(1, columns)
+
+
+def foot(ax: Any, durations: Sequence[Duration], *notes: str) -> None:
+    """Print the provenance of everything in the chart below it."""
+    sources = list(dict.fromkeys((*(d.provenance for d in durations), *notes)))
+    lines = textwrap.wrap("; ".join(sources), _FOOT_WIDTH, break_on_hyphens=False)
+    ax.set_xlabel("\n".join(filter(None, [ax.get_xlabel(), *lines])), fontsize=11)
+
+
+def unit(seconds: float) -> tuple[float, str]:
+    """Return the factor and the name of a unit that suits a time."""
+    for limit, scale, name in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "µs"), (1.0, 1e3, "ms")):
+        if seconds < limit:
+            return scale, name
+    return 1.0, "s"

@@ -1,0 +1,197 @@
+"""Pictures of convolutions: how one becomes a matrix product, and what a network reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .charts import COLOURS
+from .charts import STYLE as _STYLE
+
+if TYPE_CHECKING:
+    import torch
+
+    from pynq_torch.ops.conv import Geometry
+
+__all__ = ["confusion", "images", "lowering", "taps"]
+
+#: More numbers than these in one panel could not be read.
+_MOST_NUMBERS = 600
+
+
+def taps(geometry: Geometry, pixel: int) -> list[tuple[int, int]]:
+    """Return what the window of an output pixel covers: (row, column) in the padded image.
+
+    Parameters
+    ----------
+    geometry : Geometry
+        Sizes.
+    pixel : int
+        Number of the output pixel, row by row.
+    """
+    rows, columns = geometry.out_size
+    if not 0 <= pixel < rows * columns:
+        raise ValueError(f"pixel is {pixel}; expected 0 to {rows * columns - 1}")
+    (sh, sw), (dh, dw), (kh, kw) = geometry.stride, geometry.dilation, geometry.kernel
+    top, left = pixel // columns * sh, pixel % columns * sw
+    return [(top + i * dh, left + j * dw) for i in range(kh) for j in range(kw)]
+
+
+def lowering(
+    padded: torch.Tensor,
+    matrix: torch.Tensor,
+    result: torch.Tensor,
+    geometry: Geometry,
+    pixel: int,
+    *,
+    title: str = "",
+) -> Any:
+    """Draw a convolution of one image as a matrix product, and follow one output pixel.
+
+    Parameters
+    ----------
+    padded : torch.Tensor
+        [1, C, H + 2 pad, W + 2 pad]; channels are drawn below each other.
+    matrix : torch.Tensor
+        [pixels, K], its rows of pixels; see `pynq_torch.ops.conv.fill_columns`.
+    result : torch.Tensor
+        [1, OC, rows, columns]; the first output channel is drawn.
+    geometry : Geometry
+        Sizes; one group.
+    pixel : int
+        The output pixel to follow, counted row by row.
+    title : str
+        Of the picture.
+
+    Returns
+    -------
+    sequence of matplotlib.axes.Axes
+        The padded image, the matrix, the result.
+    """
+    import matplotlib.pyplot as plt
+    import torch
+
+    image = padded[0].double()
+    ph, pw = geometry.padding
+    height, width = image.shape[1:]
+    gap = torch.full((1, width), float("nan"), dtype=torch.float64)
+    parts = [part for channel in image for part in (channel, gap)][:-1]
+    outside = torch.ones(height, width, dtype=torch.bool)
+    outside[ph : height - ph, pw : width - pw] = False
+    figure = plt.figure(figsize=(13, 5.5), layout="constrained")
+    sizes = {"width_ratios": (width, max(matrix.shape[1], width), result.shape[3])}
+    with plt.rc_context({**_STYLE, "axes.grid": False, "font.size": 12}):
+        axes = figure.subplots(1, 3, gridspec_kw=sizes)
+    _numbers(axes[0], torch.cat(parts), "padded image")
+    for channel in range(len(image)):
+        first = channel * (height + 1)
+        for row, column in outside.nonzero().tolist():
+            _frame(axes[0], first + row, column, hatch="///", edgecolor="0.75", linewidth=0)
+        for row, column in taps(geometry, pixel):
+            _frame(axes[0], first + row, column)
+    _numbers(axes[1], matrix.double(), f"matrix: {matrix.shape[0]} pixels x K = {matrix.shape[1]}")
+    axes[1].set_aspect("auto")
+    _frame(axes[1], pixel, 0, width=matrix.shape[1])
+    _numbers(axes[2], result[0, 0].double(), "result")
+    _frame(axes[2], *divmod(pixel, result.shape[3]))
+    if title:
+        figure.suptitle(title)
+    return axes
+
+
+def _numbers(ax: Any, values: torch.Tensor, title: str) -> None:
+    """Draw a matrix as pale colours, with its numbers where they can be read."""
+    largest = float(values.nan_to_num().abs().max()) or 1.0
+    # Three times the range, so that the darkest colour still lets black numbers be read.
+    ax.imshow(values, cmap="PuOr", vmin=-3 * largest, vmax=3 * largest)
+    if values.numel() <= _MOST_NUMBERS:
+        size = 11 if max(values.shape) <= 12 else 8
+        for row, line in enumerate(values.tolist()):
+            for column, value in enumerate(line):
+                if value == value:
+                    text = f"{value:g}"
+                    ax.text(column, row, text, ha="center", va="center", fontsize=size)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.set_title(title)
+
+
+def _frame(ax: Any, row: int, column: int, *, width: int = 1, **style: Any) -> None:
+    from matplotlib.patches import Rectangle
+
+    look = {"edgecolor": COLOURS["vermillion"], "linewidth": 2.5, **style}
+    ax.add_patch(Rectangle((column - 0.5, row - 0.5), width, 1, fill=False, **look))
+
+
+def confusion(read: Mapping[str, torch.Tensor], truth: torch.Tensor) -> Any:
+    """Draw what was taken for what: a row for each true class, a column for each that was read.
+
+    Parameters
+    ----------
+    read : mapping of str to tensor
+        Title -> int64 [N], classes from 0.
+    truth : torch.Tensor
+        int64 [N].
+
+    Returns
+    -------
+    sequence of matplotlib.axes.Axes
+        A picture for each entry of `read`. The diagonal is what was read right.
+    """
+    import matplotlib.pyplot as plt
+    import torch
+
+    classes = max(int(labels.max()) for labels in (truth, *read.values())) + 1
+    figure = plt.figure(figsize=(5.5 * len(read), 5), layout="constrained")
+    with plt.rc_context({**_STYLE, "axes.grid": False, "font.size": 12}):
+        axes = figure.subplots(1, len(read), squeeze=False)[0]
+    for ax, (title, found) in zip(axes, read.items(), strict=True):
+        counts = torch.bincount(truth * classes + found, minlength=classes**2)
+        counts = counts.reshape(classes, classes)
+        wrong = counts.clone().fill_diagonal_(0)
+        ax.imshow(wrong, cmap="Oranges", vmin=0, vmax=2 * max(1, int(wrong.max())))
+        for row, line in enumerate(counts.tolist()):
+            for column, count in enumerate(line):
+                if count:
+                    weight = "normal" if row == column else "bold"
+                    style = {"ha": "center", "va": "center", "fontweight": weight}
+                    ax.text(column, row, str(count), **style)
+        ax.set_xticks(range(classes))
+        ax.set_yticks(range(classes))
+        ax.set_xlabel("read")
+        ax.set_ylabel("true")
+        ax.set_title(f"{title}: {int(wrong.sum())} wrong of {len(truth)}")
+    return axes
+
+
+def images(pictures: torch.Tensor, captions: Sequence[str], *, columns: int = 8) -> Any:
+    """Draw grey pictures with a caption each.
+
+    Parameters
+    ----------
+    pictures : torch.Tensor
+        [N, 1, H, W]; 0 is white.
+    captions : sequence of str
+        One for each.
+    columns : int
+        Pictures in a row.
+
+    Returns
+    -------
+    sequence of matplotlib.axes.Axes
+        One for each picture.
+    """
+    import matplotlib.pyplot as plt
+
+    if len(captions) != len(pictures):
+        raise ValueError(f"{len(captions)} captions for {len(pictures)} pictures")
+    rows = max(1, -(-len(pictures) // columns))
+    figure = plt.figure(figsize=(1.6 * columns, 2.0 * rows), layout="constrained")
+    grid = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for ax in grid:
+        ax.set_axis_off()
+    drawn = grid[: len(pictures)]
+    for ax, picture, caption in zip(drawn, pictures, captions, strict=True):
+        ax.imshow(picture[0].detach(), cmap="Greys")
+        ax.set_title(caption, fontsize=12)
+    return drawn

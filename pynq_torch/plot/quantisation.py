@@ -1,0 +1,368 @@
+"""Charts of quantisation: values on their grid, what it costs, and how that compares with time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pynq_torch.timing import Duration
+
+from .charts import COLOURS, ProvenanceError
+from .charts import STYLE as _STYLE
+from .charts import axes as _axes
+from .charts import foot as _foot
+from .grid import Grid, peak
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = [
+    "bound",
+    "channels",
+    "error_against_time",
+    "explore_grid",
+    "growth",
+    "histogram",
+    "histograms",
+    "trade_off",
+]
+
+_DASH = {"measured": "-", "cycles": "--", "model": ":"}
+_MARKERS = "os^Dv"
+#: Finer steps than these would be thinner than a pixel.
+_MOST_BINS = 600
+#: Shares of the peak that the last step is tried on.
+_CLIPS = [n / 40 for n in range(2, 41)]
+
+
+def histogram(values: torch.Tensor, grid: Grid, *, title: str = "", ax: Any = None) -> Any:
+    """Draw how many values lie on each step of a grid.
+
+    Parameters
+    ----------
+    values : torch.Tensor
+        Floating, any shape, not all 0.
+    grid : Grid
+        A bar is as wide as one of its steps; what it cuts off is drawn in another colour.
+    title : str
+        Of the chart.
+    ax : matplotlib Axes, optional
+        Drawn into; default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The counts are logarithmic: the tails matter, and they are thin.
+    """
+    import numpy as np
+
+    ax = _axes(ax)
+    data = values.detach().cpu().double().flatten().numpy()
+    end = peak(values)
+    wide = max(1, round(2 * end / grid.scale / _MOST_BINS))
+    last = int(end / grid.scale / wide + 0.5)
+    edges = (np.arange(-last, last + 2) - 0.5) * grid.scale * wide
+    counts, _ = np.histogram(data, edges)
+    inside = (grid.used + 0.5) * grid.scale
+    within = np.abs(edges[:-1] + edges[1:]) / 2 < inside
+    ax.stairs(np.where(within, counts, 0), edges, fill=True, color=COLOURS["blue"], label="kept")
+    if not within.all():
+        cut = np.where(within, 0, counts)
+        ax.stairs(cut, edges, fill=True, color=COLOURS["vermillion"], label="cut off")
+        ax.legend()
+    for side in (-1, 1):
+        ax.axvline(side * inside, color=COLOURS["black"], linewidth=1.5, linestyle="--")
+    ax.set_yscale("log")
+    ax.set_ylim(0.5, max(2, counts.max() * 2))
+    right = 1.03 * max(float(edges[-1]), inside)
+    ax.set_xlim(-right, right)
+    ax.set_xlabel("value")
+    ax.set_ylabel("how many")
+    steps = ax.secondary_xaxis(
+        "top", functions=(lambda v: v / grid.scale, lambda k: k * grid.scale)
+    )
+    steps.set_xlabel(f"step (int8), {grid.used} used on each side")
+    ax.set_title(title)
+    return ax
+
+
+def histograms(values: Mapping[str, torch.Tensor]) -> Any:
+    """Draw several tensors side by side, each with its peak on step 127.
+
+    Parameters
+    ----------
+    values : mapping of str to tensor
+        Title -> values, see `histogram`.
+
+    Returns
+    -------
+    sequence of matplotlib.axes.Axes
+    """
+    axes = _row([1.0] * len(values))
+    for ax, (name, tensor) in zip(axes, values.items(), strict=True):
+        histogram(tensor, Grid.over(tensor), title=name, ax=ax)
+    return axes
+
+
+def _row(widths: Sequence[float]) -> Any:
+    """Return axes side by side; see `charts.axes` for the order."""
+    import matplotlib.pyplot as plt
+
+    figure = plt.figure(figsize=(12, 4.5), layout="constrained")
+    with plt.rc_context({**_STYLE, "font.size": 12}):
+        grid = {"width_ratios": widths}
+        return figure.subplots(1, len(widths), gridspec_kw=grid, squeeze=False)[0]
+
+
+def trade_off(
+    values: torch.Tensor, steps: int, now: float | None = None, *, title: str = "", ax: Any = None
+) -> Any:
+    """Draw what rounding and cutting off cost, over where the last step lies.
+
+    Parameters
+    ----------
+    values : torch.Tensor
+        Floating, any shape, not all 0.
+    steps : int
+        On each side of zero, 1 to 127; the fewer there are, the more it pays to cut off.
+    now : float, optional
+        A share of the peak to be marked.
+    title, ax
+        See `histogram`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = _axes(ax)
+    end = peak(values)
+    found = [Grid(clip * end / steps, clip * end).errors(values) for clip in _CLIPS]
+    ax.plot(_CLIPS, [e.rounding for e in found], "--", color=COLOURS["blue"], label="rounding")
+    # Zero has no place on a logarithmic axis.
+    cut = [e.cut_off or float("nan") for e in found]
+    ax.plot(_CLIPS, cut, ":", color=COLOURS["vermillion"], label="cut off")
+    ax.plot(_CLIPS, [e.both for e in found], color=COLOURS["black"], label="both")
+    if now is not None:
+        ax.axvline(now, color=COLOURS["green"], linewidth=2, label="now")
+    ax.set_yscale("log")
+    ax.set_xlabel("last step at this share of the peak")
+    ax.set_ylabel("error (RMS)")
+    ax.set_title(title or f"with {steps} steps on each side")
+    ax.legend()
+    return ax
+
+
+def explore_grid(
+    values: torch.Tensor,
+    run: Callable[[Grid], Any] | None = None,
+    *,
+    scale: float = 1.0,
+    clip: float = 1.0,
+    live: bool | None = None,
+) -> Any:
+    """Show values on a grid, with sliders for its scale and for where it cuts off.
+
+    Parameters
+    ----------
+    values : torch.Tensor
+        Floating, any shape, not all 0.
+    run : callable, optional
+        Called with each `Grid`, e.g. to multiply with it and print how good that is.
+    scale : float
+        Where the slider starts: a power of two from 1/8 to 32, times the scale that puts the peak
+        on step 127.
+    clip : float
+        Where the slider starts, a share of the peak from 0.05 to 1.
+    live : bool, optional
+        See `widgets.explore`.
+    """
+    from pynq_torch.widgets import explore
+
+    end = peak(values)
+
+    def show(scale: float, clip: float) -> None:
+        import matplotlib.pyplot as plt
+
+        grid = Grid(scale * end / 127, clip * end)
+        found = grid.errors(values)
+        print(
+            f"scale {grid.scale:.3g}, cut off at {grid.limit:.3g}: {grid.used} steps on each side; "
+            f"{found.share:.2%} cut off; error (RMS): rounding {found.rounding:.3g}, "
+            f"cutting off {found.cut_off:.3g}, both {found.both:.3g}"
+        )
+        if run is not None:
+            run(grid)
+        axes = _row((3, 2))
+        histogram(values, grid, ax=axes[0])
+        if grid.used:
+            trade_off(values, grid.used, grid.limit / end, ax=axes[1])
+        plt.show()
+
+    scales = [2.0**power for power in range(-3, 6)]
+    return explore(show, live=live, scale=(scales, scale), clip=((0.05, 1.0, 0.05), clip))
+
+
+def channels(weight: torch.Tensor, *, title: str = "", ax: Any = None) -> Any:
+    """Draw the rounding error of each output channel with one scale for all, and one for each.
+
+    Parameters
+    ----------
+    weight : torch.Tensor
+        Floating [out_features, ...], as a ``Linear`` or ``Conv2d`` has it; no channel is all 0.
+    title, ax
+        See `histogram`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Channels in the order of their peaks.
+    """
+    ax = _axes(ax)
+    rows = sorted(weight.detach().flatten(1), key=peak)
+    whole = Grid.over(weight)
+    marks = {
+        "one scale for the tensor": ("o", "vermillion", [whole.errors(r).both for r in rows]),
+        "one for each channel": ("s", "blue", [Grid.over(r).errors(r).both for r in rows]),
+    }
+    for name, (marker, colour, errors) in marks.items():
+        ax.plot(errors, marker, color=COLOURS[colour], markersize=4, label=name)
+    ax.set_ylim(0)
+    ax.set_xlabel("output channel, in order of its largest weight")
+    ax.set_ylabel("error of a weight (RMS)")
+    ax.set_title(title)
+    ax.legend()
+    return ax
+
+
+def bound(errors: Mapping[str, tuple[Any, Any]], *, title: str = "", ax: Any = None) -> Any:
+    """Draw errors against what they may be at most, element by element.
+
+    Parameters
+    ----------
+    errors : mapping of str to (tensor, tensor)
+        Name -> (error, bound), of the same shape; an error of 0 is not drawn.
+    title, ax
+        See `histogram`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A point above the line would be a broken promise.
+    """
+    import torch
+
+    ax = _axes(ax)
+    low, high = float("inf"), 0.0
+    for index, (name, (error, limit)) in enumerate(errors.items()):
+        found, most = (torch.as_tensor(t).detach().cpu().double().flatten() for t in (error, limit))
+        found = found.abs()
+        style = {"marker": _MARKERS[index % 5], "color": COLOURS[list(COLOURS)[index]]}
+        ax.scatter(most, found, 8, alpha=0.3, **style)
+        ax.scatter([], [], 30, label=name, **style)  # what is nearly transparent explains nothing
+        low, high = min(low, float(most.min())), max(high, float(most.max()))
+    ends = (low / 1.5, high * 1.5)
+    ax.plot(ends, ends, color=COLOURS["black"], label="error = bound")
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("bound")
+    ax.set_ylabel("error")
+    ax.set_title(title)
+    ax.legend()
+    return ax
+
+
+def growth(
+    sizes: Sequence[float],
+    series: Mapping[str, Sequence[float]],
+    *,
+    xlabel: str = "K",
+    ylabel: str = "error",
+    title: str = "",
+    ax: Any = None,
+) -> Any:
+    """Draw errors over a size, both axes logarithmic.
+
+    Parameters
+    ----------
+    sizes : sequence of float
+        The x axis.
+    series : mapping of str to sequence of float
+        A line each, as long as `sizes`.
+    xlabel, ylabel : str
+        What the size and the errors are.
+    title, ax
+        See `histogram`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = _axes(ax)
+    for index, (name, values) in enumerate(series.items()):
+        if len(values) != len(sizes):
+            raise ValueError(f"series {name!r} has {len(values)} values; expected {len(sizes)}")
+        colour = COLOURS[list(COLOURS)[index % len(COLOURS)]]
+        ax.plot(sizes, values, marker=_MARKERS[index % 5], color=colour, label=name)
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log")
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    ax.set_title(title)
+    ax.legend()
+    return ax
+
+
+def error_against_time(
+    series: Mapping[str, Sequence[tuple[Duration, float]]],
+    labels: Sequence[Any],
+    *,
+    title: str = "",
+    ax: Any = None,
+) -> Any:
+    """Draw errors against times: to the left is faster, below is better.
+
+    Parameters
+    ----------
+    series : mapping of str to sequence of (Duration, float)
+        A line each, of one kind, which the legend says; a point for each of `labels`.
+    labels : sequence
+        What the points are, e.g. sizes.
+    title, ax
+        See `histogram`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ProvenanceError
+        A line mixes durations of different provenance.
+    """
+    ax = _axes(ax)
+    for index, (name, points) in enumerate(series.items()):
+        if len(points) != len(labels):
+            raise ValueError(f"series {name!r} has {len(points)} points; expected {len(labels)}")
+        sources = {duration.provenance for duration, _ in points}
+        if len(sources) != 1:
+            raise ProvenanceError(f"series {name!r} mixes {' and '.join(sorted(sources))}")
+        kind = points[0][0].kind
+        x, y = [duration.seconds for duration, _ in points], [error for _, error in points]
+        style = {"marker": _MARKERS[index % 5], "markersize": 8}
+        if kind == "model":
+            style["markerfacecolor"] = "white"
+        colour = COLOURS[list(COLOURS)[index % len(COLOURS)]]
+        ax.plot(x, y, _DASH[kind], color=colour, label=f"{name} ({kind})", **style)
+        for label, *at in zip(labels, x, y, strict=True):
+            # Above and below in turn: lines of one error lie on each other.
+            offset = (0, -16 if index % 2 else 8)
+            ax.annotate(str(label), at, offset, textcoords="offset points", fontsize=10)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.margins(y=0.15)
+    ax.set_xlabel("time / s")
+    ax.set_ylabel("error, relative (RMS)")
+    ax.set_title(title)
+    ax.legend()
+    _foot(ax, [duration for points in series.values() for duration, _ in points])
+    return ax

@@ -1,0 +1,206 @@
+"""The roofline: what a kernel reaches, below what arithmetic and memory allow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pynq_torch.models.pynq_z2 import Roof, attainable, memory_roofs
+from pynq_torch.tables import Table
+from pynq_torch.timing import Duration
+
+from .charts import COLOURS, MARKER, ORDER, Chart, ProvenanceError, axes, foot
+
+__all__ = ["Point", "roofline"]
+
+#: Points closer than this share of a decade on both axes share a label.
+_CLOSE = 0.03
+
+
+@dataclass(frozen=True)
+class Point:
+    """A design at work.
+
+    Parameters
+    ----------
+    duration : Duration
+        Of one run; its label names the point, its kind is drawn.
+    operations : float
+        Arithmetic operations of the run; a multiply-accumulate is 2.
+    nbytes : float
+        Bytes that it moves to and from DDR.
+    """
+
+    duration: Duration
+    operations: float
+    nbytes: float
+
+    def __post_init__(self) -> None:
+        if not (self.operations > 0 and self.nbytes > 0 and self.duration.seconds > 0):
+            raise ValueError(
+                f"point {self.duration.label!r} has {self.operations} operations, {self.nbytes} "
+                f"bytes and {self.duration.seconds} s; expected all above 0"
+            )
+
+    @property
+    def intensity(self) -> float:
+        """Operations for each byte."""
+        return self.operations / self.nbytes
+
+    @property
+    def performance(self) -> float:
+        """Operations a second."""
+        return self.operations / self.duration.seconds
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Bytes a second."""
+        return self.nbytes / self.duration.seconds
+
+
+def roofline(
+    points: Sequence[Point],
+    roofs: Sequence[Roof] | None = None,
+    *,
+    title: str = "",
+    ax: Any = None,
+) -> Chart:
+    """Draw points below the roofs of the board, both axes logarithmic.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        The kind of each is drawn as its marker: model a circle, cycles a square, measured a
+        triangle; the legend says so.
+    roofs : sequence of Roof, optional
+        Default: the DDR of the PYNQ-Z2, see `pynq_torch.models.pynq_z2.memory_roofs`. The hard ones bound
+        every point and make the thick line; the others are thin.
+    title : str
+        Of the chart.
+    ax : matplotlib Axes, optional
+        Drawn into.
+
+    Returns
+    -------
+    Chart
+        The table has each point with what the roofs allow it, and each roof with its source.
+
+    Raises
+    ------
+    ProvenanceError
+        A point is this PC's wall clock: the roofs are the board's.
+    """
+    roofs = memory_roofs() if roofs is None else tuple(roofs)
+    hard = [roof for roof in roofs if roof.hard]
+    if not points or not hard:
+        raise ValueError("there is nothing to draw: expected at least one point and a hard roof")
+    for point in points:
+        if point.duration.where.endswith("this PC"):
+            raise ProvenanceError(
+                f"{point.duration.label!r} is {point.duration.provenance}; the roofs are the "
+                "board's. Draw its model, its cycles in RTL, or a measurement on the board."
+            )
+    ax = axes(ax, height=5.5)
+    low = min(p.intensity for p in points) / 8
+    high = max(p.intensity for p in points) * 8
+    _draw_roofs(ax, roofs, low, high)
+    for index, point in enumerate(points):
+        ax.plot(
+            point.intensity,
+            point.performance,
+            MARKER[point.duration.kind],
+            color=COLOURS[ORDER[index % len(ORDER)]],
+            markersize=12,
+            markeredgecolor="black",
+            zorder=3,
+        )
+    for together in _close(points):
+        first = together[0]
+        ax.annotate(
+            ", ".join(p.duration.label for p in together),
+            (first.intensity, first.performance),
+            (12, -4),
+            textcoords="offset points",
+            fontsize=12,
+        )
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    # Numbers between powers of ten would run into each other.
+    ax.xaxis.set_minor_formatter("")
+    ax.yaxis.set_minor_formatter("")
+    ax.set_xlim(low, high)
+    ax.set_ylim(top=4 * max(attainable(high, *hard), *(p.performance for p in points)))
+    ax.set_xlabel("operations / byte of DDR traffic")
+    ax.set_ylabel("operations / s")
+    ax.set_title(title)
+    _legend(ax, points)
+    durations = [p.duration for p in points]
+    foot(ax, durations, *(f"{r.label}: {r.provenance}" for r in roofs))
+    return Chart(ax, _table(points, roofs))
+
+
+def _draw_roofs(ax: Any, roofs: Sequence[Roof], low: float, high: float) -> None:
+    """Draw each roof as a thin line, and their lower envelope as a thick one."""
+    for roof in roofs:
+        heights = [roof.at(low), roof.at(high)]
+        ax.plot([low, high], heights, "--", color="0.45", linewidth=1.3)
+        slope = roof.bytes_per_second is not None
+        at = low * 1.15 if slope else high / 1.15
+        # On its line, which it hides: beside it, it would lie across.
+        style = {"ha": "left" if slope else "right", "va": "center", "fontsize": 12}
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+        ax.annotate(roof.label, (at, roof.at(at)), color="0.2", bbox=box, zorder=4, **style)
+    steps = [low * (high / low) ** (i / 200) for i in range(201)]
+    envelope = [attainable(x, *(r for r in roofs if r.hard)) for x in steps]
+    ax.plot(steps, envelope, color="black", linewidth=2.5)
+
+
+def _close(points: Sequence[Point]) -> list[list[Point]]:
+    """Group points that lie on each other, so that their labels do not."""
+    groups: list[list[Point]] = []
+    for point in points:
+        for group in groups:
+            apart = (
+                math.log10(point.intensity / group[0].intensity),
+                math.log10(point.performance / group[0].performance),
+            )
+            if max(map(abs, apart)) < _CLOSE:
+                group.append(point)
+                break
+        else:
+            groups.append([point])
+    return groups
+
+
+def _legend(ax: Any, points: Sequence[Point]) -> None:
+    from matplotlib.lines import Line2D
+
+    kinds = dict.fromkeys(p.duration.kind for p in points)
+    style: dict[str, Any] = {"linestyle": "", "color": "white", "markeredgecolor": "black"}
+    handles = [Line2D([], [], marker=MARKER[k], label=k, markersize=11, **style) for k in kinds]
+    ax.legend(handles=handles, loc="lower right")
+
+
+def _table(points: Sequence[Point], roofs: Sequence[Roof]) -> Table:
+    header = ["name", "operations / byte", "operations / s", "roof", "share", "kind", "provenance"]
+    rows: list[list[Any]] = []
+    for p in points:
+        allowed = attainable(p.intensity, *(r for r in roofs if r.hard))
+        rows.append(
+            [
+                p.duration.label,
+                f"{p.intensity:.4g}",
+                f"{p.performance:.4g}",
+                f"{allowed:.4g}",
+                f"{p.performance / allowed:.1%}",
+                p.duration.kind,
+                p.duration.provenance,
+            ]
+        )
+    for roof in roofs:
+        slope = roof.bytes_per_second
+        value = f"{slope:.4g} bytes / s" if slope is not None else f"{roof.at(1):.4g}"
+        rows.append([roof.label, "", value, "", "", "roof", roof.provenance])
+    return Table(header, rows)

@@ -1,0 +1,194 @@
+"""The one place where operators of device "pynq" arrive.
+
+Every overload with a kernel for the CPU gets a kernel for PrivateUse1 here. Where there is an
+offer for it (`offers`), the kernels of the loaded overlay are asked first; the CPU does the rest on
+the same memory (`fallback`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from pynq_torch.errors import NoKernelError
+from pynq_torch.ops.recurrent import cell_kernels
+
+from . import record
+from .fallback import fallback_of
+from .offers import Declined, Offer, offer_of, possible
+from .record import Call, inputs_of, switches
+from .schema import has_kernel, operator, plan_of
+
+__all__ = ["Declined", "kind_of", "library", "register_all"]
+
+
+library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+
+#: Kernels of their own elsewhere, or of no use to a device like this.
+_NOT_HERE = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("_pin_memory", "is_pinned", "record_stream", "_copy_from", "_copy_from_and_resize"),
+        *("lift", "lift_fresh", "lift_fresh_copy", "detach_", "alias_copy", "_lazy_clone"),
+        *("resize", "resize_", "resize_as_", "_resize_output", "_resize_output_", "as_strided_"),
+        *("set_", "set_data", "requires_grad_", "retain_grad", "is_same_size", "rename_"),
+        *("_make_dual", "_fw_primal", "_unpack_dual", "_new_zeros_with_same_feature_meta"),
+        *("_has_same_storage_numel", "_local_scalar_dense_", "is_leaf", "output_nr", "_version"),
+        *(
+            "data",
+            "_unsafe_view",
+            "unsafe_split",
+            "unsafe_split_with_sizes",
+            "_test_autograd_multiple_dispatch",
+        ),
+        *("is_coalesced", "dense_dim", "sparse_dim", "_coalesced_", "_nnz", "_indices", "_values"),
+    )
+)
+_LIKE = ("_like", "new_empty", "new_zeros", "new_full", "new_ones", "new_empty_strided")
+
+
+def register_all(own: dict[str, Callable[..., Any]], views: Callable[[str], Any]) -> int:
+    """Give every overload its kernel for device "pynq".
+
+    Parameters
+    ----------
+    own : dict
+        Overload -> kernel, for those that are about memory itself.
+    views : callable
+        Makes the kernel of an overload whose result shares its argument's memory.
+
+    Returns
+    -------
+    int
+        How many were registered.
+    """
+    count = 0
+    for name, cell in cell_kernels().items():
+        library.impl(name.partition("::")[2], _kernel(name, cell), "PrivateUse1")
+        count += 1
+    for name in torch._C._dispatch_get_all_op_names():
+        kind = "" if name in own else kind_of(name)
+        if kind:
+            kernel = views(name) if kind == "view" else _kernel(name)
+            library.impl(name.partition("::")[2], kernel, "PrivateUse1")
+            count += 1
+    return count
+
+
+#: Views that carry a mark instead of changed memory; torch composes them, but we must know.
+_MARKS = ("aten::_conj", "aten::_neg_view")
+
+
+def kind_of(name: str) -> str:
+    """Say what an overload is to device "pynq".
+
+    Returns
+    -------
+    str
+        ``"value"``: dispatched here, offered to the PL and recorded; ``"view"``: its result shares
+        its argument's memory; ``""``: torch composes it of others, or it is about memory itself.
+    """
+    if not name.startswith("aten::") or name.partition(".")[0] in _NOT_HERE:
+        return ""
+    cpu = has_kernel(name, "CPU")
+    if not cpu and not has_kernel(name, "CompositeExplicitAutograd"):
+        return ""
+    schema = torch._C._get_schema(*_split(name))
+    tensors = [a for a in schema.arguments if "Tensor" in str(a.type)]
+    if not tensors:
+        return ""
+    shares = any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
+    if shares:
+        return "view" if cpu or name in _MARKS else ""
+    base = name.partition("::")[2].partition(".")[0]
+    if base.endswith("_") and torch.Tag.inplace_view in operator(name).tags:
+        # It describes its argument anew; the CPU's view of the memory must stay as it is.
+        return "view" if cpu else ""
+    if base.endswith(_LIKE) or any(a.name == "device" for a in schema.arguments):
+        return ""
+    return "value"
+
+
+def _split(name: str) -> tuple[str, str]:
+    base, _, overload = name.partition(".")
+    return base, overload
+
+
+def _kernel(name: str, on_cpu: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """Return the kernel of one overload; its schema is read at the first call."""
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        nonlocal on_cpu
+        if on_cpu is None:
+            on_cpu = fallback_of(plan_of(name))
+        if switches.active and record.state.call is None:
+            return _watched(name, offer_of(name), on_cpu, args, kwargs)
+        # Looked up in each call: overlays change, and a program may offer a kernel at any time.
+        ask = possible(name)
+        if ask is None:
+            return on_cpu(*args, **kwargs)
+        result = ask(*args, **kwargs)
+        return on_cpu(*args, **kwargs) if isinstance(result, Declined) else result
+
+    return kernel
+
+
+#: Reading a value and filling memory: a program needs them around any computation, as it does
+#: copies, so the switch of the fallback is not about them.
+_ALWAYS = frozenset(
+    f"aten::{name}" for name in ("_local_scalar_dense", "equal", "fill_", "is_nonzero", "zero_")
+)
+
+
+def _watched(
+    name: str,
+    offer: Offer | None,
+    on_cpu: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Do a call with its record, the route and the switch of the fallback."""
+    call = Call(name, inputs_of(args, kwargs), thread=threading.current_thread().name)
+    wish = switches.route(name, call.inputs) if switches.route is not None else None
+    call.begin()
+    try:
+        if offer is None:
+            call.reason = "no kernel serves this operator"
+        elif wish is False:
+            call.reason = "the route sends it to the CPU"
+        else:
+            call.where = "PL"  # also where it fails there
+            result = offer(*args, **kwargs)
+            if not isinstance(result, Declined):
+                return result
+            call.where, call.reason = "CPU", result.reason
+        if not switches.fallback and wish is None and call.op not in _ALWAYS:
+            raise NoKernelError(_without_fallback(call, ever=offer is not None))
+        if wish:
+            raise NoKernelError(
+                f"the route sends {name}({', '.join(call.inputs)}) to the PL, which cannot do it: "
+                f'{call.reason}. Set "offload" to false for this call in the route.'
+            )
+        return on_cpu(*args, **kwargs)
+    except BaseException as error:
+        call.error = type(error).__name__
+        raise
+    finally:
+        call.finish()
+
+
+def _without_fallback(call: Call, *, ever: bool) -> str:
+    """Say what stands against a call with the fallback off; `ever`: a kernel could serve it."""
+    what = f"{call.name}({', '.join(call.inputs)})"
+    if ever:
+        return (
+            f"{what} has no kernel: {call.reason}; and the fallback to the CPU is off. Load an "
+            "overlay that serves it, or call torch.pynq.profiler.fallback.enable()."
+        )
+    return (
+        f"{what}: no kernel of this library serves it, and the fallback to the CPU is off: compute "
+        "it with .cpu(), or enable the fallback with torch.pynq.profiler.fallback.enable()."
+    )

@@ -1,0 +1,248 @@
+"""Operators about memory itself: making tensors, copying, views, resizing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from .fallback import place, set_storage
+from .memory import adopt, alias, block_of, new, new_strided, note_write, readable
+from .offers import Declined, possible
+from .record import counted, current
+from .schema import operator
+
+__all__ = ["check_index", "own_kernels", "room_of_clone", "view_kernel"]
+
+_CPU_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+
+
+def view_kernel(name: str) -> Callable[..., Any]:
+    """Return the kernel of an overload whose result shares its argument's memory.
+
+    The CPU's kernels of these look at sizes and strides only, and make the result of the
+    argument's own storage and device: torch runs them on tensors of ours as they are.
+    """
+    redispatch = operator(name).redispatch
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        return redispatch(_CPU_KEYS, *args, **kwargs)
+
+    def marking(*args: Any, **kwargs: Any) -> Any:
+        args[0].untyped_storage().marked = True
+        return redispatch(_CPU_KEYS, *args, **kwargs)
+
+    if name in ("aten::_conj", "aten::_neg_view"):
+        return marking
+
+    return kernel
+
+
+def check_index(device: torch.device | None) -> None:
+    """Raise RuntimeError for any index but 0, for example ``"pynq:1"``."""
+    if device is not None and device.index:
+        raise RuntimeError(
+            f"invalid device ordinal {device.index}: there is one device, 'pynq' or 'pynq:0'"
+        )
+
+
+def _check(device: Any, layout: Any, pin_memory: Any) -> None:
+    check_index(device)
+    if layout is not None and layout is not torch.strided:
+        raise NotImplementedError(
+            f"device 'pynq' has strided tensors only; found layout {layout}: make it on the CPU"
+        )
+    if pin_memory:
+        raise RuntimeError(
+            "Only dense CPU tensors can be pinned: memory of device 'pynq' is contiguous and "
+            "never swapped anyway"
+        )
+
+
+def _empty(
+    size: Sequence[int],
+    *,
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    memory_format: Any = None,
+) -> torch.Tensor:
+    _check(device, layout, pin_memory)
+    kind = torch.get_default_dtype() if dtype is None else dtype
+    if memory_format is None or memory_format is torch.contiguous_format:
+        return new(tuple(size), kind)
+    strides = torch.empty(size, device="meta", memory_format=memory_format).stride()
+    return new_strided(size, strides, kind)
+
+
+def _empty_strided(
+    size: Sequence[int],
+    stride: Sequence[int],
+    *,
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+) -> torch.Tensor:
+    _check(device, layout, pin_memory)
+    return new_strided(size, stride, torch.get_default_dtype() if dtype is None else dtype)
+
+
+def _efficientzerotensor(
+    size: Sequence[int],
+    *,
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+) -> torch.Tensor:
+    return _empty(size, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory).zero_()
+
+
+def room_of_clone(self: torch.Tensor, memory_format: Any = None) -> torch.Tensor:
+    """Return room for a clone: the shape, and the strides that torch gives it."""
+    if memory_format in (None, torch.preserve_format):
+        if self.is_contiguous():
+            # Where a size is 1, the step there may be any; torch keeps it.
+            if 1 in self.shape:
+                return new_strided(self.shape, self.stride(), self.dtype)
+            return new(self.shape, self.dtype)
+        strides = torch.empty_like(alias(self), device="meta").stride()
+        return new_strided(self.shape, strides, self.dtype)
+    return _empty(self.shape, dtype=self.dtype, memory_format=memory_format)
+
+
+def _clone(self: torch.Tensor, *, memory_format: Any = None) -> torch.Tensor:
+    result = room_of_clone(self, memory_format)
+    block_of(result).cpu.copy_(alias(self))
+    return result
+
+
+def _copy_(self: torch.Tensor, src: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+    if self.device.type == "pynq":
+        alias(self).copy_(_readable(src))
+        note_write(self)
+    else:
+        self.copy_(_readable(src))
+    return self
+
+
+def _readable(tensor: torch.Tensor) -> torch.Tensor:
+    return readable(tensor) if tensor.device.type == "pynq" else tensor
+
+
+def _offered(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that the loaded overlay is asked for first."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        ask = possible(name)
+        result = ask(*args, **kwargs) if ask is not None else _NOBODY
+        if isinstance(result, Declined):
+            return kernel(*args, **kwargs)
+        call = current()
+        if call is not None and call.name == name:
+            call.where = "PL"
+        return result
+
+    return run
+
+
+_NOBODY = Declined("no kernel serves this operator", missing=True)
+
+
+def _copy_from(self: torch.Tensor, dst: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+    return _copy_(dst, self)
+
+
+def _copy_from_and_resize(self: torch.Tensor, dst: torch.Tensor) -> torch.Tensor:
+    if dst.shape != self.shape:
+        dst.resize_(self.shape)
+    return _copy_(dst, self)
+
+
+def _resize_(self: torch.Tensor, size: Sequence[int], *, memory_format: Any = None) -> torch.Tensor:
+    if memory_format is None and tuple(size) == tuple(self.shape):
+        return self  # whatever its strides
+    shape = torch.empty(size, device="meta", memory_format=memory_format or torch.contiguous_format)
+    span = (
+        0
+        if not shape.numel()
+        else 1 + sum((n - 1) * s for n, s in zip(shape.shape, shape.stride(), strict=True))
+    )
+    storage = self.untyped_storage()
+    first = int(self.storage_offset())
+    if (first + span) * self.element_size() <= storage.nbytes():
+        return set_storage(self, storage, first, shape.shape, shape.stride())
+    flat = new((first + span,), self.dtype)
+    kept = storage.nbytes() // self.element_size()
+    if kept:
+        old = torch.as_strided(alias(self), (kept,), (1,), 0)
+        block_of(flat).cpu[:kept].copy_(old)
+    return set_storage(self, flat.untyped_storage(), first, shape.shape, shape.stride())
+
+
+def _set_storage(
+    self: torch.Tensor,
+    source: Any,
+    storage_offset: int = 0,
+    size: Sequence[int] = (),
+    stride: Sequence[int] = (),
+) -> torch.Tensor:
+    untyped = source._untyped_storage if isinstance(source, torch.TypedStorage) else source
+    adopt(untyped)
+    if not stride:
+        stride = torch.empty(size, device="meta").stride()
+    return set_storage(self, untyped, storage_offset, size, stride)
+
+
+def _set_source_storage(self: torch.Tensor, source: Any) -> torch.Tensor:
+    untyped = source._untyped_storage if isinstance(source, torch.TypedStorage) else source
+    adopt(untyped)
+    count = untyped.nbytes() // self.element_size()
+    return set_storage(self, untyped, 0, (count,), (1,))
+
+
+def _set_tensor(self: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
+    return set_storage(
+        self,
+        source.untyped_storage(),
+        int(source.storage_offset()),
+        source.shape,
+        source.stride(),
+    )
+
+
+def _set_nothing(self: torch.Tensor) -> torch.Tensor:
+    return _set_tensor(self, new((0,), self.dtype))
+
+
+def _indices(name: str) -> Callable[..., Any]:
+    """Return the kernel of a factory that torch has for the CPU only."""
+    make = operator(name)
+
+    def kernel(*sizes: Any, device: Any = None, pin_memory: Any = None, **options: Any) -> Any:
+        return place(make(*sizes, **options))
+
+    return kernel
+
+
+def own_kernels() -> dict[str, Callable[..., Any]]:
+    """Return the kernels of this module by overload."""
+    return {
+        "aten::empty.memory_format": _empty,
+        "aten::empty_strided": _empty_strided,
+        "aten::_efficientzerotensor": _efficientzerotensor,
+        "aten::clone": counted("aten::clone", _offered("aten::clone", _clone)),
+        "aten::copy_": counted("aten::copy_", _offered("aten::copy_", _copy_)),
+        "aten::_copy_from": counted("aten::_copy_from", _copy_from),
+        "aten::_copy_from_and_resize": _copy_from_and_resize,
+        "aten::resize_": _resize_,
+        "aten::set_.source_Storage_storage_offset": _set_storage,
+        "aten::set_.source_Storage": _set_source_storage,
+        "aten::set_.source_Tensor": _set_tensor,
+        "aten::set_": _set_nothing,
+        "aten::tril_indices": _indices("aten::tril_indices"),
+        "aten::triu_indices": _indices("aten::triu_indices"),
+    }

@@ -1,0 +1,323 @@
+"""Verdicts: one call compares with the reference, prints the evidence, or raises."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pynq_torch.errors import VerificationError
+
+if TYPE_CHECKING:
+    from .layerwise import layers
+
+__all__ = ["Shown", "Verdict", "close", "equal", "layers", "shows", "within"]
+
+
+def __getattr__(name: str) -> Any:
+    # Not imported here: programs without torch use the rest.
+    if name == "layers":
+        from .layerwise import layers
+
+        return layers
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison found; it exists only if the comparison passed.
+
+    Parameters
+    ----------
+    name : str
+        What was compared.
+    shape : tuple of int
+        Its shape.
+    dtype : str
+        The result's dtype.
+    max_error : float
+        Largest absolute difference.
+    tolerance : str
+        What was allowed, as text.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    max_error: float
+    tolerance: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {self.dtype}[{_size(self.shape)}], max error {_number(self.max_error)}, "
+            f"tolerance {self.tolerance}: PASS"
+        )
+
+
+def equal(
+    result: Any, reference: Any, name: str = "result", *, check_dtype: bool = True
+) -> Verdict:
+    """Check that two tensors hold exactly the same values, and print the verdict.
+
+    Parameters
+    ----------
+    result, reference : torch.Tensor, numpy.ndarray or PynqBuffer
+        NaN equals NaN here; -0.0 equals 0.0.
+    name : str
+        For the verdict.
+    check_dtype : bool
+        Whether another dtype is a difference.
+
+    Returns
+    -------
+    Verdict
+        Also printed.
+
+    Raises
+    ------
+    VerificationError
+        Naming the first wrong index (row-major) and both values.
+    """
+    found, expected = _array(result), _array(reference)
+    _check_shapes(name, found, expected)
+    kinds = (_dtype(result), _dtype(reference))
+    if check_dtype and kinds[0] != kinds[1]:
+        raise VerificationError(f"{name}: dtype is {kinds[0]}; expected {kinds[1]}")
+    wrong = ~(found == expected)
+    if _is_inexact(found) and _is_inexact(expected):
+        wrong &= ~(np.isnan(found) & np.isnan(expected))
+    return _verdict(name, kinds[0], found, expected, wrong, "0 (exact)")
+
+
+def close(
+    result: Any,
+    reference: Any,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    name: str = "result",
+) -> Verdict:
+    """Check that ``|result - reference| <= atol + rtol * |reference|``, and print the verdict.
+
+    Parameters
+    ----------
+    result, reference : torch.Tensor, numpy.ndarray or PynqBuffer
+        Of any numeric dtypes. A NaN is wrong unless the reference has one there too; infinities
+        must be equal.
+    rtol, atol : float
+        Not negative.
+    name : str
+        For the verdict.
+
+    Returns
+    -------
+    Verdict
+        Also printed.
+
+    Raises
+    ------
+    VerificationError
+        Naming the first wrong index and both values.
+    """
+    if not (rtol >= 0 and atol >= 0):
+        raise ValueError(f"rtol is {rtol} and atol is {atol}; expected numbers of at least 0")
+    found, expected = _array(result), _array(reference)
+    _check_shapes(name, found, expected)
+    wide = np.complex128 if found.dtype.kind == "c" or expected.dtype.kind == "c" else np.float64
+    left, right = found.astype(wide), expected.astype(wide)
+    right_ok = np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=True)
+    text = f"{atol:g} + {rtol:g} * |reference|"
+    return _verdict(name, _dtype(result), found, expected, ~right_ok, text)
+
+
+def within(result: Any, reference: Any, bound: Any, name: str = "result") -> Verdict:
+    """Check that ``|result - reference| <= bound``, each element with its own; print the verdict.
+
+    Parameters
+    ----------
+    result, reference : torch.Tensor, numpy.ndarray or PynqBuffer
+        Of any real dtypes. A value that is not finite is wrong.
+    bound : torch.Tensor, numpy.ndarray or float
+        Of the same shape, or one for all; not negative.
+    name : str
+        For the verdict.
+
+    Returns
+    -------
+    Verdict
+        Also printed, with the largest share of a bound that an error uses.
+
+    Raises
+    ------
+    VerificationError
+        Naming the first wrong index and both values.
+    """
+    found, expected = _array(result), _array(reference)
+    _check_shapes(name, found, expected)
+    limit = np.broadcast_to(_array(bound).astype(np.float64), found.shape)
+    if not bool((limit >= 0).all()):
+        raise ValueError(f"{name}: a bound is negative or no number; expected at least 0")
+    with np.errstate(invalid="ignore"):
+        error = np.abs(found.astype(np.float64) - expected.astype(np.float64))
+    used = np.divide(error, limit, out=np.zeros_like(error), where=limit > 0)
+    most = float(used.max()) if used.size else 0.0
+    text = f"its bound, of which {most:.0%} is used at most"
+    return _verdict(name, _dtype(result), found, expected, ~(error <= limit), text)
+
+
+def _verdict(
+    name: str,
+    dtype: str,
+    found: np.ndarray[Any, Any],
+    expected: np.ndarray[Any, Any],
+    wrong: np.ndarray[Any, Any],
+    tolerance: str,
+) -> Verdict:
+    error = _max_error(found, expected)
+    count = int(np.count_nonzero(wrong))
+    if count:
+        at = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+        raise VerificationError(
+            f"{name}: {count} of {wrong.size} values are wrong; the first is at index "
+            f"{list(at)}: found {found[at]}, expected {expected[at]}. "
+            f"{dtype}[{_size(found.shape)}], "
+            f"max error {_number(error)}, tolerance {tolerance}"
+        )
+    verdict = Verdict(name, tuple(found.shape), dtype, error, tolerance)
+    print(verdict)
+    return verdict
+
+
+def _check_shapes(name: str, found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> None:
+    if found.shape != expected.shape:
+        raise VerificationError(
+            f"{name}: shape is {tuple(found.shape)}; expected {tuple(expected.shape)}"
+        )
+
+
+def _array(data: Any) -> np.ndarray[Any, Any]:
+    """Return `data` as a plain numpy array, without change where numpy has the dtype."""
+    if hasattr(data, "detach"):
+        tensor = data.detach().cpu().resolve_conj().resolve_neg()
+        if str(tensor.dtype) in ("torch.bfloat16",) or "float8" in str(tensor.dtype):
+            tensor = tensor.float()  # exact: every value is a float32
+        return np.asarray(tensor.numpy())
+    return np.asarray(data)
+
+
+def _dtype(data: Any) -> str:
+    return str(data.dtype).removeprefix("torch.") if hasattr(data, "dtype") else type(data).__name__
+
+
+def _is_inexact(array: np.ndarray[Any, Any]) -> bool:
+    return array.dtype.kind in "fc"
+
+
+def _max_error(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> float:
+    """Return the largest absolute difference; places where both are the same NaN or inf are 0."""
+    if not found.size:
+        return 0.0
+    if found.dtype.kind in "biu" and expected.dtype.kind in "biu":
+        if max(found.itemsize, expected.itemsize) < 8:
+            return float(np.max(np.abs(found.astype(np.int64) - expected.astype(np.int64))))
+        return float(
+            max(abs(int(a) - int(b)) for a, b in zip(found.flat, expected.flat, strict=True))
+        )
+    wide = np.complex128 if found.dtype.kind == "c" or expected.dtype.kind == "c" else np.float64
+    left, right = found.astype(wide), expected.astype(wide)
+    same = (left == right) | (np.isnan(left) & np.isnan(right))
+    with np.errstate(invalid="ignore"):
+        return float(np.max(np.where(same, 0.0, np.abs(left - right))))
+
+
+def _size(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if abs(value) < 1e15 and value == int(value) else f"{value:.3g}"
+
+
+# ---- errors that a lesson shows ------------------------------------------------------------------
+
+
+class Shown:
+    """An error that was expected and shown; see :func:`shows`.
+
+    Attributes
+    ----------
+    error : BaseException or None
+        What was raised.
+    """
+
+    def __init__(self, expected: type[BaseException], hide: str | None) -> None:
+        self._expected = expected
+        self._hide = hide
+        self.error: Any = None
+
+    def __enter__(self) -> Shown:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        if error is None:
+            raise VerificationError(f"no error was raised; expected {self._expected.__name__}")
+        if not isinstance(error, self._expected):
+            return False
+        self.error = error
+        text = str(error)
+        if self._hide is not None:
+            text = re.sub(self._hide, "...", text)
+        print(f"{type(error).__name__}: {text}")
+        return True
+
+
+def shows(
+    expected: type[BaseException],
+    action: Callable[[], Any] | None = None,
+    *,
+    hide: str | None = None,
+) -> Shown:
+    """Show an error that is meant to happen, and go on.
+
+    A notebook under papermill stops at an error; this prints its text instead, and raises if there
+    was none.
+
+    Parameters
+    ----------
+    expected : type of exception
+        Other exceptions pass through.
+    action : callable, optional
+        What raises it. Left out, use the result in a ``with`` statement.
+    hide : str, optional
+        A regular expression; what it matches is printed as ``...``, for text that differs from run
+        to run (``r"0x[0-9a-f]{8}"``).
+
+    Returns
+    -------
+    Shown
+        Its ``error`` is the exception.
+
+    Raises
+    ------
+    VerificationError
+        Nothing was raised.
+
+    Examples
+    --------
+    >>> with shows(ZeroDivisionError):
+    ...     1 / 0
+    ZeroDivisionError: division by zero
+    """
+    shown = Shown(expected, hide)
+    if action is not None:
+        with shown:
+            action()
+    return shown
