@@ -23,8 +23,8 @@ STAMP         := $(VENV)/.installed
 STAMP_BOARD   := $(VENV_BOARD)/.installed
 PY            := $(VENV)/bin/python
 PY_BOARD      := $(VENV_BOARD)/bin/python
-PACKAGING     := pyproject.toml pynq_torch/startup/_pynq_torch_autoload.py \
-                 pynq_torch/startup/pynq_torch_autoload.pth
+PACKAGING     := pyproject.toml pynq_torch/board/startup/_pynq_torch_autoload.py \
+                 pynq_torch/board/startup/pynq_torch_autoload.pth
 
 # Notebook cells that take longer than this have hung.
 CELL_TIMEOUT  := 300

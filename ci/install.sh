@@ -19,7 +19,7 @@ fi
 if command -v flock >/dev/null; then
   exec 9>"$folder.lock"
   flock 9
-  inputs=(pyproject.toml "$constraints" ci/install.sh pynq_torch/startup/*_autoload.p*)
+  inputs=(pyproject.toml "$constraints" ci/install.sh pynq_torch/board/startup/*_autoload.p*)
   if [ -e "$stamp" ] && [ -z "$(find "${inputs[@]}" -newer "$stamp")" ]; then
     exit 0
   fi

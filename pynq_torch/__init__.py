@@ -27,17 +27,21 @@ _EXPORTS = {
     "wait": "waits",
     "wait_async": "waits",
 }
+#: Where a module that programs import from here is now.
+_MOVED = {"timeline": "profiler.timeline"}
 _MODULES = (
     "board",
     "buffers",
     "errors",
     "hls",
     "kernels",
+    "lessons",
+    "models",
     "nn",
     "overlay",
     "plot",
+    "profiler",
     "report",
-    "timeline",
     "timing",
     "verify",
     "waits",
@@ -45,6 +49,7 @@ _MODULES = (
 )
 
 __all__ = [
+    "autoload",
     "available_boards",
     "current_board",
     "load",
@@ -57,11 +62,18 @@ __all__ = [
 ]
 
 
+def autoload() -> None:
+    """Register device "pynq"; torch calls this when it is imported."""
+    import_module(".torch_device", __name__).enable()
+
+
 def __getattr__(name: str) -> Any:
     if name in _EXPORTS:
         value = getattr(import_module(f".{_EXPORTS[name]}", __name__), name)
         globals()[name] = value
         return value
+    if name in _MOVED:
+        return import_module(f".{_MOVED[name]}", __name__)
     if name in _MODULES:
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,6 +17,7 @@ from .diagnosis.stale_cache import drop_stale_cache
 from .errors import BitstreamError, HandoffError
 from .kernels import AffineDmas, Kernel, ScaleStream, driver_for
 from .kernels.base import StaleOverlay
+from .paths import BITSTREAMS
 
 __all__ = [
     "Kernels",
@@ -29,7 +30,6 @@ __all__ = [
     "load",
 ]
 
-_PACKAGE = Path(__file__).resolve().parent
 _SUFFIXES = (".bit", ".bin", ".xsa", ".xclbin")
 
 
@@ -37,8 +37,7 @@ def _folders() -> tuple[Path, ...]:
     """Where names are looked up: the checkout, the installed package, the working directory."""
     here = Path.cwd()
     return (
-        _PACKAGE.parent / "bitstreams",
-        _PACKAGE / "bitstreams",
+        BITSTREAMS,
         here / "bitstreams",
         here,
     )

@@ -9,11 +9,11 @@ import pytest
 
 from pynq_torch.cli import main
 from pynq_torch.errors import InterfaceError
-from pynq_torch.hls.design.build import project_root
 from pynq_torch.kernels import library
 from pynq_torch.models import evidence
+from pynq_torch.paths import ROOT
 
-KERNELS = project_root() / "hw" / "kernels"
+KERNELS = ROOT / "hw" / "kernels"
 TINY = """#include "{name}.hpp"
 void {name}(const int* a, int* b) {{
 #pragma HLS INTERFACE m_axi port=a bundle=gmem0 offset=slave depth=1

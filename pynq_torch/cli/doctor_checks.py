@@ -22,11 +22,10 @@ from typing import Literal
 from packaging.requirements import Requirement
 
 from pynq_torch.errors import PynqTorchError, RtlError
+from pynq_torch.paths import ROOT
 
 Status = Literal["ok", "missing", "wrong", "absent"]
 
-#: The root of a checkout; in an installed wheel the folder above the package.
-ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = "make env"
 #: The row without which board ``rtl`` cannot run.
 SIMULATOR = "Verilator"

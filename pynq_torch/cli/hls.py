@@ -73,6 +73,7 @@ def _interface(args: argparse.Namespace) -> int:
 
 
 def _kernel(args: argparse.Namespace) -> KernelSource:
+    from pynq_torch import paths
     from pynq_torch.hls.kernels import KernelSource, find_kernel
 
     path = Path(args.kernel)
@@ -82,8 +83,7 @@ def _kernel(args: argparse.Namespace) -> KernelSource:
     elif path.is_dir():
         found = find_kernel(args.top or path.resolve().name, [path.resolve()])
     else:
-        default = Path(__file__).resolve().parents[2] / "hw" / "kernels"
-        found = find_kernel(args.top or args.kernel, [*args.kernels, default])
+        found = find_kernel(args.top or args.kernel, [*args.kernels, paths.KERNELS])
     if found is None:
         raise KernelError(
             f"no kernel {args.kernel!r}: it is no file, no folder, and no source below the "

@@ -343,10 +343,10 @@ def _chart(stem: str) -> int:
 
 
 def _generate(check: bool) -> int:
-    from pynq_torch.hls.design.build import project_root
     from pynq_torch.hls.generate import differences, generate
+    from pynq_torch.paths import ROOT
 
-    root = project_root()
+    root = ROOT
     if check:
         stale = [path for path, _ in differences()]
         for path in stale:

@@ -56,10 +56,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from pynq_torch.hls.design.build import overlay_names, project_root
+    from pynq_torch.hls.design.build import overlay_names
     from pynq_torch.hls.design.description import read_description
+    from pynq_torch.paths import ROOT
 
-    root = options.root or project_root()
+    root = options.root or ROOT
     for name in overlay_names(root):
         description = read_description(root / "hw" / "overlays" / name)
         print(f"{name:<12} {description.clock_mhz:g} MHz  {description.summary}")

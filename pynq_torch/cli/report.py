@@ -16,6 +16,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pynq_torch.paths import ROOT
 from pynq_torch.report import compare
 from pynq_torch.report.execute import execute_all
 from pynq_torch.report.history import Summary, commit_of, new_folder, versions, write_all
@@ -27,7 +28,6 @@ from .run import DEFAULT_BOARD, check_board
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
 
-ROOT = Path(__file__).resolve().parents[2]
 TOLERANCE = 0.1
 _DESCRIPTION = """\
 Run the notebooks on a board and write index.html, which compares all runs, index.csv, and

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from pynq_torch.errors import PynqTorchError
 from pynq_torch.kernels.tables import Instance, instances
-
-from .design.build import project_root
+from pynq_torch.paths import ROOT
 
 __all__ = ["differences", "generate", "render"]
 
@@ -41,7 +40,7 @@ def render(instance: Instance) -> dict[str, str]:
     """
     import jinja2
 
-    root = project_root() / "hw" / "templates"
+    root = ROOT / "hw" / "templates"
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([root / instance.family, root / "common"]),
         undefined=jinja2.StrictUndefined,
@@ -91,7 +90,7 @@ def generate(out: Path | None = None) -> list[Path]:
 
 def differences(out: Path | None = None) -> Iterator[tuple[Path, str]]:
     """Yield each file that is not what its template makes now, with what that is."""
-    folder = project_root() / "hw" / "kernels" if out is None else out
+    folder = ROOT / "hw" / "kernels" if out is None else out
     for instance in instances():
         for name, text in render(instance).items():
             path = folder / instance.name / name

@@ -17,6 +17,7 @@ from typing import Any
 
 from pynq_torch.errors import RtlError
 from pynq_torch.hls import cache
+from pynq_torch.paths import HW, KERNELS
 
 from .hls_resources import Resources
 from .rtl_resources import Count, count, counted, hashes, rtl_sources
@@ -35,8 +36,7 @@ __all__ = [
     "sweep",
 ]
 
-_HW = Path(__file__).resolve().parents[1] / "hw"
-_KERNEL = _HW / "kernels" / "gemm"
+_KERNEL = KERNELS / "gemm"
 _FILE = _KERNEL / "rtl" / "design_space.json"
 #: Products of a row of the array that fit into the part's DSPs, two in each; a few DSPs are left
 #: for scaling. What is beyond is made of LUTs.
@@ -229,7 +229,7 @@ def _variant(root: Path, design: Design) -> Path:
     from pynq_torch.hls.design.build import build_overlay
 
     for part in ("rtl", "include", "kernels/gemm", "overlays/gemm"):
-        shutil.copytree(_HW / part, root / "hw" / part)
+        shutil.copytree(HW / part, root / "hw" / part)
     kernel = root / "hw" / "kernels" / "gemm"
     for name, value in design.parameters.items():
         _replace(kernel / "rtl" / "gemm.sv", rf"(parameter int unsigned {name}\s*= )\d+", value)

@@ -13,12 +13,12 @@ says which it is:
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pynq_torch.errors import InterfaceError, KernelError
+from pynq_torch.paths import HW, kernel_path
 from pynq_torch.timing import Duration
 
 if TYPE_CHECKING:
@@ -40,19 +40,13 @@ __all__ = [
 ]
 
 MEASUREMENTS = "measurements.json"
-_HW = Path(__file__).resolve().parents[1] / "hw"
-
-
-def _folders() -> list[Path]:
-    own = [Path(p) for p in os.environ.get("PYNQ_TORCH_KERNELS", "").split(os.pathsep) if p]
-    return [*own, _HW / "kernels"]
 
 
 def kernel_names() -> tuple[str, ...]:
     """Return the kernels with a description on the kernel path, in alphabetical order."""
     return tuple(
         sorted(
-            {path.parent.name for root in _folders() for path in root.glob("*/description.json")}
+            {path.parent.name for root in kernel_path() for path in root.glob("*/description.json")}
         )
     )
 
@@ -83,7 +77,7 @@ def kernel(name: str) -> Kernel:
     """
     from pynq_torch.hls.design.kernel import read_kernel_description
 
-    for root in _folders():
+    for root in kernel_path():
         if (root / name / "description.json").is_file():
             return Kernel(root / name, read_kernel_description(root / name))
     raise KernelError(
@@ -97,7 +91,7 @@ def _synthesis(found: Kernel) -> SynthesisReport | None:
     from pynq_torch.hls.csynth import find_report, read_report
 
     name = found.description.name
-    for folder in (found.folder, _HW / "build" / "hls" / name):
+    for folder in (found.folder, HW / "build" / "hls" / name):
         path = find_report(folder, name) if folder.is_dir() else None
         if path is not None:
             return read_report(path)
@@ -260,8 +254,8 @@ def _measurements(folder: Path) -> list[dict[str, Any]]:
                 raise KeyError(*sorted(missing))
     except (ValueError, KeyError, TypeError) as error:
         raise InterfaceError(
-            f"{path}: {error!r}; expected a list of objects as pynq_torch.models.evidence.record writes "
-            "them",
+            f"{path}: {error!r}; expected a list of objects as "
+            "pynq_torch.models.evidence.record writes them",
             cu=folder.name,
         ) from error
     return list(entries)

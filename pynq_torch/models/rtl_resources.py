@@ -22,6 +22,7 @@ from typing import Any
 
 from pynq_torch.errors import RtlError
 from pynq_torch.hls import cache
+from pynq_torch.paths import HW
 
 from .hls_resources import Resources
 
@@ -42,7 +43,7 @@ __all__ = [
 RESULT = "resources.json"
 PART = "xc7z020clg400-1"
 #: Modules that kernels share.
-_SHARED = Path(__file__).resolve().parents[1] / "hw" / "rtl"
+_SHARED = HW / "rtl"
 #: Slang reads all of SystemVerilog; yosys' own reader does not. The wheel has no threads.
 _READ = "read_slang -j 1 --ignore-assertions"
 #: A kernel is inside a larger design: its ports get no pads.

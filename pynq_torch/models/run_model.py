@@ -63,10 +63,10 @@ _DERIVED: dict[str, Callable[[Numbers], dict[str, int]]] = {
 
 @cache
 def _description(kernel: str) -> KernelDescription:
-    from pynq_torch.hls.design.build import project_root
     from pynq_torch.hls.design.kernel import read_kernel_description
+    from pynq_torch.paths import ROOT
 
-    return read_kernel_description(project_root() / "hw" / "kernels" / kernel)
+    return read_kernel_description(ROOT / "hw" / "kernels" / kernel)
 
 
 def symbols(run: KernelCall) -> dict[str, int]:

@@ -60,7 +60,7 @@ class Unit:
 
 @dataclass
 class Row:
-    """Sums over the calls of one operator; see `pynq_torch.torch_device.record.Call` for the times."""
+    """Sums over the calls of one operator, each a `pynq_torch.torch_device.record.Call`."""
 
     name: str
     calls: int = 0

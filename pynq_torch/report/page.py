@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["replace_file", "write_notebook", "write_overview", "write_run"]
 
-_TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
+_TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
 def _render(template: str, **values: Any) -> str:

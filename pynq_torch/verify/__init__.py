@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ def __getattr__(name: str) -> Any:
         from .layerwise import layers
 
         return layers
+    if name == "pointwise":
+        return import_module(f"{__name__}.pointwise")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

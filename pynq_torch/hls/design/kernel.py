@@ -115,7 +115,8 @@ class KernelDescription:
     latency : LatencyModel
         Cycles, as a model.
     resources : mapping
-        Counts of components, see `pynq_torch.models.hls_resources`; empty where they are not stated.
+        Counts of components, see `pynq_torch.models.hls_resources`; empty where they are not
+        stated.
     ii : int
         Initiation interval of the loop that does the work, in cycles, as a model; 0 where it is not
         stated.
