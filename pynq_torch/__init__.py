@@ -5,6 +5,7 @@ Names are imported when they are first used: ``import pynq_torch`` alone costs a
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,14 @@ __all__ = [
 
 def autoload() -> None:
     """Register device "pynq"; torch calls this when it is imported."""
-    import_module(".torch_device", __name__).enable()
+    import_module(".torch_device", __name__).enable(_serve)
+
+
+def _serve() -> None:
+    """Connect what the device calls with the rooms above it, when the device is first used."""
+    import_module(".ops", __name__).add_offers()
+    if os.environ.get("TORCH_PYNQ_DEBUG", "0") not in ("", "0"):
+        import_module(".profiler.debug", __name__).enable()
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .descriptions import read_kernel_description
 from .paths import kernel_path
 
 __all__ = ["Duration", "measure", "model", "model_cycles", "where_measured"]
@@ -201,8 +202,6 @@ def model_cycles(kernel: str, **sizes: int) -> int | None:
     int or None
         ``None`` where the kernel has no description.
     """
-    from .hls.design.kernel import read_kernel_description
-
     for folder in kernel_path():
         if (folder / kernel / "description.json").is_file():
             description = read_kernel_description(folder / kernel)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from pynq_torch.descriptions import read_kernel_description
 from pynq_torch.errors import InterfaceError, KernelError
 from pynq_torch.hls.design.build import overlay_names
-from pynq_torch.hls.design.kernel import read_kernel_description
 from pynq_torch.kernels import library
 from pynq_torch.models import evidence
 from pynq_torch.models.hls_resources import AVAILABLE, COMPONENTS, CONTROL, estimate, itemised

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from pynq_torch.descriptions import LatencyModel, read_kernel_description
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls import read_interface
-from pynq_torch.hls.design.kernel import LatencyModel, read_kernel_description
 from pynq_torch.paths import ROOT
 
 KERNELS = sorted(path.name for path in (ROOT / "hw/kernels").iterdir())

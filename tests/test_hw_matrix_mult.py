@@ -11,7 +11,7 @@ import pynq
 import pytest
 
 import pynq_torch
-from pynq_torch.hls.design.kernel import read_kernel_description
+from pynq_torch.descriptions import read_kernel_description
 from pynq_torch.paths import ROOT
 from pynq_torch.timing import model_cycles
 

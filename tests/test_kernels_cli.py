@@ -175,10 +175,10 @@ def test_generating_is_checked(
     from pynq_torch.hls import generate
 
     stale = KERNELS / "vadd" / "vadd.cpp"
-    monkeypatch.setattr(generate, "differences", lambda out=None: iter([(stale, "")]))
+    monkeypatch.setattr(generate, "differences", lambda instances, out=None: iter([(stale, "")]))
     assert main(["kernels", "generate", "--check"]) == 1
     assert "differs from its template: hw/kernels/vadd/vadd.cpp" in capsys.readouterr().err
-    monkeypatch.setattr(generate, "differences", lambda out=None: iter(()))
+    monkeypatch.setattr(generate, "differences", lambda instances, out=None: iter(()))
     assert main(["kernels", "generate", "--check"]) == 0
     assert main(["kernels", "generate"]) == 0
     assert "0 files written" in capsys.readouterr().out

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pynq_torch.errors import PynqTorchError
-from pynq_torch.kernels.tables import Instance, instances
 from pynq_torch.paths import ROOT
+
+from .instance import Instance
 
 __all__ = ["differences", "generate", "render"]
 
@@ -67,11 +68,13 @@ def render(instance: Instance) -> dict[str, str]:
     return made
 
 
-def generate(out: Path | None = None) -> list[Path]:
+def generate(instances: Iterable[Instance], out: Path | None = None) -> list[Path]:
     """Write what differs from the files there are.
 
     Parameters
     ----------
+    instances : iterable of Instance
+        E.g. `pynq_torch.kernels.tables.instances()`.
     out : pathlib.Path, optional
         Default: ``hw/kernels``.
 
@@ -81,17 +84,19 @@ def generate(out: Path | None = None) -> list[Path]:
         The files that were written.
     """
     written = []
-    for path, text in differences(out):
+    for path, text in differences(instances, out):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         written.append(path)
     return written
 
 
-def differences(out: Path | None = None) -> Iterator[tuple[Path, str]]:
+def differences(
+    instances: Iterable[Instance], out: Path | None = None
+) -> Iterator[tuple[Path, str]]:
     """Yield each file that is not what its template makes now, with what that is."""
     folder = ROOT / "hw" / "kernels" if out is None else out
-    for instance in instances():
+    for instance in instances:
         for name, text in render(instance).items():
             path = folder / instance.name / name
             if not path.is_file() or path.read_text(encoding="utf-8") != text:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from pynq_torch.kernels.tables import Instance
 from pynq_torch.paths import ROOT
 
 from .generate import render
+from .instance import Instance
 from .kernels import KernelSource, find_kernel
 
 __all__ = ["write_kernel"]

@@ -34,7 +34,7 @@ class Entry:
     Parameters
     ----------
     name, summary, reference : str
-        See `pynq_torch.hls.design.kernel.KernelDescription`.
+        See `pynq_torch.descriptions.KernelDescription`.
     operators : tuple of str
         The ATen operators it serves.
     resources : Resources or None

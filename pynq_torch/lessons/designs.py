@@ -260,8 +260,8 @@ def overlay_diff(old: str, new: str, *, context: int = 1) -> Diff:
 
 def interface(kernel: str) -> str:
     """Return the registers and ports of a kernel, as derived from its C++."""
-    from pynq_torch.cli.hls import format_interface
     from pynq_torch.hls.parse import read_interface
+    from pynq_torch.hls.reading import format_interface
 
     source = evidence.kernel(kernel).folder / f"{kernel}.cpp"
     return format_interface(read_interface(source, kernel))

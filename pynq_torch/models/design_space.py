@@ -18,6 +18,7 @@ from typing import Any
 from pynq_torch.errors import RtlError
 from pynq_torch.hls import cache
 from pynq_torch.paths import HW, KERNELS
+from pynq_torch.views import interactive
 
 from .hls_resources import Resources
 from .rtl_resources import Count, count, counted, hashes, rtl_sources
@@ -210,8 +211,6 @@ def sweep(designs: Sequence[Design], *sizes: int) -> dict[Design, dict[int, int]
     dict of Design to dict
         Size -> cycles, of each design.
     """
-    from pynq_torch.widgets import interactive
-
     if interactive():
         from tqdm.auto import tqdm
     else:  # a bar of text: one that is kept in a notebook has no kernel to move it

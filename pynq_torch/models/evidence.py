@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pynq_torch.descriptions import read_kernel_description
 from pynq_torch.errors import InterfaceError, KernelError
 from pynq_torch.paths import HW, kernel_path
 from pynq_torch.timing import Duration
 
 if TYPE_CHECKING:
+    from pynq_torch.descriptions import KernelDescription
     from pynq_torch.hls.csynth import SynthesisReport
-    from pynq_torch.hls.design.kernel import KernelDescription
 
     from .hls_resources import Resources
 
@@ -75,11 +76,17 @@ def kernel(name: str) -> Kernel:
     KernelError
         There is none with a description.
     """
-    from pynq_torch.hls.design.kernel import read_kernel_description
+    from .hls_resources import itemised
 
     for root in kernel_path():
         if (root / name / "description.json").is_file():
-            return Kernel(root / name, read_kernel_description(root / name))
+            description = read_kernel_description(root / name)
+            try:
+                itemised(description.resources)  # says what is wrong with them
+            except InterfaceError as error:
+                path = root / name / "description.json"
+                raise InterfaceError(f"{path}: {error}", cu=name) from error
+            return Kernel(root / name, description)
     raise KernelError(
         f"no kernel {name!r} with a description.json on the kernel path (PYNQ_TORCH_KERNELS, "
         f"hw/kernels); there are {', '.join(kernel_names())}",

@@ -15,10 +15,10 @@ import torch
 from pynq_torch.kernels.nll import plan_backward, plan_forward, stranger
 from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.tables.loss import MEAN, NONE, SUM
+from pynq_torch.ops.results import into_outs
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.offering import NOT_THERE, into_out, offer
-from pynq_torch.torch_device.results import into_outs
 
 from .launch import Slot, available, launch, operand, room
 

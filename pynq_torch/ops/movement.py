@@ -10,9 +10,9 @@ import torch
 from pynq_torch.kernels import walks
 from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.strided import broadcast_strides
+from pynq_torch.ops.results import channels_last
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.offering import MIXED, NOT_THERE, into_out, offer, overlaps
-from pynq_torch.torch_device.results import channels_last
 from pynq_torch.torch_device.structure import room_of_clone
 
 from . import launch

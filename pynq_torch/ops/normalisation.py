@@ -16,10 +16,10 @@ import torch
 from pynq_torch.kernels.norm import in_a_row, plan_batch, plan_layer
 from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.tables.normalisation import ROUNDINGS
+from pynq_torch.ops.results import formatted
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.offering import NOT_THERE, offer
-from pynq_torch.torch_device.results import formatted
 
 from .launch import available, launch, operand, room
 

@@ -14,9 +14,9 @@ import torch
 
 from pynq_torch.kernels.pool2d import TOO_WIDE, Window, adaptive, misfit, plan, pooled
 from pynq_torch.kernels.tables.pooling import ADAPTIVE, AVERAGE, BACKWARD, COUNT_PAD, MAX
+from pynq_torch.ops.results import formatted, into_outs
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.offering import NOT_THERE, into_out, offer
-from pynq_torch.torch_device.results import formatted, into_outs
 
 from .launch import Slot, available, launch, operand
 

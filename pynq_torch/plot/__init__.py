@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pynq_torch.profiler.timeline import Timeline
 from pynq_torch.tables import Table
 from pynq_torch.timing import Duration, seconds_text
 
@@ -23,6 +22,9 @@ from .charts import foot as _foot
 from .charts import unit as _unit
 from .errors import error, error_table
 from .rooflines import Point, roofline
+
+if TYPE_CHECKING:
+    from pynq_torch.profiler.timeline import Timeline
 
 __all__ = [
     "COLOURS",
@@ -46,7 +48,6 @@ _MODULES = (
     "bus",
     "conv",
     "design",
-    "pointwise",
     "profile",
     "quantisation",
     "resources",

@@ -8,12 +8,15 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pynq_torch.tables import Table
 from pynq_torch.timing import Duration
 
-__all__ = ["COLOURS", "Chart", "ProvenanceError", "axes", "foot", "save", "unit"]
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["COLOURS", "Chart", "ProvenanceError", "as_array", "axes", "foot", "save", "unit"]
 
 #: Okabe and Ito, "Color Universal Design" (2008): the colour-blind tell them apart.
 COLOURS = {
@@ -145,3 +148,15 @@ def unit(seconds: float) -> tuple[float, str]:
         if seconds < limit:
             return scale, name
     return 1.0, "s"
+
+
+def as_array(data: Any) -> np.ndarray[Any, Any]:
+    """Return `data` as a plain numpy array, without change where numpy has the dtype."""
+    import numpy as np
+
+    if hasattr(data, "detach"):
+        tensor = data.detach().cpu().resolve_conj().resolve_neg()
+        if str(tensor.dtype) in ("torch.bfloat16",) or "float8" in str(tensor.dtype):
+            tensor = tensor.float()  # exact: every value is a float32
+        return np.asarray(tensor.numpy())
+    return np.asarray(data)

@@ -16,7 +16,7 @@ from pynq_torch.errors import WaveError
 if TYPE_CHECKING:
     from pynq_torch.board.rtl.observe.wave_file import Value, WaveFile
 
-__all__ = ["MAX_COLUMNS", "WavePicture", "picture", "show", "value_text"]
+__all__ = ["MAX_COLUMNS", "WavePicture", "picture", "value_text"]
 
 #: More would be too small to read.
 MAX_COLUMNS = 96
@@ -338,37 +338,3 @@ def _columns(window: range, lanes: Sequence[Sequence[Value]], fold: bool) -> lis
             columns += [window[index], None]
             index = quiet
     return columns
-
-
-def show(
-    waves: WaveFile,
-    signals: Any = None,
-    cycles: tuple[int, int] | None = None,
-    *,
-    live: bool | None = None,
-    **options: Any,
-) -> Any:
-    """Show a window of signals, in a live notebook with controls.
-
-    Parameters
-    ----------
-    waves : WaveFile
-        Where they are.
-    signals, cycles, **options
-        See `picture`.
-    live : bool, optional
-        With a list of signals and sliders of the window. Default: where somebody can use them.
-
-    Returns
-    -------
-    WavePicture or WaveView
-        What the last line of a cell shows.
-    """
-    from pynq_torch.widgets import interactive
-
-    drawn = picture(waves, signals, cycles, **options)  # errors are the caller's
-    if not (interactive() if live is None else live):
-        return drawn
-    from pynq_torch.widgets.wave_view import WaveView
-
-    return WaveView(waves, drawn, options)

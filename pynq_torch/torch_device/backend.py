@@ -234,10 +234,8 @@ def overlay() -> Any:
 
 def kernels() -> dict[str, str]:
     """Return the compute units that serve operators: name -> kernel."""
-    from . import fill_offers
     from .offers import serving
 
-    fill_offers()
     return serving()
 
 

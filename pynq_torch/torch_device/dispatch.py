@@ -14,16 +14,20 @@ from typing import Any
 import torch
 
 from pynq_torch.errors import NoKernelError
-from pynq_torch.ops.recurrent import cell_kernels
+from pynq_torch.events import OperatorCall
 
 from . import record
 from .fallback import fallback_of
 from .offers import Declined, Offer, offer_of, possible
-from .record import Call, inputs_of, switches
+from .record import inputs_of, switches
+from .recurrent import cell_kernels
 from .schema import has_kernel, operator, plan_of
 
-__all__ = ["Declined", "kind_of", "library", "register_all"]
+__all__ = ["LAYERS", "Declined", "kind_of", "library", "register_all"]
 
+
+#: Layers of `pynq_torch.nn`, which are recorded under names of their own.
+LAYERS = frozenset({"pynq_torch::conv2d", "pynq_torch::linear"})
 
 library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
 
@@ -151,9 +155,9 @@ def _watched(
     kwargs: dict[str, Any],
 ) -> Any:
     """Do a call with its record, the route and the switch of the fallback."""
-    call = Call(name, inputs_of(args, kwargs), thread=threading.current_thread().name)
+    call = OperatorCall(name, inputs_of(args, kwargs), thread=threading.current_thread().name)
     wish = switches.route(name, call.inputs) if switches.route is not None else None
-    call.begin()
+    record.begin(call)
     try:
         if offer is None:
             call.reason = "no kernel serves this operator"
@@ -177,10 +181,10 @@ def _watched(
         call.error = type(error).__name__
         raise
     finally:
-        call.finish()
+        record.finish(call)
 
 
-def _without_fallback(call: Call, *, ever: bool) -> str:
+def _without_fallback(call: OperatorCall, *, ever: bool) -> str:
     """Say what stands against a call with the fallback off; `ever`: a kernel could serve it."""
     what = f"{call.name}({', '.join(call.inputs)})"
     if ever:

@@ -7,7 +7,17 @@ from typing import Any
 
 from pynq_torch import overlay as overlays
 
-__all__ = ["Declined", "Offer", "add_offer", "note_serving", "offer_of", "possible", "serving"]
+__all__ = [
+    "Declined",
+    "Offer",
+    "add_offer",
+    "fill",
+    "fill_with",
+    "note_serving",
+    "offer_of",
+    "possible",
+    "serving",
+]
 
 
 class Declined:
@@ -67,6 +77,20 @@ def possible(name: str) -> Offer | None:
     return _possible.get(name)
 
 
+_fillers: list[Callable[[], None]] = []
+
+
+def fill_with(filler: Callable[[], None]) -> None:
+    """Have `filler` add its offers when they are first asked for."""
+    _fillers.append(filler)
+
+
+def fill() -> None:
+    """Add all offers that have not been added yet."""
+    while _fillers:
+        _fillers.pop()()
+
+
 def note_serving(*kernels: str) -> None:
     """Count kernels that serve operators otherwise than by an offer, such as sparse ones."""
     _besides.update(kernels)
@@ -74,6 +98,7 @@ def note_serving(*kernels: str) -> None:
 
 def serving() -> dict[str, str]:
     """Return the compute units of the loaded overlay that an offer needs: name -> kernel."""
+    fill()
     loaded = overlays.current_overlay()
     if loaded is None or getattr(loaded.device, "closed", False):
         return {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from .panel import shows_errors
+from .panel import html_table, shows_errors
 from .register_view import RegisterView
 
 __all__ = ["MemoryMap", "Range"]
@@ -88,8 +88,6 @@ class MemoryMap:
         )
 
     def _repr_html_(self) -> str:
-        from . import html_table
-
         header = ("from", "to", "size", "name", "what")
         return f"<div>{self._drawing()}{html_table(header, self._cells())}</div>"
 

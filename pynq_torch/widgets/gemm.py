@@ -8,6 +8,7 @@ from typing import Any
 
 from pynq_torch.lessons.gemm_tiles import Block, Shape, Stage, read_shape, stages
 from pynq_torch.plot import COLOURS
+from pynq_torch.views import interactive
 
 from .panel import Panel, Picture, figure
 
@@ -46,8 +47,6 @@ def gemm_tiler(
     ValueError
         A size or the kernel is out of range.
     """
-    from . import interactive
-
     if kernel not in KERNELS:
         raise ValueError(f"kernel is {kernel!r}; expected one of {', '.join(KERNELS)}")
     limits = _limits()

@@ -14,6 +14,7 @@ from pynq_torch.errors import KernelError
 from pynq_torch.lessons.kernel_cases import Case, find_case, shares
 from pynq_torch.models import evidence
 from pynq_torch.timing import Duration
+from pynq_torch.views import interactive
 
 from .panel import Panel, Picture, figure
 
@@ -55,8 +56,6 @@ def kernel_explorer(
     KernelError
         No overlay is loaded, there is no kernel that can be tried, or none of that name.
     """
-    from . import interactive
-
     explorer = _Explorer(overlays)
     start = explorer.start(function, kernel, size, dtype)
     if not (interactive() if live is None else live):

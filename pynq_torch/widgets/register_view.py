@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from .panel import shows_errors
+from .panel import html_table, shows_errors
 
 __all__ = ["RegisterRow", "RegisterView", "read_registers"]
 
@@ -118,8 +118,6 @@ class RegisterView:
         return "\n".join([head, *lines])
 
     def _repr_html_(self) -> str:
-        from . import html_table
-
         head = f"<b>{escape(self.name)}</b> at <code>0x{self.base:08x}</code>"
         header = ("offset", "register", "value", "fields", "description")
         return f"<div>{head}{html_table(header, self._cells())}</div>"

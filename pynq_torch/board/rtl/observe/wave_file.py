@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from pynq_torch import views
 from pynq_torch.errors import WaveError
 
 __all__ = ["Value", "WaveFile", "WaveSignal"]
@@ -231,10 +232,8 @@ class WaveFile:
     def show(
         self, signals: Any = None, cycles: tuple[int, int] | None = None, **options: Any
     ) -> Any:
-        """Show a window of signals; see `pynq_torch.plot.wave_picture.show`."""
-        from pynq_torch.plot.wave_picture import show
-
-        return show(self, signals, cycles, **options)
+        """Show a window of signals; see `pynq_torch.widgets.wave_view.show`."""
+        return views.draw("waves", self, signals, cycles, **options)
 
     def __repr__(self) -> str:
         there = self.cycles

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 
 from pynq_torch.kernels.operand import Operand
-from pynq_torch.ops.launch import operand
+from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
+from pynq_torch.torch_device.offering import NOT_THERE, RESIZED
 
-from . import memory
-from .dispatch import Declined
-from .offering import NOT_THERE, RESIZED
+from .launch import operand
 
 __all__ = ["channels_last", "formatted", "into_outs"]
 
