@@ -21,8 +21,7 @@ from pynq_torch.hls.own_kernel import write_kernel
 from pynq_torch.kernels.pointwise import reference
 from pynq_torch.kernels.pointwise_walk import broadcast, rows_of, runs, walk_of
 from pynq_torch.kernels.tables.pointwise import FUNCTIONS, Function, find, instance, registers
-from pynq_torch.plot import pointwise
-from pynq_torch.verify import pointwise as verify_pointwise
+from pynq_torch.verify import pointwise
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("closing")]
 __all__ = ["closing"]
@@ -144,7 +143,7 @@ def unit(function: Function, short: str) -> Any:
 
 def operands_of(function: Function, seed: int) -> list[torch.Tensor]:
     given = [values(seed + i) for i in range(len(function.operands))]
-    return verify_pointwise.trusted(function, given)
+    return pointwise.trusted(function, given)
 
 
 @pytest.mark.parametrize("function", FLOATING, ids=name_of)
@@ -189,8 +188,8 @@ def test_integers_are_exact(function: Function, short: str) -> None:
 def test_a_wrong_function_is_caught() -> None:
     wrong = Function("wrong", "unary", find("unary", "abs").opcode, "torch.neg(x)", "-x")
     with pytest.raises(VerificationError, match=r"wrong\(.*found .*, expected .* ulp, allowed 0"):
-        verify_pointwise.check(unit(wrong, "f32"), wrong)
-    table = verify_pointwise.functions(loaded("pointwise"), count=512)
+        pointwise.check(unit(wrong, "f32"), wrong)
+    table = pointwise.functions(loaded("pointwise"), count=512)
     assert len(table.rows) == len(FLOATING) and {row[-1] for row in table.rows} == {"PASS"}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pynq_torch.timing import Duration
 
-from .charts import COLOURS, ProvenanceError
+from .charts import COLOURS, ProvenanceError, as_array
 from .charts import STYLE as _STYLE
 from .charts import axes as _axes
 from .charts import foot as _foot
@@ -198,13 +198,11 @@ def bound(errors: Mapping[str, tuple[Any, Any]], *, title: str = "", ax: Any = N
     matplotlib.axes.Axes
         A point above the line would be a broken promise.
     """
-    import torch
-
     ax = _axes(ax)
     low, high = float("inf"), 0.0
     for index, (name, (error, limit)) in enumerate(errors.items()):
-        found, most = (torch.as_tensor(t).detach().cpu().double().flatten() for t in (error, limit))
-        found = found.abs()
+        found, most = (as_array(t).astype(float).ravel() for t in (error, limit))
+        found = abs(found)
         style = {"marker": _MARKERS[index % 5], "color": COLOURS[list(COLOURS)[index]]}
         ax.scatter(most, found, 8, alpha=0.3, **style)
         ax.scatter([], [], 30, label=name, **style)  # what is nearly transparent explains nothing

@@ -17,11 +17,11 @@ from typing import Any
 
 from pynq_torch.errors import RtlError
 from pynq_torch.hls import cache
+from pynq_torch.models.hls_resources import Resources
+from pynq_torch.models.rtl_resources import Count, count, counted, hashes, rtl_sources
 from pynq_torch.paths import HW, KERNELS
+from pynq_torch.plot.design import pareto
 from pynq_torch.views import interactive
-
-from .hls_resources import Resources
-from .rtl_resources import Count, count, counted, hashes, rtl_sources
 
 __all__ = [
     "DESIGNS",
@@ -289,25 +289,3 @@ def stale() -> list[str]:
     now = hashes(rtl_sources(_KERNEL / "rtl"))
     then = json.loads(_FILE.read_text(encoding="utf-8"))["sources"]
     return sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
-
-
-def pareto(found: Sequence[Result], size: int) -> tuple[Result, ...]:
-    """Return the results that no other beats in both: cycles, and share of the part.
-
-    Parameters
-    ----------
-    found : sequence of Result
-        From `results`.
-    size : int
-        Of the product whose cycles count.
-
-    Returns
-    -------
-    tuple of Result
-        From the smallest to the fastest.
-    """
-    best: list[Result] = []
-    for one in sorted(found, key=lambda r: (r.share, r.cycles[size])):
-        if not best or one.cycles[size] < best[-1].cycles[size]:
-            best.append(one)
-    return tuple(best)
