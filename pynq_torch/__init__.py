@@ -13,7 +13,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .board import available_boards, current_board, use_board
+    from .kernels import register_driver
     from .nn import quantize_
+    from .ops import register_operator
     from .overlay import load
     from .waits import reset, transfer, wait, wait_async
 
@@ -23,6 +25,8 @@ _EXPORTS = {
     "use_board": "board",
     "load": "overlay",
     "quantize_": "nn",
+    "register_driver": "kernels",
+    "register_operator": "ops",
     "reset": "waits",
     "transfer": "waits",
     "wait": "waits",
@@ -55,6 +59,8 @@ __all__ = [
     "current_board",
     "load",
     "quantize_",
+    "register_driver",
+    "register_operator",
     "reset",
     "transfer",
     "use_board",

@@ -182,7 +182,8 @@ def _inside(name: str) -> Callable[..., Any]:
     return lambda self: redispatch(_CPU_KEYS, self)
 
 
-def _register() -> None:
+def register() -> None:
+    """Register the operators of CSR tensors; torch has a dispatch key of their own for them."""
     for name in _INSIDE:
         library.impl(name, _inside(name), _KEY)
     offers: dict[str, Callable[..., Any]] = {
@@ -194,6 +195,3 @@ def _register() -> None:
     for name in (*offers, *_ON_CPU):
         library.impl(name, _kernel(f"aten::{name}", offers.get(name)), _KEY)
     note_serving("spmv_f32", "spmm_f32")
-
-
-_register()

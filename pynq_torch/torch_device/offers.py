@@ -26,8 +26,8 @@ class Declined:
     Parameters
     ----------
     reason : str or callable
-        A clause for people: what stands against it, and what would help. A callable returns it, in
-        the thread that asks: for reasons that depend on more than the call.
+        A clause for people: why the call cannot run on the PL, and what would help. A callable
+        returns it, in the thread that asks: for reasons that depend on more than the call.
     missing : bool
         Whether it is just that the loaded overlay has no such kernel.
     """
@@ -40,14 +40,14 @@ class Declined:
 
     @property
     def reason(self) -> str:
-        """What stands against the call; only those who watch ask."""
+        """Why the call cannot run on the PL; asked for only while calls are watched."""
         return self._reason if isinstance(self._reason, str) else self._reason()
 
 
 Offer = Callable[..., Any]
 #: Overload -> offers in the order in which they are asked, each with the kernels one of which it
 #: needs; with none, it is asked always.
-_offers: dict[str, tuple[tuple[Offer, frozenset[str]], ...]] = {}
+_offers: dict[str, tuple[tuple[int, Offer, frozenset[str]], ...]] = {}
 #: Kernels that serve operators without an offer.
 _besides: set[str] = set()
 #: Of `_overlay`: overload -> what to ask, for those that its kernels could serve.
@@ -55,16 +55,30 @@ _possible: dict[str, Offer] = {}
 _overlay: Any = overlays  # nothing that can be loaded, so that the first call looks
 
 
-def add_offer(name: str, function: Offer, kernels: Collection[str] = ()) -> None:
-    """Serve an overload, after those that serve it already; see `offering.offer`."""
+def add_offer(name: str, function: Offer, kernels: Collection[str] = (), priority: int = 0) -> None:
+    """Serve an overload with a kernel.
+
+    Parameters
+    ----------
+    name : str
+        E.g. ``"aten::mm"``.
+    function : callable
+        With the operator's arguments; returns the result, or a `Declined` whose reason is shown
+        where no other kernel serves the call either.
+    kernels : collection of str
+        It is asked only while the loaded overlay has one of these; with none given, always.
+    priority : int
+        The greater is asked first; equal ones are asked in the order in which they were added.
+    """
     global _overlay
-    _offers[name] = (*_offers.get(name, ()), (function, frozenset(kernels)))
+    entries = (*_offers.get(name, ()), (priority, function, frozenset(kernels)))
+    _offers[name] = tuple(sorted(entries, key=lambda entry: -entry[0]))
     _overlay = overlays
 
 
 def offer_of(name: str) -> Offer | None:
     """Return what to ask for an overload, whatever is loaded: it says why the PL does not do it."""
-    return _joined([function for function, _ in _offers.get(name, ())])
+    return _joined([function for _, function, _ in _offers.get(name, ())])
 
 
 def possible(name: str) -> Offer | None:
@@ -102,7 +116,7 @@ def serving() -> dict[str, str]:
     loaded = overlays.current_overlay()
     if loaded is None or getattr(loaded.device, "closed", False):
         return {}
-    wanted = {kernel for entries in _offers.values() for _, needs in entries for kernel in needs}
+    wanted = {kernel for entries in _offers.values() for *_, needs in entries for kernel in needs}
     wanted |= _besides
     units = {driver.cu: driver.kernel_name for driver in loaded.kernels.values()}
     return {cu: kernel for cu, kernel in units.items() if kernel in wanted}
@@ -116,7 +130,9 @@ def _look() -> None:
         kernels = {driver.kernel_name for driver in loaded.kernels.values()}
     found = {}
     for name, entries in _offers.items():
-        asked = _joined([function for function, needs in entries if not needs or needs & kernels])
+        asked = _joined(
+            [function for _, function, needs in entries if not needs or needs & kernels]
+        )
         if asked is not None:
             found[name] = asked
     _possible, _overlay = found, loaded
