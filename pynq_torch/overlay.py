@@ -28,6 +28,7 @@ __all__ = [
     "ensure_event_loop",
     "find_overlay",
     "load",
+    "overlay_in_use",
 ]
 
 _SUFFIXES = (".bit", ".bin", ".xsa", ".xclbin")
@@ -153,6 +154,12 @@ def current_overlay() -> Overlay | None:
     if latest is not None and not latest.is_loaded():
         latest = None
     return latest
+
+
+def overlay_in_use() -> Overlay | None:
+    """Return `current_overlay`, and ``None`` where its board was closed: it has no PL any more."""
+    overlay = current_overlay()
+    return None if overlay is not None and getattr(overlay.device, "closed", False) else overlay
 
 
 _loops: list[asyncio.AbstractEventLoop] = []

@@ -17,7 +17,7 @@ import pynq_torch
 from pynq_torch import buffers
 from pynq_torch.ops import quantise
 from pynq_torch.torch_device import memory
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("closing")]
 __all__ = ["closing"]

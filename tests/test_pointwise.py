@@ -70,12 +70,12 @@ def test_every_overload_of_the_table_is_served() -> None:
     loaded("pointwise")
     torch.ones(1, device="pynq")  # the operators are registered with the first tensor
     from pynq_torch.ops import POINTWISE
-    from pynq_torch.torch_device import offers
+    from pynq_torch.torch_device import dispatch
 
     named = {overload for f in EVERY for overload in f.overloads}
     served = {
         name
-        for name, entries in offers._offers.items()
+        for name, entries in dispatch._offers.items()
         if any(kernels == set(POINTWISE) for *_, kernels in entries)
     }
     assert named <= served

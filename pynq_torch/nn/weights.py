@@ -13,7 +13,7 @@ from pynq_torch.ops.linear import vector as as_vector
 from pynq_torch.ops.quantise import NOT_FINITE, Packed, kept, per_column
 from pynq_torch.ops.units import Matrix, Vector
 from pynq_torch.torch_device import memory
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 
 from .arithmetic import requantisation
 

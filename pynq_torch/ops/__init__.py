@@ -10,9 +10,8 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from pynq_torch.kernels.tables.pointwise import UNARY
-from pynq_torch.torch_device import offers
-from pynq_torch.torch_device.dispatch import kind_of
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device import dispatch
+from pynq_torch.torch_device.dispatch import Declined, kind_of
 from pynq_torch.torch_device.variants import Sharing, into, into_self, variants
 
 from . import (
@@ -258,7 +257,7 @@ def register_operator(
         torch has no such overload, or one that never arrives here: torch composes it of others, or
         it only describes a tensor anew.
     """
-    offers.fill()
+    dispatch.fill()
     _check(overload)
     _add(overload, function, kernels, priority, sharing, alone)
 
@@ -271,14 +270,14 @@ def _add(
     sharing: Sharing,
     alone: bool,
 ) -> None:
-    offers.add_offer(overload, function, kernels, priority)
+    dispatch.add_offer(overload, function, kernels, priority)
     if alone:
         return
     in_place, outs = variants(overload)
     if in_place:
-        offers.add_offer(in_place, into_self(function, sharing=sharing), kernels, priority)
+        dispatch.add_offer(in_place, into_self(function, sharing=sharing), kernels, priority)
     for out, names in outs:
-        offers.add_offer(out, into(function, names, sharing=sharing), kernels, priority)
+        dispatch.add_offer(out, into(function, names, sharing=sharing), kernels, priority)
 
 
 def _check(name: str) -> None:

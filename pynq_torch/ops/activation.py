@@ -13,7 +13,7 @@ from pynq_torch.kernels.activation import plan
 from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.pointwise_walk import walk_of
 from pynq_torch.torch_device import memory
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import MIXED, NOT_THERE
 
 from .launch import available, launch, operand

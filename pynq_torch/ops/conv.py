@@ -16,9 +16,9 @@ import torch
 
 from pynq_torch.kernels.epilogue import BIAS, FLOAT32, INT32, KIND
 from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.fallback import place
 from pynq_torch.torch_device.flags import matmul
-from pynq_torch.torch_device.offers import Declined
 from pynq_torch.torch_device.record import transfer
 
 from .launch import available

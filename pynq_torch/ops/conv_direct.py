@@ -16,8 +16,8 @@ from pynq_torch.kernels.convolution_int8 import plan_int8
 from pynq_torch.kernels.epilogue import BIAS, FLOAT32, INT32
 from pynq_torch.kernels.windows import Window
 from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.flags import matmul
-from pynq_torch.torch_device.offers import Declined
 
 from .conv import pack_weight
 from .launch import available, launch, operand

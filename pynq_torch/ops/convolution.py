@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from pynq_torch.kernels.convolution import plan_forward, plan_grad_input, plan_grad_weight
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 
 from .launch import available, launch, operand
 from .linear import vector

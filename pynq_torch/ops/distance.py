@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from pynq_torch.kernels.distance import distance_runs, distances_shape, dot_run
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import MIXED
 
 from . import launch

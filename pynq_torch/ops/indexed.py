@@ -15,7 +15,7 @@ import torch
 from pynq_torch.kernels import walks
 from pynq_torch.kernels.pointwise_walk import walk_of
 from pynq_torch.torch_device import memory
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import NOT_THERE
 
 from . import launch

@@ -9,7 +9,7 @@ import torch
 
 from pynq_torch.kernels.ladder import add_runs, dot_runs, word_bytes
 from pynq_torch.torch_device import memory
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import MIXED
 
 from .launch import Slot, available, launch, operand, room

@@ -13,8 +13,8 @@ import torch
 
 from pynq_torch.kernels.epilogue import BIAS, FLOAT32
 from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.flags import allowed_in_a_thread, matmul
-from pynq_torch.torch_device.offers import Declined
 from pynq_torch.torch_device.variants import MIXED as _MIXED
 
 from .quantise import TOO_LARGE, Packed, kept, overflows, per_column, per_tensor

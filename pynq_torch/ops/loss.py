@@ -16,7 +16,7 @@ from pynq_torch.kernels.nll import plan_backward, plan_forward, stranger
 from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.tables.loss import MEAN, NONE, SUM
 from pynq_torch.torch_device import memory
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import NOT_THERE
 
 from .launch import Slot, available, launch, operand, room

@@ -11,7 +11,7 @@ from pynq_torch.kernels import walks
 from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.strided import broadcast_strides
 from pynq_torch.ops.results import channels_last
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.structure import room_of_clone
 from pynq_torch.torch_device.variants import MIXED, NOT_THERE, overlaps
 

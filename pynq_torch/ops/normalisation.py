@@ -18,7 +18,7 @@ from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.tables.normalisation import ROUNDINGS
 from pynq_torch.ops.results import formatted
 from pynq_torch.torch_device import memory
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import NOT_THERE
 
 from .launch import available, launch, operand, room

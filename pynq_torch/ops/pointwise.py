@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from pynq_torch.torch_device import memory
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import MIXED
 
 from .pointwise_core import DTYPE, SHORT, elementwise

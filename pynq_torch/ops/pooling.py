@@ -15,7 +15,7 @@ import torch
 from pynq_torch.kernels.pool2d import TOO_WIDE, Window, adaptive, misfit, plan, pooled
 from pynq_torch.kernels.tables.pooling import ADAPTIVE, AVERAGE, BACKWARD, COUNT_PAD, MAX
 from pynq_torch.ops.results import formatted
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import NOT_THERE
 
 from .launch import Slot, available, launch, operand

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from pynq_torch.torch_device import memory
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 
 __all__ = [
     "NOT_FINITE",

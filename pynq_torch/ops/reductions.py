@@ -17,7 +17,7 @@ import torch
 from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.reduce import INDEXED, norm_of, reduce_runs
 from pynq_torch.torch_device import memory
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 
 from . import launch
 

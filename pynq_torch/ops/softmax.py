@@ -12,7 +12,7 @@ import torch
 
 from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.softmax import softmax_runs
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import MIXED
 
 from . import launch

@@ -14,9 +14,8 @@ import torch
 
 from pynq_torch.kernels.sparse import Csr, csr_fault, spmm_run, spmv_run
 from pynq_torch.torch_device import memory, record
-from pynq_torch.torch_device.dispatch import Declined, _watched, library
+from pynq_torch.torch_device.dispatch import Declined, _watched, library, note_serving
 from pynq_torch.torch_device.fallback import place
-from pynq_torch.torch_device.offers import note_serving
 from pynq_torch.torch_device.record import switches
 from pynq_torch.torch_device.schema import operator
 

@@ -33,23 +33,22 @@ def enable(*at_first: Callable[[], None]) -> Any:
     import torch
     from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-    from . import backend, flags, offers
+    from . import backend, dispatch, flags
 
     if _enabled:
         return backend
     _setup_privateuseone_for_python_backend("pynq", backend_module=backend)
     from . import foreign, torch_profiler
-    from .dispatch import library
     from .memory import at_first_use, mark_forked, storage_of_size
     from .structure import own_kernels
 
     # A tensor of the device is made by one of these; the rest can wait until there is one.
     for name, kernel in own_kernels().items():
-        library.impl(name.partition("::")[2], kernel, "PrivateUse1")
-    foreign.install(library)
+        dispatch.library.impl(name.partition("::")[2], kernel, "PrivateUse1")
+    foreign.install(dispatch.library)
     torch_profiler.install()
     for filler in at_first:
-        offers.fill_with(filler)
+        dispatch.fill_with(filler)
     at_first_use(_register)
     # Before torch's own for new devices (20), which would ask for an allocator in C++.
     torch.serialization.register_package(19, _no_tag, _deserialize)
@@ -61,8 +60,7 @@ def enable(*at_first: Callable[[], None]) -> Any:
 
 
 def _register() -> None:
-    from .dispatch import register_all
-    from .offers import fill
+    from .dispatch import fill, register_all
     from .structure import own_kernels, view_kernel
 
     fill()

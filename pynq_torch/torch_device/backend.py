@@ -241,7 +241,7 @@ def overlay() -> Any:
 
 def kernels() -> dict[str, str]:
     """Return the compute units that serve operators: name -> kernel."""
-    from .offers import serving
+    from .dispatch import serving
 
     return serving()
 

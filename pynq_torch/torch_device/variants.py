@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import torch
 
-from .offers import Declined
+from .dispatch import Declined
 
 __all__ = [
     "MIXED",
