@@ -356,6 +356,6 @@ def _generate(check: bool) -> int:
         return 1 if stale else 0
     written = generate()
     for path in written:
-        print(f"wrote {path.relative_to(root)}")
+        print(f"wrote {path.relative_to(root) if path.is_relative_to(root) else path}")
     print(f"{len(written)} files written")
     return 0

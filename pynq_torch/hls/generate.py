@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pynq_torch.errors import PynqTorchError
 from pynq_torch.kernels.tables import Instance, instances
-from pynq_torch.paths import ROOT
+from pynq_torch.paths import ROOT, to_write
 
 __all__ = ["differences", "generate", "render"]
 
@@ -82,9 +82,10 @@ def generate(out: Path | None = None) -> list[Path]:
     """
     written = []
     for path, text in differences(out):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        written.append(path)
+        target = to_write(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+        written.append(target)
     return written
 
 

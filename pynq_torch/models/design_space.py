@@ -17,7 +17,7 @@ from typing import Any
 
 from pynq_torch.errors import RtlError
 from pynq_torch.hls import cache
-from pynq_torch.paths import HW, KERNELS
+from pynq_torch.paths import HW, KERNELS, to_read, to_write
 
 from .hls_resources import Resources
 from .rtl_resources import Count, count, counted, hashes, rtl_sources
@@ -268,13 +268,15 @@ def record(designs: Iterable[Design] = DESIGNS) -> Path:
         "sources": hashes(files),
         "designs": points,
     }
-    _FILE.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    return _FILE
+    path = to_write(_FILE)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return path
 
 
 def results() -> tuple[Result, ...]:
     """Return the committed results, in the order of `DESIGNS`."""
-    data = json.loads(_FILE.read_text(encoding="utf-8"))
+    data = json.loads(to_read(_FILE).read_text(encoding="utf-8"))
     return tuple(
         Result(
             Design(point["rows"], point["cols"], point["port_bits"]),
@@ -288,7 +290,7 @@ def results() -> tuple[Result, ...]:
 def stale() -> list[str]:
     """Return the files by which the RTL differs from what the committed results were made from."""
     now = hashes(rtl_sources(_KERNEL / "rtl"))
-    then = json.loads(_FILE.read_text(encoding="utf-8"))["sources"]
+    then = json.loads(to_read(_FILE).read_text(encoding="utf-8"))["sources"]
     return sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
 
 
