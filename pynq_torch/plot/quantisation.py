@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pynq_torch.errors import needs
 from pynq_torch.timing import Duration
 
 from .charts import COLOURS, ProvenanceError
@@ -106,7 +107,8 @@ def histograms(values: Mapping[str, torch.Tensor]) -> Any:
 
 def _row(widths: Sequence[float]) -> Any:
     """Return axes side by side; see `charts.axes` for the order."""
-    import matplotlib.pyplot as plt
+    with needs("matplotlib", "Drawing a chart"):
+        import matplotlib.pyplot as plt
 
     figure = plt.figure(figsize=(12, 4.5), layout="constrained")
     with plt.rc_context({**_STYLE, "font.size": 12}):
@@ -181,7 +183,8 @@ def explore_grid(
     end = peak(values)
 
     def show(scale: float, clip: float) -> None:
-        import matplotlib.pyplot as plt
+        with needs("matplotlib", "Drawing a chart"):
+            import matplotlib.pyplot as plt
 
         grid = Grid(scale * end / 127, clip * end)
         found = grid.errors(values)
