@@ -105,7 +105,7 @@ def test_rooms_are_imported_without_torch_and_without_extras(room: str, tmp_path
         ("jinja2", "from pynq_torch.cli import main; sys.exit(main(['report']))", "virtual"),
         ("papermill", "from pynq_torch.cli import main; sys.exit(main(['report']))", "lab"),
         ("matplotlib", "from pynq_torch.plot.charts import axes; axes()", "lab"),
-        ("ipywidgets", "from pynq_torch import widgets; widgets.explore(print, live=True, n=(1, 2))",
+        ("ipywidgets", "from pynq_torch.widgets import explore as e; e(print, live=True, n=(1, 2))",
          "lab"),
         ("sklearn", "from pynq_torch.lessons import datasets; datasets.digits()", "lab"),
         ("wavedrom", "from pynq_torch.plot.wave_picture import WavePicture as W;"
