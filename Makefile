@@ -1,6 +1,9 @@
 # Two commands matter: `make lab` and `make test`. `make help` lists the rest.
 
-PYTHON        ?= python3.11
+# The newest of the supported Pythons that runs here and can make an environment.
+PYTHON        ?= $(or $(shell for name in python3.12 python3.11 python3.10; do \
+                   if $$name -c 'import ensurepip, venv' >/dev/null 2>&1; then \
+                     echo $$name; break; fi; done),python3.11)
 VENV          ?= .venv
 VENV_BOARD    ?= .venv-board-image
 BOARD         ?= csim
@@ -19,7 +22,9 @@ MAKEFLAGS     += --no-print-directory
 
 # A stamp is written only after everything before it succeeded, so that an install which failed
 # halfway is done again; it is older than the files it depends on when one of them changes.
+# What the tests need comes on top, into the same environment.
 STAMP         := $(VENV)/.installed
+STAMP_TEST    := $(VENV)/.installed-test
 STAMP_BOARD   := $(VENV_BOARD)/.installed
 PY            := $(VENV)/bin/python
 PY_BOARD      := $(VENV_BOARD)/bin/python
@@ -46,14 +51,16 @@ OWN           := PYTHON=% VENV=% VENV_BOARD=% BOARD=% JOBS=% NOTEBOOKS=% LAB_FLA
                  PYTEST_FLAGS=% BENCH_FLAGS=%
 PARAMETERS     = $(foreach word,$(filter-out $(OWN),$(OVERRIDES)),'$(subst $(GAP), ,$(subst ','\'',$(word)))')
 
-.PHONY: help env lab report test lint format test-unit test-notebooks bench test-board-image clean distclean
+.PHONY: help env env-test lab report test lint format test-unit test-notebooks bench test-board-image clean distclean
 
 help: ## list the targets
 	@echo "make TARGET"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
 	  | while IFS='|' read -r target text; do printf '  %-18s %s\n' "$$target" "$$text"; done
 
-env: $(STAMP) ## create $(VENV) and install everything into it
+env: $(STAMP) ## create .venv with what the lessons need
+
+env-test: $(STAMP_TEST) ## and with what the tests need
 
 lab: $(STAMP) ## open JupyterLab on the workbook (LAB_FLAGS="..." passes through)
 	$(VENV)/bin/jupyter lab --notebook-dir=. $(AS_ROOT) \
@@ -63,7 +70,7 @@ report: $(STAMP) ## run the notebooks, write reports/index.html (BOARD=csim SIZE
 	$(PY) -m pynq_torch report --board '$(BOARD)' $(if $(JOBS),--jobs '$(JOBS)') \
 	  $(if $(NOTEBOOKS),--only '$(NOTEBOOKS)') $(PARAMETERS)
 
-test: $(STAMP) ## everything that CI runs
+test: $(STAMP_TEST) ## everything that CI runs
 	@$(PY) tests/browser/chromium.py
 	$(MAKE) lint
 	$(MAKE) test-unit
@@ -71,21 +78,21 @@ test: $(STAMP) ## everything that CI runs
 	$(PY) -m pynq_torch report --board rtl --only '$(RTL_LESSONS)' --jobs 2 --keep 3 --output reports/rtl
 	$(MAKE) test-notebooks
 
-lint: $(STAMP) ## ruff, mypy, codespell, notebook style
+lint: $(STAMP_TEST) ## ruff, mypy, codespell, notebook style
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/codespell
 	$(PY) -m pytest -q tests/test_notebook_style.py
 
-format: $(STAMP) ## let ruff write the layout
+format: $(STAMP_TEST) ## let ruff write the layout
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-test-unit: $(STAMP) ## pytest on tests/
+test-unit: $(STAMP_TEST) ## pytest on tests/
 	$(PY) -m pytest -n 2 --dist loadfile $(PYTEST_FLAGS) tests
 
-test-notebooks: $(STAMP) ## run every notebook and compare with its committed outputs
+test-notebooks: $(STAMP_TEST) ## run every notebook and compare with its committed outputs
 	$(PY) -m pytest -n 2 --dist loadfile $(NBVAL) $(PYTEST_FLAGS) notebooks
 
 bench: $(STAMP) ## print the figures of speed, each with its conditions (BENCH_FLAGS="...")
@@ -102,8 +109,11 @@ distclean: clean ## remove the environments as well
 	rm -rf $(VENV) $(VENV_BOARD) $(VENV).lock $(VENV_BOARD).lock
 
 $(STAMP): $(PACKAGING) ci/constraints.txt ci/install.sh
-	@PYTHON='$(PYTHON)' ci/install.sh $(VENV) ci/constraints.txt --editable '.[lab,test,rtl]'
+	@PYTHON='$(PYTHON)' ci/install.sh $@ ci/constraints.txt --editable '.[virtual,lab,rtl]'
+
+$(STAMP_TEST): $(STAMP)
+	@PYTHON='$(PYTHON)' ci/install.sh $@ ci/constraints.txt --editable '.[test]'
 
 $(STAMP_BOARD): $(PACKAGING) ci/constraints-board-image.txt ci/install.sh
-	@PYTHON='$(PYTHON)' ci/install.sh $(VENV_BOARD) ci/constraints-board-image.txt \
-	  --editable '.[lab,rtl]' notebook
+	@PYTHON='$(PYTHON)' ci/install.sh $@ ci/constraints-board-image.txt \
+	  --editable '.[virtual,lab,rtl]' notebook

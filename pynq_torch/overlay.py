@@ -17,7 +17,7 @@ from .diagnosis.stale_cache import drop_stale_cache
 from .errors import BitstreamError, HandoffError
 from .kernels import AffineDmas, Kernel, ScaleStream, driver_for
 from .kernels.base import StaleOverlay
-from .paths import BITSTREAMS
+from .paths import BITSTREAMS, to_write
 
 __all__ = [
     "Kernels",
@@ -35,13 +35,9 @@ _SUFFIXES = (".bit", ".bin", ".xsa", ".xclbin")
 
 
 def _folders() -> tuple[Path, ...]:
-    """Where names are looked up: the checkout, the installed package, the working directory."""
+    """Where names are looked up: what the user built, the project's, the working directory."""
     here = Path.cwd()
-    return (
-        BITSTREAMS,
-        here / "bitstreams",
-        here,
-    )
+    return (to_write(BITSTREAMS), BITSTREAMS, here / "bitstreams", here)
 
 
 def available_overlays() -> dict[str, Path]:

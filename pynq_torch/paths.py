@@ -1,6 +1,8 @@
 """Where the project's own files are: ``hw/``, ``bitstreams/``, ``notebooks/``, and the kernel path.
 
-In a checkout they lie beside the package; a wheel carries them inside it.
+In a checkout they are beside the package; a wheel carries them inside it. What the package writes
+beside them in a checkout (counted resources, generated overlays) goes to the user's own folder when
+the package is installed, because an installed package may be read-only and is replaced by updates.
 """
 
 from __future__ import annotations
@@ -9,7 +11,20 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["BITSTREAMS", "HW", "KERNELS", "PACKAGE", "ROOT", "environment_kernels", "kernel_path"]
+__all__ = [
+    "BITSTREAMS",
+    "HW",
+    "KERNELS",
+    "NOTEBOOKS",
+    "PACKAGE",
+    "ROOT",
+    "environment_kernels",
+    "is_checkout",
+    "kernel_path",
+    "to_read",
+    "to_write",
+    "user_folder",
+]
 
 #: The package's folder.
 PACKAGE = Path(__file__).resolve().parent
@@ -26,6 +41,43 @@ ROOT = _root()
 HW = ROOT / "hw"
 KERNELS = HW / "kernels"
 BITSTREAMS = ROOT / "bitstreams"
+NOTEBOOKS = ROOT / "notebooks"
+
+
+def is_checkout() -> bool:
+    """Whether the package is used from a checkout, with its Makefile, and not from a wheel."""
+    return ROOT != PACKAGE
+
+
+def user_folder() -> Path:
+    """Return the user's own folder: ``$XDG_DATA_HOME/pynq_torch``, by default in ``~/.local``."""
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "pynq_torch"
+
+
+def to_write(path: Path) -> Path:
+    """Return where a file of the project is written.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Its place in the project.
+
+    Returns
+    -------
+    pathlib.Path
+        The same place in a checkout, or where `path` is no file of the project; the corresponding
+        place in `user_folder` for a file of an installed package. Its folder may not exist yet.
+    """
+    if is_checkout() or not path.is_relative_to(ROOT):
+        return path
+    return user_folder() / path.relative_to(ROOT)
+
+
+def to_read(path: Path) -> Path:
+    """Return the file that was written by way of `to_write`, where there is one, else `path`."""
+    own = to_write(path)
+    return own if own.exists() else path
 
 
 def environment_kernels() -> list[Path]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib.util
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from pynq_torch import tables
+from pynq_torch.errors import needs
 
 from .doctor_checks import CHECKS, SIMULATOR, Finding
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
+
+    from rich.table import Table
 
 __all__ = ["Finding", "examine", "table"]
 
@@ -33,7 +35,11 @@ def examine() -> list[Finding]:
 
 
 def table(findings: Sequence[Finding]) -> Table:
-    """Return `findings` as a table for a terminal or a notebook."""
+    """Return `findings` as a table for a terminal or a notebook; rich draws it."""
+    with needs("rich", "A table in colours"):
+        from rich.table import Table
+        from rich.text import Text
+
     result = Table(title="pynq_torch doctor", title_justify="left")
     result.add_column("what")
     result.add_column("status")
@@ -82,12 +88,28 @@ def _run(parsed: argparse.Namespace) -> int:
     if parsed.json:
         rows = [dataclasses.asdict(finding) for finding in findings]
         print(json.dumps({"usable": usable, "findings": rows}, indent=1))
+    elif importlib.util.find_spec("rich") is None:
+        print(plain(findings))
     else:
-        console = Console()
-        # Captured: a Console ends the program by itself where nobody reads, print() does not.
-        with console.capture() as shown:
-            console.print(table(findings))
-            for sentence in verdicts(findings):
-                console.print(Text(sentence, style="red" if " cannot " in sentence else "green"))
-        print(shown.get(), end="")
+        print(_coloured(findings), end="")
     return 0 if usable else 1
+
+
+def plain(findings: Sequence[Finding]) -> str:
+    """Return table and verdicts as plain text: rich is one of the packages that may be missing."""
+    header = ["what", "status", "found", "mended by"]
+    rows = [[f.name, _SIGNS[f.status][0], f.found, f.fix or ""] for f in findings]
+    return "\n".join([str(tables.Table(header, rows)), "", *verdicts(findings)])
+
+
+def _coloured(findings: Sequence[Finding]) -> str:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console()
+    # Captured: a Console ends the program by itself where nobody reads, print() does not.
+    with console.capture() as shown:
+        console.print(table(findings))
+        for sentence in verdicts(findings):
+            console.print(Text(sentence, style="red" if " cannot " in sentence else "green"))
+    return shown.get()

@@ -355,6 +355,6 @@ def _generate(check: bool) -> int:
         return 1 if stale else 0
     written = generate(instances())
     for path in written:
-        print(f"wrote {path.relative_to(ROOT)}")
+        print(f"wrote {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
     print(f"{len(written)} files written")
     return 0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pynq_torch.errors import PynqTorchError
-from pynq_torch.paths import ROOT
+from pynq_torch.paths import ROOT, to_write
 
 from .instance import Instance
 
@@ -85,9 +85,10 @@ def generate(instances: Iterable[Instance], out: Path | None = None) -> list[Pat
     """
     written = []
     for path, text in differences(instances, out):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        written.append(path)
+        target = to_write(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+        written.append(target)
     return written
 
 

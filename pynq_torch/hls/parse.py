@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from clang.cindex import Cursor, CursorKind, TypeKind, conf
-
-from pynq_torch.errors import InterfaceError
+from pynq_torch.errors import InterfaceError, needs
 
 from .cpptypes import CType, describe
 from .direction import argument_access, stream_direction
@@ -18,6 +16,9 @@ from .directives import Pragma, from_files, from_pragmas
 from .interface import Interface
 from .ports import Port, Ports
 from .source import SourceUnit, read_source
+
+with needs("clang", "Reading HLS C++"):
+    from clang.cindex import Cursor, CursorKind, TypeKind, conf
 
 __all__ = ["read_interface"]
 

@@ -14,12 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from clang import cindex
-
-from pynq_torch.errors import InterfaceError
+from pynq_torch.errors import InterfaceError, needs
 
 from . import headers, toolchain
 from .directives import Pragma
+
+with needs("clang", "Reading HLS C++"):
+    from clang import cindex
 
 __all__ = ["SourceUnit", "read_source"]
 

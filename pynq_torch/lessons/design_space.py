@@ -19,7 +19,7 @@ from pynq_torch.errors import RtlError
 from pynq_torch.hls import cache
 from pynq_torch.models.hls_resources import Resources
 from pynq_torch.models.rtl_resources import Count, count, counted, hashes, rtl_sources
-from pynq_torch.paths import HW, KERNELS
+from pynq_torch.paths import HW, KERNELS, to_read, to_write
 from pynq_torch.plot.design import pareto
 from pynq_torch.views import interactive
 
@@ -267,13 +267,15 @@ def record(designs: Iterable[Design] = DESIGNS) -> Path:
         "sources": hashes(files),
         "designs": points,
     }
-    _FILE.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    return _FILE
+    path = to_write(_FILE)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return path
 
 
 def results() -> tuple[Result, ...]:
     """Return the committed results, in the order of `DESIGNS`."""
-    data = json.loads(_FILE.read_text(encoding="utf-8"))
+    data = json.loads(to_read(_FILE).read_text(encoding="utf-8"))
     return tuple(
         Result(
             Design(point["rows"], point["cols"], point["port_bits"]),
@@ -287,5 +289,5 @@ def results() -> tuple[Result, ...]:
 def stale() -> list[str]:
     """Return the files by which the RTL differs from what the committed results were made from."""
     now = hashes(rtl_sources(_KERNEL / "rtl"))
-    then = json.loads(_FILE.read_text(encoding="utf-8"))["sources"]
+    then = json.loads(to_read(_FILE).read_text(encoding="utf-8"))["sources"]
     return sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pynq_torch.descriptions import read_kernel_description
 from pynq_torch.errors import InterfaceError, KernelError
-from pynq_torch.paths import HW, kernel_path
+from pynq_torch.paths import HW, kernel_path, to_read, to_write
 from pynq_torch.timing import Duration
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _synthesis(found: Kernel) -> SynthesisReport | None:
     from pynq_torch.hls.csynth import find_report, read_report
 
     name = found.description.name
-    for folder in (found.folder, HW / "build" / "hls" / name):
+    for folder in (found.folder, to_write(HW / "build" / "hls" / name)):
         path = find_report(folder, name) if folder.is_dir() else None
         if path is not None:
             return read_report(path)
@@ -245,7 +245,7 @@ def latency(name: str, clock_hz: float, *, label: str = "", **sizes: int) -> Dur
 
 
 def _measurements(folder: Path) -> list[dict[str, Any]]:
-    path = folder / MEASUREMENTS
+    path = to_read(folder / MEASUREMENTS)
     if not path.is_file():
         return []
     try:
@@ -320,6 +320,7 @@ def record(name: str, duration: Duration, *, cycles: int | None = None, **sizes:
         for e in _measurements(found.folder)
         if (e["kind"], e["sizes"], e["clock_hz"]) != (entry["kind"], sizes, entry["clock_hz"])
     ]
-    path = found.folder / MEASUREMENTS
+    path = to_write(found.folder / MEASUREMENTS)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps([*kept, entry], indent=2) + "\n", encoding="utf-8")
     return path

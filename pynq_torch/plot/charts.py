@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pynq_torch.errors import needs
 from pynq_torch.tables import Table
 from pynq_torch.timing import Duration
 
@@ -98,7 +99,8 @@ def save(chart: Chart, path: Path | str) -> tuple[Path, ...]:
     tuple of pathlib.Path
         The three files. The same chart gives the same SVG and CSV, byte for byte.
     """
-    import matplotlib.pyplot as plt
+    with needs("matplotlib", "Drawing a chart"):
+        import matplotlib.pyplot as plt
 
     stem = Path(path)
     stem.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +126,8 @@ def axes(ax: Any = None, height: float = 4.5, columns: int = 1) -> Any:
     columns : int
         Axes side by side in a new figure; more than one give a sequence of them.
     """
-    import matplotlib.pyplot as plt
+    with needs("matplotlib", "Drawing a chart"):
+        import matplotlib.pyplot as plt
 
     if ax is not None:
         return ax.axes if isinstance(ax, Chart) else ax

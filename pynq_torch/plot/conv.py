@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pynq_torch.errors import needs
+
 from .charts import COLOURS, as_array
 from .charts import STYLE as _STYLE
 
@@ -69,7 +71,8 @@ def lowering(
     sequence of matplotlib.axes.Axes
         The padded image, the matrix, the result.
     """
-    import matplotlib.pyplot as plt
+    with needs("matplotlib", "Drawing a chart"):
+        import matplotlib.pyplot as plt
     import numpy as np
 
     image = as_array(padded)[0].astype(float)
@@ -143,7 +146,8 @@ def confusion(read: Mapping[str, torch.Tensor], truth: torch.Tensor) -> Any:
     sequence of matplotlib.axes.Axes
         A picture for each entry of `read`. The diagonal is what was read right.
     """
-    import matplotlib.pyplot as plt
+    with needs("matplotlib", "Drawing a chart"):
+        import matplotlib.pyplot as plt
     import numpy as np
 
     true = as_array(truth)
@@ -189,7 +193,8 @@ def images(pictures: torch.Tensor, captions: Sequence[str], *, columns: int = 8)
     sequence of matplotlib.axes.Axes
         One for each picture.
     """
-    import matplotlib.pyplot as plt
+    with needs("matplotlib", "Drawing a chart"):
+        import matplotlib.pyplot as plt
 
     if len(captions) != len(pictures):
         raise ValueError(f"{len(captions)} captions for {len(pictures)} pictures")

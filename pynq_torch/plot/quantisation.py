@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pynq_torch.errors import needs
 from pynq_torch.timing import Duration
 
 from .charts import COLOURS, ProvenanceError, as_array
@@ -105,7 +106,8 @@ def histograms(values: Mapping[str, torch.Tensor]) -> Any:
 
 def row_of_axes(widths: Sequence[float]) -> Any:
     """Return axes side by side; see `charts.axes` for the order."""
-    import matplotlib.pyplot as plt
+    with needs("matplotlib", "Drawing a chart"):
+        import matplotlib.pyplot as plt
 
     figure = plt.figure(figsize=(12, 4.5), layout="constrained")
     with plt.rc_context({**_STYLE, "font.size": 12}):

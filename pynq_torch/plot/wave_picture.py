@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.errors import WaveError
+from pynq_torch.errors import WaveError, needs
 
 if TYPE_CHECKING:
     from pynq_torch.board.rtl.observe.wave_file import Value, WaveFile
@@ -168,13 +168,8 @@ class WavePicture:
         WaveError
             The package ``wavedrom`` is not installed.
         """
-        try:
+        with needs("wavedrom", "Drawing waves", WaveError):
             import wavedrom
-        except ModuleNotFoundError:
-            raise WaveError(
-                "drawing waves needs the package 'wavedrom'; install it with: "
-                "python -m pip install 'pynq_torch[rtl]'"
-            ) from None
         drawing = wavedrom.WaveDrom().render_waveform(0, self.wavedrom, [])
         drawing["style"] = "max-width:100%;height:auto;background:white"
         return str(drawing.tostring())

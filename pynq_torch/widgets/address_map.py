@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from pynq_torch.errors import needs
+
 from .panel import html_table, shows_errors
 from .register_view import RegisterView
 
@@ -114,7 +116,8 @@ class MemoryMap:
 
     def controls(self) -> Any:
         """Return the view as a widget: choose an IP and see its registers."""
-        import ipywidgets
+        with needs("ipywidgets", "A control in a notebook"):
+            import ipywidgets
 
         names = [
             r.name for r in self.ranges if self._overlay.ip_dict.get(r.name, {}).get("registers")

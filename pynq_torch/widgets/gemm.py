@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from pynq_torch.errors import needs
 from pynq_torch.lessons.gemm_tiles import Block, Shape, Stage, read_shape, stages
 from pynq_torch.plot import COLOURS
 from pynq_torch.views import interactive
@@ -65,7 +66,8 @@ def _limits() -> dict[str, int]:
 
 
 def _panel(m: int, n: int, k: int, kernel: str, limits: dict[str, int]) -> Panel:
-    import ipywidgets
+    with needs("ipywidgets", "A control in a notebook"):
+        import ipywidgets
 
     last = len(_stages(kernel, m, n, k)) - 1
     step = ipywidgets.IntSlider(value=0, min=0, max=last, description="step")

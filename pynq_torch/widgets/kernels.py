@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pynq_torch import plot, timing, verify
-from pynq_torch.errors import KernelError
+from pynq_torch.errors import KernelError, needs
 from pynq_torch.lessons.kernel_cases import Case, find_case, shares
 from pynq_torch.models import evidence
 from pynq_torch.timing import Duration
@@ -125,7 +125,8 @@ class _Explorer:
         }
 
     def panel(self, start: dict[str, Any]) -> Panel:
-        import ipywidgets
+        with needs("ipywidgets", "A control in a notebook"):
+            import ipywidgets
 
         kernels = self.choices[start["function"]]
         options = {

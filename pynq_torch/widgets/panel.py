@@ -14,6 +14,8 @@ from functools import partial
 from html import escape
 from typing import Any
 
+from pynq_torch.errors import needs
+
 __all__ = ["Panel", "Picture", "error_html", "figure", "shows_errors"]
 
 #: Dots an inch: sharp on a projector at the width of a notebook, and drawn in a fifth of a second.
@@ -86,7 +88,8 @@ class Panel:
         extra: tuple[Any, ...] = (),
         on_change: Mapping[str, Callable[[Any], None]] | None = None,
     ) -> None:
-        import ipywidgets
+        with needs("ipywidgets", "A control in a notebook"):
+            import ipywidgets
 
         self._draw = draw
         self._quiet = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from pynq_torch.errors import needs
 from pynq_torch.plot.grid import Grid, peak
 from pynq_torch.plot.quantisation import histogram, row_of_axes, trade_off
 
@@ -43,7 +44,8 @@ def explore_grid(
     end = peak(values)
 
     def show(scale: float, clip: float) -> None:
-        import matplotlib.pyplot as plt
+        with needs("matplotlib", "Drawing a chart"):
+            import matplotlib.pyplot as plt
 
         grid = Grid(scale * end / 127, clip * end)
         found = grid.errors(values)

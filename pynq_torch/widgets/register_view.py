@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from pynq_torch.errors import needs
+
 from .panel import html_table, shows_errors
 
 __all__ = ["RegisterRow", "RegisterView", "read_registers"]
@@ -124,7 +126,8 @@ class RegisterView:
 
     def controls(self) -> Any:
         """Return the view as a widget: read again, and write a register."""
-        import ipywidgets
+        with needs("ipywidgets", "A control in a notebook"):
+            import ipywidgets
 
         table = ipywidgets.HTML(self._repr_html_())
         again = ipywidgets.Button(description="Read again")

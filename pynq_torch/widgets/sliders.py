@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pynq_torch.errors import needs
 from pynq_torch.views import interactive
 
 __all__ = ["explore"]
@@ -41,8 +42,9 @@ def explore(function: Callable[..., Any], *, live: bool | None = None, **control
     plans = {name: _plan(name, spec) for name, spec in controls.items()}
     if not (interactive() if live is None else live):
         return function(**{name: start for name, (_, start) in plans.items()})
-    import ipywidgets
-    from IPython.display import display
+    with needs("ipywidgets", "A control in a notebook"):
+        import ipywidgets
+        from IPython.display import display
 
     sliders = {name: _slider(ipywidgets, name, *plan) for name, plan in plans.items()}
     output = ipywidgets.Output()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.errors import WaveError
+from pynq_torch.errors import WaveError, needs
 from pynq_torch.plot.wave_picture import WavePicture, picture
 from pynq_torch.views import interactive
 
@@ -42,7 +42,8 @@ class WaveView:
     """
 
     def __init__(self, waves: WaveFile, first: WavePicture, options: dict[str, Any]) -> None:
-        import ipywidgets
+        with needs("ipywidgets", "A control in a notebook"):
+            import ipywidgets
 
         self._waves = waves
         self._options = {key: value for key, value in options.items() if key != "fold"}

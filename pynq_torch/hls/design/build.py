@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pynq_torch.errors import BitstreamError, HandoffError
 from pynq_torch.hls.interface import Interface
-from pynq_torch.paths import ROOT
+from pynq_torch.paths import ROOT, to_write
 
 from . import part
 from .description import FILE_NAME, OverlayDescription, read_description
@@ -230,7 +230,8 @@ def build_overlay(
         tools={"generator": GENERATOR, "register rules": f"Vitis HLS {TOOL_VERSION}"},
         root=root,
     )
-    return _write((root / "bitstreams" if out is None else Path(out)) / name, files, manifest)
+    folder = to_write(root / "bitstreams") if out is None else Path(out)
+    return _write(folder / name, files, manifest)
 
 
 def import_overlay(
@@ -274,7 +275,7 @@ def import_overlay(
     manifest = write_manifest(
         design, kind=VIVADO, files=files, sources=sources, tools=tools, root=root
     )
-    return _write((out or root / "bitstreams") / name, files, manifest)
+    return _write((out or to_write(root / "bitstreams")) / name, files, manifest)
 
 
 def _write(folder: Path, files: Mapping[str, bytes], manifest: str) -> Path:

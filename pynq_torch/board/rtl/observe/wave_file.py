@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pynq_torch import views
-from pynq_torch.errors import WaveError
+from pynq_torch.errors import WaveError, needs
 
 __all__ = ["Value", "WaveFile", "WaveSignal"]
 
@@ -244,13 +244,8 @@ class WaveFile:
 
 
 def _open(path: Path) -> Any:
-    try:
+    with needs("pywellen", "Reading waves here (GTKWave reads the file as it is)", WaveError):
         import pywellen
-    except ModuleNotFoundError:
-        raise WaveError(
-            "reading waves needs the package 'pywellen'; install it with: "
-            "python -m pip install 'pynq_torch[rtl]'. GTKWave reads the file as it is."
-        ) from None
     try:
         return pywellen.Waveform(str(path))
     except BaseException as error:
