@@ -286,13 +286,13 @@ def test_the_overview_says_what_changed_since_the_run_before(tmp_path: Path):
     assert _cards(tmp_path)["csim-00_one"] == (
         "no chart PASS One 4.0 s measured, 3.0 s before 00_one BOARD=csim SIZE=64 "
         "slow 1500000 cycles model worse, 1000 cycles before, 1500.00x "
-        "fast 500 cycles model better, 1000 cycles before, 0.50x "
         "away - model gone, 1000 cycles before "
+        "fast 500 cycles model better, 1000 cycles before, 0.50x "
         "fresh 1000 cycles model new "
         "1 more number same 1000 cycles model as before"
     )
     text = _text((tmp_path / "index.html").read_text())
-    assert "Since the run before: 1 as before, 1 better, 1 gone, 1 new, 1 worse." in text
+    assert "a tolerance of 10%: 1 gone, 1 worse, 1 better, 1 new, 1 as before." in text
     assert " 2 runs started" in text
 
 
@@ -301,8 +301,9 @@ def test_the_overview_of_a_failed_run(tmp_path: Path):
     failed.notebooks[0].error, failed.notebooks[0].error_cell = "ValueError: a < b\nsecond", 7
     _store(tmp_path, _summary(1, CYCLES), failed)
     assert _cards(tmp_path)["csim-00_one"] == (
-        "no chart FAIL One 4.0 s measured, 3.0 s before 00_one BOARD=csim SIZE=64 passed the time before "
-        "In [7]: ValueError: a < b vadd/cycles - model gone, 1000 cycles before"
+        "no chart FAIL One 4.0 s measured, 3.0 s before 00_one BOARD=csim SIZE=64 "
+        "passed the time before In [7]: ValueError: a < b "
+        "vadd/cycles - model gone, 1000 cycles before"
     )
     page = (tmp_path / "index.html").read_text()
     assert 'Failed: <a href="#csim-00_one">00_one</a></p>' in page

@@ -31,7 +31,7 @@ CHART = "import matplotlib.pyplot as plt\n_ = plt.plot([1, 3, 2])\nplt.show()"
 
 
 def _write(folder: Path, name: str, *sources: str, parameters: str | None = None) -> Path:
-    cells = [new_markdown_cell(f"# Lesson <{name}>")]
+    cells = [new_markdown_cell(f"# Lesson `<{name}>`")]
     if parameters is not None:
         cells.append(new_code_cell(parameters, metadata={"tags": ["parameters"]}))
     cells += [new_code_cell(source) for source in sources]

@@ -20,8 +20,13 @@ from pynq_torch.paths import ROOT
 from pynq_torch.report import compare
 from pynq_torch.report.execute import execute_all
 from pynq_torch.report.history import (
-    Summary, commit_of, new_folder, read_rows, versions, write_all,
-)  # fmt: skip
+    Summary,
+    commit_of,
+    new_folder,
+    read_rows,
+    versions,
+    write_all,
+)
 from pynq_torch.report.plan import find_notebooks, plan
 from pynq_torch.report.records import ReportError
 
@@ -31,9 +36,9 @@ if TYPE_CHECKING:
     from argparse import _SubParsersAction
 
 _DESCRIPTION = """\
-Run the notebooks on a board and write index.html, which compares all runs, index.csv, and
-runs/<id>/ with the executed notebooks. One failing notebook does not stop the rest; the exit
-status tells.
+Run the notebooks on a board and write index.html, which shows how each notebook went and what
+changed since the run before, index.csv, and runs/<id>/ with the executed notebooks. One failing
+notebook does not stop the rest; the exit status is 1 where one failed.
 
 NAME=value sets the parameter NAME of the notebooks that declare it. Several values, with commas
 or blanks between them, make a run of each; several such parameters, one of each combination:

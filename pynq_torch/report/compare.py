@@ -156,5 +156,5 @@ def nothing_judged(found: Sequence[Difference]) -> str:
 
 def counts(found: Sequence[Difference], *, words: bool = False) -> str:
     """Return how many numbers have which verdict, by its name or by its plain word."""
-    number = Counter(item.word if words else item.verdict for item in found)
-    return ", ".join(f"{count} {verdict}" for verdict, count in sorted(number.items()))
+    number = sorted(Counter(item.verdict for item in found).items())  # failures come first
+    return ", ".join(f"{n} {WORDS.get(name, name) if words else name}" for name, n in number)

@@ -256,7 +256,7 @@ class Line:
     before : Result or None
         How it went the time before, on the same board with the same parameters.
     differences : list of Difference
-        The numbers that it recorded; those that are as before come last.
+        The numbers that it recorded: what is worse first, what is as before last.
     """
 
     result: Result
@@ -321,7 +321,7 @@ class History:
             else:
                 differences = compare(old.rows_of(before), rows, TOLERANCE)
             differences = [item for item in differences if item.row.name != DURATION]
-            differences.sort(key=lambda item: item.verdict == "ok")
+            differences.sort(key=lambda item: (not item.failed, item.verdict == "ok"))
             lines.append(Line(result, before, differences))
         return lines
 
@@ -331,7 +331,8 @@ class History:
         if not any(line.before for line in lines):
             return "There is no earlier run to compare with."
         found = [item for line in lines if line.before for item in line.differences]
-        return f"Since the run before: {counts(found, words=True) or 'no number to compare'}."
+        numbers = counts(found, words=True) or "no number to compare"
+        return f"Since the run before, with a tolerance of {TOLERANCE:.0%}: {numbers}."
 
     def table(self) -> list[tuple[Row, list[tuple[Row | None, Difference | None]]]]:
         """Return a line for each number: what it is; for each column its row and change.

@@ -131,7 +131,7 @@ def _title(notebook: Any) -> str | None:
     for cell in notebook.cells:
         match = re.search(r"^# +(.+)$", cell.source, re.MULTILINE)
         if cell.cell_type == "markdown" and match:
-            return match.group(1).strip()
+            return match.group(1).strip().replace("`", "")
     return None
 
 
