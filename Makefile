@@ -78,11 +78,12 @@ test: $(STAMP_TEST) ## everything that CI runs
 	$(PY) -m pynq_torch report --board rtl --only '$(RTL_LESSONS)' --jobs 2 --keep 3 --output reports/rtl
 	$(MAKE) test-notebooks
 
-lint: $(STAMP_TEST) ## ruff, mypy, codespell, notebook style
+lint: $(STAMP_TEST) ## ruff, mypy, codespell, import-linter, notebook style
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/codespell
+	$(VENV)/bin/lint-imports --no-logo --no-cache
 	$(PY) -m pytest -q tests/test_notebook_style.py
 
 format: $(STAMP_TEST) ## let ruff write the layout

@@ -90,7 +90,7 @@ def test_a_transfer_that_hangs_is_diagnosed_without_torch(tmp_path: Path):
 
 @pytest.mark.parametrize(
     "room",
-    ["overlay", "kernels", "waits", "diagnosis", "buffers", "board", "hls", "models"],
+    ["overlay", "kernels", "waits", "diagnosis", "buffers", "board", "hls", "models", "plot"],
 )
 def test_rooms_are_imported_without_torch_and_without_extras(room: str, tmp_path: Path):
     extras = ("torch", "clang", "hls4ml", "jinja2", "rich", "matplotlib", "ipywidgets", "sklearn")
