@@ -1,6 +1,9 @@
 # Two commands matter: `make lab` and `make test`. `make help` lists the rest.
 
-PYTHON        ?= python3.11
+# The newest of the supported Pythons that runs here and can make an environment.
+PYTHON        ?= $(or $(shell for name in python3.12 python3.11 python3.10; do \
+                   if $$name -c 'import ensurepip, venv' >/dev/null 2>&1; then \
+                     echo $$name; break; fi; done),python3.11)
 VENV          ?= .venv
 VENV_BOARD    ?= .venv-board-image
 BOARD         ?= csim
@@ -19,12 +22,14 @@ MAKEFLAGS     += --no-print-directory
 
 # A stamp is written only after everything before it succeeded, so that an install which failed
 # halfway is done again; it is older than the files it depends on when one of them changes.
+# What the tests need comes on top, into the same environment.
 STAMP         := $(VENV)/.installed
+STAMP_TEST    := $(VENV)/.installed-test
 STAMP_BOARD   := $(VENV_BOARD)/.installed
 PY            := $(VENV)/bin/python
 PY_BOARD      := $(VENV_BOARD)/bin/python
-PACKAGING     := pyproject.toml pynq_torch/startup/_pynq_torch_autoload.py \
-                 pynq_torch/startup/pynq_torch_autoload.pth
+PACKAGING     := pyproject.toml pynq_torch/board/startup/_pynq_torch_autoload.py \
+                 pynq_torch/board/startup/pynq_torch_autoload.pth
 
 # Lessons that have as much to say on board rtl, beside those that choose it themselves.
 RTL_LESSONS   := 00 01 02 03 04 05 06 07 08 09 10 16 21
@@ -41,14 +46,16 @@ OWN           := PYTHON=% VENV=% VENV_BOARD=% BOARD=% JOBS=% NOTEBOOKS=% LAB_FLA
                  PYTEST_FLAGS=% BENCH_FLAGS=%
 PARAMETERS     = $(foreach word,$(filter-out $(OWN),$(OVERRIDES)),'$(subst $(GAP), ,$(subst ','\'',$(word)))')
 
-.PHONY: help env lab report test lint format test-unit test-notebooks mutate bench test-board-image clean distclean
+.PHONY: help env env-test lab report test lint format test-unit test-notebooks mutate bench test-board-image clean distclean
 
 help: ## list the targets
 	@echo "make TARGET"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
 	  | while IFS='|' read -r target text; do printf '  %-18s %s\n' "$$target" "$$text"; done
 
-env: $(STAMP) ## create $(VENV) and install everything into it
+env: $(STAMP) ## create .venv with what the lessons need
+
+env-test: $(STAMP_TEST) ## and with what the tests need
 
 lab: $(STAMP) ## open JupyterLab on the workbook (LAB_FLAGS="..." passes through)
 	$(VENV)/bin/jupyter lab --notebook-dir=. $(AS_ROOT) \
@@ -58,7 +65,7 @@ report: $(STAMP) ## run the notebooks, write reports/index.html (BOARD=csim SIZE
 	$(PY) -m pynq_torch report --board '$(BOARD)' $(if $(JOBS),--jobs '$(JOBS)') \
 	  $(if $(NOTEBOOKS),--only '$(NOTEBOOKS)') $(PARAMETERS)
 
-test: $(STAMP) ## everything that CI runs
+test: $(STAMP_TEST) ## everything that CI runs
 	@$(PY) tests/browser/chromium.py
 	$(MAKE) lint
 	$(MAKE) test-unit
@@ -66,24 +73,25 @@ test: $(STAMP) ## everything that CI runs
 	$(PY) -m pynq_torch report --board rtl --only '$(RTL_LESSONS)' --jobs 2 --keep 3 --output reports/rtl
 	$(MAKE) test-notebooks
 
-lint: $(STAMP) ## ruff, mypy, codespell, notebook style
+lint: $(STAMP_TEST) ## ruff, mypy, codespell, import-linter, notebook style
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/codespell
+	$(VENV)/bin/lint-imports --no-logo --no-cache
 	$(PY) -m pytest -q tests/test_notebook_style.py
 
-format: $(STAMP) ## let ruff write the layout
+format: $(STAMP_TEST) ## let ruff write the layout
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-test-unit: $(STAMP) ## pytest on tests/
+test-unit: $(STAMP_TEST) ## pytest on tests/
 	$(PY) -m pytest -n 2 --dist loadfile $(PYTEST_FLAGS) tests
 
-test-notebooks: $(STAMP) ## run every notebook and compare with its committed outputs
+test-notebooks: $(STAMP_TEST) ## run every notebook and compare with its committed outputs
 	$(PY) -m pytest -n 2 --dist loadfile --nbval $(PYTEST_FLAGS) notebooks
 
-mutate: $(STAMP) ## plant faults in MODULE, see which the tests notice (SEED=0 SAMPLE=40 THRESHOLD=90 JOBS=1)
+mutate: $(STAMP_TEST) ## plant faults in MODULE, see which the tests notice (SEED=0 SAMPLE=40 THRESHOLD=90 JOBS=1)
 	@$(PY) tests/mutate.py '$(MODULE)' $(if $(SEED),--seed '$(SEED)') \
 	  $(if $(SAMPLE),--sample '$(SAMPLE)') $(if $(THRESHOLD),--threshold '$(THRESHOLD)') \
 	  $(if $(JOBS),--jobs '$(JOBS)') $(if $(TESTS),--tests '$(TESTS)')
@@ -102,8 +110,11 @@ distclean: clean ## remove the environments as well
 	rm -rf $(VENV) $(VENV_BOARD) $(VENV).lock $(VENV_BOARD).lock
 
 $(STAMP): $(PACKAGING) ci/constraints.txt ci/install.sh
-	@PYTHON='$(PYTHON)' ci/install.sh $(VENV) ci/constraints.txt --editable '.[lab,test,rtl]'
+	@PYTHON='$(PYTHON)' ci/install.sh $@ ci/constraints.txt --editable '.[virtual,lab,rtl]'
+
+$(STAMP_TEST): $(STAMP)
+	@PYTHON='$(PYTHON)' ci/install.sh $@ ci/constraints.txt --editable '.[test]'
 
 $(STAMP_BOARD): $(PACKAGING) ci/constraints-board-image.txt ci/install.sh
-	@PYTHON='$(PYTHON)' ci/install.sh $(VENV_BOARD) ci/constraints-board-image.txt \
-	  --editable '.[lab,rtl]' notebook
+	@PYTHON='$(PYTHON)' ci/install.sh $@ ci/constraints-board-image.txt \
+	  --editable '.[virtual,lab,rtl]' notebook

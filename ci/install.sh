@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Make one virtual environment: install.sh FOLDER CONSTRAINTS REQUIREMENT...
+# Make a virtual environment, or add to it: install.sh FOLDER/STAMP CONSTRAINTS REQUIREMENT...
 # Called by the Makefile. The stamp is written last, and only after everything succeeded, so an
 # install that failed halfway is done again by the next `make`.
 set -euo pipefail
 
-folder=$1 constraints=$2
+stamp=$1 constraints=$2
 shift 2
+folder=$(dirname "$stamp")
 python=${PYTHON:-python3.11}
-stamp=$folder/.installed
 
-if ! "$python" -c 'import sys; sys.exit(sys.version_info[:2] < (3, 10))'; then
-  echo "make: PYTHON=$python is no Python 3.10 or later; expected 3.11, for which $constraints" \
-    "is written; name one with: make PYTHON=/path/to/python3.11" >&2
+if ! "$python" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))'; then
+  echo "make: PYTHON=$python is no Python 3.10, 3.11 or 3.12, for which $constraints is written;" \
+    "name one with: make PYTHON=/path/to/python3.12" >&2
   exit 1
 fi
 
@@ -19,7 +19,10 @@ fi
 if command -v flock >/dev/null; then
   exec 9>"$folder.lock"
   flock 9
-  inputs=(pyproject.toml "$constraints" ci/install.sh pynq_torch/startup/*_autoload.p*)
+  inputs=(pyproject.toml "$constraints" ci/install.sh pynq_torch/board/startup/*_autoload.p*)
+  if [ "$stamp" != "$folder/.installed" ]; then
+    inputs+=("$folder/.installed")
+  fi
   if [ -e "$stamp" ] && [ -z "$(find "${inputs[@]}" -newer "$stamp")" ]; then
     exit 0
   fi

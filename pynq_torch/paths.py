@@ -1,18 +1,91 @@
-"""Where the project's own kernels and bitstreams are, whatever the working directory is.
+"""Where the project's own files are: ``hw/``, ``bitstreams/``, ``notebooks/``, and the kernel path.
 
-A notebook does not know its own folder: papermill runs it in the folder of its caller, JupyterLab
-in the folder of the file. So lessons name the project's files with these paths.
+In a checkout they are beside the package; a wheel carries them inside it. What the package writes
+beside them in a checkout (counted resources, generated overlays) goes to the user's own folder when
+the package is installed, because an installed package may be read-only and is replaced by updates.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["BITSTREAMS", "HW", "ROOT"]
+__all__ = [
+    "BITSTREAMS",
+    "HW",
+    "KERNELS",
+    "NOTEBOOKS",
+    "PACKAGE",
+    "ROOT",
+    "environment_kernels",
+    "is_checkout",
+    "kernel_path",
+    "to_read",
+    "to_write",
+    "user_folder",
+]
 
-#: The checkout: the folder above the package.
-ROOT = Path(__file__).resolve().parent.parent
-#: Kernels, overlays and what they include.
+#: The package's folder.
+PACKAGE = Path(__file__).resolve().parent
+
+
+def _root() -> Path:
+    """Return the folder that holds ``hw/``: a checkout, else the installed package."""
+    beside = PACKAGE.parent
+    return beside if (beside / "hw" / "kernels").is_dir() else PACKAGE
+
+
+#: The folder with ``hw/``, ``bitstreams/`` and ``notebooks/``.
+ROOT = _root()
 HW = ROOT / "hw"
-#: A folder for each overlay, with its ``.bit`` and ``.hwh``.
+KERNELS = HW / "kernels"
 BITSTREAMS = ROOT / "bitstreams"
+NOTEBOOKS = ROOT / "notebooks"
+
+
+def is_checkout() -> bool:
+    """Whether the package is used from a checkout, with its Makefile, and not from a wheel."""
+    return ROOT != PACKAGE
+
+
+def user_folder() -> Path:
+    """Return the user's own folder: ``$XDG_DATA_HOME/pynq_torch``, by default in ``~/.local``."""
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "pynq_torch"
+
+
+def to_write(path: Path) -> Path:
+    """Return where a file of the project is written.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Its place in the project.
+
+    Returns
+    -------
+    pathlib.Path
+        The same place in a checkout, or where `path` is no file of the project; the corresponding
+        place in `user_folder` for a file of an installed package. Its folder may not exist yet.
+    """
+    if is_checkout() or not path.is_relative_to(ROOT):
+        return path
+    return user_folder() / path.relative_to(ROOT)
+
+
+def to_read(path: Path) -> Path:
+    """Return the file that was written by way of `to_write`, where there is one, else `path`."""
+    own = to_write(path)
+    return own if own.exists() else path
+
+
+def environment_kernels() -> list[Path]:
+    """Return the folders with kernels that ``PYNQ_TORCH_KERNELS`` names, in order."""
+    text = os.environ.get("PYNQ_TORCH_KERNELS", "")
+    return [Path(item) for item in text.split(os.pathsep) if item]
+
+
+def kernel_path(given: Iterable[str | os.PathLike[str]] = ()) -> list[Path]:
+    """Return the folders searched for kernels: those given, the environment's, ``hw/kernels``."""
+    return [*map(Path, given), *environment_kernels(), KERNELS]

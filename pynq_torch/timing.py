@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
+
+from .descriptions import read_kernel_description
+from .paths import kernel_path
 
 __all__ = ["Duration", "measure", "model", "model_cycles", "where_measured"]
 
 KINDS = ("measured", "cycles", "model")
 PARTS = ("total", "host", "transfer", "compute")
-_KERNELS = Path(__file__).resolve().parents[1] / "hw" / "kernels"
 
 
 @dataclass(frozen=True)
@@ -235,10 +235,7 @@ def model_cycles(kernel: str, **sizes: int) -> int | None:
     int or None
         ``None`` where the kernel has no description.
     """
-    from .hls.design.kernel import read_kernel_description
-
-    folders = [Path(p) for p in os.environ.get("PYNQ_TORCH_KERNELS", "").split(os.pathsep) if p]
-    for folder in (*folders, _KERNELS):
+    for folder in kernel_path():
         if (folder / kernel / "description.json").is_file():
             description = read_kernel_description(folder / kernel)
             wanted = {name: sizes[name] for name in description.latency.symbols if name in sizes}

@@ -1,4 +1,4 @@
-"""Who asked for the cell that is running: a page with a person before it, or a program.
+"""How data is shown to a person: which room draws it, and whether controls are of use.
 
 papermill, nbclient, nbval and nbconvert execute a notebook to keep it. Controls would stay in their
 file as dead ones, and nbclient can wait for ever at the messages of an ``Output`` widget. None of
@@ -12,10 +12,11 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["STATIC", "has_person", "sent_by_page"]
+__all__ = ["STATIC", "VIEWS", "draw", "interactive", "sent_by_page"]
 
 #: ``1`` makes every view static, ``0`` gives every Jupyter kernel controls.
 STATIC = "PYNQ_TORCH_STATIC"
@@ -26,7 +27,7 @@ _CELL_NAMES = ("cellId", "cell_id")
 _OF_A_PROGRAM = re.compile(r".+_\d+")
 
 
-def has_person() -> bool:
+def interactive() -> bool:
     """Whether somebody could use a control now: a page asked for this cell, and has widgets."""
     if "ipykernel" not in sys.modules or find_spec("ipywidgets") is None:
         return False
@@ -63,3 +64,26 @@ def _request() -> Mapping[str, Any]:
 
     kernel = getattr(get_ipython(), "kernel", None)
     return (kernel.get_parent() or {}) if kernel is not None else {}
+
+
+#: View -> the function that draws it, imported at the first use; a program may put in its own.
+VIEWS = {
+    "bus": "pynq_torch.plot.bus:bus_timeline",
+    "waves": "pynq_torch.widgets.wave_view:show",
+}
+
+
+def draw(view: str, data: Any, *args: Any, **options: Any) -> Any:
+    """Draw data with a view.
+
+    Parameters
+    ----------
+    view : str
+        A key of `VIEWS`.
+    data : object
+        What the view draws.
+    *args, **options
+        Of the view's function.
+    """
+    module, _, function = VIEWS[view].partition(":")
+    return getattr(import_module(module), function)(data, *args, **options)

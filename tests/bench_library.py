@@ -16,8 +16,7 @@ import torch
 import torch.nn.functional as F
 from bench_device import null_overlay
 
-from pynq_torch import buffers
-from pynq_torch.torch_device import record
+from pynq_torch import buffers, events
 
 #: Microseconds that a call may take on the host.
 TARGET_US = 80.0
@@ -103,11 +102,11 @@ OPERATORS: dict[str, Callable[[], dict[str, Call]]] = {
 def check(label: str, call: Call) -> None:
     """Raise unless the kernel in front of the colon is what runs."""
     calls: list[Any] = []
-    record.watch(calls.append)
+    events.operators.subscribe(calls.append)
     try:
         call()
     finally:
-        record.unwatch(calls.append)
+        events.operators.unsubscribe(calls.append)
     kernels = [start.kernel for done in calls for start in done.kernels]
     kernel = label.partition(":")[0]
     if kernel not in kernels:

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 import pynq_torch
+from pynq_torch import events
 from pynq_torch.board import current_board
+from pynq_torch.events import OperatorCall
 from pynq_torch.overlay import current_overlay
-from pynq_torch.torch_device import record
-from pynq_torch.torch_device.record import Call
 
 
 def loaded(name: str) -> Any:
@@ -38,17 +38,17 @@ def closing() -> Iterator[None]:
 
 
 @contextmanager
-def watched() -> Iterator[list[Call]]:
+def watched() -> Iterator[list[OperatorCall]]:
     """Yield the list of operator calls, filled as they end."""
-    calls: list[Call] = []
-    record.watch(calls.append)
+    calls: list[OperatorCall] = []
+    events.operators.subscribe(calls.append)
     try:
         yield calls
     finally:
-        record.unwatch(calls.append)
+        events.operators.unsubscribe(calls.append)
 
 
-def of(calls: list[Call], *names: str) -> list[Call]:
+def of(calls: list[OperatorCall], *names: str) -> list[OperatorCall]:
     """Return the calls of operators, e.g. ``of(calls, "mm", "addmm")``."""
     return [c for c in calls if c.op.removeprefix("aten::") in names]
 

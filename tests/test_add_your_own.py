@@ -127,7 +127,8 @@ def test_an_operator_is_offered_at_any_time() -> None:
     import torch
     from device_helpers import loaded, of, watched
 
-    from pynq_torch.torch_device.offering import Declined, offer
+    from pynq_torch import register_operator
+    from pynq_torch.ops import Declined
 
     loaded("vadd")
     x = torch.arange(3.0).to("pynq")
@@ -138,7 +139,7 @@ def test_an_operator_is_offered_at_any_time() -> None:
         return Declined("not today")
 
     # The device has been used by now. Nothing takes the offer back: it declines for good.
-    offer("aten::heaviside", decline)
+    register_operator("aten::heaviside", decline)
     with watched() as calls:
         assert torch.heaviside(x, x).tolist() == [0.0, 1.0, 1.0]
     assert len(asked) == 1 and of(calls, "heaviside")[0].reason == "not today"
@@ -149,4 +150,4 @@ def test_an_operator_is_offered_at_any_time() -> None:
         ("hypot", "no overload of ATen"),
     ):
         with pytest.raises(ValueError, match=said):
-            offer(name, decline)
+            register_operator(name, decline)

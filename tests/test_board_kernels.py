@@ -19,7 +19,7 @@ from pynq import MMIO, Clocks, Overlay, allocate
 
 import pynq_torch
 from pynq_torch.errors import InterfaceError
-from pynq_torch.hls.design.build import project_root
+from pynq_torch.paths import ROOT
 
 DONE, IDLE, READY, AUTO_RESTART = 2, 4, 8, 0x80
 
@@ -361,7 +361,7 @@ def test_a_register_that_the_source_wires_is_refused(tmp_path):
     folder.mkdir()
     # Without hls_config.cfg: in the flow for v++ every scalar has a register, named or not.
     for file in ("vadd.cpp", "vadd.hpp"):
-        shutil.copy(project_root() / "hw/kernels/vadd" / file, folder)
+        shutil.copy(ROOT / "hw/kernels/vadd" / file, folder)
     source = folder / "vadd.cpp"
     source.write_text(source.read_text().replace("s_axilite port=n", "s_axilite port=m"))
     board = pynq_torch.use_board("csim", kernels=[tmp_path])

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import pynq_torch
-from pynq_torch.hls.design.build import project_root
+from pynq_torch.paths import ROOT
 
-BITSTREAMS = project_root() / "bitstreams"
+BITSTREAMS = ROOT / "bitstreams"
 
 
 @pytest.fixture(scope="module")

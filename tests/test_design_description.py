@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pynq_torch.hls.design.kernel import read_kernel_description
 
 from pynq_torch.errors import HandoffError, InterfaceError
 from pynq_torch.hls import AxiBundle, Interface, Register
 from pynq_torch.hls.design.description import read_description
-from pynq_torch.hls.design.kernel import read_kernel_description
 from pynq_torch.hls.design.netlist import elaborate
 from pynq_torch.hls.design.part import clock_dividers
 

@@ -11,10 +11,10 @@ from pynq.metadata.runtime_metadata_parser import RuntimeMetadataParser
 from pynqmetadata.frontends import Metadata
 
 from pynq_torch.hls import Interface, Register, read_interface
-from pynq_torch.hls.design.build import build_overlay, overlay_names, project_root
+from pynq_torch.hls.design.build import build_overlay, overlay_names
 from pynq_torch.hls.design.kernel_cell import kernel_cell, register_entries
+from pynq_torch.paths import ROOT
 
-ROOT = project_root()
 OVERLAYS = overlay_names()
 
 

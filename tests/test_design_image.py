@@ -16,12 +16,11 @@ from pynq_torch.hls.design.build import (
     generate,
     import_overlay,
     overlay_names,
-    project_root,
     sources_of,
 )
 from pynq_torch.hls.design.image import MARKER, read_bit_header, write_simulation_image
+from pynq_torch.paths import ROOT
 
-ROOT = project_root()
 SYNC = bytes.fromhex("aa995566")
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pynq_torch.models import design_space, evidence, rtl_resources
-from pynq_torch.models.design_space import Design, Result
+from pynq_torch.lessons import design_space
+from pynq_torch.lessons.design_space import Design, Result
+from pynq_torch.models import evidence, rtl_resources
 from pynq_torch.models.hls_resources import Resources
 
 
@@ -70,7 +71,7 @@ def test_the_front_is_what_no_other_beats() -> None:
 
 def test_the_committed_results_are_of_this_rtl() -> None:
     assert design_space.stale() == [], (
-        "run: python -c 'from pynq_torch import design_space as d; d.record()'"
+        "run: python -c 'from pynq_torch.lessons import design_space as d; d.record()'"
     )
     found = {result.design: result for result in design_space.results()}
     assert set(found) <= set(design_space.DESIGNS)

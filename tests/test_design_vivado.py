@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import tomllib
 
-from pynq_torch.hls.design.build import Generated, generate, overlay_names, project_root
+from pynq_torch.hls.design.build import Generated, generate, overlay_names
+from pynq_torch.paths import ROOT
 
-ROOT = project_root()
 RECORDER = Path(__file__).parent / "design_recorder.tcl"
 TCLSH = shutil.which("tclsh")
 needs_tclsh = pytest.mark.skipif(TCLSH is None, reason="tclsh is not installed")

@@ -10,7 +10,6 @@ import pytest
 
 from pynq_torch.errors import InterfaceError, KernelError
 from pynq_torch.hls.design.build import overlay_names
-from pynq_torch.hls.design.kernel import read_kernel_description
 from pynq_torch.kernels import library
 from pynq_torch.models import evidence
 from pynq_torch.models.hls_resources import AVAILABLE, COMPONENTS, CONTROL, estimate, itemised
@@ -94,7 +93,7 @@ def test_a_description_with_wrong_components(
     path = folder / "description.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"resources": components}))
     with pytest.raises(InterfaceError) as caught:
-        read_kernel_description(folder)
+        evidence.kernel("vadd")
     assert said in str(caught.value)
     assert str(path) in str(caught.value)
 

@@ -14,12 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from pynq_torch.descriptions import LatencyModel, read_kernel_description
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls import read_interface
-from pynq_torch.hls.design.build import project_root
-from pynq_torch.hls.design.kernel import LatencyModel, read_kernel_description
+from pynq_torch.paths import ROOT
 
-ROOT = project_root()
 KERNELS = sorted(path.name for path in (ROOT / "hw/kernels").iterdir())
 LINES = 120
 

@@ -11,13 +11,13 @@ import pynq
 import pytest
 
 import pynq_torch
-from pynq_torch.hls.design.build import project_root
-from pynq_torch.hls.design.kernel import read_kernel_description
+from pynq_torch.descriptions import read_kernel_description
+from pynq_torch.paths import ROOT
 from pynq_torch.timing import model_cycles
 
 pytestmark = pytest.mark.timeout(240)
 
-KERNELS = project_root() / "hw" / "kernels"
+KERNELS = ROOT / "hw" / "kernels"
 UNITS = {
     "matrix_mult": {"matrix_mult_0": "matrix_mult"},
     "matrix_mult_dual": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
@@ -237,12 +238,92 @@ def test_the_overview_compares_runs_of_a_board(tmp_path: Path):
     _store(tmp_path, _summary(1, CYCLES), _summary(2, _changed(CYCLES, value=1500.0)), other)
     page = (tmp_path / "index.html").read_text()
     assert re.findall(r'href="runs/(\w+)/index.html">run', page) == ["run3", "run2", "run1"]
-    (line,) = [t for t in re.findall(r"<tr>(.*?)</tr>", page, re.DOTALL) if "vadd/cycles" in t]
+    history = page.partition("Number by number")[2]
+    (line,) = [t for t in re.findall(r"<tr>(.*?)</tr>", history, re.DOTALL) if "vadd/cycles" in t]
     assert re.findall(r"([\d.]+) cycles", line) == ["1000", "1500", "10"]
     assert re.findall(r"([\d.]+)x", line) == ["1.50"]  # no ratio from board to board
-    assert 'class="changed"' in line
+    assert re.findall(r'class="fail">([^<]+)', line) == ["1.50x"]
     rows = csv_rows((tmp_path / "index.csv").read_text(), "index.csv")
     assert [row.run for row in rows if row.name == "vadd/cycles"] == ["run3", "run2", "run1"]
+
+
+def _cards(output: Path) -> dict[str, str]:
+    """Return the text of each notebook on the overview, by its anchor."""
+    page = (output / "index.html").read_text()
+    found = re.findall(r'<article id="([^"]+)">(.*?)</article>', page, re.DOTALL)
+    return {name: _text(card) for name, card in found}
+
+
+def _text(markup: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", markup)).split()).replace(" ,", ",")
+
+
+def test_the_overview_of_a_first_run(tmp_path: Path):
+    first = _summary(1, CYCLES, _changed(RATE, value=0.123456))
+    first.notebooks[0].charts = ["charts/one-00.png", "charts/one 01.png"]
+    first.notebooks[0].html = "00_one.html"
+    _store(tmp_path, first)
+    assert _cards(tmp_path) == {
+        "csim-00_one": "PASS One 3.0 s measured 00_one BOARD=csim SIZE=64 "
+        "vadd/cycles 1000 cycles model vadd/rate 0.1235 MB/s cycles"
+    }
+    page = (tmp_path / "index.html").read_text()
+    figure = r'<a class="figure" href="runs/run1/00_one.html"><img src="([^"]+)"'
+    assert re.findall(figure, page) == ["runs/run1/charts/one%2001.png"]
+    text = _text(page)
+    assert "On csim : 1 passed, 0 failed There is no earlier run to compare with." in text
+    assert " 1 run started" in text and "1 runs" not in text
+    assert "parameters as written; 3.0 s of notebook time in 3.0 s, measured" in text
+
+
+def test_the_overview_says_what_changed_since_the_run_before(tmp_path: Path):
+    before = [_changed(CYCLES, name=name) for name in ("same", "slow", "fast", "away")]
+    after = [
+        before[0], _changed(before[1], value=1_500_000.0), _changed(before[2], value=500.0),
+        _changed(CYCLES, name="fresh"),
+    ]  # fmt: skip
+    _store(tmp_path, _summary(1, *before), _summary(2, *after))
+    assert _cards(tmp_path)["csim-00_one"] == (
+        "no chart PASS One 4.0 s measured, 3.0 s before 00_one BOARD=csim SIZE=64 "
+        "slow 1500000 cycles model worse, 1000 cycles before, 1500.00x "
+        "away - model gone, 1000 cycles before "
+        "fast 500 cycles model better, 1000 cycles before, 0.50x "
+        "fresh 1000 cycles model new "
+        "1 more number same 1000 cycles model as before"
+    )
+    text = _text((tmp_path / "index.html").read_text())
+    assert "a tolerance of 10%: 1 gone, 1 worse, 1 better, 1 new, 1 as before." in text
+    assert " 2 runs started" in text
+
+
+def test_the_overview_of_a_failed_run(tmp_path: Path):
+    failed = _summary(2, passed=False)
+    failed.notebooks[0].error, failed.notebooks[0].error_cell = "ValueError: a < b\nsecond", 7
+    _store(tmp_path, _summary(1, CYCLES), failed)
+    assert _cards(tmp_path)["csim-00_one"] == (
+        "no chart FAIL One 4.0 s measured, 3.0 s before 00_one BOARD=csim SIZE=64 "
+        "passed the time before In [7]: ValueError: a < b "
+        "vadd/cycles - model gone, 1000 cycles before"
+    )
+    page = (tmp_path / "index.html").read_text()
+    assert 'Failed: <a href="#csim-00_one">00_one</a></p>' in page
+    assert 'href="runs/run2/index.html#00_one"' in page  # there is no page of the notebook
+    _store(tmp_path, _summary(3, CYCLES))
+    assert "failed the time before" in _cards(tmp_path)["csim-00_one"]
+    assert "Failed:" not in (tmp_path / "index.html").read_text()
+
+
+def test_the_overview_has_the_newest_run_of_each_board(tmp_path: Path):
+    _store(
+        tmp_path,
+        _summary(1, CYCLES), _summary(2, CYCLES, board="rtl"),
+        _summary(3, CYCLES, size=128), _summary(4, CYCLES),
+    )  # fmt: skip
+    cards = _cards(tmp_path)
+    assert list(cards) == ["csim-00_one", "rtl-00_one"]
+    # the run before is the one with the same parameters, whichever runs came between
+    assert "6.0 s measured, 3.0 s before" in cards["csim-00_one"]
+    assert "before" not in cards["rtl-00_one"]
 
 
 def test_kinds_have_lines_of_their_own(tmp_path: Path):
@@ -252,7 +333,7 @@ def test_kinds_have_lines_of_their_own(tmp_path: Path):
         ["model", None],
         [None, "cycles"],
     ]
-    assert all(ratio is None for _, cells in found for _, ratio in cells)
+    assert all(change is None for _, cells in found for _, change in cells)
 
 
 def test_sizes_stand_in_order(tmp_path: Path):

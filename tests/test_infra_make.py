@@ -26,7 +26,7 @@ esac
 def clone(root: Path, tmp_path: Path) -> Path:
     """Return a folder with the files that `make` itself reads, and a Python that only records."""
     folder = tmp_path / "clone"
-    for name in ("Makefile", "pyproject.toml", "ci", ".ci", "pynq_torch/startup"):
+    for name in ("Makefile", "pyproject.toml", "ci", ".ci", "pynq_torch/board/startup"):
         source, target = root / name, folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(source, target) if source.is_dir() else shutil.copy2(source, target)
@@ -61,7 +61,18 @@ def _calls(clone: Path) -> list[str]:
 def test_help_names_every_target(clone: Path):
     done = _make(clone, "help")
     targets = set(re.findall(r"^  (\S+)", done.stdout, re.MULTILINE))
-    wanted = {"lab", "report", "test", "bench", "test-board-image", "lint", "clean", "help"}
+    wanted = {
+        "lab",
+        "env",
+        "env-test",
+        "report",
+        "test",
+        "bench",
+        "test-board-image",
+        "lint",
+        "clean",
+        "help",
+    }
     assert targets >= wanted
     assert not (clone / ".venv").exists()
 
@@ -71,11 +82,37 @@ def test_the_environment_is_made_once(clone: Path):
     assert (clone / ".venv" / ".installed").exists()
     calls = _calls(clone)
     assert any(
-        "--constraint ci/constraints.txt" in c and "--editable .[lab,test,rtl]" in c for c in calls
+        "--constraint ci/constraints.txt" in c and "--editable .[virtual,lab,rtl]" in c
+        for c in calls
     )
+    assert not any("test]" in c for c in calls)
     assert calls[-1] == "-m pynq_torch kernels-install"
     _make(clone, "env")
     assert _calls(clone) == calls
+
+
+def test_the_tests_packages_come_on_top(clone: Path):
+    """A student's environment first, then what the tests need, each once and in one folder."""
+    _make(clone, "env")
+    (clone.parent / "calls.pip").touch()  # from now on the environment has pip
+    before = _calls(clone)
+    assert _make(clone, "env-test").returncode == 0
+    (added,) = [c for c in _calls(clone)[len(before) :] if "--editable" in c]
+    assert added.endswith("--editable .[test]")
+    after = _calls(clone)
+    _make(clone, "env-test")
+    assert _calls(clone) == after
+    assert sum("-m venv" in call for call in after) == 1
+    stamp = (clone / ".venv" / ".installed").stat().st_mtime
+    os.utime(clone / "pyproject.toml", (stamp + 5, stamp + 5))
+    _make(clone, "env-test")
+    assert sum("--editable" in call for call in _calls(clone)[len(after) :]) == 2
+
+
+def test_a_student_gets_no_packages_of_the_tests(clone: Path):
+    for target in ("env", "report"):
+        assert _make(clone, target).returncode == 0
+    assert not (clone / ".venv" / ".installed-test").exists()
 
 
 @pytest.mark.parametrize("changed", ["pyproject.toml", "ci/constraints.txt"])
@@ -127,7 +164,44 @@ def test_a_python_that_is_not_there(clone: Path):
         timeout=60,
     )
     assert done.returncode != 0
-    assert "PYTHON=no-such-python is no Python 3.10 or later" in done.stderr
+    assert "PYTHON=no-such-python is no Python 3.10, 3.11 or 3.12" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("there", "broken", "taken"),
+    [
+        (["3.10", "3.11", "3.12"], [], "3.12"),
+        (["3.10", "3.11"], [], "3.11"),
+        (["3.10"], [], "3.10"),
+        (["3.11", "3.12"], ["3.12"], "3.11"),  # a shim of a version manager, say
+    ],
+)
+def test_make_takes_the_newest_python_that_works(
+    clone: Path, there: list[str], broken: list[str], taken: str
+):
+    folder = clone.parent / "pythons"
+    folder.mkdir()
+    for name in ("make", "bash", "dirname", "mkdir", "cp", "rm", "touch", "id", "env"):
+        (folder / name).symlink_to(shutil.which(name) or name)
+    for version in there:
+        calls = clone.parent / f"calls-{version}"
+        program = "exit 127\n" if version in broken else FAKE_PYTHON.split("\n", 1)[1]
+        text = f"#!/usr/bin/env bash\nCALLS={calls} FAIL_ON=\n{program}"
+        (folder / f"python{version}").write_text(text)
+        (folder / f"python{version}").chmod(0o755)
+    done = subprocess.run(
+        ["make", "env"],
+        cwd=clone,
+        env={"PATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    made = {v for v in there if (clone.parent / f"calls-{v}").exists()
+            and "-m venv" in (clone.parent / f"calls-{v}").read_text()}  # fmt: skip
+    assert made == {taken}
 
 
 @pytest.mark.parametrize(
@@ -161,7 +235,7 @@ def test_lab_passes_its_flags_and_opens_the_workbook(clone: Path):
 
 @pytest.mark.parametrize("stage", ["ruff", "mypy", "-n 2", "report", "nbval"])
 def test_make_test_fails_when_a_stage_fails(clone: Path, stage: str):
-    _make(clone, "env")
+    _make(clone, "env-test")
     codespell = clone / ".venv" / "bin" / "codespell"
     codespell.write_text("#!/bin/sh\n")
     codespell.chmod(0o755)

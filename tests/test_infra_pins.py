@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
+import sys
 import sysconfig
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.markers import Marker
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -34,13 +36,23 @@ BOARD_IMAGE = {
 }
 
 
-def _pins(path: Path) -> dict[str, str]:
+PYTHONS = ("3.10", "3.11", "3.12")
+#: the one that environment.yml names
+PYTHON = "3.11"
+
+
+def _pins(path: Path, python: str = PYTHON) -> dict[str, str]:
+    """Return package -> version as they hold for a Python; markers ask for nothing else."""
     lines = [line.strip() for line in path.read_text().splitlines()]
     pins = {}
     for line in lines:
         if line and not line.startswith("#"):
-            match = re.fullmatch(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.]+)", line)
+            pin, _, marker = line.partition("; ")
+            match = re.fullmatch(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.]+)", pin)
             assert match, f"{path.name}: {line!r} is no exact pin"
+            assert not marker or re.fullmatch(r"python_version (<|>=) '3\.1[12]'", marker), line
+            if marker and not Marker(marker).evaluate({"python_version": python}):
+                continue
             assert canonicalize_name(match[1]) not in pins, f"{path.name}: {match[1]} twice"
             pins[canonicalize_name(match[1])] = match[2]
     return pins
@@ -49,6 +61,20 @@ def _pins(path: Path) -> dict[str, str]:
 @pytest.fixture
 def pins(root: Path) -> dict[str, str]:
     return _pins(root / "ci" / "constraints.txt")
+
+
+def test_what_differs_between_pythons_is_pinned_for_each(root: Path):
+    """A package has a version for every Python from the first that needs it on, or up to one."""
+    names = [set(_pins(root / "ci" / "constraints.txt", python)) for python in PYTHONS]
+    only = [have - have.intersection(*names) for have in names]
+    assert only == [
+        {"decorator", "exceptiongroup", "tomli"},
+        set(),
+        {
+            "aiohappyeyeballs", "aiohttp", "aiosignal", "frozenlist", "multidict", "propcache",
+            "yarl",
+        },
+    ]  # fmt: skip
 
 
 def _environment(root: Path) -> tuple[dict[str, str], list[str]]:
@@ -73,6 +99,7 @@ def test_environment_yml_has_every_requirement_and_the_tools(root: Path):
         line.split("==")[0] for line in pip[1:]
     }
     wanted = {canonicalize_name(r.name) for r in _requirements(root)}
+    wanted -= {"tomli"}  # for Python 3.10
     assert wanted - {canonicalize_name(name) for name in names} == set()
     assert set(conda) >= CONDA_ONLY
 
@@ -84,13 +111,25 @@ def _requirements(root: Path) -> list[Requirement]:
     lines = list(project["dependencies"])
     for extra in project["optional-dependencies"].values():
         lines += extra
-    return [Requirement(line) for line in lines]
+    # An extra may take in another one of ours.
+    return [r for line in lines if (r := Requirement(line)).name != "pynq_torch"]
 
 
-def test_every_requirement_is_pinned_inside_its_range(root: Path, pins: dict[str, str]):
+@pytest.mark.parametrize("python", PYTHONS)
+def test_every_requirement_is_pinned_inside_its_range(root: Path, python: str):
+    pins = _pins(root / "ci" / "constraints.txt", python)
     for requirement in _requirements(root):
+        if requirement.marker and not requirement.marker.evaluate({"python_version": python}):
+            continue
         pin = pins[canonicalize_name(requirement.name)]
         assert requirement.specifier.contains(pin), f"{requirement} against {pin}"
+
+
+def test_torch_is_left_out_where_there_is_no_wheel(root: Path):
+    (torch,) = (r for r in _requirements(root) if r.name == "torch")
+    assert torch.marker is not None
+    assert not torch.marker.evaluate({"platform_machine": "armv7l"})
+    assert all(torch.marker.evaluate({"platform_machine": m}) for m in ("x86_64", "aarch64"))
 
 
 def test_the_board_image_has_its_own_jupyter(root: Path):
@@ -105,7 +144,8 @@ def test_both_environments_share_what_is_not_jupyter(root: Path, pins: dict[str,
         assert image[name] == pins[name]
 
 
-def test_what_is_installed_is_what_is_pinned(pins: dict[str, str]):
+def test_what_is_installed_is_what_is_pinned(root: Path):
+    pins = _pins(root / "ci" / "constraints.txt", f"{sys.version_info[0]}.{sys.version_info[1]}")
     installed = {
         canonicalize_name(d.metadata["Name"]): d.version.partition("+")[0]
         # Not all of sys.path: setuptools puts a folder with its own copies of packages there.

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import nbformat
 import pytest
@@ -35,7 +35,7 @@ CHART = "import matplotlib.pyplot as plt\n_ = plt.plot([1, 3, 2])\nplt.show()"
 
 
 def _write(folder: Path, name: str, *sources: str, parameters: str | None = None) -> Path:
-    cells = [new_markdown_cell(f"# Lesson <{name}>")]
+    cells = [new_markdown_cell(f"# Lesson `<{name}>`")]
     if parameters is not None:
         cells.append(new_code_cell(parameters, metadata={"tags": ["parameters"]}))
     cells += [new_code_cell(source) for source in sources]
@@ -363,6 +363,12 @@ def test_the_overview_leads_to_the_run(made: tuple[Path, Any], run_folder: Path)
     page = (made[0] / "index.html").read_text()
     assert f'"runs/{run_folder.name}/index.html"' in page
     assert "500 cycles" in page
+    links = [unquote(link) for link in re.findall(r'(?:href|src)="([^"#]+)[^"]*"', page)]
+    assert [link for link in links if not (made[0] / link).is_file()] == []
+    assert [link for link in links if link.endswith(".png")] == [
+        f"runs/{run_folder.name}/charts/00_good-SIZE={size}-00.png" for size in (3, 5)
+    ]
+    assert "In [1]: ZeroDivisionError: division by zero</pre>" in page
     lines = (made[0] / "index.csv").read_text().splitlines()
     assert len(lines) == 1 + 6 + 2
     assert (run_folder / "index.csv").read_text().splitlines() == lines
@@ -373,6 +379,11 @@ def test_pages_load_nothing_from_elsewhere(made: tuple[Path, Any]):
     assert len(pages) == 8
     for page in pages:
         assert not re.search(r"""(src|href)=["']?(https?:)?//|@import|<script""", page.read_text())
+
+
+def test_a_dark_screen_has_dark_pages_but_for_what_lessons_print(made: tuple[Path, Any]):
+    for page in made[0].rglob("*.html"):
+        assert ("prefers-color-scheme: dark" in page.read_text()) == (page.name == "index.html")
 
 
 def test_the_last_words_of_a_log_without_a_cause():

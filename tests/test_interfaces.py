@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pynq_torch
-from pynq_torch import buffers
+from pynq_torch import buffers, events
 from pynq_torch.errors import ArgumentError, KernelBusy, KernelError, KernelTimeout
-from pynq_torch.kernels import calls
 from pynq_torch.models import interfaces
 from pynq_torch.overlay import ensure_event_loop
 
@@ -92,11 +91,11 @@ def test_the_costs_count_what_happens(overlay: Any, n: int) -> None:
         if run.seconds is not None:
             runs.append(run.cu)
 
-    calls.observe(note)
+    events.runs.subscribe(note)
     try:
         ways(overlay, x, 2.0, 1.0)
     finally:
-        calls.unobserve(note)
+        events.runs.unsubscribe(note)
     counted = {way: interfaces.cost(way, n) for way in interfaces.WAYS}
     kernels = {way: interfaces.WAYS[way][0] for way in interfaces.WAYS}
     for kernel in set(kernels.values()):

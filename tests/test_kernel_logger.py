@@ -12,9 +12,8 @@ import pytest
 import torch
 
 import pynq_torch
-from pynq_torch import buffers
+from pynq_torch import buffers, events
 from pynq_torch.errors import KernelFault, KernelTimeout
-from pynq_torch.kernels import calls
 from pynq_torch.torch_device import record
 
 pytestmark = pytest.mark.timeout(120)
@@ -116,7 +115,7 @@ def test_what_is_switched_off_is_not_logged(log: Any) -> None:
     log.disable()
     overlay.vadd(x, x)
     assert not log.is_enabled() and len(log.entries()) == 1
-    assert not calls.observing() and not record.switches.active
+    assert not events.runs and not record.switches.active
     log.clear()
     assert log.entries() == [] and log.json() == "[]"
     log.enable()
@@ -197,11 +196,11 @@ def test_a_run_s_time_begins_before_ap_start_is_written(board: Any, log: Any) ->
     overlays = {"vadd": "vadd_0", "gemm": "gemm_0", "matrix_mult": "matrix_mult_0"}
     starts: list[tuple[int, int]] = []
 
-    def look(run: calls.KernelCall) -> None:
+    def look(run: events.KernelCall) -> None:
         if run.seconds is None:
             starts.append((before, board.cus[run.cu].engine.started))
 
-    calls.observe(look)
+    events.runs.subscribe(look)
     try:
         for name, cu in overlays.items():
             overlay = pynq_torch.load(name)
@@ -212,7 +211,7 @@ def test_a_run_s_time_begins_before_ap_start_is_written(board: Any, log: Any) ->
                 torch._int_mm(int8(4, 8).pynq(), int8(8, 8).pynq())
             assert board.cus[cu].engine.started == before + 1
     finally:
-        calls.unobserve(look)
+        events.runs.unsubscribe(look)
     assert len(starts) == 3 and all(now == earlier for earlier, now in starts)
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from pynq_torch.cli import main
 from pynq_torch.errors import InterfaceError
-from pynq_torch.hls.design.build import project_root
 from pynq_torch.kernels import library
 from pynq_torch.models import evidence
+from pynq_torch.paths import ROOT
 
-KERNELS = project_root() / "hw" / "kernels"
+KERNELS = ROOT / "hw" / "kernels"
 TINY = """#include "{name}.hpp"
 void {name}(const int* a, int* b) {{
 #pragma HLS INTERFACE m_axi port=a bundle=gmem0 offset=slave depth=1
@@ -175,10 +175,10 @@ def test_generating_is_checked(
     from pynq_torch.hls import generate
 
     stale = KERNELS / "vadd" / "vadd.cpp"
-    monkeypatch.setattr(generate, "differences", lambda out=None: iter([(stale, "")]))
+    monkeypatch.setattr(generate, "differences", lambda instances, out=None: iter([(stale, "")]))
     assert main(["kernels", "generate", "--check"]) == 1
     assert "differs from its template: hw/kernels/vadd/vadd.cpp" in capsys.readouterr().err
-    monkeypatch.setattr(generate, "differences", lambda out=None: iter(()))
+    monkeypatch.setattr(generate, "differences", lambda instances, out=None: iter(()))
     assert main(["kernels", "generate", "--check"]) == 0
     assert main(["kernels", "generate"]) == 0
     assert "0 files written" in capsys.readouterr().out

@@ -11,10 +11,9 @@ from device_helpers import loaded, of, watched
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pynq_torch import buffers
+from pynq_torch import buffers, events
 from pynq_torch.board import current_board
 from pynq_torch.errors import ArgumentError
-from pynq_torch.kernels import calls as kernel_calls
 from pynq_torch.kernels import ladder
 from pynq_torch.kernels.base import Kernel
 from pynq_torch.kernels.operand import Operand
@@ -125,12 +124,12 @@ def test_several_units_take_a_part_each() -> None:
     found = units("vadd", 3)
     assert len(found) == 2
     a, b = vector(40001, 1), vector(40001, 2)
-    calls: list[kernel_calls.KernelCall] = []
-    kernel_calls.observe(calls.append)
+    calls: list[events.KernelCall] = []
+    events.runs.subscribe(calls.append)
     try:
         same(found[0](a, b, helpers=found[1:]), a + b)
     finally:
-        kernel_calls.unobserve(calls.append)
+        events.runs.unsubscribe(calls.append)
     assert {call.cu for call in calls} == {unit.cu for unit in found}
     first, *rest = units("dot", 3)
     exact = float(a.double() @ b.double())

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional
 
 from pynq_torch.errors import KernelError
-from pynq_torch.kernels.calls import KernelCall
+from pynq_torch.events import KernelCall
 from pynq_torch.lessons import datasets, lenet
 from pynq_torch.models.run_model import modelled, run_cycles, symbols
 from pynq_torch.timing import model_cycles

@@ -38,7 +38,7 @@ def test_what_cannot_be_is_said(monkeypatch: pytest.MonkeyPatch):
         with pytest.raises(ValueError, match=rf"test is {test}; expected 1 to 1796"):
             datasets.digits(test=test)
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(ModuleNotFoundError, match="pip install scikit-learn"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'pynq_torch\[lab\]'"):
         datasets.digits()
 
 

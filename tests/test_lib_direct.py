@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pynq_torch.kernels.tables.convolution import OUTS
-from pynq_torch.kernels.windows import tiling
 from pynq_torch.lessons import direct, lowering
+from pynq_torch.models.tiling import tiling
 from pynq_torch.ops.conv import Geometry
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pynq_torch
-from pynq_torch import buffers
+from pynq_torch import buffers, events
 from pynq_torch.errors import (
     ArgumentError,
     BufferFreed,
@@ -25,7 +25,6 @@ from pynq_torch.errors import (
     StaleOverlay,
 )
 from pynq_torch.kernels import GenericKernel, MatrixMult, multiply_tiled, tiles
-from pynq_torch.kernels import calls as kernel_calls
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -335,11 +334,11 @@ def test_units_are_checked(fresh: Dual, pick: Callable[[Any], Sequence[Any]], sa
 
 def test_every_tile_product_is_told_to_who_watches(fresh: Dual) -> None:
     calls: list[Any] = []
-    kernel_calls.observe(calls.append)
+    events.runs.subscribe(calls.append)
     try:
         multiply_tiled(fresh.units, _int8(300, 300), _int8(300, 20))
     finally:
-        kernel_calls.unobserve(calls.append)
+        events.runs.unsubscribe(calls.append)
     assert len(calls) == 2 * 4  # begun and ended
     first = calls[0]
     assert first.cu in UNITS
@@ -373,12 +372,12 @@ def test_a_crash_in_the_middle(dual_with: Callable[..., Dual]) -> None:
     def watch(call: Any) -> None:
         errors.add(call.error)
 
-    kernel_calls.observe(watch)
+    events.runs.subscribe(watch)
     try:
         with pytest.raises(KernelFault, match="matrix_mult_0 crashed"):
             multiply_tiled(dual.units, case.a, case.b, case.out)
     finally:
-        kernel_calls.unobserve(watch)
+        events.runs.unsubscribe(watch)
     assert errors == {"", "KernelFault"}
     case.check(dual.units)
 

@@ -14,6 +14,7 @@ from pynq_torch.ops import quantise
 from pynq_torch.plot import ProvenanceError, quantisation
 from pynq_torch.plot.grid import Grid
 from pynq_torch.timing import Duration
+from pynq_torch.widgets import explore_grid
 
 MEASURED = Duration(2e-3, "measured", "csim", "csim on this PC", 5)
 MODEL = Duration(1e-3, "model", "model", clock_hz=1e8)
@@ -127,12 +128,12 @@ def test_the_sliders_begin_where_they_are_told_and_run_what_they_are_given(
 ):
     x = torch.randn(500, generator=torch.Generator().manual_seed(5))
     seen: list[Grid] = []
-    quantisation.explore_grid(x, seen.append, scale=16.0, clip=0.5, live=False)
+    explore_grid(x, seen.append, scale=16.0, clip=0.5, live=False)
     (grid,) = seen
     assert grid.scale == pytest.approx(16 * float(x.abs().max()) / 127)
     assert grid.clip == pytest.approx(float(x.abs().max()) / 2)
     assert f"{grid.used} steps on each side" in capsys.readouterr().out
-    quantisation.explore_grid(x, scale=32.0, clip=0.05, live=False)  # no step is left
+    explore_grid(x, scale=32.0, clip=0.05, live=False)  # no step is left
     assert "0 steps on each side" in capsys.readouterr().out
 
 
@@ -144,7 +145,7 @@ def test_live_sliders_rerun_with_each_move(axes: Any):
     shown: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(IPython.display, "display", shown.append)
-        quantisation.explore_grid(x, seen.append, live=True)
+        explore_grid(x, seen.append, live=True)
     (box,) = shown
     scale, clip = box.children[:2]
     scale.value = 2.0

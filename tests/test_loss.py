@@ -13,8 +13,8 @@ from torch.nn import functional
 
 import pynq_torch
 from pynq_torch.errors import ArgumentError
-from pynq_torch.hls.design.build import project_root
 from pynq_torch.kernels.tables import loss
+from pynq_torch.paths import ROOT
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("closing")]
 __all__ = ["closing"]
@@ -291,7 +291,7 @@ def test_the_driver_says_what_is_wrong(
 
 
 def test_the_table_is_what_the_source_says() -> None:
-    text = (project_root() / "hw/include/nll.hpp").read_text()
+    text = (ROOT / "hw/include/nll.hpp").read_text()
     for kind, names in (("Op", ("FORWARD", "BACKWARD")), ("Reduction", ("NONE", "MEAN", "SUM"))):
         listed = ", ".join(f"{name} = {getattr(loss, name)}" for name in names)
         assert f"enum {kind} {{ {listed} }};" in text

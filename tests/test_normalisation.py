@@ -14,9 +14,9 @@ from torch.nn import functional
 
 import pynq_torch
 from pynq_torch.errors import ArgumentError
-from pynq_torch.hls.design.build import project_root
 from pynq_torch.kernels.tables import normalisation
 from pynq_torch.ops.normalisation import ROUNDINGS
+from pynq_torch.paths import ROOT
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("closing")]
 __all__ = ["closing"]
@@ -318,7 +318,7 @@ def test_the_driver_says_what_is_wrong(neural: Any, arguments: Any, said: str) -
 
 
 def test_the_table_is_what_the_source_says() -> None:
-    text = (project_root() / "hw/include/norm.hpp").read_text()
+    text = (ROOT / "hw/include/norm.hpp").read_text()
     for kind, names in (("Op", ("BATCH", "LAYER")), ("Affine", ("WEIGHT", "BIAS"))):
         listed = ", ".join(f"{name} = {getattr(normalisation, name)}" for name in names)
         assert f"enum {kind} {{ {listed} }};" in text

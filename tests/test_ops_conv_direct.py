@@ -15,7 +15,7 @@ import pynq_torch
 from pynq_torch import buffers
 from pynq_torch.errors import ArgumentError
 from pynq_torch.kernels.epilogue import mode_of
-from pynq_torch.kernels.windows import depthwise_tiling
+from pynq_torch.models.tiling import depthwise_tiling
 from pynq_torch.ops.units import finish
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("closing")]

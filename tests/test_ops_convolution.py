@@ -14,7 +14,8 @@ from torch.nn import functional
 
 from pynq_torch.errors import ArgumentError
 from pynq_torch.kernels.tables.convolution import PATCH, PIXELS, TAPS
-from pynq_torch.kernels.windows import Window, patch_cells, tiling
+from pynq_torch.kernels.windows import Window
+from pynq_torch.models.tiling import patch_cells, tiling
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("closing")]
 __all__ = ["closing"]

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import pynq_torch
-from pynq_torch import plot
+from pynq_torch import events, plot
 from pynq_torch.plot import profile as plots_profile
 from pynq_torch.profiler.timeline import Timeline
 from pynq_torch.torch_device import record
@@ -100,12 +100,12 @@ def test_nothing_to_draw(x: torch.Tensor) -> None:
 
 
 def test_a_call_as_a_timeline(x: torch.Tensor, axes: Any) -> None:
-    calls: list[record.Call] = []
+    calls: list[events.OperatorCall] = []
     images, weight = torch.rand(40, 16, 16, 16).pynq(), torch.rand(16, 16, 3, 3).pynq()
-    record.watch(calls.append)
+    events.operators.subscribe(calls.append)
     with torch.backends.pynq.flags(allow_int8=True):
         torch.nn.functional.conv2d(images, weight, padding=1)
-    record.unwatch(calls.append)
+    events.operators.unsubscribe(calls.append)
     (call,) = calls
     work = Timeline.of_call(call)
     assert work.lanes == ("aten::convolution", "gemm_0", "transfer")
@@ -116,10 +116,10 @@ def test_a_call_as_a_timeline(x: torch.Tensor, axes: Any) -> None:
 
 
 def test_a_call_that_the_cpu_did(x: torch.Tensor) -> None:
-    calls: list[record.Call] = []
-    record.watch(calls.append)
+    calls: list[events.OperatorCall] = []
+    events.operators.subscribe(calls.append)
     x.exp()
-    record.unwatch(calls.append)
+    events.operators.unsubscribe(calls.append)
     work = Timeline.of_call(calls[0])
     assert work.lanes == ("aten::exp",)
     assert work.provenance == "measured (CPU of this PC, as the program sees it)"

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import matplotlib.pyplot as plt
 import pytest
 
+from pynq_torch.events import OperatorCall
 from pynq_torch.lessons.lenet import LayerCost
 from pynq_torch.plot import training
 from pynq_torch.timing import Duration
-from pynq_torch.torch_device.record import Call
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def _closed() -> Iterator[None]:
 
 
 def cost(name: str, stage: str, measured: float, model: float, *operators: str) -> LayerCost:
-    calls = tuple(Call(f"aten::{operator}", ()) for operator in operators)
+    calls = tuple(OperatorCall(f"aten::{operator}", ()) for operator in operators)
     return LayerCost(
         name,
         stage,

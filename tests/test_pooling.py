@@ -14,9 +14,9 @@ from torch.nn import functional
 
 import pynq_torch
 from pynq_torch.errors import ArgumentError
-from pynq_torch.hls.design.build import project_root
 from pynq_torch.kernels.pool2d import Window, plan, pooled
 from pynq_torch.kernels.tables import pooling
+from pynq_torch.paths import ROOT
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("closing")]
 __all__ = ["closing"]
@@ -197,7 +197,7 @@ def test_images_larger_than_the_chip_has_room_for(neural: Any, size: tuple[int, 
 
 
 def test_the_table_is_what_the_source_says() -> None:
-    text = (project_root() / "hw/include/pool2d.hpp").read_text()
+    text = (ROOT / "hw/include/pool2d.hpp").read_text()
     for name in ("BAND", "TILE"):
         assert f"constexpr int {name} = {getattr(pooling, name)};" in text
     codes = ("MAX", "AVERAGE", "ADAPTIVE", "BACKWARD", "COUNT_PAD")

@@ -17,8 +17,8 @@ import pytest
 import torch
 
 import pynq_torch
+from pynq_torch import events
 from pynq_torch.board.hls_ip import Run
-from pynq_torch.kernels import calls
 from pynq_torch.kernels.base import Kernel
 from pynq_torch.profiler.tally import MAX_REASONS, OTHER_REASONS, Row, folded
 from pynq_torch.torch_device import record
@@ -44,7 +44,7 @@ def profiler(board: Any) -> Iterator[Any]:
         found.disable()
     found.debug.disable()
     found.clear()
-    assert not record.switches.active and not calls.observing()
+    assert not record.switches.active and not events.runs
 
 
 def int8(*shape: int) -> torch.Tensor:
@@ -117,7 +117,7 @@ def test_cycles_that_the_board_counted_add_up_beside_the_time(
     ],
 )
 def test_covered(spans: list[tuple[float, float]], length: float) -> None:
-    assert record.covered(spans) == length
+    assert events.covered(spans) == length
 
 
 def test_copies_between_devices_are_transfers(profiler: Any) -> None:
@@ -283,7 +283,7 @@ def test_the_switch_of_another_thread_is_not_advised_again(profiler: Any) -> Non
 def test_many_reasons_are_bounded(profiler: Any) -> None:
     row = Row("aten::mm")
     for size in range(1000):
-        row.add(record.Call("aten::mm", (), reason=f"K is {size}"))
+        row.add(events.OperatorCall("aten::mm", (), reason=f"K is {size}"))
     assert len(row.why) == MAX_REASONS + 1
     assert row.why[OTHER_REASONS].calls == 1000 - MAX_REASONS
 
@@ -495,8 +495,8 @@ def test_the_environment_switches_lines_on(value: str, count: int) -> None:
 
 
 def test_everything_is_off_at_first_and_afterwards(profiler: Any) -> None:
-    assert not record.switches.active and not calls.observing()
+    assert not record.switches.active and not events.runs
     with profiler.profile():
-        assert record.switches.active and calls.observing()
-    assert not record.switches.active and not calls.observing()
-    assert record.switches.watchers == []
+        assert record.switches.active and events.runs
+    assert not record.switches.active and not events.runs
+    assert events.operators.subscribers == ()

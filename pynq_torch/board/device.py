@@ -16,6 +16,7 @@ from pynq.mmio import MMIO
 from pynq.pl_server.device import Device
 from pynqmetadata.frontends import Metadata
 
+from pynq_torch import paths
 from pynq_torch.errors import BoardError, BoardHang, HandoffError
 
 from .bus import Bus, IpModel, RegisterArray
@@ -33,7 +34,6 @@ from .vain_polls import VainPolls
 
 #: IRQ_F2P[0..7] are GIC interrupts 61 to 68, [8..15] are 84 to 91 (UG585, table 7-3).
 _PL_IRQS = (*range(FIRST_PL_IRQ, FIRST_PL_IRQ + 8), *range(84, 92))
-_OWN_KERNELS = Path(__file__).resolve().parents[2] / "hw" / "kernels"
 #: Processor time that the PL gets before the write which starts something returns: about what the
 #: board's processor takes for a few Python statements. The limit is for a PC that has none to give.
 _SETTLE_CPU_S, _SETTLE_LIMIT_S = 1e-3, 0.5
@@ -353,7 +353,7 @@ class VirtualBoard(Device):
         """
         from pynq_torch import hls
 
-        given = [path for path in self.kernel_paths if path != _OWN_KERNELS]
+        given = [path for path in self.kernel_paths if path != paths.KERNELS]
         kernel = hls.find_kernel(ip.vlnv_name, given)
         return kernel or hls.find_kernel(ip.vlnv_name, self.kernel_paths)
 
@@ -689,16 +689,16 @@ def _forget_clocks() -> None:
 
 def _kernel_paths(given: Iterable[str | os.PathLike[str]]) -> list[Path]:
     """Folders searched for kernels: those given, the environment's, then the project's own."""
-    paths: list[Path] = []
+    folders: list[Path] = []
     given = [given] if isinstance(given, (str, os.PathLike)) else given
-    for item in (*given, *filter(None, os.environ.get("PYNQ_TORCH_KERNELS", "").split(os.pathsep))):
+    for item in (*given, *paths.environment_kernels()):
         path = Path(item).expanduser().resolve()
         if not path.is_dir():
             raise BoardError(f"the kernel folder {path} does not exist")
-        paths.append(path)
-    if _OWN_KERNELS.is_dir():
-        paths.append(_OWN_KERNELS)
-    return paths
+        folders.append(path)
+    if paths.KERNELS.is_dir():
+        folders.append(paths.KERNELS)
+    return folders
 
 
 def _version(text: str) -> tuple[int, int]:

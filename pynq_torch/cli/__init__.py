@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pynq_torch.errors import PynqTorchError
+from pynq_torch.errors import MissingPackage, PynqTorchError, missing_package
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ COMMANDS = (
     Command("hls", "read, build and test HLS kernels", "pynq_torch.cli.hls"),
     Command("overlay", "generate what an overlay description implies", "pynq_torch.cli.overlay"),
     Command("kernels", "list, show, build and generate kernels", "pynq_torch.cli.kernels"),
+    Command("workbook", "write the notebooks into a folder of yours", "pynq_torch.cli.workbook"),
     Command("kernels-install", "register the boards as Jupyter kernels", "pynq_torch.cli.jupyter"),
 )
 
@@ -106,10 +107,9 @@ def _dispatch(argv: Sequence[str] | None) -> int:
 
 
 def _unavailable(command: Command, error: ModuleNotFoundError) -> str:
+    if isinstance(error, MissingPackage):
+        return f"error: {error}"
     missing = error.name or str(error)
     if missing.partition(".")[0] == "pynq_torch":
         return f"error: '{command.name}' is not part of this installation: {missing} is missing"
-    return (
-        f"error: '{command.name}' needs the Python package '{missing}', which is not installed; "
-        "install everything with: make env"
-    )
+    return "error: " + missing_package(missing, f"'{command.name}'")

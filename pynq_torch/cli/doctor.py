@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib.util
 import json
 import re
 import textwrap
@@ -11,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, ConsoleOptions
-from rich.text import Text
+from pynq_torch import tables
+from pynq_torch.errors import needs
 
 from .doctor_checks import CHECKS, SIMULATOR, Finding
 
@@ -42,7 +43,10 @@ class _Rows:
 
     findings: Sequence[Finding]
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        with needs("rich", "A table in colours"):
+            from rich.text import Text
+
         yield Text("pynq_torch doctor", style="bold")
         width = max(options.max_width - _INDENT, 20)
         for finding in self.findings:
@@ -106,13 +110,29 @@ def _run(parsed: argparse.Namespace) -> int:
     if parsed.json:
         rows = [dataclasses.asdict(finding) for finding in findings]
         print(json.dumps({"usable": usable, "findings": rows}, indent=1))
+    elif importlib.util.find_spec("rich") is None:
+        print(plain(findings))
     else:
-        console = Console()
-        # Captured: a Console ends the program by itself where nobody reads, print() does not.
-        with console.capture() as shown:
-            # The lines fit; only a path longer than the terminal is left to it, in one piece.
-            console.print(table(findings), soft_wrap=True)
-            for sentence in verdicts(findings):
-                console.print(Text(sentence, style="red" if " cannot " in sentence else "green"))
-        print(shown.get(), end="")
+        print(_coloured(findings), end="")
     return 0 if usable else 1
+
+
+def plain(findings: Sequence[Finding]) -> str:
+    """Return table and verdicts as plain text: rich is one of the packages that may be missing."""
+    header = ["what", "status", "found", "mended by"]
+    rows = [[f.name, _SIGNS[f.status][0], f.found, f.fix or ""] for f in findings]
+    return "\n".join([str(tables.Table(header, rows)), "", *verdicts(findings)])
+
+
+def _coloured(findings: Sequence[Finding]) -> str:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console()
+    # Captured: a Console ends the program by itself where nobody reads, print() does not.
+    with console.capture() as shown:
+        # The lines fit; only a path longer than the terminal is left to it, in one piece.
+        console.print(table(findings), soft_wrap=True)
+        for sentence in verdicts(findings):
+            console.print(Text(sentence, style="red" if " cannot " in sentence else "green"))
+    return shown.get()

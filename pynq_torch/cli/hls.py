@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pynq_torch.errors import KernelError
-from pynq_torch.hls.interface import Interface
 
 if TYPE_CHECKING:
     from pynq_torch.hls.kernels import KernelSource
 
-__all__ = ["add_parser", "format_interface"]
+__all__ = ["add_parser"]
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -65,6 +64,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 def _interface(args: argparse.Namespace) -> int:
     from pynq_torch.hls.parse import read_interface
+    from pynq_torch.hls.reading import format_interface
 
     interface = read_interface(
         args.file, args.top, tool=args.tool, include_dirs=args.include_dirs, defines=args.defines
@@ -79,6 +79,7 @@ def _interface(args: argparse.Namespace) -> int:
 
 
 def _kernel(args: argparse.Namespace) -> KernelSource:
+    from pynq_torch import paths
     from pynq_torch.hls.kernels import KernelSource, find_kernel
 
     path = Path(args.kernel)
@@ -88,8 +89,7 @@ def _kernel(args: argparse.Namespace) -> KernelSource:
     elif path.is_dir():
         found = find_kernel(args.top or path.resolve().name, [path.resolve()])
     else:
-        default = Path(__file__).resolve().parents[2] / "hw" / "kernels"
-        found = find_kernel(args.top or args.kernel, [*args.kernels, default])
+        found = find_kernel(args.top or args.kernel, [*args.kernels, paths.KERNELS])
     if found is None:
         raise KernelError(
             f"no kernel {args.kernel!r}: it is no file, no folder, and no source below the "
@@ -139,47 +139,3 @@ def _test(args: argparse.Namespace) -> int:
     print(result.output.rstrip())
     print(f"PASS {kernel.name}: testbench returned 0 after {result.seconds:.2f} s (wall clock)")
     return 0
-
-
-def format_interface(interface: Interface) -> str:
-    """Return the interface as a table for people."""
-    lines = [f"{interface.top}  ({interface.tool}, {interface.control})"]
-    if interface.control_bundle is None and interface.control != "ap_ctrl_none":
-        lines.append("ap_start and ap_done are wires: no s_axilite pragma on port=return")
-    for bundle, registers in interface.bundles.items():
-        lines += ["", f"s_axi_{bundle}", "  offset  bits  dir    register"]
-        for register in registers:
-            span = ""
-            if register.role == "memory":
-                span = f"  .. {register.offset + register.nbytes - 1:#x}"
-            lines.append(
-                f"  {register.offset:#06x}  {register.width:>4}  {register.direction:<5}  "
-                f"{register.name}{span}"
-            )
-    if interface.axi_bundles:
-        lines.append("")
-    for master in interface.axi_bundles.values():
-        lines.append(
-            f"m_axi_{master.name}: {master.data_bits} bits wide, "
-            f"{master.address_bits}-bit addresses, for {', '.join(master.arguments)}"
-        )
-    streams = [item for item in interface.arguments if item.axis is not None]
-    if streams:
-        lines.append("")
-    for item in streams:
-        axis = item.axis
-        assert axis is not None
-        signals = [f"TDATA {8 * axis.data_bytes}"]
-        signals += ["TLAST"] if axis.has_last else []
-        signals += ["TKEEP"] if axis.has_keep else []
-        signals += ["TSTRB"] if axis.has_strb else []
-        widths = {"TUSER": axis.user_bits, "TID": axis.id_bits, "TDEST": axis.dest_bits}
-        signals += [f"{name} {bits}" for name, bits in widths.items() if bits]
-        count = f" x {axis.count}" if axis.count > 1 else ""
-        lines.append(f"axis {item.name}{count} ({item.direction}): {', '.join(signals)}")
-    wires = [item.name for item in interface.arguments if item.kind == "none"]
-    if wires:
-        lines += ["", f"wires, no register: {', '.join(wires)}"]
-    lines += [f"note: {note}" for note in interface.notes]
-    lines += [f"warning: {warning}" for warning in interface.warnings]
-    return "\n".join(lines)

@@ -171,10 +171,9 @@ def full_text(found: Entry) -> str:
     A kernel with RTL is two designs behind the same registers; their numbers stand apart.
     """
     from pynq_torch.hls.parse import read_interface
+    from pynq_torch.hls.reading import format_interface
     from pynq_torch.models.evidence import kernel, latencies, resources_by_kind
     from pynq_torch.models.pynq_z2 import FCLK_HZ
-
-    from .hls import format_interface
 
     own = kernel(found.name)
     used = resources_by_kind(found.name)
@@ -343,19 +342,19 @@ def _chart(stem: str) -> int:
 
 
 def _generate(check: bool) -> int:
-    from pynq_torch.hls.design.build import project_root
     from pynq_torch.hls.generate import differences, generate
+    from pynq_torch.kernels.tables import instances
+    from pynq_torch.paths import ROOT
 
-    root = project_root()
     if check:
-        stale = [path for path, _ in differences()]
+        stale = [path for path, _ in differences(instances())]
         for path in stale:
-            print(f"differs from its template: {path.relative_to(root)}", file=sys.stderr)
+            print(f"differs from its template: {path.relative_to(ROOT)}", file=sys.stderr)
         print(f"{len(stale)} files differ; run: python -m pynq_torch kernels generate"
               if stale else "all generated files are what their templates make")  # fmt: skip
         return 1 if stale else 0
-    written = generate()
+    written = generate(instances())
     for path in written:
-        print(f"wrote {path.relative_to(root)}")
+        print(f"wrote {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
     print(f"{len(written)} files written")
     return 0

@@ -8,6 +8,11 @@ from typing import Any
 
 __all__ = ["add_parser"]
 
+_OUT = (
+    "folder to write NAME/ into (default: bitstreams of the checkout; without one, "
+    "~/.local/share/pynq_torch/bitstreams)"
+)
+
 
 def add_parser(subparsers: Any) -> None:
     """Add the command ``overlay`` to `subparsers`."""
@@ -32,7 +37,7 @@ def add_parser(subparsers: Any) -> None:
         parents=[at],
     )
     build.add_argument("names", nargs="*", metavar="NAME", help="overlays (default: all)")
-    build.add_argument("--out", type=Path, help="folder to write NAME/ into (default: bitstreams)")
+    build.add_argument("--out", type=Path, help=_OUT)
     build.set_defaults(func=_build)
 
     scripts = actions.add_parser(
@@ -51,15 +56,16 @@ def add_parser(subparsers: Any) -> None:
     record.add_argument("folder", type=Path, help="where NAME.bit and NAME.hwh lie")
     record.add_argument("--tool", action="append", default=[], metavar="NAME=VERSION",
                         help="a program that made them (repeatable)")  # fmt: skip
-    record.add_argument("--out", type=Path, help="folder to write NAME/ into (default: bitstreams)")
+    record.add_argument("--out", type=Path, help=_OUT)
     record.set_defaults(func=_import)
 
 
 def _list(options: argparse.Namespace) -> int:
-    from pynq_torch.hls.design.build import overlay_names, project_root
+    from pynq_torch.hls.design.build import overlay_names
     from pynq_torch.hls.design.description import read_description
+    from pynq_torch.paths import ROOT
 
-    root = options.root or project_root()
+    root = options.root or ROOT
     for name in overlay_names(root):
         description = read_description(root / "hw" / "overlays" / name)
         print(f"{name:<12} {description.clock_mhz:g} MHz  {description.summary}")

@@ -18,9 +18,17 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pynq_torch.paths import ROOT
 from pynq_torch.report import compare
 from pynq_torch.report.execute import EXECUTION_TIMEOUT_S, execute_all
-from pynq_torch.report.history import Summary, commit_of, new_folder, versions, write_all
+from pynq_torch.report.history import (
+    Summary,
+    commit_of,
+    new_folder,
+    read_rows,
+    versions,
+    write_all,
+)
 from pynq_torch.report.plan import find_notebooks, plan
 from pynq_torch.report.records import ReportError
 from pynq_torch.report.result import Result
@@ -31,12 +39,10 @@ from .run import DEFAULT_BOARD, check_board
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
 
-ROOT = Path(__file__).resolve().parents[2]
-TOLERANCE = 0.1
 _DESCRIPTION = """\
-Run the notebooks on a board and write index.html, which compares all runs, index.csv, and
-runs/<id>/ with the executed notebooks. One failing notebook does not stop the rest; the exit
-status tells.
+Run the notebooks on a board and write index.html, which shows how each notebook went and what
+changed since the run before, index.csv, and runs/<id>/ with the executed notebooks. One failing
+notebook does not stop the rest; the exit status is 1 where one failed.
 
 NAME=value sets the parameter NAME of the notebooks that declare it. Several values, with commas
 or blanks between them, make a run of each; several such parameters, one of each combination:
@@ -82,7 +88,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--tolerance", type=float, metavar="SHARE",
-        help=f"what --compare allows a number to be worse (default: {TOLERANCE})",
+        help=f"what --compare allows a number to be worse (default: {compare.TOLERANCE})",
     )  # fmt: skip
     parser.add_argument(
         "--durations", action="store_true",
@@ -159,14 +165,14 @@ def _kept(ended: Sequence[Result], runs: int, folder: Path) -> str:
 
 
 def _compare(parsed: argparse.Namespace) -> int:
-    before, after = (compare.read_rows(name, parsed.output) for name in parsed.compare)
-    tolerance = TOLERANCE if parsed.tolerance is None else parsed.tolerance
+    before, after = (read_rows(name, parsed.output) for name in parsed.compare)
+    tolerance = compare.TOLERANCE if parsed.tolerance is None else parsed.tolerance
     found = compare.compare(before, after, tolerance, durations=parsed.durations)
     print(compare.table(found))
     print(f"\n{compare.counts(found)}; tolerance {tolerance:g}")
     if sentence := compare.nothing_judged(found):
         print(sentence)
-    return 1 if any(item.verdict in compare.FAILURES for item in found) else 0
+    return 1 if any(item.failed for item in found) else 0
 
 
 def _pairs(words: Sequence[str]) -> dict[str, str]:

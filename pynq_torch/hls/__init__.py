@@ -11,11 +11,9 @@ from .interface import Argument, AxiBundle, Axis, Interface, Register
 from .kernels import KernelSource, find_kernel
 
 if TYPE_CHECKING:
-    from pynq_torch.cli.hls import format_interface
-
     from .csynth import SynthesisReport, find_report, read_report
     from .parse import read_interface
-    from .reading import excerpt
+    from .reading import excerpt, format_interface
     from .skeleton import new_kernel, new_overlay
     from .testbench import TestbenchResult, run_testbench
 
@@ -49,7 +47,7 @@ _LAZY = {
     "TestbenchResult": "pynq_torch.hls.testbench",
     "excerpt": "pynq_torch.hls.reading",
     "find_report": "pynq_torch.hls.csynth",
-    "format_interface": "pynq_torch.cli.hls",
+    "format_interface": "pynq_torch.hls.reading",
     "new_kernel": "pynq_torch.hls.skeleton",
     "new_overlay": "pynq_torch.hls.skeleton",
     "read_interface": "pynq_torch.hls.parse",

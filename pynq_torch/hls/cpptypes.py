@@ -10,9 +10,12 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from clang.cindex import Type, TypeKind
+from pynq_torch.errors import needs
 
 from .interface import Axis
+
+with needs("clang", "Reading HLS C++"):
+    from clang.cindex import Type, TypeKind
 
 __all__ = ["CType", "describe"]
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 
-from clang.cindex import Cursor, CursorKind, TypeKind, conf
+from pynq_torch.errors import needs
+
+with needs("clang", "Reading HLS C++"):
+    from clang.cindex import Cursor, CursorKind, TypeKind, conf
 
 __all__ = ["Access", "argument_access"]
 

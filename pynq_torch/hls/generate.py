@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pynq_torch.errors import PynqTorchError
-from pynq_torch.kernels.tables import Instance, instances
+from pynq_torch.paths import ROOT, to_write
 
-from .design.build import project_root
+from .instance import Instance
 
 __all__ = ["differences", "generate", "render"]
 
@@ -41,7 +41,7 @@ def render(instance: Instance) -> dict[str, str]:
     """
     import jinja2
 
-    root = project_root() / "hw" / "templates"
+    root = ROOT / "hw" / "templates"
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([root / instance.family, root / "common"]),
         undefined=jinja2.StrictUndefined,
@@ -68,11 +68,13 @@ def render(instance: Instance) -> dict[str, str]:
     return made
 
 
-def generate(out: Path | None = None) -> list[Path]:
+def generate(instances: Iterable[Instance], out: Path | None = None) -> list[Path]:
     """Write what differs from the files there are.
 
     Parameters
     ----------
+    instances : iterable of Instance
+        E.g. `pynq_torch.kernels.tables.instances()`.
     out : pathlib.Path, optional
         Default: ``hw/kernels``.
 
@@ -82,17 +84,20 @@ def generate(out: Path | None = None) -> list[Path]:
         The files that were written.
     """
     written = []
-    for path, text in differences(out):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        written.append(path)
+    for path, text in differences(instances, out):
+        target = to_write(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+        written.append(target)
     return written
 
 
-def differences(out: Path | None = None) -> Iterator[tuple[Path, str]]:
+def differences(
+    instances: Iterable[Instance], out: Path | None = None
+) -> Iterator[tuple[Path, str]]:
     """Yield each file that is not what its template makes now, with what that is."""
-    folder = project_root() / "hw" / "kernels" if out is None else out
-    for instance in instances():
+    folder = ROOT / "hw" / "kernels" if out is None else out
+    for instance in instances:
         for name, text in render(instance).items():
             path = folder / instance.name / name
             if not path.is_file() or path.read_text(encoding="utf-8") != text:

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pynq_torch.paths import environment_kernels
+
 __all__ = ["KernelSource", "find_kernel", "has_main"]
 
 _SUFFIXES = (".cpp", ".cc", ".cxx", ".c")
@@ -75,7 +77,7 @@ def find_kernel(name: str, paths: Sequence[Path | str] = ()) -> KernelSource | N
         None where no file defines the function.
     """
     folders = [Path(path) for path in paths]
-    folders += [Path(item) for item in _environment_paths()]
+    folders += environment_kernels()
     for folder in folders:
         for candidate in (folder / name, folder):
             if candidate.name == name and candidate.is_dir():
@@ -88,10 +90,6 @@ def find_kernel(name: str, paths: Sequence[Path | str] = ()) -> KernelSource | N
             if found is not None:
                 return found
     return None
-
-
-def _environment_paths() -> list[str]:
-    return [item for item in os.environ.get("PYNQ_TORCH_KERNELS", "").split(os.pathsep) if item]
 
 
 def _sources(folder: Path) -> Iterator[Path]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from pynq_torch.kernels.tables import Instance
+from pynq_torch.paths import ROOT
 
-from .design.build import project_root
 from .generate import render
+from .instance import Instance
 from .kernels import KernelSource, find_kernel
 
 __all__ = ["write_kernel"]
@@ -32,7 +32,7 @@ def write_kernel(instance: Instance, root: Path | str) -> KernelSource:
     """
     files = render(instance)
     hw = Path(root, "hw")
-    shutil.copytree(project_root() / "hw" / "include", hw / "include", dirs_exist_ok=True)
+    shutil.copytree(ROOT / "hw" / "include", hw / "include", dirs_exist_ok=True)
     folder = hw / "kernels" / instance.name
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():

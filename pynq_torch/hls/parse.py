@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from clang.cindex import Cursor, CursorKind, TypeKind, conf
-
-from pynq_torch.errors import InterfaceError, KernelBuildError
+from pynq_torch.errors import InterfaceError, KernelBuildError, needs
 
 from .compile import message
 from .cpptypes import CType, describe
@@ -19,6 +17,9 @@ from .directives import Pragma, from_files, from_pragmas
 from .interface import Interface
 from .ports import Port, Ports
 from .source import SourceUnit, read_source
+
+with needs("clang", "Reading HLS C++"):
+    from clang.cindex import Cursor, CursorKind, TypeKind, conf
 
 __all__ = ["read_interface"]
 

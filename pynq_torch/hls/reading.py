@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pynq_torch.errors import KernelError
 
 from .kernels import strip_comments
 
-__all__ = ["excerpt"]
+if TYPE_CHECKING:
+    from .interface import Interface
+
+__all__ = ["excerpt", "format_interface"]
 
 
 def excerpt(source: Path | str, function: str) -> str:
@@ -47,3 +51,47 @@ def excerpt(source: Path | str, function: str) -> str:
     width = len(str(last + 1))
     shown = enumerate(lines[first : last + 1], start=first + 1)
     return "\n".join(f"{number:{width}}  {line}".rstrip() for number, line in shown)
+
+
+def format_interface(interface: Interface) -> str:
+    """Return the interface as a table for people."""
+    lines = [f"{interface.top}  ({interface.tool}, {interface.control})"]
+    if interface.control_bundle is None and interface.control != "ap_ctrl_none":
+        lines.append("ap_start and ap_done are wires: no s_axilite pragma on port=return")
+    for bundle, registers in interface.bundles.items():
+        lines += ["", f"s_axi_{bundle}", "  offset  bits  dir    register"]
+        for register in registers:
+            span = ""
+            if register.role == "memory":
+                span = f"  .. {register.offset + register.nbytes - 1:#x}"
+            lines.append(
+                f"  {register.offset:#06x}  {register.width:>4}  {register.direction:<5}  "
+                f"{register.name}{span}"
+            )
+    if interface.axi_bundles:
+        lines.append("")
+    for master in interface.axi_bundles.values():
+        lines.append(
+            f"m_axi_{master.name}: {master.data_bits} bits wide, "
+            f"{master.address_bits}-bit addresses, for {', '.join(master.arguments)}"
+        )
+    streams = [item for item in interface.arguments if item.axis is not None]
+    if streams:
+        lines.append("")
+    for item in streams:
+        axis = item.axis
+        assert axis is not None
+        signals = [f"TDATA {8 * axis.data_bytes}"]
+        signals += ["TLAST"] if axis.has_last else []
+        signals += ["TKEEP"] if axis.has_keep else []
+        signals += ["TSTRB"] if axis.has_strb else []
+        widths = {"TUSER": axis.user_bits, "TID": axis.id_bits, "TDEST": axis.dest_bits}
+        signals += [f"{name} {bits}" for name, bits in widths.items() if bits]
+        count = f" x {axis.count}" if axis.count > 1 else ""
+        lines.append(f"axis {item.name}{count} ({item.direction}): {', '.join(signals)}")
+    wires = [item.name for item in interface.arguments if item.kind == "none"]
+    if wires:
+        lines += ["", f"wires, no register: {', '.join(wires)}"]
+    lines += [f"note: {note}" for note in interface.notes]
+    lines += [f"warning: {warning}" for warning in interface.warnings]
+    return "\n".join(lines)

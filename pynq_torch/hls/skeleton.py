@@ -15,7 +15,7 @@ from pynq_torch.errors import HandoffError, KernelError
 
 __all__ = ["new_kernel", "new_overlay"]
 
-_TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "kernel"
+_TEMPLATES = Path(__file__).resolve().parent / "templates" / "kernel"
 _PORTS = ("HP0", "HP1", "HP2", "HP3")
 #: What C++ and the files below mean by a word already: g++ would say so far from the name.
 _TAKEN = frozenset(

@@ -14,13 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from clang import cindex
-
-from pynq_torch.errors import InterfaceError
+from pynq_torch.errors import InterfaceError, needs
 
 from . import headers, toolchain
 from .directives import Pragma
 from .preprocess import Preprocessed, check_headers, complaints, preprocess, unreadable
+
+with needs("clang", "Reading HLS C++"):
+    from clang import cindex
 
 __all__ = ["SourceUnit", "read_source", "read_text"]
 

@@ -126,7 +126,7 @@ def ap_types_dir() -> Path:
             return folder
     raise KernelBuildError(
         "ap_int.h was not found: neither XILINX_HLS points at a Vitis HLS installation nor is the "
-        "hls4ml wheel installed. Install it with: python -m pip install --no-deps hls4ml"
+        "hls4ml wheel installed. Install it with: pip install 'pynq_torch[virtual]'"
     )
 
 

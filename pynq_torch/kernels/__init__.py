@@ -64,6 +64,7 @@ __all__ = [
     "driver_for",
     "multiply_tiled",
     "parameters_of",
+    "register_driver",
     "split_gemm",
 ]
 
@@ -106,6 +107,27 @@ DRIVERS: dict[str, type[Kernel]] = {
     "spmv_f32": SpmvF32,
     "softmax_f32": Softmax,
 }
+
+
+def register_driver(kernel: str, driver: type[Kernel]) -> type[Kernel]:
+    """Drive every compute unit of a kernel with a class of your own, in overlays loaded later.
+
+    Parameters
+    ----------
+    kernel : str
+        Its VLNV name, e.g. ``"hypot_f32"``.
+    driver : type
+        A subclass of `Kernel`; it replaces the one that the kernel had.
+
+    Returns
+    -------
+    type
+        `driver`.
+    """
+    if not (isinstance(driver, type) and issubclass(driver, Kernel)):
+        raise TypeError(f"the driver of {kernel!r} is {driver!r}; expected a subclass of Kernel")
+    DRIVERS[kernel] = driver
+    return driver
 
 
 def driver_for(entry: dict[str, Any]) -> type[Kernel] | None:

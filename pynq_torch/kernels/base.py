@@ -13,7 +13,7 @@ import numpy as np
 from pynq import DefaultIP
 from pynq.buffer import PynqBuffer
 
-from pynq_torch import buffers
+from pynq_torch import buffers, events
 from pynq_torch.diagnosis import control_bits
 from pynq_torch.diagnosis.stream_hint import stream_hint
 from pynq_torch.errors import (
@@ -91,7 +91,7 @@ class Kernel(DefaultIP):
         self._held: Sequence[Any] = ()
         self._results: Sequence[PynqBuffer] = ()
         #: The run as observers were told of it; ``None`` while nobody watches.
-        self._told: calls.KernelCall | None = None
+        self._told: events.KernelCall | None = None
         self._loaded = getattr(self.device, "timestamp", None)
 
     # ---- the run -----------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class Kernel(DefaultIP):
         self._acquire()
         try:
             told = None
-            if calls.observing():
+            if events.runs:
                 given = dict(zip(self._layout.names, values, strict=True))
                 told = calls.prepare(self, given, given, held)
             begin = time.perf_counter()
@@ -180,7 +180,7 @@ class Kernel(DefaultIP):
         try:
             held = [v for v in values.values() if isinstance(v, PynqBuffer)]
             words = {name: self._encode(self._by_name[name], v) for name, v in values.items()}
-            told = calls.prepare(self, values, words) if calls.observing() else None
+            told = calls.prepare(self, values, words) if events.runs else None
             begin = time.perf_counter()
             for buffer in held:
                 buffer.flush()
@@ -432,7 +432,7 @@ class Kernel(DefaultIP):
         # Nothing says which of them the kernel writes.
         self._held = self._results = tuple(held)
 
-    def _set_off(self, told: calls.KernelCall | None) -> None:
+    def _set_off(self, told: events.KernelCall | None) -> None:
         """Write AP_START; told before, because on csim a short run is over when that returns."""
         if told is not None:
             self._told = calls.begun(told)

@@ -1,139 +1,19 @@
-"""Runs of compute units, told to whoever watches: the profiler, the kernel logger, torch.profiler.
-
-Drivers ask `observing` once a start; nothing else happens while nobody watches.
-"""
+"""Runs of compute units, as drivers publish them on `pynq_torch.events.runs`."""
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from pynq_torch.events import Array, KernelCall, runs
+from pynq_torch.timing import where_measured
 
 if TYPE_CHECKING:
     from .base import Kernel
 
-__all__ = [
-    "Array",
-    "KernelCall",
-    "Observer",
-    "begun",
-    "ended",
-    "observe",
-    "observing",
-    "prepare",
-    "unobserve",
-]
-
-
-class Array(NamedTuple):
-    """A buffer that was given to a kernel.
-
-    Parameters
-    ----------
-    dtype : str
-        numpy's name.
-    shape : tuple of int
-        Its shape.
-    address : int
-        Physical address of the first element.
-    skipped : int
-        Bytes from there to where the kernel begins: its share of a larger product.
-    """
-
-    dtype: str
-    shape: tuple[int, ...]
-    address: int
-    skipped: int = 0
-
-    def __str__(self) -> str:
-        more = f" + {self.skipped}" if self.skipped else ""
-        return f"{self.dtype}[{'x'.join(map(str, self.shape))}] at 0x{self.address:08x}{more}"
-
-
-@dataclass(slots=True, eq=False)
-class KernelCall:
-    """One start of a compute unit.
-
-    Attributes
-    ----------
-    cu, kernel : str
-        The compute unit and the kernel it is an instance of.
-    arguments : dict
-        Argument name -> number, or `Array` for a buffer.
-    registers : dict of str to int
-        Register name, as the hardware handoff has it -> 32-bit value.
-    thread : str
-        Name of the thread that started it.
-    start : float
-        ``time.perf_counter()`` at AP_START.
-    seconds : float or None
-        From AP_START to the end as the host saw it; ``None`` while the unit is at work.
-    kind : {"measured", "cycles", "model"}
-        Where `seconds` comes from; see `pynq_torch.timing`.
-    where : str
-        Whose wall clock, where measured: ``"csim on this PC"``, ``"PL of the board"``.
-    cycles : int or None
-        Of the PL's clock, where the board counted them (board ``rtl``); set once it is over.
-    transfer_s : float
-        What the driver spent on the CPU's cache for this run, before it and after it.
-    error : str
-        How it ended if not well: type of the exception, or words.
-    traced : bool
-        Whether it is in a trace of ``torch.profiler``.
-    """
-
-    cu: str
-    kernel: str
-    arguments: dict[str, int | float | str | Array]
-    registers: dict[str, int]
-    thread: str = ""
-    start: float = 0.0
-    seconds: float | None = None
-    kind: str = "measured"
-    where: str = ""
-    cycles: int | None = None
-    transfer_s: float = 0.0
-    error: str = ""
-    traced: bool = False
-
-
-#: Called twice a run, in the thread that drives it: at AP_START, and when it has ended.
-Observer = Callable[[KernelCall], None]
-_observers: list[Observer] = []
-
-
-def observe(observer: Observer) -> None:
-    """Tell `observer` of every run from now on."""
-    if observer not in _observers:
-        _observers.append(observer)
-
-
-def unobserve(observer: Observer) -> None:
-    """Stop that."""
-    if observer in _observers:
-        _observers.remove(observer)
-
-
-def observing() -> bool:
-    """Whether anybody watches: an observer, or torch's own profiler."""
-    return bool(_observers) or _torch_profiles()
-
-
-_profiling: Callable[[], bool] | None = None
-
-
-def _torch_profiles() -> bool:
-    global _profiling
-    if _profiling is None:
-        # Not imported here: programs that use pynq only have no torch.
-        torch = sys.modules.get("torch")
-        if torch is None:
-            return False
-        _profiling = torch.autograd._profiler_enabled
-    return _profiling()
+__all__ = ["begun", "ended", "prepare"]
 
 
 def prepare(
@@ -155,10 +35,6 @@ def prepare(
     owners : sequence
         Buffers and tensors whose addresses may be among the integers in `values`.
     """
-    from pynq_torch.timing import where_measured
-
-    if _torch_profiles():
-        from pynq_torch.profiler import torch_feed  # noqa: F401 (loaded now, not while the run is timed)
     places = [place for place in map(_array, owners) if place is not None]
     return KernelCall(
         kernel.cu,
@@ -171,27 +47,17 @@ def prepare(
 
 
 def begun(call: KernelCall) -> KernelCall:
-    """Tell that AP_START is about to be written; return `call`."""
+    """Publish that AP_START is about to be written; return `call`."""
     call.start = time.perf_counter()
-    _tell(call)
+    runs.publish(call)
     return call
 
 
 def ended(call: KernelCall, error: str = "") -> None:
-    """Tell that a run is over, or was given up."""
+    """Publish that a run is over, or was given up."""
     call.seconds = time.perf_counter() - call.start
     call.error = error
-    _tell(call)
-
-
-def _tell(call: KernelCall) -> None:
-    for observer in tuple(_observers):
-        observer(call)
-    if call.traced or (call.seconds is None and _torch_profiles()):
-        from pynq_torch.profiler.torch_feed import feed
-
-        call.traced = True
-        feed(call)
+    runs.publish(call)
 
 
 #: Finds the physical address of a tensor on device "pynq"; the device sets it.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pynq_torch.models import tiling
+
 from . import windows
 from .arguments import ArgumentError, check_tensor
 from .base import Kernel
@@ -33,7 +35,7 @@ def plan_forward(
     bias: Operand | None = None,
     *,
     relu: bool = False,
-    tile: windows.Tiling | None = None,
+    tile: tiling.Tiling | None = None,
 ) -> list[tuple[int, ...]]:
     """Return the registers of a convolution; arguments as in `windows.forward`, `bias` [OC]."""
     settings = windows.forward(x, weight, result, window, tile)
@@ -207,8 +209,8 @@ class Conv2dFloat(Kernel):
         values = plan_grad_weight(reads[0], reads[1], result, window)[0]
         return self._finish(values, reads, result, timeout_s)
 
-    def _tile(self, window: Window, shape: Sequence[int], weight: Any) -> windows.Tiling | None:
-        """Return the tiles; ``None`` for those of `windows.tiling`."""
+    def _tile(self, window: Window, shape: Sequence[int], weight: Any) -> tiling.Tiling | None:
+        """Return the tiles; ``None`` for those of `tiling.tiling`."""
         return None
 
     def _check(self, **tensors: Any) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pynq_torch.models import tiling
+from pynq_torch.models.tiling import depthwise_tiling
+
 from . import windows
 from .arguments import ArgumentError, check_tensor
 from .base import Kernel
 from .convolution import Conv2dFloat, check_window, pair
 from .epilogue import INT8, KIND, check_columns, mode_of
 from .operand import Operand, in_cma, result_in_cma
-from .windows import Window, depthwise_tiling
+from .windows import Window
 
 if TYPE_CHECKING:
     import torch
@@ -28,7 +31,7 @@ def plan_int8(
     *,
     bias: Operand | None = None,
     scale: Operand | None = None,
-    tile: windows.Tiling | None = None,
+    tile: tiling.Tiling | None = None,
 ) -> list[tuple[int, ...]]:
     """Return the registers of an int8 convolution.
 
@@ -52,7 +55,7 @@ def plan_int8(
     return [(x.address, weight.address, *columns, *places, *settings, mode)]
 
 
-def check_depthwise(cu: str, window: Window, result: Sequence[int], weight: Any) -> windows.Tiling:
+def check_depthwise(cu: str, window: Window, result: Sequence[int], weight: Any) -> tiling.Tiling:
     """Return the tiles of a depthwise kernel; raise `ArgumentError` where it cannot do the work."""
     kernel = (int(weight.shape[2]), int(weight.shape[3]))
     if weight.shape[1] != 1:
@@ -65,8 +68,8 @@ def check_depthwise(cu: str, window: Window, result: Sequence[int], weight: Any)
     if tile is None:
         raise ArgumentError(
             f"{cu}: the weight is {kernel[0]} x {kernel[1]} with dilation {window.dilation}; "
-            f"expected at most {windows.TAPS} taps within "
-            f"{' x '.join(map(str, windows.DEPTHWISE_PATCH))} cells: larger ones are for conv2d",
+            f"expected at most {tiling.TAPS} taps within "
+            f"{' x '.join(map(str, tiling.DEPTHWISE_PATCH))} cells: larger ones are for conv2d",
             cu,
         )
     return tile
@@ -78,7 +81,7 @@ class DepthwiseFloat(Conv2dFloat):
     The arguments are those of `Conv2dFloat`; the weight is [OC, 1, kh, kw].
     """
 
-    def _tile(self, window: Window, shape: Sequence[int], weight: Any) -> windows.Tiling:
+    def _tile(self, window: Window, shape: Sequence[int], weight: Any) -> tiling.Tiling:
         return check_depthwise(self.cu, window, shape, weight)
 
     def grad_input(self, *args: Any, **kwargs: Any) -> torch.Tensor:
@@ -183,8 +186,8 @@ class Conv2dInt8(Kernel):
 
     call: Any = __call__
 
-    def _tile(self, window: Window, shape: Sequence[int], weight: Any) -> windows.Tiling | None:
-        """Return the tiles; ``None`` for those of `windows.tiling`."""
+    def _tile(self, window: Window, shape: Sequence[int], weight: Any) -> tiling.Tiling | None:
+        """Return the tiles; ``None`` for those of `tiling.tiling`."""
         return None
 
 
@@ -194,5 +197,5 @@ class DepthwiseInt8(Conv2dInt8):
     The arguments are those of `Conv2dInt8`; the weight is [OC, 1, kh, kw].
     """
 
-    def _tile(self, window: Window, shape: Sequence[int], weight: Any) -> windows.Tiling:
+    def _tile(self, window: Window, shape: Sequence[int], weight: Any) -> tiling.Tiling:
         return check_depthwise(self.cu, window, shape, weight)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 from pynq_torch.errors import KernelError, PynqTorchError
 from pynq_torch.models import evidence
 from pynq_torch.models.hls_resources import Resources
+from pynq_torch.paths import KERNELS
 from pynq_torch.timing import Duration
 
 __all__ = [
@@ -26,8 +26,6 @@ __all__ = [
     "overlays_with",
 ]
 
-_KERNELS = Path(__file__).resolve().parents[1] / "hw" / "kernels"
-
 
 @dataclass(frozen=True)
 class Entry:
@@ -36,7 +34,7 @@ class Entry:
     Parameters
     ----------
     name, summary, reference : str
-        See `pynq_torch.hls.design.kernel.KernelDescription`.
+        See `pynq_torch.descriptions.KernelDescription`.
     operators : tuple of str
         The ATen operators it serves.
     resources : Resources or None
@@ -85,12 +83,13 @@ class Entry:
 
 def overlays_with() -> dict[str, dict[str, int]]:
     """Return kernel -> overlay -> number of compute units, by ``hw/overlays``."""
-    from pynq_torch.hls.design.build import overlay_names, project_root
+    from pynq_torch.hls.design.build import overlay_names
     from pynq_torch.hls.design.description import read_description
+    from pynq_torch.paths import ROOT
 
     found: dict[str, dict[str, int]] = {}
     for overlay in overlay_names():
-        for item in read_description(project_root() / "hw" / "overlays" / overlay).instances:
+        for item in read_description(ROOT / "hw" / "overlays" / overlay).instances:
             if item.kernel:
                 units = found.setdefault(item.kernel, {})
                 units[overlay] = units.get(overlay, 0) + 1
@@ -258,7 +257,7 @@ def _build_one(name: str) -> Built:
     try:
         source = find_kernel(name, [evidence.kernel(name).folder.parent])
         if source is None:
-            raise KernelError(f"{name}: no source below {_KERNELS} defines it", name)
+            raise KernelError(f"{name}: no source below {KERNELS} defines it", name)
         made = build(source)
     except PynqTorchError as error:
         return Built(name, False, time.perf_counter() - begin, str(error))

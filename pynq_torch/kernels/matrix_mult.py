@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pynq_torch import buffers
+from pynq_torch import buffers, events
 from pynq_torch.errors import BoardHang, PynqTorchError
 from pynq_torch.waits.polling import check_timeout
 
@@ -90,12 +90,12 @@ class MatrixMult(Kernel):
         self._check_loaded()
         layout = self._layout
         assert layout is not None  # three pointers: see `fits`
-        told = self._describe(in1, in2, out) if calls.observing() else None
+        told = self._describe(in1, in2, out) if events.runs else None
         self._held, self._results = (in1.buffer, in2.buffer, out.buffer), (out.buffer,)
         self._array[layout.span] = layout.of_integers((in1.address, in2.address, out.address))
         self._set_off(told)
 
-    def _describe(self, *operands: Tile) -> calls.KernelCall:
+    def _describe(self, *operands: Tile) -> events.KernelCall:
         given = dict(zip(_POINTERS, operands, strict=True))
         buffers_of = {name: tile.buffer for name, tile in given.items()}
         return calls.prepare(self, buffers_of, {n: t.address for n, t in given.items()})

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pynq_torch.errors import needs
+
 if TYPE_CHECKING:
     import torch
 
@@ -74,7 +76,7 @@ def digits(test: int = 360, seed: int = 0) -> Digits:
 
     Raises
     ------
-    ModuleNotFoundError
+    MissingPackage
         scikit-learn is not installed.
 
     Notes
@@ -84,14 +86,8 @@ def digits(test: int = 360, seed: int = 0) -> Digits:
     """
     import torch
 
-    try:
+    with needs("sklearn", "The data set of digits"):
         from sklearn.datasets import load_digits
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"the digits come with scikit-learn, and {error.name!r} is not installed; expected "
-            "scikit-learn 1.0 or later: pip install scikit-learn",
-            name=error.name,
-        ) from error
     images, labels = load_digits(return_X_y=True)
     count = len(labels)
     if not 0 < test < count:

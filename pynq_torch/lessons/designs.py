@@ -10,13 +10,13 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from pathlib import Path
 
 from pynq_torch.errors import KernelError
 from pynq_torch.kernels.ladder import parts
 from pynq_torch.models import evidence
 from pynq_torch.models.hls_resources import Resources
 from pynq_torch.models.pynq_z2 import DDR_BYTES_PER_SECOND, FCLK_HZ
+from pynq_torch.paths import HW
 from pynq_torch.plot.rooflines import Point
 from pynq_torch.tables import Table
 from pynq_torch.timing import Duration, seconds_text
@@ -32,7 +32,6 @@ __all__ = [
     "source_diff",
 ]
 
-_OVERLAYS = Path(__file__).resolve().parents[1] / "hw" / "overlays"
 #: Operations an element, bytes an element that go through DDR.
 _COSTS = {"vadd": (1, 12), "dot": (2, 8)}
 #: Designs this close in throughput are equally fast; then the smaller is the better.
@@ -251,7 +250,7 @@ def overlay_diff(old: str, new: str, *, context: int = 1) -> Diff:
     context : int
         Unchanged lines around each change.
     """
-    paths = [_OVERLAYS / name / "overlay.toml" for name in (old, new)]
+    paths = [HW / "overlays" / name / "overlay.toml" for name in (old, new)]
     for path in paths:
         if not path.is_file():
             raise KernelError(f"{path.parent.name} is no overlay: there is no {path}")
@@ -261,8 +260,8 @@ def overlay_diff(old: str, new: str, *, context: int = 1) -> Diff:
 
 def interface(kernel: str) -> str:
     """Return the registers and ports of a kernel, as derived from its C++."""
-    from pynq_torch.cli.hls import format_interface
     from pynq_torch.hls.parse import read_interface
+    from pynq_torch.hls.reading import format_interface
 
     source = evidence.kernel(kernel).folder / f"{kernel}.cpp"
     return format_interface(read_interface(source, kernel))

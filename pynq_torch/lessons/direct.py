@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pynq_torch.kernels.tables.convolution import OUTS
-from pynq_torch.kernels.windows import depthwise_tiling, patch_cells, tiling
 from pynq_torch.models import pynq_z2
+from pynq_torch.models.tiling import depthwise_tiling, patch_cells, tiling
 from pynq_torch.ops.conv import Geometry, tiles
 from pynq_torch.tables import Table
 from pynq_torch.timing import Duration, model

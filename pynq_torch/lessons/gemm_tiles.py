@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pynq_torch.errors import KernelError
+from pynq_torch.paths import KERNELS
 
 __all__ = ["Block", "Shape", "Stage", "read_shape", "stages"]
 
-_KERNELS = Path(__file__).resolve().parents[1] / "hw" / "kernels"
 _BYTES = {"int8_t": 1, "int32_t": 4}
 _CORE = ("DEPTH", "WIDTH", "TILE_M", "TILE_N", "TILE_K")
 
@@ -135,7 +135,7 @@ def read_shape(kernel: str = "gemm", folder: Path | None = None) -> Shape:
     KernelError
         There is no such header, or a parameter is missing in it.
     """
-    header = (folder or _KERNELS) / kernel / f"{kernel}.hpp"
+    header = (folder or KERNELS) / kernel / f"{kernel}.hpp"
     if not header.is_file():
         raise KernelError(
             f"{kernel!r} has no header {header}; expected a kernel with a struct Shape"

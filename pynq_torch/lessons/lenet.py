@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from pynq_torch import events
+from pynq_torch.events import OperatorCall
 from pynq_torch.models.run_model import modelled
 from pynq_torch.tables import Table
 from pynq_torch.timing import Duration, seconds_text, where_measured
-from pynq_torch.torch_device import record
-from pynq_torch.torch_device.record import Call
 
 __all__ = ["SIZE", "LayerCost", "cost_table", "layer_costs", "lenet5", "places"]
 
@@ -80,7 +80,7 @@ class LayerCost:
         The layer's; ``"loss"`` for cross-entropy.
     stage : {"forward", "backward"}
         The direction.
-    calls : tuple of Call
+    calls : tuple of OperatorCall
         The operators that arrived at the device.
     measured : Duration
         Wall clock of these calls, on whatever board is in use.
@@ -91,7 +91,7 @@ class LayerCost:
 
     name: str
     stage: str
-    calls: tuple[Call, ...]
+    calls: tuple[OperatorCall, ...]
     measured: Duration
     model: Duration
 
@@ -106,21 +106,21 @@ class LayerCost:
         return tuple(dict.fromkeys(_short(c) for c in self.calls if c.where != "PL"))
 
 
-def _short(call: Call) -> str:
+def _short(call: OperatorCall) -> str:
     return call.op.removeprefix("aten::")
 
 
 @contextmanager
-def _watched() -> Iterator[list[Call]]:
-    calls: list[Call] = []
-    record.watch(calls.append)
+def _watched() -> Iterator[list[OperatorCall]]:
+    calls: list[OperatorCall] = []
+    events.operators.subscribe(calls.append)
     try:
         yield calls
     finally:
-        record.unwatch(calls.append)
+        events.operators.unsubscribe(calls.append)
 
 
-def _cost(name: str, stage: str, calls: Iterable[Call], clock_hz: float) -> LayerCost:
+def _cost(name: str, stage: str, calls: Iterable[OperatorCall], clock_hz: float) -> LayerCost:
     calls = tuple(calls)
     seconds = sum(call.seconds for call in calls)
     measured = Duration(seconds, "measured", name, where_measured())
@@ -188,7 +188,7 @@ def cost_table(costs: Iterable[LayerCost]) -> Table:
     return Table(header, rows)
 
 
-def places(calls: Iterable[Call]) -> Table:
+def places(calls: Iterable[OperatorCall]) -> Table:
     """Return where each operator of some calls was done, how often, and if not on the PL, why."""
     counts: dict[tuple[str, str, str], int] = {}
     for call in calls:

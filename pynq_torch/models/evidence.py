@@ -13,17 +13,18 @@ says which it is:
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pynq_torch.descriptions import read_kernel_description
 from pynq_torch.errors import InterfaceError, KernelError
+from pynq_torch.paths import HW, kernel_path, to_read, to_write
 from pynq_torch.timing import Duration
 
 if TYPE_CHECKING:
+    from pynq_torch.descriptions import KernelDescription
     from pynq_torch.hls.csynth import SynthesisReport
-    from pynq_torch.hls.design.kernel import KernelDescription
 
     from .hls_resources import Resources
 
@@ -40,19 +41,13 @@ __all__ = [
 ]
 
 MEASUREMENTS = "measurements.json"
-_HW = Path(__file__).resolve().parents[1] / "hw"
-
-
-def _folders() -> list[Path]:
-    own = [Path(p) for p in os.environ.get("PYNQ_TORCH_KERNELS", "").split(os.pathsep) if p]
-    return [*own, _HW / "kernels"]
 
 
 def kernel_names() -> tuple[str, ...]:
     """Return the kernels with a description on the kernel path, in alphabetical order."""
     return tuple(
         sorted(
-            {path.parent.name for root in _folders() for path in root.glob("*/description.json")}
+            {path.parent.name for root in kernel_path() for path in root.glob("*/description.json")}
         )
     )
 
@@ -81,11 +76,17 @@ def kernel(name: str) -> Kernel:
     KernelError
         There is none with a description.
     """
-    from pynq_torch.hls.design.kernel import read_kernel_description
+    from .hls_resources import itemised
 
-    for root in _folders():
+    for root in kernel_path():
         if (root / name / "description.json").is_file():
-            return Kernel(root / name, read_kernel_description(root / name))
+            description = read_kernel_description(root / name)
+            try:
+                itemised(description.resources)  # says what is wrong with them
+            except InterfaceError as error:
+                path = root / name / "description.json"
+                raise InterfaceError(f"{path}: {error}", cu=name) from error
+            return Kernel(root / name, description)
     raise KernelError(
         f"no kernel {name!r} with a description.json on the kernel path (PYNQ_TORCH_KERNELS, "
         f"hw/kernels); there are {', '.join(kernel_names())}",
@@ -97,7 +98,7 @@ def _synthesis(found: Kernel) -> SynthesisReport | None:
     from pynq_torch.hls.csynth import find_report, read_report
 
     name = found.description.name
-    for folder in (found.folder, _HW / "build" / "hls" / name):
+    for folder in (found.folder, to_write(HW / "build" / "hls" / name)):
         path = find_report(folder, name) if folder.is_dir() else None
         if path is not None:
             return read_report(path)
@@ -244,7 +245,7 @@ def latency(name: str, clock_hz: float, *, label: str = "", **sizes: int) -> Dur
 
 
 def _measurements(folder: Path) -> list[dict[str, Any]]:
-    path = folder / MEASUREMENTS
+    path = to_read(folder / MEASUREMENTS)
     if not path.is_file():
         return []
     try:
@@ -260,8 +261,8 @@ def _measurements(folder: Path) -> list[dict[str, Any]]:
                 raise KeyError(*sorted(missing))
     except (ValueError, KeyError, TypeError) as error:
         raise InterfaceError(
-            f"{path}: {error!r}; expected a list of objects as pynq_torch.models.evidence.record writes "
-            "them",
+            f"{path}: {error!r}; expected a list of objects as "
+            "pynq_torch.models.evidence.record writes them",
             cu=folder.name,
         ) from error
     return list(entries)
@@ -319,6 +320,7 @@ def record(name: str, duration: Duration, *, cycles: int | None = None, **sizes:
         for e in _measurements(found.folder)
         if (e["kind"], e["sizes"], e["clock_hz"]) != (entry["kind"], sizes, entry["clock_hz"])
     ]
-    path = found.folder / MEASUREMENTS
+    path = to_write(found.folder / MEASUREMENTS)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps([*kept, entry], indent=2) + "\n", encoding="utf-8")
     return path

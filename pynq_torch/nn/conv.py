@@ -14,8 +14,8 @@ from pynq_torch.ops.conv import Geometry, convolve
 from pynq_torch.ops.quantise import Packed
 from pynq_torch.ops.units import Units, Vector, finish
 from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.fallback import place
-from pynq_torch.torch_device.offers import Declined
 
 from .layer import Gradients, QuantisedLayer
 from .weights import Weights

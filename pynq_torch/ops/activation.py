@@ -14,7 +14,7 @@ from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.pointwise_walk import walk_of
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
-from pynq_torch.torch_device.offering import MIXED, NOT_THERE, into_out, into_self, offer
+from pynq_torch.torch_device.variants import MIXED, NOT_THERE
 
 from .launch import available, launch, operand
 
@@ -67,13 +67,13 @@ def _run(gradient: torch.Tensor | None, x: torch.Tensor, threshold: float) -> An
     return result.tensor
 
 
-def _relu(self: torch.Tensor) -> Any:
+def relu(self: torch.Tensor) -> Any:
     if self.dtype is not torch.float32:
         return _DTYPE
     return _run(None, self, 0.0)
 
 
-def _threshold_backward(grad_output: torch.Tensor, self: torch.Tensor, threshold: Any) -> Any:
+def threshold_backward(grad_output: torch.Tensor, self: torch.Tensor, threshold: Any) -> Any:
     if grad_output.device.type != "pynq" or self.device.type != "pynq":
         return NOT_THERE
     if grad_output.dtype is not self.dtype:
@@ -83,19 +83,3 @@ def _threshold_backward(grad_output: torch.Tensor, self: torch.Tensor, threshold
     if grad_output.shape != self.shape:
         return _SHAPE
     return _run(grad_output, self, float(threshold))
-
-
-def _into_grad_input(grad_output: Any, self: Any, threshold: Any, *, grad_input: Any) -> Any:
-    into = into_out(_threshold_backward, torch.float32, sharing="same")
-    return into(grad_output, self, threshold, out=grad_input)
-
-
-def _fill_offers() -> None:
-    offer("aten::relu", _relu, (_KERNEL,))
-    offer("aten::relu_", into_self(_relu, sharing="same"), (_KERNEL,))
-    offer("aten::relu.out", into_out(_relu, torch.float32, sharing="same"), (_KERNEL,))
-    offer("aten::threshold_backward", _threshold_backward, (_KERNEL,))
-    offer("aten::threshold_backward.grad_input", _into_grad_input, (_KERNEL,))
-
-
-_fill_offers()

@@ -19,14 +19,13 @@ from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.fallback import place
 from pynq_torch.torch_device.flags import matmul
-from pynq_torch.torch_device.offering import offer
 from pynq_torch.torch_device.record import transfer
 
 from .launch import available
 from .linear import MAX_EXACT_K, OPT_IN, vector
 from .planes import window_of
 from .quantise import TOO_LARGE, Packed, kept, overflows, per_column, per_tensor
-from .units import KERNELS, Matrix, multiply, result_dtype, units
+from .units import Matrix, multiply, result_dtype, units
 
 __all__ = ["TILE_BYTES", "Geometry", "Tile", "convolve", "fill_columns", "pack_weight", "tiles"]
 
@@ -234,7 +233,7 @@ def _padded(x: torch.Tensor, padding: tuple[int, int]) -> torch.Tensor:
     return x.contiguous()
 
 
-def _convolution(
+def convolution(
     input: torch.Tensor,
     weight: torch.Tensor,
     bias: torch.Tensor | None,
@@ -267,7 +266,7 @@ def _convolution(
     if isinstance(window, Declined):
         return window
     if input.dim() == 3:
-        line = _convolution(
+        line = convolution(
             input.unsqueeze(2),
             weight.unsqueeze(2),
             bias,
@@ -345,6 +344,3 @@ def _geometry(
         *((sh, sw), (ph, pw), (dh, dw), groups),
     )
     return geometry if min(geometry.out_size) > 0 else None
-
-
-offer("aten::convolution", _convolution, KERNELS)

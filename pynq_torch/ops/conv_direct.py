@@ -16,9 +16,8 @@ from pynq_torch.kernels.convolution_int8 import plan_int8
 from pynq_torch.kernels.epilogue import BIAS, FLOAT32, INT32
 from pynq_torch.kernels.windows import Window
 from pynq_torch.torch_device import memory
+from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.flags import matmul
-from pynq_torch.torch_device.offering import offer
-from pynq_torch.torch_device.offers import Declined
 
 from .conv import pack_weight
 from .launch import available, launch, operand
@@ -116,7 +115,7 @@ def convolve(
     return result
 
 
-def _convolution(
+def convolution(
     input: torch.Tensor,
     weight: torch.Tensor,
     bias: torch.Tensor | None,
@@ -177,6 +176,3 @@ def _quantised(
 def _pack(weight: torch.Tensor, groups: int) -> Filters | Declined:
     packed = pack_weight(weight, groups)
     return packed if isinstance(packed, Declined) else filters_of(packed, weight.shape)
-
-
-offer("aten::convolution", _convolution, (KERNEL, DEPTHWISE))

@@ -13,8 +13,7 @@ from typing import Any
 import torch
 
 from pynq_torch.kernels.convolution import plan_forward, plan_grad_input, plan_grad_weight
-from pynq_torch.torch_device.offering import offer
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 
 from .launch import available, launch, operand
 from .linear import vector
@@ -39,7 +38,7 @@ __all__ = ["DEPTHWISE", "KERNEL"]
 KERNEL, DEPTHWISE = "conv2d_f32", "depthwise_f32"
 
 
-def _convolution(
+def convolution(
     input: torch.Tensor,
     weight: torch.Tensor,
     bias: torch.Tensor | None,
@@ -91,7 +90,7 @@ def _convolution(
     return result
 
 
-def _convolution_backward(
+def convolution_backward(
     grad_output: torch.Tensor,
     input: torch.Tensor,
     weight: torch.Tensor,
@@ -139,7 +138,3 @@ def _convolution_backward(
     if output_mask[2]:
         found[2] = grad_output.sum([d for d in range(input.dim()) if d != 1])
     return tuple(found)
-
-
-offer("aten::convolution", _convolution, (KERNEL, DEPTHWISE))
-offer("aten::convolution_backward", _convolution_backward, (KERNEL,))

@@ -12,7 +12,7 @@ import torch
 
 from pynq_torch.kernels.distance import distance_runs, distances_shape, dot_run
 from pynq_torch.torch_device.dispatch import Declined
-from pynq_torch.torch_device.offering import MIXED, into_out, offer
+from pynq_torch.torch_device.variants import MIXED
 
 from . import launch
 
@@ -38,7 +38,7 @@ def _refused(a: torch.Tensor, b: torch.Tensor) -> Declined | None:
     return None if a.numel() and b.numel() else _EMPTY
 
 
-def _cdist_forward(x1: torch.Tensor, x2: torch.Tensor, p: float, compute_mode: int | None) -> Any:
+def cdist_forward(x1: torch.Tensor, x2: torch.Tensor, p: float, compute_mode: int | None) -> Any:
     slots = launch.available("distance_f32")
     if not slots:
         return _NO_UNIT
@@ -55,11 +55,11 @@ def _cdist_forward(x1: torch.Tensor, x2: torch.Tensor, p: float, compute_mode: i
     return room.tensor
 
 
-def _euclidean_dist(x1: torch.Tensor, x2: torch.Tensor) -> Any:
-    return _cdist_forward(x1, x2, 2.0, None)
+def euclidean_dist(x1: torch.Tensor, x2: torch.Tensor) -> Any:
+    return cdist_forward(x1, x2, 2.0, None)
 
 
-def _dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
+def dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
     slots = launch.available("distance_f32")
     if not slots:
         return _NO_UNIT
@@ -72,17 +72,3 @@ def _dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
     room = launch.room((), torch.float32)
     launch.launch(slots, [dot_run(left, right, room)], reads=[left, right], writes=[room])
     return room.tensor
-
-
-def _fill_offers() -> None:
-    for name, function in (
-        ("_cdist_forward", _cdist_forward),
-        ("_euclidean_dist", _euclidean_dist),
-        ("dot", _dot),
-        ("vdot", _dot),
-    ):
-        offer(f"aten::{name}", function, ("distance_f32",))
-        offer(f"aten::{name}.out", into_out(function, torch.float32), ("distance_f32",))
-
-
-_fill_offers()

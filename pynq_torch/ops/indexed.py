@@ -7,7 +7,7 @@ for each addition, in the order in which the index names them: that of the CPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from pynq_torch.kernels import walks
 from pynq_torch.kernels.pointwise_walk import walk_of
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
-from pynq_torch.torch_device.offering import NOT_THERE, into_out, into_self, offer
+from pynq_torch.torch_device.variants import NOT_THERE
 
 from . import launch
 from .movement import DIM, EMPTY, run, words
@@ -46,7 +46,7 @@ def _index(index: torch.Tensor, size: int) -> Declined | None:
     return _INDEX if int(low) < 0 or int(high) >= size else None
 
 
-def _embedding(
+def embedding(
     weight: torch.Tensor,
     indices: torch.Tensor,
     padding_idx: int = -1,
@@ -67,7 +67,7 @@ def _embedding(
     return run(walks.select_runs(own, 0, chosen, result, shape), (own, chosen), result)
 
 
-def _embedding_dense_backward(
+def embedding_dense_backward(
     grad_output: torch.Tensor,
     indices: torch.Tensor,
     num_weights: int,
@@ -91,7 +91,7 @@ def _embedding_dense_backward(
     return run(runs, (own, chosen), result) if runs else _LOOPS
 
 
-def _index_select(self: torch.Tensor, dim: int, index: torch.Tensor) -> Any:
+def index_select(self: torch.Tensor, dim: int, index: torch.Tensor) -> Any:
     declined = words(self)
     if declined is None and not (-self.dim() <= dim < self.dim() and index.dim() <= 1):
         declined = DIM
@@ -107,7 +107,7 @@ def _index_select(self: torch.Tensor, dim: int, index: torch.Tensor) -> Any:
     return run(walks.select_runs(own, dim, chosen, result, shape), (own, chosen), result)
 
 
-def _index_tensor(self: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> Any:
+def index_tensor(self: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> Any:
     given = [(dim, index) for dim, index in enumerate(indices) if index is not None]
     if len(given) != 1 or given[0][0] >= self.dim():
         return _SEVERAL
@@ -140,7 +140,7 @@ def _turned(
     return walk_of(shape, (kept, (chosen.shape, chosen.stride()))).strides
 
 
-def _gather(self: torch.Tensor, dim: int, index: torch.Tensor, *, sparse_grad: bool = False) -> Any:
+def gather(self: torch.Tensor, dim: int, index: torch.Tensor, *, sparse_grad: bool = False) -> Any:
     declined = words(self) or _along(self, dim, index)
     if declined is not None:
         return declined
@@ -162,7 +162,7 @@ def _along(self: torch.Tensor, dim: int, index: torch.Tensor) -> Declined | None
     return _index(index, self.shape[dim])
 
 
-def _scatter_add(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor) -> Any:
+def scatter_add(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor) -> Any:
     declined = words(self, src)
     if declined is None and self.dtype is not torch.float32:
         declined = _INTEGERS
@@ -175,7 +175,7 @@ def _scatter_add(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.T
     return declined or _added(self, dim, index, src, tuple(index.shape), rows=False)
 
 
-def _index_add(
+def index_add(
     self: torch.Tensor,
     dim: int,
     index: torch.Tensor,
@@ -215,32 +215,3 @@ def _added(
     own, chosen = launch.operand(source), launch.operand(index)
     runs = walks.scatter_runs(result, dim % self.dim(), chosen, own, shape, rows=rows)
     return run(runs, (own, chosen), result) if runs else _LOOPS
-
-
-def _first_dtype(functional: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the out variant of an operator whose result has the dtype of its first argument."""
-
-    def run(self: torch.Tensor, *args: Any, out: torch.Tensor, **kwargs: Any) -> Any:
-        return into_out(functional, self.dtype, sharing="none")(self, *args, out=out, **kwargs)
-
-    return run
-
-
-def _fill_offers() -> None:
-    offer("aten::embedding", _embedding, ("move_32",))
-    offer("aten::embedding_dense_backward", _embedding_dense_backward, ("move_32",))
-    functional: dict[str, Callable[..., Any]] = {
-        "index_select": _index_select,
-        "gather": _gather,
-        "index_add": _index_add,
-        "scatter_add": _scatter_add,
-    }
-    offer("aten::index.Tensor", _index_tensor, ("move_32",))
-    for name, function in functional.items():
-        offer(f"aten::{name}", function, ("move_32",))
-        offer(f"aten::{name}.out", _first_dtype(function), ("move_32",))
-        if name.endswith("_add"):
-            offer(f"aten::{name}_", into_self(function, sharing="none"), ("move_32",))
-
-
-_fill_offers()

@@ -10,7 +10,7 @@ import torch
 from pynq_torch.kernels.ladder import add_runs, dot_runs, word_bytes
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
-from pynq_torch.torch_device.offering import MIXED, into_out, into_self, offer
+from pynq_torch.torch_device.variants import MIXED
 
 from .launch import Slot, available, launch, operand, room
 
@@ -56,7 +56,7 @@ def _unsuitable(a: Any, b: Any) -> Declined | None:
     return _TOO_LONG if a.numel() >= 1 << 31 else None
 
 
-def _add(self: torch.Tensor, other: torch.Tensor, *, alpha: Any = 1) -> Any:
+def add(self: torch.Tensor, other: torch.Tensor, *, alpha: Any = 1) -> Any:
     slots = _units(_VADD)
     if not slots:
         return _MISSING
@@ -76,7 +76,7 @@ def _add(self: torch.Tensor, other: torch.Tensor, *, alpha: Any = 1) -> Any:
     return c.tensor
 
 
-def _dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
+def dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
     slots = _units(_DOT)
     if not slots:
         return _MISSING
@@ -99,10 +99,3 @@ def _dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
     torch.sum(memory.alias(sums.tensor)[: len(runs)], 0, out=memory.alias(result))
     memory.note_write(result)
     return result
-
-
-offer("aten::add.Tensor", _add, _VADD)
-offer("aten::add.out", into_out(_add, sharing="same"), _VADD)
-offer("aten::add_.Tensor", into_self(_add, sharing="same"), _VADD)
-offer("aten::dot", _dot, _DOT)
-offer("aten::dot.out", into_out(_dot), _DOT)

@@ -16,11 +16,12 @@ import torch
 
 from pynq_torch.errors import BoardHang, KernelBusy, PynqTorchError
 from pynq_torch.kernels.operand import Operand
+from pynq_torch.overlay import overlay_in_use
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.record import transfer
 from pynq_torch.waits.polling import polls
 
-from .slots import BASE_TIMEOUT_S, LOOK_S, Slot, give_back, overlay_in_use, take, try_take
+from .slots import BASE_TIMEOUT_S, LOOK_S, Slot, give_back, take, try_take
 
 __all__ = ["Slot", "available", "launch", "operand", "room"]
 

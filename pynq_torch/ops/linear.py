@@ -15,11 +15,10 @@ from pynq_torch.kernels.epilogue import BIAS, FLOAT32
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.flags import allowed_in_a_thread, matmul
-from pynq_torch.torch_device.offering import MIXED as _MIXED
-from pynq_torch.torch_device.offering import into_out, into_self, offer
+from pynq_torch.torch_device.variants import MIXED as _MIXED
 
 from .quantise import TOO_LARGE, Packed, kept, overflows, per_column, per_tensor
-from .units import KERNELS, Matrix, multiply, units
+from .units import Matrix, multiply, units
 
 __all__ = ["MAX_EXACT_K", "OPT_IN", "float_product", "int_product", "vector"]
 
@@ -182,14 +181,14 @@ def vector(values: torch.Tensor) -> torch.Tensor:
 # ---- operators -----------------------------------------------------------------------------------
 
 
-def _int_mm(self: torch.Tensor, mat2: torch.Tensor) -> Any:
+def int_mm(self: torch.Tensor, mat2: torch.Tensor) -> Any:
     if self.dtype is not torch.int8 or mat2.dtype is not torch.int8:
         return _MIXED
     declined = _suitable(self, mat2) or _fits(self, mat2)
     return declined or int_product(self, mat2)
 
 
-def _mm(self: torch.Tensor, mat2: torch.Tensor) -> Any:
+def mm(self: torch.Tensor, mat2: torch.Tensor) -> Any:
     declined = _suitable(self, mat2) or _fits(self, mat2)
     if declined:
         return declined
@@ -199,7 +198,7 @@ def _mm(self: torch.Tensor, mat2: torch.Tensor) -> Any:
     return float_product(self, mat2)
 
 
-def _addmm(
+def addmm(
     self: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> Any:
     declined = _suitable(mat1, mat2) or _fits(mat1, mat2)
@@ -257,9 +256,9 @@ def _weighted(self: torch.Tensor, product: torch.Tensor, beta: Any, alpha: Any) 
     return product
 
 
-def _bmm(self: torch.Tensor, mat2: torch.Tensor) -> Any:
+def bmm(self: torch.Tensor, mat2: torch.Tensor) -> Any:
     declined = _suitable(self, mat2) or _fits_batched(self, mat2)
-    return declined or _batched(self, mat2, _mm)
+    return declined or _batched(self, mat2, mm)
 
 
 def _fits_batched(a: torch.Tensor, b: torch.Tensor) -> Declined | None:
@@ -281,7 +280,7 @@ def _batched(a: torch.Tensor, b: torch.Tensor, product: Callable[..., Any]) -> A
     return result
 
 
-def _baddbmm(
+def baddbmm(
     self: torch.Tensor,
     batch1: torch.Tensor,
     batch2: torch.Tensor,
@@ -300,66 +299,33 @@ def _baddbmm(
     if batch1.dtype is torch.int8:
         if not (_is_int8(alpha) and _is_int8(beta)):
             return _FACTORS
-        return _added(self, _batched(batch1, batch2, _mm), beta, alpha, torch.int8)
-    product = _batched(batch1, batch2, _mm)
+        return _added(self, _batched(batch1, batch2, mm), beta, alpha, torch.int8)
+    product = _batched(batch1, batch2, mm)
     return product if isinstance(product, Declined) else _weighted(self, product, beta, alpha)
 
 
-def _mv(self: torch.Tensor, vec: torch.Tensor) -> Any:
+def mv(self: torch.Tensor, vec: torch.Tensor) -> Any:
     if vec.dim() != 1 or self.dim() != 2:
         return _NOT_2D
-    result = _mm(self, vec.unsqueeze(1))
+    result = mm(self, vec.unsqueeze(1))
     return result if isinstance(result, Declined) else result.squeeze(1)
 
 
-def _addmv(
+def addmv(
     self: torch.Tensor, mat: torch.Tensor, vec: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> Any:
     if vec.dim() != 1 or mat.dim() != 2 or self.dim() > 1:
         return _NOT_2D
     column = self.unsqueeze(-1) if self.dim() else self
-    result = _addmm(column, mat, vec.unsqueeze(1), beta=beta, alpha=alpha)
+    result = addmm(column, mat, vec.unsqueeze(1), beta=beta, alpha=alpha)
     return result if isinstance(result, Declined) else result.squeeze(1)
 
 
-def _dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
+def dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
     if self.dim() != 1 or tensor.dim() != 1:
         return _NOT_2D
-    result = _mm(self.unsqueeze(0), tensor.unsqueeze(1))
+    result = mm(self.unsqueeze(0), tensor.unsqueeze(1))
     return result if isinstance(result, Declined) else result.reshape(())
 
 
 # ---- variants ------------------------------------------------------------------------------------
-
-
-def _int_mm_out(self: torch.Tensor, mat2: torch.Tensor, *, out: torch.Tensor) -> Any:
-    if out.dtype is not torch.int32 or out.device.type != "pynq":
-        return _MIXED
-    result = _int_mm(self, mat2)
-    if isinstance(result, Declined):
-        return result
-    if out.shape != result.shape:
-        return Declined("out has another shape than the result; the CPU says what to do")
-    return out.copy_(result)
-
-
-def _fill_offers() -> None:
-    functional: dict[str, Callable[..., Any]] = {
-        "mm": _mm,
-        "addmm": _addmm,
-        "bmm": _bmm,
-        "baddbmm": _baddbmm,
-        "mv": _mv,
-        "addmv": _addmv,
-        "dot": _dot,
-    }
-    offer("aten::_int_mm", _int_mm, KERNELS)
-    offer("aten::_int_mm.out", _int_mm_out, KERNELS)
-    for name, function in functional.items():
-        offer(f"aten::{name}", function, KERNELS)
-        offer(f"aten::{name}.out", into_out(function), KERNELS)
-        if name.startswith(("addm", "badd")):
-            offer(f"aten::{name}_", into_self(function), KERNELS)
-
-
-_fill_offers()

@@ -17,8 +17,7 @@ from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.tables.loss import MEAN, NONE, SUM
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
-from pynq_torch.torch_device.offering import NOT_THERE, into_out, offer
-from pynq_torch.torch_device.results import into_outs
+from pynq_torch.torch_device.variants import NOT_THERE
 
 from .launch import Slot, available, launch, operand, room
 
@@ -84,7 +83,7 @@ def _reduction(shape: tuple[int, ...], reduction: int) -> int:
     return SUM if reduction == NONE and len(shape) == 1 else reduction
 
 
-def _loss(images: bool) -> Callable[..., Any]:
+def loss(images: bool) -> Callable[..., Any]:
     """Return the offer of the loss of a batch, or of every pixel of images."""
 
     def forward(
@@ -115,7 +114,7 @@ def _loss(images: bool) -> Callable[..., Any]:
     return forward
 
 
-def _gradient(images: bool) -> Callable[..., Any]:
+def gradient(images: bool) -> Callable[..., Any]:
     """Return the offer of the gradient."""
 
     def backward(
@@ -151,24 +150,3 @@ def _gradient(images: bool) -> Callable[..., Any]:
         return result.tensor
 
     return backward
-
-
-def _fill_offers() -> None:
-    for name, images in (("nll_loss", False), ("nll_loss2d", True)):
-        forward, backward = _loss(images), _gradient(images)
-        offer(f"aten::{name}_forward", forward, ("nll_f32",))
-        offer(
-            f"aten::{name}_forward.output",
-            into_outs(forward, "output", "total_weight"),
-            ("nll_f32",),
-        )
-        offer(f"aten::{name}_backward", backward, ("nll_f32",))
-        offer(f"aten::{name}_backward.grad_input", _into_grad_input(backward), ("nll_f32",))
-
-
-def _into_grad_input(backward: Callable[..., Any]) -> Callable[..., Any]:
-    into = into_out(backward, torch.float32)
-    return lambda *args, grad_input: into(*args, out=grad_input)
-
-
-_fill_offers()

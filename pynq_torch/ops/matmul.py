@@ -6,7 +6,6 @@ to it, floating ones. An element is off by at most ``(K + 2) * 2**-23 * (|a| @ |
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ import torch
 from pynq_torch.kernels.matmul import plan
 from pynq_torch.kernels.operand import Operand
 from pynq_torch.torch_device.dispatch import Declined
-from pynq_torch.torch_device.offering import MIXED, into_out, into_self, offer
+from pynq_torch.torch_device.variants import MIXED
 
 from .launch import available, launch, operand, room
 from .linear import _EMPTY, _NO_UNIT, _NOT_2D, _SHAPE, _expands
@@ -100,15 +99,15 @@ def _run(
 # ---- operators -----------------------------------------------------------------------------------
 
 
-def _mm(self: torch.Tensor, mat2: torch.Tensor) -> Any:
+def mm(self: torch.Tensor, mat2: torch.Tensor) -> Any:
     return multiply(self, mat2) if self.dim() == mat2.dim() == 2 else _NOT_2D
 
 
-def _bmm(self: torch.Tensor, mat2: torch.Tensor) -> Any:
+def bmm(self: torch.Tensor, mat2: torch.Tensor) -> Any:
     return multiply(self, mat2) if self.dim() == mat2.dim() == 3 else _NOT_2D
 
 
-def _addmm(
+def addmm(
     self: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> Any:
     if not mat1.dim() == mat2.dim() == 2:
@@ -116,7 +115,7 @@ def _addmm(
     return multiply(mat1, mat2, self, alpha=alpha, beta=beta)
 
 
-def _addmm_activation(
+def addmm_activation(
     self: torch.Tensor,
     mat1: torch.Tensor,
     mat2: torch.Tensor,
@@ -132,7 +131,7 @@ def _addmm_activation(
     return multiply(mat1, mat2, self, alpha=alpha, beta=beta, relu=True)
 
 
-def _baddbmm(
+def baddbmm(
     self: torch.Tensor,
     batch1: torch.Tensor,
     batch2: torch.Tensor,
@@ -145,14 +144,14 @@ def _baddbmm(
     return multiply(batch1, batch2, self, alpha=alpha, beta=beta)
 
 
-def _mv(self: torch.Tensor, vec: torch.Tensor) -> Any:
+def mv(self: torch.Tensor, vec: torch.Tensor) -> Any:
     if self.dim() != 2 or vec.dim() != 1:
         return _NOT_2D
     result = multiply(self, vec.unsqueeze(1))
     return result if isinstance(result, Declined) else result.squeeze(1)
 
 
-def _addmv(
+def addmv(
     self: torch.Tensor, mat: torch.Tensor, vec: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> Any:
     if mat.dim() != 2 or vec.dim() != 1 or self.dim() > 1:
@@ -162,29 +161,8 @@ def _addmv(
     return result if isinstance(result, Declined) else result.squeeze(1)
 
 
-def _dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
+def dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
     if not self.dim() == tensor.dim() == 1:
         return _NOT_2D
     result = multiply(self.unsqueeze(0), tensor.unsqueeze(1))
     return result if isinstance(result, Declined) else result.reshape(())
-
-
-def _fill_offers() -> None:
-    functional: dict[str, Callable[..., Any]] = {
-        "mm": _mm,
-        "addmm": _addmm,
-        "_addmm_activation": _addmm_activation,
-        "bmm": _bmm,
-        "baddbmm": _baddbmm,
-        "mv": _mv,
-        "addmv": _addmv,
-        "dot": _dot,
-    }
-    for name, function in functional.items():
-        offer(f"aten::{name}", function, (KERNEL,))
-        offer(f"aten::{name}.out", into_out(function), (KERNEL,))
-        if name.startswith(("addm", "badd")):
-            offer(f"aten::{name}_", into_self(function), (KERNEL,))
-
-
-_fill_offers()

@@ -10,10 +10,10 @@ import torch
 from pynq_torch.kernels import walks
 from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.strided import broadcast_strides
+from pynq_torch.ops.results import channels_last
 from pynq_torch.torch_device.dispatch import Declined
-from pynq_torch.torch_device.offering import MIXED, NOT_THERE, into_out, offer, overlaps
-from pynq_torch.torch_device.results import channels_last
 from pynq_torch.torch_device.structure import room_of_clone
+from pynq_torch.torch_device.variants import MIXED, NOT_THERE, overlaps
 
 from . import launch
 
@@ -54,7 +54,7 @@ def run(runs: Sequence[Sequence[int]], reads: Sequence[Operand], result: Operand
 # ---- copies --------------------------------------------------------------------------------------
 
 
-def _clone(self: torch.Tensor, *, memory_format: Any = None) -> Any:
+def clone(self: torch.Tensor, *, memory_format: Any = None) -> Any:
     declined = words(self)
     if declined is not None:
         return declined
@@ -71,7 +71,7 @@ def _copied(source: torch.Tensor, target: Operand) -> torch.Tensor:
     return run(runs, (own,), target)
 
 
-def _copy_(self: torch.Tensor, src: torch.Tensor, non_blocking: bool = False) -> Any:
+def copy_(self: torch.Tensor, src: torch.Tensor, non_blocking: bool = False) -> Any:
     declined = words(self, src)
     if declined is not None:
         return declined
@@ -93,7 +93,7 @@ def _copy_(self: torch.Tensor, src: torch.Tensor, non_blocking: bool = False) ->
     return self
 
 
-def _cat(tensors: Sequence[torch.Tensor], dim: int = 0) -> Any:
+def cat(tensors: Sequence[torch.Tensor], dim: int = 0) -> Any:
     # torch leaves out empty vectors, whatever the other shapes.
     parts = [t for t in tensors if t.shape != (0,)]
     if not parts:
@@ -133,7 +133,7 @@ def _others(sizes: Sequence[int], dim: int) -> list[int]:
     return [n for i, n in enumerate(sizes) if i != dim]
 
 
-def _stack(tensors: Sequence[torch.Tensor], dim: int = 0) -> Any:
+def stack(tensors: Sequence[torch.Tensor], dim: int = 0) -> Any:
     if not tensors or not all(t.shape == tensors[0].shape for t in tensors):
         return DIM
     shape, count = tensors[0].shape, tensors[0].dim()
@@ -141,26 +141,9 @@ def _stack(tensors: Sequence[torch.Tensor], dim: int = 0) -> Any:
         return DIM
     dim %= count + 1
     if dim == count:
-        return _cat([t.unsqueeze(dim) for t in tensors], dim)
+        return cat([t.unsqueeze(dim) for t in tensors], dim)
     # As torch: along a dimension that is there, so that the layout of the parts counts.
-    joined = _cat(tensors, dim)
+    joined = cat(tensors, dim)
     if isinstance(joined, Declined):
         return joined
     return joined.view(*shape[:dim], len(tensors), *shape[dim:])
-
-
-def _cat_out(tensors: Sequence[torch.Tensor], dim: int = 0, *, out: torch.Tensor) -> Any:
-    return into_out(_cat, tensors[0].dtype if tensors else None, sharing="none")(
-        tensors, dim, out=out
-    )
-
-
-def _fill_offers() -> None:
-    offer("aten::clone", _clone, ("move_32",))
-    offer("aten::copy_", _copy_, ("move_32",))
-    offer("aten::cat", _cat, ("move_32",))
-    offer("aten::cat.out", _cat_out, ("move_32",))
-    offer("aten::stack", _stack, ("move_32",))
-
-
-_fill_offers()

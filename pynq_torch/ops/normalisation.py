@@ -16,10 +16,10 @@ import torch
 from pynq_torch.kernels.norm import in_a_row, plan_batch, plan_layer
 from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.tables.normalisation import ROUNDINGS
+from pynq_torch.ops.results import formatted
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
-from pynq_torch.torch_device.offering import NOT_THERE, offer
-from pynq_torch.torch_device.results import formatted
+from pynq_torch.torch_device.variants import NOT_THERE
 
 from .launch import available, launch, operand, room
 
@@ -51,7 +51,7 @@ def _vector(values: torch.Tensor | None) -> Operand | None:
     return None if values is None else operand(values.contiguous())
 
 
-def _batch_norm(
+def batch_norm(
     input: torch.Tensor,
     weight: torch.Tensor | None,
     bias: torch.Tensor | None,
@@ -83,7 +83,7 @@ def _batch_norm(
     return result.tensor, memory.new((0,), torch.float32), memory.new((0,), torch.float32)
 
 
-def _batch_norm_without_training(
+def batch_norm_without_training(
     input: torch.Tensor,
     weight: torch.Tensor | None,
     bias: torch.Tensor | None,
@@ -92,10 +92,10 @@ def _batch_norm_without_training(
     momentum: float,
     eps: float,
 ) -> Any:
-    return _batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
+    return batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 
-def _layer_norm(
+def layer_norm(
     input: torch.Tensor,
     normalized_shape: Sequence[int],
     weight: torch.Tensor | None,
@@ -122,13 +122,3 @@ def _layer_norm(
     reads = [o for o in (source, scale, shift) if o is not None]
     launch(slots, runs, reads=reads, writes=(result, mean, factor))
     return result.tensor, mean.tensor, factor.tensor
-
-
-def _fill_offers() -> None:
-    offer("aten::native_batch_norm", _batch_norm, ("norm_f32",))
-    offer("aten::_native_batch_norm_legit", _batch_norm, ("norm_f32",))
-    offer("aten::_native_batch_norm_legit_no_training", _batch_norm_without_training, ("norm_f32",))
-    offer("aten::native_layer_norm", _layer_norm, ("norm_f32",))
-
-
-_fill_offers()

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 
 from pynq_torch.kernels.operand import Operand
-from pynq_torch.kernels.windows import Tiling, Window, depthwise_tiling
+from pynq_torch.kernels.windows import Window
+from pynq_torch.models.tiling import Tiling, depthwise_tiling
 from pynq_torch.torch_device import memory
-from pynq_torch.torch_device.offers import Declined
+from pynq_torch.torch_device.dispatch import Declined
 
 from .launch import Slot, available, operand, room
 

@@ -1,7 +1,6 @@
 """Pointwise operators on the kernels ``unary_*``, ``binary_*`` and ``ternary_*``.
 
-The functions here have the signatures of ATen; `pointwise_core` does the work. In-place and out
-variants are found in torch's schemas, so that none is named twice.
+The functions here have the signatures of ATen; `pointwise_core` does the work.
 """
 
 from __future__ import annotations
@@ -12,15 +11,13 @@ from typing import Any
 
 import torch
 
-from pynq_torch.kernels.tables.pointwise import UNARY
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
-from pynq_torch.torch_device.offering import MIXED, into_self, offer
-from pynq_torch.torch_device.variants import into_argument, variants
+from pynq_torch.torch_device.variants import MIXED
 
-from .pointwise_core import DTYPE, KERNELS, SHORT, elementwise
+from .pointwise_core import DTYPE, SHORT, elementwise
 
-__all__ = ["offered"]
+__all__: list[str] = []  # the functions of the table in pynq_torch.ops
 
 _NAN = Declined("a limit is NaN")
 _BOTH = Declined("neither limit is given; the CPU's error says more")
@@ -48,7 +45,7 @@ def add(self: Any, other: Any, alpha: Any = 1) -> Any:
     return elementwise("binary", "add_scaled", self, other, p=alpha)
 
 
-def _sub(self: Any, other: Any, alpha: Any = 1) -> Any:
+def sub(self: Any, other: Any, alpha: Any = 1) -> Any:
     if _is_bool(self) or _is_bool(other) or type(alpha) is bool:
         return _BOOL
     if type(alpha) is int and alpha == 1:
@@ -60,15 +57,15 @@ def _is_bool(value: Any) -> bool:
     return type(value) is bool or (isinstance(value, torch.Tensor) and value.dtype is torch.bool)
 
 
-def _rsub(self: Any, other: Any, alpha: Any = 1) -> Any:
-    return _sub(other, self, alpha)
+def rsub(self: Any, other: Any, alpha: Any = 1) -> Any:
+    return sub(other, self, alpha)
 
 
-def _mul(self: Any, other: Any) -> Any:
+def mul(self: Any, other: Any) -> Any:
     return elementwise("binary", "mul", self, other)
 
 
-def _div(self: Any, other: Any) -> Any:
+def div(self: Any, other: Any) -> Any:
     return elementwise("binary", "div", self, other)
 
 
@@ -91,17 +88,17 @@ def _has_zero(self: Any, divisor: Any) -> bool:
     return not divisor and not (isinstance(self, torch.Tensor) and self.dtype.is_floating_point)
 
 
-_floor_divide, _trunc_divide, _remainder = map(_whole, ("div_floor", "div_trunc", "remainder"))
+floor_divide, _trunc_divide, remainder = map(_whole, ("div_floor", "div_trunc", "remainder"))
 
 
-def _div_mode(self: Any, other: Any, rounding_mode: str | None) -> Any:
+def div_mode(self: Any, other: Any, rounding_mode: str | None) -> Any:
     if rounding_mode is None:
-        return _div(self, other)
-    divide = {"floor": _floor_divide, "trunc": _trunc_divide}.get(rounding_mode)
+        return div(self, other)
+    divide = {"floor": floor_divide, "trunc": _trunc_divide}.get(rounding_mode)
     return divide(self, other) if divide is not None else _MODE
 
 
-def _pow(self: Any, exponent: Any) -> Any:
+def pow(self: Any, exponent: Any) -> Any:
     return elementwise("binary", "pow", self, exponent)
 
 
@@ -109,16 +106,16 @@ def _pow(self: Any, exponent: Any) -> Any:
 _POWERS = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal", -2: "inverse_square"}
 
 
-def _pow_number(self: torch.Tensor, exponent: Any) -> Any:
+def pow_number(self: torch.Tensor, exponent: Any) -> Any:
     if not self.dtype.is_floating_point and type(exponent) is int and exponent < 0:
         return _NEGATIVE
     name = _POWERS.get(exponent)
     if name is not None and (self.dtype.is_floating_point or type(exponent) is int):
         return elementwise("unary", name, self)
-    return _pow(self, exponent)
+    return pow(self, exponent)
 
 
-def _clamp(self: torch.Tensor, min: Any = None, max: Any = None) -> Any:
+def clamp(self: torch.Tensor, min: Any = None, max: Any = None) -> Any:
     if min is None and max is None:
         return _BOTH
     if self.dtype not in SHORT:
@@ -134,7 +131,7 @@ def _clamp(self: torch.Tensor, min: Any = None, max: Any = None) -> Any:
     return elementwise("unary", "clamp", self, p=low, q=high)
 
 
-def _clamp_tensors(self: Any, min: Any = None, max: Any = None) -> Any:
+def clamp_tensors(self: Any, min: Any = None, max: Any = None) -> Any:
     if min is None and max is None:
         return _BOTH
     if min is None:
@@ -144,29 +141,29 @@ def _clamp_tensors(self: Any, min: Any = None, max: Any = None) -> Any:
     return elementwise("ternary", "clamp", self, min, max)
 
 
-def _clamp_max(self: torch.Tensor, max: Any) -> Any:
-    return _clamp(self, None, max)
+def clamp_max(self: torch.Tensor, max: Any) -> Any:
+    return clamp(self, None, max)
 
 
-def _maximum(self: Any, other: Any) -> Any:
+def maximum(self: Any, other: Any) -> Any:
     return elementwise("binary", "maximum", self, other)
 
 
-def _minimum(self: Any, other: Any) -> Any:
+def minimum(self: Any, other: Any) -> Any:
     return elementwise("binary", "minimum", self, other)
 
 
-def _threshold(self: torch.Tensor, threshold: Any, value: Any) -> Any:
+def threshold(self: torch.Tensor, threshold: Any, value: Any) -> Any:
     return elementwise("unary", "threshold", self, p=threshold, q=value)
 
 
-def _hardtanh(self: torch.Tensor, min_val: Any = -1, max_val: Any = 1) -> Any:
+def hardtanh(self: torch.Tensor, min_val: Any = -1, max_val: Any = 1) -> Any:
     if min_val != min_val or max_val != max_val:
         return _NAN
     return elementwise("unary", "hardtanh", self, p=min_val, q=max_val)
 
 
-def _leaky_relu(self: torch.Tensor, negative_slope: Any = 0.01) -> Any:
+def leaky_relu(self: torch.Tensor, negative_slope: Any = 0.01) -> Any:
     return elementwise("unary", "leaky_relu", self, p=negative_slope)
 
 
@@ -174,24 +171,24 @@ def _leaky_relu(self: torch.Tensor, negative_slope: Any = 0.01) -> Any:
 _GELU = {"none": "gelu", "tanh": "gelu_tanh"}
 
 
-def _gelu(self: torch.Tensor, approximate: str = "none") -> Any:
+def gelu(self: torch.Tensor, approximate: str = "none") -> Any:
     name = _GELU.get(approximate)
     return elementwise("unary", name, self) if name is not None else _APPROXIMATE
 
 
-def _addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
     return elementwise("ternary", "addcmul", self, tensor1, tensor2, p=value)
 
 
-def _addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
     return elementwise("ternary", "addcdiv", self, tensor1, tensor2, p=value)
 
 
-def _where(condition: Any, self: Any, other: Any) -> Any:
+def where(condition: Any, self: Any, other: Any) -> Any:
     return elementwise("ternary", "where", self, other, condition)
 
 
-def _lerp(self: Any, end: Any, weight: Any) -> Any:
+def lerp(self: Any, end: Any, weight: Any) -> Any:
     # Beside a tensor a CPU scalar of another dtype would count as a number; lerp wants one dtype.
     if any(isinstance(t, torch.Tensor) and t.dtype is not self.dtype for t in (end, weight)):
         return MIXED
@@ -201,7 +198,7 @@ def _lerp(self: Any, end: Any, weight: Any) -> Any:
 # ---- gradients -----------------------------------------------------------------------------------
 
 
-def _gradient(name: str) -> Callable[..., Any]:
+def gradient(name: str) -> Callable[..., Any]:
     """Return the gradient of a function without parameters."""
 
     def run(grad_output: Any, self: Any) -> Any:
@@ -210,11 +207,11 @@ def _gradient(name: str) -> Callable[..., Any]:
     return run
 
 
-def _threshold_backward(grad_output: Any, self: Any, threshold: Any) -> Any:
+def threshold_backward(grad_output: Any, self: Any, threshold: Any) -> Any:
     return elementwise("binary", "threshold_backward", grad_output, self, p=threshold)
 
 
-def _leaky_relu_backward(
+def leaky_relu_backward(
     grad_output: Any, self: Any, negative_slope: Any, self_is_result: bool
 ) -> Any:
     if self_is_result and not (isinstance(negative_slope, (int, float)) and negative_slope >= 0):
@@ -222,79 +219,12 @@ def _leaky_relu_backward(
     return elementwise("binary", "leaky_relu_backward", grad_output, self, p=negative_slope)
 
 
-def _hardtanh_backward(grad_output: Any, self: Any, min_val: Any, max_val: Any) -> Any:
+def hardtanh_backward(grad_output: Any, self: Any, min_val: Any, max_val: Any) -> Any:
     return elementwise("binary", "hardtanh_backward", grad_output, self, p=min_val, q=max_val)
 
 
-def _gelu_backward(grad: Any, self: Any, approximate: str = "none") -> Any:
+def gelu_backward(grad: Any, self: Any, approximate: str = "none") -> Any:
     name = _GELU.get(approximate)
     if name is None:
         return _APPROXIMATE
     return elementwise("binary", f"{name}_backward", grad, self)
-
-
-# ---- the table -----------------------------------------------------------------------------------
-
-_OFFERS: dict[str, Callable[..., Any]] = {
-    **{f"aten::{f.name}": unary(f.name) for f in UNARY if f.overloads == (f"aten::{f.name}",)},
-    "aten::add.Tensor": add,
-    "aten::add.Scalar": add,
-    "aten::sub.Tensor": _sub,
-    "aten::sub.Scalar": _sub,
-    "aten::rsub.Tensor": _rsub,
-    "aten::rsub.Scalar": _rsub,
-    "aten::mul.Tensor": _mul,
-    "aten::mul.Scalar": _mul,
-    "aten::div.Tensor": _div,
-    "aten::div.Scalar": _div,
-    "aten::div.Tensor_mode": _div_mode,
-    "aten::div.Scalar_mode": _div_mode,
-    "aten::floor_divide": _floor_divide,
-    "aten::floor_divide.Scalar": _floor_divide,
-    "aten::remainder.Tensor": _remainder,
-    "aten::remainder.Scalar": _remainder,
-    "aten::remainder.Scalar_Tensor": _remainder,
-    "aten::maximum": _maximum,
-    "aten::minimum": _minimum,
-    "aten::pow.Tensor_Tensor": _pow,
-    "aten::pow.Tensor_Scalar": _pow_number,
-    "aten::pow.Scalar": _pow,
-    "aten::clamp": _clamp,
-    "aten::clamp_min": _clamp,
-    "aten::clamp_max": _clamp_max,
-    "aten::clamp.Tensor": _clamp_tensors,
-    "aten::clamp_min.Tensor": _maximum,
-    "aten::clamp_max.Tensor": _minimum,
-    "aten::threshold": _threshold,
-    "aten::hardtanh": _hardtanh,
-    "aten::leaky_relu": _leaky_relu,
-    "aten::gelu": _gelu,
-    "aten::addcmul": _addcmul,
-    "aten::addcdiv": _addcdiv,
-    "aten::where.self": _where,
-    "aten::lerp.Scalar": _lerp,
-    "aten::lerp.Tensor": _lerp,
-    "aten::threshold_backward": _threshold_backward,
-    "aten::sigmoid_backward": _gradient("sigmoid_backward"),
-    "aten::tanh_backward": _gradient("tanh_backward"),
-    "aten::silu_backward": _gradient("silu_backward"),
-    "aten::leaky_relu_backward": _leaky_relu_backward,
-    "aten::hardtanh_backward": _hardtanh_backward,
-    "aten::gelu_backward": _gelu_backward,
-}
-
-
-def offered() -> dict[str, Callable[..., Any]]:
-    """Return every overload that is served, variants included, with the function that serves it."""
-    served = dict(_OFFERS)
-    for name, function in _OFFERS.items():
-        in_place, outs = variants(name)
-        if in_place:
-            served[in_place] = into_self(function, sharing="same")
-        for out, argument in outs:
-            served[out] = into_argument(function, argument)
-    return served
-
-
-for _name, _function in offered().items():
-    offer(_name, _function, KERNELS)

@@ -13,7 +13,7 @@ from pynq_torch.kernels.pointwise_walk import broadcast, runs, walk_of
 from pynq_torch.kernels.tables.pointwise import FUNCTIONS, OPERANDS
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
-from pynq_torch.torch_device.offering import MIXED, NOT_THERE
+from pynq_torch.torch_device.variants import MIXED, NOT_THERE
 
 from .launch import available, launch, operand
 from .slots import BASE_TIMEOUT_S

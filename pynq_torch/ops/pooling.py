@@ -14,9 +14,9 @@ import torch
 
 from pynq_torch.kernels.pool2d import TOO_WIDE, Window, adaptive, misfit, plan, pooled
 from pynq_torch.kernels.tables.pooling import ADAPTIVE, AVERAGE, BACKWARD, COUNT_PAD, MAX
+from pynq_torch.ops.results import formatted
 from pynq_torch.torch_device.dispatch import Declined
-from pynq_torch.torch_device.offering import NOT_THERE, into_out, offer
-from pynq_torch.torch_device.results import formatted, into_outs
+from pynq_torch.torch_device.variants import NOT_THERE
 
 from .launch import Slot, available, launch, operand
 
@@ -134,7 +134,7 @@ def _fits(gradient: torch.Tensor, shape: Sequence[int]) -> Declined | None:
 # ---- operators -----------------------------------------------------------------------------------
 
 
-def _max_pool(
+def max_pool(
     self: torch.Tensor,
     kernel_size: Sequence[int],
     stride: Sequence[int] = (),
@@ -149,7 +149,7 @@ def _max_pool(
     return fitting if isinstance(fitting, Declined) else _forward(MAX, slots, self, *fitting)
 
 
-def _max_pool_backward(
+def max_pool_backward(
     grad_output: torch.Tensor,
     self: torch.Tensor,
     kernel_size: Sequence[int],
@@ -192,7 +192,7 @@ def _average(
     return fitting if isinstance(fitting, Declined) else (slots, *fitting)
 
 
-def _avg_pool(
+def avg_pool(
     self: torch.Tensor,
     kernel_size: Sequence[int],
     stride: Sequence[int] = (),
@@ -208,7 +208,7 @@ def _avg_pool(
     return _forward(op, fitting[0], self, *fitting[1:])
 
 
-def _avg_pool_backward(
+def avg_pool_backward(
     grad_output: torch.Tensor,
     self: torch.Tensor,
     kernel_size: Sequence[int],
@@ -226,7 +226,7 @@ def _avg_pool_backward(
     return _fits(grad_output, shape) or _backward(op, slots, grad_output, self, window)
 
 
-def _adaptive_avg_pool(self: torch.Tensor, output_size: Sequence[int]) -> Any:
+def adaptive_avg_pool(self: torch.Tensor, output_size: Sequence[int]) -> Any:
     slots = _suitable(self)
     if isinstance(slots, Declined):
         return slots
@@ -237,7 +237,7 @@ def _adaptive_avg_pool(self: torch.Tensor, output_size: Sequence[int]) -> Any:
     return _forward(ADAPTIVE, slots, self, window, (*self.shape[:-2], *out))
 
 
-def _adaptive_avg_pool_backward(grad_output: torch.Tensor, self: torch.Tensor) -> Any:
+def adaptive_avg_pool_backward(grad_output: torch.Tensor, self: torch.Tensor) -> Any:
     slots = _suitable(self)
     if isinstance(slots, Declined):
         return slots
@@ -248,24 +248,3 @@ def _adaptive_avg_pool_backward(grad_output: torch.Tensor, self: torch.Tensor) -
         return declined
     window = adaptive((self.shape[-2], self.shape[-1]), (shape[-2], shape[-1]))
     return _backward(ADAPTIVE, slots, grad_output, self, window)
-
-
-def _fill_offers() -> None:
-    offer("aten::max_pool2d_with_indices", _max_pool, ("pool2d_f32",))
-    offer(
-        "aten::max_pool2d_with_indices.out", into_outs(_max_pool, "out", "indices"), ("pool2d_f32",)
-    )
-    offer("aten::max_pool2d_with_indices_backward", _max_pool_backward, ("pool2d_f32",))
-    offer("aten::avg_pool2d", _avg_pool, ("pool2d_f32",))
-    offer("aten::avg_pool2d.out", into_out(_avg_pool, torch.float32), ("pool2d_f32",))
-    offer("aten::avg_pool2d_backward", _avg_pool_backward, ("pool2d_f32",))
-    offer("aten::_adaptive_avg_pool2d", _adaptive_avg_pool, ("pool2d_f32",))
-    offer(
-        "aten::adaptive_avg_pool2d.out",
-        into_out(_adaptive_avg_pool, torch.float32),
-        ("pool2d_f32",),
-    )
-    offer("aten::_adaptive_avg_pool2d_backward", _adaptive_avg_pool_backward, ("pool2d_f32",))
-
-
-_fill_offers()

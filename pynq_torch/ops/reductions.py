@@ -18,7 +18,6 @@ from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.reduce import INDEXED, norm_of, reduce_runs
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
-from pynq_torch.torch_device.offering import MIXED, RESIZED, SHARED, into_out, offer, shares
 
 from . import launch
 
@@ -180,7 +179,7 @@ def _packed(x: torch.Tensor, dims: tuple[int, ...]) -> tuple[Operand, tuple[int,
 # ---- operators -----------------------------------------------------------------------------------
 
 
-def _plain(op: str) -> Callable[..., Any]:
+def plain(op: str) -> Callable[..., Any]:
     """Return the offer of a reduction with the arguments (dim, keepdim, dtype)."""
 
     def run(
@@ -195,7 +194,7 @@ def _plain(op: str) -> Callable[..., Any]:
     return run
 
 
-def _extreme(op: str, part: int) -> Callable[..., Any]:
+def extreme(op: str, part: int) -> Callable[..., Any]:
     """Return the offer of argmax or argmin (part 1)."""
 
     def run(self: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
@@ -205,12 +204,12 @@ def _extreme(op: str, part: int) -> Callable[..., Any]:
     return run
 
 
-def _aminmax(self: torch.Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
+def aminmax(self: torch.Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
     low = reduce("amin", self, dim, keepdim)
     return low if isinstance(low, Declined) else (low, reduce("amax", self, dim, keepdim))
 
 
-def _spread(op: str) -> Callable[..., Any]:
+def spread(op: str) -> Callable[..., Any]:
     """Return the offer of var or std."""
 
     def run(
@@ -224,13 +223,13 @@ def _spread(op: str) -> Callable[..., Any]:
     return run
 
 
-def _spread_mean(op: str) -> Callable[..., Any]:
-    spread = _spread(op)
+def spread_mean(op: str) -> Callable[..., Any]:
+    of = spread(op)
 
     def run(
         self: torch.Tensor, dim: Dims = None, *, correction: Any = None, keepdim: bool = False
     ) -> Any:
-        found = spread(self, dim, correction=correction, keepdim=keepdim)
+        found = of(self, dim, correction=correction, keepdim=keepdim)
         if isinstance(found, Declined):
             return found
         mean = reduce("mean", self, dim, keepdim)
@@ -239,7 +238,7 @@ def _spread_mean(op: str) -> Callable[..., Any]:
     return run
 
 
-def _norm(
+def norm(
     self: torch.Tensor,
     p: Any = 2,
     dim: Dims = None,
@@ -251,79 +250,3 @@ def _norm(
     if isinstance(order, complex) or math.isnan(order):
         return _ORDER
     return reduce(norm_of(order), self, dim, keepdim, dtype=dtype, p=float(order))
-
-
-def _into_pair(functional: Callable[..., Any], first: str, second: str) -> Callable[..., Any]:
-    """Return the out variant of an operator with two results."""
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        outs = kwargs.pop(first), kwargs.pop(second)
-        if any(out.device.type != "pynq" for out in outs):
-            return _NOT_HERE
-        results = functional(*args, **kwargs)
-        if isinstance(results, Declined):
-            return results
-        pairs = list(zip(outs, results, strict=True))
-        if any(out.dtype is not result.dtype for out, result in pairs):
-            return MIXED
-        if any(out.shape != result.shape for out, result in pairs):
-            return RESIZED
-        if any(shares(out, args, "none") for out in outs):
-            return SHARED
-        return tuple(out.copy_(result) for out, result in pairs)
-
-    return run
-
-
-def _fill_offers() -> None:
-    floating, whole = torch.float32, torch.int64
-    # functional overload, out overload, function, dtype of the result
-    table: tuple[tuple[str, str, Callable[..., Any], torch.dtype], ...] = (
-        ("sum", "sum.out", _plain("sum"), floating),
-        ("sum.dim_IntList", "sum.IntList_out", _plain("sum"), floating),
-        ("mean", "mean.dtype_out", _plain("mean"), floating),
-        ("mean.dim", "mean.out", _plain("mean"), floating),
-        ("prod", "prod.out", _plain("prod"), floating),
-        ("prod.dim_int", "prod.int_out", _plain("prod"), floating),
-        ("max", "max.unary_out", _plain("amax"), floating),
-        ("min", "min.unary_out", _plain("amin"), floating),
-        ("amax", "amax.out", _plain("amax"), floating),
-        ("amin", "amin.out", _plain("amin"), floating),
-        ("argmax", "argmax.out", _extreme("max", 1), whole),
-        ("argmin", "argmin.out", _extreme("min", 1), whole),
-        ("var.correction", "var.correction_out", _spread("var"), floating),
-        ("std.correction", "std.correction_out", _spread("std"), floating),
-        ("linalg_vector_norm", "linalg_vector_norm.out", _norm, floating),
-        ("norm.Scalar", "norm.Scalar_out", _norm, floating),
-        ("norm.ScalarOpt_dtype", "norm.ScalarOpt_dtype_out", _norm, floating),
-        ("norm.ScalarOpt_dim", "norm.out", _norm, floating),
-        ("norm.ScalarOpt_dim_dtype", "norm.dtype_out", _norm, floating),
-    )
-    for name, out_name, function, dtype in table:
-        offer(f"aten::{name}", function, ("reduce_f32",))
-        offer(f"aten::{out_name}", into_out(function, dtype), ("reduce_f32",))
-    pairs: tuple[tuple[str, str, Callable[..., Any], str, str], ...] = (
-        (
-            "max.dim",
-            "max.dim_max",
-            lambda x, *a, **k: reduce("max", x, *a, **k),
-            "max",
-            "max_values",
-        ),
-        (
-            "min.dim",
-            "min.dim_min",
-            lambda x, *a, **k: reduce("min", x, *a, **k),
-            "min",
-            "min_indices",
-        ),
-        ("aminmax", "aminmax.out", _aminmax, "min", "max"),
-        ("var_mean.correction", "var_mean.correction_out", _spread_mean("var"), "out0", "out1"),
-        ("std_mean.correction", "std_mean.correction_out", _spread_mean("std"), "out0", "out1"),
-    )
-    for name, out_name, function, first, second in pairs:
-        offer(f"aten::{name}", function, ("reduce_f32",))
-        offer(f"aten::{out_name}", _into_pair(function, first, second), ("reduce_f32",))
-
-
-_fill_offers()

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pynq_torch.errors import KernelBusy
-from pynq_torch.overlay import current_overlay
 
-__all__ = ["BASE_TIMEOUT_S", "LOOK_S", "Slot", "give_back", "overlay_in_use", "take", "try_take"]
+__all__ = ["BASE_TIMEOUT_S", "LOOK_S", "Slot", "give_back", "take", "try_take"]
 
 #: Seconds that a run may take beyond what its size asks for, and that an operator waits for a unit
 #: which a program has started by hand.
@@ -45,15 +44,6 @@ class Slot:
 
 
 AnySlot = TypeVar("AnySlot", bound=Slot)
-
-
-def overlay_in_use() -> Any:
-    """Return the overlay in the PL, or None.
-
-    A board that was closed, and in a forked child the parent's, has no PL any more.
-    """
-    overlay = current_overlay()
-    return None if overlay is not None and getattr(overlay.device, "closed", False) else overlay
 
 
 def try_take(slots: Sequence[AnySlot], most: int = 1) -> list[AnySlot]:

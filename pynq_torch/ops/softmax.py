@@ -13,7 +13,7 @@ import torch
 from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.softmax import softmax_runs
 from pynq_torch.torch_device.dispatch import Declined
-from pynq_torch.torch_device.offering import MIXED, into_out, offer
+from pynq_torch.torch_device.variants import MIXED
 
 from . import launch
 
@@ -67,7 +67,7 @@ def _do(
     return room.tensor
 
 
-def _forward(op: str) -> Any:
+def forward(op: str) -> Any:
     def run(self: torch.Tensor, dim: int, half_to_float: bool) -> Any:
         if half_to_float:
             return Declined("the conversion of float16 to float32 on the way is the CPU's")
@@ -76,7 +76,7 @@ def _forward(op: str) -> Any:
     return run
 
 
-def _backward(op: str) -> Any:
+def backward(op: str) -> Any:
     def run(
         grad_output: torch.Tensor, output: torch.Tensor, dim: int, input_dtype: torch.dtype
     ) -> Any:
@@ -87,7 +87,7 @@ def _backward(op: str) -> Any:
     return run
 
 
-def _with_dtype(op: str) -> Any:
+def with_dtype(op: str) -> Any:
     def run(self: torch.Tensor, dim: int, dtype: torch.dtype | None = None) -> Any:
         if dtype not in (None, torch.float32):
             return MIXED
@@ -96,7 +96,7 @@ def _with_dtype(op: str) -> Any:
     return run
 
 
-def _logsumexp(self: torch.Tensor, dim: Sequence[int], keepdim: bool = False) -> Any:
+def logsumexp(self: torch.Tensor, dim: Sequence[int], keepdim: bool = False) -> Any:
     count = self.dim() or 1
     if any(not -count <= d < count for d in dim):
         return _DIM
@@ -117,31 +117,3 @@ def _logsumexp(self: torch.Tensor, dim: Sequence[int], keepdim: bool = False) ->
         1 if d in dims else n for d, n in enumerate(self.shape) if keepdim or d not in dims
     )
     return _do("logsumexp", x, dims[0] if len(dims) == 1 else -1, shape=shape)
-
-
-def _into_grad_input(functional: Any) -> Any:
-    into = into_out(functional, torch.float32)
-    return lambda *args, grad_input: into(*args, out=grad_input)
-
-
-def _fill_offers() -> None:
-    for op in ("softmax", "log_softmax"):
-        forward, backward = _forward(op), _backward(f"{op}_backward")
-        offer(f"aten::_{op}", forward, ("softmax_f32",))
-        offer(f"aten::_{op}.out", into_out(forward, torch.float32), ("softmax_f32",))
-        offer(f"aten::_{op}_backward_data", backward, ("softmax_f32",))
-        offer(f"aten::{op}.int_out", into_out(_with_dtype(op), torch.float32), ("softmax_f32",))
-    offer(
-        "aten::_softmax_backward_data.out",
-        _into_grad_input(_backward("softmax_backward")),
-        ("softmax_f32",),
-    )
-    offer(
-        "aten::_log_softmax_backward_data.out",
-        into_out(_backward("log_softmax_backward"), torch.float32),
-        ("softmax_f32",),
-    )
-    offer("aten::logsumexp", _logsumexp, ("softmax_f32",))
-
-
-_fill_offers()

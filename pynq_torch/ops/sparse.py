@@ -14,9 +14,8 @@ import torch
 
 from pynq_torch.kernels.sparse import Csr, csr_fault, spmm_run, spmv_run
 from pynq_torch.torch_device import memory, record
-from pynq_torch.torch_device.dispatch import Declined, _watched, library
+from pynq_torch.torch_device.dispatch import Declined, _watched, library, note_serving
 from pynq_torch.torch_device.fallback import place
-from pynq_torch.torch_device.offers import note_serving
 from pynq_torch.torch_device.record import switches
 from pynq_torch.torch_device.schema import operator
 
@@ -182,7 +181,8 @@ def _inside(name: str) -> Callable[..., Any]:
     return lambda self: redispatch(_CPU_KEYS, self)
 
 
-def _register() -> None:
+def register() -> None:
+    """Register the operators of CSR tensors; torch has a dispatch key of their own for them."""
     for name in _INSIDE:
         library.impl(name, _inside(name), _KEY)
     offers: dict[str, Callable[..., Any]] = {
@@ -194,6 +194,3 @@ def _register() -> None:
     for name in (*offers, *_ON_CPU):
         library.impl(name, _kernel(f"aten::{name}", offers.get(name)), _KEY)
     note_serving("spmv_f32", "spmm_f32")
-
-
-_register()

@@ -16,12 +16,13 @@ from pynq_torch.errors import BoardHang, KernelBusy, PynqTorchError
 from pynq_torch.kernels.epilogue import BIAS, FLOAT32, INT8, INT32, KIND, RELU
 from pynq_torch.kernels.gemm import Gemm, share
 from pynq_torch.kernels.matrix_mult import MatrixMult, multiply_tiled
+from pynq_torch.overlay import overlay_in_use
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.record import transfer
 from pynq_torch.waits.polling import polls
 
 from . import slots
-from .slots import BASE_TIMEOUT_S, Slot, overlay_in_use
+from .slots import BASE_TIMEOUT_S, Slot
 
 __all__ = [
     "KERNELS",

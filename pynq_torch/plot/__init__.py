@@ -7,9 +7,9 @@ which the colour-blind tell apart; kinds also differ in hatching and markers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from pynq_torch.profiler.timeline import Timeline
 from pynq_torch.tables import Table
 from pynq_torch.timing import Duration, seconds_text
 
@@ -22,6 +22,9 @@ from .charts import foot as _foot
 from .charts import unit as _unit
 from .errors import error, error_table
 from .rooflines import Point, roofline
+
+if TYPE_CHECKING:
+    from pynq_torch.profiler.timeline import Timeline
 
 __all__ = [
     "COLOURS",
@@ -38,6 +41,18 @@ __all__ = [
     "timeline",
     "times",
 ]
+
+
+#: Charts of one topic each: ``plot.quantisation.histograms(...)``.
+_MODULES = (
+    "bus",
+    "conv",
+    "design",
+    "profile",
+    "quantisation",
+    "resources",
+    "training",
+)
 
 
 def times(
@@ -303,3 +318,9 @@ def timeline(work: Timeline, *, title: str = "", ax: Any = None) -> Chart:
     ax.set_xlabel(f"time / {unit}\n{work.provenance}", fontsize=11)
     rows = [[s.lane, s.label, s.begin_s, s.end_s, work.provenance] for s in work.spans]
     return Chart(ax, Table(["lane", "label", "begin / s", "end / s", "provenance"], rows))
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:  # imported when they are first used
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,12 +8,16 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pynq_torch.errors import needs
 from pynq_torch.tables import Table
 from pynq_torch.timing import Duration
 
-__all__ = ["COLOURS", "Chart", "ProvenanceError", "axes", "foot", "save", "unit"]
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["COLOURS", "Chart", "ProvenanceError", "as_array", "axes", "foot", "save", "unit"]
 
 #: Okabe and Ito, "Color Universal Design" (2008): the colour-blind tell them apart.
 COLOURS = {
@@ -95,7 +99,8 @@ def save(chart: Chart, path: Path | str) -> tuple[Path, ...]:
     tuple of pathlib.Path
         The three files. The same chart gives the same SVG and CSV, byte for byte.
     """
-    import matplotlib.pyplot as plt
+    with needs("matplotlib", "Drawing a chart"):
+        import matplotlib.pyplot as plt
 
     stem = Path(path)
     stem.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +126,8 @@ def axes(ax: Any = None, height: float = 4.5, columns: int = 1) -> Any:
     columns : int
         Axes side by side in a new figure; more than one give a sequence of them.
     """
-    import matplotlib.pyplot as plt
+    with needs("matplotlib", "Drawing a chart"):
+        import matplotlib.pyplot as plt
 
     if ax is not None:
         return ax.axes if isinstance(ax, Chart) else ax
@@ -145,3 +151,15 @@ def unit(seconds: float) -> tuple[float, str]:
         if seconds < limit:
             return scale, name
     return 1.0, "s"
+
+
+def as_array(data: Any) -> np.ndarray[Any, Any]:
+    """Return `data` as a plain numpy array, without change where numpy has the dtype."""
+    import numpy as np
+
+    if hasattr(data, "detach"):
+        tensor = data.detach().cpu().resolve_conj().resolve_neg()
+        if str(tensor.dtype) in ("torch.bfloat16",) or "float8" in str(tensor.dtype):
+            tensor = tensor.float()  # exact: every value is a float32
+        return np.asarray(tensor.numpy())
+    return np.asarray(data)

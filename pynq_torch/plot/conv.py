@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .charts import COLOURS
+from pynq_torch.errors import needs
+
+from .charts import COLOURS, as_array
 from .charts import STYLE as _STYLE
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
     from pynq_torch.ops.conv import Geometry
@@ -68,43 +71,48 @@ def lowering(
     sequence of matplotlib.axes.Axes
         The padded image, the matrix, the result.
     """
-    import matplotlib.pyplot as plt
-    import torch
+    with needs("matplotlib", "Drawing a chart"):
+        import matplotlib.pyplot as plt
+    import numpy as np
 
-    image = padded[0].double()
+    image = as_array(padded)[0].astype(float)
     ph, pw = geometry.padding
     height, width = image.shape[1:]
-    gap = torch.full((1, width), float("nan"), dtype=torch.float64)
+    gap = np.full((1, width), np.nan)
     parts = [part for channel in image for part in (channel, gap)][:-1]
-    outside = torch.ones(height, width, dtype=torch.bool)
+    outside = np.ones((height, width), dtype=bool)
     outside[ph : height - ph, pw : width - pw] = False
     figure = plt.figure(figsize=(13, 5.5), layout="constrained")
     sizes = {"width_ratios": (width, max(matrix.shape[1], width), result.shape[3])}
     with plt.rc_context({**_STYLE, "axes.grid": False, "font.size": 12}):
         axes = figure.subplots(1, 3, gridspec_kw=sizes)
-    _numbers(axes[0], torch.cat(parts), "padded image")
+    _numbers(axes[0], np.concatenate(parts), "padded image")
     for channel in range(len(image)):
         first = channel * (height + 1)
-        for row, column in outside.nonzero().tolist():
+        for row, column in np.argwhere(outside).tolist():
             _frame(axes[0], first + row, column, hatch="///", edgecolor="0.75", linewidth=0)
         for row, column in taps(geometry, pixel):
             _frame(axes[0], first + row, column)
-    _numbers(axes[1], matrix.double(), f"matrix: {matrix.shape[0]} pixels x K = {matrix.shape[1]}")
+    _numbers(
+        axes[1],
+        as_array(matrix).astype(float),
+        f"matrix: {matrix.shape[0]} pixels x K = {matrix.shape[1]}",
+    )
     axes[1].set_aspect("auto")
     _frame(axes[1], pixel, 0, width=matrix.shape[1])
-    _numbers(axes[2], result[0, 0].double(), "result")
+    _numbers(axes[2], as_array(result)[0, 0].astype(float), "result")
     _frame(axes[2], *divmod(pixel, result.shape[3]))
     if title:
         figure.suptitle(title)
     return axes
 
 
-def _numbers(ax: Any, values: torch.Tensor, title: str) -> None:
+def _numbers(ax: Any, values: np.ndarray[Any, Any], title: str) -> None:
     """Draw a matrix as pale colours, with its numbers where they can be read."""
-    largest = float(values.nan_to_num().abs().max()) or 1.0
+    largest = float(abs(values[values == values]).max(initial=0.0)) or 1.0
     # Three times the range, so that the darkest colour still lets black numbers be read.
     ax.imshow(values, cmap="PuOr", vmin=-3 * largest, vmax=3 * largest)
-    if values.numel() <= _MOST_NUMBERS:
+    if values.size <= _MOST_NUMBERS:
         size = 11 if max(values.shape) <= 12 else 8
         for row, line in enumerate(values.tolist()):
             for column, value in enumerate(line):
@@ -138,17 +146,21 @@ def confusion(read: Mapping[str, torch.Tensor], truth: torch.Tensor) -> Any:
     sequence of matplotlib.axes.Axes
         A picture for each entry of `read`. The diagonal is what was read right.
     """
-    import matplotlib.pyplot as plt
-    import torch
+    with needs("matplotlib", "Drawing a chart"):
+        import matplotlib.pyplot as plt
+    import numpy as np
 
-    classes = max(int(labels.max()) for labels in (truth, *read.values())) + 1
+    true = as_array(truth)
+    found_of = {title: as_array(labels) for title, labels in read.items()}
+    classes = max(int(labels.max()) for labels in (true, *found_of.values())) + 1
     figure = plt.figure(figsize=(5.5 * len(read), 5), layout="constrained")
     with plt.rc_context({**_STYLE, "axes.grid": False, "font.size": 12}):
         axes = figure.subplots(1, len(read), squeeze=False)[0]
-    for ax, (title, found) in zip(axes, read.items(), strict=True):
-        counts = torch.bincount(truth * classes + found, minlength=classes**2)
+    for ax, (title, found) in zip(axes, found_of.items(), strict=True):
+        counts = np.bincount(true * classes + found, minlength=classes**2)
         counts = counts.reshape(classes, classes)
-        wrong = counts.clone().fill_diagonal_(0)
+        wrong = counts.copy()
+        np.fill_diagonal(wrong, 0)
         ax.imshow(wrong, cmap="Oranges", vmin=0, vmax=2 * max(1, int(wrong.max())))
         for row, line in enumerate(counts.tolist()):
             for column, count in enumerate(line):
@@ -181,7 +193,8 @@ def images(pictures: torch.Tensor, captions: Sequence[str], *, columns: int = 8)
     sequence of matplotlib.axes.Axes
         One for each picture.
     """
-    import matplotlib.pyplot as plt
+    with needs("matplotlib", "Drawing a chart"):
+        import matplotlib.pyplot as plt
 
     if len(captions) != len(pictures):
         raise ValueError(f"{len(captions)} captions for {len(pictures)} pictures")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pynq_torch.models.design_space import MEMORY, Result, pareto
 from pynq_torch.tables import Table
 
 from .charts import COLOURS, Chart, axes, foot
 
-__all__ = ["designs"]
+if TYPE_CHECKING:
+    from pynq_torch.lessons.design_space import Result
+
+__all__ = ["designs", "pareto"]
 
 _LOOK = {64: ("s", "blue"), 32: ("o", "orange")}
 
@@ -20,6 +22,7 @@ def designs(
     size: int = 256,
     *,
     budget: float | None = None,
+    memory: str = "pynq-z2",
     title: str = "",
     ax: Any = None,
 ) -> Chart:
@@ -28,11 +31,13 @@ def designs(
     Parameters
     ----------
     found : sequence of Result
-        From `pynq_torch.models.design_space.results`.
+        From `pynq_torch.lessons.design_space.results`.
     size : int
         m = n = k of the product.
     budget : float, optional
         A share of the part, 0 to 1, drawn as a limit.
+    memory : str
+        The model of the memory that the cycles were counted with.
     title : str
         Of the chart.
     ax : matplotlib Axes, optional
@@ -78,7 +83,7 @@ def designs(
     ax.set_title(title or "Every array of the gemm: cycles against area")
     ax.legend(fontsize=10)
     tool = found[0].resources.source.partition(",")[0]
-    foot(ax, [], f"cycles: counted in RTL, memory {MEMORY}; area: {tool}")
+    foot(ax, [], f"cycles: counted in RTL, memory {memory}; area: {tool}")
     rows = [
         [
             str(r.design), r.design.macs, r.cycles[size], f"{r.macs_per_cycle(size):.1f}",
@@ -88,3 +93,25 @@ def designs(
     ]  # fmt: skip
     header = ["design", "MAC/cycle, peak", "cycles (RTL)", "MAC/cycle", "BRAM_18K", "DSP", "FF"]
     return Chart(ax, Table([*header, "LUT", "share", "best"], rows))
+
+
+def pareto(found: Sequence[Result], size: int) -> tuple[Result, ...]:
+    """Return the results that no other beats in both: cycles, and share of the part.
+
+    Parameters
+    ----------
+    found : sequence of Result
+        From `pynq_torch.lessons.design_space.results`.
+    size : int
+        Of the product whose cycles count.
+
+    Returns
+    -------
+    tuple of Result
+        From the smallest to the fastest.
+    """
+    best: list[Result] = []
+    for one in sorted(found, key=lambda r: (r.share, r.cycles[size])):
+        if not best or one.cycles[size] < best[-1].cycles[size]:
+            best.append(one)
+    return tuple(best)

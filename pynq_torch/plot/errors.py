@@ -7,7 +7,7 @@ from typing import Any
 
 from pynq_torch.tables import Table
 
-from .charts import COLOURS, ORDER, Chart, axes
+from .charts import COLOURS, ORDER, Chart, as_array, axes
 
 __all__ = ["error", "error_table", "ulps"]
 
@@ -42,9 +42,7 @@ def ulps(result: Any, reference: Any) -> Any:
 def _pair(result: Any, reference: Any) -> tuple[Any, Any]:
     import numpy as np
 
-    from pynq_torch.verify import _array
-
-    found, truth = _array(result), _array(reference)
+    found, truth = as_array(result), as_array(reference)
     if found.shape != truth.shape:
         raise ValueError(f"the result has shape {found.shape}; expected {truth.shape}")
     return found.astype(np.float64).ravel(), truth.astype(np.float64).ravel()
@@ -163,13 +161,11 @@ def error_table(results: Mapping[str, Any], reference: Any) -> Table:
     """
     import numpy as np
 
-    from pynq_torch.verify import _array
-
-    truth = _array(reference).astype(np.float64)
+    truth = as_array(reference).astype(np.float64)
     power = float(np.sqrt(np.mean(truth**2))) if truth.size else 0.0
     rows = []
     for name, result in results.items():
-        values = _array(result).astype(np.float64)
+        values = as_array(result).astype(np.float64)
         if values.shape != truth.shape:
             raise ValueError(f"{name!r} has shape {values.shape}; expected {truth.shape}")
         error = np.abs(values - truth) if truth.size else np.zeros(1)

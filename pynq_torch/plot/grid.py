@@ -88,10 +88,8 @@ class Grid:
 
     def steps(self, values: torch.Tensor) -> torch.Tensor:
         """Return values as int8, halves rounded to even."""
-        import torch
-
         scaled = values.clamp(-self.clip, self.clip) / self.scale
-        return scaled.round().clamp(-LAST, LAST).to(torch.int8)
+        return scaled.round().clamp(-LAST, LAST).char()
 
     def values(self, values: torch.Tensor) -> torch.Tensor:
         """Return what the steps of values stand for, float32."""

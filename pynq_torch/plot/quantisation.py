@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pynq_torch.errors import needs
 from pynq_torch.timing import Duration
 
-from .charts import COLOURS, ProvenanceError
+from .charts import COLOURS, ProvenanceError, as_array
 from .charts import STYLE as _STYLE
 from .charts import axes as _axes
 from .charts import foot as _foot
@@ -20,7 +21,6 @@ __all__ = [
     "bound",
     "channels",
     "error_against_time",
-    "explore_grid",
     "growth",
     "histogram",
     "histograms",
@@ -98,15 +98,16 @@ def histograms(values: Mapping[str, torch.Tensor]) -> Any:
     -------
     sequence of matplotlib.axes.Axes
     """
-    axes = _row([1.0] * len(values))
+    axes = row_of_axes([1.0] * len(values))
     for ax, (name, tensor) in zip(axes, values.items(), strict=True):
         histogram(tensor, Grid.over(tensor), title=name, ax=ax)
     return axes
 
 
-def _row(widths: Sequence[float]) -> Any:
+def row_of_axes(widths: Sequence[float]) -> Any:
     """Return axes side by side; see `charts.axes` for the order."""
-    import matplotlib.pyplot as plt
+    with needs("matplotlib", "Drawing a chart"):
+        import matplotlib.pyplot as plt
 
     figure = plt.figure(figsize=(12, 4.5), layout="constrained")
     with plt.rc_context({**_STYLE, "font.size": 12}):
@@ -150,56 +151,6 @@ def trade_off(
     ax.set_title(title or f"with {steps} steps on each side")
     ax.legend()
     return ax
-
-
-def explore_grid(
-    values: torch.Tensor,
-    run: Callable[[Grid], Any] | None = None,
-    *,
-    scale: float = 1.0,
-    clip: float = 1.0,
-    live: bool | None = None,
-) -> Any:
-    """Show values on a grid, with sliders for its scale and for where it cuts off.
-
-    Parameters
-    ----------
-    values : torch.Tensor
-        Floating, any shape, not all 0.
-    run : callable, optional
-        Called with each `Grid`, e.g. to multiply with it and print how good that is.
-    scale : float
-        Where the slider starts: a power of two from 1/8 to 32, times the scale that puts the peak
-        on step 127.
-    clip : float
-        Where the slider starts, a share of the peak from 0.05 to 1.
-    live : bool, optional
-        See `widgets.explore`.
-    """
-    from pynq_torch.widgets import explore
-
-    end = peak(values)
-
-    def show(scale: float, clip: float) -> None:
-        import matplotlib.pyplot as plt
-
-        grid = Grid(scale * end / 127, clip * end)
-        found = grid.errors(values)
-        print(
-            f"scale {grid.scale:.3g}, cut off at {grid.limit:.3g}: {grid.used} steps on each side; "
-            f"{found.share:.2%} cut off; error (RMS): rounding {found.rounding:.3g}, "
-            f"cutting off {found.cut_off:.3g}, both {found.both:.3g}"
-        )
-        if run is not None:
-            run(grid)
-        axes = _row((3, 2))
-        histogram(values, grid, ax=axes[0])
-        if grid.used:
-            trade_off(values, grid.used, grid.limit / end, ax=axes[1])
-        plt.show()
-
-    scales = [2.0**power for power in range(-3, 6)]
-    return explore(show, live=live, scale=(scales, scale), clip=((0.05, 1.0, 0.05), clip))
 
 
 def channels(weight: torch.Tensor, *, title: str = "", ax: Any = None) -> Any:
@@ -249,13 +200,11 @@ def bound(errors: Mapping[str, tuple[Any, Any]], *, title: str = "", ax: Any = N
     matplotlib.axes.Axes
         A point above the line would be a broken promise.
     """
-    import torch
-
     ax = _axes(ax)
     low, high = float("inf"), 0.0
     for index, (name, (error, limit)) in enumerate(errors.items()):
-        found, most = (torch.as_tensor(t).detach().cpu().double().flatten() for t in (error, limit))
-        found = found.abs()
+        found, most = (as_array(t).astype(float).ravel() for t in (error, limit))
+        found = abs(found)
         style = {"marker": _MARKERS[index % 5], "color": COLOURS[list(COLOURS)[index]]}
         ax.scatter(most, found, 8, alpha=0.3, **style)
         ax.scatter([], [], 30, label=name, **style)  # what is nearly transparent explains nothing

@@ -31,7 +31,8 @@ def resources(
     Parameters
     ----------
     used : mapping of str to Resources
-        Label -> what it takes; drawn from top to bottom. See `pynq_torch.models.evidence.resources`.
+        Label -> what it takes, drawn from top to bottom; see
+        `pynq_torch.models.evidence.resources`.
     title : str
         Of the chart.
     ax : matplotlib Axes, optional

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.errors import WaveError
+from pynq_torch.errors import WaveError, needs
 
 if TYPE_CHECKING:
     from pynq_torch.board.rtl.observe.wave_file import Value, WaveFile
 
-__all__ = ["MAX_COLUMNS", "WavePicture", "picture", "show", "value_text"]
+__all__ = ["MAX_COLUMNS", "WavePicture", "picture", "value_text"]
 
 #: More would be too small to read.
 MAX_COLUMNS = 96
@@ -168,13 +168,8 @@ class WavePicture:
         WaveError
             The package ``wavedrom`` is not installed.
         """
-        try:
+        with needs("wavedrom", "Drawing waves", WaveError):
             import wavedrom
-        except ModuleNotFoundError:
-            raise WaveError(
-                "drawing waves needs the package 'wavedrom'; install it with: "
-                "python -m pip install 'pynq_torch[rtl]'"
-            ) from None
         drawing = wavedrom.WaveDrom().render_waveform(0, self.wavedrom, [])
         drawing["style"] = "max-width:100%;height:auto;background:white"
         return str(drawing.tostring())
@@ -338,37 +333,3 @@ def _columns(window: range, lanes: Sequence[Sequence[Value]], fold: bool) -> lis
             columns += [window[index], None]
             index = quiet
     return columns
-
-
-def show(
-    waves: WaveFile,
-    signals: Any = None,
-    cycles: tuple[int, int] | None = None,
-    *,
-    live: bool | None = None,
-    **options: Any,
-) -> Any:
-    """Show a window of signals, in a live notebook with controls.
-
-    Parameters
-    ----------
-    waves : WaveFile
-        Where they are.
-    signals, cycles, **options
-        See `picture`.
-    live : bool, optional
-        With a list of signals and sliders of the window. Default: where somebody can use them.
-
-    Returns
-    -------
-    WavePicture or WaveView
-        What the last line of a cell shows.
-    """
-    from pynq_torch.widgets import interactive
-
-    drawn = picture(waves, signals, cycles, **options)  # errors are the caller's
-    if not (interactive() if live is None else live):
-        return drawn
-    from pynq_torch.widgets.wave_view import WaveView
-
-    return WaveView(waves, drawn, options)

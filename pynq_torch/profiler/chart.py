@@ -16,7 +16,7 @@ import json as _json
 import threading
 from typing import Any
 
-from pynq_torch.torch_device.record import Call
+from pynq_torch.events import OperatorCall
 
 from .signatures import signature
 
@@ -71,7 +71,7 @@ def beacons() -> tuple[str, ...]:
         return tuple(_beacons)
 
 
-def note(call: Call) -> None:
+def note(call: OperatorCall) -> None:
     """Take a call that the record has finished into the chart."""
     if call.name not in _wanted:
         return

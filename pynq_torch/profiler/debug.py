@@ -19,8 +19,8 @@ from typing import Any, TextIO
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from pynq_torch import events
 from pynq_torch.timing import seconds_text
-from pynq_torch.torch_device.record import Call, unwatch, watch
 
 __all__ = ["disable", "enable", "followed", "is_enabled", "shown"]
 
@@ -31,14 +31,14 @@ def enable() -> None:
     """Print a line for every operator from now on, on stderr."""
     global _on
     _on = True
-    watch(_show)
+    events.operators.subscribe(_show)
 
 
 def disable() -> None:
     """Stop that."""
     global _on
     _on = False
-    unwatch(_show)
+    events.operators.unsubscribe(_show)
 
 
 def is_enabled() -> bool:
@@ -62,14 +62,14 @@ def shown(file: TextIO | None = None) -> Iterator[None]:
     pynq: aten::add.Tensor(float32[8x8], float32[8x8]) -> CPU, 21 µs: no kernel serves this operator
     """
 
-    def show(call: Call) -> None:
+    def show(call: events.OperatorCall) -> None:
         (sys.stdout if file is None else file).write(_line(call))
 
-    watch(show)
+    events.operators.subscribe(show)
     try:
         yield
     finally:
-        unwatch(show)
+        events.operators.unsubscribe(show)
 
 
 @contextmanager
@@ -124,12 +124,12 @@ class _ATen(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return func(*args, **(kwargs or {}))
 
 
-def _show(call: Call) -> None:
+def _show(call: events.OperatorCall) -> None:
     # One write a line: lines of several threads do not mix.
     sys.stderr.write(_line(call))
 
 
-def _line(call: Call) -> str:
+def _line(call: events.OperatorCall) -> str:
     units = ", ".join(dict.fromkeys(run.cu for run in call.kernels))
     where = f"PL {units}".rstrip() if call.where == "PL" else "CPU"
     line = f"pynq: {call.name}({', '.join(call.inputs)}) -> {where}, {seconds_text(call.seconds)}"

@@ -17,7 +17,8 @@ import json as _json
 import threading
 from typing import Any
 
-from pynq_torch.kernels.calls import Array, KernelCall, observe, unobserve
+from pynq_torch import events
+from pynq_torch.events import Array, KernelCall
 from pynq_torch.torch_device import record
 
 __all__ = ["clear", "disable", "enable", "entries", "is_enabled", "json"]
@@ -31,16 +32,16 @@ def enable() -> None:
     """Log every start of a compute unit from now on, by operators and by drivers."""
     global _on
     _on = True
-    observe(_note)
-    record.watch(_no_more)  # operators are recorded, so that a run knows its own
+    events.runs.subscribe(_note)
+    events.operators.subscribe(_no_more)  # operators are recorded, so that a run knows its own
 
 
 def disable() -> None:
     """Stop that; runs that are at work still get their time when they end."""
     global _on
     _on = False
-    unobserve(_note)
-    record.unwatch(_no_more)
+    events.runs.unsubscribe(_note)
+    events.operators.unsubscribe(_no_more)
 
 
 def is_enabled() -> bool:
@@ -88,7 +89,7 @@ def json() -> str:
     return f"[\n{text}\n]" if text else "[]"
 
 
-def _no_more(call: record.Call) -> None:
+def _no_more(call: events.OperatorCall) -> None:
     """Take no note of an operator; its runs were noted when they began."""
 
 

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from copy import deepcopy
 from types import TracebackType
 
+from pynq_torch import events
 from pynq_torch.timing import where_measured
-from pynq_torch.torch_device import memory, record
+from pynq_torch.torch_device import memory
 
 from . import chart, tables
 from .tally import Row, Unit
@@ -75,8 +76,8 @@ class Profile:
             _open += 1
             self.rois += 1
             self._since = time.perf_counter()
-            record.watch(self._take)
-            record.watch(chart.note)
+            events.operators.subscribe(self._take)
+            events.operators.subscribe(chart.note)
 
     def stop(self) -> None:
         """Close the region; nothing happens where none is open."""
@@ -88,9 +89,9 @@ class Profile:
             if self._depth:
                 return
             _open -= 1
-            record.unwatch(self._take)
+            events.operators.unsubscribe(self._take)
             if not _open:
-                record.unwatch(chart.note)
+                events.operators.unsubscribe(chart.note)
         with self._guard:
             self._roi_s += time.perf_counter() - self._since
 
@@ -106,7 +107,7 @@ class Profile:
     ) -> None:
         self.stop()
 
-    def _take(self, call: record.Call) -> None:
+    def _take(self, call: events.OperatorCall) -> None:
         device = memory.used_device()
         with self._guard:
             if device is not self._device:

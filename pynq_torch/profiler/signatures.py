@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 import torch
 
-from pynq_torch.torch_device.dispatch import kind_of
+from pynq_torch.torch_device.dispatch import LAYERS, kind_of
 from pynq_torch.torch_device.structure import own_kernels
 
 __all__ = ["Signature", "signature"]
@@ -55,8 +55,7 @@ def signature(text: str) -> Signature:
 def _find(text: str) -> Signature:
     name, _, arguments = text.strip().partition("(")
     name = name if "::" in name else f"aten::{name}"
-    layers = _layers()
-    if text.strip() in layers:
+    if text.strip() in LAYERS:
         return Signature(text, frozenset({name}))
     known = [n for n in torch._C._dispatch_get_all_op_names() if n.startswith("aten::")]
     if arguments:
@@ -67,7 +66,7 @@ def _find(text: str) -> Signature:
         meant = [n for n in known if n.partition(".")[0] == name]
     if not meant:
         raise ValueError(
-            f"there is no operator {text!r}{_hint(name, [*known, *layers], bool(arguments))}"
+            f"there is no operator {text!r}{_hint(name, [*known, *LAYERS], bool(arguments))}"
         )
     own = own_kernels()
     seen = frozenset(n for n in meant if n not in own and kind_of(n) == "value")
@@ -78,13 +77,6 @@ def _find(text: str) -> Signature:
             "that arrive are those in torch.pynq.profiler.stats()."
         )
     return Signature(text, seen)
-
-
-def _layers() -> frozenset[str]:
-    """Return the names of quantised layers, which torch has no operators for."""
-    from pynq_torch.nn import Conv2d, Linear
-
-    return frozenset({Conv2d.operator, Linear.operator})
 
 
 def _schema(name: str) -> str:

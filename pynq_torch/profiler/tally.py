@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pynq_torch.torch_device.record import Call
+from pynq_torch.events import OperatorCall
 
 __all__ = ["MAX_REASONS", "OTHER_REASONS", "Row", "Unit", "Why", "folded"]
 
@@ -31,7 +31,7 @@ class Unit:
     kernel : str
         The kernel it is an instance of.
     kind, where : str
-        Where `seconds` comes from; see `pynq_torch.kernels.calls.KernelCall`.
+        Where `seconds` comes from; see `pynq_torch.kernels.events.KernelCall`.
     starts : int
         Runs.
     seconds : float
@@ -60,7 +60,7 @@ class Unit:
 
 @dataclass
 class Row:
-    """Sums over the calls of one operator; see `pynq_torch.torch_device.record.Call` for the times."""
+    """Sums over the calls of one operator, each a `pynq_torch.torch_device.record.Call`."""
 
     name: str
     calls: int = 0
@@ -73,7 +73,7 @@ class Row:
     why: dict[str, Why] = field(default_factory=dict)
     units: dict[str, Unit] = field(default_factory=dict)
 
-    def add(self, call: Call) -> None:
+    def add(self, call: OperatorCall) -> None:
         """Count a call."""
         self.calls += 1
         self.on_pl += call.where == "PL"

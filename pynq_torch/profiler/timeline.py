@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pynq_torch import events
 from pynq_torch.timing import Duration, where_measured
 
 if TYPE_CHECKING:
-    from pynq_torch.torch_device.record import Call
+    from pynq_torch.events import OperatorCall
 
 __all__ = ["Span", "Timeline"]
 
@@ -127,14 +128,12 @@ class Timeline:
         ValueError
             It called no operator of the device.
         """
-        from pynq_torch.torch_device.record import unwatch, watch
-
-        calls: list[Call] = []
-        watch(calls.append)
+        calls: list[OperatorCall] = []
+        events.operators.subscribe(calls.append)
         try:
             function()
         finally:
-            unwatch(calls.append)
+            events.operators.unsubscribe(calls.append)
         if not calls:
             raise ValueError("the function called no operator on device 'pynq'; expected one")
         made = cls()
@@ -159,39 +158,37 @@ class Timeline:
             A lane for each compute unit and DMA channel, and ``"host"`` for the time in which
             nothing else was at work.
         """
-        from pynq_torch.kernels import calls as kernel_calls
-        from pynq_torch.waits import transfers
-
         spans: list[Span] = []
 
-        def run(call: kernel_calls.KernelCall) -> None:
+        def run(call: events.KernelCall) -> None:
             if call.seconds is not None:
                 spans.append(Span(call.cu, call.kernel, call.start, call.start + call.seconds))
 
-        def moved(lane: str, begin: float, end: float) -> None:
+        def moved(transfer: events.Transfer) -> None:
+            lane, begin, end = transfer
             spans.append(Span(lane, lane.rpartition(".")[2], begin, end))
 
-        kernel_calls.observe(run)
-        transfers.watchers.append(moved)
+        events.runs.subscribe(run)
+        events.transfers.subscribe(moved)
         begin = time.perf_counter()
         try:
             function()
         finally:
             end = time.perf_counter()
-            kernel_calls.unobserve(run)
-            transfers.watchers.remove(moved)
+            events.runs.unsubscribe(run)
+            events.transfers.unsubscribe(moved)
         made = cls()
         made._spans = [*spans, *_gaps(spans, begin, end)]
         return made
 
     @classmethod
-    def of_call(cls, call: Call) -> Timeline:
+    def of_call(cls, call: OperatorCall) -> Timeline:
         """Return what a call of an operator on device "pynq" was spent on.
 
         Parameters
         ----------
-        call : pynq_torch.torch_device.record.Call
-            It has ended, e.g. one that `pynq_torch.torch_device.record.watch` handed over.
+        call : pynq_torch.events.OperatorCall
+            It has ended, e.g. one from `pynq_torch.events.operators`.
 
         Returns
         -------

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from pynq_torch.plot import Table
+from pynq_torch.tables import Table
 
-from .history import RUNS, History, read_summary
 from .records import ReportError
-from .rows import DURATION, Row, csv_rows
+from .rows import DURATION, Row
 
-__all__ = ["Difference", "compare", "read_rows", "table"]
+__all__ = ["TOLERANCE", "Difference", "compare", "judge", "table"]
 
+#: The share by which a number may be worse, where nothing else is asked for.
+TOLERANCE = 0.1
 #: Verdicts that make a comparison fail.
 FAILURES = ("REGRESSION", "GONE", "FAILS NOW", "KINDS DIFFER")
 #: Verdicts that say that a number was not held against another one.
 NOT_JUDGED = ("new", "not judged", "other place")
+#: Verdicts as the overview shows them.
+WORDS = {
+    "REGRESSION": "worse", "GONE": "gone", "KINDS DIFFER": "another kind", "ok": "as before",
+    "other place": "measured elsewhere",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,54 +50,22 @@ class Difference:
         return found
 
     @property
+    def failed(self) -> bool:
+        """Whether a comparison fails because of this number."""
+        return self.verdict in FAILURES
+
+    @property
+    def word(self) -> str:
+        """The verdict as the overview shows it."""
+        return WORDS.get(self.verdict, self.verdict)
+
+    @property
     def ratio(self) -> float | None:
         """After by before, where both are of one kind and place."""
         if self.before is None or self.after is None or not self.before.value:
             return None
         comparable = self.verdict not in ("KINDS DIFFER", "other place")
         return self.after.value / self.before.value if comparable else None
-
-
-def read_rows(name: str, reports: Path) -> list[Row]:
-    """Return the numbers of one run.
-
-    Parameters
-    ----------
-    name : str
-        A run's folder, its ``index.json`` or a CSV file of one run; a folder of reports, for its
-        newest run; or the id of a run in `reports`.
-    reports : Path
-        The folder of reports.
-
-    Raises
-    ------
-    ReportError
-        There is nothing of that name, or it is no report.
-    """
-    path = Path(name)
-    if not path.exists() and (reports / RUNS / name).is_dir():
-        path = reports / RUNS / name
-    if not path.exists():
-        raise ReportError(
-            f"report '{name}' does not exist; expected a folder, a JSON or CSV file, or a run in "
-            f"'{reports / RUNS}'"
-        )
-    if path.is_dir() and (path / "index.json").is_file():
-        path = path / "index.json"
-    if path.is_dir():
-        history = History.read(path)
-        if not history.runs:
-            why = history.problems[0] if history.problems else "no index.json, and no runs with one"
-            raise ReportError(f"folder '{name}' has no report: {why}")
-        return history.runs[0].rows()
-    if path.suffix != ".csv":
-        return read_summary(path).rows()
-    try:
-        rows = csv_rows(path.read_text(encoding="utf-8"), name)
-    except (OSError, ValueError) as error:
-        raise ReportError(f"report '{name}' cannot be read: {error}") from error
-    newest = max(rows, key=lambda row: (row.started, row.run), default=None)
-    return [row for row in rows if newest is not None and row.run == newest.run]
 
 
 def compare(
@@ -131,14 +104,15 @@ def compare(
     boards = {row.job: row.board for row in after}
     found = []
     for row in before:
-        verdict = _verdict(row, new.get(row.key), tolerance, durations)
+        verdict = judge(row, new.get(row.key), tolerance, durations)
         if verdict == "GONE" and boards.get(row.job, row.board) != row.board:
             verdict = "other place"  # e.g. cycles, which board rtl counts and csim does not
         found.append(Difference(row, new.get(row.key), verdict))
     return found + [Difference(None, row, "new") for row in after if row.key not in old]
 
 
-def _verdict(before: Row, after: Row | None, tolerance: float, durations: bool) -> str:
+def judge(before: Row, after: Row | None, tolerance: float, durations: bool) -> str:
+    """Return the verdict on one number; see `compare` for the parameters."""
     if after is None:
         return "GONE"
     if before.name == DURATION and before.passed and not after.passed:
@@ -180,7 +154,7 @@ def nothing_judged(found: Sequence[Difference]) -> str:
     return f"nothing was judged: the notebooks {why}; what passed before passes still"
 
 
-def counts(found: Sequence[Difference]) -> str:
-    """Return how many numbers have which verdict, as a sentence."""
-    number = Counter(item.verdict for item in found)
-    return ", ".join(f"{count} {verdict}" for verdict, count in sorted(number.items()))
+def counts(found: Sequence[Difference], *, words: bool = False) -> str:
+    """Return how many numbers have which verdict, by its name or by its plain word."""
+    number = sorted(Counter(item.verdict for item in found).items())  # failures come first
+    return ", ".join(f"{n} {WORDS.get(name, name) if words else name}" for name, n in number)

@@ -15,12 +15,21 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from .compare import TOLERANCE, Difference, compare, counts, judge
 from .page import replace_file, write_overview, write_run
 from .records import Record, ReportError
 from .result import Result
-from .rows import Row, csv_text
+from .rows import DURATION, Row, csv_rows, csv_text
 
-__all__ = ["History", "Summary", "commit_of", "new_folder", "read_summary", "write_all"]
+__all__ = [
+    "History",
+    "Summary",
+    "commit_of",
+    "new_folder",
+    "read_rows",
+    "read_summary",
+    "write_all",
+]
 
 RUNS = "runs"
 #: Runs side by side on the overview; the CSV file has all.
@@ -77,11 +86,22 @@ class Summary:
 
     def rows(self) -> list[Row]:
         """Return every number of the run: the durations of notebooks, and what they recorded."""
+        return [row for result in self.notebooks for row in self.rows_of(result)]
+
+    def rows_of(self, result: Result) -> list[Row]:
+        """Return the numbers of one notebook, its duration first."""
+        seconds = round(result.seconds, 3)
+        place = f"notebook on {self.board}"
+        duration = Record(DURATION, seconds, "s", "measured", "lower", place)
+        notebook, parameters = result.job
         return [
-            Row.of(self.id, self.started, self.board, self.commit, result, record)
-            for result in self.notebooks
-            for record in (None, *result.records)
-        ]
+            Row(
+                **dataclasses.asdict(record),
+                run=self.id, started=self.started, board=self.board, commit=self.commit,
+                notebook=notebook, parameters=parameters, passed=result.passed,
+            )
+            for record in (duration, *result.records)
+        ]  # fmt: skip
 
     def as_json(self) -> str:
         """Return the content of ``index.json``."""
@@ -113,6 +133,48 @@ def read_summary(path: Path) -> Summary:
             f"'{path}' is no report of this version ({type(error).__name__}: {error}); expected "
             "the index.json that `python -m pynq_torch report` writes"
         ) from error
+
+
+def read_rows(name: str, reports: Path) -> list[Row]:
+    """Return the numbers of one run.
+
+    Parameters
+    ----------
+    name : str
+        A run's folder, its ``index.json`` or a CSV file of one run; a folder of reports, for its
+        newest run; or the id of a run in `reports`.
+    reports : Path
+        The folder of reports.
+
+    Raises
+    ------
+    ReportError
+        There is nothing of that name, or it is no report.
+    """
+    path = Path(name)
+    if not path.exists() and (reports / RUNS / name).is_dir():
+        path = reports / RUNS / name
+    if not path.exists():
+        raise ReportError(
+            f"report '{name}' does not exist; expected a folder, a JSON or CSV file, or a run in "
+            f"'{reports / RUNS}'"
+        )
+    if path.is_dir() and (path / "index.json").is_file():
+        path = path / "index.json"
+    if path.is_dir():
+        history = History.read(path)
+        if not history.runs:
+            why = history.problems[0] if history.problems else "no index.json, and no runs with one"
+            raise ReportError(f"folder '{name}' has no report: {why}")
+        return history.runs[0].rows()
+    if path.suffix != ".csv":
+        return read_summary(path).rows()
+    try:
+        rows = csv_rows(path.read_text(encoding="utf-8"), name)
+    except (OSError, ValueError) as error:
+        raise ReportError(f"report '{name}' cannot be read: {error}") from error
+    newest = max(rows, key=lambda row: (row.started, row.run), default=None)
+    return [row for row in rows if newest is not None and row.run == newest.run]
 
 
 def commit_of(folder: Path) -> str:
@@ -184,6 +246,30 @@ def versions() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
+class Line:
+    """One notebook on the overview.
+
+    Attributes
+    ----------
+    result : Result
+        How it went.
+    before : Result or None
+        How it went the time before, on the same board with the same parameters.
+    differences : list of Difference
+        The numbers that it recorded: what is worse first, what is as before last.
+    """
+
+    result: Result
+    before: Result | None
+    differences: list[Difference]
+
+    @property
+    def changed(self) -> int:
+        """How many numbers are not as before; 0 where there is no run before."""
+        return sum(item.verdict != "ok" for item in self.differences) if self.before else 0
+
+
+@dataclass(frozen=True)
 class History:
     """All runs of a folder.
 
@@ -215,10 +301,43 @@ class History:
         newest = list(self.runs[:MOST_COLUMNS])
         return sorted(newest, key=lambda run: (run.board, run.started, run.id))
 
-    def table(self) -> list[tuple[Row, list[tuple[Row | None, float | None]]]]:
+    @property
+    def newest(self) -> list[Summary]:
+        """The newest run of each board, newest first."""
+        first: dict[str, Summary] = {}
+        for run in self.runs:
+            first.setdefault(run.board, run)
+        return list(first.values())
+
+    def lines(self, run: Summary) -> list[Line]:
+        """Return the notebooks of a run, each beside the run before of the same on that board."""
+        older = [old for old in self.runs[self.runs.index(run) + 1 :] if old.board == run.board]
+        lines = []
+        for result in run.notebooks:
+            found = ((old, n) for old in older for n in old.notebooks if n.job == result.job)
+            rows, (old, before) = run.rows_of(result), next(found, (None, None))
+            if old is None or before is None:
+                differences = [Difference(None, row, "new") for row in rows]
+            else:
+                differences = compare(old.rows_of(before), rows, TOLERANCE)
+            differences = [item for item in differences if item.row.name != DURATION]
+            differences.sort(key=lambda item: (not item.failed, item.verdict == "ok"))
+            lines.append(Line(result, before, differences))
+        return lines
+
+    @staticmethod
+    def changes(lines: Sequence[Line]) -> str:
+        """Return how many numbers changed since the run before, as a sentence."""
+        if not any(line.before for line in lines):
+            return "There is no earlier run to compare with."
+        found = [item for line in lines if line.before for item in line.differences]
+        numbers = counts(found, words=True) or "no number to compare"
+        return f"Since the run before, with a tolerance of {TOLERANCE:.0%}: {numbers}."
+
+    def table(self) -> list[tuple[Row, list[tuple[Row | None, Difference | None]]]]:
         """Return a line for each number: what it is; for each column its row and change.
 
-        The change is the ratio to the run before on the same board, where the two can be compared.
+        The change is to the run before on the same board, where the two can be compared.
         """
         columns = self.columns
         found: dict[Any, dict[str, Row]] = {}
@@ -227,22 +346,19 @@ class History:
                 found.setdefault((row.key, row.unit, row.kind, row.where), {})[row.run] = row
         lines = []
         for by_run in found.values():
-            cells: list[tuple[Row | None, float | None]] = []
+            cells: list[tuple[Row | None, Difference | None]] = []
             before: Row | None = None
             for run in columns:
-                here = by_run.get(run.id)
-                cells.append((here, _ratio(before, here)))
+                here, change = by_run.get(run.id), None
+                if before is not None and here is not None and before.board == here.board:
+                    verdict = judge(before, here, TOLERANCE, durations=True)
+                    change = Difference(before, here, verdict)
+                cells.append((here, change))
                 before = here or before
             lines.append((next(iter(by_run.values())), cells))
         return sorted(
             lines, key=lambda line: _order(f"{line[0].notebook} {line[0].parameters_text}")
         )
-
-
-def _ratio(before: Row | None, after: Row | None) -> float | None:
-    if before is None or after is None or before.board != after.board or not before.value:
-        return None
-    return after.value / before.value
 
 
 def _order(text: str) -> list[tuple[int, str]]:

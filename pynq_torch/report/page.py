@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
+from markupsafe import Markup
+
+from .rows import settings
 
 if TYPE_CHECKING:
     from .history import History, Summary
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["replace_file", "write_notebook", "write_overview", "write_run"]
 
-_TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
+_TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
 def _render(template: str, **values: Any) -> str:
@@ -29,7 +32,24 @@ def _render(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters.update(
+        plural=_plural, settings=settings, verdict=_verdict, when=_when, seconds="{:.1f} s".format
+    )
     return environment.get_template(template).render(values)
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _verdict(passed: bool) -> Markup:
+    return Markup('<span class="{}">{}</span>').format(
+        *(("fail", "FAIL"), ("pass", "PASS"))[passed]
+    )
+
+
+def _when(started: str) -> str:
+    return started[:16].replace("T", " ")
 
 
 def write_notebook(page: Path, notebook: Any, result: Result) -> None:
@@ -40,7 +60,7 @@ def write_notebook(page: Path, notebook: Any, result: Result) -> None:
     # "basic" is the body alone: the full templates fetch scripts from elsewhere.
     body, _ = HTMLExporter(template_name="basic").from_notebook_node(notebook)
     style = HtmlFormatter(nowrap=False).get_style_defs(".highlight")
-    text = _render("notebook.html.j2", result=result, body=body, code_style=style)
+    text = _render("notebook.html.j2", result=result, content=body, code_style=style)
     replace_file(page, text)
 
 

@@ -55,6 +55,12 @@ class Record:
     better: str
     where: str = ""
 
+    @property
+    def text(self) -> str:
+        """The value with its unit; a whole number, e.g. of cycles, with all its digits."""
+        whole = self.value % 1 == 0 and abs(self.value) < 1e15
+        return f"{self.value:{'.0f' if whole else '.4g'}} {self.unit}".rstrip()
+
     def __str__(self) -> str:
         number = f"{self.value:.6g} {self.unit}".rstrip()
         place = f", {self.where}" if self.where else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -53,6 +54,18 @@ class Result:
     charts: list[str] = field(default_factory=list)
     notebook: str | None = None
     html: str | None = None
+
+    @property
+    def job(self) -> tuple[str, str]:
+        """The notebook and its parameters without the board: what runs are compared by."""
+        given = {name: v for name, v in sorted(self.parameters.items()) if name != "BOARD"}
+        return self.notebook_name, json.dumps(given)
+
+    @property
+    def failure(self) -> str:
+        """The first line of the error with its cell; empty without one."""
+        place = f"In [{self.error_cell}]: " if self.error_cell is not None else ""
+        return place + self.error.strip().partition("\n")[0] if self.error else ""
 
 
 def describe(run: Run, executed: Path, seconds: float, passed: bool, log: str) -> Result:
@@ -118,7 +131,7 @@ def _title(notebook: Any) -> str | None:
     for cell in notebook.cells:
         match = re.search(r"^# +(.+)$", cell.source, re.MULTILINE)
         if cell.cell_type == "markdown" and match:
-            return match.group(1).strip()
+            return match.group(1).strip().replace("`", "")
     return None
 
 

@@ -7,21 +7,18 @@ import io
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .records import Record, ReportError
 
-if TYPE_CHECKING:
-    from .result import Result
-
-__all__ = ["DURATION", "Row", "csv_rows", "csv_text"]
+__all__ = ["DURATION", "Row", "csv_rows", "csv_text", "settings"]
 
 #: The number that every notebook has, without recording it.
 DURATION = "duration of the notebook"
 
 
-@dataclass(frozen=True)
-class Row:
+@dataclass(frozen=True, kw_only=True)
+class Row(Record):
     """One number of one notebook in one run; a line of the CSV file.
 
     Attributes
@@ -34,8 +31,6 @@ class Row:
         JSON, without the board: what else the notebook ran with.
     passed : bool
         Whether the notebook ended without an error.
-    name, value, unit, kind, better, where
-        See `pynq_torch.report.Record`.
     """
 
     run: str
@@ -45,26 +40,6 @@ class Row:
     notebook: str
     parameters: str
     passed: bool
-    name: str
-    value: float
-    unit: str
-    kind: str
-    better: str
-    where: str
-
-    @classmethod
-    def of(
-        cls, run: str, started: str, board: str, commit: str, result: Result, record: Record | None
-    ) -> Row:
-        """Return the row of a record; without one that of the notebook's duration."""
-        if record is None:
-            seconds = round(result.seconds, 3)
-            record = Record(DURATION, seconds, "s", "measured", "lower", f"notebook on {board}")
-        given = {name: v for name, v in sorted(result.parameters.items()) if name != "BOARD"}
-        return cls(
-            run, started, board, commit, result.notebook_name, json.dumps(given), result.passed,
-            record.name, record.value, record.unit, record.kind, record.better, record.where,
-        )  # fmt: skip
 
     @property
     def job(self) -> tuple[str, str]:
@@ -79,19 +54,22 @@ class Row:
     @property
     def parameters_text(self) -> str:
         """The parameters for people: ``SIZE=64 SEED=5``."""
-        given: Mapping[str, Any] = json.loads(self.parameters)
-        return " ".join(f"{name}={value}" for name, value in given.items())
+        return settings(json.loads(self.parameters))
 
-    @property
-    def text(self) -> str:
-        """The value with its unit."""
-        return f"{self.value:.4g} {self.unit}".rstrip()
+
+#: The columns of the CSV file: first whose number it is, then the number.
+_COLUMNS = sorted((f.name for f in fields(Row)), key=[f.name for f in fields(Record)].__contains__)
+
+
+def settings(values: Mapping[str, Any]) -> str:
+    """Return values with their names: ``SIZE=64 SEED=5``."""
+    return " ".join(f"{name}={value}" for name, value in values.items())
 
 
 def csv_text(rows: Iterable[Row]) -> str:
     """Return rows as CSV (RFC 4180) with a header."""
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, [field.name for field in fields(Row)], lineterminator="\n")
+    writer = csv.DictWriter(stream, _COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(asdict(row) for row in rows)
     return stream.getvalue()
@@ -113,13 +91,12 @@ def csv_rows(text: str, source: str) -> list[Row]:
         A column is missing, or a value is no number.
     """
     reader = csv.DictReader(io.StringIO(text))
-    expected = [field.name for field in fields(Row)]
-    missing = [name for name in expected if name not in (reader.fieldnames or ())]
+    missing = [name for name in _COLUMNS if name not in (reader.fieldnames or ())]
     if missing:
         raise ReportError(f"'{source}' has no column {', '.join(missing)}; expected a report's CSV")
     rows = []
     for line, item in enumerate(reader, start=2):
-        values: dict[str, Any] = {name: item[name] for name in expected}
+        values: dict[str, Any] = {name: item[name] for name in _COLUMNS}
         try:
             values["value"] = float(values["value"])
             values["passed"] = {"True": True, "False": False}[values["passed"]]

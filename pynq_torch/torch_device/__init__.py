@@ -1,28 +1,28 @@
 """The torch device "pynq".
 
-``import torch`` is enough: torch calls `autoload` through the entry point ``torch.backends``. A
-tensor on ``"pynq"`` lies in CMA memory; operators run on the kernels of the loaded overlay where
-these can do them exactly, and on the CPU over the same memory otherwise.
+``import torch`` is enough: torch calls `pynq_torch.autoload` through the entry point
+``torch.backends``. A tensor on ``"pynq"`` lies in CMA memory; operators run on the kernels of the
+loaded overlay where these can do them exactly, and on the CPU over the same memory otherwise.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
-# Not torch: when it is imported it asks this module for `autoload`, which must be there by then.
-__all__ = ["autoload", "enable", "fill_offers"]
+__all__ = ["enable"]
 
 _enabled = False
 
 
-def autoload() -> None:
-    """Register device "pynq"; torch calls this when it is imported."""
-    enable()
-
-
-def enable() -> Any:
+def enable(*at_first: Callable[[], None]) -> Any:
     """Register device "pynq" with torch, once.
+
+    Parameters
+    ----------
+    *at_first : callable
+        Called when the device is first used: they add the offers of kernels.
 
     Returns
     -------
@@ -33,23 +33,25 @@ def enable() -> Any:
     import torch
     from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-    from . import backend, flags
+    from . import backend, dispatch, flags
 
     if _enabled:
         return backend
     _setup_privateuseone_for_python_backend("pynq", backend_module=backend)
-    from . import foreign
-    from .dispatch import library
+    from . import foreign, torch_profiler
     from .memory import at_first_use, from_bytes, mark_forked, storage_of_size, typed_storage
     from .structure import composed_kernels, own_kernels
 
     # A tensor of the device is made by one of these; the rest can wait until there is one.
     for name, kernel in own_kernels().items():
-        library.impl(name.partition("::")[2], kernel, "PrivateUse1")
+        dispatch.library.impl(name.partition("::")[2], kernel, "PrivateUse1")
     for name, kernel in composed_kernels().items():
         for key in ("PrivateUse1", "AutogradPrivateUse1"):
-            library.impl(name.partition("::")[2], kernel, key)
-    foreign.install(library)
+            dispatch.library.impl(name.partition("::")[2], kernel, key)
+    foreign.install(dispatch.library)
+    torch_profiler.install()
+    for filler in at_first:
+        dispatch.fill_with(filler)
     at_first_use(_register)
     # Before torch's own for new devices (20), which would ask for an allocator in C++.
     torch.serialization.register_package(19, _no_tag, _deserialize)
@@ -62,39 +64,12 @@ def enable() -> Any:
     return backend
 
 
-def fill_offers() -> None:
-    """Have every family of kernels say which operators it serves."""
-    from pynq_torch.ops import (  # noqa: F401 (they fill the offers)
-        activation,
-        conv,
-        conv_direct,
-        convolution,
-        distance,
-        indexed,
-        ladder,
-        linear,
-        loss,
-        matmul,
-        movement,
-        normalisation,
-        pointwise,
-        pooling,
-        reductions,
-        softmax,
-        sparse,
-    )
-
-
 def _register() -> None:
-    from .dispatch import register_all
+    from .dispatch import fill, register_all
     from .structure import own_kernels, view_kernel
 
-    fill_offers()
+    fill()
     register_all(own_kernels(), view_kernel)
-    if os.environ.get("TORCH_PYNQ_DEBUG", "0") not in ("", "0"):
-        from pynq_torch.profiler import debug
-
-        debug.enable()
 
 
 def _no_tag(storage: Any) -> str | None:

@@ -72,9 +72,16 @@ _Device = torch.device | str | int | None
 _initialized = True
 
 
+#: ``torch.pynq.profiler`` and its like, imported when they are first used.
+_TOOLS = {
+    "profiler": "pynq_torch.profiler",
+    "kernel_logger": "pynq_torch.profiler.kernel_logger",
+}
+
+
 def __getattr__(name: str) -> Any:
-    if name in ("profiler", "kernel_logger"):
-        return import_module(f".{name}", __package__)
+    if name in _TOOLS:
+        return import_module(_TOOLS[name])
     raise AttributeError(f"module 'torch.pynq' has no attribute {name!r}")
 
 
@@ -234,10 +241,8 @@ def overlay() -> Any:
 
 def kernels() -> dict[str, str]:
     """Return the compute units that serve operators: name -> kernel."""
-    from . import fill_offers
-    from .offers import serving
+    from .dispatch import serving
 
-    fill_offers()
     return serving()
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
+from .dispatch import Declined, possible
 from .fallback import place, reshape, set_storage
 from .memory import alias, block_of, new, new_strided, note_write, readable
-from .offers import Declined, possible
 from .record import counted, current
 from .schema import operator
 

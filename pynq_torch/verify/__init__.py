@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pynq_torch.errors import VerificationError
+from pynq_torch.plot.charts import as_array
 
 if TYPE_CHECKING:
     from .layerwise import layers
@@ -24,6 +26,8 @@ def __getattr__(name: str) -> Any:
         from .layerwise import layers
 
         return layers
+    if name == "pointwise":
+        return import_module(f"{__name__}.pointwise")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -82,7 +86,7 @@ def equal(
     VerificationError
         Naming the first wrong index (row-major) and both values.
     """
-    found, expected = _array(result), _array(reference)
+    found, expected = as_array(result), as_array(reference)
     _check_shapes(name, found, expected)
     kinds = (_dtype(result), _dtype(reference))
     if check_dtype and kinds[0] != kinds[1]:
@@ -124,7 +128,7 @@ def close(
     """
     if not (rtol >= 0 and atol >= 0):
         raise ValueError(f"rtol is {rtol} and atol is {atol}; expected numbers of at least 0")
-    found, expected = _array(result), _array(reference)
+    found, expected = as_array(result), as_array(reference)
     _check_shapes(name, found, expected)
     wide = np.complex128 if found.dtype.kind == "c" or expected.dtype.kind == "c" else np.float64
     left, right = found.astype(wide), expected.astype(wide)
@@ -155,9 +159,9 @@ def within(result: Any, reference: Any, bound: Any, name: str = "result") -> Ver
     VerificationError
         Naming the first wrong index and both values.
     """
-    found, expected = _array(result), _array(reference)
+    found, expected = as_array(result), as_array(reference)
     _check_shapes(name, found, expected)
-    limit = np.broadcast_to(_array(bound).astype(np.float64), found.shape)
+    limit = np.broadcast_to(as_array(bound).astype(np.float64), found.shape)
     if not bool((limit >= 0).all()):
         raise ValueError(f"{name}: a bound is negative or no number; expected at least 0")
     with np.errstate(invalid="ignore"):
@@ -196,16 +200,6 @@ def _check_shapes(name: str, found: np.ndarray[Any, Any], expected: np.ndarray[A
         raise VerificationError(
             f"{name}: shape is {tuple(found.shape)}; expected {tuple(expected.shape)}"
         )
-
-
-def _array(data: Any) -> np.ndarray[Any, Any]:
-    """Return `data` as a plain numpy array, without change where numpy has the dtype."""
-    if hasattr(data, "detach"):
-        tensor = data.detach().cpu().resolve_conj().resolve_neg()
-        if str(tensor.dtype) in ("torch.bfloat16",) or "float8" in str(tensor.dtype):
-            tensor = tensor.float()  # exact: every value is a float32
-        return np.asarray(tensor.numpy())
-    return np.asarray(data)
 
 
 def _dtype(data: Any) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from pynq_torch.torch_device import backend, record
+from pynq_torch import events
+from pynq_torch.torch_device import backend
 
 from .nested import mapped, parts
 
@@ -85,7 +86,7 @@ class Trace:
         self._steps: dict[int, float] = {}
         self._takers: dict[tuple[int, int], list[tuple[Seen, bool]]] = {}
 
-    def note_operator(self, call: record.Call) -> None:
+    def note_operator(self, call: events.OperatorCall) -> None:
         """Note where an operator ran, for the module at work."""
         # Copies compute nothing, and have no reason to be where they are.
         if self._frames and (call.where == "PL" or call.reason):
@@ -218,14 +219,14 @@ def traced(
         return made.requires_grad_(backward and made.is_floating_point())
 
     given = mapped(tuple(args), moved), mapped(dict(kwargs), moved)
-    record.watch(trace.note_operator)
+    events.operators.subscribe(trace.note_operator)
     try:
         with _same_random_numbers(), torch.set_grad_enabled(backward):
             result = model(*given[0], **given[1])
             if backward:
                 _differentiate(result, loss, device)
     finally:
-        record.unwatch(trace.note_operator)
+        events.operators.unsubscribe(trace.note_operator)
         trace.forget()
     return trace
 

@@ -6,13 +6,16 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pynq_torch.errors import VerificationError
-from pynq_torch.kernels.tables.pointwise import FUNCTIONS, Function
+from pynq_torch.kernels.tables.pointwise import FUNCTIONS, Function, find
+from pynq_torch.plot.charts import Chart
+from pynq_torch.plot.errors import error
 from pynq_torch.tables import Table
+from pynq_torch.timing import where_measured
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["check", "functions", "operands", "ulps"]
+__all__ = ["check", "errors", "functions", "operands", "ulps"]
 
 _INF = float("inf")
 #: Both zeros, infinities, NaN, the ends of float32, halves that round to even.
@@ -164,3 +167,40 @@ def functions(overlay: Any, count: int = 4096, seed: int = 0) -> Table:
         rows += [check(units[0], f, count, seed) for f in table.values() if units]
     header = ["operands", "function", "opcode", "bound", "worst / ulp", "equal", "verdict"]
     return Table(header, rows)
+
+
+def errors(
+    unit: Any, name: str, low: float | None = None, high: float | None = None, points: int = 1001
+) -> Chart:
+    """Draw the errors of a function of one operand, of the kernel and of torch, against float64.
+
+    Parameters
+    ----------
+    unit : Pointwise
+        A driver of ``unary_f32``.
+    name : str
+        Of the function, with the parameters of its table row.
+    low, high : float, optional
+        The range; default: the function's own.
+    points : int
+        How many, equally far apart.
+
+    Returns
+    -------
+    Chart
+        In ulp of the result. The function's bound is drawn where it is in that unit, and not in ulp
+        of a larger term (`Function.scale`).
+    """
+    import torch
+
+    function = find("unary", name)
+    begin, end = function.domain
+    x = torch.linspace(begin if low is None else low, end if high is None else high, points)
+    return error(
+        {"PL": unit(function, x, **function.parameters), "CPU": function.reference(x)},
+        function.reference(x.double()),
+        x=x,
+        title=f"{name}: error in float32",
+        bound=None if function.scale else function.ulp,
+        where=where_measured(),
+    )

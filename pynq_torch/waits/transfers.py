@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from pynq_torch import events
 from pynq_torch.buffers import buffer_of, check_alive, pool_of
 from pynq_torch.diagnosis import ERROR_MASK, Facts, diagnose, snapshot
 from pynq_torch.diagnosis.facts import beats
@@ -32,11 +32,6 @@ _LEFT = (
     "up "
     "with pynq_torch.reset(dma)."
 )
-
-
-#: Called with a lane ("axi_dma_0.send"), begin and end on ``time.perf_counter`` when a transfer has
-#: ended; both sides end when the program sees that both have.
-watchers: list[Callable[[str, float, float], None]] = []
 
 
 class Moved(NamedTuple):
@@ -262,9 +257,8 @@ def transfer(
                 used.append(channel)
         ended = _run_out(used, timeout_s)
         end = time.perf_counter()
-        for watcher in tuple(watchers):
-            for side, begin in begun.items():
-                watcher(f"{dma._fullpath}.{side}", begin, end)
+        for side, begin in begun.items():
+            events.transfers.publish(events.Transfer(f"{dma._fullpath}.{side}", begin, end))
         if not ended:
             failure = _failure(
                 dma,

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from .panel import shows_errors
+from pynq_torch.errors import needs
+
+from .panel import html_table, shows_errors
 from .register_view import RegisterView
 
 __all__ = ["MemoryMap", "Range"]
@@ -88,8 +90,6 @@ class MemoryMap:
         )
 
     def _repr_html_(self) -> str:
-        from . import html_table
-
         header = ("from", "to", "size", "name", "what")
         return f"<div>{self._drawing()}{html_table(header, self._cells())}</div>"
 
@@ -116,7 +116,8 @@ class MemoryMap:
 
     def controls(self) -> Any:
         """Return the view as a widget: choose an IP and see its registers."""
-        import ipywidgets
+        with needs("ipywidgets", "A control in a notebook"):
+            import ipywidgets
 
         names = [
             r.name for r in self.ranges if self._overlay.ip_dict.get(r.name, {}).get("registers")

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from pynq_torch.errors import needs
 from pynq_torch.lessons.gemm_tiles import Block, Shape, Stage, read_shape, stages
 from pynq_torch.plot import COLOURS
+from pynq_torch.views import interactive
 
 from .panel import Panel, Picture, figure
 
@@ -46,8 +48,6 @@ def gemm_tiler(
     ValueError
         A size or the kernel is out of range.
     """
-    from . import interactive
-
     if kernel not in KERNELS:
         raise ValueError(f"kernel is {kernel!r}; expected one of {', '.join(KERNELS)}")
     limits = _limits()
@@ -66,7 +66,8 @@ def _limits() -> dict[str, int]:
 
 
 def _panel(m: int, n: int, k: int, kernel: str, limits: dict[str, int]) -> Panel:
-    import ipywidgets
+    with needs("ipywidgets", "A control in a notebook"):
+        import ipywidgets
 
     last = len(_stages(kernel, m, n, k)) - 1
     step = ipywidgets.IntSlider(value=0, min=0, max=last, description="step")

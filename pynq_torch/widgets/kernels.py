@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pynq_torch import plot, timing, verify
-from pynq_torch.errors import KernelError
+from pynq_torch.errors import KernelError, needs
 from pynq_torch.lessons.kernel_cases import Case, find_case, shares
 from pynq_torch.models import evidence
 from pynq_torch.timing import Duration
+from pynq_torch.views import interactive
 
 from .panel import Panel, Picture, figure
 
@@ -55,8 +56,6 @@ def kernel_explorer(
     KernelError
         No overlay is loaded, there is no kernel that can be tried, or none of that name.
     """
-    from . import interactive
-
     explorer = _Explorer(overlays)
     start = explorer.start(function, kernel, size, dtype)
     if not (interactive() if live is None else live):
@@ -126,7 +125,8 @@ class _Explorer:
         }
 
     def panel(self, start: dict[str, Any]) -> Panel:
-        import ipywidgets
+        with needs("ipywidgets", "A control in a notebook"):
+            import ipywidgets
 
         kernels = self.choices[start["function"]]
         options = {

@@ -9,10 +9,12 @@ from __future__ import annotations
 import base64
 import io
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from html import escape
 from typing import Any
+
+from pynq_torch.errors import needs
 
 __all__ = ["Panel", "Picture", "error_html", "figure", "shows_errors"]
 
@@ -86,7 +88,8 @@ class Panel:
         extra: tuple[Any, ...] = (),
         on_change: Mapping[str, Callable[[Any], None]] | None = None,
     ) -> None:
-        import ipywidgets
+        with needs("ipywidgets", "A control in a notebook"):
+            import ipywidgets
 
         self._draw = draw
         self._quiet = False
@@ -186,3 +189,13 @@ def error_html(error: Exception) -> str:
         f"<div class='pynq-torch-error' style='color:#a11414'><b>{name}</b>: {text}"
         f"<details><summary>where</summary><pre>{escape(trace)}</pre></details></div>"
     )
+
+
+def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table as HTML; cells are escaped."""
+    head = "".join(f"<th style='text-align:left'>{escape(c)}</th>" for c in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td style='text-align:left'>{escape(c)}</td>" for c in row) + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

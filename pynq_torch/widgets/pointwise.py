@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pynq_torch.errors import KernelError
+from pynq_torch.errors import KernelError, needs
 from pynq_torch.kernels.tables.pointwise import Function, find
 from pynq_torch.plot import COLOURS
+from pynq_torch.views import interactive
 
 from .panel import Panel, Picture, figure
 
@@ -53,8 +54,6 @@ def function_explorer(
     ValueError
         There is no such function or parameter, or the range is empty or too wide.
     """
-    from . import interactive
-
     _unit()
     try:
         row = find("unary", function)
@@ -101,7 +100,8 @@ def _unit() -> Any:
 
 
 def _panel(row: Function, span: tuple[float, float], p: float, q: float) -> Panel:
-    import ipywidgets
+    with needs("ipywidgets", "A control in a notebook"):
+        import ipywidgets
 
     from pynq_torch.kernels.tables.pointwise import FUNCTIONS
 

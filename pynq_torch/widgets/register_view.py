@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from .panel import shows_errors
+from pynq_torch.errors import needs
+
+from .panel import html_table, shows_errors
 
 __all__ = ["RegisterRow", "RegisterView", "read_registers"]
 
@@ -118,15 +120,14 @@ class RegisterView:
         return "\n".join([head, *lines])
 
     def _repr_html_(self) -> str:
-        from . import html_table
-
         head = f"<b>{escape(self.name)}</b> at <code>0x{self.base:08x}</code>"
         header = ("offset", "register", "value", "fields", "description")
         return f"<div>{head}{html_table(header, self._cells())}</div>"
 
     def controls(self) -> Any:
         """Return the view as a widget: read again, and write a register."""
-        import ipywidgets
+        with needs("ipywidgets", "A control in a notebook"):
+            import ipywidgets
 
         table = ipywidgets.HTML(self._repr_html_())
         again = ipywidgets.Button(description="Read again")

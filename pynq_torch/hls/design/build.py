@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pynq_torch.errors import BitstreamError, HandoffError, InterfaceWarning
 from pynq_torch.hls.interface import Interface
+from pynq_torch.paths import ROOT, to_write
 
 from . import part
 from .description import FILE_NAME, OverlayDescription, read_description
@@ -29,7 +30,6 @@ __all__ = [
     "import_overlay",
     "make_design",
     "overlay_names",
-    "project_root",
     "sources_of",
     "write_manifest",
 ]
@@ -64,23 +64,6 @@ class Generated:
     sources: tuple[Path, ...]
 
 
-def project_root() -> Path:
-    """Return the project's folder, the one with ``hw/``.
-
-    Raises
-    ------
-    HandoffError
-        The package is installed without it: overlays are built from a clone.
-    """
-    root = Path(__file__).resolve().parents[3]
-    if not (root / "hw" / "overlays").is_dir():
-        raise HandoffError(
-            f"{root} has no hw/overlays: overlays are generated in a clone of the repository, not "
-            "from an installed package"
-        )
-    return root
-
-
 def overlay_names(root: Path | None = None) -> tuple[str, ...]:
     """Return the overlays that have a description, in alphabetical order.
 
@@ -89,7 +72,7 @@ def overlay_names(root: Path | None = None) -> tuple[str, ...]:
     HandoffError
         `root` has no folder ``hw/overlays``.
     """
-    folder = (root or project_root()) / "hw" / "overlays"
+    folder = (root or ROOT) / "hw" / "overlays"
     if not folder.is_dir():
         raise HandoffError(
             f"{folder.parent.parent} has no hw/overlays: expected a folder with hw/overlays/NAME/"
@@ -134,7 +117,7 @@ def make_design(name: str, root: Path | None = None) -> tuple[Design, tuple[Path
     # libclang loads only when something is generated.
     from pynq_torch.hls.parse import read_interface
 
-    root = root or project_root()
+    root = root or ROOT
     if name not in overlay_names(root):
         raise HandoffError(
             f"there is no overlay {name!r} in hw/overlays; there are "
@@ -239,7 +222,7 @@ def build_overlay(
     pathlib.Path
         The folder.
     """
-    root = project_root() if root is None else Path(root)
+    root = ROOT if root is None else Path(root)
     generated = generate(name, root)
     files = {f"{name}.bit": generated.image, f"{name}.hwh": generated.hwh.encode()}
     manifest = write_manifest(
@@ -250,7 +233,8 @@ def build_overlay(
         tools={"generator": GENERATOR, "register rules": f"Vitis HLS {TOOL_VERSION}"},
         root=root,
     )
-    return _write((root / "bitstreams" if out is None else Path(out)) / name, files, manifest)
+    folder = to_write(root / "bitstreams") if out is None else Path(out)
+    return _write(folder / name, files, manifest)
 
 
 def import_overlay(
@@ -279,7 +263,7 @@ def import_overlay(
     BitstreamError
         A file is missing, or the ``.bit`` is a simulation image.
     """
-    root = root or project_root()
+    root = root or ROOT
     design, sources = make_design(name, root)
     files: dict[str, bytes] = {}
     for file in (f"{name}.bit", f"{name}.hwh"):
@@ -294,7 +278,7 @@ def import_overlay(
     manifest = write_manifest(
         design, kind=VIVADO, files=files, sources=sources, tools=tools, root=root
     )
-    return _write((out or root / "bitstreams") / name, files, manifest)
+    return _write((out or to_write(root / "bitstreams")) / name, files, manifest)
 
 
 def _write(folder: Path, files: Mapping[str, bytes], manifest: str) -> Path:

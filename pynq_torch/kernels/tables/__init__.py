@@ -7,7 +7,7 @@ instance (``hw/templates/<family>/``), and a module here with its table and ``IN
 
 from __future__ import annotations
 
-from .instance import Instance
+from pynq_torch.hls.instance import Instance
 
 __all__ = ["FAMILIES", "Instance", "instances"]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .instance import Instance
+from pynq_torch.hls.instance import Instance
+from pynq_torch.models.tiling import DEPTHWISE_PATCH, DEPTHWISE_PIXELS, PATCH, PIXELS, TAPS
 
 __all__ = [
     "BIAS",
@@ -25,15 +26,13 @@ __all__ = [
 
 #: Bits of the ``mode`` register, those of gemm's epilogue.
 BIAS, RELU = 4, 8
-#: Pixels of the results on chip, cells of a channel, taps of a weight: what a tile may take.
-PIXELS, PATCH, TAPS = 256, 4096, 128
 #: Output channels on chip.
 OUTS = {"float": 32, "int8": 64}
 #: Products a cycle.
 LANES = {"float": 8, "int8": 32}
 
-#: The same for the depthwise kernels, whose patch has rows and columns.
-DEPTHWISE_LANES, DEPTHWISE_PIXELS, DEPTHWISE_PATCH = 4, 1024, (64, 128)
+#: The same for the depthwise kernels.
+DEPTHWISE_LANES = 4
 
 Parameters = tuple[tuple[str, int, str], ...]
 _SIZES = (

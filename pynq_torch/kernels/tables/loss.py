@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .instance import Instance
+from pynq_torch.hls.instance import Instance
 
 __all__ = ["BACKWARD", "FORWARD", "INSTANCES", "MEAN", "NONE", "SCALARS", "SUM"]
 

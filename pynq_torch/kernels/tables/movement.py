@@ -8,7 +8,7 @@ in the order of the loops.
 
 from __future__ import annotations
 
-from .instance import Instance
+from pynq_torch.hls.instance import Instance
 
 __all__ = ["INDEX_STEPS", "INSTANCES", "LOOPS", "OPCODES", "REGISTERS"]
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pynq_torch.hls.instance import Instance
+
 from .function import OPERANDS, Function
-from .instance import Instance
 from .pointwise_binary import BINARY
 from .pointwise_ternary import TERNARY
 from .pointwise_unary import UNARY

@@ -29,7 +29,7 @@ distance_f32, rows of `n` elements:
 
 from __future__ import annotations
 
-from .instance import Instance
+from pynq_torch.hls.instance import Instance
 
 __all__ = ["ADDER_STAGES", "EPS", "EXP_RANGE", "INSTANCES", "LANES", "SOFTMAX", "TILE", "additions"]
 

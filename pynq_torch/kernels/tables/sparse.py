@@ -7,7 +7,7 @@ section 3.1): a rounding for each product and each addition, in whatever order.
 
 from __future__ import annotations
 
-from .instance import Instance
+from pynq_torch.hls.instance import Instance
 
 __all__ = ["INSTANCES", "LANES", "TILE", "VECTOR", "error_factor"]
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from pynq_torch import views
 from pynq_torch.board.rtl.records import Transaction
 from pynq_torch.errors import BoardError
 from pynq_torch.tables import Table
@@ -232,9 +233,7 @@ class Trace(Sequence[Transaction]):
 
     def plot(self, cycles: tuple[int, int] | None = None, **options: Any) -> Any:
         """Draw who moved data when; see `pynq_torch.plot.bus.bus_timeline`."""
-        from pynq_torch.plot.bus import bus_timeline
-
-        return bus_timeline(self, cycles, **options)
+        return views.draw("bus", self, cycles, **options)
 
     def __str__(self) -> str:
         return f"{self.table(SHOWN)}\n{self.summary()}" if self._rows else self.summary()

@@ -11,7 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pynq_torch.errors import WaveError
+from pynq_torch import views
+from pynq_torch.errors import WaveError, needs
 
 __all__ = ["Value", "WaveFile", "WaveSignal"]
 
@@ -231,10 +232,8 @@ class WaveFile:
     def show(
         self, signals: Any = None, cycles: tuple[int, int] | None = None, **options: Any
     ) -> Any:
-        """Show a window of signals; see `pynq_torch.plot.wave_picture.show`."""
-        from pynq_torch.plot.wave_picture import show
-
-        return show(self, signals, cycles, **options)
+        """Show a window of signals; see `pynq_torch.widgets.wave_view.show`."""
+        return views.draw("waves", self, signals, cycles, **options)
 
     def __repr__(self) -> str:
         there = self.cycles
@@ -245,13 +244,8 @@ class WaveFile:
 
 
 def _open(path: Path) -> Any:
-    try:
+    with needs("pywellen", "Reading waves here (GTKWave reads the file as it is)", WaveError):
         import pywellen
-    except ModuleNotFoundError:
-        raise WaveError(
-            "reading waves needs the package 'pywellen'; install it with: "
-            "python -m pip install 'pynq_torch[rtl]'. GTKWave reads the file as it is."
-        ) from None
     try:
         return pywellen.Waveform(str(path))
     except BaseException as error:

@@ -328,7 +328,7 @@ class Waves:
         unit: str | None = None,
         **options: Any,
     ) -> Any:
-        """Show a window of signals; see `pynq_torch.plot.wave_picture.show`."""
+        """Show a window of signals; see `pynq_torch.widgets.wave_view.show`."""
         return self.open(unit).show(signals, cycles, **options)
 
     def __repr__(self) -> str:

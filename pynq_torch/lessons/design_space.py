@@ -17,9 +17,11 @@ from typing import Any
 
 from pynq_torch.errors import RtlError
 from pynq_torch.hls import cache
-
-from .hls_resources import Resources
-from .rtl_resources import Count, count, counted, hashes, rtl_sources
+from pynq_torch.models.hls_resources import Resources
+from pynq_torch.models.rtl_resources import Count, count, counted, hashes, rtl_sources
+from pynq_torch.paths import HW, KERNELS, to_read, to_write
+from pynq_torch.plot.design import pareto
+from pynq_torch.views import interactive
 
 __all__ = [
     "DESIGNS",
@@ -35,8 +37,7 @@ __all__ = [
     "sweep",
 ]
 
-_HW = Path(__file__).resolve().parents[1] / "hw"
-_KERNEL = _HW / "kernels" / "gemm"
+_KERNEL = KERNELS / "gemm"
 _FILE = _KERNEL / "rtl" / "design_space.json"
 #: Products of a row of the array that fit into the part's DSPs, two in each; a few DSPs are left
 #: for scaling. What is beyond is made of LUTs.
@@ -210,8 +211,6 @@ def sweep(designs: Sequence[Design], *sizes: int) -> dict[Design, dict[int, int]
     dict of Design to dict
         Size -> cycles, of each design.
     """
-    from pynq_torch.widgets import interactive
-
     if interactive():
         from tqdm.auto import tqdm
     else:  # a bar of text: one that is kept in a notebook has no kernel to move it
@@ -229,7 +228,7 @@ def _variant(root: Path, design: Design) -> Path:
     from pynq_torch.hls.design.build import build_overlay
 
     for part in ("rtl", "include", "kernels/gemm", "overlays/gemm"):
-        shutil.copytree(_HW / part, root / "hw" / part)
+        shutil.copytree(HW / part, root / "hw" / part)
     kernel = root / "hw" / "kernels" / "gemm"
     for name, value in design.parameters.items():
         _replace(kernel / "rtl" / "gemm.sv", rf"(parameter int unsigned {name}\s*= )\d+", value)
@@ -268,13 +267,15 @@ def record(designs: Iterable[Design] = DESIGNS) -> Path:
         "sources": hashes(files),
         "designs": points,
     }
-    _FILE.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    return _FILE
+    path = to_write(_FILE)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return path
 
 
 def results() -> tuple[Result, ...]:
     """Return the committed results, in the order of `DESIGNS`."""
-    data = json.loads(_FILE.read_text(encoding="utf-8"))
+    data = json.loads(to_read(_FILE).read_text(encoding="utf-8"))
     return tuple(
         Result(
             Design(point["rows"], point["cols"], point["port_bits"]),
@@ -288,27 +289,5 @@ def results() -> tuple[Result, ...]:
 def stale() -> list[str]:
     """Return the files by which the RTL differs from what the committed results were made from."""
     now = hashes(rtl_sources(_KERNEL / "rtl"))
-    then = json.loads(_FILE.read_text(encoding="utf-8"))["sources"]
+    then = json.loads(to_read(_FILE).read_text(encoding="utf-8"))["sources"]
     return sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
-
-
-def pareto(found: Sequence[Result], size: int) -> tuple[Result, ...]:
-    """Return the results that no other beats in both: cycles, and share of the part.
-
-    Parameters
-    ----------
-    found : sequence of Result
-        From `results`.
-    size : int
-        Of the product whose cycles count.
-
-    Returns
-    -------
-    tuple of Result
-        From the smallest to the fastest.
-    """
-    best: list[Result] = []
-    for one in sorted(found, key=lambda r: (r.share, r.cycles[size])):
-        if not best or one.cycles[size] < best[-1].cycles[size]:
-            best.append(one)
-    return tuple(best)

@@ -1,20 +1,17 @@
-"""Results of operators: images in the memory format that torch chooses, several by ``out=``."""
+"""Results of operators: images in the memory format that torch chooses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 
 from pynq_torch.kernels.operand import Operand
-from pynq_torch.ops.launch import operand
+from pynq_torch.torch_device import memory
 
-from . import memory
-from .dispatch import Declined
-from .offering import NOT_THERE, RESIZED
+from .launch import operand
 
-__all__ = ["channels_last", "formatted", "into_outs"]
+__all__ = ["channels_last", "formatted"]
 
 
 def formatted(shape: Sequence[int], like: torch.Tensor, dtype: torch.dtype) -> Operand:
@@ -38,21 +35,3 @@ def channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
             return False
         least = strides[axis] * shape[axis]
     return True
-
-
-def into_outs(functional: Callable[..., Any], *names: str) -> Callable[..., Any]:
-    """Return the out variant of an operator with several results, written to `names` in order."""
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        outs = [kwargs.pop(name) for name in names]
-        results = functional(*args, **kwargs)
-        if isinstance(results, Declined):
-            return results
-        for out, result in zip(outs, results, strict=True):
-            if out.device.type != "pynq" or out.dtype is not result.dtype:
-                return NOT_THERE
-            if out.shape != result.shape:
-                return RESIZED
-        return tuple(out.copy_(result) for out, result in zip(outs, results, strict=True))
-
-    return run

@@ -2,7 +2,7 @@
 
 torch itself puts every operator there. While ``torch.profiler.profile()`` is on, what compute units
 do appears inside: an event ``PL gemm_0`` from AP_START to the end as the host saw it. Events of one
-thread must nest, and runs of several units may overlap: then an event names all units at work, and
+thread must nest, and runs of several units may overlap: then an event names all running units, and
 a new one begins when one of them starts or ends::
 
     PL gemm_0 | PL gemm_0 + gemm_lut_0      | PL gemm_lut_0
@@ -13,11 +13,11 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from torch.profiler import record_function
+import torch
 
-from pynq_torch.kernels.calls import KernelCall
+from pynq_torch.events import KernelCall, runs
 
-__all__ = ["feed"]
+__all__ = ["install"]
 
 
 class _Thread(threading.local):
@@ -31,8 +31,17 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-def feed(run: KernelCall) -> None:
+def install() -> None:
+    """Show runs in the traces of ``torch.profiler`` from now on."""
+    runs.attach(torch._C._autograd._profiler_enabled, _show)
+
+
+def _show(run: KernelCall) -> None:
     """Take the begin or the end of a run."""
+    if run.seconds is None:
+        run.traced = torch._C._autograd._profiler_enabled()
+    if not run.traced:
+        return
     at_work = _thread.at_work
     if run.seconds is None:
         at_work.append(run)
@@ -46,5 +55,7 @@ def feed(run: KernelCall) -> None:
     # A run whose end another thread has seen is over here too.
     at_work[:] = [other for other in at_work if other.seconds is None]
     if at_work:
-        _thread.event = record_function(f"PL {' + '.join(run.cu for run in at_work)}")
+        _thread.event = torch.profiler.record_function(
+            f"PL {' + '.join(run.cu for run in at_work)}"
+        )
         _thread.event.__enter__()

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from pynq_torch.torch_device.fallback import place
-from pynq_torch.torch_device.memory import alias
+from .fallback import place
+from .memory import alias
 
 __all__ = ["cell_kernels"]
 

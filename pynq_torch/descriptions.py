@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pynq_torch.errors import InterfaceError
-from pynq_torch.models.hls_resources import itemised
+from .errors import InterfaceError
 
 __all__ = ["KernelDescription", "LatencyModel", "read_kernel_description"]
 
@@ -115,7 +114,8 @@ class KernelDescription:
     latency : LatencyModel
         Cycles, as a model.
     resources : mapping
-        Counts of components, see `pynq_torch.models.hls_resources`; empty where they are not stated.
+        Counts of components, see `pynq_torch.models.hls_resources`; empty where they are not
+        stated.
     ii : int
         Initiation interval of the loop that does the work, in cycles, as a model; 0 where it is not
         stated.
@@ -169,8 +169,6 @@ def read_kernel_description(folder: Path) -> KernelDescription:
                 "or on a board replaces it",
                 cu=folder.name,
             )
-        resources = data.get("resources", {})
-        itemised(resources)  # says what is wrong with it
         return KernelDescription(
             name=data["name"],
             summary=data["summary"],
@@ -183,7 +181,7 @@ def read_kernel_description(folder: Path) -> KernelDescription:
                 latency["assumptions"],
                 _example(latency, path),
             ),
-            resources=resources,
+            resources=data.get("resources", {}),
             ii=int(data.get("ii", 0)),
         )
     except KeyError as error:
