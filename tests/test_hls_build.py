@@ -285,6 +285,38 @@ def fake_compiler(tmp_path, monkeypatch, script):
     monkeypatch.setenv("CXX", str(path))
 
 
+def test_a_compiler_is_asked_once_by_all_programs(tmp_path, monkeypatch, own_cache):
+    calls = tmp_path / "calls"
+    fake_compiler(tmp_path, monkeypatch, f'echo "$@" >> {calls}\nexec "$real" "$@"')
+    command = [
+        sys.executable,
+        "-c",
+        "from pynq_torch.hls import toolchain as t\n"
+        "print(t.system_include_dirs(), t.has_option('-O2'), t.has_option('-fno-such-thing'))",
+    ]
+
+    def ask():
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    said = ask()
+    assert "/include" in said
+    assert said.endswith(") True False\n")
+    assert len(calls.read_text().splitlines()) == 3
+    assert ask() == said
+    assert len(calls.read_text().splitlines()) == 3
+    for path in (own_cache / "answers").iterdir():
+        path.write_text("cut o")
+    assert ask() == said
+    assert len(calls.read_text().splitlines()) == 6
+    monkeypatch.setenv("CPLUS_INCLUDE_PATH", str(tmp_path))  # g++ searches there as well
+    assert str(tmp_path) in ask()
+    os.utime(tmp_path / "fake-g++", (1, 1))  # another compiler now
+    ask()
+    assert len(calls.read_text().splitlines()) == 12
+    monkeypatch.setenv("PYNQ_TORCH_CACHE", str(calls / "no-folder"))
+    assert "/include" in ask()
+
+
 def test_disk_full_in_the_compiler(scale, tmp_path, monkeypatch, own_cache):
     fake_compiler(
         tmp_path,

@@ -19,7 +19,7 @@ import shutil
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,17 @@ from pynq_torch.errors import CacheWarning, KernelBuildError
 
 from . import depends
 
-__all__ = ["Entry", "cache_dir", "digest", "find", "locked", "scratch", "store", "write_text"]
+__all__ = [
+    "Entry",
+    "cache_dir",
+    "digest",
+    "find",
+    "locked",
+    "remembered",
+    "scratch",
+    "store",
+    "write_text",
+]
 
 # Part of every key: entries of an older layout are never found.
 FORMAT = 2
@@ -264,6 +274,30 @@ def write_text(path: Path, text: str) -> None:
     """Write a file of a build, with a clear error where there is no room."""
     with _clean_errors():
         path.write_text(text, encoding="utf-8")
+
+
+def remembered(key: str, ask: Callable[[], list[str]]) -> list[str]:
+    """Return an answer that depends on nothing but what `key` was made from.
+
+    Parameters
+    ----------
+    key : str
+        From :func:`digest`.
+    ask : callable
+        Gives the answer, which is not kept where the cache cannot be written.
+    """
+    path = cache_dir() / "answers" / f"{key}.json"
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = None
+    if isinstance(known, list):
+        return known
+    answer = ask()
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_atomically(path, json.dumps(answer))
+    return answer
 
 
 def _write_atomically(path: Path, text: str) -> None:

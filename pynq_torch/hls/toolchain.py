@@ -11,9 +11,12 @@ import importlib.metadata
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
+
+from . import cache
 
 __all__ = [
     "ap_types_dir",
@@ -61,10 +64,29 @@ def compiler_version(path: str | None = None) -> str:
     return _version_of(path, os.stat(path).st_mtime_ns)
 
 
+#: Variables that change what g++ answers below.
+_ENVIRONMENT = ("CPATH", "CPLUS_INCLUDE_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH")
+
+
+def _remembered(path: str, question: str, ask: Callable[[], list[str]]) -> list[str]:
+    """Return what a compiler answered to `question`, asked once for every program on the PC.
+
+    The answer is in the build cache, under the compiler's file and the variables that it reads.
+    """
+    status = os.stat(path)
+    variables = [f"{name}={os.environ.get(name)}" for name in _ENVIRONMENT]
+    parts = (path, os.path.realpath(path), status.st_size, status.st_mtime_ns, *variables)
+    return cache.remembered(cache.digest("compiler", question, *parts), ask)
+
+
 @functools.cache
 def _takes(path: str, option: str) -> bool:
-    command = [path, option, "-E", "-x", "c++", os.devnull]
-    return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0
+    def ask() -> list[str]:
+        command = [path, option, "-E", "-x", "c++", os.devnull]
+        done = subprocess.run(command, capture_output=True, check=False, timeout=60)
+        return ["yes"] if done.returncode == 0 else []
+
+    return bool(_remembered(path, option, ask))
 
 
 def has_option(option: str) -> bool:
@@ -74,6 +96,10 @@ def has_option(option: str) -> bool:
 
 @functools.cache
 def _search_list(path: str) -> tuple[str, ...]:
+    return tuple(_remembered(path, "the include folders", lambda: _ask_search_list(path)))
+
+
+def _ask_search_list(path: str) -> list[str]:
     answer = subprocess.run(
         [path, "-E", "-x", "c++", "-v", "-"],
         input="",
@@ -91,7 +117,7 @@ def _search_list(path: str) -> tuple[str, ...]:
             inside = False
         elif inside:
             folders.append(os.path.normpath(line.strip()))
-    return tuple(folders)
+    return folders
 
 
 def system_include_dirs() -> tuple[str, ...]:
