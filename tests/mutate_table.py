@@ -86,4 +86,28 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "_libc = ctypes.CDLL(None, use_errno=False)",
         "Nothing reads the error number.",
     ),
+    (
+        "board/ip/axi_timer",
+        "(r if c & _UDT else top - r) + 2 for c, r in zip(self._tcsr, self._tlr, strict=True)",
+        "(r if c & _UDT else top - r) + 2 for c, r in zip(self._tcsr, self._tlr, strict=False)",
+        "Both lists have two registers.",
+    ),
+    (
+        "board/vain_polls",
+        "self._accesses = self._thread = self._count = 0",
+        "self._accesses = self._thread = self._count = 1",
+        "No thread has the number 0 or 1: the first poll begins a count of its own.",
+    ),
+    (
+        "board/vain_polls",
+        "self._began = self._last = 0.0",
+        "pass",
+        "The first poll, of no known thread, sets both before they are read.",
+    ),
+    (
+        "board/handoff_ranges",
+        "if reaching is None or _end(before[0]) > _end(reaching[0]):",
+        "if reaching is None or (_end(before[0]) >= _end(reaching[0])):",
+        "Of two ranges with one end, which is an error unless they are of one interface.",
+    ),
 )

@@ -6,6 +6,7 @@ import re
 import warnings
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,8 +16,10 @@ from pynq import Overlay, allocate
 import pynq_torch
 from pynq_torch import hls
 from pynq_torch.board.handoff import IpInstance, Slave, read_handoff
-from pynq_torch.board.handoff_ports import constants_of
+from pynq_torch.board.handoff_ports import HandoffBus, constants_of
+from pynq_torch.board.handoff_registers import HandoffValue
 from pynq_torch.board.hls_binding import Binding
+from pynq_torch.board.hls_match import SlaveMatch, bus_differences
 from pynq_torch.errors import InterfaceError
 
 pytestmark = pytest.mark.timeout(180)
@@ -184,6 +187,39 @@ def test_a_register_elsewhere_is_followed(bit, tmp_path):
     binding = Binding(read_handoff(hwh).ips["mix_0"], hls.read_interface(source, "mix"))
     assert binding.offsets[3][0] == 512
     assert binding.outputs == [(listed.registers["s_axi_control"]["y_1"], 8)]
+
+
+def test_where_the_handoff_has_another_argument():
+    values = (
+        HandoffValue("word", 0x10, 1, False, 32),
+        HandoffValue("long", 0x18, 2, False, 64),
+        HandoffValue("window", 0x40, 0, False, None, True, 64),
+        HandoffValue("open", 0x80, 0, False, None, True),
+    )
+    match = SlaveMatch([], values)
+    taken = [at for at in range(0, 0x90) if match.is_taken("control", at)]
+    assert taken == [*range(0x10, 0x14), *range(0x18, 0x20), *range(0x40, 0x84)]
+    assert not match.is_unlisted and not list(match.pairs())
+
+
+def test_which_interface_moves_the_elements():
+    def differ(buses, *bundles):
+        argument = SimpleNamespace(kind="m_axi", ctype="double *", width=64)
+        found = {b: SimpleNamespace(name=b, arguments=("x",)) for b in bundles}
+        interface = SimpleNamespace(axi_bundles=found, argument=lambda name: argument)
+        masters = {n: HandoffBus(n, "aximm", True, nbytes) for n, nbytes in buses.items()}
+        masters["s_axi_control"] = HandoffBus("s_axi_control", "aximm", False, 4)
+        masters["in"] = HandoffBus("in", "axis", True, 4)
+        said = [text for wrong, text in bus_differences(interface, masters) if wrong]
+        return [text.rpartition("interface ")[2] for text in said]
+
+    narrow = "{} moves 32 at a time in the handoff"
+    assert differ({"m_axi_a": 4, "M_AXI_B": 8}, "a", "b") == [narrow.format("m_axi_a")]
+    assert differ({"m_axi_a_r": 4, "m_axi_b": 8}, "a") == [narrow.format("m_axi_a_r")]
+    assert differ({"other": 4}, "a") == [narrow.format("other")]  # there is but one
+    assert differ({"other": 4, "another": 4}, "a") == []
+    assert differ({"other": 4}, "a", "b") == []
+    assert differ({"m_axi_a": None}, "a") == differ({}, "a") == []
 
 
 def _bound(folder: Path, *slaves: Slave) -> Binding:

@@ -6,12 +6,14 @@ import contextlib
 import gc
 import itertools
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pynq_torch.board import mappings
 from pynq_torch.board.memory import DDR_BYTES, MIN_ALLOCATION, PAGE, PhysicalMemory
 from pynq_torch.errors import BoardError, BufferFreed, BusError, CmaExhausted
 
@@ -349,6 +351,22 @@ def test_views_that_had_to_move_share_no_page_with_later_buffers(memory):
     assert others[0].physical_address != others[1].physical_address
 
 
+def test_a_view_that_cannot_move_keeps_its_memory(memory, monkeypatch):
+    assert mappings._libc.mmap(None, 0, 0, 0, -1, 0) == mappings._FAILED  # no bytes: refused
+    old = memory.allocate(8, "u4")
+    old[:] = 3
+    view = np.asarray(old)
+    old.freebuffer()
+    refuses = SimpleNamespace(mmap=lambda *_: mappings._FAILED)
+    with monkeypatch.context() as patch:
+        patch.setattr(mappings, "_libc", refuses)
+        with pytest.raises(CmaExhausted):
+            memory.allocate(memory.cma_bytes, "u1")
+    assert view.tolist() == [3] * 8
+    every = memory.allocate(memory.cma_bytes, "u1")
+    assert view.tolist() == [3] * 8 and not every.any()
+
+
 def test_engines_see_a_slot_for_every_buffer(memory):
     """What the grants say: a generation, how many slots there are, begin and end of each."""
     assert list(memory._grants[:2]) == [0, 0]
@@ -363,6 +381,17 @@ def test_engines_see_a_slot_for_every_buffer(memory):
     del buffers[1]
     again = memory.allocate(7, "u1")  # in the slot that is free
     assert (memory._grants[1], memory._grants[4]) == (3, again.physical_address)
+
+
+def test_more_buffers_than_engines_can_be_told_of(memory, monkeypatch):
+    monkeypatch.setattr("pynq_torch.board.memory._GRANT_SLOTS", 3)
+    buffers = [memory.allocate(1, "u1") for _ in range(3)]
+    free = memory.free_bytes
+    with pytest.raises(CmaExhausted, match="more than 3 buffers are alive at once"):
+        memory.allocate(1, "u1")
+    assert memory.free_bytes == free
+    buffers.pop().freebuffer()
+    assert memory.allocate(1, "u1").tolist() == [0]
 
 
 @pytest.mark.parametrize(

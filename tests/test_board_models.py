@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,13 +13,13 @@ from typing import Any
 import pytest
 
 from pynq_torch.board.device import VirtualBoard, _kernel_paths, _version
-from pynq_torch.board.engine import EngineProcess, Flag, State
+from pynq_torch.board.engine import EngineProcess, Flag, State, sanitizer_report
 from pynq_torch.board.handoff import InterruptNet, IpInstance
 from pynq_torch.board.handoff_ranges import Slave
 from pynq_torch.board.hls_ip import HlsKernel
-from pynq_torch.board.memory import PhysicalMemory
+from pynq_torch.board.memory import DDR_BYTES, PhysicalMemory
 from pynq_torch.board.streams import Endpoint, Ring
-from pynq_torch.errors import BoardError, BoardHang
+from pynq_torch.errors import BoardError, BoardHang, KernelFault
 from pynq_torch.hls import read_interface
 from pynq_torch.hls.build import Build
 
@@ -72,6 +75,75 @@ def test_what_an_engine_can_get_on_with(memory: PhysicalMemory) -> None:
     ring.close()
 
 
+def test_what_an_engine_is_told_at_its_start(
+    memory: PhysicalMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[tuple[list[str], dict[str, Any]]] = []
+
+    def popen(command: list[str], **more: Any) -> Any:
+        started.append((command, more))
+        return SimpleNamespace(poll=lambda: None, pid=(1 << 22) + 1)  # there is no such process
+
+    monkeypatch.setattr("pynq_torch.board.engine.subprocess.Popen", popen)
+    memory.add_window("bram", 0x4200_0000, 5000)
+    ring = Ring(None, Endpoint("unit", "S"), 4)
+    engine = EngineProcess(Path("/x/engine"), "unit", memory, 4096, [ring], ["unit.S"])
+    engine.set_offsets([(16, 20, 24, 8), (1, 2, 3, 4)])
+    engine.set_flag(Flag.CHAIN, True)
+    engine.registers[:2] = b"ab"
+    engine.words[3] = State.FAULT
+    engine.words[12:24] = memoryview(bytes([255]) * 48).cast("I")
+    engine._map[96:100] = b"died"
+    for counter in (2, 3, 4):
+        engine._counters[counter] = 9
+    engine.spawn()
+    # The layout of engine.hpp's Mailbox.
+    assert list(engine.words[:4]) == [0x50594E51, 1, Flag.CHAIN, State.BOOTING]
+    assert (engine.state, engine.started, engine.completed) == (State.BOOTING, 0, 0)
+    assert list(engine.words[8:24]) == [*[0] * 2, *engine.words[10:12], *[0] * 10, 2, 1]
+    assert engine._map[96:1024] == bytes(928)
+    windows = struct.unpack_from("<6Q", engine._map, 2048)
+    assert windows == (0, DDR_BYTES, 0, 0x4200_0000, 8192, DDR_BYTES)
+    assert struct.unpack_from("<8I", engine._map, 2432) == (16, 20, 24, 8, 1, 2, 3, 4)
+    assert bytes(engine.registers[:2]) == b"ab"  # registers keep their values
+    ((command, more),) = started
+    assert command[0] == "/x/engine"
+    numbers = [int(text) for text in command[1:]]
+    assert numbers[:4] == [engine.fd, 8192, memory.fd, memory.grants_fd]
+    assert numbers[4:7] == [memory.grants_nbytes, engine.start_fd, engine.done_fd]
+    assert numbers[8:] == [ring.fd]
+    passed = {n for i, n in enumerate(numbers) if i not in (1, 4)}
+    assert set(more["pass_fds"]) == passed and more["start_new_session"]
+    assert (engine.pid, engine.cpu_seconds) == ((1 << 22) + 1, float("inf"))
+    this: Any = SimpleNamespace(pid=os.getpid())
+    engine._process, before = this, time.process_time()
+    assert before <= engine.cpu_seconds <= time.process_time()
+    engine._process = None
+    assert (engine.cpu_seconds, engine.pid, engine.stopped) == (0.0, None, False)
+    with pytest.raises(ValueError, match="unit has 105 arguments; 104 fit"):
+        engine.set_offsets([(0, 0, 0, 0)] * 105)
+    engine.close()
+    ring.close()
+
+
+def test_what_a_sanitizer_printed() -> None:
+    frames = "    #0 0x1 in k k.cpp:3\n  #1 0x2 in pynq_torch::run\n  #2 0x3 in main\n"
+    assert sanitizer_report(f"n = 3\n{frames}") is None
+    found = sanitizer_report(
+        "n = 3\n==9==ERROR: AddressSanitizer: stack-buffer-overflow on address 0x7f at pc 0x55 bp"
+        f" 0x7f\n  READ of size 4\n{frames}"
+    )
+    assert found == (
+        "AddressSanitizer: stack-buffer-overflow on address 0x7f",
+        ["READ of size 4", "#0 0x1 in k k.cpp:3"],
+    )
+    found = sanitizer_report(f"k.cpp:4:7: runtime error: signed integer overflow\n{frames}")
+    assert found == (
+        "k.cpp:4:7: runtime error: signed integer overflow",
+        ["#0 0x1 in k k.cpp:3"],
+    )
+
+
 _UNIT = """
 void unit(int n, int *sum, const int *in) {
 #pragma HLS INTERFACE m_axi port=in bundle=gmem offset=slave
@@ -91,7 +163,12 @@ def _unit(
     release: tuple[int, int] = (2022, 1),
     control: str = "ap_ctrl_hs",
 ) -> HlsKernel:
-    monkeypatch.setattr(EngineProcess, "spawn", lambda self: None)
+
+    def spawn(engine: EngineProcess) -> None:
+        engine._process = None
+        engine._counters[2] = engine._counters[3] = engine._counters[4] = 0
+
+    monkeypatch.setattr(EngineProcess, "spawn", spawn)
     source = folder / "unit.cpp"
     source.write_text(_UNIT.replace("CONTROL", control))
     nothing = lambda *_: None  # noqa: E731
@@ -151,6 +228,44 @@ def test_the_control_register_of_each_release(
         unit.write(12, flags | 0xF0, _C)
         assert (unit.read(12, _C), unit.irq("")) == (0, False)
         unit.write(4, 0, _C)
+    unit.close()
+
+
+def test_a_reset_forgets_the_runs_before(
+    memory: PhysicalMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = _unit(memory, tmp_path, monkeypatch)
+    unit.write(8, 3, _C)
+    unit.write(4, 1, _C)
+    for _ in range(2):
+        unit.write(0, 1, _C)
+        _ends(unit)
+    assert unit.read(0, _C) & 2 and unit.irq("")
+    unit.write(0, 1, _C)
+    unit.reset()
+    assert ([unit.read(at, _C) for at in (0, 4, 8)], unit.irq("")) == ([4, 1, 3], False)
+    assert "since it was reset" in unit._why_idle()
+    unit.close()
+
+
+def test_an_engine_that_is_gone_is_noticed_by_starts_and_polls(
+    memory: PhysicalMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = _unit(memory, tmp_path, monkeypatch)
+    polls: list[int] = []
+    unit.board.polled = lambda model, number: polls.append(number)  # type: ignore[method-assign]
+    gone: Any = SimpleNamespace(poll=lambda: -9, pid=None)
+    unit.write(0, 1, _C)
+    unit.engine._process = gone
+    assert {unit.read(0, _C) for _ in range(63)} == {1}
+    with pytest.raises(KernelFault, match="unit_0's process was killed by SIGKILL"):
+        unit.read(0, _C)
+    assert polls == list(range(1, 64))
+    assert (unit.read(0, _C), unit.engine._process) == (4, None)
+    unit.engine._process = gone
+    with pytest.raises(KernelFault, match="was killed by SIGKILL"):
+        unit.write(0, 1, _C)
+    assert unit.engine.started == 0
     unit.close()
 
 

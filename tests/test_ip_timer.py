@@ -227,6 +227,31 @@ def test_the_interrupt_comes_by_itself() -> None:
     bench.timer.close()
 
 
+def test_the_alarm_is_set_for_the_first_rollover(monkeypatch: pytest.MonkeyPatch) -> None:
+    alarms: list[float] = []
+
+    class Alarm(threading.Timer):
+        def __init__(self, seconds: float, call: Any) -> None:
+            super().__init__(3600, call)
+            alarms.append(seconds * 100e6)
+
+    monkeypatch.setattr(threading, "Timer", Alarm)
+    bench = Bench()
+    bench.start(0, 5000, _UDT)
+    assert alarms == []  # no interrupt is enabled
+    bench.start(1, 998, _UDT | _ENIT)
+    assert 1000 <= round(alarms[-1]) <= 1001
+    bench.tick(400)
+    bench.timer.write(0x00, _UDT | _ENT | _ENIT)
+    assert 600 <= round(alarms[-1]) <= 601
+    bench.tick(700)
+    bench.timer._expired()
+    assert bench.irqs.is_set() and bench.control(1) & _TINT
+    assert 3902 <= round(alarms[-1]) <= 3903  # the other counter's
+    bench.timer.close()
+    assert bench.timer._alarm is None
+
+
 def test_block_ram_is_plain_memory_shared_with_the_pl() -> None:
     memory = PhysicalMemory()
     try:
