@@ -182,7 +182,7 @@ class RtlPortError(RtlError):
 
 
 class KernelBusy(KernelError, RuntimeError):
-    """A compute unit was started while it was still at work."""
+    """A compute unit was started while it was still running."""
 
 
 class KernelTimeout(KernelError, TimeoutError):

@@ -236,7 +236,7 @@ def test_a_loader_with_pinned_memory_works(workers: int) -> None:
 
 @pytest.fixture
 def moody(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The overlay whose kernels do what rows of `a` ask for; loaded anew, so that none hangs."""
+    """The overlay whose kernels do what rows of `a` ask for; loaded again, so that none hangs."""
     pynq_torch.use_board("csim", kernels=[MOODY])
     monkeypatch.setattr(units, "BASE_TIMEOUT_S", 0.3)
     yield pynq_torch.load("gemm_dual")

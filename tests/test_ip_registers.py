@@ -114,7 +114,7 @@ def test_an_error_halts(fault: Fault) -> None:
     slot.busy, slot.error, slot.fault = False, 0x40, (fault, 0x18000000)
     assert channel.update()
     assert channel.status() & 0xFFFF == ERR | 0x40 | 0x1
-    assert channel.irq == (fault is not Fault.NONE)  # a guard's stop wakes whoever waits
+    assert channel.irq == (fault is not Fault.NONE)  # a guard's stop wakes the waiting program
     assert channel.stopped == (None if fault is Fault.NONE else (fault, 0x18000000))
     channel.set_control(ERR)
     assert channel.irq

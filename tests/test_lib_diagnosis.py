@@ -50,7 +50,7 @@ CASES = {
     "IP never started": Facts("dma", send=SEND, recv=RECV, kernels=(KernelState("k", 0x4),)),
     "nothing sent": Facts("dma", send=replace(UNARMED, side="send"), recv=RECV),
     "wrong length": Facts("dma", send=SENT, recv=_recv(moved=40), kernels=(KernelState("k", 0xE),)),
-    "kernel still at work": Facts("k", kernels=(KernelState("k", 0x1),)),
+    "kernel still running": Facts("k", kernels=(KernelState("k", 0x1),)),
     "data stuck on the way": Facts("dma", send=SEND, recv=RECV),
     "unknown": Facts("k"),
 }
@@ -220,7 +220,7 @@ EDGES: tuple[tuple[Facts, str, str], ...] = (
     ),
     (
         Facts("d", send=SEND, recv=RECV, kernels=(*_kernel(4, "h/a"), *_kernel(4), *_kernel(1))),
-        f"IP never started, kernel still at work, {_STUCK}",
+        f"IP never started, kernel still running, {_STUCK}",
         "h/a and k are idle|overlay.h.a.register_map",
     ),
     (Facts("d", send=SEND, recv=_recv(moved=4), kernels=_kernel(0xE)), _STUCK, ""),
@@ -230,7 +230,7 @@ EDGES: tuple[tuple[Facts, str, str], ...] = (
     (Facts("d", send=SEND, recv=RECV, kernels=_kernel(0x5)), _STUCK, ""),
     (
         Facts("d", send=SEND, recv=RECV, kernels=_kernel(None)),
-        f"kernel still at work, {_STUCK}",
+        f"kernel still running, {_STUCK}",
         "",
     ),
     (Facts("d", send=SENT, recv=_recv(_IDLE, 64), kernels=_kernel(4)), "unknown", ""),
@@ -248,10 +248,10 @@ EDGES: tuple[tuple[Facts, str, str], ...] = (
     ),
     (
         Facts("k", kernels=(*_kernel(1, "a"), *_kernel(4, "b"), *_kernel(0x80, "c"))),
-        "kernel still at work",
+        "kernel still running",
         "a and c run and have not finished",
     ),
-    (Facts("k", kernels=_kernel(1, "a")), "kernel still at work", "a runs and has not finished"),
+    (Facts("k", kernels=_kernel(1, "a")), "kernel still running", "a runs and has not finished"),
     (Facts("k", kernels=_kernel(0x2)), "unknown", ""),
     (
         Facts("d", send=SEND, stale=True),

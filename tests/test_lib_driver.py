@@ -230,7 +230,7 @@ def test_only_its_own_thread_may_start_a_claimed_unit(pl: Pl, kernel: Any) -> No
     thread.start()
     thread.join()
     assert caught[0] is False
-    assert "k_0 is at work for thread 'MainThread'; thread 'other' tried" in caught[1]
+    assert "k_0 is running for thread 'MainThread'; thread 'other' tried" in caught[1]
     kernel.start(5, 6)  # its own, whose run has ended
     assert pl.words[7] == 6
     kernel.abandon()

@@ -204,7 +204,7 @@ def test_a_kernel_that_was_not_started_is_named_and_mended(loaded: Loaded) -> No
     with pytest.raises(TimeoutError, match="IP never started") as caught:
         pynq_torch.transfer(dma, send=source, recv=target, timeout_s=0.2, recover=False)
     assert "scale_stream_0 is idle" in str(caught.value)
-    assert "still at work" in str(caught.value)
+    assert "still running" in str(caught.value)
     overlay.scale_stream.start(gain=3.0, offset=0.0)
     pynq_torch.wait(dma, timeout_s=5)
     pynq_torch.wait(overlay.scale_stream, timeout_s=5)

@@ -407,7 +407,7 @@ def test_a_hang_in_the_middle(dual_with: Callable[..., Dual]) -> None:
         multiply_tiled(dual.units, case.a, case.b, case.out, timeout_s=0.5)
     assert time.monotonic() - begin < 30
     case.check([dual.fabric])
-    with pytest.raises(KernelBusy, match="matrix_mult_0 is at work for an earlier run"):
+    with pytest.raises(KernelBusy, match="matrix_mult_0 is running for an earlier run"):
         dual.fast(case.a, case.b, case.out)
     dual.board.cus["matrix_mult_0"].reset()  # what loading the overlay again does on a board
     case.check(dual.units)

@@ -243,7 +243,7 @@ def test_never_armed(dma: Any) -> None:
 def test_busy_dma_says_so(dma: Any) -> None:
     dma.recvchannel.transfer(buffers.empty(4, "u4"))
     dma.recvchannel._first_transfer = False
-    with pytest.raises(TransferError, match="still at work on an earlier transfer"):
+    with pytest.raises(TransferError, match="still running on an earlier transfer"):
         pynq_torch.transfer(dma, recv=buffers.empty(4, "u4"))
 
 

@@ -454,7 +454,7 @@ def test_the_state_a_transfer_starts_from(
     mmio = Registers(_4=status, _34=ready) if side == "send" else Registers(_4=ready, _34=status)
     dma = _dma(*(kind(mmio, s, _first_transfer=first) for s in ("send", "recv")))
     if expected == "busy":
-        with pytest.raises(TransferError, match=rf"dma\.{side}channel is still at work"):
+        with pytest.raises(TransferError, match=rf"dma\.{side}channel is still running"):
             transfers._make_ready(dma)
     else:
         transfers._make_ready(dma)

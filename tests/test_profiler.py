@@ -321,7 +321,7 @@ def test_the_table_fits_and_says_where_every_time_is_from(profile: Any) -> None:
     row = next(line for line in lines if line.startswith("aten::_int_mm"))
     assert row.split()[1:3] == ["1", "1"]
     assert next(line for line in lines if line.startswith("gemm_0")).startswith(
-        "gemm_0 (kernel gemm): 1 start, at work for "
+        "gemm_0 (kernel gemm): 1 start, busy for "
     )
 
 

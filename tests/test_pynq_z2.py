@@ -1,4 +1,4 @@
-"""The timing model of the board against arithmetic on its sources, done here anew."""
+"""The timing model of the board against arithmetic on its sources, worked out again here."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def test_waves_of_a_unit_at_work_do_not_drop_its_run(use_rtl, tmp_path):
     a, c = allocate(n, np.float32), allocate(n, np.float32)
     a[:], c[:] = np.arange(n), 0
     run = overlay.vadd.start(a=a, b=a, c=c, n=n)
-    said = "vadd_0 is at work; open waves before the start, or wait for it"
+    said = "vadd_0 is running; open waves before the start, or wait for it"
     with pytest.raises(WaveError, match=said):
         board.waves(tmp_path / "v.fst").__enter__()
     run.wait(30)
@@ -39,7 +39,7 @@ def test_waves_of_a_unit_at_work_do_not_drop_its_run(use_rtl, tmp_path):
     assert not list(tmp_path.iterdir())
     with board.waves(tmp_path / "v.fst"):
         overlay.vadd_0.write(0x34, 0)
-    # The model with waves is there now, and nothing has to begin anew.
+    # The model with waves is there now, and nothing has to begin again.
     run = overlay.vadd.start(a=a, b=a, c=c, n=n)
     with board.waves(tmp_path / "middle.fst") as waves:
         run.wait(30)
@@ -50,13 +50,13 @@ def test_waves_of_a_unit_at_work_do_not_drop_its_run(use_rtl, tmp_path):
 def test_the_done_bit_is_still_to_come_where_waves_were_refused(use_rtl, tmp_path):
     board = use_rtl()
     unit = Overlay(str(Path(__file__).parents[1] / "bitstreams/vadd/vadd.bit")).vadd_0
-    n = 1_000_000  # at work for as long as a busy PC may keep this program waiting
+    n = 1_000_000  # running for as long as a busy PC may keep this program waiting
     a = allocate(n, np.float32)
     for offset in (0x10, 0x1C, 0x28):
         unit.write(offset, a.device_address)
     unit.write(0x34, n)
     start(unit)
-    with pytest.raises(WaveError, match="vadd_0 is at work"):
+    with pytest.raises(WaveError, match="vadd_0 is running"):
         board.waves(tmp_path / "v.vcd").__enter__()
     assert wait_done(unit) & 2
 
@@ -82,7 +82,7 @@ def test_what_a_new_model_would_not_know_is_read_first(use_rtl, tmp_path):
     refused("vadd_0 holds its interrupt")
     unit.write(0xC, 1)
     unit.write(0, 0x81)
-    refused(r"vadd_0 (starts by itself|is at work)")
+    refused(r"vadd_0 (starts by itself|is running)")
     unit.write(0, 0)
     eventually(lambda: unit.read(0) & 5 == 4)
     unit.write(0xC, unit.read(0xC))
@@ -309,9 +309,9 @@ def test_a_run_that_ended_unseen_is_no_timeout_however_late_it_is_asked_for(use_
     unit.write(LIMIT, ENDS)
     before = board.pl.cycle
     start(unit)
-    eventually(lambda: board.pl.cycle > before + 40_000)  # its clock runs on: it may be at work
+    eventually(lambda: board.pl.cycle > before + 40_000)  # its clock runs on: it may be running
     with pytest.raises(
-        WaveError, match="spinner_0 is at work, or nobody has read its AP_DONE; open"
+        WaveError, match="spinner_0 is running, or nobody has read its AP_DONE; open"
     ):
         board.waves(tmp_path / "s.fst").__enter__()
     assert unit.read(0) & 2

@@ -61,7 +61,7 @@ def _cycles(path: Path) -> list[int]:
     found = [time // 10 for time, _, _ in rows[::2]]
     for (low, before, _), (high, after, _) in zip(rows[::2], rows[1::2], strict=True):
         assert (low + 5, before + 1) == (high, after)
-        assert before == low // 10, "the model that was dumped stood in another cycle"
+        assert before == low // 10, "the model that was dumped was in another cycle"
     return found
 
 

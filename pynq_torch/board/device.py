@@ -680,7 +680,7 @@ def _metadata(path: Path) -> Any:
 
 
 def _forget_clocks() -> None:
-    """Let ``pynq.Clocks`` make its registers anew: it keeps those of the first device for ever."""
+    """Let ``pynq.Clocks`` make its registers again: it keeps those of the first device for ever."""
     from pynq.ps import Clocks
 
     if "_real_instance" in vars(Clocks):

@@ -110,7 +110,7 @@ class EngineProcess:
         self._offsets = tuple(offsets)
 
     def spawn(self) -> None:
-        """Start the process, or start it anew after a fault; registers keep their values."""
+        """Start the process, or start it again after a fault; registers keep their values."""
         self.kill()
         self.words[0] = _MAGIC
         self.words[1] = len(self.rings)

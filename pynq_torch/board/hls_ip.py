@@ -243,7 +243,7 @@ class HlsKernel(IpModel):
         On the board it has run often between two accesses; here it takes turns with the program.
         """
         assert self._written is not None
-        seen, self._written = self._written + 2, None  # the run at work may have begun before
+        seen, self._written = self._written + 2, None  # the current run may have begun before
         deadline = time.monotonic() + _CATCH_UP_S
         while self.engine.completed < seen and time.monotonic() < deadline:
             if (
@@ -298,7 +298,7 @@ class HlsKernel(IpModel):
         raise error
 
     def reset(self) -> None:
-        """Give up the run at work and start afresh; data registers keep their values.
+        """Give up the current run and start afresh; data registers keep their values.
 
         A board does this by loading the overlay again.
         """
@@ -387,7 +387,7 @@ class HlsKernel(IpModel):
         """Say whether ap_start is high already, so that a write to it has no effect.
 
         On silicon a kernel is done a few cycles after its last beat or write. Its process takes
-        longer to say so, and a program that starts it anew in between must not lose the start.
+        longer to say so, and a program that starts it again in between must not lose the start.
         """
         deadline = time.monotonic() + _DONE_LAG_S
         while self.busy and time.monotonic() < deadline:

@@ -200,7 +200,7 @@ class PhysicalMemory:
         self.cma_bytes = cma_bytes
         self.strict_cache = strict_cache
         self.guard = guard
-        #: Says whether an engine is at work; freed memory is not reused meanwhile.
+        #: Says whether an engine is running; freed memory is not reused meanwhile.
         self.busy: Callable[[], bool] = lambda: False
         #: Why nothing may be allocated any more; empty while the board is in use.
         self.gone = ""
@@ -544,7 +544,7 @@ class PhysicalMemory:
                 )
 
     def mend(self) -> None:
-        """Write all canaries anew after a run that was cut off: the next one is not to blame."""
+        """Write all canaries again after a run that was cut off: the next one is not to blame."""
         for address in [allocation.address for allocation in self.buffers()]:
             self.overrun(address)
 

@@ -100,7 +100,7 @@ class Ring:
 
     @property
     def full(self) -> bool:
-        """Whether every slot is in use, be it by a beat that was taken back and not yet passed."""
+        """Whether every slot is in use, even by a beat that was taken back and not yet passed."""
         read = self.beats_read
         return self.beats_written - read >= CAPACITY
 

@@ -369,7 +369,7 @@ CAUSES: tuple[Cause, ...] = (
         certain=False,
     ),
     Cause(
-        "kernel still at work",
+        "kernel still running",
         lambda f: any(k.running for k in f.kernels),
         lambda f: (
             f"{_names(_running(f))} {'run and have' if len(_running(f)) > 1 else 'runs and has'} "

@@ -118,7 +118,7 @@ class ChannelState:
 
     @property
     def pending(self) -> bool:
-        """Whether the channel is at work on a transfer."""
+        """Whether the channel is running on a transfer."""
         return self.armed and not (self.idle or self.failed or self.halted)
 
     @property
@@ -188,7 +188,7 @@ class KernelState:
 
     @property
     def running(self) -> bool:
-        """Whether it is at work."""
+        """Whether it is running."""
         return self.control is None or not self.control & 0x6
 
     def __str__(self) -> str:

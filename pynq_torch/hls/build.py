@@ -288,7 +288,7 @@ _NO_PART_OF_A_BUILD = {"cli.py", "csynth.py", "generate.py", "resources.py", "te
 
 @functools.cache
 def own_sources() -> str:
-    """Return a digest of the code that derives interfaces: a new version builds anew."""
+    """Return a digest of the code that derives interfaces: a new version builds again."""
     paths = [path for path in sorted(_OWN.glob("*.py")) if path.name not in _NO_PART_OF_A_BUILD]
     if not paths:
         raise KernelBuildError(f"{_OWN} holds no sources")

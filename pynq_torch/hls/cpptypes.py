@@ -1,7 +1,7 @@
 """C++ types as an HLS tool sees them: widths in bits, struct members, streams.
 
 Widths of ``ap_int`` and its kin are template arguments, not ``sizeof``; libclang's canonical
-spelling carries them evaluated, whatever typedefs and templates stood in between.
+spelling carries them evaluated, whatever typedefs and templates are in between.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def read_source(
     defines : sequence of str
         ``NAME`` or ``NAME=VALUE``.
     appendix : str
-        C++ that is parsed as if it stood at the end of the file.
+        C++ that is parsed as if it were at the end of the file.
 
     Raises
     ------

@@ -108,7 +108,7 @@ class Kernel(DefaultIP):
         Raises
         ------
         KernelBusy
-            The compute unit is at work; nothing is changed.
+            The compute unit is running; nothing is changed.
         ArgumentError
             A tensor or buffer has elements of another size than the kernel's C++, where that is
             known: on the virtual boards, behind compiled C++.
@@ -271,7 +271,7 @@ class Kernel(DefaultIP):
         """Return the error of a run whose registers have gone."""
         self._release("StaleOverlay")
         return StaleOverlay(
-            f"{self.cu} has left the PL while it was at work: another overlay is being loaded. "
+            f"{self.cu} has left the PL while it was running: another overlay is being loaded. "
             "Load this one again, and take the kernel from the new overlay.",
             self.cu,
         )
@@ -433,7 +433,7 @@ class Kernel(DefaultIP):
         self._held = self._results = tuple(held)
 
     def _set_off(self, told: events.KernelCall | None) -> None:
-        """Write AP_START; told before, because on csim a short run is over when that returns."""
+        """Write AP_START; reported first, because on csim a short run is over when that returns."""
         if told is not None:
             self._told = calls.begun(told)
         try:
@@ -485,7 +485,7 @@ class Kernel(DefaultIP):
                     "hold a lock around the call."
                 )
         raise KernelBusy(
-            f"{self.cu} is at work for {who}; thread {thread.name!r} tried to start it. Nothing "
+            f"{self.cu} is running for {who}; thread {thread.name!r} tried to start it. Nothing "
             f"was lost: {advice}",
             self.cu,
         )

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Lane", "Sums", "run"]
 
-#: As AP_CTRL reads while a unit is at work.
+#: As AP_CTRL reads while a unit is running.
 _START = 0x01
-#: Seconds that units at work are given to end when another one has failed.
+#: Seconds that units running are given to end when another one has failed.
 _DRAIN_S = 2.0
 #: The longest wait without a look at what else there is to do; each lane has a bound of its own.
 _LOOK_S = 1.0
@@ -156,7 +156,7 @@ class Lane:
         return None
 
     def release(self) -> None:
-        """Give the unit back; a run that is still at work ends first, or is abandoned."""
+        """Give the unit back; a run that is still running ends first, or is abandoned."""
         self.free.clear()  # a traceback may keep this object
         if not self.claimed:
             return

@@ -168,14 +168,14 @@ def multiply_tiled(
     ArgumentError
         The matrices cannot be multiplied; nothing was started.
     KernelBusy
-        A unit is at work for somebody else.
+        A unit is running for somebody else.
     KernelTimeout, KernelFault
         A tile product did not end, or crashed. The other units have been waited for.
 
     Notes
     -----
     Every tile of `a` and of `b` is widened to int32 and copied into CMA memory once; products of
-    tiles along K are added up here, each in one pass. Both happen while the units are at work.
+    tiles along K are added up here, each in one pass. Both happen while the units are running.
     """
     import torch
 

@@ -84,7 +84,7 @@ def split_gemm(
                 part = left[begin:end], right, place[begin:end]
                 runs.append(unit.start_product(*part, mode=mode, flush=False, **columns))
     finally:
-        # If one cannot start, the others are still at work on these buffers.
+        # If one cannot start, the others are still running on these buffers.
         for run in runs:
             run.wait(timeout_s)
     result = deliver(place, out)

@@ -159,7 +159,7 @@ class QuantisedLayer(torch.nn.Module):
             Of the weight's dtype, or int8.
         """
         # Not as attributes, each of which takes a module a microsecond; a weight that torch works
-        # out anew for each call (pruning, weight_norm) is none of the parameters.
+        # out again for each call (pruning, weight_norm) is none of the parameters.
         parameters = self._parameters
         weight = parameters.get("weight")
         weight = self.weight if weight is None else weight

@@ -255,7 +255,7 @@ def register_operator(
     ------
     ValueError
         torch has no such overload, or one that never arrives here: torch composes it of others, or
-        it only describes a tensor anew.
+        it only describes a tensor in another way.
     """
     dispatch.fill()
     _check(overload)

@@ -27,7 +27,7 @@ _MISSING = Declined(
 )
 _DTYPE = Declined("the kernel takes float32")
 _EMPTY = Declined("there is nothing to compute")
-_SHAPE = Declined("gradient and input differ in shape; the CPU's error says more")
+_SHAPE = Declined("gradient and input differ in shape; torch raises the error on the CPU")
 
 
 def _strides(x: torch.Tensor, gradient: torch.Tensor | None) -> tuple[int, ...]:

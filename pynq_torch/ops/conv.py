@@ -261,7 +261,7 @@ def convolution(
         return OPT_IN
     tensors = [t for t in (input, weight, bias) if t is not None]
     if any(t.device.type != "pynq" or t.dtype is not input.dtype for t in tensors):
-        return Declined("the operands differ in device or dtype; the CPU's error says more")
+        return Declined("the operands differ in device or dtype; torch raises the error on the CPU")
     window = window_of(input.dim(), stride, padding, dilation, groups, output_padding)
     if isinstance(window, Declined):
         return window
@@ -280,7 +280,10 @@ def convolution(
         return line if isinstance(line, Declined) else line.squeeze(2)
     geometry = _geometry(input, weight, bias, stride, padding, dilation, groups)
     if geometry is None or not (input.numel() and weight.numel()):
-        return Declined("the sizes do not fit, or there is nothing to convolve; see the CPU's word")
+        return Declined(
+            "the sizes do not fit, or there is nothing to convolve; torch raises the error on the "
+            "CPU"
+        )
     if exact:
         return _in_layout(_exact(input, weight, bias, geometry), input)
     if geometry.depth > MAX_EXACT_K:

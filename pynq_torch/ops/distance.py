@@ -24,8 +24,8 @@ _NO_UNIT = Declined(
     missing=True,
 )
 _EMPTY = Declined("there is nothing to measure")
-_SIZES = Declined("the operands do not fit each other; the CPU's error says more")
-_NOT_HERE = Declined("an operand is not on device 'pynq'; the CPU's error says more")
+_SIZES = Declined("the operands do not fit each other; torch raises the error on the CPU")
+_NOT_HERE = Declined("an operand is not on device 'pynq'; torch raises the error on the CPU")
 
 
 def _refused(a: torch.Tensor, b: torch.Tensor) -> Declined | None:

@@ -23,8 +23,10 @@ from .movement import DIM, EMPTY, run, words
 
 __all__: list[str] = []
 
-_INDEX = Declined("an index is out of range; the CPU's error says more")
-_INDEX_KIND = Declined("the index is no int64 or int32 tensor that fits; the CPU's error says more")
+_INDEX = Declined("an index is out of range; torch raises the error on the CPU")
+_INDEX_KIND = Declined(
+    "the index is no int64 or int32 tensor that fits; torch raises the error on the CPU"
+)
 _FREQUENCY = Declined("move_32 does not count how often an index comes (scale_grad_by_freq)")
 _LOOPS = Declined("the operands lie in memory in more dimensions than move_32 has loops")
 _ALPHA = Declined("alpha is not 1: move_32 adds what there is")

@@ -156,7 +156,7 @@ def _in_parallel(
     results: Any,
     timeout_s: float,
 ) -> None:
-    """Keep all free units at work until the runs are done or one has failed."""
+    """Keep all free units running until the runs are done or one has failed."""
     waiting = list(reversed(runs))
     working: list[tuple[Slot, Any]] = []
     failure: BaseException | None = None
@@ -173,7 +173,7 @@ def _in_parallel(
                     raise
                 working.append((taken[0], run))
                 waiting.pop()
-                # Once a unit is at work, writing the cache back could undo what it has stored.
+                # Once a unit is running, writing the cache back could undo what it has stored.
                 flush = ()
         except BaseException as error:  # noqa: BLE001 (raised below, when all have ended)
             failure = error

@@ -31,7 +31,9 @@ _NO_UNIT = Declined(
     missing=True,
 )
 _EMPTY = Declined("there is nothing to multiply")
-_NOT_2D = Declined("the operands are no matrices of fitting sizes; the CPU's error says more")
+_NOT_2D = Declined(
+    "the operands are no matrices of fitting sizes; torch raises the error on the CPU"
+)
 
 
 def _why_exact() -> str:
@@ -53,7 +55,7 @@ def _why_exact() -> str:
 
 #: Of floating operands in a thread that has not allowed int8.
 OPT_IN = Declined(_why_exact)
-_FACTORS = Declined("alpha and beta are no int8; the CPU's error says more")
+_FACTORS = Declined("alpha and beta are no int8; torch raises the error on the CPU")
 _SHAPE = Declined("the first argument is not of the result's shape")
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 

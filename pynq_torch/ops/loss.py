@@ -28,12 +28,16 @@ _MISSING = Declined(
     missing=True,
 )
 _DTYPE = Declined("the kernel takes float32 and classes in int64")
-_SHAPE = Declined("input and target do not fit each other, or are empty; the CPU's error says more")
-_CLASS = Declined("a target is no class; the CPU's error says more")
-_WEIGHT = Declined("the weights are not a float32 for each class; the CPU's error says more")
+_SHAPE = Declined(
+    "input and target do not fit each other, or are empty; torch raises the error on the CPU"
+)
+_CLASS = Declined("a target is no class; torch raises the error on the CPU")
+_WEIGHT = Declined(
+    "the weights are not a float32 for each class; torch raises the error on the CPU"
+)
 _IGNORE = Declined("ignore_index has more than 32 bits")
-_GRADIENT = Declined("the gradient is not of the loss's shape; the CPU's error says more")
-_REDUCTION = Declined("the reduction is none of torch's; the CPU's error says more")
+_GRADIENT = Declined("the gradient is not of the loss's shape; torch raises the error on the CPU")
+_REDUCTION = Declined("the reduction is none of torch's; torch raises the error on the CPU")
 
 
 def _rows(tensor: torch.Tensor, dims: int) -> torch.Tensor:

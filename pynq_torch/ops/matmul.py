@@ -29,7 +29,7 @@ _MISSING = Declined(
     missing=True,
 )
 _LARGE = Declined("a tensor of 2**31 elements or more is beyond the kernel's registers")
-_COMPLEX = Declined("alpha and beta are no real numbers; the CPU's error says more")
+_COMPLEX = Declined("alpha and beta are no real numbers; torch raises the error on the CPU")
 _NO_PRODUCT = Declined("with alpha 0 there is no product to compute")
 
 

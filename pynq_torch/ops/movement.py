@@ -25,7 +25,7 @@ _NO_UNIT = Declined(
     missing=True,
 )
 EMPTY = Declined("there is nothing to move")
-DIM = Declined("there is no such dimension; the CPU's error says more")
+DIM = Declined("there is no such dimension; torch raises the error on the CPU")
 _OVERLAP = Declined("the operands share memory, and the order of the copy would matter")
 _CHANNELS_LAST = Declined("the result is channels_last, which move_32 does not write for cat")
 

@@ -33,7 +33,7 @@ _MISSING = Declined(
 _DTYPE = Declined("the kernel normalises float32")
 _SHAPE = Declined("the input and its vectors do not fit each other, or are empty")
 _TRAINING = Declined("training takes the statistics of the batch; the kernel takes running ones")
-_STATISTICS = Declined("there are no running statistics; the CPU's error says more")
+_STATISTICS = Declined("there are no running statistics; torch raises the error on the CPU")
 
 
 def _suitable(x: torch.Tensor, *vectors: torch.Tensor | None) -> Declined | None:

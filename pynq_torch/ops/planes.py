@@ -35,8 +35,10 @@ MISSING = Declined(
     "pynq_torch.load('gemm') for int8, or pynq_torch.load('convolution')",
     missing=True,
 )
-OPERANDS = Declined("the operands differ in device or dtype; the CPU's error says more")
-SIZES = Declined("the sizes do not fit, or there is nothing to convolve; see the CPU's word")
+OPERANDS = Declined("the operands differ in device or dtype; torch raises the error on the CPU")
+SIZES = Declined(
+    "the sizes do not fit, or there is nothing to convolve; torch raises the error on the CPU"
+)
 #: Where only the depthwise kernel is there, and the convolution is another.
 NOT_EACH = Declined("the overlay's unit convolves each channel by itself only")
 _DIMENSIONS = Declined("only convolutions over one or two dimensions")

@@ -20,12 +20,12 @@ from .pointwise_core import DTYPE, SHORT, elementwise
 __all__: list[str] = []  # the functions of the table in pynq_torch.ops
 
 _NAN = Declined("a limit is NaN")
-_BOTH = Declined("neither limit is given; the CPU's error says more")
+_BOTH = Declined("neither limit is given; torch raises the error on the CPU")
 _ZERO = Declined("an integer is divided by 0, for which torch has an error")
-_APPROXIMATE = Declined("gelu has no such approximation; the CPU's error says more")
-_MODE = Declined("there is no such rounding; the CPU's error says more")
+_APPROXIMATE = Declined("gelu has no such approximation; torch raises the error on the CPU")
+_MODE = Declined("there is no such rounding; torch raises the error on the CPU")
 _SLOPE = Declined("the result does not tell what a negative slope was applied to; torch refuses it")
-_BOOL = Declined("torch does not subtract bools; the CPU's error says more")
+_BOOL = Declined("torch does not subtract bools; torch raises the error on the CPU")
 _NEGATIVE = Declined("an integer to a negative power, for which torch has an error")
 
 

@@ -49,7 +49,7 @@ _NO_EXPRESSION = {
 }
 DTYPE = Declined(f"pointwise kernels take {', '.join(str(d)[6:] for d in SHORT)}")
 _EMPTY = Declined("nothing to compute: an operand has no elements")
-_SHAPES = Declined("the shapes do not broadcast; the CPU's error says more")
+_SHAPES = Declined("the shapes do not broadcast; torch raises the error on the CPU")
 _LARGE = Declined("the result has 2^31 elements or more; a register holds fewer")
 _NUMBER = Declined("a number among the operands does not fit the dtype of the tensors")
 _NUMBERS_ONLY = Declined("no operand is a tensor of device 'pynq'")
@@ -172,7 +172,7 @@ def _dtype_of(operands: Sequence[Any]) -> torch.dtype | None:
 
 
 def _number(value: Any, dtype: torch.dtype, tensors: Sequence[torch.Tensor]) -> Any:
-    """Return an operand as a number for a register, or what stands against it."""
+    """Return an operand as a number for a register, or why it cannot be one."""
     if isinstance(value, torch.Tensor):
         if value.dim() or value.device.type != "cpu":
             return NOT_THERE

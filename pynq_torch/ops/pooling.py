@@ -27,9 +27,9 @@ _MISSING = Declined(
     missing=True,
 )
 _DTYPE = Declined("the kernel pools float32")
-_SHAPE = Declined("the input is no image, or an empty one; the CPU's error says more")
-_WINDOW = Declined("the windows do not fit the input; the CPU's error says more")
-_GRADIENT = Declined("the gradient is not of the output's shape; the CPU's error says more")
+_SHAPE = Declined("the input is no image, or an empty one; torch raises the error on the CPU")
+_WINDOW = Declined("the windows do not fit the input; torch raises the error on the CPU")
+_GRADIENT = Declined("the gradient is not of the output's shape; torch raises the error on the CPU")
 _WIDE = Declined(TOO_WIDE)
 _DIVISOR = Declined("the divisor is 0 or has more than 32 bits")
 
@@ -123,7 +123,7 @@ def _backward(
 
 
 def _fits(gradient: torch.Tensor, shape: Sequence[int]) -> Declined | None:
-    """Say what stands against the gradient of an output of this shape."""
+    """Say what is wrong with the gradient of an output of this shape."""
     if gradient.device.type != "pynq":
         return NOT_THERE
     if gradient.dtype is not torch.float32:

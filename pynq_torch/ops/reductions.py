@@ -30,13 +30,14 @@ _NO_UNIT = Declined(
 )
 _EMPTY = Declined("there is nothing to reduce")
 _DIM = Declined(
-    "a dimension is not there, or named twice, or there are more than 64; see the CPU's word"
+    "a dimension is not there, or named twice, or there are more than 64; torch raises the error "
+    "on the CPU"
 )
 _RUNNING_MEAN = Declined(
     "the mean is infinite or NaN: torch has it from running sums, so it depends on their order"
 )
-_NOT_HERE = Declined("the operand is not on device 'pynq'; the CPU's error says more")
-_FREEDOM = Declined("the correction leaves no degree of freedom; the CPU says more")
+_NOT_HERE = Declined("the operand is not on device 'pynq'; torch raises the error on the CPU")
+_FREEDOM = Declined("the correction leaves no degree of freedom; torch computes it on the CPU")
 _ORDER = Declined("the order of the norm is no real number")
 _RANGE = Declined(
     "squares or powers have left float32's range, or all are 0: the CPU has a wider one for them"

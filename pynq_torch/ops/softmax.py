@@ -24,8 +24,8 @@ NO_UNIT = Declined(
     missing=True,
 )
 _EMPTY = Declined("there is nothing to add up")
-_DIM = Declined("there is no such dimension; the CPU's error says more")
-_NOT_HERE = Declined("an operand is not on device 'pynq'; the CPU's error says more")
+_DIM = Declined("there is no such dimension; torch raises the error on the CPU")
+_NOT_HERE = Declined("an operand is not on device 'pynq'; torch raises the error on the CPU")
 
 
 def _declined(x: torch.Tensor, dim: int) -> Declined | None:
@@ -56,7 +56,7 @@ def _do(
     if result is not None and (result.dtype is not x.dtype or result.device != x.device):
         return MIXED
     if result is not None and result.shape != x.shape:
-        return Declined("gradient and result differ in shape; the CPU's error says more")
+        return Declined("gradient and result differ in shape; torch raises the error on the CPU")
     dim = dim % (x.dim() or 1)
     reads: list[Operand] = [launch.operand(x)]
     if result is not None:
@@ -102,7 +102,9 @@ def logsumexp(self: torch.Tensor, dim: Sequence[int], keepdim: bool = False) -> 
         return _DIM
     dims = sorted({d % count for d in dim})
     if not dims or len(dims) < len(dim):
-        return Declined("no dimension, or one that is named twice; the CPU's error says more")
+        return Declined(
+            "no dimension, or one that is named twice; torch raises the error on the CPU"
+        )
     x = self
     if len(dims) > 1:
         if not launch.available("softmax_f32"):

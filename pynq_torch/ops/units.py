@@ -273,7 +273,7 @@ def multiply(
     most = min(len(found.all), max(a.rows, b.columns)) if work >= WORTH_SPLITTING else 1
     scales, offsets = _vector(scale), _vector(bias)
     if most == 1 and found.gemms:
-        # Most calls, and the quick way for them; whatever stands against it is seen to below.
+        # Most calls, and the quick way for them; the other cases follow below.
         unit = found.gemms[0]
         usable = (unit.epilogue or not mode) and not unit.driver.is_claimed()
         if usable and unit.lock.acquire(blocking=False):
@@ -339,7 +339,7 @@ def result_dtype(mode: int) -> torch.dtype:
 
 @dataclass(slots=True)
 class _Run:
-    """A unit at work on its share of a product."""
+    """A compute unit and its share of a product."""
 
     unit: Unit
     run: Any
@@ -431,7 +431,7 @@ def _shared(
             run = unit.driver.start_raw(values, held=held, flush=flush, results=(target,))
             runs.append(_Run(unit, run, started, rows * width * k))
             _note_flushed(a, b, scale, bias)
-            # Once a unit is at work, writing the cache back could undo what it has stored.
+            # Once a unit is running, writing the cache back could undo what it has stored.
             flush = []
     except BaseException as error:  # noqa: BLE001 (raised again below)
         failure = error
@@ -465,7 +465,7 @@ def _wait(
 ) -> BaseException | None:
     """Wait for every run, and return the first failure.
 
-    A unit that has failed must not leave the others at work on these tensors.
+    A unit that has failed must not leave the others running on these tensors.
     """
     pauses = polls(timeout_s)
     while len(runs) > 1 and next(pauses, None) is not None:

@@ -274,7 +274,7 @@ def sweep(
 
 
 def timeline(work: Timeline, *, title: str = "", ax: Any = None) -> Chart:
-    """Draw who was at work when, a lane each (a Gantt chart).
+    """Draw which unit ran when, a lane each (a Gantt chart).
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ _CLOSE = 0.03
 
 @dataclass(frozen=True)
 class Point:
-    """A design at work.
+    """What a design reaches.
 
     Parameters
     ----------

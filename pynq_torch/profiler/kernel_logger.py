@@ -37,7 +37,7 @@ def enable() -> None:
 
 
 def disable() -> None:
-    """Stop that; runs that are at work still get their time when they end."""
+    """Stop that; runs that are running still get their time when they end."""
     global _on
     _on = False
     events.runs.unsubscribe(_note)
@@ -67,7 +67,7 @@ def entries() -> list[dict[str, Any]]:
           ``"skipped"`` bytes in front where the unit begins within it
         - ``registers``: name in the hardware handoff -> value, as text in hex
         - ``start_s``: seconds since the first start in the log
-        - ``seconds``: from AP_START to the end as the host saw it; ``None`` while at work
+        - ``seconds``: from AP_START to the end as the host saw it; ``None`` while running
         - ``kind``, ``where``: where ``seconds`` comes from: ``"measured"``, ``"csim on this PC"``
         - ``transfer_s``: what the driver spent on the CPU's cache for it
         - ``thread``: name of the thread that started it

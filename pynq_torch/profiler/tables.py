@@ -85,7 +85,7 @@ def text(found: Found) -> str:
         lines.append(f"{_count(whole.errors, 'call')} ended in an error.")
     for cu, unit in found.units.items():
         lines.append(
-            f"{cu} (kernel {unit.kernel}): {_count(unit.starts, 'start')}, at work for "
+            f"{cu} (kernel {unit.kernel}): {_count(unit.starts, 'start')}, busy for "
             f"{seconds_text(unit.seconds)} {unit.kind} ({unit.where})"
         )
         if unit.cycles is not None:

@@ -35,7 +35,7 @@ class Unit:
     starts : int
         Runs.
     seconds : float
-        At work; units at work at the same time count each for itself.
+        Running; units that run at the same time count each for itself.
     cycles : int or None
         Of the PL's clock, the sum over the runs whose cycles the board counted (kind ``cycles``);
         ``None`` where it counted none. No part of `seconds`, which may be a simulator's.

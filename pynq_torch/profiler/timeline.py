@@ -1,4 +1,4 @@
-"""Which unit was at work when: what a chart of compute units side by side is drawn from."""
+"""Which unit ran when: what a chart of compute units side by side is drawn from."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Timeline:
 
     @classmethod
     def observed(cls, function: Callable[[], object]) -> Timeline:
-        """Run a function, and return when the host, compute units and DMA channels were at work.
+        """Run a function, and return when the host, compute units and DMA channels were running.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class Timeline:
         -------
         Timeline
             A lane for each compute unit and DMA channel, and ``"host"`` for the time in which
-            nothing else was at work.
+            nothing else was running.
         """
         spans: list[Span] = []
 

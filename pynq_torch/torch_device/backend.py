@@ -249,7 +249,8 @@ def kernels() -> dict[str, str]:
 def physical_address(tensor: torch.Tensor) -> int:
     """Return the physical address of a tensor on the device, as a kernel's register takes it.
 
-    Whoever has it may write there, so that nothing is quantised ahead for this memory any more.
+    Who has the address may write there, so that nothing is quantised ahead for this memory any
+    more.
 
     Raises
     ------
@@ -284,7 +285,7 @@ def max_memory_allocated(device: _Device = None) -> int:
 
 
 def reset_peak_memory_stats(device: _Device = None) -> None:
-    """Start anew with `max_memory_allocated`."""
+    """Start again with `max_memory_allocated`."""
     _index(device)
     memory.peak_bytes(reset=True)
 

@@ -262,7 +262,7 @@ def kind_of(name: str) -> str:
         return "view" if cpu or name in _MARKS else ""
     base = name.partition("::")[2].partition(".")[0]
     if base.endswith("_") and torch.Tag.inplace_view in operator(name).tags:
-        # It describes its argument anew; the CPU's view of the memory must stay as it is.
+        # It describes its argument in another way; the CPU's view of the memory must stay as it is.
         return "view" if cpu else ""
     if base.endswith(_LIKE) or any(a.name == "device" for a in schema.arguments):
         return ""
@@ -338,7 +338,7 @@ def _watched(
 
 
 def _without_fallback(call: OperatorCall, *, ever: bool) -> str:
-    """Say what stands against a call with the fallback off; `ever`: a kernel could serve it."""
+    """Say why the PL cannot do a call, with the fallback off; `ever`: a kernel could serve it."""
     what = f"{call.name}({', '.join(call.inputs)})"
     if ever:
         return (

@@ -6,7 +6,7 @@ tensor of device ``"pynq"`` is an ordinary ``torch.Tensor`` whose storage begins
 no compiled extension and no subclass is needed.
 
 Layout of the structs: DLPack's ``dlpack.h``, ABI version 0 (``DLManagedTensor``). The memory
-belongs to whoever made the struct (deleter NULL); `memory` ties it to the storage's life.
+belongs to the maker of the struct (deleter NULL); `memory` ties it to the storage's life.
 """
 
 from __future__ import annotations

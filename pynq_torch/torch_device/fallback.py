@@ -382,7 +382,7 @@ def _make_room(
     """Put tensors that can be resized in place of the written ones.
 
     Those given by name are results, the others are read as well. What was there has been described
-    anew by the attempt that failed: everything starts from the tensors that were given.
+    again by the attempt that failed: everything starts from the tensors that were given.
     """
 
     def own(name: str, tensor: torch.Tensor) -> torch.Tensor:

@@ -227,7 +227,7 @@ class Block:
         self.memory = memory
 
     def spoil(self) -> None:
-        """Keep the block from other tensors: `cpu` was described anew by a kernel."""
+        """Keep the block from other tensors: `cpu` was described in another way by a kernel."""
         self.idle = Idle()
         self.idle.open = False
 
@@ -781,7 +781,7 @@ def from_cma(tensor: torch.Tensor) -> torch.Tensor:
 def share(tensor: torch.Tensor) -> None:
     """Note that the memory of a tensor on device "pynq" may be written without an operator.
 
-    Its storage is packed anew for each call of a kernel from then on.
+    Its storage is packed again for each call of a kernel from then on.
     """
     storage: Any = tensor.untyped_storage()
     storage.shared = True
@@ -847,7 +847,7 @@ def statistics() -> dict[str, int]:
 def mark_forked() -> None:
     """Note that this process is a forked child: it may read its parent's tensors, nothing else.
 
-    The memory is the parent's. A tensor that dies here must not be made anew from, and an operator
+    The memory is the parent's. A tensor that dies here must not be given out again, and an operator
     must not write to it.
     """
     global _forked, _lock, _device_ref

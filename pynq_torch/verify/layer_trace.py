@@ -60,7 +60,7 @@ class Seen:
 
 @dataclass
 class _Frame:
-    """A module at work."""
+    """A module that is being called."""
 
     name: str
     call: int
@@ -87,7 +87,7 @@ class Trace:
         self._takers: dict[tuple[int, int], list[tuple[Seen, bool]]] = {}
 
     def note_operator(self, call: events.OperatorCall) -> None:
-        """Note where an operator ran, for the module at work."""
+        """Note where an operator ran, for the module that is being called."""
         # Copies compute nothing, and have no reason to be where they are.
         if self._frames and (call.where == "PL" or call.reason):
             self._frames[-1].places.append(call.where)

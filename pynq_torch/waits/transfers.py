@@ -28,7 +28,7 @@ _RECOVERED = (
     "has: load the overlay again if its next result is wrong."
 )
 _LEFT = (
-    "\n  now: the transfer is still at work; mend the cause and pynq_torch.wait(dma), or give it "
+    "\n  now: the transfer is still running; mend the cause and pynq_torch.wait(dma), or give it "
     "up "
     "with pynq_torch.reset(dma)."
 )
@@ -89,7 +89,7 @@ def channels_of(dma: Any) -> list[Any]:
 
 
 def _state(channel: Any) -> int:
-    """Return DMASR reduced to: 0 at work, 1 ended, 2 stopped with an error or halted."""
+    """Return DMASR reduced to: 0 running, 1 ended, 2 stopped with an error or halted."""
     status = int(channel._mmio.read(channel._offset + _SR))
     if status & ERROR_MASK:
         return 2
@@ -209,7 +209,7 @@ def transfer(
         Raise if fewer bytes arrive than `recv` holds; otherwise return how many did.
     recover : bool
         Reset the DMA after a timeout, an error or Ctrl-C, so that it stops writing to the buffers
-        and can be used again. ``False`` leaves the transfer at work: once the cause is mended
+        and can be used again. ``False`` leaves the transfer running: once the cause is mended
         (the IP started, say), ``pynq_torch.wait(dma)`` sees its end.
 
     Returns
@@ -378,7 +378,7 @@ def _make_ready(dma: Any) -> None:
         if busy:
             side = "send" if channel._flush_before else "recv"
             raise TransferError(
-                f"{dma._fullpath}.{side}channel is still at work on an earlier transfer; wait for "
+                f"{dma._fullpath}.{side}channel is still running on an earlier transfer; wait for "
                 "it with "
                 f"pynq_torch.wait(dma.{side}channel, timeout_s=...), or give it up with "
                 "pynq_torch.reset(dma)"

@@ -32,7 +32,7 @@ COLUMNS = (
 WORKERS = 2
 #: The longest case takes seconds; importing op_db takes some too.
 CASE_TIMEOUT_S = 120.0
-#: Until a worker has imported torch and built what its overlay holds, on a PC at work elsewhere.
+#: Until a worker has imported torch and built what its overlay holds, on a busy PC.
 BEGIN_TIMEOUT_S = 400.0
 _TESTS = Path(__file__).resolve().parents[1]
 

@@ -38,7 +38,7 @@ struct Slot {
     std::atomic<uint64_t> beats;     // 72   of this transfer
     std::atomic<uint64_t> packets;   // 80   TLASTs sent or seen since the process started
     std::atomic<uint64_t> events;    // 88   interrupt-on-complete events since then
-    std::atomic<uint64_t> descriptor;  // 96  the one at work
+    std::atomic<uint64_t> descriptor;  // 96  the current one
     std::atomic<uint32_t> phase;     // 104
     std::atomic<uint32_t> error;     // 108  bits of DMASR
     uint32_t fault;                  // 112
@@ -454,7 +454,7 @@ class Channel : public WaitObserver {
     std::condition_variable wake_;
 };
 
-// One state for the whole DMA: at work if a channel is, else blocked if one is, else idle.
+// One state for the whole DMA: running if a channel is, else blocked if one is, else idle.
 void publish_state(Mailbox& mailbox, const std::vector<Channel*>& channels) {
     static std::mutex mutex;
     std::lock_guard lock(mutex);

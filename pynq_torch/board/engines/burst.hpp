@@ -122,7 +122,7 @@ class BurstPort {
                 __ATOMIC_RELEASE);
     }
 
-    // Wakes whoever sleeps on the ring, also (always = true) this side, to look for an abort.
+    // Wakes the process that sleeps on the ring, also (always = true) this side, to look for an abort.
     void wake(bool always) {
         if (!header_ || (!always && header_->sleepers.load(std::memory_order_seq_cst) == 0)) return;
         header_->signal.fetch_add(1, std::memory_order_seq_cst);

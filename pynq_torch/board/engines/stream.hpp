@@ -6,7 +6,7 @@
 // A sender that is reset takes back what the other side has not taken. Head and tail stay where
 // they are, because the other side may be in the middle of a beat: the sender marks the beats, and
 // who comes upon a marked one passes over it. So a beat is either taken once or not at all, and no
-// slot is written anew before the reader has left it.
+// slot is written again before the reader has left it.
 #pragma once
 
 #include <algorithm>

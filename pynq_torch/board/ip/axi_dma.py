@@ -168,7 +168,7 @@ class AxiDma(IpModel):
             raise error
 
     def _abort(self, channel: DmaChannel) -> None:
-        """Give up the job at work, as RS = 0 and Reset do."""
+        """Give up the current job, as RS = 0 and Reset do."""
         slot = channel.slot
         if slot is None or self.engine is None:
             return
@@ -193,7 +193,7 @@ class AxiDma(IpModel):
         ring = self._ring(channel) if channel is not None else None
         if channel is None or ring is None or channel.slot is None or self.engine is None:
             return
-        # On the board an IP at work has taken what it can long before a program's statement ends.
+        # On the board a running IP has taken what it can long before a program's statement ends.
         deadline = time.monotonic() + _TAKE_LIMIT_S
         while ring.occupancy and any(engine.can_move for engine in self.board.engines()):
             if time.monotonic() > deadline:
@@ -207,7 +207,7 @@ class AxiDma(IpModel):
                 self._respawn()
                 if not channel.slot.withdraw(self.engine.start_fd):
                     raise BoardError(
-                        f"{self.ip.name}: its data mover was started anew and still does not take "
+                        f"{self.ip.name}: its data mover was started again and still does not take "
                         f"back the {ring.occupancy} beats that were sent and not taken; load the "
                         "overlay again"
                     )
@@ -327,7 +327,7 @@ class AxiDma(IpModel):
         p = channel.parameters
         length = value & p.length_mask
         if channel.busy:
-            channel.ignore(f"LENGTH = {value} was written while a transfer was at work")
+            channel.ignore(f"LENGTH = {value} was written while a transfer was running")
             return
         channel.length = length
         if not channel.running:

@@ -52,7 +52,7 @@ class DmaChannel:
         self.reset()
 
     def reset(self) -> None:
-        """Return to the state after configuration; the job at work must be gone."""
+        """Return to the state after configuration; the current job must be gone."""
         self.control = 1 << 16  # IRQThreshold = 1
         self.errors = 0
         self.pending = 0  # IOC, DLY, ERR bits of DMASR

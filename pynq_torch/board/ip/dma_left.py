@@ -16,7 +16,7 @@ class BeatsLeft:
 
     A reset empties the DMA's own FIFOs and no others (PG021, "MM2S_DMACR.Reset"). A FIFO on the way
     keeps what it holds. A unit that has not run since the transfer began keeps what its input
-    registers took, and gets what the FIFO holds as soon as it starts; of a unit that was at work
+    registers took, and gets what the FIFO holds as soon as it starts; of a unit that was running
     nobody can say what it still needs.
 
     Parameters
@@ -27,13 +27,13 @@ class BeatsLeft:
 
     def __init__(self, board: VirtualBoard) -> None:
         self._board = board
-        self._kept = 0  # for a unit that stood still: all of it comes out of its next run
+        self._kept = 0  # for a unit that was idle: all of it comes out of its next run
         # The runs that the unit had ended, and the beats it had taken, when a transfer began; None
-        # where it was at work.
+        # where it was running.
         self._standing: tuple[int, int] | None = None
 
     def transfer_begins(self, ring: Ring) -> None:
-        """Remember whether anybody is at work to take it."""
+        """Remember whether a unit is running that takes it."""
         now = self._stands(ring)
         if self._standing is None or now is None or now[0] != self._standing[0]:
             self._standing = now  # else since an earlier transfer nobody has been

@@ -89,7 +89,7 @@ class DmaSlot:
 
     @property
     def busy(self) -> bool:
-        """True while a job is at work or waits."""
+        """True while a job is running or waits."""
         return self._q[_FINISHED] != self._q[_POSTED]
 
     def abort(self, doorbell: int, timeout_s: float = 2.0) -> bool:
@@ -109,7 +109,7 @@ class DmaSlot:
     def withdraw(self, doorbell: int, timeout_s: float = 2.0) -> bool:
         """Take back what was sent and not taken; False if the engine does not answer.
 
-        No job may be at work. `doorbell` is the engine's start descriptor.
+        No job may be running. `doorbell` is the engine's start descriptor.
         """
         self._i[_WITHDRAW] = 1
         try:
@@ -181,5 +181,5 @@ class DmaSlot:
 
     @property
     def descriptor(self) -> int:
-        """Physical address of the descriptor at work."""
+        """Physical address of the current descriptor."""
         return self._q[_DESCRIPTOR]

@@ -209,7 +209,7 @@ class RtlBoard(VirtualBoard):
     def pl_ended(self, asking: RtlUnit) -> KernelError:
         """Return what ended the PL, with a fresh one in its place.
 
-        Units that were at work get the same error at their next access.
+        Units that were running get the same error at their next access.
         """
         with self._loading:
             pl = self.pl
@@ -253,7 +253,7 @@ class RtlBoard(VirtualBoard):
         """Return the seconds that bounded waits count.
 
         While a run goes on they are the board's own: cycles by the clock's frequency. While the
-        clock stands, or nothing is at work, they are those of this PC.
+        clock stands, or nothing runs, they are those of this PC.
         """
         pl, wall = self.pl, time.perf_counter()
         if pl is not None:

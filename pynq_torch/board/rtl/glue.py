@@ -102,7 +102,7 @@ def _cstring(text: str) -> str:
 
 @functools.cache
 def own_files() -> str:
-    """Return a digest of what turns RTL into a library: a new version builds anew."""
+    """Return a digest of what turns RTL into a library: a new version builds again."""
     own = Path(__file__).resolve().parent
     names = (
         "build", "compile", "drivers", "drivers_loops", "glue", "grouping", "lint", "ports",

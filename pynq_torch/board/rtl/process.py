@@ -219,7 +219,7 @@ class Pl:
         self.spawns = 0
         #: What programs wrote to each unit's registers, but for AP_CTRL.
         self.written: list[dict[tuple[int, int], int]] = [{} for _ in self.plans]
-        #: Held by whoever accesses registers of a unit.
+        #: Held during an access to registers of a unit.
         self.locks: list[AbstractContextManager[object]] = []
         #: What a new process would not know of each unit, with what to do; empty: nothing.
         self.unsaved: list[Callable[[], str]] = []
@@ -230,13 +230,13 @@ class Pl:
     # ---- life ------------------------------------------------------------------------------
 
     def spawn(self, *, counts_on: bool = False) -> None:
-        """Start the process, or start it anew: every register has its reset value.
+        """Start the process, or start it again: every register has its reset value.
 
         Parameters
         ----------
         counts_on : bool
             Cycles, counters, the trace and the numbers of runs go on where the process before had
-            come to, rather than begin anew.
+            come to, rather than begin again.
         """
         self.kill()
         cycle = self.cycle if counts_on else None
@@ -556,7 +556,7 @@ class Pl:
         Raises
         ------
         WaveError
-            A unit is at work, and its run would be lost.
+            A unit is running, and its run would be lost.
 
         Notes
         -----
@@ -583,7 +583,7 @@ class Pl:
             self.restart()
 
     def lacks_waves(self, units: Mapping[str, str], history: int = 0) -> bool:
-        """Tell whether `load_waves` has to start anew."""
+        """Tell whether `load_waves` has to start again."""
         loaded = {plan.name: plan.model.waves for plan in self.plans}
         return history > self.options.history or any(loaded[u] != w for u, w in units.items())
 
@@ -593,14 +593,14 @@ class Pl:
         Raises
         ------
         WaveError
-            A unit is at work, or nobody can see that it is not, or its registers hold what a
+            A unit is running, or nobody can see that it is not, or its registers hold what a
             program has yet to read.
         """
         for plan, box, words in zip(self.plans, self._box_quads, self._boxes, strict=True):
             if box[at.B_COMPLETED] < box[at.B_STARTED]:
                 unseen = "" if words[at.B_WATCHED] else ", or nobody has read its AP_DONE"
                 raise WaveError(
-                    f"{plan.name} is at work{unseen}; open waves before the start, or wait for it. "
+                    f"{plan.name} is running{unseen}; open waves before the start, or wait for it. "
                     "Its model is one without them, and another one begins from its reset"
                 )
         for plan, unsaved in zip(self.plans, self.unsaved, strict=True):

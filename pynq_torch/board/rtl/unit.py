@@ -360,7 +360,7 @@ class RtlUnit(IpModel):
 
     @property
     def busy(self) -> bool:
-        """True while a run is at work."""
+        """True while a run is under way."""
         return self.engine.completed < self.engine.started
 
     def _update(self) -> None:
@@ -434,7 +434,7 @@ class RtlUnit(IpModel):
         self._auto = False
 
     def reset(self) -> None:
-        """Hold the unit's reset: whatever it had under way is dropped, registers start anew."""
+        """Hold the unit's reset: whatever it had under way is dropped, registers start again."""
         with self.lock:
             if self.pl.faulted:
                 self._ended()

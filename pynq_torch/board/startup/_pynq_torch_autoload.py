@@ -38,7 +38,7 @@ class _BoardLoader(Loader):
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        # Whoever inspects the module later must see the loader it would have without us.
+        # Code that inspects the module later must see the loader it would have without us.
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader

@@ -43,7 +43,7 @@ template <typename Type> class burst_maxi {
     }
 
   private:
-    // Bursts asked for, in order; the one at work is apart, since an element of it is a step.
+    // Bursts asked for, in order; the current one is apart, since an element of it is a step.
     class Bursts {
       public:
         void add(std::size_t offset, std::size_t length) { waiting_.push_back({offset, length}); }

@@ -124,7 +124,7 @@ def instance(name: str, kind: str, dtype: str, functions: Sequence[Function]) ->
     ctype, scalar = TYPES[dtype]
     units: dict[str, int] = {}
     if dtype == "f32":
-        # Only one function is at work at a time, so they share their cores.
+        # Only one function is running at a time, so they share their cores.
         for unit in {unit for f in chosen for unit in f.units}:
             units[unit] = max(f.units.get(unit, 0) for f in chosen)
     else:

@@ -40,7 +40,7 @@ struct PortCounters {
 };
 static_assert(sizeof(PortCounters) == 192, "layout shared with records.py");
 
-// Lies in shared memory; whoever makes it gives at least bytes(ports) zeroed bytes.
+// Is in shared memory; its maker gives at least bytes(ports) zeroed bytes.
 struct CounterTable {
     uint32_t magic;               // 0
     uint32_t ports;               // 4

@@ -77,7 +77,7 @@ struct UnitBox {
     uint32_t watched;                 // 44  the top's ap_* nets can be seen
     std::atomic<uint64_t> started;    // 48
     std::atomic<uint64_t> completed;  // 56
-    std::atomic<uint64_t> begun;      // 64  cycle in which the run at work began
+    std::atomic<uint64_t> begun;      // 64  cycle in which the current run began
     std::atomic<uint64_t> moved;      // 72  cycle of the last handshake on any port
     std::atomic<uint32_t> moved_port; // 80  index of that port
     std::atomic<uint32_t> can_move;   // 84

@@ -2,7 +2,7 @@
 //
 // Each kernel's RTL becomes a shared library of its own (pynq_torch.board.rtl.build); the process
 // that owns the clock loads it and knows nothing else of it: a list of signals with a pointer each,
-// and a handful of functions. Whoever loads it drives the clock:
+// and a handful of functions. The program that loads it drives the clock:
 //
 //     drive the inputs; clk = 0; eval; sample the outputs; clk = 1; eval
 //

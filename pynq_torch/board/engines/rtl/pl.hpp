@@ -36,7 +36,7 @@ class Pl {
     CounterTable* counters = nullptr;
     std::vector<Slot> slots;
     int bell_fd = -1;
-    size_t at = ~size_t(0);  // the unit being evaluated, for whoever reports a failure
+    size_t at = ~size_t(0);  // the unit being evaluated, for the report of a failure
     uint64_t cycle = 0;
     void (*on_stray)() = nullptr;  // an address was used that is nobody's
     // From this cycle on every unit has waited for the program; Unit::kNever: they do not wait.
@@ -83,11 +83,11 @@ class Pl {
   private:
     static constexpr uint64_t kLook = 15;        // mask: cycles between two looks at who is active
     static constexpr uint64_t kPublish = 63;     // mask: cycles between two reports to the board
-    // The board is told that the process runs when the clock first stood, so that a program's first
+    // The board is told that the process runs when the clock first stopped, so that a program's first
     // access is in the same cycle whenever it comes; at the latest after so many.
     static constexpr uint64_t kBoot = 2'048;
     static constexpr uint64_t kFreezeNs = 10'000'000;       // of a process that does nothing
-    static constexpr uint64_t kPatienceNs = 5'000'000'000;  // of one that is at work
+    static constexpr uint64_t kPatienceNs = 5'000'000'000;  // of one that is running
     // Of a unit that asks for data and does not repeat itself; so many cycles make it one that
     // waits for good, a third of a second of the board.
     static constexpr uint64_t kFirstSlice = 16'384, kLastSlice = 262'144, kSilence = 1u << 25;
@@ -361,7 +361,7 @@ class Pl {
             if (slot.unit->asked() || slot.unit->streams_can_move()) return true;
         return false;
     }
-    // A unit would take a beat although it is not at work.
+    // A unit would take a beat although it is not running.
     bool listens() const {
         for (const Slot& slot : slots)
             if (slot.unit->listens()) return true;

@@ -80,7 +80,7 @@ class Repeats {
 
     bool found_ = false;
     StateCopy short_{kShort, false};  // of few cycles, such as a TREADY that comes and goes
-    StateCopy long_{kShort, true};    // of any length: a counter that starts anew (R. Brent, 1980)
+    StateCopy long_{kShort, true};    // of any length: a counter that starts again (R. Brent, 1980)
 };
 
 }  // namespace rtl

@@ -39,7 +39,7 @@ class RingEnd {
     unsigned char* beats_ = nullptr;
     size_t stride_ = 0;
     uint64_t mask_ = 0;
-    bool quiet_ = false;  // a position was announced without waking whoever sleeps
+    bool quiet_ = false;  // a position was announced without waking the sleeper
 };
 
 class RingReader : public RingEnd {

@@ -142,7 +142,7 @@ class StreamMeter {
                 return;
             }
             ++count_->busy;
-            // Whoever keeps the other waiting: the sender without a beat, the receiver without room.
+            // The side that keeps the other waiting: the sender without a beat, the receiver without room.
             if (valid == incoming_ && valid != ready) {
                 ++count_->stall_design;
                 ++open_.stalls;

@@ -40,7 +40,7 @@ class StreamPort : public Port {
     int index() const { return index_; }
     // The other end's process is expected to act, and has not yet.
     virtual bool waits_for_process() = 0;
-    // That process is at work, or is about to wake up: it only has to be given a processor.
+    // That process is running, or is about to wake up: it only has to be given a processor.
     virtual bool process_works() = 0;
     // `mailbox` of the other end's process (engine.hpp), which says what it is doing.
     void watch(const void* mailbox) {

@@ -135,7 +135,7 @@ class Unit {
     // A new request is more than a look.
     bool asked_to_change() const { return asked_anew() && box_->operation != kRead; }
     // Register ports come first: add() them before the others.
-    // Takes up a new request or goes on with the one at work; true when it was answered.
+    // Takes up a new request or goes on with the current one; true when it was answered.
     bool serve(uint64_t cycle) {
         if (!asked()) return false;
         if (!at_work_) {
@@ -276,7 +276,7 @@ class Unit {
             if (stream->waits_for_process()) return true;
         return false;
     }
-    // One that it waits for is at work.
+    // One that it waits for is running.
     bool process_works() const {
         for (StreamPort* stream : streams_)
             if (stream->waits_for_process() && stream->process_works()) return true;
@@ -312,7 +312,7 @@ class Unit {
     void flush() {
         for (StreamPort* stream : streams_) stream->flush();
     }
-    // Time that the run at work spends waiting for the outside is none of its own: for its limit.
+    // Time that the current run spends waiting for the outside is none of its own: for its limit.
     void excuse(uint64_t cycles) { excused_ += cycles; }
     // And for its count. From here on it waits; so many cycles later it was known that it did.
     void begin_idle() { phases_before_ = phase_counts_; }
@@ -361,7 +361,7 @@ class Unit {
         if (!timeout_ || !counting() || restarts_) return;
         const uint64_t begin = begins_.empty() ? begin_.cycle : begins_.front().cycle;
         // Where its end cannot be seen it may have come long ago: what counts is when it was still
-        // known to be at work, by a read of AP_CTRL or what it did on a bus.
+        // known to be running, by a read of AP_CTRL or what it did on a bus.
         const uint64_t known = seen_ ? cycle : std::max(busy_, stirred_);
         if (known <= begin || known - begin <= timeout_ + excused_) return;
         std::string text = "no ap_done in " + std::to_string(cycle - begin) + " cycles (timeout_cycles = " +

@@ -129,7 +129,7 @@ class Trace(Sequence[Transaction]):
             Equal to these; of a port its name without ``m_axi_`` or ``s_axi_`` will do, and a
             `kind` of ``"memory"``, ``"register"`` or ``"stream"`` stands for both directions.
         cycles : (int, int)
-            At work in at least one cycle from the first on and before the second.
+            Active in at least one cycle from the first on and before the second.
         address : (int, int)
             Within the bytes from the first on and before the second.
         where : callable

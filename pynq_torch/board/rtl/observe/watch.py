@@ -34,7 +34,7 @@ TRACE = "PYNQ_TORCH_TRACE"
 TRACE_CSV = "PYNQ_TORCH_TRACE_CSV"
 #: A file for the waves of the whole program.
 WAVE = "PYNQ_TORCH_WAVE"
-#: A file that gets a line for each recording that failed, for whoever gives the exit status.
+#: A file that gets a line for each recording that failed, for the code that sets the exit status.
 WAVE_FAILURES = "PYNQ_TORCH_WAVE_FAILURES"
 #: A folder for a file of waves of every start.
 WAVES = "PYNQ_TORCH_WAVES"

@@ -55,7 +55,7 @@ class Waves:
     ------
     WaveError
         An option makes no sense. When it is entered: a model would have to be exchanged whose unit
-        is at work or holds what a program has yet to read, a unit is being recorded already, or the
+        is running or holds what a program has yet to read, a unit is being recorded already, or the
         file cannot be written. When it ends: the waves are not whole.
 
     Notes
@@ -152,8 +152,8 @@ class Waves:
 
     def _claim(self, pl: Any) -> None:
         """Raise where a recording is open that this one would end; one that gives way is ended."""
-        anew = pl.lacks_waves(dict.fromkeys(self.units, self.format), self.before)
-        in_the_way = {u: w for u, w in pl.recordings.items() if anew or u in self.units}
+        restart = pl.lacks_waves(dict.fromkeys(self.units, self.format), self.before)
+        in_the_way = {u: w for u, w in pl.recordings.items() if restart or u in self.units}
         for unit, other in in_the_way.items():
             if other.gives_way is not None:
                 continue
@@ -168,7 +168,7 @@ class Waves:
                 f"{', '.join(self.units)} need another model, with which that would end: record "
                 "one after the other, or all with one board.waves(...)"
             )
-        if anew:
+        if restart:
             pl.check_idle()
         for other in set(in_the_way.values()):
             other.close()
