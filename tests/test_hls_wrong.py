@@ -74,8 +74,8 @@ def test_errors_in_pragmas(tmp_path, pragmas, said):
 @pytest.mark.parametrize(
     ("pragma", "said"),
     [
-        ("s_axilite port=a bundel=x", "'bundel', which is ignored; did you mean bundle?"),
-        ("s_axilite port=a registre", "'registre', which is ignored; did you mean register?"),
+        ("s_axilite port=a bundlee=x", "'bundlee', which is ignored; did you mean bundle?"),
+        ("s_axilite port=a registerx", "'registerx', which is ignored; did you mean register?"),
         ("m_axi port=m max_read_burst_len=4", "did you mean max_read_burst_length?"),
         ("s_axilite port=c", "names port 'c', which k has not; its arguments: a, b, m"),
         ("s_axilite port=a offset=slave", "offset=slave of 'a' is an option of m_axi, and ignored"),
@@ -226,7 +226,7 @@ def test_a_name_that_is_not_declared_is_a_warning(tmp_path):
 
 
 def test_interface_prints_warnings(tmp_path, capsys):
-    read(tmp_path, "s_axilite port=a bundel=x")
+    read(tmp_path, "s_axilite port=a bundlee=x")
     assert main(["hls", "interface", str(tmp_path / "k.cpp"), "--top", "k"]) == 0
     assert f"warning: {tmp_path}/k.cpp:3: INTERFACE has no option" in capsys.readouterr().out
     assert main(["hls", "interface", str(tmp_path / "k.cpp"), "--top", "k", "--json"]) == 0
@@ -234,10 +234,10 @@ def test_interface_prints_warnings(tmp_path, capsys):
 
 
 def test_every_build_warns_and_so_does_every_testbench(tmp_path, capsys):
-    read(tmp_path, "s_axilite port=a bundel=x")
+    read(tmp_path, "s_axilite port=a bundlee=x")
     source = hls.KernelSource("k", tmp_path / "k.cpp")
     for cached in (False, True):
-        with pytest.warns(InterfaceWarning, match=r"k\.cpp:3: .*bundel"):
+        with pytest.warns(InterfaceWarning, match=r"k\.cpp:3: .*bundlee"):
             assert hls.build(source, cflags=["-O0"]).cached == cached
     bench = "void k(int, int, int*);\nint main() { int m; k(1, 2, &m); return m != 3; }"
     write(tmp_path / "k_tb.cpp", bench)

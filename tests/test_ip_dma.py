@@ -401,6 +401,21 @@ def test_a_freed_buffer_is_reported(loop: Design) -> None:
         _wait_status(loop.dma.mmio, 0x04, _HALTED)
 
 
+def test_a_buffer_freed_in_the_middle_of_a_transfer_is_reported(pair: Design) -> None:
+    source, target = _fill(16), pynq.allocate(16, "u4")
+    rx, tx = pynq.MMIO(0x40410000, 0x100), pynq.MMIO(0x40400000, 0x100)
+    pair.overlay.rx.recvchannel.transfer(target)
+    halves = _descriptors([(source.physical_address + 32 * i, 32, i << 26) for i in range(2)])
+    tx.write(0x08, halves.physical_address)
+    tx.write(0x00, 1)
+    tx.write(0x10, halves.physical_address)
+    eventually(lambda: target[7] == source[7])
+    target.freebuffer()
+    tx.write(0x10, halves.physical_address + 64)
+    with pytest.raises(KernelFault, match="freed"):
+        _wait_status(rx, 0x34, _HALTED)
+
+
 def test_without_the_guard_a_stray_access_goes_through(tmp_path: Path) -> None:
     board = use_board("csim", guard=False, hang_timeout_s=1.5)
     assert isinstance(board, VirtualBoard)

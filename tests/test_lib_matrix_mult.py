@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -272,10 +273,23 @@ def test_two_hundred_products_leave_nothing(fresh: Dual) -> None:
     assert buffers.statistics().used_buffers == held.used_buffers
 
 
-def test_the_bench_measures() -> None:
+def test_the_bench_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     import bench_matrix_mult
 
-    assert bench_matrix_mult.host_ms(size=300, repeat=1) > 0
+    starts = []
+    write = bench_matrix_mult.NullKernel.write
+    monkeypatch.setattr(
+        bench_matrix_mult.NullKernel,
+        "write",
+        lambda self, at, value, slave="": (
+            starts.append(value) if at == 0 and value & 1 else None,
+            write(self, at, value, slave),
+        )[1],
+    )
+    clock = iter([0.0, 9.0] * 3 + [10.0, 10.001, 20.0, 20.005, 30.0, 30.002])
+    monkeypatch.setattr(bench_matrix_mult, "time", SimpleNamespace(perf_counter=clock.__next__))
+    assert bench_matrix_mult.host_ms(size=300, repeat=3) == pytest.approx(2.0)
+    assert len(starts) == 6 * 2**3  # 300 = 256 + 44 in each of three dimensions
 
 
 # ---- several units -------------------------------------------------------------------------------

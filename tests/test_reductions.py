@@ -107,7 +107,9 @@ def test_any_dimensions_in_any_layout_keep_the_bound(
         found = EXACT[op](laid_out(x, order, step), dims)
     exact = EXACT[op](x.double(), dims)
     count = math.prod(shape[d] for d in dims) if shape else 1
-    assert [c.where for c in calls if c.kernels] == ["PL"]
+    # Over values that are all the same, e.g. one, the squares are 0: then the CPU has the word.
+    where = "CPU" if op in ("var", "norm_2", "norm_p") and not bool(exact.all()) else "PL"
+    assert [c.where for c in calls if c.kernels] == [where]
     assert found.shape == exact.shape and found.dtype is torch.float32
     allowed = BOUNDS.get(op, lambda *_: torch.zeros(()))(x.double(), count, dims, exact)
     assert bool(((found.cpu() - exact).abs() <= allowed).all())
