@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pynq_torch.hls.design.kernel import read_kernel_description
 
+from pynq_torch.descriptions import read_kernel_description
 from pynq_torch.errors import HandoffError, InterfaceError
 from pynq_torch.hls import AxiBundle, Interface, Register
 from pynq_torch.hls.design.description import read_description
