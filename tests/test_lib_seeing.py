@@ -134,7 +134,7 @@ def test_a_baseline_has_one_thread(board: Any) -> None:
 
 @pytest.mark.parametrize("warmup", [0, 1, 2])
 def test_calls_before_the_measurement_do_not_count(
-    monkeypatch: pytest.MonkeyPatch, warmup: int
+    board: Any, monkeypatch: pytest.MonkeyPatch, warmup: int
 ) -> None:
     clock = [0.0]
     monkeypatch.setattr(timing.time, "perf_counter", lambda: clock[0])

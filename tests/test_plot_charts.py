@@ -117,7 +117,8 @@ def test_steps_of_float32_are_counted(value: float, steps: int) -> None:
     with np.errstate(over="ignore"):  # beyond the largest number
         for _ in range(steps):
             end = np.nextafter(end, np.float32(np.inf))
-    if np.isfinite(end) and np.spacing(np.abs(end)) == np.spacing(np.abs(start)):
+        same_gap = np.spacing(np.abs(end)) == np.spacing(np.abs(start))
+    if np.isfinite(end) and same_gap:
         assert ulps(np.array([end]), np.array([start]))[0] == steps
 
 
