@@ -147,3 +147,12 @@ def test_a_closed_board_serves_nobody() -> None:
     pynq_torch.use_board("csim")
     x = torch.ones(3, device="pynq")
     assert (x * 2).tolist() == [2, 2, 2]
+
+
+def test_no_row_of_the_table_hides_another() -> None:
+    from collections import Counter
+
+    from pynq_torch.ops import TABLE
+
+    rows = Counter((overload, row.kernels) for row in TABLE for overload in row.overloads.split())
+    assert [key for key, count in rows.items() if count > 1] == []

@@ -77,6 +77,52 @@ REDUCE = ("reduce_f32",)
 SOFTMAX = ("softmax_f32",)
 VADD_LADDER = ("vadd_4", "vadd_3", "vadd_2", "vadd_1", "vadd")
 
+#: Pointwise operators whose arguments are more than the operands, or which have several overloads.
+_WITH_ARGUMENTS: tuple[Row, ...] = (
+    Row("add.Tensor add.Scalar", pw.add, POINTWISE, "same"),
+    Row("sub.Tensor sub.Scalar", pw.sub, POINTWISE, "same"),
+    Row("rsub.Tensor rsub.Scalar", pw.rsub, POINTWISE, "same"),
+    Row("mul.Tensor mul.Scalar", pw.mul, POINTWISE, "same"),
+    Row("div.Tensor div.Scalar", pw.div, POINTWISE, "same"),
+    Row("div.Tensor_mode div.Scalar_mode", pw.div_mode, POINTWISE, "same"),
+    Row("floor_divide floor_divide.Scalar", pw.floor_divide, POINTWISE, "same"),
+    Row(
+        "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor", pw.remainder, POINTWISE, "same"
+    ),
+    Row("maximum clamp_min.Tensor", pw.maximum, POINTWISE, "same"),
+    Row("minimum clamp_max.Tensor", pw.minimum, POINTWISE, "same"),
+    Row("pow.Tensor_Tensor pow.Scalar", pw.pow, POINTWISE, "same"),
+    Row("pow.Tensor_Scalar", pw.pow_number, POINTWISE, "same"),
+    Row("clamp clamp_min", pw.clamp, POINTWISE, "same"),
+    Row("clamp_max", pw.clamp_max, POINTWISE, "same"),
+    Row("clamp.Tensor", pw.clamp_tensors, POINTWISE, "same"),
+    Row("threshold", pw.threshold, POINTWISE, "same"),
+    Row("hardtanh", pw.hardtanh, POINTWISE, "same"),
+    Row("leaky_relu", pw.leaky_relu, POINTWISE, "same"),
+    Row("gelu", pw.gelu, POINTWISE, "same"),
+    Row("addcmul", pw.addcmul, POINTWISE, "same"),
+    Row("addcdiv", pw.addcdiv, POINTWISE, "same"),
+    Row("where.self", pw.where, POINTWISE, "same"),
+    Row("lerp.Scalar lerp.Tensor", pw.lerp, POINTWISE, "same"),
+    Row("threshold_backward", pw.threshold_backward, POINTWISE, "same"),
+    Row("sigmoid_backward", pw.gradient("sigmoid_backward"), POINTWISE, "same"),
+    Row("tanh_backward", pw.gradient("tanh_backward"), POINTWISE, "same"),
+    Row("silu_backward", pw.gradient("silu_backward"), POINTWISE, "same"),
+    Row("leaky_relu_backward", pw.leaky_relu_backward, POINTWISE, "same"),
+    Row("hardtanh_backward", pw.hardtanh_backward, POINTWISE, "same"),
+    Row("gelu_backward", pw.gelu_backward, POINTWISE, "same"),
+)
+_NAMED = {name for row in _WITH_ARGUMENTS for name in row.overloads.split()}
+#: These, and every other function of the table as the operator of its name.
+POINTWISE_ROWS: tuple[Row, ...] = (
+    *(
+        Row(function.name, pw.unary(function.name), POINTWISE, "same")
+        for function in UNARY
+        if function.overloads == (f"aten::{function.name}",) and function.name not in _NAMED
+    ),
+    *_WITH_ARGUMENTS,
+)
+
 #: What serves which operators, the first row that can do a call exactly.
 TABLE: tuple[Row, ...] = (
     # ReLU without the other functions
@@ -137,44 +183,8 @@ TABLE: tuple[Row, ...] = (
         alone=True,
     ),
     Row("native_layer_norm", normalisation.layer_norm, NORM, alone=True),
-    # pointwise: every function of the table that has the operator's own arguments, then the rest
-    *(
-        Row(function.name, pw.unary(function.name), POINTWISE, "same")
-        for function in UNARY
-        if function.overloads == (f"aten::{function.name}",)
-    ),
-    Row("add.Tensor add.Scalar", pw.add, POINTWISE, "same"),
-    Row("sub.Tensor sub.Scalar", pw.sub, POINTWISE, "same"),
-    Row("rsub.Tensor rsub.Scalar", pw.rsub, POINTWISE, "same"),
-    Row("mul.Tensor mul.Scalar", pw.mul, POINTWISE, "same"),
-    Row("div.Tensor div.Scalar", pw.div, POINTWISE, "same"),
-    Row("div.Tensor_mode div.Scalar_mode", pw.div_mode, POINTWISE, "same"),
-    Row("floor_divide floor_divide.Scalar", pw.floor_divide, POINTWISE, "same"),
-    Row(
-        "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor", pw.remainder, POINTWISE, "same"
-    ),
-    Row("maximum clamp_min.Tensor", pw.maximum, POINTWISE, "same"),
-    Row("minimum clamp_max.Tensor", pw.minimum, POINTWISE, "same"),
-    Row("pow.Tensor_Tensor pow.Scalar", pw.pow, POINTWISE, "same"),
-    Row("pow.Tensor_Scalar", pw.pow_number, POINTWISE, "same"),
-    Row("clamp clamp_min", pw.clamp, POINTWISE, "same"),
-    Row("clamp_max", pw.clamp_max, POINTWISE, "same"),
-    Row("clamp.Tensor", pw.clamp_tensors, POINTWISE, "same"),
-    Row("threshold", pw.threshold, POINTWISE, "same"),
-    Row("hardtanh", pw.hardtanh, POINTWISE, "same"),
-    Row("leaky_relu", pw.leaky_relu, POINTWISE, "same"),
-    Row("gelu", pw.gelu, POINTWISE, "same"),
-    Row("addcmul", pw.addcmul, POINTWISE, "same"),
-    Row("addcdiv", pw.addcdiv, POINTWISE, "same"),
-    Row("where.self", pw.where, POINTWISE, "same"),
-    Row("lerp.Scalar lerp.Tensor", pw.lerp, POINTWISE, "same"),
-    Row("threshold_backward", pw.threshold_backward, POINTWISE, "same"),
-    Row("sigmoid_backward", pw.gradient("sigmoid_backward"), POINTWISE, "same"),
-    Row("tanh_backward", pw.gradient("tanh_backward"), POINTWISE, "same"),
-    Row("silu_backward", pw.gradient("silu_backward"), POINTWISE, "same"),
-    Row("leaky_relu_backward", pw.leaky_relu_backward, POINTWISE, "same"),
-    Row("hardtanh_backward", pw.hardtanh_backward, POINTWISE, "same"),
-    Row("gelu_backward", pw.gelu_backward, POINTWISE, "same"),
+    # pointwise
+    *POINTWISE_ROWS,
     # pooling
     Row("max_pool2d_with_indices", pooling.max_pool, POOL),
     Row("max_pool2d_with_indices_backward", pooling.max_pool_backward, POOL),
