@@ -119,6 +119,7 @@ def test_what_an_engine_is_told_at_its_start(
     # The engine sleeps on its doorbell, the board never waits; what was rung before is over.
     assert os.get_blocking(engine.start_fd) and not os.get_blocking(engine.done_fd)
     os.set_blocking(engine.start_fd, False)
+    assert not any(os.get_inheritable(fd) for fd in (engine.fd, engine.start_fd, engine.done_fd))
     for fd in (engine.start_fd, engine.done_fd):
         with pytest.raises(BlockingIOError):
             os.eventfd_read(fd)
@@ -152,7 +153,7 @@ def test_a_fault_shows_what_its_own_process_printed(
     engine.spawn()
     os.write(engine._log_fd, b"now\n")
     text = str(engine.fault())
-    assert "unit's process ended by itself (exit status 3)" in text
+    assert "unit's process ended by itself (exit status 3). A kernel must return, not" in text
     assert text.endswith("The kernel printed:\n  now")
     assert engine.log == "before\nnow\n"
     engine.close()
@@ -451,6 +452,8 @@ def test_a_wait_that_nothing_can_end(board: Board, monkeypatch: pytest.MonkeyPat
     text = waits(5.5)
     assert "since unit_1 has no model and passes nothing on" in text
     assert "1 beats sent, 1 waiting, 0 TLAST; unit_1 has no model" in text
+    engine.state, engine.completed = State.BOOTING, 2  # of two starts: it owes nothing
+    assert waits(9.0) == "" and waits(5.5)
 
 
 def test_which_engines_are_busy(board: Board) -> None:
@@ -585,8 +588,10 @@ def test_a_callback_lives_from_watch_to_unwatch(board: Board) -> None:
     with pytest.raises(ValueError, match="the callback fails"):
         board._check_progress()
     board._check_progress()  # it is raised once
+    thread = board._events._thread
+    board.close()
+    assert thread is not None and not thread.is_alive()
     for fd in fds:
-        board.unwatch(fd)
         os.close(fd)
 
 
@@ -598,6 +603,7 @@ def test_what_a_load_does(board: Board, tmp_path: Path, monkeypatch: pytest.Monk
     )
     ips = [Ip("axi_bram_ctrl", f"ram_{i}", 0x4000_0000 + i * 0x10000, {}, 0x2000) for i in (0, 1)]
     bit = write_design(tmp_path, "ram", ips)
+    monkeypatch.setattr("pynq_torch.board.device.os.cpu_count", lambda: None)  # not known
     parser = board.get_bitfile_metadata(str(bit))
     names = ("base_address", "size", "idx", "tag", "streaming", "raw_type")
     assert {k: tuple(v[n] for n in names) for k, v in parser.mem_dict.items()} == {
@@ -637,9 +643,11 @@ def test_which_streams_and_models_a_design_gets(board: Board) -> None:
     shown = [(str(r.source), str(r.sink), r.data_bytes, r.depth) for r in board.rings]
     assert shown == [("a.m", "b.s", 8, 16), ("b.m", "a.s", 2, 17), ("a.m", "c.s", 4, 18)]
     assert not board.ip
+    assert board.stream_rings("a") == {"m": board.rings[2], "s": board.rings[1]}
     end = Endpoint("b", "open")
     for direction, ends in (("out", (end, None)), ("in", (None, end))):
         ring = board.open_ring(end, direction, 2)
         assert (ring.source, ring.sink, ring.data_bytes) == (*ends, 2) and ring is board.rings[-1]
+        assert board.stream_rings("b")["open"] is ring
     board._unload()
     assert not board.rings
