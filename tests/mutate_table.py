@@ -63,6 +63,18 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "A fifth byte of 0 above the word changes no number that is made of it.",
     ),
     (
+        "board/engine",
+        "self.done_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)",
+        "self.done_fd = os.eventfd(1, os.EFD_CLOEXEC | os.EFD_NONBLOCK)",
+        "spawn() empties it before anything reads it.",
+    ),
+    (
+        "board/device",
+        "with ThreadPoolExecutor(os.cpu_count() or 1) as pool:",
+        "with ThreadPoolExecutor((os.cpu_count() and 1)) as pool:",
+        "One thread builds what several do, one after the other.",
+    ),
+    (
         "board/handoff",
         'sinks.setdefault(net, []).append((name, "intc", 0))',
         'sinks.setdefault(net, []).append((name, "intc", 1))',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import re
 import warnings
@@ -14,6 +15,7 @@ from pynq import Overlay, allocate
 import pynq_torch
 from pynq_torch.board.bus import Bus
 from pynq_torch.board.handoff import IpInstance, read_handoff
+from pynq_torch.board.handoff_ports import HandoffBus, buses_of, constants_of, ports_of
 from pynq_torch.errors import BusError, HandoffError
 
 BITSTREAMS = Path(__file__).resolve().parents[1] / "bitstreams"
@@ -276,6 +278,59 @@ def test_what_an_ip_is(tmp_path):
     for vlnv, (name, kernel) in kinds.items():
         ip = IpInstance("ip", vlnv)
         assert (ip.vlnv_name, ip.is_kernel) == (name, kernel)
+
+
+def test_the_ports_of_an_ip():
+    """Expected: Vivado writes LEFT and RIGHT of vectors alone, and parameters by name where set."""
+
+    def bus(name, kind, attributes, parameter=""):
+        return f'<BUSINTERFACE NAME="{name}" VLNV="xilinx.com:{kind}" {attributes}>{parameter}</B>'
+
+    nbytes = '<PARAMETER NAME="{}" VALUE="8"/><PORTMAPS><PORTMAP LOGICAL="L" PHYSICAL="P"/>'
+    axis, aximm = "interface:axis:1.0", "interface:aximm:1.0"
+    text = "".join(
+        (
+            '<MODULE MODTYPE="xlconstant"><PARAMETERS><PARAMETER NAME="CONST_VAL" VALUE="5"/>',
+            '<PARAMETER NAME="CONST_WIDTH" VALUE="3"/></PARAMETERS><PORTS>',
+            '<PORT NAME="clk" DIR="I" SIGIS="clk" SIGNAME=""/>',
+            '<PORT NAME="low" DIR="I" SIGIS="rst" POLARITY="ACTIVE_LOW" SIGNAME="n"/>',
+            '<PORT NAME="high" DIR="O" POLARITY="ACTIVE_HIGH" LEFT="31" RIGHT="0" SIGNAME="m"/>',
+            '<PORT NAME="up" DIR="IO" LEFT="2" RIGHT="4"/>',
+            '<PORT NAME="left" LEFT="2" RIGHT=""/><PORT NAME="right" LEFT="N-1" RIGHT="0"/>',
+            "</PORTS><BUSINTERFACES>",
+            bus("m", aximm, 'TYPE="MASTER" DATAWIDTH="64" BUSNAME="net"', nbytes.format("NUM")),
+            bus("i", aximm, 'TYPE="INITIATOR" DATAWIDTH="W" BUSNAME="__NOC__"'),
+            bus("s", axis, 'TYPE="SLAVE" DATAWIDTH="64"', nbytes.format("TDATA_NUM_BYTES")),
+            bus("t", axis, 'TYPE="TARGET" BUSNAME="net"', nbytes.format("TUSER_WIDTH")),
+            bus("watches", axis, 'TYPE="MONITOR"')
+            + bus("other", "signal:clock:1.0", "TYPE='SLAVE'"),
+            "</BUSINTERFACES></MODULE>",
+        )
+    )
+    text = re.sub("(<PORTMAPS>.*?)</B>", r"\1</PORTMAPS></B>", text).replace(
+        "</B>", "</BUSINTERFACE>"
+    )
+    module = ET.fromstring(text)
+    other = ET.fromstring(text.replace("xlconstant", "other").replace('SIGNAME="n"', 'SIGNAME="o"'))
+    constants = constants_of([module, other])
+    assert constants == {"n": 5, "m": 5}  # a port that is connected to nothing gets no value
+    shown = [dataclasses.astuple(port) for port in ports_of(module, constants)]
+    assert shown == [
+        ("clk", "I", None, "clk", None, None),
+        ("low", "I", None, "rst", True, 5),
+        ("high", "O", 32, "", False, 5),
+        ("up", "IO", 3, "", None, None),
+        ("left", "", None, "", None, None),
+        ("right", "", None, "", None, None),
+    ]
+    shown = [dataclasses.astuple(bus) for bus in buses_of(module)]
+    assert shown == [
+        ("m", "aximm", True, 8, {"L": "P"}, True),
+        ("i", "aximm", True, None, {}, False),
+        ("s", "axis", False, 8, {"L": "P"}, False),
+        ("t", "axis", False, None, {"L": "P"}, True),
+    ]
+    assert HandoffBus("m", "aximm", True, 4).connected
 
 
 _VALUES = ("", "-1", "0x", "0xFFFFFFFF", "0x1FFFFFFFF", "9" * 30, "abc", "0x40000001", "0", "1e9")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import queue
 import struct
 import time
 from collections.abc import Iterator
@@ -11,12 +13,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from helpers import eventually
+from ip_handoff import Ip, write_design
 
 from pynq_torch.board.device import VirtualBoard, _kernel_paths, _version
-from pynq_torch.board.engine import EngineProcess, Flag, State, sanitizer_report
-from pynq_torch.board.handoff import InterruptNet, IpInstance
+from pynq_torch.board.engine import EngineProcess, Flag, State, _descendants, sanitizer_report
+from pynq_torch.board.handoff import InterruptNet, IpInstance, StreamLink
 from pynq_torch.board.handoff_ranges import Slave
 from pynq_torch.board.hls_ip import HlsKernel
+from pynq_torch.board.ip.axi_bram import AxiBram
 from pynq_torch.board.memory import DDR_BYTES, PhysicalMemory
 from pynq_torch.board.streams import Endpoint, Ring
 from pynq_torch.errors import BoardError, BoardHang, KernelFault
@@ -89,7 +94,10 @@ def test_what_an_engine_is_told_at_its_start(
     ring = Ring(None, Endpoint("unit", "S"), 4)
     engine = EngineProcess(Path("/x/engine"), "unit", memory, 4096, [ring], ["unit.S"])
     engine.set_offsets([(16, 20, 24, 8), (1, 2, 3, 4)])
-    engine.set_flag(Flag.CHAIN, True)
+    for flag in (Flag.CHAIN, Flag.ABORT):
+        engine.set_flag(flag, True)
+    for fd in (engine.start_fd, engine.done_fd):
+        os.eventfd_write(fd, 1)
     engine.registers[:2] = b"ab"
     engine.words[3] = State.FAULT
     engine.words[12:24] = memoryview(bytes([255]) * 48).cast("I")
@@ -106,6 +114,15 @@ def test_what_an_engine_is_told_at_its_start(
     assert windows == (0, DDR_BYTES, 0, 0x4200_0000, 8192, DDR_BYTES)
     assert struct.unpack_from("<8I", engine._map, 2432) == (16, 20, 24, 8, 1, 2, 3, 4)
     assert bytes(engine.registers[:2]) == b"ab"  # registers keep their values
+    engine.user[1023] = 5  # the last byte of Mailbox::user
+    assert (len(engine.user), engine._map[2047]) == (1024, 5)
+    # The engine sleeps on its doorbell, the board never waits; what was rung before is over.
+    assert os.get_blocking(engine.start_fd) and not os.get_blocking(engine.done_fd)
+    os.set_blocking(engine.start_fd, False)
+    assert not any(os.get_inheritable(fd) for fd in (engine.fd, engine.start_fd, engine.done_fd))
+    for fd in (engine.start_fd, engine.done_fd):
+        with pytest.raises(BlockingIOError):
+            os.eventfd_read(fd)
     ((command, more),) = started
     assert command[0] == "/x/engine"
     numbers = [int(text) for text in command[1:]]
@@ -124,6 +141,33 @@ def test_what_an_engine_is_told_at_its_start(
         engine.set_offsets([(0, 0, 0, 0)] * 105)
     engine.close()
     ring.close()
+
+
+def test_a_fault_shows_what_its_own_process_printed(
+    memory: PhysicalMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: Any = SimpleNamespace(poll=lambda: 3, pid=(1 << 22) + 1, wait=lambda: 3)
+    monkeypatch.setattr("pynq_torch.board.engine.subprocess.Popen", lambda *_, **__: ended)
+    engine = EngineProcess(Path("none"), "unit", memory)
+    os.write(engine._log_fd, b"before\n")
+    engine.spawn()
+    os.write(engine._log_fd, b"now\n")
+    text = str(engine.fault())
+    assert "unit's process ended by itself (exit status 3). A kernel must return, not" in text
+    assert text.endswith("The kernel printed:\n  now")
+    assert engine.log == "before\nnow\n"
+    engine.close()
+
+
+def test_the_children_of_children_end_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    children = {("5", "5"): "6 7", ("5", "8"): "9", ("6", "6"): "10", ("10", "10"): "11"}
+    for (pid, thread), text in children.items():
+        folder = tmp_path / "proc" / pid / "task" / thread
+        folder.mkdir(parents=True)
+        (folder / "children").write_text(f"{text} ")
+    monkeypatch.setattr("pynq_torch.board.engine.Path", lambda text: tmp_path / text[1:])
+    assert sorted(_descendants(5)) == [6, 7, 9, 10, 11]
+    assert _descendants(11) == []
 
 
 def test_what_a_sanitizer_printed() -> None:
@@ -408,6 +452,8 @@ def test_a_wait_that_nothing_can_end(board: Board, monkeypatch: pytest.MonkeyPat
     text = waits(5.5)
     assert "since unit_1 has no model and passes nothing on" in text
     assert "1 beats sent, 1 waiting, 0 TLAST; unit_1 has no model" in text
+    engine.state, engine.completed = State.BOOTING, 2  # of two starts: it owes nothing
+    assert waits(9.0) == "" and waits(5.5)
 
 
 def test_which_engines_are_busy(board: Board) -> None:
@@ -457,7 +503,8 @@ def test_folders_memories_and_releases(
     versions = {"2020.1": (2020, 1), "2022.2.1": (2022, 2), "2019": (2019, 0), "": (2022, 2)}
     assert {text: _version(text) for text in versions} == versions
     board.mem_dict = {"bram": {"base_address": 4096, "size": 64, "idx": 1}}
-    assert board.get_memory_by_name("bram").base_address == 4096
+    bram = board.get_memory_by_name("bram")
+    assert (bram.base_address, bram.size, bram.idx, board.default_memory.idx) == (4096, 64, 1, 0)
     with pytest.raises(BoardError, match="no memory is called 'ddr'; there are bram"):
         board.get_memory_by_name("ddr")
     ddr = board.mmap(0x1000, 64)
@@ -466,3 +513,141 @@ def test_folders_memories_and_releases(
     for limit in (0.0, -1.0, float("inf"), float("nan")):
         with pytest.raises(ValueError, match="hang_timeout_s is .* greater than 0 and finite"):
             VirtualBoard(hang_timeout_s=limit)
+
+
+def test_how_long_a_start_lets_the_engines_run(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, yields, pauses, last = 0.0, 0, 0, 0
+    engine = Engine("unit_0", can_move=True)
+    board.ip["unit_0"] = Unit(engine=engine)  # type: ignore[assignment]
+
+    def passes() -> None:
+        nonlocal yields
+        yields += 1
+        engine.cpu_seconds += 1 / 64
+        if yields == last:
+            engine.can_move = False
+
+    def pause(_: float) -> None:
+        nonlocal now, pauses
+        pauses += 1
+        now += 1 / 16
+
+    monkeypatch.setattr("pynq_torch.board.device.os.sched_yield", passes)
+    monkeypatch.setattr("pynq_torch.board.device.time.sleep", pause)
+    monkeypatch.setattr("pynq_torch.board.device.time.monotonic", lambda: now)
+    monkeypatch.setattr("pynq_torch.board.device._SETTLE_CPU_S", 0.25)
+    # The processor time is looked at every 16th time: it is 0.25, 0.5, and with 0.75 too much.
+    for most, until in ((0, 48), (5, 5)):
+        last, yields, engine.can_move = most, 0, True
+        board.settle()
+        assert (yields, pauses) == (until, 0)
+    board.settle()
+    assert yields == 5  # nothing can move
+    last, yields, engine.can_move, engine.state = 0, 0, True, State.BOOTING
+    board.settle()
+    assert (yields, pauses) == (199, 9)  # until more than half a second has passed
+
+
+def test_polls_give_way_and_then_sleep(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[Any] = []
+    monkeypatch.setattr("pynq_torch.board.device.os.sched_yield", lambda: done.append("yield"))
+    monkeypatch.setattr("pynq_torch.board.device.time.sleep", done.append)
+    monkeypatch.setattr(board, "_check_progress", lambda: done.append("check"))
+    model: Any = None
+    expected = {1: ["yield"], 64: ["yield"], 99: ["yield"], 100: [2e-5], 128: [2e-5, "check"]}
+    expected |= {1999: [2e-5], 2000: [5e-4], 2048: [5e-4, "check"]}
+    for polls, does in expected.items():
+        done.clear()
+        board.polled(model, polls)
+        assert done == does, polls
+
+
+def test_a_callback_lives_from_watch_to_unwatch(board: Board) -> None:
+    fds = [os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK) for _ in range(2)]
+    fired: queue.Queue[str] = queue.Queue()
+    board.unwatch(fds[0])  # nothing was ever watched
+    for fd, name in zip(fds, ("first", "second"), strict=True):
+        board.watch(fd, lambda name=name: fired.put(name))  # type: ignore[misc]
+    os.eventfd_write(fds[0], 1)
+    assert fired.get(timeout=20) == "first"
+    board.unwatch(fds[0])
+    for fd in fds:
+        os.eventfd_write(fd, 1)
+    assert fired.get(timeout=20) == "second" and fired.empty()
+
+    def fails() -> None:
+        fired.put("fails")
+        raise ValueError("the callback fails")
+
+    board.watch(fds[0], fails)
+    assert fired.get(timeout=20) == "fails"
+    assert board._events is not None
+    eventually(lambda: board._events is not None and board._events.error)
+    with pytest.raises(ValueError, match="the callback fails"):
+        board._check_progress()
+    board._check_progress()  # it is raised once
+    thread = board._events._thread
+    board.close()
+    assert thread is not None and not thread.is_alive()
+    for fd in fds:
+        os.close(fd)
+
+
+def test_what_a_load_does(board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A design of block RAM alone needs no compiler and no engine."""
+    connected: list[tuple[str, int]] = []
+    monkeypatch.setattr(
+        AxiBram, "connect", lambda ram: connected.append((ram.ip.name, len(board.ip)))
+    )
+    ips = [Ip("axi_bram_ctrl", f"ram_{i}", 0x4000_0000 + i * 0x10000, {}, 0x2000) for i in (0, 1)]
+    bit = write_design(tmp_path, "ram", ips)
+    monkeypatch.setattr("pynq_torch.board.device.os.cpu_count", lambda: None)  # not known
+    parser = board.get_bitfile_metadata(str(bit))
+    names = ("base_address", "size", "idx", "tag", "streaming", "raw_type")
+    assert {k: tuple(v[n] for n in names) for k, v in parser.mem_dict.items()} == {
+        "ram_0": (0x4000_0000, 0x2000, 1, "MIG1", False, 2),
+        "ram_1": (0x4001_0000, 0x2000, 2, "MIG2", False, 2),
+        "PSDDR": (0, DDR_BYTES, 0, "PSDDR", False, 2),
+    }
+    said: list[tuple[str, int]] = []
+    board.on_load(lambda: said.append(("load", len(board.ip))))
+    board.on_unload(lambda: said.append(("unload", len(board.ip))))
+    bitstream = SimpleNamespace(bitfile_name=str(bit), partial=False, timestamp="")
+    board.download(bitstream, parser)
+    assert said == [("load", 2)] and connected == [("ram_0", 2), ("ram_1", 2)]
+    assert board.handoff is parser.handoff and board.timestamp == bitstream.timestamp != ""
+    assert [board.has_capability(name) for name in ("MEMORY_MAPPED", "CALLABLE")] == [True, False]
+    words = board.mmap(0x4001_0100, 64)  # part of a memory, as an array of words
+    words[1] = 0x01020304
+    assert len(words) == 16 and board.ip["ram_1"].read(0x104) == 0x01020304
+    board.download(bitstream, parser)
+    assert said[1:] == [("unload", 2), ("load", 2)] and list(board.ip) == ["ram_0", "ram_1"]
+
+
+def test_which_streams_and_models_a_design_gets(board: Board) -> None:
+    kinds = {"a": "ip:axi_dma:7.1", "b": "hls:b:1.0", "c": "hls:c:1.0"}
+    kinds["ps"] = "ip:processing_system7:5.5"
+    ips = {name: IpInstance(name, f"xilinx.com:{kind}") for name, kind in kinds.items()}
+    slave = Slave("S", 0x4000_0000, 0x1000, "Reg", False)
+    ips["ps"] = dataclasses.replace(ips["ps"], slaves=(slave,))
+    sizes = [("a", "b", 8, 4), ("b", "a", 0, 2), ("a", "c", 0, 0), ("b", "c", 1, 1)]
+    links = [
+        StreamLink(Endpoint(source, "m"), Endpoint(sink, "s"), wide, narrow, 16 + i)
+        for i, (source, sink, wide, narrow) in enumerate(sizes)
+    ]
+    design: Any = SimpleNamespace(links=links, ips=ips)
+    board._populate(design, {})
+    # What neither end of has a model cannot move; "a" has no slave and no stream port of its own.
+    shown = [(str(r.source), str(r.sink), r.data_bytes, r.depth) for r in board.rings]
+    assert shown == [("a.m", "b.s", 8, 16), ("b.m", "a.s", 2, 17), ("a.m", "c.s", 4, 18)]
+    assert not board.ip
+    assert board.stream_rings("a") == {"m": board.rings[2], "s": board.rings[1]}
+    end = Endpoint("b", "open")
+    for direction, ends in (("out", (end, None)), ("in", (None, end))):
+        ring = board.open_ring(end, direction, 2)
+        assert (ring.source, ring.sink, ring.data_bytes) == (*ends, 2) and ring is board.rings[-1]
+        assert board.stream_rings("b")["open"] is ring
+    board._unload()
+    assert not board.rings

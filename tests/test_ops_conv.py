@@ -252,6 +252,33 @@ def test_conv1d_with_every_option() -> None:
     assert torch.equal(found.cpu(), wrapped(exact))
 
 
+@pytest.mark.parametrize("sizes", [([2], [1], [1]), ([1], [2], [2]), ([2, 1], [0], [1, 2])])
+def test_one_size_is_that_of_both_directions(sizes: Any) -> None:
+    loaded("gemm_dual")
+    x, w = int8(2, 3, 9, 8), int8(4, 3, 3, 2)
+    options = (None, *sizes, False, [0], 1)
+    exact = torch.ops.aten.convolution(x.double(), w.double(), *options).long()
+    with watched() as calls:
+        found = torch.ops.aten.convolution(x.to("pynq"), w.to("pynq"), *options)
+    assert torch.equal(found.cpu(), wrapped(exact))
+    assert [c.where for c in of(calls, "convolution")] == ["PL"]
+
+
+def test_sums_that_could_leave_int32_and_overlays_without_a_unit_run_on_the_cpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded("gemm_dual")
+    deep = conv.MAX_EXACT_K + 1
+    x, w = torch.ones(1, deep, 1, 1), torch.ones(1, deep, 1, 1)
+    for reason in (f"a sum of {deep} products could leave int32", "has a unit that multiplies"):
+        with flags(allow_int8=True), watched() as calls:
+            found = functional.conv2d(x.to("pynq"), w.to("pynq"))
+        assert float(found.cpu()) == deep
+        (call,) = of(calls, "convolution")
+        assert call.where == "CPU" and reason in call.reason
+        monkeypatch.setattr(conv, "units", list)  # an overlay with kernels of another kind
+
+
 @pytest.mark.parametrize(
     ("function", "shapes", "reason"),
     [
