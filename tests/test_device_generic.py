@@ -827,3 +827,22 @@ def test_pytorchs_own_tables_of_modules_optimisers_and_functions() -> None:
         timeout=580,
     )
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
+
+
+def test_tied_weights_and_an_optimiser_survive_a_move_that_swaps() -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    model[1].weight = model[0].weight
+    weight = model[0].weight
+    optimiser = torch.optim.SGD(model.parameters(), 0.1)
+    before = weight.detach().clone()
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        model.to("pynq")
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+
+    assert model[0].weight is weight and model[1].weight is weight
+    model(torch.ones(2, 3, device="pynq")).sum().backward()
+    optimiser.step()
+    assert weight.device.type == "pynq"
+    assert not torch.equal(weight.detach().cpu(), before)
