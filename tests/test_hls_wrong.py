@@ -407,3 +407,11 @@ def test_a_copied_cache_is_good(tmp_path):
         warnings.simplefilter("error")
         assert hls.compile_engine(source, cflags=["-O0"]) == program
     assert program.stat().st_mtime_ns == was
+
+
+@pytest.mark.parametrize(
+    "pragma", ["s_axilite port=a port=b", "s_axilite port=b offset=0x10 OFFSET=0x20"]
+)
+def test_an_option_with_two_values_is_an_error(tmp_path, pragma):
+    with pytest.raises(InterfaceError, match=r"k\.cpp:3: .* in one pragma"):
+        read(tmp_path, pragma)

@@ -76,7 +76,7 @@ class Settings:
         return None if value is None else value.strip().lower() in ("1", "true", "yes", "on")
 
 
-def _split_options(text: str) -> tuple[list[str], dict[str, str]]:
+def _split_options(text: str, where: str) -> tuple[list[str], dict[str, str]]:
     """Split ``m_axi port=x depth = 4`` into bare words and key=value pairs."""
     text = re.sub(r"//.*$|/\*.*?\*/", " ", text)
     text = re.sub(r"\s*=\s*", "=", text)
@@ -85,10 +85,13 @@ def _split_options(text: str) -> tuple[list[str], dict[str, str]]:
     pairs: dict[str, str] = {}
     for word in text.replace(";", " ").split():
         key, equals, value = word.partition("=")
-        if equals:
-            pairs[key.lower()] = value.strip('"')
-        else:
+        key, value = key.lower(), value.strip('"')
+        if not equals:
             bare.append(word)
+        elif pairs.setdefault(key, value) != value:
+            raise InterfaceError(
+                f"{where}: {key}={pairs[key]} and {key}={value} in one pragma; expected one of them"
+            )
     return bare, pairs
 
 
@@ -121,7 +124,7 @@ def from_pragmas(pragmas: Sequence[Pragma]) -> list[Directive]:
         name, rest = [*pragma.text.split(None, 1), "", ""][:2]
         keyword = name.lower()
         if keyword == "interface":
-            found += _make(*_split_options(rest.replace("\t", " ")), pragma.where)
+            found += _make(*_split_options(rest.replace("\t", " "), pragma.where), pragma.where)
         elif keyword == "resource":
             found += _from_resource(rest, pragma.where)
     return found
@@ -130,7 +133,7 @@ def from_pragmas(pragmas: Sequence[Pragma]) -> list[Directive]:
 def _from_resource(text: str, where: str) -> list[Directive]:
     metadata = re.search(r'metadata\s*=\s*"?\{?([^"}]*)', text)
     bundle = re.search(r"-bus_bundle\s+(\w+)", metadata.group(1)) if metadata else None
-    _, pairs = _split_options(re.sub(r'metadata\s*=\s*"[^"]*"', "", text))
+    _, pairs = _split_options(re.sub(r'metadata\s*=\s*"[^"]*"', "", text), where)
     modes = {"axi4lites": "s_axilite", "axi4m": "m_axi", "axi4stream": "axis", "axis": "axis"}
     mode = modes.get(pairs.get("core", "").lower())
     if mode is None or "variable" not in pairs:
@@ -222,7 +225,7 @@ def _read_config(path: Path, top: str, settings: Settings) -> None:
         elif key == "flow_target":
             found.flow_target = value.lower()
         elif key == "syn.directive.interface":
-            bare, pairs = _split_options(value)
+            bare, pairs = _split_options(value, where)
             words = [word for word in bare if word.lower() not in MODES]
             if not words or words[0].split("/")[0] != top:
                 continue
