@@ -81,7 +81,7 @@ def test_without_the_variable_nothing_is_imported(board: str | None):
     assert bare.stdout.startswith("[]")
 
 
-STARTUP = Path(__file__).resolve().parent.parent / "pynq_torch" / "startup"
+STARTUP = Path(__file__).resolve().parent.parent / "pynq_torch" / "board" / "startup"
 #: What Python does with this checkout's files at its start.
 START = f"""
 import sys; sys.path.insert(0, {str(STARTUP)!r})

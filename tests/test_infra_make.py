@@ -236,9 +236,10 @@ def test_lab_passes_its_flags_and_opens_the_workbook(clone: Path):
 @pytest.mark.parametrize("stage", ["ruff", "mypy", "-n 2", "report", "nbval"])
 def test_make_test_fails_when_a_stage_fails(clone: Path, stage: str):
     _make(clone, "env-test")
-    codespell = clone / ".venv" / "bin" / "codespell"
-    codespell.write_text("#!/bin/sh\n")
-    codespell.chmod(0o755)
+    for name in ("codespell", "lint-imports"):
+        program = clone / ".venv" / "bin" / name
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
     assert _make(clone, "test").returncode == 0
     assert _make(clone, "test", fail_on=stage).returncode != 0
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from pynq.buffer import PynqBuffer
 
+from pynq_torch import events
 from pynq_torch.errors import (
     BoardHang,
     BusError,
@@ -20,7 +21,6 @@ from pynq_torch.errors import (
     KernelTimeout,
     StaleOverlay,
 )
-from pynq_torch.kernels import calls as kernel_calls
 from pynq_torch.kernels.base import Kernel
 
 START, DONE, IDLE, CONTINUE = 1, 2, 4, 16
@@ -418,11 +418,11 @@ def test_arrays_in_registers(pl: Pl) -> None:
 
 
 @pytest.fixture
-def calls() -> Iterator[list[kernel_calls.KernelCall]]:
-    seen: list[kernel_calls.KernelCall] = []
-    kernel_calls.observe(seen.append)
+def calls() -> Iterator[list[events.KernelCall]]:
+    seen: list[events.KernelCall] = []
+    events.runs.subscribe(seen.append)
     yield seen
-    kernel_calls.unobserve(seen.append)
+    events.runs.unsubscribe(seen.append)
 
 
 @pytest.mark.parametrize("raw", [False, True])

@@ -110,8 +110,7 @@ def test_host_units_and_dma_channels_are_observed(axes: Any) -> None:
     import torch
 
     import pynq_torch
-    from pynq_torch import buffers
-    from pynq_torch.waits import transfers
+    from pynq_torch import buffers, events
 
     board = pynq_torch.use_board("csim")
     try:
@@ -138,10 +137,10 @@ def test_host_units_and_dma_channels_are_observed(axes: Any) -> None:
             assert all(host.end_s <= s.begin_s or host.begin_s >= s.end_s for s in others)
         chart = plot.timeline(work, ax=axes)
         assert "csim on this PC" in chart.get_xlabel()
-        assert not transfers.watchers
+        assert not events.transfers
         with pytest.raises(ZeroDivisionError):
             Timeline.observed(lambda: 1 / 0)
-        assert not transfers.watchers
+        assert not events.transfers
     finally:
         board.close()
 

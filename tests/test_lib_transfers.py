@@ -15,10 +15,10 @@ import pytest
 from ip_handoff import AXI_DMA, Ip, write_design
 
 import pynq_torch
-from pynq_torch import buffers
+from pynq_torch import buffers, events
 from pynq_torch.board.device import VirtualBoard
 from pynq_torch.errors import BufferFreed, TransferTimeout
-from pynq_torch.waits import transfers, wait_async
+from pynq_torch.waits import wait_async
 from pynq_torch.waits.transfers import TransferError
 
 LOOP = {"dma.M_AXIS_MM2S": "dma.S_AXIS_S2MM"}
@@ -80,13 +80,13 @@ def test_the_receive_side_is_armed_first_and_each_lane_is_published(dma: Any) ->
             arm(buffer)
 
         channel.transfer = transfer
-    watcher = lambda *lane: lanes.append(lane)  # noqa: E731
-    transfers.watchers.append(watcher)
+    watcher = lanes.append
+    events.transfers.subscribe(watcher)
     begin = time.perf_counter()
     try:
         pynq_torch.transfer(dma, send=_fill(64), recv=buffers.empty(64, "u4"))
     finally:
-        transfers.watchers.remove(watcher)
+        events.transfers.unsubscribe(watcher)
     assert armed == ["recv", "send"]
     assert [lane for lane, _, _ in lanes] == ["dma.recv", "dma.send"]
     (_, first, end), (_, second, same_end) = lanes

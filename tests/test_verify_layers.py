@@ -371,9 +371,9 @@ def test_nothing_is_changed(device: str) -> None:
         assert not module._forward_hooks
         assert not module._forward_pre_hooks
     assert not torch.pynq.profiler.is_in_ROI()
-    from pynq_torch.torch_device.record import switches
+    from pynq_torch import events
 
-    assert not switches.watchers
+    assert not events.operators
 
 
 def test_memory_is_free_again() -> None:
@@ -398,11 +398,11 @@ def test_dropout_draws_the_same_numbers() -> None:
 
 
 def test_an_error_in_the_model_comes_through() -> None:
-    from pynq_torch.torch_device.record import switches
+    from pynq_torch import events
 
     with pytest.raises(RuntimeError, match="shape"):
         verify.layers(torch.nn.Linear(3, 2), torch.ones(1, 4))
-    assert not switches.watchers
+    assert not events.operators
 
 
 # ---- the report ----------------------------------------------------------------------------------
