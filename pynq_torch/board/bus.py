@@ -106,8 +106,14 @@ class Bus:
         self.accesses = 0
 
     def attach(self, base: int, nbytes: int, model: IpModel, slave: str, name: str) -> None:
-        """Let ``model`` answer at ``[base, base + nbytes)``."""
+        """Let ``model`` answer at ``[base, base + nbytes)``; it replaces one with that range."""
         region = Region(base, nbytes, model, slave, name)
+        old = next((r for r in self.regions if (r.base, r.nbytes) == (base, nbytes)), None)
+        if old is not None:
+            self.regions.remove(old)
+            self._pages = {page: r for page, r in self._pages.items() if r is not old}
+            for there in self._shared.values():
+                there[:] = [r for r in there if r is not old]
         self.regions.append(region)
         for page in range(base >> _PAGE_BITS, (base + nbytes - 1 >> _PAGE_BITS) + 1):
             before = self._pages.pop(page, None)
