@@ -36,7 +36,7 @@ def board() -> Iterator[Any]:
 
 def test_tile_sizes_are_those_of_the_kernel(tmp_path: Path) -> None:
     shape = read_shape("gemm")
-    header = (gemm_tiles._KERNELS / "gemm" / "gemm.hpp").read_text()
+    header = (gemm_tiles.KERNELS / "gemm" / "gemm.hpp").read_text()
     assert f"TILE_M = {shape.tile_m}," in header and f"TILE_K = {shape.tile_k};" in header
     assert shape.macs_per_cycle == 256
     assert read_shape("gemm_lut").macs_per_cycle == 64
