@@ -7,11 +7,11 @@ from __future__ import annotations
 #: files that carry its name: `test_ops_softmax.py` and `test_softmax.py` for `ops/softmax`.
 AREAS: dict[str, str] = {
     "transfers": "lib_waits lib_transfers",
-    "waits": "lib_waits lib_transfers lib_faults",
+    "waits/__init__": "lib_waits lib_transfers lib_faults",
     "polling": "lib_waits",
     "causes": "lib_diagnosis",
     "facts": "lib_diagnosis",
-    "diagnosis": "lib_diagnosis",
+    "diagnosis/__init__": "lib_diagnosis",
     "snapshot": "lib_waits lib_kernels ip_stream ip_dma_reset",
     "kernels/base": "lib_driver lib_raw lib_kernels",
     "kernels/registers": "lib_kernels lib_raw device_generic",

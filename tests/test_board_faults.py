@@ -176,6 +176,7 @@ def test_overlay_replaced_while_a_kernel_runs(overlay, board, data, tmp_path):
     overlay.download()
 
 
+@pytest.mark.filterwarnings("ignore::pynq_torch.errors.InterfaceWarning")  # the build says it too
 def test_a_kernel_that_does_not_compile_shows_the_compilers_line(overlay, board, tmp_path):
     with pytest.raises(KernelBuildError, match=r"uncompilable.cpp:5:\d+: error: .*undeclared_name"):
         Overlay(str(write_overlay(tmp_path, {"uncompilable_0": "uncompilable"})))
