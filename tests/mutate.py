@@ -65,7 +65,8 @@ def files_of(module: str, root: Path) -> list[Path]:
         if (root / name).is_dir():
             found = (p for p in (root / name).rglob("*") if p.suffix in _SOURCES)
             return sorted(p.relative_to(root) for p in found if not p.stem.endswith("_tb"))
-    ends = sorted((root / "pynq_torch").rglob(f"{module}.py"))
+    end = module.strip("/")
+    ends = sorted((root / "pynq_torch").rglob(f"{end}.py")) if end else []
     if len(ends) == 1:  # the end of a path: ``transfers``
         return [ends[0].relative_to(root)]
     raise Misuse(f"MODULE={module}: neither a file nor a folder of pynq_torch or of the project")
