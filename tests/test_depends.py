@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -241,10 +243,21 @@ def model(folder: Path) -> BuiltModel:
     return build_model(source)
 
 
-def value(built: BuiltModel) -> int:
+def _value(built: BuiltModel, found: Any) -> None:
     running = Model(built.library)
     running.clock()
-    return running["y_TDATA"]
+    found.value = running["y_TDATA"]
+
+
+def value(built: BuiltModel) -> int:
+    """Run a model in a process of its own: a library that is loaded here stays mapped."""
+    context = multiprocessing.get_context("fork")
+    found = context.Value("q", -1)
+    process = context.Process(target=_value, args=(built, found))
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
+    return int(found.value)
 
 
 def test_an_edited_include_in_an_odd_folder_is_built_again(odd):
