@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -135,7 +136,10 @@ def where_measured(on: str = "pl", device: Any = None) -> str:
     if device is None:
         import pynq
 
-        device = pynq.Device.active_device if pynq.Device.devices else None
+        with warnings.catch_warnings():
+            # pynq says so where it finds no board; that is what we ask.
+            warnings.filterwarnings("ignore", message="No devices found")
+            device = pynq.Device.active_device if pynq.Device.devices else None
     # A virtual board has a name of its own; what it times is this PC, never the board.
     virtual = getattr(device, "board_name", None)
     if on == "cpu":

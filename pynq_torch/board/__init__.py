@@ -89,13 +89,18 @@ def ensure_board() -> Device:
     from pynq.pl_server.device import Device
 
     if _current is None:
-        with warnings.catch_warnings():
-            # pynq says so where it finds no board; that is what we ask.
-            warnings.filterwarnings("ignore", message="No devices found")
-            found = bool(Device.devices)
-        if not found:
+        if not _pynq_finds_a_board():
             return use_board(os.environ.get("PYNQ_TORCH_BOARD") or "csim")
     return Device.active_device
+
+
+def _pynq_finds_a_board() -> bool:
+    from pynq.pl_server.device import Device
+
+    with warnings.catch_warnings():
+        # pynq says so where it finds none; that is what we ask.
+        warnings.filterwarnings("ignore", message="No devices found")
+        return bool(Device.devices)
 
 
 def _kind(name: str) -> type[VirtualBoard]:
@@ -127,7 +132,7 @@ def _use_local() -> Device:
         if name in vars(Device):
             delattr(Device, name)
     _forget_clocks()
-    if not Device.devices:
+    if not _pynq_finds_a_board():
         raise BoardError(
             "pynq finds no board on this machine. On a PYNQ-Z2 run as root with its environment "
             "sourced (sudo -i, or XILINX_XRT set); on a PC use board 'csim'."

@@ -58,9 +58,13 @@ def _notebooks(fixtures: dict[str, Any]) -> list[Notebook]:
     return [value for value in fixtures.values() if isinstance(value, Notebook)]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Start the browser that is installed."""
+    """Start the browser that is installed, and end it before the tests of another file.
+
+    Until its end Playwright has an event loop running in this thread, in which no test of asyncio
+    could run one of its own.
+    """
     path = chromium.find()
     if path is None:
         pytest.skip(chromium.NONE)
@@ -74,7 +78,7 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def lab(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Start JupyterLab on a folder with a notebook of widgets and copies of the lessons."""
     folder = tmp_path_factory.mktemp("lab")
     cells = [new_code_cell(source) for source in CELLS]

@@ -29,6 +29,8 @@ _QUIET = ("-Wno-STMTDLY", "-Wno-SYMRSVDWORD", "-Wno-TIMESCALEMOD", "-Wno-UNOPTTH
 # Two drivers: never meant, in what a tool generated neither.
 _COMBINED = "multiple combinational drivers"
 _ODD = re.compile(r'["$\n]')
+# One file of the list that comes with Verilator's tree: the letters it has there, and its name.
+_LISTED = re.compile(r'^\s*"(\w+)": \{"filename":"(.*?)", ?"realpath":', re.MULTILINE)
 # Verilator breaks long lines within the call.
 _READMEM = re.compile(r'VL_READMEM_N\([^";]*"(?P<name>[^"\n]+)"')
 
@@ -204,8 +206,9 @@ def _tree(
     _check(source, [message for message in messages if message.kind == "Error"])
     tree = json.loads(path.read_text(encoding="utf-8"))
     links = _links(source)
-    listed = json.loads(meta.read_text(encoding="utf-8"))["files"]
-    files = {number: _real_name(entry["filename"], links) for number, entry in listed.items()}
+    # No JSON reader takes it where a path has a backslash: Verilator writes paths as they are.
+    listed = _LISTED.findall(meta.read_text(encoding="utf-8"))
+    files = {number: _real_name(name, links) for number, name in listed}
     twice = tuple(drivers.conflicts(tree, files))
     path.unlink()
     meta.unlink()
