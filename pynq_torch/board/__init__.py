@@ -88,9 +88,8 @@ def ensure_board() -> Device:
     """
     from pynq.pl_server.device import Device
 
-    if _current is None:
-        if not _pynq_finds_a_board():
-            return use_board(os.environ.get("PYNQ_TORCH_BOARD") or "csim")
+    if _current is None and not _pynq_finds_a_board():
+        return use_board(os.environ.get("PYNQ_TORCH_BOARD") or "csim")
     return Device.active_device
 
 
