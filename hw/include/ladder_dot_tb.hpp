@@ -9,7 +9,7 @@ namespace ladder {
 template <typename Kernel>
 int dot_errors(const char* name, Kernel kernel, int n, int depth, bool whole) {
     const int capacity = (n > depth ? n : depth) + 8;
-    // Behind the last element lies no number: whoever adds it to the sum is found out.
+    // Behind the last element is a NaN: a kernel that adds it to the sum is found out.
     std::vector<float> a(capacity, std::numeric_limits<float>::quiet_NaN());
     std::vector<float> b(capacity, 1.0f);
     double exact = 0.0, size = 0.0;

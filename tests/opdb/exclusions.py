@@ -68,7 +68,7 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
             "new_empty_strided",
         ),
         (),
-        "The values are whatever lay in the memory.",
+        "The values are whatever was in the memory.",
     ),
     Exclusion(
         Allowed.ROUNDING,

@@ -57,7 +57,7 @@ def reference(
 
 
 class Bench:
-    """The design with its memory; operands are laid out anew for each product."""
+    """The design with its memory; operands are laid out again for each product."""
 
     def __init__(self, dut: Any, stalls: float, latency: int = 20) -> None:
         self.dut = dut
