@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pynq_torch.errors import BoardError
 
+from . import vendor
+
 if TYPE_CHECKING:
     from pynq.pl_server.device import Device
 
@@ -69,6 +71,8 @@ def use_board(name: str = "csim", **options: Any) -> Device:
     board = kind(name, **options)
     _release()
     board.install()
+    vendor.install()
+    board.on_close(vendor.uninstall)
     _current = board
     if name == "rtl":
         from .rtl.observe.watch import watch_from_environment

@@ -208,6 +208,54 @@ def _axi_intc(name: str, config: Mapping[str, str]) -> Cell:
     )
 
 
+#: PG144, table 2-4, with the names of Vivado's handoffs, which list both channels and the
+#: interrupt's registers of every GPIO: register, offset, its fields.
+_GPIO_REGISTERS = (
+    ("GPIO_DATA", 0x00, ("CH1_DATA",)),
+    ("GPIO_TRI", 0x04, ("CH1_TRI",)),
+    ("GPIO2_DATA", 0x08, ("CH2_DATA",)),
+    ("GPIO2_TRI", 0x0C, ("CH2_TRI",)),
+    ("GIER", 0x11C, ("INT_EN",)),
+    ("IP_ISR", 0x120, ("CH1_INT_S", "CH2_INT_S")),
+    ("IP_IER", 0x128, ("CH1_INT_EN", "CH2_INT_EN")),
+)
+
+
+def _axi_gpio(name: str, config: Mapping[str, str]) -> Cell:
+    def width(field: str) -> int:
+        if field.endswith(("_DATA", "_TRI")):
+            return int(config["C_GPIO2_WIDTH" if "2" in field else "C_GPIO_WIDTH"])
+        return 1
+
+    registers = tuple(
+        RegisterEntry(
+            register,
+            offset,
+            32,
+            _RW,
+            register.replace("_", " "),
+            tuple(
+                Field(field, 31 if field == "INT_EN" else bit, width(field), _RW)
+                for bit, field in enumerate(fields)
+            ),
+        )
+        for register, offset, fields in _GPIO_REGISTERS
+    )
+    has_interrupt = config["C_INTERRUPT_PRESENT"] == "1"
+    return Cell(
+        name,
+        "xilinx.com:ip:axi_gpio:2.0",
+        config,
+        config,
+        (Bus("S_AXI", "aximm", False, 32, block="Reg", registers=registers),),
+        (
+            Pin("s_axi_aclk", "I", "clk"),
+            Pin("s_axi_aresetn", "I", "rst", active_low=True),
+            *([Pin("ip2intc_irpt", "O", "interrupt")] if has_interrupt else []),
+        ),
+    )
+
+
 #: IP name -> how to make the cell, and the configuration it starts from.
 CATALOGUE: Mapping[str, tuple[Callable[[str, Mapping[str, str]], Cell], Mapping[str, str]]] = {
     "axi_dma": (
@@ -228,6 +276,21 @@ CATALOGUE: Mapping[str, tuple[Callable[[str, Mapping[str, str]], Cell], Mapping[
             "c_s_axis_s2mm_tdata_width": "32",
             "c_sg_include_stscntrl_strm": "0",
             "c_sg_length_width": "23",
+        },
+    ),
+    "axi_gpio": (
+        _axi_gpio,
+        {
+            "C_ALL_INPUTS": "0",
+            "C_ALL_INPUTS_2": "0",
+            "C_ALL_OUTPUTS": "0",
+            "C_ALL_OUTPUTS_2": "0",
+            "C_DOUT_DEFAULT": "0x00000000",
+            "C_GPIO2_WIDTH": "32",
+            "C_GPIO_WIDTH": "32",
+            "C_INTERRUPT_PRESENT": "0",
+            "C_IS_DUAL": "0",
+            "C_TRI_DEFAULT": "0xFFFFFFFF",
         },
     ),
     "axi_intc": (

@@ -1,0 +1,62 @@
+"""What a board's image installs beside pynq, while a virtual board is in use.
+
+``import pynq.overlays.base`` finds `base_overlay`, and ``Overlay("base.bit")`` the design, unless
+the vendor's own are installed. Nothing in pynq is changed: the first is a finder behind all others,
+the second the entry point ``pynq.overlays``, by which pynq looks for packages with overlays.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pynq_torch import paths
+
+__all__ = ["install", "uninstall"]
+
+_BASE = Path(__file__).with_name("base_overlay.py")
+
+
+class _Finder:
+    """Finds ``pynq.overlays.base``."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != "pynq.overlays.base":
+            return None
+        return importlib.util.spec_from_file_location(name, _BASE)
+
+
+_FINDER = _Finder()
+
+
+def install() -> None:
+    """Let programs find the base overlay; behind the vendor's own, where that is installed."""
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.append(_FINDER)
+
+
+def uninstall() -> None:
+    """Undo `install`; a board that is no virtual one has its own base overlay or none."""
+    if _FINDER in sys.meta_path:
+        sys.meta_path.remove(_FINDER)
+        module = sys.modules.get("pynq.overlays.base")
+        if module is not None and module.__file__ == str(_BASE):
+            del sys.modules["pynq.overlays.base"]
+
+
+class _Folders:
+    """The folder with ``base.bit`` while a virtual board is in use, else one that holds none."""
+
+    def __iter__(self) -> Iterator[str]:
+        yield str(paths.BITSTREAMS / "base" if _FINDER in sys.meta_path else _BASE.parent)
+
+
+#: pynq takes the first one, from the module that the entry point names.
+__path__: Any = _Folders()
