@@ -62,7 +62,19 @@ class AxiGpio(IpModel):
         self._isr = 0
 
     def set_input(self, channel: int, value: int | bool) -> None:
-        """Drive all wires of ``channel`` (1 or 2); bits that the IP drives itself are ignored."""
+        """Drive the wires of ``channel`` from outside.
+
+        Parameters
+        ----------
+        channel : {1, 2}
+        value : int
+            Level of all the channel's wires; bits that the IP drives itself are ignored.
+
+        Raises
+        ------
+        ValueError
+            The IP has no such channel, or the value is wider than the channel.
+        """
         chosen = self._channel(channel)
         if not 0 <= value <= chosen.mask:
             raise ValueError(
