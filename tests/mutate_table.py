@@ -18,8 +18,11 @@ AREAS: dict[str, str] = {
     "ops/conv": "ops_conv nn",
     "board/bus": "board_bus board_faults board_field linux",
     "board/memory": "board_memory lib_buffers board_faults",
+    "board/cma*": "board_memory lib_buffers board_faults",
+    "board/no_model": "board_models board_faults board_field",
     "board/hls_ip": "board_models board_kernels board_faults lib_kernels",
     "board/engine": "board_models board_kernels board_faults board_processes",
+    "board/engine_faults": "board_models board_faults breaks",
     "board/streams": "ip_registers board_streams ip_stream",
     "board/ip/axi_dma": "ip_dma ip_dma_reset ip_stream",
     "board/ip/dma_*": "ip_registers ip_dma ip_dma_reset",
@@ -39,6 +42,9 @@ AREAS: dict[str, str] = {
     "board/uio": "linux",
     "board/linux": "linux",
     "board/device": "board_models board_handoff board_faults board_field",
+    "board/loading": "board_models board_match board_field",
+    "board/programmable_logic": "board_models board_faults board_field",
+    "board/pynq_metadata": "board_models board_handoff",
     "board/rtl/*": "rtl_board rtl_build rtl_ports rtl_sources rtl_faults",
 }
 
@@ -69,16 +75,10 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "spawn() empties it before anything reads it.",
     ),
     (
-        "board/device",
+        "board/loading",
         "with ThreadPoolExecutor(os.cpu_count() or 1) as pool:",
         "with ThreadPoolExecutor((os.cpu_count() and 1)) as pool:",
         "One thread builds what several do, one after the other.",
-    ),
-    (
-        "board/handoff",
-        'sinks.setdefault(net, []).append((name, "intc", 0))',
-        'sinks.setdefault(net, []).append((name, "intc", 1))',
-        "Only of a concat block the number counts.",
     ),
     (
         "board/ip/axi_gpio",
@@ -100,8 +100,8 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         "board/ip/axi_timer",
-        "(r if c & _UDT else top - r) + 2 for c, r in zip(self._tcsr, self._tlr, strict=True)",
-        "(r if c & _UDT else top - r) + 2 for c, r in zip(self._tcsr, self._tlr, strict=False)",
+        "registers = zip(self._tcsr, self._tlr, strict=True)",
+        "registers = zip(self._tcsr, self._tlr, strict=False)",
         "Both lists have two registers.",
     ),
     (
@@ -118,8 +118,8 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         "board/handoff_ranges",
-        "if reaching is None or _end(before[0]) > _end(reaching[0]):",
-        "if reaching is None or (_end(before[0]) >= _end(reaching[0])):",
+        "if reaching is None or before[0].end > reaching[0].end:",
+        "if reaching is None or (before[0].end >= reaching[0].end):",
         "Of two ranges with one end, which is an error unless they are of one interface.",
     ),
 )

@@ -13,7 +13,7 @@ from pynq import Overlay, allocate
 
 import pynq_torch
 from pynq_torch import hls
-from pynq_torch.board.handoff import _links
+from pynq_torch.board.handoff_nets import stream_links
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls.directives import files_beside
 
@@ -159,7 +159,7 @@ def test_open_stream_ports_are_not_joined():
             "</MODULE>"
         )
 
-    links = list(_links([module("a", out="INITIATOR"), module("b", inp="TARGET")]))
+    links = list(stream_links([module("a", out="INITIATOR"), module("b", inp="TARGET")]))
     assert [link.sink for link in links] == [None]
 
 

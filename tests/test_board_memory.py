@@ -369,22 +369,23 @@ def test_a_view_that_cannot_move_keeps_its_memory(memory, monkeypatch):
 
 def test_engines_see_a_slot_for_every_buffer(memory):
     """What the grants say: a generation, how many slots there are, begin and end of each."""
-    assert list(memory._grants[:2]) == [0, 0]
+    assert list(memory._grants._words[:2]) == [0, 0]
     buffers = [memory.allocate(size, "u1") for size in (5, 0, PAGE + 1)]
     found = [
-        tuple(memory._grants[2 + 2 * slot : 4 + 2 * slot]) for slot in range(memory._grants[1])
+        tuple(memory._grants._words[2 + 2 * slot : 4 + 2 * slot])
+        for slot in range(memory._grants._words[1])
     ]
     assert found == [(b.physical_address, b.physical_address + max(b.nbytes, 1)) for b in buffers]
-    before = memory._grants[0]
+    before = memory._grants._words[0]
     buffers[1].freebuffer()
-    assert tuple(memory._grants[4:6]) == (0, 0) and memory._grants[0] > before
+    assert tuple(memory._grants._words[4:6]) == (0, 0) and memory._grants._words[0] > before
     del buffers[1]
     again = memory.allocate(7, "u1")  # in the slot that is free
-    assert (memory._grants[1], memory._grants[4]) == (3, again.physical_address)
+    assert (memory._grants._words[1], memory._grants._words[4]) == (3, again.physical_address)
 
 
 def test_more_buffers_than_engines_can_be_told_of(memory, monkeypatch):
-    monkeypatch.setattr("pynq_torch.board.memory._GRANT_SLOTS", 3)
+    monkeypatch.setattr("pynq_torch.board.cma._GRANT_SLOTS", 3)
     buffers = [memory.allocate(1, "u1") for _ in range(3)]
     free = memory.free_bytes
     with pytest.raises(CmaExhausted, match="more than 3 buffers are alive at once"):

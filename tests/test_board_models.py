@@ -16,12 +16,14 @@ import pytest
 from helpers import eventually
 from ip_handoff import Ip, write_design
 
-from pynq_torch.board.device import VirtualBoard, _kernel_paths, _version
-from pynq_torch.board.engine import EngineProcess, Flag, State, _descendants, sanitizer_report
-from pynq_torch.board.handoff import InterruptNet, IpInstance, StreamLink
+from pynq_torch.board.device import VirtualBoard
+from pynq_torch.board.engine import EngineProcess, Flag, State, _descendants
+from pynq_torch.board.engine_faults import sanitizer_report
+from pynq_torch.board.handoff import Handoff, InterruptNet, IpInstance, StreamLink
 from pynq_torch.board.handoff_ranges import Slave
 from pynq_torch.board.hls_ip import HlsKernel
 from pynq_torch.board.ip.axi_bram import AxiBram
+from pynq_torch.board.loading import search_paths
 from pynq_torch.board.memory import DDR_BYTES, PhysicalMemory
 from pynq_torch.board.streams import Endpoint, Ring
 from pynq_torch.errors import BoardError, BoardHang, KernelFault
@@ -405,7 +407,7 @@ def board() -> Iterator[Board]:
 
 def test_a_wait_that_nothing_can_end(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr("pynq_torch.board.device.time.monotonic", lambda: now)
+    monkeypatch.setattr("pynq_torch.board.programmable_logic.time.monotonic", lambda: now)
     engine = Engine("unit_0", state=State.WAIT_READ, started=1, blocked_on="unit_0.s")
     board.ip["unit_0"] = Unit(engine=engine)  # type: ignore[assignment]
     board.ip["unit_1"] = Unit(engine=Engine("unit_1"))  # type: ignore[assignment]
@@ -495,13 +497,13 @@ def test_folders_memories_and_releases(
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()
     monkeypatch.setenv("PYNQ_TORCH_KERNELS", f"{tmp_path / 'b'}::{tmp_path / 'c'}")
-    found = _kernel_paths([tmp_path / "a"])
+    found = search_paths([tmp_path / "a"])
     assert [path.name for path in found] == ["a", "b", "c", "kernels"]
-    assert _kernel_paths(str(tmp_path / "a")) == found
+    assert search_paths(str(tmp_path / "a")) == found
     with pytest.raises(BoardError, match=r"the kernel folder .*nowhere does not exist"):
-        _kernel_paths([tmp_path / "nowhere"])
+        search_paths([tmp_path / "nowhere"])
     versions = {"2020.1": (2020, 1), "2022.2.1": (2022, 2), "2019": (2019, 0), "": (2022, 2)}
-    assert {text: _version(text) for text in versions} == versions
+    assert {text: Handoff(tmp_path, "", "", text, {}, ()).release for text in versions} == versions
     board.mem_dict = {"bram": {"base_address": 4096, "size": 64, "idx": 1}}
     bram = board.get_memory_by_name("bram")
     assert (bram.base_address, bram.size, bram.idx, board.default_memory.idx) == (4096, 64, 1, 0)
@@ -534,10 +536,10 @@ def test_how_long_a_start_lets_the_engines_run(
         pauses += 1
         now += 1 / 16
 
-    monkeypatch.setattr("pynq_torch.board.device.os.sched_yield", passes)
-    monkeypatch.setattr("pynq_torch.board.device.time.sleep", pause)
-    monkeypatch.setattr("pynq_torch.board.device.time.monotonic", lambda: now)
-    monkeypatch.setattr("pynq_torch.board.device._SETTLE_CPU_S", 0.25)
+    monkeypatch.setattr("pynq_torch.board.programmable_logic.os.sched_yield", passes)
+    monkeypatch.setattr("pynq_torch.board.programmable_logic.time.sleep", pause)
+    monkeypatch.setattr("pynq_torch.board.programmable_logic.time.monotonic", lambda: now)
+    monkeypatch.setattr("pynq_torch.board.programmable_logic._SETTLE_CPU_S", 0.25)
     # The processor time is looked at every 16th time: it is 0.25, 0.5, and with 0.75 too much.
     for most, until in ((0, 48), (5, 5)):
         last, yields, engine.can_move = most, 0, True
@@ -552,8 +554,10 @@ def test_how_long_a_start_lets_the_engines_run(
 
 def test_polls_give_way_and_then_sleep(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[Any] = []
-    monkeypatch.setattr("pynq_torch.board.device.os.sched_yield", lambda: done.append("yield"))
-    monkeypatch.setattr("pynq_torch.board.device.time.sleep", done.append)
+    monkeypatch.setattr(
+        "pynq_torch.board.programmable_logic.os.sched_yield", lambda: done.append("yield")
+    )
+    monkeypatch.setattr("pynq_torch.board.programmable_logic.time.sleep", done.append)
     monkeypatch.setattr(board, "_check_progress", lambda: done.append("check"))
     model: Any = None
     expected = {1: ["yield"], 64: ["yield"], 99: ["yield"], 100: [2e-5], 128: [2e-5, "check"]}
@@ -603,7 +607,7 @@ def test_what_a_load_does(board: Board, tmp_path: Path, monkeypatch: pytest.Monk
     )
     ips = [Ip("axi_bram_ctrl", f"ram_{i}", 0x4000_0000 + i * 0x10000, {}, 0x2000) for i in (0, 1)]
     bit = write_design(tmp_path, "ram", ips)
-    monkeypatch.setattr("pynq_torch.board.device.os.cpu_count", lambda: None)  # not known
+    monkeypatch.setattr("pynq_torch.board.loading.os.cpu_count", lambda: None)  # not known
     parser = board.get_bitfile_metadata(str(bit))
     names = ("base_address", "size", "idx", "tag", "streaming", "raw_type")
     assert {k: tuple(v[n] for n in names) for k, v in parser.mem_dict.items()} == {

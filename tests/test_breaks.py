@@ -19,7 +19,7 @@ from helpers import HW_KERNELS, KERNELS, eventually, overlay_of, start, wait_don
 
 import pynq_torch
 from pynq_torch import buffers
-from pynq_torch.board.engine import sanitizer_report
+from pynq_torch.board.engine_faults import sanitizer_report
 from pynq_torch.board.interrupts import deferred_interrupt
 from pynq_torch.errors import BoardError, BufferFreed, HandoffError, KernelFault
 from pynq_torch.hls import cache

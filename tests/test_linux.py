@@ -28,7 +28,7 @@ pytestmark = pytest.mark.timeout(60)
 
 @pytest.fixture
 def linux() -> Iterator[Linux]:
-    linux = Linux(None)
+    linux = Linux()
     linux.install()
     yield linux
     linux.uninstall()
@@ -43,7 +43,7 @@ def test_only_three_modules_change_and_they_change_back() -> None:
         for m in (pynq.gpio, pynq.uio, pynq.interrupt)
     }
     had_pin = hasattr(pynq.gpio.GPIO, "_GPIO_MIN_USER_PIN")
-    first, second = Linux(None), Linux(None)
+    first, second = Linux(), Linux()
     first.install()
     second.install()
     assert pynq.gpio.GPIO._GPIO_MIN_USER_PIN == 54
@@ -84,7 +84,7 @@ def test_gpio_numbers(linux: Linux) -> None:
 
 def test_gpio_output_reaches_the_pl(linux: Linux) -> None:
     seen: list[int] = []
-    linux.on_output(54, seen.append)
+    linux.gpio.on_output(54, seen.append)
     pin = pynq.GPIO(pynq.GPIO.get_gpio_pin(0), "out")
     pin.write(1)
     pin.write(0)
@@ -100,7 +100,7 @@ def test_gpio_output_reaches_the_pl(linux: Linux) -> None:
 def test_gpio_input_comes_from_the_pl(linux: Linux) -> None:
     pin = pynq.GPIO(pynq.GPIO.get_gpio_pin(3), "in")
     assert pin.read() == 0
-    linux.set_input(57, 1)
+    linux.gpio.set_input(57, 1)
     assert pin.read() == 1
     with pytest.raises(AttributeError):
         pin.write(1)
@@ -111,9 +111,9 @@ def test_gpio_mistakes_have_sysfs_errors(linux: Linux) -> None:
     with pytest.raises(OSError, match="906 to 1023"):
         pynq.GPIO(54, "out")  # the pin of the controller, not of Linux
     with pytest.raises(ValueError, match="EMIO from 54"):
-        linux.set_input(118, 1)
+        linux.gpio.set_input(118, 1)
     with pytest.raises(ValueError, match="0 or 1"):
-        linux.set_input(54, 2)
+        linux.gpio.set_input(54, 2)
     tree = linux.gpio
     with tree.open("/sys/class/gpio/export", "w") as f:
         f.write("960")

@@ -62,11 +62,12 @@ def use_board(name: str = "csim", **options: Any) -> Device:
         _release()
         return _use_local()
     kind = _kind(name)
-    unknown = set(options) - _options(kind)
+    known = set(kind.__init__.__kwdefaults__ or ())
+    unknown = set(options) - known
     if unknown:
         raise BoardError(
             f"board {name!r} has no option {', '.join(sorted(unknown))}; "
-            f"it has {', '.join(sorted(_options(kind)))}"
+            f"it has {', '.join(sorted(known))}"
         )
     board = kind(name, **options)
     _release()
@@ -114,16 +115,6 @@ def _kind(name: str) -> type[VirtualBoard]:
     from .device import VirtualBoard
 
     return VirtualBoard
-
-
-def _options(kind: type[VirtualBoard]) -> set[str]:
-    return {name for each in kind.__mro__ for name in _keywords(each)}
-
-
-def _keywords(kind: type) -> set[str]:
-    from .device import VirtualBoard
-
-    return set(kind.__init__.__kwdefaults__ or ()) if issubclass(kind, VirtualBoard) else set()
 
 
 def _use_local() -> Device:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pynq_torch.errors import BoardError, BusError
 
-if TYPE_CHECKING:
-    from .device import VirtualBoard
-    from .handoff import IpInstance
+from .handoff import IpInstance
+from .services import BoardServices
 
 _PAGE_BITS = 12
 
@@ -20,21 +20,18 @@ _PAGE_BITS = 12
 class IpModel:
     """One IP of the PL as the processor sees it: 32-bit registers, and interrupt outputs.
 
-    Subclasses say in ``vlnv_names`` which IP they model (the third field of the VLNV). A model that
-    answers "still busy" to a read that programs poll calls ``board.polled(self)``, and
-    ``board.vain_polls.note`` where it can never become anything else; one whose
-    interrupt outputs may have changed calls ``board.raise_irq(self)``.
+    Subclasses say in ``vlnv_names`` which IP they model (the third field of the VLNV).
 
     Parameters
     ----------
-    board : VirtualBoard
+    board : BoardServices
     ip : IpInstance
         Name, parameters, address ranges and streams, from the hardware handoff.
     """
 
     vlnv_names: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, board: VirtualBoard, ip: IpInstance) -> None:
+    def __init__(self, board: BoardServices, ip: IpInstance) -> None:
         self.board = board
         self.ip = ip
         self.lock = threading.RLock()
@@ -61,7 +58,7 @@ class IpModel:
         return None
 
     def backing(self, slave: str = "") -> memoryview | None:
-        """Return the bytes that stand behind registers without side effects, if there are any."""
+        """Return the bytes behind registers without side effects, if there are any."""
         return None
 
     def irq(self, pin: str) -> bool:
@@ -82,15 +79,20 @@ class IpModel:
         return f"<{type(self).__name__} {self.ip.name}>"
 
 
+@dataclass(eq=False)
 class Region:
     """An address range and the model that answers there."""
 
-    def __init__(self, base: int, nbytes: int, model: IpModel, slave: str, name: str) -> None:
-        self.base = base
-        self.nbytes = nbytes
-        self.model = model
-        self.slave = slave
-        self.name = name
+    base: int
+    nbytes: int
+    model: IpModel
+    slave: str
+    name: str
+
+    @property
+    def end(self) -> int:
+        """The first address behind it."""
+        return self.base + self.nbytes
 
 
 class Bus:
@@ -133,7 +135,7 @@ class Bus:
     def find(self, address: int) -> Region:
         """Return the region that ``address`` lies in, or raise ``BusError``."""
         page = address >> _PAGE_BITS
-        inside = (r for r in self._shared.get(page, ()) if r.base <= address < r.base + r.nbytes)
+        inside = (r for r in self._shared.get(page, ()) if r.base <= address < r.end)
         region = self._pages.get(page) or next(inside, None)
         if region is None and self.gone:
             raise BoardError(
@@ -142,7 +144,7 @@ class Bus:
             )
         if region is None:
             known = ", ".join(
-                f"{r.name} 0x{r.base:08x}-0x{r.base + r.nbytes - 1:08x}"
+                f"{r.name} 0x{r.base:08x}-0x{r.end - 1:08x}"
                 for r in sorted(self.regions, key=lambda r: r.base)
             )
             raise BusError(
@@ -173,7 +175,7 @@ class Bus:
         """Write 32-bit words to addresses that follow each other, lowest first."""
         self.accesses += 1
         region = self._pages.get(address >> _PAGE_BITS) or self.find(address)
-        if address + 4 * len(words) > region.base + region.nbytes:
+        if address + 4 * len(words) > region.end:
             for index, word in enumerate(words):
                 self.write(address + 4 * index, word)
             return
@@ -246,13 +248,7 @@ class RegisterArray(np.ndarray[Any, Any]):
         if type(key) is int and 0 <= key < self._words:
             return np.uint32(self._bus.read(self._address + (key << 2)))  # type: ignore[union-attr]
         if self._bus is not None and self.ndim == 1 and isinstance(key, (int, np.integer)):
-            size = self.shape[0]
-            index = int(key)
-            if not -size <= index < size:
-                raise IndexError(f"index {index} is out of bounds for axis 0 with size {size}")
-            if index < 0:
-                index += size
-            return self._load(self._address + index * self.strides[0])
+            return self._load(self._address_of(int(key)))
         found = super().__getitem__(key)
         if self._bus is not None:
             if not isinstance(found, RegisterArray):  # one element of several dimensions
@@ -270,13 +266,7 @@ class RegisterArray(np.ndarray[Any, Any]):
             np.ndarray.__setitem__(self, key, value)  # type: ignore[no-untyped-call]
             return
         if self.ndim == 1 and isinstance(key, (int, np.integer)):
-            size = self.shape[0]
-            index = int(key)
-            if not -size <= index < size:
-                raise IndexError(f"index {index} is out of bounds for axis 0 with size {size}")
-            if index < 0:
-                index += size
-            self._store(self._address + index * self.strides[0], value)
+            self._store(self._address_of(int(key)), value)
             return
         if self._words and type(key) is slice and type(value) is np.ndarray:
             start, stop, step = key.indices(self._words)
@@ -291,6 +281,12 @@ class RegisterArray(np.ndarray[Any, Any]):
         values = np.broadcast_to(np.asarray(_plain(value)), addresses.shape)
         for address, item in zip(addresses.flat, values.flat, strict=True):
             self._store(int(address), item)
+
+    def _address_of(self, index: int) -> int:
+        size = self.shape[0]
+        if not -size <= index < size:
+            raise IndexError(f"index {index} is out of bounds for axis 0 with size {size}")
+        return self._address + index % size * self.strides[0]
 
     def _addresses(self) -> np.ndarray[Any, Any]:
         offsets: np.ndarray[Any, Any] = np.zeros(self.shape, np.int64)
@@ -329,9 +325,7 @@ class RegisterArray(np.ndarray[Any, Any]):
                 target[...] = source
                 return None
             return func(target, source, *args[2:], **kwargs)
-        args = tuple(
-            _plain(a) if not isinstance(a, (list, tuple)) else [_plain(b) for b in a] for a in args
-        )
+        args = [[_plain(b) for b in a] if isinstance(a, (list, tuple)) else _plain(a) for a in args]
         return func(*args, **{k: _plain(v) for k, v in kwargs.items()})
 
     def __iter__(self) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import itertools
 import mmap
 import os
 import signal
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from pynq_torch.errors import KernelFault
 
+from .engine_faults import Ended
 from .memory import PhysicalMemory
 from .streams import Endpoint, Ring
 
@@ -29,6 +29,11 @@ _OFFSETS = struct.Struct("<IIII")
 NO_OFFSET = 0xFFFFFFFF
 _LOG_BYTES = 16 << 20
 _RETURN_SLOT_LIMIT = 104
+#: The engine reports faults itself and maps shared memory at places ASan would refuse.
+_SANITIZERS = {
+    "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_abort=0:allow_user_segv_handler=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:abort_on_error=1",
+}
 
 
 class State(enum.IntEnum):
@@ -55,19 +60,9 @@ class Flag(enum.IntFlag):
 class EngineProcess:
     """A running engine.
 
-    Parameters
-    ----------
-    executable : Path
-        Built from a kernel's C++ (``pynq_torch.hls.build``) or from ``engines/*.cpp``.
-    name : str
-        The instance's name, for messages.
-    memory : PhysicalMemory
-    registers_nbytes : int
-        Bytes of register space, all bundles together.
-    rings : sequence of Ring
-        In the order of the kernel's stream ports.
-    ports : sequence of Endpoint or str
-        Names of those ports, for messages.
+    `executable` is built from a kernel's C++ (``pynq_torch.hls.build``) or from ``engines/*.cpp``.
+    The register space has all bundles; `rings` are in the order of the kernel's stream ports, which
+    `ports` names for messages.
     """
 
     def __init__(
@@ -112,6 +107,30 @@ class EngineProcess:
     def spawn(self) -> None:
         """Start the process, or start it again after a fault; registers keep their values."""
         self.kill()
+        self._prepare_mailbox()
+        for fd in (self.start_fd, self.done_fd):
+            os.set_blocking(fd, False)
+            with contextlib.suppress(BlockingIOError):  # nothing pending is what is wanted
+                os.eventfd_read(fd)
+        os.set_blocking(self.start_fd, True)
+        memory, rings = self.memory, [ring.fd for ring in self.rings]
+        events = [self.start_fd, self.done_fd, self._life_read]
+        shared = [memory.fd, memory.grants_fd, memory.grants_nbytes]
+        numbers = [self.fd, self._nbytes, *shared, *events, *rings]
+        # A fault shows what this process printed, not what the one before it did.
+        self._log_begin = os.lseek(self._log_fd, 0, os.SEEK_END)
+        # A session of its own: Ctrl-C in the terminal is for the program, not for the PL.
+        self._process = subprocess.Popen(
+            [str(self.executable), *map(str, numbers)],
+            pass_fds=[self.fd, memory.fd, memory.grants_fd, *events, *rings],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log_fd,
+            stderr=self._log_fd,
+            start_new_session=True,
+            env=os.environ | _SANITIZERS,
+        )
+
+    def _prepare_mailbox(self) -> None:
         self.words[0] = _MAGIC
         self.words[1] = len(self.rings)
         self.words[2] &= ~Flag.ABORT
@@ -122,64 +141,15 @@ class EngineProcess:
         self.words[23] = int(self.memory.guard)
         self._map[_MESSAGE] = bytes(_MESSAGE.stop - _MESSAGE.start)
         for i, window in enumerate(self.memory.windows):
-            _WINDOW.pack_into(
-                self._map,
-                _WINDOWS_AT + i * _WINDOW.size,
-                window.base,
-                window.nbytes,
-                window.file_offset,
-            )
+            place = (window.base, window.nbytes, window.file_offset)
+            _WINDOW.pack_into(self._map, _WINDOWS_AT + i * _WINDOW.size, *place)
         for i, offsets in enumerate(self._offsets):
             _OFFSETS.pack_into(self._map, _OFFSETS_AT + i * _OFFSETS.size, *offsets)
-        for fd in (self.start_fd, self.done_fd):
-            os.set_blocking(fd, False)
-            with contextlib.suppress(BlockingIOError):  # nothing pending is what is wanted
-                os.eventfd_read(fd)
-        os.set_blocking(self.start_fd, True)
-        fds = [
-            self.fd,
-            self.memory.fd,
-            self.memory.grants_fd,
-            self.start_fd,
-            self.done_fd,
-            self._life_read,
-        ]
-        fds += [ring.fd for ring in self.rings]
-        numbers = [
-            self.fd,
-            self._nbytes,
-            self.memory.fd,
-            self.memory.grants_fd,
-            self.memory.grants_nbytes,
-            self.start_fd,
-            self.done_fd,
-            self._life_read,
-            *(ring.fd for ring in self.rings),
-        ]
-        # A fault shows what this process printed, not what the one before it did.
-        self._log_begin = os.lseek(self._log_fd, 0, os.SEEK_END)
-        environment = dict(os.environ)
-        # The engine reports faults itself and maps shared memory at places ASan would refuse.
-        environment["ASAN_OPTIONS"] = (
-            "detect_leaks=0:handle_segv=0:handle_abort=0:allow_user_segv_handler=1"
-        )
-        environment["UBSAN_OPTIONS"] = "print_stacktrace=1:halt_on_error=1:abort_on_error=1"
-        # A session of its own: Ctrl-C in the terminal is for the program, not for the PL.
-        self._process = subprocess.Popen(
-            [str(self.executable), *map(str, numbers)],
-            pass_fds=fds,
-            stdin=subprocess.DEVNULL,
-            stdout=self._log_fd,
-            stderr=self._log_fd,
-            start_new_session=True,
-            env=environment,
-        )
 
     def kill(self) -> None:
         """End the process at once; what it was computing is lost."""
-        process = self._process
-        if process is not None:
-            end_process(process)
+        if self._process is not None:
+            end_process(self._process)
             self._process = None
 
     def close(self) -> None:
@@ -188,14 +158,8 @@ class EngineProcess:
             return
         self._closed = True
         self.kill()
-        for fd in (
-            self.fd,
-            self._log_fd,
-            self.start_fd,
-            self.done_fd,
-            self._life_read,
-            self._life_write,
-        ):
+        events = (self.start_fd, self.done_fd, self._life_read, self._life_write)
+        for fd in (self.fd, self._log_fd, *events):
             os.close(fd)
 
     # ---- commands --------------------------------------------------------------------------
@@ -263,7 +227,7 @@ class EngineProcess:
             # The clock of another process, as clock_getcpuclockid(3) makes its number.
             return time.clock_gettime(~self._process.pid << 3 | 2)
         except OSError:
-            return float("inf")  # it is gone, and gets no further
+            return float("inf")  # the process has ended
 
     @property
     def seconds(self) -> float:
@@ -290,7 +254,7 @@ class EngineProcess:
 
     @property
     def faulted(self) -> bool:
-        """True when the engine crashed, or is gone without a word."""
+        """True when the engine crashed, or its process ended without a report."""
         if self.words[3] == State.FAULT:
             return True
         return self._process is not None and self._process.poll() is not None
@@ -306,48 +270,17 @@ class EngineProcess:
 
     def fault(self) -> KernelFault:
         """Return the exception that tells what happened; the engine is dead."""
-        printed = self._log_from(self._log_begin).strip()
-        message = bytes(self._map[_MESSAGE]).split(b"\0", 1)[0].decode(errors="replace")
-        number = self.words[12]
-        name = signal.Signals(number).name if number in set(signal.Signals) else "no signal"
-        address: int | None = None
-        if self.words[16]:
-            address = struct.unpack_from("<q", self._map, 56)[0]
-            verb = {1: "read from", 2: "wrote to"}.get(self.words[13], "touched")
-            place = self.memory.describe(address)
-            where = f"physical address 0x{address & 0xFFFFFFFFFFFFFFFF:08x} is not its own: {place}"
-            text = f"{self.name} {verb} memory outside its buffers: {where}"
-            hint = "Check the lengths and addresses given to the kernel, and its loop bounds."
-        elif message:
-            text = f"{self.name} failed: {message}"
-            hint = "The kernel's own code raised this; its testbench under g++ shows it as well."
-        elif (found := sanitizer_report(printed)) is not None:
-            text = f"{self.name} was stopped by the sanitizer: {found[0]}"
-            hint = "The lines below name the place in the source."
-            printed = "\n".join(found[1])
-        elif number in (signal.SIGSEGV, signal.SIGBUS):
-            host = struct.unpack_from("<Q", self._map, 56)[0]
-            what = (
-                "a null pointer"
-                if host < 4096
-                else "an index outside a local array, or a stack overflow"
-            )
-            text = f"{self.name} crashed ({name}): {what}"
-            hint = "use_board('csim', sanitize=True) names the line."
-        elif number:
-            text = f"{self.name} crashed ({name})"
-            hint = "An assertion, a division by zero or an illegal operation in the kernel."
-        else:
-            code = self._process.poll() if self._process is not None else None
-            text = f"{self.name}'s process {_ending(code)}"
-            hint = (
-                "A kernel must return, not call exit() or _exit()."
-                if code is not None and code >= 0
-                else "use_board('csim', sanitize=True) may name the cause."
-            )
-        tail = printed.splitlines()[-12:]
-        shown = "\nThe kernel printed:\n  " + "\n  ".join(tail) if tail else ""
-        return KernelFault(f"{text}. {hint}{shown}", self.name, address)
+        words = self.words
+        return Ended(
+            self.name,
+            message=bytes(self._map[_MESSAGE]).split(b"\0", 1)[0].decode(errors="replace"),
+            printed=self._log_from(self._log_begin).strip(),
+            signal=words[12],
+            access=words[13],
+            stray=bool(words[16]),
+            address=self._counters[7],
+            exit_code=self._process.poll() if self._process is not None else None,
+        ).error(self.memory)
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:
@@ -383,25 +316,5 @@ def is_stopped(pid: int | None) -> bool:
     try:
         status = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
-        return False  # it is gone
+        return False  # the process has ended
     return status.rpartition(b")")[2].split()[0] in (b"T", b"t")  # proc(5): the third field
-
-
-def _ending(code: int | None) -> str:
-    if code is None or code >= 0:
-        return f"ended by itself (exit status {code})"
-    known = -code in set(signal.Signals)
-    return f"was killed by {signal.Signals(-code).name if known else f'signal {-code}'}"
-
-
-def sanitizer_report(printed: str) -> tuple[str, list[str]] | None:
-    """Return what a sanitizer found and the lines of its traceback that lie in the kernel."""
-    lines = printed.splitlines()
-    for at, line in enumerate(lines):
-        if " runtime error: " in line or "ERROR: AddressSanitizer" in line:
-            what = line.partition("ERROR: ")[2] or line
-            frames = itertools.takewhile(
-                lambda row: "pynq_torch::" not in row, (row for row in lines[at + 1 :])
-            )
-            return what.strip().partition(" at pc ")[0], [row.strip() for row in frames]
-    return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 AXIS = "xilinx.com:interface:axis:1.0"
 _KINDS = {AXIS: "axis", "xilinx.com:interface:aximm:1.0": "aximm"}
+INITIATORS, TARGETS = ("INITIATOR", "MASTER"), ("TARGET", "SLAVE")
 #: What Vivado writes as the BUSNAME of an interface that nothing is connected to.
 UNCONNECTED = "__NOC__"
 _POLARITY = {"ACTIVE_LOW": True, "ACTIVE_HIGH": False}
@@ -48,7 +49,7 @@ def constants_of(modules: list[ET.Element]) -> dict[str, int]:
                 try:
                     value = int(item.get("VALUE", "0"), 0)
                 except ValueError:
-                    continue  # "010", as in published handoffs: decimal or binary, nothing says
+                    continue  # "010", as in published handoffs: decimal or binary, it does not say
                 for port in module.findall("./PORTS/PORT"):
                     found[port.get("SIGNAME", "")] = value
     found.pop("", None)
@@ -75,7 +76,7 @@ def buses_of(module: ET.Element) -> Iterator[HandoffBus]:
     """Yield the AXI interfaces of a module."""
     for bus in module.findall("./BUSINTERFACES/BUSINTERFACE"):
         kind = _KINDS.get(bus.get("VLNV", ""))
-        if kind is None or bus.get("TYPE") not in ("INITIATOR", "TARGET", "MASTER", "SLAVE"):
+        if kind is None or bus.get("TYPE") not in (*INITIATORS, *TARGETS):
             continue
         nbytes: int | None = data_bytes(bus)
         if kind == "aximm":
@@ -84,7 +85,7 @@ def buses_of(module: ET.Element) -> Iterator[HandoffBus]:
         yield HandoffBus(
             bus.get("NAME", ""),
             kind,
-            bus.get("TYPE") in ("INITIATOR", "MASTER"),
+            bus.get("TYPE") in INITIATORS,
             nbytes or None,
             {
                 item.get("LOGICAL", ""): item.get("PHYSICAL", "")

@@ -23,20 +23,18 @@ class Slave:
     block: str  #: the address block's name
     memory: bool  #: MEMTYPE="MEMORY"
 
+    @property
+    def end(self) -> int:
+        """The first address behind it."""
+        return self.base + self.nbytes
+
 
 def ranges_of(
     file: str, modules: list[ET.Element], names: dict[str, str]
 ) -> dict[str, list[Slave]]:
     """Return the address ranges of each IP by its full name.
 
-    Parameters
-    ----------
-    file : str
-        Name of the handoff, for messages.
-    modules : list of Element
-        Every MODULE.
-    names : dict
-        Instance name -> full name.
+    `names` are the full names by instance; `file` is for messages.
 
     Raises
     ------
@@ -110,12 +108,11 @@ def _check_apart(file: str, found: dict[str, list[Slave]]) -> None:
         key=lambda item: item[0].base,
     )
     reaching: tuple[Slave, str] | None = None
-    for pair in itertools.pairwise(every):
-        before, after = pair
-        if reaching is None or _end(before[0]) > _end(reaching[0]):
+    for before, after in itertools.pairwise(every):
+        if reaching is None or before[0].end > reaching[0].end:
             reaching = before
         same = (reaching[1], reaching[0].interface) == (after[1], after[0].interface)
-        if after[0].base >= _end(reaching[0]) or same:
+        if after[0].base >= reaching[0].end or same:
             continue  # one interface may have several address blocks
         raise HandoffError(
             f"{file}: two IPs answer at 0x{after[0].base:08x}: "
@@ -124,12 +121,8 @@ def _check_apart(file: str, found: dict[str, list[Slave]]) -> None:
         )
 
 
-def _end(slave: Slave) -> int:
-    return slave.base + slave.nbytes
-
-
 def _described(slave: Slave, target: str) -> str:
-    return f"{_label(target, slave.interface)} (0x{slave.base:08x}-0x{_end(slave) - 1:08x})"
+    return f"{_label(target, slave.interface)} (0x{slave.base:08x}-0x{slave.end - 1:08x})"
 
 
 def _label(target: str, interface: str) -> str:

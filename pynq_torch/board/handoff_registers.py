@@ -66,7 +66,7 @@ def registers_of(block: ET.Element) -> Iterator[HandoffRegister]:
 def values_of(registers: Iterable[HandoffRegister]) -> tuple[HandoffValue, ...]:
     """Put the words of an argument together (``in1_1`` and ``in1_2`` are ``in1``).
 
-    Words of one value lie 4 bytes apart; HLS puts two values at least 8 bytes apart.
+    Words of one value are 4 bytes apart; HLS puts two values at least 8 bytes apart.
     """
     runs: list[list[HandoffRegister]] = []
     for register in sorted(registers, key=lambda r: r.offset):

@@ -2,65 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from pynq_torch.errors import InterfaceError
+from pynq_torch.hls.interface import Argument, Interface
 
 from .engine import NO_OFFSET
+from .handoff import IpInstance
+from .handoff_registers import HandoffValue
 from .hls_match import Derived, Element, SlaveMatch, bus_differences, element_of
 from .streams import Endpoint
 
-if TYPE_CHECKING:
-    from pynq_torch.hls.interface import Argument, Interface
-
-    from .handoff import IpInstance
-    from .handoff_registers import HandoffValue
-
 _CONTROL_NAMES = ("AP_CTRL", "GIE", "IER", "ISR")
 _LARGEST_SLAVE = 16 << 20
+_NOWHERE = (NO_OFFSET,) * 4
+_Listed = TypeVar("_Listed")
 
 
 class Binding:
-    """The C++ interface of a kernel laid over one instance of it in a design.
+    """The C++ interface of a kernel matched with one instance of it in a design.
 
     The handoff is the hardware: an offset it lists wins over the one derived from the source.
-
-    Parameters
-    ----------
-    ip : IpInstance
-        The instance, from the handoff.
-    interface : Interface
-        The kernel, from its source.
-
-    Attributes
-    ----------
-    page : dict
-        First byte of each AXI-Lite slave in the engine's register space, by interface name.
-    nbytes : int
-        Bytes of register space.
-    control_slave : str or None
-        The slave with AP_CTRL.
-    control : dict
-        Names of the control registers by their offset.
-    offsets : list
-        For each argument, and last the return value: (data, out, valid, address bytes).
-    valid : set
-        Where the ap_vld words are.
-    outputs : list
-        Where the addresses of m_axi arguments are that the kernel writes through, and their bytes.
-    ports : list
-        Stream ports in the order of the engine's rings, with their arguments.
     """
 
     def __init__(self, ip: IpInstance, interface: Interface) -> None:
         self.ip = ip
         self.interface = interface
+        #: First byte of each AXI-Lite slave in the engine's register space, by interface name.
         self.page: dict[str, int] = {}
         self.nbytes = 0
         for slave in ip.slaves:
             self.page[slave.interface] = self.nbytes
             self.nbytes += (min(slave.nbytes, _LARGEST_SLAVE) + 4095) & ~4095
+        #: The slave with AP_CTRL, and the names of its control registers by their offset.
         self.control_slave = self._slave_of(interface.control_bundle)
         self.control: dict[int, str] = {}
         if self.control_slave is None:
@@ -73,24 +49,22 @@ class Binding:
             }
             usual = zip(_CONTROL_NAMES, (0, 4, 8, 12), strict=True)
             self.control = {derived.get(name, offset): name for name, offset in usual}
+        #: Stream ports in the order of the engine's rings, with their arguments.
         self.ports = self._bind_streams()
         self._matches = self._match()
+        #: Where the ap_vld words are.
         self.valid: set[int] = set()
+        #: Where the addresses are that the kernel writes through, and their bytes.
         self.outputs: list[tuple[int, int]] = []
-        self.offsets = self._argument_offsets()
+        #: For each argument, and last the return value: (data, out, valid, address bytes).
+        self.offsets = [self._offsets_of(argument) for argument in interface.arguments]
+        returned = interface.returns
+        self.offsets.append(_NOWHERE if returned is None else self._offsets_of(returned))
 
     def check(self, handoff: Path) -> list[str]:
         """Refuse a source that is not what the design was built from.
 
-        Parameters
-        ----------
-        handoff : Path
-            For the message.
-
-        Returns
-        -------
-        list of str
-            Differences that need not matter, a sentence each.
+        Return the differences that need not matter, a sentence each.
 
         Raises
         ------
@@ -138,10 +112,7 @@ class Binding:
         return {s: SlaveMatch(found, self._values_of(s)) for s, found in derived.items()}
 
     def _values_of(self, slave: str) -> tuple[HandoffValue, ...]:
-        listed = self.ip.values.get(slave) or self.ip.values.get("") or ()
-        if not listed and len(self.ip.values) == 1:
-            listed = next(iter(self.ip.values.values()))
-        return listed
+        return _of_slave(self.ip.values, slave) or ()
 
     def _slave_of(self, bundle: str | None) -> str | None:
         """Return the hwh's interface name for a bundle: ``s_axi_<bundle>``."""
@@ -151,9 +122,7 @@ class Binding:
         for candidate in (f"s_axi_{bundle}", f"s_axi_{bundle}_r", bundle):
             if candidate.lower() in names:
                 return names[candidate.lower()]
-        if len(names) == 1:
-            return next(iter(names.values()))
-        return None
+        return next(iter(self.page)) if len(self.page) == 1 else None
 
     def _check_control(self) -> None:
         """Refuse sources without the bitstream's control register: they would never start."""
@@ -162,12 +131,9 @@ class Binding:
                 continue
             raise InterfaceError(
                 f"{self.ip.name}: the handoff lists a control register on {slave or 'its slave'}, "
-                "and "
-                f"{self.interface.source} has no s_axilite interface for return. Give the "
-                "directives "
-                "file (directives.tcl, hls_config.cfg) that the bitstream was built with beside "
-                "the source, "
-                "or write the pragmas into it.",
+                f"and {self.interface.source} has no s_axilite interface for return. Give the "
+                "directives file (directives.tcl, hls_config.cfg) that the bitstream was built "
+                "with beside the source, or write the pragmas into it.",
                 self.ip.name,
             )
 
@@ -187,37 +153,20 @@ class Binding:
 
     def _stream_port(self, stem: str, direction: str, taken: set[str]) -> str:
         declared = self.ip.stream_ports
-        free = [n for n in declared if n not in taken]
-        lower = {n.lower(): n for n in free}
-        for candidate in (
-            stem,
-            f"{stem}_r",
-            f"{stem}_V",
-            f"{stem}_V_V",
-            f"{stem}_r_V",
-            f"{stem}_V_data_V",
-        ):
-            if candidate.lower() in lower:
-                return lower[candidate.lower()]
-        wanted = [n for n in free if declared[n][0] == (direction == "out")]
+        free = {name.lower(): name for name in declared if name not in taken}
+        for suffix in ("", "_r", "_V", "_V_V", "_r_V", "_V_data_V"):
+            found = free.get(f"{stem}{suffix}".lower())
+            if found is not None:
+                return found
+        wanted = [n for n in free.values() if declared[n][0] == (direction == "out")]
         if not wanted:
             raise InterfaceError(
                 f"{self.ip.name}: the source has a stream {stem} ({direction}), the handoff has no "
-                "such port "
-                f"left; its stream ports are {', '.join(declared) or 'none'}. Are these the "
-                "sources the "
-                "bitstream was built from?",
+                f"such port left; its stream ports are {', '.join(declared) or 'none'}. Are these "
+                "the sources the bitstream was built from?",
                 self.ip.name,
             )
         return wanted[0]
-
-    def _argument_offsets(self) -> list[tuple[int, int, int, int]]:
-        rows = [self._offsets_of(a) for a in self.interface.arguments]
-        if self.interface.returns is not None:
-            rows.append(self._offsets_of(self.interface.returns))
-        else:
-            rows.append((NO_OFFSET,) * 4)
-        return rows
 
     def _offsets_of(self, argument: Argument) -> tuple[int, int, int, int]:
         if argument.axis is not None:
@@ -226,11 +175,9 @@ class Binding:
         slave = self._slave_of(argument.bundle)
         if slave is None or argument.offset is None:
             self._check_wired(argument)
-            return (NO_OFFSET,) * 4
+            return _NOWHERE
         page = self.page[slave]
-        listed = self.ip.registers.get(slave) or self.ip.registers.get("") or {}
-        if not listed and len(self.ip.registers) == 1:
-            listed = next(iter(self.ip.registers.values()))
+        listed = _of_slave(self.ip.registers, slave) or {}
         match, bundle = self._matches[slave], argument.bundle or ""
 
         def place(derived: int | None) -> int:
@@ -279,3 +226,9 @@ class Binding:
             None,
         )
         return 8 if register is not None and register.width == 64 else 4
+
+
+def _of_slave(listed: Mapping[str, _Listed], slave: str) -> _Listed | None:
+    """Return what the handoff lists for a slave; the only list there is may be without its name."""
+    found = listed.get(slave) or listed.get("")
+    return next(iter(listed.values())) if not found and len(listed) == 1 else found

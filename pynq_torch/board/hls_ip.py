@@ -7,28 +7,30 @@ releases as found in generated headers (see ``pynq_torch.hls.registers``).
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from pynq_torch.errors import NoModelError
+from pynq_torch.hls.ap_ctrl import (
+    AP_CONTINUE,
+    AP_DONE,
+    AP_IDLE,
+    AP_READY,
+    AP_START,
+    AUTO_RESTART,
+    INTERRUPT,
+)
+from pynq_torch.hls.build import Build
+from pynq_torch.hls.interface import Interface
 
 from .bus import IpModel
 from .engine import EngineProcess, Flag, State
+from .handoff import IpInstance
 from .hls_binding import Binding
+from .services import BoardServices
 from .streams import Ring
 
-if TYPE_CHECKING:
-    from pynq_torch.hls.build import Build
-    from pynq_torch.hls.interface import Interface
-
-    from .device import VirtualBoard
-    from .handoff import IpInstance
-
-_AP_START, _AP_DONE, _AP_IDLE, _AP_READY = 1, 2, 4, 8
 #: How long a finished kernel's process may take to say that it is done.
 _DONE_LAG_S = 0.01
-_AP_CONTINUE, _AUTO_RESTART, _INTERRUPT = 0x10, 0x80, 0x200
+#: How long a kernel that runs all the time may take to see what a program has written.
 _CATCH_UP_S = 0.25
 
 
@@ -61,14 +63,7 @@ class Run:
 def why_idle(name: str, starts: int, was_reset: bool = False) -> str:
     """Say why no AP_DONE can come from an idle unit, and what the program is to do.
 
-    Parameters
-    ----------
-    name : str
-        The unit.
-    starts : int
-        Starts since the overlay was loaded, or since the reset.
-    was_reset : bool
-        The unit was reset, by a program or after a fault.
+    `starts` are those since the overlay was loaded, or since the reset (`was_reset`).
     """
     if starts:
         return (
@@ -84,62 +79,11 @@ def why_idle(name: str, starts: int, was_reset: bool = False) -> str:
     )
 
 
-class NoModel(IpModel):
-    """An IP that nothing models: its registers read back what was written.
-
-    Starting it, where it is an HLS kernel, is an error that names the folders searched.
-    """
-
-    def __init__(self, board: VirtualBoard, ip: IpInstance, searched: Sequence[str] = ()) -> None:
-        super().__init__(board, ip)
-        self._words: dict[tuple[str, int], int] = {}
-        self._searched = tuple(searched)
-
-    def read(self, offset: int, slave: str = "") -> int:
-        """Read back what was written; a kernel that never ran is idle."""
-        value = self._words.get((slave, offset), 0)
-        if offset or not self.ip.is_kernel:
-            return value
-        self.board.vain_polls.note(
-            lambda: (
-                f"{self.ip.name} has no model, so that it never starts or ends: its registers "
-                "read back what was written."
-            )
-        )
-        return value | _AP_IDLE
-
-    def write(self, offset: int, value: int, slave: str = "") -> None:
-        """Keep the value; refuse to start."""
-        if offset == 0 and value & _AP_START and self.ip.is_kernel:
-            folders = "\n  ".join(self._searched) or "none"
-            raise NoModelError(
-                f"{self.ip.name} ({self.ip.vlnv}) was started, and there is no model for it: no "
-                "folder named "
-                f"{self.ip.vlnv_name}/ with its C++ and no top function {self.ip.vlnv_name}() was "
-                "found.\n"
-                f"Folders searched:\n  {folders}\nGive the folder with its HLS sources: --kernels "
-                "DIR, "
-                "PYNQ_TORCH_KERNELS=DIR or use_board(..., kernels=[DIR]).",
-                self.ip.name,
-            )
-        self._words[slave, offset] = value
-
-
 class HlsKernel(IpModel):
-    """A compute unit: AXI-Lite register file in front, an engine process behind.
-
-    Parameters
-    ----------
-    board, ip
-        As for every model.
-    build : Build
-        The compiled kernel and its interface.
-    rings : dict
-        Rings by bus interface name.
-    """
+    """A compute unit: AXI-Lite register file in front, an engine process behind."""
 
     def __init__(
-        self, board: VirtualBoard, ip: IpInstance, build: Build, rings: dict[str, Ring]
+        self, board: BoardServices, ip: IpInstance, build: Build, rings: dict[str, Ring]
     ) -> None:
         super().__init__(board, ip)
         self.interface: Interface = build.interface
@@ -150,11 +94,7 @@ class HlsKernel(IpModel):
         #: What a pointer's type says of the elements there, by the argument's name.
         self.elements = binding.elements()
         self.ports = [port for port, _ in binding.ports]
-        for port, argument in binding.ports:
-            if port.port not in rings and argument.axis is not None:
-                rings[port.port] = board.open_ring(
-                    port, argument.direction, argument.axis.data_bytes
-                )
+        self._open_streams(binding, rings)
         self.engine = EngineProcess(
             build.executable,
             ip.name,
@@ -176,18 +116,21 @@ class HlsKernel(IpModel):
         self._shows_interrupt = release >= (2022, 1)
         self._gie = self._ier = self._isr = 0
         self._done = self._ready = False
-        self._auto = False
-        self._seen = 0
-        self._polls = 0
-        self._was_reset = False
-        self._watched = False
-        self._written: int | None = (
-            None  # runs that were over when a running kernel's input changed
-        )
+        self._auto = self._was_reset = self._watched = False
+        self._seen = self._polls = 0
+        # Runs that were over when the input of a running kernel changed.
+        self._written: int | None = None
         self.last_run: Run | None = None
         self.engine.set_flag(Flag.CHAIN, self._chain)
         self.engine.set_flag(Flag.FREE_RUNNING, self.free_running)
         self.engine.spawn()
+
+    def _open_streams(self, binding: Binding, rings: dict[str, Ring]) -> None:
+        """Give the stream ports that the design leaves open a ring."""
+        for port, argument in binding.ports:
+            if port.port not in rings and argument.axis is not None:
+                nbytes = argument.axis.data_bytes
+                rings[port.port] = self.board.open_ring(port, argument.direction, nbytes)
 
     # ---- the bus ---------------------------------------------------------------------------
 
@@ -198,8 +141,7 @@ class HlsKernel(IpModel):
 
     def backing(self, slave: str = "") -> memoryview | None:
         """Return the engine's register page."""
-        page = self._page.get(slave, 0)
-        return self.engine.registers[page:]
+        return self.engine.registers[self._page.get(slave, 0) :]
 
     def read(self, offset: int, slave: str = "") -> int:
         """Read a register as the HLS register file answers it."""
@@ -246,10 +188,8 @@ class HlsKernel(IpModel):
         seen, self._written = self._written + 2, None  # the current run may have begun before
         deadline = time.monotonic() + _CATCH_UP_S
         while self.engine.completed < seen and time.monotonic() < deadline:
-            if (
-                self.engine.state in (State.WAIT_READ, State.WAIT_WRITE)
-                and not self.engine.can_move
-            ):
+            waits = self.engine.state in (State.WAIT_READ, State.WAIT_WRITE)
+            if waits and not self.engine.can_move:
                 return  # it waits for a stream, and goes on when that does
             if self.engine.faulted:
                 self.raise_fault()
@@ -279,17 +219,14 @@ class HlsKernel(IpModel):
         self._done = self._ready = True
         self._isr |= self._ier & 3
         self.last_run = self._run_of(ended)
-        self._check_overrun()
-
-    def _run_of(self, number: int) -> Run:
-        return Run(number, self.engine.seconds)
-
-    def _check_overrun(self) -> None:
         registers = self.engine.registers
         self.board.memory.check_overruns(
             self.ip.name,
             [(at, int.from_bytes(registers[at : at + n], "little")) for at, n in self._pointers],
         )
+
+    def _run_of(self, number: int) -> Run:
+        return Run(number, self.engine.seconds)
 
     def raise_fault(self) -> None:
         """Raise what happened to the engine, with a fresh one in its place."""
@@ -332,23 +269,20 @@ class HlsKernel(IpModel):
             self.board.polled(self, self._polls)
             self._update()
             busy = self.busy
-        value = (_AP_START if busy else _AP_IDLE) | (_AUTO_RESTART if self._auto else 0)
+        value = (AP_START if busy else AP_IDLE) | (AUTO_RESTART if self._auto else 0)
         if self._done:
-            value |= _AP_DONE
+            value |= AP_DONE
             if not self._chain:
                 self._done = False
         elif not busy:
-            self.board.vain_polls.note(self._why_idle)
+            starts, reset = self.engine.started, self._was_reset
+            self.board.vain_polls.note(lambda: why_idle(self.ip.name, starts, reset))
         if self._ready and self._ready_clears:
-            value |= _AP_READY
+            value |= AP_READY
             self._ready = False
         if self._shows_interrupt and self.irq(""):
-            value |= _INTERRUPT
+            value |= INTERRUPT
         return value
-
-    def _why_idle(self) -> str:
-        """Say why no AP_DONE can come from an idle unit."""
-        return why_idle(self.ip.name, self.engine.started, self._was_reset)
 
     def _write_control(self, name: str, value: int) -> None:
         if name == "GIE":
@@ -368,11 +302,11 @@ class HlsKernel(IpModel):
 
     def _write_ap_ctrl(self, value: int) -> None:
         self._update()
-        if value & _AP_CONTINUE and self._chain:
+        if value & AP_CONTINUE and self._chain:
             self._done = False
             self.engine.resume()
-        start = value & _AP_START and not self._still_busy()
-        auto = bool(value & _AUTO_RESTART)
+        start = value & AP_START and not self._still_busy()
+        auto = bool(value & AUTO_RESTART)
         if auto != self._auto:
             self.engine.set_flag(Flag.AUTO_RESTART, auto)
             self._auto = auto
@@ -417,11 +351,10 @@ class HlsKernel(IpModel):
 
     def describe(self) -> dict[str, object]:
         """Return the unit's condition for a diagnosis."""
-        state = self.engine.state
         return {
             "ip": self.ip.name,
             "kernel": self.interface.top,
-            "state": state.name,
+            "state": self.engine.state.name,
             "starts": self.engine.started,
             "runs": self.engine.completed,
             "blocked_on": self.engine.blocked_on,

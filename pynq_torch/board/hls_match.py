@@ -7,16 +7,14 @@ not be equal: releases of HLS differ in the suffixes they add.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from pynq_torch.hls.interface import Argument, AxiBundle, Interface, Register
+
+from .handoff_ports import HandoffBus
 from .handoff_registers import HandoffValue
-
-if TYPE_CHECKING:
-    from pynq_torch.hls.interface import Argument, AxiBundle, Interface, Register
-
-    from .handoff_ports import HandoffBus
 
 _POINTERS = ("m_axi", "burst_maxi")
 _VALID = re.compile(r"(_ctrl|_ap_vld|_vld)$")
@@ -32,28 +30,19 @@ _PLAIN = re.compile(
 
 @dataclass(frozen=True)
 class Element:
-    """What a pointer's type in C++ says of every element there.
+    """What a pointer's type in C++ says of every element there."""
 
-    Parameters
-    ----------
-    ctype : str
-        The C++ type: a number.
-    bits : int
-        Of one element.
-    packs : bool
-        Several narrower elements may lie in one: of an unsigned word, or behind a
-        ``hls::burst_maxi``, as kernels with wide ports have them.
-    """
-
-    ctype: str
+    ctype: str  #: a number's
     bits: int
+    #: Several narrower elements may be in one: of an unsigned word, or behind a
+    #: ``hls::burst_maxi``, as kernels with wide ports have them.
     packs: bool
 
 
 def element_of(argument: Argument) -> Element | None:
     """Return the elements of a pointer or array where they are plain numbers, else None.
 
-    A pointer to void, to a struct, a vector or an odd width says nothing of what lies in memory.
+    A pointer to void, to a struct, a vector or an odd width does not say what is in memory.
     """
     if argument.kind not in (*_POINTERS, "memory"):
         return None
@@ -108,20 +97,12 @@ class Derived:
 
 
 class SlaveMatch:
-    """The registers of one AXI-Lite slave: what the source implies beside what is listed.
-
-    Attributes
-    ----------
-    found : dict
-        What the handoff lists for a derived register, by `Derived.key`.
-    problems : list of str
-        Differences that make results wrong.
-    remarks : list of str
-        Differences that need not.
-    """
+    """The registers of one AXI-Lite slave: what the source implies beside what is listed."""
 
     def __init__(self, derived: Sequence[Derived], listed: Sequence[HandoffValue]) -> None:
+        #: What the handoff lists for a derived register, by `Derived.key`.
         self.found: dict[tuple[str, int], HandoffValue] = {}
+        #: Differences that make results wrong, and those that need not.
         self.problems: list[str] = []
         self.remarks: list[str] = []
         self._listed = listed
@@ -129,7 +110,8 @@ class SlaveMatch:
         self._missing = list(self._derived)
         self._left = list(listed)
         self._pair(lambda d, v: d.register.name == v.name)
-        self._pair(lambda d, v: _key(d) == _value_key(v) and self._only(v))
+        keys = Counter(map(_value_key, self._left))
+        self._pair(lambda d, v: _key(d) == _value_key(v) and keys[_value_key(v)] == 1)
         self._by_place = self._pair(_same_place)
         if not listed:
             return
@@ -157,10 +139,6 @@ class SlaveMatch:
 
     def _at(self, offset: int) -> HandoffValue | None:
         return next((v for v in self._listed if v.offset <= offset < v.end), None)
-
-    def _only(self, value: HandoffValue) -> bool:
-        key = _value_key(value)
-        return sum(_value_key(v) == key for v in self._left) == 1
 
     def _pair(
         self, same: Callable[[Derived, HandoffValue], bool]
@@ -250,11 +228,9 @@ class SlaveMatch:
 
 def _plain(name: str) -> str:
     name = name.lower()
-    while True:
-        short = _ADDED.sub("", name)
-        if short == name or not short:
-            return name
+    while (short := _ADDED.sub("", name)) not in (name, ""):
         name = short
+    return name
 
 
 def _base(shape: str, name: str) -> str:
@@ -310,15 +286,16 @@ def bus_differences(
         for name in bundle.arguments:
             argument = interface.argument(name)
             if element_of(argument) and argument.width > 8 * bus.data_bytes:
-                yield (
-                    True,
+                text = (
                     f"{argument.ctype} {name} has elements of {argument.width} bits, and its "
-                    f"interface {bus.name} moves {8 * bus.data_bytes} at a time in the handoff",
+                    f"interface {bus.name} moves {8 * bus.data_bytes} at a time in the handoff"
                 )
+                yield True, text
 
 
 def _bus_of(bundle: AxiBundle, masters: Mapping[str, HandoffBus], count: int) -> HandoffBus | None:
-    for name in (f"m_axi_{bundle.name}", f"m_axi_{bundle.name}_r"):
-        if name.lower() in masters:
-            return masters[name.lower()]
+    name = f"m_axi_{bundle.name}".lower()
+    bus = masters.get(name) or masters.get(f"{name}_r")
+    if bus is not None:
+        return bus
     return next(iter(masters.values())) if count == len(masters) == 1 else None

@@ -18,14 +18,11 @@ import importlib
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from typing import IO, TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable, Iterator
+from typing import IO, Any, ClassVar
 
 from .sysfs import GpioTree, MemoryFile
 from .uio import UioDevice, UioFile
-
-if TYPE_CHECKING:
-    from .device import VirtualBoard
 
 _MODULES = ("pynq.gpio", "pynq.uio", "pynq.interrupt")
 _ABSENT = object()
@@ -37,33 +34,18 @@ FIRST_PL_IRQ = 61
 class Linux:
     """The operating system's side of a virtual PYNQ-Z2.
 
-    Parameters
-    ----------
-    board : VirtualBoard
-        The board whose interrupts and pins these are; only passed on to callbacks' owners.
-    uio_lines : iterable of int
-        GIC numbers that the device tree binds to a UIO device called ``fabric``. The PYNQ-Z2 image
-        binds the first PL interrupt only; an ``axi_intc`` multiplexes the others onto it.
-
-    Attributes
-    ----------
-    gpio : GpioTree
-        The pins, for the PL side: ``on_output``, ``set_input``, ``output``.
+    The device tree binds the GIC numbers `uio_lines` to UIO devices called ``fabric``. That of the
+    PYNQ-Z2 image binds the first PL interrupt only; an ``axi_intc`` multiplexes the others onto it.
     """
 
     _installed: ClassVar[list[Linux]] = []
-    _saved: ClassVar[dict[str, dict[str, object]]] = {}
+    _saved: ClassVar[list[tuple[Any, dict[str, object]]]] = []
 
-    def __init__(
-        self, board: VirtualBoard | None, uio_lines: Iterable[int] = (FIRST_PL_IRQ,)
-    ) -> None:
-        self.board = board
-        self.gpio = GpioTree()
+    def __init__(self, uio_lines: Iterable[int] = (FIRST_PL_IRQ,)) -> None:
+        self.gpio = GpioTree()  #: the pins, for the PL side
         self._lock = threading.Lock()
         self._uio = {line: UioDevice("fabric") for line in uio_lines}
         self._levels: dict[int, bool] = {}
-
-    # ---- for the board -----------------------------------------------------------------------
 
     def install(self) -> None:
         """Answer pynq's questions to Linux from now on (again after :meth:`uninstall`)."""
@@ -95,25 +77,13 @@ class Linux:
         with self._lock:
             return self._levels.get(line, False)
 
-    def on_output(self, pin: int, callback: Callable[[int], None]) -> None:
-        """Call ``callback(value)`` whenever a program drives PS GPIO ``pin`` (EMIO from 54)."""
-        self.gpio.on_output(pin, callback)
-
-    def set_input(self, pin: int, value: int) -> None:
-        """Set the level that the PL drives on PS GPIO ``pin`` (EMIO starts at 54)."""
-        self.gpio.set_input(pin, value)
-
-    # ---- the paths ---------------------------------------------------------------------------
-
     def interrupts_text(self) -> str:
         """Return ``/proc/interrupts`` of the board, as far as the PL is concerned."""
-        rows = ["           CPU0       CPU1"]
-        for number, (line, device) in enumerate(sorted(self._uio.items()), start=48):
-            rows.append(
-                f"{number:3d}: {device.count:10d} {0:10d}     GIC-0 {line:3d} Level     "
-                f"{device.name}"
-            )
-        return "\n".join(rows) + "\n"
+        rows = "".join(
+            f"{number:3d}: {device.count:10d} {0:10d}     GIC-0 {line:3d} Level     {device.name}\n"
+            for number, (line, device) in enumerate(sorted(self._uio.items()), start=48)
+        )
+        return f"           CPU0       CPU1\n{rows}"
 
     def uio_device(self, path: str) -> UioDevice | None:
         """Return the UIO device behind ``/dev/uioN``, or None where there is none."""
@@ -215,27 +185,28 @@ class _Os:
 def _hook() -> None:
     replacements: dict[str, object] = {"open": _open, "os": _Os()}
     for name in _MODULES:
-        module = importlib.import_module(name)
-        Linux._saved[name] = {key: vars(module).get(key, _ABSENT) for key in replacements}
-        for key, value in replacements.items():
-            setattr(module, key, value)
+        _replace(importlib.import_module(name), replacements)
     # pynq defines this when it runs on a Zynq; on a PC the class lacks it. EMIO starts at 54.
     gpio_class = importlib.import_module("pynq.gpio").GPIO
     if not hasattr(gpio_class, "_GPIO_MIN_USER_PIN"):
-        gpio_class._GPIO_MIN_USER_PIN = 54
-        Linux._saved["GPIO"] = {"_GPIO_MIN_USER_PIN": _ABSENT}
+        _replace(gpio_class, {"_GPIO_MIN_USER_PIN": 54})
+
+
+def _replace(owner: Any, replacements: dict[str, object]) -> None:
+    """Set names of a module or class, and remember what they were."""
+    Linux._saved.append((owner, {key: vars(owner).get(key, _ABSENT) for key in replacements}))
+    for key, value in replacements.items():
+        setattr(owner, key, value)
 
 
 def _unhook() -> None:
-    for name in _MODULES:
-        module = importlib.import_module(name)
-        for key, value in Linux._saved.pop(name).items():
+    while Linux._saved:
+        owner, names = Linux._saved.pop()
+        for key, value in names.items():
             if value is _ABSENT:
-                delattr(module, key)
+                delattr(owner, key)
             else:
-                setattr(module, key, value)
-    if Linux._saved.pop("GPIO", None) is not None:
-        del importlib.import_module("pynq.gpio").GPIO._GPIO_MIN_USER_PIN
+                setattr(owner, key, value)
 
 
 def _drop_controllers(linux: Linux) -> None:
@@ -253,24 +224,21 @@ def _drop_controllers(linux: Linux) -> None:
     interrupt._InterruptController._controllers.clear()
     interrupt._InterruptController._last_timestamp = None
     loop = _event_loop()
-    for raw_irq in found:
-        # Waiting controllers, the loop and the UIO controller hold each other.
-        cache[raw_irq].wait_events = []
-        if loop is not None:
-            loop.remove_reader(cache[raw_irq].uio)
-    if loop is not None:
-        for raw_irq in found:
-            del cache[raw_irq]
-        return
     # pynq's controller asks for an event loop when it goes, and complains if there is none.
-    stand_in = asyncio.new_event_loop()
-    asyncio.set_event_loop(stand_in)
+    stand_in = asyncio.new_event_loop() if loop is None else None
+    if stand_in is not None:
+        asyncio.set_event_loop(stand_in)
     try:
         for raw_irq in found:
+            # Waiting controllers, the loop and the UIO controller hold each other.
+            cache[raw_irq].wait_events = []
+            if loop is not None:
+                loop.remove_reader(cache[raw_irq].uio)
             del cache[raw_irq]
     finally:
-        asyncio.set_event_loop(None)
-        stand_in.close()
+        if stand_in is not None:
+            asyncio.set_event_loop(None)
+            stand_in.close()
 
 
 def _event_loop() -> asyncio.AbstractEventLoop | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import weakref
+from dataclasses import dataclass, field
 from typing import Any
 
 PAGE = 4096
@@ -30,16 +31,23 @@ def pages_of(nbytes: int) -> int:
     return -(-nbytes // PAGE) * PAGE
 
 
-class CmaMapping:
-    """The CMA region in the address space of this process.
+@dataclass(frozen=True)
+class Window:
+    """A physical memory: its address range and where it is in the shared file."""
 
-    Parameters
-    ----------
-    fd : int
-        The file with the board's memories.
-    base, nbytes : int
-        The region; the file has it at its physical address.
-    """
+    name: str
+    base: int
+    nbytes: int
+    file_offset: int
+    map: mmap.mmap = field(repr=False)
+
+    def contains(self, address: int, nbytes: int) -> bool:
+        """Say whether all of ``nbytes`` at ``address`` are inside."""
+        return self.base <= address and address + nbytes <= self.base + self.nbytes
+
+
+class CmaMapping:
+    """The CMA region in the address space of this process; the file has it at its address."""
 
     def __init__(self, fd: int, base: int, nbytes: int) -> None:
         self._fd = fd

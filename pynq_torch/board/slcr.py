@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .bus import IpModel
-
-if TYPE_CHECKING:
-    from .device import VirtualBoard
-    from .handoff import IpInstance
+from .handoff import IpInstance
+from .services import BoardServices
 
 SLCR_BASE = 0xF8000000
 SLCR_BYTES = 0x1000
@@ -28,7 +24,7 @@ class Slcr(IpModel):
     unlocked, as they are when Linux runs.
     """
 
-    def __init__(self, board: VirtualBoard, ip: IpInstance) -> None:
+    def __init__(self, board: BoardServices, ip: IpInstance) -> None:
         super().__init__(board, ip)
         self._words: dict[int, int] = {
             _LOCKSTA: 0,

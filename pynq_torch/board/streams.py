@@ -6,6 +6,7 @@ import mmap
 import os
 import struct
 from dataclasses import dataclass
+from typing import Any
 
 RING_MAGIC = 0x52494E47
 _HEADER = struct.Struct("<IIII QQQ II QII")
@@ -31,17 +32,15 @@ class Endpoint:
         return f"{self.ip}.{self.port}"
 
 
+def _counter(at: int, text: str) -> Any:
+    return property(lambda ring: int.from_bytes(ring._map[at : at + 8], "little"), doc=text)
+
+
 class Ring:
     """A stream connection between two IPs.
 
-    Parameters
-    ----------
-    source, sink : Endpoint or None
-        The sender and the receiver; ``None`` where nothing that is modelled is connected.
-    data_bytes : int
-        TDATA width in bytes.
-    depth : int
-        Beats that FIFOs on the way hold when the receiver does not take them.
+    `source` or `sink` is None where nothing that is modelled is connected. `depth` is how many
+    beats the FIFOs on the way hold when the receiver does not take them.
     """
 
     def __init__(
@@ -70,27 +69,19 @@ class Ring:
 
     @property
     def fifo(self) -> int:
-        """Beats of `depth` that lie in FIFOs, which a reset of the sender does not empty."""
+        """Beats of `depth` that are in FIFOs, which a reset of the sender does not empty."""
         return int.from_bytes(self._map[56:60], "little")
 
     @fifo.setter
     def fifo(self, beats: int) -> None:
         self._map[56:60] = beats.to_bytes(4, "little")
 
-    @property
-    def beats_written(self) -> int:
-        """Beats that went in."""
-        return int.from_bytes(self._map[16:24], "little")
-
-    @property
-    def beats_read(self) -> int:
-        """Beats that came out."""
-        return int.from_bytes(self._map[24:32], "little")
-
-    @property
-    def packets(self) -> int:
-        """TLASTs that went in."""
-        return int.from_bytes(self._map[32:40], "little")
+    beats_written = _counter(16, "Beats that went in.")
+    beats_read = _counter(24, "Beats that came out.")
+    packets = _counter(32, "TLASTs that went in.")
+    withdrawn_before = _counter(
+        48, "Beats that had gone in when the sender last took back what it could; 0: it never did."
+    )
 
     @property
     def occupancy(self) -> int:
@@ -105,13 +96,8 @@ class Ring:
         return self.beats_written - read >= CAPACITY
 
     @property
-    def withdrawn_before(self) -> int:
-        """Beats that had gone in when the sender last took back what it could; 0: it never did."""
-        return int.from_bytes(self._map[48:56], "little")
-
-    @property
     def left_over(self) -> int:
-        """Beats waiting that lay in a FIFO when the sender was reset, where no reset reaches."""
+        """Beats waiting that were in a FIFO when the sender was reset, where no reset reaches."""
         read = self.beats_read
         return max(self.withdrawn_before - read - self._withdrawn_from(read), 0)
 

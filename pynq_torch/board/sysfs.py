@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import io
 import re
 import threading
@@ -14,6 +15,11 @@ GPIO_BASE = 1024 - GPIO_PINS
 FIRST_EMIO = 54
 _FOLDER = "/sys/class/gpio"
 _CHIP = f"gpiochip{GPIO_BASE}"
+_CHIP_FILES = {
+    f"{_CHIP}/label": "zynq_gpio\n",
+    f"{_CHIP}/ngpio": f"{GPIO_PINS}\n",
+    f"{_CHIP}/base": f"{GPIO_BASE}\n",
+}
 
 
 class MemoryFile(io.StringIO):
@@ -47,8 +53,6 @@ class GpioTree:
         self._inputs = [0] * GPIO_PINS
         self._observers: dict[int, list[Callable[[int], None]]] = {}
 
-    # ---- the PL's side -----------------------------------------------------------------------
-
     def on_output(self, pin: int, callback: Callable[[int], None]) -> None:
         """Call ``callback(value)`` whenever a program drives ``pin``."""
         self._check(pin)
@@ -74,44 +78,34 @@ class GpioTree:
                 f"EMIO from {FIRST_EMIO}"
             )
 
-    # ---- the files ---------------------------------------------------------------------------
-
     def open(self, path: str, mode: str) -> MemoryFile:
         """Open one file below ``/sys/class/gpio``."""
         name = path.removeprefix(_FOLDER).strip("/")
-        writing = any(c in mode for c in "wa+")
-        if name in ("export", "unexport"):
-            return MemoryFile(commit=self._export if name == "export" else self._unexport)
-        if name == f"{_CHIP}/label":
-            return MemoryFile("zynq_gpio\n")
-        if name == f"{_CHIP}/ngpio":
-            return MemoryFile(f"{GPIO_PINS}\n")
-        if name == f"{_CHIP}/base":
-            return MemoryFile(f"{GPIO_BASE}\n")
+        commands = {"export": self._export, "unexport": self._unexport}
+        if name in commands:
+            return MemoryFile(commit=commands[name])
+        if name in _CHIP_FILES:
+            return MemoryFile(_CHIP_FILES[name])
         match = re.fullmatch(r"gpio(\d+)/(direction|value)", name)
         pin = int(match[1]) - GPIO_BASE if match else -1
         if match is None or pin not in self._directions:
             raise FileNotFoundError(
                 errno.ENOENT, "no such file in the board's GPIO folder; is the pin exported?", path
             )
+        if any(c in mode for c in "wa+"):
+            commit = self._set_direction if match[2] == "direction" else self._set_value
+            return MemoryFile(commit=functools.partial(commit, pin))
+        direction = self._directions[pin]
         if match[2] == "direction":
-            if writing:
-                return MemoryFile(commit=lambda text: self._set_direction(pin, text))
-            return MemoryFile(self._directions[pin] + "\n")
-        if writing:
-            return MemoryFile(commit=lambda text: self._set_value(pin, text))
-        source = self._outputs if self._directions[pin] == "out" else self._inputs
-        return MemoryFile(f"{source[pin]}\n")
+            return MemoryFile(f"{direction}\n")
+        levels = self._outputs if direction == "out" else self._inputs
+        return MemoryFile(f"{levels[pin]}\n")
 
     def listdir(self, path: str) -> list[str] | None:
         """List ``/sys/class/gpio`` or a folder in it; None for any other path."""
         if path == _FOLDER:
-            return [
-                "export",
-                "unexport",
-                _CHIP,
-                *(f"gpio{GPIO_BASE + pin}" for pin in sorted(self._directions)),
-            ]
+            exported = (f"gpio{GPIO_BASE + pin}" for pin in sorted(self._directions))
+            return ["export", "unexport", _CHIP, *exported]
         name = path.removeprefix(_FOLDER + "/")
         if name == _CHIP:
             return ["base", "label", "ngpio"]
@@ -131,8 +125,6 @@ class GpioTree:
             return True
         folder, _, name = path.rpartition("/")
         return name in (self.listdir(folder) or [])
-
-    # ---- writes, with sysfs's error numbers --------------------------------------------------
 
     def _pin(self, text: str) -> int:
         number = int(text) if text.isdigit() else -1
@@ -171,7 +163,7 @@ class GpioTree:
     def _set_value(self, pin: int, text: str) -> None:
         if self._directions.get(pin) != "out":
             raise OSError(errno.EPERM, f"GPIO {pin + GPIO_BASE} is an input and cannot be driven")
-        if text.lstrip("-").isdigit() is False:
+        if not text.lstrip("-").isdigit():
             raise OSError(errno.EINVAL, f"GPIO {pin + GPIO_BASE}: a level is 0 or 1, not {text!r}")
         self._drive(pin, int(int(text) != 0))
 

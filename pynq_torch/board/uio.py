@@ -15,24 +15,12 @@ class UioDevice:
     The driver disables the line in its handler and counts the event; a program that has read the
     count writes 1 to enable the line again. The line is level triggered: if it is still high then,
     it fires at once. (Linux, drivers/uio/uio_pdrv_genirq.c and driver-api/uio-howto.)
-
-    Parameters
-    ----------
-    name : str
-        What ``/sys/class/uio/uioN/name`` says.
-
-    Attributes
-    ----------
-    count : int
-        Interrupts since the board was made.
-    enabled : bool
-        Whether the line would fire; true from the start, as after the driver's probe.
     """
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        self.count = 0
-        self.enabled = True
+        self.name = name  #: what ``/sys/class/uio/uioN/name`` says
+        self.count = 0  #: interrupts since the board was made
+        self.enabled = True  #: whether the line would fire: at once, as after the driver's probe
         self._level = False
         self._lock = threading.RLock()  # a file may be collected while it is held
         self._files: weakref.WeakSet[UioFile] = weakref.WeakSet()

@@ -12,7 +12,7 @@ from pynq_torch.errors import BoardHang
 if TYPE_CHECKING:
     from .bus import Bus
 
-#: Fewer polls are no loop that waits; a longer pause between two is a program that looks by chance.
+#: A loop that waits polls at least so often, with no longer pause between two polls.
 _FEWEST_POLLS, _LONGEST_PAUSE_S = 20, 2.5
 #: Where another thread may start what is waited for: so many times as long, if the polls are as
 #: dense as those of a wait.
@@ -22,12 +22,7 @@ _PATIENCE, _DENSE_HZ = 10, 20.0
 class VainPolls:
     """Counts polls of one thread, with nothing else on the bus, of registers that stay as they are.
 
-    Parameters
-    ----------
-    bus : Bus
-        Its accesses tell whether the program did anything else meanwhile.
-    limit_s : float
-        How long a program may poll so.
+    A program may poll so for `limit_s`; the accesses of `bus` tell whether it did anything else.
     """
 
     def __init__(self, bus: Bus, limit_s: float) -> None:
@@ -37,17 +32,9 @@ class VainPolls:
         self._began = self._last = 0.0
 
     def note(self, why: Callable[[], str]) -> None:
-        """Note a poll in vain.
+        """Note a poll in vain, or raise `BoardHang` if the program has done nothing else for long.
 
-        Parameters
-        ----------
-        why : callable
-            Says what cannot happen, and what the program is to do.
-
-        Raises
-        ------
-        BoardHang
-            The program has done nothing else for too long.
+        `why` says what cannot happen, and what the program is to do.
         """
         now, accesses, thread = time.monotonic(), self._bus.accesses, threading.get_ident()
         follows = accesses == self._accesses + 1 and thread == self._thread

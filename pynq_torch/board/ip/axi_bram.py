@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pynq_torch.board.bus import IpModel
-
-if TYPE_CHECKING:
-    from pynq_torch.board.device import VirtualBoard
-    from pynq_torch.board.handoff import IpInstance
+from pynq_torch.board.handoff import IpInstance
+from pynq_torch.board.services import BoardServices
 
 
 class AxiBram(IpModel):
@@ -20,7 +18,7 @@ class AxiBram(IpModel):
 
     vlnv_names: ClassVar[tuple[str, ...]] = ("axi_bram_ctrl",)
 
-    def __init__(self, board: VirtualBoard, ip: IpInstance) -> None:
+    def __init__(self, board: BoardServices, ip: IpInstance) -> None:
         super().__init__(board, ip)
         self._windows: dict[str, memoryview] = {}
         for slave in ip.slaves:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pynq_torch.board.bus import IpModel
+from pynq_torch.board.handoff import IpInstance
+from pynq_torch.board.services import BoardServices
 
 from .parameters import flag, integer
-
-if TYPE_CHECKING:
-    from pynq_torch.board.device import VirtualBoard
-    from pynq_torch.board.handoff import IpInstance
 
 # PG144, table 2-4.
 _GIER, _IP_ISR, _IP_IER = 0x11C, 0x120, 0x128
@@ -26,15 +24,10 @@ class _Channel:
         self.mask = (1 << self.width) - 1
         self.all_inputs = flag(ip, "C_ALL_INPUTS" + suffix, False)
         self.all_outputs = flag(ip, "C_ALL_OUTPUTS" + suffix, False)
-        self.data_default = integer(ip, "C_DOUT_DEFAULT" + suffix, 0) & self.mask
-        self.tri_default = integer(ip, "C_TRI_DEFAULT" + suffix, 0xFFFFFFFF) & self.mask
+        self.data = integer(ip, "C_DOUT_DEFAULT" + suffix, 0) & self.mask
+        self.tri = integer(ip, "C_TRI_DEFAULT" + suffix, 0xFFFFFFFF) & self.mask
         self.pins = 0
         self.observers: list[Callable[[int, int], None]] = []
-        self.reset()
-
-    def reset(self) -> None:
-        self.data = self.data_default
-        self.tri = self.tri_default
 
     @property
     def inputs(self) -> int:
@@ -58,7 +51,7 @@ class AxiGpio(IpModel):
 
     vlnv_names: ClassVar[tuple[str, ...]] = ("axi_gpio",)
 
-    def __init__(self, board: VirtualBoard, ip: IpInstance) -> None:
+    def __init__(self, board: BoardServices, ip: IpInstance) -> None:
         super().__init__(board, ip)
         self._channels = [_Channel(ip, "")]
         if flag(ip, "C_IS_DUAL", False):
@@ -67,8 +60,6 @@ class AxiGpio(IpModel):
         self._enabled = False
         self._ier = 0
         self._isr = 0
-
-    # ---- the outside world -------------------------------------------------------------------
 
     def set_input(self, channel: int, value: int | bool) -> None:
         """Drive the wires of ``channel`` from outside.
@@ -125,26 +116,18 @@ class AxiGpio(IpModel):
             )
         return self._channels[number - 1]
 
-    # ---- registers ---------------------------------------------------------------------------
-
     def read(self, offset: int, slave: str = "") -> int:
         """Read a register; offsets without one read as zero."""
         offset &= 0x1FF
         if offset < 0x10:
-            index = offset >> 3
-            if index >= len(self._channels):
+            if offset >> 3 >= len(self._channels):
                 return 0
-            channel = self._channels[index]
-            if offset & 4:
-                return channel.inputs
-            return channel.value
+            channel = self._channels[offset >> 3]
+            return channel.inputs if offset & 4 else channel.value
         if not self.has_interrupt:
             return 0
-        if offset == _GIER:
-            return int(self._enabled) << 31
-        if offset == _IP_ISR:
-            return self._isr
-        return self._ier if offset == _IP_IER else 0
+        values = {_GIER: int(self._enabled) << 31, _IP_ISR: self._isr, _IP_IER: self._ier}
+        return values.get(offset, 0)
 
     def write(self, offset: int, value: int, slave: str = "") -> None:
         """Write a register."""

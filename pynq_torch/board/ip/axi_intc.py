@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pynq_torch.board.bus import IpModel
+from pynq_torch.board.handoff import IpInstance
+from pynq_torch.board.services import BoardServices
 
 from .parameters import integer
-
-if TYPE_CHECKING:
-    from pynq_torch.board.device import VirtualBoard
-    from pynq_torch.board.handoff import IpInstance
 
 # PG099, table 2-4.
 _ISR, _IPR, _IER, _IAR, _SIE, _CIE, _IVR, _MER, _IMR, _ILR = range(0x00, 0x28, 4)
@@ -22,7 +20,7 @@ class AxiIntc(IpModel):
 
     vlnv_names: ClassVar[tuple[str, ...]] = ("axi_intc",)
 
-    def __init__(self, board: VirtualBoard, ip: IpInstance) -> None:
+    def __init__(self, board: BoardServices, ip: IpInstance) -> None:
         super().__init__(board, ip)
         self.ninputs = integer(ip, "C_NUM_INTR_INPUTS", 1)
         self._mask = (1 << self.ninputs) - 1

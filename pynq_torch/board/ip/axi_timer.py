@@ -5,16 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pynq_torch.board.bus import IpModel
+from pynq_torch.board.handoff import IpInstance
+from pynq_torch.board.services import BoardServices
 
 from .counter import Counter
 from .parameters import flag, integer
-
-if TYPE_CHECKING:
-    from pynq_torch.board.device import VirtualBoard
-    from pynq_torch.board.handoff import IpInstance
 
 # TCSR bits (PG079, tables 2-5 and 2-8).
 _MDT, _UDT, _GENT, _CAPT, _ARHT, _LOAD = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 5
@@ -23,20 +21,15 @@ _WRITABLE = _MDT | _UDT | _GENT | _CAPT | _ARHT | _LOAD | _ENIT | _ENT | _PWMA |
 
 
 class AxiTimer(IpModel):
-    """AXI timer v2.0, counting real time at the clock the overlay gives it.
-
-    Attributes
-    ----------
-    now_ns : callable
-        Where the time comes from; tests replace it.
-    """
+    """AXI timer v2.0, counting real time at the clock the overlay gives it."""
 
     vlnv_names: ClassVar[tuple[str, ...]] = ("axi_timer",)
 
-    def __init__(self, board: VirtualBoard, ip: IpInstance) -> None:
+    def __init__(self, board: BoardServices, ip: IpInstance) -> None:
         super().__init__(board, ip)
-        self.now_ns: Callable[[], int] = time.monotonic_ns
+        self.now_ns: Callable[[], int] = time.monotonic_ns  # tests replace it
         self.width = integer(ip, "C_COUNT_WIDTH", 32)
+        self._top = (1 << self.width) - 1
         self.single = flag(ip, "C_ONE_TIMER_ONLY", False)
         self._tcsr = [0, 0]
         self._tlr = [0, 0]
@@ -47,8 +40,6 @@ class AxiTimer(IpModel):
         self._closed = False
         self._cycles = 0.0
         self._seen_ns = self.now_ns()
-
-    # ---- time --------------------------------------------------------------------------------
 
     @property
     def clock_hz(self) -> float:
@@ -67,10 +58,13 @@ class AxiTimer(IpModel):
         """Whether both counters work as one; TCSR0 alone controls it then."""
         return bool(self._tcsr[0] & _CASC)
 
+    def _active(self) -> list[tuple[int, Counter]]:
+        """Return the counters that count, with the number of the TCSR that controls each."""
+        return [(0, self._pair)] if self.cascaded else list(enumerate(self._counters))
+
     def _advance(self) -> int:
         cycle = self._cycle()
-        pairs = [(0, self._pair)] if self.cascaded else list(enumerate(self._counters))
-        for index, counter in pairs:
+        for index, counter in self._active():
             # In capture mode a rollover is no event (PG079, "Capture Mode").
             if counter.advance(cycle) and not self._tcsr[index] & _MDT:
                 self._tcsr[index] |= _TINT
@@ -90,10 +84,9 @@ class AxiTimer(IpModel):
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        pairs = [(0, self._pair)] if self.cascaded else list(enumerate(self._counters))
         waits = [
             at
-            for index, counter in pairs
+            for index, counter in self._active()
             if self._tcsr[index] & (_ENIT | _TINT | _MDT) == _ENIT
             and (at := counter.next_rollover()) is not None
         ]
@@ -104,16 +97,8 @@ class AxiTimer(IpModel):
             self._alarm.daemon = True
             self._alarm.start()
 
-    # ---- the outside world -------------------------------------------------------------------
-
     def capture(self, index: int) -> None:
-        """Pulse the input ``capturetrig<index>``.
-
-        Raises
-        ------
-        ValueError
-            The timer has no such input.
-        """
+        """Pulse the input ``capturetrig<index>``."""
         if index not in (0, 1) or (index == 1 and self.single):
             raise ValueError(f"{self.ip.name} has no input capturetrig{index}")
         with self.lock:
@@ -124,16 +109,13 @@ class AxiTimer(IpModel):
             # Without ARHT a capture stays until it has been read (PG079, "Capture Mode").
             if control & _ARHT or not self._captured[index]:
                 value = (self._pair if self.cascaded else self._counters[index]).value(cycle)
-                self._store_capture(index, value)
+                self._captured[index] = True
+                if self.cascaded:
+                    self._tlr = [value & self._top, value >> self.width]
+                else:
+                    self._tlr[index] = value
             self._tcsr[index] |= _TINT
         self.board.raise_irq(self)
-
-    def _store_capture(self, index: int, value: int) -> None:
-        self._captured[index] = True
-        if self.cascaded:
-            self._tlr = [value & ((1 << self.width) - 1), value >> self.width]
-        else:
-            self._tlr[index] = value
 
     @property
     def pwm(self) -> tuple[float, float] | None:
@@ -144,13 +126,9 @@ class AxiTimer(IpModel):
         needed = _PWMA | _GENT | _ENT
         if any(c & (needed | _MDT) != needed for c in self._tcsr):
             return None
-        top = (1 << self.width) - 1
-        cycles = [
-            (r if c & _UDT else top - r) + 2 for c, r in zip(self._tcsr, self._tlr, strict=True)
-        ]
-        return cycles[0] / self.clock_hz, cycles[1] / self.clock_hz
-
-    # ---- registers ---------------------------------------------------------------------------
+        registers = zip(self._tcsr, self._tlr, strict=True)
+        period, high = ((r if c & _UDT else self._top - r) + 2 for c, r in registers)
+        return period / self.clock_hz, high / self.clock_hz
 
     def read(self, offset: int, slave: str = "") -> int:
         """Read a register."""
@@ -165,7 +143,7 @@ class AxiTimer(IpModel):
             return self._tlr[index]
         if register == 0x8:
             if self.cascaded:
-                return self._pair.value(cycle) >> (self.width * index) & ((1 << self.width) - 1)
+                return self._pair.value(cycle) >> (self.width * index) & self._top
             return self._counters[index].value(cycle)
         return 0
 
@@ -178,7 +156,7 @@ class AxiTimer(IpModel):
         if register == 0x0:
             self._control(cycle, index, value)
         elif register == 0x4:
-            self._tlr[index] = value & ((1 << self.width) - 1)
+            self._tlr[index] = value & self._top
             self._load(cycle)
         else:
             return
@@ -199,7 +177,7 @@ class AxiTimer(IpModel):
 
     def _load(self, cycle: int) -> None:
         """Bring the counters in line with TCSR and TLR."""
-        # Writes to TCSR1 count for its own counter only, which stands still while cascaded.
+        # Writes to TCSR1 count for its own counter only, which stops while cascaded.
         for i, counter in enumerate(self._counters):
             self._apply(cycle, counter, self._tcsr[i], self._tlr[i], enabled=not self.cascaded)
         both = self._tlr[1] << self.width | self._tlr[0]
@@ -215,7 +193,7 @@ class AxiTimer(IpModel):
             free=bool(control & _MDT),
         )
         if control & _LOAD:
-            counter.set(cycle, load)  # while LOAD is set the counter stands at TLR
+            counter.set(cycle, load)  # while LOAD is set the counter stays at TLR
         counter.run(cycle, enabled and bool(control & _ENT) and not control & _LOAD)
 
     def irq(self, pin: str) -> bool:

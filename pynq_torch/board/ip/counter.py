@@ -18,7 +18,7 @@ class Counter:
         self.reload = False  # ARHT: load again after a rollover and go on; else hold the last value
         self.free = False  # capture mode: wrap around, never load
         self.running = False
-        self.frozen = 0  # the value while it stands
+        self.frozen = 0  # the value while it is stopped
         self._held = False
         self._start = 0  # cycle at which it had `frozen`
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pynq_torch.board.streams import Ring
+
 from .dma_slot import DmaSlot, Fault, Phase
 
 # DMACR.
 RS, RESET, CYCLIC = 1 << 0, 1 << 2, 1 << 4
 _KEYHOLE, _CR_ONE = 1 << 3, 1 << 1  # bit 1 always reads as one
-IOC, DLY, ERR = 1 << 12, 1 << 13, 1 << 14  # the same bits enable in DMACR and tell in DMASR
+IOC, DLY, ERR = 1 << 12, 1 << 13, 1 << 14  # enabled in DMACR, shown in DMASR
 _IRQ = IOC | DLY | ERR
+_IRQS = {"IOC": IOC, "Dly": DLY, "Err": ERR}
 _CR_WRITABLE = RS | _KEYHOLE | CYCLIC | _IRQ | 0xFFFF0000
 # DMASR.
 HALTED, IDLE, SG_INCLUDED = 1 << 0, 1 << 1, 1 << 3
@@ -48,6 +51,7 @@ class DmaChannel:
     def __init__(self, parameters: ChannelParameters) -> None:
         self.parameters = parameters
         self.slot: DmaSlot | None = None
+        self.ring: Ring | None = None
         self.ignored: list[str] = []  # writes that had no effect, for a diagnosis
         self.reset()
 
@@ -56,18 +60,20 @@ class DmaChannel:
         self.control = 1 << 16  # IRQThreshold = 1
         self.errors = 0
         self.pending = 0  # IOC, DLY, ERR bits of DMASR
-        self.idle = False
-        self.busy = False
-        self.address = 0
-        self.length = 0
-        self.current = 0
-        self.tail = 0
+        self.idle = self.busy = False
+        self.address = self.length = 0
+        self.current = self.tail = 0
         self.fresh = True  # the next tail starts at CURDESC instead of going on
         self.countdown = 1
         self.polls = 0
         self.seen_events = self.slot.events if self.slot is not None else 0
         self.stopped: tuple[Fault, int] | None = None
         self.ignored.clear()
+
+    @property
+    def sends(self) -> bool:
+        """True for MM2S, which sends beats to the stream."""
+        return self.parameters.name == "MM2S"
 
     @property
     def running(self) -> bool:
@@ -90,32 +96,25 @@ class DmaChannel:
         # A transfer that the guard stopped wakes a waiting program, which then reads the exception.
         return bool(self.pending & self.control & _IRQ) or self.stopped is not None
 
-    # ---- what software reads -----------------------------------------------------------------
-
     def status(self) -> int:
         """Return DMASR."""
         value = self.errors | self.pending
-        value |= 0 if self.running else HALTED
-        value |= IDLE if self.running and self.idle else 0
+        if not self.running:
+            value |= HALTED
+        elif self.idle:
+            value |= IDLE
         if self.parameters.scatter_gather:
-            value |= SG_INCLUDED | self.countdown << 16
-        else:
-            value |= 1 << 16
-        return value
+            return value | SG_INCLUDED | self.countdown << 16
+        return value | 1 << 16
 
     def control_value(self) -> int:
         """Return DMACR."""
         return self.control | _CR_ONE
 
-    # ---- what software writes ----------------------------------------------------------------
-
     def set_control(self, value: int) -> None:
         """Take the plain bits of DMACR; the owner deals with RS and Reset."""
-        threshold = (
-            value >> 16 & 0xFF
-        ) or self.threshold  # zero is not taken (PG021, "IRQThreshold")
-        running = self.control & RS
-        before = self.threshold
+        before, running = self.threshold, self.control & RS
+        threshold = value >> 16 & 0xFF or before  # zero is not taken (PG021, "IRQThreshold")
         self.control = value & _CR_WRITABLE & ~RS & ~0x00FF0000 | threshold << 16 | running
         if threshold != before:
             self.countdown = threshold
@@ -143,8 +142,6 @@ class DmaChannel:
         """Remember a write without effect."""
         if text not in self.ignored:
             self.ignored.append(text)
-
-    # ---- what the engine did -----------------------------------------------------------------
 
     def update(self) -> bool:
         """Take note of the engine's progress; True if something that shows in DMASR changed."""
@@ -183,8 +180,6 @@ class DmaChannel:
                 self.pending |= IOC
                 self.countdown = self.threshold
 
-    # ---- for people --------------------------------------------------------------------------
-
     def why_at_rest(self) -> str:
         """Say why the status of a channel without a transfer cannot change."""
         name, advice = self.parameters.name, "Start a transfer before the wait."
@@ -203,26 +198,22 @@ class DmaChannel:
 
     def error_text(self) -> str:
         """Name the error bits that are set."""
-        return (
-            ", ".join(name for bit, name in ERROR_NAMES.items() if self.errors & bit) or "no error"
-        )
+        return ", ".join(self._errors()) or "no error"
+
+    def _errors(self) -> list[str]:
+        return [name for bit, name in ERROR_NAMES.items() if self.errors & bit]
 
     def describe(self) -> dict[str, Any]:
         """Return the channel's condition for a diagnosis."""
         slot = self.slot
-        phase = slot.phase if slot is not None and self.busy else Phase.AT_REST
         return {
             "running": self.running,
             "halted": not self.running,
             "idle": self.running and self.idle,
             "armed": self.busy,
-            "errors": [name for bit, name in ERROR_NAMES.items() if self.errors & bit],
-            "interrupts": [
-                n for n, bit in (("IOC", IOC), ("Dly", DLY), ("Err", ERR)) if self.pending & bit
-            ],
-            "interrupts_enabled": [
-                n for n, bit in (("IOC", IOC), ("Dly", DLY), ("Err", ERR)) if self.control & bit
-            ],
+            "errors": self._errors(),
+            "interrupts": [name for name, bit in _IRQS.items() if self.pending & bit],
+            "interrupts_enabled": [name for name, bit in _IRQS.items() if self.control & bit],
             "scatter_gather": self.parameters.scatter_gather,
             "cyclic": bool(self.control & CYCLIC),
             "address": self.address,
@@ -230,7 +221,7 @@ class DmaChannel:
             "length_bits": self.parameters.length_width,
             "current_descriptor": slot.descriptor if slot is not None else self.current,
             "tail_descriptor": self.tail,
-            "phase": phase.name,
+            "phase": (slot.phase if slot is not None and self.busy else Phase.AT_REST).name,
             "bytes": slot.nbytes if slot is not None else 0,
             "beats": slot.beats if slot is not None else 0,
             "tlast": slot.tlast if slot is not None else False,

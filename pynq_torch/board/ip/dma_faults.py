@@ -7,18 +7,9 @@ from .dma_slot import Fault
 
 
 def stopped_text(name: str, channel: DmaChannel, kind: Fault, address: int, place: str) -> str:
-    """Return the message for a transfer that would have gone wrong in silence.
+    """Return the message for a transfer that would give wrong data without an error.
 
-    Parameters
-    ----------
-    name : str
-        The DMA's name in the overlay.
-    channel : DmaChannel
-    kind : Fault
-    address : int
-        Physical address of the access that was stopped.
-    place : str
-        Where that is: ``PhysicalMemory.describe(address)``.
+    `place` says what is at the physical address of the access that was stopped.
     """
     p = channel.parameters
     head = f"{name} {p.name}"
@@ -31,7 +22,7 @@ def stopped_text(name: str, channel: DmaChannel, kind: Fault, address: int, plac
         )
     if kind is Fault.DESCRIPTOR:
         return (
-            f"{head} fetched a descriptor that lies in no buffer, at physical address "
+            f"{head} fetched a descriptor that is in no buffer, at physical address "
             f"0x{address:08x}: {place}. Check CURDESC, NXTDESC and TAILDESC, and keep the "
             "descriptors' buffer alive."
         )
@@ -39,7 +30,7 @@ def stopped_text(name: str, channel: DmaChannel, kind: Fault, address: int, plac
     end = "went past the end of its buffer" if kind is Fault.OVERRUN else "left the buffers"
     return (
         f"{head} {end}: the {verb} at physical address 0x{address:08x} was stopped ({place}). On "
-        "the board it would have gone on without a word. Check the address and the length "
+        "the board it would have continued without an error. Check the address and the length "
         f"({_asked(channel)})."
     )
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pynq_torch.board.engine import State
+from pynq_torch.board.services import BoardServices
 from pynq_torch.board.streams import Ring
-
-if TYPE_CHECKING:
-    from pynq_torch.board.device import VirtualBoard
 
 
 class BeatsLeft:
@@ -18,14 +14,9 @@ class BeatsLeft:
     keeps what it holds. A unit that has not run since the transfer began keeps what its input
     registers took, and gets what the FIFO holds as soon as it starts; of a unit that was running
     nobody can say what it still needs.
-
-    Parameters
-    ----------
-    board : VirtualBoard
-        To find the unit on.
     """
 
-    def __init__(self, board: VirtualBoard) -> None:
+    def __init__(self, board: BoardServices) -> None:
         self._board = board
         self._kept = 0  # for a unit that was idle: all of it comes out of its next run
         # The runs that the unit had ended, and the beats it had taken, when a transfer began; None
@@ -41,12 +32,7 @@ class BeatsLeft:
     def was_reset(self, ring: Ring, withdrawn_before: int) -> None:
         """Count what stays, once the sender has taken back what it could.
 
-        Parameters
-        ----------
-        ring : Ring
-            The DMA's stream.
-        withdrawn_before : int
-            `Ring.withdrawn_before` as it was before this reset.
+        `withdrawn_before` is that of the ring as it was before this reset.
         """
         was, now = self._standing, self._stands(ring)
         if was is None or now is None or was[0] != now[0]:

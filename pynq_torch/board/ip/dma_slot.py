@@ -6,12 +6,11 @@ import enum
 import os
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from pynq_torch.board.engine import EngineProcess
+from pynq_torch.board.engine import EngineProcess
 
-#: A port index that stands for "no stream is connected".
+#: The port index for "no stream is connected".
 NO_PORT = 0xFFFFFFFF
 _STRIDE = 256
 # Indices of 64-bit and of 32-bit words.
@@ -50,6 +49,10 @@ class Fault(enum.IntEnum):
     DESCRIPTOR = 4
 
 
+def _word(view: str, index: int, text: str) -> Any:
+    return property(lambda slot: getattr(slot, view)[index], doc=text)
+
+
 class DmaSlot:
     """Channel ``index`` (0: MM2S, 1: S2MM) of a DMA engine."""
 
@@ -65,8 +68,6 @@ class DmaSlot:
         self._i[_MEMORY_BYTES] = memory_bytes
         self._i[_REALIGN] = int(realign)
         self._i[_MASK] = length_mask
-
-    # ---- jobs --------------------------------------------------------------------------------
 
     def post_transfer(self, address: int, length: int) -> None:
         """Start a transfer in direct register mode."""
@@ -95,10 +96,7 @@ class DmaSlot:
     def abort(self, doorbell: int, timeout_s: float = 2.0) -> bool:
         """Give the job up; False if the engine does not answer.
 
-        Parameters
-        ----------
-        doorbell : int
-            The engine's start descriptor, to wake it with.
+        `doorbell` is the engine's start descriptor, to wake it with.
         """
         self._i[_ABORT] = 1
         try:
@@ -134,15 +132,13 @@ class DmaSlot:
 
     # ---- progress ----------------------------------------------------------------------------
 
-    @property
-    def events(self) -> int:
-        """Interrupt-on-complete events since the engine started."""
-        return self._q[_EVENTS]
-
-    @property
-    def error(self) -> int:
-        """Error bits of DMASR that the last job ended with."""
-        return self._i[_ERROR]
+    events = _word("_q", _EVENTS, "Interrupt-on-complete events since the engine started.")
+    error = _word("_i", _ERROR, "Error bits of DMASR that the last job ended with.")
+    nbytes = _word("_q", _BYTES, "Bytes moved in this transfer.")
+    beats = _word("_q", _BEATS, "Beats moved in this transfer.")
+    packets = _word("_q", _PACKETS, "TLASTs since the engine started.")
+    total_nbytes = _word("_q", _TOTAL, "Bytes moved since the engine started.")
+    descriptor = _word("_q", _DESCRIPTOR, "Physical address of the current descriptor.")
 
     @property
     def fault(self) -> tuple[Fault, int]:
@@ -155,31 +151,6 @@ class DmaSlot:
         return Phase(self._i[_PHASE])
 
     @property
-    def nbytes(self) -> int:
-        """Bytes moved in this transfer."""
-        return self._q[_BYTES]
-
-    @property
-    def beats(self) -> int:
-        """Beats moved in this transfer."""
-        return self._q[_BEATS]
-
-    @property
     def tlast(self) -> bool:
         """Whether this transfer has seen (S2MM) or sent (MM2S) TLAST."""
         return bool(self._i[_TLAST])
-
-    @property
-    def packets(self) -> int:
-        """TLASTs since the engine started."""
-        return self._q[_PACKETS]
-
-    @property
-    def total_nbytes(self) -> int:
-        """Bytes moved since the engine started."""
-        return self._q[_TOTAL]
-
-    @property
-    def descriptor(self) -> int:
-        """Physical address of the current descriptor."""
-        return self._q[_DESCRIPTOR]

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from pynq_torch.board.handoff import IpInstance
 from pynq_torch.errors import HandoffError
-
-if TYPE_CHECKING:
-    from pynq_torch.board.handoff import IpInstance
 
 
 def integer(ip: IpInstance, name: str, default: int) -> int:

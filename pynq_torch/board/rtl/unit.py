@@ -163,6 +163,8 @@ class RtlUnit(IpModel):
         Rings by bus interface name.
     """
 
+    board: VirtualBoard
+
     def __init__(
         self, board: VirtualBoard, ip: IpInstance, model: BuiltModel, rings: dict[str, Ring]
     ) -> None:

@@ -1,0 +1,130 @@
+"""AXI4-Stream links and interrupt nets, followed through what only passes them on."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .handoff_ports import AXIS, INITIATORS, TARGETS, UNCONNECTED, data_bytes
+from .streams import DEFAULT_DEPTH, Endpoint
+
+#: Stream IP that moves beats unchanged: S_AXIS in, M_AXIS out.
+PASS_THROUGH = {
+    "axis_data_fifo",
+    "axis_register_slice",
+    "axis_clock_converter",
+    "axis_subset_converter",
+    "fifo_generator",
+}
+
+
+@dataclass(frozen=True)
+class StreamLink:
+    """A stream from one IP to another, with what is between them resolved."""
+
+    source: Endpoint | None
+    sink: Endpoint | None
+    data_bytes: int
+    sink_bytes: int
+    depth: int
+    through: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class InterruptNet:
+    """An interrupt output and the input it drives."""
+
+    ip: str
+    pin: str
+    target: str  #: full name of an ``axi_intc``, or ``""`` for the processing system
+    index: int  #: input of the controller, or bit of IRQ_F2P
+
+
+def full_name(module: ET.Element) -> str:
+    """Return an instance's name with its hierarchy, as pynq writes it."""
+    return module.get("FULLNAME", "").strip("/")
+
+
+def stream_links(modules: list[ET.Element]) -> Iterator[StreamLink]:
+    """Follow each stream from its source through FIFOs and slices to the IP that takes it."""
+    sinks: dict[str, tuple[Endpoint, int]] = {}  # bus name -> end, bytes
+    sources: list[tuple[Endpoint, int, str]] = []
+    onward: dict[str, tuple[str, int]] = {}  # pass-through ip -> bus name behind it, FIFO depth
+    for module in modules:
+        name, passes = full_name(module), module.get("MODTYPE") in PASS_THROUGH
+        for bus in module.findall("./BUSINTERFACES/BUSINTERFACE"):
+            if bus.get("VLNV") != AXIS:
+                continue
+            net, end = bus.get("BUSNAME", ""), Endpoint(name, bus.get("NAME", ""))
+            if net == UNCONNECTED:
+                # One name for every open port: without one of its own each would meet all others.
+                net = f"{UNCONNECTED}{name}/{end.port}"
+            if bus.get("TYPE") in TARGETS:
+                sinks[net] = (end, data_bytes(bus))
+            elif bus.get("TYPE") in INITIATORS and passes:
+                onward[name] = (net, _fifo_depth(module))
+            elif bus.get("TYPE") in INITIATORS:
+                sources.append((end, data_bytes(bus), net))
+    for source, width, first in sources:
+        through: list[str] = []
+        net, depth = first, DEFAULT_DEPTH
+        while net in sinks and sinks[net][0].ip in onward and sinks[net][0].ip not in through:
+            through.append(sinks[net][0].ip)
+            net, extra = onward[through[-1]]
+            depth += extra
+        sink, sink_width = sinks.get(net, (None, width))
+        yield StreamLink(source, sink, width, sink_width, depth, tuple(through))
+
+
+def _fifo_depth(module: ET.Element) -> int:
+    for item in module.findall("./PARAMETERS/PARAMETER"):
+        text = item.get("VALUE", "")
+        if item.get("NAME") in ("FIFO_DEPTH", "C_FIFO_DEPTH") and text.isdigit():
+            return int(text)
+    return 2
+
+
+def interrupt_nets(modules: list[ET.Element]) -> Iterator[InterruptNet]:
+    """Follow interrupt nets through concat blocks, counting bits as the wires do."""
+    sinks: dict[str, list[tuple[str, int | None]]] = {}  # net -> name, and which input of a concat
+    onward: dict[str, str] = {}  # concat -> net behind it
+    widths: dict[str, dict[int, int]] = {}
+    sources: list[tuple[str, str, str]] = []
+    for module in modules:
+        name, kind = full_name(module), module.get("MODTYPE", "")
+        concat = kind in ("xlconcat", "ilconcat")
+        for port in module.findall("./PORTS/PORT"):
+            pin, net = port.get("NAME", ""), port.get("SIGNAME", "")
+            if not net:
+                continue
+            if concat and pin == "dout":
+                onward[name] = net
+            elif concat and pin[:2] in ("In", "in") and pin[2:].isdigit():
+                index = int(pin[2:])
+                sinks.setdefault(net, []).append((name, index))
+                left, right = port.get("LEFT", "0"), port.get("RIGHT", "0")
+                widths.setdefault(name, {})[index] = int(left or 0) - int(right or 0) + 1
+            elif (kind, pin) == ("axi_intc", "intr"):
+                sinks.setdefault(net, []).append((name, None))
+            elif (kind, pin) == ("processing_system7", "IRQ_F2P"):
+                sinks.setdefault(net, []).append(("", None))
+            elif not concat and _is_interrupt(port, kind):
+                sources.append((name, pin, net))
+
+    def follow(net: str, offset: int, seen: tuple[str, ...]) -> Iterator[tuple[str, int]]:
+        for name, index in sinks.get(net, ()):
+            if index is None:
+                yield name, offset
+            elif name in onward and name not in seen:
+                below = sum(widths[name].get(i, 1) for i in range(index))
+                yield from follow(onward[name], offset + below, (*seen, name))
+
+    for ip, pin, net in sources:
+        for target, index in follow(net, 0, ()):
+            yield InterruptNet(ip, pin, target, index)
+
+
+def _is_interrupt(port: ET.Element, kind: str) -> bool:
+    said = port.get("SIGIS") == "INTERRUPT" or (kind, port.get("NAME")) == ("axi_intc", "irq")
+    return said and port.get("DIR") == "O"
