@@ -240,8 +240,8 @@ def read_trace(
 ) -> TraceWindow:
     """Read a ring of transactions while the PL process may be writing it.
 
-    What a reading before held, up to `TraceWindow.written`, is left out with `after`; `last` asks
-    for at most so many of the newest.
+    `after` is `TraceWindow.written` of an earlier reading, whose transactions are left out; `last`
+    is how many of the newest to return at most.
 
     Raises
     ------

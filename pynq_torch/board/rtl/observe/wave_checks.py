@@ -23,15 +23,14 @@ def check_format(path: Path) -> str:
     return found
 
 
-def check_edges(path: Path, each: bool, before: int, **edges: str | None) -> None:
+def check_edges(path: Path, start: str | None, stop: str | None, before: int, each: bool) -> None:
     """Raise where an edge is no signal's name, or an option needs an edge that is not given."""
-    for name, edge in edges.items():
+    for name, edge in (("start", start), ("stop", stop)):
         if edge is not None and not isinstance(edge, str):
             raise WaveError(
                 f"{name}={edge!r}: expected the name of a signal, e.g. 'ap_start'; cycles are "
                 "chosen with cycles=(first, one after the last)"
             )
-    start = edges["start"]
     if before and start is None:
         raise WaveError(f"before={before} needs start=: cycles before which edge?")
     if each and (start is None or "{n}" not in path.name):

@@ -26,7 +26,7 @@ from .wave_file import WaveFile
 
 __all__ = ["LIMIT_BYTES", "Waves"]
 
-#: Of one file, where nobody says otherwise: a gemm writes this much in some 20,000 cycles of VCD.
+#: The default limit of one file: a gemm writes this much in some 20,000 cycles of VCD.
 LIMIT_BYTES = 256 << 20
 #: How long the process that owns the clock may take to open or close a file.
 _ANSWER_S = 60.0
@@ -99,7 +99,7 @@ class Waves:
         self.path = Path(path)
         self.format = check_format(self.path)
         self.before, self.after, self._limit = check_numbers(before, after, limit_bytes)
-        check_edges(self.path, each, before, start=start, stop=stop)
+        check_edges(self.path, start, stop, self.before, each)
         self._cycles = (0, NEVER) if cycles is None else check_window(cycles)
         self.start, self.stop = start or "", stop or ""
         self._each = each
@@ -195,7 +195,7 @@ class Waves:
         try:
             self.close()
         except WaveError:
-            # What went wrong in the block is the news; the files are as far as they came.
+            # The error of the block matters more; the files have what was recorded so far.
             if error is None:
                 raise
 
