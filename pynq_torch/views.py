@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["STATIC", "VIEWS", "draw", "interactive", "sent_by_page"]
+__all__ = ["STATIC", "VIEWS", "draw", "interactive", "sent_by_page", "static"]
 
 #: ``1`` makes every view static, ``0`` gives every Jupyter kernel controls.
 STATIC = "PYNQ_TORCH_STATIC"
@@ -31,10 +31,14 @@ def interactive() -> bool:
     """Whether somebody could use a control now: a page asked for this cell, and has widgets."""
     if "ipykernel" not in sys.modules or find_spec("ipywidgets") is None:
         return False
+    asked = static()
+    return sent_by_page(_request()) if asked is None else not asked
+
+
+def static() -> bool | None:
+    """Whether `STATIC` asks for views, and output, that never change; None where it is not set."""
     chosen = os.environ.get(STATIC, "")
-    if chosen:
-        return chosen == "0"
-    return sent_by_page(_request())
+    return chosen != "0" if chosen else None
 
 
 def sent_by_page(request: Mapping[str, Any]) -> bool:

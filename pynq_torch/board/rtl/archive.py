@@ -15,19 +15,9 @@ _MAX_BYTES = 256 << 20
 
 
 def unpack(folder: Path, name: str) -> Path | None:
-    """Unpack the Verilog of the archive below `folder` that has ``<name>.v``.
+    """Unpack the Verilog of the archive below `folder` that has the top module, ``<name>.v``.
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-        The kernel's folder.
-    name : str
-        The top module.
-
-    Returns
-    -------
-    pathlib.Path or None
-        A folder in the build cache, None where no archive has the file.
+    Returns a folder in the build cache, None where no archive has the file.
 
     Raises
     ------

@@ -7,6 +7,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pynq_torch.board.bus import IpModel
@@ -23,9 +24,11 @@ from .fallback import FallbackKernel
 from .faults import error_of
 from .layout import PlState
 from .memory_model import check_options
-from .process import Pl, PlOptions
+from .plan import PlOptions
+from .process import Pl
 from .sources import RtlSource, find_rtl
-from .unit import RtlEngine, RtlUnit
+from .unit import RtlUnit
+from .unit_engine import RtlEngine
 from .wiring import memory_ports
 
 if TYPE_CHECKING:
@@ -47,15 +50,15 @@ class RtlBoard(VirtualBoard):
 
     A kernel without RTL runs as its compiled C++, with the cycles of its model, and a warning.
     While a run goes on, the seconds of ``wait(timeout_s=...)`` are the board's own: 10 s are 10^9
-    cycles of 100 MHz, before which `timeout_cycles` ends it. While the clock stands they are those
-    of this PC.
+    cycles of 100 MHz, before which `timeout_cycles` ends it. While the clock is halted they are
+    those of this PC.
 
     Parameters
     ----------
     name, cma_bytes, strict_cache, guard, kernels, sanitize
         As for `VirtualBoard`.
     hang_timeout_s : float
-        As for `VirtualBoard`; so long RTL may compute, besides, without the end of a cycle.
+        As for `VirtualBoard`; also how long RTL may compute without ending a cycle.
     memory : {"pynq-z2", "ideal"}
         How long the way to DDR takes: as on the board, or a cycle.
     stalls : float
@@ -84,11 +87,7 @@ class RtlBoard(VirtualBoard):
         seed: int = 0,
         timeout_cycles: int = TIMEOUT_CYCLES,
     ) -> None:
-        check_options(memory, stalls, seed)
-        if not 0 <= timeout_cycles < 1 << 63:
-            raise ValueError(
-                f"timeout_cycles is {timeout_cycles}; expected a number of cycles, or 0 for none"
-            )
+        check_options(memory, stalls, seed, timeout_cycles)
         super().__init__(
             name,
             cma_bytes=cma_bytes,
@@ -98,15 +97,12 @@ class RtlBoard(VirtualBoard):
             sanitize=sanitize,
             hang_timeout_s=hang_timeout_s,
         )
+        self.on_unload(self._end_recordings)
         #: The process that simulates the loaded overlay; None where no unit of it has RTL.
         self.pl: Pl | None = None
         self.memory_model = memory
         self._options = PlOptions(
-            memory=memory,
-            stalls=stalls,
-            seed=seed,
-            timeout_cycles=timeout_cycles,
-            hang_timeout_s=hang_timeout_s,
+            memory, stalls, seed, timeout_cycles=timeout_cycles, hang_timeout_s=hang_timeout_s
         )
         self._sources: dict[str, RtlSource] = {}
         # What `wait_clock` saw last: wall clock, seconds so far, the PL and its cycles.
@@ -178,9 +174,7 @@ class RtlBoard(VirtualBoard):
         }
         for unit in units:
             unit.plan_streams(names, ports, engines)
-        options = PlOptions(
-            **{**vars(self._options), "clock_hz": self.clock_hz(units[0].ip) or 100e6}
-        )
+        options = replace(self._options, clock_hz=self.clock_hz(units[0].ip) or 100e6)
         self.pl = Pl(build_engine(), self.memory, [u.plan for u in units], options, self._rebuild)
         for index, unit in enumerate(units):
             unit.attach(self.pl, index)
@@ -195,6 +189,10 @@ class RtlBoard(VirtualBoard):
         self.pl.wait_running()
         if self.pl.faulted:
             raise error_of(self.pl, self.memory)
+
+    def _end_recordings(self) -> None:
+        for recording in set(self.pl.recordings.values()) if self.pl is not None else ():
+            recording.overlay_goes()
 
     def _unload(self) -> None:
         super()._unload()
@@ -253,7 +251,7 @@ class RtlBoard(VirtualBoard):
         """Return the seconds that bounded waits count.
 
         While a run goes on they are the board's own: cycles by the clock's frequency. While the
-        clock stands, or nothing runs, they are those of this PC.
+        clock is halted, or nothing runs, they are those of this PC.
         """
         pl, wall = self.pl, time.perf_counter()
         if pl is not None:

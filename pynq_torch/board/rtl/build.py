@@ -7,17 +7,17 @@ to. Everything is kept by content in the same cache as compiled kernels.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
+import shutil
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
+from pynq_torch import views
 from pynq_torch.errors import RtlError
 from pynq_torch.hls import cache, depends
 from pynq_torch.hls.build import compile_engine, machine
@@ -25,7 +25,8 @@ from pynq_torch.hls.build import compile_engine, machine
 from . import lint
 from .compile import compile_model
 from .glue import glue, own_files
-from .ports import AxiInterfaces, AxiMaster, AxiSlave, AxiStream, PortDecl
+from .grouping import group
+from .ports import AxiInterfaces, PortDecl
 from .sources import RtlSource
 from .verilate import WAVES, elaborate, verilate
 
@@ -42,39 +43,17 @@ _PATIENCE_S = 3.0
 
 @dataclass(frozen=True)
 class BuiltModel:
-    """The library of one kernel's RTL.
-
-    Parameters
-    ----------
-    library : pathlib.Path
-        To be loaded by the process that runs it (``model.hpp``).
-    top : str
-        The top module.
-    ports : list of PortDecl
-        Its ports, in the order of the source.
-    interfaces : AxiInterfaces
-        What they are.
-    nets : tuple of str
-        Nets inside the top that the library shows, without the leading dot.
-    waves : {"", "fst", "vcd"}
-        What waves it can write.
-    warnings : tuple of str
-        What Verilator said of RTL that a tool generated.
-    seconds : float
-        Wall-clock time of this call.
-    cached : bool
-        Nothing had to be built.
-    """
+    """The library of one kernel's RTL, for the process that runs it (``model.hpp``)."""
 
     library: Path
     top: str
-    ports: list[PortDecl]
-    interfaces: AxiInterfaces
-    nets: tuple[str, ...]
-    waves: str
-    warnings: tuple[str, ...]
-    seconds: float
-    cached: bool
+    ports: list[PortDecl]  #: of the top module, in the order of the source
+    interfaces: AxiInterfaces  #: what these ports are
+    nets: tuple[str, ...]  #: nets inside the top that the library shows, without the leading dot
+    waves: str  #: ``""``, ``"fst"`` or ``"vcd"``: what waves it can write
+    warnings: tuple[str, ...]  #: what Verilator said of RTL that a tool generated
+    seconds: float  #: wall-clock time of this call
+    cached: bool  #: nothing had to be built
 
 
 def build_model(source: RtlSource, *, waves: str = "") -> BuiltModel:
@@ -99,33 +78,35 @@ def build_model(source: RtlSource, *, waves: str = "") -> BuiltModel:
     if waves not in WAVES:
         raise ValueError(f"waves is {waves!r}; one of {', '.join(map(repr, WAVES))} is expected")
     begin = time.perf_counter()
-    tool = lint.find_verilator()
-    key = cache.digest(
-        "rtl", *source.files, source.top, source.export, _handoff(source), waves, tool.version,
-        machine(), own_files(),
-    )  # fmt: skip
-    entry = cache.find(key, source.candidates)
-    cached = entry is not None
-    if entry is None:
-        with (
-            cache.locked(key),
-            _patience(source.name, waves),
-        ):
-            entry = cache.find(key, source.candidates)  # another process may have built it
-            if entry is None:
-                entry = _build(tool, source, waves, key)
+    entry, cached = _entry(source, waves)
     facts = entry["facts"]
+    ports = [PortDecl(**port) for port in facts["ports"]]
     return BuiltModel(
         Path(entry["path"]) / _LIBRARY,
         source.top,
-        [PortDecl(**port) for port in facts["ports"]],
-        _interfaces(facts["interfaces"]),
+        ports,
+        group(ports, source.ip, top=source.top),
         tuple(facts["nets"]),
         waves,
         tuple(facts["warnings"]),
         time.perf_counter() - begin,
         cached,
     )
+
+
+def _entry(source: RtlSource, waves: str) -> tuple[cache.Entry, bool]:
+    """Return the entry in the cache, and whether it was there."""
+    tool = lint.find_verilator()
+    key = cache.digest(
+        "rtl", *source.files, source.top, source.export, _handoff(source), waves, tool.version,
+        machine(), own_files(),
+    )  # fmt: skip
+    entry = cache.find(key, source.candidates)
+    if entry is not None:
+        return entry, True
+    with cache.locked(key), _patience(source.name, waves):
+        entry = cache.find(key, source.candidates)  # another process may have built it
+        return entry or _build(tool, source, waves, key), False
 
 
 def build_engine(*, sanitize: bool = False) -> Path:
@@ -157,7 +138,6 @@ def _build(tool: lint.Verilator, source: RtlSource, waves: str, key: str) -> cac
         _move_data(source, work, folder)
         facts = {
             "ports": [asdict(port) for port in design.ports],
-            "interfaces": asdict(design.interfaces),
             "nets": list(design.nets),
             "warnings": warnings,
         }
@@ -167,9 +147,7 @@ def _build(tool: lint.Verilator, source: RtlSource, waves: str, key: str) -> cac
 
 
 def _move_data(source: RtlSource, work: Path, folder: Path) -> None:
-    """Lay the files of ``$readmemh`` beside the library, and drop what the build left."""
-    import shutil
-
+    """Copy the files of ``$readmemh`` beside the library, and drop what the build left."""
     try:
         for path in source.data:
             target = folder / "data" / path.relative_to(source.folder)
@@ -190,27 +168,14 @@ def _handoff(source: RtlSource) -> str:
     return json.dumps([ip.parameters, ip.interrupt_pins, ports, buses], sort_keys=True)
 
 
-def _interfaces(facts: dict[str, Any]) -> AxiInterfaces:
-    return AxiInterfaces(
-        tuple(facts["clocks"]),
-        tuple((name, low) for name, low in facts["resets"]),
-        facts["interrupt"],
-        tuple(AxiSlave(**item) for item in facts["slaves"]),
-        tuple(AxiMaster(**item) for item in facts["masters"]),
-        tuple(AxiStream(**item) for item in facts["streams"]),
-        facts["constants"],
-        tuple(facts["others"]),
-    )
-
-
-@contextmanager
+@contextlib.contextmanager
 def _patience(name: str, waves: str = "") -> Iterator[None]:
-    """Say what takes so long; not where outputs are compared (``PYNQ_TORCH_STATIC``)."""
+    """Say what takes so long; not where outputs are compared."""
     name += f" for waves (.{waves})" if waves else ""
     text = f"building the RTL of {name} with Verilator: up to a minute, then it is kept\n"
     timer = threading.Timer(_PATIENCE_S, sys.stderr.write, (text,))
     timer.daemon = True
-    if os.environ.get("PYNQ_TORCH_STATIC", "") in ("", "0"):
+    if not views.static():
         timer.start()
     try:
         yield

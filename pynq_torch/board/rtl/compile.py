@@ -14,7 +14,7 @@ from pynq_torch.errors import RtlError
 from pynq_torch.hls import cache, toolchain
 from pynq_torch.hls.build import machine
 
-from .lint import Verilator
+from .lint import Verilator, captured
 from .verilate import PREFIX
 
 __all__ = ["compile_model"]
@@ -41,23 +41,12 @@ _PRINT = "void pynq_torch_print(const char* format, ...) __attribute__((format(p
 
 
 def compile_model(tool: Verilator, name: str, waves: str, work: Path, library: Path) -> None:
-    """Compile what Verilator wrote into `work`, with the glue, to a shared library.
-
-    Parameters
-    ----------
-    tool : Verilator
-    name : str
-        The kernel, for messages.
-    waves : {"", "fst", "vcd"}
-    work : pathlib.Path
-        Has ``Vmodel*.cpp`` and ``model.cpp``.
-    library : pathlib.Path
-        What is made.
+    """Compile what Verilator wrote into `work`, and ``model.cpp``, to the shared library `library`.
 
     Raises
     ------
     RtlError
-        The compiler's message.
+        The compiler's message; it begins with `name`, the kernel.
     """
     common = work / "common.hpp"
     cache.write_text(common, f'{_PRINT}#include "{PREFIX}__pch.h"\n')
@@ -70,10 +59,8 @@ def compile_model(tool: Verilator, name: str, waves: str, work: Path, library: P
         sources.sort(key=lambda path: (not _is_fast(path), -path.stat().st_size))
 
     def compile_one(source: Path) -> Path:
-        level = _FAST if _is_fast(source) else _SLOW
-        target = source.with_suffix(".o")
-        command = [*flags, level, "-include", str(common), "-c", str(source), "-o", str(target)]
-        _run(command, name)
+        level, target = _FAST if _is_fast(source) else _SLOW, source.with_suffix(".o")
+        _run([*flags, level, "-include", common, "-c", source, "-o", target], name)
         return target
 
     with ThreadPoolExecutor(_JOBS) as pool:
@@ -81,12 +68,12 @@ def compile_model(tool: Verilator, name: str, waves: str, work: Path, library: P
         if len(sources) > _JOBS:
             # Good for both levels: what differs is no option of the processor's.
             target = work / f"{common.name}.gch"
-            _run([*flags, _FAST, "-x", "c++-header", str(common), "-o", str(target)], name)
+            _run([*flags, _FAST, "-x", "c++-header", common, "-o", target], name)
         objects = list(pool.map(compile_one, sources))
-    link = [toolchain.compiler(), "-shared", "-pthread"]
-    link += map(str, [*objects, *runtime.result()])
+    parts = map(str, [*objects, *runtime.result()])
     libraries = ["-lz"] if waves == "fst" and not _own_fst(tool) else []
-    _run([*link, "-Wl,-Bsymbolic", "-ldl", *libraries, "-o", str(library)], name)
+    link = [toolchain.compiler(), "-shared", "-pthread", *parts, "-Wl,-Bsymbolic", "-ldl"]
+    _run([*link, *libraries, "-o", library], name)
 
 
 def _joined(sources: Sequence[Path], work: Path) -> list[Path]:
@@ -106,17 +93,14 @@ def _is_fast(source: Path) -> bool:
 
 
 def _flags(tool: Verilator, waves: str) -> list[str]:
+    traced = {"": bool(waves), "_FST": waves == "fst", "_VCD": waves == "vcd"}
     include = tool.root / "include"
-    compat = [f"-I{_COMPAT}"] if _own_fst(tool) else []
+    folders = [*([_COMPAT] if _own_fst(tool) else []), include, include / "vltstd"]
     return [
         toolchain.compiler(),
         *_COMMON,
-        f"-DVM_TRACE={int(bool(waves))}",
-        f"-DVM_TRACE_FST={int(waves == 'fst')}",
-        f"-DVM_TRACE_VCD={int(waves == 'vcd')}",
-        *compat,
-        f"-I{include}",
-        f"-I{include / 'vltstd'}",
+        *(f"-DVM_TRACE{kind}={int(on)}" for kind, on in traced.items()),
+        *(f"-I{folder}" for folder in folders),
     ]
 
 
@@ -145,25 +129,19 @@ def _runtime_object(tool: Verilator, name: str) -> Path:
                 with cache.scratch() as folder:
                     common = folder / "print.hpp"
                     cache.write_text(common, _PRINT)
-                    command = [*_flags(tool, "-"), _SLOW, "-include", str(common), "-c"]
-                    command += [str(tool.root / "include" / f"{name}.cpp"), "-o"]
-                    _run([*command, str(folder / f"{name}.o")], "Verilator's runtime library")
+                    source = tool.root / "include" / f"{name}.cpp"
+                    flags = [*_flags(tool, "-"), _SLOW, "-include", str(common)]
+                    target = folder / f"{name}.o"
+                    command = [*flags, "-c", str(source), "-o", str(target)]
+                    _run(command, "Verilator's runtime library")
                     entry = cache.store(key, folder, (), (), {})
     return Path(entry["path"]) / f"{name}.o"
 
 
-def _run(command: Sequence[str], name: str) -> None:
+def _run(command: Sequence[str | Path], name: str) -> None:
     try:
         with _turns:
-            answer = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-                timeout=_TIMEOUT_S,
-                env={**os.environ, "LC_ALL": "C"},
-            )
+            answer = captured(command, name, _TIMEOUT_S)
     except subprocess.TimeoutExpired as error:
         raise RtlError(
             f"{name}: the C++ compiler did not finish within {_TIMEOUT_S} s on "
@@ -172,8 +150,6 @@ def _run(command: Sequence[str], name: str) -> None:
         ) from error
     if answer.returncode == 0:
         return
-    if "No space left on device" in answer.stderr:
-        raise RtlError(f"{name}: {cache.no_room()}", name)
     hint = ""
     if "zlib.h" in answer.stderr or "-lz" in answer.stderr:
         hint = (

@@ -8,6 +8,7 @@ signal, a memory with two ports, and nets that all their drivers can release to 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -25,11 +26,7 @@ _RESOLVED = {"WAND", "WOR", "TRIAND", "TRIOR"}
 _THREE_STATE_GATES = {"BUFIF0", "BUFIF1", "NOTIF0", "NOTIF1"}
 _SELECTS = {"SEL", "ARRAYSEL", "STRUCTSEL"}
 _Z = re.compile(r"\d*'s?[bho][0-9a-fx_]*z")
-_MEANT = {
-    "always_comb": "the always_comb block",
-    "always_ff": "the always_ff block",
-    "always_latch": "the always_latch block",
-}
+_PROCESSES = ("always_comb", "always_ff", "always_latch")
 
 
 @dataclass(frozen=True)
@@ -59,15 +56,10 @@ class _Signals:
     variables: dict[str, Node]
     routines: dict[str, Node]
     modules: dict[str, str] = field(default_factory=dict)  # of a variable
-    drivers: dict[tuple[str, str], list[_Driver]] = field(default_factory=dict)
-    readers: dict[str, set[int]] = field(default_factory=dict)
+    drivers: dict[tuple[str, str], list[_Driver]] = field(default_factory=lambda: defaultdict(list))
+    readers: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     processes: int = 0
     module: str = ""  # the one that is looked at
-
-    def releases(self, port: str) -> bool | None:
-        """Say whether every driver of a port can let go of it; None: it has no driver."""
-        found = self.drivers.get((port, ""), ())
-        return all(driver.releases for driver in found) if found else None
 
     def is_counter(self, variable: str) -> bool:
         """Say whether a variable is an integer that only the blocks that set it read.
@@ -81,19 +73,10 @@ class _Signals:
 
 
 def conflicts(tree: Node, files: Mapping[str, str]) -> list[Message]:
-    """Return an error for every signal with two drivers.
+    """Return an error for every signal with two drivers; it names both, with file and line.
 
-    Parameters
-    ----------
-    tree : dict
-        What Verilator wrote with ``--json-only``.
-    files : mapping
-        Number of a file, as in the tree -> its path.
-
-    Returns
-    -------
-    list of Message
-        Each names both drivers, with their files and lines.
+    `tree` is what Verilator wrote with ``--json-only``; `files` has the path of each file by its
+    number there.
     """
     modules = [m for m in tree["modulesp"] if m["type"] in ("MODULE", "IFACE")]
     nodes = [node for module in modules for node in _nodes(module)]
@@ -149,8 +132,7 @@ def _message(
             lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             lines = []  # `line may name a file that is not there
-        if number <= len(lines):
-            shown.append(f"{number:5} | {lines[number - 1]}")
+        shown += [f"{number:5} | {text}" for text in lines[number - 1 : number]]
     return Message("Error", "MULTIDRIVEN", file, line, text, "\n".join(shown))
 
 
@@ -168,12 +150,11 @@ def _module(signals: _Signals, module: Node, statements: Sequence[Node]) -> None
         elif kind == "CELL":
             _instance(signals, node)
         elif kind == "ALWAYS" and node["keyword"] != "cont_assign":
-            signals.processes += 1
-            _Writes(signals, _MEANT.get(node["keyword"], "the always block")).block(node)
+            word = node["keyword"] if node["keyword"] in _PROCESSES else "always"
+            _Writes(signals, f"the {word} block").block(node)
         elif kind in ("ALWAYS", "ASSIGNW") or _is_constant(node):
             # assign {a, b} = ... is one for each; older versions have them outside of a block.
             for each in node["stmtsp"] if kind != "ASSIGNW" else [node]:
-                signals.processes += 1
                 _Writes(signals, "the assign").look(each)
 
 
@@ -186,21 +167,17 @@ def _instance(signals: _Signals, cell: Node) -> None:
     what = f"the output of instance {cell['verilogName']}"
     for pin in cell["pinsp"]:
         port = signals.variables.get(pin["modVarp"])
-        if port is None or port["direction"] not in ("OUTPUT", "INOUT"):
-            signals.processes += 1
-            for expression in pin["exprp"]:
-                _Writes(signals, what).look(expression)
-            continue
-        releases = signals.releases(pin["modVarp"])
-        if releases is None and port["direction"] == "INOUT":
-            continue
-        # Of an array of instances, a pin as wide as the port is common to all of them.
-        common = cell.get("rangep") and any(
-            expression.get("dtypep") == port["dtypep"] for expression in pin["exprp"]
-        )
-        for _ in range(2 if common else 1):
-            signals.processes += 1
-            writes = _Writes(signals, what, releases=bool(releases))
+        times, releases = 1, False
+        if port is not None and port["direction"] in ("OUTPUT", "INOUT"):
+            drivers = signals.drivers.get((pin["modVarp"], ""))
+            if not drivers and port["direction"] == "INOUT":
+                continue
+            releases = bool(drivers) and all(driver.releases for driver in drivers or ())
+            # Of an array of instances, a pin as wide as the port is common to all of them.
+            same = any(e.get("dtypep") == port["dtypep"] for e in pin["exprp"])
+            times = 2 if cell.get("rangep") and same else 1
+        for _ in range(times):
+            writes = _Writes(signals, what, releases=releases)
             for expression in pin["exprp"]:
                 writes.look(expression)
 
@@ -209,6 +186,7 @@ class _Writes:
     """What one process writes."""
 
     def __init__(self, signals: _Signals, what: str, *, releases: bool = False) -> None:
+        signals.processes += 1
         self._signals = signals
         self._what = what
         self._releases = releases
@@ -218,9 +196,7 @@ class _Writes:
 
     def block(self, node: Node) -> None:
         """Take an always block, or the body of a task."""
-        for each in _nodes(node):
-            if each["type"] == "VAR":
-                self._own.add(each["addr"])
+        self._own.update(each["addr"] for each in _nodes(node) if each["type"] == "VAR")
         self._list(node.get("stmtsp", ()))
 
     def _list(self, statements: Sequence[Node]) -> None:
@@ -246,8 +222,7 @@ class _Writes:
             if node["access"] in ("WR", "RW"):
                 self._write(node, selects)
             elif node["varp"] not in self._known:
-                readers = self._signals.readers.setdefault(node["varp"], set())
-                readers.add(self._signals.processes)
+                self._signals.readers[node["varp"]].add(self._signals.processes)
             return
         if kind in ("INITIALSTATICSTMT", "INITIALAUTOMATICSTMT"):
             return
@@ -273,8 +248,7 @@ class _Writes:
         self._releases, self._known = releases, known
 
     def _write(self, reference: Node, selects: tuple[Node, ...]) -> None:
-        signals = self._signals
-        variable = reference["varp"]
+        signals, variable = self._signals, reference["varp"]
         declared = signals.variables.get(variable)
         if declared is None or variable in self._own or declared["varType"] in _RESOLVED:
             return
@@ -292,8 +266,7 @@ class _Writes:
             signals.processes, self._what, reference["loc"], tuple(path), bits or 0, self._releases
         )
         dotted = reference.get("dotted", "")
-        instance = f"{signals.module} {dotted}" if dotted else ""
-        signals.drivers.setdefault((variable, instance), []).append(driver)
+        signals.drivers[variable, f"{signals.module} {dotted}" if dotted else ""].append(driver)
 
 
 def _assigned(loop: Node) -> list[str]:

@@ -94,22 +94,10 @@ def _number(node: Node, known: Mapping[str, int]) -> int | None:
 
 
 def bits_of(select: Node, known: Values, inside: int | None) -> int | None:
-    """Return the bits that a select of bits means, as a mask.
+    """Return the bits that a ``SEL`` of Verilator's tree means, as a mask.
 
-    Parameters
-    ----------
-    select : dict
-        A ``SEL`` of Verilator's tree.
-    known : mapping
-        The counters of the loops around it.
-    inside : int or None
-        The bits that are selected from; None is returned for None.
-
-    Returns
-    -------
-    int or None
-        An index that only the running design knows may be any: all of `inside`. None where a loop
-        that cannot be followed decides.
+    They are some of the bits `inside`: all of them where only the running design knows the index.
+    None where a loop that cannot be followed decides, or decided on `inside`.
     """
     if inside is None:
         return None

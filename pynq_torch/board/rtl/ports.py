@@ -19,30 +19,18 @@ class PortDecl:
 
 @dataclass(frozen=True)
 class AxiSlave:
-    """An AXI4-Lite subordinate: the registers.
+    """An AXI4-Lite subordinate: the registers."""
 
-    Parameters
-    ----------
-    name : str
-        The interface, as in the handoff: ``"s_axi_control"``.
-    signals : mapping of str to str
-        AXI's name in capitals (``"AWADDR"``) to the port's.
-    data_width, address_width : int
-        In bits.
-    full : bool
-        It has the signals of AXI4 (AWLEN, WLAST) too.
-    """
-
-    name: str
-    signals: Mapping[str, str]
+    name: str  #: as in the handoff: ``"s_axi_control"``
+    signals: Mapping[str, str]  #: AXI's name in capitals (``"AWADDR"``) to the port's
     data_width: int
     address_width: int
-    full: bool = False
+    full: bool = False  #: it has the signals of AXI4 (AWLEN, WLAST) too
 
 
 @dataclass(frozen=True)
 class AxiMaster:
-    """An AXI4 manager: a port to memory. Attributes as those of `AxiSlave`."""
+    """An AXI4 manager: a port to memory."""
 
     name: str
     signals: Mapping[str, str]
@@ -65,30 +53,19 @@ class AxiStream:
 
 @dataclass(frozen=True)
 class AxiInterfaces:
-    """All interfaces of a top module.
+    """All interfaces of a top module, in the order of the source."""
 
-    Parameters
-    ----------
-    clocks : tuple of str
-        Ports that get the clock; the first is the main one.
-    resets : tuple of (str, bool)
-        Ports that get the reset, with whether they are active low.
-    interrupt : str
-        The interrupt's port, ``""`` where there is none.
-    slaves, masters, streams : tuple
-        Its AXI interfaces, in the order of the source.
-    constants : mapping of str to int
-        Inputs that belong to no interface, with what the design ties them to (0 where nothing
-        does).
-    others : tuple of str
-        Outputs that belong to no interface.
-    """
-
-    clocks: tuple[str, ...]
-    resets: tuple[tuple[str, bool], ...]
-    interrupt: str
+    clocks: tuple[str, ...]  #: ports that get the clock; the first is the main one
+    resets: tuple[tuple[str, bool], ...]  #: with whether they are active low
+    interrupt: str  #: ``""`` where there is none
     slaves: tuple[AxiSlave, ...] = ()
     masters: tuple[AxiMaster, ...] = ()
     streams: tuple[AxiStream, ...] = ()
+    #: Other inputs, with what the design ties them to: 0 where nothing does.
     constants: Mapping[str, int] = field(default_factory=dict)
-    others: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()  #: other outputs
+
+    @property
+    def ports(self) -> tuple[AxiSlave | AxiMaster | AxiStream, ...]:
+        """All AXI interfaces, in the order in which the PL process numbers them."""
+        return (*self.slaves, *self.masters, *self.streams)

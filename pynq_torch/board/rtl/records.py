@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -29,40 +29,17 @@ Shared: TypeAlias = mmap.mmap | memoryview | bytes | bytearray
 _TRACE_MAGIC, _COUNTERS_MAGIC = 0x54524143, 0x434E5452
 _HEADER_NBYTES = 64
 _RECORD = np.dtype(
-    [
-        ("begin", "<u8"),
-        ("first", "<u8"),
-        ("end", "<u8"),
-        ("address", "<u8"),
-        ("bytes", "<u4"),
-        ("beats", "<u4"),
-        ("value", "<u8"),
-        ("id", "<u4"),
-        ("port", "<u2"),
-        ("kind", "u1"),
-        ("resp", "u1"),
-        ("size", "u1"),
-        ("burst", "u1"),
-        ("flags", "<u2"),
-        ("stalls", "<u4"),
-    ]
+    [(name, "<u8") for name in ("begin", "first", "end", "address")]
+    + [("bytes", "<u4"), ("beats", "<u4"), ("value", "<u8"), ("id", "<u4"), ("port", "<u2")]
+    + [(name, "u1") for name in ("kind", "resp", "size", "burst")]
+    + [("flags", "<u2"), ("stalls", "<u4")]
 )
-_DIRECTION = np.dtype(
-    [
-        ("transactions", "<u8"),
-        ("beats", "<u8"),
-        ("bytes", "<u8"),
-        ("busy", "<u8"),
-        ("stall_address", "<u8"),
-        ("stall_memory", "<u8"),
-        ("stall_design", "<u8"),
-        ("wait_response", "<u8"),
-        ("latency_sum", "<u8"),
-        ("latency_max", "<u8"),
-        ("errors", "<u8"),
-        ("reserved", "<u8"),
-    ]
-)
+#: What a port counts in a direction.
+_COUNTS = (
+    "transactions", "beats", "bytes", "busy", "stall_address", "stall_memory", "stall_design",
+    "wait_response", "latency_sum", "latency_max", "errors",
+)  # fmt: skip
+_DIRECTION = np.dtype([(name, "<u8") for name in (*_COUNTS, "reserved")])
 #: By number in a record.
 KINDS = ("read", "write", "register read", "register write", "stream in", "stream out")
 RESPONSES = ("OKAY", "EXOKAY", "SLVERR", "DECERR")
@@ -72,21 +49,11 @@ _CUT = 1
 
 @dataclass(frozen=True)
 class PortRow:
-    """A row of the board's table of ports, which records refer to by number.
+    """A row of the board's table of ports, which records refer to by number."""
 
-    Parameters
-    ----------
-    unit : str
-        The compute unit, ``"gemm_0"``.
-    port : str
-        Its port or bundle, ``"m_axi_gmem"``.
-    width_bits : int
-        Of the data; 0 where nobody knows.
-    """
-
-    unit: str
-    port: str
-    width_bits: int = 0
+    unit: str  #: the compute unit, ``"gemm_0"``
+    port: str  #: its port or bundle, ``"m_axi_gmem"``
+    width_bits: int = 0  #: of the data; 0 where nobody knows
 
     def __str__(self) -> str:
         return f"{self.unit}.{self.port}"
@@ -161,21 +128,11 @@ class Transaction:
 
 @dataclass(frozen=True)
 class TraceWindow:
-    """The transactions that a ring still held.
+    """The transactions that a ring still held."""
 
-    Parameters
-    ----------
-    transactions : tuple of Transaction
-        In the order in which they ended.
-    written : int
-        Transactions since the overlay was loaded; the next reading starts there.
-    dropped : int
-        Of those asked for, the ones that newer ones had overwritten.
-    """
-
-    transactions: tuple[Transaction, ...]
-    written: int
-    dropped: int
+    transactions: tuple[Transaction, ...]  #: in the order in which they ended
+    written: int  #: since the overlay was loaded; the next reading starts there
+    dropped: int  #: of those asked for, the ones that newer ones had overwritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,31 +198,16 @@ class PortCounters:
                 f"these are counters of {self.unit}.{self.port} ({self.direction}), those before "
                 f"of {before.unit}.{before.port} ({before.direction}); compare the same port"
             )
-        fewer = [n for n in _COUNTED if getattr(self, n) < getattr(before, n)]
-        if fewer:
-            raise ValueError(
-                f"{fewer[0]} of {self.unit}.{self.port} went from {getattr(before, fewer[0])} to "
-                f"{getattr(self, fewer[0])}: an overlay was loaded in between; read both after it"
-            )
-        less = {n: getattr(self, n) - getattr(before, n) for n in _COUNTED}
-        return PortCounters(
-            self.unit, self.port, self.direction, latency_max=self.latency_max, **less
-        )
-
-
-_COUNTED = (
-    "transactions",
-    "beats",
-    "bytes",
-    "cycles",
-    "busy",
-    "stall_address",
-    "stall_memory",
-    "stall_design",
-    "wait_response",
-    "latency_sum",
-    "errors",
-)
+        less = {}
+        for name in [f.name for f in fields(self)[3:] if f.name != "latency_max"]:
+            now, then = getattr(self, name), getattr(before, name)
+            less[name] = now - then
+            if now < then:
+                raise ValueError(
+                    f"{name} of {self.unit}.{self.port} went from {then} to {now}: an overlay was "
+                    "loaded in between; read both after it"
+                )
+        return replace(self, **less)
 
 
 def trace_nbytes(capacity: int) -> int:
@@ -298,16 +240,8 @@ def read_trace(
 ) -> TraceWindow:
     """Read a ring of transactions while the PL process may be writing it.
 
-    Parameters
-    ----------
-    memory : buffer
-        The ring.
-    ports : sequence of PortRow
-        The board's table of ports.
-    after : int
-        `TraceWindow.written` of the reading before; what it held is left out.
-    last : int, optional
-        At most so many of the newest.
+    `after` is `TraceWindow.written` of an earlier reading, whose transactions are left out; `last`
+    is how many of the newest to return at most.
 
     Raises
     ------
@@ -338,8 +272,8 @@ def read_trace(
 
 
 def _transaction(row: tuple[int, ...], ports: Sequence[PortRow]) -> Transaction:
-    begin, first, end, address, nbytes, beats, value, number, port = row[:9]
-    kind, resp, size, burst, flags, stalls = row[9:]
+    begin, first, end, address, nbytes, beats, value, number, port, kind, *rest = row
+    resp, size, burst, flags, stalls = rest
     if port >= len(ports) or kind >= len(KINDS):
         raise ValueError(
             f"the trace holds a record of port {port} and kind {kind}; expected below "
@@ -374,16 +308,7 @@ def read_cycle(memory: Shared) -> int:
 def read_counters(
     memory: Shared, ports: Sequence[PortRow], *, idle: bool = False
 ) -> tuple[PortCounters, ...]:
-    """Read the counters of all ports.
-
-    Parameters
-    ----------
-    memory : buffer
-        The table.
-    ports : sequence of PortRow
-        The board's table of ports.
-    idle : bool
-        Also directions in which nothing ever happened.
+    """Read the counters of all ports; with `idle` also directions in which nothing ever happened.
 
     Raises
     ------
@@ -398,20 +323,12 @@ def read_counters(
             f"{len(ports)} ports in at least {counters_nbytes(len(ports))}"
         )
     cycles = read_cycle(memory)
-    table = np.frombuffer(view, _DIRECTION, 2 * count, _HEADER_NBYTES).copy()
-    found = []
-    for number, row in enumerate(table):
-        if not (idle or any(row.tolist())):
-            continue
-        where = ports[number // 2]
-        names = [n for n in _DIRECTION.names or () if n != "reserved"]
-        found.append(
-            PortCounters(
-                where.unit,
-                where.port,
-                ("read", "write")[number % 2],
-                cycles=cycles,
-                **{name: int(row[name]) for name in names},
-            )
+    table = np.frombuffer(view, _DIRECTION, 2 * count, _HEADER_NBYTES).copy().tolist()
+    directions = [(where, way) for where in ports for way in ("read", "write")]
+    return tuple(
+        PortCounters(
+            where.unit, where.port, way, cycles=cycles, **dict(zip(_COUNTS, row, strict=False))
         )
-    return tuple(found)
+        for (where, way), row in zip(directions, table, strict=True)
+        if idle or any(row)
+    )

@@ -14,7 +14,7 @@ from pynq_torch.hls import depends
 
 from . import drivers, lint
 from .grouping import group
-from .ports import AxiInterfaces, PortDecl
+from .ports import PortDecl
 from .sources import RtlSource
 
 __all__ = ["PREFIX", "WAVES", "Design", "elaborate", "verilate"]
@@ -24,8 +24,13 @@ WAVES = ("", "fst", "vcd")
 # What the top of a kernel calls its block-level control, and the phases of a run that it tells.
 _NET = re.compile(r"ap_(start|done|idle|ready)|perf_\w+")
 _DIRECTIONS = {"INPUT": "in", "OUTPUT": "out", "INOUT": "inout"}
-# Not about what the RTL does: HLS exports have delays (#0) and a port called interrupt.
-_QUIET = ("-Wno-STMTDLY", "-Wno-SYMRSVDWORD", "-Wno-TIMESCALEMOD", "-Wno-UNOPTTHREADS")
+# HLS exports write #0 before values (--no-timing). What is quiet is not about what the RTL does:
+# they have delays, and a port called interrupt.
+_OPTIONS = (
+    "--quiet", "--no-timing", "--timescale-override", "1ns/1ps", "--prefix", PREFIX, "--Mdir", ".",
+    "-Wno-fatal", "-Wno-STMTDLY", "-Wno-SYMRSVDWORD", "-Wno-TIMESCALEMOD", "-Wno-UNOPTTHREADS",
+    "-Iempty",
+)  # fmt: skip
 # Two drivers: never meant, in what a tool generated neither.
 _COMBINED = "multiple combinational drivers"
 _ODD = re.compile(r'["$\n]')
@@ -37,39 +42,33 @@ _READMEM = re.compile(r'VL_READMEM_N\([^";]*"(?P<name>[^"\n]+)"')
 
 @dataclass(frozen=True)
 class Design:
-    """An elaborated top: its ports, what they are, its nets to watch, its parameters."""
+    """What Verilator says of a top: its ports, its nets, its parameters; and errors of ours."""
 
     ports: tuple[PortDecl, ...]
-    interfaces: AxiInterfaces
     nets: tuple[str, ...]
-    parameters: tuple[str, ...]  # as -G options
+    parameters: tuple[str, ...]  #: names; of an elaborated design -G options
+    driven_twice: tuple[lint.Message, ...]
 
 
 def elaborate(tool: lint.Verilator, source: RtlSource, work: Path) -> Design:
-    """Read a kernel's RTL and put its ports together.
-
-    Parameters
-    ----------
-    tool : lint.Verilator
-    source : RtlSource
-    work : pathlib.Path
-        Takes what is written.
+    """Read a kernel's RTL into the folder `work`: its ports, the nets to watch, -G options.
 
     Raises
     ------
     RtlLintError, RtlPortError
     """
     _empty_deadlock_headers(source, work)
-    module = _tree(tool, source, work, ())
-    parameters = tuple(_parameters(source, module.parameters))
+    design = _tree(tool, source, work, ())
+    parameters = tuple(_parameters(source, design.parameters))
     if parameters:
-        module = _tree(tool, source, work, parameters)
-    _check(source, module.driven_twice)
+        design = _tree(tool, source, work, parameters)
+    _check(source, design.driven_twice)
     top = next(file for file in source.files if file.is_relative_to(source.folder))
-    interfaces = group(module.ports, source.ip, top=source.top, where=str(_place(source, top)))
-    names = {port.name for port in module.ports}
-    nets = tuple(n for n in module.nets if _NET.fullmatch(n) and n not in names)
-    return Design(module.ports, interfaces, nets, parameters)
+    where = Path(source.folder.name) / top.relative_to(source.folder)
+    group(design.ports, source.ip, top=source.top, where=str(where))  # raises what is wrong
+    names = {port.name for port in design.ports}
+    nets = tuple(n for n in design.nets if _NET.fullmatch(n) and n not in names)
+    return replace(design, nets=nets, parameters=parameters)
 
 
 def verilate(
@@ -96,39 +95,13 @@ def verilate(
     nets = [f'public_flat_rd -module "{source.top}" -var "{net}"' for net in design.nets]
     control = ["`verilator_config", f'inline -module "{source.top}"', *nets, ""]
     (work / "control.vlt").write_text("\n".join(control), encoding="utf-8")
-    options = [
-        "--cc",
-        *(["--assert", "--x-assign", "unique", "--x-initial", "unique"]),
-        *([f"--trace-{waves}", "--trace-structs"] if waves else []),
-        *design.parameters,
-        "control.vlt",
-    ]
-    messages = _run(tool, source, options, work)
+    options = ["--cc", "--assert", "--x-assign", "unique", "--x-initial", "unique"]
+    options += [f"--trace-{waves}", "--trace-structs"] if waves else []
+    messages = _run(tool, source, [*options, *design.parameters, "control.vlt"], work)
     _check(source, messages)
-    loops = lint.loops(messages)
     _check_data(source, work)
-    return _files_read(source, work), [str(message) for message in messages], loops
-
-
-def _arguments(source: RtlSource) -> list[str]:
-    """Return the options and files that every run of Verilator has."""
-    return [
-        "--quiet",
-        "--no-timing",  # HLS exports write #0 before values
-        "--timescale-override",
-        "1ns/1ps",
-        "--top-module",
-        source.top,
-        "--prefix",
-        PREFIX,
-        "--Mdir",
-        ".",
-        "-Wno-fatal",
-        *_QUIET,
-        "-Iempty",
-        *(f"-I{_shown(source, folder)}" for folder in source.include_dirs),
-        *(str(_shown(source, file.parent) / file.name) for file in source.files),
-    ]
+    warnings = [str(message) for message in messages]
+    return _files_read(source, work), warnings, lint.loops(messages)
 
 
 def _links(source: RtlSource) -> dict[Path, str]:
@@ -141,11 +114,6 @@ def _links(source: RtlSource) -> dict[Path, str]:
     return {folder: f"sources{number}" for number, folder in enumerate(odd)}
 
 
-def _shown(source: RtlSource, folder: Path) -> Path:
-    """Return a folder as Verilator gets it."""
-    return Path(_links(source).get(folder, folder))
-
-
 def _run(
     tool: lint.Verilator, source: RtlSource, options: Sequence[str], work: Path
 ) -> list[lint.Message]:
@@ -154,7 +122,10 @@ def _run(
     for folder, link in links.items():
         if not (work / link).is_symlink():
             (work / link).symlink_to(folder.absolute())
-    messages = lint.run(tool, [*options, *_arguments(source)], work, source.name)
+    includes = [f"-I{links.get(folder, folder)}" for folder in source.include_dirs]
+    files = [str(Path(links.get(file.parent, file.parent)) / file.name) for file in source.files]
+    command = [*options, *_OPTIONS, "--top-module", source.top, *includes, *files]
+    messages = lint.run(tool, command, work, source.name)
     return [replace(message, file=_real_name(message.file, links)) for message in messages]
 
 
@@ -181,24 +152,10 @@ def _empty_deadlock_headers(source: RtlSource, work: Path) -> None:
             (work / "empty" / Path(name).name).write_text("", encoding="utf-8")
 
 
-def _place(source: RtlSource, path: Path) -> Path:
-    return Path(source.folder.name) / path.relative_to(source.folder)
-
-
 # ---- the tree ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Module:
-    ports: tuple[PortDecl, ...]
-    nets: tuple[str, ...]
-    parameters: tuple[str, ...]
-    driven_twice: tuple[lint.Message, ...]
-
-
-def _tree(
-    tool: lint.Verilator, source: RtlSource, work: Path, parameters: Sequence[str]
-) -> _Module:
+def _tree(tool: lint.Verilator, source: RtlSource, work: Path, parameters: Sequence[str]) -> Design:
     path, meta = work / f"{PREFIX}.tree.json", work / f"{PREFIX}.meta.json"
     options = ["--json-only", "--json-only-output", path.name]
     options += ["--json-only-meta-output", meta.name, *parameters]
@@ -217,43 +174,45 @@ def _tree(
     if top is None:
         raise RtlError(f"{source.name}: Verilator found no module {source.top}", source.name)
     types = {item["addr"]: item for misc in tree["miscsp"] for item in misc.get("typesp", ())}
-    ports, nets, names = [], [], []
-    for item in top["stmtsp"]:
-        if item["type"] != "VAR":
-            continue
-        if item["direction"] in _DIRECTIONS:
-            width = _width(types, types[item["dtypep"]])
-            if width is None:
-                raise RtlPortError(
-                    f"{source.name}: port {item['verilogName']} of module {source.top} is an "
-                    "unpacked array or an interface; a top has plain vectors",
-                    source.name,
-                )
-            ports.append(PortDecl(item["verilogName"], _DIRECTIONS[item["direction"]], width))
-        elif item.get("isGParam"):
-            names.append(item["verilogName"])
-        else:
-            nets.append(item["verilogName"])
-    return _Module(tuple(ports), tuple(nets), tuple(names), twice)
+    variables = [item for item in top["stmtsp"] if item["type"] == "VAR"]
+    ports = tuple(_port(source, v, types) for v in variables if v["direction"] in _DIRECTIONS)
+    others = [v for v in variables if v["direction"] not in _DIRECTIONS]
+    nets = tuple(v["verilogName"] for v in others if not v.get("isGParam"))
+    names = tuple(v["verilogName"] for v in others if v.get("isGParam"))
+    return Design(ports, nets, names, twice)
 
 
-def _width(types: dict[str, Any], item: dict[str, Any]) -> int | None:
+def _port(source: RtlSource, variable: dict[str, Any], types: dict[str, Any]) -> PortDecl:
+    name, width = variable["verilogName"], _width(types, variable["dtypep"])
+    if width is None:
+        raise RtlPortError(
+            f"{source.name}: port {name} of module {source.top} is an unpacked array or an "
+            "interface; a top has plain vectors",
+            source.name,
+        )
+    return PortDecl(name, _DIRECTIONS[variable["direction"]], width)
+
+
+def _width(types: dict[str, Any], address: str) -> int | None:
     """Return the bits of a packed type, None of any other."""
+    item = types.get(address, {"type": ""})
     kind = item["type"]
     if kind == "BASICDTYPE":
-        left, _, right = item.get("range", "0:0").partition(":")
-        return abs(int(left) - int(right)) + 1
+        return _bits(item.get("range", "0:0"))
     if kind in ("REFDTYPE", "ENUMDTYPE", "MEMBERDTYPE"):
-        return _width(types, types[item["refDTypep"]]) if item["refDTypep"] in types else None
+        return _width(types, item["refDTypep"])
     if kind == "PACKARRAYDTYPE":
-        left, _, right = item["declRange"].strip("[]").partition(":")
-        inner = _width(types, types[item["refDTypep"]])
-        return None if inner is None else (abs(int(left) - int(right)) + 1) * inner
+        inner = _width(types, item["refDTypep"])
+        return None if inner is None else _bits(item["declRange"].strip("[]")) * inner
     if kind == "STRUCTDTYPE":
-        widths = [_width(types, types[m["dtypep"]]) for m in item["membersp"]]
-        known = [width for width in widths if width is not None]
-        return sum(known) if len(known) == len(widths) else None
+        widths = [_width(types, m["dtypep"]) for m in item["membersp"]]
+        return None if None in widths else sum(width or 0 for width in widths)
     return None
+
+
+def _bits(declared: str) -> int:
+    left, _, right = declared.partition(":")
+    return abs(int(left) - int(right)) + 1
 
 
 def _parameters(source: RtlSource, names: Sequence[str]) -> Iterator[str]:
@@ -264,7 +223,7 @@ def _parameters(source: RtlSource, names: Sequence[str]) -> Iterator[str]:
         if re.fullmatch(r"-?\d+", value):
             yield f"-G{name}={value}"
         elif re.fullmatch(r"0x[0-9A-Fa-f]+", value):
-            yield f"-G{name}=64'h{value[2:]}" if len(value) > 10 else f"-G{name}=32'h{value[2:]}"
+            yield f"-G{name}={64 if len(value) > 10 else 32}'h{value[2:]}"
 
 
 # ---- after it ------------------------------------------------------------------------------------
@@ -283,12 +242,12 @@ def _files_read(source: RtlSource, work: Path) -> list[str]:
 
 
 def _check_data(source: RtlSource, work: Path) -> None:
-    """See that the files of ``$readmemh`` are where the RTL says: else a ROM holds junk."""
+    """Check that the files of ``$readmemh`` are where the RTL says: else a ROM holds junk."""
     known = {path.relative_to(source.folder) for path in source.data}
     for file in work.glob(f"{PREFIX}*.cpp"):
         for match in _READMEM.finditer(file.read_text(encoding="utf-8", errors="replace")):
             path = Path(match["name"])
-            if not path.is_absolute() and Path(*path.parts) not in known:
+            if not path.is_absolute() and path not in known:
                 raise RtlError(
                     f"{source.name}: $readmemh reads {match['name']}, and there is no such file in "
                     f"{source.folder}: copy it there, as Vitis HLS lays it beside the Verilog",

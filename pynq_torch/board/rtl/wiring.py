@@ -14,19 +14,11 @@ _MANAGERS, _SUBORDINATES = ("INITIATOR", "MASTER"), ("TARGET", "SLAVE")
 
 
 def memory_ports(path: Path) -> dict[tuple[str, str], int]:
-    """Follow each AXI4 manager through interconnects to a memory port of the PS.
+    """Follow each AXI4 manager of a ``.hwh`` through interconnects to a memory port of the PS.
 
-    Parameters
-    ----------
-    path : Path
-        The ``.hwh``.
-
-    Returns
-    -------
-    dict
-        (IP's full name, interface) -> number of the HP port.
+    Returns the number of the HP port by (the IP's full name, its interface).
     """
-    managers: list[tuple[str, str, str]] = []
+    managers: list[tuple[tuple[str, str], str]] = []
     takes: dict[str, tuple[str, str]] = {}  # net -> (module, interface)
     onward: dict[str, list[str]] = {}  # interconnect -> nets of its managers
     for module in ET.parse(path).getroot().findall("./MODULES/MODULE"):
@@ -42,13 +34,9 @@ def memory_ports(path: Path) -> dict[tuple[str, str], int]:
             elif _passes_on(kind):
                 onward.setdefault(name, []).append(net)
             elif bus.get("TYPE") in _MANAGERS:
-                managers.append((name, bus.get("NAME", ""), net))
-    found = {}
-    for name, interface, net in managers:
-        port = _follow(net, takes, onward, set())
-        if port is not None:
-            found[name, interface] = port
-    return found
+                managers.append(((name, bus.get("NAME", "")), net))
+    found = {name: _follow(net, takes, onward, set()) for name, net in managers}
+    return {name: port for name, port in found.items() if port is not None}
 
 
 def _passes_on(kind: str) -> bool:

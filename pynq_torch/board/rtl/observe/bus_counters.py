@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from pynq_torch.board.rtl.records import PortCounters
 from pynq_torch.tables import Table
 
-from .bus_trace import about, simulated
+from .rows import Rows, about, is_port, simulated
 
 if TYPE_CHECKING:
     from pynq_torch.board.device import VirtualBoard
 
 __all__ = ["Counters"]
 
-HEADER = [
-    "unit",
-    "port",
-    "direction",
-    "bytes",
-    "beats",
-    "transactions",
-    "stalls(memory)",
-    "stalls(design)",
-    "latency",
-    "utilisation",
-]
+HEADER = (
+    "unit", "port", "direction", "bytes", "beats", "transactions", "stalls(memory)",
+    "stalls(design)", "latency", "utilisation",
+)  # fmt: skip
 
 
-class Counters(Sequence[PortCounters]):
+class Counters(Rows[PortCounters]):
     """Counters of every port and direction.
 
     Parameters
@@ -54,10 +44,8 @@ class Counters(Sequence[PortCounters]):
         clock_hz: float = 100e6,
         about: str = "cycles counted in RTL",
     ) -> None:
-        self._rows = list(rows)
+        super().__init__(rows, clock_hz, about)
         self.cycles = cycles
-        self.clock_hz = clock_hz
-        self.about = about
 
     @classmethod
     def of(cls, board: VirtualBoard) -> Counters:
@@ -71,24 +59,6 @@ class Counters(Sequence[PortCounters]):
         pl = simulated(board)
         return cls(pl.port_counters(), pl.cycle, pl.clock_hz, about(board))
 
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, index: int) -> PortCounters: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Counters: ...
-
-    def __getitem__(self, index: int | slice) -> PortCounters | Counters:
-        return self._like(self._rows[index]) if isinstance(index, slice) else self._rows[index]
-
-    def __iter__(self) -> Iterator[PortCounters]:
-        return iter(self._rows)
-
-    def _like(self, rows: Iterable[PortCounters]) -> Counters:
-        return Counters(rows, self.cycles, self.clock_hz, self.about)
-
     def filter(
         self, *, unit: str | None = None, port: str | None = None, direction: str | None = None
     ) -> Counters:
@@ -97,7 +67,7 @@ class Counters(Sequence[PortCounters]):
             row
             for row in self._rows
             if (unit is None or row.unit == unit)
-            and (port is None or row.port in (port, f"m_axi_{port}", f"s_axi_{port}"))
+            and (port is None or is_port(row.port, port))
             and (direction is None or row.direction == direction)
         )
 
@@ -122,6 +92,9 @@ class Counters(Sequence[PortCounters]):
         """The rows as text."""
         return Table(HEADER, [self._cells(row) for row in self._rows])
 
+    def _shown(self, limit: int | None) -> Table:
+        return self.table
+
     def _cells(self, row: PortCounters) -> list[str]:
         latency = f"{row.latency_mean:.1f}" if row.transactions else ""
         counts = (row.bytes, row.beats, row.transactions, row.stall_memory, row.stall_design)
@@ -134,20 +107,3 @@ class Counters(Sequence[PortCounters]):
             f"{self.cycles:,} {self.about} at {self.clock_hz / 1e6:g} MHz; latency: mean, from the "
             "address to the end"
         )
-
-    def csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the table as comma-separated values, and write them to a file if one is given."""
-        text = self.table.csv()
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
-
-    def __str__(self) -> str:
-        return f"{self.table}\n{self.summary()}"
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"{self.table._repr_html_()}<p>{escape(self.summary())}</p>"

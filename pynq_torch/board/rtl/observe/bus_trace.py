@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from pynq_torch import views
 from pynq_torch.board.rtl.records import Transaction
-from pynq_torch.errors import BoardError
 from pynq_torch.tables import Table
+
+from .rows import Rows, about, is_port, simulated
 
 if TYPE_CHECKING:
     from pynq_torch.board.device import VirtualBoard
 
 __all__ = ["Trace"]
 
-#: Rows that are shown at once, half from the beginning and half from the end; csv() has all.
-SHOWN = 40
-#: What stands for several kinds.
+#: Names that mean several kinds.
 _KINDS = {
     "memory": ("read", "write"),
     "register": ("register read", "register write"),
     "stream": ("stream in", "stream out"),
 }
 _AP_CTRL, _AP_START = 0, 1
-HEADER = [
-    "cycle",
-    "unit",
-    "port",
-    "kind",
-    "address",
-    "beats",
-    "bytes",
-    "value",
-    "latency",
-    "stalls",
+HEADER = (
+    "cycle", "unit", "port", "kind", "address", "beats", "bytes", "value", "latency", "stalls",
     "resp",
-]
+)  # fmt: skip
 
 
-class Trace(Sequence[Transaction]):
+class Trace(Rows[Transaction]):
     """Transactions in order of their address, as a table that can be filtered and saved.
 
     Parameters
@@ -70,10 +58,8 @@ class Trace(Sequence[Transaction]):
         dropped: int = 0,
         about: str = "cycles counted in RTL",
     ) -> None:
-        self._rows = sorted(transactions, key=lambda t: (t.cycle, t.done))
-        self.clock_hz = clock_hz
+        super().__init__(sorted(transactions, key=_when), clock_hz, about)
         self.dropped = dropped
-        self.about = about
 
     @classmethod
     def of(cls, board: VirtualBoard) -> Trace:
@@ -88,25 +74,8 @@ class Trace(Sequence[Transaction]):
         window = pl.trace_window()
         return cls(window.transactions, pl.clock_hz, window.dropped, about(board))
 
-    # ---- a sequence ----------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, index: int) -> Transaction: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Trace: ...
-
-    def __getitem__(self, index: int | slice) -> Transaction | Trace:
-        return self._like(self._rows[index]) if isinstance(index, slice) else self._rows[index]
-
-    def __iter__(self) -> Iterator[Transaction]:
-        return iter(self._rows)
-
     def _like(self, rows: Iterable[Transaction]) -> Trace:
-        return Trace(rows, self.clock_hz, self.dropped, self.about)
+        return super()._like(sorted(rows, key=_when))
 
     # ---- choosing ------------------------------------------------------------------------------
 
@@ -144,7 +113,7 @@ class Trace(Sequence[Transaction]):
         def fits(t: Transaction) -> bool:
             return (
                 (unit is None or t.unit == unit)
-                and (port is None or _is_port(t.port, port))
+                and (port is None or is_port(t.port, port))
                 and (kind is None or _is_kind(t.kind, kind))
                 and (resp is None or t.resp == resp)
                 and (cycles is None or (t.cycle < cycles[1] and t.done >= cycles[0]))
@@ -153,7 +122,7 @@ class Trace(Sequence[Transaction]):
             )
 
         self._known("unit", unit, str.__eq__)
-        self._known("port", port, _is_port)
+        self._known("port", port, is_port)
         self._known("kind", kind, _is_kind)
         return self._like(t for t in self._rows if fits(t))
 
@@ -216,6 +185,9 @@ class Trace(Sequence[Transaction]):
             rows = [*rows[: (limit + 1) // 2], gap, *rows[len(rows) - limit // 2 :]]
         return Table(HEADER, rows)
 
+    def _shown(self, limit: int | None) -> Table:
+        return self.table(limit)
+
     def summary(self) -> str:
         """Return how many there are, and where the numbers come from."""
         lost = f", {self.dropped:,} older ones no longer there" if self.dropped else ""
@@ -224,52 +196,16 @@ class Trace(Sequence[Transaction]):
             f"{self.clock_hz / 1e6:g} MHz"
         )
 
-    def csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return all as comma-separated values, and write them to a file where one is given."""
-        text = self.table().csv()
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
-
     def plot(self, cycles: tuple[int, int] | None = None, **options: Any) -> Any:
         """Draw who moved data when; see `pynq_torch.plot.bus.bus_timeline`."""
         return views.draw("bus", self, cycles, **options)
 
     def __str__(self) -> str:
-        return f"{self.table(SHOWN)}\n{self.summary()}" if self._rows else self.summary()
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"{self.table(SHOWN)._repr_html_()}<p>{escape(self.summary())}</p>"
+        return super().__str__() if self._rows else self.summary()
 
 
-def simulated(board: Any) -> Any:
-    """Return the PL of a board that simulates RTL.
-
-    Raises
-    ------
-    BoardError
-        It simulates none, so there is nothing to see on its buses.
-    """
-    pl = getattr(board, "pl", None)
-    if pl is None:
-        raise BoardError(
-            f"board '{board.board_name}' simulates no RTL now, so nothing is known of its buses: "
-            "choose board 'rtl' and load an overlay whose kernels have RTL"
-        )
-    return pl
-
-
-def about(board: Any) -> str:
-    """Return where the cycles of a board come from."""
-    return f"cycles counted in RTL, memory model {board.memory_model}"
-
-
-def _is_port(full: str, name: str) -> bool:
-    return full == name or full.removeprefix("m_axi_").removeprefix("s_axi_") == name
+def _when(t: Transaction) -> tuple[int, int]:
+    return t.cycle, t.done
 
 
 def _is_kind(full: str, name: str) -> bool:

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from pynq_torch.errors import PynqTorchError, WaveError
 
@@ -55,15 +55,14 @@ def watch_from_environment(board: Any, environment: Mapping[str, str] | None = N
     """
     found = os.environ if environment is None else environment
     if nothing := missing(found):
-        _Outcome.of(nothing).follow(board)
-    text, csv = found.get(TRACE), found.get(TRACE_CSV)
-    if text or csv:
-        trace = _TraceWatch(board, text or "", csv or "")
+        _follow(board, nothing)
+    if found.get(TRACE) or found.get(TRACE_CSV):
+        trace = _TraceWatch(board, found.get(TRACE, ""), found.get(TRACE_CSV, ""))
         board.on_unload(trace.write)
     if wave := found.get(WAVE):
-        _WaveWatch(board, Path(wave))
+        _Watch(board, Path(wave))
     if folder := found.get(WAVES):
-        _StartsWatch(board, Path(folder))
+        _StartsWatch(board, Path(folder).absolute())  # the program may change its folder
 
 
 def missing(environment: Mapping[str, str]) -> str:
@@ -82,35 +81,27 @@ def missing(environment: Mapping[str, str]) -> str:
     )
 
 
-class _Outcome:
-    """Says at the end of a program that nothing came of what was asked, where it is so."""
+#: What the end of this process says, by its id; empty once a unit ran in RTL.
+_nothing: dict[int, str] = {}
 
-    _only: ClassVar[_Outcome | None] = None
 
-    def __init__(self, nothing: str) -> None:
-        self._nothing, self._pid = nothing, os.getpid()
-        atexit.register(self.tell)
+def _follow(board: Any, nothing: str) -> None:
+    """Say at the end of the program that nothing came of what was asked, where it is so."""
+    pid = os.getpid()
+    if not _nothing:  # a program may choose several boards
+        _nothing[pid] = nothing
+        atexit.register(_tell)
 
-    @classmethod
-    def of(cls, nothing: str) -> _Outcome:
-        """Return that of this process: a program may choose several boards."""
-        if cls._only is None:
-            cls._only = cls(nothing)
-        return cls._only
+    def loaded() -> None:
+        if board.pl is not None:
+            _nothing[pid] = ""
 
-    def follow(self, board: Any) -> None:
-        """Note whether an overlay of the board has RTL."""
+    board.on_load(loaded)
 
-        def loaded() -> None:
-            if board.pl is not None:
-                self._nothing = ""
 
-        board.on_load(loaded)
-
-    def tell(self) -> None:
-        """Say so, once."""
-        if self._nothing and os.getpid() == self._pid:
-            _say(self._nothing)
+def _tell() -> None:
+    if nothing := _nothing.get(os.getpid()):
+        _say(nothing)
 
 
 def numbered(path: Path, number: int) -> Path:
@@ -146,10 +137,10 @@ class _TraceWatch:
 
 
 class _Watch:
-    """Opens waves when an overlay has been loaded and closes them before it goes."""
+    """Records waves of the whole program: from the load of an overlay until it goes."""
 
-    def __init__(self, board: Any) -> None:
-        self._board = board
+    def __init__(self, board: Any, path: Path) -> None:
+        self._board, self._path = board, path
         self._open: list[Waves] = []
         self._count = 0
         board.on_load(self._loaded)
@@ -186,7 +177,7 @@ class _Watch:
         self._open.append(waves.__enter__())
 
     def begin(self, number: int) -> None:
-        raise NotImplementedError
+        self.record(numbered(self._path, number))
 
     def ended(self, recording: Waves) -> None:
         """Say what was recorded."""
@@ -194,38 +185,25 @@ class _Watch:
             _say(f"waves: {_shown(path)} ({path.stat().st_size:,} bytes)")
 
 
-class _WaveWatch(_Watch):
-    """Waves of the whole program."""
-
-    def __init__(self, board: Any, path: Path) -> None:
-        self._path = path
-        super().__init__(board)
-
-    def begin(self, number: int) -> None:
-        self.record(numbered(self._path, number))
-
-
 class _StartsWatch(_Watch):
-    """Waves of every start, a file each."""
-
-    def __init__(self, board: Any, folder: Path) -> None:
-        self._folder = folder.absolute()  # of the program's first folder, should it change that
-        super().__init__(board)
+    """Records waves of every start, a file each, into a folder."""
 
     def begin(self, number: int) -> None:
+        from .exchange import load_waves
+
         pl = self._board.pl
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._path.mkdir(parents=True, exist_ok=True)
         stem = Path(self._board.bitfile_name).stem
         stem = stem if number == 1 else f"{stem}-{number}"
-        pl.load_waves(dict.fromkeys(pl.units, "fst"), _BEFORE)
+        load_waves(pl, dict.fromkeys(pl.units, "fst"), _BEFORE)
         edges = {"start": "ap_start", "stop": "ap_done", "before": _BEFORE, "after": _AFTER}
         for unit in pl.units:
-            path = self._folder / f"{stem}.{unit}.{{n}}.fst"
+            path = self._path / f"{stem}.{unit}.{{n}}.fst"
             try:
                 self.record(path, units=unit, each=True, **edges)
             except WaveError:  # a unit without block control runs all the time
                 self.record(path.with_name(f"{stem}.{unit}.fst"), units=unit)
-        print(f"waves of every start: {_shown(self._folder)}/{stem}.*.fst")
+        print(f"waves of every start: {_shown(self._path)}/{stem}.*.fst")
 
     def ended(self, recording: Waves) -> None:
         """Say nothing: the folder has been named."""
@@ -233,10 +211,7 @@ class _StartsWatch(_Watch):
 
 def _shown(path: Path) -> str:
     """Return a path as short as it is clear from where the program runs."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _failed(text: str) -> None:

@@ -17,7 +17,7 @@ _PLACES |= {name: (32 + 8 * index, 8) for index, name in enumerate(_LONGS)}
 
 
 class WaveState(enum.IntEnum):
-    """Where a recording stands."""
+    """How far a recording has come."""
 
     OFF = 0
     ARMED = 1  #: waits for its trigger
@@ -28,13 +28,7 @@ class WaveState(enum.IntEnum):
 
 
 class WaveBox:
-    """The fields of a recorder's box, read and written in place.
-
-    Parameters
-    ----------
-    memory : memoryview
-        Shared with the process that owns the clock.
-    """
+    """The fields of a recorder's box, in memory that is shared with the process of the clock."""
 
     NBYTES = 3168
     OPEN, CLOSE = 1, 2
@@ -61,13 +55,7 @@ class WaveBox:
         return bytes(self._memory[at : at + nbytes]).split(b"\0", 1)[0].decode(errors="replace")
 
     def set_text(self, **fields: str) -> None:
-        """Write texts.
-
-        Raises
-        ------
-        ValueError
-            One is too long.
-        """
+        """Write texts; one that is too long is a ValueError."""
         for name, value in fields.items():
             at, nbytes = _TEXTS[name]
             raw = value.encode()
@@ -77,7 +65,7 @@ class WaveBox:
 
     @property
     def state(self) -> WaveState:
-        """Where the recording stands."""
+        """How far the recording has come."""
         return WaveState(self.get("state"))
 
     def ask(self, command: int) -> int:

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -86,11 +86,8 @@ class WaveFile:
     def signals(self) -> tuple[str, ...]:
         """The names, as short as they are clear: without the scopes around the whole design."""
         scopes = [name.split(".")[:-1] for name in self._inner]
-        common = 0
-        for level in zip(*scopes, strict=False):
-            if len(set(level)) > 1:
-                break
-            common += 1
+        levels = takewhile(lambda level: len(set(level)) == 1, zip(*scopes, strict=False))
+        common = len(list(levels))
         return tuple(".".join(name.split(".")[common:]) for name in self._inner)
 
     @cached_property
@@ -219,9 +216,9 @@ class WaveFile:
         """
         begin = self.cycles.start if after is None else after + 1
         window = self.window((begin, self.cycles.stop))
-        for cycle, found in zip(window, self.values(name, (begin, self.cycles.stop)), strict=True):
-            if found == value:
-                return cycle
+        found = self.values(name, (begin, self.cycles.stop))
+        if value in found:
+            return window[found.index(value)]
         raise WaveError(
             f"{self.path.name}: {name} is never {value} in the cycles {window.start} to "
             f"{window.stop - 1}"

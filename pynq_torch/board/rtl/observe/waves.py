@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
 
+from pynq_torch.board.rtl.layout import B_WAVES
 from pynq_torch.errors import WaveError
 
-from .wave_box import NEVER, NO_LIMIT, WaveBox, WaveState
+from .exchange import check_idle, lacks_waves, load_waves
+from .wave_box import NEVER, WaveBox, WaveState
+from .wave_checks import (
+    check_edges,
+    check_format,
+    check_numbers,
+    check_units,
+    check_window,
+    check_writable,
+)
 from .wave_file import WaveFile
 
 __all__ = ["LIMIT_BYTES", "Waves"]
 
-#: Of one file, where nobody says otherwise: a gemm writes this much in some 20,000 cycles of VCD.
+#: The default limit of one file: a gemm writes this much in some 20,000 cycles of VCD.
 LIMIT_BYTES = 256 << 20
-FORMATS = ("fst", "vcd")
 #: How long the process that owns the clock may take to open or close a file.
 _ANSWER_S = 60.0
 
@@ -90,37 +97,14 @@ class Waves:
         limit_bytes: int | None = LIMIT_BYTES,
     ) -> None:
         self.path = Path(path)
-        self.format = self.path.suffix[1:].lower()
-        if self.format not in FORMATS:
-            raise WaveError(f"'{path}': expected a file that ends in .fst or .vcd")
-        for name, edge in (("start", start), ("stop", stop)):
-            if edge is not None and not isinstance(edge, str):
-                raise WaveError(
-                    f"{name}={edge!r}: expected the name of a signal, e.g. 'ap_start'; cycles are "
-                    "chosen with cycles=(first, one after the last)"
-                )
-        before, after = _whole("before", before), _whole("after", after)
-        if limit_bytes is not None:
-            limit_bytes = _whole("limit_bytes", limit_bytes)
-        if before < 0 or after < 0:
-            raise WaveError(f"before={before}, after={after}: expected numbers of cycles from 0 on")
-        if before and start is None:
-            raise WaveError(f"before={before} needs start=: cycles before which edge?")
-        if each and (start is None or "{n}" not in self.path.name):
-            raise WaveError(
-                f"each=True needs start= and a path with '{{n}}' in its name; found "
-                f"start={start!r} and '{self.path.name}'"
-            )
-        cycles = _window(cycles)
-        if limit_bytes is not None and limit_bytes <= 0:
-            raise WaveError(f"limit_bytes={limit_bytes}: expected a number from 1 on, or None")
+        self.format = check_format(self.path)
+        self.before, self.after, self._limit = check_numbers(before, after, limit_bytes)
+        check_edges(self.path, start, stop, self.before, each)
+        self._cycles = (0, NEVER) if cycles is None else check_window(cycles)
         self.start, self.stop = start or "", stop or ""
-        self.before, self.after = before, after
-        self._cycles = cycles or (0, NEVER)
         self._each = each
-        self._limit = NO_LIMIT if limit_bytes is None else limit_bytes
         self._board = board
-        self.units = _units(board, units)
+        self.units = check_units(board, units)
         #: The file of each unit; with ``each``, the pattern of its files.
         self.paths = {unit: self._path_of(unit) for unit in self.units}
         self._boxes: dict[str, WaveBox] = {}
@@ -139,10 +123,10 @@ class Waves:
     def __enter__(self) -> Waves:
         pl = self._pl = self._board.pl
         for path in self.paths.values():
-            _writable(path)
+            check_writable(path)
         with pl.recording:
             self._claim(pl)
-            pl.load_waves(dict.fromkeys(self.units, self.format), self.before)
+            load_waves(pl, dict.fromkeys(self.units, self.format), self.before)
             pl.recordings |= dict.fromkeys(self.units, self)
         try:
             return self._begin(pl)
@@ -152,7 +136,7 @@ class Waves:
 
     def _claim(self, pl: Any) -> None:
         """Raise where a recording is open that this one would end; one that gives way is ended."""
-        restart = pl.lacks_waves(dict.fromkeys(self.units, self.format), self.before)
+        restart = lacks_waves(pl, dict.fromkeys(self.units, self.format), self.before)
         in_the_way = {u: w for u, w in pl.recordings.items() if restart or u in self.units}
         for unit, other in in_the_way.items():
             if other.gives_way is not None:
@@ -169,7 +153,7 @@ class Waves:
                 "one after the other, or all with one board.waves(...)"
             )
         if restart:
-            pl.check_idle()
+            check_idle(pl)
         for other in set(in_the_way.values()):
             other.close()
             other.gives_way()
@@ -181,9 +165,9 @@ class Waves:
                     del self._pl.recordings[unit]
 
     def _begin(self, pl: Any) -> Waves:
-        self._boxes = {unit: WaveBox(pl.wave_box(unit)) for unit in self.units}
+        boxes = {unit: pl.box(pl.units.index(unit))[0] for unit in self.units}
+        self._boxes = {unit: WaveBox(raw[B_WAVES]) for unit, raw in boxes.items()}
         self._open = True
-        _until_unloaded(self._board, self)
         first, end = self._cycles
         for unit, box in self._boxes.items():
             box.set(
@@ -211,7 +195,7 @@ class Waves:
         try:
             self.close()
         except WaveError:
-            # What went wrong in the block is the news; the files are as far as they came.
+            # The error of the block matters more; the files have what was recorded so far.
             if error is None:
                 raise
 
@@ -235,7 +219,7 @@ class Waves:
             self._release()
         self._complain()
 
-    def _overlay_goes(self) -> None:
+    def overlay_goes(self) -> None:
         """Close the files before the process that writes them ends; complain later."""
         try:
             self.close()
@@ -247,11 +231,7 @@ class Waves:
         numbers = {unit: box.ask(command) for unit, box in self._boxes.items()}
         pl.wake()
         deadline = time.monotonic() + _ANSWER_S
-        waiting = set(numbers)
-        while waiting:
-            waiting = {u for u in waiting if not self._boxes[u].answered(numbers[u])}
-            if not waiting:
-                return
+        while waiting := [u for u in numbers if not self._boxes[u].answered(numbers[u])]:
             pl.check()
             if time.monotonic() > deadline:
                 raise WaveError(
@@ -290,13 +270,10 @@ class Waves:
     @property
     def files(self) -> list[Path]:
         """The files that were written, in order of unit and number."""
-        found: list[Path] = []
-        for path in self.paths.values():
-            if self._each:
-                found += sorted(path.parent.glob(path.name.replace("{n}", "[0-9]*")))
-            elif path.is_file():
-                found.append(path)
-        return found
+        if not self._each:
+            return [path for path in self.paths.values() if path.is_file()]
+        names = [(path.parent, path.name.replace("{n}", "[0-9]*")) for path in self.paths.values()]
+        return [path for folder, name in names for path in sorted(folder.glob(name))]
 
     def open(self, unit: str | None = None) -> WaveFile:
         """Return the waves of a unit; of the only one by default.
@@ -335,67 +312,3 @@ class Waves:
         count = len(self.files)
         state = "recording" if self._open else f"{count} file{'s' * (count != 1)}"
         return f"<Waves of {', '.join(self.units)}: {state}>"
-
-
-#: Recordings of a board that an overlay which goes has to end first.
-_RECORDING: WeakKeyDictionary[Any, WeakSet[Waves]] = WeakKeyDictionary()
-
-
-def _until_unloaded(board: Any, waves: Waves) -> None:
-    if board not in _RECORDING:
-        _RECORDING[board] = recordings = WeakSet[Waves]()
-
-        def overlay_goes() -> None:
-            for recording in tuple(recordings):
-                recording._overlay_goes()
-
-        board.on_unload(overlay_goes)
-    _RECORDING[board].add(waves)
-
-
-def _whole(name: str, value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise WaveError(f"{name}={value!r}: expected a whole number") from None
-
-
-def _window(cycles: Any) -> tuple[int, int] | None:
-    if cycles is None:
-        return None
-    try:
-        first, end = map(operator.index, cycles)
-    except (TypeError, ValueError):
-        first, end = -1, -1
-    if not 0 <= first < end:
-        raise WaveError(
-            f"cycles={cycles}: expected the first and the one after the last, whole numbers from 0 "
-            "on, e.g. (0, 1000)"
-        )
-    return first, end
-
-
-def _units(board: Any, units: str | Sequence[str] | None) -> list[str]:
-    pl = getattr(board, "pl", None)
-    if pl is None:
-        raise WaveError(
-            f"board '{board.board_name}' simulates no RTL now, so there are no waves: choose board "
-            "'rtl' and load an overlay whose kernels have RTL"
-        )
-    known = list(pl.units)
-    chosen = known if units is None else [units] if isinstance(units, str) else list(units)
-    for unit in chosen:
-        if unit not in known:
-            raise WaveError(f"no unit {unit!r} with RTL; there are {', '.join(known)}")
-    if not chosen:
-        raise WaveError(f"units=[]: expected some of {', '.join(known)}")
-    return chosen
-
-
-def _writable(path: Path) -> None:
-    """Raise where a file cannot be made, before a model is built for it."""
-    if not path.parent.is_dir():
-        raise WaveError(f"'{path.name}': its folder '{path.parent}' does not exist; make it first")
-    target = path if path.exists() else path.parent
-    if path.is_dir() or not os.access(target, os.W_OK):
-        raise WaveError(f"'{path.name}' cannot be written in '{path.parent}'; choose another place")
