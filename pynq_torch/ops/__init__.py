@@ -33,6 +33,7 @@ from . import (
     sparse,
 )
 from . import pointwise as pw
+from .checked import checked
 from .pointwise_core import KERNELS as POINTWISE
 from .units import KERNELS as INT8_PRODUCTS
 
@@ -78,49 +79,48 @@ SOFTMAX = ("softmax_f32",)
 VADD_LADDER = ("vadd_4", "vadd_3", "vadd_2", "vadd_1", "vadd")
 
 #: Pointwise operators whose arguments are more than the operands, or which have several overloads.
-_WITH_ARGUMENTS: tuple[Row, ...] = (
-    Row("add.Tensor add.Scalar", pw.add, POINTWISE, "same"),
-    Row("sub.Tensor sub.Scalar", pw.sub, POINTWISE, "same"),
-    Row("rsub.Tensor rsub.Scalar", pw.rsub, POINTWISE, "same"),
-    Row("mul.Tensor mul.Scalar", pw.mul, POINTWISE, "same"),
-    Row("div.Tensor div.Scalar", pw.div, POINTWISE, "same"),
-    Row("div.Tensor_mode div.Scalar_mode", pw.div_mode, POINTWISE, "same"),
-    Row("floor_divide floor_divide.Scalar", pw.floor_divide, POINTWISE, "same"),
-    Row(
-        "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor", pw.remainder, POINTWISE, "same"
-    ),
-    Row("maximum clamp_min.Tensor", pw.maximum, POINTWISE, "same"),
-    Row("minimum clamp_max.Tensor", pw.minimum, POINTWISE, "same"),
-    Row("pow.Tensor_Tensor pow.Scalar", pw.pow, POINTWISE, "same"),
-    Row("pow.Tensor_Scalar", pw.pow_number, POINTWISE, "same"),
-    Row("clamp clamp_min", pw.clamp, POINTWISE, "same"),
-    Row("clamp_max", pw.clamp_max, POINTWISE, "same"),
-    Row("clamp.Tensor", pw.clamp_tensors, POINTWISE, "same"),
-    Row("threshold", pw.threshold, POINTWISE, "same"),
-    Row("hardtanh", pw.hardtanh, POINTWISE, "same"),
-    Row("leaky_relu", pw.leaky_relu, POINTWISE, "same"),
-    Row("gelu", pw.gelu, POINTWISE, "same"),
-    Row("addcmul", pw.addcmul, POINTWISE, "same"),
-    Row("addcdiv", pw.addcdiv, POINTWISE, "same"),
-    Row("where.self", pw.where, POINTWISE, "same"),
-    Row("lerp.Scalar lerp.Tensor", pw.lerp, POINTWISE, "same"),
-    Row("threshold_backward", pw.threshold_backward, POINTWISE, "same"),
-    Row("sigmoid_backward", pw.gradient("sigmoid_backward"), POINTWISE, "same"),
-    Row("tanh_backward", pw.gradient("tanh_backward"), POINTWISE, "same"),
-    Row("silu_backward", pw.gradient("silu_backward"), POINTWISE, "same"),
-    Row("leaky_relu_backward", pw.leaky_relu_backward, POINTWISE, "same"),
-    Row("hardtanh_backward", pw.hardtanh_backward, POINTWISE, "same"),
-    Row("gelu_backward", pw.gelu_backward, POINTWISE, "same"),
-)
-_NAMED = {name for row in _WITH_ARGUMENTS for name in row.overloads.split()}
-#: These, and every other function of the table as the operator of its name.
-POINTWISE_ROWS: tuple[Row, ...] = (
-    *(
-        Row(function.name, pw.unary(function.name), POINTWISE, "same")
-        for function in UNARY
-        if function.overloads == (f"aten::{function.name}",) and function.name not in _NAMED
-    ),
-    *_WITH_ARGUMENTS,
+_WITH_ARGUMENTS: dict[str, Callable[..., Any]] = {
+    "add.Tensor add.Scalar": pw.add,
+    "sub.Tensor sub.Scalar": pw.sub,
+    "rsub.Tensor rsub.Scalar": pw.rsub,
+    "mul.Tensor mul.Scalar": pw.plain("binary", "mul"),
+    "div.Tensor div.Scalar": pw.div,
+    "div.Tensor_mode div.Scalar_mode": pw.div_mode,
+    "floor_divide floor_divide.Scalar": pw.floor_divide,
+    "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor": pw.remainder,
+    "maximum clamp_min.Tensor": pw.plain("binary", "maximum"),
+    "minimum clamp_max.Tensor": pw.plain("binary", "minimum"),
+    "pow.Tensor_Tensor pow.Scalar": pw.power,
+    "pow.Tensor_Scalar": pw.pow_number,
+    "clamp clamp_min": pw.clamp,
+    "clamp_max": pw.clamp_max,
+    "clamp.Tensor": pw.clamp_tensors,
+    "threshold": pw.plain("unary", "threshold"),
+    "hardtanh": pw.hardtanh,
+    "leaky_relu": pw.plain("unary", "leaky_relu", 0.01),
+    "gelu": pw.gelu,
+    "addcmul": pw.plain("ternary", "addcmul", 1),
+    "addcdiv": pw.plain("ternary", "addcdiv", 1),
+    "where.self": pw.where,
+    "lerp.Scalar lerp.Tensor": pw.lerp,
+    "threshold_backward": pw.plain("binary", "threshold_backward"),
+    "sigmoid_backward": pw.plain("binary", "sigmoid_backward"),
+    "tanh_backward": pw.plain("binary", "tanh_backward"),
+    "silu_backward": pw.plain("binary", "silu_backward"),
+    "leaky_relu_backward": pw.leaky_relu_backward,
+    "hardtanh_backward": pw.plain("binary", "hardtanh_backward"),
+    "gelu_backward": pw.gelu_backward,
+}
+_NAMED = {name for overloads in _WITH_ARGUMENTS for name in overloads.split()}
+#: Every other function of the table is the operator of its name.
+_ALONE = {
+    function.name: pw.plain("unary", function.name)
+    for function in UNARY
+    if function.overloads == (f"aten::{function.name}",) and function.name not in _NAMED
+}
+POINTWISE_ROWS = tuple(
+    Row(overloads, function, POINTWISE, "same")
+    for overloads, function in {**_ALONE, **_WITH_ARGUMENTS}.items()
 )
 
 #: What serves which operators, the first row that can do a call exactly.
@@ -251,7 +251,8 @@ def register_operator(
         it.
     function : callable
         Takes the operator's arguments; returns the result, or a `Declined` whose reason is shown
-        where no other kernel serves the call either.
+        where no other kernel serves the call either. A result must be on device "pynq", with the
+        dtype and the shape that torch gives it: a call with another one raises TypeError.
     kernels : collection of str
         It is asked only while the loaded overlay has one of these; with none given, always.
     priority : int
@@ -269,7 +270,7 @@ def register_operator(
     """
     dispatch.fill()
     _check(overload)
-    _add(overload, function, kernels, priority, sharing, alone)
+    _add(overload, checked(overload, function), kernels, priority, sharing, alone)
 
 
 def _add(

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 
 from pynq_torch.kernels.convolution import plan_forward, plan_grad_input, plan_grad_weight
+from pynq_torch.kernels.operand import Operand
+from pynq_torch.kernels.windows import Window
 from pynq_torch.torch_device.dispatch import Declined
 
 from .launch import available, launch, operand
@@ -49,11 +51,7 @@ def convolution(
     output_padding: Sizes,
     groups: int,
 ) -> Any:
-    declined = unsuitable(torch.float32, input, weight)
-    if declined:
-        return declined
-    sizes = (stride, padding, dilation, groups, output_padding)
-    window = window_of(input.dim(), *sizes, transposed=transposed)
+    window = _window(input, weight, stride, padding, dilation, groups, output_padding, transposed)
     if isinstance(window, Declined):
         return window
     x, w = plane(input), plane(weight)
@@ -61,19 +59,11 @@ def convolution(
     outs = w.shape[1] * groups if transposed else w.shape[0]
     if inner != x.shape[1] or w.shape[0] % groups:
         return SIZES
-    offset = None
-    if bias is not None:
-        if bias.dtype is not torch.float32 or bias.device.type != "pynq":
-            return OPERANDS
-        if bias.shape != (outs,):
-            return SIZES
-        offset = operand(vector(bias) if bias.stride(0) != 1 else bias)
-    image, kernel = x.shape[2:], w.shape[2:]
-    if transposed:
-        more = beside(output_padding, input.dim() == 3, 0)
-        size = window.transposed_size(image, kernel, more)  # type: ignore[arg-type]
-    else:
-        size = window.out_size(image, kernel)  # type: ignore[arg-type]
+    declined = _misfit(bias, outs)
+    if declined:
+        return declined
+    offset = None if bias is None else operand(vector(bias) if bias.stride(0) != 1 else bias)
+    size = _size(window, x, w, input.dim(), output_padding, transposed)
     if min(size) < 1:
         return SIZES
     slots, tile = (available(KERNEL), None) if transposed else unit_for("f32", window, w, size)
@@ -88,6 +78,40 @@ def convolution(
     reads = [x, w] if offset is None else [x, w, offset]
     launch(slots, runs, reads=reads, writes=[place], timeout_s=timeout_of(work))
     return result
+
+
+def _misfit(bias: torch.Tensor | None, channels: int) -> Declined | None:
+    if bias is None:
+        return None
+    if bias.dtype is not torch.float32 or bias.device.type != "pynq":
+        return OPERANDS
+    return None if bias.shape == (channels,) else SIZES
+
+
+def _window(
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    groups: int,
+    output_padding: Sizes,
+    transposed: bool,
+) -> Window | Declined:
+    """Return the window of a convolution in float32, or say why the kernels cannot do it."""
+    sizes = (stride, padding, dilation, groups, output_padding)
+    declined = unsuitable(torch.float32, input, weight)
+    return declined or window_of(input.dim(), *sizes, transposed=transposed)
+
+
+def _size(
+    window: Window, x: Operand, w: Operand, dims: int, output_padding: Sizes, transposed: bool
+) -> tuple[int, int]:
+    """Return the rows and columns of the output."""
+    if not transposed:
+        return window.out_size(x.shape[2:], w.shape[2:])  # type: ignore[arg-type]
+    more = beside(output_padding, dims == 3, 0)
+    return window.transposed_size(x.shape[2:], w.shape[2:], more)  # type: ignore[arg-type]
 
 
 def convolution_backward(
@@ -107,20 +131,15 @@ def convolution_backward(
     if not slots:
         return MISSING
     declined = unsuitable(torch.float32, grad_output, input, weight)
-    if declined:
-        return declined
-    sizes = (stride, padding, dilation, groups, output_padding)
-    window = window_of(input.dim(), *sizes, transposed=transposed)
+    window = declined or _window(
+        *(input, weight, stride, padding, dilation, groups, output_padding, transposed)
+    )
     if isinstance(window, Declined):
         return window
     grad, x, w = plane(grad_output), plane(input), plane(weight)
     # A transposed convolution is the gradient of one from its result to its input.
     wide, narrow = (grad, x) if transposed else (x, grad)
-    if transposed:
-        more = beside(output_padding, input.dim() == 3, 0)
-        size = window.transposed_size(x.shape[2:], w.shape[2:], more)  # type: ignore[arg-type]
-    else:
-        size = window.out_size(x.shape[2:], w.shape[2:])  # type: ignore[arg-type]
+    size = _size(window, x, w, input.dim(), output_padding, transposed)
     channels = (narrow.shape[1], wide.shape[1]) == (w.shape[0], w.shape[1] * groups)
     if grad.shape[2:] != size or grad.shape[0] != x.shape[0] or not channels or w.shape[0] % groups:
         return SIZES
@@ -128,8 +147,7 @@ def convolution_backward(
     found: list[torch.Tensor | None] = [None, None, None]
     if output_mask[0]:
         found[0], place = room_for(x.shape, input)
-        plan = plan_forward if transposed else plan_grad_input
-        runs = plan(grad, w, place, window)
+        runs = (plan_forward if transposed else plan_grad_input)(grad, w, place, window)
         launch(slots, runs, reads=[grad, w], writes=[place], timeout_s=timeout_s)
     if output_mask[1]:
         found[1], place = room_for(w.shape, weight)

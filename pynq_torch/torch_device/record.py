@@ -98,12 +98,7 @@ def inputs_of(args: Iterable[Any], kwargs: dict[str, Any]) -> tuple[str, ...]:
 def counted(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel about memory itself with its calls recorded; they cannot be steered.
 
-    Parameters
-    ----------
-    name : str
-        The overload. Between devices its time is a transfer.
-    kernel : callable
-        What does it.
+    Between devices the time of such an overload is a transfer.
     """
 
     def run(*args: Any, **kwargs: Any) -> Any:
