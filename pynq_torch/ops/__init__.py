@@ -199,15 +199,15 @@ TABLE: tuple[Row, ...] = (
     Row("prod prod.dim_int", reductions.plain("prod"), REDUCE),
     Row("amax max", reductions.plain("amax"), REDUCE),
     Row("amin min", reductions.plain("amin"), REDUCE),
-    Row("argmax", reductions.extreme("max", 1), REDUCE),
-    Row("argmin", reductions.extreme("min", 1), REDUCE),
+    Row("argmax", reductions.extreme("max"), REDUCE),
+    Row("argmin", reductions.extreme("min"), REDUCE),
     Row("max.dim", reductions.plain("max"), REDUCE),
     Row("min.dim", reductions.plain("min"), REDUCE),
     Row("aminmax", reductions.aminmax, REDUCE),
     Row("var.correction", reductions.spread("var"), REDUCE),
     Row("std.correction", reductions.spread("std"), REDUCE),
-    Row("var_mean.correction", reductions.spread_mean("var"), REDUCE),
-    Row("std_mean.correction", reductions.spread_mean("std"), REDUCE),
+    Row("var_mean.correction", reductions.spread("var", mean=True), REDUCE),
+    Row("std_mean.correction", reductions.spread("std", mean=True), REDUCE),
     Row("linalg_vector_norm", reductions.norm, REDUCE),
     Row(
         "norm.Scalar norm.ScalarOpt_dtype norm.ScalarOpt_dim norm.ScalarOpt_dim_dtype",
@@ -228,8 +228,7 @@ TABLE: tuple[Row, ...] = (
 def add_offers() -> None:
     """Add the rows of the table to what the dispatcher asks; called once."""
     for row in TABLE:
-        for overload in row.overloads.split():
-            _add(f"aten::{overload}", row.function, row.kernels, 0, row.sharing, row.alone)
+        _add(row)
     sparse.register()
 
 
@@ -270,29 +269,26 @@ def register_operator(
     """
     dispatch.fill()
     _check(overload)
-    _add(overload, checked(overload, function), kernels, priority, sharing, alone)
+    function = checked(overload, function)
+    _add(Row(overload.removeprefix("aten::"), function, tuple(kernels), sharing, alone), priority)
 
 
-def _add(
-    overload: str,
-    function: Callable[..., Any],
-    kernels: Collection[str],
-    priority: int,
-    sharing: Sharing,
-    alone: bool,
-) -> None:
-    dispatch.add_offer(overload, function, kernels, priority)
-    if alone:
-        return
-    in_place, outs = variants(overload)
-    if in_place:
-        dispatch.add_offer(in_place, into_self(function, sharing=sharing), kernels, priority)
-    for out, names in outs:
-        dispatch.add_offer(out, into(function, names, sharing=sharing), kernels, priority)
+def _add(row: Row, priority: int = 0) -> None:
+    """Serve the overloads of a row, and their variants."""
+    sharing = row.sharing
+    for overload in row.overloads.split():
+        served = {f"aten::{overload}": row.function}
+        if not row.alone:
+            in_place, outs = variants(f"aten::{overload}")
+            if in_place:
+                served[in_place] = into_self(row.function, sharing=sharing)
+            served |= {out: into(row.function, names, sharing=sharing) for out, names in outs}
+        for name, function in served.items():
+            dispatch.add_offer(name, function, row.kernels, priority)
 
 
 def _check(name: str) -> None:
-    """Refuse an overload that is never dispatched: nobody would notice."""
+    """Refuse an overload that never arrives here: the function would never be called."""
     hint = "TORCH_PYNQ_DEBUG=1 prints what a program calls"
     if not name.startswith("aten::"):
         raise ValueError(f"{name!r} is no overload of ATen, e.g. 'aten::add.Tensor'; {hint}")

@@ -179,24 +179,17 @@ def convolve(
     factors: Sequence[torch.Tensor] | None = None,
     bias: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Convolve int8 with int8 on the units of the loaded overlay.
+    """Convolve int8 with int8 on the units: [N, OC, rows, columns], channels-last in memory.
 
     Parameters
     ----------
     x, weights : Packed, sequence of Packed
         [N, C, H, W] with one scale; [K, OC / groups] for each group, see `pack_weight`.
-    geometry : Geometry
-        Sizes; none is 0.
-    mode : int
-        See :mod:`pynq_torch.kernels.epilogue`. int8 results need one group.
+    geometry, mode : Geometry, int
+        Sizes, none is 0; see `pynq_torch.kernels.epilogue`. int8 results need one group.
     factors, bias : optional
         On device "pynq": float32 [OC / groups] for each group, what the sums are multiplied by
         (default for float32 results: the scales); [OC] of the dtype that `mode` asks for.
-
-    Returns
-    -------
-    torch.Tensor
-        [N, OC, rows, columns], channels-last in memory.
     """
     rows, columns = geometry.out_size
     per_group = geometry.out_channels // geometry.groups
@@ -217,8 +210,9 @@ def convolve(
             bias=bias[first : first + per_group] if bias is not None else None,
             out=result[at : at + lowered.shape[0], first : first + per_group],
         )
-    shape = (geometry.batch, rows, columns, room)
-    return result.view(shape)[..., : geometry.out_channels].permute(0, 3, 1, 2)
+    return result.view(geometry.batch, rows, columns, room)[..., : geometry.out_channels].permute(
+        0, 3, 1, 2
+    )
 
 
 def _lowered(x: Packed, geometry: Geometry) -> Iterator[tuple[int, int, torch.Tensor]]:

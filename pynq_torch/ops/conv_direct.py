@@ -55,7 +55,7 @@ def is_direct() -> bool:
 
 
 def filters_of(packed: Sequence[Packed], shape: Sequence[int]) -> Filters:
-    """Return a weight that lies in matrices [K, OC / groups], one a group, as one tensor."""
+    """Return a weight in matrices [K, OC / groups], one a group, as one tensor."""
     values = memory.new(tuple(shape), torch.int8)
     rows = [memory.alias(part.values).t() for part in packed]
     torch.cat(rows, out=memory.alias(values).view(shape[0], -1))
@@ -72,7 +72,7 @@ def convolve(
     scale: torch.Tensor | None = None,
     bias: torch.Tensor | None = None,
 ) -> torch.Tensor | Declined:
-    """Convolve int8 with int8 on the PL.
+    """Convolve int8 with int8 on the PL; the result is in the layout that torch would give it.
 
     Parameters
     ----------
@@ -84,11 +84,6 @@ def convolve(
         See :mod:`pynq_torch.kernels.epilogue`; BIAS is set where there is one.
     scale, bias : torch.Tensor, optional
         [OC] on device "pynq", float32 and of the dtype that `mode` asks for.
-
-    Returns
-    -------
-    torch.Tensor or Declined
-        In the layout that torch would give it.
     """
     image, filters = plane(x), plane(weight)
     if image.shape[1] != filters.shape[1] * window.groups or filters.shape[0] % window.groups:

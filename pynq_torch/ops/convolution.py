@@ -2,7 +2,7 @@
 
 Forward, ``depthwise_f32`` does those with a channel a group. They come after those in int8 (`conv`,
 `conv_direct`). An element is off by at most ``(K + 2) * 2**-23`` times the sum of the magnitudes of
-its K products. What lies beside the image is no product.
+its K products. Pixels beside the image give no products.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def convolution(
     output_padding: Sizes,
     groups: int,
 ) -> Any:
-    window = _window(input, weight, stride, padding, dilation, groups, output_padding, transposed)
+    sizes = (stride, padding, dilation, groups, output_padding)
+    declined = unsuitable(torch.float32, input, weight)
+    window = declined or window_of(input.dim(), *sizes, transposed=transposed)
     if isinstance(window, Declined):
         return window
     x, w = plane(input), plane(weight)
@@ -88,22 +90,6 @@ def _misfit(bias: torch.Tensor | None, channels: int) -> Declined | None:
     return None if bias.shape == (channels,) else SIZES
 
 
-def _window(
-    input: torch.Tensor,
-    weight: torch.Tensor,
-    stride: Sizes,
-    padding: Sizes,
-    dilation: Sizes,
-    groups: int,
-    output_padding: Sizes,
-    transposed: bool,
-) -> Window | Declined:
-    """Return the window of a convolution in float32, or say why the kernels cannot do it."""
-    sizes = (stride, padding, dilation, groups, output_padding)
-    declined = unsuitable(torch.float32, input, weight)
-    return declined or window_of(input.dim(), *sizes, transposed=transposed)
-
-
 def _size(
     window: Window, x: Operand, w: Operand, dims: int, output_padding: Sizes, transposed: bool
 ) -> tuple[int, int]:
@@ -130,24 +116,24 @@ def convolution_backward(
     slots = available(KERNEL)
     if not slots:
         return MISSING
+    sizes = (stride, padding, dilation, groups, output_padding)
     declined = unsuitable(torch.float32, grad_output, input, weight)
-    window = declined or _window(
-        *(input, weight, stride, padding, dilation, groups, output_padding, transposed)
-    )
+    window = declined or window_of(input.dim(), *sizes, transposed=transposed)
     if isinstance(window, Declined):
         return window
-    grad, x, w = plane(grad_output), plane(input), plane(weight)
+    grad, x, w = map(plane, (grad_output, input, weight))
     # A transposed convolution is the gradient of one from its result to its input.
     wide, narrow = (grad, x) if transposed else (x, grad)
     size = _size(window, x, w, input.dim(), output_padding, transposed)
-    channels = (narrow.shape[1], wide.shape[1]) == (w.shape[0], w.shape[1] * groups)
-    if grad.shape[2:] != size or grad.shape[0] != x.shape[0] or not channels or w.shape[0] % groups:
+    fits = (narrow.shape[1], wide.shape[1]) == (w.shape[0], w.shape[1] * groups)
+    if (grad.shape[2:], grad.shape[0]) != (size, x.shape[0]) or not fits or w.shape[0] % groups:
         return SIZES
     timeout_s = timeout_of(grad_output.numel() * weight.numel() // weight.shape[0])
     found: list[torch.Tensor | None] = [None, None, None]
     if output_mask[0]:
+        plan = plan_forward if transposed else plan_grad_input
         found[0], place = room_for(x.shape, input)
-        runs = (plan_forward if transposed else plan_grad_input)(grad, w, place, window)
+        runs = plan(grad, w, place, window)
         launch(slots, runs, reads=[grad, w], writes=[place], timeout_s=timeout_s)
     if output_mask[1]:
         found[1], place = room_for(w.shape, weight)

@@ -83,7 +83,7 @@ def _whole(name: str) -> Callable[[Any, Any], Any]:
 
 
 def _has_zero(self: Any, divisor: Any) -> bool:
-    """Whether integers are divided by 0: torch's error names it, so the CPU has to look."""
+    """Whether integers are divided by 0: the CPU looks, since that is an error."""
     if isinstance(divisor, torch.Tensor):
         if divisor.dtype.is_floating_point:
             return False

@@ -172,7 +172,7 @@ def _number(value: Any, dtype: torch.dtype, lie: Sequence[Any]) -> Any:
 
 
 def _fits(value: Any, dtype: torch.dtype) -> bool:
-    """Whether torch computes with a number in a dtype, and without a word about it."""
+    """Whether torch computes with a number in a dtype, without a warning."""
     if dtype is torch.float32:
         if type(value) is float:
             return abs(value) <= 3.4028235e38 or not math.isfinite(value)

@@ -66,7 +66,7 @@ class Packed:
     top : float
         The largest scale, for `overflows`; 0 where that does not matter.
     operand : Any
-        The values as an operand of the units, where somebody has made one.
+        The values as an operand of the units, where one has been made.
     """
 
     values: torch.Tensor

@@ -166,12 +166,12 @@ def plain(op: str) -> Callable[..., Any]:
     return offer
 
 
-def extreme(op: str, part: int) -> Callable[..., Any]:
-    """Return the offer of argmax or argmin (part 1)."""
+def extreme(op: str) -> Callable[..., Any]:
+    """Return the offer of argmax or argmin: the second of what max or min gives."""
 
     def offer(self: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         found = reduce(op, self, dim, keepdim)
-        return found if isinstance(found, Declined) else found[part]
+        return found if isinstance(found, Declined) else found[1]
 
     return offer
 
@@ -181,8 +181,8 @@ def aminmax(self: torch.Tensor, *, dim: int | None = None, keepdim: bool = False
     return low if isinstance(low, Declined) else (low, reduce("amax", self, dim, keepdim))
 
 
-def spread(op: str) -> Callable[..., Any]:
-    """Return the offer of var or std."""
+def spread(op: str, *, mean: bool = False) -> Callable[..., Any]:
+    """Return the offer of var or std, or of one of them and the mean."""
 
     def offer(
         self: torch.Tensor, dim: Dims = None, *, correction: Any = None, keepdim: bool = False
@@ -190,22 +190,11 @@ def spread(op: str) -> Callable[..., Any]:
         freedom = 1 if correction is None else correction
         if isinstance(freedom, complex):
             return _FREEDOM
-        return reduce(op, self, dim, keepdim, correction=freedom)
-
-    return offer
-
-
-def spread_mean(op: str) -> Callable[..., Any]:
-    of = spread(op)
-
-    def offer(
-        self: torch.Tensor, dim: Dims = None, *, correction: Any = None, keepdim: bool = False
-    ) -> Any:
-        found = of(self, dim, correction=correction, keepdim=keepdim)
-        if isinstance(found, Declined):
+        found = reduce(op, self, dim, keepdim, correction=freedom)
+        if not mean or isinstance(found, Declined):
             return found
-        mean = reduce("mean", self, dim, keepdim)
-        return (found, mean) if memory.alias(mean).isfinite().all() else _RUNNING_MEAN
+        average = reduce("mean", self, dim, keepdim)
+        return (found, average) if memory.alias(average).isfinite().all() else _RUNNING_MEAN
 
     return offer
 

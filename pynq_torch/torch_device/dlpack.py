@@ -1,6 +1,6 @@
 """Make torch take memory of ours as a tensor's, on a device of our choice.
 
-torch imports a DLPack capsule without a copy, and a capsule names the device its memory lies on;
+torch imports a DLPack capsule without a copy, and a capsule names the device of its memory;
 device type 12 is an "extension device", which torch maps to PrivateUse1: our ``"pynq"``. So a
 tensor of device ``"pynq"`` is an ordinary ``torch.Tensor`` whose storage begins at our address;
 no compiled extension and no subclass is needed.
@@ -66,7 +66,7 @@ _import = torch._C._from_dlpack
 
 
 def import_at(at: int) -> torch.Tensor:
-    """Return a new tensor, with a new storage, over memory whose description lies at `at`."""
+    """Return a new tensor, with a new storage, over memory that is described at `at`."""
     result: torch.Tensor = _import(_capsule(at, _NAME, None))
     return result
 
@@ -114,7 +114,7 @@ class Importable:
     Attributes
     ----------
     at : int
-        Where the description lies, for `import_at`; good while this object lives.
+        Address of the description, for `import_at`; valid while this object lives.
     """
 
     __slots__ = ("_give_back", "_keep", "_slot", "at")

@@ -145,7 +145,7 @@ def from_bytes(storage: torch.UntypedStorage) -> torch.UntypedStorage:
 
 
 def from_cma(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor on device "pynq" over the memory of a CPU tensor that lies in a CMA buffer.
+    """Return a tensor on device "pynq" over the memory of a CPU tensor in a CMA buffer.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def from_cma(tensor: torch.Tensor) -> torch.Tensor:
     buffer = buffers.buffer_of(tensor)
     if buffer is None:
         raise ValueError(
-            "the tensor does not lie in CMA memory; use tensor.to('pynq'), which copies it there"
+            "the tensor is not in CMA memory; use tensor.to('pynq'), which copies it there"
         )
     lent = Lent(buffer, buffer.device, 0, buffer.nbytes)
     shape, strides = tuple(tensor.shape), tensor.stride()
@@ -221,7 +221,7 @@ def _moved(storage: CmaStorage, nbytes: int, dtype: torch.dtype) -> CmaStorage:
     """Return a new storage of another size with the bytes of a storage."""
     if isinstance(storage.block.memory, Lent):
         raise RuntimeError(
-            f"the tensor lies in a CMA buffer of {storage.nbytes()} bytes that was given to "
+            f"the tensor is in a CMA buffer of {storage.nbytes()} bytes that was given to "
             f"device 'pynq' (from_cma) and cannot become {nbytes}: use tensor.clone(), which has "
             "memory of its own"
         )
@@ -262,7 +262,7 @@ def _bytes(storage: Any) -> torch.Tensor:
 
 
 def block_of(tensor: torch.Tensor) -> Block:
-    """Return the block that the storage of a tensor on device "pynq" lies in."""
+    """Return the block of the storage of a tensor on device "pynq"."""
     storage: Any = tensor.untyped_storage()
     if not hasattr(storage, "block") and tensor.device.type == "pynq":
         start, count = storage.data_ptr(), storage.nbytes()

@@ -127,8 +127,8 @@ def _offered(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(*args: Any, **kwargs: Any) -> Any:
         ask = possible(name)
-        result = ask(*args, **kwargs) if ask is not None else _NOBODY
-        if isinstance(result, Declined):
+        result = ask(*args, **kwargs) if ask is not None else None
+        if result is None or isinstance(result, Declined):
             return kernel(*args, **kwargs)
         call = current()
         if call is not None and call.name == name:
@@ -136,9 +136,6 @@ def _offered(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return run
-
-
-_NOBODY = Declined("no kernel serves this operator", missing=True)
 
 
 def _copy_from(self: torch.Tensor, dst: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
@@ -179,8 +176,8 @@ def _set_source_storage(self: torch.Tensor, source: Any) -> torch.Tensor:
 
 
 def _set_tensor(self: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
-    lies = (int(source.storage_offset()), source.shape, source.stride())
-    return set_storage(self, source.untyped_storage(), *lies)
+    shown = (int(source.storage_offset()), source.shape, source.stride())
+    return set_storage(self, source.untyped_storage(), *shown)
 
 
 def _set_nothing(self: torch.Tensor) -> torch.Tensor:

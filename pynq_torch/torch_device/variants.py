@@ -125,7 +125,7 @@ def into_self(functional: Callable[..., Any], *, sharing: Sharing = "none") -> C
 
 
 def shares(written: torch.Tensor, read: Iterable[Any], sharing: Sharing) -> bool:
-    """Whether torch forbids that a tensor is written which lies where an operand, or itself, lies.
+    """Whether torch forbids writing a tensor that shares memory with an operand, or with itself.
 
     A kernel reads everything before the result is copied to its place; on the CPU such a call is an
     error, or depends on the order of the elements.
