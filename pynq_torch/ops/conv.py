@@ -188,8 +188,8 @@ def convolve(
     geometry, mode : Geometry, int
         Sizes, none is 0; see `pynq_torch.kernels.epilogue`. int8 results need one group.
     factors, bias : optional
-        On device "pynq": float32 [OC / groups] for each group, what the sums are multiplied by
-        (default for float32 results: the scales); [OC] of the dtype that `mode` asks for.
+        On device "pynq": float32 [OC / groups] for each group, default for float32 results the
+        scales; [OC] of the dtype that `mode` asks for.
     """
     rows, columns = geometry.out_size
     per_group = geometry.out_channels // geometry.groups
@@ -198,21 +198,18 @@ def convolve(
     if factors is None and floating:
         factors = [factor_of(x, weight) for weight in weights]
     mode |= BIAS if bias is not None else 0
-    device = units().device
     result = memory.new((geometry.batch * rows * columns, room), result_dtype(mode))
     for at, group, lowered in _lowered(x, geometry):
-        first = group * per_group
+        part = slice(group * per_group, (group + 1) * per_group)
         multiply(
-            Matrix(lowered, device),
-            Matrix(weights[group].values, device),
+            *(Matrix(values, units().device) for values in (lowered, weights[group].values)),
             mode=mode,
             scale=factors[group] if factors is not None else None,
-            bias=bias[first : first + per_group] if bias is not None else None,
-            out=result[at : at + lowered.shape[0], first : first + per_group],
+            bias=bias[part] if bias is not None else None,
+            out=result[at : at + lowered.shape[0], part],
         )
-    return result.view(geometry.batch, rows, columns, room)[..., : geometry.out_channels].permute(
-        0, 3, 1, 2
-    )
+    images = result.view(geometry.batch, rows, columns, room)
+    return images[..., : geometry.out_channels].permute(0, 3, 1, 2)
 
 
 def _lowered(x: Packed, geometry: Geometry) -> Iterator[tuple[int, int, torch.Tensor]]:

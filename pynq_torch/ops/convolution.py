@@ -129,11 +129,10 @@ def convolution_backward(
     if (grad.shape[2:], grad.shape[0]) != (size, x.shape[0]) or not fits or w.shape[0] % groups:
         return SIZES
     timeout_s = timeout_of(grad_output.numel() * weight.numel() // weight.shape[0])
-    found: list[torch.Tensor | None] = [None, None, None]
+    found: list[torch.Tensor | None] = [None] * 3
     if output_mask[0]:
-        plan = plan_forward if transposed else plan_grad_input
         found[0], place = room_for(x.shape, input)
-        runs = plan(grad, w, place, window)
+        runs = (plan_forward if transposed else plan_grad_input)(grad, w, place, window)
         launch(slots, runs, reads=[grad, w], writes=[place], timeout_s=timeout_s)
     if output_mask[1]:
         found[1], place = room_for(w.shape, weight)

@@ -36,7 +36,6 @@ def enable(*at_first: Callable[[], None]) -> Any:
 
     if _enabled:
         return backend
-    _enabled = True
     _setup_privateuseone_for_python_backend("pynq", backend_module=backend)
     from . import dispatch, flags, foreign, storage, torch_profiler
     from .cma import at_first_use
@@ -55,6 +54,7 @@ def enable(*at_first: Callable[[], None]) -> Any:
     flags.install()
     storage.install()
     os.register_at_fork(after_in_child=mark_forked)
+    _enabled = True
     return backend
 
 
