@@ -62,12 +62,23 @@ def embedding(
     declined = words(weight) or (weight.dim() != 2 and DIM) or _index(indices, weight.shape[0])
     if declined:
         return declined
-    shape = (*indices.shape, weight.shape[1])
-    if not weight.shape[1]:
+    return _selected(weight, 0, indices, (*indices.shape, weight.shape[1]))
+
+
+def _selected(
+    source: torch.Tensor,
+    dim: int,
+    index: torch.Tensor,
+    shape: tuple[int, ...],
+    strides: Sequence[int] | None = None,
+) -> Any:
+    """Return what an index chooses along a dimension; without strides, row-major."""
+    if 0 in shape:
         return EMPTY
-    own, chosen = operand(weight), operand(indices)
-    result = room(shape, weight.dtype)
-    return move(walks.select_runs(own, 0, chosen, result, shape), (own, chosen), result)
+    own, chosen = operand(source), operand(index)
+    made = strides and operand(memory.new_strided(shape, strides, source.dtype))
+    result = made or room(shape, source.dtype)
+    return move(walks.select_runs(own, dim, chosen, result, shape), (own, chosen), result)
 
 
 def embedding_dense_backward(
@@ -97,12 +108,7 @@ def index_select(self: torch.Tensor, dim: int, index: torch.Tensor) -> Any:
     if declined:
         return declined
     dim %= self.dim()
-    shape = (*self.shape[:dim], index.numel(), *self.shape[dim + 1 :])
-    if 0 in shape:
-        return EMPTY
-    own, chosen = operand(self), operand(index)
-    result = room(shape, self.dtype)
-    return move(walks.select_runs(own, dim, chosen, result, shape), (own, chosen), result)
+    return _selected(self, dim, index, (*self.shape[:dim], index.numel(), *self.shape[dim + 1 :]))
 
 
 def index_tensor(self: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> Any:
@@ -116,16 +122,10 @@ def index_tensor(self: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> 
     if declined is not None:
         return declined
     shape = (*self.shape[:dim], *index.shape, *self.shape[dim + 1 :])
-    if 0 in shape or not self.is_contiguous():
-        # Of another tensor torch gives the result strides after those of the tensor.
-        return EMPTY if 0 in shape else _STRIDES
-    own, chosen = operand(self), operand(index)
-    if index.is_contiguous():
-        result = room(shape, self.dtype)
-    else:
-        strides = _turned(self, dim, index, shape)
-        result = operand(memory.new_strided(shape, strides, self.dtype))
-    return move(walks.select_runs(own, dim, chosen, result, shape), (own, chosen), result)
+    if 0 not in shape and not self.is_contiguous():
+        return _STRIDES  # torch gives the result strides after those of the tensor
+    strides = None if index.is_contiguous() else _turned(self, dim, index, shape)
+    return _selected(self, dim, index, shape, strides)
 
 
 def _turned(

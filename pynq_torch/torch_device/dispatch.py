@@ -294,8 +294,7 @@ def _watched(
     """Do a call with its record, the route and the switch of the fallback."""
     call = OperatorCall(name, inputs_of(args, kwargs), thread=threading.current_thread().name)
     wish = switches.route(name, call.inputs) if switches.route is not None else None
-    record.begin(call)
-    try:
+    with record.recorded(call):
         if offer is None:
             call.reason = "no kernel serves this operator"
         elif wish is False:
@@ -314,11 +313,6 @@ def _watched(
                 f'{call.reason}. Set "offload" to false for this call in the route.'
             )
         return on_cpu(*args, **kwargs)
-    except BaseException as error:
-        call.error = type(error).__name__
-        raise
-    finally:
-        record.finish(call)
 
 
 def _without_fallback(call: OperatorCall, *, ever: bool) -> str:
