@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -151,3 +152,41 @@ def test_an_operator_is_offered_at_any_time() -> None:
     ):
         with pytest.raises(ValueError, match=said):
             register_operator(name, decline)
+
+
+def test_a_wrong_result_is_refused() -> None:
+    """A tensor on the CPU, or of another dtype or shape, was passed on as the operator's result."""
+    import torch
+    from device_helpers import loaded
+
+    from pynq_torch import register_operator
+    from pynq_torch.ops import Declined
+
+    loaded("vadd")
+    x = torch.tensor([3.0, 4.0]).to("pynq")
+    answer: list[Any] = [None]
+
+    def mine(*args: Any, **options: Any) -> Any:
+        return answer[0]
+
+    register_operator("aten::hypot", mine)
+    register_operator("aten::aminmax", mine)
+    for answer[0], said in (
+        (torch.ones(2), r"a float32\[2\] tensor on device 'cpu'"),
+        (x.double(), r"a float64\[2\] tensor on device 'pynq'"),
+        (x[:1], r"a float32\[1\] tensor on device 'pynq'"),
+        (1.0, "a float"),
+        (None, "None, which is no tensor"),
+        ((x, x), "2 results"),
+    ):
+        refused = f"aten::hypot: .*mine, registered with register_operator, returned {said}; "
+        for call in (lambda: torch.hypot(x, x), lambda: x.clone().hypot_(x)):
+            with pytest.raises(TypeError, match=refused + r"expected a float32\[2\] tensor on dev"):
+                call()
+    answer[0] = torch.tensor([5.0, 6.0]).to("pynq")
+    with pytest.raises(TypeError, match="aten::aminmax: .* returned .* expected 2 results"):
+        torch.aminmax(x)
+    assert torch.hypot(x, x).tolist() == [5.0, 6.0]
+    assert torch.hypot(x, x, out=torch.empty(2, device="pynq")).tolist() == [5.0, 6.0]
+    answer[0] = Declined("not today")  # for good, since nothing takes the offer back
+    assert torch.hypot(x, x.flip(0)).tolist() == [5.0, 5.0]

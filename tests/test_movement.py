@@ -441,7 +441,7 @@ def test_what_the_cpu_does_and_why() -> None:
         "scale_grad_by_freq": lambda: (
             functional.embedding(i.to("pynq"), p, scale_grad_by_freq=True).sum().backward()
         ),
-        "moves float32 and int32, not float64": lambda: p.double()[i.to("pynq")],
+        "takes float32 and int32, found float64": lambda: p.double()[i.to("pynq")],
         "adds in float32 only": lambda: torch.ones(4, dtype=torch.int32, device="pynq").index_add(
             0, i.to("pynq"), torch.ones(3, dtype=torch.int32, device="pynq")
         ),

@@ -424,7 +424,7 @@ def test_no_model_promises_more_than_one_element_a_cycle(size: int) -> None:
 @pytest.mark.parametrize(
     ("function", "x", "reason"),
     [
-        (torch.sum, torch.arange(6), "takes and gives float32, found int64"),
+        (torch.sum, torch.arange(6), "takes float32, found int64"),
         (torch.sum, torch.ones(3).double(), "found float64"),
         (lambda x: x.sum(dtype=torch.float64), torch.ones(3), "found float64"),
         (lambda x: x.sum(1), torch.ones(3, 0), "nothing to reduce"),

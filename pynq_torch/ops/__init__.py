@@ -33,6 +33,7 @@ from . import (
     sparse,
 )
 from . import pointwise as pw
+from .checked import checked
 from .pointwise_core import KERNELS as POINTWISE
 from .units import KERNELS as INT8_PRODUCTS
 
@@ -78,49 +79,48 @@ SOFTMAX = ("softmax_f32",)
 VADD_LADDER = ("vadd_4", "vadd_3", "vadd_2", "vadd_1", "vadd")
 
 #: Pointwise operators whose arguments are more than the operands, or which have several overloads.
-_WITH_ARGUMENTS: tuple[Row, ...] = (
-    Row("add.Tensor add.Scalar", pw.add, POINTWISE, "same"),
-    Row("sub.Tensor sub.Scalar", pw.sub, POINTWISE, "same"),
-    Row("rsub.Tensor rsub.Scalar", pw.rsub, POINTWISE, "same"),
-    Row("mul.Tensor mul.Scalar", pw.mul, POINTWISE, "same"),
-    Row("div.Tensor div.Scalar", pw.div, POINTWISE, "same"),
-    Row("div.Tensor_mode div.Scalar_mode", pw.div_mode, POINTWISE, "same"),
-    Row("floor_divide floor_divide.Scalar", pw.floor_divide, POINTWISE, "same"),
-    Row(
-        "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor", pw.remainder, POINTWISE, "same"
-    ),
-    Row("maximum clamp_min.Tensor", pw.maximum, POINTWISE, "same"),
-    Row("minimum clamp_max.Tensor", pw.minimum, POINTWISE, "same"),
-    Row("pow.Tensor_Tensor pow.Scalar", pw.pow, POINTWISE, "same"),
-    Row("pow.Tensor_Scalar", pw.pow_number, POINTWISE, "same"),
-    Row("clamp clamp_min", pw.clamp, POINTWISE, "same"),
-    Row("clamp_max", pw.clamp_max, POINTWISE, "same"),
-    Row("clamp.Tensor", pw.clamp_tensors, POINTWISE, "same"),
-    Row("threshold", pw.threshold, POINTWISE, "same"),
-    Row("hardtanh", pw.hardtanh, POINTWISE, "same"),
-    Row("leaky_relu", pw.leaky_relu, POINTWISE, "same"),
-    Row("gelu", pw.gelu, POINTWISE, "same"),
-    Row("addcmul", pw.addcmul, POINTWISE, "same"),
-    Row("addcdiv", pw.addcdiv, POINTWISE, "same"),
-    Row("where.self", pw.where, POINTWISE, "same"),
-    Row("lerp.Scalar lerp.Tensor", pw.lerp, POINTWISE, "same"),
-    Row("threshold_backward", pw.threshold_backward, POINTWISE, "same"),
-    Row("sigmoid_backward", pw.gradient("sigmoid_backward"), POINTWISE, "same"),
-    Row("tanh_backward", pw.gradient("tanh_backward"), POINTWISE, "same"),
-    Row("silu_backward", pw.gradient("silu_backward"), POINTWISE, "same"),
-    Row("leaky_relu_backward", pw.leaky_relu_backward, POINTWISE, "same"),
-    Row("hardtanh_backward", pw.hardtanh_backward, POINTWISE, "same"),
-    Row("gelu_backward", pw.gelu_backward, POINTWISE, "same"),
-)
-_NAMED = {name for row in _WITH_ARGUMENTS for name in row.overloads.split()}
-#: These, and every other function of the table as the operator of its name.
-POINTWISE_ROWS: tuple[Row, ...] = (
-    *(
-        Row(function.name, pw.unary(function.name), POINTWISE, "same")
-        for function in UNARY
-        if function.overloads == (f"aten::{function.name}",) and function.name not in _NAMED
-    ),
-    *_WITH_ARGUMENTS,
+_WITH_ARGUMENTS: dict[str, Callable[..., Any]] = {
+    "add.Tensor add.Scalar": pw.add,
+    "sub.Tensor sub.Scalar": pw.sub,
+    "rsub.Tensor rsub.Scalar": pw.rsub,
+    "mul.Tensor mul.Scalar": pw.plain("binary", "mul"),
+    "div.Tensor div.Scalar": pw.div,
+    "div.Tensor_mode div.Scalar_mode": pw.div_mode,
+    "floor_divide floor_divide.Scalar": pw.floor_divide,
+    "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor": pw.remainder,
+    "maximum clamp_min.Tensor": pw.plain("binary", "maximum"),
+    "minimum clamp_max.Tensor": pw.plain("binary", "minimum"),
+    "pow.Tensor_Tensor pow.Scalar": pw.power,
+    "pow.Tensor_Scalar": pw.pow_number,
+    "clamp clamp_min": pw.clamp,
+    "clamp_max": pw.clamp_max,
+    "clamp.Tensor": pw.clamp_tensors,
+    "threshold": pw.plain("unary", "threshold"),
+    "hardtanh": pw.hardtanh,
+    "leaky_relu": pw.plain("unary", "leaky_relu", 0.01),
+    "gelu": pw.gelu,
+    "addcmul": pw.plain("ternary", "addcmul", 1),
+    "addcdiv": pw.plain("ternary", "addcdiv", 1),
+    "where.self": pw.where,
+    "lerp.Scalar lerp.Tensor": pw.lerp,
+    "threshold_backward": pw.plain("binary", "threshold_backward"),
+    "sigmoid_backward": pw.plain("binary", "sigmoid_backward"),
+    "tanh_backward": pw.plain("binary", "tanh_backward"),
+    "silu_backward": pw.plain("binary", "silu_backward"),
+    "leaky_relu_backward": pw.leaky_relu_backward,
+    "hardtanh_backward": pw.plain("binary", "hardtanh_backward"),
+    "gelu_backward": pw.gelu_backward,
+}
+_NAMED = {name for overloads in _WITH_ARGUMENTS for name in overloads.split()}
+#: Every other function of the table is the operator of its name.
+_ALONE = {
+    function.name: pw.plain("unary", function.name)
+    for function in UNARY
+    if function.overloads == (f"aten::{function.name}",) and function.name not in _NAMED
+}
+POINTWISE_ROWS = tuple(
+    Row(overloads, function, POINTWISE, "same")
+    for overloads, function in {**_ALONE, **_WITH_ARGUMENTS}.items()
 )
 
 #: What serves which operators, the first row that can do a call exactly.
@@ -199,15 +199,15 @@ TABLE: tuple[Row, ...] = (
     Row("prod prod.dim_int", reductions.plain("prod"), REDUCE),
     Row("amax max", reductions.plain("amax"), REDUCE),
     Row("amin min", reductions.plain("amin"), REDUCE),
-    Row("argmax", reductions.extreme("max", 1), REDUCE),
-    Row("argmin", reductions.extreme("min", 1), REDUCE),
+    Row("argmax", reductions.extreme("max"), REDUCE),
+    Row("argmin", reductions.extreme("min"), REDUCE),
     Row("max.dim", reductions.plain("max"), REDUCE),
     Row("min.dim", reductions.plain("min"), REDUCE),
     Row("aminmax", reductions.aminmax, REDUCE),
     Row("var.correction", reductions.spread("var"), REDUCE),
     Row("std.correction", reductions.spread("std"), REDUCE),
-    Row("var_mean.correction", reductions.spread_mean("var"), REDUCE),
-    Row("std_mean.correction", reductions.spread_mean("std"), REDUCE),
+    Row("var_mean.correction", reductions.spread("var", mean=True), REDUCE),
+    Row("std_mean.correction", reductions.spread("std", mean=True), REDUCE),
     Row("linalg_vector_norm", reductions.norm, REDUCE),
     Row(
         "norm.Scalar norm.ScalarOpt_dtype norm.ScalarOpt_dim norm.ScalarOpt_dim_dtype",
@@ -228,8 +228,7 @@ TABLE: tuple[Row, ...] = (
 def add_offers() -> None:
     """Add the rows of the table to what the dispatcher asks; called once."""
     for row in TABLE:
-        for overload in row.overloads.split():
-            _add(f"aten::{overload}", row.function, row.kernels, 0, row.sharing, row.alone)
+        _add(row)
     sparse.register()
 
 
@@ -251,7 +250,8 @@ def register_operator(
         it.
     function : callable
         Takes the operator's arguments; returns the result, or a `Declined` whose reason is shown
-        where no other kernel serves the call either.
+        where no other kernel serves the call either. A result must be on device "pynq", with the
+        dtype and the shape that torch gives it: a call with another one raises TypeError.
     kernels : collection of str
         It is asked only while the loaded overlay has one of these; with none given, always.
     priority : int
@@ -269,29 +269,26 @@ def register_operator(
     """
     dispatch.fill()
     _check(overload)
-    _add(overload, function, kernels, priority, sharing, alone)
+    function = checked(overload, function)
+    _add(Row(overload.removeprefix("aten::"), function, tuple(kernels), sharing, alone), priority)
 
 
-def _add(
-    overload: str,
-    function: Callable[..., Any],
-    kernels: Collection[str],
-    priority: int,
-    sharing: Sharing,
-    alone: bool,
-) -> None:
-    dispatch.add_offer(overload, function, kernels, priority)
-    if alone:
-        return
-    in_place, outs = variants(overload)
-    if in_place:
-        dispatch.add_offer(in_place, into_self(function, sharing=sharing), kernels, priority)
-    for out, names in outs:
-        dispatch.add_offer(out, into(function, names, sharing=sharing), kernels, priority)
+def _add(row: Row, priority: int = 0) -> None:
+    """Serve the overloads of a row, and their variants."""
+    sharing = row.sharing
+    for overload in row.overloads.split():
+        served = {f"aten::{overload}": row.function}
+        if not row.alone:
+            in_place, outs = variants(f"aten::{overload}")
+            if in_place:
+                served[in_place] = into_self(row.function, sharing=sharing)
+            served |= {out: into(row.function, names, sharing=sharing) for out, names in outs}
+        for name, function in served.items():
+            dispatch.add_offer(name, function, row.kernels, priority)
 
 
 def _check(name: str) -> None:
-    """Refuse an overload that is never dispatched: nobody would notice."""
+    """Refuse an overload that never arrives here: the function would never be called."""
     hint = "TORCH_PYNQ_DEBUG=1 prints what a program calls"
     if not name.startswith("aten::"):
         raise ValueError(f"{name!r} is no overload of ATen, e.g. 'aten::add.Tensor'; {hint}")

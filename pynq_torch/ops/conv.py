@@ -21,16 +21,32 @@ from pynq_torch.torch_device.fallback import place
 from pynq_torch.torch_device.flags import matmul
 from pynq_torch.torch_device.record import transfer
 
+from .common import on_cpu, short
 from .launch import available
 from .linear import MAX_EXACT_K, OPT_IN, vector
 from .planes import window_of
-from .quantise import TOO_LARGE, Packed, kept, overflows, per_column, per_tensor
+from .quantise import FLOATS, TOO_LARGE, Packed, kept, overflows, per_column, per_tensor
 from .units import Matrix, multiply, result_dtype, units
 
-__all__ = ["TILE_BYTES", "Geometry", "Tile", "convolve", "fill_columns", "pack_weight", "tiles"]
+__all__ = [
+    "TILE_BYTES",
+    "Geometry",
+    "Tile",
+    "convolve",
+    "factor_of",
+    "fill_columns",
+    "pack_weight",
+    "tiles",
+]
 
 #: Bytes of columns at a time; half the L2 cache of the Zynq-7000 (512 KB).
 TILE_BYTES = 256 << 10
+_NO_UNIT = Declined(
+    "no overlay loaded with pynq_torch.load has a unit that multiplies matrices: "
+    "pynq_torch.load('gemm')",
+    missing=True,
+)
+_SIZES = on_cpu("the sizes do not fit, or there is nothing to convolve")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,65 +179,58 @@ def convolve(
     factors: Sequence[torch.Tensor] | None = None,
     bias: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Convolve int8 with int8 on the units of the loaded overlay.
+    """Convolve int8 with int8 on the units: [N, OC, rows, columns], channels-last in memory.
 
     Parameters
     ----------
-    x : Packed
-        [N, C, H, W] with one scale.
-    weights : sequence of Packed
-        [K, OC / groups] for each group, see `pack_weight`.
-    geometry : Geometry
-        Sizes; none is 0.
-    mode : int
-        See :mod:`pynq_torch.kernels.epilogue`. int8 results need one group.
-    factors : sequence of torch.Tensor, optional
-        float32 [OC / groups] on device "pynq" for each group: what the sums are multiplied by.
-        Default for float32 results: the scale of `x` times those of the weights.
-    bias : torch.Tensor, optional
-        [OC] on device "pynq", of the dtype that `mode` asks for.
-
-    Returns
-    -------
-    torch.Tensor
-        [N, OC, rows, columns], channels-last in memory.
+    x, weights : Packed, sequence of Packed
+        [N, C, H, W] with one scale; [K, OC / groups] for each group, see `pack_weight`.
+    geometry, mode : Geometry, int
+        Sizes, none is 0; see `pynq_torch.kernels.epilogue`. int8 results need one group.
+    factors, bias : optional
+        On device "pynq": float32 [OC / groups] for each group, default for float32 results the
+        scales; [OC] of the dtype that `mode` asks for.
     """
     rows, columns = geometry.out_size
     per_group = geometry.out_channels // geometry.groups
-    pixels = geometry.batch * rows * columns
-    room = per_group if mode & KIND == FLOAT32 else -(-geometry.out_channels // 4) * 4
-    room = max(room, geometry.out_channels)
-    device = units().device
-    if factors is None and mode & KIND == FLOAT32:
-        factors = [_factor(x, weight) for weight in weights]
-    dtype = result_dtype(mode)
-    result = memory.new((pixels, room), dtype)
+    floating = mode & KIND == FLOAT32
+    room = geometry.out_channels if floating else -(-geometry.out_channels // 4) * 4
+    if factors is None and floating:
+        factors = [factor_of(x, weight) for weight in weights]
+    mode |= BIAS if bias is not None else 0
+    result = memory.new((geometry.batch * rows * columns, room), result_dtype(mode))
+    for at, group, lowered in _lowered(x, geometry):
+        part = slice(group * per_group, (group + 1) * per_group)
+        multiply(
+            *(Matrix(values, units().device) for values in (lowered, weights[group].values)),
+            mode=mode,
+            scale=factors[group] if factors is not None else None,
+            bias=bias[part] if bias is not None else None,
+            out=result[at : at + lowered.shape[0], part],
+        )
+    images = result.view(geometry.batch, rows, columns, room)
+    return images[..., : geometry.out_channels].permute(0, 3, 1, 2)
+
+
+def _lowered(x: Packed, geometry: Geometry) -> Iterator[tuple[int, int, torch.Tensor]]:
+    """Yield the first pixel, the group and the rows of each product, in one buffer for all."""
+    columns = geometry.out_size[1]
+    counts = [(t.image_end - t.image) * (t.last - t.first) * columns for t in tiles(geometry)]
     with transfer():
         padded = _padded(memory.alias(x.values), geometry.padding)
-    largest = max((t.image_end - t.image) * (t.last - t.first) * columns for t in tiles(geometry))
-    buffer = memory.new((largest, geometry.depth), torch.int8)
+    buffer = memory.new((max(counts), geometry.depth), torch.int8)
     at = 0
-    for tile in tiles(geometry):
-        count = (tile.image_end - tile.image) * (tile.last - tile.first) * columns
-        for group, weight in enumerate(weights):
+    for tile, count in zip(tiles(geometry), counts, strict=True):
+        for group in range(geometry.groups):
             with transfer():
                 fill_columns(memory.block_of(buffer).cpu, padded, geometry, tile, group)
                 memory.note_write(buffer)
-            first = group * per_group
-            multiply(
-                Matrix(buffer[:count], device),
-                Matrix(weight.values, device),
-                mode=mode | (BIAS if bias is not None else 0),
-                scale=factors[group] if factors is not None else None,
-                bias=bias[first : first + per_group] if bias is not None else None,
-                out=result[at : at + count, first : first + per_group],
-            )
+            yield at, group, buffer[:count]
         at += count
-    shape = (geometry.batch, rows, columns, room)
-    return result.view(shape)[..., : geometry.out_channels].permute(0, 3, 1, 2)
 
 
-def _factor(x: Packed, weight: Packed) -> torch.Tensor:
+def factor_of(x: Packed, weight: Any) -> torch.Tensor:
+    """Return what sums are multiplied by, float32 [columns] on device "pynq"."""
     made = memory.new(weight.scale.shape, torch.float32)
     torch.mul(weight.scale, x.scale, out=memory.block_of(made).cpu)
     return made
@@ -244,59 +253,59 @@ def convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> Any:
-    if not units():
-        return Declined(
-            "no overlay loaded with pynq_torch.load has a unit that multiplies matrices: "
-            "pynq_torch.load('gemm')",
-            missing=True,
-        )
-    if available("conv2d_i8"):
-        return Declined("the overlay convolves int8 directly")  # see conv_direct
-    if transposed or input.dim() not in (3, 4) or weight.dim() != input.dim():
-        return Declined("only convolutions over one or two dimensions, not transposed ones")
-    exact = input.dtype is torch.int8
-    if not exact and input.dtype not in (torch.float32, torch.float16, torch.bfloat16):
-        return Declined(f"no unit convolves {str(input.dtype).removeprefix('torch.')}")
-    if not (exact or matmul.allow_int8):
-        return OPT_IN
-    tensors = [t for t in (input, weight, bias) if t is not None]
-    if any(t.device.type != "pynq" or t.dtype is not input.dtype for t in tensors):
-        return Declined("the operands differ in device or dtype; torch raises the error on the CPU")
+    declined = _unsuitable(input, weight, bias, transposed)
+    if declined:
+        return declined
     window = window_of(input.dim(), stride, padding, dilation, groups, output_padding)
     if isinstance(window, Declined):
         return window
     if input.dim() == 3:
-        line = convolution(
-            input.unsqueeze(2),
-            weight.unsqueeze(2),
-            bias,
-            (1, *stride),
-            (0, *padding),
-            (1, *dilation),
-            False,
-            (0, *output_padding),
-            groups,
-        )
+        sizes = ((1, *stride), (0, *padding), (1, *dilation), False, (0, *output_padding))
+        line = convolution(input.unsqueeze(2), weight.unsqueeze(2), bias, *sizes, groups)
         return line if isinstance(line, Declined) else line.squeeze(2)
     geometry = _geometry(input, weight, bias, stride, padding, dilation, groups)
     if geometry is None or not (input.numel() and weight.numel()):
-        return Declined(
-            "the sizes do not fit, or there is nothing to convolve; torch raises the error on the "
-            "CPU"
-        )
-    if exact:
-        return _in_layout(_exact(input, weight, bias, geometry), input)
+        return _SIZES
+    exact = input.dtype is torch.int8
+    result = (_exact if exact else _quantised)(input, weight, bias, geometry)
+    return result if isinstance(result, Declined) else _in_layout(result, input)
+
+
+def _unsuitable(
+    input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, transposed: bool
+) -> Declined | None:
+    if not units():
+        return _NO_UNIT
+    if available("conv2d_i8"):
+        return Declined("the overlay convolves int8 directly")  # see conv_direct
+    if transposed or input.dim() not in (3, 4) or weight.dim() != input.dim():
+        return Declined("only convolutions over one or two dimensions, not transposed ones")
+    if input.dtype is not torch.int8 and input.dtype not in FLOATS:
+        return Declined(f"no unit convolves {short(input.dtype)}")
+    if not (input.dtype is torch.int8 or matmul.allow_int8):
+        return OPT_IN
+    tensors = [t for t in (input, weight, bias) if t is not None]
+    if any(t.device.type != "pynq" or t.dtype is not input.dtype for t in tensors):
+        return on_cpu("the operands differ in device or dtype")
+    return None
+
+
+def _quantised(
+    input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, geometry: Geometry
+) -> torch.Tensor | Declined:
     if geometry.depth > MAX_EXACT_K:
         return Declined(f"a sum of {geometry.depth} products could leave int32")
+    groups = geometry.groups
     x = kept(input, "tensor", lambda: per_tensor(memory.alias(input)))
     packed = kept(weight, f"columns of {groups}", lambda: pack_weight(weight, groups))
-    if isinstance(x, Declined) or isinstance(packed, Declined):
-        return x if isinstance(x, Declined) else packed
+    if isinstance(x, Declined):
+        return x
+    if isinstance(packed, Declined):
+        return packed
     if any(overflows(x, part, geometry.depth) for part in packed):
         return TOO_LARGE
-    offset = vector(bias) if bias is not None else None
-    result = convolve(x, packed, geometry, bias=offset)
-    return _in_layout(result if input.dtype is torch.float32 else result.to(input.dtype), input)
+    result = convolve(x, packed, geometry, bias=vector(bias) if bias is not None else None)
+    return result if input.dtype is torch.float32 else result.to(input.dtype)
 
 
 def _exact(

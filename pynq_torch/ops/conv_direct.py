@@ -19,18 +19,17 @@ from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.flags import matmul
 
-from .conv import pack_weight
+from .conv import factor_of, pack_weight
 from .launch import available, launch, operand
 from .linear import MAX_EXACT_K, vector
 from .planes import MISSING, SIZES, plane, room_for, unit_for, unsuitable, window_of
-from .quantise import TOO_LARGE, Packed, kept, overflows, per_tensor
+from .quantise import FLOATS, TOO_LARGE, Packed, kept, overflows, per_tensor
 from .units import result_dtype, timeout_of
 
 __all__ = ["DEPTHWISE", "KERNEL", "Filters", "convolve", "filters_of", "is_direct"]
 
 #: Their VLNV names.
 KERNEL, DEPTHWISE = "conv2d_i8", "depthwise_i8"
-_FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 _NOT_INT8 = Declined("floating values are not quantised unless a program has opted in to it")
 
 
@@ -56,7 +55,7 @@ def is_direct() -> bool:
 
 
 def filters_of(packed: Sequence[Packed], shape: Sequence[int]) -> Filters:
-    """Return a weight that lies in matrices [K, OC / groups], one a group, as one tensor."""
+    """Return a weight in matrices [K, OC / groups], one a group, as one tensor."""
     values = memory.new(tuple(shape), torch.int8)
     rows = [memory.alias(part.values).t() for part in packed]
     torch.cat(rows, out=memory.alias(values).view(shape[0], -1))
@@ -73,7 +72,7 @@ def convolve(
     scale: torch.Tensor | None = None,
     bias: torch.Tensor | None = None,
 ) -> torch.Tensor | Declined:
-    """Convolve int8 with int8 on the PL.
+    """Convolve int8 with int8 on the PL; the result is in the layout that torch would give it.
 
     Parameters
     ----------
@@ -83,15 +82,8 @@ def convolve(
         Stride, padding, dilation and groups.
     mode : int
         See :mod:`pynq_torch.kernels.epilogue`; BIAS is set where there is one.
-    scale : torch.Tensor, optional
-        float32 [OC] on device "pynq".
-    bias : torch.Tensor, optional
-        [OC] on device "pynq", of the dtype that `mode` asks for.
-
-    Returns
-    -------
-    torch.Tensor or Declined
-        In the layout that torch would give it.
+    scale, bias : torch.Tensor, optional
+        [OC] on device "pynq", float32 and of the dtype that `mode` asks for.
     """
     image, filters = plane(x), plane(weight)
     if image.shape[1] != filters.shape[1] * window.groups or filters.shape[0] % window.groups:
@@ -102,14 +94,12 @@ def convolve(
     slots, tile = unit_for("i8", window, filters, size)
     if not slots:
         return MISSING
-    columns = [None if t is None else operand(t) for t in (bias, scale)]
+    offset, factor = (None if t is None else operand(t) for t in (bias, scale))
     shape = (image.shape[0], filters.shape[0], *size)
     result, place = room_for(shape, x, dtype=result_dtype(mode))
     mode |= BIAS if bias is not None else 0
-    runs = plan_int8(
-        *(image, filters, place, window, mode), bias=columns[0], scale=columns[1], tile=tile
-    )
-    reads = [image, filters, *(o for o in columns if o is not None)]
+    runs = plan_int8(image, filters, place, window, mode, bias=offset, scale=factor, tile=tile)
+    reads = [o for o in (image, filters, offset, factor) if o is not None]
     work = result.numel() * weight.numel() // weight.shape[0]
     launch(slots, runs, reads=reads, writes=[place], timeout_s=timeout_of(work))
     return result
@@ -129,7 +119,7 @@ def convolution(
     if not (is_direct() or available(DEPTHWISE)):
         return MISSING
     exact = input.dtype is torch.int8
-    if transposed or not (exact or (matmul.allow_int8 and input.dtype in _FLOATS)):
+    if transposed or not (exact or (matmul.allow_int8 and input.dtype in FLOATS)):
         return _NOT_INT8
     declined = unsuitable(input.dtype, input, weight)
     if declined:
@@ -164,9 +154,7 @@ def _quantised(
         return x if isinstance(x, Declined) else filters  # type: ignore[return-value]
     if overflows(x, Packed(filters.values, filters.scale, float(filters.scale.max())), depth):
         return TOO_LARGE
-    factor = memory.new(filters.scale.shape, torch.float32)
-    torch.mul(filters.scale, x.scale, out=memory.block_of(factor).cpu)
-    offset = vector(bias) if bias is not None else None
+    factor, offset = factor_of(x, filters), vector(bias) if bias is not None else None
     result = convolve(x.values, filters.values, window, mode=FLOAT32, scale=factor, bias=offset)
     if isinstance(result, Declined) or input.dtype is torch.float32:
         return result

@@ -2,7 +2,7 @@
 
 Forward, ``depthwise_f32`` does those with a channel a group. They come after those in int8 (`conv`,
 `conv_direct`). An element is off by at most ``(K + 2) * 2**-23`` times the sum of the magnitudes of
-its K products. What lies beside the image is no product.
+its K products. Pixels beside the image give no products.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any
 import torch
 
 from pynq_torch.kernels.convolution import plan_forward, plan_grad_input, plan_grad_weight
+from pynq_torch.kernels.operand import Operand
+from pynq_torch.kernels.windows import Window
 from pynq_torch.torch_device.dispatch import Declined
 
 from .launch import available, launch, operand
@@ -49,11 +51,9 @@ def convolution(
     output_padding: Sizes,
     groups: int,
 ) -> Any:
-    declined = unsuitable(torch.float32, input, weight)
-    if declined:
-        return declined
     sizes = (stride, padding, dilation, groups, output_padding)
-    window = window_of(input.dim(), *sizes, transposed=transposed)
+    declined = unsuitable(torch.float32, input, weight)
+    window = declined or window_of(input.dim(), *sizes, transposed=transposed)
     if isinstance(window, Declined):
         return window
     x, w = plane(input), plane(weight)
@@ -61,19 +61,11 @@ def convolution(
     outs = w.shape[1] * groups if transposed else w.shape[0]
     if inner != x.shape[1] or w.shape[0] % groups:
         return SIZES
-    offset = None
-    if bias is not None:
-        if bias.dtype is not torch.float32 or bias.device.type != "pynq":
-            return OPERANDS
-        if bias.shape != (outs,):
-            return SIZES
-        offset = operand(vector(bias) if bias.stride(0) != 1 else bias)
-    image, kernel = x.shape[2:], w.shape[2:]
-    if transposed:
-        more = beside(output_padding, input.dim() == 3, 0)
-        size = window.transposed_size(image, kernel, more)  # type: ignore[arg-type]
-    else:
-        size = window.out_size(image, kernel)  # type: ignore[arg-type]
+    declined = _misfit(bias, outs)
+    if declined:
+        return declined
+    offset = None if bias is None else operand(vector(bias) if bias.stride(0) != 1 else bias)
+    size = _size(window, x, w, input.dim(), output_padding, transposed)
     if min(size) < 1:
         return SIZES
     slots, tile = (available(KERNEL), None) if transposed else unit_for("f32", window, w, size)
@@ -88,6 +80,24 @@ def convolution(
     reads = [x, w] if offset is None else [x, w, offset]
     launch(slots, runs, reads=reads, writes=[place], timeout_s=timeout_of(work))
     return result
+
+
+def _misfit(bias: torch.Tensor | None, channels: int) -> Declined | None:
+    if bias is None:
+        return None
+    if bias.dtype is not torch.float32 or bias.device.type != "pynq":
+        return OPERANDS
+    return None if bias.shape == (channels,) else SIZES
+
+
+def _size(
+    window: Window, x: Operand, w: Operand, dims: int, output_padding: Sizes, transposed: bool
+) -> tuple[int, int]:
+    """Return the rows and columns of the output."""
+    if not transposed:
+        return window.out_size(x.shape[2:], w.shape[2:])  # type: ignore[arg-type]
+    more = beside(output_padding, dims == 3, 0)
+    return window.transposed_size(x.shape[2:], w.shape[2:], more)  # type: ignore[arg-type]
 
 
 def convolution_backward(
@@ -106,30 +116,23 @@ def convolution_backward(
     slots = available(KERNEL)
     if not slots:
         return MISSING
-    declined = unsuitable(torch.float32, grad_output, input, weight)
-    if declined:
-        return declined
     sizes = (stride, padding, dilation, groups, output_padding)
-    window = window_of(input.dim(), *sizes, transposed=transposed)
+    declined = unsuitable(torch.float32, grad_output, input, weight)
+    window = declined or window_of(input.dim(), *sizes, transposed=transposed)
     if isinstance(window, Declined):
         return window
-    grad, x, w = plane(grad_output), plane(input), plane(weight)
+    grad, x, w = map(plane, (grad_output, input, weight))
     # A transposed convolution is the gradient of one from its result to its input.
     wide, narrow = (grad, x) if transposed else (x, grad)
-    if transposed:
-        more = beside(output_padding, input.dim() == 3, 0)
-        size = window.transposed_size(x.shape[2:], w.shape[2:], more)  # type: ignore[arg-type]
-    else:
-        size = window.out_size(x.shape[2:], w.shape[2:])  # type: ignore[arg-type]
-    channels = (narrow.shape[1], wide.shape[1]) == (w.shape[0], w.shape[1] * groups)
-    if grad.shape[2:] != size or grad.shape[0] != x.shape[0] or not channels or w.shape[0] % groups:
+    size = _size(window, x, w, input.dim(), output_padding, transposed)
+    fits = (narrow.shape[1], wide.shape[1]) == (w.shape[0], w.shape[1] * groups)
+    if (grad.shape[2:], grad.shape[0]) != (size, x.shape[0]) or not fits or w.shape[0] % groups:
         return SIZES
     timeout_s = timeout_of(grad_output.numel() * weight.numel() // weight.shape[0])
-    found: list[torch.Tensor | None] = [None, None, None]
+    found: list[torch.Tensor | None] = [None] * 3
     if output_mask[0]:
         found[0], place = room_for(x.shape, input)
-        plan = plan_forward if transposed else plan_grad_input
-        runs = plan(grad, w, place, window)
+        runs = (plan_forward if transposed else plan_grad_input)(grad, w, place, window)
         launch(slots, runs, reads=[grad, w], writes=[place], timeout_s=timeout_s)
     if output_mask[1]:
         found[1], place = room_for(w.shape, weight)

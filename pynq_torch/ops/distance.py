@@ -12,47 +12,27 @@ import torch
 
 from pynq_torch.kernels.distance import distance_runs, distances_shape, dot_run
 from pynq_torch.torch_device.dispatch import Declined
-from pynq_torch.torch_device.variants import MIXED
 
-from . import launch
+from .common import on_cpu, run, units_of
+from .launch import operand, room
 
 __all__: list[str] = []
 
-_NO_UNIT = Declined(
-    "no overlay loaded with pynq_torch.load has a unit for distances: "
-    "pynq_torch.load('reductions')",
-    missing=True,
-)
 _EMPTY = Declined("there is nothing to measure")
-_SIZES = Declined("the operands do not fit each other; torch raises the error on the CPU")
-_NOT_HERE = Declined("an operand is not on device 'pynq'; torch raises the error on the CPU")
-
-
-def _refused(a: torch.Tensor, b: torch.Tensor) -> Declined | None:
-    if a.dtype is not b.dtype:
-        return MIXED
-    if a.dtype is not torch.float32:
-        return Declined(f"distance_f32 takes float32, found {str(a.dtype).removeprefix('torch.')}")
-    if a.device.type != "pynq" or b.device.type != "pynq":
-        return _NOT_HERE
-    return None if a.numel() and b.numel() else _EMPTY
+_SIZES = on_cpu("the operands do not fit each other")
 
 
 def cdist_forward(x1: torch.Tensor, x2: torch.Tensor, p: float, compute_mode: int | None) -> Any:
-    slots = launch.available("distance_f32")
-    if not slots:
-        return _NO_UNIT
-    refused = _refused(x1, x2)
-    if refused is not None:
-        return refused
+    slots = units_of("distance_f32", x1, x2)
+    if isinstance(slots, Declined):
+        return slots
+    if not (x1.numel() and x2.numel()):
+        return _EMPTY
     shape = distances_shape(x1, x2)
     if shape is None or not p >= 0 or compute_mode not in (None, 0, 1, 2):
         return _SIZES
-    left, right = launch.operand(x1), launch.operand(x2)
-    room = launch.room(shape, torch.float32)
-    runs = distance_runs(left, right, room, p)
-    launch.launch(slots, runs, reads=[left, right], writes=[room])
-    return room.tensor
+    left, right, result = operand(x1), operand(x2), room(shape, torch.float32)
+    return run(slots, distance_runs(left, right, result, p), (left, right), result)
 
 
 def euclidean_dist(x1: torch.Tensor, x2: torch.Tensor) -> Any:
@@ -60,15 +40,12 @@ def euclidean_dist(x1: torch.Tensor, x2: torch.Tensor) -> Any:
 
 
 def dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
-    slots = launch.available("distance_f32")
-    if not slots:
-        return _NO_UNIT
-    refused = _refused(self, tensor)
-    if refused is not None:
-        return refused
+    slots = units_of("distance_f32", self, tensor)
+    if isinstance(slots, Declined):
+        return slots
+    if not (self.numel() and tensor.numel()):
+        return _EMPTY
     if self.dim() != 1 or self.shape != tensor.shape:
         return _SIZES
-    left, right = launch.operand(self), launch.operand(tensor)
-    room = launch.room((), torch.float32)
-    launch.launch(slots, [dot_run(left, right, room)], reads=[left, right], writes=[room])
-    return room.tensor
+    left, right, result = operand(self), operand(tensor), room((), torch.float32)
+    return run(slots, [dot_run(left, right, result)], (left, right), result)

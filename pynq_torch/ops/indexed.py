@@ -18,15 +18,14 @@ from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import NOT_THERE
 
-from . import launch
-from .movement import DIM, EMPTY, run, words
+from .common import on_cpu
+from .launch import operand, room
+from .movement import DIM, EMPTY, move, words
 
 __all__: list[str] = []
 
-_INDEX = Declined("an index is out of range; torch raises the error on the CPU")
-_INDEX_KIND = Declined(
-    "the index is no int64 or int32 tensor that fits; torch raises the error on the CPU"
-)
+_INDEX = on_cpu("an index is out of range")
+_INDEX_KIND = on_cpu("the index is no int64 or int32 tensor that fits")
 _FREQUENCY = Declined("move_32 does not count how often an index comes (scale_grad_by_freq)")
 _LOOPS = Declined("the operands lie in memory in more dimensions than move_32 has loops")
 _ALPHA = Declined("alpha is not 1: move_32 adds what there is")
@@ -48,6 +47,11 @@ def _index(index: torch.Tensor, size: int) -> Declined | None:
     return _INDEX if int(low) < 0 or int(high) >= size else None
 
 
+def _floats(*tensors: torch.Tensor) -> Declined | None:
+    """Say why ``move_32`` cannot add these up."""
+    return words(*tensors) or (None if tensors[0].dtype is torch.float32 else _INTEGERS)
+
+
 def embedding(
     weight: torch.Tensor,
     indices: torch.Tensor,
@@ -55,18 +59,26 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Any:
-    declined = words(weight)
-    if declined is None and weight.dim() != 2:
-        declined = DIM
-    declined = declined or _index(indices, weight.shape[0])
-    if declined is not None:
+    declined = words(weight) or (weight.dim() != 2 and DIM) or _index(indices, weight.shape[0])
+    if declined:
         return declined
-    shape = (*indices.shape, weight.shape[1])
-    if not weight.shape[1]:
+    return _selected(weight, 0, indices, (*indices.shape, weight.shape[1]))
+
+
+def _selected(
+    source: torch.Tensor,
+    dim: int,
+    index: torch.Tensor,
+    shape: tuple[int, ...],
+    strides: Sequence[int] | None = None,
+) -> Any:
+    """Return what an index chooses along a dimension; without strides, row-major."""
+    if 0 in shape:
         return EMPTY
-    own, chosen = launch.operand(weight), launch.operand(indices)
-    result = launch.room(shape, weight.dtype)
-    return run(walks.select_runs(own, 0, chosen, result, shape), (own, chosen), result)
+    own, chosen = operand(source), operand(index)
+    made = strides and operand(memory.new_strided(shape, strides, source.dtype))
+    result = made or room(shape, source.dtype)
+    return move(walks.select_runs(own, dim, chosen, result, shape), (own, chosen), result)
 
 
 def embedding_dense_backward(
@@ -76,37 +88,27 @@ def embedding_dense_backward(
     padding_idx: int,
     scale_grad_by_freq: bool,
 ) -> Any:
-    declined = words(grad_output)
-    if declined is None and grad_output.dtype is not torch.float32:
-        declined = _INTEGERS
-    if declined is None and scale_grad_by_freq:
-        declined = _FREQUENCY
-    declined = declined or _index(indices, num_weights)
-    if declined is not None:
+    declined = (
+        _floats(grad_output) or (scale_grad_by_freq and _FREQUENCY) or _index(indices, num_weights)
+    )
+    if declined:
         return declined
     if grad_output.shape[:-1] != indices.shape or not grad_output.shape[-1]:
         return _INDEX_KIND
-    result = launch.room((int(num_weights), grad_output.shape[-1]), torch.float32)
+    result = room((int(num_weights), grad_output.shape[-1]), torch.float32)
     memory.block_of(result.tensor).cpu.zero_()
-    own, chosen = launch.operand(grad_output), launch.operand(indices)
+    own, chosen = operand(grad_output), operand(indices)
     runs = walks.embedding_gradient_runs(own, chosen, result, own.shape, int(padding_idx))
-    return run(runs, (own, chosen), result) if runs else _LOOPS
+    return move(runs, (own, chosen), result) if runs else _LOOPS
 
 
 def index_select(self: torch.Tensor, dim: int, index: torch.Tensor) -> Any:
-    declined = words(self)
-    if declined is None and not (-self.dim() <= dim < self.dim() and index.dim() <= 1):
-        declined = DIM
-    declined = declined or _index(index, self.shape[dim])
-    if declined is not None:
+    missing = not (-self.dim() <= dim < self.dim() and index.dim() <= 1)
+    declined = words(self) or (missing and DIM) or _index(index, self.shape[dim])
+    if declined:
         return declined
     dim %= self.dim()
-    shape = (*self.shape[:dim], index.numel(), *self.shape[dim + 1 :])
-    if 0 in shape:
-        return EMPTY
-    own, chosen = launch.operand(self), launch.operand(index)
-    result = launch.room(shape, self.dtype)
-    return run(walks.select_runs(own, dim, chosen, result, shape), (own, chosen), result)
+    return _selected(self, dim, index, (*self.shape[:dim], index.numel(), *self.shape[dim + 1 :]))
 
 
 def index_tensor(self: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> Any:
@@ -120,16 +122,10 @@ def index_tensor(self: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> 
     if declined is not None:
         return declined
     shape = (*self.shape[:dim], *index.shape, *self.shape[dim + 1 :])
-    if 0 in shape or not self.is_contiguous():
-        # Of another tensor torch gives the result strides after those of the tensor.
-        return EMPTY if 0 in shape else _STRIDES
-    own, chosen = launch.operand(self), launch.operand(index)
-    if index.is_contiguous():
-        result = launch.room(shape, self.dtype)
-    else:
-        strides = _turned(self, dim, index, shape)
-        result = launch.operand(memory.new_strided(shape, strides, self.dtype))
-    return run(walks.select_runs(own, dim, chosen, result, shape), (own, chosen), result)
+    if 0 not in shape and not self.is_contiguous():
+        return _STRIDES  # torch gives the result strides after those of the tensor
+    strides = None if index.is_contiguous() else _turned(self, dim, index, shape)
+    return _selected(self, dim, index, shape, strides)
 
 
 def _turned(
@@ -147,10 +143,10 @@ def gather(self: torch.Tensor, dim: int, index: torch.Tensor, *, sparse_grad: bo
     if declined is not None:
         return declined
     dim %= self.dim()
-    own, chosen = launch.operand(self), launch.operand(index)
-    result = launch.room(tuple(index.shape), self.dtype)
+    own, chosen = operand(self), operand(index)
+    result = room(tuple(index.shape), self.dtype)
     runs = walks.gather_runs(own, dim, chosen, result, result.shape)
-    return run(runs, (own, chosen), result)
+    return move(runs, (own, chosen), result)
 
 
 def _along(self: torch.Tensor, dim: int, index: torch.Tensor) -> Declined | None:
@@ -165,16 +161,13 @@ def _along(self: torch.Tensor, dim: int, index: torch.Tensor) -> Declined | None
 
 
 def scatter_add(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor) -> Any:
-    declined = words(self, src)
-    if declined is None and self.dtype is not torch.float32:
-        declined = _INTEGERS
-    declined = declined or _along(self, dim, index)
-    if declined is None and not (
-        src.dim() == index.dim()
-        and all(n <= size for n, size in zip(index.shape, src.shape, strict=True))
-    ):
-        declined = _INDEX_KIND
-    return declined or _added(self, dim, index, src, tuple(index.shape), rows=False)
+    declined = _floats(self, src) or _along(self, dim, index)
+    if declined:
+        return declined
+    sizes = zip(index.shape, src.shape, strict=False)
+    if src.dim() != index.dim() or any(n > size for n, size in sizes):
+        return _INDEX_KIND
+    return _added(self, dim, index, src, tuple(index.shape), rows=False)
 
 
 def index_add(
@@ -185,15 +178,14 @@ def index_add(
     *,
     alpha: Any = 1,
 ) -> Any:
-    declined = words(self, source)
-    if declined is None and self.dtype is not torch.float32:
-        declined = _INTEGERS
-    if declined is None and (type(alpha) is bool or alpha != 1):
-        declined = _ALPHA
-    if declined is None and not (-self.dim() <= dim < self.dim() and index.dim() == 1):
-        declined = DIM
-    declined = declined or _index(index, self.shape[dim])
-    if declined is not None:
+    missing = not (-self.dim() <= dim < self.dim() and index.dim() == 1)
+    declined = (
+        _floats(self, source)
+        or ((type(alpha) is bool or alpha != 1) and _ALPHA)
+        or (missing and DIM)
+        or _index(index, self.shape[dim])
+    )
+    if declined:
         return declined
     dim %= self.dim()
     if source.shape != (*self.shape[:dim], index.shape[0], *self.shape[dim + 1 :]):
@@ -212,8 +204,8 @@ def _added(
 ) -> Any:
     if 0 in shape:
         return EMPTY
-    result = launch.room(tuple(self.shape), torch.float32)
+    result = room(tuple(self.shape), torch.float32)
     memory.block_of(result.tensor).cpu.copy_(memory.alias(self))
-    own, chosen = launch.operand(source), launch.operand(index)
+    own, chosen = operand(source), operand(index)
     runs = walks.scatter_runs(result, dim % self.dim(), chosen, own, shape, rows=rows)
-    return run(runs, (own, chosen), result) if runs else _LOOPS
+    return move(runs, (own, chosen), result) if runs else _LOOPS

@@ -19,25 +19,18 @@ from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import NOT_THERE
 
-from .launch import Slot, available, launch, operand, room
+from .common import on_cpu, run, units_of
+from .launch import Slot, operand, room
 
 __all__: list[str] = []
 
-_MISSING = Declined(
-    "no overlay loaded with pynq_torch.load has a kernel for losses: pynq_torch.load('neural')",
-    missing=True,
-)
 _DTYPE = Declined("the kernel takes float32 and classes in int64")
-_SHAPE = Declined(
-    "input and target do not fit each other, or are empty; torch raises the error on the CPU"
-)
-_CLASS = Declined("a target is no class; torch raises the error on the CPU")
-_WEIGHT = Declined(
-    "the weights are not a float32 for each class; torch raises the error on the CPU"
-)
+_SHAPE = on_cpu("input and target do not fit each other, or are empty")
+_CLASS = on_cpu("a target is no class")
+_WEIGHT = on_cpu("the weights are not a float32 for each class")
 _IGNORE = Declined("ignore_index has more than 32 bits")
-_GRADIENT = Declined("the gradient is not of the loss's shape; torch raises the error on the CPU")
-_REDUCTION = Declined("the reduction is none of torch's; torch raises the error on the CPU")
+_GRADIENT = on_cpu("the gradient is not of the loss's shape")
+_REDUCTION = on_cpu("the reduction is none of torch's")
 
 
 def _rows(tensor: torch.Tensor, dims: int) -> torch.Tensor:
@@ -54,9 +47,9 @@ def _suitable(
     images: bool,
 ) -> Declined | tuple[Slot, ...]:
     """Return the units, or say why they cannot compute this loss."""
-    slots = available("nll_f32")
-    if not slots:
-        return _MISSING
+    slots = units_of("nll_f32")
+    if isinstance(slots, Declined):
+        return slots
     if target.device.type != "pynq" or (weight is not None and weight.device.type != "pynq"):
         return NOT_THERE
     if target.dtype is not torch.int64:
@@ -111,9 +104,7 @@ def loss(images: bool) -> Callable[..., Any]:
         result = room(tuple(target.shape) if reduction == NONE else (), torch.float32)
         total = room((), torch.float32)
         runs = plan_forward(source, classes, weights, result, total, reduction, ignore_index)
-        reads = [source, classes] if weights is None else [source, classes, weights]
-        launch(slots, runs, reads=reads, writes=(result, total))
-        return result.tensor, total.tensor
+        return run(slots, runs, (source, classes, weights), result, total)
 
     return forward
 
@@ -147,10 +138,6 @@ def gradient(images: bool) -> Callable[..., Any]:
         result = room(shape, torch.float32)
         place = Operand(_rows(result.tensor, 4), result.address, result.memory)
         runs = plan_backward(gradient, classes, weights, place, total, reduction, ignore_index)
-        reads = (
-            [gradient, classes, total] if weights is None else [gradient, classes, total, weights]
-        )
-        launch(slots, runs, reads=reads, writes=(result,))
-        return result.tensor
+        return run(slots, runs, (gradient, classes, total, weights), result)
 
     return backward

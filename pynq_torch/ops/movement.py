@@ -10,73 +10,53 @@ import torch
 from pynq_torch.kernels import walks
 from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.strided import broadcast_strides
-from pynq_torch.ops.results import channels_last
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.structure import room_of_clone
-from pynq_torch.torch_device.variants import MIXED, NOT_THERE, overlaps
+from pynq_torch.torch_device.variants import NOT_THERE, overlaps
 
-from . import launch
+from .common import on_cpu, run, units_of
+from .launch import available, operand, room
+from .results import channels_last
 
-__all__ = ["DIM", "EMPTY", "run", "words"]
+__all__ = ["DIM", "EMPTY", "move", "words"]
 
-_NO_UNIT = Declined(
-    "no overlay loaded with pynq_torch.load has a unit that moves words: "
-    "pynq_torch.load('movement')",
-    missing=True,
-)
 EMPTY = Declined("there is nothing to move")
-DIM = Declined("there is no such dimension; torch raises the error on the CPU")
+DIM = on_cpu("there is no such dimension")
 _OVERLAP = Declined("the operands share memory, and the order of the copy would matter")
 _CHANNELS_LAST = Declined("the result is channels_last, which move_32 does not write for cat")
 
 
 def words(*tensors: torch.Tensor) -> Declined | None:
     """Say why ``move_32`` cannot move these; ``None`` if it can."""
-    if not launch.available("move_32"):
-        return _NO_UNIT
-    dtype = tensors[0].dtype
-    if dtype not in (torch.float32, torch.int32):
-        return Declined(f"move_32 moves float32 and int32, not {str(dtype).removeprefix('torch.')}")
-    for tensor in tensors:
-        if tensor.dtype is not dtype:
-            return MIXED
-        if tensor.device.type != "pynq":
-            return NOT_THERE
-    return None
+    found = units_of("move_32", *tensors, dtypes=(torch.float32, torch.int32))
+    return found if isinstance(found, Declined) else None
 
 
-def run(runs: Sequence[Sequence[int]], reads: Sequence[Operand], result: Operand) -> torch.Tensor:
+def move(runs: Sequence[Sequence[int]], reads: Sequence[Operand], result: Operand) -> Any:
     """Do runs of ``move_32``; return the tensor that they write."""
-    launch.launch(launch.available("move_32"), runs, reads=reads, writes=(result,))
-    return result.tensor
+    return run(available("move_32"), runs, reads, result)
 
 
 # ---- copies --------------------------------------------------------------------------------------
 
 
 def clone(self: torch.Tensor, *, memory_format: Any = None) -> Any:
-    declined = words(self)
-    if declined is not None:
-        return declined
-    if not self.numel():
-        return EMPTY
-    return _copied(self, launch.operand(room_of_clone(self, memory_format)))
+    declined = words(self) or (not self.numel() and EMPTY)
+    return declined or _copied(self, operand(room_of_clone(self, memory_format)))
 
 
-def _copied(source: torch.Tensor, target: Operand) -> torch.Tensor:
+def _copied(source: torch.Tensor, target: Operand) -> Any:
     """Copy a tensor, repeated where it is smaller, into a target; return that."""
-    own = launch.operand(source)
+    own = operand(source)
     steps = broadcast_strides(own.shape, own.strides, target.shape)
     runs = walks.copy_runs(target.shape, own.address, steps, target.address, target.strides)
-    return run(runs, (own,), target)
+    return move(runs, (own,), target)
 
 
 def copy_(self: torch.Tensor, src: torch.Tensor, non_blocking: bool = False) -> Any:
-    declined = words(self, src)
-    if declined is not None:
+    declined = words(self, src) or (not self.numel() and EMPTY)
+    if declined:
         return declined
-    if not self.numel():
-        return EMPTY
     if self.untyped_storage().data_ptr() == src.untyped_storage().data_ptr():
         return _OVERLAP
     # A target that is expanded is an error of torch's, and one that is negated lazily holds others.
@@ -86,7 +66,7 @@ def copy_(self: torch.Tensor, src: torch.Tensor, non_blocking: bool = False) -> 
     pairs = zip(src.shape, self.shape[max(missing, 0) :], strict=False)
     if missing < 0 or any(n not in (1, size) for n, size in pairs):
         return DIM
-    target = launch.operand(self)
+    target = operand(self)
     if target.tensor is not self:
         return NOT_THERE
     _copied(src, target)
@@ -105,32 +85,24 @@ def cat(tensors: Sequence[torch.Tensor], dim: int = 0) -> Any:
     if not -first.dim() <= dim < first.dim():
         return DIM
     dim %= first.dim()
-    shape = list(first.shape)
-    shape[dim] = 0
-    for part in parts:
-        sizes = list(part.shape)
-        if len(sizes) != len(shape):
-            return DIM
-        shape[dim], sizes[dim] = shape[dim] + sizes[dim], shape[dim]
-        if [n for i, n in enumerate(sizes) if i != dim] != _others(shape, dim):
-            return DIM
+    others = [(*part.shape[:dim], *part.shape[dim + 1 :]) for part in parts]
+    if any(part.dim() != first.dim() for part in parts) or len(set(others)) > 1:
+        return DIM
+    total = sum(part.shape[dim] for part in parts)
+    shape = (*first.shape[:dim], total, *first.shape[dim + 1 :])
     if all(channels_last(part.shape, part.stride()) for part in parts):
         return _CHANNELS_LAST
     if 0 in shape:
         return EMPTY
-    result = launch.room(tuple(shape), first.dtype)
+    result = room(shape, first.dtype)
     reads, runs, address = [], [], result.address
     for part in parts:
         if part.numel():
-            own = launch.operand(part)
+            own = operand(part)
             runs += walks.copy_runs(own.shape, own.address, own.strides, address, result.strides)
             reads.append(own)
         address += part.shape[dim] * result.strides[dim] * result.itemsize
-    return run(runs, reads, result)
-
-
-def _others(sizes: Sequence[int], dim: int) -> list[int]:
-    return [n for i, n in enumerate(sizes) if i != dim]
+    return move(runs, reads, result)
 
 
 def stack(tensors: Sequence[torch.Tensor], dim: int = 0) -> Any:

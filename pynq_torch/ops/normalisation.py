@@ -19,32 +19,20 @@ from pynq_torch.kernels.tables.normalisation import ROUNDINGS
 from pynq_torch.ops.results import formatted
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
-from pynq_torch.torch_device.variants import NOT_THERE
 
-from .launch import available, launch, operand, room
+from .common import on_cpu, run, units_of
+from .launch import Slot, operand, room
 
 __all__ = ["ROUNDINGS"]
 
-_MISSING = Declined(
-    "no overlay loaded with pynq_torch.load has a kernel that normalises: "
-    "pynq_torch.load('neural')",
-    missing=True,
-)
-_DTYPE = Declined("the kernel normalises float32")
 _SHAPE = Declined("the input and its vectors do not fit each other, or are empty")
 _TRAINING = Declined("training takes the statistics of the batch; the kernel takes running ones")
-_STATISTICS = Declined("there are no running statistics; torch raises the error on the CPU")
+_STATISTICS = on_cpu("there are no running statistics")
 
 
-def _suitable(x: torch.Tensor, *vectors: torch.Tensor | None) -> Declined | None:
-    for tensor in (x, *vectors):
-        if tensor is None:
-            continue
-        if tensor.device.type != "pynq":
-            return NOT_THERE
-        if tensor.dtype is not torch.float32:
-            return _DTYPE
-    return _SHAPE if not x.numel() or x.numel() >= 1 << 31 else None
+def _units(x: torch.Tensor, *vectors: torch.Tensor | None) -> tuple[Slot, ...] | Declined:
+    slots = units_of("norm_f32", x, *vectors)
+    return _SHAPE if not x.numel() or x.numel() >= 1 << 31 else slots
 
 
 def _vector(values: torch.Tensor | None) -> Operand | None:
@@ -61,24 +49,21 @@ def batch_norm(
     momentum: float,
     eps: float,
 ) -> Any:
-    slots = available("norm_f32")
-    if not slots:
-        return _MISSING
+    vectors = (running_mean, running_var, weight, bias)
+    slots = _units(input, *vectors)
+    if isinstance(slots, Declined):
+        return slots
     if training:
         return _TRAINING
     if running_mean is None or running_var is None:
         return _STATISTICS
-    vectors = (running_mean, running_var, weight, bias)
-    if declined := _suitable(input, *vectors):
-        return declined
     if input.dim() < 2 or any(v is not None and v.shape != input.shape[1:2] for v in vectors):
         return _SHAPE
     source, scale, shift = operand(input), _vector(weight), _vector(bias)
     mean, variance = operand(running_mean.contiguous()), operand(running_var.contiguous())
     result = formatted(input.shape, input, torch.float32)
     runs = plan_batch(source, mean, variance, scale, shift, result, eps)
-    reads = [o for o in (source, mean, variance, scale, shift) if o is not None]
-    launch(slots, runs, reads=reads, writes=(result,))
+    run(slots, runs, (source, mean, variance, scale, shift), result)
     # What training would keep for the gradient.
     return result.tensor, memory.new((0,), torch.float32), memory.new((0,), torch.float32)
 
@@ -102,11 +87,9 @@ def layer_norm(
     bias: torch.Tensor | None,
     eps: float,
 ) -> Any:
-    slots = available("norm_f32")
-    if not slots:
-        return _MISSING
-    if declined := _suitable(input, weight, bias):
-        return declined
+    slots = _units(input, weight, bias)
+    if isinstance(slots, Declined):
+        return slots
     row, dims = tuple(normalized_shape), len(normalized_shape)
     if not dims or tuple(input.shape[-dims:]) != row or prod(row) >= 1 << 31:
         return _SHAPE
@@ -119,6 +102,4 @@ def layer_norm(
     outer = (*input.shape[:-dims], *(1,) * dims)
     mean, factor = room(outer, torch.float32), room(outer, torch.float32)
     runs = plan_layer(source, dims, scale, shift, result, mean, factor, eps)
-    reads = [o for o in (source, scale, shift) if o is not None]
-    launch(slots, runs, reads=reads, writes=(result, mean, factor))
-    return result.tensor, mean.tensor, factor.tensor
+    return run(slots, runs, (source, scale, shift), result, mean, factor)

@@ -15,27 +15,39 @@ from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import MIXED
 
+from .common import on_cpu
 from .pointwise_core import DTYPE, SHORT, elementwise
 
 __all__: list[str] = []  # the functions of the table in pynq_torch.ops
 
 _NAN = Declined("a limit is NaN")
-_BOTH = Declined("neither limit is given; torch raises the error on the CPU")
+_BOTH = on_cpu("neither limit is given")
 _ZERO = Declined("an integer is divided by 0, for which torch has an error")
-_APPROXIMATE = Declined("gelu has no such approximation; torch raises the error on the CPU")
-_MODE = Declined("there is no such rounding; torch raises the error on the CPU")
+_APPROXIMATE = on_cpu("gelu has no such approximation")
+_MODE = on_cpu("there is no such rounding")
 _SLOPE = Declined("the result does not tell what a negative slope was applied to; torch refuses it")
-_BOOL = Declined("torch does not subtract bools; torch raises the error on the CPU")
+_BOOL = on_cpu("torch does not subtract bools")
 _NEGATIVE = Declined("an integer to a negative power, for which torch has an error")
 
 
-def unary(name: str) -> Callable[[torch.Tensor], Any]:
-    """Return the operator of a function without parameters."""
+#: Operands of a function, by its kind.
+_COUNT = {"unary": 1, "binary": 2, "ternary": 3}
 
-    def run(self: torch.Tensor) -> Any:
-        return elementwise("unary", name, self)
+
+def plain(kind: str, name: str, *defaults: Any) -> Callable[..., Any]:
+    """Return the operator of a function whose arguments are its operands, then its parameters."""
+    count = _COUNT[kind]
+
+    def run(*args: Any, **parameters: Any) -> Any:
+        given = (*args[count:], *parameters.values())
+        p, q, *_ = (*given, *defaults[len(given) :], 0, 0)
+        return elementwise(kind, name, *args[:count], p=p, q=q)
 
     return run
+
+
+div = plain("binary", "div")
+power = plain("binary", "pow")
 
 
 def add(self: Any, other: Any, alpha: Any = 1) -> Any:
@@ -61,14 +73,6 @@ def rsub(self: Any, other: Any, alpha: Any = 1) -> Any:
     return sub(other, self, alpha)
 
 
-def mul(self: Any, other: Any) -> Any:
-    return elementwise("binary", "mul", self, other)
-
-
-def div(self: Any, other: Any) -> Any:
-    return elementwise("binary", "div", self, other)
-
-
 def _whole(name: str) -> Callable[[Any, Any], Any]:
     """Return a division whose result is whole, or what it leaves."""
 
@@ -79,7 +83,7 @@ def _whole(name: str) -> Callable[[Any, Any], Any]:
 
 
 def _has_zero(self: Any, divisor: Any) -> bool:
-    """Whether integers are divided by 0: torch's error names it, so the CPU has to look."""
+    """Whether integers are divided by 0: the CPU looks, since that is an error."""
     if isinstance(divisor, torch.Tensor):
         if divisor.dtype.is_floating_point:
             return False
@@ -98,10 +102,6 @@ def div_mode(self: Any, other: Any, rounding_mode: str | None) -> Any:
     return divide(self, other) if divide is not None else _MODE
 
 
-def pow(self: Any, exponent: Any) -> Any:
-    return elementwise("binary", "pow", self, exponent)
-
-
 #: Exponents for which torch computes something else than a power, also where that differs.
 _POWERS = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal", -2: "inverse_square"}
 
@@ -112,7 +112,7 @@ def pow_number(self: torch.Tensor, exponent: Any) -> Any:
     name = _POWERS.get(exponent)
     if name is not None and (self.dtype.is_floating_point or type(exponent) is int):
         return elementwise("unary", name, self)
-    return pow(self, exponent)
+    return power(self, exponent)
 
 
 def clamp(self: torch.Tensor, min: Any = None, max: Any = None) -> Any:
@@ -145,26 +145,10 @@ def clamp_max(self: torch.Tensor, max: Any) -> Any:
     return clamp(self, None, max)
 
 
-def maximum(self: Any, other: Any) -> Any:
-    return elementwise("binary", "maximum", self, other)
-
-
-def minimum(self: Any, other: Any) -> Any:
-    return elementwise("binary", "minimum", self, other)
-
-
-def threshold(self: torch.Tensor, threshold: Any, value: Any) -> Any:
-    return elementwise("unary", "threshold", self, p=threshold, q=value)
-
-
 def hardtanh(self: torch.Tensor, min_val: Any = -1, max_val: Any = 1) -> Any:
     if min_val != min_val or max_val != max_val:
         return _NAN
     return elementwise("unary", "hardtanh", self, p=min_val, q=max_val)
-
-
-def leaky_relu(self: torch.Tensor, negative_slope: Any = 0.01) -> Any:
-    return elementwise("unary", "leaky_relu", self, p=negative_slope)
 
 
 #: `approximate` of gelu -> how the function is called in the table.
@@ -174,14 +158,6 @@ _GELU = {"none": "gelu", "tanh": "gelu_tanh"}
 def gelu(self: torch.Tensor, approximate: str = "none") -> Any:
     name = _GELU.get(approximate)
     return elementwise("unary", name, self) if name is not None else _APPROXIMATE
-
-
-def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
-    return elementwise("ternary", "addcmul", self, tensor1, tensor2, p=value)
-
-
-def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
-    return elementwise("ternary", "addcdiv", self, tensor1, tensor2, p=value)
 
 
 def where(condition: Any, self: Any, other: Any) -> Any:
@@ -198,29 +174,12 @@ def lerp(self: Any, end: Any, weight: Any) -> Any:
 # ---- gradients -----------------------------------------------------------------------------------
 
 
-def gradient(name: str) -> Callable[..., Any]:
-    """Return the gradient of a function without parameters."""
-
-    def run(grad_output: Any, self: Any) -> Any:
-        return elementwise("binary", name, grad_output, self)
-
-    return run
-
-
-def threshold_backward(grad_output: Any, self: Any, threshold: Any) -> Any:
-    return elementwise("binary", "threshold_backward", grad_output, self, p=threshold)
-
-
 def leaky_relu_backward(
     grad_output: Any, self: Any, negative_slope: Any, self_is_result: bool
 ) -> Any:
     if self_is_result and not (isinstance(negative_slope, (int, float)) and negative_slope >= 0):
         return _SLOPE
     return elementwise("binary", "leaky_relu_backward", grad_output, self, p=negative_slope)
-
-
-def hardtanh_backward(grad_output: Any, self: Any, min_val: Any, max_val: Any) -> Any:
-    return elementwise("binary", "hardtanh_backward", grad_output, self, p=min_val, q=max_val)
 
 
 def gelu_backward(grad: Any, self: Any, approximate: str = "none") -> Any:

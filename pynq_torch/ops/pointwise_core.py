@@ -15,6 +15,7 @@ from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import MIXED, NOT_THERE
 
+from .common import on_cpu, short
 from .launch import available, launch, operand
 from .slots import BASE_TIMEOUT_S
 
@@ -29,27 +30,29 @@ _SHARED = 1 << 15
 #: Seconds an element may take: pow on a simulated board of several CUs, with a margin.
 _ELEMENT_S = 2e-6
 
-_KERNELS = {(kind, dtype): f"{kind}_{short}" for kind in OPERANDS for dtype, short in SHORT.items()}
+_KERNELS = {
+    (kind, dtype): f"{kind}_{letters}" for kind in OPERANDS for dtype, letters in SHORT.items()
+}
 #: All of them.
 KERNELS = tuple(_KERNELS.values())
 _MISSING = {
     (kind, dtype): Declined(
-        f"no kernel {kind}_{short} is loaded: pynq_torch.load('{_OVERLAY[short]}')",
+        f"no kernel {kind}_{letters} is loaded: pynq_torch.load('{_OVERLAY[letters]}')",
         missing=True,
     )
     for kind in OPERANDS
-    for dtype, short in SHORT.items()
+    for dtype, letters in SHORT.items()
 }
 _NO_EXPRESSION = {
     (kind, name, dtype): Declined(f"torch gives {name} of {dtype} another dtype, or refuses it")
     for kind, functions in FUNCTIONS.items()
     for name, function in functions.items()
-    for dtype, short in SHORT.items()
-    if not function.expression(short)
+    for dtype, letters in SHORT.items()
+    if not function.expression(letters)
 }
-DTYPE = Declined(f"pointwise kernels take {', '.join(str(d)[6:] for d in SHORT)}")
+DTYPE = Declined(f"pointwise kernels take {', '.join(map(short, SHORT))}")
 _EMPTY = Declined("nothing to compute: an operand has no elements")
-_SHAPES = Declined("the shapes do not broadcast; torch raises the error on the CPU")
+_SHAPES = on_cpu("the shapes do not broadcast")
 _LARGE = Declined("the result has 2^31 elements or more; a register holds fewer")
 _NUMBER = Declined("a number among the operands does not fit the dtype of the tensors")
 _NUMBERS_ONLY = Declined("no operand is a tensor of device 'pynq'")
@@ -65,56 +68,40 @@ def is_served(kind: str, dtype: torch.dtype) -> bool:
 
 
 def elementwise(kind: str, name: str, *operands: Any, p: Any = 0, q: Any = 0) -> Any:
-    """Compute a function of the table.
+    """Return a new tensor with a function of the table, or a `Declined`.
 
-    Parameters
-    ----------
-    kind : {"unary", "binary", "ternary"}
-        By the number of operands.
-    name : str
-        Of the function.
-    *operands : torch.Tensor or number
-        As the operator was given them.
-    p, q : number
-        Its parameters.
-
-    Returns
-    -------
-    torch.Tensor or Declined
-        A new tensor on device "pynq".
+    `kind` is by the number of operands: "unary", "binary", "ternary". The operands are tensors and
+    numbers as the operator was given them; `p` and `q` are the function's parameters.
     """
     dtype = _dtype_of(operands)
     if dtype is None:
         return _NUMBERS_ONLY
     key = (kind, dtype)
-    kernel = _KERNELS.get(key)
-    if kernel is None:
+    if key not in _KERNELS:
         return DTYPE
-    slots = available(kernel)
+    slots = available(_KERNELS[key])
     if not slots:
         return _MISSING[key]
     declined = _NO_EXPRESSION.get((kind, name, dtype))
     if declined is not None:
         return declined
     condition = 2 if kind == "ternary" and name == "where" else -1
-    tensors: list[torch.Tensor] = []
     given: list[Any] = []
     lie: list[Any] = []
     for index, value in enumerate(operands):
         if isinstance(value, torch.Tensor) and value.device.type == "pynq":
             if value.dtype is not (torch.bool if index == condition else dtype):
                 return MIXED
-            tensors.append(value)
             lie.append((value.shape, value.stride()))
         else:
-            value = _number(value, dtype, tensors)
+            value = _number(value, dtype, lie)
             if isinstance(value, Declined):
                 return value
             lie.append(None)
         given.append(value)
     if not (_fits(p, dtype) and _fits(q, dtype)):
         return _NUMBER
-    shape = broadcast([t.shape for t in tensors])
+    shape = broadcast([own[0] for own in lie if own is not None])
     if shape is None:
         return _SHAPES
     if 0 in shape:
@@ -171,12 +158,12 @@ def _dtype_of(operands: Sequence[Any]) -> torch.dtype | None:
     return None
 
 
-def _number(value: Any, dtype: torch.dtype, tensors: Sequence[torch.Tensor]) -> Any:
+def _number(value: Any, dtype: torch.dtype, lie: Sequence[Any]) -> Any:
     """Return an operand as a number for a register, or why it cannot be one."""
     if isinstance(value, torch.Tensor):
         if value.dim() or value.device.type != "cpu":
             return NOT_THERE
-        if not any(t.dim() for t in tensors) and value.dtype is not dtype:
+        if not any(own is not None and own[0] for own in lie) and value.dtype is not dtype:
             return MIXED  # both are scalars: the wider dtype wins
         value = value.item()
     if isinstance(value, bool):
@@ -185,7 +172,7 @@ def _number(value: Any, dtype: torch.dtype, tensors: Sequence[torch.Tensor]) -> 
 
 
 def _fits(value: Any, dtype: torch.dtype) -> bool:
-    """Whether torch computes with a number in a dtype, and without a word about it."""
+    """Whether torch computes with a number in a dtype, without a warning."""
     if dtype is torch.float32:
         if type(value) is float:
             return abs(value) <= 3.4028235e38 or not math.isfinite(value)

@@ -14,37 +14,31 @@ import torch
 
 from pynq_torch.kernels.pool2d import TOO_WIDE, Window, adaptive, misfit, plan, pooled
 from pynq_torch.kernels.tables.pooling import ADAPTIVE, AVERAGE, BACKWARD, COUNT_PAD, MAX
-from pynq_torch.ops.results import formatted
 from pynq_torch.torch_device.dispatch import Declined
-from pynq_torch.torch_device.variants import NOT_THERE
 
-from .launch import Slot, available, launch, operand
+from .common import on_cpu, run, units_of
+from .launch import Slot, operand
+from .results import formatted
 
 __all__: list[str] = []
 
-_MISSING = Declined(
-    "no overlay loaded with pynq_torch.load has a kernel that pools: pynq_torch.load('neural')",
-    missing=True,
-)
-_DTYPE = Declined("the kernel pools float32")
-_SHAPE = Declined("the input is no image, or an empty one; torch raises the error on the CPU")
-_WINDOW = Declined("the windows do not fit the input; torch raises the error on the CPU")
-_GRADIENT = Declined("the gradient is not of the output's shape; torch raises the error on the CPU")
+_SHAPE = on_cpu("the input is no image, or an empty one")
+_WINDOW = on_cpu("the windows do not fit the input")
+_GRADIENT = on_cpu("the gradient is not of the output's shape")
+_INDICES = on_cpu("the indices are no int64")
 _WIDE = Declined(TOO_WIDE)
 _DIVISOR = Declined("the divisor is 0 or has more than 32 bits")
 
 
+#: The units, the window, and the shape of the output.
+_Fitting = tuple[tuple[Slot, ...], Window, tuple[int, ...]]
+
+
 def _suitable(images: torch.Tensor) -> Declined | tuple[Slot, ...]:
     """Return the units, or say why they cannot pool these images."""
-    slots = available("pool2d_f32")
-    if not slots:
-        return _MISSING
-    if images.device.type != "pynq":
-        return NOT_THERE
-    if images.dtype is not torch.float32:
-        return _DTYPE
+    slots = units_of("pool2d_f32", images)
     if images.dim() not in (3, 4) or not images.numel() or images.numel() >= 1 << 31:
-        return _SHAPE
+        return slots if isinstance(slots, Declined) else _SHAPE
     return slots
 
 
@@ -60,16 +54,18 @@ def _window(
     dilation: Sequence[int],
     ceil_mode: bool,
     divisor: int = 0,
-) -> Declined | tuple[Window, tuple[int, ...]]:
-    """Return the window and the shape of the output, or what is wrong."""
-    if max(len(kernel), len(stride), len(padding), len(dilation)) > 2:
-        return _WINDOW
-    if not (kernel and padding and dilation):
+) -> _Fitting | Declined:
+    """Return the units, the window and the shape of the output, or what is wrong."""
+    slots = _suitable(images)
+    if isinstance(slots, Declined):
+        return slots
+    sizes = (kernel, stride, padding, dilation)
+    if max(map(len, sizes)) > 2 or not (kernel and padding and dilation):
         return _WINDOW
     size, shape = _pair(kernel), images.shape
     pairs = (size, _pair(stride, size), _pair(padding), _pair(dilation))
     found = _fitting(*pairs, divisor, shape[-2], shape[-1], ceil_mode)
-    return found if isinstance(found, Declined) else (found[0], (*shape[:-2], *found[1]))
+    return found if isinstance(found, Declined) else (slots, found[0], (*shape[:-2], *found[1]))
 
 
 @lru_cache(maxsize=512)
@@ -92,7 +88,7 @@ def _fitting(
 
 
 def _forward(
-    op: int, slots: tuple[Slot, ...], images: torch.Tensor, window: Window, shape: Sequence[int]
+    op: int, images: torch.Tensor, slots: tuple[Slot, ...], window: Window, shape: Sequence[int]
 ) -> Any:
     source = operand(images)
     writes = [formatted(shape, images, torch.float32)]
@@ -101,8 +97,7 @@ def _forward(
     runs = plan(op, source, writes[0], writes[-1], window)
     if not runs:
         return _WIDE
-    launch(slots, runs, reads=(source,), writes=writes)
-    return tuple(o.tensor for o in writes) if op == MAX else writes[0].tensor
+    return run(slots, runs, (source,), *writes)
 
 
 def _backward(
@@ -112,22 +107,17 @@ def _backward(
     images: torch.Tensor,
     window: Window,
     indices: torch.Tensor | None = None,
-) -> torch.Tensor:
-    reads = [operand(gradient)]
-    if indices is not None:
-        reads.append(operand(indices))
+) -> Any:
+    own, places = operand(gradient), None if indices is None else operand(indices)
     result = formatted(images.shape, images, torch.float32)
-    runs = plan(op | BACKWARD, reads[0], result, reads[-1] if indices is not None else None, window)
-    launch(slots, runs, reads=reads, writes=(result,))
-    return result.tensor
+    return run(slots, plan(op | BACKWARD, own, result, places, window), (own, places), result)
 
 
 def _fits(gradient: torch.Tensor, shape: Sequence[int]) -> Declined | None:
     """Say what is wrong with the gradient of an output of this shape."""
-    if gradient.device.type != "pynq":
-        return NOT_THERE
-    if gradient.dtype is not torch.float32:
-        return _DTYPE
+    slots = units_of("pool2d_f32", gradient)
+    if isinstance(slots, Declined):
+        return slots
     return None if tuple(gradient.shape) == tuple(shape) else _GRADIENT
 
 
@@ -142,11 +132,8 @@ def max_pool(
     dilation: Sequence[int] = (1,),
     ceil_mode: bool = False,
 ) -> Any:
-    slots = _suitable(self)
-    if isinstance(slots, Declined):
-        return slots
     fitting = _window(self, kernel_size, stride, padding, dilation, ceil_mode)
-    return fitting if isinstance(fitting, Declined) else _forward(MAX, slots, self, *fitting)
+    return fitting if isinstance(fitting, Declined) else _forward(MAX, self, *fitting)
 
 
 def max_pool_backward(
@@ -159,37 +146,24 @@ def max_pool_backward(
     ceil_mode: bool,
     indices: torch.Tensor,
 ) -> Any:
-    slots = _suitable(self)
-    if isinstance(slots, Declined):
-        return slots
     fitting = _window(self, kernel_size, stride, padding, dilation, ceil_mode)
     if isinstance(fitting, Declined):
         return fitting
-    if declined := _fits(grad_output, fitting[1]):
+    if declined := _fits(grad_output, fitting[2]):
         return declined
     if indices.device.type != "pynq" or indices.shape != grad_output.shape:
         return _GRADIENT
     if indices.dtype is not torch.int64:
-        return _DTYPE
-    return _backward(MAX, slots, grad_output, self, fitting[0], indices)
+        return _INDICES
+    return _backward(MAX, fitting[0], grad_output, self, fitting[1], indices)
 
 
-def _average(
-    images: torch.Tensor,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
-    divisor_override: int | None,
-) -> Declined | tuple[tuple[Slot, ...], Window, tuple[int, ...]]:
-    slots = _suitable(images)
-    if isinstance(slots, Declined):
-        return slots
+def _average(divisor_override: int | None, *arguments: Any) -> _Fitting | Declined:
+    """Return what `_window` gives for averages; its arguments but the dilation and the divisor."""
     if divisor_override is not None and not 0 < abs(divisor_override) < 1 << 31:
         return _DIVISOR
-    divisor = divisor_override or 0
-    fitting = _window(images, kernel_size, stride, padding, (1,), ceil_mode, divisor)
-    return fitting if isinstance(fitting, Declined) else (slots, *fitting)
+    *sizes, ceil_mode = arguments
+    return _window(*sizes, (1,), ceil_mode, divisor_override or 0)
 
 
 def avg_pool(
@@ -201,11 +175,10 @@ def avg_pool(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Any:
-    fitting = _average(self, kernel_size, stride, padding, ceil_mode, divisor_override)
+    fitting = _average(divisor_override, self, kernel_size, stride, padding, ceil_mode)
     if isinstance(fitting, Declined):
         return fitting
-    op = AVERAGE | COUNT_PAD if count_include_pad else AVERAGE
-    return _forward(op, fitting[0], self, *fitting[1:])
+    return _forward(AVERAGE | COUNT_PAD if count_include_pad else AVERAGE, self, *fitting)
 
 
 def avg_pool_backward(
@@ -218,7 +191,7 @@ def avg_pool_backward(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Any:
-    fitting = _average(self, kernel_size, stride, padding, ceil_mode, divisor_override)
+    fitting = _average(divisor_override, self, kernel_size, stride, padding, ceil_mode)
     if isinstance(fitting, Declined):
         return fitting
     slots, window, shape = fitting
@@ -234,7 +207,7 @@ def adaptive_avg_pool(self: torch.Tensor, output_size: Sequence[int]) -> Any:
         return _WINDOW
     out = (output_size[0], output_size[1])
     window = adaptive((self.shape[-2], self.shape[-1]), out)
-    return _forward(ADAPTIVE, slots, self, window, (*self.shape[:-2], *out))
+    return _forward(ADAPTIVE, self, slots, window, (*self.shape[:-2], *out))
 
 
 def adaptive_avg_pool_backward(grad_output: torch.Tensor, self: torch.Tensor) -> Any:

@@ -22,6 +22,7 @@ from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 
 __all__ = [
+    "FLOATS",
     "NOT_FINITE",
     "TOO_LARGE",
     "ZERO_BELOW",
@@ -47,6 +48,8 @@ _INF = float("inf")
 _LARGEST = float(torch.finfo(torch.float32).max)
 NOT_FINITE = Declined("values are infinite or not numbers, which int8 cannot hold")
 TOO_LARGE = Declined("sums of values as large as these could leave float32 when they are scaled")
+#: What is quantised where a program has opted in to it.
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 T = TypeVar("T")
 
 
@@ -63,7 +66,7 @@ class Packed:
     top : float
         The largest scale, for `overflows`; 0 where that does not matter.
     operand : Any
-        The values as an operand of the units, where somebody has made one.
+        The values as an operand of the units, where one has been made.
     """
 
     values: torch.Tensor
@@ -103,10 +106,7 @@ def kept(
     if found is not None and found[0] == writes:
         result: T = found[1]
         return result
-    if recycle:
-        made = make(*args, None if found is None else found[1])
-    else:
-        made = make(*args)
+    made = make(*args, found[1] if found is not None else None) if recycle else make(*args)
     if found is None and kinds:
         # A view of other memory of the storage may be asked for next; what is stale never is.
         for old in [k for k, (seen, _) in kinds.items() if seen != writes]:
@@ -121,17 +121,9 @@ def scale_of(largest: float) -> float:
 
 
 def per_tensor(values: torch.Tensor) -> Packed | Declined:
-    """Quantise with one scale, which the largest magnitude gives.
+    """Quantise a floating tensor on the CPU, which is not empty, by its largest magnitude.
 
-    Parameters
-    ----------
-    values : torch.Tensor
-        Floating, on the CPU, any shape, at least one element.
-
-    Returns
-    -------
-    Packed or Declined
-        `NOT_FINITE` where a value is.
+    `NOT_FINITE` where a value is.
     """
     packed = memory.new(values.shape, torch.int8)
     scale = write_steps(values, memory.block_of(packed).cpu)
@@ -141,21 +133,10 @@ def per_tensor(values: torch.Tensor) -> Packed | Declined:
 def pack(
     tensor: torch.Tensor, scale: float | None = None, stale: Packed | Declined | None = None
 ) -> Packed | Declined:
-    """Quantise a tensor on device "pynq" with one scale.
+    """Quantise a floating tensor on device "pynq", which is not empty, with one scale.
 
-    Parameters
-    ----------
-    tensor : torch.Tensor
-        Floating, any shape, at least one element.
-    scale : float, optional
-        See `write_steps`.
-    stale : Packed or Declined, optional
-        What the tensor was before it was written to; its memory is used again.
-
-    Returns
-    -------
-    Packed or Declined
-        `NOT_FINITE` where a value is.
+    `scale` is that of `write_steps`. `stale` is what the tensor was before it was written to: its
+    memory is used again. `NOT_FINITE` where a value is.
     """
     shape, operand = tensor.shape, None
     if isinstance(stale, Packed):
@@ -239,17 +220,9 @@ def _write_few(
 
 
 def per_column(values: torch.Tensor) -> Packed | Declined:
-    """Quantise a matrix with one scale a column (an output channel of ``x @ values``).
+    """Quantise a matrix [K, N] on the CPU with one scale a column: an output channel.
 
-    Parameters
-    ----------
-    values : torch.Tensor
-        Floating [K, N] on the CPU, any strides.
-
-    Returns
-    -------
-    Packed or Declined
-        Values [K, N] and scale float32 [N]; `NOT_FINITE` where a value is.
+    `NOT_FINITE` where a value is.
     """
     packed = memory.new(values.shape, torch.int8)
     scale = write_columns(values, memory.block_of(packed).cpu)

@@ -1,8 +1,8 @@
 """Reductions of device "pynq" on ``reduce_f32``: sums, means, products, extremes, norms, variances.
 
-float32, over any dimensions, of any shape and strides. `families.reductions` has the bounds of the
-error. What is empty, of another dtype, or has no degree of freedom is left to the CPU, and so is a
-variance or norm whose squares or powers left float32's range.
+float32, over any dimensions, of any shape and strides. `kernels.tables.reductions` has the bounds
+of the error. What is empty, of another dtype, or has no degree of freedom is left to the CPU, and
+so is a variance or norm whose squares or powers left float32's range.
 """
 
 from __future__ import annotations
@@ -14,29 +14,20 @@ from typing import Any
 
 import torch
 
-from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.reduce import INDEXED, norm_of, reduce_runs
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 
-from . import launch
+from .common import on_cpu, run, short, units_of
+from .launch import Slot, operand, room
 
 __all__ = ["reduce"]
 
-_NO_UNIT = Declined(
-    "no overlay loaded with pynq_torch.load has a unit for reductions: "
-    "pynq_torch.load('reductions')",
-    missing=True,
-)
 _EMPTY = Declined("there is nothing to reduce")
-_DIM = Declined(
-    "a dimension is not there, or named twice, or there are more than 64; torch raises the error "
-    "on the CPU"
-)
+_DIM = on_cpu("a dimension is not there, or named twice, or there are more than 64")
 _RUNNING_MEAN = Declined(
     "the mean is infinite or NaN: torch has it from running sums, so it depends on their order"
 )
-_NOT_HERE = Declined("the operand is not on device 'pynq'; torch raises the error on the CPU")
 _FREEDOM = Declined("the correction leaves no degree of freedom; torch computes it on the CPU")
 _ORDER = Declined("the order of the norm is no real number")
 _RANGE = Declined(
@@ -66,19 +57,18 @@ def _geometry(
     return dims, shape, math.prod(sizes[d] for d in dims)
 
 
-def _refused(x: torch.Tensor, dtype: torch.dtype | None) -> Declined | None:
-    """Say why `reduce_f32` cannot take a tensor, ``None`` if it can."""
-    if x.dtype is not torch.float32 or dtype not in (torch.float32, None):
-        found = x.dtype if x.dtype is not torch.float32 else dtype
-        name = str(found).removeprefix("torch.")
-        return Declined(f"reduce_f32 takes and gives float32, found {name}")
-    if x.device.type != "pynq":
-        return _NOT_HERE
+def _units(x: torch.Tensor, dtype: torch.dtype | None) -> tuple[Slot, ...] | Declined:
+    """Return the units, or say why they cannot take a tensor and give that dtype."""
+    slots = units_of("reduce_f32", x)
+    if isinstance(slots, Declined):
+        return slots
+    if dtype not in (torch.float32, None):
+        return Declined(f"reduce_f32 gives float32, found {short(dtype)}")
     if x.numel() >= 1 << 31:
         return _HUGE
     if x.dim() > 64:
         return _DIM
-    return None if x.numel() else _EMPTY
+    return slots if x.numel() else _EMPTY
 
 
 def reduce(
@@ -91,35 +81,15 @@ def reduce(
     correction: float = 0,
     p: float = 1.0,
 ) -> Any:
-    """Return what `op` makes of a tensor on device "pynq".
+    """Return what `op`, a key of `kernels.tables.reductions.REDUCE`, makes of a tensor.
 
-    Parameters
-    ----------
-    op : str
-        A key of `families.reductions.REDUCE`.
-    x : torch.Tensor
-    dim : int, sequence of int or None
-        The dimensions to reduce; none named means all.
-    keepdim : bool
-        Whether they stay, with size 1.
-    dtype : torch.dtype, optional
-        That the operator was asked for.
-    correction : float
-        Of ``var`` and ``std``.
-    p : float
-        Of ``norm_p``.
-
-    Returns
-    -------
-    torch.Tensor, tuple of torch.Tensor or Declined
-        For ``max`` and ``min`` the values and where they are.
+    No dimension means all of them. `dtype` is what the operator was asked for, `correction` that of
+    ``var`` and ``std``, `p` that of ``norm_p``. ``max`` and ``min`` give the values and where they
+    are. A call that the kernel cannot do exactly gives a `Declined`.
     """
-    slots = launch.available("reduce_f32")
-    if not slots:
-        return _NO_UNIT
-    refused = _refused(x, dtype)
-    if refused is not None:
-        return refused
+    slots = _units(x, dtype)
+    if isinstance(slots, Declined):
+        return slots
     named = (dim,) if isinstance(dim, int) else tuple(dim or ())
     geometry = _geometry(tuple(x.shape), named, keepdim)
     if geometry is None:
@@ -127,20 +97,34 @@ def reduce(
     dims, shape, count = geometry
     if op in ("var", "std") and count <= correction:
         return _FREEDOM
-    source = launch.operand(x)
-    y = launch.room(shape, torch.float32)
-    index = launch.room(shape, torch.int64) if op in INDEXED else None
     divisor = count if op == "mean" else count - correction if op in ("var", "std") else 1.0
+    found = _reduced(op, slots, x, dims, shape, divisor, p)
+    if op in _POWERS and not _in_range(found, _POWERS[op] or p, count / divisor):
+        return _RANGE
+    return found
+
+
+def _reduced(
+    op: str,
+    slots: tuple[Slot, ...],
+    x: torch.Tensor,
+    dims: tuple[int, ...],
+    shape: tuple[int, ...],
+    divisor: float,
+    p: float,
+) -> Any:
+    source, y = operand(x), room(shape, torch.float32)
+    index = room(shape, torch.int64) if op in INDEXED else None
     runs = reduce_runs(op, source, y, index, dims, divisor=divisor, p=p)
     if runs is None:
-        source, dims = _packed(x, dims)
-        runs = reduce_runs(op, source, y, index, dims, divisor=divisor, p=p)
+        # Copied so that the reduced dimensions are one, the last.
+        kept = [d for d in range(x.dim()) if d not in dims]
+        source = operand(x.permute(*kept, *dims).contiguous().flatten(len(kept)))
+        runs = reduce_runs(op, source, y, index, (len(kept),), divisor=divisor, p=p)
         assert runs is not None, "one kept and one reduced stretch can be walked"
-    writes = [y] if index is None else [y, index]
-    launch.launch(slots, runs, reads=[source], writes=writes)
-    if op in _POWERS and not _in_range(y.tensor, _POWERS[op] or p, count / divisor):
-        return _RANGE
-    return y.tensor if index is None else (y.tensor, index.tensor)
+    return (
+        run(slots, runs, (source,), y) if index is None else run(slots, runs, (source,), y, index)
+    )
 
 
 #: Operation -> the power of the result that its sum is of; 0 for that of `p`.
@@ -153,14 +137,8 @@ _LEAST_EXPONENT = -126 + 24
 def _in_range(result: torch.Tensor, power: float, count: float) -> bool:
     """Whether the sums that results are made of have kept within float32's range.
 
-    Parameters
-    ----------
-    result : torch.Tensor
-        On device "pynq".
-    power : float
-        ``result ** power`` is the sum, over what it was divided by.
-    count : float
-        Elements of a sum, over the same.
+    ``result ** power`` is the sum over what it was divided by; `count` are the elements of a sum
+    over the same.
     """
     low, high = (float(v) for v in memory.alias(result).aminmax())
     exponent = (_LEAST_EXPONENT + math.log2(count)) / power
@@ -170,20 +148,13 @@ def _in_range(result: torch.Tensor, power: float, count: float) -> bool:
     return bound <= low and high < math.inf
 
 
-def _packed(x: torch.Tensor, dims: tuple[int, ...]) -> tuple[Operand, tuple[int, ...]]:
-    """Copy a tensor so that the reduced dimensions are one, the last."""
-    kept = [d for d in range(x.dim()) if d not in dims]
-    packed = x.permute(*kept, *dims).contiguous().flatten(len(kept))
-    return launch.operand(packed), (len(kept),)
-
-
 # ---- operators -----------------------------------------------------------------------------------
 
 
 def plain(op: str) -> Callable[..., Any]:
     """Return the offer of a reduction with the arguments (dim, keepdim, dtype)."""
 
-    def run(
+    def offer(
         self: torch.Tensor,
         dim: Dims = None,
         keepdim: bool = False,
@@ -192,17 +163,17 @@ def plain(op: str) -> Callable[..., Any]:
     ) -> Any:
         return reduce(op, self, dim, keepdim, dtype=dtype)
 
-    return run
+    return offer
 
 
-def extreme(op: str, part: int) -> Callable[..., Any]:
-    """Return the offer of argmax or argmin (part 1)."""
+def extreme(op: str) -> Callable[..., Any]:
+    """Return the offer of argmax or argmin: the second of what max or min gives."""
 
-    def run(self: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    def offer(self: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         found = reduce(op, self, dim, keepdim)
-        return found if isinstance(found, Declined) else found[part]
+        return found if isinstance(found, Declined) else found[1]
 
-    return run
+    return offer
 
 
 def aminmax(self: torch.Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
@@ -210,33 +181,22 @@ def aminmax(self: torch.Tensor, *, dim: int | None = None, keepdim: bool = False
     return low if isinstance(low, Declined) else (low, reduce("amax", self, dim, keepdim))
 
 
-def spread(op: str) -> Callable[..., Any]:
-    """Return the offer of var or std."""
+def spread(op: str, *, mean: bool = False) -> Callable[..., Any]:
+    """Return the offer of var or std, or of one of them and the mean."""
 
-    def run(
+    def offer(
         self: torch.Tensor, dim: Dims = None, *, correction: Any = None, keepdim: bool = False
     ) -> Any:
         freedom = 1 if correction is None else correction
         if isinstance(freedom, complex):
             return _FREEDOM
-        return reduce(op, self, dim, keepdim, correction=freedom)
-
-    return run
-
-
-def spread_mean(op: str) -> Callable[..., Any]:
-    of = spread(op)
-
-    def run(
-        self: torch.Tensor, dim: Dims = None, *, correction: Any = None, keepdim: bool = False
-    ) -> Any:
-        found = of(self, dim, correction=correction, keepdim=keepdim)
-        if isinstance(found, Declined):
+        found = reduce(op, self, dim, keepdim, correction=freedom)
+        if not mean or isinstance(found, Declined):
             return found
-        mean = reduce("mean", self, dim, keepdim)
-        return (found, mean) if memory.alias(mean).isfinite().all() else _RUNNING_MEAN
+        average = reduce("mean", self, dim, keepdim)
+        return (found, average) if memory.alias(average).isfinite().all() else _RUNNING_MEAN
 
-    return run
+    return offer
 
 
 def norm(

@@ -19,7 +19,8 @@ from pynq_torch.torch_device.fallback import place
 from pynq_torch.torch_device.record import switches
 from pynq_torch.torch_device.schema import operator
 
-from . import launch
+from .common import run, units_of
+from .launch import operand, room
 from .linear import _expands, _weighted
 
 __all__: list[str] = []
@@ -31,11 +32,6 @@ _INSIDE = ("values", "crow_indices", "col_indices", "ccol_indices", "row_indices
 #: Done by the CPU; what else arrives is refused, see `foreign`.
 _ON_CPU = ("_to_dense", "clone", "sparse_mask", "neg", "abs", "mul.Tensor", "mul.Scalar", "sum")
 
-_NO_UNIT = Declined(
-    "no overlay loaded with pynq_torch.load has a unit for sparse products: "
-    "pynq_torch.load('sparse')",
-    missing=True,
-)
 _KIND = Declined("spmv_f32 and spmm_f32 take a float32 matrix in compressed rows (CSR) on the left")
 _SHAPE = Declined("the operands are no matrices or vectors of fitting sizes")
 _EMPTY = Declined("there is nothing to multiply")
@@ -46,9 +42,9 @@ _EMPTY = Declined("there is nothing to multiply")
 
 def _product(kernel: str, matrix: torch.Tensor, dense: torch.Tensor) -> Any:
     """Return ``matrix @ dense`` from a unit of that kernel."""
-    units = launch.available(kernel)
-    if not units:
-        return _NO_UNIT
+    slots = units_of(kernel)
+    if isinstance(slots, Declined):
+        return slots
     if matrix.layout is not torch.sparse_csr or dense.layout is not torch.strided:
         return _KIND
     if matrix.dtype is not torch.float32 or dense.dtype is not torch.float32:
@@ -60,13 +56,11 @@ def _product(kernel: str, matrix: torch.Tensor, dense: torch.Tensor) -> Any:
         return _EMPTY
     crow, col = matrix.crow_indices(), matrix.col_indices()
     _check(crow, col, values, matrix.shape[1])
-    operands = tuple(launch.operand(t.contiguous()) for t in (crow, col, values))
-    rows, columns = matrix.shape
-    a, x = Csr(operands[0], operands[1], operands[2], rows, columns), launch.operand(dense)
-    result = launch.room((matrix.shape[0], *dense.shape[1:]), torch.float32)
-    run = spmv_run(a, x, result) if dense.dim() == 1 else spmm_run(a, x, result)
-    launch.launch(units, [run], reads=(*operands, x), writes=(result,))
-    return result.tensor
+    rows, cols, own = (operand(t.contiguous()) for t in (crow, col, values))
+    a, x = Csr(rows, cols, own, *matrix.shape), operand(dense)
+    result = room((matrix.shape[0], *dense.shape[1:]), torch.float32)
+    started = spmv_run(a, x, result) if dense.dim() == 1 else spmm_run(a, x, result)
+    return run(slots, [started], (rows, cols, own, x), result)
 
 
 def _check(crow: torch.Tensor, col: torch.Tensor, values: torch.Tensor, columns: int) -> None:
@@ -116,34 +110,38 @@ def _addmv_out(
 # ---- the CPU -------------------------------------------------------------------------------------
 
 
+def _parts(value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return the outer indices, the inner ones and the values of a compressed tensor."""
+    if value.layout is torch.sparse_csr:
+        return value.crow_indices(), value.col_indices(), value.values()
+    return value.ccol_indices(), value.row_indices(), value.values()
+
+
+def _made_of(parts: Any, like: torch.Tensor) -> torch.Tensor:
+    return torch.sparse_compressed_tensor(*parts, like.shape, layout=like.layout)
+
+
 def _alias(value: Any) -> Any:
     """Return the CPU's view of an argument; nothing is copied."""
     if not isinstance(value, torch.Tensor) or value.device.type != "pynq":
         return value
     if value.layout is torch.strided:
         return memory.alias(value)
-    rows = value.layout is torch.sparse_csr
-    if not rows and value.layout is not torch.sparse_csc:
+    if value.layout not in (torch.sparse_csr, torch.sparse_csc):
         raise NotImplementedError(
             f"device 'pynq' has no tensors of layout {value.layout}; expected torch.sparse_csr: "
             "keep it on the CPU, or pass tensor.to_dense()"
         )
-    outer = value.crow_indices() if rows else value.ccol_indices()
-    inner = value.col_indices() if rows else value.row_indices()
-    _check(outer, inner, value.values(), value.shape[1 if rows else 0])
-    parts = (memory.alias(outer), memory.alias(inner), memory.alias(value.values()))
-    return torch.sparse_compressed_tensor(*parts, value.shape, layout=value.layout)
+    parts = _parts(value)
+    _check(*parts, value.shape[1 if value.layout is torch.sparse_csr else 0])
+    return _made_of(map(memory.alias, parts), value)
 
 
 def _placed(value: Any) -> Any:
     """Return a result of the CPU on device "pynq"."""
     if not isinstance(value, torch.Tensor) or value.layout is torch.strided:
         return place(value)
-    rows = value.layout is torch.sparse_csr
-    outer = value.crow_indices() if rows else value.ccol_indices()
-    inner = value.col_indices() if rows else value.row_indices()
-    parts = (place(outer), place(inner), place(value.values()))
-    return torch.sparse_compressed_tensor(*parts, value.shape, layout=value.layout)
+    return _made_of(map(place, _parts(value)), value)
 
 
 def _cpu(name: str) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ import torch
 
 from pynq_torch.errors import DeviceLost
 
-from . import memory
+from . import cma, memory
 from .random import default_generator
 
 if TYPE_CHECKING:
@@ -93,14 +93,14 @@ def is_available() -> bool:
 
     Without a real board the virtual one is used.
     """
-    return not memory.in_forked_child()
+    return not cma.in_forked_child()
 
 
 def is_initialized() -> bool:
     """Whether a board has been chosen."""
     from pynq_torch.board import current_board
 
-    return memory.used_device() is not None or current_board() is not None
+    return cma.used_device() is not None or current_board() is not None
 
 
 def init() -> None:
@@ -151,8 +151,7 @@ class device:
         return None
 
 
-def _is_in_bad_fork() -> bool:
-    return memory.in_forked_child()
+_is_in_bad_fork = cma.in_forked_child
 
 
 def synchronize(device: _Device = None) -> None:
@@ -262,7 +261,7 @@ def physical_address(tensor: torch.Tensor) -> int:
     found = memory.block_of(tensor).memory
     if found is not None and getattr(found.device, "closed", False):
         raise DeviceLost(
-            "the tensor lies in memory of a board that was closed, which no kernel can reach: "
+            "the tensor is in memory of a board that was closed, which no kernel can reach: "
             "tensor.clone() copies it to the board in use"
         )
     memory.share(tensor)
@@ -275,31 +274,31 @@ def physical_address(tensor: torch.Tensor) -> int:
 def memory_allocated(device: _Device = None) -> int:
     """Return the bytes of CMA that live tensors hold, with rounding."""
     _index(device)
-    return memory.allocated_bytes()
+    return cma.allocated_bytes()
 
 
 def max_memory_allocated(device: _Device = None) -> int:
     """Return the most that `memory_allocated` has been, seen when memory was taken from CMA."""
     _index(device)
-    return memory.peak_bytes()
+    return cma.peak_bytes()
 
 
 def reset_peak_memory_stats(device: _Device = None) -> None:
     """Start again with `max_memory_allocated`."""
     _index(device)
-    memory.peak_bytes(reset=True)
+    cma.peak_bytes(reset=True)
 
 
 def memory_reserved(device: _Device = None) -> int:
     """Return the bytes taken from CMA: `memory_allocated`, and what is kept for reuse."""
     _index(device)
-    return memory.reserved_bytes()
+    return cma.reserved_bytes()
 
 
 def memory_stats(device: _Device = None) -> dict[str, int]:
     """Return counts of memory under torch.cuda's names, where these have a meaning here."""
     _index(device)
-    return memory.statistics()
+    return cma.statistics()
 
 
 def memory_summary(device: _Device = None, abbreviated: bool = False) -> str:
@@ -328,7 +327,7 @@ def mem_get_info(device: _Device = None) -> tuple[int, int]:
 
 def empty_cache() -> None:
     """Give memory that no tensor holds back to CMA."""
-    memory.trim()
+    cma.trim()
 
 
 # ---- random numbers ------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 Every overload with a kernel for the CPU gets a kernel for PrivateUse1 here. Where there is an
 offer for it, the kernels of the loaded overlay are asked first; the CPU does the rest on
-the same memory (`fallback`).
+the same memory (`quick`, `fallback`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pynq_torch.errors import NoKernelError
 from pynq_torch.events import OperatorCall
 
 from . import record
-from .fallback import fallback_of
+from .quick import fallback_of
 from .record import inputs_of, switches
 from .recurrent import cell_kernels
 from .schema import has_kernel, operator, plan_of
@@ -34,6 +34,7 @@ __all__ = [
     "library",
     "note_serving",
     "possible",
+    "register",
     "register_all",
     "serving",
 ]
@@ -116,9 +117,9 @@ def possible(name: str) -> Offer | None:
 _fillers: list[Callable[[], None]] = []
 
 
-def fill_with(filler: Callable[[], None]) -> None:
-    """Have `filler` add its offers when they are first asked for."""
-    _fillers.append(filler)
+def fill_with(*fillers: Callable[[], None]) -> None:
+    """Have `fillers` add their offers when they are first asked for."""
+    _fillers.extend(fillers)
 
 
 def fill() -> None:
@@ -148,14 +149,12 @@ def _look() -> None:
     global _overlay, _possible
     in_use = overlays.overlay_in_use()
     kernels = {driver.kernel_name for driver in in_use.kernels.values()} if in_use else set()
-    found = {}
-    for name, entries in _offers.items():
-        asked = _joined(
-            [function for _, function, needs in entries if not needs or needs & kernels]
-        )
-        if asked is not None:
-            found[name] = asked
-    _possible, _overlay = found, overlays.latest
+    found = {
+        name: _joined([function for _, function, needs in entries if not needs or needs & kernels])
+        for name, entries in _offers.items()
+    }
+    _possible = {name: asked for name, asked in found.items() if asked is not None}
+    _overlay = overlays.latest
 
 
 def _joined(functions: list[Offer]) -> Offer | None:
@@ -194,43 +193,33 @@ _NOT_HERE = frozenset(
         *("set_", "set_data", "requires_grad_", "retain_grad", "is_same_size", "rename_"),
         *("_make_dual", "_fw_primal", "_unpack_dual", "_new_zeros_with_same_feature_meta"),
         *("_has_same_storage_numel", "_local_scalar_dense_", "is_leaf", "output_nr", "_version"),
-        *(
-            "data",
-            "_unsafe_view",
-            "unsafe_split",
-            "unsafe_split_with_sizes",
-            "_test_autograd_multiple_dispatch",
-        ),
+        *("data", "_unsafe_view", "unsafe_split", "unsafe_split_with_sizes"),
+        "_test_autograd_multiple_dispatch",
         *("is_coalesced", "dense_dim", "sparse_dim", "_coalesced_", "_nnz", "_indices", "_values"),
     )
 )
 _LIKE = ("_like", "new_empty", "new_zeros", "new_full", "new_ones", "new_empty_strided")
 
 
+def register(name: str, kernel: Callable[..., Any], key: str = "PrivateUse1") -> None:
+    """Give an overload of ATen a kernel for a dispatch key."""
+    library.impl(name.partition("::")[2], kernel, key)
+
+
 def register_all(own: dict[str, Callable[..., Any]], views: Callable[[str], Any]) -> int:
-    """Give every overload its kernel for device "pynq".
+    """Give every overload its kernel for device "pynq"; return how many were registered.
 
-    Parameters
-    ----------
-    own : dict
-        Overload -> kernel, for those that are about memory itself.
-    views : callable
-        Makes the kernel of an overload whose result shares its argument's memory.
-
-    Returns
-    -------
-    int
-        How many were registered.
+    `own` has the kernels of those that are about memory itself; `views` makes that of an overload
+    whose result shares its argument's memory.
     """
     count = 0
     for name, cell in cell_kernels().items():
-        library.impl(name.partition("::")[2], _kernel(name, cell), "PrivateUse1")
+        register(name, _kernel(name, cell))
         count += 1
     for name in torch._C._dispatch_get_all_op_names():
         kind = "" if name in own else kind_of(name)
         if kind:
-            kernel = views(name) if kind == "view" else _kernel(name)
-            library.impl(name.partition("::")[2], kernel, "PrivateUse1")
+            register(name, views(name) if kind == "view" else _kernel(name))
             count += 1
     return count
 
@@ -253,25 +242,20 @@ def kind_of(name: str) -> str:
     cpu = has_kernel(name, "CPU")
     if not cpu and not has_kernel(name, "CompositeExplicitAutograd"):
         return ""
-    schema = torch._C._get_schema(*_split(name))
+    base, _, overload = name.partition(".")
+    schema = torch._C._get_schema(base, overload)
     tensors = [a for a in schema.arguments if "Tensor" in str(a.type)]
     if not tensors:
         return ""
     shares = any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
     if shares:
         return "view" if cpu or name in _MARKS else ""
-    base = name.partition("::")[2].partition(".")[0]
     if base.endswith("_") and torch.Tag.inplace_view in operator(name).tags:
         # It describes its argument in another way; the CPU's view of the memory must stay as it is.
         return "view" if cpu else ""
     if base.endswith(_LIKE) or any(a.name == "device" for a in schema.arguments):
         return ""
     return "value"
-
-
-def _split(name: str) -> tuple[str, str]:
-    base, _, overload = name.partition(".")
-    return base, overload
 
 
 def _kernel(name: str, on_cpu: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -310,8 +294,7 @@ def _watched(
     """Do a call with its record, the route and the switch of the fallback."""
     call = OperatorCall(name, inputs_of(args, kwargs), thread=threading.current_thread().name)
     wish = switches.route(name, call.inputs) if switches.route is not None else None
-    record.begin(call)
-    try:
+    with record.recorded(call):
         if offer is None:
             call.reason = "no kernel serves this operator"
         elif wish is False:
@@ -330,11 +313,6 @@ def _watched(
                 f'{call.reason}. Set "offload" to false for this call in the route.'
             )
         return on_cpu(*args, **kwargs)
-    except BaseException as error:
-        call.error = type(error).__name__
-        raise
-    finally:
-        record.finish(call)
 
 
 def _without_fallback(call: OperatorCall, *, ever: bool) -> str:

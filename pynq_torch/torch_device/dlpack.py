@@ -1,6 +1,6 @@
 """Make torch take memory of ours as a tensor's, on a device of our choice.
 
-torch imports a DLPack capsule without a copy, and a capsule names the device its memory lies on;
+torch imports a DLPack capsule without a copy, and a capsule names the device of its memory;
 device type 12 is an "extension device", which torch maps to PrivateUse1: our ``"pynq"``. So a
 tensor of device ``"pynq"`` is an ordinary ``torch.Tensor`` whose storage begins at our address;
 no compiled extension and no subclass is needed.
@@ -24,22 +24,13 @@ CPU, PYNQ = 1, 12
 _NAME = b"dltensor"
 
 _INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
+#: dtype -> DLPack's code and bits.
 _KINDS: dict[torch.dtype, tuple[int, int]] = {
-    torch.int8: (_INT, 8),
-    torch.int16: (_INT, 16),
-    torch.int32: (_INT, 32),
-    torch.int64: (_INT, 64),
-    torch.uint8: (_UINT, 8),
-    torch.uint16: (_UINT, 16),
-    torch.uint32: (_UINT, 32),
-    torch.uint64: (_UINT, 64),
-    torch.float16: (_FLOAT, 16),
-    torch.float32: (_FLOAT, 32),
-    torch.float64: (_FLOAT, 64),
+    **{getattr(torch, f"int{bits}"): (_INT, bits) for bits in (8, 16, 32, 64)},
+    **{getattr(torch, f"uint{bits}"): (_UINT, bits) for bits in (8, 16, 32, 64)},
+    **{getattr(torch, f"float{bits}"): (_FLOAT, bits) for bits in (16, 32, 64)},
+    **{getattr(torch, f"complex{bits}"): (_COMPLEX, bits) for bits in (32, 64, 128)},
     torch.bfloat16: (_BFLOAT, 16),
-    torch.complex32: (_COMPLEX, 32),
-    torch.complex64: (_COMPLEX, 64),
-    torch.complex128: (_COMPLEX, 128),
     torch.bool: (_BOOL, 8),
 }
 
@@ -75,7 +66,7 @@ _import = torch._C._from_dlpack
 
 
 def import_at(at: int) -> torch.Tensor:
-    """Return a new tensor, with a new storage, over memory whose description lies at `at`."""
+    """Return a new tensor, with a new storage, over memory that is described at `at`."""
     result: torch.Tensor = _import(_capsule(at, _NAME, None))
     return result
 
@@ -92,8 +83,8 @@ _slots: deque[_ManagedTensor] = deque()
 def _slot() -> _ManagedTensor:
     """Return a struct that stays readable for ever.
 
-    When a storage dies, torch looks at the struct's deleter once more, and nobody tells us when
-    that is. So structs lie in memory that is never freed, only used again for the next: whatever a
+    When a storage dies, torch looks at the struct's deleter once more, at a time that we do not
+    learn. So structs are in memory that is never freed, only used again for the next: whatever a
     late storage finds there, the deleter is NULL. Their number is that of the most blocks alive.
     """
     try:
@@ -123,7 +114,7 @@ class Importable:
     Attributes
     ----------
     at : int
-        Where the description lies, for `import_at`; good while this object lives.
+        Address of the description, for `import_at`; valid while this object lives.
     """
 
     __slots__ = ("_give_back", "_keep", "_slot", "at")

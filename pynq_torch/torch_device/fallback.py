@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -14,7 +14,6 @@ from .memory import (
     alias,
     make_room,
     new,
-    new_like,
     new_strided,
     note_write,
     resize_storage,
@@ -22,12 +21,10 @@ from .memory import (
 from .random import default_generator, swapped_state
 from .schema import Plan
 
-__all__ = ["fallback", "fallback_of", "place", "replace", "reshape", "set_storage"]
+__all__ = ["NOT_RESIZABLE", "fallback", "place", "reshape", "set_storage"]
 
-_FLOATING = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-_NUMBERS = (int, float, bool)
-#: What torch gives for a tensor argument beside tensors.
-_PLAIN = (*_NUMBERS, complex, type(None))
+#: In torch's error where a kernel wants to resize a tensor over memory of ours.
+NOT_RESIZABLE = "resize storage that is not resizable"
 #: torch lets these take CPU tensors beside tensors of a device.
 _CPU_TOO = frozenset(
     f"aten::{name}"
@@ -39,251 +36,9 @@ _CPU_TOO = frozenset(
     )
 )
 
-Run = Callable[..., Any]
-
-
-def fallback_of(plan: Plan) -> Run:
-    """Return the function that does the operator on the CPU, as quick as its schema allows."""
-    tensors = [n for n in plan.names if n in plan.singles]
-    plain = not (plan.lists or plan.generator or plan.seeded)
-    leading = tensors == list(plan.names[: len(tensors)]) and len(tensors) <= plan.positional
-    if plain and plan.pointwise and plan.out is not None and leading and len(tensors) in (1, 2):
-        return _unary(plan) if len(tensors) == 1 else _binary(plan)
-    if plain and leading and not plan.written:
-        return _functional(plan)
-    if plain and leading and plan.pointwise and plan.written == plan.returns == plan.names[:1]:
-        return _in_place(plan)
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        return fallback(plan, args, kwargs)
-
-    return run
-
-
-# ---- the quick way -------------------------------------------------------------------------------
-# A Python call costs as much as a small operator, hence functions for the common kinds of schema
-# with as little in them as can be.
-#
-# Pointwise operators on row-major tensors of one shape and one floating dtype: the result's shape
-# is known, and its dtype depends on nothing but dtypes and the scalars' types. It is remembered
-# from the first call, so that the CPU can write the result where it is to lie.
-
-
-def _unary(plan: Plan) -> Run:
-    known: dict[Any, torch.dtype] = {}
-    write, out_name = _quickest(plan), plan.out_name
-
-    def run(a: Any, *rest: Any, **kwargs: Any) -> Any:
-        try:
-            block = a.untyped_storage().block
-        except (AttributeError, NotImplementedError):
-            return fallback(plan, (a, *rest), kwargs)
-        dtype = block.dtype
-        if (
-            a.shape == block.shape
-            and a.dtype is dtype
-            and a.is_contiguous()
-            and not a.storage_offset()
-            and not a.is_neg()
-        ):
-            key: Any = dtype
-            if rest or kwargs:
-                key = (dtype, *map(type, rest), *map(type, kwargs.values()))
-            kind = known.get(key)
-            if kind is not None:
-                result = new_like(block) if kind is dtype else new(block.shape, kind)
-                kwargs[out_name] = result.untyped_storage().block.cpu  # type: ignore[attr-defined]
-                write(block.cpu, *rest, **kwargs)
-                return result
-            result = fallback(plan, (a, *rest), kwargs)
-            if dtype in _FLOATING and _numbers(rest, kwargs) and block.row_major:
-                known[key] = result.dtype
-            return result
-        return fallback(plan, (a, *rest), kwargs)
-
-    return run
-
-
-def _binary(plan: Plan) -> Run:
-    known: dict[Any, torch.dtype] = {}
-    write, out_name = _quickest(plan), plan.out_name
-
-    def run(a: Any, b: Any, *rest: Any, **kwargs: Any) -> Any:
-        try:
-            block = a.untyped_storage().block
-            # torch hands numbers over as they are.
-            other = b if type(b) in _NUMBERS else b.untyped_storage().block
-        except (AttributeError, NotImplementedError):
-            return fallback(plan, (a, b, *rest), kwargs)
-        dtype = block.dtype
-        if (
-            a.shape == block.shape
-            and a.dtype is dtype
-            and a.is_contiguous()
-            and not a.storage_offset()
-            and not a.is_neg()
-            and (
-                other is b
-                or (
-                    b.shape == block.shape == other.shape
-                    and b.dtype is dtype is other.dtype
-                    and b.is_contiguous()
-                    and not b.storage_offset()
-                    and not b.is_neg()
-                )
-            )
-        ):
-            right = b if other is b else other.cpu
-            key: Any = dtype
-            if other is b or rest or kwargs:
-                key = (dtype, type(right), *map(type, rest), *map(type, kwargs.values()))
-            kind = known.get(key)
-            if kind is not None:
-                result = new_like(block) if kind is dtype else new(block.shape, kind)
-                kwargs[out_name] = result.untyped_storage().block.cpu  # type: ignore[attr-defined]
-                write(block.cpu, right, *rest, **kwargs)
-                return result
-            result = fallback(plan, (a, b, *rest), kwargs)
-            if dtype in _FLOATING and _numbers(rest, kwargs):
-                known[key] = result.dtype
-            return result
-        return fallback(plan, (a, b, *rest), kwargs)
-
-    return run
-
-
-def _numbers(rest: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-    return all(type(v) in _NUMBERS for v in (*rest, *kwargs.values()))
-
-
-def _quickest(plan: Plan) -> Any:
-    """Return the quickest way to call a pointwise operator, or its out variant.
-
-    torch's Python functions parse their arguments in half the time of an OpOverload; where the
-    operator has one of the same name, its signature is the union of the same schemas.
-    """
-    name = plan.name.partition("::")[2].partition(".")[0]
-    found = getattr(torch._C._VariableFunctions, name, None)
-    if found is not None and not _scaled_number(plan):
-        return found
-    return plan.op._op if plan.out is None else plan.out._op
-
-
-def _scaled_number(plan: Plan) -> bool:
-    """Whether it is e.g. ``add.Scalar``: Python's function makes ``add.Tensor`` of its arguments.
-
-    That one has other rules for `alpha`.
-    """
-    return plan.name.endswith(".Scalar") and "alpha" in plan.names
-
-
-def _functional(plan: Plan) -> Run:
-    """Tensors come first, results are new."""
-    if plan.out is not None and plan.fixed and plan.name not in _LARGER_ON_THE_WAY:
-        return _into_place(plan)
-    call = _quickest(plan) if plan.pointwise else plan.op._op
-    count = sum(name in plan.singles for name in plan.names)
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            on_cpu = [v if type(v) in _PLAIN else alias(v) for v in args[:count]]
-        except (AttributeError, NotImplementedError):
-            return fallback(plan, args, kwargs)
-        return place(call(*on_cpu, *args[count:], **kwargs))
-
-    return run
-
-
-#: Kernels that use `out` for values before a reduction, and so resize it.
-_LARGER_ON_THE_WAY = frozenset(
-    f"aten::{name}" for name in ("binary_cross_entropy", "mse_loss", "smooth_l1_loss", "huber_loss")
-)
-#: Calls remembered for an operator.
-_REMEMBERED = 256
-
-
-def _into_place(plan: Plan) -> Run:
-    """One result with an out variant: the second such call writes it where it is to lie.
-
-    Shape, strides and dtype of the result follow from those of the tensors and from the scalars;
-    they are remembered from the first call with the same ones.
-    """
-    known: dict[Any, Any] = {}
-    call, write, out_name = plan.op._op, _quickest(plan), plan.out_name
-    count = sum(name in plan.singles for name in plan.names)
-
-    usable = True
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        nonlocal usable
-        try:
-            on_cpu = [alias(v) for v in args[:count]]
-        except (AttributeError, NotImplementedError):
-            return fallback(plan, args, kwargs)
-        rest = args[count:]
-        key: list[Any] = [(t.shape, t.stride(), t.dtype) for t in on_cpu]
-        key += [tuple(v) if type(v) is list else v for v in rest]
-        if kwargs:
-            key += kwargs.items()
-        found = known.get(tuple(key)) if usable else None
-        if found is None:
-            result = place(call(*on_cpu, *rest, **kwargs))
-            if usable and on_cpu[0].dtype in _FLOATING and result.is_contiguous():
-                if len(known) >= _REMEMBERED:
-                    known.clear()
-                known[tuple(key)] = (result.shape, result.dtype)
-            return result
-        result = new(*found)
-        block = result.untyped_storage().block  # type: ignore[attr-defined]
-        try:
-            write(*on_cpu, *rest, **{**kwargs, out_name: block.cpu})
-        except RuntimeError as error:
-            block.spoil()
-            if _NOT_RESIZABLE not in str(error):
-                raise
-            # This kernel uses `out` for larger values on the way: never again.
-            usable = False
-            return place(call(*on_cpu, *rest, **kwargs))
-        if block.cpu.shape != found[0]:
-            block.spoil()
-            return place(call(*on_cpu, *rest, **kwargs))
-        return result
-
-    return run
-
-
-def _in_place(plan: Plan) -> Run:
-    """Tensors come first, the first one is written and returned."""
-    name = plan.name.partition("::")[2].partition(".")[0]
-    call = plan.op._op if _scaled_number(plan) else getattr(torch._C.TensorBase, name, plan.op._op)
-    count = sum(name in plan.singles for name in plan.names)
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            on_cpu = [v if type(v) in _PLAIN else alias(v) for v in args[:count]]
-        except (AttributeError, NotImplementedError):
-            return fallback(plan, args, kwargs)
-        try:
-            call(*on_cpu, *args[count:], **kwargs)
-        finally:  # an operator that fails half way has written too
-            args[0].untyped_storage().writes += 1
-        return args[0]
-
-    return run
-
-
-# ---- the general way -----------------------------------------------------------------------------
-
 
 def fallback(plan: Plan, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Do an operator on the CPU.
-
-    Parameters
-    ----------
-    plan : Plan
-        The operator.
-    args, kwargs
-        As torch dispatched them.
+    """Do an operator on the CPU, with the arguments as torch dispatched them.
 
     Returns
     -------
@@ -297,15 +52,12 @@ def fallback(plan: Plan, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """
     given = dict(zip(plan.names, args, strict=False))
     given.update(kwargs)
-    on_cpu = dict(given)
-    for name in plan.singles:
-        value = given.get(name)
-        if value is not None:
-            on_cpu[name] = _reach(plan, name, value)
-    for name in plan.lists:
-        values = given.get(name)
-        if values is not None:
-            on_cpu[name] = [None if v is None else _reach(plan, name, v) for v in values]
+    on_cpu = {
+        name: [_reach(plan, name, v) for v in value]
+        if name in plan.lists and value is not None
+        else _reach(plan, name, value)
+        for name, value in given.items()
+    }
     # An operand that is written as well has to be one tensor for the CPU too: only so does torch
     # see that ``out`` is an input, which must not be resized.
     for name, other in _twice(plan, given):
@@ -317,17 +69,26 @@ def fallback(plan: Plan, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     try:
         result = _call(plan, on_cpu, given)
     except BaseException:
-        _note_partial_writes(plan, given)
+        for tensor, _ in _written(plan, given, on_cpu):  # maybe half way
+            note_write(tensor)
         raise
-    _note_writes(plan, given, on_cpu)
-    if len(plan.returns) == 1:
-        return given[plan.returns[0]] if plan.returns[0] else place(result)
-    if not plan.returns:
-        return None
-    return tuple(
-        given[name] if name else place(value)
-        for name, value in zip(plan.returns, result, strict=True)
-    )
+    return _finished(plan, given, on_cpu, result)
+
+
+def _finished(
+    plan: Plan, given: dict[str, Any], on_cpu: dict[str, Any], result: Any
+) -> torch.Tensor | tuple[Any, ...] | None:
+    """Return what an operator that writes to arguments returns; resized ones have been moved."""
+    for tensor, view in _written(plan, given, on_cpu):
+        note_write(tensor)
+        if tensor.shape != view.shape or tensor.stride() != view.stride():
+            _follow(tensor, view)
+        elif tensor.data_ptr() != view.data_ptr():
+            alias(tensor).copy_(view)
+    results = result if len(plan.returns) > 1 else (result,)
+    pairs = zip(plan.returns, results, strict=False)
+    placed = tuple(given[name] if name else place(value) for name, value in pairs)
+    return placed if len(placed) > 1 else placed[0] if placed else None
 
 
 def _twice(plan: Plan, given: dict[str, Any]) -> list[tuple[str, str]]:
@@ -356,30 +117,25 @@ def _call(plan: Plan, on_cpu: dict[str, Any], given: dict[str, Any]) -> Any:
         return plan.op._op(*positional, **named)
     except RuntimeError as error:
         written = [n for n in plan.written if on_cpu.get(n) is not None]
-        if not written or _NOT_RESIZABLE not in str(error):
+        if not written or NOT_RESIZABLE not in str(error):
             raise
         # The result needs more memory than the tensor has: let the CPU make it in memory of its
         # own, then move the tensor there. At first only what is empty, because the CPU keeps the
         # strides of what fits.
-        for empty_only in (True, False):
-            _make_room(plan, on_cpu, given, named, empty_only=empty_only)
+        for empty in (True, False):
+            _make_room(plan, on_cpu, given, named, empty)
             try:
                 return plan.op._op(*[on_cpu[n] for n in leading], **{n: on_cpu[n] for n in named})
             except RuntimeError as again:
-                if _NOT_RESIZABLE not in str(again):
+                if NOT_RESIZABLE not in str(again):
                     raise
         raise
 
 
 def _make_room(
-    plan: Plan,
-    on_cpu: dict[str, Any],
-    given: dict[str, Any],
-    named: dict[str, Any],
-    *,
-    empty_only: bool,
+    plan: Plan, on_cpu: dict[str, Any], given: dict[str, Any], named: dict[str, Any], empty: bool
 ) -> None:
-    """Put tensors that can be resized in place of the written ones.
+    """Put tensors that can be resized in place of the written ones; `empty`: of those only.
 
     Those given by name are results, the others are read as well. What was there has been described
     again by the attempt that failed: everything starts from the tensors that were given.
@@ -387,7 +143,7 @@ def _make_room(
 
     def own(name: str, tensor: torch.Tensor) -> torch.Tensor:
         view: torch.Tensor = _reach(plan, name, tensor)
-        if empty_only and tensor.numel():
+        if empty and tensor.numel():
             return view
         return view.new_empty(0) if name in named else view.clone()
 
@@ -400,9 +156,6 @@ def _make_room(
     for _, other in _twice(plan, given):
         if other not in plan.written:
             on_cpu[other] = _reach(plan, other, given[other])
-
-
-_NOT_RESIZABLE = "resize storage that is not resizable"
 
 
 def _reach(plan: Plan, name: str, value: Any) -> Any:
@@ -449,7 +202,8 @@ def place(value: Any) -> Any:
                 f"the result has layout {value.layout}; device 'pynq' has strided tensors only: "
                 "do this on the CPU (tensor.cpu())"
             )
-        if value.is_contiguous() or not _is_dense(value):
+        # Dense: the elements fill a stretch of memory, in whatever order.
+        if value.is_contiguous() or not torch.ops.aten.is_non_overlapping_and_dense(value):
             result = new(value.shape, value.dtype)
         else:
             result = new_strided(value.shape, value.stride(), value.dtype)
@@ -460,12 +214,10 @@ def place(value: Any) -> Any:
     return value
 
 
-def _is_dense(value: torch.Tensor) -> bool:
-    """Whether the elements fill a stretch of memory, in whatever order."""
-    return bool(torch.ops.aten.is_non_overlapping_and_dense(value))
-
-
-def _note_writes(plan: Plan, given: dict[str, Any], on_cpu: dict[str, Any]) -> None:
+def _written(
+    plan: Plan, given: dict[str, Any], on_cpu: dict[str, Any]
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Yield each tensor of the device that is written, and what the CPU has for it."""
     for name in plan.written:
         values, seen = given.get(name), on_cpu.get(name)
         if values is None or seen is None:
@@ -473,25 +225,11 @@ def _note_writes(plan: Plan, given: dict[str, Any], on_cpu: dict[str, Any]) -> N
         if isinstance(values, torch.Tensor):
             values, seen = (values,), (seen,)
         for tensor, view in zip(values, seen, strict=True):
-            if tensor.device.type != "pynq":
-                continue
-            note_write(tensor)
-            if tensor.shape != view.shape or tensor.stride() != view.stride():
-                replace(tensor, view)
-            elif tensor.data_ptr() != view.data_ptr():
-                alias(tensor).copy_(view)
-
-
-def _note_partial_writes(plan: Plan, given: dict[str, Any]) -> None:
-    """Count writes of an operator that failed, maybe half way; shapes stay as they are."""
-    for name in plan.written:
-        values = given.get(name)
-        for tensor in (values,) if isinstance(values, torch.Tensor) else values or ():
             if tensor.device.type == "pynq":
-                note_write(tensor)
+                yield tensor, view
 
 
-def replace(tensor: torch.Tensor, values: torch.Tensor) -> None:
+def _follow(tensor: torch.Tensor, values: torch.Tensor) -> None:
     """Make a tensor on device "pynq" show what the CPU's kernel made of it after a resize."""
     shape, strides = values.shape, values.stride()
     if values.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr():

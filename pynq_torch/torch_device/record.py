@@ -15,11 +15,10 @@ from pynq_torch.kernels import calls
 
 __all__ = [
     "State",
-    "begin",
     "counted",
     "current",
-    "finish",
     "inputs_of",
+    "recorded",
     "state",
     "switches",
     "transfer",
@@ -65,18 +64,21 @@ state = State()
 operators.changed = switches.settle
 
 
-def begin(call: OperatorCall) -> None:
-    """Make this the call that the thread is recording."""
+@contextmanager
+def recorded(call: OperatorCall) -> Iterator[None]:
+    """Make this the call that the thread is recording; publish it at the end."""
     state.call = call
     call.start = time.perf_counter()
-
-
-def finish(call: OperatorCall) -> None:
-    """Work out what the time was spent on, and publish the call."""
-    end = time.perf_counter()
-    state.call = None
-    call.settle(end)
-    operators.publish(call)
+    try:
+        yield
+    except BaseException as error:
+        call.error = type(error).__name__
+        raise
+    finally:
+        end = time.perf_counter()
+        state.call = None
+        call.settle(end)
+        operators.publish(call)
 
 
 def current() -> OperatorCall | None:
@@ -98,12 +100,7 @@ def inputs_of(args: Iterable[Any], kwargs: dict[str, Any]) -> tuple[str, ...]:
 def counted(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel about memory itself with its calls recorded; they cannot be steered.
 
-    Parameters
-    ----------
-    name : str
-        The overload. Between devices its time is a transfer.
-    kernel : callable
-        What does it.
+    Between devices the time of such an overload is a transfer.
     """
 
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -111,17 +108,11 @@ def counted(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
             return kernel(*args, **kwargs)
         call = OperatorCall(name, inputs_of(args, kwargs), thread=threading.current_thread().name)
         devices = {v.device.type for v in args if isinstance(v, torch.Tensor)}
-        begin(call)
-        try:
+        with recorded(call):
             if len(devices) == 1:
                 return kernel(*args, **kwargs)
             with transfer():
                 return kernel(*args, **kwargs)
-        except BaseException as error:
-            call.error = type(error).__name__
-            raise
-        finally:
-            finish(call)
 
     return run
 

@@ -19,10 +19,8 @@ class Plan:
 
     Attributes
     ----------
-    name : str
-        E.g. ``"aten::add.Tensor"``.
-    op : torch._ops.OpOverload
-        The overload.
+    name, op : str and torch._ops.OpOverload
+        E.g. ``"aten::add.Tensor"``; the overload.
     names : tuple of str
         Arguments in order, keyword-only ones included.
     positional : int
@@ -33,15 +31,11 @@ class Plan:
         Arguments that the operator writes to.
     returns : tuple of str
         For each return the argument it is, ``""`` where it is a new value.
-    out : torch._ops.OpOverload or None
-        Variant of a functional operator that writes its only result into memory given as ``out``
+    out, out_name : torch._ops.OpOverload or None, and str
+        Variant of a functional operator that writes its only result into memory given by that name,
         with a kernel of its own on the CPU.
-    out_name : str
-        What that argument is called.
-    generator : bool
-        Whether there is a ``generator`` argument.
-    seeded : bool
-        Whether it draws random numbers without one.
+    generator, seeded : bool
+        Whether there is a ``generator`` argument; whether it draws random numbers without one.
     pointwise : bool
         Whether torch tags it so.
     fixed : bool
@@ -81,18 +75,15 @@ def plan_of(name: str) -> Plan:
     op = operator(name)
     arguments = op._schema.arguments
     kinds = {a.name: str(a.type) for a in arguments}
-    written = tuple(a.name for a in arguments if a.alias_info is not None and a.alias_info.is_write)
-    marks = {
-        frozenset(a.alias_info.before_set): a.name
-        for a in arguments
-        if a.alias_info is not None and a.alias_info.is_write
-    }
+    targets = [a for a in arguments if a.alias_info is not None and a.alias_info.is_write]
+    marks = {frozenset(a.alias_info.before_set): a.name for a in targets}
     returns = tuple(
         ""
         if r.alias_info is None or not r.alias_info.is_write
         else marks[frozenset(r.alias_info.before_set)]
         for r in op._schema.returns
     )
+    written = tuple(a.name for a in targets)
     random = torch.Tag.nondeterministic_seeded in op.tags
     out, out_name = _out_variant(name, op) if not written else (None, "")
     return Plan(

@@ -25,6 +25,7 @@ def view_kernel(name: str) -> Callable[..., Any]:
     argument's own storage and device: torch runs them on tensors of ours as they are.
     """
     redispatch = operator(name).redispatch
+    marks = name in ("aten::_conj", "aten::_neg_view")
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         return redispatch(_CPU_KEYS, *args, **kwargs)
@@ -33,10 +34,7 @@ def view_kernel(name: str) -> Callable[..., Any]:
         args[0].untyped_storage().marked = True
         return redispatch(_CPU_KEYS, *args, **kwargs)
 
-    if name in ("aten::_conj", "aten::_neg_view"):
-        return marking
-
-    return kernel
+    return marking if marks else kernel
 
 
 def check_index(device: torch.device | None) -> None:
@@ -47,7 +45,10 @@ def check_index(device: torch.device | None) -> None:
         )
 
 
-def _check(device: Any, layout: Any, pin_memory: Any) -> None:
+def _dtype(
+    dtype: torch.dtype | None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> torch.dtype:
+    """Return the dtype of a new tensor; refuse what the device has no tensors of."""
     check_index(device)
     if layout is not None and layout is not torch.strided:
         raise NotImplementedError(
@@ -58,19 +59,17 @@ def _check(device: Any, layout: Any, pin_memory: Any) -> None:
             "Only dense CPU tensors can be pinned: memory of device 'pynq' is contiguous and "
             "never swapped anyway"
         )
+    return torch.get_default_dtype() if dtype is None else dtype
 
 
 def _empty(
     size: Sequence[int],
     *,
     dtype: torch.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
     memory_format: Any = None,
+    **options: Any,
 ) -> torch.Tensor:
-    _check(device, layout, pin_memory)
-    kind = torch.get_default_dtype() if dtype is None else dtype
+    kind = _dtype(dtype, **options)
     if memory_format is None or memory_format is torch.contiguous_format:
         return new(tuple(size), kind)
     strides = torch.empty(size, device="meta", memory_format=memory_format).stride()
@@ -82,23 +81,13 @@ def _empty_strided(
     stride: Sequence[int],
     *,
     dtype: torch.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
+    **options: Any,
 ) -> torch.Tensor:
-    _check(device, layout, pin_memory)
-    return new_strided(size, stride, torch.get_default_dtype() if dtype is None else dtype)
+    return new_strided(size, stride, _dtype(dtype, **options))
 
 
-def _efficientzerotensor(
-    size: Sequence[int],
-    *,
-    dtype: torch.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
-) -> torch.Tensor:
-    return _empty(size, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory).zero_()
+def _efficientzerotensor(size: Sequence[int], **options: Any) -> torch.Tensor:
+    return _empty(size, **options).zero_()
 
 
 def room_of_clone(self: torch.Tensor, memory_format: Any = None) -> torch.Tensor:
@@ -138,8 +127,8 @@ def _offered(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(*args: Any, **kwargs: Any) -> Any:
         ask = possible(name)
-        result = ask(*args, **kwargs) if ask is not None else _NOBODY
-        if isinstance(result, Declined):
+        result = ask(*args, **kwargs) if ask is not None else None
+        if result is None or isinstance(result, Declined):
             return kernel(*args, **kwargs)
         call = current()
         if call is not None and call.name == name:
@@ -147,9 +136,6 @@ def _offered(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return run
-
-
-_NOBODY = Declined("no kernel serves this operator", missing=True)
 
 
 def _copy_from(self: torch.Tensor, dst: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
@@ -169,6 +155,10 @@ def _resize_(self: torch.Tensor, size: Sequence[int], *, memory_format: Any = No
     return reshape(self, shape.shape, shape.stride())
 
 
+def _untyped(source: Any) -> Any:
+    return source._untyped_storage if isinstance(source, torch.TypedStorage) else source
+
+
 def _set_storage(
     self: torch.Tensor,
     source: Any,
@@ -176,26 +166,18 @@ def _set_storage(
     size: Sequence[int] = (),
     stride: Sequence[int] = (),
 ) -> torch.Tensor:
-    untyped = source._untyped_storage if isinstance(source, torch.TypedStorage) else source
-    if not stride:
-        stride = torch.empty(size, device="meta").stride()
-    return set_storage(self, untyped, storage_offset, size, stride)
+    strides = stride or torch.empty(size, device="meta").stride()
+    return set_storage(self, _untyped(source), storage_offset, size, strides)
 
 
 def _set_source_storage(self: torch.Tensor, source: Any) -> torch.Tensor:
-    untyped = source._untyped_storage if isinstance(source, torch.TypedStorage) else source
-    count = untyped.nbytes() // self.element_size()
-    return set_storage(self, untyped, 0, (count,), (1,))
+    count = _untyped(source).nbytes() // self.element_size()
+    return set_storage(self, _untyped(source), 0, (count,), (1,))
 
 
 def _set_tensor(self: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
-    return set_storage(
-        self,
-        source.untyped_storage(),
-        int(source.storage_offset()),
-        source.shape,
-        source.stride(),
-    )
+    shown = (int(source.storage_offset()), source.shape, source.stride())
+    return set_storage(self, source.untyped_storage(), *shown)
 
 
 def _set_nothing(self: torch.Tensor) -> torch.Tensor:

@@ -21,10 +21,10 @@ __all__ = ["install"]
 
 
 class _Thread(threading.local):
-    """What the units that this thread started are at."""
+    """The runs of units that this thread started, and the event that shows them."""
 
     def __init__(self) -> None:
-        self.at_work: list[KernelCall] = []
+        self.running: list[KernelCall] = []
         self.event: Any = None
 
 
@@ -42,20 +42,20 @@ def _show(run: KernelCall) -> None:
         run.traced = torch._C._autograd._profiler_enabled()
     if not run.traced:
         return
-    at_work = _thread.at_work
+    running = _thread.running
     if run.seconds is None:
-        at_work.append(run)
-    elif run in at_work:
-        at_work.remove(run)
+        running.append(run)
+    elif run in running:
+        running.remove(run)
     else:
         return  # begun before torch's profiler, or in another thread
     if _thread.event is not None:
         _thread.event.__exit__(None, None, None)
         _thread.event = None
     # A run whose end another thread has seen is over here too.
-    at_work[:] = [other for other in at_work if other.seconds is None]
-    if at_work:
+    running[:] = [other for other in running if other.seconds is None]
+    if running:
         _thread.event = torch.profiler.record_function(
-            f"PL {' + '.join(run.cu for run in at_work)}"
+            f"PL {' + '.join(run.cu for run in running)}"
         )
         _thread.event.__enter__()

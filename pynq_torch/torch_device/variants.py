@@ -81,14 +81,8 @@ def into(
 ) -> Callable[..., Any]:
     """Return the out variant: tensors are written when the results are there.
 
-    Parameters
-    ----------
-    functional : callable
-        Serves the functional form: returns a tensor, a tuple of them or a `Declined`.
-    names : sequence of str
-        Arguments that are written, one for each result: ``"out"``, ``"grad_input"``.
-    sharing : {"same", "none"}
-        See `shares`.
+    `functional` returns a tensor, a tuple of them or a `Declined`; `names` are the arguments that
+    are written, one for each result (``"grad_input"``); `sharing` is that of `shares`.
     """
 
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -115,14 +109,8 @@ def into(
 def into_self(functional: Callable[..., Any], *, sharing: Sharing = "none") -> Callable[..., Any]:
     """Return the in-place variant: the first argument is written when the result is there.
 
-    A kernel that fails in the middle leaves it as it was.
-
-    Parameters
-    ----------
-    functional : callable
-        Serves the functional form: returns one tensor or a `Declined`.
-    sharing : {"same", "none"}
-        See `shares`.
+    A kernel that fails in the middle leaves it as it was. `functional` returns one tensor or a
+    `Declined`; `sharing` is that of `shares`.
     """
 
     def run(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -137,7 +125,7 @@ def into_self(functional: Callable[..., Any], *, sharing: Sharing = "none") -> C
 
 
 def shares(written: torch.Tensor, read: Iterable[Any], sharing: Sharing) -> bool:
-    """Whether torch forbids that a tensor is written which lies where an operand, or itself, lies.
+    """Whether torch forbids writing a tensor that shares memory with an operand, or with itself.
 
     A kernel reads everything before the result is copied to its place; on the CPU such a call is an
     error, or depends on the order of the elements.
