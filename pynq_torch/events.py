@@ -5,7 +5,8 @@ While a topic has no subscriber its publisher makes no event, so watching costs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
@@ -60,6 +61,16 @@ class Topic(Generic[Event]):
         if len(left) != len(self.subscribers):
             self.subscribers = left
             self._changed()
+
+    @contextmanager
+    def collected(self) -> Iterator[list[Event]]:
+        """Yield a list that is filled with the events of the block as they are published."""
+        found: list[Event] = []
+        self.subscribe(found.append)
+        try:
+            yield found
+        finally:
+            self.unsubscribe(found.append)
 
     def attach(self, gate: Callable[[], bool], subscriber: Callable[[Event], object]) -> None:
         """Subscribe for good, for the times when `gate` returns true.

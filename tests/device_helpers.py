@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +36,8 @@ def closing() -> Iterator[None]:
         board.close()
 
 
-@contextmanager
-def watched() -> Iterator[list[OperatorCall]]:
-    """Yield the list of operator calls, filled as they end."""
-    calls: list[OperatorCall] = []
-    events.operators.subscribe(calls.append)
-    try:
-        yield calls
-    finally:
-        events.operators.unsubscribe(calls.append)
+#: The list of operator calls, filled as they end: ``with watched() as calls``.
+watched = events.operators.collected
 
 
 def of(calls: list[OperatorCall], *names: str) -> list[OperatorCall]:

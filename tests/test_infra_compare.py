@@ -149,10 +149,10 @@ def test_a_result_that_is_gone_is_a_regression(tmp_path: Path, capsys: Any):
 
 NO_NUMBERS = (
     "nothing was judged: the notebooks record no number that both reports have from one place "
-    "(--durations judges wall clock); what passed before passes still"
+    "(--durations judges wall clock); what passed before still passes"
 )
 ELSEWHERE = (
-    "nothing was judged: the notebooks ran in different places; what passed before passes still"
+    "nothing was judged: the notebooks ran in different places; what passed before still passes"
 )
 
 

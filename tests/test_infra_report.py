@@ -232,6 +232,7 @@ def test_a_wrong_parameter_is_refused(tmp_path: Path, values: dict[str, str], wo
         (["SEED=3"], "parameter 'SEED' is unknown"),
         (["SIZE"], "'SIZE' is no parameter; expected NAME=value"),
         (["4=3"], "'4=3' is no parameter"),
+        (["05_gemm.ipynb"], "Notebooks are chosen with --only, as in --only 05_gemm"),
         (["--jobs", "0"], "--jobs 0: expected 1 or more"),
         (["--keep", "0"], "--keep 0: expected 1 or more"),
         (["--timeout", "0"], "--timeout 0: expected 1 or more seconds"),

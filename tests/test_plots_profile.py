@@ -100,12 +100,9 @@ def test_nothing_to_draw(x: torch.Tensor) -> None:
 
 
 def test_a_call_as_a_timeline(x: torch.Tensor, axes: Any) -> None:
-    calls: list[events.OperatorCall] = []
     images, weight = torch.rand(40, 16, 16, 16).pynq(), torch.rand(16, 16, 3, 3).pynq()
-    events.operators.subscribe(calls.append)
-    with torch.backends.pynq.flags(allow_int8=True):
+    with events.operators.collected() as calls, torch.backends.pynq.flags(allow_int8=True):
         torch.nn.functional.conv2d(images, weight, padding=1)
-    events.operators.unsubscribe(calls.append)
     (call,) = calls
     work = Timeline.of_call(call)
     assert work.lanes == ("aten::convolution", "gemm_0", "transfer")
@@ -116,10 +113,8 @@ def test_a_call_as_a_timeline(x: torch.Tensor, axes: Any) -> None:
 
 
 def test_a_call_that_the_cpu_did(x: torch.Tensor) -> None:
-    calls: list[events.OperatorCall] = []
-    events.operators.subscribe(calls.append)
-    x.exp()
-    events.operators.unsubscribe(calls.append)
+    with events.operators.collected() as calls:
+        x.exp()
     work = Timeline.of_call(calls[0])
     assert work.lanes == ("aten::exp",)
     assert work.provenance == "measured (CPU of this PC, as the program sees it)"

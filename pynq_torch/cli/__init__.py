@@ -15,10 +15,10 @@ from pynq_torch.errors import MissingPackage, PynqTorchError, missing_package
 
 @dataclass(frozen=True)
 class Command:
-    """One row of the table: a name, its line in ``--help``, and the module that declares it.
+    """A command's name, its line in ``--help``, and its module.
 
-    The module has ``add_parser(subparsers)``, which adds the parser `name` and sets its default
-    ``func``: called with the parsed arguments, it returns the exit status.
+    The module's ``declare(parser)`` adds the options, and sets the default ``func``: called with
+    the parsed arguments, it returns the exit status.
     """
 
     name: str
@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
     except BrokenPipeError:
-        # What is still buffered has nowhere to go; Python would try, and complain, once more.
+        # What is still buffered has nowhere to go; Python would try once more, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
 
@@ -94,16 +94,16 @@ def _dispatch(argv: Sequence[str] | None) -> int:
     except ModuleNotFoundError as error:
         print(_unavailable(command, error), file=sys.stderr)
         return 1
-    module.add_parser(parser.add_subparsers(dest="command", metavar="COMMAND"))
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    module.declare(commands.add_parser(command.name, help=command.help))
     parsed = parser.parse_args(arguments)
     try:
         return int(parsed.func(parsed) or 0)
     except ModuleNotFoundError as error:
         print(_unavailable(command, error), file=sys.stderr)
-        return 1
     except PynqTorchError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+    return 1
 
 
 def _unavailable(command: Command, error: ModuleNotFoundError) -> str:

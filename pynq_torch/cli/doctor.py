@@ -10,15 +10,12 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pynq_torch import tables
 from pynq_torch.errors import needs
 
 from .doctor_checks import CHECKS, SIMULATOR, Finding
-
-if TYPE_CHECKING:
-    from argparse import _SubParsersAction
 
 __all__ = ["Finding", "examine", "table"]
 
@@ -92,13 +89,11 @@ def verdicts(findings: Sequence[Finding]) -> list[str]:
     ]
 
 
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+def declare(parser: argparse.ArgumentParser) -> None:
     """Declare ``doctor [--json]``."""
-    parser = subparsers.add_parser(
-        "doctor",
-        help="say what is there, what is missing, and what mends it",
-        description="Say what is there, what is missing, and the one command that mends it. The "
-        "exit status is non-zero only where the default board cannot run.",
+    parser.description = (
+        "Say what is there, what is missing, and the one command that mends it. The exit status "
+        "is non-zero only where the default board cannot run."
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object for programs")
     parser.set_defaults(func=_run)
@@ -110,10 +105,8 @@ def _run(parsed: argparse.Namespace) -> int:
     if parsed.json:
         rows = [dataclasses.asdict(finding) for finding in findings]
         print(json.dumps({"usable": usable, "findings": rows}, indent=1))
-    elif importlib.util.find_spec("rich") is None:
-        print(plain(findings))
     else:
-        print(_coloured(findings), end="")
+        print(_coloured(findings) if importlib.util.find_spec("rich") else plain(findings))
     return 0 if usable else 1
 
 
@@ -135,4 +128,4 @@ def _coloured(findings: Sequence[Finding]) -> str:
         console.print(table(findings), soft_wrap=True)
         for sentence in verdicts(findings):
             console.print(Text(sentence, style="red" if " cannot " in sentence else "green"))
-    return shown.get()
+    return shown.get().rstrip("\n")

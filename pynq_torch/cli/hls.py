@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import sys
 import warnings
@@ -16,12 +17,11 @@ from pynq_torch.errors import KernelError
 if TYPE_CHECKING:
     from pynq_torch.hls.kernels import KernelSource
 
-__all__ = ["add_parser"]
+__all__ = ["declare"]
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the subcommand ``hls``."""
-    parser = subparsers.add_parser("hls", help="read, build and test HLS kernels")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare ``hls interface``, ``hls build`` and ``hls test``."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     interface = commands.add_parser(
@@ -34,30 +34,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     interface.set_defaults(func=_interface)
 
     build = commands.add_parser("build", help="build the engine of a kernel (csim)")
-    build.add_argument("kernel", help="a kernel's name, folder or C++ file")
-    build.add_argument("--top", help="top function; the kernel's name by default")
-    build.add_argument("--kernels", action="append", type=Path, default=[], metavar="DIR")
-    build.add_argument("--sanitize", action="store_true", help="with address and UB checks")
-    _add_common(build)
-    build.set_defaults(func=_build)
-
     test = commands.add_parser("test", help="run a kernel's testbench under g++")
-    test.add_argument("kernel", help="a kernel's name, folder or C++ file")
-    test.add_argument("--top", help="top function; the kernel's name by default")
-    test.add_argument("--kernels", action="append", type=Path, default=[], metavar="DIR")
-    test.add_argument("--sanitize", action="store_true", help="with address and UB checks")
+    for made, function in ((build, _build), (test, _test)):
+        made.add_argument("kernel", help="a kernel's name, folder or C++ file")
+        made.add_argument("--top", help="top function; the kernel's name by default")
+        made.add_argument("--kernels", action="append", type=Path, default=[], metavar="DIR")
+        made.add_argument("--sanitize", action="store_true", help="with address and UB checks")
+        _add_common(made)
+        made.set_defaults(func=function)
     test.add_argument("--timeout", type=float, default=300.0, metavar="SECONDS")
-    _add_common(test)
-    test.set_defaults(func=_test)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--tool",
-        choices=("vitis", "vivado"),
-        default="vitis",
+        "--tool", choices=("vitis", "vivado"), default="vitis",
         help="Vitis HLS (default) or Vivado HLS up to 2020.1: their offsets and names differ",
-    )
+    )  # fmt: skip
     parser.add_argument("-I", dest="include_dirs", action="append", type=Path, default=[])
     parser.add_argument("-D", dest="defines", action="append", default=[])
 
@@ -92,16 +84,11 @@ def _kernel(args: argparse.Namespace) -> KernelSource:
         found = find_kernel(args.top or args.kernel, [*args.kernels, paths.KERNELS])
     if found is None:
         raise KernelError(
-            f"no kernel {args.kernel!r}: it is no file, no folder, and no source below the "
-            "kernel path (hw/kernels, --kernels DIR, PYNQ_TORCH_KERNELS) defines such a function"
+            f"no kernel {args.kernel!r}: it is no file and no folder, and no source on the kernel "
+            "path (hw/kernels, --kernels DIR, PYNQ_TORCH_KERNELS) defines such a function"
         )
-    return KernelSource(
-        found.name,
-        found.source,
-        found.top,
-        found.folder,
-        tuple(args.include_dirs),
-        tuple(args.defines),
+    return dataclasses.replace(
+        found, include_dirs=tuple(args.include_dirs), defines=tuple(args.defines)
     )
 
 

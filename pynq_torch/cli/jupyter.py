@@ -13,13 +13,9 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pynq_torch.board.rtl.observe.watch import WAVES
 from pynq_torch.errors import BoardError
-
-if TYPE_CHECKING:
-    from argparse import _SubParsersAction
 
 
 @dataclass(frozen=True)
@@ -62,24 +58,8 @@ def kernels_folder(prefix: Path) -> Path:
 
 
 def install(prefix: Path | None = None) -> list[Path]:
-    """Write the kernelspec of every board, replacing what an earlier version wrote.
-
-    Parameters
-    ----------
-    prefix : Path, optional
-        The environment's root; that of this Python by default.
-
-    Returns
-    -------
-    list of Path
-        The ``kernel.json`` files.
-
-    Raises
-    ------
-    BoardError
-        The folder cannot be written.
-    """
-    root = kernels_folder(Path(sys.prefix) if prefix is None else prefix)
+    """Write the kernelspec of every board below the environment's root, and return the files."""
+    root = kernels_folder(prefix or Path(sys.prefix))
     return [_write_spec(root / kernel.name, kernel) for kernel in KERNELS]
 
 
@@ -101,13 +81,9 @@ def _write_spec(folder: Path, kernel: BoardKernel) -> Path:
     return target
 
 
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+def declare(parser: argparse.ArgumentParser) -> None:
     """Declare ``kernels-install [--prefix DIR]``."""
-    parser = subparsers.add_parser(
-        "kernels-install",
-        help="register the boards as Jupyter kernels",
-        description="Register every board as a Jupyter kernel of this environment.",
-    )
+    parser.description = "Register every board as a Jupyter kernel of this environment."
     parser.add_argument("--prefix", type=Path, help="the environment's root (default: this one)")
     parser.set_defaults(func=_run)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pynq_torch.tables import Table
 
@@ -17,19 +18,19 @@ if TYPE_CHECKING:
     from pynq_torch.models.hls_resources import Resources
     from pynq_torch.timing import Duration
 
-__all__ = ["add_parser", "full_text", "listing"]
+__all__ = ["declare", "full_text", "listing"]
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command ``kernels`` to `subparsers`."""
-    parser = subparsers.add_parser(
-        "kernels",
-        help="list, show, build and generate the kernels of the library",
-        description="Kernels of the library: operators, resources, latency, overlays that hold "
-        "them. Numbers say what they are: model, csynth (the vendor's estimate), yosys (the RTL, "
-        "mapped to cells), cycles (RTL), measured (a board).",
-        usage="%(prog)s [list | NAME | build [NAME ...] | synth [NAME ...] | generate | chart FILE]"
-        " [options]",
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare ``kernels [ACTION] [NAME ...]``."""
+    parser.description = (
+        "Kernels of the library: operators, resources, latency, overlays that hold them. Numbers "
+        "say what they are: model, csynth (the vendor's estimate), yosys (the RTL, mapped to "
+        "cells), cycles (RTL), measured (a board)."
+    )
+    parser.usage = (
+        "%(prog)s [list | NAME | build [NAME ...] | synth [NAME ...] | generate | chart FILE]"
+        " [options]"
     )
     parser.add_argument(
         "action", nargs="?", default="list", metavar="ACTION",
@@ -51,21 +52,18 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.action == "build":
-        return _build(options)
-    if options.action == "synth":
-        return _synth(options.names)
+    action = {"build": _build, "synth": _synth}.get(options.action)
     if options.action == "chart" and len(options.names) == 1:
-        return _chart(options.names[0])
+        action = _chart
+    if action is not None:
+        return action(options)
     if options.names:
         print(
             f"error: {options.action} takes no further names; found {' '.join(options.names)}",
             file=sys.stderr,
         )
         return 2
-    if options.action == "generate":
-        return _generate(options.check)
-    return _list(options) if options.action == "list" else _show(options)
+    return {"generate": _generate, "list": _list}.get(options.action, _show)(options)
 
 
 # ---- looking -------------------------------------------------------------------------------------
@@ -84,23 +82,18 @@ _DESIGNS = {
 
 def listing(found: Sequence[Entry]) -> Table:
     """Return kernels as a table."""
+    parts = ("BRAM_18K", "DSP", "FF", "LUT")
     rows = []
     for item in found:
         used = item.resources.used if item.resources else {}
-        rows.append(
-            [
-                item.name,
-                _operators(item.operators),
-                *(used.get(key, "-") for key in ("BRAM_18K", "DSP", "FF", "LUT")),
-                _DESIGNS[item.resources.kind] if item.resources else "-",
-                f"{item.cycles}",
-                _fitting(_sizes(item.sizes).split()),
-                _DESIGNS[item.latency.kind],
-                _fitting(sorted(item.overlays, key=len)),
-            ]
-        )
-    header = ["kernel", "operators", "BRAM_18K", "DSP", "FF", "LUT", "used by"]
-    return Table([*header, "cycles", "at", "cycles of", "overlays"], rows)
+        operators = (name.removeprefix("aten::").partition(".")[0] for name in item.operators)
+        row: list[object] = [item.name, _fitting(list(dict.fromkeys(operators)))]
+        row += [used.get(key, "-") for key in parts]
+        row += [_DESIGNS[item.resources.kind] if item.resources else "-", item.cycles]
+        row += [_fitting(_sizes(item.sizes).split()), _DESIGNS[item.latency.kind]]
+        rows.append([*row, _fitting(sorted(item.overlays, key=len))])
+    header = ["kernel", "operators", *parts, "used by", "cycles", "at", "cycles of", "overlays"]
+    return Table(header, rows)
 
 
 #: Letters of a column that could take any number of words.
@@ -117,20 +110,12 @@ def _fitting(words: Sequence[str], width: int = _WIDTH) -> str:
     return " ".join([*words[:shown], *more]) or "-"
 
 
-def _operators(names: Sequence[str]) -> str:
-    return _fitting(list(dict.fromkeys(n.removeprefix("aten::").partition(".")[0] for n in names)))
-
-
 def _sizes(sizes: dict[str, int]) -> str:
     """Return e.g. ``m=n=k=64``."""
     by_value: dict[int, list[str]] = {}
     for name, value in sizes.items():
         by_value.setdefault(value, []).append(name)
     return " ".join(f"{'='.join(names)}={value}" for value, names in by_value.items())
-
-
-def _overlays(overlays: dict[str, int]) -> str:
-    return " ".join(f"{n} x{count}" if count > 1 else n for n, count in overlays.items()) or "-"
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -168,7 +153,7 @@ def _show(options: argparse.Namespace) -> int:
 def full_text(found: Entry) -> str:
     """Return all about a kernel: what it does, each design of it, interface.
 
-    A kernel with RTL is two designs behind the same registers; their numbers stand apart.
+    A kernel with RTL is two designs behind the same registers; their numbers are shown separately.
     """
     from pynq_torch.hls.parse import read_interface
     from pynq_torch.hls.reading import format_interface
@@ -179,11 +164,12 @@ def full_text(found: Entry) -> str:
     used = resources_by_kind(found.name)
     takes = latencies(found.name, FCLK_HZ, label="", **found.sizes)
     sizes = [f"{name}: {text}" for name, text in own.description.latency.symbols.items()]
+    overlays = (f"{name} x{n}" if n > 1 else name for name, n in found.overlays.items())
     lines = [
         f"{found.name}: {found.summary}",
         f"reference   {found.reference}",
         f"operators   {' '.join(found.operators) or '-'}",
-        f"overlays    {_overlays(found.overlays)}",
+        f"overlays    {' '.join(overlays) or '-'}",
         *_labelled("sizes", sizes),
     ]
     if "measured" in takes:
@@ -255,12 +241,8 @@ def _hls(own: Kernel, used: dict[str, Resources]) -> list[str]:
 
 def _leading_comment(text: str) -> list[str]:
     """Return the comment at the top of a header: by convention the table of parameters."""
-    lines = []
-    for line in text.splitlines():
-        if not line.startswith("//"):
-            break
-        lines.append(line.removeprefix("//").removeprefix(" "))
-    return lines
+    lines = itertools.takewhile(lambda line: line.startswith("//"), text.splitlines())
+    return [line.removeprefix("//").removeprefix(" ") for line in lines]
 
 
 # ---- making --------------------------------------------------------------------------------------
@@ -286,27 +268,26 @@ def _build(options: argparse.Namespace) -> int:
 
         results = build_library(options.names, jobs=options.jobs, each=show)
     failed = [result for result in results if result.error]
-    for result in results:
-        if not result.cached and not result.error:
-            print(f"built {result.name} in {result.seconds:.1f} s")
+    built = [result for result in results if not result.cached and not result.error]
+    for result in built:
+        print(f"built {result.name} in {result.seconds:.1f} s")
     for result in failed:
         print(f"error: {result.name}: {result.error}", file=sys.stderr)
-    kept = sum(result.cached for result in results)
-    rebuilt = len(results) - kept - len(failed)
+    kept, seconds = len(results) - len(built) - len(failed), time.perf_counter() - begin
     print(
-        f"{rebuilt} built, {kept} unchanged, {len(failed)} failed in "
-        f"{time.perf_counter() - begin:.1f} s (wall clock of this PC)"
+        f"{len(built)} built, {kept} unchanged, {len(failed)} failed in {seconds:.1f} s "
+        "(wall clock of this PC)"
     )
     return 1 if failed else 0
 
 
-def _synth(names: Sequence[str]) -> int:
+def _synth(options: argparse.Namespace) -> int:
     """Count the cells of RTL; only what changed takes time."""
     from pynq_torch.models import rtl_resources
     from pynq_torch.models.evidence import kernel, kernel_names
 
-    found = [kernel(name).folder for name in names or kernel_names()]
-    found = [folder for folder in found if names or rtl_resources.rtl_folder(folder)]
+    found = [kernel(name).folder for name in options.names or kernel_names()]
+    found = [folder for folder in found if options.names or rtl_resources.rtl_folder(folder)]
     for folder in found:
         begin = time.perf_counter()
         path = rtl_resources.synthesise(folder)
@@ -322,7 +303,7 @@ def _synth(names: Sequence[str]) -> int:
 _CHARTED = 10
 
 
-def _chart(stem: str) -> int:
+def _chart(options: argparse.Namespace) -> int:
     """Draw what kernels take, those counted in RTL and then the greatest, as PNG, SVG and CSV."""
     import matplotlib
 
@@ -336,17 +317,17 @@ def _chart(stem: str) -> int:
         key=lambda name: (found[name].kind == "model", -max(found[name].utilisation().values())),
     )
     chart = resources({name: found[name] for name in order[:_CHARTED]})
-    for path in chart.save(stem):
+    for path in chart.save(options.names[0]):
         print(f"wrote {path}")
     return 0
 
 
-def _generate(check: bool) -> int:
+def _generate(options: argparse.Namespace) -> int:
     from pynq_torch.hls.generate import differences, generate
     from pynq_torch.kernels.tables import instances
     from pynq_torch.paths import ROOT
 
-    if check:
+    if options.check:
         stale = [path for path, _ in differences(instances())]
         for path in stale:
             print(f"differs from its template: {path.relative_to(ROOT)}", file=sys.stderr)

@@ -38,11 +38,34 @@ def execute(program: Path, timeout_s: int) -> int:
         The file is no notebook, a cell took longer, or the Jupyter kernel died or never answered.
     """
     from jupyter_client.kernelspec import NoSuchKernel
-    from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
     notebook = _read_notebook(program)
-    client = NotebookClient(
+    try:
+        _wait_for(_client(notebook, program, timeout_s).async_execute)
+    except CellExecutionError:
+        return 1  # the traceback is an output of its cell
+    except CellTimeoutError as error:
+        ended = f"gave no answer for {timeout_s} s and was ended"
+        why = f"{_which_cell(notebook)} {ended}; give it longer with --timeout SECONDS"
+        raise BoardError(f"notebook '{program}': {why}") from error
+    except DeadKernelError as error:
+        why = f"the Jupyter kernel died in {_which_cell(notebook)}"
+        raise BoardError(f"notebook '{program}': {why}") from error
+    except (RuntimeError, NoSuchKernel) as error:  # before the first cell
+        why = f"its Jupyter kernel cannot be used: {error}"
+        raise BoardError(f"notebook '{program}': {why}") from error
+    finally:
+        for cell in notebook.cells:
+            for output in cell.get("outputs", []):
+                _print_output(output)
+    return 0
+
+
+def _client(notebook: Any, program: Path, timeout_s: int) -> Any:
+    from nbclient import NotebookClient
+
+    return NotebookClient(
         notebook,
         kernel_name="python3",
         resources={"metadata": {"path": str(program.absolute().parent)}},
@@ -50,28 +73,6 @@ def execute(program: Path, timeout_s: int) -> int:
         startup_timeout=_START_TIMEOUT_S,
         shutdown_kernel="immediate",
     )
-    try:
-        _wait_for(client.async_execute)
-    except CellExecutionError:
-        return 1  # the traceback is an output of its cell
-    except CellTimeoutError as error:
-        raise BoardError(
-            f"notebook '{program}': {_which_cell(notebook)} gave no answer for {timeout_s} s and "
-            "was ended; give it longer with --timeout SECONDS"
-        ) from error
-    except DeadKernelError as error:
-        raise BoardError(
-            f"notebook '{program}': the Jupyter kernel died in {_which_cell(notebook)}"
-        ) from error
-    except (RuntimeError, NoSuchKernel) as error:  # before the first cell
-        raise BoardError(f"notebook '{program}': its Jupyter kernel cannot be used: {error}") from (
-            error
-        )
-    finally:
-        for cell in notebook.cells:
-            for output in cell.get("outputs", []):
-                _print_output(output)
-    return 0
 
 
 def _read_notebook(program: Path) -> Any:

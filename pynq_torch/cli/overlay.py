@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["add_parser"]
+__all__ = ["declare"]
 
 _OUT = (
     "folder to write NAME/ into (default: bitstreams of the checkout; without one, "
@@ -14,50 +15,35 @@ _OUT = (
 )
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command ``overlay`` to `subparsers`."""
-    parser = subparsers.add_parser(
-        "overlay",
-        help="generate what an overlay description implies",
-        description="Generate what hw/overlays/NAME/overlay.toml implies.",
-    )
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare ``overlay list``, ``build``, ``scripts`` and ``import``."""
+    parser.description = "Generate what hw/overlays/NAME/overlay.toml implies."
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     at = argparse.ArgumentParser(add_help=False)
     at.add_argument(
-        "--root",
-        type=Path,
-        help="folder with hw/overlays and hw/kernels (default: this project)",
+        "--root", type=Path, help="folder with hw/overlays and hw/kernels (default: this project)"
     )
-    listing = actions.add_parser("list", help="name the overlays", parents=[at])
-    listing.set_defaults(func=_list)
 
-    build = actions.add_parser(
-        "build",
-        help="write bitstreams/NAME: simulation image, handoff, manifest",
-        parents=[at],
-    )
-    build.add_argument("names", nargs="*", metavar="NAME", help="overlays (default: all)")
-    build.add_argument("--out", type=Path, help=_OUT)
-    build.set_defaults(func=_build)
+    def action(name: str, function: Callable[[argparse.Namespace], int], text: str) -> Any:
+        made = actions.add_parser(name, help=text, parents=[at])
+        made.set_defaults(func=function)
+        return made
 
-    scripts = actions.add_parser(
-        "scripts", help="write NAME.tcl for Vivado and NAME.cfg for v++ --link", parents=[at]
-    )
-    scripts.add_argument("names", nargs="*", metavar="NAME", help="overlays (default: all)")
+    action("list", _list, "name the overlays")
+    build = action("build", _build, "write bitstreams/NAME: simulation image, handoff, manifest")
+    scripts = action("scripts", _scripts, "write NAME.tcl for Vivado and NAME.cfg for v++ --link")
+    for made in (build, scripts):
+        made.add_argument("names", nargs="*", metavar="NAME", help="overlays (default: all)")
     scripts.add_argument("--out", type=Path, required=True, help="folder to write into")
-    scripts.set_defaults(func=_scripts)
-
-    record = actions.add_parser(
-        "import",
-        help="take over what Vivado built into bitstreams/NAME, with its manifest",
-        parents=[at],
+    record = action(
+        "import", _import, "take over what Vivado built into bitstreams/NAME, with its manifest"
     )
     record.add_argument("name", metavar="NAME")
-    record.add_argument("folder", type=Path, help="where NAME.bit and NAME.hwh lie")
+    record.add_argument("folder", type=Path, help="folder with NAME.bit and NAME.hwh")
     record.add_argument("--tool", action="append", default=[], metavar="NAME=VERSION",
                         help="a program that made them (repeatable)")  # fmt: skip
-    record.add_argument("--out", type=Path, help=_OUT)
-    record.set_defaults(func=_import)
+    for made in (build, record):
+        made.add_argument("--out", type=Path, help=_OUT)
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -16,7 +16,6 @@ import time
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pynq_torch.paths import ROOT
 from pynq_torch.report import compare
@@ -36,9 +35,6 @@ from pynq_torch.report.result import Result
 from .interrupts import ended_in_order
 from .run import DEFAULT_BOARD, check_board
 
-if TYPE_CHECKING:
-    from argparse import _SubParsersAction
-
 _DESCRIPTION = """\
 Run the notebooks on a board and write index.html, which shows how each notebook went and what
 changed since the run before, index.csv, and runs/<id>/ with the executed notebooks. One failing
@@ -56,14 +52,10 @@ nothing could be judged it says so, and exits with 0.
 """
 
 
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+def declare(parser: argparse.ArgumentParser) -> None:
     """Declare ``report``, with its options and ``NAME=value`` words."""
-    parser = subparsers.add_parser(
-        "report",
-        help="run the notebooks and write an HTML report",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser.description = _DESCRIPTION
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--board", default=DEFAULT_BOARD, help="default: %(default)s")
     cores = len(os.sched_getaffinity(0))
     parser.add_argument(
@@ -108,17 +100,20 @@ def _main(parsed: argparse.Namespace) -> int:
     return _run(parsed)
 
 
-def _run(parsed: argparse.Namespace) -> int:
+def _check(parsed: argparse.Namespace) -> None:
     check_board(parsed.board)
-    if parsed.jobs < 1:
-        raise ReportError(f"--jobs {parsed.jobs}: expected 1 or more")
-    if parsed.timeout < 1:
-        raise ReportError(f"--timeout {parsed.timeout}: expected 1 or more seconds")
-    if parsed.keep is not None and parsed.keep < 1:
-        raise ReportError(f"--keep {parsed.keep}: expected 1 or more")
+    least_of = {"jobs": "1 or more", "timeout": "1 or more seconds", "keep": "1 or more"}
+    for option, least in least_of.items():
+        given = getattr(parsed, option)
+        if given is not None and given < 1:
+            raise ReportError(f"--{option} {given}: expected {least}")
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    _check(parsed)
     only = [name for text in parsed.only for name in text.replace(",", " ").split()]
-    given = _pairs(parsed.parameters)
-    runs = plan(find_notebooks(parsed.notebooks, only), parsed.board, given)
+    values = _pairs(parsed.parameters)
+    runs = plan(find_notebooks(parsed.notebooks, only), parsed.board, values)
     commit, started, begin = commit_of(ROOT), datetime.now(timezone.utc), time.perf_counter()
     folder = new_folder(parsed.output, parsed.board, commit, started)
     ended: list[Result] = []
@@ -140,7 +135,7 @@ def _run(parsed: argparse.Namespace) -> int:
         started=started.isoformat(timespec="seconds"),
         elapsed_s=round(time.perf_counter() - begin, 1),
         jobs=parsed.jobs,
-        given=given,
+        given=values,
         versions=versions(),
         notebooks=results,
     )
@@ -180,7 +175,11 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name.isidentifier():
-            raise ReportError(f"'{word}' is no parameter; expected NAME=value, as in SEED=3")
+            notebook = Path(word).stem if word.endswith(".ipynb") else "05"
+            raise ReportError(
+                f"'{word}' is no parameter; expected NAME=value, as in SEED=3. "
+                f"Notebooks are chosen with --only, as in --only {notebook}"
+            )
         if name in pairs:
             raise ReportError(f"parameter '{name}' is given twice; write {name}=one,two for both")
         pairs[name] = value

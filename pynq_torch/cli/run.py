@@ -20,67 +20,45 @@ import warnings
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
 
 from pynq_torch.board.rtl.observe.watch import TRACE, TRACE_CSV, WAVE, WAVE_FAILURES, missing
 from pynq_torch.errors import BoardError
 
 from .notebook import CELL_TIMEOUT_S, execute
 
-if TYPE_CHECKING:
-    from argparse import _SubParsersAction
-
 DEFAULT_BOARD = "csim"
 
 
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+def declare(parser: argparse.ArgumentParser) -> None:
     """Declare ``run [--board NAME] [--kernels DIR ...] [--trace] program.py [arguments]``."""
-    parser = subparsers.add_parser(
-        "run",
-        help="run a program that imports only pynq on a board",
-        description="Run a Python program, or a notebook, as 'python PROGRAM' would run it on "
-        "the board. The program imports only pynq; its relative paths are those of the current "
-        "folder. The design's C++ and RTL are compiled and run on this PC with your rights: open "
-        "only designs that you trust.",
+    parser.description = (
+        "Run a Python program, or a notebook, as 'python PROGRAM' would run it on the board. The "
+        "program imports only pynq; its relative paths are those of the current folder. The "
+        "design's C++ and RTL are compiled and run on this PC with your rights: open only designs "
+        "that you trust."
     )
+    board = os.environ.get("PYNQ_TORCH_BOARD") or DEFAULT_BOARD
+    parser.add_argument("--board", default=board, help="the board to run on (default: %(default)s)")
     parser.add_argument(
-        "--board",
-        default=os.environ.get("PYNQ_TORCH_BOARD") or DEFAULT_BOARD,
-        help="the board to run on (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--kernels",
-        action="append",
-        default=[],
-        metavar="DIR",
-        type=Path,
+        "--kernels", action="append", default=[], metavar="DIR", type=Path,
         help="a folder with HLS sources; may be given more than once",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--trace",
-        action="store_true",
+        "--trace", action="store_true",
         help="print the AXI transactions of each overlay when it goes (board rtl)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--trace-csv", metavar="FILE", type=Path, help="write all of them to a file (board rtl)"
     )
     parser.add_argument(
-        "--trace-csv",
-        metavar="FILE",
-        type=Path,
-        help="write all of them to a file (board rtl)",
-    )
-    parser.add_argument(
-        "--wave",
-        metavar="FILE",
-        type=Path,
+        "--wave", metavar="FILE", type=Path,
         help="record the waves of all units, .fst or .vcd; '.UNIT' comes into the name where "
         "there are several (board rtl)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--timeout",
-        metavar="SECONDS",
-        type=int,
-        default=CELL_TIMEOUT_S,
+        "--timeout", metavar="SECONDS", type=int, default=CELL_TIMEOUT_S,
         help="the longest that a cell of a notebook may take; 0: for ever (default: %(default)s)",
-    )
+    )  # fmt: skip
     parser.add_argument("program", type=Path, help="a .py file, a folder with __main__.py, .ipynb")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="passed on to the program")
     parser.set_defaults(func=_run)
@@ -106,9 +84,14 @@ def _run_program(parsed: argparse.Namespace, environment: dict[str, str]) -> int
     if parsed.program.suffix == ".ipynb":
         os.environ.update(environment)
         return _run_notebook(parsed.program, parsed.timeout)
-    if parsed.wave is not None:
-        return _run_python(_python(parsed.program, parsed.arguments), environment)
-    return _become_python(_python(parsed.program, parsed.arguments), environment)
+    # -W, -X and the like given to this interpreter are meant for the program.
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    command = [sys.executable, *flags, str(parsed.program), *parsed.arguments]
+    if parsed.wave is None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execve(sys.executable, command, environment)
+    return _run_python(command, environment)
 
 
 def _check_program(program: Path) -> None:
@@ -168,19 +151,9 @@ def check_board(board: str) -> None:
 
 
 def board_environment(board: str, kernels: Sequence[Path] = ()) -> dict[str, str]:
-    """Return this process's environment, with a board and kernel folders chosen in it.
+    """Return this process's environment, with a board and folders of HLS sources chosen in it.
 
-    Parameters
-    ----------
-    board : str
-        A board's name.
-    kernels : sequence of Path
-        Folders with HLS sources. They come before those that PYNQ_TORCH_KERNELS names already.
-
-    Raises
-    ------
-    BoardError
-        A folder does not exist, or this Python would not notice the variable.
+    The folders come before those that PYNQ_TORCH_KERNELS names already.
     """
     if importlib.util.find_spec("_pynq_torch_autoload") is None:
         raise BoardError(
@@ -191,26 +164,11 @@ def board_environment(board: str, kernels: Sequence[Path] = ()) -> dict[str, str
     for folder in kernels:
         if not folder.is_dir():
             raise BoardError(f"--kernels '{folder}': no such folder; expected one with HLS sources")
-    folders = [str(folder.resolve()) for folder in kernels]
-    inherited = os.environ.get("PYNQ_TORCH_KERNELS")
-    if inherited:
-        folders.append(inherited)
+    folders = [*(str(folder.resolve()) for folder in kernels), os.environ.get("PYNQ_TORCH_KERNELS")]
     environment = {**os.environ, "PYNQ_TORCH_BOARD": board}
-    if folders:
-        environment["PYNQ_TORCH_KERNELS"] = os.pathsep.join(folders)
+    if any(folders):
+        environment["PYNQ_TORCH_KERNELS"] = os.pathsep.join(filter(None, folders))
     return environment
-
-
-def _python(program: Path, arguments: list[str]) -> list[str]:
-    # -W, -X and the like given to this interpreter are meant for the program.
-    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-    return [sys.executable, *flags, str(program), *arguments]
-
-
-def _become_python(command: list[str], environment: dict[str, str]) -> NoReturn:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os.execve(sys.executable, command, environment)
 
 
 def _run_python(command: list[str], environment: dict[str, str]) -> int:
@@ -248,10 +206,9 @@ def _written(begin_ns: int) -> bool:
     """Return whether waves or a table of the trace were written since."""
     asked = [Path(os.environ[name]) for name in (WAVE, TRACE_CSV) if os.environ.get(name)]
     # Where there are several units or overlays, ".UNIT" or "-2" comes into the name.
-    files = [
-        file
+    return any(
+        file.stat().st_mtime_ns >= begin_ns
         for path in asked
         for file in path.parent.iterdir()
         if file.name.startswith(path.stem) and file.suffix == path.suffix
-    ]
-    return any(file.stat().st_mtime_ns >= begin_ns for file in files)
+    )

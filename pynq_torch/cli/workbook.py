@@ -6,15 +6,11 @@ import argparse
 import shlex
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pynq_torch.errors import PynqTorchError
 from pynq_torch.paths import BITSTREAMS, HW, NOTEBOOKS
 
-if TYPE_CHECKING:
-    from argparse import _SubParsersAction
-
-__all__ = ["add_parser", "write"]
+__all__ = ["declare", "write"]
 
 #: What the lessons name by ``../hw`` and ``../bitstreams``.
 _PARTS = (NOTEBOOKS, HW, BITSTREAMS)
@@ -58,20 +54,14 @@ def write(folder: Path, *, force: bool = False) -> Path:
     return min((folder / NOTEBOOKS.name).glob("*.ipynb"))
 
 
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
+def declare(parser: argparse.ArgumentParser) -> None:
     """Declare ``workbook FOLDER [--force]``."""
-    parser = subparsers.add_parser(
-        "workbook",
-        help="write the notebooks into a folder of yours",
-        description="Write the notebooks, and the kernels and overlays that they read, into a "
-        "folder of yours.",
+    parser.description = (
+        "Write the notebooks, and the kernels and overlays that they read, into a folder of yours."
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="a new or an empty folder")
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="take a folder that is not empty: files of the same name are replaced",
-    )
+    text = "take a folder that is not empty: files of the same name are replaced"
+    parser.add_argument("--force", action="store_true", help=text)
     parser.set_defaults(func=_run)
 
 

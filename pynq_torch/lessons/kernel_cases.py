@@ -6,6 +6,7 @@ Values are whole numbers where sums are taken, so that the result is exact in an
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ class Case:
     kernels : str
         Pattern of their names; a group in it is the dtype.
     dtypes : tuple of str
-        Of the result, where the name does not say it.
+        Types of the result, where the name does not say it.
     sizes : tuple of int
         To choose from.
     size_text : str
@@ -91,21 +92,18 @@ def _values(shape: tuple[int, ...], dtype: str, device: Any, limit: int = 8) -> 
     return buffers.as_tensor(buffer)
 
 
-def _helpers(units: Sequence[Any]) -> dict[str, Any]:
-    """Return the other units, for drivers that share the work."""
-    return {"helpers": units[1:]} if len(units) > 1 else {}
+def _of_two(
+    compute: Callable[[Any, Any], Any], limits: tuple[int, int], dimensions: int
+) -> Callable[[Sequence[Any], int, str], Trial]:
+    """Return the trial of a kernel with two operands; further units help the first."""
 
+    def trial(units: Sequence[Any], size: int, dtype: str) -> Trial:
+        unit, helpers = units[0], {"helpers": units[1:]} if len(units) > 1 else {}
+        shape = (size,) * dimensions
+        a, b = (_values(shape, dtype, unit.device, limit) for limit in limits)
+        return Trial(lambda: unit(a, b, **helpers), lambda: compute(a, b))
 
-def _vadd(units: Sequence[Any], size: int, dtype: str) -> Trial:
-    unit = units[0]
-    a, b = (_values((size,), dtype, unit.device, limit) for limit in (1000, 500))
-    return Trial(lambda: unit(a, b, **_helpers(units)), lambda: a + b)
-
-
-def _dot(units: Sequence[Any], size: int, dtype: str) -> Trial:
-    unit = units[0]
-    a, b = (_values((size,), dtype, unit.device, limit) for limit in (8, 4))
-    return Trial(lambda: unit(a, b, **_helpers(units)), lambda: a @ b)
+    return trial
 
 
 def _part(size: int, units: int) -> dict[str, int]:
@@ -129,12 +127,6 @@ def _gemm(units: Sequence[Any], size: int, dtype: str) -> Trial:
         return values if kind == torch.float32 else values.round().clamp(-128, 127).to(kind)
 
     return Trial(lambda: unit(a, b, scale=scale, dtype=kind), scaled)
-
-
-def _matmul(units: Sequence[Any], size: int, dtype: str) -> Trial:
-    unit = units[0]
-    a, b = (_values((size, size), dtype, unit.device, limit) for limit in (8, 4))
-    return Trial(lambda: unit(a, b), lambda: a @ b)
 
 
 def _cube(size: int, _: int) -> dict[str, int]:
@@ -171,6 +163,9 @@ _LENGTHS = tuple(2**e for e in range(8, 19, 2))
 _EDGES = (16, 32, 64, 128, 256)
 _SQUARE = "rows = columns"
 _ANY = r"_(f32|i32|i8)"
+
+_vadd = _of_two(operator.add, (1000, 500), 1)
+_dot, _matmul = (_of_two(operator.matmul, (8, 4), dimensions) for dimensions in (1, 2))
 
 #: In the order in which they are offered.
 CASES = (

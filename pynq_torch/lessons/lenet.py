@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections import Counter, OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -30,7 +29,7 @@ def lenet5(classes: int = 10, seed: int = 0) -> nn.Sequential:
     classes : int
         Columns of the result.
     seed : int
-        Of the weights.
+        Seed of the weights.
 
     Returns
     -------
@@ -44,9 +43,8 @@ def lenet5(classes: int = 10, seed: int = 0) -> nn.Sequential:
     of tanh, maxima in place of averages with a weight, all maps connected to all, and logits with
     cross-entropy in place of radial basis functions.
     """
-    state = torch.get_rng_state()
-    torch.manual_seed(seed)
-    try:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
         return nn.Sequential(
             OrderedDict(
                 conv1=nn.Conv2d(1, 6, 5),  # 32 x 32 -> 28 x 28
@@ -63,8 +61,6 @@ def lenet5(classes: int = 10, seed: int = 0) -> nn.Sequential:
                 full5=nn.Linear(84, classes),
             )
         )
-    finally:
-        torch.set_rng_state(state)
 
 
 # ---- what the layers cost ------------------------------------------------------------------------
@@ -110,20 +106,9 @@ def _short(call: OperatorCall) -> str:
     return call.op.removeprefix("aten::")
 
 
-@contextmanager
-def _watched() -> Iterator[list[OperatorCall]]:
-    calls: list[OperatorCall] = []
-    events.operators.subscribe(calls.append)
-    try:
-        yield calls
-    finally:
-        events.operators.unsubscribe(calls.append)
-
-
 def _cost(name: str, stage: str, calls: Iterable[OperatorCall], clock_hz: float) -> LayerCost:
     calls = tuple(calls)
-    seconds = sum(call.seconds for call in calls)
-    measured = Duration(seconds, "measured", name, where_measured())
+    measured = Duration(sum(c.seconds for c in calls), "measured", name, where_measured())
     runs = [run for call in calls for run in call.kernels]
     return LayerCost(name, stage, calls, measured, modelled(runs, clock_hz, name))
 
@@ -142,7 +127,7 @@ def layer_costs(
     labels : torch.Tensor
         int64 [N], on device "pynq".
     clock_hz : float
-        Of the PL, for the model: ``overlay.clock_hz``.
+        Clock of the PL, for the model: ``overlay.clock_hz``.
 
     Returns
     -------
@@ -151,21 +136,19 @@ def layer_costs(
         gradient of its input, as in any training.
     """
     costs: list[LayerCost] = []
-    ends: list[tuple[str, torch.Tensor, torch.Tensor]] = []
     value = images
+    ends: list[tuple[str, torch.Tensor, torch.Tensor]] = []
     for name, layer in (*model.named_children(), ("loss", None)):
         # A leaf of its own, so that the gradient of each layer can be asked for by itself.
         begin = value.detach().requires_grad_(bool(ends))
-        with _watched() as calls:
-            if layer is None:
-                value = nn.functional.cross_entropy(begin, labels)
-            else:
-                value = layer(begin)
+        with events.operators.collected() as calls:
+            cost_of = nn.functional.cross_entropy
+            value = cost_of(begin, labels) if layer is None else layer(begin)
         costs.append(_cost(name, "forward", calls, clock_hz))
         ends.append((name, begin, value))
     gradient: torch.Tensor | None = None
     for name, begin, value in reversed(ends):
-        with _watched() as calls:
+        with events.operators.collected() as calls:
             torch.autograd.backward(value, gradient)
         costs.append(_cost(name, "backward", calls, clock_hz))
         gradient = begin.grad
@@ -190,13 +173,7 @@ def cost_table(costs: Iterable[LayerCost]) -> Table:
 
 def places(calls: Iterable[OperatorCall]) -> Table:
     """Return where each operator of some calls was done, how often, and if not on the PL, why."""
-    counts: dict[tuple[str, str, str], int] = {}
-    for call in calls:
-        key = (_short(call), call.where, call.reason)
-        counts[key] = counts.get(key, 0) + 1
-    rows = [[op, where, n, why] for (op, where, why), n in sorted(counts.items(), key=_pl_first)]
+    counts = Counter((_short(call), call.where, call.reason) for call in calls)
+    rows = [[op, where, n, why] for (op, where, why), n in counts.items()]
+    rows.sort(key=lambda row: (row[1] != "PL", row[0]))  # the PL first
     return Table(["operator", "where", "calls", "why not on the PL"], rows)
-
-
-def _pl_first(item: tuple[tuple[str, str, str], int]) -> tuple[bool, str]:
-    return item[0][1] != "PL", item[0][0]

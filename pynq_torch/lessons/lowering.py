@@ -25,13 +25,13 @@ class Cost:
     mac : int
         Multiplications.
     starts : int
-        Of the kernel: one for each tile and group.
+        Starts of the kernel: one for each tile and group.
     cycles : int
-        Of all starts, by the kernel's latency model.
+        Cycles of all starts, by the kernel's latency model.
     matrix_bytes : int
         Size of the int8 matrix of one group, if it existed as a whole.
     tile_bytes : int
-        Of the largest tile of it, which does exist.
+        Size of the largest tile of it, which does exist.
     """
 
     mac: int
@@ -65,8 +65,7 @@ def geometry(
     if channels != each * groups or out_channels % groups:
         raise ValueError(
             f"x has {channels} channels and weight {out_channels} x {each} for {groups} groups; "
-            "expected channels / groups in the weight's second place, and a multiple of groups in "
-            "its first"
+            "expected a weight of (a multiple of groups) x (channels / groups)"
         )
     steps, pad, apart = (v if isinstance(v, tuple) else (v, v) for v in (stride, padding, dilation))
     found = Geometry(
@@ -74,8 +73,8 @@ def geometry(
     )
     if min(found.out_size) < 1:
         raise ValueError(
-            f"the window of {kh}x{kw} with dilation {apart} does not fit into {height}x{width} "
-            f"with padding {pad}"
+            f"the window of {kh}x{kw} with dilation {apart} does not fit "
+            f"into {height}x{width} with padding {pad}"
         )
     return found
 
@@ -97,7 +96,7 @@ def columns(x: torch.Tensor, sizes: Geometry, group: int = 0) -> tuple[torch.Ten
     sizes : Geometry
         See `geometry`.
     group : int
-        Which group of channels.
+        Number of the group of channels.
 
     Returns
     -------
@@ -123,9 +122,8 @@ def cost(sizes: Geometry, tile_bytes: int = TILE_BYTES) -> Cost:
         Bytes of columns at a time.
     """
     rows, across = sizes.out_size
-    pixels = [
-        (t.image_end - t.image) * (t.last - t.first) * across for t in tiles(sizes, tile_bytes)
-    ]
+    parts = tiles(sizes, tile_bytes)
+    pixels = [(t.image_end - t.image) * (t.last - t.first) * across for t in parts]
     k, n = sizes.depth, sizes.out_channels // sizes.groups
     # At a clock of 1 Hz seconds are cycles; a kernel without a model is an error there.
     cycles = sum(int(model("gemm", 1.0, m=m, k=k, n=n).seconds) for m in pixels)

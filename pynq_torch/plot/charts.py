@@ -8,14 +8,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from pynq_torch.errors import needs
 from pynq_torch.tables import Table
 from pynq_torch.timing import Duration
-
-if TYPE_CHECKING:
-    import numpy as np
 
 __all__ = ["COLOURS", "Chart", "ProvenanceError", "as_array", "axes", "foot", "save", "unit"]
 
@@ -30,18 +29,14 @@ COLOURS = {
     "yellow": "#F0E442",
     "black": "#000000",
 }
-ORDER = tuple(COLOURS)
 #: Kinds differ in hatching and in markers too, since many print without colour.
 HATCH = {"measured": "", "cycles": "//", "model": ".."}
 MARKER = {"measured": "^", "cycles": "s", "model": "o"}
-PART_COLOUR = {"total": "purple", "compute": "blue", "transfer": "orange", "host": "sky"}
+DASH = {"measured": "-", "cycles": "--", "model": ":"}
+_PARTS = {"total": "purple", "compute": "blue", "transfer": "orange", "host": "sky"}
+PART_COLOUR = {part: COLOURS[name] for part, name in _PARTS.items()}
 #: Readable from the last row of a lecture room.
-STYLE: dict[Any, Any] = {
-    "font.size": 13,
-    "axes.titlesize": 14,
-    "axes.grid": True,
-    "grid.alpha": 0.3,
-}
+STYLE = {"font.size": 13, "axes.titlesize": 14, "axes.grid": True, "grid.alpha": 0.3}
 #: Letters that fit below a chart of 8 inches at 11 points.
 _FOOT_WIDTH = 95
 
@@ -99,19 +94,37 @@ def save(chart: Chart, path: Path | str) -> tuple[Path, ...]:
     tuple of pathlib.Path
         The three files. The same chart gives the same SVG and CSV, byte for byte.
     """
-    with needs("matplotlib", "Drawing a chart"):
-        import matplotlib.pyplot as plt
-
     stem = Path(path)
     stem.parent.mkdir(parents=True, exist_ok=True)
-    files = tuple(stem.with_name(stem.name + ending) for ending in (".png", ".svg", ".csv"))
-    png, svg, data = files
+    png, svg, data = (stem.with_name(stem.name + ending) for ending in (".png", ".svg", ".csv"))
     # Text stays text in the SVG, for searching and for screen readers; names in it stay the same.
-    with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "pynq_torch"}):
+    with pyplot().rc_context({"svg.fonttype": "none", "svg.hashsalt": "pynq_torch"}):
         chart.figure.savefig(png, dpi=150)
         chart.figure.savefig(svg, metadata={"Date": None})
     data.write_text(chart.table.csv(), encoding="utf-8")
-    return files
+    return png, svg, data
+
+
+def pyplot() -> Any:
+    """Return ``matplotlib.pyplot``."""
+    with needs("matplotlib", "Drawing a chart"):
+        import matplotlib.pyplot as plt
+    return plt
+
+
+def grid_of_axes(
+    size: tuple[float, float],
+    columns: int,
+    rows: int = 1,
+    widths: Sequence[float] | None = None,
+    **style: Any,
+) -> Any:
+    """Return axes [rows, columns] of a new figure of some inches, in the charts' style."""
+    # Not within rc_context: the first figure loads a notebook's backend, which makes matplotlib
+    # interactive. Undone, that would leave every later figure unseen.
+    figure = pyplot().figure(figsize=size, layout="constrained")
+    with pyplot().rc_context({**STYLE, **style}):
+        return figure.subplots(rows, columns, width_ratios=widths, squeeze=False)
 
 
 def axes(ax: Any = None, height: float = 4.5, columns: int = 1) -> Any:
@@ -126,16 +139,49 @@ def axes(ax: Any = None, height: float = 4.5, columns: int = 1) -> Any:
     columns : int
         Axes side by side in a new figure; more than one give a sequence of them.
     """
-    with needs("matplotlib", "Drawing a chart"):
-        import matplotlib.pyplot as plt
-
     if ax is not None:
         return ax.axes if isinstance(ax, Chart) else ax
-    # Not within rc_context: the first figure loads a notebook's backend, which makes matplotlib
-    # interactive. Undone, that would leave every later figure unseen.
-    figure = plt.figure(figsize=(8 if columns == 1 else 11, height), layout="constrained")
-    with plt.rc_context(STYLE):
-        return figure.subplots(1, columns)
+    made = grid_of_axes((8 if columns == 1 else 11, height), columns)[0]
+    return made[0] if columns == 1 else made
+
+
+def colour(index: int) -> str:
+    """Return the colour of the line or lane of this number."""
+    return list(COLOURS.values())[index % len(COLOURS)]
+
+
+def marker(index: int) -> str:
+    """Return the marker of the line of this number."""
+    return "os^Dv"[index % 5]
+
+
+def note(ax: Any, text: str, at: Sequence[float], offset: Sequence[int], **look: Any) -> None:
+    """Write a text beside a point, `offset` points away from it."""
+    ax.annotate(text, at, offset, textcoords="offset points", **look)
+
+
+def rows_of_bars(ax: Any, names: Sequence[str]) -> None:
+    """Name the horizontal bars, of which the first is at the top."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+
+
+def patch(label: str, colour: str, **look: Any) -> Any:
+    """Return a bar for a legend."""
+    from matplotlib.patches import Patch
+
+    return Patch(facecolor=colour, label=label, **look)
+
+
+def nothing_to_draw(expected: str) -> ValueError:
+    """Return the error of a chart that was given no data."""
+    return ValueError(f"there is nothing to draw: expected {expected}")
+
+
+def check_length(name: str, found: Sequence[Any], of: Sequence[Any], what: str = "values") -> None:
+    """Raise ValueError where a series is not as long as its axis."""
+    if len(found) != len(of):
+        raise ValueError(f"series {name!r} has {len(found)} {what}; expected {len(of)}")
 
 
 def foot(ax: Any, durations: Sequence[Duration], *notes: str) -> None:
@@ -155,11 +201,9 @@ def unit(seconds: float) -> tuple[float, str]:
 
 def as_array(data: Any) -> np.ndarray[Any, Any]:
     """Return `data` as a plain numpy array, without change where numpy has the dtype."""
-    import numpy as np
-
     if hasattr(data, "detach"):
-        tensor = data.detach().cpu().resolve_conj().resolve_neg()
-        if str(tensor.dtype) in ("torch.bfloat16",) or "float8" in str(tensor.dtype):
-            tensor = tensor.float()  # exact: every value is a float32
-        return np.asarray(tensor.numpy())
+        data = data.detach().cpu().resolve_conj().resolve_neg()
+        if any(name in str(data.dtype) for name in ("bfloat16", "float8")):
+            data = data.float()  # exact: every value is a float32
+        data = data.numpy()
     return np.asarray(data)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.errors import needs
+import numpy as np
 
-from .charts import COLOURS, as_array
-from .charts import STYLE as _STYLE
+from .charts import COLOURS, as_array, grid_of_axes
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
     from pynq_torch.ops.conv import Geometry
@@ -20,6 +18,7 @@ __all__ = ["confusion", "images", "lowering", "taps"]
 
 #: More numbers than these in one panel could not be read.
 _MOST_NUMBERS = 600
+_STYLE: dict[str, Any] = {"axes.grid": False, "font.size": 12}
 
 
 def taps(geometry: Geometry, pixel: int) -> list[tuple[int, int]]:
@@ -28,7 +27,7 @@ def taps(geometry: Geometry, pixel: int) -> list[tuple[int, int]]:
     Parameters
     ----------
     geometry : Geometry
-        Sizes.
+        Sizes of the convolution.
     pixel : int
         Number of the output pixel, row by row.
     """
@@ -60,51 +59,46 @@ def lowering(
     result : torch.Tensor
         [1, OC, rows, columns]; the first output channel is drawn.
     geometry : Geometry
-        Sizes; one group.
+        Sizes of the convolution; one group.
     pixel : int
         The output pixel to follow, counted row by row.
     title : str
-        Of the picture.
+        Title of the picture.
 
     Returns
     -------
     sequence of matplotlib.axes.Axes
         The padded image, the matrix, the result.
     """
-    with needs("matplotlib", "Drawing a chart"):
-        import matplotlib.pyplot as plt
-    import numpy as np
-
     image = as_array(padded)[0].astype(float)
+    (count, depth), width = matrix.shape, image.shape[2]
+    widths = (width, max(depth, width), result.shape[3])
+    (axes,) = grid_of_axes((13, 5.5), 3, widths=widths, **_STYLE)
+    _image(axes[0], image, geometry, pixel)
+    _numbers(axes[1], as_array(matrix).astype(float), f"matrix: {count} pixels x K = {depth}")
+    axes[1].set_aspect("auto")
+    _frame(axes[1], pixel, 0, width=depth)
+    _numbers(axes[2], as_array(result)[0, 0].astype(float), "result")
+    _frame(axes[2], *divmod(pixel, result.shape[3]))
+    if title:
+        axes[0].figure.suptitle(title)
+    return axes
+
+
+def _image(ax: Any, image: np.ndarray[Any, Any], geometry: Geometry, pixel: int) -> None:
+    """Draw the channels of a padded image below each other, with the window of a pixel."""
     ph, pw = geometry.padding
-    height, width = image.shape[1:]
+    channels, height, width = image.shape
     gap = np.full((1, width), np.nan)
     parts = [part for channel in image for part in (channel, gap)][:-1]
     outside = np.ones((height, width), dtype=bool)
     outside[ph : height - ph, pw : width - pw] = False
-    figure = plt.figure(figsize=(13, 5.5), layout="constrained")
-    sizes = {"width_ratios": (width, max(matrix.shape[1], width), result.shape[3])}
-    with plt.rc_context({**_STYLE, "axes.grid": False, "font.size": 12}):
-        axes = figure.subplots(1, 3, gridspec_kw=sizes)
-    _numbers(axes[0], np.concatenate(parts), "padded image")
-    for channel in range(len(image)):
-        first = channel * (height + 1)
+    _numbers(ax, np.concatenate(parts), "padded image")
+    for first in range(0, channels * (height + 1), height + 1):
         for row, column in np.argwhere(outside).tolist():
-            _frame(axes[0], first + row, column, hatch="///", edgecolor="0.75", linewidth=0)
+            _frame(ax, first + row, column, hatch="///", edgecolor="0.75", linewidth=0)
         for row, column in taps(geometry, pixel):
-            _frame(axes[0], first + row, column)
-    _numbers(
-        axes[1],
-        as_array(matrix).astype(float),
-        f"matrix: {matrix.shape[0]} pixels x K = {matrix.shape[1]}",
-    )
-    axes[1].set_aspect("auto")
-    _frame(axes[1], pixel, 0, width=matrix.shape[1])
-    _numbers(axes[2], as_array(result)[0, 0].astype(float), "result")
-    _frame(axes[2], *divmod(pixel, result.shape[3]))
-    if title:
-        figure.suptitle(title)
-    return axes
+            _frame(ax, first + row, column)
 
 
 def _numbers(ax: Any, values: np.ndarray[Any, Any], title: str) -> None:
@@ -114,14 +108,10 @@ def _numbers(ax: Any, values: np.ndarray[Any, Any], title: str) -> None:
     ax.imshow(values, cmap="PuOr", vmin=-3 * largest, vmax=3 * largest)
     if values.size <= _MOST_NUMBERS:
         size = 11 if max(values.shape) <= 12 else 8
-        for row, line in enumerate(values.tolist()):
-            for column, value in enumerate(line):
-                if value == value:
-                    text = f"{value:g}"
-                    ax.text(column, row, text, ha="center", va="center", fontsize=size)
-    ax.set_xticks([])
-    ax.set_yticks([])
-    ax.set_title(title)
+        for row, column in np.argwhere(values == values).tolist():
+            text = f"{values[row, column]:g}"
+            ax.text(column, row, text, ha="center", va="center", fontsize=size)
+    ax.set(xticks=[], yticks=[], title=title)
 
 
 def _frame(ax: Any, row: int, column: int, *, width: int = 1, **style: Any) -> None:
@@ -146,32 +136,21 @@ def confusion(read: Mapping[str, torch.Tensor], truth: torch.Tensor) -> Any:
     sequence of matplotlib.axes.Axes
         A picture for each entry of `read`. The diagonal is what was read right.
     """
-    with needs("matplotlib", "Drawing a chart"):
-        import matplotlib.pyplot as plt
-    import numpy as np
-
     true = as_array(truth)
     found_of = {title: as_array(labels) for title, labels in read.items()}
     classes = max(int(labels.max()) for labels in (true, *found_of.values())) + 1
-    figure = plt.figure(figsize=(5.5 * len(read), 5), layout="constrained")
-    with plt.rc_context({**_STYLE, "axes.grid": False, "font.size": 12}):
-        axes = figure.subplots(1, len(read), squeeze=False)[0]
+    (axes,) = grid_of_axes((5.5 * len(read), 5), len(read), **_STYLE)
     for ax, (title, found) in zip(axes, found_of.items(), strict=True):
         counts = np.bincount(true * classes + found, minlength=classes**2)
         counts = counts.reshape(classes, classes)
         wrong = counts.copy()
         np.fill_diagonal(wrong, 0)
         ax.imshow(wrong, cmap="Oranges", vmin=0, vmax=2 * max(1, int(wrong.max())))
-        for row, line in enumerate(counts.tolist()):
-            for column, count in enumerate(line):
-                if count:
-                    weight = "normal" if row == column else "bold"
-                    style = {"ha": "center", "va": "center", "fontweight": weight}
-                    ax.text(column, row, str(count), **style)
-        ax.set_xticks(range(classes))
-        ax.set_yticks(range(classes))
-        ax.set_xlabel("read")
-        ax.set_ylabel("true")
+        for row, column in np.argwhere(counts).tolist():
+            weight = "normal" if row == column else "bold"
+            style = {"ha": "center", "va": "center", "fontweight": weight}
+            ax.text(column, row, str(counts[row, column]), **style)
+        ax.set(xticks=range(classes), yticks=range(classes), xlabel="read", ylabel="true")
         ax.set_title(f"{title}: {int(wrong.sum())} wrong of {len(truth)}")
     return axes
 
@@ -193,14 +172,10 @@ def images(pictures: torch.Tensor, captions: Sequence[str], *, columns: int = 8)
     sequence of matplotlib.axes.Axes
         One for each picture.
     """
-    with needs("matplotlib", "Drawing a chart"):
-        import matplotlib.pyplot as plt
-
     if len(captions) != len(pictures):
         raise ValueError(f"{len(captions)} captions for {len(pictures)} pictures")
     rows = max(1, -(-len(pictures) // columns))
-    figure = plt.figure(figsize=(1.6 * columns, 2.0 * rows), layout="constrained")
-    grid = list(figure.subplots(rows, columns, squeeze=False).flat)
+    grid = list(grid_of_axes((1.6 * columns, 2.0 * rows), columns, rows).flat)
     for ax in grid:
         ax.set_axis_off()
     drawn = grid[: len(pictures)]

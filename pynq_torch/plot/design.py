@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pynq_torch.tables import Table
 
-from .charts import COLOURS, Chart, axes, foot
+from .charts import COLOURS, Chart, axes, foot, note, nothing_to_draw
 
 if TYPE_CHECKING:
     from pynq_torch.lessons.design_space import Result
@@ -39,9 +39,9 @@ def designs(
     memory : str
         The model of the memory that the cycles were counted with.
     title : str
-        Of the chart.
+        Title of the chart.
     ax : matplotlib Axes, optional
-        Drawn into.
+        Axes to draw on; default: those of a new figure.
 
     Returns
     -------
@@ -49,41 +49,44 @@ def designs(
         The table says of each design whether another is both smaller and faster.
     """
     if not found:
-        raise ValueError("there is nothing to draw: expected the result of a design at least")
+        raise nothing_to_draw("the result of a design at least")
     ax = axes(ax, height=5.0)
     front = pareto(found, size)
-    ax.plot(
-        [r.share for r in front], [r.cycles[size] for r in front],
-        "--", color=COLOURS["black"], label="none is smaller and faster", zorder=1,
-    )  # fmt: skip
-    for bits, (marker, colour) in _LOOK.items():
-        some = [r for r in found if r.design.port_bits == bits]
-        if some:
-            ax.plot(
-                [r.share for r in some], [r.cycles[size] for r in some], marker, markersize=12,
-                color=COLOURS[colour], markeredgecolor="black", label=f"ports of {bits} bit",
-            )  # fmt: skip
-    for r in found:
-        up = r.design.port_bits == 64
-        ax.annotate(
-            f"{r.design.rows} x {r.design.cols}", (r.share, r.cycles[size]),
-            (-8, -16) if up else (8, 8), textcoords="offset points",
-            ha="right" if up else "left", fontsize=11,
-        )  # fmt: skip
+    _draw(ax, found, front, size)
     if budget is not None:
         ax.axvline(budget, color=COLOURS["green"], linewidth=2, label=f"{budget:.0%} of the part")
     ax.axvline(1.0, color=COLOURS["vermillion"], linewidth=2, label="all of the part")
-    ax.set_yscale("log")
-    ax.set_xlim(0, 1.05)
-    low, high = min(r.cycles[size] for r in found), max(r.cycles[size] for r in found)
-    ax.set_ylim(low / 2, high * 2)
-    ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    ax.set_xlabel("share of the scarcest resource of the xc7z020")
-    ax.set_ylabel(f"cycles of {size} x {size} x {size}")
     ax.set_title(title or "Every array of the gemm: cycles against area")
     ax.legend(fontsize=10)
     tool = found[0].resources.source.partition(",")[0]
     foot(ax, [], f"cycles: counted in RTL, memory {memory}; area: {tool}")
+    return Chart(ax, _table(found, front, size))
+
+
+def _draw(ax: Any, found: Sequence[Result], front: Sequence[Result], size: int) -> None:
+    """Draw a point for each design, and a line through those that no other beats."""
+    _points(ax, front, size, "--", color="black", label="none is smaller and faster", zorder=1)
+    for bits, (marker, colour) in _LOOK.items():
+        some = [r for r in found if r.design.port_bits == bits]
+        if some:
+            look = {"markersize": 12, "markeredgecolor": "black", "label": f"ports of {bits} bit"}
+            _points(ax, some, size, marker, color=COLOURS[colour], **look)
+    for r in found:
+        offset, side = ((-8, -16), "right") if r.design.port_bits == 64 else ((8, 8), "left")
+        text, at = f"{r.design.rows} x {r.design.cols}", (r.share, r.cycles[size])
+        note(ax, text, at, offset, ha=side, fontsize=11)
+    cycles = [r.cycles[size] for r in found]
+    ax.set(yscale="log", xlim=(0, 1.05), ylim=(min(cycles) / 2, max(cycles) * 2))
+    ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    ax.set_xlabel("share of the scarcest resource of the xc7z020")
+    ax.set_ylabel(f"cycles of {size} x {size} x {size}")
+
+
+def _points(ax: Any, found: Sequence[Result], size: int, form: str, **look: Any) -> None:
+    ax.plot([r.share for r in found], [r.cycles[size] for r in found], form, **look)
+
+
+def _table(found: Sequence[Result], front: Sequence[Result], size: int) -> Table:
     rows = [
         [
             str(r.design), r.design.macs, r.cycles[size], f"{r.macs_per_cycle(size):.1f}",
@@ -92,7 +95,7 @@ def designs(
         for r in found
     ]  # fmt: skip
     header = ["design", "MAC/cycle, peak", "cycles (RTL)", "MAC/cycle", "BRAM_18K", "DSP", "FF"]
-    return Chart(ax, Table([*header, "LUT", "share", "best"], rows))
+    return Table([*header, "LUT", "share", "best"], rows)
 
 
 def pareto(found: Sequence[Result], size: int) -> tuple[Result, ...]:
@@ -103,7 +106,7 @@ def pareto(found: Sequence[Result], size: int) -> tuple[Result, ...]:
     found : sequence of Result
         From `pynq_torch.lessons.design_space.results`.
     size : int
-        Of the product whose cycles count.
+        Size of the product whose cycles count.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""int8 steps of one size: where values lie on them, and what rounding and cutting off cost."""
+"""int8 steps of one size: which step a value gets, and what rounding and cutting off cost."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Errors:
     Attributes
     ----------
     rounding : float
-        Of the values within the grid, which move to the nearest step.
+        Error of the values within the grid, which move to the nearest step.
     cut_off : float
-        Of the values beyond it, which move to its end.
+        Error of the values beyond it, which move to its end.
     both : float
         Together: ``both**2 == rounding**2 + cut_off**2``.
     share : float
-        Of the values that lie beyond, 0 to 1.
+        Share of the values beyond its end, 0 to 1.
     """
 
     rounding: float
@@ -67,7 +67,7 @@ class Grid:
         values : torch.Tensor
             Floating, any shape, not all 0.
         clip : float
-            Share of the largest magnitude on which the last step lies; 1 cuts nothing off.
+            Share of the largest magnitude that gets the last step; 1 cuts nothing off.
         bits : int
             Width of a step's number with its sign, 2 to 8.
         """
@@ -92,7 +92,7 @@ class Grid:
         return scaled.round().clamp(-LAST, LAST).char()
 
     def values(self, values: torch.Tensor) -> torch.Tensor:
-        """Return what the steps of values stand for, float32."""
+        """Return the values that the steps represent, float32."""
         return self.steps(values).float() * self.scale
 
     def errors(self, values: torch.Tensor) -> Errors:

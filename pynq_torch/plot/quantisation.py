@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.errors import needs
+import numpy as np
+
 from pynq_torch.timing import Duration
 
-from .charts import COLOURS, ProvenanceError, as_array
-from .charts import STYLE as _STYLE
-from .charts import axes as _axes
-from .charts import foot as _foot
+from . import charts
+from .charts import COLOURS, ProvenanceError
 from .grid import Grid, peak
 
 if TYPE_CHECKING:
@@ -27,8 +26,6 @@ __all__ = [
     "trade_off",
 ]
 
-_DASH = {"measured": "-", "cycles": "--", "model": ":"}
-_MARKERS = "os^Dv"
 #: Finer steps than these would be thinner than a pixel.
 _MOST_BINS = 600
 #: Shares of the peak that the last step is tried on.
@@ -36,7 +33,7 @@ _CLIPS = [n / 40 for n in range(2, 41)]
 
 
 def histogram(values: torch.Tensor, grid: Grid, *, title: str = "", ax: Any = None) -> Any:
-    """Draw how many values lie on each step of a grid.
+    """Draw how many values each step of a grid gets.
 
     Parameters
     ----------
@@ -45,18 +42,16 @@ def histogram(values: torch.Tensor, grid: Grid, *, title: str = "", ax: Any = No
     grid : Grid
         A bar is as wide as one of its steps; what it cuts off is drawn in another colour.
     title : str
-        Of the chart.
+        Title of the chart.
     ax : matplotlib Axes, optional
-        Drawn into; default: a new figure.
+        Axes to draw on; default: those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
         The counts are logarithmic: the tails matter, and they are thin.
     """
-    import numpy as np
-
-    ax = _axes(ax)
+    ax = charts.axes(ax)
     data = values.detach().cpu().double().flatten().numpy()
     end = peak(values)
     wide = max(1, round(2 * end / grid.scale / _MOST_BINS))
@@ -72,18 +67,17 @@ def histogram(values: torch.Tensor, grid: Grid, *, title: str = "", ax: Any = No
         ax.legend()
     for side in (-1, 1):
         ax.axvline(side * inside, color=COLOURS["black"], linewidth=1.5, linestyle="--")
-    ax.set_yscale("log")
-    ax.set_ylim(0.5, max(2, counts.max() * 2))
+    ax.set(yscale="log", ylim=(0.5, max(2, counts.max() * 2)))
     right = 1.03 * max(float(edges[-1]), inside)
-    ax.set_xlim(-right, right)
-    ax.set_xlabel("value")
-    ax.set_ylabel("how many")
-    steps = ax.secondary_xaxis(
-        "top", functions=(lambda v: v / grid.scale, lambda k: k * grid.scale)
-    )
-    steps.set_xlabel(f"step (int8), {grid.used} used on each side")
-    ax.set_title(title)
+    ax.set(xlim=(-right, right), xlabel="value", ylabel="how many", title=title)
+    _axis_of_steps(ax, grid)
     return ax
+
+
+def _axis_of_steps(ax: Any, grid: Grid) -> None:
+    there_and_back = (lambda value: value / grid.scale, lambda step: step * grid.scale)
+    steps = ax.secondary_xaxis("top", functions=there_and_back)
+    steps.set_xlabel(f"step (int8), {grid.used} used on each side")
 
 
 def histograms(values: Mapping[str, torch.Tensor]) -> Any:
@@ -98,27 +92,21 @@ def histograms(values: Mapping[str, torch.Tensor]) -> Any:
     -------
     sequence of matplotlib.axes.Axes
     """
-    axes = row_of_axes([1.0] * len(values))
-    for ax, (name, tensor) in zip(axes, values.items(), strict=True):
+    row = row_of_axes([1.0] * len(values))
+    for ax, (name, tensor) in zip(row, values.items(), strict=True):
         histogram(tensor, Grid.over(tensor), title=name, ax=ax)
-    return axes
+    return row
 
 
 def row_of_axes(widths: Sequence[float]) -> Any:
-    """Return axes side by side; see `charts.axes` for the order."""
-    with needs("matplotlib", "Drawing a chart"):
-        import matplotlib.pyplot as plt
-
-    figure = plt.figure(figsize=(12, 4.5), layout="constrained")
-    with plt.rc_context({**_STYLE, "font.size": 12}):
-        grid = {"width_ratios": widths}
-        return figure.subplots(1, len(widths), gridspec_kw=grid, squeeze=False)[0]
+    """Return axes of these relative widths side by side."""
+    return charts.grid_of_axes((12, 4.5), len(widths), widths=widths, **{"font.size": 12})[0]
 
 
 def trade_off(
     values: torch.Tensor, steps: int, now: float | None = None, *, title: str = "", ax: Any = None
 ) -> Any:
-    """Draw what rounding and cutting off cost, over where the last step lies.
+    """Draw what rounding and cutting off cost, over the position of the last step.
 
     Parameters
     ----------
@@ -135,7 +123,7 @@ def trade_off(
     -------
     matplotlib.axes.Axes
     """
-    ax = _axes(ax)
+    ax = charts.axes(ax)
     end = peak(values)
     found = [Grid(clip * end / steps, clip * end).errors(values) for clip in _CLIPS]
     ax.plot(_CLIPS, [e.rounding for e in found], "--", color=COLOURS["blue"], label="rounding")
@@ -145,9 +133,7 @@ def trade_off(
     ax.plot(_CLIPS, [e.both for e in found], color=COLOURS["black"], label="both")
     if now is not None:
         ax.axvline(now, color=COLOURS["green"], linewidth=2, label="now")
-    ax.set_yscale("log")
-    ax.set_xlabel("last step at this share of the peak")
-    ax.set_ylabel("error (RMS)")
+    ax.set(yscale="log", xlabel="last step at this share of the peak", ylabel="error (RMS)")
     ax.set_title(title or f"with {steps} steps on each side")
     ax.legend()
     return ax
@@ -168,19 +154,18 @@ def channels(weight: torch.Tensor, *, title: str = "", ax: Any = None) -> Any:
     matplotlib.axes.Axes
         Channels in the order of their peaks.
     """
-    ax = _axes(ax)
+    ax = charts.axes(ax)
     rows = sorted(weight.detach().flatten(1), key=peak)
     whole = Grid.over(weight)
     marks = {
         "one scale for the tensor": ("o", "vermillion", [whole.errors(r).both for r in rows]),
         "one for each channel": ("s", "blue", [Grid.over(r).errors(r).both for r in rows]),
     }
-    for name, (marker, colour, errors) in marks.items():
-        ax.plot(errors, marker, color=COLOURS[colour], markersize=4, label=name)
+    for name, (form, colour_name, errors) in marks.items():
+        ax.plot(errors, form, color=COLOURS[colour_name], markersize=4, label=name)
     ax.set_ylim(0)
     ax.set_xlabel("output channel, in order of its largest weight")
-    ax.set_ylabel("error of a weight (RMS)")
-    ax.set_title(title)
+    ax.set(ylabel="error of a weight (RMS)", title=title)
     ax.legend()
     return ax
 
@@ -200,22 +185,18 @@ def bound(errors: Mapping[str, tuple[Any, Any]], *, title: str = "", ax: Any = N
     matplotlib.axes.Axes
         A point above the line would be a broken promise.
     """
-    ax = _axes(ax)
+    ax = charts.axes(ax)
     low, high = float("inf"), 0.0
     for index, (name, (error, limit)) in enumerate(errors.items()):
-        found, most = (as_array(t).astype(float).ravel() for t in (error, limit))
+        found, most = (charts.as_array(t).astype(float).ravel() for t in (error, limit))
         found = abs(found)
-        style = {"marker": _MARKERS[index % 5], "color": COLOURS[list(COLOURS)[index]]}
+        style = {"marker": charts.marker(index), "color": charts.colour(index)}
         ax.scatter(most, found, 8, alpha=0.3, **style)
         ax.scatter([], [], 30, label=name, **style)  # what is nearly transparent explains nothing
         low, high = min(low, float(most.min())), max(high, float(most.max()))
     ends = (low / 1.5, high * 1.5)
     ax.plot(ends, ends, color=COLOURS["black"], label="error = bound")
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_xlabel("bound")
-    ax.set_ylabel("error")
-    ax.set_title(title)
+    ax.set(xscale="log", yscale="log", xlabel="bound", ylabel="error", title=title)
     ax.legend()
     return ax
 
@@ -246,17 +227,12 @@ def growth(
     -------
     matplotlib.axes.Axes
     """
-    ax = _axes(ax)
+    ax = charts.axes(ax)
     for index, (name, values) in enumerate(series.items()):
-        if len(values) != len(sizes):
-            raise ValueError(f"series {name!r} has {len(values)} values; expected {len(sizes)}")
-        colour = COLOURS[list(COLOURS)[index % len(COLOURS)]]
-        ax.plot(sizes, values, marker=_MARKERS[index % 5], color=colour, label=name)
+        charts.check_length(name, values, sizes)
+        ax.plot(sizes, values, marker=charts.marker(index), color=charts.colour(index), label=name)
     ax.set_xscale("log", base=2)
-    ax.set_yscale("log")
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel(ylabel)
-    ax.set_title(title)
+    ax.set(yscale="log", xlabel=xlabel, ylabel=ylabel, title=title)
     ax.legend()
     return ax
 
@@ -288,30 +264,34 @@ def error_against_time(
     ProvenanceError
         A line mixes durations of different provenance.
     """
-    ax = _axes(ax)
+    ax = charts.axes(ax)
     for index, (name, points) in enumerate(series.items()):
-        if len(points) != len(labels):
-            raise ValueError(f"series {name!r} has {len(points)} points; expected {len(labels)}")
-        sources = {duration.provenance for duration, _ in points}
-        if len(sources) != 1:
-            raise ProvenanceError(f"series {name!r} mixes {' and '.join(sorted(sources))}")
-        kind = points[0][0].kind
-        x, y = [duration.seconds for duration, _ in points], [error for _, error in points]
-        style = {"marker": _MARKERS[index % 5], "markersize": 8}
-        if kind == "model":
-            style["markerfacecolor"] = "white"
-        colour = COLOURS[list(COLOURS)[index % len(COLOURS)]]
-        ax.plot(x, y, _DASH[kind], color=colour, label=f"{name} ({kind})", **style)
-        for label, *at in zip(labels, x, y, strict=True):
-            # Above and below in turn: lines of one error lie on each other.
-            offset = (0, -16 if index % 2 else 8)
-            ax.annotate(str(label), at, offset, textcoords="offset points", fontsize=10)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
+        _points(ax, index, name, points, labels)
+    ax.set(xscale="log", yscale="log")
     ax.margins(y=0.15)
-    ax.set_xlabel("time / s")
-    ax.set_ylabel("error, relative (RMS)")
-    ax.set_title(title)
+    ax.set(xlabel="time / s", ylabel="error, relative (RMS)", title=title)
     ax.legend()
-    _foot(ax, [duration for points in series.values() for duration, _ in points])
+    charts.foot(ax, [duration for points in series.values() for duration, _ in points])
     return ax
+
+
+def _points(
+    ax: Any,
+    index: int,
+    name: str,
+    points: Sequence[tuple[Duration, float]],
+    labels: Sequence[Any],
+) -> None:
+    charts.check_length(name, points, labels, "points")
+    sources = {duration.provenance for duration, _ in points}
+    if len(sources) != 1:
+        raise ProvenanceError(f"series {name!r} mixes {' and '.join(sorted(sources))}")
+    kind = points[0][0].kind
+    x, y = [duration.seconds for duration, _ in points], [error for _, error in points]
+    look = {"marker": charts.marker(index), "markersize": 8, "color": charts.colour(index)}
+    if kind == "model":
+        look["markerfacecolor"] = "white"
+    ax.plot(x, y, charts.DASH[kind], label=f"{name} ({kind})", **look)
+    for label, *at in zip(labels, x, y, strict=True):
+        # Above and below in turn: lines of the same error cover each other.
+        charts.note(ax, str(label), at, (0, -16 if index % 2 else 8), fontsize=10)

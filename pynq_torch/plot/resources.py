@@ -8,18 +8,14 @@ from typing import Any
 from pynq_torch.models.hls_resources import AVAILABLE, Resources
 from pynq_torch.tables import Table
 
-from .charts import COLOURS, Chart, axes, foot
+from .charts import COLOURS, Chart, axes, foot, note, nothing_to_draw, patch, rows_of_bars
 
 __all__ = ["resources"]
 
 _COLOUR = {"LUT": "blue", "FF": "sky", "DSP": "orange", "BRAM_18K": "green"}
 #: As the other charts: what is modelled is dotted, what a tool counted is hatched.
 _HATCH = {"model": "..", "yosys": "//", "csynth": ""}
-_KINDS = {
-    "model": "model",
-    "yosys": "yosys (RTL)",
-    "csynth": "csynth (HLS)",
-}
+_KINDS = {"model": "model", "yosys": "yosys (RTL)", "csynth": "csynth (HLS)"}
 _HEIGHT = 0.18
 
 
@@ -34,9 +30,9 @@ def resources(
         Label -> what it takes, drawn from top to bottom; see
         `pynq_torch.models.evidence.resources`.
     title : str
-        Of the chart.
+        Title of the chart.
     ax : matplotlib Axes, optional
-        Drawn into.
+        Axes to draw on; default: those of a new figure.
 
     Returns
     -------
@@ -48,46 +44,45 @@ def resources(
     ValueError
         There is nothing to draw.
     """
-    from matplotlib.patches import Patch
-
     if not used:
-        raise ValueError("there is nothing to draw: expected the resources of a kernel at least")
+        raise nothing_to_draw("the resources of a kernel at least")
     ax = axes(ax, height=2.0 + 0.8 * len(used))
-    rows = []
+    rows: list[list[Any]] = []
     for place, (label, one) in enumerate(used.items()):
-        shares = one.utilisation()
-        for index, name in enumerate(_COLOUR):
-            level = place + (index - 1.5) * _HEIGHT
-            ax.barh(
-                level, shares[name], _HEIGHT, color=COLOURS[_COLOUR[name]],
-                hatch=_HATCH[one.kind], edgecolor="white", linewidth=0.5,
-            )  # fmt: skip
-            ax.annotate(
-                f"{one.used[name]:,}", (shares[name], level), (4, 0), fontsize=9,
-                textcoords="offset points", va="center",
-                bbox={"pad": 1, "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
-            )  # fmt: skip
-            share = f"{shares[name]:.1%}"
-            rows.append([label, name, one.used[name], AVAILABLE[name], share, one.kind, one.source])
-    ax.set_yticks(range(len(used)), list(used))
-    ax.set_ylim(len(used) - 0.5, -0.5)
+        rows += _bars(ax, place, label, one)
+    rows_of_bars(ax, list(used))
     ax.grid(False, axis="y")
     ax.axvline(1.0, color=COLOURS["vermillion"], linewidth=2)
     widest = max(max(one.utilisation().values()) for one in used.values())
     ax.set_xlim(0, max(1.05, 1.15 * widest))
     ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     ax.set_title(title, pad=50)  # room for two rows of the legend
-    limits = [Patch(facecolor=COLOURS[c], label=f"{n} of {AVAILABLE[n]:,}")
-              for n, c in _COLOUR.items()]  # fmt: skip
-    kinds = [k for k in _KINDS if any(one.kind == k for one in used.values())]
-    marks = [Patch(facecolor="lightgrey", hatch=_HATCH[k], label=_KINDS[k]) for k in kinds]
-    ax.legend(
-        handles=[*limits, *marks], fontsize=10, ncols=4, loc="lower center",
-        bbox_to_anchor=(0.5, 1.0), frameon=False,
-    )  # fmt: skip
-    foot(ax, [], *(f"{k}: {'; '.join(sorted(_sources(used, k)))}" for k in kinds if k != "model"))
+    _legend(ax, used)
     return Chart(ax, Table(["kernel", "resource", "used", "of", "share", "kind", "source"], rows))
 
 
-def _sources(used: Mapping[str, Resources], kind: str) -> set[str]:
-    return {one.source for one in used.values() if one.kind == kind}
+def _legend(ax: Any, used: Mapping[str, Resources]) -> None:
+    """Explain colours and hatching above the chart, and name the sources of counts below it."""
+    sources: dict[str, set[str]] = {
+        kind: {one.source for one in used.values() if one.kind == kind} for kind in _KINDS
+    }
+    kinds = [kind for kind in _KINDS if sources[kind]]
+    handles = [patch(f"{n} of {AVAILABLE[n]:,}", COLOURS[c]) for n, c in _COLOUR.items()]
+    handles += [patch(_KINDS[k], "lightgrey", hatch=_HATCH[k]) for k in kinds]
+    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "frameon": False}
+    ax.legend(handles=handles, fontsize=10, ncols=4, **above)
+    foot(ax, [], *(f"{k}: {'; '.join(sorted(sources[k]))}" for k in kinds if k != "model"))
+
+
+def _bars(ax: Any, place: int, label: str, one: Resources) -> list[list[Any]]:
+    """Draw a bar for each resource of a kernel, and return their rows of the table."""
+    rows: list[list[Any]] = []
+    box = {"pad": 1, "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+    for index, (name, share) in enumerate((name, one.utilisation()[name]) for name in _COLOUR):
+        level = place + (index - 1.5) * _HEIGHT
+        look = {"hatch": _HATCH[one.kind], "edgecolor": "white", "linewidth": 0.5}
+        ax.barh(level, share, _HEIGHT, color=COLOURS[_COLOUR[name]], **look)
+        note(ax, f"{one.used[name]:,}", (share, level), (4, 0), fontsize=9, va="center", bbox=box)
+        counts = [one.used[name], AVAILABLE[name], f"{share:.1%}"]
+        rows.append([label, name, *counts, one.kind, one.source])
+    return rows

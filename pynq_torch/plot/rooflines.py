@@ -11,7 +11,7 @@ from pynq_torch.models.pynq_z2 import Roof, attainable, memory_roofs
 from pynq_torch.tables import Table
 from pynq_torch.timing import Duration
 
-from .charts import COLOURS, MARKER, ORDER, Chart, ProvenanceError, axes, foot
+from .charts import MARKER, Chart, ProvenanceError, axes, colour, foot, note, nothing_to_draw
 
 __all__ = ["Point", "roofline"]
 
@@ -40,8 +40,8 @@ class Point:
     def __post_init__(self) -> None:
         if not (self.operations > 0 and self.nbytes > 0 and self.duration.seconds > 0):
             raise ValueError(
-                f"point {self.duration.label!r} has {self.operations} operations, {self.nbytes} "
-                f"bytes and {self.duration.seconds} s; expected all above 0"
+                f"point {self.duration.label!r} has {self.operations} operations, "
+                f"{self.nbytes} bytes and {self.duration.seconds} s; expected all above 0"
             )
 
     @property
@@ -78,9 +78,9 @@ def roofline(
         Default: the DDR of the PYNQ-Z2, see `pynq_torch.models.pynq_z2.memory_roofs`. The hard
         ones bound every point and make the thick line; the others are thin.
     title : str
-        Of the chart.
+        Title of the chart.
     ax : matplotlib Axes, optional
-        Drawn into.
+        Axes to draw on; default: those of a new figure.
 
     Returns
     -------
@@ -94,51 +94,46 @@ def roofline(
     """
     roofs = memory_roofs() if roofs is None else tuple(roofs)
     hard = [roof for roof in roofs if roof.hard]
-    if not points or not hard:
-        raise ValueError("there is nothing to draw: expected at least one point and a hard roof")
-    for point in points:
-        if point.duration.where.endswith("this PC"):
-            raise ProvenanceError(
-                f"{point.duration.label!r} is {point.duration.provenance}; the roofs are the "
-                "board's. Draw its model, its cycles in RTL, or a measurement on the board."
-            )
+    _check(points, hard)
     ax = axes(ax, height=5.5)
-    low = min(p.intensity for p in points) / 8
-    high = max(p.intensity for p in points) * 8
+    low, high = min(p.intensity for p in points) / 8, max(p.intensity for p in points) * 8
     _draw_roofs(ax, roofs, low, high)
-    for index, point in enumerate(points):
-        ax.plot(
-            point.intensity,
-            point.performance,
-            MARKER[point.duration.kind],
-            color=COLOURS[ORDER[index % len(ORDER)]],
-            markersize=12,
-            markeredgecolor="black",
-            zorder=3,
-        )
-    for together in _close(points):
-        first = together[0]
-        ax.annotate(
-            ", ".join(p.duration.label for p in together),
-            (first.intensity, first.performance),
-            (12, -4),
-            textcoords="offset points",
-            fontsize=12,
-        )
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    # Numbers between powers of ten would run into each other.
-    ax.xaxis.set_minor_formatter("")
-    ax.yaxis.set_minor_formatter("")
+    _draw_points(ax, points)
+    ax.set(xscale="log", yscale="log")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_minor_formatter("")  # numbers between powers of ten would run into each other
     ax.set_xlim(low, high)
     ax.set_ylim(top=4 * max(attainable(high, *hard), *(p.performance for p in points)))
-    ax.set_xlabel("operations / byte of DDR traffic")
-    ax.set_ylabel("operations / s")
-    ax.set_title(title)
-    _legend(ax, points)
-    durations = [p.duration for p in points]
-    foot(ax, durations, *(f"{r.label}: {r.provenance}" for r in roofs))
-    return Chart(ax, _table(points, roofs))
+    ax.set(xlabel="operations / byte of DDR traffic", ylabel="operations / s", title=title)
+    foot(ax, [p.duration for p in points], *(f"{r.label}: {r.provenance}" for r in roofs))
+    return Chart(ax, _table(points, roofs, hard))
+
+
+def _check(points: Sequence[Point], hard: Sequence[Roof]) -> None:
+    if not points or not hard:
+        raise nothing_to_draw("at least one point and a hard roof")
+    for duration in (point.duration for point in points):
+        if duration.where.endswith("this PC"):
+            raise ProvenanceError(
+                f"{duration.label!r} is {duration.provenance}; the roofs are the board's. "
+                "Draw its model, its cycles in RTL, or a measurement on the board."
+            )
+
+
+def _draw_points(ax: Any, points: Sequence[Point]) -> None:
+    """Draw points with their labels, and the legend of their kinds."""
+    from matplotlib.lines import Line2D
+
+    for index, point in enumerate(points):
+        look = {"markersize": 12, "markeredgecolor": "black", "color": colour(index), "zorder": 3}
+        ax.plot(point.intensity, point.performance, MARKER[point.duration.kind], **look)
+    for together in _close(points):
+        label = ", ".join(p.duration.label for p in together)
+        note(ax, label, (together[0].intensity, together[0].performance), (12, -4), fontsize=12)
+    style: dict[str, Any] = {"linestyle": "", "color": "white", "markeredgecolor": "black"}
+    kinds = dict.fromkeys(p.duration.kind for p in points)
+    handles = [Line2D([], [], marker=MARKER[k], label=k, markersize=11, **style) for k in kinds]
+    ax.legend(handles=handles, loc="lower right")
 
 
 def _draw_roofs(ax: Any, roofs: Sequence[Roof], low: float, high: float) -> None:
@@ -148,7 +143,7 @@ def _draw_roofs(ax: Any, roofs: Sequence[Roof], low: float, high: float) -> None
         ax.plot([low, high], heights, "--", color="0.45", linewidth=1.3)
         slope = roof.bytes_per_second is not None
         at = low * 1.15 if slope else high / 1.15
-        # On its line, which it hides: beside it, it would lie across.
+        # On its line, which it hides: beside it, the line would cross the text.
         style = {"ha": "left" if slope else "right", "va": "center", "fontsize": 12}
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
         ax.annotate(roof.label, (at, roof.at(at)), color="0.2", bbox=box, zorder=4, **style)
@@ -158,47 +153,30 @@ def _draw_roofs(ax: Any, roofs: Sequence[Roof], low: float, high: float) -> None
 
 
 def _close(points: Sequence[Point]) -> list[list[Point]]:
-    """Group points that lie on each other, so that their labels do not."""
+    """Group points that would cover each other, so that their labels do not."""
+
+    def close(a: Point, b: Point) -> bool:
+        ratios = (a.intensity / b.intensity, a.performance / b.performance)
+        return max(abs(math.log10(ratio)) for ratio in ratios) < _CLOSE
+
     groups: list[list[Point]] = []
     for point in points:
-        for group in groups:
-            apart = (
-                math.log10(point.intensity / group[0].intensity),
-                math.log10(point.performance / group[0].performance),
-            )
-            if max(map(abs, apart)) < _CLOSE:
-                group.append(point)
-                break
-        else:
+        group = next((g for g in groups if close(point, g[0])), None)
+        if group is None:
             groups.append([point])
+        else:
+            group.append(point)
     return groups
 
 
-def _legend(ax: Any, points: Sequence[Point]) -> None:
-    from matplotlib.lines import Line2D
-
-    kinds = dict.fromkeys(p.duration.kind for p in points)
-    style: dict[str, Any] = {"linestyle": "", "color": "white", "markeredgecolor": "black"}
-    handles = [Line2D([], [], marker=MARKER[k], label=k, markersize=11, **style) for k in kinds]
-    ax.legend(handles=handles, loc="lower right")
-
-
-def _table(points: Sequence[Point], roofs: Sequence[Roof]) -> Table:
+def _table(points: Sequence[Point], roofs: Sequence[Roof], hard: Sequence[Roof]) -> Table:
     header = ["name", "operations / byte", "operations / s", "roof", "share", "kind", "provenance"]
     rows: list[list[Any]] = []
     for p in points:
-        allowed = attainable(p.intensity, *(r for r in roofs if r.hard))
-        rows.append(
-            [
-                p.duration.label,
-                f"{p.intensity:.4g}",
-                f"{p.performance:.4g}",
-                f"{allowed:.4g}",
-                f"{p.performance / allowed:.1%}",
-                p.duration.kind,
-                p.duration.provenance,
-            ]
-        )
+        allowed = attainable(p.intensity, *hard)
+        numbers = (f"{number:.4g}" for number in (p.intensity, p.performance, allowed))
+        share, timed = f"{p.performance / allowed:.1%}", p.duration
+        rows.append([timed.label, *numbers, share, timed.kind, timed.provenance])
     for roof in roofs:
         slope = roof.bytes_per_second
         value = f"{slope:.4g} bytes / s" if slope is not None else f"{roof.at(1):.4g}"

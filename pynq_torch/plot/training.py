@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING
 
 from pynq_torch.tables import Table
 
-from .charts import COLOURS, HATCH, ORDER, Chart, axes, unit
+from .charts import COLOURS, HATCH, Chart, axes, colour, patch, unit
 
 if TYPE_CHECKING:
     from pynq_torch.lessons.lenet import LayerCost
 
 __all__ = ["layers", "losses"]
 
-_STAGE_COLOUR = {"forward": "blue", "backward": "orange"}
+_STAGES = {"forward": COLOURS["blue"], "backward": COLOURS["orange"]}
 _LINES = ("-", "--", ":", "-.")
 
 
 def losses(curves: Mapping[str, Sequence[float]], *, title: str = "") -> Chart:
-    """Draw losses over steps, a line for each run; those that are equal lie on each other.
+    """Draw losses over steps, a line for each run; equal ones are drawn on top of each other.
 
     Parameters
     ----------
     curves : mapping of str to sequence of float
         Name of the run -> loss of each step, all as long.
     title : str
-        Of the chart.
+        Title of the chart.
 
     Returns
     -------
@@ -40,10 +40,8 @@ def losses(curves: Mapping[str, Sequence[float]], *, title: str = "") -> Chart:
     for i, (name, curve) in enumerate(curves.items()):
         # Each narrower than the one below, so that both are seen where they agree.
         width, style = 5 - 3.5 * i / max(1, len(curves) - 1), _LINES[i % len(_LINES)]
-        ax.plot(range(len(curve)), curve, style, lw=width, color=COLOURS[ORDER[i]], label=name)
-    ax.set_xlabel("step")
-    ax.set_ylabel("loss")
-    ax.set_title(title)
+        ax.plot(range(len(curve)), curve, style, lw=width, color=colour(i), label=name)
+    ax.set(xlabel="step", ylabel="loss", title=title)
     ax.legend()
     rows = [[i, *values] for i, values in enumerate(zip(*curves.values(), strict=True))]
     return Chart(ax, Table(["step", *curves], rows))
@@ -57,7 +55,7 @@ def layers(costs: Sequence[LayerCost], *, title: str = "") -> Chart:
     costs : sequence of LayerCost
         From `lenet.layer_costs`; layers in which no operator arrived are left out.
     title : str
-        Of the chart.
+        Title of the chart.
 
     Returns
     -------
@@ -69,29 +67,20 @@ def layers(costs: Sequence[LayerCost], *, title: str = "") -> Chart:
         raise ValueError("no operator of any layer arrived at the device: there is nothing to draw")
     left, right = axes(columns=2, height=5.5)
     for ax, which in ((left, "measured"), (right, "model")):
-        durations = [cost.measured if which == "measured" else cost.model for cost in costs]
+        durations = [getattr(cost, which) for cost in costs]
         scale, name = unit(max(d.seconds for d in durations))
         for cost, duration in zip(costs, durations, strict=True):
             if cost.calls:
                 place = names.index(cost.name) + (0.2 if cost.stage == "backward" else -0.2)
-                look = {"color": COLOURS[_STAGE_COLOUR[cost.stage]], "hatch": HATCH[which]}
+                look = {"color": _STAGES[cost.stage], "hatch": HATCH[which]}
                 ax.barh(place, duration.seconds * scale, 0.38, edgecolor="white", **look)
         ax.set_yticks(range(len(names)), names if ax is left else [""] * len(names))
         ax.invert_yaxis()
         ax.set_xlabel(f"time / {name}")
         ax.set_title(durations[0].provenance, fontsize=12)
-    left.figure.legend(handles=_handles(), loc="outside lower center", ncols=2)
+    handles = [patch(*stage) for stage in _STAGES.items()]
+    left.figure.legend(handles=handles, loc="outside lower center", ncols=2)
     left.figure.suptitle(title)
-    rows = [
-        [cost.name, cost.stage, d.seconds, d.kind, d.provenance]
-        for cost in costs
-        for d in (cost.measured, cost.model)
-        if cost.calls
-    ]
+    pairs = [(cost, d) for cost in costs if cost.calls for d in (cost.measured, cost.model)]
+    rows = [[cost.name, cost.stage, d.seconds, d.kind, d.provenance] for cost, d in pairs]
     return Chart(left, Table(["layer", "stage", "seconds", "kind", "provenance"], rows))
-
-
-def _handles() -> list[object]:
-    from matplotlib.patches import Patch
-
-    return [Patch(facecolor=COLOURS[c], label=stage) for stage, c in _STAGE_COLOUR.items()]

@@ -7,8 +7,9 @@ of cycles fits a page when a few of its signals are chosen.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pynq_torch.errors import WaveError, needs
@@ -61,8 +62,8 @@ def value_text(value: Value, width: int, radix: Radix = "") -> str:
         form = "<f" if width == 32 else "<d"
         return f"{struct.unpack(form, value.to_bytes(width // 8, 'little'))[0]:.4g}"
     raise WaveError(
-        f"radix {radix!r} does not fit {width} bits; expected 'hex', 'dec', 'signed', 'bin', a "
-        "function, or 'float' for 32 or 64 bits"
+        f"radix {radix!r} does not fit {width} bits; "
+        "expected 'hex', 'dec', 'signed', 'bin', a function, or 'float' for 32 or 64 bits"
     )
 
 
@@ -81,6 +82,7 @@ class Lane:
         return self.width == 1
 
 
+@dataclass(repr=False, eq=False)
 class WavePicture:
     """Signals over cycles, fixed: it shows as SVG in a notebook and as text elsewhere.
 
@@ -96,19 +98,11 @@ class WavePicture:
         The cycle that is numbered 0.
     """
 
-    def __init__(
-        self,
-        lanes: Sequence[Lane],
-        columns: Sequence[int | None],
-        title: str = "",
-        note: str = "",
-        origin: int = 0,
-    ) -> None:
-        self.lanes = list(lanes)
-        self.columns = list(columns)
-        self.title = title
-        self.note = note
-        self.origin = origin
+    lanes: Sequence[Lane]
+    columns: Sequence[int | None]
+    title: str = ""
+    note: str = ""
+    origin: int = 0
 
     # ---- WaveDrom ------------------------------------------------------------------------------
 
@@ -123,12 +117,9 @@ class WavePicture:
                 groups[lane.group] = [lane.group]
                 signal.append(groups[lane.group])
             (groups[lane.group] if lane.group else signal).append(self._wave(lane))
-        made: dict[str, Any] = {"signal": signal, "config": {"hscale": self._scale()}}
-        if self.title:
-            made["head"] = {"text": self.title}
-        if self.note:
-            made["foot"] = {"text": self.note}
-        return made
+        around = {"head": self.title, "foot": self.note}
+        made = {place: {"text": text} for place, text in around.items() if text}
+        return {"signal": signal, "config": {"hscale": self._scale()}, **made}
 
     def _numbers(self) -> list[str]:
         return ["..." if cycle is None else str(cycle - self.origin) for cycle in self.columns]
@@ -152,9 +143,7 @@ class WavePicture:
         """How many times as wide as usual columns are, so that values fit."""
         numbers = max((len(text) for text in self._numbers()), default=0)
         need = (numbers * _CHARACTER + _SLOPES) / _COLUMN
-        for lane in self.lanes:
-            if lane.is_bit:
-                continue
+        for lane in (lane for lane in self.lanes if not lane.is_bit):
             for text, length in _runs(self.columns, lane.texts):
                 need = max(need, (len(text) * _CHARACTER + _SLOPES) / (_COLUMN * length))
         return min(3, max(1, -int(-need // 1)))
@@ -176,8 +165,6 @@ class WavePicture:
 
     def save(self, path: Any) -> None:
         """Write the SVG to a file."""
-        from pathlib import Path
-
         Path(path).write_text(self.svg, encoding="utf-8")
 
     def _repr_svg_(self) -> str | None:
@@ -189,8 +176,7 @@ class WavePicture:
     # ---- text ----------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        label = max((len(lane.name) for lane in self.lanes), default=0)
-        label = max(label, len("cycle"))
+        label = max(len(name) for name in ("cycle", *(lane.name for lane in self.lanes)))
         texts = [self._numbers(), *(lane.texts for lane in self.lanes if not lane.is_bit)]
         cell = min(max((len(text) for column in texts for text in column), default=1), 12) + 1
         lines = [self.title] if self.title else []
@@ -198,9 +184,8 @@ class WavePicture:
             " ~ " if cycle is None else number.ljust(cell)
             for cycle, number in zip(self.columns, self._numbers(), strict=True)
         )
-        lines.append(f"{'cycle':<{label}}  {numbers}".rstrip())
-        for lane in self.lanes:
-            lines.append(f"{lane.name:<{label}}  {self._line(lane, cell)}".rstrip())
+        shown = [("cycle", numbers), *((lane.name, self._line(lane, cell)) for lane in self.lanes)]
+        lines += [f"{name:<{label}}  {line}".rstrip() for name, line in shown]
         return "\n".join([*lines, *([self.note] if self.note else [])])
 
     __repr__ = __str__
@@ -266,9 +251,8 @@ def picture(
     """
     groups = _groups(waves, signals)
     window = waves.window(None if cycles is None else (cycles[0] + origin, cycles[1] + origin))
-    bounds = (window.start, window.stop)
     read = [
-        (group, name, waves.signal(name).width, waves.values(name, bounds))
+        (group, name, waves.signal(name).width, waves.values(name, (window.start, window.stop)))
         for group, names in groups.items()
         for name in names
     ]
@@ -281,25 +265,30 @@ def picture(
     lanes = []
     for group, name, width, values in read:
         chosen = radix.get(name, "") if isinstance(radix, Mapping) else radix
-        texts: list[str] = []
-        for cycle in columns:
-            if cycle is None:
-                texts.append(texts[-1])
-                continue
-            value = values[cycle - window.start]
-            texts.append(str(value) if width == 1 else value_text(value, width, chosen))
+        texts = _texts(columns, values, window.start, width, chosen)
         lanes.append(Lane(name, width, tuple(texts), group))
     return WavePicture(lanes, columns, title, origin=origin)
 
 
+def _texts(
+    columns: Sequence[int | None], values: Sequence[Value], first: int, width: int, radix: Radix
+) -> Iterator[str]:
+    """Yield what each column says; a gap repeats the column before it."""
+    text = ""
+    for cycle in columns:
+        if cycle is not None:
+            value = values[cycle - first]
+            text = str(value) if width == 1 else value_text(value, width, radix)
+        yield text
+
+
 def _groups(waves: WaveFile, signals: Any) -> dict[str, list[str]]:
-    if signals is None:
-        return {"": default_signals(waves)}
-    if isinstance(signals, str):
-        return {"": [signals]}
-    if isinstance(signals, Mapping):
-        return {str(group): list(names) for group, names in signals.items()}
-    return {"": list(signals)}
+    chosen = default_signals(waves) if signals is None else signals
+    if isinstance(chosen, str):
+        chosen = [chosen]
+    if not isinstance(chosen, Mapping):
+        chosen = {"": chosen}
+    return {str(group): list(names) for group, names in chosen.items()}
 
 
 def default_signals(waves: WaveFile) -> list[str]:
@@ -316,19 +305,14 @@ def default_signals(waves: WaveFile) -> list[str]:
 
 def _columns(window: range, lanes: Sequence[Sequence[Value]], fold: bool) -> list[int | None]:
     """Return the cycles that are shown, with ``None`` where cycles were left out."""
-    changed = [
-        index == 0 or any(values[index] != values[index - 1] for values in lanes)
-        for index in range(len(window))
-    ]
     columns: list[int | None] = []
     index = 0
     while index < len(window):
         columns.append(window[index])
-        index += 1
-        quiet = index
-        while quiet < len(window) and not changed[quiet]:
+        quiet = index = index + 1
+        while quiet < len(window) and all(v[quiet] == v[quiet - 1] for v in lanes):
             quiet += 1
-        # One cycle more before the gap, so that a value stands beside it and not in it.
+        # One cycle more before the gap, so that a value is beside it and not in it.
         if fold and quiet - index >= 3:
             columns += [window[index], None]
             index = quiet

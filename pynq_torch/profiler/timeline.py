@@ -128,12 +128,8 @@ class Timeline:
         ValueError
             It called no operator of the device.
         """
-        calls: list[OperatorCall] = []
-        events.operators.subscribe(calls.append)
-        try:
+        with events.operators.collected() as calls:
             function()
-        finally:
-            events.operators.unsubscribe(calls.append)
         if not calls:
             raise ValueError("the function called no operator on device 'pynq'; expected one")
         made = cls()

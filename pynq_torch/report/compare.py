@@ -17,7 +17,7 @@ __all__ = ["TOLERANCE", "Difference", "compare", "judge", "table"]
 TOLERANCE = 0.1
 #: Verdicts that make a comparison fail.
 FAILURES = ("REGRESSION", "GONE", "FAILS NOW", "KINDS DIFFER")
-#: Verdicts that say that a number was not held against another one.
+#: Verdicts on numbers that were not compared with another one.
 NOT_JUDGED = ("new", "not judged", "other place")
 #: Verdicts as the overview shows them.
 WORDS = {
@@ -96,11 +96,10 @@ def compare(
         raise ReportError(f"--tolerance {tolerance:g}: expected a number of at least 0")
     if not {row.job for row in before} & {row.job for row in after}:
         raise ReportError(
-            "the two reports have no notebook with the same parameters in common: nothing to "
-            "compare"
+            "the two reports have no notebook with the same parameters in common; "
+            "there is nothing to compare"
         )
-    new = {row.key: row for row in after}
-    old = {row.key: row for row in before}
+    new, old = ({row.key: row for row in rows} for rows in (after, before))
     boards = {row.job: row.board for row in after}
     found = []
     for row in before:
@@ -141,17 +140,15 @@ def table(found: Sequence[Difference]) -> Table:
 
 
 def nothing_judged(found: Sequence[Difference]) -> str:
-    """Return a sentence where no number was held against another one; else an empty text.
-
-    It is no failure: that every notebook passes which passed before has been checked all the same.
-    """
-    if any(item.verdict not in NOT_JUDGED for item in found):
+    """Return a sentence where no number was compared with another one; else an empty text."""
+    verdicts = {item.verdict for item in found}
+    if not verdicts <= set(NOT_JUDGED):
         return ""
     why = "ran in different places"
-    if any(item.verdict == "not judged" for item in found):
+    if "not judged" in verdicts:
         why = "record no number that both reports have from one place"
         why += " (--durations judges wall clock)"
-    return f"nothing was judged: the notebooks {why}; what passed before passes still"
+    return f"nothing was judged: the notebooks {why}; what passed before still passes"
 
 
 def counts(found: Sequence[Difference], *, words: bool = False) -> str:

@@ -54,7 +54,7 @@ class Summary:
     given : dict of str to str
         Parameters as typed.
     versions : dict of str to str
-        Of the packages that matter.
+        Versions of the packages that matter.
     notebooks : list of Result
         In the order of the plan.
     """
@@ -130,8 +130,8 @@ def read_summary(path: Path) -> Summary:
         raise ReportError(f"report '{path}' cannot be read: {error.strerror}") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ReportError(
-            f"'{path}' is no report of this version ({type(error).__name__}: {error}); expected "
-            "the index.json that `python -m pynq_torch report` writes"
+            f"'{path}' is no report of this version ({type(error).__name__}: {error}); "
+            "expected the index.json that `python -m pynq_torch report` writes"
         ) from error
 
 
@@ -156,8 +156,8 @@ def read_rows(name: str, reports: Path) -> list[Row]:
         path = reports / RUNS / name
     if not path.exists():
         raise ReportError(
-            f"report '{name}' does not exist; expected a folder, a JSON or CSV file, or a run in "
-            f"'{reports / RUNS}'"
+            f"report '{name}' does not exist; "
+            f"expected a folder, a JSON or CSV file, or a run in '{reports / RUNS}'"
         )
     if path.is_dir() and (path / "index.json").is_file():
         path = path / "index.json"
@@ -182,13 +182,13 @@ def commit_of(folder: Path) -> str:
     command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=10"]
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}  # somebody may be committing
     try:
-        done = subprocess.run(
+        found = subprocess.check_output(
             [*command, "--exclude=*"],
-            env=environment, capture_output=True, text=True, timeout=60, check=False,
+            env=environment, stderr=subprocess.DEVNULL, text=True, timeout=60,
         )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, subprocess.SubprocessError):
         return "unknown"
-    return done.stdout.strip() if done.returncode == 0 else "unknown"
+    return found.strip()
 
 
 def new_folder(output: Path, board: str, commit: str, started: datetime) -> Path:
@@ -207,10 +207,10 @@ def new_folder(output: Path, board: str, commit: str, started: datetime) -> Path
             return folder
         except FileExistsError:
             if not folder.is_dir():
-                break  # a file lies where a folder should
+                break  # there is a file where the folder should be
         except OSError as error:
             raise ReportError(f"--output '{output}' cannot be made: {error.strerror}") from error
-    raise ReportError(f"--output '{output}' has no room for a run called '{word}'")
+    raise ReportError(f"--output '{output}': a file or 999 runs have the name '{word}' already")
 
 
 def write_all(summary: Summary, output: Path, *, keep: int | None = None) -> Path:
@@ -316,9 +316,8 @@ class History:
         for result in run.notebooks:
             found = ((old, n) for old in older for n in old.notebooks if n.job == result.job)
             rows, (old, before) = run.rows_of(result), next(found, (None, None))
-            if old is None or before is None:
-                differences = [Difference(None, row, "new") for row in rows]
-            else:
+            differences = [Difference(None, row, "new") for row in rows]
+            if old is not None and before is not None:
                 differences = compare(old.rows_of(before), rows, TOLERANCE)
             differences = [item for item in differences if item.row.name != DURATION]
             differences.sort(key=lambda item: (not item.failed, item.verdict == "ok"))
@@ -356,15 +355,10 @@ class History:
                 cells.append((here, change))
                 before = here or before
             lines.append((next(iter(by_run.values())), cells))
-        return sorted(
-            lines, key=lambda line: _order(f"{line[0].notebook} {line[0].parameters_text}")
-        )
+        return sorted(lines, key=lambda line: _order(line[0]))
 
 
-def _order(text: str) -> list[tuple[int, str]]:
-    """Return what sorts a text with its numbers by size: 32 before 128."""
-    return [
-        (int(part), "") if part.isdigit() else (-1, part)
-        for part in re.split(r"(\d+)", text)
-        if part
-    ]
+def _order(row: Row) -> list[tuple[int, str]]:
+    """Return what sorts notebooks with their numbers by size: 32 before 128."""
+    parts = re.findall(r"\d+|\D+", f"{row.notebook} {row.parameters_text}")
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]

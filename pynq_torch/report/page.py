@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["replace_file", "write_notebook", "write_overview", "write_run"]
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
+_VERDICTS = {
+    True: Markup('<span class="pass">PASS</span>'),
+    False: Markup('<span class="fail">FAIL</span>'),
+}
 
 
 def _render(template: str, **values: Any) -> str:
@@ -33,23 +37,13 @@ def _render(template: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        plural=_plural, settings=settings, verdict=_verdict, when=_when, seconds="{:.1f} s".format
+        plural=lambda number, noun: f"{number} {noun}{'' if number == 1 else 's'}",
+        seconds="{:.1f} s".format,
+        settings=settings,
+        verdict=lambda passed: _VERDICTS[passed],
+        when=lambda started: started[:16].replace("T", " "),
     )
     return environment.get_template(template).render(values)
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _verdict(passed: bool) -> Markup:
-    return Markup('<span class="{}">{}</span>').format(
-        *(("fail", "FAIL"), ("pass", "PASS"))[passed]
-    )
-
-
-def _when(started: str) -> str:
-    return started[:16].replace("T", " ")
 
 
 def write_notebook(page: Path, notebook: Any, result: Result) -> None:

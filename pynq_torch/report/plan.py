@@ -17,6 +17,10 @@ __all__ = ["Run", "find_notebooks", "plan", "values_of"]
 
 #: Runs of one report: beyond that somebody has mistyped a list.
 MOST_RUNS = 1000
+#: Type of a default -> types of the values that it may be given.
+_FITTING: dict[type, tuple[type, ...]] = {
+    bool: (bool,), int: (int,), float: (int, float), list: (list,), tuple: (tuple, list)
+}  # fmt: skip
 #: What separates values, and what keeps a text together: brackets and quotes.
 _VALUE = re.compile(r"""'[^']*'|"[^"]*"|(?:\[[^\]]*\]|\([^)]*\)|\{[^}]*\}|[^,\s])+""")
 
@@ -44,7 +48,7 @@ def find_notebooks(folder: Path, only: Sequence[str] = ()) -> list[Path]:
     Parameters
     ----------
     folder : Path
-        Where they lie.
+        The folder with the notebooks.
     only : sequence of str
         Names or their beginnings, e.g. ``05`` or ``05_gemm``; default: all.
 
@@ -53,7 +57,7 @@ def find_notebooks(folder: Path, only: Sequence[str] = ()) -> list[Path]:
     ReportError
         There is none, or none of a name in `only`.
     """
-    found = sorted(p for p in folder.glob("*.ipynb") if re.match(r"\d\d_", p.name))
+    found = sorted(folder.glob("[0-9][0-9]_*.ipynb"))
     if not found:
         raise ReportError(f"no notebook in '{folder}': expected files named NN_<topic>.ipynb")
     for name in only:
@@ -135,9 +139,7 @@ def plan(notebooks: Sequence[Path], board: str, values: Mapping[str, str]) -> li
     wanted["BOARD"] = [board]
     runs: list[Run] = []
     for path in notebooks:
-        own_board = board not in _boards(path, board)
-        values_here = {n: v for n, v in wanted.items() if n != "BOARD"} if own_board else wanted
-        runs += _runs(path, declared[path], values_here)
+        runs += _runs(path, declared[path], wanted)
     if len(runs) > MOST_RUNS:
         raise ReportError(f"{len(runs)} runs; expected at most {MOST_RUNS}: give fewer values")
     return runs
@@ -145,32 +147,27 @@ def plan(notebooks: Sequence[Path], board: str, values: Mapping[str, str]) -> li
 
 def _runs(path: Path, own: Mapping[str, str], wanted: Mapping[str, list[str]]) -> list[Run]:
     """Return the runs of one notebook, which declares `own`: names with defaults as written."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    boards = notebook.get("metadata", {}).get("pynq_torch", {}).get("boards", wanted["BOARD"])
     typed = {n: [_typed(n, v, own[n]) for v in texts] for n, texts in wanted.items() if n in own}
+    if wanted["BOARD"][0] not in boards:  # it keeps its own
+        typed.pop("BOARD", None)
     swept = [name for name, choices in typed.items() if len(choices) > 1]
     defaults = {name: _literal(text) for name, text in own.items()}
     # papermill puts what it was given into a cell of its own
-    cells = len(json.loads(path.read_text(encoding="utf-8"))["cells"]) + bool(typed)
-    runs, names = [], set[str]()
+    cells = len(notebook["cells"]) + bool(typed)
+    runs: dict[str, Run] = {}
     for choice in itertools.product(*typed.values()):
         parameters = dict(zip(typed, choice, strict=True))
-        words = [path.stem, *(f"{name}={_word(parameters[name])}" for name in swept)]
-        name = "-".join(words)
-        while name in names:  # values that differ in signs only, which a file name cannot have
+        name = "-".join([path.stem, *(f"{name}={_word(parameters[name])}" for name in swept)])
+        while name in runs:  # values that differ in signs only, which a file name cannot have
             name += "_"
-        names.add(name)
-        runs.append(Run(path, parameters, defaults, cells, name))
-    return runs
+        runs[name] = Run(path, parameters, defaults, cells, name)
+    return list(runs.values())
 
 
 def _word(value: Any) -> str:
     return re.sub(r"[^\w.+-]+", "_", str(value)).strip("_")[:40] or "_"
-
-
-def _boards(path: Path, default: str) -> list[str]:
-    """Return the boards that a notebook says it is about; the default where it says nothing."""
-    metadata = json.loads(path.read_text(encoding="utf-8")).get("metadata", {})
-    boards = metadata.get("pynq_torch", {}).get("boards", [default])
-    return [str(board) for board in boards]
 
 
 def _declared(path: Path) -> dict[str, str]:
@@ -189,16 +186,17 @@ def _typed(name: str, text: str, default: str) -> Any:
     if isinstance(expected, str):
         return text.strip("'\"")
     value = _literal(text)
-    fits = {
-        bool: (bool,), int: (int,), float: (int, float), list: (list,), tuple: (tuple, list)
-    }.get(type(expected))  # fmt: skip
+    fits = _FITTING.get(type(expected))
     if fits is not None and type(value) not in fits:
         raise ReportError(
             f"parameter '{name}': '{text}' is no {type(expected).__name__}; "
             f"its default is {default}"
         )
     if isinstance(value, (set, bytes, complex)):
-        raise ReportError(f"parameter '{name}': '{text}' is nothing that a notebook can be given")
+        kind = type(value).__name__
+        raise ReportError(
+            f"parameter '{name}': '{text}' is a {kind}, which papermill cannot pass on"
+        )
     return value
 
 

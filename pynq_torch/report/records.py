@@ -43,9 +43,9 @@ class Record:
     kind : {"measured", "cycles", "model"}
         Wall clock or an observed result; counted in RTL; computed from a model.
     better : {"lower", "higher"}
-        Which way is an improvement.
+        Whether less or more is an improvement.
     where : str
-        Whose wall clock, for measured durations; empty otherwise.
+        Where the wall clock ran, for measured durations; empty otherwise.
     """
 
     name: str
@@ -68,12 +68,7 @@ class Record:
 
 
 def record(
-    name: str,
-    value: float | Duration,
-    unit: str = "",
-    kind: str = "",
-    *,
-    better: str = "",
+    name: str, value: float | Duration, unit: str = "", kind: str = "", *, better: str = ""
 ) -> None:
     """Record a number of this notebook for the report, and print it.
 
@@ -101,18 +96,30 @@ def record(
         if unit or kind:
             raise ReportError(f"record {name!r}: a Duration has a unit and a kind of its own")
         unit, kind, where, value = "s", value.kind, value.where, value.seconds
-    if not name.strip() or name != name.strip():
-        raise ReportError(f"record {name!r}: expected a name without blanks around it")
-    if kind not in KINDS:
-        raise ReportError(f"record {name!r}: kind is {kind!r}; expected one of {', '.join(KINDS)}")
-    number = float(value)
-    if not math.isfinite(number):
-        raise ReportError(f"record {name!r}: value is {value}; expected a finite number")
-    better = better or _better(unit)
-    if better not in BETTER:
-        found = f"better is {better!r}" if better else f"unit {unit!r} does not say what is better"
-        raise ReportError(f"record {name!r}: {found}; expected better='lower' or 'higher'")
-    _show(Record(name, number, unit, kind, better, where))
+    if not better and unit in _COSTS:
+        better = "lower"
+    elif not better and (unit in _GAINS or unit.endswith("/s")):
+        better = "higher"
+    found = Record(name, float(value), unit, kind, better, where)
+    if problem := _problem(found):
+        raise ReportError(f"record {name!r}: {problem}")
+    _show(found)
+
+
+def _problem(found: Record) -> str:
+    """Return why a number cannot be recorded; empty where it can."""
+    if not found.name.strip() or found.name != found.name.strip():
+        return "expected a name without blanks around it"
+    if found.kind not in KINDS:
+        return f"kind is {found.kind!r}; expected one of {', '.join(KINDS)}"
+    if not math.isfinite(found.value):
+        return f"value is {found.value}; expected a finite number"
+    if found.better in BETTER:
+        return ""
+    what = f"better is {found.better!r}"
+    if not found.better:
+        what = f"unit {found.unit!r} does not say what is better"
+    return f"{what}; expected better='lower' or 'higher'"
 
 
 def record_run(name: str, run: Any) -> None:
@@ -136,12 +143,6 @@ def record_run(name: str, run: Any) -> None:
         print(f"{name}: not recorded, this board counts no cycles")
         return
     record(name, cycles, "cycles", run.kind.split()[0])  # "cycles (RTL, AP_START to ap_done)"
-
-
-def _better(unit: str) -> str:
-    if unit in _COSTS:
-        return "lower"
-    return "higher" if unit in _GAINS or unit.endswith("/s") else ""
 
 
 def _show(recorded: Record) -> None:

@@ -102,12 +102,7 @@ def describe(run: Run, executed: Path, seconds: float, passed: bool, log: str) -
         result.records = list(records_of(notebook))
     except ReportError as error:
         result.passed, result.error = False, result.error or str(error)
-    for index, png in enumerate(_charts(notebook)):
-        chart = Path("charts") / f"{run.name}-{index:02}.png"
-        target = executed.parent / chart
-        target.parent.mkdir(exist_ok=True)
-        target.write_bytes(png)
-        result.charts.append(chart.as_posix())
+    result.charts = list(_write_charts(notebook, executed.parent, run.name))
     page = executed.with_name(f"{run.name}.html")
     write_notebook(page, notebook, result)
     result.html = page.name
@@ -151,9 +146,12 @@ def _find_error(notebook: Any, result: Result) -> None:
                 return
 
 
-def _charts(notebook: Any) -> Iterator[bytes]:
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            png = output.get("data", {}).get("image/png")
-            if png:
-                yield base64.b64decode("".join(png))
+def _write_charts(notebook: Any, folder: Path, name: str) -> Iterator[str]:
+    """Write the pictures in a notebook's outputs as files, and yield their names."""
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
+    pictures = (output.get("data", {}).get("image/png") for output in outputs)
+    for index, png in enumerate(filter(None, pictures)):
+        chart = Path("charts") / f"{name}-{index:02}.png"
+        (folder / "charts").mkdir(exist_ok=True)
+        (folder / chart).write_bytes(base64.b64decode("".join(png)))
+        yield chart.as_posix()

@@ -102,8 +102,6 @@ def csv_rows(text: str, source: str) -> list[Row]:
             values["passed"] = {"True": True, "False": False}[values["passed"]]
             json.loads(values["parameters"])
         except (ValueError, KeyError, TypeError) as error:
-            raise ReportError(
-                f"'{source}', line {line}: {error} is not what is expected"
-            ) from error
+            raise ReportError(f"'{source}', line {line}: {error} is not valid there") from error
         rows.append(Row(**values))
     return rows

@@ -55,8 +55,7 @@ def register_map(ip: Any, *, live: bool | None = None) -> Any:
     Reading is done once, when the view is made. Reading AP_CTRL clears AP_DONE and AP_READY; a
     register that is write-only is shown as such and not read.
     """
-    view = RegisterView(ip)
-    return _show(view, live)
+    return _show(RegisterView(ip), live)
 
 
 def memory_map(overlay: Any, *, live: bool | None = None) -> Any:
@@ -74,8 +73,7 @@ def memory_map(overlay: Any, *, live: bool | None = None) -> Any:
     MemoryMap or None
         The static view; ``None`` where it was displayed with controls.
     """
-    view = MemoryMap(overlay)
-    return _show(view, live)
+    return _show(MemoryMap(overlay), live)
 
 
 def _show(view: Any, live: bool | None) -> Any:

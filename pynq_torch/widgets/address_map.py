@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from html import escape
 from typing import Any
 
-from pynq_torch.errors import needs
-
-from .panel import html_table, shows_errors
+from .panel import html_table, ipywidgets, shows_errors
 from .register_view import RegisterView
 
 __all__ = ["MemoryMap", "Range"]
@@ -45,6 +44,14 @@ class Range:
         """The last address."""
         return self.base + self.nbytes - 1
 
+    @property
+    def size(self) -> str:
+        """How long it is, in the largest unit that divides it."""
+        for limit, unit in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
+            if self.nbytes >= limit and not self.nbytes % limit:
+                return f"{self.nbytes // limit} {unit}"
+        return f"{self.nbytes} B"
+
 
 class MemoryMap:
     """The address map with an overlay, as text and HTML.
@@ -76,22 +83,17 @@ class MemoryMap:
                 found.append(Range(int(base), nbytes, name, "memory", entry.get("type", "")))
         self.ranges = tuple(sorted(found, key=lambda r: r.base))
 
-    def _cells(self) -> list[tuple[str, ...]]:
-        return [
-            (f"0x{r.base:08x}", f"0x{r.end:08x}", _size(r.nbytes), r.name, r.what)
-            for r in self.ranges
-        ]
-
     def __repr__(self) -> str:
         width = max(len(r.name) for r in self.ranges)
         return "\n".join(
-            f"{base} - {end}  {size:>7}  {name:<{width}}  {what}".rstrip()
-            for base, end, size, name, what in self._cells()
+            f"0x{r.base:08x} - 0x{r.end:08x}  {r.size:>7}  {r.name:<{width}}  {r.what}".rstrip()
+            for r in self.ranges
         )
 
     def _repr_html_(self) -> str:
         header = ("from", "to", "size", "name", "what")
-        return f"<div>{self._drawing()}{html_table(header, self._cells())}</div>"
+        rows = [(f"0x{r.base:08x}", f"0x{r.end:08x}", r.size, r.name, r.what) for r in self.ranges]
+        return f"<div>{self._drawing()}{html_table(header, rows)}</div>"
 
     def _drawing(self) -> str:
         """Draw the ranges one above the other; heights are not to scale."""
@@ -110,39 +112,26 @@ class MemoryMap:
                 f"{escape(r.name)}</text>"
                 f'<text x="104" y="{y + 16}" text-anchor="end" font-size="12" '
                 f'font-family="monospace">0x{r.base:08x}</text>'
-                f'<text x="336" y="{y + 16}" font-size="12">{_size(r.nbytes)}, {r.kind}</text>'
+                f'<text x="336" y="{y + 16}" font-size="12">{r.size}, {r.kind}</text>'
             )
         return "".join([*parts, "</svg>"])
 
     def controls(self) -> Any:
         """Return the view as a widget: choose an IP and see its registers."""
-        with needs("ipywidgets", "A control in a notebook"):
-            import ipywidgets
-
+        widgets = ipywidgets()
         names = [
             r.name for r in self.ranges if self._overlay.ip_dict.get(r.name, {}).get("registers")
         ]
-        picture = ipywidgets.HTML(self._repr_html_())
+        picture = widgets.HTML(self._repr_html_())
         if not names:
             return picture
-        choice = ipywidgets.Dropdown(options=["", *names], value="", description="Registers")
-        table = ipywidgets.HTML("")
+        choice = widgets.Dropdown(options=["", *names], value="", description="Registers")
+        table = widgets.HTML("")
 
         def show(change: Any) -> None:
-            if not change["new"]:
-                table.value = ""
-                return
-            here = self._overlay
-            for part in change["new"].split("/"):
-                here = getattr(here, part)
-            table.value = RegisterView(here)._repr_html_()
+            name = change["new"]
+            ip = reduce(getattr, name.split("/"), self._overlay) if name else None
+            table.value = RegisterView(ip)._repr_html_() if name else ""
 
         choice.observe(shows_errors(table, show), names="value")
-        return ipywidgets.VBox([picture, choice, table])
-
-
-def _size(nbytes: int) -> str:
-    for limit, unit in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
-        if nbytes >= limit and not nbytes % limit:
-            return f"{nbytes // limit} {unit}"
-    return f"{nbytes} B"
+        return widgets.VBox([picture, choice, table])

@@ -1,4 +1,4 @@
-"""The gemm tiler: a product step by step, with what lies in DDR and what on chip."""
+"""The gemm tiler: a product step by step, with what is in DDR and what on chip."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from pynq_torch.errors import needs
 from pynq_torch.lessons.gemm_tiles import Block, Shape, Stage, read_shape, stages
-from pynq_torch.plot import COLOURS
+from pynq_torch.plot.charts import COLOURS, patch
 from pynq_torch.views import interactive
 
-from .panel import Panel, Picture, figure
+from .panel import Panel, Picture, figure, ipywidgets
 
 __all__ = ["gemm_tiler"]
 
@@ -36,7 +35,7 @@ def gemm_tiler(
     kernel : {"gemm", "gemm_lut"}
         The variant to begin with; tile sizes are read from its source.
     live : bool, optional
-        With controls. Default: where somebody can use them; otherwise the middle step is shown.
+        Show controls. Default: where somebody can use them; otherwise the middle step is shown.
 
     Returns
     -------
@@ -50,7 +49,9 @@ def gemm_tiler(
     """
     if kernel not in KERNELS:
         raise ValueError(f"kernel is {kernel!r}; expected one of {', '.join(KERNELS)}")
-    limits = _limits()
+    shape = _shape("gemm")
+    tiles = {"m": shape.tile_m, "n": shape.tile_n, "k": 4 * shape.tile_k}
+    limits = {name: MOST_TILES * size for name, size in tiles.items()}
     for name, size in {"m": m, "n": n, "k": k}.items():
         if not 1 <= size <= limits[name]:
             raise ValueError(f"{name} is {size}; expected 1 to {limits[name]}")
@@ -59,28 +60,20 @@ def gemm_tiler(
     return _panel(m, n, k, kernel, limits)
 
 
-def _limits() -> dict[str, int]:
-    shape = read_shape("gemm")
-    tiles = {"m": shape.tile_m, "n": shape.tile_n, "k": 4 * shape.tile_k}
-    return {name: MOST_TILES * size for name, size in tiles.items()}
-
-
 def _panel(m: int, n: int, k: int, kernel: str, limits: dict[str, int]) -> Panel:
-    with needs("ipywidgets", "A control in a notebook"):
-        import ipywidgets
-
+    widgets = ipywidgets()
     last = len(_stages(kernel, m, n, k)) - 1
-    step = ipywidgets.IntSlider(value=0, min=0, max=last, description="step")
-    play = ipywidgets.Play(value=0, min=0, max=last, interval=PLAY_INTERVAL_MS)
+    step = widgets.IntSlider(value=0, min=0, max=last, description="step")
+    play = widgets.Play(value=0, min=0, max=last, interval=PLAY_INTERVAL_MS)
     # In the browser, so that the player does not wait for the kernel to answer.
-    ipywidgets.jslink((play, "value"), (step, "value"))
+    widgets.jslink((play, "value"), (step, "value"))
     sizes = {
-        name: ipywidgets.IntSlider(
+        name: widgets.IntSlider(
             value=value, min=1, max=limits[name], description=name, continuous_update=False
         )
         for name, value in {"m": m, "n": n, "k": k}.items()
     }
-    choice = ipywidgets.Dropdown(options=KERNELS, value=kernel, description="kernel")
+    choice = widgets.Dropdown(options=KERNELS, value=kernel, description="kernel")
 
     def begin_again(_: Any) -> None:
         end = len(_stages(choice.value, *(size.value for size in sizes.values()))) - 1
@@ -88,15 +81,12 @@ def _panel(m: int, n: int, k: int, kernel: str, limits: dict[str, int]) -> Panel
         play.value, play.max = 0, end
 
     controls = {"step": step, **sizes, "kernel": choice}
-    panel = Panel(
-        _draw, controls, extra=(play,), on_change=dict.fromkeys((*sizes, "kernel"), begin_again)
-    )
+    reactions = dict.fromkeys((*sizes, "kernel"), begin_again)
+    panel = Panel(_draw, controls, extra=(play,), on_change=reactions)
     return panel
 
 
-@lru_cache(maxsize=8)
-def _shape(kernel: str) -> Shape:
-    return read_shape(kernel)
+_shape = lru_cache(read_shape)
 
 
 @lru_cache(maxsize=8)
@@ -136,9 +126,8 @@ def _memory(ax: Any, everything: Sequence[Stage], step: int, sizes: tuple[int, i
     for name, (width, height) in {"A": (k, m), "B": (n, k), "C": (n, m)}.items():
         x, y = origins[name]
         _rectangle(ax, x, y, width, height, _EMPTY)
-        ax.text(
-            x + width / 2, y + height / 2, name, ha="center", va="center", fontsize=16, color="0.6"
-        )
+        look = {"ha": "center", "va": "center", "fontsize": 16, "color": "0.6"}
+        ax.text(x + width / 2, y + height / 2, name, look)
 
     def mark(name: str, block: Block | None, colour: str) -> None:
         if block is not None:
@@ -153,8 +142,7 @@ def _memory(ax: Any, everything: Sequence[Stage], step: int, sizes: tuple[int, i
         mark(name, use, _USE)
         mark(name, load, _LOAD)
     ax.set_title(f"DDR: A {m}x{k}, B {k}x{n}, C {m}x{n}", fontsize=12)
-    ax.set_xlim(-gap / 2, k + n + 1.5 * gap)
-    ax.set_ylim(k + m + 1.5 * gap, -gap / 2)
+    ax.set(xlim=(-gap / 2, k + n + 1.5 * gap), ylim=(k + m + 1.5 * gap, -gap / 2))
     ax.set_aspect("equal")
     ax.axis("off")
 
@@ -183,18 +171,14 @@ def _chip(ax: Any, shape: Shape, now: Stage) -> None:
     colour = _STORE if now.store else COLOURS["sky"] if now.use_a else _EMPTY
     _rectangle(ax, left, top, now.tile.cols, now.tile.rows, colour)
     ax.text(left + tn / 2, top + tm / 2, "c", ha="center", va="center", fontsize=16)
-    ax.set_title(
-        f"on chip: {shape.on_chip_bytes / 1024:.0f} KB, C {tm}x{tn}, K by {tk}", fontsize=12
-    )
-    ax.set_xlim(-gap, left + tn + gap)
-    ax.set_ylim(top + tm + gap, -gap)
+    kilobytes = shape.on_chip_bytes / 1024
+    ax.set_title(f"on chip: {kilobytes:.0f} KB, C {tm}x{tn}, K by {tk}", fontsize=12)
+    ax.set(xlim=(-gap, left + tn + gap), ylim=(top + tm + gap, -gap))
     ax.set_aspect("equal")
     ax.axis("off")
 
 
 def _counts(ax: Any, now: Stage, end: Stage) -> None:
-    from matplotlib.patches import Patch
-
     rows = {
         "MAC": (now.macs, end.macs, _USE),
         "bytes\nread": (now.read_bytes, end.read_bytes, _LOAD),
@@ -205,13 +189,11 @@ def _counts(ax: Any, now: Stage, end: Stage) -> None:
         ax.barh(y, so_far / total, 0.5, color=colour)
         ax.text(0.02, y - 0.42, f"{so_far:,} of {total:,}", fontsize=11)
     ax.set_yticks(range(len(rows)), rows)
-    ax.set_xticks([])
-    ax.set_ylim(len(rows) - 0.4, -0.7)
+    ax.set(xticks=[], ylim=(len(rows) - 0.4, -0.7))
     for side in ax.spines.values():
         side.set_visible(False)
     ax.set_title("so far", fontsize=12)
     names = {"loaded": _LOAD, "multiplied": _USE, "stored": _STORE, "in DDR": _DONE}
-    handles = [Patch(facecolor=colour, label=name) for name, colour in names.items()]
-    ax.legend(
-        handles=handles, ncols=2, loc="lower center", bbox_to_anchor=(0.45, -0.2), fontsize=10
-    )
+    handles = [patch(*name) for name in names.items()]
+    below = {"loc": "lower center", "bbox_to_anchor": (0.45, -0.2)}
+    ax.legend(handles=handles, ncols=2, fontsize=10, **below)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pynq_torch import plot, timing, verify
-from pynq_torch.errors import KernelError, needs
+from pynq_torch.errors import KernelError
 from pynq_torch.lessons.kernel_cases import Case, find_case, shares
 from pynq_torch.models import evidence
 from pynq_torch.timing import Duration
 from pynq_torch.views import interactive
 
-from .panel import Panel, Picture, figure
+from .panel import Panel, Picture, figure, ipywidgets
 
 __all__ = ["kernel_explorer"]
 
@@ -36,15 +36,15 @@ def kernel_explorer(
     Parameters
     ----------
     *overlays : Overlay or str
-        Whose kernels; one that is named is loaded when a kernel of it is chosen. Default: the
-        overlay that was loaded last.
+        Their kernels are offered. An overlay given by name is loaded when a kernel of it is chosen.
+        Default: the overlay that was loaded last.
     function, kernel, dtype : str
         What to begin with: what is computed, by which kernel (the rungs of a ladder compute one
         function), and the dtype of the result. Default: the first.
     size : int, optional
         What to begin with; default: the middle one.
     live : bool, optional
-        With controls. Default: where somebody can use them; otherwise the kernel runs once.
+        Show controls. Default: where somebody can use them; otherwise the kernel runs once.
 
     Returns
     -------
@@ -92,17 +92,17 @@ class _Explorer:
             raise KernelError("no overlay is loaded; call pynq_torch.load('vadd') first")
         self._loaded = {o.name: o for o in given if not isinstance(o, str)}
         self.choices: dict[str, dict[str, _Choice]] = {}
-        names = []
-        for overlay, kernel, count in (triple for item in given for triple in _kernels(item)):
-            names.append(kernel)
+        everything = [triple for item in given for triple in _kernels(item)]
+        for overlay, kernel, count in everything:
             found = find_case(kernel)
             if found is not None:
                 choice = _Choice(kernel, overlay, count if shares(kernel) else 1, *found)
                 self.choices.setdefault(choice.case.function, {}).setdefault(kernel, choice)
         if not self.choices:
             raise KernelError(
-                f"there is no kernel that the explorer has data for, only: "
-                f"{', '.join(dict.fromkeys(names)) or 'none'}; load, e.g., vadd or gemm"
+                "there is no kernel that the explorer has data for, only: "
+                f"{', '.join(dict.fromkeys(name for _, name, _ in everything)) or 'none'}; "
+                "load vadd or gemm, for example"
             )
 
     def start(self, function: str, kernel: str, size: int | None, dtype: str) -> dict[str, Any]:
@@ -125,25 +125,17 @@ class _Explorer:
         }
 
     def panel(self, start: dict[str, Any]) -> Panel:
-        with needs("ipywidgets", "A control in a notebook"):
-            import ipywidgets
-
+        widgets = ipywidgets()
         kernels = self.choices[start["function"]]
-        options = {
-            "function": list(self.choices),
-            "kernel": list(kernels),
-            "dtype": kernels[start["kernel"]].dtypes,
-        }
+        first = kernels[start["kernel"]]
+        options = {"function": list(self.choices), "kernel": list(kernels), "dtype": first.dtypes}
         controls = {
-            name: ipywidgets.Dropdown(options=values, value=start[name], description=name)
+            name: widgets.Dropdown(options=values, value=start[name], description=name)
             for name, values in options.items()
         }
-        # Not while it is dragged: each value is a run.
-        controls["size"] = ipywidgets.SelectionSlider(
-            options=kernels[start["kernel"]].case.sizes,
-            value=start["size"],
-            description="size",
-            continuous_update=False,
+        look = {"description": "size", "continuous_update": False}  # each value is a run
+        controls["size"] = widgets.SelectionSlider(
+            options=first.case.sizes, value=start["size"], **look
         )
 
         def other_function(_: Any) -> None:

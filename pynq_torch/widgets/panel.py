@@ -16,10 +16,17 @@ from typing import Any
 
 from pynq_torch.errors import needs
 
-__all__ = ["Panel", "Picture", "error_html", "figure", "shows_errors"]
+__all__ = ["Panel", "Picture", "error_html", "figure", "ipywidgets", "shows_errors"]
 
 #: Dots an inch: sharp on a projector at the width of a notebook, and drawn in a fifth of a second.
 DPI = 90
+
+
+def ipywidgets() -> Any:
+    """Return the package ``ipywidgets``, imported when a control is made."""
+    with needs("ipywidgets", "A control in a notebook"):
+        import ipywidgets
+    return ipywidgets
 
 
 def figure(width: float = 10.0, height: float = 4.2) -> Any:
@@ -88,21 +95,19 @@ class Panel:
         extra: tuple[Any, ...] = (),
         on_change: Mapping[str, Callable[[Any], None]] | None = None,
     ) -> None:
-        with needs("ipywidgets", "A control in a notebook"):
-            import ipywidgets
-
+        widgets = ipywidgets()
         self._draw = draw
         self._quiet = False
         self.controls = dict(controls)
-        self.picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
-        self.message = ipywidgets.HTML()
+        self.picture = widgets.Image(format="png", layout={"max_width": "100%"})
+        self.message = widgets.HTML()
         self.error: Exception | None = None
-        row = ipywidgets.HBox([*self.controls.values(), *extra], layout={"flex_flow": "row wrap"})
-        self.box = ipywidgets.VBox([row, self.message, self.picture])
+        row = widgets.HBox([*self.controls.values(), *extra], layout={"flex_flow": "row wrap"})
+        self.box = widgets.VBox([row, self.message, self.picture])
         self.box.add_class("pynq-torch-panel")
-        reactions = on_change or {}
         for name, control in self.controls.items():
-            control.observe(partial(self._changed, reactions.get(name)), names="value")
+            reaction = (on_change or {}).get(name)
+            control.observe(partial(self._changed, reaction), names="value")
         self.redraw()
 
     def values(self) -> dict[str, Any]:
@@ -123,12 +128,10 @@ class Panel:
             self._hide_what_has_no_choice()
             drawn = self._draw(**self.values())
         except Exception as error:  # noqa: BLE001 - nobody above a callback would show it
-            self.error = error
-            self.picture.value = b""
+            self.error, self.picture.value = error, b""
             self.message.value = error_html(error)
             return
-        self.error = None
-        self.picture.value = drawn.png
+        self.error, self.picture.value = None, drawn.png
         self.message.value = f"<pre class='pynq-torch-text'>{escape(drawn.text)}</pre>"
 
     def change(self, **settings: Mapping[str, Any]) -> None:
@@ -153,12 +156,16 @@ class Panel:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """Return the controls, and for a page without a kernel the picture of this moment."""
-        view = {"version_major": 2, "version_minor": 0, "model_id": self.box.model_id}
-        bundle: dict[str, Any] = {"application/vnd.jupyter.widget-view+json": view}
+        bundle = view_of(self.box)
         if self.picture.value:
             bundle["image/png"] = base64.b64encode(self.picture.value).decode()
-        bundle["text/plain"] = "controls; run the cell again where they do not show"
-        return bundle
+        return bundle | {"text/plain": "controls; run the cell again where they do not show"}
+
+
+def view_of(box: Any) -> dict[str, Any]:
+    """Return what makes a page with a kernel show a widget."""
+    view = {"version_major": 2, "version_minor": 0, "model_id": box.model_id}
+    return {"application/vnd.jupyter.widget-view+json": view}
 
 
 def shows_errors(place: Any, callback: Callable[[Any], None]) -> Callable[[Any], None]:

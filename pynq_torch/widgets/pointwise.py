@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pynq_torch.errors import KernelError, needs
-from pynq_torch.kernels.tables.pointwise import Function, find
+from pynq_torch.errors import KernelError
+from pynq_torch.kernels.tables.pointwise import FUNCTIONS, Function, find
 from pynq_torch.plot import COLOURS
 from pynq_torch.views import interactive
 
-from .panel import Panel, Picture, figure
+from .panel import Panel, Picture, figure, ipywidgets
 
 __all__ = ["function_explorer"]
 
@@ -37,7 +37,7 @@ def function_explorer(
     low, high : float, optional
         The range to begin with, -20 to 20. Default: the function's own.
     live : bool, optional
-        With controls. Default: where somebody can use them; otherwise it is computed once.
+        Show controls. Default: where somebody can use them; otherwise it is computed once.
     **parameters : float
         Those that the function has, to begin with, e.g. ``min=-1, max=1`` of ``"clamp"``.
 
@@ -55,29 +55,33 @@ def function_explorer(
         There is no such function or parameter, or the range is empty or too wide.
     """
     _unit()
-    try:
-        row = find("unary", function)
-    except KeyError as error:
-        raise ValueError(str(error.args[0])) from error
-    own = row.domain
-    span = (own[0] if low is None else float(low), own[1] if high is None else float(high))
-    _check(row, span, parameters)
+    row, span = _chosen(function, low, high, parameters)
     p, q = _start(row, parameters)
     if not (interactive() if live is None else live):
         return _draw(function, span, p, q)
     return _panel(row, span, p, q)
 
 
-def _check(row: Function, span: tuple[float, float], parameters: dict[str, float]) -> None:
+def _chosen(
+    function: str, low: float | None, high: float | None, parameters: dict[str, float]
+) -> tuple[Function, tuple[float, float]]:
+    """Return the function's row and its range, checked."""
+    try:
+        row = find("unary", function)
+    except KeyError as error:
+        raise ValueError(str(error.args[0])) from error
+    own = row.domain
+    span = (own[0] if low is None else float(low), own[1] if high is None else float(high))
     if not -LIMIT <= span[0] < span[1] <= LIMIT:
         raise ValueError(
-            f"the range is {span[0]:g} to {span[1]:g}; expected two ascending numbers in "
-            f"-{LIMIT:g} to {LIMIT:g}"
+            f"the range is {span[0]:g} to {span[1]:g}; "
+            f"expected two ascending numbers in -{LIMIT:g} to {LIMIT:g}"
         )
     for name in parameters:
         if name not in row.parameters:
             known = ", ".join(row.parameters) or "none"
             raise ValueError(f"{row.name} has no parameter {name!r}; it has: {known}")
+    return row, span
 
 
 def _start(row: Function, given: dict[str, float]) -> tuple[float, float]:
@@ -93,26 +97,21 @@ def _unit() -> Any:
     units = overlay.kernels.of(KERNEL) if overlay is not None else []
     if not units:
         raise KernelError(
-            f"{overlay or 'no overlay'} is loaded, which has no kernel {KERNEL}; call "
-            "pynq_torch.load('pointwise') first"
+            f"{f'{overlay} has no kernel {KERNEL}' if overlay else 'no overlay is loaded'}; "
+            "call pynq_torch.load('pointwise') first"
         )
     return units[0]
 
 
 def _panel(row: Function, span: tuple[float, float], p: float, q: float) -> Panel:
-    with needs("ipywidgets", "A control in a notebook"):
-        import ipywidgets
-
-    from pynq_torch.kernels.tables.pointwise import FUNCTIONS
-
+    widgets = ipywidgets()
+    names = list(FUNCTIONS["unary"])
     slider: dict[str, Any] = {"min": -LIMIT, "max": LIMIT, "continuous_update": False}
     controls = {
-        "function": ipywidgets.Dropdown(
-            options=list(FUNCTIONS["unary"]), value=row.name, description="function"
-        ),
-        "span": ipywidgets.FloatRangeSlider(value=span, step=0.1, description="range", **slider),
-        "p": ipywidgets.FloatSlider(value=p, step=0.125, **slider),
-        "q": ipywidgets.FloatSlider(value=q, step=0.125, **slider),
+        "function": widgets.Dropdown(options=names, value=row.name, description="function"),
+        "span": widgets.FloatRangeSlider(value=span, step=0.1, description="range", **slider),
+        "p": widgets.FloatSlider(value=p, step=0.125, **slider),
+        "q": widgets.FloatSlider(value=q, step=0.125, **slider),
     }
 
     def name_parameters(chosen: Function) -> None:

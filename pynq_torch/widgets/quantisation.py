@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.errors import needs
+from pynq_torch.plot.charts import pyplot
 from pynq_torch.plot.grid import Grid, peak
 from pynq_torch.plot.quantisation import histogram, row_of_axes, trade_off
 
@@ -44,23 +44,24 @@ def explore_grid(
     end = peak(values)
 
     def show(scale: float, clip: float) -> None:
-        with needs("matplotlib", "Drawing a chart"):
-            import matplotlib.pyplot as plt
-
         grid = Grid(scale * end / 127, clip * end)
-        found = grid.errors(values)
-        print(
-            f"scale {grid.scale:.3g}, cut off at {grid.limit:.3g}: {grid.used} steps on each side; "
-            f"{found.share:.2%} cut off; error (RMS): rounding {found.rounding:.3g}, "
-            f"cutting off {found.cut_off:.3g}, both {found.both:.3g}"
-        )
+        print(_text(grid, values))
         if run is not None:
             run(grid)
         axes = row_of_axes((3, 2))
         histogram(values, grid, ax=axes[0])
         if grid.used:
             trade_off(values, grid.used, grid.limit / end, ax=axes[1])
-        plt.show()
+        pyplot().show()
 
     scales = [2.0**power for power in range(-3, 6)]
     return explore(show, live=live, scale=(scales, scale), clip=((0.05, 1.0, 0.05), clip))
+
+
+def _text(grid: Grid, values: torch.Tensor) -> str:
+    found = grid.errors(values)
+    return (
+        f"scale {grid.scale:.3g}, cut off at {grid.limit:.3g}: {grid.used} steps on each side; "
+        f"{found.share:.2%} cut off; error (RMS): rounding {found.rounding:.3g}, "
+        f"cutting off {found.cut_off:.3g}, both {found.both:.3g}"
+    )

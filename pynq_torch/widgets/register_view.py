@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from pynq_torch.errors import needs
-
-from .panel import html_table, shows_errors
+from .panel import html_table, ipywidgets, shows_errors
 
 __all__ = ["RegisterRow", "RegisterView", "read_registers"]
 
@@ -36,6 +34,11 @@ class RegisterRow:
     description: str
     value: int | None
     fields: tuple[tuple[str, int, int], ...] = ()
+
+    @property
+    def at(self) -> str:
+        """The offset in hexadecimal."""
+        return f"0x{self.offset:02x}"
 
     @property
     def value_text(self) -> str:
@@ -104,40 +107,32 @@ class RegisterView:
         self.rows = tuple(read_registers(self._ip))
         return self
 
-    def _cells(self) -> list[tuple[str, ...]]:
-        return [
-            (f"0x{row.offset:02x}", row.name, row.value_text, row.fields_text, row.description)
-            for row in self.rows
-        ]
-
     def __repr__(self) -> str:
-        head = f"{self.name} at 0x{self.base:08x}"
         width = max(len(row.name) for row in self.rows)
         lines = [
-            f"  {offset:>6}  {name:<{width}}  {value:<12}  {fields}".rstrip()
-            for offset, name, value, fields, _ in self._cells()
+            f"  {row.at:>6}  {row.name:<{width}}  {row.value_text:<12}  {row.fields_text}".rstrip()
+            for row in self.rows
         ]
-        return "\n".join([head, *lines])
+        return "\n".join([f"{self.name} at 0x{self.base:08x}", *lines])
 
     def _repr_html_(self) -> str:
         head = f"<b>{escape(self.name)}</b> at <code>0x{self.base:08x}</code>"
         header = ("offset", "register", "value", "fields", "description")
-        return f"<div>{head}{html_table(header, self._cells())}</div>"
+        rows = [(r.at, r.name, r.value_text, r.fields_text, r.description) for r in self.rows]
+        return f"<div>{head}{html_table(header, rows)}</div>"
 
     def controls(self) -> Any:
         """Return the view as a widget: read again, and write a register."""
-        with needs("ipywidgets", "A control in a notebook"):
-            import ipywidgets
-
-        table = ipywidgets.HTML(self._repr_html_())
-        again = ipywidgets.Button(description="Read again")
+        widgets = ipywidgets()
+        table = widgets.HTML(self._repr_html_())
+        again = widgets.Button(description="Read again")
         writable = [row for row in self.rows if row.access != "read-only"]
-        choice = ipywidgets.Dropdown(
+        choice = widgets.Dropdown(
             options=[(row.name, row.offset) for row in writable], description="Register"
         )
-        value = ipywidgets.Text(value="0x0", description="Value")
-        write = ipywidgets.Button(description="Write", disabled=not writable)
-        message = ipywidgets.HTML("")
+        value = widgets.Text(value="0x0", description="Value")
+        write = widgets.Button(description="Write", disabled=not writable)
+        message = widgets.HTML("")
 
         def show(_: Any = None) -> None:
             table.value = self.refresh()._repr_html_()
@@ -157,7 +152,7 @@ class RegisterView:
 
         again.on_click(shows_errors(message, show))
         write.on_click(shows_errors(message, put))
-        rows = [table, ipywidgets.HBox([again])]
+        rows = [table, widgets.HBox([again])]
         if writable:
-            rows.append(ipywidgets.HBox([choice, value, write]))
-        return ipywidgets.VBox([*rows, message])
+            rows.append(widgets.HBox([choice, value, write]))
+        return widgets.VBox([*rows, message])

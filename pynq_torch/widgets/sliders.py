@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pynq_torch.errors import needs
 from pynq_torch.views import interactive
+
+from .panel import ipywidgets
 
 __all__ = ["explore"]
 
@@ -20,8 +21,8 @@ def explore(function: Callable[..., Any], *, live: bool | None = None, **control
         Called with a keyword argument for each control. What it prints, displays or draws with
         ``plt.show()`` is its output.
     live : bool, optional
-        With controls. Default: where somebody can use them; otherwise the function runs once and
-        its output stays as it is, e.g. as a PNG.
+        Show controls. Default: where somebody can use them; otherwise the function runs once
+        and its output stays as it is, e.g. as a PNG.
     **controls
         ``name=(low, high)`` or ``(low, high, step)``, a slider of integers or, with a float among
         them, of floats; ``name=[values]``, a slider over those values. It starts in the middle;
@@ -42,12 +43,16 @@ def explore(function: Callable[..., Any], *, live: bool | None = None, **control
     plans = {name: _plan(name, spec) for name, spec in controls.items()}
     if not (interactive() if live is None else live):
         return function(**{name: start for name, (_, start) in plans.items()})
-    with needs("ipywidgets", "A control in a notebook"):
-        import ipywidgets
-        from IPython.display import display
+    _show({name: _slider(name, *plan) for name, plan in plans.items()}, function)
+    return None
 
-    sliders = {name: _slider(ipywidgets, name, *plan) for name, plan in plans.items()}
-    output = ipywidgets.Output()
+
+def _show(sliders: dict[str, Any], function: Callable[..., Any]) -> None:
+    """Display sliders with the output of the function, which runs again when one is moved."""
+    from IPython.display import display
+
+    widgets = ipywidgets()
+    output = widgets.Output()
 
     def rerun(_: Any = None) -> None:
         output.clear_output(wait=True)
@@ -56,9 +61,8 @@ def explore(function: Callable[..., Any], *, live: bool | None = None, **control
 
     for slider in sliders.values():
         slider.observe(rerun, names="value")
-    display(ipywidgets.VBox([*sliders.values(), output]))
+    display(widgets.VBox([*sliders.values(), output]))
     rerun()
-    return None
 
 
 def _plan(name: str, spec: Any) -> tuple[Any, Any]:
@@ -75,16 +79,15 @@ def _plan(name: str, spec: Any) -> tuple[Any, Any]:
         return spec, start
     if not (isinstance(spec, tuple) and len(spec) in (2, 3) and spec[0] <= spec[1]):
         raise ValueError(
-            f"control {name!r} is {spec!r}; expected (low, high), (low, high, step) or a list of "
-            "values"
+            f"control {name!r} is {spec!r}; "
+            "expected (low, high), (low, high, step) or a list of values"
         )
     low, high = spec[:2]
     step = spec[2] if len(spec) == 3 else (1 if _whole(spec) else (high - low) / 100)
     if step <= 0:
         raise ValueError(f"control {name!r} has step {step}; expected a number greater than 0")
     if start is None:
-        middle = (low + high) / 2
-        start = low + round((middle - low) / step) * step if step else low
+        start = low + round(((low + high) / 2 - low) / step) * step
     if not low <= start <= high:
         raise ValueError(f"control {name!r} starts at {start}, outside {low} to {high}")
     return (low, high, step), start
@@ -94,11 +97,12 @@ def _whole(values: Iterable[Any]) -> bool:
     return all(isinstance(v, int) for v in values)
 
 
-def _slider(ipywidgets: Any, name: str, plan: Any, start: Any) -> Any:
+def _slider(name: str, plan: Any, start: Any) -> Any:
     # Not while it is dragged: a run may take seconds.
     options: dict[str, Any] = {"description": name, "continuous_update": False, "value": start}
+    widgets = ipywidgets()
     if isinstance(plan, list):
-        return ipywidgets.SelectionSlider(options=plan, **options)
+        return widgets.SelectionSlider(options=plan, **options)
     low, high, step = plan
-    kind = ipywidgets.IntSlider if _whole(plan) else ipywidgets.FloatSlider
+    kind = widgets.IntSlider if _whole(plan) else widgets.FloatSlider
     return kind(min=low, max=high, step=step, **options)

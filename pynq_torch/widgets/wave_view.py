@@ -8,11 +8,11 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.errors import WaveError, needs
+from pynq_torch.errors import WaveError
 from pynq_torch.plot.wave_picture import WavePicture, picture
 from pynq_torch.views import interactive
 
-from .panel import error_html
+from .panel import error_html, ipywidgets, view_of
 
 if TYPE_CHECKING:
     from pynq_torch.board.rtl.observe.wave_file import WaveFile
@@ -33,7 +33,7 @@ class WaveView:
     first : WavePicture
         What it shows at first.
     options : dict
-        Of every picture; see `pynq_torch.plot.wave_picture.picture`.
+        Options of every picture; see `pynq_torch.plot.wave_picture.picture`.
 
     Attributes
     ----------
@@ -42,11 +42,9 @@ class WaveView:
     """
 
     def __init__(self, waves: WaveFile, first: WavePicture, options: dict[str, Any]) -> None:
-        with needs("ipywidgets", "A control in a notebook"):
-            import ipywidgets
-
+        widgets = ipywidgets()
         self._waves = waves
-        self._options = {key: value for key, value in options.items() if key != "fold"}
+        self._options = options
         self.shown: WavePicture | None = first
         origin = first.origin
         there = waves.cycles
@@ -55,26 +53,18 @@ class WaveView:
         chosen = [lane.name for lane in first.lanes]
         names = list(dict.fromkeys([*chosen, *waves.signals]))
         wide = {"layout": {"width": "26em"}, "continuous_update": False}
-        self.signals = ipywidgets.SelectMultiple(
+        self.signals = widgets.SelectMultiple(
             options=names, value=chosen, rows=10, description="signals", layout={"width": "26em"}
         )
-        self.begin = ipywidgets.IntSlider(
-            begin,
-            min=there.start - origin,
-            max=there.stop - 1 - origin,
-            description="from cycle",
-            **wide,
-        )
-        self.span = ipywidgets.IntSlider(
-            span, min=1, max=max(len(there), 1), description="cycles", **wide
-        )
-        self.fold = ipywidgets.Checkbox(bool(options.get("fold", True)), description="fold gaps")
-        self.picture = ipywidgets.HTML()
-        self.message = ipywidgets.HTML()
-        controls = ipywidgets.VBox([self.begin, self.span, self.fold])
-        self.box = ipywidgets.VBox(
-            [ipywidgets.HBox([self.signals, controls]), self.message, self.picture]
-        )
+        ends = {"min": there.start - origin, "max": there.stop - 1 - origin}
+        self.begin = widgets.IntSlider(begin, description="from cycle", **ends, **wide)
+        ends = {"min": 1, "max": max(len(there), 1)}
+        self.span = widgets.IntSlider(span, description="cycles", **ends, **wide)
+        self.fold = widgets.Checkbox(bool(options.get("fold", True)), description="fold gaps")
+        self.picture, self.message = widgets.HTML(), widgets.HTML()
+        window = widgets.VBox([self.begin, self.span, self.fold])
+        controls = widgets.HBox([self.signals, window])
+        self.box = widgets.VBox([controls, self.message, self.picture])
         self.box.add_class("pynq-torch-waves")
         for control in (self.signals, self.begin, self.span, self.fold):
             control.observe(self._redraw, names="value")
@@ -84,17 +74,11 @@ class WaveView:
         begin = self.begin.value
         try:
             # In the order of the file, which a list of choices cannot change.
-            drawn = picture(
-                self._waves,
-                list(self.signals.value),
-                (begin, begin + self.span.value),
-                fold=self.fold.value,
-                **self._options,
-            )
-            self._display(drawn)
+            signals, cycles = list(self.signals.value), (begin, begin + self.span.value)
+            options = {**self._options, "fold": self.fold.value}
+            self._display(picture(self._waves, signals, cycles, **options))
         except Exception as error:  # noqa: BLE001 - nobody above a callback would show it
-            self.shown = None
-            self.picture.value = ""
+            self.shown, self.picture.value = None, ""
             self.message.value = error_html(error)
 
     def _display(self, drawn: WavePicture) -> None:
@@ -107,8 +91,7 @@ class WaveView:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """Return the controls, and for a page without a kernel the picture of this moment."""
-        view = {"version_major": 2, "version_minor": 0, "model_id": self.box.model_id}
-        bundle: dict[str, Any] = {"application/vnd.jupyter.widget-view+json": view}
+        bundle = view_of(self.box)
         if self.shown is not None:
             svg = self.shown._repr_svg_()
             bundle |= {"image/svg+xml": svg} if svg else {}
