@@ -14,7 +14,7 @@ from pynq.overlay import DefaultIP
 
 from .board import ensure_board
 from .diagnosis.stale_cache import drop_stale_cache
-from .diagnosis.stream_hint import stream_hint
+from .diagnosis.streams import stream_hint
 from .errors import BitstreamError, HandoffError
 from .kernels import AffineDmas, Kernel, ScaleStream, driver_for
 from .kernels.base import StaleOverlay

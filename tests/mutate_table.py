@@ -8,6 +8,7 @@ from __future__ import annotations
 AREAS: dict[str, str] = {
     "transfers": "lib_waits lib_transfers",
     "waits/__init__": "lib_waits lib_transfers lib_faults",
+    "waits/channels": "lib_waits lib_transfers ip_dma_reset",
     "polling": "lib_waits",
     "causes": "lib_diagnosis",
     "facts": "lib_diagnosis",

@@ -8,29 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from pynq_torch.diagnosis import ERROR_MASK, Facts, diagnose, snapshot
 from pynq_torch.errors import KernelTimeout
 
+from .channels import channels_of, dma_of, is_dma, reset
 from .polling import attach, check_timeout, ends, wait_clock
-from .transfers import (
-    DmaView,
-    Moved,
-    TransferError,
-    channels_of,
-    is_dma,
-    reset,
-    transfer,
-    wait_channels,
-)
+from .transfers import Moved, TransferError, transfer, wait_channels
 
 __all__ = ["Moved", "TransferError", "reset", "transfer", "wait", "wait_async"]
-
-_SR = 0x04
-
-
-# ---- one wait for everything ---------------------------------------------------------------------
 
 
 def wait(target: Any, timeout_s: float = 10.0) -> None:
@@ -62,7 +50,7 @@ def wait(target: Any, timeout_s: float = 10.0) -> None:
     if callable(own):
         own(timeout_s)
     elif snapshot.is_channel(target):
-        wait_channels(DmaView.of_channel(target), [target], timeout_s)
+        wait_channels(dma_of(target), [target], timeout_s)
     elif is_dma(target):
         armed = [c for c in channels_of(target) if c._active_buffer is not None]
         wait_channels(target, armed, timeout_s)
@@ -118,7 +106,7 @@ def _interrupt_of(target: Any) -> tuple[Any, Callable[[], bool], Callable[[], No
         mmio, base = target._mmio, target._offset
 
         def stopped() -> bool:
-            return bool(int(mmio.read(base + _SR)) & (ERROR_MASK | 0x3))
+            return bool(int(mmio.read(base + snapshot.SR)) & (ERROR_MASK | 0x3))
 
         return target._interrupt, stopped, target._clear_interrupt
     if is_dma(target) or not hasattr(target, "mmio"):
@@ -149,10 +137,9 @@ async def _interrupt(line: Any, timeout_s: float) -> None:
     except asyncio.TimeoutError:
         line.waiting = False
         raise KernelTimeout(
-            f"no interrupt in {timeout_s:g} s. Check that the IP was started, that its interrupt "
-            "is "
-            "enabled (GIE and IER of an HLS IP, IOC_IrqEn of a DMA) and that an earlier one was "
-            "acknowledged."
+            f"no interrupt in {timeout_s:g} s. Check that the IP was started, "
+            "that its interrupt is enabled (GIE and IER of an HLS IP, IOC_IrqEn of a DMA) "
+            "and that an earlier one was acknowledged."
         ) from None
 
 
@@ -169,9 +156,6 @@ def _wait_interrupt(line: Any, timeout_s: float) -> None:
         "wait(interrupt) cannot run inside a running event loop, such as a notebook's; write: "
         "await pynq_torch.waits.wait_async(interrupt, timeout_s=...)"
     )
-
-
-# ---- kernels -------------------------------------------------------------------------------------
 
 
 def wait_kernel(ip: Any, timeout_s: float) -> None:
@@ -203,20 +187,12 @@ def wait_kernel(ip: Any, timeout_s: float) -> None:
 def kernel_timeout(ip: Any, name: str, timeout_s: float, control: int) -> KernelTimeout:
     """Return the exception for a kernel that does not finish."""
     device = getattr(ip, "device", None)
-    said = snapshot.read_kernel(name, _Frozen(ip, control), device)
+    # With the control value read last: reading it again would clear more bits.
+    frozen = SimpleNamespace(
+        _registers=ip._registers, mmio=SimpleNamespace(read=lambda offset: control)
+    )
+    said = snapshot.read_kernel(name, frozen, device)
     stale = snapshot.is_stale(device, name, ip.mmio.base_addr)
     found = diagnose(Facts(name, timeout_s, kernels=(said,), stale=stale))
     text = found.explain(f"{name} has not finished within {timeout_s:g} s")
     return attach(KernelTimeout(text, name), found)
-
-
-class _Frozen:
-    """An IP with the control value read last: reading it again would clear more bits."""
-
-    def __init__(self, ip: Any, control: int) -> None:
-        self._registers = ip._registers
-        self._control = control
-        self.mmio = self
-
-    def read(self, offset: int) -> int:
-        return self._control
