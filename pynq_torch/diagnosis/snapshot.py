@@ -182,13 +182,13 @@ def gather(
         return Facts(name, waited_s, stale=True)
     said = board_says(device, name)
     send, recv = said.get("MM2S", {}), said.get("S2MM", {})
-    ends: list[ChannelState | None] = [
+    sender, receiver = (
         None if channel is None else read_channel(channel, requested=asked, changed=more, said=side)
         for channel, asked, more, side in (
             (dma.sendchannel, sent, None, send),
             (dma.recvchannel, received, changed, recv),
         )
-    ]
+    )
     kernels = [
         read_kernel(cu, _window(device, entry), device)
         for cu, entry in kernels_on_stream(dma).items()
@@ -201,7 +201,8 @@ def gather(
     return Facts(
         name,
         waited_s,
-        *ends,
+        sender,
+        receiver,
         tuple(kernels),
         tlast=_tlast(said, before or {}),
         notes=tuple(notes),

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,24 +46,13 @@ MEASUREMENTS = "measurements.json"
 
 def kernel_names() -> tuple[str, ...]:
     """Return the kernels with a description on the kernel path, in alphabetical order."""
-    return tuple(
-        sorted(
-            {path.parent.name for root in kernel_path() for path in root.glob("*/description.json")}
-        )
-    )
+    found = (path for root in kernel_path() for path in root.glob("*/description.json"))
+    return tuple(sorted({path.parent.name for path in found}))
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel's folder and what its description says.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Where it is.
-    description : KernelDescription
-        Its ``description.json``.
-    """
+    """A kernel's folder, and its ``description.json``."""
 
     folder: Path
     description: KernelDescription
@@ -119,22 +109,16 @@ def resources_by_kind(name: str) -> dict[str, Resources]:
         ``"csynth"``: the vendor's synthesis has estimated it; ``"yosys"``: its RTL was counted;
         ``"model"``: by the components that its description states. Those that there are.
     """
-    from .hls_resources import Resources, estimate
+    from .hls_resources import AVAILABLE, Resources, estimate
     from .rtl_resources import committed
 
     own = kernel(name)
     found = {}
     report = _synthesis(own)
     if report is not None:
-        used = report.used
-        found["csynth"] = Resources(
-            used.get("BRAM_18K", 0),
-            used.get("DSP", 0),
-            used.get("FF", 0),
-            used.get("LUT", 0),
-            "csynth",
-            f"csynth.xml, {report.tool_version}",
-        )
+        bram, dsp, ff, lut = (report.used.get(part, 0) for part in AVAILABLE)
+        source = f"csynth.xml, {report.tool_version}"
+        found["csynth"] = Resources(bram, dsp, ff, lut, "csynth", source)
     counted = committed(own.folder)
     if counted is not None:
         found["yosys"] = counted
@@ -196,30 +180,25 @@ def latencies(name: str, clock_hz: float, *, label: str = "", **sizes: int) -> d
     model = own.description.latency
     wanted = {symbol: int(sizes[symbol]) for symbol in model.symbols if symbol in sizes}
     label = label or name
+    made = partial(Duration, clock_hz=clock_hz, part="compute")
     found = {}
-    entries = [e for e in _measurements(own.folder) if e["sizes"] == wanted]
-    for entry in entries:
-        if entry["kind"] == "measured" and entry["clock_hz"] == clock_hz:
-            found["measured"] = Duration(
-                entry["seconds"], "measured", label, entry["where"], entry["repeat"],
-                clock_hz=clock_hz, part="compute",
-            )  # fmt: skip
-            break
-    for entry in entries:
-        if entry["kind"] == "cycles":
-            seconds = entry["cycles"] / clock_hz
-            found["cycles"] = Duration(seconds, "cycles", label, clock_hz=clock_hz, part="compute")
-            break
+    for entry in _measurements(own.folder):
+        kind = entry["kind"]
+        if entry["sizes"] != wanted or kind in found:
+            continue
+        if kind == "cycles":
+            found[kind] = made(entry["cycles"] / clock_hz, kind, label)
+        elif entry["clock_hz"] == clock_hz:
+            found[kind] = made(entry["seconds"], kind, label, entry["where"], entry["repeat"])
     report = _synthesis(own)
     # A latency that is one number for all arguments is the schedule; a range is none for these.
     if report is not None and report.latency_worst == report.latency_best is not None:
         cycles, where = report.latency_best, f"csynth.xml, {report.tool_version}"
     else:
         cycles, where = model.cycles(**wanted), ""
-    found["model"] = Duration(
-        cycles / clock_hz, "model", label, where, clock_hz=clock_hz, part="compute"
-    )
-    return found
+    found["model"] = made(cycles / clock_hz, "model", label, where)
+    order = ("measured", "cycles", "model")
+    return {kind: found[kind] for kind in order if kind in found}
 
 
 def latency(name: str, clock_hz: float, *, label: str = "", **sizes: int) -> Duration:
@@ -251,12 +230,8 @@ def _measurements(folder: Path) -> list[dict[str, Any]]:
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
         for entry in entries:
-            expected = {
-                "kind",
-                "sizes",
-                "clock_hz",
-                "cycles" if entry["kind"] == "cycles" else "seconds",
-            }
+            value = "cycles" if entry["kind"] == "cycles" else "seconds"
+            expected = {"kind", "sizes", "clock_hz", value}
             if missing := expected - entry.keys():
                 raise KeyError(*sorted(missing))
     except (ValueError, KeyError, TypeError) as error:

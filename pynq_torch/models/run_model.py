@@ -65,9 +65,9 @@ _DERIVED: dict[str, Callable[[Numbers], dict[str, int]]] = {
 @cache
 def _description(kernel: str) -> KernelDescription:
     from pynq_torch.descriptions import read_kernel_description
-    from pynq_torch.paths import ROOT
+    from pynq_torch.paths import KERNELS
 
-    return read_kernel_description(ROOT / "hw" / "kernels" / kernel)
+    return read_kernel_description(KERNELS / kernel)
 
 
 def symbols(run: KernelCall) -> dict[str, int]:

@@ -80,32 +80,19 @@ def quantize_(model: M, example: Any = None, *, skip: Skip | Iterable[Skip] = ()
       (2): Linear(in_features=8, out_features=2, bias=True, relu=False, in_scale=...)
     )
     """
-    skips = _skips(model, skip)
-    named = dict(model.named_modules())
-    chosen = {
-        name: module
-        for name, module in named.items()
-        if (type(module) in _CLASSES or isinstance(module, QuantisedLayer))
-        and not any(matches(name, module) for matches in skips)
-    }
-    if not chosen:
-        kinds = ", ".join(sorted({type(m).__name__ for m in named.values()}))
-        raise ValueError(
-            "the model has no torch.nn.Linear or torch.nn.Conv2d that is not skipped; found "
-            f"{kinds}"
-        )
-    scales = {} if example is None else _calibrate(model, chosen, example)
+    chosen = _chosen(model, skip)
+    _convert(chosen, None if example is None else _calibrate(model, chosen, example))
+    _fuse(model, set(chosen.values()))
+    return model
+
+
+def _convert(chosen: Mapping[str, torch.nn.Module], scales: Mapping[str, float] | None) -> None:
     for name, module in chosen.items():
         if not isinstance(module, QuantisedLayer):
             module.__class__ = _CLASSES[type(module)]
         assert isinstance(module, QuantisedLayer)
-        if example is not None:
+        if scales is not None:
             module.in_scale = scales.get(name)
-    _fuse(model, set(chosen.values()))
-    for module in model.modules():
-        if type(module) is torch.nn.Sequential and _passes(module):
-            module.__class__ = Sequential
-    return model
 
 
 def as_float(model: torch.nn.Module) -> torch.nn.Module:
@@ -133,11 +120,23 @@ def as_float(model: torch.nn.Module) -> torch.nn.Module:
 # ---- which layers --------------------------------------------------------------------------------
 
 
-def _skips(
-    model: torch.nn.Module, skip: Skip | Iterable[Skip]
-) -> list[Callable[[str, torch.nn.Module], bool]]:
+def _chosen(model: torch.nn.Module, skip: Skip | Iterable[Skip]) -> dict[str, torch.nn.Module]:
     given = [skip] if isinstance(skip, (str, type)) or callable(skip) else list(skip)
-    return [_skip(model, item) for item in given]
+    skips = [_skip(model, item) for item in given]
+    named = dict(model.named_modules())
+    chosen = {
+        name: module
+        for name, module in named.items()
+        if (type(module) in _CLASSES or isinstance(module, QuantisedLayer))
+        and not any(matches(name, module) for matches in skips)
+    }
+    if not chosen:
+        kinds = ", ".join(sorted({type(m).__name__ for m in named.values()}))
+        raise ValueError(
+            "the model has no torch.nn.Linear or torch.nn.Conv2d that is not skipped; "
+            f"found {kinds}"
+        )
+    return chosen
 
 
 def _skip(model: torch.nn.Module, item: Any) -> Callable[[str, torch.nn.Module], bool]:
@@ -173,11 +172,11 @@ def _passes(module: torch.nn.Module) -> bool:
 
 
 def _fuse(model: torch.nn.Module, chosen: set[torch.nn.Module]) -> None:
+    """Make each ReLU part of the layer before it, and containers such as pass int8 on."""
     occurs = Counter(module for _, module in model.named_modules(remove_duplicate=False))
+    passing = (torch.nn.Sequential.forward, Sequential.forward)
     for container in list(model.modules()):
-        if not isinstance(container, torch.nn.Sequential):
-            continue
-        if type(container).forward not in (torch.nn.Sequential.forward, Sequential.forward):
+        if not isinstance(container, torch.nn.Sequential) or type(container).forward not in passing:
             continue
         for index in range(len(container) - 1):
             layer, following = container[index], container[index + 1]
@@ -191,6 +190,9 @@ def _fuse(model: torch.nn.Module, chosen: set[torch.nn.Module]) -> None:
             ):
                 layer.relu = True
                 container[index + 1] = torch.nn.Identity().train(following.training)
+    for module in model.modules():
+        if type(module) is torch.nn.Sequential and _passes(module):
+            module.__class__ = Sequential
 
 
 def _has_hooks(module: torch.nn.Module) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import NamedTuple
 
 import torch
 
@@ -14,17 +14,8 @@ from pynq_torch.torch_device.structure import own_kernels
 __all__ = ["Signature", "signature"]
 
 
-@dataclass(frozen=True)
-class Signature:
-    """An operator as it was written, and the overloads that are meant.
-
-    Parameters
-    ----------
-    text : str
-        As given.
-    overloads : frozenset of str
-        E.g. ``{"aten::add.Tensor", "aten::add.Scalar", "aten::add.out"}``.
-    """
+class Signature(NamedTuple):
+    """An operator as it was written, and the overloads such as ``"aten::add.Tensor"`` it means."""
 
     text: str
     overloads: frozenset[str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from pynq_torch.timing import seconds_text
@@ -17,30 +18,14 @@ _NAME = 34
 
 
 class Found(NamedTuple):
-    """What a profile found.
+    """What a profile found."""
 
-    Parameters
-    ----------
-    rows : list of Row
-        One an operator.
-    units : dict of str to Unit
-        Compute unit -> all that it did for operators.
-    roi_s : float
-        Seconds in regions of interest.
-    rois : int
-        How many there were.
-    cpu : tuple of str
-        Whose wall clock times of the host and of transfers are.
-    share : float
-        Operators with a smaller part of the time are folded.
-    """
-
-    rows: list[Row]
-    units: dict[str, Unit]
-    roi_s: float
+    rows: list[Row]  # one an operator
+    units: dict[str, Unit]  # compute unit -> all that it did for operators
+    roi_s: float  # seconds in regions of interest
     rois: int
-    cpu: tuple[str, ...]
-    share: float
+    cpu: tuple[str, ...]  # whose wall clock times of the host and of transfers are
+    share: float  # operators with a smaller part of the time are folded
 
     @property
     def total(self) -> Row:
@@ -163,18 +148,7 @@ def raw(found: Found) -> str:
 
 
 def _object(row: Row) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "calls": row.calls,
-        "on_pl": row.on_pl,
-        "errors": row.errors,
-        "total_s": row.seconds,
-        "host_s": row.host_s,
-        "transfer_s": row.transfer_s,
-        "pl_s": row.pl_s,
-        "why": {reason: vars(why) for reason, why in row.why.items()},
-        "units": {cu: vars(unit) for cu, unit in row.units.items()},
-    }
+    return {"total_s" if k == "seconds" else k: value for k, value in asdict(row).items()}
 
 
 def unimplemented(found: Found) -> str:

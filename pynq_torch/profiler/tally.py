@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pynq_torch.events import OperatorCall
+from pynq_torch.events import KernelCall, OperatorCall
 
 __all__ = ["MAX_REASONS", "OTHER_REASONS", "Row", "Unit", "Why", "folded"]
 
@@ -31,7 +31,7 @@ class Unit:
     kernel : str
         The kernel it is an instance of.
     kind, where : str
-        Where `seconds` comes from; see `pynq_torch.kernels.events.KernelCall`.
+        Where `seconds` comes from; see `pynq_torch.events.KernelCall`.
     starts : int
         Runs.
     seconds : float
@@ -51,8 +51,10 @@ class Unit:
     cycles: int | None = None
     counted: int = 0
 
-    def count(self, cycles: int | None, runs: int = 1) -> None:
-        """Add the cycles of runs, where they were counted."""
+    def add(self, starts: int, seconds: float, cycles: int | None, runs: int) -> None:
+        """Add runs, and the cycles of those of them that were counted."""
+        self.starts += starts
+        self.seconds += seconds
         if cycles is not None:
             self.cycles = (self.cycles or 0) + cycles
             self.counted += runs
@@ -60,7 +62,7 @@ class Unit:
 
 @dataclass
 class Row:
-    """Sums over the calls of one operator, each a `pynq_torch.torch_device.record.Call`."""
+    """Sums over the calls of one operator, each a `pynq_torch.events.OperatorCall`."""
 
     name: str
     calls: int = 0
@@ -88,22 +90,19 @@ class Row:
             why.calls += 1
             why.seconds += call.seconds
         for run in call.kernels:
-            unit = self.units.get(run.cu)
-            if unit is None:
-                unit = self.units[run.cu] = Unit(run.kernel, run.kind, run.where)
-            unit.starts += 1
-            unit.seconds += run.seconds or 0.0
-            unit.count(run.cycles)
+            self._unit(run.cu, run).add(1, run.seconds or 0.0, run.cycles, 1)
 
     def merge(self, other: Row) -> None:
         """Add the sums of another row; reasons stay with it."""
         for name in ("calls", "on_pl", "errors", "seconds", "host_s", "transfer_s", "pl_s"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for cu, unit in other.units.items():
-            mine = self.units.setdefault(cu, Unit(unit.kernel, unit.kind, unit.where))
-            mine.starts += unit.starts
-            mine.seconds += unit.seconds
-            mine.count(unit.cycles, unit.counted)
+            self._unit(cu, unit).add(unit.starts, unit.seconds, unit.cycles, unit.counted)
+
+    def _unit(self, cu: str, like: KernelCall | Unit) -> Unit:
+        if cu not in self.units:
+            self.units[cu] = Unit(like.kernel, like.kind, like.where)
+        return self.units[cu]
 
 
 def folded(rows: Iterable[Row], share: float) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,13 +10,48 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
 from pynq_torch import events
 from pynq_torch.torch_device import backend
 
-from .nested import mapped, parts
-
 __all__ = ["Seen", "Trace", "traced"]
+
+
+def parts(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values in a nested structure, with where they are.
+
+    Besides what pytree knows, dataclasses, mappings and subclasses of lists and tuples are entered.
+
+    Examples
+    --------
+    >>> list(parts((1, {"a": None})))
+    [('[0]', 1), ("[1]['a']", None)]
+    """
+    for keys, leaf in pytree.tree_flatten_with_path(value)[0]:
+        here = path + pytree.keystr(keys)
+        if isinstance(leaf, Mapping):
+            yield from parts(dict(leaf), here)
+        elif isinstance(leaf, (tuple, list)):
+            yield from parts(list(leaf), here)
+        elif dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
+            for entry in dataclasses.fields(leaf):
+                yield from parts(getattr(leaf, entry.name), f"{here}.{entry.name}")
+        else:
+            yield here, leaf
+
+
+def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
+    """Return tuples, lists and dicts with `function` applied to the values in them."""
+
+    def leaf(value: Any) -> Any:
+        if isinstance(value, dict):
+            return mapped(dict(value), function)
+        if isinstance(value, (tuple, list)):
+            return type(value)(mapped(list(value), function))
+        return function(value)
+
+    return pytree.tree_map(leaf, value)
 
 
 @dataclass(slots=True)
@@ -179,20 +215,10 @@ def traced(
     backward: bool,
     loss: Callable[[Any], torch.Tensor] | None,
 ) -> Trace:
-    """Run a model and return what its modules returned.
+    """Run a model, a copy on `device` that may be changed, and return what its modules returned.
 
-    Parameters
-    ----------
-    model : torch.nn.Module
-        A copy that may be changed, on `device`.
-    device : str
-        Where the arguments are to go.
-    args, kwargs
-        Arguments of the model; copies are used.
-    backward : bool
-        Whether to differentiate too.
-    loss : callable or None
-        What to differentiate, given the output.
+    Copies of the arguments are used, on `device`. With `backward` the output's `loss` is
+    differentiated too.
     """
     trace = Trace()
     for name, module in model.named_modules():
@@ -218,11 +244,11 @@ def traced(
         made = value.detach().clone().to(device)
         return made.requires_grad_(backward and made.is_floating_point())
 
-    given = mapped(tuple(args), moved), mapped(dict(kwargs), moved)
+    own_args, own_kwargs = mapped((tuple(args), dict(kwargs)), moved)
     events.operators.subscribe(trace.note_operator)
     try:
         with _same_random_numbers(), torch.set_grad_enabled(backward):
-            result = model(*given[0], **given[1])
+            result = model(*own_args, **own_kwargs)
             if backward:
                 _differentiate(result, loss, device)
     finally:
