@@ -6,6 +6,7 @@ import asyncio
 import os
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -288,10 +289,7 @@ class Kernels(Mapping[str, Kernel]):
 
 def _walk(overlay: Any, path: str) -> Any:
     """Return the driver at ``hierarchy/ip``."""
-    here = overlay
-    for part in path.split("/"):
-        here = getattr(here, part)
-    return here
+    return reduce(getattr, path.split("/"), overlay)
 
 
 def _bind(description: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,8 @@ AREAS: dict[str, str] = {
     "causes": "lib_diagnosis",
     "facts": "lib_diagnosis",
     "diagnosis/__init__": "lib_diagnosis",
+    "diagnosis/streams": "stream_hint lib_transfers",
+    "buffers/*": "lib_buffers",
     "snapshot": "lib_waits lib_kernels ip_stream ip_dma_reset",
     "kernels/base": "lib_driver lib_raw lib_kernels",
     "kernels/registers": "lib_kernels lib_raw device_generic",

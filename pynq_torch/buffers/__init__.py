@@ -52,7 +52,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def is_cma(data: Any) -> bool:
-    """Whether a tensor or array lies in CMA memory, so that the PL can reach it."""
+    """Whether a tensor or array is in CMA memory, so that the PL can reach it."""
     return buffer_of(data) is not None
 
 
@@ -82,7 +82,11 @@ def buffer_of(data: Any) -> Any:
         return data if data.device_address is not None and not gone(data) else None
     if not _is_tensor(data) or not data.is_cpu or not data.numel():
         return None
-    # What a lazily conjugated or negated tensor shows is not what lies in memory.
+    return _buffer_of_tensor(data)
+
+
+def _buffer_of_tensor(data: torch.Tensor) -> Any:
+    # What a lazily conjugated or negated tensor shows is not what is in memory.
     if data.layout is not _torch().strided or data.is_conj() or data.is_neg():
         return None
     item, dense = data.element_size(), data.is_contiguous()
@@ -191,7 +195,7 @@ def to_buffer(data: Any, *, device: Any = None) -> Any:
     Parameters
     ----------
     data : torch.Tensor, numpy.ndarray or sequence
-        Contiguous data that lie in CMA memory already are returned as they are: no copy. Anything
+        Contiguous data that are in CMA memory already are returned as they are: no copy. Anything
         else is copied once into a buffer from the pool and flushed; non-contiguous data become
         contiguous on the way.
     device : pynq.Device, optional

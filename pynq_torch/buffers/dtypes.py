@@ -31,7 +31,7 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
     Parameters
     ----------
     dtype : torch.dtype or numpy dtype
-        bfloat16 and the float8 kinds, which numpy lacks, are held as unsigned integers of their
+        bfloat16 and the float8 kinds, which numpy lacks, are stored as unsigned integers of their
         width: the bits are what the PL reads.
 
     Raises

@@ -59,9 +59,9 @@ places = Places()
 
 
 def _freed(buffer: Any) -> bool:
-    """Whether the memory behind a PynqBuffer was given back explicitly; views follow their base."""
+    """Whether the memory of a PynqBuffer was given back explicitly; views follow their base."""
     if isinstance(buffer, Lease):
-        # The lease knows for its views as well; what it lies over belongs to the pool alone.
+        # The lease knows for its views as well; the buffer beneath it belongs to the pool alone.
         return buffer.freed or bool(getattr(buffer.bo, "freed", False))  # type: ignore[attr-defined]
     here = buffer
     while here is not None:

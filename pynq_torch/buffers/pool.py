@@ -98,7 +98,7 @@ class Pool:
         size = size_class(nbytes)
         with self._lock:
             idle = self._idle.get(size)
-            raw = idle.pop() if idle else None
+            raw: Any = idle.pop() if idle else None
             if raw is not None:
                 self._idle_bytes -= size
                 self._hits += 1

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .facts import ChannelState, Facts, KernelState, beats
+from pynq_torch.tables import count_text
+
+from .facts import ChannelState, Facts, KernelState
 
 __all__ = ["CAUSES", "Cause"]
 
@@ -110,7 +112,7 @@ def _running(facts: Facts) -> tuple[KernelState, ...]:
 
 
 def _unstarted(facts: Facts) -> tuple[KernelState, ...]:
-    """Return the kernels that stand still and have done nothing for this transfer.
+    """Return the kernels that are idle and have done nothing for this transfer.
 
     Programs with a DMA seldom read AP_CTRL, so AP_DONE may be left from an earlier run: it is,
     where nothing came back and the sender is stuck.
@@ -222,9 +224,9 @@ CAUSES: tuple[Cause, ...] = (
         "data of an earlier transfer",
         lambda f: f.left > 0,
         lambda f: (
-            f"A FIFO before the IP, or its input registers, still hold {beats(f.left)} of an "
-            "earlier transfer, which no reset of the DMA reaches: the IP's next results begin with "
-            "this data."
+            "A FIFO before the IP, or its input registers, still hold "
+            f"{count_text(f.left, 'beat')} of an earlier transfer, which no reset of the DMA "
+            "reaches: the IP's next results begin with this data."
         ),
         "load the overlay again, which empties everything.",
     ),
@@ -364,7 +366,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "data stuck on the way",
         _any(_pending),
-        "Both sides wait for each other: nothing moves through what lies between them.",
+        "Both sides wait for each other: nothing moves through what is between them.",
         "check that every IP on the stream is started and out of reset, and that its clock "
         "runs; then pynq_torch.reset(dma).",
         certain=False,

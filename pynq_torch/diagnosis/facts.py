@@ -47,11 +47,6 @@ def control_bits(control: int) -> tuple[str, ...]:
     return tuple(name for bit, name in CONTROL_BITS.items() if control >> bit & 1)
 
 
-def beats(number: int) -> str:
-    """Return ``"1 beat"``, ``"2 beats"``."""
-    return f"{number} beat{'' if number == 1 else 's'}"
-
-
 @dataclass(frozen=True)
 class ChannelState:
     """One channel of an AXI DMA at one moment.
@@ -178,12 +173,12 @@ class KernelState:
 
     @property
     def idle(self) -> bool:
-        """Whether it stands still and would need a start."""
+        """Whether it is idle and would need a start."""
         return self.control is not None and self.control & 0x87 == 0x4
 
     @property
     def done(self) -> bool:
-        """Whether it has finished a run that nobody has read off yet."""
+        """Whether it has finished a run that no program has read yet."""
         return self.control is not None and bool(self.control & 0x2)
 
     @property
@@ -242,5 +237,5 @@ class Facts:
 
     @property
     def idle_kernels(self) -> tuple[KernelState, ...]:
-        """The kernels that stand still and show no finished run."""
+        """The kernels that are idle and show no finished run."""
         return tuple(k for k in self.kernels if k.idle)

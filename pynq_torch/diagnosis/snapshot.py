@@ -54,16 +54,8 @@ def read_channel(
 ) -> ChannelState:
     """Read one channel.
 
-    Parameters
-    ----------
-    channel : pynq DMA channel
-        ``dma.sendchannel`` or ``dma.recvchannel``.
-    requested : int, optional
-        Bytes asked for, where the caller knows.
-    changed : int, optional
-        A lower bound of the bytes received, from looking at the buffer.
-    said : dict, optional
-        What the board adds for this channel.
+    `requested` and `changed` are the bytes asked for and a lower bound of those received, where the
+    caller knows; `said` is what the board adds for this channel.
     """
     mmio, base = channel._mmio, channel._offset
     status = int(mmio.read(base + SR))
@@ -86,18 +78,8 @@ def read_channel(
         moved, exact = _moved(side, status, length, requested, changed)
     if said and requested is not None and not moved and "bytes" in said:
         moved, exact = int(said["bytes"]), True
-    return ChannelState(
-        side=side,
-        status=status,
-        length_register=length,
-        address=address,
-        requested=requested,
-        moved=moved,
-        moved_exact=exact,
-        max_bytes=int(channel._max_size),
-        width_bytes=int(channel._align),
-        realigns=bool(channel._dre),
-    )
+    built = int(channel._max_size), int(channel._align), bool(channel._dre)
+    return ChannelState(side, status, length, address, requested, moved, exact, *built)
 
 
 def _requested(channel: Any, status: int, length: int) -> int | None:
@@ -164,18 +146,8 @@ def gather(
 ) -> Facts:
     """Read everything about a DMA and the HLS IP on its streams.
 
-    Parameters
-    ----------
-    dma : pynq.lib.DMA
-        The DMA.
-    waited_s : float
-        How long was waited.
-    sent, received : int, optional
-        Bytes asked for on each side, where the caller knows.
-    changed : int, optional
-        A lower bound of the bytes received.
-    before : dict, optional
-        What `board_says` returned before the transfer.
+    `sent` and `received` are the bytes asked for on each side, `changed` a lower bound of those
+    received, where the caller knows; `before` is what `board_says` returned before the transfer.
     """
     device, name = dma.device, dma._fullpath
     if is_stale(device, name, dma.mmio.base_addr):
@@ -189,25 +161,12 @@ def gather(
             (dma.recvchannel, received, changed, recv),
         )
     )
-    kernels = [
-        read_kernel(cu, _window(device, entry), device)
-        for cu, entry in kernels_on_stream(dma).items()
-    ]
-    notes = [
-        f"{key}: {text}"
-        for key, side in (("MM2S", send), ("S2MM", recv))
-        for text in side.get("ignored", ())
-    ]
-    return Facts(
-        name,
-        waited_s,
-        sender,
-        receiver,
-        tuple(kernels),
-        tlast=_tlast(said, before or {}),
-        notes=tuple(notes),
-        left=beats_left(said),
-    )
+    near = kernels_on_stream(dma).items()
+    kernels = tuple(read_kernel(cu, _window(device, entry), device) for cu, entry in near)
+    sides = (("MM2S", send), ("S2MM", recv))
+    notes = tuple(f"{key}: {text}" for key, side in sides for text in side.get("ignored", ()))
+    tlast, left = _tlast(said, before or {}), beats_left(said)
+    return Facts(name, waited_s, sender, receiver, kernels, False, tlast, notes, left)
 
 
 def beats_left(said: dict[str, Any]) -> int:

@@ -9,19 +9,10 @@ __all__ = ["kernels_on_stream", "stream_hint"]
 
 
 def stream_hint(device: Any, name: str) -> str:
-    """Say how data get to a kernel that has AXI4-Streams.
+    """Say in one or two sentences how data get to a kernel that has AXI4-Streams.
 
-    Parameters
-    ----------
-    device : pynq.Device
-        With the design's graph, as pynq's parser makes it.
-    name : str
-        The instance, or the kernel's name in its VLNV.
-
-    Returns
-    -------
-    str
-        One or two sentences; empty where the design has no such kernel, or it has no streams.
+    `name` is the instance, or the kernel's name in its VLNV. Empty where the design has no such
+    kernel, or it has no streams.
     """
     graph = getattr(getattr(device, "parser", None), "systemgraph", None)
     for block in getattr(graph, "blocks", {}).values():
@@ -63,20 +54,16 @@ def _sides(device: Any, block: Any) -> dict[str, set[str]]:
         dma = dmas.get(_name(neighbour))
         if dma is not None:
             found.setdefault(dma, set()).add(port.name.rpartition("_")[2].upper())
-        return dma is None  # behind a FIFO, a slice or another kernel
+        return dma is None  # go on past a FIFO, a slice or another kernel
 
     _visit(block, passes)
     return found
 
 
 def kernels_on_stream(dma: Any) -> dict[str, Any]:
-    """Find the HLS IP next to a DMA, by the design's stream connections.
+    """Return the HLS IP that streams connect to a DMA: full name -> its entry of ``ip_dict``.
 
-    Returns
-    -------
-    dict
-        Full name -> description (the entry of ``ip_dict``); empty where the design's graph does
-        not say, or the neighbours have no block control.
+    Empty where the design's graph does not say, or the neighbours have no block control.
     """
     device = getattr(dma, "device", None)
     graph = getattr(getattr(device, "parser", None), "systemgraph", None)
@@ -89,7 +76,7 @@ def kernels_on_stream(dma: Any) -> dict[str, Any]:
     def passes(port: Any, neighbour: Any) -> bool:
         entry = entries.get(_name(neighbour))
         if entry is None:
-            return True  # behind a FIFO or a slice
+            return True  # go on past a FIFO or a slice
         if "AP_START" in entry.get("registers", {}).get("CTRL", {}).get("fields", {}):
             found[entry["fullpath"]] = entry
         return False

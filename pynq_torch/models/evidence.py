@@ -18,16 +18,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.descriptions import read_kernel_description
+from pynq_torch.descriptions import KernelDescription, read_kernel_description
 from pynq_torch.errors import InterfaceError, KernelError
-from pynq_torch.paths import HW, kernel_path, to_read, to_write
+from pynq_torch.paths import HW, find_kernel, kernel_path, to_read, to_write
 from pynq_torch.timing import Duration
 
-if TYPE_CHECKING:
-    from pynq_torch.descriptions import KernelDescription
-    from pynq_torch.hls.csynth import SynthesisReport
+from .hls_resources import AVAILABLE, Resources, estimate, itemised
 
-    from .hls_resources import Resources
+if TYPE_CHECKING:
+    from pynq_torch.hls.csynth import SynthesisReport
 
 __all__ = [
     "Kernel",
@@ -66,22 +65,19 @@ def kernel(name: str) -> Kernel:
     KernelError
         There is none with a description.
     """
-    from .hls_resources import itemised
-
-    for root in kernel_path():
-        if (root / name / "description.json").is_file():
-            description = read_kernel_description(root / name)
-            try:
-                itemised(description.resources)  # says what is wrong with them
-            except InterfaceError as error:
-                path = root / name / "description.json"
-                raise InterfaceError(f"{path}: {error}", cu=name) from error
-            return Kernel(root / name, description)
-    raise KernelError(
-        f"no kernel {name!r} with a description.json on the kernel path (PYNQ_TORCH_KERNELS, "
-        f"hw/kernels); there are {', '.join(kernel_names())}",
-        name,
-    )
+    folder = find_kernel(name)
+    if folder is None:
+        raise KernelError(
+            f"no kernel {name!r} with a description.json on the kernel path (PYNQ_TORCH_KERNELS, "
+            f"hw/kernels); there are {', '.join(kernel_names())}",
+            name,
+        )
+    description = read_kernel_description(folder)
+    try:
+        itemised(description.resources)  # says what is wrong with them
+    except InterfaceError as error:
+        raise InterfaceError(f"{folder / 'description.json'}: {error}", cu=name) from error
+    return Kernel(folder, description)
 
 
 def _synthesis(found: Kernel) -> SynthesisReport | None:
@@ -109,7 +105,6 @@ def resources_by_kind(name: str) -> dict[str, Resources]:
         ``"csynth"``: the vendor's synthesis has estimated it; ``"yosys"``: its RTL was counted;
         ``"model"``: by the components that its description states. Those that there are.
     """
-    from .hls_resources import AVAILABLE, Resources, estimate
     from .rtl_resources import committed
 
     own = kernel(name)
@@ -269,33 +264,32 @@ def record(name: str, duration: Duration, *, cycles: int | None = None, **sizes:
         clock; or sizes are missing.
     """
     found = kernel(name)
-    if duration.kind == "model" or duration.where.endswith("this PC"):
-        raise ValueError(
-            f"{duration.provenance} is no evidence about {name!r} on the board; expected a "
-            "measurement on a board, or cycles counted in RTL"
-        )
-    symbols = set(found.description.latency.symbols)
-    if set(sizes) != symbols or duration.clock_hz is None:
-        raise ValueError(
-            f"{name!r} needs clock_hz in the duration, and {', '.join(sorted(symbols))}; found "
-            f"clock {duration.clock_hz} and {', '.join(sorted(sizes)) or 'no sizes'}"
-        )
-    entry: dict[str, Any] = {
-        "kind": duration.kind,
-        "sizes": sizes,
-        "clock_hz": duration.clock_hz,
-        "repeat": duration.repeat,
-    }
+    _check_evidence(found, duration, sizes)
+    entry: dict[str, Any] = {"kind": duration.kind, "sizes": sizes}
+    entry |= {"clock_hz": duration.clock_hz, "repeat": duration.repeat}
     if duration.kind == "cycles":
-        entry["cycles"] = round(duration.seconds * duration.clock_hz) if cycles is None else cycles
+        counted = duration.seconds * (duration.clock_hz or 0.0)
+        entry["cycles"] = round(counted) if cycles is None else cycles
     else:
         entry |= {"seconds": duration.seconds, "where": duration.where}
-    kept = [
-        e
-        for e in _measurements(found.folder)
-        if (e["kind"], e["sizes"], e["clock_hz"]) != (entry["kind"], sizes, entry["clock_hz"])
-    ]
+    same = ("kind", "sizes", "clock_hz")
+    kept = [e for e in _measurements(found.folder) if any(e[key] != entry[key] for key in same)]
     path = to_write(found.folder / MEASUREMENTS)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps([*kept, entry], indent=2) + "\n", encoding="utf-8")
     return path
+
+
+def _check_evidence(found: Kernel, duration: Duration, sizes: dict[str, int]) -> None:
+    name = found.description.name
+    if duration.kind == "model" or duration.where.endswith("this PC"):
+        raise ValueError(
+            f"{duration.provenance} is no evidence about {name!r} on the board; "
+            "expected a measurement on a board, or cycles counted in RTL"
+        )
+    symbols = set(found.description.latency.symbols)
+    if set(sizes) != symbols or duration.clock_hz is None:
+        raise ValueError(
+            f"{name!r} needs clock_hz in the duration, and {', '.join(sorted(symbols))}; "
+            f"found clock {duration.clock_hz} and {', '.join(sorted(sizes)) or 'no sizes'}"
+        )

@@ -15,7 +15,7 @@ from . import pynq_z2
 __all__ = ["WAYS", "Cost", "cost"]
 
 #: Name of a way -> kernel, 32-bit words of its scalar arguments with the gaps between them, calls
-#: of `pynq.lib.DMA` for a packet, accesses besides (interrupts: IER, GIE, ISR read and written).
+#: of `pynq.lib.DMA` for a packet, other accesses (interrupts: IER, GIE, ISR read and written).
 WAYS: dict[str, tuple[str, int, int, int]] = {
     "registers": ("affine_lite", 5, 0, 0),
     "one DMA": ("affine_dma", 3, 2, 0),

@@ -111,18 +111,13 @@ def reference(
     found = None
     if packed is not None and input.numel():
         found = steps(input, layer.in_scale) if scale is None else (input, scale)
-    if (
-        packed is None
-        or found is None
-        or overflows(max(p.top for p in packed), found[1], packed[0].values.shape[0])
-    ):
-        if scale is not None:
-            input = input.to(weight.dtype) * scale
+    depth = packed[0].values.shape[0] if packed else 0
+    if packed is None or found is None or overflows(max(p.top for p in packed), found[1], depth):
+        input = input if scale is None else input.to(weight.dtype) * scale
         result = layer._float(input, weight, bias)
         return result.relu() if layer.relu else result
     values, scale = found
     scales = torch.cat([p.scale for p in packed])
-    depth = packed[0].values.shape[0]
     sums = layer._sums(values, packed)
     whole = None
     if out_scale is not None:

@@ -144,7 +144,7 @@ class Conv2d(QuantisedLayer, torch.nn.Conv2d):
         factors: list[Vector],
         bias: Vector | None,
     ) -> torch.Tensor:
-        """Return the result of ``conv2d_i8``, which reads the image as it lies."""
+        """Return the result of ``conv2d_i8``, which reads the image where it is."""
         scale = factors[0].tensor
         if len(factors) > 1:
             scale = place(torch.cat([memory.alias(f.tensor) for f in factors]))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -37,7 +38,7 @@ def quantize_(model: M, example: Any = None, *, skip: Skip | Iterable[Skip] = ()
         On any device, in training or not. Its layers become `pynq_torch.nn.Linear` and
         `pynq_torch.nn.Conv2d`: the same objects under the same names with the same parameters, so
         that optimisers, hooks and ``state_dict`` stay as they are. Subclasses of torch's layers
-        are left alone, because nobody knows what they do with their weights.
+        are left alone: what they do with their weights is unknown.
     example : Any, optional
         Input to calibrate with: a tensor, a tuple of arguments, a dict of keyword arguments, or a
         list or other iterable of these, several inputs. The model runs on it, in evaluation and
@@ -63,7 +64,7 @@ def quantize_(model: M, example: Any = None, *, skip: Skip | Iterable[Skip] = ()
 
     Notes
     -----
-    In ``torch.nn.Sequential`` a ReLU right behind a layer becomes part of it, and an ``Identity``
+    In ``torch.nn.Sequential`` a ReLU right after a layer becomes part of it, and an ``Identity``
     takes its place; not where the layer occurs a second time in the model, or where one of them
     has hooks that the other would no longer be seen by. Calibrated layers pass int8 to each other
     there, see `pynq_torch.nn.Sequential`.
@@ -211,7 +212,7 @@ def _calibrate(
 ) -> dict[str, float]:
     """Run the model and return the step of each layer's input."""
     largest: dict[str, float] = {}
-    inputs: list[tuple[Sequence[Any], Mapping[str, Any]]] = list(_inputs(example))
+    inputs = list(_inputs(example))
     if not inputs:
         raise ValueError("example is empty; expected at least one input to calibrate with")
     with _observed(model, chosen, largest), torch.no_grad():
@@ -258,21 +259,18 @@ def _observed(
     steps = {m: m.in_scale for m in chosen.values() if isinstance(m, QuantisedLayer)}
     handles = []
 
-    def watch(name: str) -> Callable[..., None]:
-        def note(module: torch.nn.Module, args: tuple[Any, ...]) -> None:
-            values = args[0].detach()
-            found = float(values.abs().max()) if values.numel() else 0.0
-            # Also takes a NaN, and keeps it.
-            before = largest.get(name, 0.0)
-            largest[name] = before if before >= found or before != before else found
-
-        return note
+    def note(name: str, module: torch.nn.Module, args: tuple[Any, ...]) -> None:
+        values = args[0].detach()
+        found = float(values.abs().max()) if values.numel() else 0.0
+        # Also takes a NaN, and keeps it.
+        before = largest.get(name, 0.0)
+        largest[name] = before if before >= found or before != before else found
 
     try:
         for layer in steps:
             layer.in_scale = None  # otherwise int8 of the earlier calibration arrives
         for name, module in chosen.items():
-            handles.append(module.register_forward_pre_hook(watch(name)))
+            handles.append(module.register_forward_pre_hook(partial(note, name)))
         model.eval()
         yield
     finally:

@@ -293,7 +293,7 @@ class StraightThrough(torch.autograd.Function):
         input, weight, _, scale, out_scale = given
         result = layer._compute(*given)
         if result.dtype is torch.int8:
-            # Whole steps in floating point: what follows finds the same int8 in them again.
+            # Whole steps in floating point: the next layer finds the same int8 in them again.
             result = result.to(weight.dtype) * (out_scale or 1.0)
         ctx.layer, ctx.scale = layer, scale
         ctx.save_for_backward(input, weight, result if layer.relu else None)

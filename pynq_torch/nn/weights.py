@@ -27,8 +27,6 @@ Requantised = tuple[list[Vector], Vector | None]
 class Factors:
     """The factors of one product, float32 in CMA memory: `vectors` has one a group."""
 
-    __slots__ = ("_parts", "_scale", "vectors")
-
     def __init__(self, packed: Sequence[Packed]) -> None:
         made = [memory.new(p.scale.shape, torch.float32) for p in packed]
         self.vectors = [Vector(tensor, constant=True) for tensor in made]
@@ -65,11 +63,6 @@ class Weights:
     matrices : list of Matrix
         See `use_on`.
     """
-
-    __slots__ = (
-        *("_bias", "_device", "_filters", "_idle", "_requantised"),
-        *("depth", "matrices", "packed", "top"),
-    )
 
     def __init__(self, packed: Sequence[Packed]) -> None:
         self.packed = tuple(packed)

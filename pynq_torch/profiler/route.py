@@ -163,7 +163,7 @@ def set_route_from_json(
 def routed(
     route: str | os.PathLike[str] | Iterable[Mapping[str, Any]], *, at_end: str = "repeat"
 ) -> Iterator[None]:
-    """Set a route for a ``with`` block; behind it the earlier one goes on, or none.
+    """Set a route for a ``with`` block; after it the earlier one continues, or none.
 
     Parameters
     ----------

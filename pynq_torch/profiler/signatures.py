@@ -22,14 +22,7 @@ class Signature(NamedTuple):
 
 
 def signature(text: str) -> Signature:
-    """Find the overloads that a signature means.
-
-    Parameters
-    ----------
-    text : str
-        ``"aten::add"`` or ``"add"`` for all overloads, ``"aten::add.Tensor"`` for one, or a whole
-        schema as torch prints it, e.g. ``str(torch.ops.aten.add.Tensor._schema)``. The layers of
-        `pynq_torch.nn` are ``"pynq_torch::linear"`` and ``"pynq_torch::conv2d"``.
+    """Find the overloads that a signature means, written as for `chart.add_beacon`.
 
     Raises
     ------

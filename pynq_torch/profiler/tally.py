@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pynq_torch.events import KernelCall, OperatorCall
+from pynq_torch.tables import count_text
 
 __all__ = ["MAX_REASONS", "OTHER_REASONS", "Row", "Unit", "Why", "folded"]
 
@@ -24,31 +25,19 @@ class Why:
 
 @dataclass
 class Unit:
-    """What a compute unit did for an operator.
+    """What a compute unit did for an operator."""
 
-    Attributes
-    ----------
-    kernel : str
-        The kernel it is an instance of.
-    kind, where : str
-        Where `seconds` comes from; see `pynq_torch.events.KernelCall`.
-    starts : int
-        Runs.
-    seconds : float
-        Running; units that run at the same time count each for itself.
-    cycles : int or None
-        Of the PL's clock, the sum over the runs whose cycles the board counted (kind ``cycles``);
-        ``None`` where it counted none. No part of `seconds`, which may be a simulator's.
-    counted : int
-        How many runs these are.
-    """
-
+    #: The kernel it is an instance of, and where `seconds` comes from as in `events.KernelCall`.
     kernel: str
     kind: str
     where: str
     starts: int = 0
+    #: Running; units that run at the same time count each for itself.
     seconds: float = 0.0
+    #: Of the PL's clock, the sum over the runs whose cycles the board counted; ``None`` where it
+    #: counted none. No part of `seconds`, which may be a simulator's.
     cycles: int | None = None
+    #: How many runs these are.
     counted: int = 0
 
     def add(self, starts: int, seconds: float, cycles: int | None, runs: int) -> None:
@@ -108,12 +97,7 @@ class Row:
 def folded(rows: Iterable[Row], share: float) -> list[Row]:
     """Return rows by time, the longest first, with small ones as one row at the end.
 
-    Parameters
-    ----------
-    rows : iterable of Row
-        One an operator.
-    share : float
-        Operators with less than this part of the whole time become ``others (n operators)``.
+    Operators with less than the part `share` of the whole time become ``others (n operators)``.
     """
     ordered = sorted(rows, key=lambda row: (-row.seconds, row.name))
     least = share * sum(row.seconds for row in ordered)
@@ -121,7 +105,7 @@ def folded(rows: Iterable[Row], share: float) -> list[Row]:
     small = ordered[len(kept) :]
     if not small:
         return kept
-    others = Row(f"others ({len(small)} operator{'s' if len(small) > 1 else ''})")
+    others = Row(f"others ({count_text(len(small), 'operator')})")
     for row in small:
         others.merge(row)
     return [*kept, others]

@@ -12,6 +12,7 @@ import numpy as np
 
 from pynq_torch.errors import VerificationError
 from pynq_torch.plot.charts import as_array
+from pynq_torch.tables import size_text
 
 if TYPE_CHECKING:
     from .layerwise import layers
@@ -57,10 +58,9 @@ class Verdict:
     tolerance: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.name}: {self.dtype}[{_size(self.shape)}], max error {_number(self.max_error)}, "
-            f"tolerance {self.tolerance}: PASS"
-        )
+        error, size = _number(self.max_error), size_text(self.shape)
+        text = f"{self.name}: {self.dtype}[{size}], max error {error}, tolerance {self.tolerance}"
+        return f"{text}: PASS"
 
 
 def equal(
@@ -178,7 +178,7 @@ def _verdict(
         raise VerificationError(
             f"{name}: {count} of {wrong.size} values are wrong; the first is at index "
             f"{list(at)}: found {found[at]}, expected {expected[at]}. "
-            f"{dtype}[{_size(found.shape)}], "
+            f"{dtype}[{size_text(found.shape)}], "
             f"max error {_number(error)}, tolerance {tolerance}"
         )
     verdict = Verdict(name, tuple(found.shape), dtype, error, tolerance)
@@ -217,10 +217,6 @@ def _max_error(found: Array, expected: Array) -> float:
     same = (left == right) | (np.isnan(left) & np.isnan(right))
     with np.errstate(invalid="ignore"):
         return float(np.max(np.where(same, 0.0, np.abs(left - right))))
-
-
-def _size(shape: tuple[int, ...]) -> str:
-    return "x".join(map(str, shape)) or "scalar"
 
 
 def _number(value: float) -> str:
@@ -264,10 +260,9 @@ def shows(
     *,
     hide: str | None = None,
 ) -> Shown:
-    """Show an error that is meant to happen, and go on.
+    """Show an error that is meant to happen, and go on; raise if there is none.
 
-    A notebook under papermill stops at an error; this prints its text instead, and raises if there
-    was none.
+    A notebook under papermill stops at an error; this prints its text instead.
 
     Parameters
     ----------

@@ -7,9 +7,9 @@ import math
 from dataclasses import dataclass
 
 from pynq_torch.errors import VerificationError
-from pynq_torch.tables import Table
+from pynq_torch.tables import Table, size_text
 
-from .layer_row import Row, size_text
+from .layer_row import Row
 
 __all__ = ["LayerReport"]
 
@@ -30,7 +30,7 @@ class LayerReport:
     model : str
         The model's class.
     rows : tuple of Row
-        In the order of the run; gradients behind.
+        In the order of the run; gradients after that.
     tolerance : float
         What was allowed, see `verify.layers`.
     int8 : bool

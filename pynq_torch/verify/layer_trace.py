@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -56,37 +57,16 @@ def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
 
 @dataclass(slots=True)
 class Seen:
-    """A value that was seen in a run.
+    """A value that was seen in a run; see `layer_row.Row` for its first fields."""
 
-    Attributes
-    ----------
-    name : str
-        The module's name in the model, ``""`` for the model itself.
-    call : int
-        Which of its calls, from 1.
-    kind : str
-        The module's class.
-    stage : {"forward", "grad input", "grad"}
-        What the value is: what the module returned, the gradient at its input, or that of a
-        parameter.
-    part : str
-        Which of several: ``"[1]"``, ``"['mask']"``; the parameter's name.
-    value : Any
-        A tensor, copied to the CPU, or what it was.
-    step : float or None
-        What a value of 1 stands for, where int8 is passed between quantised layers.
-    where : str
-        ``"PL"``, ``"CPU"``, or both, by the operators that ran in the module; ``""`` if none.
-    """
-
-    name: str
+    name: str  # "" for the model itself
     call: int
     kind: str
     stage: str
     part: str
-    value: Any
-    step: float | None = None
-    where: str = ""
+    value: Any  # a tensor, copied to the CPU, or what it was
+    step: float | None = None  # of int8 that is passed between quantised layers
+    where: str = ""  # by the operators that ran in the module
 
     @property
     def key(self) -> tuple[str, int, str, str]:
@@ -104,13 +84,7 @@ class _Frame:
 
 
 class Trace:
-    """A run of a model.
-
-    Attributes
-    ----------
-    seen : list of Seen
-        In the order in which they were.
-    """
+    """A run of a model: `seen` has the values in the order in which they were."""
 
     def __init__(self) -> None:
         self.seen: list[Seen] = []
@@ -154,7 +128,7 @@ class Trace:
         frame = self._frames.pop()
         found = list(parts(result))
         tensors = [value for _, value in found if isinstance(value, torch.Tensor)]
-        # A container that hands on what a module in it returned has nothing to say of its own.
+        # A container that returns what a module in it returned has no row of its own.
         known = set(self._returned) if any(module.children()) else set()
         step = kwargs.get("out_scale")
         if step is None:
@@ -222,21 +196,13 @@ def traced(
     """
     trace = Trace()
     for name, module in model.named_modules():
-
-        def enter(module: Any, args: Any, kwargs: Any, name: str = name) -> None:
-            trace.enter(name, module, args, kwargs)
-
-        def leave(module: Any, args: Any, kwargs: Any, result: Any, name: str = name) -> None:
-            trace.leave(name, module, args, kwargs, result)
-
-        module.register_forward_pre_hook(enter, with_kwargs=True)
-        module.register_forward_hook(leave, with_kwargs=True)
-    if backward:
-        kinds = {name: type(module).__name__ for name, module in model.named_modules()}
-        for name, parameter in model.named_parameters():
-            if parameter.requires_grad:
-                parameter.grad = None
-                trace.await_parameter(name, parameter, kinds[name.rpartition(".")[0]])
+        module.register_forward_pre_hook(partial(trace.enter, name), with_kwargs=True)
+        module.register_forward_hook(partial(trace.leave, name), with_kwargs=True)
+    for name, parameter in model.named_parameters():
+        if backward and parameter.requires_grad:
+            parameter.grad = None
+            owner = model.get_submodule(name.rpartition(".")[0])
+            trace.await_parameter(name, parameter, type(owner).__name__)
 
     def moved(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
@@ -285,7 +251,7 @@ def _same_random_numbers() -> Iterator[None]:
 
 
 def _copied(value: Any) -> Any:
-    """Return a tensor as it is now: what follows may write to it."""
+    """Return a copy of a tensor as it is now: later code may write to it."""
     if not isinstance(value, torch.Tensor):
         return value
     return value.detach().to("cpu", copy=True)

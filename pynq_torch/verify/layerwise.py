@@ -44,8 +44,8 @@ def layers(
     reference : torch.nn.Module or "float", optional
         What runs on the CPU. Default: `model`. ``"float"``: `model` with the layers that
         `quantize_` made floating again. A module with layers of the same names: e.g. the model
-        before `quantize_`; where the model has a ReLU in a layer and the reference behind it, the
-        values behind it are compared.
+        before `quantize_`; where the model has a ReLU in a layer and the reference after it, the
+        values after it are compared.
     tolerance : float
         What a mismatch is. 0, the default: any value that is not equal (NaN equals NaN, and -0.0
         equals 0.0), another dtype, another shape. Greater: a value that is further off than
@@ -100,7 +100,7 @@ def _reference(
 
 
 def _fused(model: torch.nn.Module, reference: torch.nn.Module) -> frozenset[str]:
-    """Return the layers with a ReLU in them whose counterpart has it behind."""
+    """Return the layers with a ReLU in them whose counterpart has it after the layer."""
     others = dict(reference.named_modules())
     return frozenset(
         name

@@ -29,8 +29,7 @@ def wait(target: Any, timeout_s: float = 10.0) -> None:
     target : object
         ``dma.sendchannel`` or ``dma.recvchannel`` (simple or scatter-gather); a ``pynq.lib.DMA``
         (both channels, where armed); an HLS IP (``overlay.<ip>``, upstream's or our driver); a
-        ``pynq.Interrupt`` (only where no event loop runs: in a notebook await
-        :func:`wait_async`).
+        ``pynq.Interrupt`` (where no event loop runs: in a notebook await :func:`wait_async`).
     timeout_s : float
         Seconds; finite.
 
@@ -46,22 +45,21 @@ def wait(target: Any, timeout_s: float = 10.0) -> None:
     Reading AP_CTRL clears AP_DONE. An IP that is idle has nothing to wait for.
     """
     timeout_s = check_timeout(timeout_s)
-    own = getattr(target, "pynq_torch_wait", None)
-    if callable(own):
+    if callable(own := getattr(target, "pynq_torch_wait", None)):
         own(timeout_s)
     elif snapshot.is_channel(target):
         wait_channels(dma_of(target), [target], timeout_s)
     elif is_dma(target):
         armed = [c for c in channels_of(target) if c._active_buffer is not None]
         wait_channels(target, armed, timeout_s)
-    elif hasattr(target, "event") and hasattr(target, "parent"):
+    elif _is_interrupt(target):
         _wait_interrupt(target, timeout_s)
     elif hasattr(target, "mmio"):
         wait_kernel(target, timeout_s)
     else:
         raise TypeError(
-            f"cannot wait for {type(target).__name__}; expected a DMA, one of its channels, an HLS "
-            "IP of an overlay, or a pynq.Interrupt"
+            f"cannot wait for {type(target).__name__}; "
+            "expected a DMA, one of its channels, an HLS IP of an overlay, or a pynq.Interrupt"
         )
 
 
@@ -77,7 +75,7 @@ async def wait_async(target: Any, timeout_s: float = 10.0) -> None:
     """
     timeout_s = check_timeout(timeout_s)
     deadline = wait_clock() + timeout_s
-    if hasattr(target, "event") and hasattr(target, "parent"):
+    if _is_interrupt(target):
         await _interrupt(target, timeout_s)
         return
     line, over, acknowledge = _interrupt_of(target)
@@ -91,13 +89,17 @@ async def wait_async(target: Any, timeout_s: float = 10.0) -> None:
             pause = min(pause * 1.5, 5e-3)
             continue
         try:
-            # Woken now and then besides: an interrupt that came before it was enabled is lost.
+            # Woken now and then as well: an interrupt that came before it was enabled is lost.
             await asyncio.wait_for(line.wait(), min(left, 0.1))
         except asyncio.TimeoutError:
             line.waiting = False
         acknowledge()
     # The rest is the same for all: errors, diagnosis, invalidating the buffer.
     wait(target, max(deadline - wait_clock(), 1e-3))
+
+
+def _is_interrupt(target: Any) -> bool:
+    return hasattr(target, "event") and hasattr(target, "parent")
 
 
 def _interrupt_of(target: Any) -> tuple[Any, Callable[[], bool], Callable[[], None]]:
@@ -178,7 +180,7 @@ def wait_kernel(ip: Any, timeout_s: float) -> None:
 
     if ends(over, timeout_s):
         if seen & 0x2 and int(control[0]) & 0x2:
-            # AP_DONE that can be read twice is ap_ctrl_chain's: held until AP_CONTINUE.
+            # AP_DONE that can be read twice is ap_ctrl_chain's: it stays until AP_CONTINUE.
             control[0] = 0x10 | seen & 0x80
         return
     raise kernel_timeout(ip, name, timeout_s, seen)

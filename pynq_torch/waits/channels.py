@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,8 +37,8 @@ def dma_of(channel: Any) -> Any:
     mmio, sends = channel._mmio, channel._flush_before
     entries = getattr(mmio.device, "ip_dict", None) or {}
     here = (item for item in entries.items() if item[1].get("phys_addr") == mmio.base_addr)
-    name, entry = next(here, ("", {}))
-    parameters = entry.get("parameters", {})
+    found: tuple[str, dict[str, Any]] = next(here, ("", {}))
+    parameters = found[1].get("parameters", {})
     key = "c_include_s2mm" if sends else "c_include_mm2s"
     other = None
     if int(parameters.get(key, parameters.get(key.upper(), 0))) and not is_scatter_gather(channel):
@@ -55,7 +54,7 @@ def dma_of(channel: Any) -> Any:
         )
     send, recv = (channel, other) if sends else (other, channel)
     return SimpleNamespace(
-        mmio=mmio, device=mmio.device, _fullpath=name, sendchannel=send, recvchannel=recv
+        mmio=mmio, device=mmio.device, _fullpath=found[0], sendchannel=send, recvchannel=recv
     )
 
 
@@ -107,7 +106,7 @@ def make_ready(dma: Any) -> None:
 
 
 def reset(dma: Any, timeout_s: float = 1.0, *, drain: bool = True) -> None:
-    """Reset a DMA and start its channels: whatever it was doing is given up.
+    """Reset a DMA and start its channels: what it was doing is aborted.
 
     What was sent and not taken is dropped. What an IP on its streams, or a FIFO on the way, has
     taken is not touched: an IP that is in the middle of a packet goes on from there. Load the
@@ -144,8 +143,7 @@ def _reset(dma: Any, timeout_s: float) -> None:
     for channel in channels:
         channel._mmio.write(channel._offset + _CR, _RESET)
     for channel in channels:
-        mmio, base = channel._mmio, channel._offset
-        if not ends(partial(_clear, mmio, base + _CR, _RESET), timeout_s):
+        if not _clears(channel, _CR, _RESET, timeout_s):
             raise TransferTimeout(
                 f"{dma._fullpath}: DMACR.Reset did not clear within {timeout_s:g} s: its clock "
                 "does not run, or a memory access never ended. Load the overlay again."
@@ -155,8 +153,9 @@ def _reset(dma: Any, timeout_s: float) -> None:
         if is_scatter_gather(channel):
             channel._descr, channel._transfer_started, channel._cyclic = None, False, False
             continue
-        mmio.write(base + _CR, _RUN | (_IOC if channel._interrupt else 0))
-        if not ends(partial(_clear, mmio, base + SR, 1), timeout_s):
+        base = channel._offset
+        channel._mmio.write(base + _CR, _RUN | (_IOC if channel._interrupt else 0))
+        if not _clears(channel, SR, 1, timeout_s):
             raise TransferTimeout(
                 f"{dma._fullpath}: the channel at 0x{base:02x} did not start within "
                 f"{timeout_s:g} s of a reset. Load the overlay again."
@@ -177,5 +176,6 @@ def _drain(dma: Any, timeout_s: float) -> None:
             return
 
 
-def _clear(mmio: Any, offset: int, mask: int) -> bool:
-    return not int(mmio.read(offset)) & mask
+def _clears(channel: Any, register: int, mask: int, timeout_s: float) -> bool:
+    offset = channel._offset + register
+    return ends(lambda: not int(channel._mmio.read(offset)) & mask, timeout_s)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from pynq_torch import events
 from pynq_torch.buffers import buffer_of, check_alive
 from pynq_torch.diagnosis import Facts, diagnose, snapshot
-from pynq_torch.diagnosis.facts import beats
 from pynq_torch.diagnosis.snapshot import is_scatter_gather, side_of
 from pynq_torch.errors import TransferError, TransferTimeout
+from pynq_torch.tables import count_text
 
 from .channels import is_dma, make_ready, reset, run_out
 from .polling import attach, check_timeout
@@ -68,7 +68,7 @@ def _check_waitable(dma: Any, channel: Any) -> None:
 
 
 def _finish(channel: Any) -> None:
-    """Let pynq do what follows a transfer: it returns at once, the channel has ended."""
+    """Let pynq finish its part of a transfer: it returns at once, the channel has ended."""
     if channel._active_buffer is not None:
         channel.wait()
     if channel._interrupt:
@@ -100,7 +100,7 @@ def _recovered(dma: Any) -> str:
         return _RECOVERED
     return (
         "\n  now: the DMA has been reset, but a FIFO before the IP, or its input registers, "
-        f"still hold {beats(left)}, which no reset of the DMA reaches: "
+        f"still hold {count_text(left, 'beat')}, which no reset of the DMA reaches: "
         "load the overlay again before the next transfer."
     )
 
@@ -159,8 +159,8 @@ def transfer(
         0 if into is None else int(dma.recvchannel.transferred),
     )
     if exact and into is not None and moved.received < into.nbytes:
-        known = {"received": int(into.nbytes), "sent": moved.sent or None, "before": before}
-        facts = snapshot.gather(dma, waited_s=0.0, **known)
+        sent, asked = moved.sent or None, int(into.nbytes)
+        facts = snapshot.gather(dma, waited_s=0.0, sent=sent, received=asked, before=before)
         raise _refused(facts, ": a short packet was received")
     return moved
 
