@@ -68,24 +68,12 @@ _FREE = {"CARRY4", "MUXF7", "MUXF8", "GND", "VCC", "BUFG", "IBUF", "OBUF"}
 
 @dataclass(frozen=True)
 class Count:
-    """What yosys counted.
+    """What yosys counted."""
 
-    Parameters
-    ----------
-    cells : dict of str to int
-        By the primitives of the 7 series.
-    tool : str
-        The version of yosys.
-    seconds : float
-        Wall clock of the mapping, on this PC.
-    cached : bool
-        It had been counted before.
-    """
-
-    cells: dict[str, int]
-    tool: str
-    seconds: float
-    cached: bool
+    cells: dict[str, int]  # by the primitives of the 7 series
+    tool: str  # the version of yosys
+    seconds: float  # wall clock of the mapping, on this PC
+    cached: bool  # it had been counted before
 
     @property
     def resources(self) -> Resources:
@@ -158,14 +146,7 @@ def hashes(files: Iterable[Path]) -> dict[str, str]:
 def count(files: Sequence[Path], top: str, parameters: Mapping[str, int] | None = None) -> Count:
     """Map RTL to the xc7z020 by yosys and count the cells.
 
-    Parameters
-    ----------
-    files : sequence of pathlib.Path
-        See `rtl_sources`.
-    top : str
-        The top module.
-    parameters : mapping, optional
-        Of the top module.
+    `files` are those of `rtl_sources`, `parameters` those of the module `top`.
 
     Raises
     ------

@@ -97,17 +97,9 @@ def _convert(chosen: Mapping[str, torch.nn.Module], scales: Mapping[str, float] 
 
 
 def as_float(model: torch.nn.Module) -> torch.nn.Module:
-    """Make the quantised layers of a model floating again, in place, their ReLU included.
+    """Make the quantised layers of a model floating again, in place.
 
-    Parameters
-    ----------
-    model : torch.nn.Module
-        From `quantize_`, or with layers of this package.
-
-    Returns
-    -------
-    torch.nn.Module
-        `model`; a layer's ReLU has become a hook of it, where it has one.
+    A layer's ReLU becomes a hook of it, where it has one.
     """
     floats = {own: theirs for theirs, own in _CLASSES.items()} | {Sequential: torch.nn.Sequential}
     for module in model.modules():

@@ -52,13 +52,6 @@ def trusted(function: Function, operands: Iterable[torch.Tensor]) -> list[torch.
     The quotient of ``remainder`` fits float32 (beyond, vectors of torch's give NaN), ``gelu`` stays
     below half the largest number (on some processors torch's vectors overflow at twice x),
     gradients are finite, and the condition of ``where`` is of bools.
-
-    Parameters
-    ----------
-    function : Function
-        Which one.
-    operands : iterable of torch.Tensor
-        As many as it has; they are not changed.
     """
     made = list(operands)
     if function.name == "where":
