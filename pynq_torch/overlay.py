@@ -6,6 +6,7 @@ import asyncio
 import os
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pynq.overlay import DefaultIP
 
 from .board import ensure_board
 from .diagnosis.stale_cache import drop_stale_cache
-from .diagnosis.stream_hint import stream_hint
+from .diagnosis.streams import kernels_on_stream, stream_hint
 from .errors import BitstreamError, HandoffError
 from .kernels import AffineDmas, Kernel, ScaleStream, driver_for
 from .kernels.base import StaleOverlay
@@ -71,14 +72,11 @@ def find_overlay(name: str | os.PathLike[str]) -> Path:
             return path.resolve()
         beside = sorted(p.name for p in path.parent.glob("*.bit")) if path.parent.is_dir() else []
         there = ", ".join(beside) or "no .bit at all"
+        other = f"; an overlay called {path.stem!r} is here: load({path.stem!r})"
+        other = other if path.stem in available_overlays() else "."
         raise BitstreamError(
             f"there is no file {path}; {path.parent.resolve()} has {there}. The name of the .bit "
-            "must be exactly that of the file, and its .hwh must lie beside it"
-            + (
-                f"; an overlay called {path.stem!r} is here: load({path.stem!r})"
-                if path.stem in available_overlays()
-                else "."
-            )
+            f"must be exactly that of the file, and its .hwh must be beside it{other}"
         )
     known = available_overlays()
     if str(name) in known:
@@ -196,9 +194,7 @@ class Overlay(pynq.Overlay):
     def __init__(self, bitfile_name: str, **options: Any) -> None:
         super().__init__(bitfile_name, **options)
         self.name = Path(bitfile_name).stem
-        description = self._ip_map._description
-        units = dict(_bind(description))
-        self.kernels = Kernels(self, units)
+        self.kernels = Kernels(self, dict(_bind(self._ip_map._description)))
         global latest
         latest = self
 
@@ -208,9 +204,8 @@ class Overlay(pynq.Overlay):
         if not self.is_loaded():
             raise StaleOverlay(
                 f"overlay {self.__dict__.get('name', '')!r} is no longer loaded: "
-                f"{Path(self.device.bitfile_name or '').name or 'nothing'} is. An Overlay object "
-                "is "
-                "good until the next download; load it again."
+                f"{Path(self.device.bitfile_name or '').name or 'nothing'} is. "
+                "An Overlay object is good until the next download; load it again."
             )
         ip_map = self._ip_map
         if key not in ip_map._keys():
@@ -234,12 +229,9 @@ class Overlay(pynq.Overlay):
 
     def _dmas_of(self, kernel: Kernel) -> list[Any]:
         """Return the DMAs whose streams lead to `kernel`; where none does, all there are."""
-        from .diagnosis.snapshot import kernels_on_stream
-
-        entries = self.ip_dict
         found = [
             _walk(self, name)
-            for name, entry in entries.items()
+            for name, entry in self.ip_dict.items()
             if entry.get("type", "").split(":")[2:3] == ["axi_dma"]
         ]
         near = [dma for dma in found if kernel.cu in kernels_on_stream(dma)]
@@ -297,10 +289,7 @@ class Kernels(Mapping[str, Kernel]):
 
 def _walk(overlay: Any, path: str) -> Any:
     """Return the driver at ``hierarchy/ip``."""
-    here = overlay
-    for part in path.split("/"):
-        here = getattr(here, part)
-    return here
+    return reduce(getattr, path.split("/"), overlay)
 
 
 def _bind(description: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ __all__ = [
     "PACKAGE",
     "ROOT",
     "environment_kernels",
+    "find_kernel",
     "is_checkout",
     "kernel_path",
     "to_read",
@@ -89,3 +90,9 @@ def environment_kernels() -> list[Path]:
 def kernel_path(given: Iterable[str | os.PathLike[str]] = ()) -> list[Path]:
     """Return the folders searched for kernels: those given, the environment's, ``hw/kernels``."""
     return [*map(Path, given), *environment_kernels(), KERNELS]
+
+
+def find_kernel(name: str) -> Path | None:
+    """Return the first folder on the kernel path that describes the kernel, ``None`` without."""
+    folders = (root / name for root in kernel_path())
+    return next((f for f in folders if (f / "description.json").is_file()), None)

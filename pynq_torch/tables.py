@@ -5,9 +5,20 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
-__all__ = ["Table"]
+__all__ = ["Table", "count_text", "size_text"]
+
+
+def count_text(number: int, what: str) -> str:
+    """Return a number of things as text: ``"1 beat"``, ``"2 beats"``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def size_text(shape: Sequence[int]) -> str:
+    """Return a shape as text, e.g. ``"2x3"``."""
+    return "x".join(map(str, shape)) or "scalar"
 
 
 class Table:
@@ -47,8 +58,6 @@ class Table:
         return text.getvalue()
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         def row(cells: Sequence[str], tag: str) -> str:
             return "<tr>" + "".join(f"<{tag}>{escape(c)}</{tag}>" for c in cells) + "</tr>"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import sys
 import time
+import timeit
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .descriptions import read_kernel_description
-from .paths import kernel_path
+from .paths import find_kernel
 
 __all__ = ["Duration", "measure", "model", "model_cycles", "where_measured"]
 
@@ -43,8 +44,8 @@ class Duration:
     low, high : float or None
         Shortest and longest repetition, in seconds.
     part : {"total", "host", "transfer", "compute"}
-        What it covers: transfers are charted apart from compute, and from what the host does
-        besides (checks, registers, waiting).
+        What it covers: transfers are charted apart from compute, and both apart from the host's
+        own work (checks, registers, waiting).
     """
 
     seconds: float
@@ -58,10 +59,9 @@ class Duration:
     part: str = "total"
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"kind is {self.kind!r}; expected one of {', '.join(KINDS)}")
-        if self.part not in PARTS:
-            raise ValueError(f"part is {self.part!r}; expected one of {', '.join(PARTS)}")
+        for name, known in (("kind", KINDS), ("part", PARTS)):
+            if (value := getattr(self, name)) not in known:
+                raise ValueError(f"{name} is {value!r}; expected one of {', '.join(known)}")
         if not self.seconds >= 0:
             raise ValueError(f"seconds is {self.seconds}; expected a number of at least 0")
         if self.kind == "measured" and not self.where:
@@ -148,10 +148,10 @@ def where_measured(on: str = "pl", device: Any = None) -> str:
 
 
 @contextmanager
-def _one_thread() -> Iterator[str]:
+def _one_thread(on: str) -> Iterator[str]:
     """Give torch's CPU operators one thread for a while; the value says so, for `where`."""
-    torch = sys.modules.get("torch")  # where nobody has imported it there is nothing to limit
-    if torch is None:
+    torch = sys.modules.get("torch")  # if it is not imported there is nothing to limit
+    if torch is None or on != "cpu":
         yield ""
         return
     before = torch.get_num_threads()
@@ -195,33 +195,13 @@ def measure(
     """
     if repeat < 1:
         raise ValueError(f"repeat is {repeat}; expected at least 1")
-    if on == "cpu":
-        with _one_thread() as threads:
-            times = _times(function, repeat, warmup)
-    else:
-        threads, times = "", _times(function, repeat, warmup)
-    return Duration(
-        statistics.median(times),
-        "measured",
-        label,
-        where_measured(on, device) + threads,
-        repeat,
-        low=min(times),
-        high=max(times),
-        part=part,
-    )
-
-
-def _times(function: Callable[[], Any], repeat: int, warmup: int) -> list[float]:
-    """Return the seconds of each repetition."""
-    for _ in range(warmup):
-        function()
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return times
+    with _one_thread(on) as threads:
+        for _ in range(warmup):
+            function()
+        times = timeit.repeat(function, timer=time.perf_counter, number=1, repeat=repeat)
+    where, median = where_measured(on, device) + threads, statistics.median(times)
+    low, high = min(times), max(times)
+    return Duration(median, "measured", label, where, repeat, None, low, high, part)
 
 
 def model_cycles(kernel: str, **sizes: int) -> int | None:
@@ -239,12 +219,11 @@ def model_cycles(kernel: str, **sizes: int) -> int | None:
     int or None
         ``None`` where the kernel has no description.
     """
-    for folder in kernel_path():
-        if (folder / kernel / "description.json").is_file():
-            description = read_kernel_description(folder / kernel)
-            wanted = {name: sizes[name] for name in description.latency.symbols if name in sizes}
-            return description.latency.cycles(**wanted)
-    return None
+    folder = find_kernel(kernel)
+    if folder is None:
+        return None
+    latency = read_kernel_description(folder).latency
+    return latency.cycles(**{name: sizes[name] for name in latency.symbols if name in sizes})
 
 
 def model(kernel: str, clock_hz: float, *, label: str = "", **sizes: int) -> Duration:

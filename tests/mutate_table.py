@@ -8,10 +8,13 @@ from __future__ import annotations
 AREAS: dict[str, str] = {
     "transfers": "lib_waits lib_transfers",
     "waits/__init__": "lib_waits lib_transfers lib_faults",
+    "waits/channels": "lib_waits lib_transfers ip_dma_reset",
     "polling": "lib_waits",
     "causes": "lib_diagnosis",
     "facts": "lib_diagnosis",
     "diagnosis/__init__": "lib_diagnosis",
+    "diagnosis/streams": "stream_hint lib_transfers",
+    "buffers/*": "lib_buffers",
     "snapshot": "lib_waits lib_kernels ip_stream ip_dma_reset",
     "kernels/base": "lib_driver lib_raw lib_kernels",
     "kernels/registers": "lib_kernels lib_raw device_generic",

@@ -13,6 +13,7 @@ import pytest
 from pynq_torch import waits
 from pynq_torch.diagnosis import snapshot
 from pynq_torch.errors import BoardHang, KernelTimeout, TransferTimeout
+from pynq_torch.waits import channels as dma_channels
 from pynq_torch.waits import polling, transfers
 from pynq_torch.waits.transfers import TransferError
 
@@ -366,7 +367,7 @@ def test_only_armed_channels_of_a_dma_are_waited_for(clock: Clock) -> None:
     ],
 )
 def test_the_state_of_a_channel(kind: Any, status: int, state: int) -> None:
-    assert transfers._state(kind(Registers(_34=status), "recv")) == state
+    assert dma_channels._state(kind(Registers(_34=status), "recv")) == state
 
 
 def test_an_error_ends_the_wait_at_once(clock: Clock) -> None:
@@ -410,7 +411,7 @@ def test_the_other_channel_of_one_at_hand(
         "dma": {"phys_addr": mmio.base_addr, "parameters": parameters},
     }
     channel = Channel(mmio, side)
-    view = transfers.DmaView.of_channel(channel)
+    view = dma_channels.dma_of(channel)
     assert view._fullpath == "dma"
     assert (view.sendchannel if side == "send" else view.recvchannel) is channel
     other = view.recvchannel if side == "send" else view.sendchannel
@@ -421,10 +422,10 @@ def test_the_other_channel_of_one_at_hand(
             ("recv", 0x10002) if side == "send" else ("send", 0x10001)
         )
         assert (state.max_bytes, state.width_bytes, state.realigns) == (255, 4, True)
-    gathering = transfers.DmaView.of_channel(Gathering(mmio, side))
+    gathering = dma_channels.dma_of(Gathering(mmio, side))
     assert None in (gathering.sendchannel, gathering.recvchannel)
     mmio.base_addr = 0x40410000
-    assert transfers.DmaView.of_channel(channel)._fullpath == ""
+    assert dma_channels.dma_of(channel)._fullpath == ""
 
 
 # ---- ready, reset --------------------------------------------------------------------------------
@@ -449,15 +450,15 @@ def test_the_state_a_transfer_starts_from(
     monkeypatch: pytest.MonkeyPatch, kind: Any, status: int, first: bool, expected: str, side: str
 ) -> None:
     resets: list[Any] = []
-    monkeypatch.setattr(transfers, "reset", resets.append)
+    monkeypatch.setattr(dma_channels, "reset", resets.append)
     ready = 0x1 if kind is Gathering else 0x2
     mmio = Registers(_4=status, _34=ready) if side == "send" else Registers(_4=ready, _34=status)
     dma = _dma(*(kind(mmio, s, _first_transfer=first) for s in ("send", "recv")))
     if expected == "busy":
         with pytest.raises(TransferError, match=rf"dma\.{side}channel is still running"):
-            transfers._make_ready(dma)
+            dma_channels.make_ready(dma)
     else:
-        transfers._make_ready(dma)
+        dma_channels.make_ready(dma)
     assert resets == ([dma] if expected == "reset" else [])
 
 
@@ -466,7 +467,7 @@ def test_a_reset_starts_both_channels(clock: Clock, interrupt: Any) -> None:
     mmio = Registers(_0=[4, 4, 0], _4=[1, 0], _30=[4, 0], _34=[1, 1, 0])
     more = {"_interrupt": interrupt, "_active_buffer": _buffer()}
     channels = [Channel(mmio, side, **more) for side in ("send", "recv")]
-    transfers.reset(_dma(*channels), drain=False)
+    dma_channels.reset(_dma(*channels), drain=False)
     control = 0x1001 if interrupt else 0x1
     assert mmio.written == [(0x0, 4), (0x30, 4), (0x0, control), (0x30, control)]
     for channel in channels:
@@ -477,19 +478,19 @@ def test_a_reset_starts_both_channels(clock: Clock, interrupt: Any) -> None:
 def test_a_reset_leaves_scatter_gather_halted(clock: Clock) -> None:
     mmio = Registers(_4=0x1)
     channel = Gathering(mmio, _descr="descriptors", _cyclic=True)
-    transfers.reset(_dma(channel))
+    dma_channels.reset(_dma(channel))
     assert mmio.written == [(0x0, 4)]
     assert (channel._descr, channel._transfer_started, channel._cyclic) == (None, False, False)
 
 
 def test_a_reset_that_does_not_end_says_what_does_not_run(clock: Clock) -> None:
     with pytest.raises(TransferTimeout, match=r"Reset did not clear within 0.25 s"):
-        transfers.reset(_dma(Channel(Registers(_0=4))), 0.25)
+        dma_channels.reset(_dma(Channel(Registers(_0=4))), 0.25)
     assert 0.25 < clock.now - 100.0 < 0.26
     with pytest.raises(TransferTimeout, match=r"channel at 0x30 did not start within 0.25 s"):
-        transfers.reset(_dma(None, Channel(Registers(_34=1), "recv")), 0.25)
+        dma_channels.reset(_dma(None, Channel(Registers(_34=1), "recv")), 0.25)
     with pytest.raises(TypeError, match="one reset covers both channels"):
-        transfers.reset(Channel(Registers()))
+        dma_channels.reset(Channel(Registers()))
 
 
 def test_what_a_source_still_sends_is_drained(
@@ -502,22 +503,22 @@ def test_what_a_source_still_sends_is_drained(
         taken.append((shape, dtype))
         return "scratch"
 
-    monkeypatch.setattr(transfers, "pool_of", lambda device: SimpleNamespace(take=take))
-    monkeypatch.setattr(transfers, "_reset", lambda dma, timeout_s: resets.append(timeout_s))
+    monkeypatch.setattr(dma_channels, "pool_of", lambda device: SimpleNamespace(take=take))
+    monkeypatch.setattr(dma_channels, "_reset", lambda dma, timeout_s: resets.append(timeout_s))
     mmio = Registers(_34=[0x2, 0x11, 0x0])
     channel = Channel(mmio, "recv", _max_size=1023)
-    transfers.reset(_dma(None, channel), 0.5)
+    dma_channels.reset(_dma(None, channel), 0.5)
     assert channel.calls == ["transfer scratch"] * 3  # until nothing comes
     assert resets == [0.5] * 4
     assert 5e-3 < clock.now - 100.0 < 6e-3
     assert taken == [((1020,), np.dtype("u1"))]
     channel._max_size, mmio.values[0x34] = (1 << 26) - 1, 0x2
     channel.calls.clear()
-    transfers.reset(_dma(None, channel))
+    dma_channels.reset(_dma(None, channel))
     assert len(channel.calls) == 64  # a source that never stops
     assert taken[1][0] == (16384,)
     channel.calls.clear()
-    transfers.reset(_dma(None, channel), drain=False)
+    dma_channels.reset(_dma(None, channel), drain=False)
     assert channel.calls == []
 
 
@@ -696,7 +697,7 @@ def test_everything_about_a_dma() -> None:
     says = {"MM2S": {"left": 3, "ignored": ("a",)}, "S2MM": {"packets": 1, "ignored": ["b"]}}
     mmio.device.ip = {"dma": SimpleNamespace(describe=lambda: says)}
     dma = _dma(Channel(mmio), Channel(mmio, "recv"))
-    facts = snapshot.gather(dma, waited_s=2.0, sent=8, received=16, changed=4, kernels={})
+    facts = snapshot.gather(dma, waited_s=2.0, sent=8, received=16, changed=4)
     assert (facts.target, facts.waited_s, facts.stale, facts.left) == ("dma", 2.0, False, 3)
     assert facts.send is not None
     assert facts.recv is not None
@@ -704,9 +705,9 @@ def test_everything_about_a_dma() -> None:
     assert (facts.recv.requested, facts.recv.moved) == (16, 4)
     assert (facts.tlast, facts.notes) == (True, ("MM2S: a", "S2MM: b"))
     before = {"S2MM": {"packets": 1}}
-    assert snapshot.gather(dma, waited_s=0.0, kernels={}, before=before).tlast is False
+    assert snapshot.gather(dma, waited_s=0.0, before=before).tlast is False
     dma.sendchannel = None
-    assert snapshot.gather(dma, waited_s=0.0, kernels={}).send is None
+    assert snapshot.gather(dma, waited_s=0.0).send is None
     mmio.base_addr = 0
     stale = snapshot.gather(dma, waited_s=1.0)
     assert (stale.stale, stale.waited_s, stale.channels) == (True, 1.0, ())

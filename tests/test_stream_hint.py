@@ -8,7 +8,7 @@ import pytest
 from helpers import HW_KERNELS, write_overlay
 
 import pynq_torch
-from pynq_torch.diagnosis.stream_hint import stream_hint
+from pynq_torch.diagnosis.streams import stream_hint
 
 RTL_KERNELS = Path(__file__).parent / "rtl_kernels"
 _DMA = """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import os
 import threading
 import weakref
@@ -92,22 +94,19 @@ class Pool:
         CmaExhausted
             No room, even after giving all idle memory back.
         """
-        count = 1
-        for n in shape:
-            count *= n
-        nbytes = count * dtype.itemsize
+        nbytes = math.prod(shape) * dtype.itemsize
         size = size_class(nbytes)
         with self._lock:
             idle = self._idle.get(size)
-            raw = idle.pop() if idle else None
+            raw: Any = idle.pop() if idle else None
             if raw is not None:
                 self._idle_bytes -= size
                 self._hits += 1
-        if raw is None:
+        fresh = raw is None
+        if fresh:
             raw = self._allocate(size, nbytes, shape, dtype)
-            with self._lock:
-                self._misses += 1
         with self._lock:
+            self._misses += fresh
             self._used += 1
             self._used_bytes += size
         lease = _lease_type(type(raw))(
@@ -196,21 +195,16 @@ def _give_back(pool: weakref.ref[Pool], raw: Any) -> None:
 
 def _cma_left(error: BaseException) -> str:
     """What the system says about CMA; Linux on a board counts it, others only have the message."""
-    wanted = {}
     with open("/proc/meminfo", encoding="ascii") as lines:
-        for line in lines:
-            if line.startswith("Cma"):
-                name, value, *_ = line.split()
-                wanted[name.rstrip(":")] = int(value) * 1024
-    if wanted.get("CmaTotal"):
-        return f"CMA has {wanted.get('CmaFree', 0)} of {wanted['CmaTotal']} bytes free"
+        rows = [line.split() for line in lines if line.startswith("Cma")]
+    known = {name.rstrip(":"): int(value) * 1024 for name, value, *_ in rows}
+    if known.get("CmaTotal"):
+        return f"CMA has {known.get('CmaFree', 0)} of {known['CmaTotal']} bytes free"
     text = str(error).partition("; ")[2] or str(error)
     return text.split(". ")[0].removesuffix(".")
 
 
-_lease_types: dict[type, type] = {}
-
-
+@functools.cache
 def _lease_type(base: type) -> type:
     """Return the buffer class of leases over `base`.
 
@@ -218,9 +212,7 @@ def _lease_type(base: type) -> type:
     its own keeps every view, and every tensor, referring to the lease; when the last one goes, so
     does the lease, and the memory returns to the pool.
     """
-    if base not in _lease_types:
-        _lease_types[base] = type("PooledBuffer", (Lease, base), {"__module__": __name__})
-    return _lease_types[base]
+    return type("PooledBuffer", (Lease, base), {"__module__": __name__})
 
 
 class Lease:
@@ -245,12 +237,8 @@ class Lease:
             here = parent
         return here
 
-    def _gone(self) -> bool:
-        root = self._root()
-        return root is not None and not root._return.alive
-
     def _live(self) -> None:
-        if self._gone():
+        if self.freed:
             raise BufferFreed(
                 "this CMA buffer was given back with freebuffer() and is used again; keep it as "
                 "long as it is used"
@@ -265,7 +253,8 @@ class Lease:
     @property
     def freed(self) -> bool:
         """Whether the memory was given back."""
-        return self._gone()
+        root = self._root()
+        return root is not None and not root._return.alive
 
     @freed.setter
     def freed(self, value: bool) -> None:

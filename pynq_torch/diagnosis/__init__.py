@@ -1,6 +1,6 @@
 """Why a transfer or a kernel does not end: decoded registers in, a cause and a remedy out.
 
-Pure functions of a snapshot, so that they can be tested without a board. What is known stands in
+Pure functions of a snapshot, so that they can be tested without a board. What is known is in
 one table, :data:`pynq_torch.diagnosis.causes.CAUSES`.
 """
 

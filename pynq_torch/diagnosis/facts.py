@@ -10,46 +10,30 @@ from dataclasses import dataclass
 
 __all__ = ["ERROR_MASK", "ChannelState", "Facts", "KernelState", "control_bits", "status_bits"]
 
-#: DMASR, bit -> name (PG021, table 2-8). The same in both channels.
-STATUS_BITS = {
-    0: "Halted",
-    1: "Idle",
-    3: "SGIncld",
-    4: "DMAIntErr",
-    5: "DMASlvErr",
-    6: "DMADecErr",
-    8: "SGIntErr",
-    9: "SGSlvErr",
-    10: "SGDecErr",
-    12: "IOC_Irq",
-    13: "Dly_Irq",
-    14: "Err_Irq",
-}
-#: AP_CTRL, bit -> name (UG1399).
-CONTROL_BITS = {
-    0: "AP_START",
-    1: "AP_DONE",
-    2: "AP_IDLE",
-    3: "AP_READY",
-    4: "AP_CONTINUE",
-    7: "AUTO_RESTART",
-}
+#: DMASR from bit 0 (PG021, table 2-8), the same in both channels; "-" is reserved.
+STATUS_BITS = (
+    *("Halted", "Idle", "-", "SGIncld", "DMAIntErr", "DMASlvErr", "DMADecErr", "-"),
+    *("SGIntErr", "SGSlvErr", "SGDecErr", "-", "IOC_Irq", "Dly_Irq", "Err_Irq"),
+)
+#: AP_CTRL from bit 0 (UG1399).
+CONTROL_BITS = (
+    *("AP_START", "AP_DONE", "AP_IDLE", "AP_READY", "AP_CONTINUE", "-", "-", "AUTO_RESTART"),
+)
 ERROR_MASK = 0x770
 
 
 def status_bits(status: int) -> tuple[str, ...]:
     """Return the names of the bits that are set in a DMASR value."""
-    return tuple(name for bit, name in STATUS_BITS.items() if status >> bit & 1)
+    return _named(STATUS_BITS, status)
 
 
 def control_bits(control: int) -> tuple[str, ...]:
     """Return the names of the bits that are set in an AP_CTRL value."""
-    return tuple(name for bit, name in CONTROL_BITS.items() if control >> bit & 1)
+    return _named(CONTROL_BITS, control)
 
 
-def beats(number: int) -> str:
-    """Return ``"1 beat"``, ``"2 beats"``."""
-    return f"{number} beat{'' if number == 1 else 's'}"
+def _named(names: tuple[str, ...], value: int) -> tuple[str, ...]:
+    return tuple(name for bit, name in enumerate(names) if value >> bit & 1 and name != "-")
 
 
 @dataclass(frozen=True)
@@ -178,12 +162,12 @@ class KernelState:
 
     @property
     def idle(self) -> bool:
-        """Whether it stands still and would need a start."""
+        """Whether it is idle and would need a start."""
         return self.control is not None and self.control & 0x87 == 0x4
 
     @property
     def done(self) -> bool:
-        """Whether it has finished a run that nobody has read off yet."""
+        """Whether it has finished a run that no program has read yet."""
         return self.control is not None and bool(self.control & 0x2)
 
     @property
@@ -242,5 +226,5 @@ class Facts:
 
     @property
     def idle_kernels(self) -> tuple[KernelState, ...]:
-        """The kernels that stand still and show no finished run."""
+        """The kernels that are idle and show no finished run."""
         return tuple(k for k in self.kernels if k.idle)

@@ -6,9 +6,11 @@ it is asked if it is there, and nothing depends on it.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from . import ChannelState, Facts, KernelState
+from .streams import kernels_on_stream
 
 __all__ = ["beats_left", "board_says", "gather", "kernels_on_stream", "read_channel", "read_kernel"]
 
@@ -23,6 +25,11 @@ def is_channel(target: Any) -> bool:
     return (
         hasattr(target, "_mmio") and hasattr(target, "_flush_before") and hasattr(target, "_offset")
     )
+
+
+def side_of(channel: Any) -> str:
+    """Return ``"send"`` or ``"recv"``."""
+    return "send" if channel._flush_before else "recv"
 
 
 def is_scatter_gather(channel: Any) -> bool:
@@ -47,24 +54,12 @@ def read_channel(
 ) -> ChannelState:
     """Read one channel.
 
-    Parameters
-    ----------
-    channel : pynq DMA channel
-        ``dma.sendchannel`` or ``dma.recvchannel``.
-    requested : int, optional
-        Bytes asked for, where the caller knows.
-    changed : int, optional
-        A lower bound of the bytes received, from looking at the buffer.
-    said : dict, optional
-        What the board adds for this channel.
-
-    Returns
-    -------
-    ChannelState
+    `requested` and `changed` are the bytes asked for and a lower bound of those received, where the
+    caller knows; `said` is what the board adds for this channel.
     """
     mmio, base = channel._mmio, channel._offset
     status = int(mmio.read(base + SR))
-    side = "send" if channel._flush_before else "recv"
+    side = side_of(channel)
     buffer = channel._active_buffer
     if is_scatter_gather(channel):
         length = 0
@@ -83,18 +78,8 @@ def read_channel(
         moved, exact = _moved(side, status, length, requested, changed)
     if said and requested is not None and not moved and "bytes" in said:
         moved, exact = int(said["bytes"]), True
-    return ChannelState(
-        side=side,
-        status=status,
-        length_register=length,
-        address=address,
-        requested=requested,
-        moved=moved,
-        moved_exact=exact,
-        max_bytes=int(channel._max_size),
-        width_bytes=int(channel._align),
-        realigns=bool(channel._dre),
-    )
+    built = int(channel._max_size), int(channel._align), bool(channel._dre)
+    return ChannelState(side, status, length, address, requested, moved, exact, *built)
 
 
 def _requested(channel: Any, status: int, length: int) -> int | None:
@@ -142,46 +127,6 @@ def read_kernel(name: str, ip: Any, device: Any = None) -> KernelState:
     return KernelState(name, int(ip.mmio.read(0)), note)
 
 
-def kernels_on_stream(dma: Any) -> dict[str, Any]:
-    """Find the HLS IP next to a DMA, by the design's stream connections.
-
-    Returns
-    -------
-    dict
-        Full name -> description (the entry of ``ip_dict``); empty where the design's graph does
-        not say, or the neighbours have no block control.
-    """
-    device = getattr(dma, "device", None)
-    name = getattr(dma, "_fullpath", "")
-    graph = getattr(getattr(device, "parser", None), "systemgraph", None)
-    block = getattr(graph, "blocks", {}).get(name.replace("/", "_"))
-    found: dict[str, Any] = {}
-    waiting, seen = [block] if block is not None else [], set()
-    while waiting:
-        here = waiting.pop()
-        seen.add(here.ref)
-        for port in here.ports.values():
-            if type(port).__name__ != "StreamPort":
-                continue
-            for other in port.destinations().values():
-                neighbour = other.parent()
-                if not hasattr(neighbour, "ports") or neighbour.ref in seen:
-                    continue
-                entry = _entry(device, getattr(neighbour, "hierarchy_name", ""))
-                if entry is None:
-                    waiting.append(neighbour)  # a FIFO or a slice: go on behind it
-                elif "AP_START" in entry.get("registers", {}).get("CTRL", {}).get("fields", {}):
-                    found[entry["fullpath"]] = entry
-    return found
-
-
-def _entry(device: Any, graph_name: str) -> dict[str, Any] | None:
-    for name, entry in device.ip_dict.items():
-        if name.replace("/", "_") == graph_name.replace("/", "_"):
-            return dict(entry)
-    return None
-
-
 def is_stale(device: Any, name: str, address: int) -> bool:
     """Whether the design now loaded has no IP called `name` at `address`."""
     loaded = getattr(device, "ip_dict", None)
@@ -197,66 +142,31 @@ def gather(
     sent: int | None = None,
     received: int | None = None,
     changed: int | None = None,
-    kernels: dict[str, KernelState] | None = None,
     before: dict[str, Any] | None = None,
 ) -> Facts:
     """Read everything about a DMA and the HLS IP on its streams.
 
-    Parameters
-    ----------
-    dma : pynq.lib.DMA
-        The DMA.
-    waited_s : float
-        How long was waited.
-    sent, received : int, optional
-        Bytes asked for on each side, where the caller knows.
-    changed : int, optional
-        A lower bound of the bytes received.
-    kernels : dict, optional
-        States of the kernels already read.
-    before : dict, optional
-        What `board_says` returned before the transfer.
-
-    Returns
-    -------
-    Facts
+    `sent` and `received` are the bytes asked for on each side, `changed` a lower bound of those
+    received, where the caller knows; `before` is what `board_says` returned before the transfer.
     """
     device, name = dma.device, dma._fullpath
-    stale = is_stale(device, name, dma.mmio.base_addr)
-    if stale:
+    if is_stale(device, name, dma.mmio.base_addr):
         return Facts(name, waited_s, stale=True)
     said = board_says(device, name)
-    channels = {}
-    for side, channel, key, asked in (
-        ("send", dma.sendchannel, "MM2S", sent),
-        ("recv", dma.recvchannel, "S2MM", received),
-    ):
-        if channel is not None:
-            channels[side] = read_channel(
-                channel,
-                requested=asked,
-                changed=changed if side == "recv" else None,
-                said=said.get(key),
-            )
-    if kernels is None:
-        kernels = {}
-        for cu, entry in kernels_on_stream(dma).items():
-            kernels[cu] = read_kernel(cu, _Window(device, entry), device)
-    notes = [
-        f"{key}: {text}"
-        for key in ("MM2S", "S2MM")
-        for text in said.get(key, {}).get("ignored", ())
-    ]
-    return Facts(
-        name,
-        waited_s,
-        channels.get("send"),
-        channels.get("recv"),
-        tuple(kernels.values()),
-        tlast=_tlast(said, before or {}),
-        notes=tuple(notes),
-        left=beats_left(said),
+    send, recv = said.get("MM2S", {}), said.get("S2MM", {})
+    sender, receiver = (
+        None if channel is None else read_channel(channel, requested=asked, changed=more, said=side)
+        for channel, asked, more, side in (
+            (dma.sendchannel, sent, None, send),
+            (dma.recvchannel, received, changed, recv),
+        )
     )
+    near = kernels_on_stream(dma).items()
+    kernels = tuple(read_kernel(cu, _window(device, entry), device) for cu, entry in near)
+    sides = (("MM2S", send), ("S2MM", recv))
+    notes = tuple(f"{key}: {text}" for key, side in sides for text in side.get("ignored", ()))
+    tlast, left = _tlast(said, before or {}), beats_left(said)
+    return Facts(name, waited_s, sender, receiver, kernels, False, tlast, notes, left)
 
 
 def beats_left(said: dict[str, Any]) -> int:
@@ -269,15 +179,13 @@ def _tlast(said: dict[str, Any], before: dict[str, Any]) -> bool | None:
     now = said.get("S2MM", {})
     if "packets" not in now:
         return None
-    earlier = before.get("S2MM", {}).get("packets", 0) if before else 0
+    earlier = before.get("S2MM", {}).get("packets", 0)
     return bool(now.get("tlast")) or int(now["packets"]) > int(earlier)
 
 
-class _Window:
-    """An IP's registers without making its driver, which might write to them."""
+def _window(device: Any, entry: dict[str, Any]) -> Any:
+    """Return an IP's registers without making its driver, which might write to them."""
+    from pynq import MMIO
 
-    def __init__(self, device: Any, entry: dict[str, Any]) -> None:
-        from pynq import MMIO
-
-        self.mmio = MMIO(entry["phys_addr"], 4, device=device)
-        self._registers = entry["registers"]
+    mmio = MMIO(entry["phys_addr"], 4, device=device)
+    return SimpleNamespace(mmio=mmio, _registers=entry["registers"])

@@ -40,7 +40,7 @@ def is_stale(bitstream: Path) -> bool:
     except ValueError:
         return True  # a damaged state file: pynq cannot read it either
     if cached.get("bitfile_hash") != global_state.bitstream_hash(str(bitstream)):
-        return False  # another bitstream: pynq parses afresh
+        return False  # another bitstream: pynq parses again
     # Copying sets a new time, unpacking may not: the folder's own change of entry counts too.
     changed = max(handoff.stat().st_mtime, handoff.stat().st_ctime)
     return changed > pickled.stat().st_mtime or Path(cached["bitfile_name"]) != bitstream
@@ -59,10 +59,9 @@ def drop_stale_cache(bitstream: Path) -> bool:
     for path in cache_files():
         path.unlink(missing_ok=True)
     warnings.warn(
-        f"pynq's cache held an earlier handoff for {bitstream.name}; it was removed, and "
-        f"{bitstream.with_suffix('.hwh').name} is read afresh. Without this pynq would have used "
-        "the "
-        "old addresses (pynq.pl_server.global_state.clear_global_state() does the same).",
+        f"pynq's cache had an earlier handoff for {bitstream.name}; it was removed, and "
+        f"{bitstream.with_suffix('.hwh').name} is read again. Without this pynq would have used "
+        "the old addresses (pynq.pl_server.global_state.clear_global_state() does the same).",
         StaleCacheWarning,
         stacklevel=3,
     )

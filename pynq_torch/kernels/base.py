@@ -15,7 +15,7 @@ from pynq.buffer import PynqBuffer
 
 from pynq_torch import buffers, events
 from pynq_torch.diagnosis import control_bits
-from pynq_torch.diagnosis.stream_hint import stream_hint
+from pynq_torch.diagnosis.streams import stream_hint
 from pynq_torch.errors import (
     BoardHang,
     BusError,

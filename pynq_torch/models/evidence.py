@@ -14,19 +14,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.descriptions import read_kernel_description
+from pynq_torch.descriptions import KernelDescription, read_kernel_description
 from pynq_torch.errors import InterfaceError, KernelError
-from pynq_torch.paths import HW, kernel_path, to_read, to_write
+from pynq_torch.paths import HW, find_kernel, kernel_path, to_read, to_write
 from pynq_torch.timing import Duration
 
-if TYPE_CHECKING:
-    from pynq_torch.descriptions import KernelDescription
-    from pynq_torch.hls.csynth import SynthesisReport
+from .hls_resources import AVAILABLE, Resources, estimate, itemised
 
-    from .hls_resources import Resources
+if TYPE_CHECKING:
+    from pynq_torch.hls.csynth import SynthesisReport
 
 __all__ = [
     "Kernel",
@@ -45,24 +45,13 @@ MEASUREMENTS = "measurements.json"
 
 def kernel_names() -> tuple[str, ...]:
     """Return the kernels with a description on the kernel path, in alphabetical order."""
-    return tuple(
-        sorted(
-            {path.parent.name for root in kernel_path() for path in root.glob("*/description.json")}
-        )
-    )
+    found = (path for root in kernel_path() for path in root.glob("*/description.json"))
+    return tuple(sorted({path.parent.name for path in found}))
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel's folder and what its description says.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Where it is.
-    description : KernelDescription
-        Its ``description.json``.
-    """
+    """A kernel's folder, and its ``description.json``."""
 
     folder: Path
     description: KernelDescription
@@ -76,22 +65,19 @@ def kernel(name: str) -> Kernel:
     KernelError
         There is none with a description.
     """
-    from .hls_resources import itemised
-
-    for root in kernel_path():
-        if (root / name / "description.json").is_file():
-            description = read_kernel_description(root / name)
-            try:
-                itemised(description.resources)  # says what is wrong with them
-            except InterfaceError as error:
-                path = root / name / "description.json"
-                raise InterfaceError(f"{path}: {error}", cu=name) from error
-            return Kernel(root / name, description)
-    raise KernelError(
-        f"no kernel {name!r} with a description.json on the kernel path (PYNQ_TORCH_KERNELS, "
-        f"hw/kernels); there are {', '.join(kernel_names())}",
-        name,
-    )
+    folder = find_kernel(name)
+    if folder is None:
+        raise KernelError(
+            f"no kernel {name!r} with a description.json on the kernel path (PYNQ_TORCH_KERNELS, "
+            f"hw/kernels); there are {', '.join(kernel_names())}",
+            name,
+        )
+    description = read_kernel_description(folder)
+    try:
+        itemised(description.resources)  # says what is wrong with them
+    except InterfaceError as error:
+        raise InterfaceError(f"{folder / 'description.json'}: {error}", cu=name) from error
+    return Kernel(folder, description)
 
 
 def _synthesis(found: Kernel) -> SynthesisReport | None:
@@ -119,22 +105,15 @@ def resources_by_kind(name: str) -> dict[str, Resources]:
         ``"csynth"``: the vendor's synthesis has estimated it; ``"yosys"``: its RTL was counted;
         ``"model"``: by the components that its description states. Those that there are.
     """
-    from .hls_resources import Resources, estimate
     from .rtl_resources import committed
 
     own = kernel(name)
     found = {}
     report = _synthesis(own)
     if report is not None:
-        used = report.used
-        found["csynth"] = Resources(
-            used.get("BRAM_18K", 0),
-            used.get("DSP", 0),
-            used.get("FF", 0),
-            used.get("LUT", 0),
-            "csynth",
-            f"csynth.xml, {report.tool_version}",
-        )
+        bram, dsp, ff, lut = (report.used.get(part, 0) for part in AVAILABLE)
+        source = f"csynth.xml, {report.tool_version}"
+        found["csynth"] = Resources(bram, dsp, ff, lut, "csynth", source)
     counted = committed(own.folder)
     if counted is not None:
         found["yosys"] = counted
@@ -196,30 +175,25 @@ def latencies(name: str, clock_hz: float, *, label: str = "", **sizes: int) -> d
     model = own.description.latency
     wanted = {symbol: int(sizes[symbol]) for symbol in model.symbols if symbol in sizes}
     label = label or name
+    made = partial(Duration, clock_hz=clock_hz, part="compute")
     found = {}
-    entries = [e for e in _measurements(own.folder) if e["sizes"] == wanted]
-    for entry in entries:
-        if entry["kind"] == "measured" and entry["clock_hz"] == clock_hz:
-            found["measured"] = Duration(
-                entry["seconds"], "measured", label, entry["where"], entry["repeat"],
-                clock_hz=clock_hz, part="compute",
-            )  # fmt: skip
-            break
-    for entry in entries:
-        if entry["kind"] == "cycles":
-            seconds = entry["cycles"] / clock_hz
-            found["cycles"] = Duration(seconds, "cycles", label, clock_hz=clock_hz, part="compute")
-            break
+    for entry in _measurements(own.folder):
+        kind = entry["kind"]
+        if entry["sizes"] != wanted or kind in found:
+            continue
+        if kind == "cycles":
+            found[kind] = made(entry["cycles"] / clock_hz, kind, label)
+        elif entry["clock_hz"] == clock_hz:
+            found[kind] = made(entry["seconds"], kind, label, entry["where"], entry["repeat"])
     report = _synthesis(own)
     # A latency that is one number for all arguments is the schedule; a range is none for these.
     if report is not None and report.latency_worst == report.latency_best is not None:
         cycles, where = report.latency_best, f"csynth.xml, {report.tool_version}"
     else:
         cycles, where = model.cycles(**wanted), ""
-    found["model"] = Duration(
-        cycles / clock_hz, "model", label, where, clock_hz=clock_hz, part="compute"
-    )
-    return found
+    found["model"] = made(cycles / clock_hz, "model", label, where)
+    order = ("measured", "cycles", "model")
+    return {kind: found[kind] for kind in order if kind in found}
 
 
 def latency(name: str, clock_hz: float, *, label: str = "", **sizes: int) -> Duration:
@@ -251,12 +225,8 @@ def _measurements(folder: Path) -> list[dict[str, Any]]:
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
         for entry in entries:
-            expected = {
-                "kind",
-                "sizes",
-                "clock_hz",
-                "cycles" if entry["kind"] == "cycles" else "seconds",
-            }
+            value = "cycles" if entry["kind"] == "cycles" else "seconds"
+            expected = {"kind", "sizes", "clock_hz", value}
             if missing := expected - entry.keys():
                 raise KeyError(*sorted(missing))
     except (ValueError, KeyError, TypeError) as error:
@@ -294,33 +264,32 @@ def record(name: str, duration: Duration, *, cycles: int | None = None, **sizes:
         clock; or sizes are missing.
     """
     found = kernel(name)
-    if duration.kind == "model" or duration.where.endswith("this PC"):
-        raise ValueError(
-            f"{duration.provenance} is no evidence about {name!r} on the board; expected a "
-            "measurement on a board, or cycles counted in RTL"
-        )
-    symbols = set(found.description.latency.symbols)
-    if set(sizes) != symbols or duration.clock_hz is None:
-        raise ValueError(
-            f"{name!r} needs clock_hz in the duration, and {', '.join(sorted(symbols))}; found "
-            f"clock {duration.clock_hz} and {', '.join(sorted(sizes)) or 'no sizes'}"
-        )
-    entry: dict[str, Any] = {
-        "kind": duration.kind,
-        "sizes": sizes,
-        "clock_hz": duration.clock_hz,
-        "repeat": duration.repeat,
-    }
+    _check_evidence(found, duration, sizes)
+    entry: dict[str, Any] = {"kind": duration.kind, "sizes": sizes}
+    entry |= {"clock_hz": duration.clock_hz, "repeat": duration.repeat}
     if duration.kind == "cycles":
-        entry["cycles"] = round(duration.seconds * duration.clock_hz) if cycles is None else cycles
+        counted = duration.seconds * (duration.clock_hz or 0.0)
+        entry["cycles"] = round(counted) if cycles is None else cycles
     else:
         entry |= {"seconds": duration.seconds, "where": duration.where}
-    kept = [
-        e
-        for e in _measurements(found.folder)
-        if (e["kind"], e["sizes"], e["clock_hz"]) != (entry["kind"], sizes, entry["clock_hz"])
-    ]
+    same = ("kind", "sizes", "clock_hz")
+    kept = [e for e in _measurements(found.folder) if any(e[key] != entry[key] for key in same)]
     path = to_write(found.folder / MEASUREMENTS)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps([*kept, entry], indent=2) + "\n", encoding="utf-8")
     return path
+
+
+def _check_evidence(found: Kernel, duration: Duration, sizes: dict[str, int]) -> None:
+    name = found.description.name
+    if duration.kind == "model" or duration.where.endswith("this PC"):
+        raise ValueError(
+            f"{duration.provenance} is no evidence about {name!r} on the board; "
+            "expected a measurement on a board, or cycles counted in RTL"
+        )
+    symbols = set(found.description.latency.symbols)
+    if set(sizes) != symbols or duration.clock_hz is None:
+        raise ValueError(
+            f"{name!r} needs clock_hz in the duration, and {', '.join(sorted(symbols))}; "
+            f"found clock {duration.clock_hz} and {', '.join(sorted(sizes)) or 'no sizes'}"
+        )

@@ -126,14 +126,8 @@ class Resources:
 
     def times(self, count: int) -> Resources:
         """Return what several compute units take together."""
-        return Resources(
-            self.bram_18k * count,
-            self.dsp * count,
-            self.ff * count,
-            self.lut * count,
-            self.kind,
-            f"{count} x {self.source}",
-        )
+        bram, dsp, ff, lut = (n * count for n in self.used.values())
+        return Resources(bram, dsp, ff, lut, self.kind, f"{count} x {self.source}")
 
 
 def itemised(components: Mapping[str, Any]) -> list[tuple[str, int, Component]]:
@@ -198,11 +192,8 @@ def estimate(components: Mapping[str, Any]) -> Resources:
         See `itemised`.
     """
     rows = itemised(components)
-    return Resources(
-        sum(count * one.bram for _, count, one in rows),
-        sum(count * one.dsp for _, count, one in rows),
-        sum(count * one.ff for _, count, one in rows),
-        sum(count * one.lut for _, count, one in rows),
-        "model",
-        "components of description.json",
+    bram, dsp, ff, lut = (
+        sum(count * getattr(one, part) for _, count, one in rows)
+        for part in ("bram", "dsp", "ff", "lut")
     )
+    return Resources(bram, dsp, ff, lut, "model", "components of description.json")

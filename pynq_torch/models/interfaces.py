@@ -7,7 +7,6 @@ from what their drivers write and call; times from the constants of `pynq_z2`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
 
 from pynq_torch.timing import Duration, model_cycles
 
@@ -16,7 +15,7 @@ from . import pynq_z2
 __all__ = ["WAYS", "Cost", "cost"]
 
 #: Name of a way -> kernel, 32-bit words of its scalar arguments with the gaps between them, calls
-#: of `pynq.lib.DMA` for a packet, accesses besides (interrupts: IER, GIE, ISR read and written).
+#: of `pynq.lib.DMA` for a packet, other accesses (interrupts: IER, GIE, ISR read and written).
 WAYS: dict[str, tuple[str, int, int, int]] = {
     "registers": ("affine_lite", 5, 0, 0),
     "one DMA": ("affine_dma", 3, 2, 0),
@@ -87,13 +86,13 @@ def cost(way: str, elements: int, clock_hz: float = pynq_z2.FCLK_HZ) -> Cost:
         )
     kernel, arguments, dma_calls, accesses = WAYS[way]
     capacity = {"registers": _REGISTERS, "one DMA": _PACKET, "two DMAs": _PACKET}.get(way)
-    runs = ceil(elements / capacity) if capacity else 1
+    whole, rest = divmod(elements, capacity or elements)
+    parts = [capacity or elements] * whole + [rest] * (rest > 0)
+    runs = len(parts)
     words = runs * arguments + (2 * elements if way == "registers" else 0)
     host = runs * pynq_z2.call_seconds(0) + words * pynq_z2.C_ACCESS_S
     host += runs * (dma_calls * pynq_z2.DMA_CALL_S + accesses * pynq_z2.PYTHON_WRITE_S)
-    cycles = sum(
-        model_cycles(kernel, n=part, beats=part) or 0 for part in _parts(elements, capacity)
-    )
+    cycles = sum(model_cycles(kernel, n=part, beats=part) or 0 for part in parts)
     return Cost(
         way,
         elements,
@@ -103,9 +102,3 @@ def cost(way: str, elements: int, clock_hz: float = pynq_z2.FCLK_HZ) -> Cost:
         Duration(host, "model", way, "host of a PYNQ-Z2", clock_hz=clock_hz, part="host"),
         Duration(cycles / clock_hz, "model", way, clock_hz=clock_hz, part="compute"),
     )
-
-
-def _parts(elements: int, capacity: int | None) -> list[int]:
-    """Return the elements of each run."""
-    whole, rest = divmod(elements, capacity or elements)
-    return [capacity or elements] * whole + [rest] * (rest > 0)

@@ -130,12 +130,10 @@ class Ports:
         """Bytes a second that each part allows: ``"port"``, ``"outstanding"`` and ``"DDR"``."""
         beat = self.width_bits // 8
         round_trip = LATENCY_CYCLES + self.burst_beats
+        waiting = self.count * (self.outstanding * self.burst_beats * beat)
         return {
             "port": self.count * beat * self.clock_hz,
-            "outstanding": self.count
-            * (self.outstanding * self.burst_beats * beat)
-            / round_trip
-            * self.clock_hz,
+            "outstanding": waiting / round_trip * self.clock_hz,
             "DDR": DDR_BYTES_PER_SECOND,
         }
 

@@ -1,6 +1,6 @@
 """What a kernel's RTL takes of the PL: yosys maps it to the cells of the 7 series, and counts.
 
-`count` runs yosys; its results are kept by content. A kernel's own result lies beside its RTL
+`count` runs yosys; its results are cached by content. A kernel's own result is beside its RTL
 (``rtl/resources.json``, written by ``python -m pynq_torch kernels synth``), so that nobody needs
 yosys to read it, and `stale` says when the RTL is no longer what was counted. yosys places
 nothing: it proves what is needed, not that it meets a clock.
@@ -68,24 +68,12 @@ _FREE = {"CARRY4", "MUXF7", "MUXF8", "GND", "VCC", "BUFG", "IBUF", "OBUF"}
 
 @dataclass(frozen=True)
 class Count:
-    """What yosys counted.
+    """What yosys counted."""
 
-    Parameters
-    ----------
-    cells : dict of str to int
-        By the primitives of the 7 series.
-    tool : str
-        The version of yosys.
-    seconds : float
-        Wall clock of the mapping, on this PC.
-    cached : bool
-        It had been counted before.
-    """
-
-    cells: dict[str, int]
-    tool: str
-    seconds: float
-    cached: bool
+    cells: dict[str, int]  # by the primitives of the 7 series
+    tool: str  # the version of yosys
+    seconds: float  # wall clock of the mapping, on this PC
+    cached: bool  # it had been counted before
 
     @property
     def resources(self) -> Resources:
@@ -134,13 +122,8 @@ def _files(folder: Path) -> list[Path]:
 def rtl_sources(folder: Path, shared: Path = _SHARED) -> tuple[Path, ...]:
     """Return the files of an RTL folder and those of the shared modules that they name.
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-        All its files count.
-    shared : pathlib.Path
-        A module a file, of the file's name; only those that are named count, directly or through
-        another.
+    `shared` has a module a file, of the file's name; only those that are named count, directly or
+    through another.
     """
     found = _files(folder)
     library = {path.stem: path for path in _files(shared)}
@@ -163,14 +146,7 @@ def hashes(files: Iterable[Path]) -> dict[str, str]:
 def count(files: Sequence[Path], top: str, parameters: Mapping[str, int] | None = None) -> Count:
     """Map RTL to the xc7z020 by yosys and count the cells.
 
-    Parameters
-    ----------
-    files : sequence of pathlib.Path
-        See `rtl_sources`.
-    top : str
-        The top module.
-    parameters : mapping, optional
-        Of the top module.
+    `files` are those of `rtl_sources`, `parameters` those of the module `top`.
 
     Raises
     ------
@@ -227,38 +203,24 @@ def _run(
     if done.returncode or not result.is_file():
         said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         raise RtlError(f"{top}: yosys cannot map the RTL:\n" + "\n".join(said[-12:]), top)
-    return _cells(result.read_text(encoding="utf-8"))
+    counted = json.loads(result.read_text(encoding="utf-8"))["design"]["num_cells_by_type"]
+    return dict(sorted(counted.items()))
 
 
 def _beside(files: Sequence[Path]) -> set[Path]:
-    """Return what RTL reads besides: included headers, and contents of memories."""
+    """Return the other files that RTL reads: included headers, and contents of memories."""
     endings = {".vh", ".svh", ".dat", ".mem", ".hex"}
-    return {p for folder in {f.parent for f in files} for p in folder.iterdir()
-            if p.suffix in endings}  # fmt: skip
-
-
-def _cells(text: str) -> dict[str, int]:
-    counted: dict[str, int] = json.loads(text)["design"]["num_cells_by_type"]
-    return dict(sorted(counted.items()))
+    beside = (path for folder in {f.parent for f in files} for path in folder.iterdir())
+    return {path for path in beside if path.suffix in endings}
 
 
 # ---- results that are committed ------------------------------------------------------------------
 
 
 def synthesise(kernel: Path, top: str = "") -> Path:
-    """Count a kernel's RTL and write the result beside it, or where `to_write` says.
+    """Count a kernel's RTL and write the result beside it, or where `to_write` says; return where.
 
-    Parameters
-    ----------
-    kernel : pathlib.Path
-        The kernel's folder.
-    top : str
-        Default: the folder's name.
-
-    Returns
-    -------
-    pathlib.Path
-        The file.
+    `kernel` is its folder, whose name is the top module by default.
     """
     folder = rtl_folder(kernel)
     if folder is None:
@@ -302,18 +264,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def stale(kernel: Path) -> list[str]:
-    """Return the files by which a kernel's RTL differs from what was counted.
-
-    Parameters
-    ----------
-    kernel : pathlib.Path
-        The kernel's folder.
-
-    Returns
-    -------
-    list of str
-        Names; empty where the result holds.
-    """
+    """Return the names of the files by which a kernel's RTL differs from what was counted."""
     now = hashes(rtl_sources(kernel / "rtl"))
     path = to_read(kernel / "rtl" / RESULT)
     then = _read(path)["sources"] if path.is_file() else {}

@@ -7,13 +7,14 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from pynq_torch.descriptions import KernelDescription, read_kernel_description
 from pynq_torch.errors import KernelError
+from pynq_torch.paths import KERNELS
 from pynq_torch.timing import Duration, model_cycles
 
 from .tiling import patch_cells
 
 if TYPE_CHECKING:
-    from pynq_torch.descriptions import KernelDescription
     from pynq_torch.events import KernelCall
 
 __all__ = ["modelled", "run_cycles", "symbols"]
@@ -64,10 +65,7 @@ _DERIVED: dict[str, Callable[[Numbers], dict[str, int]]] = {
 
 @cache
 def _description(kernel: str) -> KernelDescription:
-    from pynq_torch.descriptions import read_kernel_description
-    from pynq_torch.paths import ROOT
-
-    return read_kernel_description(ROOT / "hw" / "kernels" / kernel)
+    return read_kernel_description(KERNELS / kernel)
 
 
 def symbols(run: KernelCall) -> dict[str, int]:

@@ -30,19 +30,8 @@ Tiling = tuple[int, int, int, int]
 def tiling(result: Pair, kernel: Pair, stride: Pair, step: Pair, patch: int = PATCH) -> Tiling:
     """Return how many pixels and taps are worked on at a time.
 
-    Parameters
-    ----------
-    result, kernel : tuple of int
-        Rows and columns of the result and of the weight.
-    stride, step : tuple of int
-        Cells from pixel to pixel and from tap to tap.
-    patch : int
-        Cells of a channel on chip.
-
-    Returns
-    -------
-    tuple of int
-        Rows and columns of pixels, rows and columns of taps.
+    `result` and `kernel` are rows and columns of the result and of the weight, `stride` and `step`
+    the cells from pixel to pixel and from tap to tap, `patch` the cells of a channel on chip.
     """
     taps = [0, min(kernel[1], TAPS)]
     taps[0] = min(kernel[0], TAPS // taps[1])

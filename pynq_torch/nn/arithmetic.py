@@ -14,13 +14,19 @@ and halves round to even. The units of an overlay compute the same bits.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 
 from pynq_torch.kernels.epilogue import BIAS, FLOAT32, INT8, RELU
+from pynq_torch.ops.linear import MAX_EXACT_K
 from pynq_torch.ops.quantise import Packed, write_columns, write_steps
 from pynq_torch.ops.units import finish
 
-__all__ = ["columns", "factor", "finish", "mode_of", "overflows", "requantisation", "steps", "sums"]
+if TYPE_CHECKING:
+    from .layer import QuantisedLayer
+
+__all__ = ["columns", "finish", "mode_of", "overflows", "reference", "requantisation", "steps"]
 
 #: What a float32 can hold, as a sum of products that are 1 in int8.
 _LARGEST = float(torch.finfo(torch.float32).max) / 2**14
@@ -29,19 +35,9 @@ ROOM = 2**31 - 1
 
 
 def steps(values: torch.Tensor, scale: float | None = None) -> tuple[torch.Tensor, float] | None:
-    """Return an activation in int8 and its scale.
+    """Return an activation on the CPU in int8 and its scale; ``None`` if it is not finite.
 
-    Parameters
-    ----------
-    values : torch.Tensor
-        Floating, on the CPU, any shape, at least one element.
-    scale : float, optional
-        Default: ``max|values| / 127``.
-
-    Returns
-    -------
-    tuple of torch.Tensor and float, or None
-        int8, same shape; ``None`` where a value is not finite.
+    The scale is ``max|values| / 127`` where none is given; there is at least one value.
     """
     values = values.detach()
     out = torch.empty(values.shape, dtype=torch.int8)
@@ -57,22 +53,6 @@ def columns(matrix: torch.Tensor) -> Packed | None:
     return None if scale is None else Packed(out, scale, float(scale.max()))
 
 
-def sums(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Return the exact int32 product of int8 matrices on the CPU.
-
-    Parameters
-    ----------
-    a, b : torch.Tensor
-        int8 [M, K] and [K, N]. float64 holds every sum below 2**53, far beyond int32.
-    """
-    return (a.double() @ b.double()).to(torch.int64).to(torch.int32)
-
-
-def factor(weight_scale: torch.Tensor, scale: float) -> torch.Tensor:
-    """Return ``t * s`` in float32: what a sum is multiplied by for a float32 result."""
-    return weight_scale * scale
-
-
 def requantisation(
     weight_scale: torch.Tensor,
     scale: float,
@@ -80,25 +60,11 @@ def requantisation(
     bias: torch.Tensor | None,
     depth: int,
 ) -> tuple[torch.Tensor, torch.Tensor | None] | None:
-    """Return the factors and the int32 bias for an int8 result.
+    """Return the factors float32 [N] and the bias int32 [N] (``None`` without) for an int8 result.
 
-    Parameters
-    ----------
-    weight_scale : torch.Tensor
-        float32 [N], ``t``.
-    scale, out_scale : float
-        Of the input and of the result, ``s`` and ``r``.
-    bias : torch.Tensor or None
-        Floating [N].
-    depth : int
-        Products in a sum.
-
-    Returns
-    -------
-    tuple of torch.Tensor, or None
-        float32 [N] and int32 [N] (``None`` without a bias). ``None`` where a sum with its bias
-        could leave int32, because a bias is huge beside its channel's weights, and where a factor
-        is no float32.
+    `weight_scale` is ``t``, `scale` and `out_scale` are ``s`` and ``r``, `depth` is the products in
+    a sum. ``None`` where a sum with its bias could leave int32, because a bias is huge beside its
+    channel's weights, and where a factor is no float32.
     """
     if not 0 < out_scale < float("inf"):
         raise ValueError(f"out_scale is {out_scale}; expected a finite number greater than 0")
@@ -118,14 +84,7 @@ def requantisation(
 def overflows(top: float, scale: float, depth: int) -> bool:
     """Whether sums could leave float32 when they are scaled; the float layer computes then.
 
-    Parameters
-    ----------
-    top : float
-        The largest scale of the weight.
-    scale : float
-        Of the input.
-    depth : int
-        Products in a sum.
+    `top` is the largest scale of the weight, `scale` the input's, `depth` the products in a sum.
     """
     return top * scale * depth >= _LARGEST
 
@@ -133,3 +92,43 @@ def overflows(top: float, scale: float, depth: int) -> bool:
 def mode_of(*, int8: bool, bias: bool, relu: bool) -> int:
     """Return the gemm kernel's mode for a layer."""
     return (INT8 if int8 else FLOAT32) | (BIAS if bias else 0) | (RELU if relu else 0)
+
+
+def reference(
+    layer: QuantisedLayer,
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    packed: list[Packed] | None,
+    scale: float | None,
+    out_scale: float | None,
+) -> torch.Tensor:
+    """Return the result of a layer, worked out on the CPU: the same bits as from the PL.
+
+    The tensors are on the CPU. `packed` is the weight in int8, one matrix a group; ``None`` where
+    int8 cannot hold it. The parameters of `layer` are not read.
+    """
+    found = None
+    if packed is not None and input.numel():
+        found = steps(input, layer.in_scale) if scale is None else (input, scale)
+    depth = packed[0].values.shape[0] if packed else 0
+    if packed is None or found is None or overflows(max(p.top for p in packed), found[1], depth):
+        input = input if scale is None else input.to(weight.dtype) * scale
+        result = layer._float(input, weight, bias)
+        return result.relu() if layer.relu else result
+    values, scale = found
+    scales = torch.cat([p.scale for p in packed])
+    sums = layer._sums(values, packed)
+    whole = None
+    if out_scale is not None:
+        whole = requantisation(scales, scale, out_scale, bias, depth)
+    if depth > MAX_EXACT_K:
+        result = sums * (scales.double() * scale)
+        result = (result if bias is None else result + bias).float()
+        result = result.relu() if layer.relu else result
+    else:
+        mode = mode_of(int8=whole is not None, bias=bias is not None, relu=layer.relu)
+        offset = None if bias is None else bias.detach().float()
+        result = finish(sums.to(torch.int32), mode, *(whole or (scales * scale, offset)))
+    result = layer._arrange(result, input)
+    return result if whole is not None else result.to(weight.dtype)

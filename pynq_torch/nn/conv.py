@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import torch
 from torch.nn import functional
@@ -12,13 +12,16 @@ from pynq_torch.kernels.windows import Window
 from pynq_torch.ops import conv_direct
 from pynq_torch.ops.conv import Geometry, convolve
 from pynq_torch.ops.quantise import Packed
-from pynq_torch.ops.units import Units, Vector, finish
+from pynq_torch.ops.units import Vector, finish
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.fallback import place
 
-from .layer import Gradients, QuantisedLayer
+from .layer import Gradients, Operands, QuantisedLayer
 from .weights import Weights
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["Conv2d"]
 
@@ -38,6 +41,7 @@ class Conv2d(QuantisedLayer, torch.nn.Conv2d):
 
     operator = "pynq_torch::conv2d"
     kind = "nn.Conv2d"
+    float_class = torch.nn.Conv2d
 
     def __init__(
         self,
@@ -55,56 +59,32 @@ class Conv2d(QuantisedLayer, torch.nn.Conv2d):
         *,
         relu: bool = False,
     ) -> None:
-        torch.nn.Conv2d.__init__(
-            self,
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+        sizes = (in_channels, out_channels, kernel_size, stride, padding, dilation, groups)
+        torch.nn.Conv2d.__init__(self, *sizes, bias, padding_mode, device, dtype)
         self.relu = relu
-
-    @classmethod
-    def from_float(cls, module: torch.nn.Conv2d, *, relu: bool = False) -> Conv2d:
-        """Return a quantised layer that shares the parameters of a float one.
-
-        Parameters
-        ----------
-        module : torch.nn.Conv2d
-            Its hooks and its mode (training or not) are taken over too.
-        relu : bool
-            Whether negative results become 0.
-        """
-        made = cls.__new__(cls)
-        made._take_over(module, torch.nn.Conv2d)
-        made.relu = relu
-        return made
 
     def forward(
         self, input: torch.Tensor, *, scale: float | None = None, out_scale: float | None = None
     ) -> torch.Tensor:
         """Return the layer's result; see `QuantisedLayer.forward`."""
-        left, right, top, bottom = self._reversed_padding_repeated_twice
-        if self.padding_mode != "zeros" or left != right or top != bottom:
+        if self._symmetric_padding is None:
             # Before the quantisation, which changes neither zeros nor copies of values.
             mode = "constant" if self.padding_mode == "zeros" else self.padding_mode
             input = functional.pad(input, self._reversed_padding_repeated_twice, mode)
         return super().forward(input, scale=scale, out_scale=out_scale)
 
     @property
-    def _symmetric_padding(self) -> tuple[int, int]:
-        """The padding of the product itself: (vertical, horizontal)."""
+    def _symmetric_padding(self) -> tuple[int, int] | None:
+        """Zeros above and below, left and right; ``None`` for any other padding."""
         left, right, top, bottom = self._reversed_padding_repeated_twice
-        if self.padding_mode != "zeros" or left != right or top != bottom:
-            return 0, 0
-        return top, left
+        symmetric = self.padding_mode == "zeros" and left == right and top == bottom
+        return (top, left) if symmetric else None
+
+    @property
+    def _sizes(self) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int], int]:
+        """Stride, padding, dilation and groups of the product, whose input may be padded before."""
+        padding = self._symmetric_padding or (0, 0)
+        return _pair(self.stride), padding, _pair(self.dilation), self.groups
 
     def _check(self, input: torch.Tensor) -> None:
         if input.dim() not in (3, 4) or input.shape[-3] != self.in_channels:
@@ -115,38 +95,21 @@ class Conv2d(QuantisedLayer, torch.nn.Conv2d):
         if min(self._geometry(input).out_size) < 1:
             raise RuntimeError(
                 f"{self!r}: the input has shape {tuple(input.shape)}, padded by "
-                f"{self._symmetric_padding}; expected it to be no smaller than the kernel, "
+                f"{self._sizes[1]}; expected it to be no smaller than the kernel, "
                 f"{self.kernel_size} with dilation {self.dilation}"
             )
 
     def _geometry(self, input: torch.Tensor) -> Geometry:
         batch = input.shape[0] if input.dim() == 4 else 1
         height, width = input.shape[-2:]
-        return Geometry(
-            batch,
-            self.in_channels,
-            height,
-            width,
-            self.out_channels,
-            _pair(self.kernel_size),
-            _pair(self.stride),
-            self._symmetric_padding,
-            _pair(self.dilation),
-            self.groups,
-        )
+        channels, kernel = self.out_channels, _pair(self.kernel_size)
+        return Geometry(batch, self.in_channels, height, width, channels, kernel, *self._sizes)
 
     def _matrices(self, weight: torch.Tensor) -> list[torch.Tensor]:
         return [part.reshape(part.shape[0], -1).t() for part in weight.chunk(self.groups)]
 
-    def _product(
-        self,
-        input: Packed,
-        weights: Weights,
-        mode: int,
-        factors: list[Vector],
-        bias: Vector | None,
-        on: Units,
-    ) -> torch.Tensor:
+    def _product(self, *given: Unpack[Operands]) -> torch.Tensor:
+        input, weights, mode, factors, bias, _ = given
         if self._is_direct():
             return self._directly(input.values, weights, mode, factors, bias)
         values = input.values
@@ -181,16 +144,14 @@ class Conv2d(QuantisedLayer, torch.nn.Conv2d):
         factors: list[Vector],
         bias: Vector | None,
     ) -> torch.Tensor:
-        """Return the result of ``conv2d_i8``, which reads the image as it lies."""
-        stride, dilation = _pair(self.stride), _pair(self.dilation)
+        """Return the result of ``conv2d_i8``, which reads the image where it is."""
         scale = factors[0].tensor
         if len(factors) > 1:
             scale = place(torch.cat([memory.alias(f.tensor) for f in factors]))
-        batched = values if values.dim() == 4 else values.unsqueeze(0)
         found = conv_direct.convolve(
-            batched,
+            values if values.dim() == 4 else values.unsqueeze(0),
             weights.filters(self.weight.shape),
-            Window(stride, self._symmetric_padding, dilation, self.groups),
+            Window(*self._sizes),
             mode=mode,
             scale=scale,
             bias=None if bias is None else bias.tensor,
@@ -209,20 +170,10 @@ class Conv2d(QuantisedLayer, torch.nn.Conv2d):
         )
 
     def _sums(self, input: torch.Tensor, packed: list[Packed]) -> torch.Tensor:
-        geometry = self._geometry(input)
         kernels = torch.cat([p.values.t() for p in packed])
-        shape = (self.out_channels, self.in_channels // self.groups, *geometry.kernel)
+        kernels = kernels.view(self.out_channels, -1, *_pair(self.kernel_size))
         batched = input if input.dim() == 4 else input.unsqueeze(0)
-        sums = functional.conv2d(
-            batched.double(),
-            kernels.double().view(shape),
-            None,
-            geometry.stride,
-            geometry.padding,
-            geometry.dilation,
-            self.groups,
-        )
-        return sums.permute(0, 2, 3, 1)
+        return self._float(batched.double(), kernels.double(), None).permute(0, 2, 3, 1)
 
     def _arrange(self, result: torch.Tensor, input: torch.Tensor) -> torch.Tensor:
         return self._layout(result.permute(0, 3, 1, 2), input)
@@ -230,8 +181,7 @@ class Conv2d(QuantisedLayer, torch.nn.Conv2d):
     def _float(
         self, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
     ) -> torch.Tensor:
-        sizes = (self.stride, self._symmetric_padding, self.dilation, self.groups)
-        return functional.conv2d(input, weight, bias, *sizes)
+        return functional.conv2d(input, weight, bias, *self._sizes)
 
     def _gradients(
         self, grad: torch.Tensor, input: torch.Tensor, weight: torch.Tensor, needed: list[bool]
@@ -242,9 +192,7 @@ class Conv2d(QuantisedLayer, torch.nn.Conv2d):
             input if batched else input.unsqueeze(0),
             weight,
             [self.out_channels],
-            self.stride,
-            self._symmetric_padding,
-            self.dilation,
+            *self._sizes[:3],
             False,
             [0, 0],
             self.groups,

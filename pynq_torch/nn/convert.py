@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -37,7 +38,7 @@ def quantize_(model: M, example: Any = None, *, skip: Skip | Iterable[Skip] = ()
         On any device, in training or not. Its layers become `pynq_torch.nn.Linear` and
         `pynq_torch.nn.Conv2d`: the same objects under the same names with the same parameters, so
         that optimisers, hooks and ``state_dict`` stay as they are. Subclasses of torch's layers
-        are left alone, because nobody knows what they do with their weights.
+        are left alone: what they do with their weights is unknown.
     example : Any, optional
         Input to calibrate with: a tensor, a tuple of arguments, a dict of keyword arguments, or a
         list or other iterable of these, several inputs. The model runs on it, in evaluation and
@@ -63,7 +64,7 @@ def quantize_(model: M, example: Any = None, *, skip: Skip | Iterable[Skip] = ()
 
     Notes
     -----
-    In ``torch.nn.Sequential`` a ReLU right behind a layer becomes part of it, and an ``Identity``
+    In ``torch.nn.Sequential`` a ReLU right after a layer becomes part of it, and an ``Identity``
     takes its place; not where the layer occurs a second time in the model, or where one of them
     has hooks that the other would no longer be seen by. Calibrated layers pass int8 to each other
     there, see `pynq_torch.nn.Sequential`.
@@ -80,46 +81,25 @@ def quantize_(model: M, example: Any = None, *, skip: Skip | Iterable[Skip] = ()
       (2): Linear(in_features=8, out_features=2, bias=True, relu=False, in_scale=...)
     )
     """
-    skips = _skips(model, skip)
-    named = dict(model.named_modules())
-    chosen = {
-        name: module
-        for name, module in named.items()
-        if (type(module) in _CLASSES or isinstance(module, QuantisedLayer))
-        and not any(matches(name, module) for matches in skips)
-    }
-    if not chosen:
-        kinds = ", ".join(sorted({type(m).__name__ for m in named.values()}))
-        raise ValueError(
-            "the model has no torch.nn.Linear or torch.nn.Conv2d that is not skipped; found "
-            f"{kinds}"
-        )
-    scales = {} if example is None else _calibrate(model, chosen, example)
+    chosen = _chosen(model, skip)
+    _convert(chosen, None if example is None else _calibrate(model, chosen, example))
+    _fuse(model, set(chosen.values()))
+    return model
+
+
+def _convert(chosen: Mapping[str, torch.nn.Module], scales: Mapping[str, float] | None) -> None:
     for name, module in chosen.items():
         if not isinstance(module, QuantisedLayer):
             module.__class__ = _CLASSES[type(module)]
         assert isinstance(module, QuantisedLayer)
-        if example is not None:
+        if scales is not None:
             module.in_scale = scales.get(name)
-    _fuse(model, set(chosen.values()))
-    for module in model.modules():
-        if type(module) is torch.nn.Sequential and _passes(module):
-            module.__class__ = Sequential
-    return model
 
 
 def as_float(model: torch.nn.Module) -> torch.nn.Module:
-    """Make the quantised layers of a model floating again, in place, their ReLU included.
+    """Make the quantised layers of a model floating again, in place.
 
-    Parameters
-    ----------
-    model : torch.nn.Module
-        From `quantize_`, or with layers of this package.
-
-    Returns
-    -------
-    torch.nn.Module
-        `model`; a layer's ReLU has become a hook of it, where it has one.
+    A layer's ReLU becomes a hook of it, where it has one.
     """
     floats = {own: theirs for theirs, own in _CLASSES.items()} | {Sequential: torch.nn.Sequential}
     for module in model.modules():
@@ -133,11 +113,23 @@ def as_float(model: torch.nn.Module) -> torch.nn.Module:
 # ---- which layers --------------------------------------------------------------------------------
 
 
-def _skips(
-    model: torch.nn.Module, skip: Skip | Iterable[Skip]
-) -> list[Callable[[str, torch.nn.Module], bool]]:
+def _chosen(model: torch.nn.Module, skip: Skip | Iterable[Skip]) -> dict[str, torch.nn.Module]:
     given = [skip] if isinstance(skip, (str, type)) or callable(skip) else list(skip)
-    return [_skip(model, item) for item in given]
+    skips = [_skip(model, item) for item in given]
+    named = dict(model.named_modules())
+    chosen = {
+        name: module
+        for name, module in named.items()
+        if (type(module) in _CLASSES or isinstance(module, QuantisedLayer))
+        and not any(matches(name, module) for matches in skips)
+    }
+    if not chosen:
+        kinds = ", ".join(sorted({type(m).__name__ for m in named.values()}))
+        raise ValueError(
+            "the model has no torch.nn.Linear or torch.nn.Conv2d that is not skipped; "
+            f"found {kinds}"
+        )
+    return chosen
 
 
 def _skip(model: torch.nn.Module, item: Any) -> Callable[[str, torch.nn.Module], bool]:
@@ -173,11 +165,11 @@ def _passes(module: torch.nn.Module) -> bool:
 
 
 def _fuse(model: torch.nn.Module, chosen: set[torch.nn.Module]) -> None:
+    """Make each ReLU part of the layer before it, and containers such as pass int8 on."""
     occurs = Counter(module for _, module in model.named_modules(remove_duplicate=False))
+    passing = (torch.nn.Sequential.forward, Sequential.forward)
     for container in list(model.modules()):
-        if not isinstance(container, torch.nn.Sequential):
-            continue
-        if type(container).forward not in (torch.nn.Sequential.forward, Sequential.forward):
+        if not isinstance(container, torch.nn.Sequential) or type(container).forward not in passing:
             continue
         for index in range(len(container) - 1):
             layer, following = container[index], container[index + 1]
@@ -191,6 +183,9 @@ def _fuse(model: torch.nn.Module, chosen: set[torch.nn.Module]) -> None:
             ):
                 layer.relu = True
                 container[index + 1] = torch.nn.Identity().train(following.training)
+    for module in model.modules():
+        if type(module) is torch.nn.Sequential and _passes(module):
+            module.__class__ = Sequential
 
 
 def _has_hooks(module: torch.nn.Module) -> bool:
@@ -209,7 +204,7 @@ def _calibrate(
 ) -> dict[str, float]:
     """Run the model and return the step of each layer's input."""
     largest: dict[str, float] = {}
-    inputs: list[tuple[Sequence[Any], Mapping[str, Any]]] = list(_inputs(example))
+    inputs = list(_inputs(example))
     if not inputs:
         raise ValueError("example is empty; expected at least one input to calibrate with")
     with _observed(model, chosen, largest), torch.no_grad():
@@ -256,21 +251,18 @@ def _observed(
     steps = {m: m.in_scale for m in chosen.values() if isinstance(m, QuantisedLayer)}
     handles = []
 
-    def watch(name: str) -> Callable[..., None]:
-        def note(module: torch.nn.Module, args: tuple[Any, ...]) -> None:
-            values = args[0].detach()
-            found = float(values.abs().max()) if values.numel() else 0.0
-            # Also takes a NaN, and keeps it.
-            before = largest.get(name, 0.0)
-            largest[name] = before if before >= found or before != before else found
-
-        return note
+    def note(name: str, module: torch.nn.Module, args: tuple[Any, ...]) -> None:
+        values = args[0].detach()
+        found = float(values.abs().max()) if values.numel() else 0.0
+        # Also takes a NaN, and keeps it.
+        before = largest.get(name, 0.0)
+        largest[name] = before if before >= found or before != before else found
 
     try:
         for layer in steps:
             layer.in_scale = None  # otherwise int8 of the earlier calibration arrives
         for name, module in chosen.items():
-            handles.append(module.register_forward_pre_hook(watch(name)))
+            handles.append(module.register_forward_pre_hook(partial(note, name)))
         model.eval()
         yield
     finally:

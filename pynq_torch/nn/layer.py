@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from copy import copy
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
@@ -16,10 +16,11 @@ from pynq_torch.torch_device.dispatch import Declined, _watched
 from pynq_torch.torch_device.fallback import place
 from pynq_torch.torch_device.record import state, switches
 
-from .arithmetic import columns, mode_of, overflows
-from .reference import reference
-from .straight_through import StraightThrough
+from .arithmetic import columns, mode_of, overflows, reference
 from .weights import NOTHING, Weights, weights_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
 
 __all__ = ["Gradients", "QuantisedLayer"]
 
@@ -30,6 +31,10 @@ _NO_UNIT = Declined(
 _PYNQ = torch.device("pynq:0")
 _LONG = Declined("sums are so long that they could leave int32")
 Gradients = tuple[torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]
+#: The input in int8, the weights, the mode, factors for each group, the bias, and the units.
+Operands = tuple[Packed, Weights, int, list[Vector], Vector | None, Units]
+#: Input, weight, bias, and the scales of an int8 input and of an int8 result.
+Given = tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, float | None, float | None]
 
 
 class QuantisedLayer(torch.nn.Module):
@@ -56,6 +61,7 @@ class QuantisedLayer(torch.nn.Module):
 
     operator: ClassVar[str]
     kind: ClassVar[str]
+    float_class: ClassVar[type[torch.nn.Module]]
     relu: bool = False
     _in_scale: float | None = None
     # Declared by torch's layers, one as Tensor and one as Parameter.
@@ -79,15 +85,27 @@ class QuantisedLayer(torch.nn.Module):
                 )
         self._in_scale = value
 
-    def _take_over(self, module: torch.nn.Module, kind: type[torch.nn.Module]) -> None:
-        """Become `module`: its parameters, sizes, hooks and mode."""
-        if not isinstance(module, kind):
+    @classmethod
+    def from_float(cls, module: torch.nn.Module, *, relu: bool = False) -> Self:
+        """Return a quantised layer that shares the parameters of a float one.
+
+        Parameters
+        ----------
+        module : torch.nn.Linear or torch.nn.Conv2d
+            Of the layer's own kind. Its hooks and its mode (training or not) are taken over too.
+        relu : bool
+            Whether negative results become 0.
+        """
+        if not isinstance(module, cls.float_class):
             raise TypeError(
-                f"{type(self).__name__}.from_float takes a torch.nn.{kind.__name__}; found "
+                f"{cls.__name__}.from_float takes a torch.nn.{cls.float_class.__name__}; found "
                 f"{type(module).__name__}"
             )
+        made = cls.__new__(cls)
         own = {name: copy(v) if isinstance(v, dict) else v for name, v in vars(module).items()}
-        self.__dict__.update(own)
+        made.__dict__.update(own)
+        made.relu = relu
+        return made
 
     # ---- what a kind of layer says of itself ---------------------------------------------------
 
@@ -104,15 +122,7 @@ class QuantisedLayer(torch.nn.Module):
         """Return the weight, on the CPU, as matrices [K, N], one a group."""
 
     @abstractmethod
-    def _product(
-        self,
-        input: Packed,
-        weights: Weights,
-        mode: int,
-        factors: list[Vector],
-        bias: Vector | None,
-        on: Units,
-    ) -> torch.Tensor:
+    def _product(self, *given: Unpack[Operands]) -> torch.Tensor:
         """Return the layer's result from the units, given its input in int8."""
 
     @abstractmethod
@@ -166,26 +176,28 @@ class QuantisedLayer(torch.nn.Module):
         bias = parameters.get("bias")
         if bias is None and "bias" not in parameters:
             bias = self.bias
+        given = (input, weight, bias, scale, out_scale)
         if torch.is_grad_enabled() and (
             input.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad)
         ):
-            result: torch.Tensor = StraightThrough.apply(
-                input, weight, bias, self, scale, out_scale
-            )  # type: ignore[no-untyped-call]
+            result: torch.Tensor = StraightThrough.apply(self, *given)  # type: ignore[no-untyped-call]
             return result
-        return self._compute(input, weight, bias, scale, out_scale)
+        return self._compute(*given)
 
-    def _compute(
-        self,
-        input: torch.Tensor,
-        weight: torch.Tensor,
-        bias: torch.Tensor | None,
-        scale: float | None,
-        out_scale: float | None,
-    ) -> torch.Tensor:
+    def _compute(self, *given: Unpack[Given]) -> torch.Tensor:
+        input, weight = given[:2]
         self._check(input)
-        device = input.device
-        if weight.device != device:
+        self._check_dtype(input, weight, given[3])
+        if input.device != _PYNQ:
+            return self._elsewhere(*given)
+        if switches.active and state.call is None:
+            result: torch.Tensor = _watched(self.operator, self._offer, self._on_cpu, given, {})
+            return result
+        found = self._offer(*given)
+        return self._on_cpu(*given) if isinstance(found, Declined) else found
+
+    def _check_dtype(self, input: torch.Tensor, weight: torch.Tensor, scale: float | None) -> None:
+        if weight.device != input.device:
             raise RuntimeError(
                 f"Expected all tensors to be on the same device, but the input of {self!r} is on "
                 f"{input.device} and its weight on {weight.device}: move one with .to(...)"
@@ -206,26 +218,10 @@ class QuantisedLayer(torch.nn.Module):
                 f"{self!r}: the input is {input.dtype} and the weight {weight.dtype}; expected the "
                 "same dtype: convert the input with .to(...)"
             )
-        if device != _PYNQ:
-            return self._elsewhere(input, weight, bias, scale, out_scale)
-        if switches.active and state.call is None:
-            given = (input, weight, bias, scale, out_scale)
-            result: torch.Tensor = _watched(self.operator, self._offer, self._on_cpu, given, {})
-            return result
-        found = self._offer(input, weight, bias, scale, out_scale)
-        if isinstance(found, Declined):
-            return self._on_cpu(input, weight, bias, scale, out_scale)
-        return found
 
-    def _offer(
-        self,
-        input: torch.Tensor,
-        weight: torch.Tensor,
-        bias: torch.Tensor | None,
-        scale: float | None,
-        out_scale: float | None,
-    ) -> torch.Tensor | Declined:
+    def _offer(self, *given: Unpack[Given]) -> torch.Tensor | Declined:
         """Compute on the units of the overlay."""
+        input, weight, bias, scale, out_scale = given
         on = units()
         if not (on.all or self._is_direct()):
             return _NO_UNIT
@@ -240,10 +236,10 @@ class QuantisedLayer(torch.nn.Module):
         if scale is None:
             # Once, if several layers take it.
             step = self._in_scale
-            in_steps = kept(input, step or "tensor", pack, input, step, recycle=True)
-            if isinstance(in_steps, Declined):
-                return in_steps
-            values, scale = in_steps, in_steps.scale
+            values = kept(input, step or "tensor", pack, input, step, recycle=True)
+            if isinstance(values, Declined):
+                return values
+            scale = values.scale
         else:
             values = Packed(input, scale)
         if overflows(weights.top, scale, weights.depth):
@@ -258,30 +254,18 @@ class QuantisedLayer(torch.nn.Module):
         weights.reuse(factors)
         return result if weight.dtype is torch.float32 else result.to(weight.dtype)
 
-    def _on_cpu(
-        self,
-        input: torch.Tensor,
-        weight: torch.Tensor,
-        bias: torch.Tensor | None,
-        scale: float | None,
-        out_scale: float | None,
-    ) -> torch.Tensor:
+    def _on_cpu(self, *given: Unpack[Given]) -> torch.Tensor:
         """Compute on the CPU with the memory of device "pynq"."""
+        input, weight, bias, *scales = given
         weights = weights_of(weight, self.kind, self._matrices)
         packed = None if isinstance(weights, Declined) else weights.on_cpu()
-        on_cpu = (memory.alias(input), memory.alias(weight))
         offset = None if bias is None else memory.alias(bias)
-        result: torch.Tensor = place(reference(self, *on_cpu, offset, packed, scale, out_scale))
+        made = reference(self, memory.alias(input), memory.alias(weight), offset, packed, *scales)
+        result: torch.Tensor = place(made)
         return result
 
-    def _elsewhere(
-        self,
-        input: torch.Tensor,
-        weight: torch.Tensor,
-        bias: torch.Tensor | None,
-        scale: float | None,
-        out_scale: float | None,
-    ) -> torch.Tensor:
+    def _elsewhere(self, *given: Unpack[Given]) -> torch.Tensor:
+        input, weight, bias, *scales = given
         if input.device.type == "meta":
             return self._float(input, weight, bias)
         if input.device.type != "cpu":
@@ -292,9 +276,36 @@ class QuantisedLayer(torch.nn.Module):
         found = [columns(matrix) for matrix in self._matrices(weight)] if weight.numel() else []
         good = [p for p in found if p is not None]
         packed = good if good and len(good) == len(found) else None
-        return reference(self, input, weight, bias, packed, scale, out_scale)
+        return reference(self, input, weight, bias, packed, *scales)
 
     def extra_repr(self) -> str:
         """Say what differs from the float layer."""
         step = "dynamic" if self._in_scale is None else f"{self._in_scale:.4g}"
         return f"{super().extra_repr()}, relu={self.relu}, in_scale={step}"
+
+
+class StraightThrough(torch.autograd.Function):
+    """The quantised layer forward, the float layer backward: the roundings count as nothing."""
+
+    @staticmethod
+    def forward(ctx: Any, layer: QuantisedLayer, *given: Unpack[Given]) -> torch.Tensor:
+        """Compute in int8."""
+        input, weight, _, scale, out_scale = given
+        result = layer._compute(*given)
+        if result.dtype is torch.int8:
+            # Whole steps in floating point: the next layer finds the same int8 in them again.
+            result = result.to(weight.dtype) * (out_scale or 1.0)
+        ctx.layer, ctx.scale = layer, scale
+        ctx.save_for_backward(input, weight, result if layer.relu else None)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        """Differentiate the float layer; with ReLU, where the quantised result is positive."""
+        input, weight, result = ctx.saved_tensors
+        if input.dtype is torch.int8:
+            input = input.to(weight.dtype) * ctx.scale
+        if result is not None:
+            grad = torch.ops.aten.threshold_backward(grad, result, 0)
+        needed = list(ctx.needs_input_grad[1:4])
+        return (None, *ctx.layer._gradients(grad, input, weight, needed), None, None)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import functional
 
 from pynq_torch.ops.quantise import Packed
-from pynq_torch.ops.units import Matrix, Units, Vector, multiply
+from pynq_torch.ops.units import Matrix, multiply
 
-from .layer import Gradients, QuantisedLayer
-from .weights import Weights
+from .layer import Gradients, Operands, QuantisedLayer
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["Linear"]
 
@@ -39,6 +41,7 @@ class Linear(QuantisedLayer, torch.nn.Linear):
 
     operator = "pynq_torch::linear"
     kind = "nn.Linear"
+    float_class = torch.nn.Linear
 
     def __init__(
         self,
@@ -53,22 +56,6 @@ class Linear(QuantisedLayer, torch.nn.Linear):
         torch.nn.Linear.__init__(self, in_features, out_features, bias, device, dtype)
         self.relu = relu
 
-    @classmethod
-    def from_float(cls, module: torch.nn.Linear, *, relu: bool = False) -> Linear:
-        """Return a quantised layer that shares the parameters of a float one.
-
-        Parameters
-        ----------
-        module : torch.nn.Linear
-            Its hooks and its mode (training or not) are taken over too.
-        relu : bool
-            Whether negative results become 0.
-        """
-        made = cls.__new__(cls)
-        made._take_over(module, torch.nn.Linear)
-        made.relu = relu
-        return made
-
     def _check(self, input: torch.Tensor) -> None:
         if not input.dim() or input.shape[-1] != self.in_features:
             raise RuntimeError(
@@ -79,15 +66,8 @@ class Linear(QuantisedLayer, torch.nn.Linear):
     def _matrices(self, weight: torch.Tensor) -> list[torch.Tensor]:
         return [weight.t()]
 
-    def _product(
-        self,
-        input: Packed,
-        weights: Weights,
-        mode: int,
-        factors: list[Vector],
-        bias: Vector | None,
-        on: Units,
-    ) -> torch.Tensor:
+    def _product(self, *given: Unpack[Operands]) -> torch.Tensor:
+        input, weights, mode, factors, bias, on = given
         # A Matrix for each shape of the layers that take the input would be too much: the last one.
         rows = input.operand
         if rows is None or rows.memory.device is not on.device or rows.columns != self.in_features:

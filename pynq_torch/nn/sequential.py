@@ -21,12 +21,12 @@ _DROPOUT = (torch.nn.Dropout, torch.nn.Dropout2d)
 
 
 class Sequential(torch.nn.Sequential):
-    """``torch.nn.Sequential`` in which int8 is passed on where that is all that is asked for.
+    """``torch.nn.Sequential`` that passes int8 from layer to layer where that suffices.
 
     A quantised layer (`Linear`, `Conv2d`) returns int8, scaled, biased and through ReLU by the
     kernel's epilogue, where
 
-    - another quantised layer follows, directly or behind ``Identity``, ``Flatten``, ``Unflatten``,
+    - another quantised layer follows, directly or after ``Identity``, ``Flatten``, ``Unflatten``,
       ``ReLU``, ``MaxPool2d`` and, in evaluation, ``Dropout``, also across the ends of nested
       `Sequential` containers,
     - that layer has a static step (``in_scale``), and pads with zeros if at all,
@@ -51,7 +51,7 @@ class Sequential(torch.nn.Sequential):
             `QuantisedLayer.forward`.
         """
         modules = list(self)
-        # The step that what follows takes its input in, from the last module to the first.
+        # The step in which the next layer takes its input, from the last module to the first.
         wanted = [out_scale] * len(modules)
         for index in range(len(modules) - 1, 0, -1):
             module = modules[index]
@@ -59,7 +59,7 @@ class Sequential(torch.nn.Sequential):
         for module, step in zip(modules, wanted, strict=True):
             if isinstance(module, (QuantisedLayer, Sequential)):
                 input = module(input, scale=scale, out_scale=step)
-                if input.dtype is not torch.int8:  # what was asked for need not come
+                if input.dtype is not torch.int8:  # a layer may return floating values instead
                     scale = None
                 elif not commutes(module):
                     scale = step
@@ -69,7 +69,7 @@ class Sequential(torch.nn.Sequential):
 
 
 def commutes(module: torch.nn.Module) -> bool:
-    """Whether a module does to int8 what it does to the values it stands for."""
+    """Whether a module does to int8 what it does to the values that int8 represents."""
     kind = type(module)
     if kind in (Sequential, torch.nn.Sequential):
         return all(map(commutes, module.children()))

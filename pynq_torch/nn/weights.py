@@ -1,4 +1,4 @@
-"""The weight of a layer in CMA memory, as the units read it, with what follows from it."""
+"""The weight of a layer in CMA memory, as the units read it, with the values derived from it."""
 
 from __future__ import annotations
 
@@ -25,32 +25,18 @@ Requantised = tuple[list[Vector], Vector | None]
 
 
 class Factors:
-    """The factors of one product, float32 in CMA memory, one vector a group.
-
-    Parameters
-    ----------
-    packed : sequence of Packed
-        The weight.
-
-    Attributes
-    ----------
-    vectors : list of Vector
-        One for each group.
-    """
-
-    __slots__ = ("_parts", "_scale", "vectors")
+    """The factors of one product, float32 in CMA memory: `vectors` has one a group."""
 
     def __init__(self, packed: Sequence[Packed]) -> None:
         made = [memory.new(p.scale.shape, torch.float32) for p in packed]
         self.vectors = [Vector(tensor, constant=True) for tensor in made]
         targets = [memory.alias(tensor).numpy() for tensor in made]
-        self._parts = list(
-            zip(self.vectors, targets, (p.scale.numpy() for p in packed), strict=True)
-        )
+        sources = [p.scale.numpy() for p in packed]
+        self._parts = list(zip(self.vectors, targets, sources, strict=True))
         self._scale: float | None = None
 
     def set(self, scale: float) -> None:
-        """Make them those of an input with such steps: `arithmetic.factor`, with numpy's calls."""
+        """Make them ``t * s`` for an input with such steps, as `arithmetic` says."""
         if scale == self._scale:
             return
         step = np.float32(scale)
@@ -78,11 +64,6 @@ class Weights:
         See `use_on`.
     """
 
-    __slots__ = (
-        *("_bias", "_device", "_filters", "_idle", "_requantised"),
-        *("depth", "matrices", "packed", "top"),
-    )
-
     def __init__(self, packed: Sequence[Packed]) -> None:
         self.packed = tuple(packed)
         self.depth = int(packed[0].values.shape[0])
@@ -90,7 +71,7 @@ class Weights:
         self.matrices: list[Matrix] = []
         self._device: Any = None
         self._idle: list[Factors] = []
-        self._bias: tuple[Any, int, int, Vector] | None = None
+        self._bias: tuple[tuple[Any, int, int], Vector] | None = None
         self._requantised: tuple[Any, Requantised | None] | None = None
         self._filters: torch.Tensor | None = None
 
@@ -114,15 +95,8 @@ class Weights:
     def factors(self, scale: float) -> Factors:
         """Return what the sums of each group are multiplied by for a float32 result.
 
-        Parameters
-        ----------
-        scale : float
-            Of the input.
-
-        Returns
-        -------
-        Factors
-            For the caller alone, who gives it back with `reuse` when the product is there.
+        `scale` is the input's. They are the caller's alone, who gives them back with `reuse` when
+        the product is there.
         """
         try:
             found = self._idle.pop()
@@ -137,36 +111,22 @@ class Weights:
 
     def bias(self, bias: torch.Tensor) -> Vector:
         """Return a bias on device "pynq" as the units read it, in float32."""
-        storage: Any = bias.untyped_storage()
-        found = self._bias
-        if (
-            found is None
-            or found[0] is not storage
-            or found[1] != storage.writes
-            or found[2] != bias.storage_offset()
-        ):
-            made = Vector(as_vector(bias), constant=True)
-            found = (storage, storage.writes, int(bias.storage_offset()), made)
-            self._bias = found
-        return found[3]
+        written = _written(bias)
+        if self._bias is None or self._bias[0] != written:
+            self._bias = (written, Vector(as_vector(bias), constant=True))
+        return self._bias[1]
 
     def requantised(
         self, scale: float, out_scale: float, bias: torch.Tensor | None
     ) -> Requantised | None:
         """Return factors and bias for an int8 result; ``None`` where sums could leave int32.
 
-        Parameters
-        ----------
-        scale, out_scale : float
-            Of the input and of the result.
-        bias : torch.Tensor or None
-            On device "pynq".
+        `scale` and `out_scale` are those of the input and of the result.
         """
         key = (scale, out_scale, bias if bias is None else _written(bias))
         found = self._requantised
         if found is None or found[0] != key:
-            found = (key, self._requantise(scale, out_scale, bias))
-            self._requantised = found
+            found = self._requantised = (key, self._requantise(scale, out_scale, bias))
         return found[1]
 
     def _requantise(
@@ -197,16 +157,9 @@ def _on_device(values: torch.Tensor) -> Vector:
 def weights_of(
     weight: torch.Tensor, kind: str, matrices: Callable[[torch.Tensor], list[torch.Tensor]]
 ) -> Weights | Declined:
-    """Return a weight packed; it is packed again when it has been written to.
+    """Return a floating weight packed; it is packed again when it has been written to.
 
-    Parameters
-    ----------
-    weight : torch.Tensor
-        Floating, on device "pynq".
-    kind : str
-        What `matrices` makes of it.
-    matrices : callable
-        Returns the weight as matrices [K, N], one a group, given it as a CPU tensor.
+    `matrices` makes the weight as a CPU tensor matrices [K, N], one a group; `kind` names that.
     """
     return kept(weight, kind, _pack, weight, matrices)
 

@@ -5,7 +5,7 @@
     pynq: aten::_int_mm(int8[64x64], int8[64x64]) -> PL gemm_0, 412 µs
     pynq: aten::add.Tensor(float32[8x8], float32[8x8]) -> CPU, 21 µs: no kernel serves this operator
 
-`shown` prints the lines of a block of code; `followed` prints besides what Python calls and what
+`shown` prints the lines of a block of code; `followed` also prints what Python calls and what
 arrives at ATen, PyTorch's operators.
 """
 
@@ -24,26 +24,20 @@ from pynq_torch.timing import seconds_text
 
 __all__ = ["disable", "enable", "followed", "is_enabled", "shown"]
 
-_on = False
-
 
 def enable() -> None:
     """Print a line for every operator from now on, on stderr."""
-    global _on
-    _on = True
     events.operators.subscribe(_show)
 
 
 def disable() -> None:
     """Stop that."""
-    global _on
-    _on = False
     events.operators.unsubscribe(_show)
 
 
 def is_enabled() -> bool:
     """Whether lines are printed."""
-    return _on
+    return _show in events.operators.subscribers
 
 
 @contextmanager

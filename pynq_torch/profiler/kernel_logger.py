@@ -24,29 +24,24 @@ from pynq_torch.torch_device import record
 __all__ = ["clear", "disable", "enable", "entries", "is_enabled", "json"]
 
 _lock = threading.Lock()
-_on = False
 _log: list[tuple[KernelCall, str | None]] = []
 
 
 def enable() -> None:
     """Log every start of a compute unit from now on, by operators and by drivers."""
-    global _on
-    _on = True
     events.runs.subscribe(_note)
     events.operators.subscribe(_no_more)  # operators are recorded, so that a run knows its own
 
 
 def disable() -> None:
     """Stop that; runs that are running still get their time when they end."""
-    global _on
-    _on = False
     events.runs.unsubscribe(_note)
     events.operators.unsubscribe(_no_more)
 
 
 def is_enabled() -> bool:
     """Whether starts are logged."""
-    return _on
+    return _note in events.runs.subscribers
 
 
 def clear() -> None:
@@ -118,11 +113,7 @@ def _entry(run: KernelCall, operator: str | None, zero: float) -> dict[str, Any]
 
 
 def _argument(value: int | float | str | Array) -> Any:
-    if isinstance(value, Array):
-        found = {
-            "dtype": value.dtype,
-            "shape": list(value.shape),
-            "address": f"0x{value.address:08x}",
-        }
-        return {**found, "skipped": value.skipped} if value.skipped else found
-    return value
+    if not isinstance(value, Array):
+        return value
+    found = {"dtype": value.dtype, "shape": list(value.shape), "address": f"0x{value.address:08x}"}
+    return {**found, "skipped": value.skipped} if value.skipped else found

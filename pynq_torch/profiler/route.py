@@ -28,7 +28,6 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,8 +68,7 @@ class Position(NamedTuple):
     rounds: int
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One call as the route has it; `inputs` is ``None`` where any are right."""
 
     text: str
@@ -107,9 +105,14 @@ class Route:
         if name not in self._about:
             return None
         with self._lock:
-            if self._rounds and self._at_end != "repeat":
-                self._check_beyond(name, inputs)
+            if self._rounds and self._at_end == "stop":
                 return None
+            if self._rounds and self._at_end == "error":
+                raise RouteError(
+                    f"the run calls {name}({', '.join(inputs)}) after the last of the route's "
+                    f"{len(self._entries)} entries. Add an entry for it, or set the route with "
+                    "at_end='repeat' or at_end='stop'."
+                )
             entry = self._entries[self._next]
             if not entry.fits(name, inputs):
                 raise RouteError(
@@ -122,14 +125,6 @@ class Route:
             if self._next == len(self._entries):
                 self._next, self._rounds = 0, self._rounds + 1
             return entry.offload
-
-    def _check_beyond(self, name: str, inputs: tuple[str, ...]) -> None:
-        if self._at_end == "error":
-            raise RouteError(
-                f"the run calls {name}({', '.join(inputs)}) after the last of the route's "
-                f"{len(self._entries)} entries. Add an entry for it, or set the route with "
-                "at_end='repeat' or at_end='stop'."
-            )
 
 
 def set_route_from_json(
@@ -168,7 +163,7 @@ def set_route_from_json(
 def routed(
     route: str | os.PathLike[str] | Iterable[Mapping[str, Any]], *, at_end: str = "repeat"
 ) -> Iterator[None]:
-    """Set a route for a ``with`` block; behind it the earlier one goes on, or none.
+    """Set a route for a ``with`` block; after it the earlier one continues, or none.
 
     Parameters
     ----------
@@ -219,20 +214,16 @@ def _entry(index: int, item: Any) -> Entry:
     what = f"entry {index} of the route (counted from 0)"
     if not isinstance(item, Mapping):
         raise ValueError(f"{what} is {item!r}; expected an object with signature and offload")
-    unknown = sorted(set(item) - _KEYS)
-    if unknown:
+    if unknown := sorted(set(item) - _KEYS):
         raise ValueError(f"{what} has {unknown[0]!r}; expected {', '.join(sorted(_KEYS))}")
     if not isinstance(item.get("offload"), bool):
         raise ValueError(f"{what}: offload is {item.get('offload')!r}; expected true or false")
     inputs = item.get("inputs")
-    if inputs is not None and not (
-        isinstance(inputs, list) and all(isinstance(i, str) for i in inputs)
-    ):
+    is_list = isinstance(inputs, list) and all(isinstance(i, str) for i in inputs)
+    if inputs is not None and not is_list:
         raise ValueError(f"{what}: inputs is {inputs!r}; expected a list such as ['int8[64x64]']")
     try:
         found = signature(item.get("signature", ""))
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from error
-    return Entry(
-        found.text, found.overloads, item["offload"], None if inputs is None else tuple(inputs)
-    )
+    return Entry(*found, item["offload"], None if inputs is None else tuple(inputs))

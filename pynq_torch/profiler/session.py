@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Sequence
 from copy import deepcopy
-from types import TracebackType
 
 from pynq_torch import events
 from pynq_torch.timing import where_measured
@@ -18,7 +17,12 @@ from .tally import Row, Unit
 __all__ = ["KEYS", "Profile", "in_roi"]
 
 #: What `Profile.stats` can be asked for.
-KEYS = ("ExecTime", "ExecTime-Latex", "ExecTime-Raw", "Unimpl")
+KEYS = {
+    "ExecTime": tables.text,
+    "ExecTime-Latex": tables.latex,
+    "ExecTime-Raw": tables.raw,
+    "Unimpl": tables.unimplemented,
+}
 #: The share of the whole time below which ``trimming=True`` folds operators.
 TRIMMED_SHARE = 0.01
 
@@ -99,12 +103,7 @@ class Profile:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     def _take(self, call: events.OperatorCall) -> None:
@@ -175,9 +174,10 @@ class Profile:
         Notes
         -----
         Host: in the operator, with nothing of the following. Transfer: copies between devices,
-        moving operands into place, upkeep of the CPU's cache. PL: at least one compute unit was at
-        work. Where a transfer runs beside a compute unit both have that time. Operators that torch
-        composes of others (``matmul``) appear as those; views and memory requests are not counted.
+        moving operands into place, upkeep of the CPU's cache. PL: at least one compute unit was
+        running. Where a transfer runs beside a compute unit both have that time. Operators that
+        torch composes of others (``matmul``) appear as those; views and memory requests are not
+        counted.
         """
         keys = (key,) if isinstance(key, str) else tuple(key)
         unknown = [k for k in keys if k not in KEYS]
@@ -190,13 +190,7 @@ class Profile:
         found = tables.Found(
             self.rows(), self.units(), self.seconds, self.rois, tuple(self._places), share
         )
-        makers = {
-            "ExecTime": tables.text,
-            "ExecTime-Latex": tables.latex,
-            "ExecTime-Raw": tables.raw,
-            "Unimpl": tables.unimplemented,
-        }
-        return "\n\n".join(makers[k](found) for k in keys)
+        return "\n\n".join(KEYS[k](found) for k in keys)
 
     def __repr__(self) -> str:
         state = "open" if self.active else "closed"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import NamedTuple
 
 import torch
 
@@ -14,31 +14,15 @@ from pynq_torch.torch_device.structure import own_kernels
 __all__ = ["Signature", "signature"]
 
 
-@dataclass(frozen=True)
-class Signature:
-    """An operator as it was written, and the overloads that are meant.
-
-    Parameters
-    ----------
-    text : str
-        As given.
-    overloads : frozenset of str
-        E.g. ``{"aten::add.Tensor", "aten::add.Scalar", "aten::add.out"}``.
-    """
+class Signature(NamedTuple):
+    """An operator as it was written, and the overloads such as ``"aten::add.Tensor"`` it means."""
 
     text: str
     overloads: frozenset[str]
 
 
 def signature(text: str) -> Signature:
-    """Find the overloads that a signature means.
-
-    Parameters
-    ----------
-    text : str
-        ``"aten::add"`` or ``"add"`` for all overloads, ``"aten::add.Tensor"`` for one, or a whole
-        schema as torch prints it, e.g. ``str(torch.ops.aten.add.Tensor._schema)``. The layers of
-        `pynq_torch.nn` are ``"pynq_torch::linear"`` and ``"pynq_torch::conv2d"``.
+    """Find the overloads that a signature means, written as for `chart.add_beacon`.
 
     Raises
     ------

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import textwrap
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from pynq_torch.tables import count_text
 from pynq_torch.timing import seconds_text
 
 from .tally import Row, Unit, folded
@@ -17,30 +19,14 @@ _NAME = 34
 
 
 class Found(NamedTuple):
-    """What a profile found.
+    """What a profile found."""
 
-    Parameters
-    ----------
-    rows : list of Row
-        One an operator.
-    units : dict of str to Unit
-        Compute unit -> all that it did for operators.
-    roi_s : float
-        Seconds in regions of interest.
-    rois : int
-        How many there were.
-    cpu : tuple of str
-        Whose wall clock times of the host and of transfers are.
-    share : float
-        Operators with a smaller part of the time are folded.
-    """
-
-    rows: list[Row]
-    units: dict[str, Unit]
-    roi_s: float
+    rows: list[Row]  # one an operator
+    units: dict[str, Unit]  # compute unit -> all that it did for operators
+    roi_s: float  # seconds in regions of interest
     rois: int
-    cpu: tuple[str, ...]
-    share: float
+    cpu: tuple[str, ...]  # whose wall clock times of the host and of transfers are
+    share: float  # operators with a smaller part of the time are folded
 
     @property
     def total(self) -> Row:
@@ -68,8 +54,8 @@ def text(found: Found) -> str:
     """Return the table that a person reads, at most 100 columns wide."""
     whole = found.total
     lines = [
-        f"{_count(found.rois, 'ROI')}, {seconds_text(found.roi_s)}; in operators of device 'pynq' "
-        f"{seconds_text(whole.seconds)} of it, {_count(whole.calls, 'call')}",
+        f"{count_text(found.rois, 'ROI')}, {seconds_text(found.roi_s)}; in operators of device "
+        f"'pynq' {seconds_text(whole.seconds)} of it, {count_text(whole.calls, 'call')}",
         _line("operator", "calls", "on PL", "total", "host", "transfer", "PL", "share"),
         _line("", "", "", "measured", "measured", "measured", found.pl_kind[:10], ""),
         "-" * _WIDTH,
@@ -79,24 +65,21 @@ def text(found: Found) -> str:
             lines.append("-" * _WIDTH)
         share = row.seconds / whole.seconds if whole.seconds else 0.0
         times = (row.seconds, row.host_s, row.transfer_s, row.pl_s)
-        lines.append(_line(row.name, row.calls, row.on_pl, *map(_time, times), f"{share:.1%}"))
+        cells = (seconds_text(seconds) if seconds else "-" for seconds in times)
+        lines.append(_line(row.name, row.calls, row.on_pl, *cells, f"{share:.1%}"))
     lines += textwrap.wrap(found.provenance, _WIDTH)
     if whole.errors:
-        lines.append(f"{_count(whole.errors, 'call')} ended in an error.")
+        lines.append(f"{count_text(whole.errors, 'call')} ended in an error.")
     for cu, unit in found.units.items():
         lines.append(
-            f"{cu} (kernel {unit.kernel}): {_count(unit.starts, 'start')}, busy for "
+            f"{cu} (kernel {unit.kernel}): {count_text(unit.starts, 'start')}, busy for "
             f"{seconds_text(unit.seconds)} {unit.kind} ({unit.where})"
         )
         if unit.cycles is not None:
             some = f"{unit.counted} of " if unit.counted < unit.starts else ""
-            runs = f"{some}{_count(unit.starts, 'start')}"
+            runs = f"{some}{count_text(unit.starts, 'start')}"
             lines.append(f"  cycles: {unit.cycles:,} of the PL's clock in {runs}, counted in RTL")
     return "\n".join(lines)
-
-
-def _time(seconds: float) -> str:
-    return seconds_text(seconds) if seconds else "-"
 
 
 def _line(name: str, *cells: Any) -> str:
@@ -107,10 +90,6 @@ def _line(name: str, *cells: Any) -> str:
 
 def _short(name: str) -> str:
     return name if len(name) <= _NAME else f"{name[: _NAME - 12]}..{name[-10:]}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def latex(found: Found) -> str:
@@ -157,24 +136,12 @@ def raw(found: Found) -> str:
         "rois": found.rois,
         "roi_s": found.roi_s,
         "kinds": {"total_s": cpu, "host_s": cpu, "transfer_s": cpu, "pl_s": pl},
-        "operators": [_object(row) for row in folded(found.rows, found.share)],
+        "operators": [
+            {"total_s" if name == "seconds" else name: value for name, value in asdict(row).items()}
+            for row in folded(found.rows, found.share)
+        ],
     }
     return json.dumps(data, indent=1)
-
-
-def _object(row: Row) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "calls": row.calls,
-        "on_pl": row.on_pl,
-        "errors": row.errors,
-        "total_s": row.seconds,
-        "host_s": row.host_s,
-        "transfer_s": row.transfer_s,
-        "pl_s": row.pl_s,
-        "why": {reason: vars(why) for reason, why in row.why.items()},
-        "units": {cu: vars(unit) for cu, unit in row.units.items()},
-    }
 
 
 def unimplemented(found: Found) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pynq_torch.events import OperatorCall
+from pynq_torch.events import KernelCall, OperatorCall
+from pynq_torch.tables import count_text
 
 __all__ = ["MAX_REASONS", "OTHER_REASONS", "Row", "Unit", "Why", "folded"]
 
@@ -24,35 +25,25 @@ class Why:
 
 @dataclass
 class Unit:
-    """What a compute unit did for an operator.
+    """What a compute unit did for an operator."""
 
-    Attributes
-    ----------
-    kernel : str
-        The kernel it is an instance of.
-    kind, where : str
-        Where `seconds` comes from; see `pynq_torch.kernels.events.KernelCall`.
-    starts : int
-        Runs.
-    seconds : float
-        Running; units that run at the same time count each for itself.
-    cycles : int or None
-        Of the PL's clock, the sum over the runs whose cycles the board counted (kind ``cycles``);
-        ``None`` where it counted none. No part of `seconds`, which may be a simulator's.
-    counted : int
-        How many runs these are.
-    """
-
+    #: The kernel it is an instance of, and where `seconds` comes from as in `events.KernelCall`.
     kernel: str
     kind: str
     where: str
     starts: int = 0
+    #: Running; units that run at the same time count each for itself.
     seconds: float = 0.0
+    #: Of the PL's clock, the sum over the runs whose cycles the board counted; ``None`` where it
+    #: counted none. No part of `seconds`, which may be a simulator's.
     cycles: int | None = None
+    #: How many runs these are.
     counted: int = 0
 
-    def count(self, cycles: int | None, runs: int = 1) -> None:
-        """Add the cycles of runs, where they were counted."""
+    def add(self, starts: int, seconds: float, cycles: int | None, runs: int) -> None:
+        """Add runs, and the cycles of those of them that were counted."""
+        self.starts += starts
+        self.seconds += seconds
         if cycles is not None:
             self.cycles = (self.cycles or 0) + cycles
             self.counted += runs
@@ -60,7 +51,7 @@ class Unit:
 
 @dataclass
 class Row:
-    """Sums over the calls of one operator, each a `pynq_torch.torch_device.record.Call`."""
+    """Sums over the calls of one operator, each a `pynq_torch.events.OperatorCall`."""
 
     name: str
     calls: int = 0
@@ -88,33 +79,25 @@ class Row:
             why.calls += 1
             why.seconds += call.seconds
         for run in call.kernels:
-            unit = self.units.get(run.cu)
-            if unit is None:
-                unit = self.units[run.cu] = Unit(run.kernel, run.kind, run.where)
-            unit.starts += 1
-            unit.seconds += run.seconds or 0.0
-            unit.count(run.cycles)
+            self._unit(run.cu, run).add(1, run.seconds or 0.0, run.cycles, 1)
 
     def merge(self, other: Row) -> None:
         """Add the sums of another row; reasons stay with it."""
         for name in ("calls", "on_pl", "errors", "seconds", "host_s", "transfer_s", "pl_s"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for cu, unit in other.units.items():
-            mine = self.units.setdefault(cu, Unit(unit.kernel, unit.kind, unit.where))
-            mine.starts += unit.starts
-            mine.seconds += unit.seconds
-            mine.count(unit.cycles, unit.counted)
+            self._unit(cu, unit).add(unit.starts, unit.seconds, unit.cycles, unit.counted)
+
+    def _unit(self, cu: str, like: KernelCall | Unit) -> Unit:
+        if cu not in self.units:
+            self.units[cu] = Unit(like.kernel, like.kind, like.where)
+        return self.units[cu]
 
 
 def folded(rows: Iterable[Row], share: float) -> list[Row]:
     """Return rows by time, the longest first, with small ones as one row at the end.
 
-    Parameters
-    ----------
-    rows : iterable of Row
-        One an operator.
-    share : float
-        Operators with less than this part of the whole time become ``others (n operators)``.
+    Operators with less than the part `share` of the whole time become ``others (n operators)``.
     """
     ordered = sorted(rows, key=lambda row: (-row.seconds, row.name))
     least = share * sum(row.seconds for row in ordered)
@@ -122,7 +105,7 @@ def folded(rows: Iterable[Row], share: float) -> list[Row]:
     small = ordered[len(kept) :]
     if not small:
         return kept
-    others = Row(f"others ({len(small)} operator{'s' if len(small) > 1 else ''})")
+    others = Row(f"others ({count_text(len(small), 'operator')})")
     for row in small:
         others.merge(row)
     return [*kept, others]

@@ -97,8 +97,8 @@ class Timeline:
         if len(sources) != 1 or "measured" in kinds:
             found = ", ".join(sorted(sources)) or "nothing"
             raise ValueError(
-                f"a modelled timeline was given {found}; expected durations of one model at one "
-                "clock"
+                f"a modelled timeline was given {found}; "
+                "expected durations of one model at one clock"
             )
         made = cls()
         (made.provenance,) = sources
@@ -132,8 +132,7 @@ class Timeline:
             function()
         if not calls:
             raise ValueError("the function called no operator on device 'pynq'; expected one")
-        made = cls()
-        parts = [cls.of_call(call) for call in calls]
+        made, parts = cls(), [cls.of_call(call) for call in calls]
         made.provenance = " + ".join(dict.fromkeys(part.provenance for part in parts))
         made._spans = [span for part in parts for span in part._spans]
         return made
@@ -173,8 +172,12 @@ class Timeline:
             end = time.perf_counter()
             events.runs.unsubscribe(run)
             events.transfers.unsubscribe(moved)
-        made = cls()
-        made._spans = [*spans, *_gaps(spans, begin, end)]
+        made, reached = cls(), begin
+        for until, next_s in (*sorted((s.begin_s, s.end_s) for s in spans), (end, end)):
+            if until > reached:
+                spans.append(Span("host", "host", reached, until))
+            reached = max(reached, next_s)
+        made._spans = spans
         return made
 
     @classmethod
@@ -195,8 +198,7 @@ class Timeline:
         places = dict.fromkeys(
             f"{r.kind} ({r.where}, as the program sees it)" for r in call.kernels
         )
-        if places:
-            made.provenance = " + ".join(places)
+        made.provenance = " + ".join(places) or made.provenance
         end = call.start + call.seconds
         made._spans.append(Span(call.op, call.op, call.start, end))
         for number, (begin, until) in enumerate(call.transfers):
@@ -246,16 +248,3 @@ class Timeline:
     def busy(self, lane: str) -> float:
         """Return the seconds that a lane worked; spans of one lane do not overlap."""
         return sum(span.seconds for span in self.spans if span.lane == lane)
-
-
-def _gaps(spans: Sequence[Span], begin: float, end: float) -> list[Span]:
-    """Return the time between spans as spans of the host."""
-    gaps = []
-    reached = begin
-    for span in sorted(spans, key=lambda span: span.begin_s):
-        if span.begin_s > reached:
-            gaps.append(Span("host", "host", reached, span.begin_s))
-        reached = max(reached, span.end_s)
-    if end > reached:
-        gaps.append(Span("host", "host", reached, end))
-    return gaps

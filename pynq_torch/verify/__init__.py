@@ -6,16 +6,18 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pynq_torch.errors import VerificationError
 from pynq_torch.plot.charts import as_array
+from pynq_torch.tables import size_text
 
 if TYPE_CHECKING:
     from .layerwise import layers
+
+Array = np.ndarray[Any, Any]
 
 __all__ = ["Shown", "Verdict", "close", "equal", "layers", "shows", "within"]
 
@@ -56,10 +58,9 @@ class Verdict:
     tolerance: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.name}: {self.dtype}[{_size(self.shape)}], max error {_number(self.max_error)}, "
-            f"tolerance {self.tolerance}: PASS"
-        )
+        error, size = _number(self.max_error), size_text(self.shape)
+        text = f"{self.name}: {self.dtype}[{size}], max error {error}, tolerance {self.tolerance}"
+        return f"{text}: PASS"
 
 
 def equal(
@@ -86,13 +87,12 @@ def equal(
     VerificationError
         Naming the first wrong index (row-major) and both values.
     """
-    found, expected = as_array(result), as_array(reference)
-    _check_shapes(name, found, expected)
+    found, expected = _arrays(name, result, reference)
     kinds = (_dtype(result), _dtype(reference))
     if check_dtype and kinds[0] != kinds[1]:
         raise VerificationError(f"{name}: dtype is {kinds[0]}; expected {kinds[1]}")
     wrong = ~(found == expected)
-    if _is_inexact(found) and _is_inexact(expected):
+    if found.dtype.kind in "fc" and expected.dtype.kind in "fc":
         wrong &= ~(np.isnan(found) & np.isnan(expected))
     return _verdict(name, kinds[0], found, expected, wrong, "0 (exact)")
 
@@ -128,13 +128,10 @@ def close(
     """
     if not (rtol >= 0 and atol >= 0):
         raise ValueError(f"rtol is {rtol} and atol is {atol}; expected numbers of at least 0")
-    found, expected = as_array(result), as_array(reference)
-    _check_shapes(name, found, expected)
-    wide = np.complex128 if found.dtype.kind == "c" or expected.dtype.kind == "c" else np.float64
-    left, right = found.astype(wide), expected.astype(wide)
-    right_ok = np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=True)
+    found, expected = _arrays(name, result, reference)
+    right = np.isclose(*_wide(found, expected), rtol=rtol, atol=atol, equal_nan=True)
     text = f"{atol:g} + {rtol:g} * |reference|"
-    return _verdict(name, _dtype(result), found, expected, ~right_ok, text)
+    return _verdict(name, _dtype(result), found, expected, ~right, text)
 
 
 def within(result: Any, reference: Any, bound: Any, name: str = "result") -> Verdict:
@@ -159,8 +156,7 @@ def within(result: Any, reference: Any, bound: Any, name: str = "result") -> Ver
     VerificationError
         Naming the first wrong index and both values.
     """
-    found, expected = as_array(result), as_array(reference)
-    _check_shapes(name, found, expected)
+    found, expected = _arrays(name, result, reference)
     limit = np.broadcast_to(as_array(bound).astype(np.float64), found.shape)
     if not bool((limit >= 0).all()):
         raise ValueError(f"{name}: a bound is negative or no number; expected at least 0")
@@ -173,12 +169,7 @@ def within(result: Any, reference: Any, bound: Any, name: str = "result") -> Ver
 
 
 def _verdict(
-    name: str,
-    dtype: str,
-    found: np.ndarray[Any, Any],
-    expected: np.ndarray[Any, Any],
-    wrong: np.ndarray[Any, Any],
-    tolerance: str,
+    name: str, dtype: str, found: Array, expected: Array, wrong: Array, tolerance: str
 ) -> Verdict:
     error = _max_error(found, expected)
     count = int(np.count_nonzero(wrong))
@@ -187,7 +178,7 @@ def _verdict(
         raise VerificationError(
             f"{name}: {count} of {wrong.size} values are wrong; the first is at index "
             f"{list(at)}: found {found[at]}, expected {expected[at]}. "
-            f"{dtype}[{_size(found.shape)}], "
+            f"{dtype}[{size_text(found.shape)}], "
             f"max error {_number(error)}, tolerance {tolerance}"
         )
     verdict = Verdict(name, tuple(found.shape), dtype, error, tolerance)
@@ -195,40 +186,37 @@ def _verdict(
     return verdict
 
 
-def _check_shapes(name: str, found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> None:
+def _arrays(name: str, result: Any, reference: Any) -> tuple[Array, Array]:
+    found, expected = as_array(result), as_array(reference)
     if found.shape != expected.shape:
         raise VerificationError(
             f"{name}: shape is {tuple(found.shape)}; expected {tuple(expected.shape)}"
         )
+    return found, expected
 
 
 def _dtype(data: Any) -> str:
     return str(data.dtype).removeprefix("torch.") if hasattr(data, "dtype") else type(data).__name__
 
 
-def _is_inexact(array: np.ndarray[Any, Any]) -> bool:
-    return array.dtype.kind in "fc"
+def _wide(found: Array, expected: Array) -> tuple[Array, Array]:
+    wide = np.complex128 if "c" in (found.dtype.kind, expected.dtype.kind) else np.float64
+    return found.astype(wide), expected.astype(wide)
 
 
-def _max_error(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> float:
+def _max_error(found: Array, expected: Array) -> float:
     """Return the largest absolute difference; places where both are the same NaN or inf are 0."""
     if not found.size:
         return 0.0
     if found.dtype.kind in "biu" and expected.dtype.kind in "biu":
         if max(found.itemsize, expected.itemsize) < 8:
             return float(np.max(np.abs(found.astype(np.int64) - expected.astype(np.int64))))
-        return float(
-            max(abs(int(a) - int(b)) for a, b in zip(found.flat, expected.flat, strict=True))
-        )
-    wide = np.complex128 if found.dtype.kind == "c" or expected.dtype.kind == "c" else np.float64
-    left, right = found.astype(wide), expected.astype(wide)
+        pairs = zip(found.flat, expected.flat, strict=True)
+        return float(max(abs(int(a) - int(b)) for a, b in pairs))
+    left, right = _wide(found, expected)
     same = (left == right) | (np.isnan(left) & np.isnan(right))
     with np.errstate(invalid="ignore"):
         return float(np.max(np.where(same, 0.0, np.abs(left - right))))
-
-
-def _size(shape: tuple[int, ...]) -> str:
-    return "x".join(map(str, shape)) or "scalar"
 
 
 def _number(value: float) -> str:
@@ -255,20 +243,13 @@ class Shown:
     def __enter__(self) -> Shown:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
         if error is None:
             raise VerificationError(f"no error was raised; expected {self._expected.__name__}")
         if not isinstance(error, self._expected):
             return False
         self.error = error
-        text = str(error)
-        if self._hide is not None:
-            text = re.sub(self._hide, "...", text)
+        text = str(error) if self._hide is None else re.sub(self._hide, "...", str(error))
         print(f"{type(error).__name__}: {text}")
         return True
 
@@ -279,10 +260,9 @@ def shows(
     *,
     hide: str | None = None,
 ) -> Shown:
-    """Show an error that is meant to happen, and go on.
+    """Show an error that is meant to happen, and go on; raise if there is none.
 
-    A notebook under papermill stops at an error; this prints its text instead, and raises if there
-    was none.
+    A notebook under papermill stops at an error; this prints its text instead.
 
     Parameters
     ----------

@@ -7,8 +7,9 @@ import math
 from dataclasses import dataclass
 
 from pynq_torch.errors import VerificationError
+from pynq_torch.tables import Table, size_text
 
-from .layer_row import Row, size_text
+from .layer_row import Row
 
 __all__ = ["LayerReport"]
 
@@ -19,12 +20,17 @@ _HEADS = ("layer", "kind", "what", "tensor", "on", "max error", "relative", "SNR
 class LayerReport:
     """What `verify.layers` found.
 
+    int8 that quantised layers pass to each other is compared as it is with int8, and in its steps
+    with a floating reference. The gradient at a tensor that several layers take is the sum over
+    all of them, shown at each. Where the model has an ``Identity`` for another module of the
+    reference, which `quantize_` made part of the layer before, that has no gradient at its input.
+
     Attributes
     ----------
     model : str
         The model's class.
     rows : tuple of Row
-        In the order of the run; gradients behind.
+        In the order of the run; gradients after that.
     tolerance : float
         What was allowed, see `verify.layers`.
     int8 : bool
@@ -39,12 +45,12 @@ class LayerReport:
     @property
     def ok(self) -> bool:
         """Whether there is no mismatch."""
-        return all(row.ok for row in self.rows)
+        return not self.mismatches
 
     @property
     def first_mismatch(self) -> Row | None:
         """The first row that is one, in the order of the run; ``None`` where all is well."""
-        return next((row for row in self.rows if not row.ok), None)
+        return next(iter(self.mismatches), None)
 
     @property
     def mismatches(self) -> tuple[Row, ...]:
@@ -108,13 +114,7 @@ class LayerReport:
 
     def table(self) -> str:
         """Return the table as text, with the verdict below."""
-        lines = [_HEADS, *self._cells()]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(_HEADS))]
-        texts = [
-            "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)) for line in lines
-        ]
-        texts.insert(1, "-" * len(texts[0]))
-        return "\n".join([*(text.rstrip() for text in texts), self._verdict])
+        return f"{Table(_HEADS, self._cells())}\n{self._verdict}"
 
     __str__ = table
 

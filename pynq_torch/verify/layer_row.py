@@ -9,9 +9,11 @@ from typing import Any
 
 import torch
 
+from pynq_torch.tables import size_text
+
 from .layer_trace import Seen
 
-__all__ = ["Row", "compared", "missing", "size_text"]
+__all__ = ["Row", "compared", "missing"]
 
 
 @dataclass(frozen=True)
@@ -109,16 +111,9 @@ def missing(seen: Seen, note: str) -> Row:
 
 
 def compared(found: Seen, expected: Seen, tolerance: float, *, relu: bool = False) -> Row:
-    """Compare a value with its reference.
+    """Compare a value from device "pynq" with its reference from the CPU.
 
-    Parameters
-    ----------
-    found, expected : Seen
-        From device "pynq", and from the CPU.
-    tolerance : float
-        See `pynq_torch.verify.layers`.
-    relu : bool
-        Whether `expected` is to go through a ReLU first.
+    `tolerance` is that of `pynq_torch.verify.layers`; with `relu`, `expected` goes through one.
     """
     head = missing(found, "")
     left, right = found.value, expected.value
@@ -128,7 +123,8 @@ def compared(found: Seen, expected: Seen, tolerance: float, *, relu: bool = Fals
     in_steps = found.step != expected.step
     if in_steps:
         dtype = dtype if found.step is None else f"{dtype} x {found.step:.4g}"
-        left, right = _real(left, found.step), _real(right, expected.step)
+        left = left if found.step is None else left.float() * found.step
+        right = right if expected.step is None else right.float() * expected.step
     right = right.relu() if relu else right
     about: dict[str, Any] = {"shape": tuple(left.shape), "dtype": dtype, "where": found.where}
     if left.shape != right.shape:
@@ -153,10 +149,6 @@ def _plain(head: Row, left: Any, right: Any, where: str) -> Row:
     )
 
 
-def _real(values: torch.Tensor, step: float | None) -> torch.Tensor:
-    return values if step is None else values.float() * step
-
-
 def _errors(left: torch.Tensor, right: torch.Tensor, tolerance: float) -> dict[str, Any]:
     if not left.numel():
         return {}
@@ -169,10 +161,11 @@ def _errors(left: torch.Tensor, right: torch.Tensor, tolerance: float) -> dict[s
     largest, max_abs = float(magnitude.max()), float(error.max())
     wrong = ~same if not tolerance else error > tolerance * largest
     signal, noise = float(magnitude.square().sum()), float(error.square().sum())
+    ratio = signal / noise if signal and noise and math.isfinite(noise) else 0.0
     found: dict[str, Any] = {
         "max_abs": max_abs,
         "relative": max_abs / largest if largest else math.inf if max_abs else 0.0,
-        "snr_db": _decibels(signal, noise),
+        "snr_db": 10 * math.log10(ratio) if ratio else -math.inf if noise else math.inf,
         "size": left.numel(),
         "wrong": int(wrong.sum()),
     }
@@ -181,14 +174,3 @@ def _errors(left: torch.Tensor, right: torch.Tensor, tolerance: float) -> dict[s
         index = tuple(int(i) for i in torch.unravel_index(torch.tensor(first), wrong.shape))
         found |= {"index": index, "found": left[index].item(), "expected": right[index].item()}
     return found
-
-
-def _decibels(signal: float, noise: float) -> float:
-    if not noise:
-        return math.inf
-    return 10 * math.log10(signal / noise) if signal and math.isfinite(noise) else -math.inf
-
-
-def size_text(shape: tuple[int, ...]) -> str:
-    """Return a shape as text, e.g. ``"2x3"``."""
-    return "x".join(map(str, shape)) or "scalar"

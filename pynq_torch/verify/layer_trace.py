@@ -2,55 +2,71 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
 from pynq_torch import events
 from pynq_torch.torch_device import backend
 
-from .nested import mapped, parts
-
 __all__ = ["Seen", "Trace", "traced"]
+
+
+def parts(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values in a nested structure, with where they are.
+
+    Besides what pytree knows, dataclasses, mappings and subclasses of lists and tuples are entered.
+
+    Examples
+    --------
+    >>> list(parts((1, {"a": None})))
+    [('[0]', 1), ("[1]['a']", None)]
+    """
+    for keys, leaf in pytree.tree_flatten_with_path(value)[0]:
+        here = path + pytree.keystr(keys)
+        if isinstance(leaf, Mapping):
+            yield from parts(dict(leaf), here)
+        elif isinstance(leaf, (tuple, list)):
+            yield from parts(list(leaf), here)
+        elif dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
+            for entry in dataclasses.fields(leaf):
+                yield from parts(getattr(leaf, entry.name), f"{here}.{entry.name}")
+        else:
+            yield here, leaf
+
+
+def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
+    """Return tuples, lists and dicts with `function` applied to the values in them."""
+
+    def leaf(value: Any) -> Any:
+        if isinstance(value, dict):
+            return mapped(dict(value), function)
+        if isinstance(value, (tuple, list)):
+            return type(value)(mapped(list(value), function))
+        return function(value)
+
+    return pytree.tree_map(leaf, value)
 
 
 @dataclass(slots=True)
 class Seen:
-    """A value that was seen in a run.
+    """A value that was seen in a run; see `layer_row.Row` for its first fields."""
 
-    Attributes
-    ----------
-    name : str
-        The module's name in the model, ``""`` for the model itself.
-    call : int
-        Which of its calls, from 1.
-    kind : str
-        The module's class.
-    stage : {"forward", "grad input", "grad"}
-        What the value is: what the module returned, the gradient at its input, or that of a
-        parameter.
-    part : str
-        Which of several: ``"[1]"``, ``"['mask']"``; the parameter's name.
-    value : Any
-        A tensor, copied to the CPU, or what it was.
-    step : float or None
-        What a value of 1 stands for, where int8 is passed between quantised layers.
-    where : str
-        ``"PL"``, ``"CPU"``, or both, by the operators that ran in the module; ``""`` if none.
-    """
-
-    name: str
+    name: str  # "" for the model itself
     call: int
     kind: str
     stage: str
     part: str
-    value: Any
-    step: float | None = None
-    where: str = ""
+    value: Any  # a tensor, copied to the CPU, or what it was
+    step: float | None = None  # of int8 that is passed between quantised layers
+    where: str = ""  # by the operators that ran in the module
 
     @property
     def key(self) -> tuple[str, int, str, str]:
@@ -68,13 +84,7 @@ class _Frame:
 
 
 class Trace:
-    """A run of a model.
-
-    Attributes
-    ----------
-    seen : list of Seen
-        In the order in which they were.
-    """
+    """A run of a model: `seen` has the values in the order in which they were."""
 
     def __init__(self) -> None:
         self.seen: list[Seen] = []
@@ -118,7 +128,7 @@ class Trace:
         frame = self._frames.pop()
         found = list(parts(result))
         tensors = [value for _, value in found if isinstance(value, torch.Tensor)]
-        # A container that hands on what a module in it returned has nothing to say of its own.
+        # A container that returns what a module in it returned has no row of its own.
         known = set(self._returned) if any(module.children()) else set()
         step = kwargs.get("out_scale")
         if step is None:
@@ -179,38 +189,20 @@ def traced(
     backward: bool,
     loss: Callable[[Any], torch.Tensor] | None,
 ) -> Trace:
-    """Run a model and return what its modules returned.
+    """Run a model, a copy on `device` that may be changed, and return what its modules returned.
 
-    Parameters
-    ----------
-    model : torch.nn.Module
-        A copy that may be changed, on `device`.
-    device : str
-        Where the arguments are to go.
-    args, kwargs
-        Arguments of the model; copies are used.
-    backward : bool
-        Whether to differentiate too.
-    loss : callable or None
-        What to differentiate, given the output.
+    Copies of the arguments are used, on `device`. With `backward` the output's `loss` is
+    differentiated too.
     """
     trace = Trace()
     for name, module in model.named_modules():
-
-        def enter(module: Any, args: Any, kwargs: Any, name: str = name) -> None:
-            trace.enter(name, module, args, kwargs)
-
-        def leave(module: Any, args: Any, kwargs: Any, result: Any, name: str = name) -> None:
-            trace.leave(name, module, args, kwargs, result)
-
-        module.register_forward_pre_hook(enter, with_kwargs=True)
-        module.register_forward_hook(leave, with_kwargs=True)
-    if backward:
-        kinds = {name: type(module).__name__ for name, module in model.named_modules()}
-        for name, parameter in model.named_parameters():
-            if parameter.requires_grad:
-                parameter.grad = None
-                trace.await_parameter(name, parameter, kinds[name.rpartition(".")[0]])
+        module.register_forward_pre_hook(partial(trace.enter, name), with_kwargs=True)
+        module.register_forward_hook(partial(trace.leave, name), with_kwargs=True)
+    for name, parameter in model.named_parameters():
+        if backward and parameter.requires_grad:
+            parameter.grad = None
+            owner = model.get_submodule(name.rpartition(".")[0])
+            trace.await_parameter(name, parameter, type(owner).__name__)
 
     def moved(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
@@ -218,11 +210,11 @@ def traced(
         made = value.detach().clone().to(device)
         return made.requires_grad_(backward and made.is_floating_point())
 
-    given = mapped(tuple(args), moved), mapped(dict(kwargs), moved)
+    own_args, own_kwargs = mapped((tuple(args), dict(kwargs)), moved)
     events.operators.subscribe(trace.note_operator)
     try:
         with _same_random_numbers(), torch.set_grad_enabled(backward):
-            result = model(*given[0], **given[1])
+            result = model(*own_args, **own_kwargs)
             if backward:
                 _differentiate(result, loss, device)
     finally:
@@ -259,7 +251,7 @@ def _same_random_numbers() -> Iterator[None]:
 
 
 def _copied(value: Any) -> Any:
-    """Return a tensor as it is now: what follows may write to it."""
+    """Return a copy of a tensor as it is now: later code may write to it."""
     if not isinstance(value, torch.Tensor):
         return value
     return value.detach().to("cpu", copy=True)

@@ -44,8 +44,8 @@ def layers(
     reference : torch.nn.Module or "float", optional
         What runs on the CPU. Default: `model`. ``"float"``: `model` with the layers that
         `quantize_` made floating again. A module with layers of the same names: e.g. the model
-        before `quantize_`; where the model has a ReLU in a layer and the reference behind it, the
-        values behind it are compared.
+        before `quantize_`; where the model has a ReLU in a layer and the reference after it, the
+        values after it are compared.
     tolerance : float
         What a mismatch is. 0, the default: any value that is not equal (NaN equals NaN, and -0.0
         equals 0.0), another dtype, another shape. Greater: a value that is further off than
@@ -56,14 +56,8 @@ def layers(
     LayerReport
         A row for every tensor that a layer returned, in the order of the run: children before the
         modules they are in. A module that returns what one of its children returned has no row.
-        ``check()`` raises on a mismatch; ``print(report)`` shows the table.
-
-    Notes
-    -----
-    int8 that quantised layers pass to each other is compared as it is with int8, and in its steps
-    with a floating reference. The gradient at a tensor that several layers take is the sum over
-    all of them, shown at each. Where the model has an ``Identity`` for another module of the
-    reference, which `quantize_` made part of the layer before, that has no gradient at its input.
+        ``check()`` raises on a mismatch; ``print(report)`` shows the table. See `LayerReport` for
+        what is compared with what.
 
     Examples
     --------
@@ -73,20 +67,13 @@ def layers(
     """
     if not tolerance >= 0:
         raise ValueError(f"tolerance is {tolerance}; expected a number of at least 0")
-    differentiate = backward or loss is not None
-    on_pl = deepcopy(model).to("pynq")
-    on_cpu = _reference(model, reference).to("cpu")
-    arguments = x if isinstance(x, tuple) else (x,)
-    named = dict(kwargs or {})
-    expected = traced(on_cpu, "cpu", arguments, named, backward=differentiate, loss=loss)
-    found = traced(on_pl, "pynq", arguments, named, backward=differentiate, loss=loss)
-    fused = _fused(on_pl, on_cpu)
-    return LayerReport(
-        type(model).__name__,
-        tuple(_rows(found, expected, fused, tolerance)),
-        tolerance,
-        int8=_is_int8(model, reference),
-    )
+    on_cpu, on_pl = _reference(model, reference).to("cpu"), deepcopy(model).to("pynq")
+    args, named = x if isinstance(x, tuple) else (x,), dict(kwargs or {})
+    backward = backward or loss is not None
+    expected = traced(on_cpu, "cpu", args, named, backward=backward, loss=loss)
+    found = traced(on_pl, "pynq", args, named, backward=backward, loss=loss)
+    rows = tuple(_rows(found, expected, _fused(on_pl, on_cpu), tolerance))
+    return LayerReport(type(model).__name__, rows, tolerance, _is_int8(model, reference))
 
 
 def _is_int8(model: torch.nn.Module, reference: object) -> bool:
@@ -113,7 +100,7 @@ def _reference(
 
 
 def _fused(model: torch.nn.Module, reference: torch.nn.Module) -> frozenset[str]:
-    """Return the layers with a ReLU in them whose counterpart has it behind."""
+    """Return the layers with a ReLU in them whose counterpart has it after the layer."""
     others = dict(reference.named_modules())
     return frozenset(
         name

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from pynq_torch.errors import VerificationError
 from pynq_torch.kernels.tables.pointwise import FUNCTIONS, Function, find
@@ -11,9 +13,6 @@ from pynq_torch.plot.charts import Chart
 from pynq_torch.plot.errors import error
 from pynq_torch.tables import Table
 from pynq_torch.timing import where_measured
-
-if TYPE_CHECKING:
-    import torch
 
 __all__ = ["check", "errors", "functions", "operands", "ulps"]
 
@@ -37,8 +36,6 @@ def operands(function: Function, count: int, seed: int = 0) -> list[torch.Tensor
     seed : int
         Of the random ones.
     """
-    import torch
-
     generator = torch.Generator().manual_seed(seed)
     made = []
     for _ in function.operands:
@@ -55,16 +52,7 @@ def trusted(function: Function, operands: Iterable[torch.Tensor]) -> list[torch.
     The quotient of ``remainder`` fits float32 (beyond, vectors of torch's give NaN), ``gelu`` stays
     below half the largest number (on some processors torch's vectors overflow at twice x),
     gradients are finite, and the condition of ``where`` is of bools.
-
-    Parameters
-    ----------
-    function : Function
-        Which one.
-    operands : iterable of torch.Tensor
-        As many as it has; they are not changed.
     """
-    import torch
-
     made = list(operands)
     if function.name == "where":
         made[2] = made[2] > 0
@@ -96,8 +84,6 @@ def ulps(function: Function, result: torch.Tensor, given: Iterable[torch.Tensor]
     torch.Tensor
         float64; infinite where one is NaN or infinite and the other is not.
     """
-    import torch
-
     given = tuple(given)
     expected = function.reference(*given)
     error = (result.double() - expected.double()).abs()
@@ -191,8 +177,6 @@ def errors(
         In ulp of the result. The function's bound is drawn where it is in that unit, and not in ulp
         of a larger term (`Function.scale`).
     """
-    import torch
-
     function = find("unary", name)
     begin, end = function.domain
     x = torch.linspace(begin if low is None else low, end if high is None else high, points)

@@ -8,29 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from pynq_torch.diagnosis import ERROR_MASK, Facts, diagnose, snapshot
 from pynq_torch.errors import KernelTimeout
 
+from .channels import channels_of, dma_of, is_dma, reset
 from .polling import attach, check_timeout, ends, wait_clock
-from .transfers import (
-    DmaView,
-    Moved,
-    TransferError,
-    channels_of,
-    is_dma,
-    reset,
-    transfer,
-    wait_channels,
-)
+from .transfers import Moved, TransferError, transfer, wait_channels
 
 __all__ = ["Moved", "TransferError", "reset", "transfer", "wait", "wait_async"]
-
-_SR = 0x04
-
-
-# ---- one wait for everything ---------------------------------------------------------------------
 
 
 def wait(target: Any, timeout_s: float = 10.0) -> None:
@@ -41,8 +29,7 @@ def wait(target: Any, timeout_s: float = 10.0) -> None:
     target : object
         ``dma.sendchannel`` or ``dma.recvchannel`` (simple or scatter-gather); a ``pynq.lib.DMA``
         (both channels, where armed); an HLS IP (``overlay.<ip>``, upstream's or our driver); a
-        ``pynq.Interrupt`` (only where no event loop runs: in a notebook await
-        :func:`wait_async`).
+        ``pynq.Interrupt`` (where no event loop runs: in a notebook await :func:`wait_async`).
     timeout_s : float
         Seconds; finite.
 
@@ -58,22 +45,21 @@ def wait(target: Any, timeout_s: float = 10.0) -> None:
     Reading AP_CTRL clears AP_DONE. An IP that is idle has nothing to wait for.
     """
     timeout_s = check_timeout(timeout_s)
-    own = getattr(target, "pynq_torch_wait", None)
-    if callable(own):
+    if callable(own := getattr(target, "pynq_torch_wait", None)):
         own(timeout_s)
     elif snapshot.is_channel(target):
-        wait_channels(DmaView.of_channel(target), [target], timeout_s)
+        wait_channels(dma_of(target), [target], timeout_s)
     elif is_dma(target):
         armed = [c for c in channels_of(target) if c._active_buffer is not None]
         wait_channels(target, armed, timeout_s)
-    elif hasattr(target, "event") and hasattr(target, "parent"):
+    elif _is_interrupt(target):
         _wait_interrupt(target, timeout_s)
     elif hasattr(target, "mmio"):
         wait_kernel(target, timeout_s)
     else:
         raise TypeError(
-            f"cannot wait for {type(target).__name__}; expected a DMA, one of its channels, an HLS "
-            "IP of an overlay, or a pynq.Interrupt"
+            f"cannot wait for {type(target).__name__}; "
+            "expected a DMA, one of its channels, an HLS IP of an overlay, or a pynq.Interrupt"
         )
 
 
@@ -89,7 +75,7 @@ async def wait_async(target: Any, timeout_s: float = 10.0) -> None:
     """
     timeout_s = check_timeout(timeout_s)
     deadline = wait_clock() + timeout_s
-    if hasattr(target, "event") and hasattr(target, "parent"):
+    if _is_interrupt(target):
         await _interrupt(target, timeout_s)
         return
     line, over, acknowledge = _interrupt_of(target)
@@ -103,7 +89,7 @@ async def wait_async(target: Any, timeout_s: float = 10.0) -> None:
             pause = min(pause * 1.5, 5e-3)
             continue
         try:
-            # Woken now and then besides: an interrupt that came before it was enabled is lost.
+            # Woken now and then as well: an interrupt that came before it was enabled is lost.
             await asyncio.wait_for(line.wait(), min(left, 0.1))
         except asyncio.TimeoutError:
             line.waiting = False
@@ -112,13 +98,17 @@ async def wait_async(target: Any, timeout_s: float = 10.0) -> None:
     wait(target, max(deadline - wait_clock(), 1e-3))
 
 
+def _is_interrupt(target: Any) -> bool:
+    return hasattr(target, "event") and hasattr(target, "parent")
+
+
 def _interrupt_of(target: Any) -> tuple[Any, Callable[[], bool], Callable[[], None]]:
     """Return the interrupt of a target, a test whether it has ended, and the acknowledgement."""
     if snapshot.is_channel(target):
         mmio, base = target._mmio, target._offset
 
         def stopped() -> bool:
-            return bool(int(mmio.read(base + _SR)) & (ERROR_MASK | 0x3))
+            return bool(int(mmio.read(base + snapshot.SR)) & (ERROR_MASK | 0x3))
 
         return target._interrupt, stopped, target._clear_interrupt
     if is_dma(target) or not hasattr(target, "mmio"):
@@ -149,10 +139,9 @@ async def _interrupt(line: Any, timeout_s: float) -> None:
     except asyncio.TimeoutError:
         line.waiting = False
         raise KernelTimeout(
-            f"no interrupt in {timeout_s:g} s. Check that the IP was started, that its interrupt "
-            "is "
-            "enabled (GIE and IER of an HLS IP, IOC_IrqEn of a DMA) and that an earlier one was "
-            "acknowledged."
+            f"no interrupt in {timeout_s:g} s. Check that the IP was started, "
+            "that its interrupt is enabled (GIE and IER of an HLS IP, IOC_IrqEn of a DMA) "
+            "and that an earlier one was acknowledged."
         ) from None
 
 
@@ -169,9 +158,6 @@ def _wait_interrupt(line: Any, timeout_s: float) -> None:
         "wait(interrupt) cannot run inside a running event loop, such as a notebook's; write: "
         "await pynq_torch.waits.wait_async(interrupt, timeout_s=...)"
     )
-
-
-# ---- kernels -------------------------------------------------------------------------------------
 
 
 def wait_kernel(ip: Any, timeout_s: float) -> None:
@@ -194,7 +180,7 @@ def wait_kernel(ip: Any, timeout_s: float) -> None:
 
     if ends(over, timeout_s):
         if seen & 0x2 and int(control[0]) & 0x2:
-            # AP_DONE that can be read twice is ap_ctrl_chain's: held until AP_CONTINUE.
+            # AP_DONE that can be read twice is ap_ctrl_chain's: it stays until AP_CONTINUE.
             control[0] = 0x10 | seen & 0x80
         return
     raise kernel_timeout(ip, name, timeout_s, seen)
@@ -203,20 +189,12 @@ def wait_kernel(ip: Any, timeout_s: float) -> None:
 def kernel_timeout(ip: Any, name: str, timeout_s: float, control: int) -> KernelTimeout:
     """Return the exception for a kernel that does not finish."""
     device = getattr(ip, "device", None)
-    said = snapshot.read_kernel(name, _Frozen(ip, control), device)
+    # With the control value read last: reading it again would clear more bits.
+    frozen = SimpleNamespace(
+        _registers=ip._registers, mmio=SimpleNamespace(read=lambda offset: control)
+    )
+    said = snapshot.read_kernel(name, frozen, device)
     stale = snapshot.is_stale(device, name, ip.mmio.base_addr)
     found = diagnose(Facts(name, timeout_s, kernels=(said,), stale=stale))
     text = found.explain(f"{name} has not finished within {timeout_s:g} s")
     return attach(KernelTimeout(text, name), found)
-
-
-class _Frozen:
-    """An IP with the control value read last: reading it again would clear more bits."""
-
-    def __init__(self, ip: Any, control: int) -> None:
-        self._registers = ip._registers
-        self._control = control
-        self.mmio = self
-
-    def read(self, offset: int) -> int:
-        return self._control
