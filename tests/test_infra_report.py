@@ -21,6 +21,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from pynq_torch import cli
 from pynq_torch.report import ReportError, execute
+from pynq_torch.report.papermill_process import Papermill
 from pynq_torch.report.plan import Run, find_notebooks, plan, values_of
 from pynq_torch.report.result import last_words
 
@@ -73,7 +74,8 @@ def test_a_jupyter_kernel_that_does_not_answer_is_started_again(
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
     (run,) = plan([_write(tmp_path, "00_one", "1 + 1")], "csim", {})
     (tmp_path / "out").mkdir()
-    result = execute.execute(run, tmp_path / "out", "csim")
+    with Papermill("csim", threading.Event()) as papermill:
+        result = execute.execute(run, tmp_path / "out", papermill)
     assert result.passed == passed
     assert passed or "Kernel didn't respond in 3 seconds" in str(result.error)
     assert (tmp_path / f"deaf{deaf - 1}").is_dir()
@@ -83,7 +85,8 @@ def test_a_jupyter_kernel_that_stops_is_a_bounded_error(tmp_path: Path):
     stop = "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)"
     (run,) = plan([_write(tmp_path, "00_one", "1 + 1", stop)], "csim", {})
     (tmp_path / "out").mkdir()
-    result = execute.execute(run, tmp_path / "out", "csim", timeout_s=3)
+    with Papermill("csim", threading.Event()) as papermill:
+        result = execute.execute(run, tmp_path / "out", papermill, timeout_s=3)
     assert not result.passed
     assert "A cell timed out" in str(result.error)
 
@@ -91,10 +94,33 @@ def test_a_jupyter_kernel_that_stops_is_a_bounded_error(tmp_path: Path):
 def test_a_papermill_that_says_nothing_is_ended():
     begin = time.monotonic()
     command = [sys.executable, "-c", "import time; time.sleep(99)"]
-    passed, log = execute._run(command, os.environ, lambda: None, 1, threading.Event())
+    with Papermill("csim", threading.Event(), command) as papermill:
+        passed, log = papermill.run({}, 1, lambda: None)
     assert not passed
     assert "papermill gave no sign for 1 s and was ended" in log
     assert time.monotonic() - begin < 60
+
+
+def test_a_papermill_process_executes_notebooks_until_one_fails(tmp_path: Path):
+    good, bad = _write(tmp_path, "00_good", "1"), _write(tmp_path, "01_bad", "1 / 0")
+    with Papermill("csim", threading.Event()) as papermill:
+
+        def run(path: Path) -> tuple[bool, str]:
+            given = {"input_path": str(path), "output_path": f"{path}.out", "progress_bar": False}
+            return papermill.run(given, 100, lambda: None)
+
+        assert papermill._process is None
+        assert run(good)[0]
+        first = papermill._process
+        assert run(good)[0]
+        assert papermill._process is first
+        passed, log = run(bad)
+        assert not passed
+        assert "ZeroDivisionError" in log
+        assert first is not None and first.poll() is not None
+        assert run(good)[0]
+        second = papermill._process
+    assert second is not None and second.poll() is not None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
