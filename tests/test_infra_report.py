@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from pynq_torch import cli
 from pynq_torch.report import ReportError, execute
 from pynq_torch.report.papermill_process import Papermill
 from pynq_torch.report.plan import Run, find_notebooks, plan, values_of
-from pynq_torch.report.result import last_words
+from pynq_torch.report.result import describe, last_words
 
 PARAMETERS = """\
 BOARD = "csim"  # where it runs
@@ -422,3 +423,28 @@ def test_a_reader_who_leaves_does_not_hang_the_run(tmp_path: Path):
         _write(tmp_path, f"0{number}_one", "1")
     command = f"{sys.executable} -m pynq_torch report --notebooks . 2>&1 | head -c 1"
     subprocess.run(["bash", "-c", command], cwd=tmp_path, timeout=120, check=True)
+
+
+#: Lessons of which `make test` writes no report, since they take the longest: nbval executes them,
+#: `make test-long` reports them, and the tests below make a page of each as it is committed.
+NO_REPORT = ("11", "12", "15", "18", "19", "20")
+
+
+def test_every_lesson_is_in_a_report_of_make_test_or_below(root: Path):
+    text = (root / "Makefile").read_text()
+    chosen = re.findall(r"^(?:CSIM|RTL)_LESSONS +:= (.+)$", text, re.MULTILINE)
+    assert len(chosen) == 2
+    lessons = {path.name[:2] for path in (root / "notebooks").glob("*.ipynb")}
+    assert {*" ".join(chosen).split(), *NO_REPORT} == lessons
+
+
+@pytest.mark.parametrize("number", NO_REPORT)
+def test_a_report_can_show_the_lesson_as_committed(root: Path, tmp_path: Path, number: str):
+    (path,) = (root / "notebooks").glob(f"{number}_*.ipynb")
+    executed = tmp_path / path.name
+    shutil.copy(path, executed)
+    result = describe(Run(path, {}, {}, 0, path.stem), executed, 1.0, True, "")
+    assert result.passed, result.error
+    assert result.title != path.stem
+    assert result.records
+    assert (tmp_path / str(result.html)).stat().st_size > 10_000
