@@ -33,6 +33,14 @@ PACKAGING     := pyproject.toml pynq_torch/board/startup/_pynq_torch_autoload.py
 
 # Lessons that have as much to say on board rtl, beside those that choose it themselves.
 RTL_LESSONS   := 00 01 02 03 04 05 06 07 08 09 10 16 21
+# nbval executes every lesson as it is committed. These run with other sizes and another seed: a
+# product, buffers and streams, charts, records, and one that chooses board rtl itself.
+CSIM_LESSONS  := 02 05 13 14 17 21
+CSIM_VALUES   := SEED=3 SIZES=96,160
+# Rooms and kernels in which `make test-long` plants faults, SAMPLE in each.
+MUTATED       := waits diagnosis buffers board hls kernels ops nn verify hw/kernels/gemm
+# Where each part of `make test` writes how long its tests took.
+TIMES         := reports/times
 
 # Jupyter refuses to run as root unless told to; in a container there is often nobody else.
 AS_ROOT       := $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
@@ -46,7 +54,8 @@ OWN           := PYTHON=% VENV=% VENV_BOARD=% BOARD=% JOBS=% NOTEBOOKS=% LAB_FLA
                  PYTEST_FLAGS=% BENCH_FLAGS=%
 PARAMETERS     = $(foreach word,$(filter-out $(OWN),$(OVERRIDES)),'$(subst $(GAP), ,$(subst ','\'',$(word)))')
 
-.PHONY: help env env-test lab report test lint format test-unit test-notebooks mutate bench test-board-image clean distclean
+.PHONY: help env env-test lab report test test-long lint lint-sources format test-unit test-reports \
+        test-notebooks mutate bench test-board-image clean distclean
 
 help: ## list the targets
 	@echo "make TARGET"
@@ -65,31 +74,55 @@ report: $(STAMP) ## run the notebooks, write reports/index.html (BOARD=csim SIZE
 	$(PY) -m pynq_torch report --board '$(BOARD)' $(if $(JOBS),--jobs '$(JOBS)') \
 	  $(if $(NOTEBOOKS),--only '$(NOTEBOOKS)') $(PARAMETERS)
 
-test: $(STAMP_TEST) ## everything that CI runs
+# A part that fails does not keep the others from running, and fails the whole.
+test: $(STAMP_TEST) ## everything that CI runs; ends with its ten slowest parts
 	@$(PY) tests/browser/chromium.py
-	$(MAKE) lint
-	$(MAKE) test-unit
-	$(PY) -m pynq_torch report --board csim --jobs 2 --keep 3 --output reports/test
-	$(PY) -m pynq_torch report --board rtl --only '$(RTL_LESSONS)' --jobs 2 --keep 3 --output reports/rtl
-	$(MAKE) test-notebooks
+	@rm -rf $(TIMES)
+	@failed=; \
+	$(MAKE) --keep-going --jobs 2 lint-sources test-unit || failed=" lint or unit tests,"; \
+	$(MAKE) test-reports || failed+=" reports,"; \
+	$(MAKE) test-notebooks || failed+=" notebooks,"; \
+	$(PY) ci/slowest.py $(TIMES) reports/test reports/rtl; \
+	if [ -n "$$failed" ]; then echo "make test: failed:$${failed%,}" >&2; exit 1; fi
 
-lint: $(STAMP_TEST) ## ruff, mypy, codespell, import-linter, notebook style
+test-long: $(STAMP_TEST) ## what takes hours: all lessons, 10 times the examples, mutations (SEED=0 SAMPLE=40)
+	$(PY) -m pynq_torch report --board csim --jobs 2 --keep 3 --output reports/long
+	PYNQ_TORCH_EXAMPLES=10 $(PY) -m pytest -n 2 --timeout 3000 -m hypothesis $(PYTEST_FLAGS) tests
+	@failed=; for module in $(or $(MODULE),$(MUTATED)); do \
+	  $(MAKE) mutate MODULE="$$module" JOBS='$(or $(JOBS),2)' || failed=1; \
+	done; [ -z "$$failed" ]
+
+lint: lint-sources ## ruff, mypy, codespell, import-linter, notebook style
+	$(PY) -m pytest -q tests/test_notebook_style.py
+
+# What `make test` runs beside the unit tests, to which the notebooks' style belongs.
+lint-sources: $(STAMP_TEST)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/codespell
 	$(VENV)/bin/lint-imports --no-logo --no-cache
-	$(PY) -m pytest -q tests/test_notebook_style.py
 
 format: $(STAMP_TEST) ## let ruff write the layout
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
+# Without --no-loadscope-reorder files with many tests would come first; tests/conftest.py orders.
 test-unit: $(STAMP_TEST) ## pytest on tests/
-	$(PY) -m pytest -n 2 --dist loadfile $(PYTEST_FLAGS) tests
+	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder \
+	  --junit-xml=$(TIMES)/unit.xml $(PYTEST_FLAGS) tests
+
+test-reports: $(STAMP_TEST) ## the lessons that tell more with other values, or on board rtl
+	@failed=; \
+	$(PY) -m pynq_torch report --board csim --only '$(CSIM_LESSONS)' --jobs 2 --keep 3 \
+	  --output reports/test $(CSIM_VALUES) || failed=1; \
+	$(PY) -m pynq_torch report --board rtl --only '$(RTL_LESSONS)' --jobs 2 --keep 3 \
+	  --output reports/rtl || failed=1; \
+	[ -z "$$failed" ]
 
 test-notebooks: $(STAMP_TEST) ## run every notebook and compare with its committed outputs
-	$(PY) -m pytest -n 2 --dist loadfile --nbval $(PYTEST_FLAGS) notebooks
+	$(PY) -m pytest -n 2 --dist loadfile --nbval --junit-xml=$(TIMES)/notebooks.xml \
+	  $(PYTEST_FLAGS) notebooks
 
 mutate: $(STAMP_TEST) ## plant faults in MODULE, see which the tests notice (SEED=0 SAMPLE=40 THRESHOLD=90 JOBS=1)
 	@$(PY) tests/mutate.py '$(MODULE)' $(if $(SEED),--seed '$(SEED)') \

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +20,42 @@ def pytest_configure() -> None:
     """Let Ctrl-C interrupt: what a script puts in the background is started without it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if times := os.environ.get("PYNQ_TORCH_EXAMPLES"):
+        _draw_more_examples(int(times))
+
+
+def _draw_more_examples(times: int) -> None:
+    """Let hypothesis draw so many times the examples that each test asks for."""
+    import hypothesis
+
+    class Settings(hypothesis.settings):
+        def __init__(self, *given: Any, **values: Any) -> None:
+            if "max_examples" in values:
+                values["max_examples"] *= times
+            super().__init__(*given, **values)
+
+    default = hypothesis.settings.default.max_examples
+    hypothesis.settings.register_profile("more", max_examples=default * times, deadline=None)
+    hypothesis.settings.load_profile("more")
+    hypothesis.settings = Settings
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put long files first: one that starts last runs alone, while the other worker is idle.
+
+    Those are the tests in a browser, files with a test marked as slow (the benches of the RTL are
+    among them), and files with many tests.
+    """
+    tests = Counter(item.path for item in items)
+    slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
+    items.sort(
+        key=lambda item: (
+            item.path.parent.name != "browser",
+            item.path not in slow,
+            -tests[item.path],
+            item.path,
+        )
+    )
 
 
 def _ensure_event_loop() -> None:
@@ -52,6 +91,36 @@ def no_closed_board() -> None:
     board = boards.current_board() if boards is not None else None
     if board is not None and board.closed:
         boards.use_board("csim")
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the test a build cache of its own, empty, and no folder of kernels beside its own."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("PYNQ_TORCH_CACHE", str(folder))
+    monkeypatch.delenv("PYNQ_TORCH_KERNELS", raising=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def kernels_read_once() -> Iterator[None]:
+    """Let the package read each of the project's own kernels once in a run of pytest.
+
+    For tests of what is made from the kernels' interfaces, not of how they are read.
+    """
+    from helpers import HW_KERNELS, interface_of
+
+    from pynq_torch.hls import parse
+
+    read_interface = parse.read_interface
+
+    def read(source: Path, top: str, **options: Any) -> Any:
+        own = source == HW_KERNELS / top / f"{top}.cpp" and not options
+        return interface_of(top) if own else read_interface(source, top, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parse, "read_interface", read)
+        yield
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 import time
@@ -9,11 +10,26 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pynq_torch.hls import Interface
 from pynq_torch.hls.design.build import build_overlay
+from pynq_torch.hls.parse import read_interface
 
 KERNELS = Path(__file__).parent / "kernels"
 HW_KERNELS = KERNELS.parents[1] / "hw" / "kernels"
 _MASTER = re.compile(r"m_axi\b.*?\bbundle=(\w+)")
+
+
+@functools.cache
+def interface_of(kernel: str) -> Interface:
+    """Return the interface of ``hw/kernels/<kernel>``, read once in a run of pytest."""
+    return read_interface(HW_KERNELS / kernel / f"{kernel}.cpp", kernel)
+
+
+def write(path: Path, text: str) -> Path:
+    """Write a file, with the folders that it needs, and return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
 
 
 def write_overlay(

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from helpers import write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rtl_model import Model
@@ -18,6 +19,8 @@ from pynq_torch.board.rtl.sources import find_rtl
 from pynq_torch.errors import CacheWarning
 from pynq_torch.hls import cache, depends
 from pynq_torch.hls.toolchain import compiler
+
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 KERNEL = """
 #include "scale.h"
@@ -41,18 +44,6 @@ endmodule
 """
 #: Two folders have every character; where a quote or a newline is, C++ and Verilog need a detour.
 ODD = ["a b#$HOME\\:%'äö", 'q"uote', 'new\n>"line']
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYNQ_TORCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("PYNQ_TORCH_KERNELS", raising=False)
-
-
-def write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
 
 
 # ---- the readers --------------------------------------------------------------------------------

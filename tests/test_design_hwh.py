@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import interface_of
 from pynq.lib.dma import DMA
 from pynq.metadata.runtime_metadata_parser import RuntimeMetadataParser
 from pynqmetadata.frontends import Metadata
 
-from pynq_torch.hls import Interface, Register, read_interface
+from pynq_torch.hls import Interface, Register
 from pynq_torch.hls.design.build import build_overlay, overlay_names
 from pynq_torch.hls.design.kernel_cell import kernel_cell, register_entries
 from pynq_torch.paths import ROOT
+
+pytestmark = pytest.mark.usefixtures("kernels_read_once")
 
 OVERLAYS = overlay_names()
 
@@ -40,7 +43,7 @@ def test_registers_and_offsets_are_those_of_the_source(name: str) -> None:
     assert kernels
     for ip, vlnv in kernels.items():
         kernel = vlnv.split(":")[2]
-        interface = read_interface(ROOT / "hw/kernels" / kernel / f"{kernel}.cpp", kernel)
+        interface = interface_of(kernel)
         registers = ip_dict[ip]["registers"]
         assert list(registers)[:4] == ["CTRL", "GIER", "IP_IER", "IP_ISR"]
         for register in interface.bundles["control"]:

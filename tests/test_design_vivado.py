@@ -20,6 +20,8 @@ RECORDER = Path(__file__).parent / "design_recorder.tcl"
 TCLSH = shutil.which("tclsh")
 needs_tclsh = pytest.mark.skipif(TCLSH is None, reason="tclsh is not installed")
 
+pytestmark = pytest.mark.usefixtures("kernels_read_once")
+
 OVERLAYS = overlay_names()
 
 

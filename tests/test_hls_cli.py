@@ -8,6 +8,8 @@ import pytest
 
 from pynq_torch.cli import main
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 SOURCE = """
 #include <hls_stream.h>
 #include <ap_axi_sdata.h>
@@ -20,11 +22,6 @@ void top(int* x, hls::stream<ap_axis<32, 1, 1, 1>> s[2], const short a[8], int* 
     *y = a[0] + x[0] + s[0].read().last;
 }
 """
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYNQ_TORCH_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture

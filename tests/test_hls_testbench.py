@@ -7,6 +7,8 @@ import pytest
 from pynq_torch import hls
 from pynq_torch.errors import KernelBuildError, KernelError, KernelTimeout, VerificationError
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 BENCH = """
 #include <cstdio>
 #include <cstdlib>
@@ -22,11 +24,6 @@ int main() {
     return add(2, 3) == expected ? 0 : 1;
 }
 """
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYNQ_TORCH_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture

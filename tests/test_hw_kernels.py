@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import os
 import re
@@ -9,14 +11,16 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
+from helpers import interface_of
 
 from pynq_torch.descriptions import LatencyModel, read_kernel_description
 from pynq_torch.errors import InterfaceError
-from pynq_torch.hls import read_interface
+from pynq_torch.hls import cache, toolchain
 from pynq_torch.paths import ROOT
 
 KERNELS = sorted(path.name for path in (ROOT / "hw/kernels").iterdir())
@@ -35,13 +39,78 @@ def make(*arguments: str, path: str = "", **environment: str) -> subprocess.Comp
     )  # fmt: skip
 
 
+@functools.cache
+def shared_text() -> str:
+    """Return a digest of all that may take part in every testbench, beside the kernel's folder."""
+    own = [*toolchain.include_dirs()[:2], ROOT / "hw/include"]
+    files = [ROOT / "hw/Makefile", *(ROOT / "hw/kernels").glob("*/*.hpp")]
+    files += [path for folder in own for path in folder.rglob("*.h*")]
+    folders = map(str, toolchain.include_dirs())
+    texts = (path.read_bytes() for path in sorted(files))
+    return cache.digest(toolchain.compiler_version(), *folders, *texts)
+
+
+def kept_build(kernel: str) -> Path:
+    """Return the folder for the testbench of a kernel, which a change of any file leaves unused."""
+    files = sorted(path for path in (ROOT / "hw/kernels" / kernel).rglob("*") if path.is_file())
+    key = cache.digest(shared_text(), *(path.read_bytes() for path in files))
+    return cache.cache_dir() / "testbenches" / f"{kernel}-{key}"
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_testbench(kernel: str, tmp_path: Path) -> None:
-    done = make(f"tb-{kernel}", f"BUILD={tmp_path}")
+    kept = kept_build(kernel)
+    build = kept if kept.is_dir() else tmp_path / "build"
+    given = [f"BUILD={build}"]
+    if kernel != KERNELS[0]:  # that one lets make ask for the folders, at each of its commands
+        given.append("INCLUDES=" + " ".join(f"-isystem {d}" for d in toolchain.include_dirs()))
+    done = make(f"tb-{kernel}", *given)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "warning" not in done.stderr
     assert "PASS" in done.stdout
     assert "FAIL" not in done.stdout
+    if build != kept:
+        keep(build, kept)
+
+
+def keep(build: Path, kept: Path) -> None:
+    """Move what was built, without a warning, to where the next run of the tests finds it."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    for old in kept.parent.glob(f"{kept.name.rpartition('-')[0]}-*"):
+        shutil.rmtree(old, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=kept.parent) as scratch:
+        whole = shutil.copytree(build, Path(scratch) / "build")
+        with contextlib.suppress(OSError):  # another run of the tests was faster
+            whole.rename(kept)
+
+
+def test_a_testbench_is_kept_while_no_file_of_its_own_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for part in ("Makefile", "include", "kernels/vadd", "kernels/gemm"):
+        source, target = ROOT / "hw" / part, tmp_path / "hw" / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+
+    def of_vadd() -> Path:
+        shared_text.cache_clear()
+        return kept_build("vadd")
+
+    seen = {of_vadd()}
+    assert of_vadd() in seen
+    for name in ("kernels/vadd/vadd.cpp", "kernels/gemm/gemm_core.hpp", "Makefile"):
+        with (tmp_path / "hw" / name).open("a") as file:
+            file.write("\n")
+        assert of_vadd() not in seen
+        seen.add(of_vadd())
+    with (tmp_path / "hw/kernels/gemm/gemm.cpp").open("a") as file:
+        file.write("\n")
+    assert of_vadd() in seen
+    shared_text.cache_clear()
+    keep(tmp_path / "hw", tmp_path / "c/vadd-1")
+    keep(tmp_path / "hw/include", tmp_path / "c/vadd-2")
+    assert [path.name for path in (tmp_path / "c").iterdir()] == ["vadd-2"]
 
 
 def test_a_testbench_is_made_again_only_for_files_of_its_own(tmp_path: Path) -> None:
@@ -120,7 +189,7 @@ def test_folder(kernel: str) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_interface(kernel: str) -> None:
-    interface = read_interface(ROOT / "hw/kernels" / kernel / f"{kernel}.cpp", kernel)
+    interface = interface_of(kernel)
     assert interface.control == "ap_ctrl_hs"
     assert interface.control_bundle == "control"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -233,15 +234,103 @@ def test_lab_passes_its_flags_and_opens_the_workbook(clone: Path):
     assert done.stdout.strip().endswith("--no-browser --port=9999")
 
 
-@pytest.mark.parametrize("stage", ["ruff", "mypy", "-n 2", "report", "nbval"])
-def test_make_test_fails_when_a_stage_fails(clone: Path, stage: str):
+@pytest.fixture
+def tested(clone: Path) -> Path:
+    """Return a clone with all that `make test` calls."""
     _make(clone, "env-test")
     for name in ("codespell", "lint-imports"):
         program = clone / ".venv" / "bin" / name
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755)
-    assert _make(clone, "test").returncode == 0
-    assert _make(clone, "test", fail_on=stage).returncode != 0
+    return clone
+
+
+STAGES = ("ruff", "mypy", "-n 2", "report --board csim", "report --board rtl", "--nbval")
+
+
+def test_make_test_runs_every_stage(tested: Path):
+    before = len(_calls(tested))
+    assert _make(tested, "test").returncode == 0
+    calls = _calls(tested)[before:]
+    for stage in STAGES:
+        assert any(stage in call for call in calls), stage
+    assert calls[-1] == "ci/slowest.py reports/times reports/test reports/rtl"
+
+
+@pytest.mark.parametrize("stage", [*STAGES, "slowest"])
+def test_make_test_fails_when_a_stage_fails_and_yet_runs_the_others(tested: Path, stage: str):
+    before = len(_calls(tested))
+    assert _make(tested, "test", fail_on=stage).returncode != 0
+    calls = _calls(tested)[before:]
+    for other in (*STAGES[2:], "slowest"):
+        assert any(other in call for call in calls), other
+
+
+@pytest.mark.parametrize("program", ["codespell", "lint-imports"])
+def test_lint_beside_the_tests_fails_make_test(tested: Path, program: str):
+    (tested / ".venv" / "bin" / program).write_text("#!/bin/sh\nexit 1\n")
+    done = _make(tested, "test")
+    assert done.returncode != 0
+    assert "make test: failed: lint or unit tests" in done.stderr
+
+
+def test_make_test_ends_with_its_slowest_parts(root: Path, tmp_path: Path):
+    times, run = tmp_path / "times", tmp_path / "rtl/runs/a"
+    times.mkdir()
+    run.mkdir(parents=True)
+    cases = "".join(
+        f'<testcase classname="tests.test_{n}" name="test_{t}" time="{n + t / 10}"/>'
+        for n in range(10)
+        for t in range(2)
+    )
+    (times / "unit.xml").write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+    notebooks = [{"name": "05_gemm-SIZE=96", "seconds": 7.5}, {"name": "07", "seconds": 0.5}]
+    (run / "index.json").write_text(json.dumps({"notebooks": notebooks}))
+    command = [sys.executable, root / "ci/slowest.py", times, tmp_path / "none", tmp_path / "rtl"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "The 10 slowest of 12 parts:"
+    assert len(lines) == 11
+    assert lines[1] == "   18.1 s  unit: tests.test_9, 2 tests (longest: test_1, 9 s)"
+    assert "    7.5 s  report rtl: 05_gemm-SIZE=96" in lines
+
+
+def test_what_takes_long_runs_all_lessons_more_examples_and_mutations(root: Path, tested: Path):
+    before = len(_calls(tested))
+    assert _make(tested, "test-long", "SAMPLE=3").returncode == 0
+    calls = _calls(tested)[before:]
+    assert any("report --board csim" in call and "--only" not in call for call in calls)
+    assert any("-m hypothesis" in call for call in calls)
+    mutated = [call.split()[1] for call in calls if "tests/mutate.py" in call]
+    assert len(mutated) > 5
+    for name in mutated:
+        assert (root / "pynq_torch" / name).is_dir() or (root / name).is_dir(), name
+    assert all("--sample 3" in call for call in calls if "tests/mutate.py" in call)
+    assert _make(tested, "test-long", fail_on=mutated[0]).returncode != 0
+
+
+def test_more_examples_are_drawn_where_that_is_asked(root: Path, tmp_path: Path):
+    (tmp_path / "conftest.py").write_text((root / "tests/conftest.py").read_text())
+    (tmp_path / "test_it.py").write_text(
+        "from hypothesis import given, settings\n"
+        "from hypothesis import strategies as st\n"
+        "seen, others = [], []\n"
+        "@settings(max_examples=7)\n@given(st.integers())\n"
+        "def test_some(n): seen.append(n)\n"
+        "@given(st.integers())\n"
+        "def test_more(n): others.append(n)\n"
+        "def test_number(): assert (len(seen), len(others)) == (21, 300)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "."],
+        cwd=tmp_path,
+        env={**os.environ, "PYNQ_TORCH_EXAMPLES": "3"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stdout
 
 
 def _ci(clone: Path, **programs: str) -> subprocess.CompletedProcess[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,8 +22,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from pynq_torch import cli
 from pynq_torch.report import ReportError, execute
+from pynq_torch.report.papermill_process import Papermill
 from pynq_torch.report.plan import Run, find_notebooks, plan, values_of
-from pynq_torch.report.result import last_words
+from pynq_torch.report.result import describe, last_words
 
 PARAMETERS = """\
 BOARD = "csim"  # where it runs
@@ -73,7 +75,8 @@ def test_a_jupyter_kernel_that_does_not_answer_is_started_again(
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
     (run,) = plan([_write(tmp_path, "00_one", "1 + 1")], "csim", {})
     (tmp_path / "out").mkdir()
-    result = execute.execute(run, tmp_path / "out", "csim")
+    with Papermill("csim", threading.Event()) as papermill:
+        result = execute.execute(run, tmp_path / "out", papermill)
     assert result.passed == passed
     assert passed or "Kernel didn't respond in 3 seconds" in str(result.error)
     assert (tmp_path / f"deaf{deaf - 1}").is_dir()
@@ -83,7 +86,8 @@ def test_a_jupyter_kernel_that_stops_is_a_bounded_error(tmp_path: Path):
     stop = "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)"
     (run,) = plan([_write(tmp_path, "00_one", "1 + 1", stop)], "csim", {})
     (tmp_path / "out").mkdir()
-    result = execute.execute(run, tmp_path / "out", "csim", timeout_s=3)
+    with Papermill("csim", threading.Event()) as papermill:
+        result = execute.execute(run, tmp_path / "out", papermill, timeout_s=3)
     assert not result.passed
     assert "A cell timed out" in str(result.error)
 
@@ -91,10 +95,33 @@ def test_a_jupyter_kernel_that_stops_is_a_bounded_error(tmp_path: Path):
 def test_a_papermill_that_says_nothing_is_ended():
     begin = time.monotonic()
     command = [sys.executable, "-c", "import time; time.sleep(99)"]
-    passed, log = execute._run(command, os.environ, lambda: None, 1, threading.Event())
+    with Papermill("csim", threading.Event(), command) as papermill:
+        passed, log = papermill.run({}, 1, lambda: None)
     assert not passed
     assert "papermill gave no sign for 1 s and was ended" in log
     assert time.monotonic() - begin < 60
+
+
+def test_a_papermill_process_executes_notebooks_until_one_fails(tmp_path: Path):
+    good, bad = _write(tmp_path, "00_good", "1"), _write(tmp_path, "01_bad", "1 / 0")
+    with Papermill("csim", threading.Event()) as papermill:
+
+        def run(path: Path) -> tuple[bool, str]:
+            given = {"input_path": str(path), "output_path": f"{path}.out", "progress_bar": False}
+            return papermill.run(given, 100, lambda: None)
+
+        assert papermill._process is None
+        assert run(good)[0]
+        first = papermill._process
+        assert run(good)[0]
+        assert papermill._process is first
+        passed, log = run(bad)
+        assert not passed
+        assert "ZeroDivisionError" in log
+        assert first is not None and first.poll() is not None
+        assert run(good)[0]
+        second = papermill._process
+    assert second is not None and second.poll() is not None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -397,3 +424,28 @@ def test_a_reader_who_leaves_does_not_hang_the_run(tmp_path: Path):
         _write(tmp_path, f"0{number}_one", "1")
     command = f"{sys.executable} -m pynq_torch report --notebooks . 2>&1 | head -c 1"
     subprocess.run(["bash", "-c", command], cwd=tmp_path, timeout=120, check=True)
+
+
+#: Lessons of which `make test` writes no report, since they take the longest: nbval executes them,
+#: `make test-long` reports them, and the tests below make a page of each as it is committed.
+NO_REPORT = ("11", "12", "15", "18", "19", "20")
+
+
+def test_every_lesson_is_in_a_report_of_make_test_or_below(root: Path):
+    text = (root / "Makefile").read_text()
+    chosen = re.findall(r"^(?:CSIM|RTL)_LESSONS +:= (.+)$", text, re.MULTILINE)
+    assert len(chosen) == 2
+    lessons = {path.name[:2] for path in (root / "notebooks").glob("*.ipynb")}
+    assert {*" ".join(chosen).split(), *NO_REPORT} == lessons
+
+
+@pytest.mark.parametrize("number", NO_REPORT)
+def test_a_report_can_show_the_lesson_as_committed(root: Path, tmp_path: Path, number: str):
+    (path,) = (root / "notebooks").glob(f"{number}_*.ipynb")
+    executed = tmp_path / path.name
+    shutil.copy(path, executed)
+    result = describe(Run(path, {}, {}, 0, path.stem), executed, 1.0, True, "")
+    assert result.passed, result.error
+    assert result.title != path.stem
+    assert result.records
+    assert (tmp_path / str(result.html)).stat().st_size > 10_000

@@ -7,23 +7,14 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from helpers import write
 
 from pynq_torch.board.rtl.sources import find_rtl, modules_of
 from pynq_torch.errors import RtlError
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 TOP = "module {0} (input wire ap_clk);\n  {1}\nendmodule\n"
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYNQ_TORCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("PYNQ_TORCH_KERNELS", raising=False)
-
-
-def write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
 
 
 def names(source) -> list[str]:

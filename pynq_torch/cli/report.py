@@ -1,8 +1,8 @@
 """``python -m pynq_torch report``: execute notebooks and write pages, or compare two reports.
 
-Every notebook runs in a papermill process of its own, with the board named in its environment
-and, where the notebook has a ``BOARD`` parameter, in that. Parameters are checked against what
-the notebooks declare before anything runs.
+Every notebook runs in a Jupyter kernel of its own, with the board named in its environment and,
+where the notebook has a ``BOARD`` parameter, in that. Parameters are checked against what the
+notebooks declare before anything runs.
 """
 
 from __future__ import annotations

@@ -29,6 +29,8 @@ _C = ("-std=gnu11", "-Wno-implicit-int", "-Wno-implicit-function-declaration")
 # Published kernels add up in local arrays they never clear: block RAM is zero after configuration.
 _ZEROED = "-ftrivial-auto-var-init=zero"
 _FAST = ("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fwrapv")
+#: Builds in a cache from which on a precompiled engine.hpp saves more than it takes.
+_ENOUGH = 4
 _CHECKED = (
     "-O1",
     "-g",
@@ -140,6 +142,7 @@ def compile_program(
     log: list[str] = []
     files: list[str] = []
     stand_ins = output.parent / "include"
+    precompiled, made_from = _engine_header(main, sanitize, cflags, include_dirs)
 
     def unit(source: Path) -> Path:
         target = output.parent / f"unit{len(log)}.o"
@@ -153,20 +156,16 @@ def compile_program(
             language="c" if as_c and source.suffix == ".c" else "c++",
         )
         command += ["-c", "-MD", "-MF", str(listing), "-idirafter", str(stand_ins)]
-        while True:
-            try:
-                log.append(_run(command, name))
-                break
-            except KernelBuildError as error:
-                header = _NO_HEADER.search(str(error))
-                real = headers.real_name(header[1], include_dirs) if header else None
-                if header is None or real is None or (stand_ins / header[1]).exists():
-                    raise
-                headers.write_stand_in(stand_ins, header[1], real)
+        if precompiled and source == main:
+            command += ["-include", precompiled]
+        log.append(_run_with_stand_ins(command, name, stand_ins, include_dirs))
         files.extend(depends.gcc_files(listing))
         return target
 
     objects = [unit(main)]
+    if precompiled:  # g++ names the precompiled header, not what that was made from
+        folder = os.path.dirname(precompiled) + os.sep
+        files = [*(file for file in files if not file.startswith(folder)), *made_from]
     tried: set[Path] = set()
     while True:
         link = [toolchain.compiler(), *flags(sanitize), *map(str, objects), "-o", str(output)]
@@ -192,6 +191,78 @@ def compile_program(
         *toolchain.system_include_dirs(),
     ]
     return Compiled("".join(log), read, depends.absent(read, searched))
+
+
+def _engine_header(
+    main: Path, sanitize: bool, cflags: Sequence[str], folders: Sequence[Path]
+) -> tuple[str, list[str]]:
+    """Return a header for ``g++ -include``, precompiled, and every file that it was made from.
+
+    Every engine begins with ``engine.hpp``, and g++ needs half a second to read it. The name is
+    empty where it has to be read as text: in small caches, with flags other than macros (g++ itself
+    looks at those), and where one of `folders` holds a header that would be taken instead.
+    """
+    header = toolchain.engine_header()
+    with main.open(encoding="utf-8", errors="replace") as file:
+        begins = file.readline() == f'#include "{header}"\n'
+    if not begins or not all(flag.startswith("-D") for flag in cflags):
+        return "", []
+    status = os.stat(toolchain.compiler())
+    command = compile_command(header, "", sanitize=sanitize, language="c++-header")
+    places = [*map(str, toolchain.include_dirs()), *toolchain.system_include_dirs()]
+    key = cache.digest("precompiled", *command, *places, status.st_size, status.st_mtime_ns)
+    entry = cache.find(key)
+    if entry is None:
+        index = cache.cache_dir() / "index"
+        if not index.is_dir() or len(os.listdir(index)) < _ENOUGH:
+            return "", []
+        try:
+            with cache.locked(key):
+                entry = cache.find(key) or _precompile(header, sanitize, places, key)
+        except KernelBuildError:  # no room for it, say: there may be enough for the engine
+            return "", []
+    made_from = list(entry["files"])
+    if _is_shadowed(made_from, places, folders):
+        return "", []
+    return os.path.join(entry["path"], header.name), made_from
+
+
+def _precompile(header: Path, sanitize: bool, places: Sequence[str], key: str) -> cache.Entry:
+    with cache.scratch() as folder:
+        source = folder / header.name
+        listing = folder / "files.d"
+        cache.write_text(source, f'#include "{header}"\n')
+        command = compile_command(source, f"{source}.gch", sanitize=sanitize, language="c++-header")
+        _run([*command, "-MD", "-MF", str(listing)], header.name)
+        files = _from_elsewhere(depends.gcc_files(listing), folder)
+        return cache.store(key, folder, files, (), {}, depends.absent(files, places))
+
+
+def _is_shadowed(files: Sequence[str], places: Sequence[str], folders: Sequence[Path]) -> bool:
+    """Return whether a folder holds a name with which one of the files could be included."""
+    roots = [os.path.join(os.path.realpath(place), "") for place in places]
+    names = {
+        file[len(root) :].split("/")[0] for file in files for root in roots if file.startswith(root)
+    }
+    return any(not names.isdisjoint(os.listdir(folder)) for folder in folders if folder.is_dir())
+
+
+def _run_with_stand_ins(
+    command: Sequence[str], name: str, stand_ins: Path, folders: Sequence[Path]
+) -> str:
+    """Return the log of g++, run again with each header that only the vendor's tools have."""
+    while True:
+        try:
+            return _run(command, name)
+        except KernelBuildError as error:
+            if "-include" in command and "PCH" in str(error):  # no room at its address, say
+                command = command[: command.index("-include")]
+                continue
+            header = _NO_HEADER.search(str(error))
+            real = headers.real_name(header[1], folders) if header else None
+            if header is None or real is None or (stand_ins / header[1]).exists():
+                raise
+            headers.write_stand_in(stand_ins, header[1], real)
 
 
 def _from_elsewhere(files: Sequence[str], folder: Path) -> list[str]:
