@@ -51,7 +51,7 @@ class _NotModelled:
     __setattr__ = __getitem__ = __setitem__ = __call__ = __iter__ = __len__ = _refuse
 
 
-class BaseOverlay(Overlay):  # type: ignore[misc]  # pynq has no types
+class BaseOverlay(Overlay):
     """The base overlay of the PYNQ-Z2.
 
     Parameters
@@ -96,10 +96,10 @@ class BaseOverlay(Overlay):  # type: ignore[misc]  # pynq has no types
                 raise
             return _NotModelled(name, _NOT_MODELLED[name])
 
-    def select_pmoda(self) -> NoReturn:
+    def select_pmoda(self) -> None:
         """Connect the pins that Pmod A and the Raspberry Pi header share to Pmod A."""
         self.pin_select.write(0)
 
-    def select_rpi(self) -> NoReturn:
+    def select_rpi(self) -> None:
         """Connect the pins that Pmod A and the Raspberry Pi header share to the latter."""
         self.pin_select.write(1)
