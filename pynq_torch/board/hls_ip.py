@@ -275,14 +275,16 @@ class HlsKernel(IpModel):
             if not self._chain:
                 self._done = False
         elif not busy:
-            starts, reset = self.engine.started, self._was_reset
-            self.board.vain_polls.note(lambda: why_idle(self.ip.name, starts, reset))
+            self.board.vain_polls.note(self._why_idle)
         if self._ready and self._ready_clears:
             value |= AP_READY
             self._ready = False
         if self._shows_interrupt and self.irq(""):
             value |= INTERRUPT
         return value
+
+    def _why_idle(self) -> str:
+        return why_idle(self.ip.name, self.engine.started, self._was_reset)
 
     def _write_control(self, name: str, value: int) -> None:
         if name == "GIE":

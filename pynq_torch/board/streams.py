@@ -6,7 +6,6 @@ import mmap
 import os
 import struct
 from dataclasses import dataclass
-from typing import Any
 
 RING_MAGIC = 0x52494E47
 _HEADER = struct.Struct("<IIII QQQ II QII")
@@ -32,8 +31,8 @@ class Endpoint:
         return f"{self.ip}.{self.port}"
 
 
-def _counter(at: int, text: str) -> Any:
-    return property(lambda ring: int.from_bytes(ring._map[at : at + 8], "little"), doc=text)
+def _counter(at: int, text: str) -> int:
+    return property(lambda ring: int.from_bytes(ring._map[at : at + 8], "little"), doc=text)  # type: ignore[return-value]
 
 
 class Ring:

@@ -6,7 +6,6 @@ import enum
 import os
 import time
 from collections.abc import Callable
-from typing import Any
 
 from pynq_torch.board.engine import EngineProcess
 
@@ -49,8 +48,8 @@ class Fault(enum.IntEnum):
     DESCRIPTOR = 4
 
 
-def _word(view: str, index: int, text: str) -> Any:
-    return property(lambda slot: getattr(slot, view)[index], doc=text)
+def _word(view: str, index: int, text: str) -> int:
+    return property(lambda slot: getattr(slot, view)[index], doc=text)  # type: ignore[return-value]
 
 
 class DmaSlot:
