@@ -158,12 +158,15 @@ def max_pool_backward(
     return _backward(MAX, fitting[0], grad_output, self, fitting[1], indices)
 
 
-def _average(divisor_override: int | None, *arguments: Any) -> _Fitting | Declined:
+def _average(
+    divisor_override: int | None, images: torch.Tensor, *sizes: Any
+) -> _Fitting | Declined:
     """Return what `_window` gives for averages; its arguments but the dilation and the divisor."""
     if divisor_override is not None and not 0 < abs(divisor_override) < 1 << 31:
         return _DIVISOR
-    *sizes, ceil_mode = arguments
-    return _window(*sizes, (1,), ceil_mode, divisor_override or 0)
+    kernel, stride, padding, ceil_mode = sizes
+    divisor = divisor_override or 0
+    return _window(images, kernel, stride, padding, (1,), ceil_mode, divisor)
 
 
 def avg_pool(

@@ -117,8 +117,9 @@ def _parts(value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tenso
     return value.ccol_indices(), value.row_indices(), value.values()
 
 
-def _made_of(parts: Any, like: torch.Tensor) -> torch.Tensor:
-    return torch.sparse_compressed_tensor(*parts, like.shape, layout=like.layout)
+def _made_of(parts: Any, like: torch.Tensor) -> Any:
+    outer, inner, values = parts
+    return torch.sparse_compressed_tensor(outer, inner, values, like.shape, layout=like.layout)
 
 
 def _alias(value: Any) -> Any:
