@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 import threading
@@ -204,7 +203,9 @@ def _cma_left(error: BaseException) -> str:
     return text.split(". ")[0].removesuffix(".")
 
 
-@functools.cache
+_lease_types: dict[type, type] = {}
+
+
 def _lease_type(base: type) -> type:
     """Return the buffer class of leases over `base`.
 
@@ -212,7 +213,9 @@ def _lease_type(base: type) -> type:
     its own keeps every view, and every tensor, referring to the lease; when the last one goes, so
     does the lease, and the memory returns to the pool.
     """
-    return type("PooledBuffer", (Lease, base), {"__module__": __name__})
+    if base not in _lease_types:
+        _lease_types[base] = type("PooledBuffer", (Lease, base), {"__module__": __name__})
+    return _lease_types[base]
 
 
 class Lease:
