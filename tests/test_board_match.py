@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers import HW_KERNELS, write_overlay
+from helpers import HW_KERNELS, interface_of, write_overlay
 from pynq import Overlay, allocate
 
 import pynq_torch
@@ -281,7 +281,7 @@ def test_every_overlay_of_the_project_is_what_its_sources_say():
     for path, ip in units:
         kernel = hls.find_kernel(ip.vlnv_name, [HW_KERNELS])
         if kernel.name not in interfaces:
-            interfaces[kernel.name] = hls.read_interface(kernel.source, kernel.top)
+            interfaces[kernel.name] = interface_of(kernel.name)
         assert Binding(ip, interfaces[kernel.name]).check(path) == [], ip.name
 
 

@@ -11,12 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from helpers import write
 
 from pynq_torch import hls
 from pynq_torch.errors import KernelBuildError
 from pynq_torch.hls import cache
 from pynq_torch.hls.build import adapter
 from pynq_torch.hls.headers import real_name
+
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 KERNEL = """
 #include "scale.h"
@@ -26,14 +29,6 @@ int scale(int x) {
     return FACTOR * x;
 }
 """
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("PYNQ_TORCH_CACHE", str(folder))
-    monkeypatch.delenv("PYNQ_TORCH_KERNELS", raising=False)
-    return folder
 
 
 @pytest.fixture
@@ -48,12 +43,6 @@ def scale(tmp_path):
 
 
 # ---- finding ------------------------------------------------------------------------------------
-
-
-def write(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
 
 
 def test_a_folder_of_that_name_wins(tmp_path):

@@ -9,10 +9,13 @@ import warnings
 from pathlib import Path
 
 import pytest
+from helpers import write
 
 from pynq_torch import hls
 from pynq_torch.cli import main
 from pynq_torch.errors import CacheWarning, InterfaceError, InterfaceWarning, KernelBuildError
+
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 BODY = """void k(int a, int b, int* m) {
 #pragma HLS INTERFACE m_axi port=m offset=slave
@@ -21,18 +24,6 @@ BODY = """void k(int a, int b, int* m) {
   *m = a + b;
 }
 """
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYNQ_TORCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("PYNQ_TORCH_KERNELS", raising=False)
-
-
-def write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
 
 
 def read(folder: Path, *pragmas: str, tool: str = "vitis") -> hls.Interface:
