@@ -252,7 +252,7 @@ def import_overlay(
     name : str
         The overlay.
     folder : pathlib.Path
-        Where ``<name>.bit`` and ``<name>.hwh`` lie.
+        The folder with ``<name>.bit`` and ``<name>.hwh``.
     tools : mapping of str to str
         The programs that made them, with their versions.
     root, out : pathlib.Path, optional
