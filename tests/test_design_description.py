@@ -131,6 +131,11 @@ def test_instances_that_are_none(instances: str, tmp_path: Path) -> None:
         build(tmp_path, f"instances = {instances}\n")
 
 
+def test_no_instances(tmp_path: Path) -> None:
+    with pytest.raises(HandoffError, match=r"toml: the entry 'instances' is missing; write \[inst"):
+        build(tmp_path, "clock_mhz = 100\n")
+
+
 def test_what_is_no_text_or_no_file(tmp_path: Path) -> None:
     (tmp_path / "overlay.toml").write_bytes(b"summary = '\xff'")
     with pytest.raises(HandoffError, match=r"overlay\.toml: .*utf-8"):

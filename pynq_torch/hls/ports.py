@@ -199,10 +199,9 @@ class Ports:
         if "m_axi" in modes:
             _check_m_axi(port, wanted)
         if port.index < 0:
-            if control_bundle is None:
-                return base, []
             slot = Slot("ap_return", "return", "out", base.width, valid=False)
-            return replace(base, kind="scalar", bundle=control_bundle), [slot]
+            placed = replace(base, kind="scalar", bundle=control_bundle)
+            return (base, []) if control_bundle is None else (placed, [slot])
         if port.unknown:
             if "s_axilite" in modes and "m_axi" not in modes:
                 raise InterfaceError(

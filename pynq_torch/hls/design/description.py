@@ -162,18 +162,7 @@ def read_description(path: Path) -> OverlayDescription:
         The file is missing, is no TOML, or says something that cannot be; the message names it.
     """
     path = path / FILE_NAME if path.is_dir() else path
-    try:
-        data = _SCHEMA.validate_python(tomllib.loads(path.read_text(encoding="utf-8")), strict=True)
-    except FileNotFoundError as error:
-        raise HandoffError(
-            f"{path} does not exist: an overlay is a folder with an {FILE_NAME}"
-        ) from error
-    except OSError as error:
-        raise HandoffError(f"{path}: cannot be read ({error.strerror})") from error
-    except ValidationError as error:
-        raise HandoffError(_fault(path, error)) from error
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or brackets without end
-        raise HandoffError(f"{path}: {error}") from error
+    data = _read(path)
     for name, item in data["instances"].items():
         if ("kernel" in item) == ("ip" in item):
             raise HandoffError(
@@ -193,16 +182,33 @@ def read_description(path: Path) -> OverlayDescription:
     )
 
 
+def _read(path: Path) -> _File:
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        return _SCHEMA.validate_python(data, strict=True)
+    except FileNotFoundError as error:
+        raise HandoffError(
+            f"{path} does not exist: an overlay is a folder with an {FILE_NAME}"
+        ) from error
+    except OSError as error:
+        raise HandoffError(f"{path}: cannot be read ({error.strerror})") from error
+    except ValidationError as error:
+        raise HandoffError(_fault(path, error)) from error
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or brackets without end
+        raise HandoffError(f"{path}: {error}") from error
+
+
 def _fault(path: Path, error: ValidationError) -> str:
     """Return what is wrong with the file, and what to write where a word is unknown."""
     fault = error.errors(include_url=False)[0]
     message = explain(path, error)
+    found = message.rpartition("; ")[0] or message
     inside = fault["loc"][0] == "instances"
     if fault["type"] == "extra_forbidden":
         known = _Instance.__annotations__ if inside else _File.__annotations__
-        return f"{message}; known are {', '.join(sorted(known))}"
+        return f"{found}, which means nothing here; known are {', '.join(sorted(known))}"
     if inside and len(fault["loc"]) <= 2:
-        return f"{message}; write [instances.NAME] with kernel = or ip ="
+        return f"{found}; write [instances.NAME] with kernel = or ip ="
     return message
 
 
