@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import ast
-import json
+import functools
 import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from typing_extensions import NotRequired, TypedDict
 
 from .errors import InterfaceError
 
-__all__ = ["KernelDescription", "LatencyModel", "read_kernel_description"]
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
+__all__ = [
+    "KernelDescription",
+    "LatencyModel",
+    "evaluate",
+    "explain",
+    "read_kernel_description",
+]
 
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -23,9 +34,39 @@ _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-#: What a symbol is where a description names no sizes for an example.
+#: The value of a symbol where a description has no sizes for an example.
 EXAMPLE = 64
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {"max": max, "min": min, "ceil": math.ceil}
+_SHOWN = 60
+
+
+def evaluate(
+    node: ast.expr,
+    operators: Mapping[type[ast.operator], Callable[[Any, Any], Any]],
+    names: Mapping[str, Any] = {},
+    functions: Mapping[str, Callable[..., Any]] = {},
+) -> Any:
+    """Return the value of an arithmetic expression.
+
+    Raises
+    ------
+    ValueError
+        It uses something else; the exception's text is that part of the expression.
+    """
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            return value
+        case ast.Name(id=name) if name in names:
+            return names[name]
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -evaluate(operand, operators, names, functions)
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in operators:
+            values = [evaluate(side, operators, names, functions) for side in (left, right)]
+            return operators[type(sign)](*values)
+        case ast.Call(func=ast.Name(id=name), keywords=[]) if name in functions:
+            values = [evaluate(item, operators, names, functions) for item in node.args]
+            return functions[name](*values)
+    raise ValueError(ast.unparse(node))
 
 
 @dataclass(frozen=True)
@@ -39,7 +80,7 @@ class LatencyModel:
     symbols : mapping of str to str
         Each name the expression uses and what it means.
     assumptions : str
-        What the model takes for granted.
+        What the model assumes.
     example : mapping of str to int
         Sizes that a person would run, a value for each symbol.
     """
@@ -68,31 +109,15 @@ class LatencyModel:
                 f"the latency model needs {', '.join(self.symbols)}; {missing[0]} is missing"
             )
         tree = ast.parse(self.expression, mode="eval")
-        cycles: int = math.ceil(self._value(tree.body, values))
+        known = {name: values[name] for name in self.symbols}
+        try:
+            cycles: int = math.ceil(evaluate(tree.body, _BINARY, known, _FUNCTIONS))
+        except ValueError as error:
+            raise InterfaceError(
+                f"the latency model uses {str(error)!r}; it may use + - * / // %, "
+                f"{', '.join(_FUNCTIONS)}, numbers and {', '.join(self.symbols)}"
+            ) from error
         return cycles
-
-    def _value(self, node: ast.expr, values: Mapping[str, int]) -> Any:
-        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-            return node.value
-        if isinstance(node, ast.Name) and node.id in self.symbols:
-            return values[node.id]
-        if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-            left, right = self._value(node.left, values), self._value(node.right, values)
-            return _BINARY[type(node.op)](left, right)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            return -self._value(node.operand, values)
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in _FUNCTIONS
-            and not node.keywords
-        ):
-            arguments = [self._value(argument, values) for argument in node.args]
-            return _FUNCTIONS[node.func.id](*arguments)
-        raise InterfaceError(
-            f"the latency model uses {ast.unparse(node)!r}; it may use + - * / // %, "
-            f"{', '.join(_FUNCTIONS)}, numbers and {', '.join(self.symbols)}"
-        )
 
 
 @dataclass(frozen=True)
@@ -131,15 +156,48 @@ class KernelDescription:
     ii: int = 0
 
 
-def _example(latency: Mapping[str, Any], path: Path) -> dict[str, int]:
-    symbols = latency["symbols"]
-    example = latency.get("example", dict.fromkeys(symbols, EXAMPLE))
-    if set(example) != set(symbols) or not all(isinstance(n, int) for n in example.values()):
-        raise InterfaceError(
-            f"{path}: latency.example is {example}; expected a whole number each for "
-            f"{', '.join(symbols)}"
-        )
-    return dict(example)
+class _Latency(TypedDict):
+    kind: Literal["model"]  # until a run in RTL or on a board replaces it
+    cycles: str
+    symbols: dict[str, str]
+    assumptions: str
+    example: NotRequired[dict[str, int]]
+
+
+class _File(TypedDict):
+    name: str
+    summary: str
+    reference: str
+    operators: list[str]
+    latency: _Latency
+    macs_per_cycle: NotRequired[int]
+    resources: NotRequired[dict[str, Any]]
+    ii: NotRequired[int]
+
+
+@functools.cache
+def _schema() -> TypeAdapter[_File]:
+    from pydantic import TypeAdapter  # slow to load
+
+    return TypeAdapter(_File)
+
+
+def explain(path: Path, error: ValidationError) -> str:
+    """Return the first fault that a schema finds in a file, in one line.
+
+    The message names the file, the entry, the value found and what was expected.
+    """
+    fault = error.errors(include_url=False)[0]
+    entry = ".".join(str(part) for part in fault["loc"] if part != "[key]")
+    expected = fault["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+    expected = expected.replace("dictionary", "table")
+    if fault["type"] == "missing":
+        return f"{path}: the entry {entry!r} is missing"
+    if fault["type"] == "json_invalid":
+        return f"{path}: {expected}"
+    found = repr(fault["input"])
+    found = found if len(found) <= _SHOWN else found[:_SHOWN] + " ..."
+    return f"{path}: {entry or 'the whole file'} is {found}; {expected}"
 
 
 def read_kernel_description(folder: Path) -> KernelDescription:
@@ -152,45 +210,31 @@ def read_kernel_description(folder: Path) -> KernelDescription:
     """
     path = folder / "description.json"
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = _schema().validate_json(path.read_bytes(), strict=True)
     except FileNotFoundError as error:
         raise InterfaceError(f"{path} does not exist", cu=folder.name) from error
     except OSError as error:
+        said = f"{path}: cannot be read ({error.strerror})"
+        raise InterfaceError(said, cu=folder.name) from error
+    except ValueError as error:  # what pydantic raises is one
+        said = explain(path, cast("ValidationError", error))
+        raise InterfaceError(said, cu=folder.name) from error
+    latency = data["latency"]
+    symbols = latency["symbols"]
+    example = latency.get("example", dict.fromkeys(symbols, EXAMPLE))
+    if example.keys() != symbols.keys():
         raise InterfaceError(
-            f"{path}: cannot be read ({error.strerror})", cu=folder.name
-        ) from error
-    except (ValueError, RecursionError) as error:  # no JSON, or no UTF-8
-        raise InterfaceError(f"{path}: {error}", cu=folder.name) from error
-    try:
-        latency = data["latency"]
-        if latency["kind"] != "model":
-            raise InterfaceError(
-                f"{path}: latency.kind is {latency['kind']!r}; it is a 'model' until a run in RTL "
-                "or on a board replaces it",
-                cu=folder.name,
-            )
-        return KernelDescription(
-            name=data["name"],
-            summary=data["summary"],
-            reference=data["reference"],
-            operators=tuple(data["operators"]),
-            macs_per_cycle=int(data.get("macs_per_cycle", 0)),
-            latency=LatencyModel(
-                latency["cycles"],
-                latency["symbols"],
-                latency["assumptions"],
-                _example(latency, path),
-            ),
-            resources=data.get("resources", {}),
-            ii=int(data.get("ii", 0)),
+            f"{path}: latency.example is {example}; expected a whole number each for "
+            f"{', '.join(symbols)}",
+            cu=folder.name,
         )
-    except KeyError as error:
-        raise InterfaceError(f"{path}: the entry {error} is missing", cu=folder.name) from error
-    except (AttributeError, TypeError, ValueError) as error:
-        raise InterfaceError(
-            f"{path}: an entry has a value of the wrong kind ({error})", cu=folder.name
-        ) from error
-    except InterfaceError as error:
-        if str(error).startswith(str(path)):
-            raise
-        raise InterfaceError(f"{path}: {error}", cu=folder.name) from error
+    return KernelDescription(
+        name=data["name"],
+        summary=data["summary"],
+        reference=data["reference"],
+        operators=tuple(data["operators"]),
+        macs_per_cycle=data.get("macs_per_cycle", 0),
+        latency=LatencyModel(latency["cycles"], symbols, latency["assumptions"], example),
+        resources=data.get("resources", {}),
+        ii=data.get("ii", 0),
+    )

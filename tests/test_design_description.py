@@ -26,6 +26,7 @@ memory = { M_AXI_MM2S = "HP0", M_AXI_S2MM = "HP1" }
 [instances.axi_intc_0]
 ip = "axi_intc"
 """
+STRING = "it should be a valid string"
 ONE = Interface(
     "one", Path("one.cpp"), "vitis", "ap_ctrl_hs", "control", (), None,
     {"control": (Register("AP_CTRL", 0, 32, "inout", "control"),)},
@@ -48,14 +49,15 @@ def test_the_good_one(tmp_path: Path) -> None:
     ("old", "new", "said"),
     [
         ("clock_mhz = 100", "clock_mhz = ", "overlay.toml"),
-        ("clock_mhz = 100", 'clock_mhz = "fast"', "number of MHz"),
+        ("clock_mhz = 100", 'clock_mhz = "fast"', "clock_mhz is 'fast'; it should be a valid nu"),
         ("clock_mhz = 100", "clock_mhz = 150", "142.857"),
-        ("summary =", "sumary =", "sumary"),
-        ('kernel = "one"', 'kernal = "one"', "kernal"),
+        ("summary =", "sumary =", "known are clock_mhz, instances, interrupts, streams, summary"),
+        ('kernel = "one"', 'kernal = "one"', "known are address, ip, kernel, memory, para"),
         ('kernel = "one"', 'kernel = "one"\nip = "axi_intc"', "not both"),
         ('kernel = "one"', 'kernel = "two"', "'two'"),
         ('kernel = "one"', 'kernel = "one"\nparameters = { a = 1 }', "one.hpp"),
-        ('gmem = "HP0"', 'gmem = "HP7"', "HP0, HP1, HP2, HP3"),
+        ('gmem = "HP0"', 'gmem = "HP7"',
+         "gmem is 'HP7'; it should be 'HP0', 'HP1', 'HP2' or 'HP3'"),
         ('gmem = "HP0"', 'gmem1 = "HP0"', "has the masters gmem"),
         ("one_0.interrupt", "one.interrupt", "one_0"),
         ("one_0.interrupt", "one_0.irq", "has interrupt"),
@@ -68,29 +70,51 @@ def test_the_good_one(tmp_path: Path) -> None:
         ("interrupts =", 'streams = ["axi_dma_0.M_AXIS_MM2S"]\ninterrupts =', "->"),
         ("interrupts =",
          'streams = ["axi_dma_0.MM2S -> axi_dma_0.S_AXIS_S2MM"]\ninterrupts =', "M_AXIS_MM2S"),
-        ("interrupts =", "streams = [1]\ninterrupts =", "list of strings"),
-        *[("clock_mhz = 100", f"clock_mhz = {value}", "number of MHz above 0")
-          for value in ("nan", "inf", "-inf", "0", "-1", "true", "[]", "1e300", "1979-05-27")],
-        *[('summary = "one kernel"', f"summary = {value}", "write a string")
+        ("interrupts =", "streams = [1]\ninterrupts =", f"streams.0 is 1; {STRING}"),
+        *[("clock_mhz = 100", f"clock_mhz = {value}", f"clock_mhz is {found}; it should be {said}")
+          for value, found, said in (
+            *[(value, value, "a finite number") for value in ("nan", "inf", "-inf")],
+            ("0", "0", "greater than 0"), ("-1", "-1", "greater than 0"),
+            ("1e300", "1e+300", "less than or equal to 1600"), ("true", "True", "a valid number"),
+            ("[]", "[]", "a valid number"),
+            ("1979-05-27", "datetime.date(1979, 5, 27)", "a valid number"))],
+        *[('summary = "one kernel"', f"summary = {value}",
+           f"summary is {value.capitalize() if value == 'false' else value}; {STRING}")
           for value in ("nan", "1", "[]", "{}", "false")],
-        *[('kernel = "one"', f"kernel = {value}", said) for value, said in (
-            ("nan", "write a string"), ("[]", "write a string"), ('"/dev/zero"', "its name"),
-            ('"../x"', "its name"), ('""', "its name"), ('"a\\nb"', "its name"))],
-        *[('ip = "axi_dma"', f"ip = {value}", "write a string") for value in ("nan", "3", "{}")],
-        *[('ip = "axi_dma"', f'ip = "axi_dma"\naddress = {value}', "write a whole number")
-          for value in ("nan", "1.5", '"0x40000000"', "true", "[]", "{}")],
-        *[('ip = "axi_dma"', f'ip = "axi_dma"\nparameters = {value}', said) for value, said in (
-            ("nan", "write a table"), ("[]", "write a table"), ("{ a = nan }", "finite number"),
-            ("{ a = [] }", "finite number"), ("{ a = {} }", "finite number"))],
-        *[('memory = { gmem = "HP0" }', f"memory = {value}", said) for value, said in (
-            ("nan", "write a table"), ('["HP0"]', "write a table"), ("{ gmem = nan }", "finite"),
-            ("{ gmem = 3 }", "HP0, HP1, HP2, HP3"))],
-        *[('interrupts = ["one_0.interrupt"]', f"{key} = {value}", "list of strings")
-          for key in ("interrupts", "streams") for value in ("nan", '"a"', "{}", "[[]]", "[nan]")],
+        *[('kernel = "one"', f"kernel = {value}", f"instances.one_0.kernel is {value}; {STRING}")
+          for value in ("nan", "[]")],
+        *[('kernel = "one"', f'kernel = "{value}"',
+           f"instances.one_0.kernel is '{value}'; expected a name: letters, digits and _")
+          for value in ("/dev/zero", "../x", "", "a\\nb")],
+        *[('ip = "axi_dma"', f"ip = {value}", f"instances.axi_dma_0.ip is {value}; {STRING}")
+          for value in ("nan", "3", "{}")],
+        *[('ip = "axi_dma"', f'ip = "axi_dma"\naddress = {value}',
+           "; it should be a valid integer") for value in ("nan", "1.5", "true", "[]", "{}")],
+        ('ip = "axi_dma"', 'ip = "axi_dma"\naddress = "0x40000000"',
+         "instances.axi_dma_0.address is '0x40000000'; it should be a valid integer"),
+        *[('ip = "axi_dma"', f'ip = "axi_dma"\nparameters = {value}',
+           f"instances.axi_dma_0.parameters is {value}; it should be a valid table")
+          for value in ("nan", "[]")],
+        *[('ip = "axi_dma"', f'ip = "axi_dma"\nparameters = {{ a = {value} }}',
+           f"parameters.a is {value}; expected a string, a finite number or a boolean")
+          for value in ("nan", "[]", "{}")],
+        *[('memory = { gmem = "HP0" }', f"memory = {value}", f"memory is {found}; it should be a v")
+          for value, found in (("nan", "nan"), ('["HP0"]', "['HP0']"))],
+        *[('memory = { gmem = "HP0" }', f"memory = {{ gmem = {value} }}",
+           f"memory.gmem is {value}; it should be 'HP0', 'HP1', 'HP2' or 'HP3'")
+          for value in ("nan", "3")],
+        *[('interrupts = ["one_0.interrupt"]', f"{key} = {value}",
+           f"{key} is {found}; it should be a valid list")
+          for key in ("interrupts", "streams")
+          for value, found in (("nan", "nan"), ('"a"', "'a'"), ("{}", "{}"))],
+        *[('interrupts = ["one_0.interrupt"]', f"{key} = [{value}]",
+           f"{key}.0 is {value}; {STRING}")
+          for key in ("interrupts", "streams") for value in ("[]", "nan")],
         ("summary =", "a = " + "[" * 20000 + "\nsummary =", "overlay.toml"),
         ("summary =", "\0 =", "overlay.toml"),
         ("axi_intc_0]", "xlconcat_0]", "generator's own"),
-        ("[instances.axi_intc_0]", '[instances."axi-intc"]', "no name for Vivado"),
+        ("[instances.axi_intc_0]", '[instances."axi-intc"]',
+         "instances.axi-intc is 'axi-intc'; expected a name: letters, digits and _"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_named(old: str, new: str, said: str, tmp_path: Path) -> None:
@@ -105,6 +129,11 @@ def test_what_cannot_be_is_named(old: str, new: str, said: str, tmp_path: Path) 
 def test_instances_that_are_none(instances: str, tmp_path: Path) -> None:
     with pytest.raises(HandoffError, match=r"write \[instances\."):
         build(tmp_path, f"instances = {instances}\n")
+
+
+def test_no_instances(tmp_path: Path) -> None:
+    with pytest.raises(HandoffError, match=r"toml: the entry 'instances' is missing; write \[inst"):
+        build(tmp_path, "clock_mhz = 100\n")
 
 
 def test_what_is_no_text_or_no_file(tmp_path: Path) -> None:

@@ -55,6 +55,19 @@ def read(folder: Path, *pragmas: str, tool: str = "vitis") -> hls.Interface:
         (("m_axi port=m offset=slvae",),
          r"k\.cpp:3: offset=slvae of an m_axi port; .*did you mean slave\?"),
         (("m_axi port=m offset=0x10",), r"k\.cpp:3: offset=0x10 of an m_axi port; expected slave"),
+        (("m_axi port=a",),
+         r"k\.cpp:3: m_axi of argument 'a', int, passed by value; expected a pointer, an array"),
+        *[((f"m_axi port=m {option}={text}",),
+           rf"k\.cpp:3: {option}={text} of port 'm'; expected a whole number of at least {least}$")
+          for option, least in (
+              ("depth", 1), ("latency", 0), ("num_read_outstanding", 0),
+              ("num_write_outstanding", 0), ("max_read_burst_length", 0),
+              ("max_write_burst_length", 0), ("max_widen_bitwidth", 0))
+          for text in ("abc", "-1", "1.5")],
+        (("m_axi port=m depth=0",), r"k\.cpp:3: depth=0 of port 'm'"),
+        (("ap_memory port=m latency=some",), r"k\.cpp:3: latency=some of port 'm'"),
+        *[((f"{mode} port=a",), rf"k\.cpp:3: {mode} of port 'a'; it is a mode of port=return")
+          for mode in ("ap_ctrl_none", "ap_ctrl_hs", "ap_ctrl_chain")],
     ],
 )  # fmt: skip
 def test_errors_in_pragmas(tmp_path, pragmas, said):
@@ -68,8 +81,15 @@ def test_errors_in_pragmas(tmp_path, pragmas, said):
         ("s_axilite port=a bundlee=x", "'bundlee', which is ignored; did you mean bundle?"),
         ("s_axilite port=a registerx", "'registerx', which is ignored; did you mean register?"),
         ("m_axi port=m max_read_burst_len=4", "did you mean max_read_burst_length?"),
-        ("s_axilite port=c", "names port 'c', which k has not; its arguments: a, b, m"),
+        ("s_axilite port=c", "names port 'c', which k does not have; its arguments: a, b, m"),
         ("s_axilite port=a offset=slave", "offset=slave of 'a' is an option of m_axi, and ignored"),
+        ("s_axilite b", "INTERFACE s_axilite names no port and is ignored; write port=b. k has"),
+        ("s_axilite port=", "INTERFACE s_axilite names no port and is ignored; write port=NAME. "),
+        ("s_axilite port=,", "names no port and is ignored; write port=NAME. k has return and the"),
+        ("s_axilite bundle=x", "names no port and is ignored"),
+        ("", ":3: INTERFACE names no port and is ignored; write port=NAME. k has return and the"),
+        ("s_axilite port=a bundle=", "bundle= has no value and is ignored; write bundle=VALUE"),
+        ("m_axi port=m depth=", "depth= has no value and is ignored"),
     ],
 )
 def test_warnings_about_pragmas(tmp_path, pragma, said):
@@ -112,11 +132,44 @@ def test_the_older_pragma_and_other_pragmas_pass(tmp_path):
     text = BODY % (
         '#pragma HLS RESOURCE core=AXI4LiteS variable=a metadata="-bus_bundle LITE"\n'
         "#pragma HLS RESOURCE variable=b core=AXI4LiteS\n#pragma HLS PIPELINE II=1\n"
-        "#pragma HLS INLINE\n#pragma HLS INTERFACE\n#pragma HLS"
+        "#pragma HLS INLINE\n#pragma HLS"
     )
     found = hls.read_interface(write(tmp_path / "k.cpp", text), "k", tool="vivado")
     assert found.warnings == ()
     assert "LITE" in found.bundles
+
+
+@pytest.mark.parametrize(
+    ("declaration", "pragma", "said"),
+    [
+        ("int k(int* m)", "m_axi port=return", "3: m_axi of the return value, int, passed by val"),
+        ("void k(hls::stream<int>& s)", "m_axi port=s", "3: m_axi of argument 's', .*, a stream;"),
+        ("void k(int m[4][2])", "s_axilite port=m\n#pragma HLS ARRAY_PARTITION variable=m dim=3",
+         "4: dim=3 in ARRAY_PARTITION of 'm'; expected a number from 0 to 2"),
+        *[("void k(int m[4])",
+           f"s_axilite port=m\n#pragma HLS ARRAY_PARTITION variable=m cyclic {factor}",
+           f"4: {factor or 'factor='} in ARRAY_PARTITION of 'm'; expected a number of at least 1")
+          for factor in ("", "factor=abc", "factor=0")],
+        ("void k(int m)", "s_axilite port=m\n#pragma HLS RESOURCE core=AXI4LiteS",
+         "4: RESOURCE core=AXI4LiteS names no argument; write variable=NAME"),
+    ],
+)  # fmt: skip
+def test_errors_that_depend_on_the_argument(tmp_path, declaration, pragma, said):
+    text = f"#include <hls_stream.h>\n{declaration} {{\n#pragma HLS INTERFACE {pragma}\n}}\n"
+    with pytest.raises(InterfaceError, match=rf"k\.cpp:{said}"):
+        hls.read_interface(write(tmp_path / "k.cpp", text), "k")
+
+
+@pytest.mark.parametrize(
+    "value", ["N", "SIZE", "SIZE*2", "TWICE(2)", "Sizes::ALL", "LOCAL", "sizeof(int)", "64u"]
+)
+def test_a_number_may_be_what_only_a_compiler_evaluates(tmp_path, value):
+    text = (
+        "#define SIZE 8\n#define TWICE(n) (2 * n)\nstruct Sizes { static const int ALL = 3; };\n"
+        "template <int N> void k(int* m) {\n  const int LOCAL = 4;\n"
+        f"#pragma HLS INTERFACE m_axi port=m depth={value}\n  *m = N + LOCAL;\n}}\n"
+    )
+    assert hls.read_interface(write(tmp_path / "k.cpp", text), "k<4>").warnings == ()
 
 
 # ---- files beside the source ---------------------------------------------------------------------
@@ -133,6 +186,17 @@ def test_the_older_pragma_and_other_pragmas_pass(tmp_path):
          r"k\.cfg:2: INTERFACE has no mode 's_axilte'; did you mean s_axilite\?"),
         ("k.cfg", "syn.directive.interface=k a mode=s_axilite offset=x\n",
          r"k\.cfg:1: offset=x of argument 'a'"),
+        ("k.cfg", "syn.directive.interface=k m mode=m_axi latency=-1\n",
+         r"k\.cfg:1: latency=-1 of port 'm'"),
+        ("directives.tcl", "set_directive_interface -mode m_axi -latency -1 k m\n",
+         r"directives\.tcl:1: latency=-1 of port 'm'"),
+        ("directives.tcl", "set_directive_interface -mode m_axi k a\n",
+         r"directives\.tcl:1: m_axi of argument 'a'"),
+        ("k.cfg", "syn.interface.m_axi_offset=slvae\n",
+         r"k\.cfg:1: config_interface has m_axi_offset=slvae; .* did you mean slave\?"),
+        ("directives.tcl", "config_interface -m_axi_addr64=ture\n",
+         r"directives\.tcl:1: config_interface has m_axi_addr64=ture; .* did you mean true\?"),
+        ("k.cfg", "syn.interface.s_axilite_data64=2\n", r"k\.cfg:1: .*s_axilite_data64=2; expec"),
     ],
 )  # fmt: skip
 def test_errors_in_files(tmp_path, file, text, said):
@@ -164,6 +228,9 @@ def test_errors_in_files(tmp_path, file, text, said):
         ("directives.tcl", "config_interface -m_axi_adr64=0\n", "did you mean m_axi_addr64"),
         ("k.cfg", "syn.interface.m_axi_adr64=0\n", "did you mean m_axi_addr64"),
         ("k.cfg", "syn.directive.interfase=k a mode=ap_none\n", "mean syn.directive.interface"),
+        ("k.cfg", "syn.directive.interface=k mode=ap_none\n", "ap_none names no port and is ign"),
+        ("directives.tcl", "set_directive_interface -mode ap_none k\n", "ap_none names no port"),
+        ("k.cfg", "flow_target=vitsi\n", "flow_target=vitsi is ignored; expected vivado or vitis"),
     ],
 )
 def test_warnings_about_files(tmp_path, file, text, said):

@@ -121,10 +121,14 @@ def test_rtl_and_cpp_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_example_has_a_size_for_each_symbol(small: Path) -> None:
     path = small / "one" / "description.json"
     data = json.loads(path.read_text())
-    for example in ({}, {"n": 1, "m": 2}, {"n": 1.5}):
+    for example, said in (
+        ({}, "latency.example is .* each for n"),
+        ({"n": 1, "m": 2}, "latency.example is .* each for n"),
+        ({"n": 1.5}, r"latency.example.n is 1\.5; it should be a valid integer"),
+    ):
         data["latency"]["example"] = example
         path.write_text(json.dumps(data))
-        with pytest.raises(InterfaceError, match=r"latency.example is .* each for n"):
+        with pytest.raises(InterfaceError, match=said):
             evidence.kernel("one")
 
 

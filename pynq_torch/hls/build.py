@@ -7,7 +7,7 @@ import os
 import platform
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,16 +79,15 @@ def build(
     """
     begin = time.perf_counter()
     extra = files_beside(kernel.source)
+    made: list[cache.Entry] = []
+
+    def make() -> cache.Entry:
+        made.append(_build(kernel, tool, sanitize, cflags, key, extra))
+        return made[0]
+
     given = (*_weights(kernel), *cflags)
     key = cache.digest("kernel", kernel, tool, sanitize, *given, machine(), own_sources())
-    entry = cache.find(key, extra)
-    cached = entry is not None
-    if entry is None:
-        with cache.locked(key):
-            # Another process may have built it while this one waited.
-            entry = cache.find(key, extra)
-            if entry is None:
-                entry = _build(kernel, tool, sanitize, cflags, key, extra)
+    entry = find_or_make(key, extra, make)
     interface = Interface.from_json(entry["facts"]["interface"])
     for text in interface.warnings:
         warnings.warn(text, InterfaceWarning, stacklevel=2)
@@ -96,8 +95,31 @@ def build(
         executable=Path(entry["path"]) / _ENGINE,
         interface=interface,
         seconds=time.perf_counter() - begin,
-        cached=cached,
+        cached=not made,
         log=entry["facts"]["log"],
+    )
+
+
+def find_or_make(key: str, extra: Sequence[Path], make: Callable[[], cache.Entry]) -> cache.Entry:
+    """Return the cache's entry for `key`; `make` makes it where it is missing."""
+    entry = cache.find(key, extra)
+    if entry is None:
+        with cache.locked(key):
+            # Another process may have built it while this one waited.
+            entry = cache.find(key, extra) or make()
+    return entry
+
+
+def kernel_interface(kernel: KernelSource, tool: str) -> Interface:
+    """Return the interface of a kernel's top function."""
+    from .parse import read_interface  # loads libclang
+
+    return read_interface(
+        kernel.source,
+        kernel.top,
+        tool=tool,
+        include_dirs=kernel.include_dirs,
+        defines=kernel.defines,
     )
 
 
@@ -109,15 +131,7 @@ def _build(
     key: str,
     extra: Sequence[Path],
 ) -> cache.Entry:
-    from .parse import read_interface  # loads libclang
-
-    interface = read_interface(
-        kernel.source,
-        kernel.top,
-        tool=tool,
-        include_dirs=kernel.include_dirs,
-        defines=kernel.defines,
-    )
+    interface = kernel_interface(kernel, tool)
     try:
         return _compile(kernel, interface, sanitize, cflags, key, extra, as_c=False)
     except KernelBuildError:
@@ -194,14 +208,12 @@ def adapter(interface: Interface, *, as_c: bool = False, scratch: Path | None = 
     lines += [f'#include "{toolchain.engine_header()}"']
     if as_c:
         lines += [_prototype(interface)]
-    elif has_main(interface.source):
-        # A testbench in the kernel's own file: its main must not be the engine's.
-        lines += ["#define main pynq_torch_testbench_main"]
-    if not as_c:
+    else:
         plain = f'#include "{source}"'
-        lines += [plain if scratch is None else headers.include(source, scratch)]
-    if not as_c and has_main(interface.source):
-        lines += ["#undef main"]
+        included = plain if scratch is None else headers.include(source, scratch)
+        # A testbench in the kernel's own file: its main must not be the engine's.
+        renamed = ["#define main pynq_torch_testbench_main", included, "#undef main"]
+        lines += renamed if has_main(source) else [included]
     lines += [""]
     call = f"return pynq_torch::serve(argc, argv, &{interface.qualified or interface.top}"
     if interface.arguments:
@@ -247,21 +259,19 @@ def compile_engine(source: Path, *, sanitize: bool = False, cflags: Sequence[str
     """
     source = Path(source).resolve()
     key = cache.digest("engine", source, sanitize, *cflags, machine())
-    entry = cache.find(key)
-    if entry is None:
-        with cache.locked(key):
-            entry = cache.find(key)
-            if entry is None:
-                with cache.scratch() as folder:
-                    made = compile_program(
-                        source, folder / _ENGINE, name=source.stem, sanitize=sanitize, cflags=cflags
-                    )
-                    entry = cache.store(key, folder, made.files, (), {"log": made.log}, made.absent)
-    return Path(entry["path"]) / _ENGINE
+
+    def make() -> cache.Entry:
+        with cache.scratch() as folder:
+            made = compile_program(
+                source, folder / _ENGINE, name=source.stem, sanitize=sanitize, cflags=cflags
+            )
+            return cache.store(key, folder, made.files, (), {"log": made.log}, made.absent)
+
+    return Path(find_or_make(key, (), make)["path"]) / _ENGINE
 
 
 def machine() -> str:
-    """Return what a build depends on besides sources: compiler, its flags, the processor."""
+    """Return what a build depends on apart from sources: compiler, its flags, the processor."""
     path = os.path.realpath(toolchain.compiler())
     status = os.stat(path)
     folders = " ".join(map(str, toolchain.include_dirs()))
@@ -282,8 +292,8 @@ def _processor() -> str:
     return platform.machine()
 
 
-#: What neither derives an interface nor compiles: a change of these leaves engines as they are.
-_NO_PART_OF_A_BUILD = {"cli.py", "csynth.py", "generate.py", "resources.py", "testbench.py"}
+#: Modules that neither derive an interface nor compile: a change of these rebuilds no engine.
+_NO_PART_OF_A_BUILD = {"csynth.py", "generate.py", "skeleton.py", "testbench.py"}
 
 
 @functools.cache
@@ -292,4 +302,5 @@ def own_sources() -> str:
     paths = [path for path in sorted(_OWN.glob("*.py")) if path.name not in _NO_PART_OF_A_BUILD]
     if not paths:
         raise KernelBuildError(f"{_OWN} holds no sources")
+    paths.append(_OWN.parent / "descriptions.py")  # evaluates the numbers of directives
     return cache.digest(*(part for path in paths for part in (path.name, path.read_bytes())))

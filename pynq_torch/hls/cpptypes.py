@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from pynq_torch.errors import needs
 
@@ -19,9 +20,10 @@ with needs("clang", "Reading HLS C++"):
 
 __all__ = ["CType", "describe"]
 
-_AP = re.compile(r"^(?:\w+::)*(ap_int|ap_uint|ap_fixed|ap_ufixed)<\s*(\d+)")
-_AP_BASE = re.compile(r"^(?:\w+::)*(ap_int_base|ap_fixed_base|ap_private|ssdm_int_sim)<\s*(\d+)")
-_AP_FLOAT = re.compile(r"^ap_float<\s*(\d+)")
+_AP = re.compile(
+    r"^(?:(?:\w+::)*(?:ap_u?int|ap_u?fixed|ap_int_base|ap_fixed_base|ap_private|ssdm_int_sim)"
+    r"|ap_float)<\s*(\d+)"
+)
 _STREAM = re.compile(r"^(?:const )?(?:hls::)?(stream|stream_of_blocks)<")
 _BURST = re.compile(r"^(?:const )?hls::burst_maxi<")
 _AXIS = re.compile(r"^(?:const )?(?:hls::)?(axis|ap_axis|ap_axiu|qdma_axis)<(.*)>$")
@@ -74,13 +76,22 @@ class CType:
     const: bool = False
     volatile: bool = False
     dims: tuple[int, ...] = ()
-    fields: tuple[tuple[str, CType], ...] = field(default=())
+    fields: tuple[tuple[str, CType], ...] = ()
     axis: Axis | None = None
+
+    @property
+    def packet(self) -> Axis | None:
+        """The signals of a struct of ``data`` and side channels, None for any other type."""
+        members = dict(self.fields)
+        if "data" not in members or not {"last", "keep"} & members.keys():
+            return None
+        if not members.keys() <= _SIDE | {"data"}:
+            return None
+        return _axis(_total_bits(members["data"]), {name: m.bits for name, m in self.fields})
 
 
 def describe(ctype: Type) -> CType:
     """Return what an HLS tool makes of `ctype`, an argument's or return value's type."""
-    spelling = ctype.get_canonical().spelling
     canonical = ctype.get_canonical()
     pointer = reference = False
     dims: list[int] = []
@@ -100,46 +111,28 @@ def describe(ctype: Type) -> CType:
                 dims.append(0)
         else:
             break
-    element = _element(canonical)
-    return CType(
-        spelling=spelling,
-        form=element.form,
-        bits=element.bits,
-        storage_bits=element.storage_bits,
-        arbitrary=element.arbitrary,
+    return replace(
+        _element(canonical),
+        spelling=ctype.get_canonical().spelling,
         pointer=pointer,
         reference=reference,
         const=canonical.is_const_qualified(),
         volatile=canonical.is_volatile_qualified(),
         dims=tuple(dims),
-        fields=element.fields,
-        axis=element.axis,
     )
 
 
 def _storage(bits: int) -> int:
     """Return the bits an arbitrary-precision value takes in memory: a power of two of bytes."""
-    storage = 8
-    while storage < bits:
-        storage *= 2
-    return storage
+    return max(8, 1 << (bits - 1).bit_length())
 
 
 def _element(canonical: Type) -> CType:
     name = _unqualified(canonical.spelling)
     match = _AP.match(name)
     if match:
-        bits = int(match.group(2))
-        return CType(name, "scalar", bits, _storage(bits), arbitrary=True)
-    match = _AP_BASE.match(name) or _AP_FLOAT.match(name)
-    if match and not name.startswith("ap_float"):
-        bits = int(match.group(2))
-        return CType(name, "scalar", bits, _storage(bits), arbitrary=True)
-    if match:
-        bits = int(match.group(1))
-        return CType(name, "scalar", bits, _storage(bits))
-    if name in _HALF:
-        return CType(name, "scalar", 16, 16)
+        bits = int(match[1])
+        return CType(name, "scalar", bits, _storage(bits), not name.startswith("ap_float"))
     if _STREAM.match(name):
         return _stream(canonical, name)
     if _BURST.match(name):
@@ -149,14 +142,11 @@ def _element(canonical: Type) -> CType:
         return CType(name, "void", 0)
     if canonical.kind == TypeKind.BOOL:
         return CType(name, "scalar", 1, 8)
-    if canonical.kind == TypeKind.ENUM:
-        return CType(name, "scalar", 32, 32)
-    if canonical.kind == TypeKind.RECORD:
+    if canonical.kind == TypeKind.RECORD and name not in _HALF:
         return _record(canonical, name)
-    size = canonical.get_size()
-    if size <= 0:
-        return CType(name, "unknown", 0)
-    return CType(name, "scalar", 8 * size, 8 * size)
+    known = 16 if name in _HALF else 32 if canonical.kind == TypeKind.ENUM else 0
+    bits = known or 8 * canonical.get_size()
+    return CType(name, "scalar", bits, bits) if bits > 0 else CType(name, "unknown", 0)
 
 
 def _unqualified(spelling: str) -> str:
@@ -180,31 +170,17 @@ def _record(canonical: Type, name: str) -> CType:
 def _stream(canonical: Type, name: str) -> CType:
     if canonical.get_num_template_arguments() < 1:
         return CType(name, "stream", 0)
-    payload = canonical.get_template_argument_type(0).get_canonical()
-    axis = axis_of(payload)
+    axis = _axis_of(canonical.get_template_argument_type(0).get_canonical())
     return CType(name, "stream", 8 * axis.data_bytes, axis=axis)
 
 
-def axis_of(payload: Type) -> Axis:
+def _axis_of(payload: Type) -> Axis:
     """Return the AXI4-Stream signals of a stream of `payload`, an element type."""
-    payload = payload.get_canonical()
-    name = _unqualified(payload.spelling)
-    if _AXIS.match(name):
-        return _axis_class(payload, name)
+    match = _AXIS.match(_unqualified(payload.spelling))
+    if match:
+        return _axis_class(payload, *match.groups())
     element = _element(payload)
-    names = {field_name for field_name, _ in element.fields}
-    if "data" in names and names & {"last", "keep"} and names <= _SIDE | {"data"}:
-        members = dict(element.fields)
-        return Axis(
-            data_bytes=(_total_bits(members["data"]) + 7) // 8,
-            has_last="last" in names,
-            has_keep="keep" in names,
-            has_strb="strb" in names,
-            user_bits=members["user"].bits if "user" in names else 0,
-            id_bits=members["id"].bits if "id" in names else 0,
-            dest_bits=members["dest"].bits if "dest" in names else 0,
-        )
-    return Axis(data_bytes=(_total_bits(element) + 7) // 8)
+    return element.packet or Axis(data_bytes=(_total_bits(element) + 7) // 8)
 
 
 def _total_bits(ctype: CType) -> int:
@@ -214,29 +190,30 @@ def _total_bits(ctype: CType) -> int:
     return total
 
 
-def _axis_class(payload: Type, name: str) -> Axis:
+def _axis_class(payload: Type, family: str, inside: str) -> Axis:
     """Read ``hls::axis<T, WUser, WId, WDest, Enable>`` or a kernel's own ``ap_axis<W, ...>``."""
-    match = _AXIS.match(name)
-    assert match is not None
-    family, inside = match.groups()
-    arguments = _template_arguments(inside)
+    data, *others = _template_arguments(inside)
     if family == "axis":
-        data = _element(payload.get_template_argument_type(0).get_canonical())
-        data_bits = data.bits
-        numbers = [_integer(item) for item in arguments[1:5]]
+        data_bits = _element(payload.get_template_argument_type(0).get_canonical()).bits
     else:
-        data_bits = _integer(arguments[0])
-        numbers = [_integer(item) for item in arguments[1:5]]
-    numbers += [0, 0, 0, 0x7F][len(numbers) :]
-    user, ident, dest, enable = numbers[:4]
+        data_bits = _integer(data)
+    numbers = [_integer(item) for item in others[:4]]
+    *widths, enable = numbers + [0, 0, 0, 0x7F][len(numbers) :]
+    channels = {name: 1 for name, bit in _ENABLE.items() if enable & bit}
+    named = zip(("user", "id", "dest"), widths, strict=True)
+    return _axis(data_bits, channels | {name: bits for name, bits in named if name in channels})
+
+
+def _axis(data_bits: int, channels: Mapping[str, int]) -> Axis:
+    """Return the signals of a stream with these side channels, given by their widths."""
     return Axis(
         data_bytes=(data_bits + 7) // 8,
-        has_last=bool(enable & _ENABLE["last"]),
-        has_keep=bool(enable & _ENABLE["keep"]),
-        has_strb=bool(enable & _ENABLE["strb"]),
-        user_bits=user if enable & _ENABLE["user"] else 0,
-        id_bits=ident if enable & _ENABLE["id"] else 0,
-        dest_bits=dest if enable & _ENABLE["dest"] else 0,
+        has_last="last" in channels,
+        has_keep="keep" in channels,
+        has_strb="strb" in channels,
+        user_bits=channels.get("user", 0),
+        id_bits=channels.get("id", 0),
+        dest_bits=channels.get("dest", 0),
     )
 
 

@@ -11,15 +11,7 @@ from pynq_torch.errors import KernelError
 
 __all__ = ["Loop", "SynthesisReport", "find_report", "read_report"]
 
-# Vivado HLS counts DSP48E, Vitis HLS DSP.
-_RESOURCES = {
-    "BRAM_18K": "BRAM_18K",
-    "DSP48E": "DSP",
-    "DSP": "DSP",
-    "FF": "FF",
-    "LUT": "LUT",
-    "URAM": "URAM",
-}
+_RESOURCES = {"BRAM_18K", "DSP", "FF", "LUT", "URAM"}
 _LOOP_FACTS = {
     "Name", "Slack", "TripCount", "Latency", "AbsoluteTimeLatency", "IterationLatency",
     "PipelineII", "PipelineDepth", "PipelineType", "InstanceList",
@@ -70,7 +62,7 @@ class SynthesisReport:
     tool_version : str
         ``2024.1``.
     clock_target_ns, clock_estimate_ns, clock_uncertainty_ns : float
-        Clock period asked for, estimated, and the margin held back.
+        The requested clock period, the estimated one, and the safety margin.
     latency_best, latency_average, latency_worst : int or None
         Cycles from start to done; None where a loop has no bound.
     interval_min, interval_max : int or None
@@ -171,32 +163,24 @@ def _text(node: ElementTree.Element | None, name: str) -> str:
 
 
 def _number(node: ElementTree.Element | None, name: str) -> float:
-    text = _text(node, name)
     try:
-        return float(text)
+        return float(_text(node, name))
     except ValueError:
         return float("nan")
 
 
 def _cycles(node: ElementTree.Element | None, name: str) -> int | None:
     """Return a count, the greater end of a range; None for ``undef``, ``?`` and overflows."""
-    item = None if node is None else node.find(name)
-    if item is None:
-        return None
-    text = (item.findtext("range/max") or item.text or "").strip()
-    try:
-        value = int(text)
-    except ValueError:
-        return None
+    text = _text(node, f"{name}/range/max") or _text(node, name)
     # Old releases print an overflow as a small negative number.
-    return value if value >= 0 else None
+    return int(text) if text.isdecimal() else None
 
 
 def _resources(node: ElementTree.Element | None) -> dict[str, int]:
     found: dict[str, int] = {}
     for item in node if node is not None else ():
-        name = _RESOURCES.get(item.tag)
-        if name is not None and (item.text or "").strip().isdigit():
+        name = "DSP" if item.tag == "DSP48E" else item.tag  # of Vivado HLS
+        if name in _RESOURCES and (item.text or "").strip().isdigit():
             found[name] = int((item.text or "0").strip())
     return found
 

@@ -82,26 +82,30 @@ def _operator(cursor: Cursor, unary: bool) -> int:
     return int(function(cursor))
 
 
-def argument_access(function: Cursor, index: int) -> Access:
-    """Return what the definition `function` does with argument number `index`."""
-    return _access(function, index, ())
+def _parameters(function: Cursor) -> list[Cursor]:
+    # A template's definition lists its parameters as children.
+    return list(function.get_arguments()) or [
+        child for child in function.get_children() if child.kind == CursorKind.PARM_DECL
+    ]
 
 
-def _access(function: Cursor, index: int, above: tuple[tuple[str, int], ...]) -> Access:
+def argument_access(
+    function: Cursor, index: int, above: tuple[tuple[str, int], ...] = ()
+) -> Access:
+    """Return what the definition `function` does with argument number `index`.
+
+    `above` are the functions and arguments that this call comes from.
+    """
     key = (function.get_usr(), index)
     if key in above:  # recursion adds nothing to what the first call does
         return Access()
-    arguments = list(function.get_arguments())
-    if not arguments:  # a template's definition lists its parameters as children
-        arguments = [
-            child for child in function.get_children() if child.kind == CursorKind.PARM_DECL
-        ]
-    if index >= len(arguments):
+    parameters = _parameters(function)
+    if index >= len(parameters):
         return Access(True, True)
-    walk = _Walk(arguments[index], (*above, key))
+    walk = _Walk(parameters[index], (*above, key))
     for child in function.get_children():
         if child.kind == CursorKind.COMPOUND_STMT:
-            walk.statement(child)
+            walk.visit(child, "discard", False)
     return walk.result
 
 
@@ -123,21 +127,14 @@ class _Walk:
             # Every access of a volatile counts, so nothing is ever forwarded to a later read.
             self.result.written |= use == "write" and whole and not self.volatile
 
-    def statement(self, node: Cursor) -> None:
-        self.visit(node, "discard", False)
-
-    def mentions(self, node: Cursor) -> bool:
-        """Whether the expression names the argument at all."""
-        if node.kind == CursorKind.DECL_REF_EXPR:
-            return node.referenced is not None and node.referenced.hash in self.roots
-        return any(self.mentions(child) for child in node.get_children())
-
     def visit(self, node: Cursor, use: str, through: bool, whole: bool = True) -> None:
         """Visit an expression used as `use`; `through` says that a pointer was followed."""
         kind = node.kind
         children = list(node.get_children())
         if kind == CursorKind.DECL_REF_EXPR:
-            self.reference(node, use, through, whole)
+            # The pointer itself being compared, moved or copied touches nothing behind it.
+            if self.names(node) and (through or not self.is_pointer(node.referenced)):
+                self.note(use, whole)
         elif kind == CursorKind.BINARY_OPERATOR and len(children) == 2:
             self.binary(node, children, use, through, whole)
         elif kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR:
@@ -187,16 +184,6 @@ class _Walk:
             self.visit(child, "read" if child.kind.is_expression() else "discard", False)
         self.result.written, self.at_switch = before, outer
 
-    def reference(self, node: Cursor, use: str, through: bool, whole: bool) -> None:
-        target = node.referenced
-        if target is None or target.hash not in self.roots:
-            return
-        # The pointer itself being compared, moved or copied touches nothing behind it.
-        declared = target.type.get_canonical()
-        if declared.kind in _POINTERS and not through:
-            return
-        self.note(use, whole)
-
     def binary(
         self, node: Cursor, children: list[Cursor], use: str, through: bool, whole: bool
     ) -> None:
@@ -205,8 +192,9 @@ class _Walk:
         if operator == _ASSIGN:
             self.visit(right, "read", False)
             self.visit(left, "write", False, whole)
-            if left.kind == CursorKind.DECL_REF_EXPR and self.is_pointer(left):
-                self.alias(left.referenced, right)
+            named = left.kind == CursorKind.DECL_REF_EXPR and self.is_pointer(left)
+            if named and left.referenced is not None and self.rooted(right):
+                self.roots.add(left.referenced.hash)
         elif _COMPOUND_FIRST <= operator <= _COMPOUND_LAST:
             self.visit(right, "read", False)
             self.visit(left, "rw", False, whole)
@@ -230,23 +218,21 @@ class _Walk:
             self.visit(child, "read", through)
 
     def variable(self, node: Cursor, children: list[Cursor]) -> None:
-        kind = node.type.get_canonical().kind
         initialisers = [child for child in children if child.kind.is_expression()]
-        refers = kind in _POINTERS | _REFERENCES
+        refers = node.type.get_canonical().kind in _POINTERS | _REFERENCES
         if refers and initialisers and self.rooted(initialisers[-1]):
             self.roots.add(node.hash)
             return
         for child in initialisers:
             self.visit(child, "read", False)
 
-    def alias(self, target: Cursor | None, value: Cursor) -> None:
-        if target is not None and self.rooted(value):
-            self.roots.add(target.hash)
+    def names(self, node: Cursor) -> bool:
+        return node.referenced is not None and node.referenced.hash in self.roots
 
     def rooted(self, node: Cursor) -> bool:
         """Whether the expression is the argument, its address or a place within it."""
         if node.kind == CursorKind.DECL_REF_EXPR:
-            return node.referenced is not None and node.referenced.hash in self.roots
+            return self.names(node)
         if node.kind == CursorKind.CALL_EXPR:
             return False
         children = list(node.get_children())
@@ -263,22 +249,18 @@ class _Walk:
         target = node.referenced
         if name.startswith("operator") and name[8:9] not in ("", " ") and arguments:
             self.overloaded(name[8:], arguments, use, whole)
-            return
-        if target is not None and target.kind == CursorKind.CXX_METHOD and children:
-            base = list(children[0].get_children())
-            const = target.is_const_method()
-            for child in base:
+        elif target is not None and target.kind == CursorKind.CXX_METHOD and children:
+            for child in children[0].get_children():
                 # x.range(3, 0) = y: a part of x is written, the rest kept.
-                self.visit(child, "read" if const else "rw", False, False)
+                self.visit(child, "read" if target.is_const_method() else "rw", False, False)
             for argument in arguments:
                 self.visit(argument, "read", False)
-            return
-        if target is None or target.kind in _CONVERSIONS:
+        elif target is None or target.kind in _CONVERSIONS:
             for child in children:
                 self.visit(child, "read", False)
-            return
-        for position, argument in enumerate(arguments):
-            self.passed(target, position, argument)
+        else:
+            for position, argument in enumerate(arguments):
+                self.passed(target, position, argument)
 
     def overloaded(self, operator: str, arguments: list[Cursor], use: str, whole: bool) -> None:
         first, rest = arguments[0], arguments[1:]
@@ -297,29 +279,23 @@ class _Walk:
             self.visit(first, "read", False)
 
     def passed(self, function: Cursor, position: int, argument: Cursor) -> None:
-        """An argument handed on to another function: what that does is done here."""
-        if not (self.mentions(argument) and self.rooted(argument)):
-            self.visit(argument, "read", False)
-            return
-        known = _KNOWN.get(function.spelling, {}).get(position)
-        if known is not None:
-            self.note_access(Access(*known))
-            return
+        """Follow an argument that is handed on to another function."""
         parameters = list(function.get_arguments())
         declared = parameters[position].type.get_canonical() if position < len(parameters) else None
-        if declared is not None and declared.kind not in _POINTERS | _REFERENCES:
+        known = _KNOWN.get(function.spelling, {}).get(position)
+        by_value = declared is not None and declared.kind not in _POINTERS | _REFERENCES
+        if not self.rooted(argument) or (known is None and by_value):
             self.visit(argument, "read", False)
             return
-        if declared is not None and declared.get_pointee().is_const_qualified():
-            self.note("read")
-            return
-        body = _definition(function)
-        if body is None:
-            self.note_access(Access(True, True))
-            return
-        self.note_access(_access(body, position, self.above))
-
-    def note_access(self, access: Access) -> None:
+        if known is not None:
+            access = Access(*known)
+        elif declared is not None and declared.get_pointee().is_const_qualified():
+            access = Access(reads=True)
+        else:
+            body = _definition(function)
+            access = Access(True, True)
+            if body is not None:
+                access = argument_access(body, position, self.above)
         if access.reads:
             self.note("read")
         if access.writes:
@@ -327,20 +303,19 @@ class _Walk:
 
 
 def _definition(function: Cursor) -> Cursor | None:
-    """Return the function's body; a template instance's stands in the template."""
+    """Return the cursor with the function's body; that of a template's instance is the template."""
     template = conf.lib.clang_getSpecializedCursorTemplate(function)
     candidates = [function.get_definition()]
     if template is not None:
         candidates.append(template.get_definition() or template)
     for candidate in candidates:
-        if candidate is not None and any(
-            child.kind == CursorKind.COMPOUND_STMT for child in candidate.get_children()
-        ):
+        children = [] if candidate is None else candidate.get_children()
+        if any(child.kind == CursorKind.COMPOUND_STMT for child in children):
             return candidate
     return None
 
 
-#: Of hls::stream, and of hls::burst_maxi, whose requests and responses move nothing.
+#: Methods of hls::stream and of hls::burst_maxi, whose requests and responses move no data.
 _STREAM_READS = {"read", "read_nb", "operator>>", "read_dep", "get", "peek", "acquire_read"}
 _STREAM_WRITES = {"write", "write_nb", "operator<<", "write_dep", "put"}
 
@@ -360,12 +335,9 @@ def _stream_access(
     function: Cursor, index: int, above: tuple[tuple[str, int], ...]
 ) -> tuple[bool, bool]:
     key = (function.get_usr(), index)
-    parameters = list(function.get_arguments()) or [
-        child for child in function.get_children() if child.kind == CursorKind.PARM_DECL
-    ]
+    parameters = _parameters(function)
     if key in above or index >= len(parameters):
         return False, False
-    root = parameters[index].hash
     walk = _Walk(parameters[index], ())
     reads = writes = False
     for node in function.walk_preorder():
@@ -382,10 +354,8 @@ def _stream_access(
             writes |= name in _STREAM_WRITES
             continue
         for position, argument in enumerate(arguments):
-            if not walk.rooted(argument) or node.referenced is None:
-                continue
-            body = _definition(node.referenced)
-            if body is not None and root is not None:
+            body = _definition(node.referenced) if node.referenced is not None else None
+            if body is not None and walk.rooted(argument):
                 inner = _stream_access(body, position, (*above, key))
                 reads, writes = reads or inner[0], writes or inner[1]
     return reads, writes

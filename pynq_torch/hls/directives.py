@@ -1,7 +1,7 @@
 """INTERFACE directives, wherever they are written.
 
-They stand as pragmas in the top function, or beside the source in Vitis' ``hls_config.cfg``
-(``syn.directive.interface=``) or in a Tcl file (``set_directive_interface``).
+They are pragmas in the top function, lines of Vitis' ``hls_config.cfg`` beside the source
+(``syn.directive.interface=``), or commands of a Tcl file (``set_directive_interface``).
 UG1399, "pragma HLS interface" and "HLS Configuration File Commands".
 """
 
@@ -18,16 +18,27 @@ from pynq_torch.errors import InterfaceError
 
 from .spelling import FLAGS, MODES, check_command, check_setting
 
-__all__ = ["Directive", "Pragma", "Settings", "files_beside", "from_files", "from_pragmas"]
+__all__ = [
+    "Directive",
+    "Pragma",
+    "Settings",
+    "Wanted",
+    "files_beside",
+    "from_files",
+    "from_pragmas",
+    "wanted_of",
+]
 
-# Options of set_directive_interface that stand alone; all others take a value.
+# Options of set_directive_interface without a value; all others take one.
 _TCL_FLAGS = {"-register"}
+_TCL_COMMANDS = ("set_directive_interface", "config_interface")
+_FLOWS = ("vivado", "vitis")
 _TCL_FILES = ("directives.tcl", "run_hls.tcl", "script.tcl", "hls.tcl", "run.tcl", "build.tcl")
 
 
 @dataclass(frozen=True)
 class Pragma:
-    """``#pragma HLS <text>`` that the preprocessor let through, and where it stands."""
+    """``#pragma HLS <text>`` that the preprocessor let through, with its file and line."""
 
     file: str
     line: int
@@ -46,7 +57,7 @@ class Directive:
     Parameters
     ----------
     port : str
-        Argument name, or ``"return"``.
+        Argument name, or ``"return"``; ``""`` where the directive names none.
     mode : str or None
         ``s_axilite``, ``m_axi``, ``axis``, ``ap_ctrl_hs`` ...; None where it only adds options.
     options : dict of str to str
@@ -59,6 +70,33 @@ class Directive:
     mode: str | None
     options: dict[str, str] = field(default_factory=dict)
     where: str = ""
+
+
+@dataclass
+class Wanted:
+    """What the directives say of one port, put together."""
+
+    modes: dict[str, dict[str, str]] = field(default_factory=dict)
+    #: File and line of the last directive that gave a mode or an offset.
+    at: dict[str, str] = field(default_factory=dict)
+
+    def option(self, mode: str, name: str) -> str | None:
+        """Return an option of `mode`, None where it is absent or empty."""
+        return self.modes.get(mode, {}).get(name) or None
+
+
+def wanted_of(directives: Sequence[Directive], port: str) -> Wanted:
+    """Return what `directives` say of `port`."""
+    wanted = Wanted()
+    own = [directive for directive in directives if directive.port == port]
+    # A directive without a mode adds its options to every mode of the port.
+    for directive in sorted(own, key=lambda item: item.mode is None):
+        for mode in list(wanted.modes) if directive.mode is None else [directive.mode]:
+            wanted.modes.setdefault(mode, {}).update(directive.options)
+            wanted.at[mode] = directive.where
+            if mode == "s_axilite" and "offset" in directive.options:
+                wanted.at["offset"] = directive.where
+    return wanted
 
 
 @dataclass
@@ -111,7 +149,7 @@ def _make(bare: Iterable[str], pairs: dict[str, str], where: str) -> list[Direct
             options[word] = "true"
     mode = None if mode is None else mode.lower()
     names = [_port_name(port) for port in ports.split(",") if port.strip()]
-    return [Directive(name, mode, options, where) for name in names]
+    return [Directive(name, mode, options, where) for name in names or [""]]
 
 
 def from_pragmas(pragmas: Sequence[Pragma]) -> list[Directive]:
@@ -136,8 +174,12 @@ def _from_resource(text: str, where: str) -> list[Directive]:
     _, pairs = _split_options(re.sub(r'metadata\s*=\s*"[^"]*"', "", text), where)
     modes = {"axi4lites": "s_axilite", "axi4m": "m_axi", "axi4stream": "axis", "axis": "axis"}
     mode = modes.get(pairs.get("core", "").lower())
-    if mode is None or "variable" not in pairs:
+    if mode is None:
         return []
+    if not pairs.get("variable"):
+        raise InterfaceError(
+            f"{where}: RESOURCE core={pairs['core']} names no argument; write variable=NAME"
+        )
     options = {"bundle": bundle.group(1)} if bundle else {}
     return [Directive(_port_name(pairs["variable"]), mode, options, where)]
 
@@ -215,82 +257,73 @@ def _lines(path: Path) -> list[tuple[str, str]]:
 
 
 def _read_config(path: Path, top: str, settings: Settings) -> None:
-    found = Settings()
-    wanted = None
+    rows = []
     for where, line in _lines(path):
         key, _, value = line.split("#", 1)[0].partition("=")
-        key, value = key.strip().lower(), value.strip()
-        if key == "syn.top":
-            wanted = value
-        elif key == "flow_target":
-            found.flow_target = value.lower()
+        rows.append((where, key.strip().lower(), value.strip()))
+    # A configuration for another kernel of the same folder says nothing about this one.
+    if any(key == "syn.top" and value != top for _, key, value in rows):
+        return
+    for where, key, value in rows:
+        if key == "flow_target":
+            if value.lower() not in _FLOWS:
+                settings.warnings.append(
+                    f"{where}: flow_target={value} is ignored; expected {' or '.join(_FLOWS)}"
+                )
+            elif value.lower() != "vivado":
+                settings.flow_target = value.lower()
         elif key == "syn.directive.interface":
             bare, pairs = _split_options(value, where)
             words = [word for word in bare if word.lower() not in MODES]
-            if not words or words[0].split("/")[0] != top:
-                continue
-            if "port" not in pairs and len(words) > 1:
-                pairs["port"] = words[1]
-            modes = [word for word in bare if word.lower() in MODES]
-            found.directives += _make([*modes, *words[2:]], pairs, where)
+            if words and words[0].split("/")[0] == top:
+                pairs.setdefault("port", "".join(words[1:2]))
+                modes = [word for word in bare if word.lower() in MODES]
+                settings.directives += _make([*modes, *words[2:]], pairs, where)
         elif key.startswith("syn.interface."):
             name = key.removeprefix("syn.interface.")
-            found.warnings += check_setting(name, where)
-            found.options[name] = value
+            settings.warnings += check_setting(name, value, where)
+            settings.options[name] = value
         else:
-            found.warnings += check_command(key, ("syn.directive.interface",), where)
-    # A configuration for another kernel of the same folder says nothing about this one.
-    if wanted in (None, top):
-        settings.directives += found.directives
-        settings.options.update(found.options)
-        settings.warnings += found.warnings
-        if found.flow_target != "vivado":
-            settings.flow_target = found.flow_target
+            settings.warnings += check_command(key, ("syn.directive.interface",), where)
 
 
 def _read_tcl(path: Path, top: str, settings: Settings) -> None:
     for where, line in _lines(path):
         line = line.strip()
         command = line.split(None, 1)[0] if line else ""
-        if command not in ("set_directive_interface", "config_interface", "open_solution"):
-            settings.warnings += check_command(
-                command, ("set_directive_interface", "config_interface"), where
-            )
+        if command not in (*_TCL_COMMANDS, "open_solution"):
+            settings.warnings += check_command(command, _TCL_COMMANDS, where)
             continue
         try:
             words = shlex.split(line, comments=True)[1:]
         except ValueError as error:
             settings.warnings.append(f"{where}: {command} is not followed: {error}")
             continue
-        options, positional = _tcl_words(words, command)
+        options, positional = _tcl_words(words)
         if command == "open_solution":
             settings.flow_target = options.get("flow_target", settings.flow_target)
         elif command == "config_interface":
-            for name in options:
-                settings.warnings += check_setting(name, where)
+            for name, value in options.items():
+                settings.warnings += check_setting(name, value, where)
             settings.options.update(options)
-        elif len(positional) > 1 and positional[0].split("/")[0] == top:
-            for port in positional[1:]:
-                mode = options.get("mode")
-                mode = None if mode is None else mode.lower()
-                rest = {key: value for key, value in options.items() if key != "mode"}
-                settings.directives.append(Directive(_port_name(port), mode, rest, where))
+        elif positional and positional[0].split("/")[0] == top:
+            mode = options.pop("mode", "").lower() or None
+            for port in positional[1:] or [""]:
+                settings.directives.append(Directive(_port_name(port), mode, options, where))
 
 
-def _tcl_words(words: Sequence[str], command: str) -> tuple[dict[str, str], list[str]]:
+def _tcl_words(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     options: dict[str, str] = {}
     positional: list[str] = []
     rest = list(words)
     while rest:
         word = rest.pop(0)
+        key, equals, value = word.partition("=")
         if not word.startswith("-"):
             positional.append(word.strip("{}"))
-            continue
-        key, equals, value = word.partition("=")
-        lone = key in _TCL_FLAGS or not rest or rest[0].startswith("-")
-        if equals:
+        elif equals:
             options[key[1:].lower()] = value
-        elif lone:
+        elif key in _TCL_FLAGS or not rest or re.match(r"-\D", rest[0]):  # -1 is a value
             options[key[1:].lower()] = "true"
         else:
             options[key[1:].lower()] = rest.pop(0).strip("{}")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pynq_torch.errors import PynqTorchError
 from pynq_torch.paths import ROOT, to_write
 
 from .instance import Instance
 
-__all__ = ["differences", "generate", "render"]
+__all__ = ["differences", "fill", "generate", "render"]
 
 #: Names of the templates; ``kernel`` becomes the kernel's name.
 FILES = (
@@ -42,34 +43,40 @@ def render(instance: Instance) -> dict[str, str]:
     import jinja2
 
     root = ROOT / "hw" / "templates"
+    folders = [root / instance.family, root / "common"]
+    made = {}
+    for file in FILES:
+        try:
+            values = {"name": instance.name, "family": instance.family, **instance.values}
+            made[file.replace("kernel", instance.name)] = fill(file, folders, values)
+        except jinja2.TemplateNotFound as error:
+            raise PynqTorchError(
+                f"{instance.name}: no template {error} in {folders[0]} or {folders[1]}"
+            ) from error
+        except jinja2.TemplateError as error:
+            raise PynqTorchError(
+                f"{instance.name}: template {file}.j2 of family {instance.family}: {error}"
+            ) from error
+    return made
+
+
+def fill(file: str, folders: Sequence[Path], values: Mapping[str, Any]) -> str:
+    """Return the text of the template ``<file>.j2`` from the first of the folders that has it."""
+    import jinja2
+
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([root / instance.family, root / "common"]),
+        loader=jinja2.FileSystemLoader(folders),
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,
     )
-    made = {}
-    for file in FILES:
-        try:
-            template = environment.get_template(f"{file}.j2")
-            text = template.render(name=instance.name, family=instance.family, **instance.values)
-        except jinja2.TemplateNotFound as error:
-            raise PynqTorchError(
-                f"{instance.name}: no template {error} in {root / instance.family} or "
-                f"{root / 'common'}"
-            ) from error
-        except jinja2.TemplateError as error:
-            raise PynqTorchError(
-                f"{instance.name}: template {file}.j2 of family {instance.family}: {error}"
-            ) from error
-        made[file.replace("kernel", instance.name)] = text
-    return made
+    return environment.get_template(f"{file}.j2").render(**values)
 
 
 def generate(instances: Iterable[Instance], out: Path | None = None) -> list[Path]:
-    """Write what differs from the files there are.
+    """Write the files that differ from what their templates make now.
 
     Parameters
     ----------
@@ -95,7 +102,7 @@ def generate(instances: Iterable[Instance], out: Path | None = None) -> list[Pat
 def differences(
     instances: Iterable[Instance], out: Path | None = None
 ) -> Iterator[tuple[Path, str]]:
-    """Yield each file that is not what its template makes now, with what that is."""
+    """Yield each file that differs from what its template makes now, with the new text."""
     folder = ROOT / "hw" / "kernels" if out is None else out
     for instance in instances:
         for name, text in render(instance).items():

@@ -6,9 +6,13 @@ These are plain values. :mod:`pynq_torch.hls.parse` reads the C++ into arguments
 
 from __future__ import annotations
 
+import functools
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 __all__ = ["Argument", "AxiBundle", "Axis", "Interface", "Register"]
 
@@ -68,6 +72,19 @@ class Axis:
     id_bits: int = 0
     dest_bits: int = 0
     count: int = 1
+
+    @property
+    def channels(self) -> dict[str, int]:
+        """The side channels that exist (``TLAST``, ``TUSER`` ...), with their widths in bits."""
+        widths = {
+            "TLAST": int(self.has_last),
+            "TKEEP": self.data_bytes if self.has_keep else 0,
+            "TSTRB": self.data_bytes if self.has_strb else 0,
+            "TUSER": self.user_bits,
+            "TID": self.id_bits,
+            "TDEST": self.dest_bits,
+        }
+        return {name: bits for name, bits in widths.items() if bits}
 
 
 @dataclass(frozen=True)
@@ -174,7 +191,7 @@ class Interface:
     notes : tuple of str
         What was assumed, and what could not be known.
     warnings : tuple of str
-        What a directive or the source says and nothing follows, with file and line.
+        What a directive or the source says without effect, with file and line.
     """
 
     top: str
@@ -196,7 +213,7 @@ class Interface:
         Raises
         ------
         KeyError
-            There is none; the message lists those there are.
+            There is no such argument; the message lists the existing ones.
         """
         for argument in self.arguments:
             if argument.name == name:
@@ -206,52 +223,20 @@ class Interface:
 
     def as_json(self) -> dict[str, Any]:
         """Return the interface as plain dicts and lists, ready for :func:`json.dumps`."""
-        axis = {a.name: asdict(a.axis) for a in self.arguments if a.axis is not None}
-        return {
-            "top": self.top,
-            "source": str(self.source),
-            "tool": self.tool,
-            "control": self.control,
-            "control_bundle": self.control_bundle,
-            "bundles": {
-                bundle: [asdict(register) for register in registers]
-                for bundle, registers in self.bundles.items()
-            },
-            "arguments": [asdict(argument) for argument in self.arguments],
-            "returns": None if self.returns is None else asdict(self.returns),
-            "m_axi": {name: asdict(bundle) for name, bundle in self.axi_bundles.items()},
-            "axis": axis,
-            "qualified": self.qualified,
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
-        }
+        data = asdict(self)
+        data["source"] = str(self.source)
+        data["m_axi"] = data.pop("axi_bundles")
+        data["axis"] = {a["name"]: a["axis"] for a in data["arguments"] if a["axis"] is not None}
+        return data
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Interface:
         """Rebuild an interface from what :meth:`as_json` returned."""
+        return _schema().validate_python({**data, "axi_bundles": data["m_axi"]})
 
-        def argument(item: dict[str, Any]) -> Argument:
-            axis = item["axis"]
-            return Argument(**{**item, "axis": None if axis is None else Axis(**axis)})
 
-        returns = data["returns"]
-        return cls(
-            top=data["top"],
-            source=Path(data["source"]),
-            tool=data["tool"],
-            control=data["control"],
-            control_bundle=data["control_bundle"],
-            arguments=tuple(argument(item) for item in data["arguments"]),
-            returns=None if returns is None else argument(returns),
-            bundles={
-                bundle: tuple(Register(**item) for item in registers)
-                for bundle, registers in data["bundles"].items()
-            },
-            axi_bundles={
-                name: AxiBundle(**{**item, "arguments": tuple(item["arguments"])})
-                for name, item in data["m_axi"].items()
-            },
-            qualified=data["qualified"],
-            notes=tuple(data["notes"]),
-            warnings=tuple(data["warnings"]),
-        )
+@functools.cache
+def _schema() -> TypeAdapter[Interface]:
+    from pydantic import TypeAdapter  # slow to load
+
+    return TypeAdapter(Interface)

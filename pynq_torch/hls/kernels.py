@@ -12,8 +12,8 @@ from pynq_torch.paths import environment_kernels
 
 __all__ = ["KernelSource", "find_kernel", "has_main"]
 
-_SUFFIXES = (".cpp", ".cc", ".cxx", ".c")
-# What a vendor project or a checkout holds besides sources.
+SUFFIXES = (".cpp", ".cc", ".cxx", ".c")
+# Folders of a vendor project or a checkout without sources.
 _SKIPPED = {
     ".git", ".venv", "node_modules", "__pycache__", "csim", "sim", "syn", "impl", ".autopilot",
     ".apc", ".Xil", ".ipynb_checkpoints", "verilog", "vhdl",
@@ -60,9 +60,9 @@ class KernelSource:
 def find_kernel(name: str, paths: Sequence[Path | str] = ()) -> KernelSource | None:
     """Find the sources of the kernel `name`.
 
-    A folder called `name` wins; published designs are laid out in all ways, so any file below
-    the folders that defines a function of that name will do. Files with ``main`` are testbenches,
-    taken only where nothing else defines the function.
+    A folder called `name` has priority. Published designs have no common layout, so any file
+    below the folders that defines a function of that name will do. A file with ``main`` is a
+    testbench, and is used only if no other file defines the function.
 
     Parameters
     ----------
@@ -78,17 +78,11 @@ def find_kernel(name: str, paths: Sequence[Path | str] = ()) -> KernelSource | N
     """
     folders = [Path(path) for path in paths]
     folders += environment_kernels()
-    for folder in folders:
-        for candidate in (folder / name, folder):
-            if candidate.name == name and candidate.is_dir():
-                found = _best(name, _sources(candidate), candidate)
-                if found is not None:
-                    return found
-    for folder in folders:
-        if folder.is_dir():
-            found = _best(name, _sources(folder), folder)
-            if found is not None:
-                return found
+    named = [item for folder in folders for item in (folder / name, folder) if item.name == name]
+    for candidate in (*named, *folders):
+        found = _best(name, candidate)
+        if found is not None:
+            return found
     return None
 
 
@@ -97,15 +91,15 @@ def _sources(folder: Path) -> Iterator[Path]:
         folders[:] = sorted(item for item in folders if item not in _SKIPPED)
         for file in sorted(files):
             path = Path(root) / file
-            if file.endswith(_SUFFIXES) and path.is_file():  # no pipe, no link to nowhere
+            if file.endswith(SUFFIXES) and path.is_file():  # no pipe, no link to nowhere
                 yield path
 
 
-def _best(name: str, sources: Iterator[Path], folder: Path) -> KernelSource | None:
+def _best(name: str, folder: Path) -> KernelSource | None:
     """Return the most likely source: with pragmas, called like the kernel, high up."""
     ranked: list[tuple[tuple[bool, bool, bool, int, str], Path]] = []
     pattern = re.compile(rf"(?<![\w.>:]){re.escape(name)}\s*\([^;{{}}]*\)\s*(?:noexcept\s*)?\{{")
-    for path in sources:
+    for path in _sources(folder):
         if path.stat().st_size > _MAX_BYTES:
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -118,10 +112,7 @@ def _best(name: str, sources: Iterator[Path], folder: Path) -> KernelSource | No
         depth = len(path.relative_to(folder).parts)
         rank = (_main_in(code), not pragmas, path.stem != name, depth, str(path))
         ranked.append((rank, path))
-    if not ranked:
-        return None
-    source = min(ranked)[1]
-    return KernelSource(name, source)
+    return KernelSource(name, min(ranked)[1]) if ranked else None
 
 
 def _is_definition(code: str, at: int) -> bool:
@@ -153,9 +144,7 @@ def companions(kernel: KernelSource, symbols: set[str]) -> list[Path]:
         if path.resolve() == kernel.source:
             continue
         code = strip_comments(path.read_text(encoding="utf-8", errors="replace"))
-        if _main_in(code):
-            continue
         words = set(re.findall(r"\b[A-Za-z_]\w*\b", code))
-        if words & wanted:
+        if words & wanted and not _main_in(code):
             found.append(path)
     return found

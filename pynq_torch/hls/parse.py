@@ -11,11 +11,13 @@ from pathlib import Path
 from pynq_torch.errors import InterfaceError, KernelBuildError, needs
 
 from .compile import message
-from .cpptypes import CType, describe
+from .constants import Constants
+from .cpptypes import describe
 from .direction import argument_access, stream_direction
 from .directives import Pragma, from_files, from_pragmas
 from .interface import Interface
-from .ports import Port, Ports
+from .ports import Ports
+from .slots import Port
 from .source import SourceUnit, read_source
 
 with needs("clang", "Reading HLS C++"):
@@ -77,23 +79,25 @@ def read_interface(
     with read_source(path, include_dirs, defines, appendix) as unit:
         broken = _broken(unit, top)
         function, body = _find_top(unit, top)
-        settings = from_files(path, re.sub(r"<.*", "", top).split("::")[-1])
+        settings = from_files(path, _names(top)[-1])
         pragmas = _pragmas_in(unit, body)
-        ports = _read_ports(function, body, unit)
         builder = Ports(
             directives=[*settings.directives, *from_pragmas(pragmas)],
             settings=settings,
             pragmas=pragmas,
-            # Seldom needed, and costs a run of the preprocessor.
-            constants=functools.cache(lambda: _constants(unit)),
+            constants=Constants(functools.cache(lambda: _constants(unit)), unit.mentions),
             tool=tool,
         )
-        interface = builder.interface(function.spelling, path, ports)
-        missing = tuple(f"header not found, read as empty: {name}" for name in unit.missing)
-        notes = (*interface.notes, *missing)
-        warnings = (*interface.warnings, *broken)
-        qualified = _qualified(function, top)
+        interface = builder.interface(function.spelling, path, _read_ports(function, body, unit))
+        missing = [f"header not found, read as empty: {name}" for name in unit.missing]
+        notes, warnings = (*interface.notes, *missing), (*interface.warnings, *broken)
+        qualified = "::".join(_scope(function)) + "".join(re.findall(r"<.*", top))
         return replace(interface, qualified=qualified, notes=notes, warnings=warnings)
+
+
+def _names(top: str) -> list[str]:
+    """Return the namespaces and the name of a function, without template arguments."""
+    return re.sub(r"<.*", "", top).split("::")
 
 
 def _broken(unit: SourceUnit, top: str) -> tuple[str, ...]:
@@ -103,7 +107,7 @@ def _broken(unit: SourceUnit, top: str) -> tuple[str, ...]:
     """
     if not unit.errors:
         return ()
-    if unit.missing:  # whatever follows may come of that
+    if unit.missing:  # every other error may be a consequence
         grave = [error for error in unit.errors if _is_grave(error, unit)]
         return tuple(f"{error} (headers are missing)" for error in grave[:1])
     code, said = unit.complaints()
@@ -126,7 +130,7 @@ def _is_grave(error: str, unit: SourceUnit) -> bool:
 
 def _find_top(unit: SourceUnit, top: str) -> tuple[Cursor, Cursor]:
     """Return the top function and the cursor that holds its body."""
-    wanted = re.sub(r"<.*", "", top).split("::")
+    wanted = _names(top)
     functions: list[Cursor] = []
     templates: list[Cursor] = []
     probe: Cursor | None = None
@@ -183,18 +187,13 @@ def _declarations(cursor: Cursor) -> list[Cursor]:
 
 
 def _scope(cursor: Cursor) -> list[str]:
+    """Return the namespaces around a function, and its name."""
     names = [cursor.spelling]
     parent = cursor.semantic_parent
     while parent is not None and parent.kind == CursorKind.NAMESPACE:
         names.insert(0, parent.spelling)
         parent = parent.semantic_parent
-    return names
-
-
-def _qualified(function: Cursor, top: str) -> str:
-    names = [name for name in _scope(function) if name]
-    template = re.search(r"<.*", top)
-    return "::".join(names) + (template.group(0) if template else "")
+    return [name for name in names if name]
 
 
 def _referenced_function(cursor: Cursor) -> Cursor | None:
@@ -228,34 +227,26 @@ def _constants(unit: SourceUnit) -> dict[str, str]:
 
 
 def _read_ports(function: Cursor, body: Cursor, unit: SourceUnit) -> list[Port]:
-    ports: list[Port] = []
     result = describe(function.result_type)
-    if result.form != "void":
-        ports.append(Port("return", -1, result, "out"))
-    parameters = list(function.get_arguments())
-    for index, parameter in enumerate(parameters):
+    ports = [] if result.form == "void" else [Port("return", -1, result, "out")]
+    for index, parameter in enumerate(function.get_arguments()):
         ctype = describe(parameter.type)
         name = parameter.spelling or f"arg{index}"
-        direction = _direction(body, index, ctype)
-        ports.append(Port(name, index, ctype, direction, _unknown(parameter, ctype, unit)))
+        wrong = parameter.type.get_canonical().kind == TypeKind.INVALID or ctype.form == "unknown"
+        port = Port(name, index, ctype, "in", _unknown(parameter, wrong, unit))
+        if ctype.form in ("stream", "burst_maxi"):  # by value as well: a copy is the same port
+            port = replace(port, direction=stream_direction(body, index))
+        elif not port.by_value and (ctype.volatile or not ctype.const):
+            port = replace(port, direction=argument_access(body, index).direction)
+        ports.append(port)
     return ports
 
 
-def _direction(body: Cursor, index: int, ctype: CType) -> str:
-    by_value = not (ctype.pointer or ctype.reference or ctype.dims)
-    if ctype.form in ("stream", "burst_maxi"):  # by value as well: a copy is the same port
-        return stream_direction(body, index)
-    if by_value or (ctype.const and not ctype.volatile):
-        return "in"
-    return argument_access(body, index).direction
-
-
-def _unknown(parameter: Cursor, ctype: CType, unit: SourceUnit) -> str:
+def _unknown(parameter: Cursor, wrong: bool, unit: SourceUnit) -> str:
     """Return why an argument's type is not known, ``""`` if it is."""
     # Of a type it does not know, clang says int and reports the line.
-    line = parameter.extent.start.line
-    file = parameter.extent.start.file
-    prefix = f"{file}:{line}: " if file is not None else "?"
+    start = parameter.extent.start
+    prefix = f"{start.file}:{start.line}: " if start.file is not None else "?"
     written = " ".join(token.spelling for token in parameter.get_tokens())
     named = [
         error
@@ -265,7 +256,6 @@ def _unknown(parameter: Cursor, ctype: CType, unit: SourceUnit) -> str:
         and (name := re.search(r"'([^']+)'", error)) is not None
         and name[1] in written
     ]
-    wrong = parameter.type.get_canonical().kind == TypeKind.INVALID or ctype.form == "unknown"
     if not wrong and not named:
         return ""
     reason = named[0] if named else f"its type {parameter.type.spelling!r} has no known size"

@@ -2,55 +2,27 @@
 
 from __future__ import annotations
 
-import ast
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pynq_torch.errors import InterfaceError
 
-from .cpptypes import CType
-from .directives import Directive, Pragma, Settings
+from .constants import Constants
+from .directives import Directive, Pragma, Settings, Wanted, wanted_of
 from .interface import Argument, AxiBundle, Axis, Interface, Register
-from .registers import Placement, Slot, check_overlaps, is_renamed, lay_out
-from .spelling import OFFSETS, check_command, check_mode
+from .registers import Placement, Slot, check_overlaps, lay_out
+from .slots import Port, array_slots, banks, member_slots, pragmas_on, register_name
+from .spelling import BLOCK_MODES, NUMBERS, OFFSETS, check_command, check_mode
 
 __all__ = ["Port", "Ports"]
 
 _DEFAULT_BUNDLE = {"vitis": "control", "vivado": "AXILiteS"}
 _DEFAULT_MASTER = "gmem"
-_BLOCK = ("ap_ctrl_hs", "ap_ctrl_chain", "ap_ctrl_none")
 _HIGHEST_OFFSET = 1 << 32
-_LONGEST_NUMBER = 4096
 _NO_VALID = ("ap_none", "ap_stable", "ap_ack")
-
-
-@dataclass(frozen=True)
-class Port:
-    """An argument as the source declares and uses it; index -1 is the return value."""
-
-    name: str
-    index: int
-    ctype: CType
-    direction: str
-    unknown: str = ""  # why the type is not known
-
-
-@dataclass
-class _Wanted:
-    """What the directives say of one port, folded together."""
-
-    modes: dict[str, dict[str, str]] = field(default_factory=dict)
-    #: File and line of the last directive that gave an offset.
-    offset_at: str = ""
-
-    def has(self, mode: str) -> bool:
-        return mode in self.modes
-
-    def option(self, mode: str, name: str) -> str | None:
-        value = self.modes.get(mode, {}).get(name)
-        return value or None
 
 
 @dataclass
@@ -60,7 +32,7 @@ class Ports:
     directives: Sequence[Directive]
     settings: Settings
     pragmas: Sequence[Pragma]
-    constants: Callable[[], dict[str, str]]
+    constants: Constants
     tool: str
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -69,128 +41,134 @@ class Ports:
         """Return the interface of `top` with these arguments (return value first, if any)."""
         known = {port.name for port in ports} | {"return"}
         self._check(top, known)
-        wanted = {name: self._wanted(name) for name in known}
+        wanted = {name: wanted_of(self.directives, name) for name in known}
         control = self._control(wanted["return"])
         bundle_of_control = self._control_bundle(wanted["return"])
         arguments: list[Argument] = []
-        slots: dict[str, list[Slot]] = {}
-        if bundle_of_control is not None:
-            slots.setdefault(bundle_of_control, [])
+        slots: dict[str, list[Slot]] = {} if bundle_of_control is None else {bundle_of_control: []}
         for port in ports:
             argument, own = self._argument(port, wanted[port.name], bundle_of_control)
             arguments.append(argument)
             if argument.bundle is not None:
                 slots.setdefault(argument.bundle, []).extend(own)
-        bundles: dict[str, tuple[Register, ...]] = {}
-        places: dict[tuple[str, str], Placement] = {}
-        data64 = bool(self.settings.flag("s_axilite_data64"))
-        counter = bool(self.settings.flag("s_axilite_auto_restart_counter"))
-        for bundle, wishes in slots.items():
-            registers, placements = lay_out(
-                wishes,
-                tool=self.tool,
-                control=bundle == bundle_of_control and control != "ap_ctrl_none",
-                data64=data64,
-                auto_restart=counter,
-            )
-            check_overlaps(bundle, registers, {n: wanted[n].offset_at for n in known})
-            bundles[bundle] = registers
-            for slot in wishes:
-                places.setdefault((bundle, slot.argument), placements[slot.name])
-        placed = [self._with_offsets(item, places) for item in arguments]
-        returns = [item for item in placed if item.index < 0]
+        started_in = bundle_of_control if control != "ap_ctrl_none" else None
+        bundles, places = self._lay_out(slots, started_in, wanted)
+        placed = [
+            replace(item, **vars(places.get((item.bundle or "", item.name), Placement())))
+            for item in arguments
+        ]
         return Interface(
             top=top,
             source=source,
             tool=self.tool,
             control=control,
-            control_bundle=bundle_of_control if control != "ap_ctrl_none" else None,
+            control_bundle=started_in,
             arguments=tuple(item for item in placed if item.index >= 0),
-            returns=returns[0] if returns else None,
+            returns=next((item for item in placed if item.index < 0), None),
             bundles=bundles,
-            axi_bundles=self._masters(placed, ports),
+            axi_bundles=self._masters(placed, wanted),
             notes=tuple(self.notes),
             warnings=tuple(dict.fromkeys([*self.settings.warnings, *self.warnings])),
         )
 
+    def _lay_out(
+        self, slots: dict[str, list[Slot]], started_in: str | None, wanted: dict[str, Wanted]
+    ) -> tuple[dict[str, tuple[Register, ...]], dict[tuple[str, str], Placement]]:
+        """Return each bundle's registers, and where each argument's first slot is."""
+        bundles: dict[str, tuple[Register, ...]] = {}
+        places: dict[tuple[str, str], Placement] = {}
+        offset_at = {name: item.at.get("offset", "") for name, item in wanted.items()}
+        for bundle, wishes in slots.items():
+            registers, placements = lay_out(
+                wishes,
+                tool=self.tool,
+                control=bundle == started_in,
+                data64=bool(self.settings.flag("s_axilite_data64")),
+                auto_restart=bool(self.settings.flag("s_axilite_auto_restart_counter")),
+            )
+            check_overlaps(bundle, registers, offset_at)
+            bundles[bundle] = registers
+            for slot in wishes:
+                places.setdefault((bundle, slot.argument), placements[slot.name])
+        return bundles, places
+
     # ---- directives -----------------------------------------------------------------------------
 
     def _check(self, top: str, known: set[str]) -> None:
-        """Look at the words of the directives; raise or warn where one does not exist."""
+        """Check the words of the directives; raise or warn where one does not exist."""
         for pragma in self.pragmas:
             keyword = (pragma.text.split(None, 1) or [""])[0]
             if keyword.lower() != "interface":
                 self.warnings += check_command(keyword, ("interface",), pragma.where)
+        names = ", ".join(sorted(known - {"return"})) or "none"
         for directive in self.directives:
-            self.warnings += check_mode(directive.mode, directive.options, directive.where)
-            base = re.split(r"\.|->", directive.port)[0]
-            if base not in known:
-                names = ", ".join(sorted(known - {"return"})) or "none"
+            where, port = directive.where, directive.port
+            if not port:
+                given = [word for word in directive.options if word in known]
+                what = " ".join(filter(None, ("INTERFACE", directive.mode)))
                 self.warnings.append(
-                    f"{directive.where}: INTERFACE names port {directive.port!r}, which {top} has "
-                    f"not; its arguments: {names}"
+                    f"{where}: {what} names no port and is ignored; "
+                    f"write port={given[0] if given else 'NAME'}. "
+                    f"{top} has return and the arguments: {names}"
+                )
+                continue
+            self.warnings += check_mode(directive.mode, directive.options, where)
+            if re.split(r"\.|->", port)[0] not in known:
+                self.warnings.append(
+                    f"{where}: INTERFACE names port {port!r}, which {top} does not have; its "
+                    f"arguments: {names}"
+                )
+            if directive.mode in BLOCK_MODES and port != "return":
+                raise InterfaceError(
+                    f"{where}: {directive.mode} of port {port!r}; it is a mode of port=return, "
+                    "since it starts the whole kernel"
+                )
+            self._check_numbers(directive)
+        self.directives = [directive for directive in self.directives if directive.port]
+
+    def _check_numbers(self, directive: Directive) -> None:
+        for name, least in NUMBERS.items():
+            text = directive.options.get(name, "")
+            if text and not text.startswith("$") and not self.constants.check(text, least):
+                raise InterfaceError(
+                    f"{directive.where}: {name}={text} of port {directive.port!r}; expected a "
+                    f"whole number of at least {least}"
                 )
 
-    def _offset(self, port: str, wanted: _Wanted) -> int | None:
-        """Return the offset that a directive fixes.
-
-        Raises
-        ------
-        InterfaceError
-            It is no number, or no offset of a 32-bit register.
-        """
+    def _offset(self, port: str, wanted: Wanted) -> int | None:
+        """Return the offset that a directive fixes; raise where no 32-bit register can have it."""
         text = wanted.option("s_axilite", "offset")
         if text is None:
             return None
+        where = wanted.at["offset"]
         if text.lower() in OFFSETS:
             self.warnings.append(
-                f"{wanted.offset_at}: offset={text} of {port!r} is an option of m_axi, and ignored "
-                "for s_axilite"
+                f"{where}: offset={text} of {port!r} is an option of m_axi, and ignored for "
+                "s_axilite"
             )
             return None
-        offset = self.number(text)
+        offset = self.constants.number(text)
         if offset is None or not 0 <= offset < _HIGHEST_OFFSET or offset % 4:
             raise InterfaceError(
-                f"{wanted.offset_at}: offset={text} of argument {port!r}; expected a multiple of 4 "
-                f"below {_HIGHEST_OFFSET:#x}, in bytes"
+                f"{where}: offset={text} of argument {port!r}; expected a multiple of 4 below "
+                f"{_HIGHEST_OFFSET:#x}, in bytes"
             )
         return offset
 
-    def _wanted(self, name: str) -> _Wanted:
-        wanted = _Wanted()
-        for directive in self.directives:
-            if directive.port != name or directive.mode is None:
-                continue
-            wanted.modes.setdefault(directive.mode, {}).update(directive.options)
-            if directive.mode == "s_axilite" and "offset" in directive.options:
-                wanted.offset_at = directive.where
-        for directive in self.directives:
-            if directive.port == name and directive.mode is None and wanted.modes:
-                for options in wanted.modes.values():
-                    options.update(directive.options)
-                if "offset" in directive.options:
-                    wanted.offset_at = directive.where
-        return wanted
-
-    def _control(self, wanted: _Wanted) -> str:
-        for mode in _BLOCK:
-            if wanted.has(mode):
-                return mode
+    def _control(self, wanted: Wanted) -> str:
         # The Vitis kernel flow pipelines starts: ap_ctrl_chain (UG1399, "Interfaces for Vitis
         # Kernel Flow").
-        return "ap_ctrl_chain" if self._kernel_flow() else "ap_ctrl_hs"
+        default = "ap_ctrl_chain" if self._kernel_flow() else "ap_ctrl_hs"
+        return next((mode for mode in BLOCK_MODES if mode in wanted.modes), default)
 
     def _kernel_flow(self) -> bool:
         return self.tool == "vitis" and self.settings.flow_target == "vitis"
 
-    def _control_bundle(self, wanted: _Wanted) -> str | None:
-        if wanted.has("s_axilite"):
-            return self._bundle(wanted)
-        if self._kernel_flow() and not wanted.has("ap_ctrl_none"):
-            return self._default_bundle()
-        return None
+    def _control_bundle(self, wanted: Wanted) -> str | None:
+        started = self._kernel_flow() and "ap_ctrl_none" not in wanted.modes
+        return self._bundle(wanted) if started or "s_axilite" in wanted.modes else None
 
-    def _bundle(self, wanted: _Wanted) -> str:
+    def _bundle(self, wanted: Wanted) -> str:
         return wanted.option("s_axilite", "bundle") or self._default_bundle()
 
     def _default_bundle(self) -> str:
@@ -203,34 +181,12 @@ class Ports:
         # A bundle that the source calls "control" takes the name from the default one.
         return default + "_r" if self.tool == "vitis" and default in named else default
 
-    def number(self, text: str | None) -> int | None:
-        """Evaluate an integer option: a literal, a macro, a constant, or arithmetic of these."""
-        if text is None:
-            return None
-        for _ in range(8):
-            if len(text) > _LONGEST_NUMBER:  # macros that multiply themselves
-                return None
-            text = re.sub(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b", r"\1", text)
-            try:
-                tree = ast.parse(text.strip(), mode="eval")
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                return None
-            names = {item.id for item in ast.walk(tree) if isinstance(item, ast.Name)}
-            if not names:
-                return _evaluate(tree.body)
-            known = self.constants()
-            if not names <= known.keys():
-                return None
-            for name in names:
-                text = re.sub(rf"\b{name}\b", f"({known[name]})", text)
-        return None
-
     # ---- arguments ------------------------------------------------------------------------------
 
     def _argument(
-        self, port: Port, wanted: _Wanted, control_bundle: str | None
+        self, port: Port, wanted: Wanted, control_bundle: str | None
     ) -> tuple[Argument, list[Slot]]:
-        ctype = port.ctype
+        ctype, modes = port.ctype, wanted.modes
         base = Argument(
             name=port.name,
             index=port.index,
@@ -238,95 +194,74 @@ class Ports:
             kind="none",
             direction=port.direction,
             width=ctype.bits,
-            length=_product(ctype.dims) if ctype.dims else None,
+            length=math.prod(ctype.dims) if ctype.dims else None,
         )
+        if "m_axi" in modes:
+            _check_m_axi(port, wanted)
         if port.index < 0:
-            return self._return(base, control_bundle)
+            slot = Slot("ap_return", "return", "out", base.width, valid=False)
+            placed = replace(base, kind="scalar", bundle=control_bundle)
+            return (base, []) if control_bundle is None else (placed, [slot])
         if port.unknown:
-            if wanted.has("s_axilite") and not wanted.has("m_axi"):
+            if "s_axilite" in modes and "m_axi" not in modes:
                 raise InterfaceError(
-                    f"the type of argument {port.name!r} cannot be told, and its registers depend "
+                    f"the type of argument {port.name!r} is not known, and its registers depend "
                     f"on it: {port.unknown}. Give the folder of the header with include_dirs (-I)"
                 )
             # Behind an AXI master or a stream the type changes no register.
             self.notes.append(f"{port.name}: type not known ({port.unknown})")
-            if wanted.has("axis"):
+            if "axis" in modes:
                 return replace(base, kind="axis", width=0, axis=Axis(0)), []
-        if ctype.form == "burst_maxi" or wanted.has("m_axi"):
+        if ctype.form == "burst_maxi" or "m_axi" in modes:
             return self._m_axi(port, base, wanted)
         if ctype.form == "stream":
-            return self._stream(port, base), []
-        if wanted.has("axis"):
-            return self._axis_array(port, base), []
-        by_value = not (ctype.pointer or ctype.reference or ctype.dims)
-        if wanted.has("s_axilite"):
-            return self._s_axilite(port, base, wanted, self._bundle(wanted))
-        if self._kernel_flow() and not wanted.modes:
-            if by_value:
-                return self._s_axilite(port, base, wanted, self._default_bundle())
-            if not ctype.reference:
-                return self._m_axi(port, base, wanted)
+            count = math.prod(ctype.dims)
+            axis = replace(ctype.axis or Axis(0), count=count)
+            return replace(base, kind="axis", width=8 * axis.data_bytes, axis=axis), []
+        if "axis" in modes:
+            axis = ctype.packet or Axis(data_bytes=(ctype.bits + 7) // 8)
+            return replace(base, kind="axis_array", axis=axis, length=base.length or 1), []
+        default = self._kernel_flow() and not modes
+        if "s_axilite" in modes or (default and port.by_value):
+            return self._s_axilite(port, base, wanted)
+        if default and not ctype.reference:
+            return self._m_axi(port, base, wanted)
         return base, []
 
-    def _return(self, base: Argument, bundle: str | None) -> tuple[Argument, list[Slot]]:
-        if bundle is None:
-            return base, []
-        slot = Slot("ap_return", "return", "out", base.width, valid=False)
-        return replace(base, kind="scalar", bundle=bundle), [slot]
-
-    def _stream(self, port: Port, base: Argument) -> Argument:
-        axis = port.ctype.axis or Axis(0)
-        axis = replace(axis, count=_product(port.ctype.dims) if port.ctype.dims else 1)
-        return replace(base, kind="axis", width=8 * axis.data_bytes, axis=axis)
-
-    def _axis_array(self, port: Port, base: Argument) -> Argument:
-        ctype = port.ctype
-        members = dict(ctype.fields)
-        if "data" in members and {"last", "keep"} & members.keys():
-            axis = Axis(
-                data_bytes=(members["data"].bits + 7) // 8,
-                has_last="last" in members,
-                has_keep="keep" in members,
-                has_strb="strb" in members,
-                user_bits=members["user"].bits if "user" in members else 0,
-                id_bits=members["id"].bits if "id" in members else 0,
-                dest_bits=members["dest"].bits if "dest" in members else 0,
-            )
-        else:
-            axis = Axis(data_bytes=(ctype.bits + 7) // 8)
-        return replace(base, kind="axis_array", axis=axis, length=base.length or 1)
-
-    def _m_axi(self, port: Port, base: Argument, wanted: _Wanted) -> tuple[Argument, list[Slot]]:
+    def _m_axi(self, port: Port, base: Argument, wanted: Wanted) -> tuple[Argument, list[Slot]]:
         master = wanted.option("m_axi", "bundle") or _DEFAULT_MASTER
-        depth = self.number(wanted.option("m_axi", "depth"))
-        kind = "burst_maxi" if port.ctype.form == "burst_maxi" else "m_axi"
-        width = port.ctype.storage_bits or port.ctype.bits
+        depth = self.constants.number(wanted.option("m_axi", "depth"))
         base = replace(
-            base, kind=kind, m_axi_bundle=master, width=width, length=base.length or depth
+            base,
+            kind="burst_maxi" if port.ctype.form == "burst_maxi" else "m_axi",
+            m_axi_bundle=master,
+            width=port.ctype.storage_bits or port.ctype.bits,
+            length=base.length or depth,
         )
         # UG902: without offset= there is no address port at all; Vitis' default is slave.
         default = self.settings.options.get("m_axi_offset")
         default = default or ("slave" if self.tool == "vitis" else "off")
         offset = (wanted.option("m_axi", "offset") or default).lower()
-        if offset != "slave" and not wanted.has("s_axilite"):
+        if offset != "slave" and "s_axilite" not in wanted.modes:
             self.notes.append(
                 f"{port.name}: offset={offset}, so its base address is no register "
                 "(address 0, or a port of its own)"
             )
             return base, []
-        bundle = self._address_bundle(wanted)
+        name = register_name(port, self.tool)
+        # The register of a pointer and its master must have different names.
+        if master.lower() in (name.lower(), port.name.lower()):
+            name = f"{name}_r" if name != port.name else f"{name}_offset"
         fixed = self._offset(port.name, wanted)
-        slot = Slot(self._pointer_name(port, master), port.name, "in", self._address_bits(),
-                    offset=fixed)  # fmt: skip
-        return replace(base, bundle=bundle), [slot]
+        slot = Slot(name, port.name, "in", self._address_bits(), offset=fixed)
+        return replace(base, bundle=self._address_bundle(wanted)), [slot]
 
-    def _address_bundle(self, wanted: _Wanted) -> str:
-        """Return where an address register goes that has no s_axilite directive of its own."""
-        if wanted.has("s_axilite"):
-            return self._bundle(wanted)
+    def _address_bundle(self, wanted: Wanted) -> str:
+        """Return the bundle of an address register."""
         # With an offset=slave of its own Vitis HLS opens its default bundle. Where the tool puts
         # the slave in by itself, and always in Vivado HLS, it joins the only bundle there is.
-        if self.tool == "vitis" and wanted.option("m_axi", "offset") is not None:
+        own = self.tool == "vitis" and wanted.option("m_axi", "offset") is not None
+        if own or "s_axilite" in wanted.modes:
             return self._bundle(wanted)
         named = {
             directive.options.get("bundle") or self._default_bundle()
@@ -337,188 +272,65 @@ class Ports:
 
     def _address_bits(self) -> int:
         flag = self.settings.flag("m_axi_addr64")
-        if flag is None:
-            flag = self.tool == "vitis"
-        return 64 if flag else 32
+        return 64 if (self.tool == "vitis" if flag is None else flag) else 32
 
-    def _pointer_name(self, port: Port, master: str) -> str:
-        """Return the register name of an m_axi pointer, which must differ from its master's."""
-        name = self._register_name(port)
-        if name.lower() == master.lower() or port.name.lower() == master.lower():
-            return f"{name}_r" if name != port.name else f"{name}_offset"
-        return name
-
-    def _register_name(self, port: Port) -> str:
-        suffix = "_V" if self.tool == "vivado" and port.ctype.arbitrary else ""
-        name = port.name + suffix
-        return name + "_r" if is_renamed(name, self.tool) else name
-
-    def _s_axilite(
-        self, port: Port, base: Argument, wanted: _Wanted, bundle: str
-    ) -> tuple[Argument, list[Slot]]:
+    def _s_axilite(self, port: Port, base: Argument, wanted: Wanted) -> tuple[Argument, list[Slot]]:
         ctype = port.ctype
-        name = self._register_name(port)
+        name = register_name(port, self.tool)
         offset = self._offset(port.name, wanted)
-        valid = not any(wanted.has(mode) for mode in _NO_VALID)
-        base = replace(base, bundle=bundle)
+        valid = not any(mode in wanted.modes for mode in _NO_VALID)
+        base = replace(base, bundle=self._bundle(wanted))
         if ctype.dims:
-            return replace(base, kind="memory"), self._array(port, base, name, offset, valid)
-        pointer = ctype.pointer or ctype.reference
+            if not base.length:
+                raise InterfaceError(
+                    f"{port.name}: an s_axilite array needs its size in the declaration, found "
+                    f"{ctype.spelling}"
+                )
+            pieces = banks(port, self.pragmas, self.constants.number)
+            if pieces > 1:
+                self.notes.append(f"{port.name}: partitioned into {pieces} registers or windows")
+            return replace(base, kind="memory"), array_slots(port, name, pieces, offset, valid)
+        base = replace(base, kind="scalar" if port.by_value else "scalar_ptr")
         if ctype.form == "struct" and (
-            self.tool == "vivado" or self._pragma_on("disaggregate", port.name)
+            self.tool == "vivado" or pragmas_on(self.pragmas, "disaggregate", port.name)
         ):
-            kind = "scalar_ptr" if pointer else "scalar"
             self.notes.append(
                 f"{port.name}: a struct whose members have registers of their own; "
                 "offset is that of the first"
             )
-            slots = self._members(port.name, port.name, ctype, port.direction, valid)
-            return replace(base, kind=kind), slots
-        shape = port.direction if pointer else "in"
-        slot = Slot(name, port.name, shape, ctype.bits, valid, offset)
-        return replace(base, kind="scalar_ptr" if pointer else "scalar"), [slot]
-
-    def _members(
-        self, prefix: str, argument: str, ctype: CType, direction: str, valid: bool
-    ) -> list[Slot]:
-        slots: list[Slot] = []
-        for name, member in ctype.fields:
-            full = f"{prefix}_{name}"
-            if member.form == "struct":
-                slots += self._members(full, argument, member, direction, valid)
-                continue
-            if self.tool == "vivado" and member.arbitrary:
-                full += "_V"
-            if member.dims:
-                length = _product(member.dims)
-                slots.append(
-                    Slot(full, argument, "memory", member.bits, length=length,
-                         storage_bits=member.storage_bits, direction=direction)
-                )  # fmt: skip
-            else:
-                slots.append(Slot(full, argument, direction, member.bits, valid))
-        return slots
-
-    def _array(
-        self, port: Port, base: Argument, name: str, offset: int | None, valid: bool
-    ) -> list[Slot]:
-        length = base.length or 0
-        if length == 0:
-            raise InterfaceError(
-                f"{port.name}: an s_axilite array needs its size in the declaration, found "
-                f"{port.ctype.spelling}"
-            )
-        storage = port.ctype.storage_bits
-        banks = self._banks(port.name, port.ctype.dims)
-        if banks == 1:
-            return [
-                Slot(name, port.name, "memory", port.ctype.bits, valid, offset, storage, length,
-                     port.direction)
-            ]  # fmt: skip
-        self.notes.append(f"{port.name}: partitioned into {banks} registers or windows")
-        names = [f"{name}_{bank}" for bank in range(banks)]
-        if banks == length:
-            return [Slot(item, port.name, port.direction, port.ctype.bits, valid) for item in names]
-        return [
-            Slot(item, port.name, "memory", port.ctype.bits, valid, None, storage,
-                 -(-length // banks), port.direction)
-            for item in names
-        ]  # fmt: skip
-
-    def _banks(self, name: str, dims: tuple[int, ...]) -> int:
-        """Return how many pieces ARRAY_PARTITION cuts the array into."""
-        for text in self._pragmas_on("array_partition", name):
-            dim = re.search(r"\bdim\s*=\s*(\d+)", text)
-            which = int(dim.group(1)) if dim else 1
-            size = _product(dims) if which == 0 else dims[min(which, len(dims)) - 1]
-            factor = re.search(r"\bfactor\s*=\s*(\w+)", text)
-            if re.search(r"\b(cyclic|block)\b", text, re.IGNORECASE) and factor:
-                return min(self.number(factor.group(1)) or 1, size)
-            return size
-        return 1
-
-    def _pragmas_on(self, keyword: str, variable: str) -> list[str]:
-        pattern = re.compile(rf"\bvariable\s*=\s*[&*]?{re.escape(variable)}\b", re.IGNORECASE)
-        return [
-            pragma.text
-            for pragma in self.pragmas
-            if pragma.text.lower().startswith(keyword) and pattern.search(pragma.text)
-        ]
-
-    def _pragma_on(self, keyword: str, variable: str) -> bool:
-        return bool(self._pragmas_on(keyword, variable))
-
-    # ---- putting together -----------------------------------------------------------------------
-
-    def _with_offsets(
-        self, argument: Argument, places: dict[tuple[str, str], Placement]
-    ) -> Argument:
-        if argument.bundle is None:
-            return argument
-        place = places.get((argument.bundle, argument.name))
-        if place is None:
-            return argument
-        return replace(
-            argument,
-            offset=place.offset,
-            offset_out=place.offset_out,
-            offset_valid=place.offset_valid,
-        )
+            return base, member_slots(port, self.tool, valid)
+        shape = "in" if port.by_value else port.direction
+        return base, [Slot(name, port.name, shape, ctype.bits, valid, offset)]
 
     def _masters(
-        self, arguments: Sequence[Argument], ports: Sequence[Port]
+        self, arguments: Sequence[Argument], wanted: dict[str, Wanted]
     ) -> dict[str, AxiBundle]:
-        declared = [
-            self.number(self._wanted(port.name).option("m_axi", "max_widen_bitwidth"))
-            for port in ports
-        ]
-        allowed = {port.name: bits or 32 for port, bits in zip(ports, declared, strict=True)}
         members: dict[str, list[Argument]] = {}
         for argument in arguments:
             if argument.m_axi_bundle is not None:
                 members.setdefault(argument.m_axi_bundle, []).append(argument)
         masters: dict[str, AxiBundle] = {}
         for name, group in members.items():
-            bits = 32
             # max_widen_bitwidth is taken at its word: whether the tool can follow it depends on the
             # accesses (UG1399, "Automatic Port Width Resizing"), and RTL beside the source can.
-            while bits < max(max(item.width, allowed.get(item.name, 32)) for item in group):
-                bits *= 2
-            masters[name] = AxiBundle(
-                name, bits, self._address_bits(), tuple(item.name for item in group)
-            )
+            allowed = (wanted[item.name].option("m_axi", "max_widen_bitwidth") for item in group)
+            widths = [32, *(item.width for item in group)]
+            widths += [self.constants.number(text) or 32 for text in allowed]
+            bits = 1 << (max(widths) - 1).bit_length()
+            names = tuple(item.name for item in group)
+            masters[name] = AxiBundle(name, bits, self._address_bits(), names)
         return masters
 
 
-def _product(dims: Sequence[int]) -> int:
-    total = 1
-    for dim in dims:
-        total *= dim
-    return total
-
-
-def _evaluate(node: ast.expr) -> int | None:
-    """Evaluate integer arithmetic; None for anything else."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return int(node.value)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = _evaluate(node.operand)
-        return None if value is None else -value
-    if isinstance(node, ast.BinOp):
-        left, right = _evaluate(node.left), _evaluate(node.right)
-        if left is None or right is None:
-            return None
-        match node.op:
-            case ast.Add():
-                return left + right
-            case ast.Sub():
-                return left - right
-            case ast.Mult():
-                return left * right
-            case ast.Div() | ast.FloorDiv():
-                return left // right if right else None
-            case ast.LShift():
-                return left << right if 0 <= right < 64 else None
-            case ast.RShift():
-                return left >> right if right >= 0 else None
-    return None
+def _check_m_axi(port: Port, wanted: Wanted) -> None:
+    """Refuse m_axi for a value or a stream: it needs memory (UG1399, "AXI4 Master Interface")."""
+    form = port.ctype.form
+    if form == "burst_maxi" or port.unknown:
+        return
+    if port.by_value or form == "stream":
+        what = "the return value" if port.index < 0 else f"argument {port.name!r}"
+        passed = "a stream" if form == "stream" else "passed by value"
+        raise InterfaceError(
+            f"{wanted.at['m_axi']}: m_axi of {what}, {port.ctype.spelling}, {passed}; expected a "
+            "pointer, an array or a reference to data"
+        )

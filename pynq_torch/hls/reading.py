@@ -11,7 +11,7 @@ from pynq_torch.errors import KernelError
 from .kernels import strip_comments
 
 if TYPE_CHECKING:
-    from .interface import Interface
+    from .interface import Argument, Axis, Interface
 
 __all__ = ["excerpt", "format_interface"]
 
@@ -43,7 +43,7 @@ def excerpt(source: Path | str, function: str) -> str:
         depth += {"{": 1, "}": -1}.get(code[end], 0)
         end += 1
     lines = text.splitlines()
-    # The pattern may begin in blank lines: what stands there was a comment.
+    # The match may begin with blank lines, which were comments.
     first = code.count("\n", 0, match.start() + len(match.group()) - len(match.group().lstrip()))
     while first and re.match(r"\s*(//|template\b)", lines[first - 1]):
         first -= 1
@@ -60,38 +60,29 @@ def format_interface(interface: Interface) -> str:
         lines.append("ap_start and ap_done are wires: no s_axilite pragma on port=return")
     for bundle, registers in interface.bundles.items():
         lines += ["", f"s_axi_{bundle}", "  offset  bits  dir    register"]
-        for register in registers:
-            span = ""
-            if register.role == "memory":
-                span = f"  .. {register.offset + register.nbytes - 1:#x}"
+        for item in registers:
+            last = item.offset + item.nbytes - 1
+            span = f"  .. {last:#x}" if item.role == "memory" else ""
             lines.append(
-                f"  {register.offset:#06x}  {register.width:>4}  {register.direction:<5}  "
-                f"{register.name}{span}"
+                f"  {item.offset:#06x}  {item.width:>4}  {item.direction:<5}  {item.name}{span}"
             )
-    if interface.axi_bundles:
-        lines.append("")
-    for master in interface.axi_bundles.values():
-        lines.append(
-            f"m_axi_{master.name}: {master.data_bits} bits wide, "
-            f"{master.address_bits}-bit addresses, for {', '.join(master.arguments)}"
-        )
-    streams = [item for item in interface.arguments if item.axis is not None]
-    if streams:
-        lines.append("")
-    for item in streams:
-        axis = item.axis
-        assert axis is not None
-        signals = [f"TDATA {8 * axis.data_bytes}"]
-        signals += ["TLAST"] if axis.has_last else []
-        signals += ["TKEEP"] if axis.has_keep else []
-        signals += ["TSTRB"] if axis.has_strb else []
-        widths = {"TUSER": axis.user_bits, "TID": axis.id_bits, "TDEST": axis.dest_bits}
-        signals += [f"{name} {bits}" for name, bits in widths.items() if bits]
-        count = f" x {axis.count}" if axis.count > 1 else ""
-        lines.append(f"axis {item.name}{count} ({item.direction}): {', '.join(signals)}")
+    masters = [
+        f"m_axi_{master.name}: {master.data_bits} bits wide, "
+        f"{master.address_bits}-bit addresses, for {', '.join(master.arguments)}"
+        for master in interface.axi_bundles.values()
+    ]
+    streams = [_stream_line(a, a.axis) for a in interface.arguments if a.axis is not None]
     wires = [item.name for item in interface.arguments if item.kind == "none"]
-    if wires:
-        lines += ["", f"wires, no register: {', '.join(wires)}"]
+    for block in (masters, streams, [f"wires, no register: {', '.join(wires)}"] if wires else []):
+        lines += ["", *block] if block else []
     lines += [f"note: {note}" for note in interface.notes]
     lines += [f"warning: {warning}" for warning in interface.warnings]
     return "\n".join(lines)
+
+
+def _stream_line(argument: Argument, axis: Axis) -> str:
+    signals = [f"TDATA {8 * axis.data_bytes}"]
+    for name, bits in axis.channels.items():
+        signals.append(f"{name} {bits}" if name in ("TUSER", "TID", "TDEST") else name)
+    count = f" x {axis.count}" if axis.count > 1 else ""
+    return f"axis {argument.name}{count} ({argument.direction}): {', '.join(signals)}"

@@ -43,7 +43,7 @@ def is_renamed(name: str, tool: str) -> bool:
 
 @dataclass(frozen=True)
 class Slot:
-    """One value that wants registers in a bundle.
+    """One value that needs registers in a bundle.
 
     Parameters
     ----------
@@ -78,20 +78,17 @@ class Slot:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a slot came to lie."""
+    """The offsets of a slot's registers."""
 
-    offset: int
+    offset: int | None = None
     offset_out: int | None = None
     offset_valid: int | None = None
 
 
 def window_bytes(length: int, storage_bits: int) -> int:
     """Return the span of a memory of `length` elements that take `storage_bits` each."""
-    words = max(1, -(-length * storage_bits // 32))
-    window = 2
-    while window < words:
-        window *= 2
-    return 4 * window
+    words = max(2, -(-length * storage_bits // 32))
+    return 4 << (words - 1).bit_length()
 
 
 class _Map:
@@ -142,7 +139,7 @@ def lay_out(
     data64 : bool
         A 64-bit AXI4-Lite data bus (``s_axilite_data64``).
     auto_restart : bool
-        The auto-restart counter of Vitis HLS 2024.1 and later stands at 0x10.
+        The auto-restart counter of Vitis HLS 2024.1 and later is at 0x10.
 
     Returns
     -------
@@ -229,28 +226,19 @@ def _place(slot: Slot, space: _Map, word: int, tool: str) -> tuple[list[Register
         return [register], Placement(offset)
     # A value, and the word that is its ap_vld if it is an output.
     one = data + word
-    if slot.shape == "inout":
-        offset = put(2 * one)
-        out = offset + one
-        registers = [
-            Register(slot.name + "_i", offset, slot.bits, "in", "data", data, slot.argument),
-            Register(slot.name + "_o", out, slot.bits, "out", "data", data, slot.argument),
-        ]
-        valid = out + data if slot.valid else None
-        if valid is not None:
-            registers.append(_valid_word(slot.name + "_o", valid, word, slot.argument))
-        return registers, Placement(offset, out, valid)
+    split, output = slot.shape == "inout", slot.shape != "in"
     result = slot.name == "ap_return"
-    output = slot.shape == "out"
     # Vitis HLS gives an output the room of an inout, with and without ap_vld; not so ap_return.
-    offset = put(2 * one if output and not result and tool == "vitis" else one)
+    double = split or (output and not result and tool == "vitis")
+    offset = put(2 * one if double else one)
+    last = offset + one if split else offset
+    name = slot.name + "_o" if split else slot.name
     direction = "out" if output else "in"
-    registers = [Register(slot.name, offset, slot.bits, direction, "data", data, slot.argument)]
-    valid = offset + data if output and slot.valid and not result else None
+    registers = [Register(name, last, slot.bits, direction, "data", data, slot.argument)]
+    if split:
+        read = Register(slot.name + "_i", offset, slot.bits, "in", "data", data, slot.argument)
+        registers.insert(0, read)
+    valid = last + data if output and slot.valid and not result else None
     if valid is not None:
-        registers.append(_valid_word(slot.name, valid, word, slot.argument))
-    return registers, Placement(offset, None, valid)
-
-
-def _valid_word(name: str, offset: int, word: int, argument: str) -> Register:
-    return Register(name + "_ctrl", offset, 1, "out", "valid", word, argument)
+        registers.append(Register(f"{name}_ctrl", valid, 1, "out", "valid", word, slot.argument))
+    return registers, Placement(offset, last if split else None, valid)

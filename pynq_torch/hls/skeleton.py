@@ -5,33 +5,32 @@ They are ordinary files, meant to be read and changed; nothing writes them a sec
 
 from __future__ import annotations
 
+import itertools
 import json
 import keyword
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pynq_torch.errors import HandoffError, KernelError
 
+from .design.part import MEMORY_PORTS
+from .generate import fill
+
 __all__ = ["new_kernel", "new_overlay"]
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates" / "kernel"
-_PORTS = ("HP0", "HP1", "HP2", "HP3")
-#: What C++ and the files below mean by a word already: g++ would say so far from the name.
-_TAKEN = frozenset(
-    word
-    for line in (
-        "alignas alignof and and_eq asm auto bitand bitor bool case catch char char16_t",
-        "char32_t class compl const const_cast constexpr decltype default delete do double",
-        "dynamic_cast else enum explicit export extern false float for friend goto if inline",
-        "int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private",
-        "protected public register reinterpret_cast return short signed sizeof static",
-        "static_assert static_cast struct switch template this thread_local throw true try",
-        "typedef typeid typename union unsigned using virtual void volatile wchar_t while xor",
-        "xor_eq main n std",
-    )
-    for word in line.split()
-)
+#: Words with a meaning in C++ or in the files below: g++ would complain far from the name.
+_WORDS = """
+    alignas alignof and and_eq asm auto bitand bitor bool case catch char char16_t char32_t class
+    compl const const_cast constexpr decltype default delete do double dynamic_cast else enum
+    explicit export extern false float for friend goto if inline int long mutable namespace new
+    noexcept not not_eq nullptr operator or or_eq private protected public register
+    reinterpret_cast return short signed sizeof static static_assert static_cast struct switch
+    template this thread_local throw true try typedef typeid typename union unsigned using virtual
+    void volatile wchar_t while xor xor_eq main n std
+"""
+_TAKEN = frozenset(_WORDS.split())
 
 
 def new_kernel(
@@ -69,8 +68,25 @@ def new_kernel(
     Raises
     ------
     KernelError
-        A name is none in C++, or there is a file already: nothing was written.
+        A name is not valid in C++, or a file exists already. Nothing was written.
     """
+    _check_names(name, inputs, output)
+    values = {
+        "name": name,
+        "inputs": list(inputs),
+        "output": output,
+        "formula": formula,
+        "golden": golden or formula,
+    }
+    files = {
+        template.replace("kernel", name): fill(template, [_TEMPLATES], values)
+        for template in ("kernel.hpp", "kernel.cpp", "kernel_tb.cpp")
+    }
+    files["description.json"] = json.dumps(_description(name, inputs), indent=2) + "\n"
+    return _write(Path(root) / "hw" / "kernels" / name, files)
+
+
+def _check_names(name: str, inputs: Sequence[str], output: str) -> None:
     for word in (name, *inputs, output):
         usable = isinstance(word, str) and word.isidentifier() and word.isascii()
         if not usable or keyword.iskeyword(word) or word in _TAKEN:
@@ -81,20 +97,6 @@ def new_kernel(
             "names that differ",
             name,
         )
-    values = {
-        "name": name,
-        "inputs": list(inputs),
-        "output": output,
-        "formula": formula,
-        "golden": golden or formula,
-    }
-    files = {
-        f"{name}.hpp": _render("kernel.hpp", values),
-        f"{name}.cpp": _render("kernel.cpp", values),
-        f"{name}_tb.cpp": _render("kernel_tb.cpp", values),
-        "description.json": json.dumps(_description(name, inputs), indent=2) + "\n",
-    }
-    return _write(Path(root) / "hw" / "kernels" / name, files)
 
 
 def _description(name: str, inputs: Sequence[str]) -> dict[str, Any]:
@@ -148,19 +150,17 @@ def new_overlay(
         A kernel has no source there, or the file exists already.
     """
     root = Path(root)
-    places = _in_turn()
+    places = itertools.cycle(MEMORY_PORTS)
     ports = {
         unit: {master: next(places) for master in _masters(root, kernel)}
         for unit, kernel in units.items()
     }
     values = {"units": dict(units), "ports": ports, "clock_mhz": clock_mhz}
     folder = root / "hw" / "overlays" / name
-    return _write(folder, {"overlay.toml": _render("overlay.toml", values)}) / "overlay.toml"
-
-
-def _in_turn() -> Iterator[str]:
-    while True:
-        yield from _PORTS
+    return (
+        _write(folder, {"overlay.toml": fill("overlay.toml", [_TEMPLATES], values)})
+        / "overlay.toml"
+    )
 
 
 def _masters(root: Path, kernel: str) -> list[str]:
@@ -172,20 +172,6 @@ def _masters(root: Path, kernel: str) -> list[str]:
             f"there is no {source.relative_to(root)} in {root}; hls.new_kernel writes one"
         )
     return list(read_interface(source, kernel).axi_bundles)
-
-
-def _render(template: str, values: Mapping[str, Any]) -> str:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-    )
-    return environment.get_template(f"{template}.j2").render(**values)
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> Path:

@@ -76,9 +76,17 @@ class SourceUnit:
 
     def macros(self) -> dict[str, str]:
         """Return the macros without arguments that are defined at the end of the file."""
-        options = [*_language(self.path), "-w", *self.options, "-dM"]
-        text = preprocess(self.path, options).text
-        return {match[1]: match[2].strip() for match in _MACRO.finditer(text)}
+        return {match[1]: match[2].strip() for match in _MACRO.finditer(self._preprocess("-dM"))}
+
+    def mentions(self, name: str) -> bool:
+        """Return whether the code or a macro uses a name; pragmas do not count."""
+        if self.missing:  # a header that is not there may define it
+            return True
+        code = re.sub(r"(?m)^\s*#\s*pragma\b.*$", "", self._preprocess("-dD"))
+        return re.search(rf"\b{name}\b", code) is not None
+
+    def _preprocess(self, option: str) -> str:
+        return preprocess(self.path, [*_language(self.path), "-w", *self.options, option]).text
 
 
 @contextmanager
@@ -152,14 +160,7 @@ def read_text(path: Path) -> str:
 def _settle(
     path: Path, common: Sequence[str], folders: Sequence[Path], stubs: Path
 ) -> tuple[Preprocessed, list[str]]:
-    """Preprocess `path`, with a stand-in for every header that is not there.
-
-    Returns
-    -------
-    preprocessed : Preprocessed
-    missing : list of str
-        Headers that no folder has, under any spelling.
-    """
+    """Preprocess `path` with stand-ins for missing headers; return the names of those headers."""
     missing: list[str] = []
     options = [*_language(path), "-w", *common]
     for _ in range(_MAX_MISSING):

@@ -1,4 +1,4 @@
-"""The words of INTERFACE directives, and what is said of one that does not exist.
+"""The words of INTERFACE directives, and the messages about words that do not exist.
 
 Those of Vitis HLS (UG1399, "pragma HLS interface" and "config_interface") and of Vivado HLS (UG902,
 "set_directive_interface" and "config_interface").
@@ -11,24 +11,43 @@ from collections.abc import Collection, Mapping
 
 from pynq_torch.errors import InterfaceError
 
-__all__ = ["FLAGS", "MODES", "OFFSETS", "check_command", "check_mode", "check_setting", "nearest"]
+__all__ = [
+    "BLOCK_MODES",
+    "FLAGS",
+    "MODES",
+    "NUMBERS",
+    "OFFSETS",
+    "check_command",
+    "check_mode",
+    "check_setting",
+    "nearest",
+]
 
-#: Of s_axilite an offset is a number; of m_axi one of these.
+#: The offset of s_axilite is a number, that of m_axi one of these.
 OFFSETS = ("slave", "direct", "off")
+#: Modes of ``port=return`` alone: how the kernel is started.
+BLOCK_MODES = ("ap_ctrl_hs", "ap_ctrl_chain", "ap_ctrl_none")
 _MODES = """
-    ap_ctrl_hs ap_ctrl_chain ap_ctrl_none
     ap_none ap_stable ap_vld ap_ovld ap_ack ap_hs ap_memory ap_fifo ap_bus bram ap_auto
     s_axilite m_axi axis
 """
-MODES = frozenset(_MODES.split())
-#: Options that stand alone.
+MODES = frozenset((*BLOCK_MODES, *_MODES.split()))
+#: Options without a value.
 FLAGS = frozenset({"register", "direct_io", "interrupt", "autorestart"})
+#: Options whose value is a whole number, and the smallest it may be.
+NUMBERS = {
+    "depth": 1,
+    "latency": 0,
+    "max_read_burst_length": 0,
+    "max_widen_bitwidth": 0,
+    "max_write_burst_length": 0,
+    "num_read_outstanding": 0,
+    "num_write_outstanding": 0,
+}
 _VALUES = """
-    bundle channel clock depth latency max_read_burst_length max_widen_bitwidth
-    max_write_burst_length metadata name num_read_outstanding num_write_outstanding offset
-    register_mode storage_impl storage_type mailbox cache
+    bundle channel clock metadata name offset register_mode storage_impl storage_type mailbox cache
 """
-_OPTIONS = FLAGS | frozenset(_VALUES.split())
+_OPTIONS = FLAGS | NUMBERS.keys() | frozenset(_VALUES.split())
 _CONFIG = """
     clock_enable default_interface default_slave_interface expose_global
     m_axi_addr64 m_axi_alignment_byte_size m_axi_auto_id_channel m_axi_auto_max_ports
@@ -40,6 +59,14 @@ _CONFIG = """
     s_axilite_sw_reset trim_dangling_port
 """
 _SETTINGS = frozenset(_CONFIG.split())
+#: Settings that change the interface, and the values they may have.
+_SWITCH = ("0", "1", "true", "false", "yes", "no", "on", "off")
+_VALUES_OF = {
+    "m_axi_addr64": _SWITCH,
+    "m_axi_offset": OFFSETS,
+    "s_axilite_auto_restart_counter": _SWITCH,
+    "s_axilite_data64": _SWITCH,
+}
 _ALIKE = 0.8
 
 
@@ -55,12 +82,12 @@ def check_mode(mode: str | None, options: Mapping[str, str], where: str) -> list
     Returns
     -------
     list of str
-        A warning for each option that does not exist.
+        A warning for each option that does not exist, or has no value.
 
     Raises
     ------
     InterfaceError
-        The mode does not exist, or the offset of an m_axi port is none.
+        The mode does not exist, or an m_axi port cannot have this offset.
     """
     if mode is not None and mode.startswith("$"):
         return [f"{where}: the mode {mode} is a variable of Tcl, which is not followed"]
@@ -73,18 +100,34 @@ def check_mode(mode: str | None, options: Mapping[str, str], where: str) -> list
             f"{where}: offset={offset} of an m_axi port; expected {', '.join(OFFSETS)}"
             f"{nearest(offset, OFFSETS)}"
         )
+    unknown = [option for option in options if option not in _OPTIONS and option not in MODES]
     return [
         f"{where}: INTERFACE has no option {option!r}, which is ignored{nearest(option, _OPTIONS)}"
-        for option in options
-        if option not in _OPTIONS and option not in MODES
+        for option in unknown
+    ] + [
+        f"{where}: {option}= has no value and is ignored; write {option}=VALUE, or leave it out"
+        for option, value in options.items()
+        if not value and option not in unknown
     ]
 
 
-def check_setting(name: str, where: str) -> list[str]:
-    """Return a warning where ``config_interface`` has no option `name`."""
-    if name in _SETTINGS:
-        return []
-    return [f"{where}: config_interface has no option {name!r}{nearest(name, _SETTINGS)}"]
+def check_setting(name: str, value: str, where: str) -> list[str]:
+    """Return a warning where ``config_interface`` has no option `name`.
+
+    Raises
+    ------
+    InterfaceError
+        The interface depends on the option, and it cannot have this value.
+    """
+    if name not in _SETTINGS:
+        return [f"{where}: config_interface has no option {name!r}{nearest(name, _SETTINGS)}"]
+    values = _VALUES_OF.get(name, ())
+    if values and value.lower() not in values and not value.startswith("$"):
+        raise InterfaceError(
+            f"{where}: config_interface has {name}={value}; expected {', '.join(values)}"
+            f"{nearest(value, values)}"
+        )
+    return []
 
 
 def check_command(word: str, commands: Collection[str], where: str) -> list[str]:
@@ -93,9 +136,8 @@ def check_command(word: str, commands: Collection[str], where: str) -> list[str]
         stem = command.removesuffix("interface")
         rest = word.lower().removeprefix(stem)
         likely = word.lower().startswith(stem) or rest.endswith("interface")
-        if word != command and likely and _alike(rest, command.removeprefix(stem)):
-            return [f"{where}: {word} is ignored; did you mean {command}?"]
-        if word != command and likely and _alike(word.lower(), command):
+        alike = _alike(rest, command.removeprefix(stem)) or _alike(word.lower(), command)
+        if word != command and likely and alike:
             return [f"{where}: {word} is ignored; did you mean {command}?"]
     return []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 import tempfile
@@ -9,19 +10,17 @@ import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from pynq_torch.errors import InterfaceWarning, KernelError, KernelTimeout, VerificationError
 
 from . import cache
-from .build import machine, own_sources
+from .build import find_or_make, kernel_interface, machine, own_sources
 from .compile import compile_program
 from .directives import files_beside
-from .kernels import KernelSource, companions, has_main
+from .kernels import SUFFIXES, KernelSource, companions, has_main
 
 __all__ = ["TestbenchResult", "find_testbench", "run_testbench"]
 
-_SUFFIXES = (".cpp", ".cc", ".cxx", ".c")
 _LAST_LINES = 20
 
 
@@ -55,7 +54,7 @@ def find_testbench(kernel: KernelSource) -> Path:
     Raises
     ------
     KernelError
-        There is none.
+        There is no testbench.
     """
     folder = kernel.source.parent
     exact = folder / f"{kernel.name}_tb.cpp"
@@ -64,7 +63,7 @@ def find_testbench(kernel: KernelSource) -> Path:
     places = [folder, *(folder / name for name in ("tb", "test", "testbench", "../tb", "../test"))]
     for place in places:
         for path in sorted(place.glob("*")):
-            if path.suffix not in _SUFFIXES or not has_main(path):
+            if path.suffix not in SUFFIXES or not has_main(path):
                 continue
             text = path.read_text(encoding="utf-8", errors="replace")
             if re.search(rf"\b{re.escape(kernel.top)}\b", text):
@@ -85,8 +84,8 @@ def run_testbench(
 ) -> TestbenchResult:
     """Compile the kernel with its testbench and run it.
 
-    It runs in a scratch folder that shows the kernel folder's files, as under Vitis, so that what
-    it writes does not land beside the sources.
+    It runs in a scratch folder with links to the kernel folder's files, as under Vitis, so that it
+    writes nothing beside the sources.
 
     Parameters
     ----------
@@ -97,7 +96,7 @@ def run_testbench(
     sanitize : bool
         Build with ``-fsanitize=address,undefined``.
     tool : {"vitis", "vivado"}
-        Whose rules the directives are held against.
+        Whose rules the directives are checked against.
 
     Raises
     ------
@@ -114,36 +113,46 @@ def run_testbench(
     program, said = _compile(kernel, bench, sanitize, tool)
     for text in said:
         warnings.warn(text, InterfaceWarning, stacklevel=2)
-    with tempfile.TemporaryDirectory(prefix="pynq_torch_csim_") as folder:
-        for item in bench.parent.iterdir():
-            (Path(folder) / item.name).symlink_to(item)
-        begin = time.perf_counter()
-        with tempfile.TemporaryFile() as output:
-            try:
-                code = subprocess.run(
-                    [str(program)],
-                    cwd=folder,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    timeout=timeout_s,
-                    check=False,
-                ).returncode
-            except subprocess.TimeoutExpired as error:
-                raise KernelTimeout(
-                    f"{kernel.name}: the testbench {bench.name} did not end within "
-                    f"{timeout_s:g} s. It printed last:\n{_tail(_read(output))}",
-                    kernel.name,
-                ) from error
-            seconds = time.perf_counter() - begin
-            text = _read(output)
+    begin = time.perf_counter()
+    code, output = _run(program, bench, timeout_s)
+    seconds = time.perf_counter() - begin
+    last = "\n".join(output.splitlines()[-_LAST_LINES:]) or "(nothing)"
+    if code is None:
+        raise KernelTimeout(
+            f"{kernel.name}: the testbench {bench.name} did not end within {timeout_s:g} s. "
+            f"It printed last:\n{last}",
+            kernel.name,
+        )
     if code != 0:
         how = f"was killed by signal {-code}" if code < 0 else f"returned {code}"
         raise VerificationError(
             f"{kernel.name}: the testbench {bench.name} {how}; 0 means success. "
-            f"It printed last:\n{_tail(text)}"
+            f"It printed last:\n{last}"
         )
-    return TestbenchResult(code, text, seconds)
+    return TestbenchResult(code, output, seconds)
+
+
+def _run(program: Path, bench: Path, timeout_s: float) -> tuple[int | None, str]:
+    """Return the exit status, None where it did not end in time, and the output."""
+    with (
+        tempfile.TemporaryDirectory(prefix="pynq_torch_csim_") as folder,
+        tempfile.TemporaryFile() as output,
+    ):
+        for item in bench.parent.iterdir():
+            (Path(folder) / item.name).symlink_to(item)
+        code = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = subprocess.run(
+                [str(program)],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                timeout=timeout_s,
+                check=False,
+            ).returncode
+        output.seek(0)
+        return code, output.read().decode("utf-8", errors="replace")
 
 
 def _compile(
@@ -152,39 +161,24 @@ def _compile(
     """Return the program, and the warnings about the kernel's directives."""
     key = cache.digest("testbench", kernel, bench, sanitize, tool, machine(), own_sources())
     extra = files_beside(kernel.source)
-    entry = cache.find(key, extra)
-    if entry is None:
-        with cache.locked(key):
-            entry = cache.find(key, extra)
-            if entry is None:
-                entry = _build(kernel, bench, sanitize, tool, key, extra)
+
+    def make() -> cache.Entry:
+        interface = kernel_interface(kernel, tool)
+        with cache.scratch() as folder:
+            made = compile_program(
+                bench,
+                folder / "testbench",
+                name=kernel.name,
+                provide=lambda symbols: _providers(kernel, symbols),
+                sanitize=sanitize,
+                cflags=[f"-D{define}" for define in kernel.defines],
+                include_dirs=[kernel.source.parent, bench.parent, *kernel.include_dirs],
+            )
+            facts = {"log": made.log, "warnings": list(interface.warnings)}
+            return cache.store(key, folder, made.files, extra, facts, made.absent)
+
+    entry = find_or_make(key, extra, make)
     return Path(entry["path"]) / "testbench", entry["facts"]["warnings"]
-
-
-def _build(
-    kernel: KernelSource, bench: Path, sanitize: bool, tool: str, key: str, extra: list[Path]
-) -> cache.Entry:
-    from .parse import read_interface  # loads libclang
-
-    interface = read_interface(
-        kernel.source,
-        kernel.top,
-        tool=tool,
-        include_dirs=kernel.include_dirs,
-        defines=kernel.defines,
-    )
-    with cache.scratch() as folder:
-        made = compile_program(
-            bench,
-            folder / "testbench",
-            name=kernel.name,
-            provide=lambda symbols: _providers(kernel, symbols),
-            sanitize=sanitize,
-            cflags=[f"-D{define}" for define in kernel.defines],
-            include_dirs=[kernel.source.parent, bench.parent, *kernel.include_dirs],
-        )
-        facts = {"log": made.log, "warnings": list(interface.warnings)}
-        return cache.store(key, folder, made.files, extra, facts, made.absent)
 
 
 def _providers(kernel: KernelSource, symbols: set[str]) -> list[Path]:
@@ -193,12 +187,3 @@ def _providers(kernel: KernelSource, symbols: set[str]) -> list[Path]:
     if kernel.top.split("<")[0].split("::")[-1] in names:
         return [kernel.source]
     return [kernel.source, *companions(kernel, symbols)]
-
-
-def _read(file: IO[bytes]) -> str:
-    file.seek(0)
-    return file.read().decode("utf-8", errors="replace")
-
-
-def _tail(text: str) -> str:
-    return "\n".join(text.splitlines()[-_LAST_LINES:]) or "(nothing)"

@@ -6,8 +6,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pynq_torch.descriptions import KernelDescription, read_kernel_description
-
     from .build import build_overlay, generate, overlay_names
     from .description import OverlayDescription, read_description
     from .image import check_bitstream, is_simulation_image
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Design",
-    "KernelDescription",
     "OverlayDescription",
     "build_overlay",
     "check_bitstream",
@@ -24,13 +21,11 @@ __all__ = [
     "is_simulation_image",
     "overlay_names",
     "read_description",
-    "read_kernel_description",
 ]
 
-# Loading an overlay asks check_bitstream on every call; it must not pay for the generator.
+# Loading an overlay asks check_bitstream on every call; it must not load the generator.
 _LAZY = {
     "Design": "netlist",
-    "KernelDescription": "kernel",
     "OverlayDescription": "description",
     "build_overlay": "build",
     "check_bitstream": "image",
@@ -39,7 +34,6 @@ _LAZY = {
     "is_simulation_image": "image",
     "overlay_names": "build",
     "read_description": "description",
-    "read_kernel_description": "kernel",
 }
 
 

@@ -124,10 +124,9 @@ def make_design(name: str, root: Path | None = None) -> tuple[Design, tuple[Path
             f"{', '.join(overlay_names(root)) or 'none'}"
         )
     description = read_description(root / "hw" / "overlays" / name)
-    kernels = dict.fromkeys(item.kernel for item in description.instances if item.kernel)
     interfaces: dict[str, Interface] = {}
-    sources: list[Path] = [description.path]
-    for kernel in kernels:
+    sources = [description.path]
+    for kernel in dict.fromkeys(item.kernel for item in description.instances if item.kernel):
         source = _kernel_source(root, kernel, description)
         interfaces[kernel] = read_interface(source, kernel)
         for text in interfaces[kernel].warnings:
@@ -185,14 +184,13 @@ def write_manifest(
     root : pathlib.Path
         Sources are named relative to it.
     """
-    kernels = {cell.name: cell.kind for cell in design.cells if ":hls:" in cell.vlnv}
     manifest = {
         "overlay": design.name,
         "summary": design.summary,
         "kind": kind,
         "part": part.PART,
         "clock_mhz": design.clock_mhz,
-        "kernels": kernels,
+        "kernels": {cell.name: cell.kind for cell in design.cells if ":hls:" in cell.vlnv},
         "files": {name: _sha256(data) for name, data in sorted(files.items())},
         "sources": {
             path.resolve().relative_to(root.resolve()).as_posix(): _sha256(path.read_bytes())
@@ -252,7 +250,7 @@ def import_overlay(
     name : str
         The overlay.
     folder : pathlib.Path
-        Where ``<name>.bit`` and ``<name>.hwh`` lie.
+        The folder with ``<name>.bit`` and ``<name>.hwh``.
     tools : mapping of str to str
         The programs that made them, with their versions.
     root, out : pathlib.Path, optional
@@ -275,10 +273,8 @@ def import_overlay(
             f"{folder / name}.bit is a simulation image, not what Vivado built; run: "
             f"make -C hw overlays OVERLAYS={name}"
         )
-    manifest = write_manifest(
-        design, kind=VIVADO, files=files, sources=sources, tools=tools, root=root
-    )
-    return _write((out or to_write(root / "bitstreams")) / name, files, manifest)
+    text = write_manifest(design, kind=VIVADO, files=files, sources=sources, tools=tools, root=root)
+    return _write((out or to_write(root / "bitstreams")) / name, files, text)
 
 
 def _write(folder: Path, files: Mapping[str, bytes], manifest: str) -> Path:

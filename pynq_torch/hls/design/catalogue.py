@@ -1,6 +1,6 @@
 """The Xilinx IP that an overlay's description may instantiate, as cells.
 
-Registers are those a program touches: PG021 (AXI DMA) and PG099 (AXI interrupt controller).
+Only registers that a program uses are listed: PG021 (AXI DMA) and PG099 (AXI interrupt controller).
 """
 
 from __future__ import annotations
@@ -128,27 +128,18 @@ def _dma_registers(length_bits: int) -> tuple[RegisterEntry, ...]:
 def _axi_dma(name: str, config: Mapping[str, str]) -> Cell:
     data = int(config["c_m_axi_mm2s_data_width"])
     width = int(config["c_m_axis_mm2s_tdata_width"])
-    scatter_gather = config["c_include_sg"] == "1"
     channels = {"TLAST": 1, "TKEEP": width // 8}
     # A channel that is not built has no master, no stream and no interrupt.
     built = [name for name in ("mm2s", "s2mm") if config[f"c_include_{name}"] == "1"]
-    source = stream_bus(
-        "M_AXIS_MM2S",
-        is_source=True,
-        data_bytes=width // 8,
-        channels=channels,
-        prefix="m_axis_mm2s",
-    )
-    sink = stream_bus(
-        "S_AXIS_S2MM",
-        is_source=False,
-        data_bytes=width // 8,
-        channels=channels,
-        prefix="s_axis_s2mm",
-    )
-    streams = {"mm2s": source, "s2mm": sink}
+    streams = {
+        channel: stream_bus(
+            name, is_source=name[0] == "M", data_bytes=width // 8, channels=channels,
+            prefix=name.lower(),
+        )
+        for channel, name in (("mm2s", "M_AXIS_MM2S"), ("s2mm", "S_AXIS_S2MM"))
+    }  # fmt: skip
     masters = [(f"M_AXI_{channel.upper()}", f"Data_{channel.upper()}") for channel in built]
-    if scatter_gather:
+    if config["c_include_sg"] == "1":
         masters.insert(0, ("M_AXI_SG", "Data_SG"))
     clocks = ["s_axi_lite_aclk", *(f"{master.lower()}_aclk" for master, _ in masters)]
     registers = _dma_registers(int(config["c_sg_length_width"]))

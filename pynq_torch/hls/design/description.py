@@ -11,11 +11,23 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    with_config,
+)
+from typing_extensions import Required, TypedDict
+
+from pynq_torch.descriptions import explain
 from pynq_torch.errors import HandoffError
 
-from .part import MEMORY_PORTS
+from .part import MemoryPort
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -25,9 +37,8 @@ else:
 __all__ = ["InstanceDescription", "OverlayDescription", "Pin", "read_description"]
 
 FILE_NAME = "overlay.toml"
-#: Above every clock that the PLLs make (UG585); which ones they do is said later.
+#: Above every clock that the PLLs make (UG585); `part.clock_dividers` knows which ones they make.
 _HIGHEST_MHZ = 1600
-_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -56,7 +67,7 @@ class InstanceDescription:
     address : int or None
         Of its AXI4-Lite slave; the next free 64 KB where None.
     memory : mapping of str to str
-        AXI4 master -> memory port (``HP0`` to ``HP3``). A kernel's master goes by its bundle.
+        AXI4 master -> memory port (``HP0`` to ``HP3``). A kernel's master has its bundle's name.
     parameters : mapping of str to str
         The IP's configuration where it differs from the catalogue's.
     """
@@ -100,13 +111,50 @@ class OverlayDescription:
     interrupts: tuple[Pin, ...] = ()
 
 
+def _identifier(text: str) -> str:
+    if not text.isidentifier():
+        raise ValueError("expected a name: letters, digits and _")
+    return text
+
+
+def _as_text(value: object) -> str:
+    finite = not isinstance(value, float) or math.isfinite(value)
+    if not isinstance(value, str | int | float) or not finite:
+        raise ValueError("expected a string, a finite number or a boolean")
+    return str(value)
+
+
+_Name = Annotated[str, AfterValidator(_identifier)]
+
+
+@with_config(ConfigDict(extra="forbid"))
+class _Instance(TypedDict, total=False):
+    kernel: _Name
+    ip: _Name
+    address: int
+    memory: dict[str, MemoryPort]
+    parameters: dict[str, Annotated[str, BeforeValidator(_as_text)]]
+
+
+@with_config(ConfigDict(extra="forbid"))
+class _File(TypedDict, total=False):
+    summary: str
+    clock_mhz: Annotated[float, Field(gt=0, le=_HIGHEST_MHZ, allow_inf_nan=False)]
+    instances: Required[Annotated[dict[_Name, _Instance], Field(min_length=1)]]
+    streams: list[str]
+    interrupts: list[str]
+
+
+_SCHEMA = TypeAdapter(_File)
+
+
 def read_description(path: Path) -> OverlayDescription:
     """Read an overlay's description.
 
     Parameters
     ----------
     path : pathlib.Path
-        The ``overlay.toml``, or the folder it lies in.
+        The ``overlay.toml``, or its folder.
 
     Raises
     ------
@@ -114,121 +162,54 @@ def read_description(path: Path) -> OverlayDescription:
         The file is missing, is no TOML, or says something that cannot be; the message names it.
     """
     path = path / FILE_NAME if path.is_dir() else path
+    data = _read(path)
+    for name, item in data["instances"].items():
+        if ("kernel" in item) == ("ip" in item):
+            raise HandoffError(
+                f"{path}: instance {name} needs either kernel = or ip =, and not both"
+            )
+    names = set(data["instances"])
+    return OverlayDescription(
+        name=path.resolve().parent.name,
+        path=path,
+        summary=data.get("summary", ""),
+        clock_mhz=float(data.get("clock_mhz", 100)),
+        instances=tuple(
+            InstanceDescription(name=name, **item) for name, item in data["instances"].items()
+        ),
+        streams=tuple(_stream(path, text, names) for text in data.get("streams", [])),
+        interrupts=tuple(_pin(path, text, names) for text in data.get("interrupts", [])),
+    )
+
+
+def _read(path: Path) -> _File:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
+        return _SCHEMA.validate_python(data, strict=True)
     except FileNotFoundError as error:
         raise HandoffError(
             f"{path} does not exist: an overlay is a folder with an {FILE_NAME}"
         ) from error
     except OSError as error:
         raise HandoffError(f"{path}: cannot be read ({error.strerror})") from error
+    except ValidationError as error:
+        raise HandoffError(_fault(path, error)) from error
     except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or brackets without end
         raise HandoffError(f"{path}: {error}") from error
-    _only(path, "the overlay", data, {"summary", "clock_mhz", "instances", "streams", "interrupts"})
-    instances = tuple(_instance(path, name, item) for name, item in _table(path, data).items())
-    names = {instance.name for instance in instances}
-    streams = tuple(_stream(path, text, names) for text in _list(path, data, "streams"))
-    interrupts = tuple(_pin(path, text, names) for text in _list(path, data, "interrupts"))
-    clock = data.get("clock_mhz", 100)
-    number = isinstance(clock, int | float) and not isinstance(clock, bool)
-    if not number or not 0 < clock <= _HIGHEST_MHZ:  # nan is in no range
-        raise HandoffError(
-            f"{path}: clock_mhz is {_short(clock)}; write a number of MHz above 0 and up to "
-            f"{_HIGHEST_MHZ}"
-        )
-    return OverlayDescription(
-        name=path.resolve().parent.name,
-        path=path,
-        summary=_text(path, "summary", data.get("summary", "")),
-        clock_mhz=float(clock),
-        instances=instances,
-        streams=streams,
-        interrupts=interrupts,
-    )
 
 
-def _only(path: Path, what: str, data: Mapping[str, Any], known: set[str]) -> None:
-    unknown = sorted(set(data) - known)
-    if unknown:
-        raise HandoffError(
-            f"{path}: {what} has {unknown[0]!r}, which means nothing here; "
-            f"known are {', '.join(sorted(known))}"
-        )
-
-
-def _table(path: Path, data: Mapping[str, Any]) -> Mapping[str, Any]:
-    instances = data.get("instances", {})
-    if not isinstance(instances, dict) or not instances:
-        raise HandoffError(f"{path}: no instances; write [instances.NAME] with kernel = or ip =")
-    return instances
-
-
-def _list(path: Path, data: Mapping[str, Any], key: str) -> list[str]:
-    items = data.get(key, [])
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise HandoffError(f"{path}: {key} is {_short(items)}; write a list of strings")
-    return items
-
-
-def _short(value: Any) -> str:
-    """Return a value for a message, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
-
-
-def _text(path: Path, what: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise HandoffError(f"{path}: {what} is {_short(value)}; write a string")
-    return value
-
-
-def _pairs(path: Path, what: str, value: Any) -> dict[str, str]:
-    """Return a table whose values are strings, numbers or booleans, as text."""
-    if not isinstance(value, dict):
-        raise HandoffError(f"{path}: {what} is {_short(value)}; write a table NAME = VALUE")
-    for name, item in value.items():
-        finite = not isinstance(item, float) or math.isfinite(item)
-        if not isinstance(item, str | int | float) or not finite:
-            raise HandoffError(
-                f"{path}: {what} has {name} = {_short(item)}; write a string, a finite number or a "
-                "boolean"
-            )
-    return {name: str(item) for name, item in value.items()}
-
-
-def _instance(path: Path, name: str, item: Any) -> InstanceDescription:
-    what = f"instance {name}"
-    if not isinstance(item, dict):
-        raise HandoffError(f"{path}: {what} is {_short(item)}; write [instances.{name}]")
-    _only(path, what, item, {"kernel", "ip", "address", "memory", "parameters"})
-    if not name.isidentifier():
-        raise HandoffError(f"{path}: {what} is no name for Vivado; use letters, digits and _")
-    if ("kernel" in item) == ("ip" in item):
-        raise HandoffError(f"{path}: {what} needs either kernel = or ip =, and not both")
-    key = "kernel" if "kernel" in item else "ip"
-    text = _text(path, f"{key} of {what}", item[key])
-    if not text.isidentifier():
-        raise HandoffError(f"{path}: {key} of {what} is {_short(text)}; write its name")
-    address = item.get("address")
-    if address is not None and (isinstance(address, bool) or not isinstance(address, int)):
-        raise HandoffError(
-            f"{path}: {what} has address = {_short(address)}; write a whole number, such as "
-            "0x40000000"
-        )
-    memory = _pairs(path, f"memory of {what}", item.get("memory", {}))
-    for master, port in memory.items():
-        if port not in MEMORY_PORTS:
-            raise HandoffError(
-                f"{path}: {what} puts {master} on {port!r}; there are {', '.join(MEMORY_PORTS)}"
-            )
-    return InstanceDescription(
-        name=name,
-        kernel=text if key == "kernel" else None,
-        ip=text if key == "ip" else None,
-        address=address,
-        memory=memory,
-        parameters=_pairs(path, f"parameters of {what}", item.get("parameters", {})),
-    )
+def _fault(path: Path, error: ValidationError) -> str:
+    """Return what is wrong with the file, and what to write where a word is unknown."""
+    fault = error.errors(include_url=False)[0]
+    message = explain(path, error)
+    found = message.rpartition("; ")[0] or message
+    inside = fault["loc"][0] == "instances"
+    if fault["type"] == "extra_forbidden":
+        known = _Instance.__annotations__ if inside else _File.__annotations__
+        return f"{found}, which means nothing here; known are {', '.join(sorted(known))}"
+    if inside and len(fault["loc"]) <= 2:
+        return f"{found}; write [instances.NAME] with kernel = or ip ="
+    return message
 
 
 def _pin(path: Path, text: str, names: set[str]) -> Pin:

@@ -2,7 +2,7 @@
 
 Left out is what neither pynq, nor Linux, nor the virtual board reads: the single wires of
 memory-mapped buses, the pins of the DDR, and the hundreds of PS parameters that configure nothing
-in the PL. Vivado's own handoff takes its place when the overlay is really built.
+in the PL. Vivado's own handoff replaces it when the overlay is built for a real board.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _HEADER_LIMIT = 4096
 
 @dataclass(frozen=True)
 class BitHeader:
-    """What stands before the frames of a ``.bit``.
+    """The header before the frames of a ``.bit``.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def read_bit_header(data: bytes) -> BitHeader:
 def is_simulation_image(path: Path | str) -> bool:
     """Return whether the file is a simulation image: a ``.bit`` without configuration frames.
 
-    A file that is no ``.bit`` (a raw ``.bin``, for one) is none.
+    A file of another format, such as a raw ``.bin``, is not one.
     """
     with Path(path).open("rb") as file:
         data = file.read(_HEADER_LIMIT)

@@ -106,18 +106,6 @@ def _stream_buses(argument: Argument, tool: str) -> Iterator[Bus]:
     axis = argument.axis
     if axis is None:
         return
-    channels = {
-        role: width
-        for role, width in (
-            ("TLAST", int(axis.has_last)),
-            ("TKEEP", axis.data_bytes if axis.has_keep else 0),
-            ("TSTRB", axis.data_bytes if axis.has_strb else 0),
-            ("TUSER", axis.user_bits),
-            ("TID", axis.id_bits),
-            ("TDEST", axis.dest_bits),
-        )
-        if width
-    }
     port = argument.name + ("_r" if is_renamed(argument.name, tool) else "")
     names = [port] if axis.count == 1 else [f"{port}_{i}" for i in range(axis.count)]
     for name in names:
@@ -125,7 +113,7 @@ def _stream_buses(argument: Argument, tool: str) -> Iterator[Bus]:
             name,
             is_source=argument.direction == "out",
             data_bytes=axis.data_bytes,
-            channels=channels,
+            channels=axis.channels,
         )
 
 

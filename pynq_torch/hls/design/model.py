@@ -104,9 +104,9 @@ class Cell:
     vlnv : str
         Vendor, library, name and version.
     config : mapping of str to str
-        What Vivado is told (``CONFIG.*``).
+        The configuration for Vivado (``CONFIG.*``).
     parameters : mapping of str to str
-        What the handoff lists besides.
+        Further parameters in the handoff.
     buses, pins : tuple
         Its interfaces.
     role : {"ps", "bus", "peripheral", "helper"}

@@ -7,7 +7,7 @@ interrupts, and the addresses.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pynq_torch.errors import HandoffError
 from pynq_torch.hls.interface import Interface
@@ -53,20 +53,26 @@ def elaborate(description: OverlayDescription, interfaces: Mapping[str, Interfac
     if reserved:
         raise HandoffError(f"{where}: the name {reserved[0]} is the generator's own; use another")
     memory = _memory_masters(description, by_name)
-    slaves = [(cell.name, bus) for cell in cells for bus in cell.buses if _is_slave(bus)]
+    slaves = [
+        (cell.name, bus)
+        for cell in cells
+        for bus in cell.buses
+        if bus.protocol == "aximm" and not bus.is_source
+    ]
     ports = [port for port in part.MEMORY_PORTS if port in memory]
     system = [_processing_system(description, ports), _reset(), _connect(PERIPHERY, 1, len(slaves))]
     links = [((PS, "M_AXI_GP0"), (PERIPHERY, "S00_AXI"))]
-    for index, (name, bus) in enumerate(slaves):
-        links.append(((PERIPHERY, f"M{index:02}_AXI"), (name, bus.name)))
+    links += [
+        ((PERIPHERY, f"M{index:02}_AXI"), (name, bus.name))
+        for index, (name, bus) in enumerate(slaves)
+    ]
     for port in ports:
         connect = f"axi_mem_{port.lower()}"
         system.append(_connect(connect, len(memory[port]), 1, part.MEMORY_PORT_BITS))
         for index, (name, bus) in enumerate(memory[port]):
             links.append(((name, bus.name), (connect, f"S{index:02}_AXI")))
         links.append(((connect, "M00_AXI"), (PS, f"S_AXI_{port}")))
-    for source, sink in description.streams:
-        links.append(_stream(description, by_name, source, sink))
+    links += [_stream(description, by_name, *ends) for ends in description.streams]
     interrupt_nets, helpers = _interrupts(description, by_name)
     everything = (*system, *helpers, *cells)
     return Design(
@@ -79,10 +85,6 @@ def elaborate(description: OverlayDescription, interfaces: Mapping[str, Interfac
         segments=(*_addresses(description, slaves), *_memory_segments(memory)),
         external=_EXTERNAL,
     )
-
-
-def _is_slave(bus: Bus) -> bool:
-    return bus.protocol == "aximm" and not bus.is_source
 
 
 def _cell(
@@ -127,7 +129,7 @@ def _memory_masters(
     return found
 
 
-def _processing_system(description: OverlayDescription, ports: list[str]) -> Cell:
+def _processing_system(description: OverlayDescription, ports: Sequence[str]) -> Cell:
     dividers = part.clock_dividers(description.clock_mhz)
     config = {
         "PCW_CRYSTAL_PERIPHERAL_FREQMHZ": str(part.CRYSTAL_MHZ),
@@ -208,13 +210,9 @@ def _stream(
     description: OverlayDescription, cells: Mapping[str, Cell], source: PinName, sink: PinName
 ) -> tuple[tuple[str, str], tuple[str, str]]:
     for pin, drives in ((source, True), (sink, False)):
-        found = [bus.name for bus in cells[pin.instance].buses if bus.protocol == "axis"
-                 and bus.is_source == drives]  # fmt: skip
-        if pin.name not in found:
-            raise HandoffError(
-                f"{description.path}: {pin} is no stream {'output' if drives else 'input'}; "
-                f"{pin.instance} has {', '.join(found) or 'none'}"
-            )
+        buses = [bus for bus in cells[pin.instance].buses if bus.protocol == "axis"]
+        found = [bus.name for bus in buses if bus.is_source == drives]
+        _check_pin(description, pin, f"stream {'output' if drives else 'input'}", found)
     widths = [cells[pin.instance].bus(pin.name).data_bits for pin in (source, sink)]
     if widths[0] != widths[1]:
         raise HandoffError(
@@ -222,6 +220,16 @@ def _stream(
             "make them equal, nothing converts between them"
         )
     return (source.instance, source.name), (sink.instance, sink.name)
+
+
+def _check_pin(
+    description: OverlayDescription, pin: PinName, what: str, found: Sequence[str]
+) -> None:
+    if pin.name not in found:
+        raise HandoffError(
+            f"{description.path}: {pin} is no {what}; {pin.instance} has "
+            f"{', '.join(found) or 'none'}"
+        )
 
 
 def _interrupts(
@@ -237,12 +245,8 @@ def _interrupts(
             'add [instances.axi_intc_0] with ip = "axi_intc"'
         )
     for source in sources:
-        pins = [pin.name for pin in cells[source.instance].pins if pin.kind == "interrupt"]
-        if source.name not in pins:
-            raise HandoffError(
-                f"{description.path}: {source} is no interrupt; {source.instance} has "
-                f"{', '.join(pins) or 'none'}"
-            )
+        found = [pin.name for pin in cells[source.instance].pins if pin.kind == "interrupt"]
+        _check_pin(description, source, "interrupt", found)
     controller = controllers[0]
     out = Net((controller, "irq"), ((PS, "IRQ_F2P"),))
     if len(sources) == 1:
@@ -250,8 +254,8 @@ def _interrupts(
         return (Net((only.instance, only.name), ((controller, "intr"),)), out), ()
     inputs = tuple(Pin(f"In{index}", "I", "interrupt") for index in range(len(sources)))
     config = {"NUM_PORTS": str(len(sources))}
-    pins_ = (*inputs, Pin("dout", "O", "interrupt", len(sources)))
-    concat = Cell(CONCAT, "xilinx.com:ip:xlconcat:2.1", config, config, (), pins_, "helper")
+    pins = (*inputs, Pin("dout", "O", "interrupt", len(sources)))
+    concat = Cell(CONCAT, "xilinx.com:ip:xlconcat:2.1", config, config, (), pins, "helper")
     nets = [
         Net((source.instance, source.name), ((CONCAT, pin.name),))
         for source, pin in zip(sources, inputs, strict=True)

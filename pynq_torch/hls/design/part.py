@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from pynq_torch.errors import HandoffError
 
@@ -13,6 +14,7 @@ __all__ = [
     "MEMORY_PORTS",
     "PART",
     "ClockDividers",
+    "MemoryPort",
     "clock_dividers",
 ]
 
@@ -22,7 +24,8 @@ DEVICE, PACKAGE, SPEEDGRADE = "7z020", "clg400", "-1"
 BOARD_PART = "tul.com.tw:pynq-z2:part0:1.0"
 DDR_BYTES = 512 << 20
 #: The 64-bit memory ports of the PS (UG585, AXI_HP interfaces).
-MEMORY_PORTS = ("HP0", "HP1", "HP2", "HP3")
+MemoryPort = Literal["HP0", "HP1", "HP2", "HP3"]
+MEMORY_PORTS: tuple[MemoryPort, ...] = get_args(MemoryPort)
 MEMORY_PORT_BITS = 64
 #: What M_AXI_GP0 decodes (UG585, table 4-1: system-level address map).
 GP0_BASE, GP0_END = 0x4000_0000, 0x8000_0000
