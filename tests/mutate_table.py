@@ -17,6 +17,8 @@ AREAS: dict[str, str] = {
     "buffers/*": "lib_buffers",
     "snapshot": "lib_waits lib_kernels ip_stream ip_dma_reset",
     "kernels/base": "lib_driver lib_raw lib_kernels",
+    "kernels/control": "lib_driver lib_raw lib_kernels",
+    "kernels/launch": "ops_launch ops_units lib_gemm",
     "kernels/registers": "lib_kernels lib_raw device_generic",
     "ops/conv": "ops_conv nn",
     "board/bus": "board_bus board_faults board_field linux",

@@ -13,6 +13,7 @@ from device_helpers import of, watched
 
 import pynq_torch
 from pynq_torch.errors import KernelBusy, KernelFault, KernelTimeout
+from pynq_torch.kernels import launch as launcher
 from pynq_torch.ops import launch
 from pynq_torch.ops.launch import available, operand, room
 
@@ -78,7 +79,7 @@ def test_a_crash_is_an_error_and_changes_nothing(moods: tuple[float, float]) -> 
 def test_a_hang_ends_in_a_diagnosis(
     moods: tuple[float, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launch, "BASE_TIMEOUT_S", 0.4)
+    monkeypatch.setattr(launcher, "BASE_TIMEOUT_S", 0.4)
     x, y = pair(*moods)
     there, other = x.to("pynq"), y.to("pynq")
     with pytest.raises(KernelTimeout, match="vadd_3_[01]"):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import pynq_torch
 from pynq_torch.errors import KernelBusy
+from pynq_torch.kernels import launch as launcher
 from pynq_torch.kernels.epilogue import BIAS, FLOAT32, INT8, INT32, RELU
 from pynq_torch.ops import units
 from pynq_torch.ops.units import Matrix, finish, multiply
@@ -194,10 +195,10 @@ def test_units_that_another_thread_holds_are_waited_for(
     thread.start()
     try:
         assert started.wait(20)
-        monkeypatch.setattr(units, "BASE_TIMEOUT_S", 0.1)
+        monkeypatch.setattr(launcher, "BASE_TIMEOUT_S", 0.1)
         with pytest.raises(KernelBusy):
             torch._int_mm(x, x)
-        monkeypatch.setattr(units, "BASE_TIMEOUT_S", 20.0)
+        monkeypatch.setattr(launcher, "BASE_TIMEOUT_S", 20.0)
         threading.Timer(0.1, let_go.set).start()
         assert torch.equal(torch._int_mm(x, x).cpu(), a.int() @ a.int())
     finally:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .arguments import check_tensor
 from .base import Kernel
-from .operand import Operand, float_bits, in_cma, result_in_cma
+from .operand import Operand, float_bits
 
 if TYPE_CHECKING:
     import torch
@@ -79,19 +79,10 @@ class Activation(Kernel):
             check_tensor(self.cu, "gradient", gradient, torch.float32, shape=tuple(x.shape))
         if not x.numel():
             return torch.empty(x.shape)
-        source = in_cma(self.cu, "x", x.contiguous(), torch.float32, self.device)
-        slope = None
-        if gradient is not None:
-            gradient = gradient.contiguous()
-            slope = in_cma(self.cu, "gradient", gradient, torch.float32, self.device)
-        result = result_in_cma(x.shape, torch.float32, self.device)
-        places = [o for o in (slope, source, result) if o is not None]
-        self.start_raw(
-            plan(slope, source, result, x.numel(), threshold)[0],
-            held=[o.tensor for o in places],
-            flush=[o.memory for o in places],
-            results=[result.memory],
-        ).wait(timeout_s)
+        source, slope = self.operand("x", x.contiguous()), self.vector("gradient", gradient)
+        result = self.result(x.shape)
+        runs = plan(slope, source, result, x.numel(), threshold)
+        self.do_runs(runs, (slope, source), (result,), timeout_s)
         return result.tensor
 
     call: Any = __call__

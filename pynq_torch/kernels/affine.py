@@ -16,7 +16,7 @@ from pynq_torch.waits.transfers import transfer
 
 from .arguments import check_tensor
 from .base import Kernel, KernelStart
-from .operand import Operand, float_bits, in_cma, result_in_cma
+from .operand import Operand, float_bits
 
 if TYPE_CHECKING:
     import torch
@@ -119,16 +119,14 @@ class AffineMaxi(Kernel):
     def _started(
         self, x: torch.Tensor, gain: float, offset: float
     ) -> tuple[KernelStart | None, Operand]:
-        import torch
 
-        source = in_cma(self.cu, "x", x.contiguous(), torch.float32, self.device)
-        result = result_in_cma(x.shape, torch.float32, self.device)
+        source = self.operand("x", x.contiguous())
+        result = self.result(x.shape)
         if not x.numel():
             return None, result
         values = (source.address, result.address, float_bits(gain), float_bits(offset), x.numel())
         memory = (source.memory, result.memory)
-        run = self.start_raw(values, held=[source], flush=memory, results=memory[1:])
-        return run, result
+        return self.start_raw(values, held=[source], flush=memory, results=memory[1:]), result
 
 
 class AffineDmas(Kernel):

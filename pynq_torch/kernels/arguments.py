@@ -1,24 +1,31 @@
-"""Checks of the tensors given to a kernel, with a sentence each."""
+"""The arguments given to a kernel: bound to registers, checked, and as the bytes to write."""
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pynq.buffer import PynqBuffer
 
+from pynq_torch import buffers
+from pynq_torch.diagnosis.stream_hint import stream_hint
 from pynq_torch.errors import ArgumentError
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["ArgumentError", "check_elements", "check_tensor"]
+    from .base import Kernel
+    from .registers import Parameter
+
+__all__ = ["ArgumentError", "bind", "check_elements", "check_tensor", "encode", "reach"]
 
 
 def check_tensor(
     cu: str,
     name: str,
     value: Any,
-    dtype: torch.dtype,
+    dtype: torch.dtype | None = None,
     *,
     ndim: int | None = None,
     shape: tuple[int, ...] | None = None,
@@ -31,8 +38,8 @@ def check_tensor(
         For the message: the compute unit and the argument.
     value : object
         What was given.
-    dtype : torch.dtype
-        The kernel's.
+    dtype : torch.dtype, optional
+        The kernel's. Default: float32.
     ndim : int, optional
         Dimensions expected.
     shape : tuple of int, optional
@@ -40,6 +47,7 @@ def check_tensor(
     """
     import torch
 
+    dtype = dtype or torch.float32
     what = f"{cu}: {name}"
     if not isinstance(value, torch.Tensor):
         raise ArgumentError(
@@ -88,4 +96,71 @@ def check_elements(cu: str, name: str, dtype: np.dtype[Any], element: Any) -> No
         "memory that holds such elements already is passed as a view of that size "
         "(.view(dtype))",
         cu,
+    )
+
+
+def bind(kernel: Kernel, arguments: tuple[Any, ...], registers: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call by the names of their registers."""
+    inputs = [p for p in kernel.parameters if p.kind != "out"]
+    call = kernel.signature_text
+    if len(arguments) > len(inputs):
+        hint = stream_hint(kernel.device, kernel.cu)
+        raise TypeError(
+            f"{call} takes {len(inputs)} arguments; found {len(arguments)}"
+            + (f". {hint}" if hint else "")
+        )
+    by_name = {name: p.name for p in inputs for name in p.names}
+    values = {p.name: v for p, v in zip(inputs, arguments, strict=False)}
+    for given, value in registers.items():
+        name = by_name.get(given)
+        if name is None:
+            raise TypeError(f"{call} has no argument {given!r} to write")
+        if name in values:
+            raise TypeError(f"{call}: argument {given!r} is given twice")
+        values[name] = value
+    missing = [p.names[-1] for p in inputs if p.name not in values and p.kind == "in"]
+    if missing:
+        raise TypeError(
+            f"{call}: missing {', '.join(missing)}. A register left out would keep the value of "
+            "the run before."
+        )
+    return values
+
+
+def reach(value: Any) -> Any:
+    """Return the buffer over a tensor in CMA memory; anything else as it is."""
+    own = buffers.buffer_of(value) if hasattr(value, "data_ptr") else None
+    return value if own is None else own
+
+
+def encode(kernel: Kernel, parameter: Parameter, value: Any) -> bytes:
+    """Return the bytes to write for an argument."""
+    what = f"{kernel.cu}: argument {parameter.names[-1]}"
+    element = kernel.elements.get(parameter.name)
+    size = parameter.nbytes
+    if parameter.kind == "memory":
+        values = np.ascontiguousarray(value)
+        if element is not None:
+            check_elements(kernel.cu, parameter.names[-1], values.dtype, element)
+        raw = values.tobytes()
+        if len(raw) > size:
+            raise ValueError(f"{what} holds {size} bytes; found {len(raw)}")
+        return raw + bytes(-len(raw) % 4)
+    if isinstance(value, (bool, int, np.integer, np.bool_)):
+        number, bits = int(value), 8 * size
+        if not -(1 << bits - 1) <= number < 1 << bits:
+            raise OverflowError(f"{what} has {bits} bits; found {number}")
+        return (number & (1 << bits) - 1).to_bytes(size, "little")
+    if isinstance(value, np.generic):
+        return value.tobytes().ljust(size, b"\0")[:size]
+    if isinstance(value, float):
+        return struct.pack("<f" if size == 4 else "<d", value).ljust(size, b"\0")
+    if isinstance(value, PynqBuffer) and value.device_address is not None:
+        buffers.check_alive(value)
+        if element is not None:
+            check_elements(kernel.cu, parameter.names[-1], value.dtype, element)
+        return int(value.physical_address).to_bytes(size, "little")
+    raise TypeError(
+        f"{what} is {type(value).__name__}; expected a number, or a buffer or tensor in CMA memory "
+        "(buffers.to_buffer, buffers.empty_tensor)"
     )

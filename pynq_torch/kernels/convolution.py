@@ -10,7 +10,7 @@ from pynq_torch.models import tiling
 from . import windows
 from .arguments import ArgumentError, check_tensor
 from .base import Kernel
-from .operand import Operand, in_cma, result_in_cma
+from .operand import Operand
 from .tables.convolution import BIAS, RELU
 from .windows import Window
 
@@ -75,6 +75,14 @@ def pair(value: int | Sequence[int]) -> tuple[int, int]:
     if isinstance(value, int):
         return value, value
     return (value[0], value[0]) if len(value) == 1 else (value[0], value[1])
+
+
+def check_images(cu: str, dtype: torch.dtype | None, **tensors: Any) -> None:
+    """Raise `ArgumentError` unless all have that dtype, four dimensions, and elements."""
+    for name, tensor in tensors.items():
+        check_tensor(cu, name, tensor, dtype, ndim=4)
+        if not tensor.numel():
+            raise ArgumentError(f"{cu}: {name} has no elements; expected some", cu)
 
 
 def check_window(cu: str, x: Any, weight: Any, window: Window) -> tuple[int, int]:
@@ -148,21 +156,16 @@ class Conv2dFloat(Kernel):
         its K products.
         """
         window = Window(pair(stride), pair(padding), pair(dilation), groups)
-        self._check(x=x, weight=weight)
+        check_images(self.cu, None, x=x, weight=weight)
         rows, columns = check_window(self.cu, x, weight, window)
         shape = (x.shape[0], weight.shape[0], rows, columns)
-        reads = [self._in_cma("x", x), self._in_cma("weight", weight)]
-        offset = None
-        if bias is not None:
-            import torch
-
-            check_tensor(self.cu, "bias", bias, torch.float32, shape=(weight.shape[0],))
-            offset = self._in_cma("bias", bias.contiguous())
-            reads.append(offset)
-        result = self._result(shape)
+        image, filters = self.operand("x", x), self.operand("weight", weight)
+        offset = self.vector("bias", bias, shape=(weight.shape[0],))
+        result = self.result(shape)
         tile = self._tile(window, result.shape, weight)
-        values = plan_forward(reads[0], reads[1], result, window, offset, relu=relu, tile=tile)[0]
-        return self._finish(values, reads, result, timeout_s)
+        runs = plan_forward(image, filters, result, window, offset, relu=relu, tile=tile)
+        self.do_runs(runs, (image, filters, offset), (result,), timeout_s)
+        return result.tensor
 
     call: Any = __call__
 
@@ -180,13 +183,14 @@ class Conv2dFloat(Kernel):
     ) -> torch.Tensor:
         """Return the gradient of the input, [N, C, *size], given that of the result."""
         window = Window(pair(stride), pair(padding), pair(dilation), groups)
-        self._check(grad=grad, weight=weight)
+        check_images(self.cu, None, grad=grad, weight=weight)
         shape = (grad.shape[0], weight.shape[1] * groups, *size)
-        reads = [self._in_cma("grad", grad), self._in_cma("weight", weight)]
-        result = self._result(shape)
+        reads = [self.operand("grad", grad), self.operand("weight", weight)]
+        result = self.result(shape)
         self._check_gradient(result.tensor, weight, window, grad)
-        values = plan_grad_input(reads[0], reads[1], result, window)[0]
-        return self._finish(values, reads, result, timeout_s)
+        runs = plan_grad_input(reads[0], reads[1], result, window)
+        self.do_runs(runs, reads, [result], timeout_s)
+        return result.tensor
 
     def grad_weight(
         self,
@@ -202,53 +206,23 @@ class Conv2dFloat(Kernel):
     ) -> torch.Tensor:
         """Return the gradient of the weight, [OC, C / groups, *size], given that of the result."""
         window = Window(pair(stride), pair(padding), pair(dilation), groups)
-        self._check(x=x, grad=grad)
-        reads = [self._in_cma("x", x), self._in_cma("grad", grad)]
-        result = self._result((grad.shape[1], x.shape[1] // groups, *size))
+        check_images(self.cu, None, x=x, grad=grad)
+        reads = [self.operand("x", x), self.operand("grad", grad)]
+        result = self.result((grad.shape[1], x.shape[1] // groups, *size))
         self._check_gradient(x, result.tensor, window, grad)
-        values = plan_grad_weight(reads[0], reads[1], result, window)[0]
-        return self._finish(values, reads, result, timeout_s)
+        runs = plan_grad_weight(reads[0], reads[1], result, window)
+        self.do_runs(runs, reads, [result], timeout_s)
+        return result.tensor
 
     def _tile(self, window: Window, shape: Sequence[int], weight: Any) -> tiling.Tiling | None:
         """Return the tiles; ``None`` for those of `tiling.tiling`."""
         return None
 
-    def _check(self, **tensors: Any) -> None:
-        import torch
-
-        for name, tensor in tensors.items():
-            check_tensor(self.cu, name, tensor, torch.float32, ndim=4)
-            if not tensor.numel():
-                raise ArgumentError(f"{self.cu}: {name} has no elements; expected some", self.cu)
-
     def _check_gradient(self, x: Any, weight: Any, window: Window, grad: Any) -> None:
         size = check_window(self.cu, x, weight, window)
         expected = (x.shape[0], weight.shape[0], *size)
         if tuple(grad.shape) != expected:
-            raise ArgumentError(
-                f"{self.cu}: grad has shape {tuple(grad.shape)}; expected {expected}, that of the "
-                f"result for an image {tuple(x.shape)} and a weight {tuple(weight.shape)}",
-                self.cu,
+            raise self.wrong(
+                f"grad has shape {tuple(grad.shape)}; expected {expected}, that of the "
+                f"result for an image {tuple(x.shape)} and a weight {tuple(weight.shape)}"
             )
-
-    def _in_cma(self, name: str, tensor: torch.Tensor) -> Operand:
-        import torch
-
-        return in_cma(self.cu, name, tensor, torch.float32, self.device)
-
-    def _result(self, shape: Sequence[int]) -> Operand:
-        import torch
-
-        return result_in_cma(shape, torch.float32, self.device)
-
-    def _finish(
-        self, values: Sequence[int], reads: Sequence[Operand], result: Operand, timeout_s: float
-    ) -> torch.Tensor:
-        run = self.start_raw(
-            values,
-            held=[o.tensor for o in (*reads, result)],
-            flush=[o.memory for o in (*reads, result)],
-            results=[result.memory],
-        )
-        run.wait(timeout_s)
-        return result.tensor

@@ -9,11 +9,11 @@ from pynq_torch.models import tiling
 from pynq_torch.models.tiling import depthwise_tiling
 
 from . import windows
-from .arguments import ArgumentError, check_tensor
+from .arguments import ArgumentError
 from .base import Kernel
-from .convolution import Conv2dFloat, check_window, pair
+from .convolution import Conv2dFloat, check_images, check_window, pair
 from .epilogue import INT8, KIND, check_columns, mode_of
-from .operand import Operand, in_cma, result_in_cma
+from .operand import Operand
 from .windows import Window
 
 if TYPE_CHECKING:
@@ -149,42 +149,38 @@ class Conv2dInt8(Kernel):
         kind = torch.int32 if dtype is None else dtype
         mode = mode_of(kind, bias=bias is not None, relu=relu)
         window = Window(pair(stride), pair(padding), pair(dilation), groups)
-        for name, tensor in (("x", x), ("weight", weight)):
-            check_tensor(self.cu, name, tensor, torch.int8, ndim=4)
-            if not tensor.numel():
-                raise ArgumentError(f"{self.cu}: {name} has no elements; expected some", self.cu)
+        check_images(self.cu, torch.int8, x=x, weight=weight)
         size = check_window(self.cu, x, weight, window)
         check_columns(self.cu, mode, int(weight.shape[0]), bias, scale)
         shape = (x.shape[0], weight.shape[0], *size)
         tile = self._tile(window, shape, weight)
-        reads = [
-            in_cma(self.cu, "x", x, torch.int8, self.device),
-            in_cma(self.cu, "weight", weight, torch.int8, self.device),
-        ]
-        columns: list[Operand | None] = []
-        for name, values in (("bias", bias), ("scale", scale)):
-            made = None
-            if values is not None:
-                made = in_cma(self.cu, name, values.contiguous(), values.dtype, self.device)
-                reads.append(made)
-            columns.append(made)
-        result = result_in_cma(shape, kind, self.device)
-        (registers,) = plan_int8(
-            *(reads[0], reads[1], result, window, mode),
-            bias=columns[0],
-            scale=columns[1],
-            tile=tile,
-        )
-        run = self.start_raw(
-            registers,
-            held=[o.tensor for o in (*reads, result)],
-            flush=[o.memory for o in (*reads, result)],
-            results=[result.memory],
-        )
-        run.wait(timeout_s)
-        return result.tensor
+        how = {"window": window, "mode": mode, "tile": tile}
+        return self._convolved(x, weight, (bias, scale), shape, kind, timeout_s, **how)
 
     call: Any = __call__
+
+    def _convolved(
+        self,
+        x: torch.Tensor,
+        weight: torch.Tensor,
+        columns: tuple[torch.Tensor | None, torch.Tensor | None],
+        shape: Sequence[int],
+        kind: torch.dtype,
+        timeout_s: float,
+        **how: Any,
+    ) -> torch.Tensor:
+        import torch
+
+        image, filters = (
+            self.operand(name, t, torch.int8) for name, t in (("x", x), ("weight", weight))
+        )
+        bias, scale = columns
+        offset = self.vector("bias", bias, None if bias is None else bias.dtype)
+        factor = self.vector("scale", scale)
+        result = self.result(shape, kind)
+        runs = plan_int8(image, filters, result, bias=offset, scale=factor, **how)
+        self.do_runs(runs, (image, filters, offset, factor), (result,), timeout_s)
+        return result.tensor
 
     def _tile(self, window: Window, shape: Sequence[int], weight: Any) -> tiling.Tiling | None:
         """Return the tiles; ``None`` for those of `tiling.tiling`."""

@@ -7,11 +7,9 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.errors import ArgumentError
-
 from .arguments import check_tensor
-from .operand import Operand, float_bits, in_cma, result_in_cma
-from .runs import RunsKernel
+from .base import Kernel
+from .operand import Operand, float_bits
 from .strided import broadcast_strides, collapse, outer_offsets
 from .tables.reductions import DISTANCES
 
@@ -95,7 +93,7 @@ def dot_run(a: Operand, b: Operand, c: Operand) -> tuple[int, ...]:
     return (a.address, b.address, c.address, DISTANCES["dot"], 1, 1, 1, a.shape[0], *steps, 0)
 
 
-class Distance(RunsKernel):
+class Distance(Kernel):
     """``overlay.distance_f32(a, b)`` is the distance of every row of a from every row of b."""
 
     def __call__(
@@ -131,16 +129,15 @@ class Distance(RunsKernel):
             check_tensor(self.cu, name, value, torch.float32)
         shape = distances_shape(a, b)
         if shape is None or not a.numel() or not b.numel():
-            raise ArgumentError(
-                f"{self.cu}: a is {tuple(a.shape)} and b {tuple(b.shape)}; expected [..., P, M] "
-                "and [..., R, M] with at least one element",
-                self.cu,
+            raise self.wrong(
+                f"a is {tuple(a.shape)} and b {tuple(b.shape)}; expected [..., P, M] "
+                "and [..., R, M] with at least one element"
             )
         if not p >= 0:
-            raise ArgumentError(f"{self.cu}: p is {p}; expected 0 or more", self.cu)
-        left = in_cma(self.cu, "a", a, torch.float32, self.device)
-        right = in_cma(self.cu, "b", b, torch.float32, self.device)
-        c = result_in_cma(shape, torch.float32, self.device)
+            raise self.wrong(f"p is {p}; expected 0 or more")
+        left = self.operand("a", a)
+        right = self.operand("b", b)
+        c = self.result(shape)
         self.do_runs(distance_runs(left, right, c, p), (left, right), (c,), timeout_s)
         return c.tensor
 
@@ -171,9 +168,9 @@ class Distance(RunsKernel):
         check_tensor(self.cu, "a", a, torch.float32, ndim=1)
         check_tensor(self.cu, "b", b, torch.float32, shape=tuple(a.shape))
         if not a.numel():
-            raise ArgumentError(f"{self.cu}: a has no element; expected at least one", self.cu)
-        left = in_cma(self.cu, "a", a, torch.float32, self.device)
-        right = in_cma(self.cu, "b", b, torch.float32, self.device)
-        c = result_in_cma((), torch.float32, self.device)
+            raise self.wrong("a has no element; expected at least one")
+        left = self.operand("a", a)
+        right = self.operand("b", b)
+        c = self.result(())
         self.do_runs([dot_run(left, right, c)], (left, right), (c,), timeout_s)
         return c.tensor

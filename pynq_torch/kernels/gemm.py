@@ -5,26 +5,21 @@ The sums can leave the kernel with a bias, scaled to int8 or float32, and throug
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pynq.buffer import PynqBuffer
 
 from pynq_torch import buffers
+from pynq_torch.timing import model_cycles
 
 from .arguments import ArgumentError, check_tensor
 from .base import Kernel, KernelStart
-from .epilogue import INT8, KIND, WORD, check_columns, dtype_name, mode_of
-from .operands import (
-    columns_of,
-    overlap,
-    place_of,
-    row_stride,
-    rows_in_cma,
-    vector_in_cma,
-    whole_words,
-)
-from .split import share, split_gemm
+from .epilogue import BIAS, FLOAT32, INT8, KIND, WORD, check_columns, dtype_name, mode_of
+from .launch import Runs, share
+from .operand import Operand, buffer_operand, rows_in_cma, vector_in_cma, zeros
 from .vadd import deliver
 
 if TYPE_CHECKING:
@@ -32,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Gemm", "share", "split_gemm"]
 
-#: int8 products are at most 2**14: a longer sum may leave int32.
-MAX_EXACT_K = (2**31 - 1) // 2**14
 _INT32 = 2**31
 
 
@@ -42,7 +35,8 @@ class Gemm(Kernel):
 
     def __init__(self, description: dict[str, Any]) -> None:
         super().__init__(description)
-        self._has_epilogue = "mode" in self._by_name
+        #: Whether it can scale its sums, add a bias and apply ReLU on the way to memory.
+        self.has_epilogue = "mode" in self._by_name
 
     def __call__(
         self,
@@ -97,22 +91,13 @@ class Gemm(Kernel):
         Matrices in CMA memory are used as they are, whatever their row stride, where elements of a
         row follow each other; others are copied. The columns of `b` in ``b.T`` do not.
         """
-        import torch
-
-        kind = torch.int32 if dtype is None else dtype
-        mode = mode_of(kind, bias=bias is not None, relu=relu)
-        m, k, n = self.check(a, b, out, kind)
-        check_columns(self.cu, mode, n, bias, scale)
-        if not m * n:
-            return torch.empty((m, n), dtype=kind) if out is None else out
-        if not k and not mode:
-            return torch.zeros((m, n), dtype=kind) if out is None else out.zero_()
-        # Looked up once: to find the buffer beneath a tensor costs more than all the rest.
-        left, right = (rows_in_cma(matrix, self.device)[0] for matrix in (a, b))
-        columns = self.columns_in_cma(bias=bias, scale=scale)
-        place = self.place_out(out, m, n, mode, left, right, *columns.values())
-        self.start_product(left, right, place, mode=mode, **columns).wait(timeout_s)
-        return deliver(place, out)
+        kind, mode, m, k, n = self.checked(a, b, out, bias, scale, relu, dtype)
+        if not m * n or (not k and not mode):
+            return zeros((m, n), kind, out)
+        left, right, place, *more = self.operands(a, b, out, mode, bias, scale)
+        runs = [self.plan(left, right, place, mode, *more)]
+        self.do_runs(runs, (left, right, *more), (place,), timeout_s)
+        return deliver(place.tensor, out)
 
     call: Any = __call__
 
@@ -144,22 +129,63 @@ class Gemm(Kernel):
             ``False`` where the caller has written the CPU's cache back already: while another unit
             writes to a part of `c`, that must not happen again.
         """
-        left, at_a, lda = rows_in_cma(a, self.device)
-        right, at_b, ldb = rows_in_cma(b, self.device)
+        left, right = rows_in_cma(a, self.device), rows_in_cma(b, self.device)
         (m, k), (depth, n) = a.shape, b.shape
         if depth != k:
-            raise ArgumentError(f"{self.cu}: a is {m}x{k} and b is {depth}x{n}", self.cu)
-        place, at_c, ldc = place_of(self.cu, c, m, n, mode)
-        used = [left, right, place]
-        values = [at_a, at_b, at_c, m, n, k, lda, ldb, ldc]
-        if self._has_epilogue or mode:
-            self._check_epilogue()
-            for value, address in columns_of(self.cu, self.device, n, mode, bias, scale):
-                values.append(address)
-                if value is not None:
-                    used.append(value)
+            raise self.wrong(f"a is {m}x{k} and b is {depth}x{n}")
+        place = self._place_of(c, m, n, mode)
+        columns = self._columns_of(n, mode, bias, scale) if self.has_epilogue or mode else ()
+        values = self.plan(left, right, place, mode, *columns)
+        used = [o.tensor for o in (left, right, place, *filter(None, columns))]
+        flushed = used if flush else ()
+        return self.start_raw(values, held=used, flush=flushed, results=(place.tensor,))
+
+    def plan(
+        self,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+        mode: int = 0,
+        bias: Operand | None = None,
+        scale: Operand | None = None,
+        part: tuple[int, int, int, int] | None = None,
+    ) -> list[int]:
+        """Return the registers of ``c = epilogue(a @ b)``.
+
+        Parameters
+        ----------
+        a, b, c : Operand
+            [M, K], [K, N] and [M, N], elements of a row side by side.
+        mode : int
+            See :func:`~pynq_torch.kernels.epilogue.mode_of`.
+        bias, scale : Operand, optional
+            [N], as `mode` asks for.
+        part : tuple of int, optional
+            First row, rows, first column and columns of `c` to compute. Default: all.
+        """
+        (m, k), n = a.shape, b.shape[1]
+        lda = a.strides[0] if m > 1 else k
+        ldb = b.strides[0] if k > 1 else n
+        # Rows of int8 are whole words.
+        ldc = c.strides[0] if m > 1 else -(-n // WORD) * WORD if mode & KIND == INT8 else n
+        row, rows, column, width = part or (0, m, 0, n)
+        values = [
+            a.address + row * lda,
+            b.address + column,
+            c.address + (row * ldc + column) * c.itemsize,
+            *(rows, width, k, lda, ldb, ldc),
+        ]
+        if self.has_epilogue:
+            values += (0 if o is None else o.address + 4 * column for o in (bias, scale))
             values.append(mode)
-        return self.start_raw(values, held=used, flush=used if flush else (), results=(place,))
+        elif mode:
+            # The overlay has a gemm that was built before there was an epilogue.
+            raise ArgumentError(
+                f"{self.cu} was built without an epilogue (no register `mode`); expected the gemm "
+                "of this version: build the overlay again, or add bias and scale on the CPU",
+                self.cu,
+            )
+        return values
 
     def run_raw(
         self,
@@ -204,55 +230,154 @@ class Gemm(Kernel):
         values = (a, b, c, m, n, k, lda, ldb, ldc, bias, scale, mode)
         self.start_raw(values, held=held, flush=flush, results=results).wait(timeout_s)
 
-    def _check_epilogue(self) -> None:
-        """Raise where the overlay has a gemm that was built before there was an epilogue."""
-        if not self._has_epilogue:
-            raise ArgumentError(
-                f"{self.cu} was built without an epilogue (no register `mode`); expected the gemm "
-                "of this version: build the overlay again, or add bias and scale on the CPU",
-                self.cu,
-            )
-
-    def check(self, a: Any, b: Any, out: Any, dtype: Any) -> tuple[int, int, int]:
-        """Check matrices and return M, K, N; `dtype` is that of `out`."""
+    def checked(
+        self, a: Any, b: Any, out: Any, bias: Any, scale: Any, relu: bool, dtype: Any
+    ) -> tuple[torch.dtype, int, int, int, int]:
+        """Check the arguments of a call; return the result's dtype, the mode, M, K and N."""
         import torch
 
+        kind = torch.int32 if dtype is None else dtype
+        mode = mode_of(kind, bias=bias is not None, relu=relu)
         check_tensor(self.cu, "a", a, torch.int8, ndim=2)
         check_tensor(self.cu, "b", b, torch.int8, ndim=2)
-        m, k = a.shape
-        if b.shape[0] != k:
-            raise ArgumentError(
-                f"{self.cu}: a is {m}x{k} and b is {b.shape[0]}x{b.shape[1]}; expected b to have "
-                f"{k} "
-                "rows, as many as a has columns",
-                self.cu,
+        (m, k), (depth, n) = a.shape, b.shape
+        if depth != k:
+            raise self.wrong(
+                f"a is {m}x{k} and b is {depth}x{n}; expected b to have {k} rows, as many as a has "
+                "columns"
             )
-        n = b.shape[1]
         for name, size in (("M", m), ("K", k), ("N", n)):
             if size >= _INT32:
-                raise ArgumentError(
-                    f"{self.cu}: {name} is {size}; expected at most {_INT32 - 1}", self.cu
-                )
+                raise self.wrong(f"{name} is {size}; expected at most {_INT32 - 1}")
         if out is not None:
-            check_tensor(self.cu, "out", out, dtype, shape=(m, n))
-        return int(m), int(k), int(n)
+            check_tensor(self.cu, "out", out, kind, shape=(m, n))
+        check_columns(self.cu, mode, n, bias, scale)
+        return kind, mode, int(m), int(k), int(n)
 
-    def columns_in_cma(self, **columns: Any) -> dict[str, Any]:
-        """Return those of `bias` and `scale` that are given, in CMA memory."""
-        given = {name: value for name, value in columns.items() if value is not None}
-        return {name: vector_in_cma(value, self.device)[0] for name, value in given.items()}
-
-    def place_out(self, out: Any, m: int, n: int, mode: int, *sources: Any) -> Any:
-        """Return `out` in CMA memory, or a new buffer where the kernel cannot write to it."""
-        place = buffers.buffer_of(out) if out is not None else None
+    def operands(
+        self, a: Any, b: Any, out: Any, mode: int, bias: Any, scale: Any
+    ) -> tuple[Operand, Operand, Operand, Operand | None, Operand | None]:
+        """Return a, b, result, bias and scale in CMA memory; the result is `out` if possible."""
+        left, right = rows_in_cma(a, self.device), rows_in_cma(b, self.device)
+        offset, factor = (
+            None if v is None else vector_in_cma(v, self.device) for v in (bias, scale)
+        )
+        shape = (left.shape[0], right.shape[1])
+        own = buffers.buffer_of(out) if out is not None else None
+        place = None if own is None else Operand(own, int(own.device_address), own)
+        sources = [o.tensor for o in (left, right, offset, factor) if o is not None]
         # An input is read again for every tile of columns: a result written over it would spoil it.
         if (
-            place is not None
-            and (stride := row_stride(place)) is not None
-            and not any(overlap(place, source) for source in sources)
-            and (mode & KIND != INT8 or whole_words(place, n, stride))
+            place is None
+            or place.row_stride is None
+            or any(np.may_share_memory(np.asarray(own), np.asarray(s)) for s in sources)
+            or (mode & KIND == INT8 and not _whole_words(place, shape[1]))
         ):
-            return place
+            made = self._room(*shape, mode)
+            place = Operand(made, int(made.device_address), made)
+        return left, right, place, offset, factor
+
+    def _room(self, m: int, n: int, mode: int) -> Any:
         if mode & KIND != INT8:
             return buffers.empty((m, n), dtype_name(mode), device=self.device)
         return buffers.empty((m, -(-n // WORD) * WORD), "int8", device=self.device)[:, :n]
+
+    def _place_of(self, c: Any, m: int, n: int, mode: int) -> Operand:
+        """Return the result's memory, or raise where no such result can be stored there."""
+        own: Any = c if isinstance(c, PynqBuffer) else buffers.buffer_of(c)
+        place = None if own is None else buffer_operand(own)
+        if place is None:
+            raise TypeError(
+                f"{self.cu}: c is {type(c).__name__} in ordinary memory; expected a CMA buffer: "
+                "buffers.empty, buffers.empty_tensor"
+            )
+        dtype = np.dtype(dtype_name(mode))
+        fits = own.dtype == dtype and place.shape == (m, n)
+        stride = place.row_stride if fits else None
+        if stride is None:
+            found = f"{own.dtype} {own.shape} with strides {own.strides}"
+            raise self.wrong(
+                f"c is {found}; expected {dtype} {(m, n)} with elements of a row side by side"
+            )
+        stride = -(-n // WORD) * WORD if m == 1 else stride
+        if mode & KIND == INT8 and (stride % WORD or place.address % WORD):
+            raise self.wrong(
+                f"c has int8 rows {stride} bytes apart from physical address "
+                f"0x{place.address:x} on; expected multiples of {WORD}, since the kernel "
+                "stores whole words: buffers.empty((m, -(-n // 4) * 4), 'int8')[:, :n]"
+            )
+        return place
+
+    def _columns_of(self, n: int, mode: int, bias: Any, scale: Any) -> list[Operand | None]:
+        """Return bias and scale; ``None`` where `mode` does without."""
+        kind = np.dtype("float32" if mode & KIND == FLOAT32 else "int32")
+        found: list[Operand | None] = []
+        for name, value, wanted, dtype in (
+            ("bias", bias, mode & BIAS, kind),
+            ("scale", scale, mode & KIND, np.dtype("float32")),
+        ):
+            own = None if value is None else vector_in_cma(value, self.device)
+            shown = "none" if own is None else f"{own.tensor.dtype} {own.shape}"
+            expected = f"{dtype} {(n,)}" if wanted else "none"
+            if shown != expected:
+                raise self.wrong(f"{name} is {shown}; mode {mode} takes {expected}")
+            found.append(own)
+        return found
+
+
+def _whole_words(place: Operand, n: int) -> bool:
+    """Whether rows of int8 begin and end with a word: what lies beside them is not ours."""
+    return n % WORD == (place.row_stride or 0) % WORD == place.address % WORD == 0
+
+
+def split_gemm(
+    units: Sequence[Gemm],
+    a: torch.Tensor,
+    b: torch.Tensor,
+    out: torch.Tensor | None = None,
+    *,
+    bias: torch.Tensor | None = None,
+    scale: torch.Tensor | None = None,
+    relu: bool = False,
+    dtype: torch.dtype | None = None,
+    speeds: Sequence[float] | None = None,
+    timeout_s: float = 10.0,
+) -> torch.Tensor:
+    """Compute ``a @ b`` on several compute units in parallel, each with its share of the rows.
+
+    Parameters
+    ----------
+    units : sequence of Gemm
+        E.g. ``[overlay.gemm, overlay.gemm_lut]``.
+    a, b, out, bias, scale, relu, dtype
+        As for `Gemm`.
+    speeds : sequence of float, optional
+        Rows a second, to any scale. Default: from the latency model of each kernel's
+        description.json, where it lies in this checkout; equal shares otherwise.
+    timeout_s : float
+        Bound of each wait.
+
+    Returns
+    -------
+    torch.Tensor
+        `dtype` [M, N], what one unit alone would return.
+    """
+    if not units:
+        raise ValueError("split_gemm needs at least one compute unit")
+    first = units[0]
+    kind, mode, m, k, n = first.checked(a, b, out, bias, scale, relu, dtype)
+    if len(units) == 1 or not m * n * k:
+        return first(a, b, out, bias=bias, scale=scale, relu=relu, dtype=kind, timeout_s=timeout_s)
+    if speeds is None:
+        cycles = [model_cycles(u.kernel_name, m=m, n=n, k=k) for u in units]
+        speeds = [1 / c if c else 1.0 for c in cycles] if all(cycles) else [1.0] * len(units)
+    if len(speeds) != len(units) or min(speeds) <= 0:
+        raise ValueError(f"speeds is {list(speeds)}; expected {len(units)} numbers greater than 0")
+    # Rows are split: the values for the columns are the same for all units.
+    left, right, place, *columns = first.operands(a, b, out, mode, bias, scale)
+    with Runs([left, right, *filter(None, columns)], [place], timeout_s) as runs:
+        for unit, (begin, end) in zip(units, itertools.pairwise(share(m, speeds)), strict=True):
+            if end > begin:
+                part = (begin, end - begin, 0, n)
+                runs.start(unit, unit.plan(left, right, place, mode, *columns, part))
+    return deliver(place.tensor, out)

@@ -8,6 +8,7 @@ import numpy as np
 
 from pynq_torch import buffers
 
+from .arguments import bind
 from .base import Kernel
 
 __all__ = ["GenericKernel"]
@@ -40,7 +41,7 @@ class GenericKernel(Kernel):
         int, dict or None
             The outputs in registers; see `Kernel.outputs`.
         """
-        given = self._bind(arguments, registers)
+        given = bind(self, arguments, registers)
         placed = {name: self._place(value) for name, value in given.items()}
         self.start(**placed).wait(timeout_s)
         for name, value in given.items():

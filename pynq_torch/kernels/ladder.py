@@ -8,14 +8,12 @@ float behind the last is read and written too. Buffers here are rounded up to mo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
-
-from pynq_torch.errors import ArgumentError
 
 from .arguments import check_tensor
 from .base import Kernel
-from .operand import Operand, in_cma, result_in_cma
+from .launch import Runs
+from .operand import Operand
 
 if TYPE_CHECKING:
     import torch
@@ -89,10 +87,10 @@ class _Ladder(Kernel):
 
         if isinstance(values, torch.Tensor) and not values.is_contiguous():
             values = values.contiguous()
-        found = in_cma(self.cu, name, values, torch.float32, self.device)
+        found = self.operand(name, values)
         if found.address % word_bytes(self.kernel_name) == 0:
             return found
-        copied = result_in_cma(found.shape, torch.float32, self.device)
+        copied = self.result(found.shape)
         copied.tensor.copy_(found.tensor)
         return copied
 
@@ -100,23 +98,17 @@ class _Ladder(Kernel):
         self, runs: _Runs, operands: Sequence[Operand], helpers: Sequence[Kernel], timeout_s: float
     ) -> None:
         """Start a run on each unit, then wait for all."""
-        *_, result = operands
-        held = [o.tensor for o in operands]
-        flush = [o.memory for o in operands]
-        with ExitStack() as ends:  # every run that was started is waited for, also after an error
+        *reads, result = operands
+        with Runs(reads, [result], timeout_s) as going:
             for unit, values in zip((self, *helpers), runs, strict=False):
-                run = unit.start_raw(values, held=held, flush=flush, results=[result.memory])
-                ends.callback(run.wait, timeout_s)
-                # What another unit has stored meanwhile must not be written over by the cache.
-                flush = []
+                going.start(unit, values)
 
     def _units(self, helpers: Sequence[Kernel]) -> int:
         for unit in helpers:
             if unit.kernel_name != self.kernel_name or unit is self:
-                raise ArgumentError(
-                    f"{self.cu}: helper {unit.cu} is a {unit.kernel_name}; expected other units of "
-                    f"{self.kernel_name}",
-                    self.cu,
+                raise self.wrong(
+                    f"helper {unit.cu} is a {unit.kernel_name}; expected other units of "
+                    f"{self.kernel_name}"
                 )
         return 1 + len(helpers)
 
@@ -162,7 +154,7 @@ class LadderAdd(_Ladder):
             check_tensor(self.cu, "b", b, torch.float32, shape=left.shape)
         if not a.numel():
             return torch.empty(a.shape)
-        result = result_in_cma(a.shape, torch.float32, self.device)
+        result = self.result(a.shape)
         runs = add_runs(left, right, result, a.numel(), units)
         self._all(runs, (left, right, result), helpers, timeout_s)
         return result.tensor
@@ -213,7 +205,7 @@ class LadderDot(_Ladder):
             check_tensor(self.cu, "b", b, torch.float32, shape=left.shape)
         if not a.numel():
             return torch.tensor(0.0)
-        result = result_in_cma((units,), torch.float32, self.device)
+        result = self.result((units,))
         runs = dot_runs(left, right, result, a.numel(), units)
         self._all(runs, (left, right, result), helpers, timeout_s)
         return result.tensor[: len(runs)].sum()

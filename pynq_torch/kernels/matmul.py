@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .arguments import ArgumentError, check_tensor
+from .arguments import check_tensor
 from .base import Kernel
-from .operand import Operand, float_bits, in_cma, result_in_cma, word
-from .strided import broadcast_strides
+from .operand import Operand, float_bits, word
+from .strided import broadcast_strides, broadcasts
 from .tables.matmul import BIAS, LANES, RELU
 
 if TYPE_CHECKING:
@@ -126,45 +126,32 @@ class Matmul(Kernel):
         """
         import torch
 
-        check_tensor(self.cu, "a", a, torch.float32)
-        check_tensor(self.cu, "b", b, torch.float32)
-        fits = a.ndim == b.ndim and a.ndim in (2, 3) and a.shape[-1] == b.shape[-2]
-        if not fits or a.shape[:-2] != b.shape[:-2]:
-            raise ArgumentError(
-                f"{self.cu}: a has shape {tuple(a.shape)} and b {tuple(b.shape)}; expected (M, K) "
-                "and (K, N), or (B, M, K) and (B, K, N)",
-                self.cu,
-            )
-        shape = (*a.shape[:-1], b.shape[-1])
-        if bias is not None:
-            check_tensor(self.cu, "bias", bias, torch.float32)
-            pairs = list(zip(reversed(bias.shape), reversed(shape), strict=False))
-            if bias.ndim > len(shape) or any(have not in (1, want) for have, want in pairs):
-                raise ArgumentError(
-                    f"{self.cu}: bias has shape {tuple(bias.shape)}; expected one that broadcasts "
-                    f"to {shape}",
-                    self.cu,
-                )
+        shape = self._shape(a, b, bias)
         if not a.shape[-2] * shape[-1] or not all(shape):
             return torch.empty(shape)
-        reads = [in_cma(self.cu, name, t, torch.float32, self.device) for name, t in _named(a, b)]
-        added = None
-        if bias is not None:
-            added = in_cma(self.cu, "bias", bias, torch.float32, self.device)
-            reads.append(added)
-        c = result_in_cma(shape, torch.float32, self.device)
-        (values,) = plan(reads[0], reads[1], c, added, alpha=alpha, beta=beta, relu=relu)
-        run = self.start_raw(
-            values,
-            held=[o.tensor for o in (*reads, c)],
-            flush=[o.memory for o in (*reads, c)],
-            results=[c.memory],
-        )
-        run.wait(timeout_s)
+        left, right, c = self.operand("a", a), self.operand("b", b), self.result(shape)
+        added = None if bias is None else self.operand("bias", bias)
+        runs = plan(left, right, c, added, alpha=alpha, beta=beta, relu=relu)
+        self.do_runs(runs, (left, right, added), (c,), timeout_s)
         return c.tensor
 
     call: Any = __call__
 
-
-def _named(a: torch.Tensor, b: torch.Tensor) -> tuple[tuple[str, torch.Tensor], ...]:
-    return ("a", a), ("b", b)
+    def _shape(self, a: Any, b: Any, bias: Any) -> tuple[int, ...]:
+        """Return the shape of the result, when the operands fit each other."""
+        check_tensor(self.cu, "a", a)
+        check_tensor(self.cu, "b", b)
+        fits = a.ndim == b.ndim and a.ndim in (2, 3) and a.shape[-1] == b.shape[-2]
+        if not fits or a.shape[:-2] != b.shape[:-2]:
+            raise self.wrong(
+                f"a has shape {tuple(a.shape)} and b {tuple(b.shape)}; expected (M, K) "
+                "and (K, N), or (B, M, K) and (B, K, N)"
+            )
+        shape = (*a.shape[:-1], b.shape[-1])
+        if bias is not None:
+            check_tensor(self.cu, "bias", bias)
+            if not broadcasts(bias.shape, shape):
+                raise self.wrong(
+                    f"bias has shape {tuple(bias.shape)}; expected one that broadcasts to {shape}"
+                )
+        return shape

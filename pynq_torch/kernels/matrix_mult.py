@@ -6,7 +6,6 @@ sizes, int8 values in int32 containers.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,8 +16,10 @@ from pynq_torch.waits.polling import check_timeout
 from . import calls
 from .arguments import ArgumentError, check_tensor
 from .base import Kernel
-from .lanes import Lane, Sums, run
+from .control import is_over
+from .operand import zeros
 from .registers import parameters_of
+from .tile_units import Sums, TileUnit, run
 from .tiles import Tile, Tiles, schedule, slab_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MatrixMult", "multiply_tiled"]
 
-_START, _DONE, _IDLE, _CONTINUE = 0x01, 0x02, 0x04, 0x10
 _POINTERS = ("in1", "in2", "out_r")
 
 
@@ -112,20 +112,12 @@ class MatrixMult(Kernel):
         except PynqTorchError as error:
             self._tell_end(type(error).__name__)
             raise
-        if not (seen & _DONE or seen & (_START | _IDLE) == _IDLE):
+        if not is_over(seen):
             return False, seen
-        if seen & _DONE and self._chain is not False:
-            if self._chain is None:
-                self._chain = bool(int(self._array[0]) & _DONE)
-            if self._chain:
-                self._array[0] = _CONTINUE
+        self._acknowledge(seen)
         told = self._told
         self._tell_end()
-        begin = time.perf_counter()
-        for buffer in self._results:
-            buffer.invalidate()
-        if told is not None:
-            told.transfer_s += time.perf_counter() - begin
+        self._show(self._results, told)
         return True, seen
 
     def release(self) -> None:
@@ -182,31 +174,35 @@ def multiply_tiled(
     timeout_s = check_timeout(timeout_s)
     size, device = _check_units(units)
     m, k, n = _check_product(units[0].cu, a, b, out)
-    if not m * n:
-        return torch.empty((m, n), dtype=torch.int32) if out is None else out
-    if not k:
-        return torch.zeros((m, n), dtype=torch.int32) if out is None else out.zero_()
-    rows, columns, depth = (-(-length // size) for length in (m, n, k))
-    left = Tiles(a, size, columns, device, zero_columns=True)
-    right = Tiles(b, size, rows, device)
+    if not m * n * k:
+        return zeros((m, n), torch.int32, out)
     # CMA memory is scarce: a result that is copied to `out` afterwards needs none.
     result = (
         buffers.empty_tensor((m, n), torch.int32, device=device)
         if out is None
         else torch.empty((m, n), dtype=torch.int32)
     )
-    slab = slab_of(rows, columns)
-    lanes = [Lane(unit, timeout_s) for unit in units]
+    _multiply([TileUnit(unit, timeout_s) for unit in units], size, a, b, result)
+    return result if out is None else out.copy_(result)
+
+
+def _multiply(taken: Sequence[TileUnit], size: int, a: Any, b: Any, result: Any) -> None:
+    """Claim the units, compute all tiles, and give the units back."""
+    device = taken[0].unit.device
+    (m, n), k = result.shape, a.shape[1]
+    rows, columns, depth = (-(-length // size) for length in (m, n, k))
+    left = Tiles(a, size, columns, device, zero_columns=True)
+    right = Tiles(b, size, rows, device)
+    sums = Sums(result, size, depth, slab_of(rows, columns))
     try:
-        for lane in lanes:
-            lane.claim()
-        run(lanes, left, right, Sums(result, size, depth, slab), schedule(rows, columns, depth))
+        for unit in taken:
+            unit.claim()
+        run(taken, left, right, sums, schedule(rows, columns, depth))
     finally:
-        for lane in lanes:
-            lane.release()
+        for unit in taken:
+            unit.release()
         left.drop()
         right.drop()
-    return result if out is None else out.copy_(result)
 
 
 def _check_units(units: Sequence[MatrixMult]) -> tuple[int, Any]:

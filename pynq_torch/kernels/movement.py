@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pynq_torch import buffers
-from pynq_torch.errors import ArgumentError
 
 from . import walks
 from .base import Kernel
-from .operand import Operand, in_cma, result_in_cma
+from .operand import Operand
 
 if TYPE_CHECKING:
     import torch
@@ -57,10 +55,9 @@ class Move32(Kernel):
             return self._copied(x, timeout_s)
         dim, index = self._checked(x, index, dim)
         if index.dim() != 1:
-            raise ArgumentError(
-                f"{self.cu}: index has shape {tuple(index.shape)}; expected 1 dimension; gather() "
-                "takes one of the shape of the result",
-                self.cu,
+            raise self.wrong(
+                f"index has shape {tuple(index.shape)}; expected 1 dimension; gather() "
+                "takes one of the shape of the result"
             )
         shape = (*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :])
         return self._gathered(walks.select_runs, x, dim, index, shape, timeout_s)
@@ -93,10 +90,9 @@ class Move32(Kernel):
             if i != dim
         )
         if not fits:
-            raise ArgumentError(
-                f"{self.cu}: index has shape {tuple(index.shape)}; expected {x.dim()} dimensions, "
-                f"none but dimension {dim} larger than that of x, {tuple(x.shape)}",
-                self.cu,
+            raise self.wrong(
+                f"index has shape {tuple(index.shape)}; expected {x.dim()} dimensions, "
+                f"none but dimension {dim} larger than that of x, {tuple(x.shape)}"
             )
         return self._gathered(walks.gather_runs, x, dim, index, tuple(index.shape), timeout_s)
 
@@ -129,30 +125,26 @@ class Move32(Kernel):
         ArgumentError
             See a call; or the target does not lie in CMA memory.
         """
-        import torch
-
         dim, index = self._checked(target, index, dim)
         shape = (*target.shape[:dim], *index.shape, *target.shape[dim + 1 :])
         own = buffers.buffer_of(target)
         if own is None or index.dim() != 1 or tuple(source.shape) != shape:
-            raise ArgumentError(
-                f"{self.cu}: target {tuple(target.shape)}, index {tuple(index.shape)} and source "
+            raise self.wrong(
+                f"target {tuple(target.shape)}, index {tuple(index.shape)} and source "
                 f"{tuple(source.shape)}; expected a target in CMA memory (buffers.empty_tensor), a "
-                f"vector, and a source of the target's shape but along dimension {dim}",
-                self.cu,
+                f"vector, and a source of the target's shape but along dimension {dim}"
             )
-        place = in_cma(self.cu, "target", target, torch.float32, self.device)
-        added = in_cma(self.cu, "source", source, torch.float32, self.device)
-        chosen = in_cma(self.cu, "index", index, index.dtype, self.device)
+        place = self.operand("target", target)
+        added = self.operand("source", source)
+        chosen = self.operand("index", index, index.dtype)
         if source.numel():
             runs = walks.scatter_runs(place, dim, chosen, added, shape, rows=True)
             if not runs:
-                raise ArgumentError(
-                    f"{self.cu}: target {tuple(target.shape)} has more dimensions than the kernel "
-                    "has loops; make it contiguous, or view it with fewer",
-                    self.cu,
+                raise self.wrong(
+                    f"target {tuple(target.shape)} has more dimensions than the kernel "
+                    "has loops; make it contiguous, or view it with fewer"
                 )
-            self._do(runs, (added, chosen, place), place, timeout_s)
+            self.do_runs(runs, (added, chosen), (place,), timeout_s)
         return target
 
     # ---- the parts -------------------------------------------------------------------------------
@@ -162,22 +154,20 @@ class Move32(Kernel):
         import torch
 
         if not -x.dim() <= dim < x.dim():
-            raise ArgumentError(f"{self.cu}: x {tuple(x.shape)} has no dimension {dim}", self.cu)
+            raise self.wrong(f"x {tuple(x.shape)} has no dimension {dim}")
         if index.dtype not in (torch.int64, torch.int32):
-            raise ArgumentError(
-                f"{self.cu}: index has dtype {index.dtype}; expected torch.int64 or torch.int32; "
-                "convert with index.long()",
-                self.cu,
+            raise self.wrong(
+                f"index has dtype {index.dtype}; expected torch.int64 or torch.int32; "
+                "convert with index.long()"
             )
         size = x.shape[dim]
         if index.numel():
             low, high = (int(v) for v in index.aminmax())
             if low < 0 or high >= size:
                 wrong = low if low < 0 else high
-                raise ArgumentError(
-                    f"{self.cu}: index {wrong} is out of range; expected 0 to {size - 1}, the "
-                    f"places of x {tuple(x.shape)} along dimension {dim}",
-                    self.cu,
+                raise self.wrong(
+                    f"index {wrong} is out of range; expected 0 to {size - 1}, the "
+                    f"places of x {tuple(x.shape)} along dimension {dim}"
                 )
         return dim % x.dim(), index
 
@@ -185,17 +175,17 @@ class Move32(Kernel):
         import torch
 
         dtype = torch.int32 if x.dtype is torch.int32 else torch.float32
-        return in_cma(self.cu, "x", x, dtype, self.device)
+        return self.operand("x", x, dtype)
 
     def _copied(self, x: torch.Tensor, timeout_s: float) -> torch.Tensor:
         source = self._word(x)
-        result = result_in_cma(x.shape, source.tensor.dtype, self.device)
+        result = self.result(x.shape, source.tensor.dtype)
         if x.numel():
             # Of the operand: what is copied to CMA memory on the way has other strides.
             runs = walks.copy_runs(
                 x.shape, source.address, source.strides, result.address, result.strides
             )
-            self._do(runs, (source,), result, timeout_s)
+            self.do_runs(runs, (source,), (result,), timeout_s)
         return result.tensor
 
     def _gathered(
@@ -208,23 +198,9 @@ class Move32(Kernel):
         timeout_s: float,
     ) -> torch.Tensor:
         source = self._word(x)
-        chosen = in_cma(self.cu, "index", index, index.dtype, self.device)
-        result = result_in_cma(shape, source.tensor.dtype, self.device)
+        chosen = self.operand("index", index, index.dtype)
+        result = self.result(shape, source.tensor.dtype)
         if result.tensor.numel():
             runs = plan(source, dim, chosen, result, shape)
-            self._do(runs, (source, chosen), result, timeout_s)
+            self.do_runs(runs, (source, chosen), (result,), timeout_s)
         return result.tensor
-
-    def _do(
-        self,
-        runs: Sequence[Sequence[int]],
-        reads: Sequence[Operand],
-        result: Operand,
-        timeout_s: float,
-    ) -> None:
-        flush = tuple(o.memory for o in (*reads, result))
-        held = tuple(o.tensor for o in (*reads, result))
-        for values in runs:
-            start = self.start_raw(values, held=held, flush=flush, results=[result.memory])
-            start.wait(timeout_s)
-            flush = ()

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.errors import ArgumentError
-
 from .arguments import check_tensor
 from .base import Kernel
-from .operand import Operand, in_cma, result_in_cma, word
+from .operand import Operand, word
 from .tables.loss import BACKWARD, FORWARD, MEAN, NONE, SUM
 
 if TYPE_CHECKING:
@@ -159,50 +157,34 @@ class Nll(Kernel):
         """
         import torch
 
-        check_tensor(self.cu, "log_probabilities", log_probabilities, torch.float32)
-        shape = tuple(log_probabilities.shape)
-        if len(shape) not in (2, 3) or not log_probabilities.numel():
-            raise ArgumentError(
-                f"{self.cu}: log_probabilities has shape {shape}; expected [N, C] or [N, C, S] "
-                "with at least one sample and class",
-                self.cu,
-            )
-        check_tensor(self.cu, "target", target, torch.int64, shape=(shape[0], *shape[2:]))
-        if weight is not None:
-            check_tensor(self.cu, "weight", weight, torch.float32, shape=(shape[1],))
-            weight = weight.contiguous()
-        if reduction not in REDUCTIONS:
-            raise ArgumentError(
-                f"{self.cu}: reduction is {reduction!r}; expected one of {', '.join(REDUCTIONS)}",
-                self.cu,
-            )
-        if (wrong := stranger(target, shape[1], ignore_index)) is not None:
-            raise ArgumentError(
-                f"{self.cu}: target has the class {wrong}; expected 0 to {shape[1] - 1}, or "
-                f"ignore_index={ignore_index}",
-                self.cu,
-            )
-        reads = [
-            in_cma(self.cu, "log_probabilities", log_probabilities, torch.float32, self.device)
-        ]
-        reads.append(in_cma(self.cu, "target", target, torch.int64, self.device))
-        if weight is not None:
-            reads.append(in_cma(self.cu, "weight", weight, torch.float32, self.device))
-        result = result_in_cma(
-            target.shape if reduction == "none" else (), torch.float32, self.device
-        )
-        total = result_in_cma((), torch.float32, self.device)
-        (run,) = plan_forward(
-            *(reads[0], reads[1], None if weight is None else reads[2], result, total),
-            *(REDUCTIONS[reduction], ignore_index),
-        )
-        places = [*reads, result, total]
-        self.start_raw(
-            run,
-            held=[o.tensor for o in places],
-            flush=[o.memory for o in places],
-            results=[result.memory, total.memory],
-        ).wait(timeout_s)
+        self._check(log_probabilities, target, ignore_index, reduction)
+        weights = self.vector("weight", weight, shape=(log_probabilities.shape[1],))
+        source = self.operand("log_probabilities", log_probabilities)
+        classes = self.operand("target", target, torch.int64)
+        result = self.result(target.shape if reduction == "none" else ())
+        total = self.result(())
+        factors = (REDUCTIONS[reduction], ignore_index)
+        runs = plan_forward(source, classes, weights, result, total, *factors)
+        self.do_runs(runs, (source, classes, weights), (result, total), timeout_s)
         return result.tensor
 
     call: Any = __call__
+
+    def _check(self, x: Any, target: Any, ignore_index: int, reduction: str) -> None:
+        import torch
+
+        check_tensor(self.cu, "log_probabilities", x)
+        shape = tuple(x.shape)
+        if len(shape) not in (2, 3) or not x.numel():
+            raise self.wrong(
+                f"log_probabilities has shape {shape}; expected [N, C] or [N, C, S] "
+                "with at least one sample and class"
+            )
+        check_tensor(self.cu, "target", target, torch.int64, shape=(shape[0], *shape[2:]))
+        if reduction not in REDUCTIONS:
+            raise self.wrong(f"reduction is {reduction!r}; expected one of {', '.join(REDUCTIONS)}")
+        if (wrong := stranger(target, shape[1], ignore_index)) is not None:
+            raise self.wrong(
+                f"target has the class {wrong}; expected 0 to {shape[1] - 1}, or "
+                f"ignore_index={ignore_index}"
+            )

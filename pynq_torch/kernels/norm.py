@@ -5,11 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.errors import ArgumentError
-
 from .arguments import check_tensor
 from .base import Kernel
-from .operand import Operand, float_bits, in_cma, result_in_cma
+from .operand import Operand, float_bits
 from .strided import collapse, outer_offsets
 from .tables.normalisation import BATCH, BIAS, LAYER, WEIGHT
 
@@ -158,51 +156,37 @@ class Norm(Kernel):
         ArgumentError
             Tensors of another dtype or shape; a mean without a variance.
         """
-        import torch
-
-        check_tensor(self.cu, "x", x, torch.float32)
-        if (mean is None) is not (variance is None):
-            raise ArgumentError(
-                f"{self.cu}: one of mean and variance is given; expected both, or none to take "
-                "those of each row",
-                self.cu,
+        length = self._length(x, mean, variance)
+        first, second, scale, shift = (
+            self.vector(name, vector, shape=(length,))
+            for name, vector in (
+                *(("mean", mean), ("variance", variance)),
+                *(("weight", weight), ("bias", bias)),
             )
-        batch = mean is not None
-        if not x.numel() or x.dim() < (2 if batch else 1):
-            raise ArgumentError(
-                f"{self.cu}: x has shape {tuple(x.shape)}; expected "
-                f"{'[N, C, ...]' if batch else '[..., L]'} with at least one element",
-                self.cu,
-            )
-        length = x.shape[1] if batch else x.shape[-1]
-        vectors: dict[str, Operand | None] = {}
-        for name, vector in {
-            "mean": mean,
-            "variance": variance,
-            "weight": weight,
-            "bias": bias,
-        }.items():
-            if vector is not None:
-                check_tensor(self.cu, name, vector, torch.float32, shape=(length,))
-                vector = vector.contiguous()
-                vectors[name] = in_cma(self.cu, name, vector, torch.float32, self.device)
-        source = in_cma(self.cu, "x", x, torch.float32, self.device)
-        result = result_in_cma(x.shape, torch.float32, self.device)
-        scale, shift = vectors.get("weight"), vectors.get("bias")
-        first, second = vectors.get("mean"), vectors.get("variance")
+        )
+        source, result = self.operand("x", x), self.result(x.shape)
         if first is not None and second is not None:
             runs = plan_batch(source, first, second, scale, shift, result, eps)
         else:
-            first, second = (result_in_cma(x.shape[:-1], torch.float32, self.device) for _ in "ab")
+            first, second = self.result(x.shape[:-1]), self.result(x.shape[:-1])
             runs = plan_layer(source, 1, scale, shift, result, first, second, eps)
-        places = [o for o in (source, first, second, scale, shift, result) if o is not None]
-        for values in runs:
-            self.start_raw(
-                values,
-                held=[o.tensor for o in places],
-                flush=[o.memory for o in places],
-                results=[result.memory],
-            ).wait(timeout_s)
+        self.do_runs(runs, (source, first, second, scale, shift), (result,), timeout_s)
         return result.tensor
 
     call: Any = __call__
+
+    def _length(self, x: Any, mean: Any, variance: Any) -> int:
+        """Return the elements of a mean, or of a row where none is given."""
+        check_tensor(self.cu, "x", x)
+        if (mean is None) is not (variance is None):
+            raise self.wrong(
+                "one of mean and variance is given; expected both, or none to take "
+                "those of each row"
+            )
+        batch = mean is not None
+        if not x.numel() or x.dim() < (2 if batch else 1):
+            raise self.wrong(
+                f"x has shape {tuple(x.shape)}; expected "
+                f"{'[N, C, ...]' if batch else '[..., L]'} with at least one element"
+            )
+        return int(x.shape[1] if batch else x.shape[-1])

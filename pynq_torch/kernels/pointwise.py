@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pynq_torch import buffers
 
-from .arguments import ArgumentError
 from .base import Kernel
-from .operand import in_cma
+from .operand import Operand
 from .pointwise_registers import registers_of
 from .pointwise_walk import broadcast, runs, walk_of
 from .tables.pointwise import FUNCTIONS, Function, find
@@ -106,10 +105,9 @@ class Pointwise(Kernel):
         shape = broadcast([read.shape for read in reads])
         if shape is None:
             shapes = " and ".join(str(read.shape) for read in reads)
-            raise ArgumentError(
-                f"{self.cu}: shapes {shapes} do not broadcast; expected sizes that are equal or 1, "
-                "counted from the last dimension",
-                self.cu,
+            raise self.wrong(
+                f"shapes {shapes} do not broadcast; expected sizes that are equal or 1, "
+                "counted from the last dimension"
             )
         if 0 in shape:
             return buffers.empty_tensor(shape, dtype, device=self.device)
@@ -118,12 +116,10 @@ class Pointwise(Kernel):
             shape if walk.row_major else (walk.total,), dtype, device=self.device
         )  # fmt: skip
         pointers, scalars = registers_of(self.kind, chosen, given, p, q, dtype)
-        held = [read.tensor for read in reads]
-        flush = [read.memory for read in reads]
-        for run in runs(walk, pointers, scalars, int(place.device_address), dtype.itemsize):
-            self.start_raw(run, held=held, flush=flush, results=(place,)).wait(timeout_s)
-            flush = []
         result = buffers.as_tensor(place, dtype)
+        target = Operand(result, int(place.device_address), place)
+        made = runs(walk, pointers, scalars, target.address, dtype.itemsize)
+        self.do_runs(made, reads, [target], timeout_s)
         return result if walk.row_major else result.as_strided(shape, walk.strides)
 
     call: Any = __call__
@@ -134,10 +130,9 @@ class Pointwise(Kernel):
         """Return operands for registers and memory, and how those in memory lie."""
         names = function.operands
         if len(operands) != len(names):
-            raise ArgumentError(
-                f"{self.cu}: {function.name} takes {len(names)} operands ({', '.join(names)}); "
-                f"found {len(operands)}",
-                self.cu,
+            raise self.wrong(
+                f"{function.name} takes {len(names)} operands ({', '.join(names)}); "
+                f"found {len(operands)}"
             )
         given: list[Any] = []
         lie: list[Any] = []
@@ -148,28 +143,23 @@ class Pointwise(Kernel):
                 continue
             condition = function.name == "where" and name == "c"
             kind = _bool() if condition else self._dtype
-            given.append(in_cma(self.cu, name, value, kind, self.device))
+            given.append(self.operand(name, value, kind))
             lie.append((given[-1].shape, given[-1].strides))
         if function.name in _DIVISIONS and self._short != "f32":
             divisor = operands[1]
             if not (divisor if isinstance(divisor, (int, float)) else bool(divisor.all())):
-                raise ArgumentError(
-                    f"{self.cu}: {function.name} of integers divides by 0; expected a divisor b "
-                    "without zeros",
-                    self.cu,
+                raise self.wrong(
+                    f"{function.name} of integers divides by 0; expected a divisor b without zeros"
                 )
         if function.name == "pow" and self._short != "f32":
             exponent = operands[1]
             if isinstance(exponent, (int, float)) and exponent < 0:
-                raise ArgumentError(
-                    f"{self.cu}: pow of integers has exponent {exponent}; expected 0 or more, "
-                    "because torch allows no negative ones: use float32",
-                    self.cu,
+                raise self.wrong(
+                    f"pow of integers has exponent {exponent}; expected 0 or more, "
+                    "because torch allows no negative ones: use float32"
                 )
         if not any(lie):
-            raise ArgumentError(
-                f"{self.cu}: all operands are numbers; expected a tensor among them", self.cu
-            )
+            raise self.wrong("all operands are numbers; expected a tensor among them")
         return given, tuple(lie)
 
     def _function(self, function: str | Function) -> Function:
@@ -177,28 +167,23 @@ class Pointwise(Kernel):
             try:
                 function = find(self.kind, function)
             except KeyError as error:
-                raise ArgumentError(f"{self.cu}: {error.args[0]}", self.cu) from error
+                raise self.wrong(f"{error.args[0]}") from error
         if not isinstance(function, Function):
-            raise ArgumentError(
-                f"{self.cu}: function is {type(function).__name__}; expected the name of one, "
-                "before the operands",
-                self.cu,
+            raise self.wrong(
+                f"function is {type(function).__name__}; expected the name of one, "
+                "before the operands"
             )
         if not function.expression(self._short):
-            raise ArgumentError(
-                f"{self.cu}: torch has no {function.name} of {self._dtype} whose result has that "
-                "dtype too",
-                self.cu,
+            raise self.wrong(
+                f"torch has no {function.name} of {self._dtype} whose result has that dtype too"
             )
         return function
 
     def _parameters(self, function: Function, given: dict[str, float]) -> tuple[float, float]:
         if given.keys() != function.parameters.keys():
             names = ", ".join(function.parameters) or "none"
-            raise ArgumentError(
-                f"{self.cu}: parameters of {function.name} are {names}; found "
-                f"{', '.join(given) or 'none'}",
-                self.cu,
+            raise self.wrong(
+                f"parameters of {function.name} are {names}; found {', '.join(given) or 'none'}"
             )
         first, second, *_ = (*(given[name] for name in function.parameters), 0, 0)
         return first, second

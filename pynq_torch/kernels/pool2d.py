@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.errors import ArgumentError
-
 from .base import Kernel
-from .operand import Operand, in_cma, result_in_cma, word
+from .operand import Operand, word
 from .tables.pooling import AVERAGE, BACKWARD, BAND, COUNT_PAD, MAX, TILE
 
 if TYPE_CHECKING:
@@ -167,39 +165,36 @@ class Pool2d(Kernel):
         """
         import torch
 
-        source = in_cma(self.cu, "images", images, torch.float32, self.device)
+        source = self.operand("images", images)
         window = Window(_pair(kernel), _pair(kernel if stride is None else stride), _pair(padding))
-        if images.dim() not in (3, 4) or not images.numel():
-            raise ArgumentError(
-                f"{self.cu}: images has shape {tuple(images.shape)}; expected [N, C, H, W] or "
-                "[C, H, W] with at least one pixel",
-                self.cu,
-            )
-        if reason := misfit(window):
-            raise ArgumentError(f"{self.cu}: {reason}; choose others", self.cu)
-        shape = (*images.shape[:-2], *pooled(window, images.shape[-2:], ceil_mode))
-        if min(shape) < 1:
-            raise ArgumentError(
-                f"{self.cu}: windows of {window.kernel} pixels give {shape[-2:]} outputs of an "
-                f"image of {tuple(images.shape[-2:])}; expected at least one: use smaller ones",
-                self.cu,
-            )
-        result = result_in_cma(shape, torch.float32, self.device)
-        index = None if average else result_in_cma(shape, torch.int64, self.device)
+        shape = self._shape(images, window, ceil_mode)
+        result = self.result(shape)
+        index = None if average else self.result(shape, torch.int64)
         op = AVERAGE | COUNT_PAD if average else MAX
         runs = plan(op, source, result, index, window)
         if not runs:
-            raise ArgumentError(f"{self.cu}: {TOO_WIDE}: use smaller ones", self.cu)
-        written = [o for o in (result, index) if o is not None]
-        self.start_raw(
-            runs[0],
-            held=(source.tensor, *(o.tensor for o in written)),
-            flush=[source.memory, *(o.memory for o in written)],
-            results=[o.memory for o in written],
-        ).wait(timeout_s)
+            raise self.wrong(f"{TOO_WIDE}: use smaller ones")
+        self.do_runs(runs, (source,), (result, index), timeout_s)
         return result.tensor if index is None else (result.tensor, index.tensor)
 
     call: Any = __call__
+
+    def _shape(self, images: torch.Tensor, window: Window, ceil_mode: bool) -> tuple[int, ...]:
+        """Return the shape of the result, when the windows fit the images."""
+        if images.dim() not in (3, 4) or not images.numel():
+            raise self.wrong(
+                f"images has shape {tuple(images.shape)}; expected [N, C, H, W] or "
+                "[C, H, W] with at least one pixel"
+            )
+        if reason := misfit(window):
+            raise self.wrong(f"{reason}; choose others")
+        shape = (*images.shape[:-2], *pooled(window, images.shape[-2:], ceil_mode))
+        if min(shape) < 1:
+            raise self.wrong(
+                f"windows of {window.kernel} pixels give {shape[-2:]} outputs of an "
+                f"image of {tuple(images.shape[-2:])}; expected at least one: use smaller ones"
+            )
+        return shape
 
 
 TOO_WIDE = f"one window sees more than the {BAND} pixels that the kernel has room for"

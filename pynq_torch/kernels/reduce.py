@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.errors import ArgumentError
-
 from .arguments import check_tensor
-from .operand import Operand, float_bits, in_cma, result_in_cma
-from .runs import RunsKernel
+from .base import Kernel
+from .operand import Operand, float_bits
 from .strided import collapse, outer_offsets
 from .tables.reductions import COMBINES, FINISHES, LANES, REDUCE, TERMS
 
@@ -112,7 +110,7 @@ def _three(values: tuple[int, ...], fill: int) -> tuple[int, ...]:
     return (*(fill,) * (DIMENSIONS - len(values)), *values[-DIMENSIONS:])
 
 
-class Reduce(RunsKernel):
+class Reduce(Kernel):
     """``overlay.reduce_f32(x)`` is the sum of a float32 tensor."""
 
     def __call__(
@@ -159,40 +157,32 @@ class Reduce(RunsKernel):
         check_tensor(self.cu, "x", x, torch.float32)
         reduced = self._dims(x, dims, op)
         if not x.numel():
-            raise ArgumentError(
-                f"{self.cu}: x has shape {tuple(x.shape)}, no element; expected at least one",
-                self.cu,
-            )
-        shape = [n for d, n in enumerate(x.shape) if d not in reduced]
+            raise self.wrong(f"x has shape {tuple(x.shape)}, no element; expected at least one")
+        kept = [d for d in range(x.dim()) if d not in reduced]
+        shape = [x.shape[d] for d in kept]
         count = math.prod(x.shape[d] for d in reduced)
         divisor = {"mean": count, "var": count - correction, "std": count - correction}.get(op, 1)
-        source = in_cma(self.cu, "x", x, torch.float32, self.device)
-        y = result_in_cma(shape, torch.float32, self.device)
-        index = result_in_cma(shape, torch.int64, self.device) if op in INDEXED else None
+        source = self.operand("x", x)
+        y = self.result(shape)
+        index = self.result(shape, torch.int64) if op in INDEXED else None
         runs = reduce_runs(op, source, y, index, reduced, divisor=divisor, p=p)
         if runs is None:
-            kept = [d for d in range(x.dim()) if d not in reduced]
-            packed = x.permute(*kept, *reduced).reshape(*shape, count)
-            source = in_cma(self.cu, "x", packed, torch.float32, self.device)
-            last = (len(kept),)
-            runs = reduce_runs(op, source, y, index, last, divisor=divisor, p=p)
+            source = self.operand("x", x.permute(*kept, *reduced).reshape(*shape, count))
+            runs = reduce_runs(op, source, y, index, (len(kept),), divisor=divisor, p=p)
             assert runs is not None, "one kept and one reduced stretch can be walked"
-        self.do_runs(runs, [source], [y] if index is None else [y, index], timeout_s)
+        self.do_runs(runs, (source,), (y, index), timeout_s)
         return y.tensor if index is None else (y.tensor, index.tensor)
 
     call: Any = __call__
 
     def _dims(self, x: torch.Tensor, dims: int | Sequence[int] | None, op: str) -> tuple[int, ...]:
         if op not in REDUCE:
-            raise ArgumentError(
-                f"{self.cu}: op is {op!r}; expected one of {', '.join(REDUCE)}", self.cu
-            )
+            raise self.wrong(f"op is {op!r}; expected one of {', '.join(REDUCE)}")
         if dims is None:
             return tuple(range(x.dim()))
         given = (dims,) if isinstance(dims, int) else tuple(dims)
         if any(not -x.dim() <= d < x.dim() for d in given):
-            raise ArgumentError(
-                f"{self.cu}: dims is {dims}; expected dimensions of x, {-x.dim()} to {x.dim() - 1}",
-                self.cu,
+            raise self.wrong(
+                f"dims is {dims}; expected dimensions of x, {-x.dim()} to {x.dim() - 1}"
             )
         return tuple(sorted({d % x.dim() for d in given}))

@@ -11,7 +11,7 @@ from pynq_torch.waits.transfers import transfer
 
 from .arguments import check_tensor
 from .base import Kernel
-from .vadd import deliver, shifted
+from .vadd import deliver, place_for
 
 if TYPE_CHECKING:
     import torch
@@ -79,12 +79,8 @@ class ScaleStream(Kernel):
                 f"{self.cu} has no DMA: set overlay.{self.cu}.dma to the DMA on its streams",
                 self.cu,
             )
-        place = buffers.buffer_of(out) if out is not None else None
-        if place is None or not place.flags.c_contiguous:
-            place = buffers.empty(x.shape, torch.float32, device=self.device)
         source = buffers.to_buffer(x, device=self.device)
-        if shifted(place, source):
-            place = buffers.empty(x.shape, torch.float32, device=self.device)
+        place = place_for(out, source, device=self.device)
         limit = int(dma.buffer_max_size) // 4
         sent, received = source.reshape(-1), place.reshape(-1)
         for begin in range(0, sent.size, limit):

@@ -6,11 +6,9 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pynq_torch.errors import ArgumentError
-
 from .arguments import check_tensor
-from .operand import Operand, in_cma, result_in_cma
-from .runs import RunsKernel
+from .base import Kernel
+from .operand import Operand
 from .strided import collapse, outer_offsets
 from .tables.reductions import LANES, SOFTMAX
 
@@ -76,7 +74,7 @@ def _walk(
     return runs, (outer, shape[dim], sizes[-1], *steps, int(column))
 
 
-class Softmax(RunsKernel):
+class Softmax(Kernel):
     """``overlay.softmax_f32(x)`` is the softmax of each row of a float32 tensor."""
 
     def __call__(
@@ -125,35 +123,27 @@ class Softmax(RunsKernel):
             del shape[dim]
         if not x.numel():
             return torch.empty(shape)
-        a = in_cma(self.cu, "x", x, torch.float32, self.device)
-        b = (
-            None
-            if result is None
-            else in_cma(self.cu, "result", result, torch.float32, self.device)
-        )
-        c = result_in_cma(shape, torch.float32, self.device)
-        self.do_runs(softmax_runs(op, a, b, c, dim), [a] if b is None else [a, b], [c], timeout_s)
+        a = self.operand("x", x)
+        b = None if result is None else self.operand("result", result)
+        c = self.result(shape)
+        self.do_runs(softmax_runs(op, a, b, c, dim), (a, b), (c,), timeout_s)
         return c.tensor
 
     call: Any = __call__
 
     def _check(self, x: torch.Tensor, dim: int, op: str, result: torch.Tensor | None) -> None:
         if op not in SOFTMAX:
-            raise ArgumentError(
-                f"{self.cu}: op is {op!r}; expected one of {', '.join(SOFTMAX)}", self.cu
-            )
+            raise self.wrong(f"op is {op!r}; expected one of {', '.join(SOFTMAX)}")
         if not -max(x.dim(), 1) <= dim < max(x.dim(), 1):
-            raise ArgumentError(
-                f"{self.cu}: dim is {dim}; expected one of the {x.dim()} dimensions of x, "
-                f"{-x.dim()} to {x.dim() - 1}",
-                self.cu,
+            raise self.wrong(
+                f"dim is {dim}; expected one of the {x.dim()} dimensions of x, "
+                f"{-x.dim()} to {x.dim() - 1}"
             )
         if op.endswith("backward") != (result is not None):
             wanted = "the result of the forward operator" if result is None else "none"
-            raise ArgumentError(f"{self.cu}: op {op!r} takes {wanted} as result", self.cu)
+            raise self.wrong(f"op {op!r} takes {wanted} as result")
         if result is not None and result.shape != x.shape:
-            raise ArgumentError(
-                f"{self.cu}: result has shape {tuple(result.shape)}; expected {tuple(x.shape)}, "
-                "that of the gradient",
-                self.cu,
+            raise self.wrong(
+                f"result has shape {tuple(result.shape)}; expected {tuple(x.shape)}, "
+                "that of the gradient"
             )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pynq_torch.errors import ArgumentError
-
 from .base import Kernel
-from .operand import Operand, in_cma, result_in_cma
+from .operand import Operand
 
 if TYPE_CHECKING:
     import torch
@@ -113,45 +111,35 @@ class _Sparse(Kernel):
 
         if not isinstance(matrix, torch.Tensor) or matrix.layout is not torch.sparse_csr:
             found = getattr(matrix, "layout", type(matrix).__name__)
-            raise ArgumentError(
-                f"{self.cu}: matrix has layout {found}; expected torch.sparse_csr: "
-                "matrix.to_sparse_csr()",
-                self.cu,
+            raise self.wrong(
+                f"matrix has layout {found}; expected torch.sparse_csr: matrix.to_sparse_csr()"
             )
         if matrix.dim() != 2 or other.dim() != self._dims or matrix.shape[1] != other.shape[0]:
-            raise ArgumentError(
-                f"{self.cu}: matrix {tuple(matrix.shape)} and other {tuple(other.shape)}; expected "
-                f"a matrix [M, K] and {'a vector [K]' if self._dims == 1 else 'a matrix [K, N]'}",
-                self.cu,
+            raise self.wrong(
+                f"matrix {tuple(matrix.shape)} and other {tuple(other.shape)}; expected "
+                f"a matrix [M, K] and {'a vector [K]' if self._dims == 1 else 'a matrix [K, N]'}"
             )
-        dense = in_cma(self.cu, "other", other, torch.float32, self.device)
-        result = result_in_cma((matrix.shape[0], *other.shape[1:]), torch.float32, self.device)
+        dense = self.operand("other", other)
+        result = self.result((matrix.shape[0], *other.shape[1:]))
         if not matrix._nnz() or not result.tensor.numel():
             return result.tensor.zero_()
         a = self._placed(matrix)
         run = spmv_run(a, dense, result) if self._dims == 1 else spmm_run(a, dense, result)
-        reads = (a.crow, a.col, a.values, dense, result)
-        self.start_raw(
-            run,
-            held=[o.tensor for o in reads],
-            flush=[o.memory for o in reads],
-            results=[result.memory],
-        ).wait(timeout_s)
+        self.do_runs([run], (a.crow, a.col, a.values, dense), [result], timeout_s)
         return result.tensor
 
     call: Any = __call__
 
     def _placed(self, matrix: torch.Tensor) -> Csr:
-        import torch
 
         crow, col, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
         fault = csr_fault(crow, col, values.numel(), matrix.shape[1])
         if fault:
-            raise ArgumentError(f"{self.cu}: {fault}", self.cu)
+            raise self.wrong(fault)
         return Csr(
-            in_cma(self.cu, "crow_indices", crow.contiguous(), crow.dtype, self.device),
-            in_cma(self.cu, "col_indices", col.contiguous(), crow.dtype, self.device),
-            in_cma(self.cu, "values", values.contiguous(), torch.float32, self.device),
+            self.operand("crow_indices", crow.contiguous(), crow.dtype),
+            self.operand("col_indices", col.contiguous(), crow.dtype),
+            self.operand("values", values.contiguous()),
             *matrix.shape,
         )
 

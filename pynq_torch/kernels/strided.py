@@ -5,7 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-__all__ = ["broadcast_strides", "collapse", "outer_offsets"]
+__all__ = ["broadcast_strides", "broadcasts", "collapse", "outer_offsets"]
+
+
+def broadcasts(shape: Sequence[int], target: Sequence[int]) -> bool:
+    """Whether a tensor of `shape` can be read as if it had the shape `target`."""
+    pairs = zip(reversed(shape), reversed(target), strict=False)
+    return len(shape) <= len(target) and all(have in (1, want) for have, want in pairs)
 
 
 def broadcast_strides(

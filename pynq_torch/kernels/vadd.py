@@ -51,17 +51,20 @@ class Vadd(Kernel):
             check_tensor(self.cu, "out", out, torch.float32, shape=tuple(a.shape))
         if not a.numel():
             return torch.empty(a.shape) if out is None else out
-        place = buffers.buffer_of(out) if out is not None else None
-        if place is None or not place.flags.c_contiguous:
-            place = buffers.empty(a.shape, torch.float32, device=self.device)
-        left = buffers.to_buffer(a, device=self.device)
-        right = buffers.to_buffer(b, device=self.device)
-        if any(shifted(place, source) for source in (left, right)):
-            place = buffers.empty(a.shape, torch.float32, device=self.device)
+        left, right = (buffers.to_buffer(t, device=self.device) for t in (a, b))
+        place = place_for(out, left, right, device=self.device)
         self.start(a=left, b=right, c=place, n=a.numel()).wait(timeout_s)
         return deliver(place, out)
 
     call: Any = __call__
+
+
+def place_for(out: torch.Tensor | None, *sources: Any, device: Any) -> Any:
+    """Return `out` in CMA memory, or a new float32 buffer where the kernel cannot write to it."""
+    place = buffers.buffer_of(out) if out is not None else None
+    if place is None or not place.flags.c_contiguous or any(shifted(place, s) for s in sources):
+        return buffers.empty(sources[0].shape, "float32", device=device)
+    return place
 
 
 def shifted(place: Any, source: Any) -> bool:

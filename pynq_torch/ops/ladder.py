@@ -12,7 +12,7 @@ from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import MIXED
 
-from .launch import Slot, available, launch, operand, room
+from .launch import ComputeUnit, available, launch, operand, room
 
 __all__ = ["RUNGS"]
 
@@ -38,7 +38,7 @@ _DOT = tuple(f"dot_{rung}" for rung in RUNGS)
 _VADD = (*(f"vadd_{rung}" for rung in RUNGS), "vadd")
 
 
-def _units(kernels: Sequence[str]) -> tuple[Slot, ...]:
+def _units(kernels: Sequence[str]) -> tuple[ComputeUnit, ...]:
     for kernel in kernels:
         found = available(kernel)
         if found:
@@ -57,8 +57,8 @@ def _unsuitable(a: Any, b: Any) -> Declined | None:
 
 
 def add(self: torch.Tensor, other: torch.Tensor, *, alpha: Any = 1) -> Any:
-    slots = _units(_VADD)
-    if not slots:
+    units = _units(_VADD)
+    if not units:
         return _MISSING
     declined = _unsuitable(self, other)
     if declined is not None:
@@ -68,17 +68,17 @@ def add(self: torch.Tensor, other: torch.Tensor, *, alpha: Any = 1) -> Any:
     if self.shape != other.shape or not (self.is_contiguous() and other.is_contiguous()):
         return _SHAPES
     a, b = operand(self), operand(other)
-    word = word_bytes(slots[0].driver.kernel_name)
+    word = word_bytes(units[0].driver.kernel_name)
     if a.address % word or b.address % word:
         return _WORDS
     c = room(self.shape, torch.float32)
-    launch(slots, add_runs(a, b, c, self.numel(), len(slots)), reads=(a, b), writes=(c,))
+    launch(units, add_runs(a, b, c, self.numel(), len(units)), reads=(a, b), writes=(c,))
     return c.tensor
 
 
 def dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
-    slots = _units(_DOT)
-    if not slots:
+    units = _units(_DOT)
+    if not units:
         return _MISSING
     declined = _unsuitable(self, tensor)
     if declined is not None:
@@ -88,12 +88,12 @@ def dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
     if not (self.is_contiguous() and tensor.is_contiguous()):
         return _VECTORS
     a, b = operand(self), operand(tensor)
-    word = word_bytes(slots[0].driver.kernel_name)
+    word = word_bytes(units[0].driver.kernel_name)
     if a.address % word or b.address % word:
         return _WORDS
-    sums = room((len(slots),), torch.float32)
-    runs = dot_runs(a, b, sums, self.numel(), len(slots))
-    launch(slots, runs, reads=(a, b), writes=(sums,))
+    sums = room((len(units),), torch.float32)
+    runs = dot_runs(a, b, sums, self.numel(), len(units))
+    launch(units, runs, reads=(a, b), writes=(sums,))
     result = memory.new((), torch.float32)
     # The sums of the units, two numbers or one, are the host's to add.
     torch.sum(memory.alias(sums.tensor)[: len(runs)], 0, out=memory.alias(result))

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from pynq_torch.kernels.epilogue import BIAS, FLOAT32
+from pynq_torch.kernels.strided import broadcasts as _expands
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.flags import allowed_in_a_thread, matmul
@@ -228,13 +229,6 @@ def _is_int8(value: Any) -> bool:
     return -128 <= value <= 127 and (isinstance(value, int) or float(value).is_integer())
 
 
-def _expands(shape: Any, target: tuple[int, ...]) -> bool:
-    if len(shape) > len(target):
-        return False
-    pairs = zip(reversed(shape), reversed(target), strict=False)
-    return all(have in (1, want) for have, want in pairs)
-
-
 def _added(
     self: torch.Tensor, sums: torch.Tensor, beta: Any, alpha: Any, dtype: torch.dtype
 ) -> torch.Tensor:
@@ -306,28 +300,31 @@ def baddbmm(
     return product if isinstance(product, Declined) else _weighted(self, product, beta, alpha)
 
 
-def mv(self: torch.Tensor, vec: torch.Tensor) -> Any:
-    if vec.dim() != 1 or self.dim() != 2:
-        return _NOT_2D
-    result = mm(self, vec.unsqueeze(1))
-    return result if isinstance(result, Declined) else result.squeeze(1)
+def vector_forms(mm: Callable[..., Any], addmm: Callable[..., Any]) -> Any:
+    """Return ``mv``, ``addmv`` and ``dot``, given the products of matrices."""
+
+    def mv(self: torch.Tensor, vec: torch.Tensor) -> Any:
+        if vec.dim() != 1 or self.dim() != 2:
+            return _NOT_2D
+        result = mm(self, vec.unsqueeze(1))
+        return result if isinstance(result, Declined) else result.squeeze(1)
+
+    def addmv(
+        self: torch.Tensor, mat: torch.Tensor, vec: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
+    ) -> Any:
+        if vec.dim() != 1 or mat.dim() != 2 or self.dim() > 1:
+            return _NOT_2D
+        column = self.unsqueeze(-1) if self.dim() else self
+        result = addmm(column, mat, vec.unsqueeze(1), beta=beta, alpha=alpha)
+        return result if isinstance(result, Declined) else result.squeeze(1)
+
+    def dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
+        if self.dim() != 1 or tensor.dim() != 1:
+            return _NOT_2D
+        result = mm(self.unsqueeze(0), tensor.unsqueeze(1))
+        return result if isinstance(result, Declined) else result.reshape(())
+
+    return mv, addmv, dot
 
 
-def addmv(
-    self: torch.Tensor, mat: torch.Tensor, vec: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
-) -> Any:
-    if vec.dim() != 1 or mat.dim() != 2 or self.dim() > 1:
-        return _NOT_2D
-    column = self.unsqueeze(-1) if self.dim() else self
-    result = addmm(column, mat, vec.unsqueeze(1), beta=beta, alpha=alpha)
-    return result if isinstance(result, Declined) else result.squeeze(1)
-
-
-def dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
-    if self.dim() != 1 or tensor.dim() != 1:
-        return _NOT_2D
-    result = mm(self.unsqueeze(0), tensor.unsqueeze(1))
-    return result if isinstance(result, Declined) else result.reshape(())
-
-
-# ---- variants ------------------------------------------------------------------------------------
+mv, addmv, dot = vector_forms(mm, addmm)

@@ -16,7 +16,7 @@ from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import MIXED
 
 from .launch import available, launch, operand, room
-from .linear import _EMPTY, _NO_UNIT, _NOT_2D, _SHAPE, _expands
+from .linear import _EMPTY, _NO_UNIT, _NOT_2D, _SHAPE, _expands, vector_forms
 from .units import timeout_of
 
 __all__ = ["KERNEL", "multiply"]
@@ -58,8 +58,8 @@ def multiply(
     if not a.dtype is b.dtype is torch.float32:
         # Nobody served them before, and where no unit does int8 that is what is missing.
         return _NO_UNIT
-    slots = available(KERNEL)
-    if not slots:
+    units = available(KERNEL)
+    if not units:
         return _MISSING
     if a.device.type != "pynq" or b.device.type != "pynq":
         return _NOT_2D
@@ -81,18 +81,18 @@ def multiply(
             return _SHAPE
         added = operand(bias) if beta else None
     c = room(shape, torch.float32)
-    return _run(slots, operand(a), operand(b), c, added, alpha=alpha, beta=beta, relu=relu)
+    return _run(units, operand(a), operand(b), c, added, alpha=alpha, beta=beta, relu=relu)
 
 
 def _run(
-    slots: Any, a: Operand, b: Operand, c: Operand, bias: Operand | None, **scalars: Any
+    units: Any, a: Operand, b: Operand, c: Operand, bias: Operand | None, **scalars: Any
 ) -> torch.Tensor | Declined:
     work = c.tensor.numel() * a.shape[-1]
     if work >= 2**31 and any(o.tensor.numel() >= 2**31 for o in (a, b, c)):
         return _LARGE
     runs = plan(a, b, c, bias, **scalars)
     reads = [a, b] if bias is None else [a, b, bias]
-    launch(slots, runs, reads=reads, writes=[c], timeout_s=timeout_of(work))
+    launch(units, runs, reads=reads, writes=[c], timeout_s=timeout_of(work))
     return c.tensor
 
 
@@ -144,25 +144,4 @@ def baddbmm(
     return multiply(batch1, batch2, self, alpha=alpha, beta=beta)
 
 
-def mv(self: torch.Tensor, vec: torch.Tensor) -> Any:
-    if self.dim() != 2 or vec.dim() != 1:
-        return _NOT_2D
-    result = multiply(self, vec.unsqueeze(1))
-    return result if isinstance(result, Declined) else result.squeeze(1)
-
-
-def addmv(
-    self: torch.Tensor, mat: torch.Tensor, vec: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
-) -> Any:
-    if mat.dim() != 2 or vec.dim() != 1 or self.dim() > 1:
-        return _NOT_2D
-    column = self.unsqueeze(-1) if self.dim() else self
-    result = multiply(mat, vec.unsqueeze(1), column, alpha=alpha, beta=beta)
-    return result if isinstance(result, Declined) else result.squeeze(1)
-
-
-def dot(self: torch.Tensor, tensor: torch.Tensor) -> Any:
-    if not self.dim() == tensor.dim() == 1:
-        return _NOT_2D
-    result = multiply(self.unsqueeze(0), tensor.unsqueeze(1))
-    return result if isinstance(result, Declined) else result.reshape(())
+mv, addmv, dot = vector_forms(mm, addmm)

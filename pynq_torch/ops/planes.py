@@ -14,7 +14,7 @@ from pynq_torch.models.tiling import Tiling, depthwise_tiling
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 
-from .launch import Slot, available, operand, room
+from .launch import ComputeUnit, available, operand, room
 
 __all__ = [
     "MISSING",
@@ -115,7 +115,7 @@ def unsuitable(dtype: torch.dtype, *tensors: torch.Tensor) -> Declined | None:
 
 def unit_for(
     kind: str, window: Window, weight: Operand, size: tuple[int, int]
-) -> tuple[tuple[Slot, ...], Tiling | None]:
+) -> tuple[tuple[ComputeUnit, ...], Tiling | None]:
     """Return the units for a convolution forward, and the tiles where they need their own.
 
     Parameters
@@ -131,10 +131,10 @@ def unit_for(
     """
     _, inner, kh, kw = weight.shape
     if inner == 1 and window.groups > 1:
-        slots = available(f"depthwise_{kind}")
-        tile = depthwise_tiling(size, (kh, kw), window.stride, window.dilation) if slots else None
+        units = available(f"depthwise_{kind}")
+        tile = depthwise_tiling(size, (kh, kw), window.stride, window.dilation) if units else None
         if tile is not None:
-            return slots, tile
+            return units, tile
     return available(f"conv2d_{kind}"), None
 
 

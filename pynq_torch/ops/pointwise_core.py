@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from pynq_torch.kernels.launch import BASE_TIMEOUT_S
 from pynq_torch.kernels.pointwise_registers import registers_of
 from pynq_torch.kernels.pointwise_walk import broadcast, runs, walk_of
 from pynq_torch.kernels.tables.pointwise import FUNCTIONS, OPERANDS
@@ -17,7 +18,6 @@ from pynq_torch.torch_device.variants import MIXED, NOT_THERE
 
 from .common import on_cpu, short
 from .launch import available, launch, operand
-from .slots import BASE_TIMEOUT_S
 
 __all__ = ["DTYPE", "KERNELS", "SHORT", "elementwise", "is_served"]
 

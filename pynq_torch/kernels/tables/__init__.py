@@ -1,33 +1,20 @@
 """Kernel families: tables from which kernel folders are written, and which their drivers read.
 
-A family is one C++ template (``hw/include/<family>.hpp``), text templates for the files of an
-instance (``hw/templates/<family>/``), and a module here with its table and ``INSTANCES``.
-`python -m pynq_torch kernels generate` writes the folders below ``hw/kernels``.
+A family of several kernels is one C++ template (``hw/include/<family>.hpp``), text templates for
+the files of an instance (``hw/templates/<family>/``), and a module here with its table and
+``INSTANCES``. `python -m pynq_torch kernels generate` writes the folders below ``hw/kernels``. A
+kernel without siblings is plain C++; its module here has the numbers that its registers take.
 """
 
 from __future__ import annotations
 
 from pynq_torch.hls.instance import Instance
 
-__all__ = ["FAMILIES", "Instance", "instances"]
-
-#: Modules of this package that have ``INSTANCES``.
-FAMILIES: tuple[str, ...] = (
-    "convolution",
-    "matmul",
-    "movement",
-    "pointwise",
-    "reductions",
-    "pooling",
-    "loss",
-    "normalisation",
-    "sparse",
-)
+__all__ = ["Instance", "instances"]
 
 
 def instances() -> tuple[Instance, ...]:
-    """Return the instances of all families, in the order of `FAMILIES`."""
-    import importlib
+    """Return the kernels of all families."""
+    from . import convolution, pointwise, sparse
 
-    modules = [importlib.import_module(f"{__name__}.{family}") for family in FAMILIES]
-    return tuple(instance for module in modules for instance in module.INSTANCES)
+    return (*convolution.INSTANCES, *pointwise.INSTANCES, *sparse.INSTANCES)

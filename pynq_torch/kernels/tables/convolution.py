@@ -7,22 +7,7 @@ from typing import Any
 from pynq_torch.hls.instance import Instance
 from pynq_torch.models.tiling import DEPTHWISE_PATCH, DEPTHWISE_PIXELS, PATCH, PIXELS, TAPS
 
-__all__ = [
-    "BIAS",
-    "DEPTHWISE_LANES",
-    "DEPTHWISE_PATCH",
-    "DEPTHWISE_PIXELS",
-    "INSTANCES",
-    "LANES",
-    "OUTS",
-    "PATCH",
-    "PIXELS",
-    "RELU",
-    "SETTINGS",
-    "TAPS",
-    "WINDOW",
-    "registers",
-]
+__all__ = ["BIAS", "INSTANCES", "LANES", "OUTS", "PATCH", "PIXELS", "RELU", "TAPS"]
 
 #: Bits of the ``mode`` register, those of gemm's epilogue.
 BIAS, RELU = 4, 8
@@ -38,9 +23,6 @@ Parameters = tuple[tuple[str, int, str], ...]
 _SIZES = (
     *("groups", "batch", "channels", "outs", "height", "width"),
     *("rows", "columns", "k_rows", "k_columns"),
-)
-#: Registers that say where a tap of the weight lies in the image.
-WINDOW: tuple[str, ...] = (
     *("stride_y", "stride_x", "pad_y", "pad_x", "step_y", "step_x", "gap_y", "gap_x"),
 )
 _STEPS = tuple(
@@ -54,7 +36,7 @@ _STEPS = tuple(
 )
 _TILES = ("tile_rows", "tile_columns", "tile_k_rows", "tile_k_columns")
 #: All registers but the pointers.
-SETTINGS: tuple[str, ...] = (*_SIZES, *WINDOW, *_STEPS, *_TILES, "mode")
+_SETTINGS = (*_SIZES, *_STEPS, *_TILES, "mode")
 
 _FLOAT = (
     ("const float*", "image", 0),
@@ -72,16 +54,12 @@ _INT8 = (
 )
 
 
-def registers(kind: str) -> tuple[str, ...]:
-    """Return the arguments of ``conv2d_f32`` (``"float"``) or ``conv2d_i8`` in their order."""
-    pointers = _FLOAT if kind == "float" else _INT8
-    return (*(name for _, name, _ in pointers), *SETTINGS)
-
-
 def _instance(name: str, body: str, kind: str, parameters: Parameters, **text: str) -> Instance:
     values: dict[str, Any] = {parameter.lower(): value for parameter, value, _ in parameters}
     pointers = _FLOAT if kind == "float" else _INT8
-    values.update(body=body, kind=kind, parameters=parameters, pointers=pointers, settings=SETTINGS)
+    values.update(
+        body=body, kind=kind, parameters=parameters, pointers=pointers, settings=_SETTINGS
+    )
     return Instance(name, "conv2d", {**values, **text})
 
 

@@ -8,9 +8,7 @@ in the order of the loops.
 
 from __future__ import annotations
 
-from pynq_torch.hls.instance import Instance
-
-__all__ = ["INDEX_STEPS", "INSTANCES", "LOOPS", "OPCODES", "REGISTERS"]
+__all__ = ["INDEX_STEPS", "LOOPS", "OPCODES", "REGISTERS"]
 
 #: What a run does, by the value of register ``op``.
 OPCODES = {"COPY": 0, "TRANSPOSE": 1, "GATHER": 2, "SCATTER_ADD": 3}
@@ -24,11 +22,3 @@ REGISTERS = (
 )
 #: Bytes of an index -> words from one index to the next; the kernel reads the low word.
 INDEX_STEPS = {4: 1, 8: 2}
-
-INSTANCES = (
-    Instance(
-        "move_32",
-        "movement",
-        {"opcodes": OPCODES, "registers": REGISTERS, "tile": 1024, "block": 32},
-    ),
-)

@@ -1,8 +1,6 @@
-"""Pooling over windows: the opcodes and sizes of ``pool2d_f32``, for its templates and driver."""
+"""Pooling over windows: the opcodes, sizes and registers of ``pool2d_f32``."""
 
 from __future__ import annotations
-
-from pynq_torch.hls.instance import Instance
 
 __all__ = [
     "ADAPTIVE",
@@ -10,7 +8,6 @@ __all__ = [
     "BACKWARD",
     "BAND",
     "COUNT_PAD",
-    "INSTANCES",
     "MAX",
     "SCALARS",
     "TILE",
@@ -34,28 +31,4 @@ SCALARS = (
     *("pad_rows", "pad_cols", "step_rows", "step_cols"),
     *("divisor", "tile_rows", "tile_cols"),
     *(f"{operand}_{axis}" for operand in ("source", "result", "index") for axis in _AXES),
-)
-_NAME = "pool2d_f32"
-
-INSTANCES = (
-    Instance(
-        _NAME,
-        "pool2d",
-        {
-            "about": "Pools float32 images over windows: maximum with indices, average, adaptive "
-            "average, and the gradient of each.",
-            "pad": " " * len(f"void {_NAME}("),
-            "ports": (("source", "gmem0"), ("result", "gmem1"), ("indices", "gmem2")),
-            "scalars": SCALARS,
-            "registers": 2 * 3 + len(SCALARS),
-            "operators": (
-                "aten::max_pool2d_with_indices",
-                "aten::max_pool2d_with_indices_backward",
-                "aten::avg_pool2d",
-                "aten::avg_pool2d_backward",
-                "aten::_adaptive_avg_pool2d",
-                "aten::_adaptive_avg_pool2d_backward",
-            ),
-        },
-    ),
 )

@@ -29,9 +29,10 @@ distance_f32, rows of `n` elements:
 
 from __future__ import annotations
 
-from pynq_torch.hls.instance import Instance
-
-__all__ = ["ADDER_STAGES", "EPS", "EXP_RANGE", "INSTANCES", "LANES", "SOFTMAX", "TILE", "additions"]
+__all__ = [
+    *("ADDER_STAGES", "BLOCK", "COMBINES", "DISTANCES", "EPS", "EXP_RANGE", "FINISHES", "LANES"),
+    *("REDUCE", "SOFTMAX", "TERMS", "TILE", "additions", "block_additions", "dot_additions"),
+]
 
 #: Elements in a buffer on chip: 4 KB, two BRAM18; long enough for bursts of 16 beats.
 TILE = 1024
@@ -98,15 +99,6 @@ REDUCE: dict[str, tuple[str, str, str]] = {
 }
 
 
-#: The operators that `reduce_f32` serves, with the overloads that torch makes of them.
-OPERATORS = (
-    *("sum", "sum.dim_IntList", "mean", "mean.dim", "prod", "prod.dim_int"),
-    *("max", "min", "max.dim", "min.dim", "amax", "amin", "aminmax", "argmax", "argmin"),
-    *("linalg_vector_norm", "norm.Scalar", "norm.ScalarOpt_dim"),
-    *("var.correction", "std.correction", "var_mean.correction", "std_mean.correction"),
-)
-
-
 def block_additions(n: int, *, lanes: int = 1) -> int:
     """Return how many float additions an element of `n` goes through at most in `reduce_f32`.
 
@@ -125,36 +117,8 @@ def block_additions(n: int, *, lanes: int = 1) -> int:
 
 #: What `distance_f32` measures, and the number that its register ``op`` takes.
 DISTANCES = {"count": 0, "manhattan": 1, "euclid": 2, "chebyshev": 3, "minkowski": 4, "dot": 5}
-#: A tile of distances on chip, and how many columns of both matrices are there with it.
-ROWS, COLS, DEPTH = 32, 64, 64
 
 
 def dot_additions(n: int) -> int:
     """Return how many float additions an element of `n` goes through at most in a dot product."""
     return min(-(-n // LANES), TILE // LANES) + -(-n // TILE) + LANES.bit_length() - 1
-
-
-_SIZES = {"tile": TILE, "lanes": LANES}
-
-#: The kernels.
-INSTANCES: tuple[Instance, ...] = (
-    Instance(
-        "distance_f32",
-        "distance",
-        {**_SIZES, "rows": ROWS, "cols": COLS, "depth": DEPTH, "ops": DISTANCES},
-    ),
-    Instance(
-        "reduce_f32",
-        "reduce",
-        {
-            **_SIZES,
-            "block": BLOCK,
-            "terms": TERMS,
-            "combines": COMBINES,
-            "finishes": FINISHES,
-            "operations": tuple(REDUCE.values()),
-            "operators": OPERATORS,
-        },
-    ),
-    Instance("softmax_f32", "softmax", {**_SIZES, "ops": SOFTMAX}),
-)

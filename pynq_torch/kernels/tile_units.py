@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from .matrix_mult import MatrixMult
 
-__all__ = ["Lane", "Sums", "run"]
+__all__ = ["Sums", "TileUnit", "run"]
 
 #: As AP_CTRL reads while a unit is running.
 _START = 0x01
 #: Seconds that units running are given to end when another one has failed.
 _DRAIN_S = 2.0
-#: The longest wait without a look at what else there is to do; each lane has a bound of its own.
+#: The longest wait without a look at what else there is to do; each unit has a bound of its own.
 _LOOK_S = 1.0
 
 
@@ -88,7 +88,7 @@ class Sums:
         return partial
 
 
-class Lane:
+class TileUnit:
     """One unit during one product: what it computes, and its output tiles.
 
     Parameters
@@ -183,7 +183,7 @@ class Lane:
 
 
 def run(
-    lanes: Sequence[Lane],
+    units: Sequence[TileUnit],
     left: Tiles,
     right: Tiles,
     sums: Sums,
@@ -193,7 +193,7 @@ def run(
 
     Parameters
     ----------
-    lanes : sequence of Lane
+    units : sequence of TileUnit
         Claimed.
     left, right : Tiles
         The operands.
@@ -202,29 +202,29 @@ def run(
     plan : iterator of (int, int, int)
         See `schedule`.
     """
-    waiting = deque(islice(plan, len(lanes)))
-    ended: deque[tuple[Lane, tuple[int, int, Tile]]] = deque()
+    waiting = deque(islice(plan, len(units)))
+    ended: deque[tuple[TileUnit, tuple[int, int, Tile]]] = deque()
 
     def prepare() -> bool:
         return any(left.prepare(i, k) or right.prepare(k, j) for i, j, k in waiting)
 
     def collect() -> bool:
-        ended.extend((lane, done) for lane in lanes if (done := lane.poll()) is not None)
+        ended.extend((unit, done) for unit in units if (done := unit.poll()) is not None)
         return bool(ended)
 
-    while waiting or ended or any(lane.running for lane in lanes):
-        for lane in lanes:
-            if lane.running is None and lane.free and waiting:
+    while waiting or ended or any(unit.running for unit in units):
+        for unit in units:
+            if unit.running is None and unit.free and waiting:
                 i, j, k = waiting.popleft()
                 waiting.extend(islice(plan, 1))
-                lane.start(i, j, left.take(i, k), right.take(k, j))
+                unit.start(i, j, left.take(i, k), right.take(k, j))
         # One piece of the host's work at a time, so that no unit waits long for its next tile.
         if prepare():
             collect()
         elif ended:
-            lane, (i, j, product) = ended.popleft()
+            unit, (i, j, product) = ended.popleft()
             sums.add(i, j, product)
-            lane.free.append(product)
+            unit.free.append(product)
             collect()
         else:
             any(collect() for _ in polls(_LOOK_S))

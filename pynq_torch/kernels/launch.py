@@ -1,0 +1,361 @@
+"""Starting runs on compute units and sharing them out: one way, for drivers and for operators."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pynq_torch.errors import BoardHang, KernelBusy, PynqTorchError
+from pynq_torch.timing import model_cycles
+from pynq_torch.waits.polling import polls
+
+if TYPE_CHECKING:
+    from .base import Kernel, KernelStart
+    from .operand import Operand
+
+__all__ = [
+    *("BASE_TIMEOUT_S", "ComputeUnit", "Runs", "give_back", "launch", "on_free", "rates"),
+    *("share", "take", "try_take"),
+]
+
+#: Seconds that a run may take beyond what its size asks for, and that an operator waits for a unit
+#: which a program has started by hand.
+BASE_TIMEOUT_S = 10.0
+#: Seconds between two looks at units that are started by hand: nothing reports when they end.
+LOOK_S = 1e-3
+
+_given_back = threading.Condition()
+_waiting = 0
+Result = TypeVar("Result")
+
+
+class ComputeUnit:
+    """A compute unit as operators share it.
+
+    Parameters
+    ----------
+    driver : Kernel
+        Its driver.
+
+    Attributes
+    ----------
+    lock : threading.Lock
+        Held by the operator that has it.
+    measured : float
+        Multiplications a second as runs have shown; 0 until there was one.
+    """
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+        self.lock = threading.Lock()
+        self.measured = 0.0
+
+    @property
+    def cu(self) -> str:
+        """Its name in the overlay."""
+        return str(self.driver.cu)
+
+    @cached_property
+    def modelled(self) -> float:
+        """Multiplications a second by the kernel's latency model, to any scale."""
+        cycles = model_cycles(self.driver.kernel_name, m=256, n=256, k=256)
+        return 256.0**3 / cycles if cycles else 1.0
+
+    def learn(self, work: float, seconds: float) -> None:
+        """Follow the rate that a run showed; one odd run does not upset the next split."""
+        if seconds > 0:
+            seen = work / seconds
+            self.measured += (0.3 if self.measured else 1.0) * (seen - self.measured)
+
+
+def rates(units: Sequence[ComputeUnit]) -> list[float]:
+    """Return how fast units are, to one scale: as measured, or by the model where never seen."""
+    known = [u.measured / u.modelled for u in units if u.measured]
+    scale = sum(known) / len(known) if known else 1.0
+    return [u.measured or u.modelled * scale for u in units]
+
+
+def share(total: int, speeds: Sequence[float]) -> list[int]:
+    """Return the bounds that divide ``range(total)`` in proportion to `speeds`.
+
+    Examples
+    --------
+    >>> share(10, [3.0, 1.0])
+    [0, 8, 10]
+    """
+    whole = sum(speeds)
+    bounds = [0]
+    for part in itertools.accumulate(speeds):
+        bounds.append(min(total, max(bounds[-1], round(total * part / whole))))
+    bounds[-1] = total
+    return bounds
+
+
+# ---- taking units --------------------------------------------------------------------------------
+
+
+def try_take(units: Iterable[ComputeUnit], most: int = 1) -> list[ComputeUnit]:
+    """Lock up to `most` idle units; empty where none is idle."""
+    taken: list[ComputeUnit] = []
+    for unit in units:
+        if not unit.driver.is_claimed() and unit.lock.acquire(blocking=False):
+            taken.append(unit)
+            if len(taken) == most:
+                break
+    return taken
+
+
+def take(units: Sequence[ComputeUnit], most: int = 1) -> list[ComputeUnit]:
+    """Lock up to `most` idle units; wait for one where none is idle.
+
+    Returns
+    -------
+    list of ComputeUnit
+        At least one, for `give_back`.
+
+    Raises
+    ------
+    KernelBusy
+        A program has started all of them by hand, and they did not become free in
+        `BASE_TIMEOUT_S`; at once, where it is this thread that has to wait for them.
+    """
+    return try_take(units, most) or _wait(units, most)
+
+
+def _wait(units: Sequence[ComputeUnit], most: int) -> list[ComputeUnit]:
+    global _waiting
+    begin = time.perf_counter()
+    with _given_back:
+        _waiting += 1
+        try:
+            while not (taken := try_take(units, most)):
+                # Runs of operators end for certain; one that was started by hand may not.
+                by_hand = [u for u in units if not u.lock.locked()]
+                late = time.perf_counter() - begin > BASE_TIMEOUT_S
+                if len(by_hand) == len(units) and (late or all(u.driver.is_mine() for u in units)):
+                    names = ", ".join(u.cu for u in units)
+                    raise KernelBusy(
+                        f"an operator of device 'pynq' needs one of {names}, which all have a run "
+                        "that was started by this program and not waited for, or that was given up "
+                        "after a timeout. Call wait() on what start() returned; where a kernel "
+                        "hangs, load the overlay again",
+                        units[0].cu,
+                    )
+                _given_back.wait(LOOK_S if by_hand else None)
+            return taken
+        finally:
+            _waiting -= 1
+
+
+def give_back(taken: Iterable[ComputeUnit]) -> None:
+    """Let other operators have units again."""
+    for unit in taken:
+        unit.lock.release()
+    if _waiting:
+        with _given_back:
+            _given_back.notify_all()
+
+
+def on_free(
+    units: Sequence[ComputeUnit], most: int, compute: Callable[[Sequence[ComputeUnit]], Result]
+) -> Result:
+    """Compute something on up to `most` idle units, and on others where one is busy after all.
+
+    Between the look at a unit and its start, a program may start it by hand; or it did so by the
+    unit's registers, of which the driver knows nothing.
+
+    Parameters
+    ----------
+    units : sequence of ComputeUnit
+        To choose from.
+    most : int
+        At least 1.
+    compute : callable
+        Gets the units that were taken; raises `KernelBusy` where one of them is busy.
+
+    Raises
+    ------
+    KernelBusy
+        No unit became free in `BASE_TIMEOUT_S`.
+    """
+    avoid: set[str] = set()
+    begin = 0.0
+    while True:
+        taken = take([u for u in units if u.cu not in avoid] if avoid else units, most)
+        try:
+            return compute(taken)
+        except KernelBusy as error:
+            begin = begin or time.perf_counter()
+            if time.perf_counter() - begin > BASE_TIMEOUT_S:
+                raise
+            avoid.add(error.cu)
+            if avoid >= {u.cu for u in units}:
+                avoid.clear()
+                time.sleep(LOOK_S)
+        finally:
+            give_back(taken)
+
+
+# ---- running -------------------------------------------------------------------------------------
+
+
+class Runs:
+    """Runs of one computation, one after the other (`run`) or side by side (`start`).
+
+    The CPU's cache is written back before the first run. As a context manager it waits at its end
+    for all that were started, also after an error, and raises what the first of them failed with.
+
+    Parameters
+    ----------
+    reads, writes : sequence of Operand
+        All that any of the runs reads and writes; kept alive until the last one has ended.
+    timeout_s : float
+        Bound of the wait for one run.
+    patient : bool
+        Wait for a unit that a program has started by its registers.
+    """
+
+    def __init__(
+        self,
+        reads: Sequence[Operand],
+        writes: Sequence[Operand],
+        timeout_s: float,
+        *,
+        patient: bool = False,
+    ) -> None:
+        self.failure: BaseException | None = None
+        self.running: dict[Kernel, tuple[float, Callable[[float], None] | None]] = {}
+        self._timeout_s, self._patient = timeout_s, patient
+        self._held = [o.tensor for o in (*reads, *writes)]
+        # What is written too: what the CPU has in its cache of it must not come later.
+        self._flush = [o.memory for o in (*reads, *writes) if not o.flushed]
+        self._results = [o.memory for o in writes]
+        self._reads = reads
+
+    def run(self, driver: Kernel, values: Sequence[int]) -> None:
+        """Start a unit with the values of its registers, and wait."""
+        self._begin(driver, values).wait(self._timeout_s)
+
+    def start(
+        self, driver: Kernel, values: Sequence[int], ended: Callable[[float], None] | None = None
+    ) -> None:
+        """Start a unit; `ended` gets the seconds that the run took, unless it failed."""
+        started = time.perf_counter()
+        self._begin(driver, values)
+        self.running[driver] = started, ended
+
+    def _begin(self, driver: Kernel, values: Sequence[int]) -> KernelStart:
+        begin = 0.0
+        while True:
+            try:
+                run = driver.start_raw(
+                    values, held=self._held, flush=self._flush, results=self._results
+                )
+                break
+            except KernelBusy:
+                begin = begin or time.perf_counter()
+                late = time.perf_counter() - begin > BASE_TIMEOUT_S
+                if late or not self._patient or driver.is_mine():
+                    raise
+                time.sleep(LOOK_S)
+        if self._flush:
+            # Once a unit is running, writing the cache back could undo what it has stored.
+            self._flush = []
+            for operand in self._reads:
+                operand.flushed = operand.constant
+        return run
+
+    def end_one(self) -> Kernel:
+        """Wait for the run that ends first, note its failure, and return its driver."""
+        driver, failure = self._first()
+        started, ended = self.running.pop(driver)
+        try:
+            if failure is None:
+                driver.wait(self._timeout_s)
+                if ended is not None:
+                    ended(time.perf_counter() - started)
+        except BaseException as error:  # noqa: BLE001 (raised when all runs have ended)
+            failure = error
+        self.failure = self.failure or failure
+        return driver
+
+    def _first(self) -> tuple[Kernel, BaseException | None]:
+        """Return the unit whose run ends first, with the error of one that crashed."""
+        for _ in polls(self._timeout_s) if len(self.running) > 1 else ():
+            for driver in self.running:
+                try:
+                    if driver.has_ended():
+                        return driver, None
+                except BoardHang:
+                    return driver, None  # waiting for it says what hangs
+                except PynqTorchError as error:
+                    return driver, error
+        return next(iter(self.running)), None
+
+    def __enter__(self) -> Runs:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        while self.running:
+            self.end_one()
+        if error is None and self.failure is not None:
+            raise self.failure
+
+
+def launch(
+    units: Sequence[ComputeUnit],
+    runs: Sequence[Sequence[int]],
+    *,
+    reads: Sequence[Operand] = (),
+    writes: Sequence[Operand] = (),
+    timeout_s: float | None = None,
+) -> None:
+    """Do runs of one kernel on its compute units, as many at a time as there are units free.
+
+    Parameters
+    ----------
+    units : sequence of ComputeUnit
+        At least one.
+    runs : sequence of sequence of int
+        The values of all registers for each run, see `Kernel.start_raw`. Runs must not depend on
+        each other.
+    reads, writes : sequence of Operand
+        All that any of the runs reads and writes.
+    timeout_s : float, optional
+        Bound of the wait for one run. Default: `BASE_TIMEOUT_S`.
+
+    Raises
+    ------
+    KernelError
+        A run failed; all that had been started have been waited for.
+    KernelBusy
+        A program has started all units by hand and they do not become free.
+    """
+    made = Runs(reads, writes, BASE_TIMEOUT_S if timeout_s is None else timeout_s, patient=True)
+    if len(units) == 1 or len(runs) == 1:
+        for values in runs:
+            taken = take(units)
+            try:
+                made.run(taken[0].driver, values)
+            finally:
+                give_back(taken)
+        return
+    held: dict[Kernel, ComputeUnit] = {}
+    waiting = list(reversed(runs))
+    try:
+        with made:
+            while made.running or (waiting and made.failure is None):
+                found: list[ComputeUnit] = []
+                if waiting and made.failure is None:
+                    found = try_take(units) if made.running else take(units)
+                for unit in found:
+                    held[unit.driver] = unit
+                    made.start(unit.driver, waiting.pop())
+                if not found:
+                    give_back([held.pop(made.end_one())])
+    finally:
+        give_back(held.values())
