@@ -9,7 +9,7 @@ import numpy as np
 from pynq.buffer import PynqBuffer
 
 from pynq_torch import buffers
-from pynq_torch.diagnosis.stream_hint import stream_hint
+from pynq_torch.diagnosis.streams import stream_hint
 from pynq_torch.errors import ArgumentError
 
 if TYPE_CHECKING:
