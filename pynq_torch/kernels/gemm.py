@@ -94,9 +94,9 @@ class Gemm(Kernel):
         kind, mode, m, k, n = self.checked(a, b, out, bias, scale, relu, dtype)
         if not m * n or (not k and not mode):
             return zeros((m, n), kind, out)
-        left, right, place, *more = self.operands(a, b, out, mode, bias, scale)
-        runs = [self.plan(left, right, place, mode, *more)]
-        self.do_runs(runs, (left, right, *more), (place,), timeout_s)
+        left, right, place, offset, factor = self.operands(a, b, out, mode, bias, scale)
+        runs = [self.plan(left, right, place, mode, offset, factor)]
+        self.do_runs(runs, (left, right, offset, factor), (place,), timeout_s)
         return deliver(place.tensor, out)
 
     call: Any = __call__
@@ -374,10 +374,11 @@ def split_gemm(
     if len(speeds) != len(units) or min(speeds) <= 0:
         raise ValueError(f"speeds is {list(speeds)}; expected {len(units)} numbers greater than 0")
     # Rows are split: the values for the columns are the same for all units.
-    left, right, place, *columns = first.operands(a, b, out, mode, bias, scale)
-    with Runs([left, right, *filter(None, columns)], [place], timeout_s) as runs:
+    left, right, place, offset, factor = first.operands(a, b, out, mode, bias, scale)
+    reads = [operand for operand in (left, right, offset, factor) if operand is not None]
+    with Runs(reads, [place], timeout_s) as runs:
         for unit, (begin, end) in zip(units, itertools.pairwise(share(m, speeds)), strict=True):
             if end > begin:
                 part = (begin, end - begin, 0, n)
-                runs.start(unit, unit.plan(left, right, place, mode, *columns, part))
+                runs.start(unit, unit.plan(left, right, place, mode, offset, factor, part))
     return deliver(place.tensor, out)

@@ -18,8 +18,16 @@ if TYPE_CHECKING:
     from .operand import Operand
 
 __all__ = [
-    *("BASE_TIMEOUT_S", "ComputeUnit", "Runs", "give_back", "launch", "on_free", "rates"),
-    *("share", "take", "try_take"),
+    "BASE_TIMEOUT_S",
+    "ComputeUnit",
+    "Runs",
+    "give_back",
+    "launch",
+    "on_free",
+    "rates",
+    "share",
+    "take",
+    "try_take",
 ]
 
 #: Seconds that a run may take beyond what its size asks for, and that an operator waits for a unit

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = [
-    *("Operand", "float_bits", "in_cma", "result_in_cma", "rows_in_cma", "vector_in_cma", "word"),
+    "Operand",
+    "float_bits",
+    "in_cma",
+    "result_in_cma",
+    "rows_in_cma",
+    "vector_in_cma",
+    "word",
     "zeros",
 ]
 
@@ -47,11 +53,18 @@ class Operand:
     """
 
     __slots__ = (
-        *("address", "constant", "flushed", "itemsize", "memory", "shape", "strides", "tensor"),
+        "address",
+        "constant",
+        "flushed",
+        "itemsize",
+        "memory",
+        "shape",
+        "strides",
+        "tensor",
     )
 
     def __init__(self, tensor: Any, address: int, memory: Any) -> None:
-        self.tensor = tensor
+        self.tensor: torch.Tensor = tensor  # or a buffer, which has what is used of one
         self.address = address
         self.memory = memory
         self.shape: tuple[int, ...] = tuple(tensor.shape)

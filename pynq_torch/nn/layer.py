@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
+from pynq_torch.ops.launch import Units, units
 from pynq_torch.ops.linear import MAX_EXACT_K
 from pynq_torch.ops.quantise import TOO_LARGE, Packed, kept, pack
-from pynq_torch.ops.units import Units, Vector, units
+from pynq_torch.ops.units import Vector
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined, _watched
 from pynq_torch.torch_device.fallback import place

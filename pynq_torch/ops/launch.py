@@ -22,7 +22,15 @@ from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.record import transfer
 
 __all__ = [
-    *("ComputeUnit", "Slot", "Units", "available", "launch", "operand", "placed", "room", "units"),
+    "ComputeUnit",
+    "Slot",
+    "Units",
+    "available",
+    "launch",
+    "operand",
+    "placed",
+    "room",
+    "units",
 ]
 
 #: What a compute unit is called in signatures of other files.

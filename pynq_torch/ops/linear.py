@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from pynq_torch.kernels.epilogue import BIAS, FLOAT32
-from pynq_torch.kernels.strided import broadcasts as _expands
+from pynq_torch.kernels.strided import broadcasts
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.flags import allowed_in_a_thread, matmul
@@ -210,7 +210,7 @@ def addmm(
     m, n = mat1.shape[0], mat2.shape[1]
     if self.dtype is not mat1.dtype or self.device.type != "pynq":
         return _MIXED
-    if not _expands(self.shape, (m, n)):
+    if not broadcasts(self.shape, (m, n)):
         return _SHAPE
     if mat1.dtype is torch.int8:
         if not (_is_int8(alpha) and _is_int8(beta)):
@@ -290,7 +290,7 @@ def baddbmm(
     shape = (batch1.shape[0], batch1.shape[1], batch2.shape[2])
     if self.dtype is not batch1.dtype or self.device.type != "pynq":
         return _MIXED
-    if not _expands(self.shape, shape):
+    if not broadcasts(self.shape, shape):
         return _SHAPE
     if batch1.dtype is torch.int8:
         if not (_is_int8(alpha) and _is_int8(beta)):

@@ -12,11 +12,12 @@ import torch
 
 from pynq_torch.kernels.matmul import plan
 from pynq_torch.kernels.operand import Operand
+from pynq_torch.kernels.strided import broadcasts
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import MIXED
 
 from .launch import available, launch, operand, room
-from .linear import _EMPTY, _NO_UNIT, _NOT_2D, _SHAPE, _expands, vector_forms
+from .linear import _EMPTY, _NO_UNIT, _NOT_2D, _SHAPE, vector_forms
 from .units import timeout_of
 
 __all__ = ["KERNEL", "multiply"]
@@ -77,7 +78,7 @@ def multiply(
     if bias is not None:
         if bias.dtype is not torch.float32 or bias.device.type != "pynq":
             return MIXED
-        if not _expands(bias.shape, shape):
+        if not broadcasts(bias.shape, shape):
             return _SHAPE
         added = operand(bias) if beta else None
     c = room(shape, torch.float32)

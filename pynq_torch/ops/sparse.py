@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from pynq_torch.kernels.sparse import Csr, csr_fault, spmm_run, spmv_run
+from pynq_torch.kernels.strided import broadcasts
 from pynq_torch.torch_device import memory, record
 from pynq_torch.torch_device.dispatch import Declined, _watched, library, note_serving
 from pynq_torch.torch_device.fallback import place
@@ -21,7 +22,7 @@ from pynq_torch.torch_device.schema import operator
 
 from .common import run, units_of
 from .launch import operand, room
-from .linear import _expands, _weighted
+from .linear import _weighted
 
 __all__: list[str] = []
 
@@ -83,7 +84,7 @@ def _addmm(
 ) -> Any:
     if self.layout is not torch.strided or self.dtype is not torch.float32:
         return _KIND
-    if not _expands(self.shape, (mat1.shape[0], mat2.shape[-1])):
+    if not broadcasts(self.shape, (mat1.shape[0], mat2.shape[-1])):
         return _SHAPE
     product = _mm(mat1, mat2)
     return product if isinstance(product, Declined) else _weighted(self, product, beta, alpha)
@@ -99,7 +100,7 @@ def _addmv_out(
     out: torch.Tensor,
 ) -> Any:
     shape = (mat.shape[0],)
-    if self.dtype is not torch.float32 or not _expands(self.shape, shape) or out.shape != shape:
+    if self.dtype is not torch.float32 or not broadcasts(self.shape, shape) or out.shape != shape:
         return _SHAPE
     product = _mv(mat, vec)
     if isinstance(product, Declined):

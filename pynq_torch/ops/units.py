@@ -18,7 +18,14 @@ from pynq_torch.torch_device import memory
 from .launch import Units, operand, placed, units
 
 __all__ = [
-    *("KERNELS", "Matrix", "Units", "Vector", "finish", "multiply", "result_dtype", "timeout_of"),
+    "KERNELS",
+    "Matrix",
+    "Units",
+    "Vector",
+    "finish",
+    "multiply",
+    "result_dtype",
+    "timeout_of",
     "units",
 ]
 

@@ -30,8 +30,21 @@ distance_f32, rows of `n` elements:
 from __future__ import annotations
 
 __all__ = [
-    *("ADDER_STAGES", "BLOCK", "COMBINES", "DISTANCES", "EPS", "EXP_RANGE", "FINISHES", "LANES"),
-    *("REDUCE", "SOFTMAX", "TERMS", "TILE", "additions", "block_additions", "dot_additions"),
+    "ADDER_STAGES",
+    "BLOCK",
+    "COMBINES",
+    "DISTANCES",
+    "EPS",
+    "EXP_RANGE",
+    "FINISHES",
+    "LANES",
+    "REDUCE",
+    "SOFTMAX",
+    "TERMS",
+    "TILE",
+    "additions",
+    "block_additions",
+    "dot_additions",
 ]
 
 #: Elements in a buffer on chip: 4 KB, two BRAM18; long enough for bursts of 16 beats.
