@@ -63,7 +63,7 @@ def test_the_good_one(tmp_path: Path) -> None:
         ("one_0.interrupt", "one_0.irq", "has interrupt"),
         ("one_0.interrupt", "one_0", "INSTANCE.PIN"),
         ('[instances.axi_intc_0]\nip = "axi_intc"', "", "need one axi_intc"),
-        ('ip = "axi_dma"', 'ip = "axi_vdma"', "axi_dma, axi_intc"),
+        ('ip = "axi_dma"', 'ip = "axi_vdma"', "axi_dma, axi_gpio, axi_intc"),
         ('ip = "axi_dma"', 'ip = "axi_dma"\nparameters = { c_lenght = 3 }', "c_lenght"),
         ('ip = "axi_intc"', 'ip = "axi_intc"\naddress = 0x40000001', "multiple of 64 KB"),
         ('ip = "axi_intc"', 'ip = "axi_intc"\naddress = 0x90000000', "M_AXI_GP0"),

@@ -194,9 +194,9 @@ def test_a_number_may_be_what_only_a_compiler_evaluates(tmp_path, value):
          r"directives\.tcl:1: m_axi of argument 'a'"),
         ("k.cfg", "syn.interface.m_axi_offset=slvae\n",
          r"k\.cfg:1: config_interface has m_axi_offset=slvae; .* did you mean slave\?"),
-        ("directives.tcl", "config_interface -m_axi_addr64=ture\n",
-         r"directives\.tcl:1: config_interface has m_axi_addr64=ture; .* did you mean true\?"),
-        ("k.cfg", "syn.interface.s_axilite_data64=2\n", r"k\.cfg:1: .*s_axilite_data64=2; expec"),
+        ("directives.tcl", "config_interface -m_axi_addr64=trie\n",
+         r"directives\.tcl:1: config_interface has m_axi_addr64=trie; .* did you mean true\?"),
+        ("k.cfg", "syn.interface.s_axilite_data64=2\n", r"k\.cfg:1: .*s_axilite_data64=2; expect"),
     ],
 )  # fmt: skip
 def test_errors_in_files(tmp_path, file, text, said):

@@ -63,6 +63,15 @@ def test_whatever_is_imported_first(first: str):
     assert (done.stdout.strip(), done.returncode) == (ANSWER, 0), done.stderr
 
 
+@pytest.mark.parametrize(
+    "room", ["ops", "ops.quantise", "torch_device.memory", "lessons.direct", "kernels.gemm", "nn"]
+)
+def test_any_room_may_be_imported_before_torch(room: str):
+    program = f"import pynq_torch.{room}, torch; print(torch.ones(2, device='pynq').sum().item())"
+    done = _python("-c", program)
+    assert (done.stdout.strip(), done.returncode) == ("2.0", 0), done.stderr
+
+
 def test_an_unknown_board_is_named_with_the_known_ones():
     done = _python("-c", "import pynq", board="zcu999")
     assert done.returncode == 1

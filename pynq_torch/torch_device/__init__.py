@@ -64,3 +64,8 @@ def _register() -> None:
 
     fill()
     register_all(own_kernels(), view_kernel)
+
+
+# Last, and before any module of this room: torch calls `enable` while it is imported, which would
+# find half of the module that imported torch.
+import torch  # noqa: E402, F401
