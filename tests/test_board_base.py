@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import shutil
 import sys
 import threading
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import pytest
 
 import pynq_torch
 from pynq_torch import paths
+from pynq_torch.cli import main
 from pynq_torch.board import vendor
 from pynq_torch.board.panel import Panel
 from pynq_torch.errors import BoardError
@@ -148,7 +150,7 @@ def test_a_second_board_has_leds_of_its_own() -> None:
 
 def test_by_its_name_as_pynq_finds_it(board: Any, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    assert pynq.Overlay("base.bit").bitfile_name == str(paths.BITSTREAMS / "base" / "base.bit")
+    assert pynq.Overlay("base.bit").bitfile_name == str(vendor.BASE / "base.bit")
 
 
 def test_only_while_a_virtual_board_is_in_use() -> None:
@@ -169,3 +171,12 @@ def test_a_panel_needs_the_gpio() -> None:
     with pytest.raises(ValueError, match="button is 4; the board has buttons 0 to 3"):
         Panel(board).press(4)
     board.close()
+
+
+def test_the_design_is_what_its_description_makes(tmp_path: Path) -> None:
+    shutil.copytree(paths.HW / "board" / "hw", tmp_path / "hw")
+    assert main(["overlay", "build", "--root", str(tmp_path), "base"]) == 0
+    for name in ("base.bit", "base.hwh"):
+        assert (tmp_path / "bitstreams/base" / name).read_bytes() == (
+            vendor.BASE / name
+        ).read_bytes()

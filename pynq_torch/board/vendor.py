@@ -17,9 +17,11 @@ from typing import Any
 
 from pynq_torch import paths
 
-__all__ = ["install", "uninstall"]
+__all__ = ["BASE", "install", "uninstall"]
 
-_BASE = Path(__file__).with_name("base_overlay.py")
+#: The folder of ``base.bit`` and ``base.hwh``, which `overlay build --root hw/board` makes.
+BASE = paths.HW / "board" / "bitstreams" / "base"
+_MODULE = Path(__file__).with_name("base_overlay.py")
 
 
 class _Finder:
@@ -30,7 +32,7 @@ class _Finder:
     ) -> ModuleSpec | None:
         if name != "pynq.overlays.base":
             return None
-        return importlib.util.spec_from_file_location(name, _BASE)
+        return importlib.util.spec_from_file_location(name, _MODULE)
 
 
 _FINDER = _Finder()
@@ -47,7 +49,7 @@ def uninstall() -> None:
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)
         module = sys.modules.get("pynq.overlays.base")
-        if module is not None and module.__file__ == str(_BASE):
+        if module is not None and module.__file__ == str(_MODULE):
             del sys.modules["pynq.overlays.base"]
 
 
@@ -55,7 +57,7 @@ class _Folders:
     """The folder with ``base.bit`` while a virtual board is in use, else one that holds none."""
 
     def __iter__(self) -> Iterator[str]:
-        yield str(paths.BITSTREAMS / "base" if _FINDER in sys.meta_path else _BASE.parent)
+        yield str(BASE if _FINDER in sys.meta_path else _MODULE.parent)
 
 
 #: pynq takes the first one, from the module that the entry point names.
