@@ -16,9 +16,9 @@ import pytest
 
 import pynq_torch
 from pynq_torch import paths
-from pynq_torch.cli import main
 from pynq_torch.board import vendor
 from pynq_torch.board.panel import Panel
+from pynq_torch.cli import main
 from pynq_torch.errors import BoardError
 
 pytestmark = pytest.mark.timeout(60)
