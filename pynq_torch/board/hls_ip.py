@@ -95,14 +95,7 @@ class HlsKernel(IpModel):
         self.elements = binding.elements()
         self.ports = [port for port, _ in binding.ports]
         self._open_streams(binding, rings)
-        self.engine = EngineProcess(
-            build.executable,
-            ip.name,
-            board.memory,
-            max(self._nbytes, 4096),
-            [rings[port.port] for port in self.ports],
-            self.ports,
-        )
+        self.engine = self._make_engine(build, rings)
         self._words = self.engine.registers.cast("I")
         self.engine.set_offsets(binding.offsets)
         self._valid, self._pointers = binding.valid, binding.outputs
@@ -131,6 +124,17 @@ class HlsKernel(IpModel):
             if port.port not in rings and argument.axis is not None:
                 nbytes = argument.axis.data_bytes
                 rings[port.port] = self.board.open_ring(port, argument.direction, nbytes)
+
+    def _make_engine(self, build: Build, rings: dict[str, Ring]) -> EngineProcess:
+        """Return the engine that computes for this unit; it does not run yet."""
+        return EngineProcess(
+            build.executable,
+            self.ip.name,
+            self.board.memory,
+            max(self._nbytes, 4096),
+            [rings[port.port] for port in self.ports],
+            self.ports,
+        )
 
     # ---- the bus ---------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
@@ -139,58 +139,94 @@ def compile_program(
     KernelBuildError
         With the compiler's message.
     """
-    log: list[str] = []
-    files: list[str] = []
-    stand_ins = output.parent / "include"
+    units = _Units(output.parent, name, sanitize, cflags, include_dirs, as_c)
     precompiled, made_from = _engine_header(main, sanitize, cflags, include_dirs)
+    units.add(main, precompiled)
+    if precompiled:  # g++ names the precompiled header, not what that was made from
+        folder = os.path.dirname(precompiled) + os.sep
+        units.files = [*(file for file in units.files if not file.startswith(folder)), *made_from]
+    _link(units, output, provide)
+    read = _from_elsewhere(units.files, output.parent.absolute())
+    units.remove()
+    searched: list[Path | str] = [
+        *include_dirs,
+        *toolchain.include_dirs(),
+        *toolchain.system_include_dirs(),
+    ]
+    return Compiled("".join(units.log), read, depends.absent(read, searched))
 
-    def unit(source: Path) -> Path:
-        target = output.parent / f"unit{len(log)}.o"
+
+@dataclass
+class _Units:
+    """The sources of one program, compiled in `folder` with the same options."""
+
+    folder: Path
+    name: str
+    sanitize: bool
+    cflags: Sequence[str]
+    include_dirs: Sequence[Path]
+    as_c: bool
+    objects: list[Path] = field(default_factory=list)
+    #: Every file that g++ read.
+    files: list[str] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+
+    @property
+    def _stand_ins(self) -> Path:
+        return self.folder / "include"
+
+    def add(self, source: Path, precompiled: str = "") -> None:
+        """Compile a source, which begins with the precompiled header if there is one."""
+        target = self.folder / f"unit{len(self.objects)}.o"
         listing = target.with_suffix(".d")
         command = compile_command(
             source,
             target,
-            sanitize=sanitize,
-            cflags=cflags,
-            include_dirs=include_dirs,
-            language="c" if as_c and source.suffix == ".c" else "c++",
+            sanitize=self.sanitize,
+            cflags=self.cflags,
+            include_dirs=self.include_dirs,
+            language="c" if self.as_c and source.suffix == ".c" else "c++",
         )
-        command += ["-c", "-MD", "-MF", str(listing), "-idirafter", str(stand_ins)]
-        if precompiled and source == main:
+        command += ["-c", "-MD", "-MF", str(listing), "-idirafter", str(self._stand_ins)]
+        if precompiled:
             command += ["-include", precompiled]
-        log.append(_run_with_stand_ins(command, name, stand_ins, include_dirs))
-        files.extend(depends.gcc_files(listing))
-        return target
+        said = _run_with_stand_ins(command, self.name, self._stand_ins, self.include_dirs)
+        self.log.append(said)
+        self.files.extend(depends.gcc_files(listing))
+        self.objects.append(target)
 
-    objects = [unit(main)]
-    if precompiled:  # g++ names the precompiled header, not what that was made from
-        folder = os.path.dirname(precompiled) + os.sep
-        files = [*(file for file in files if not file.startswith(folder)), *made_from]
+    def link(self, output: Path) -> None:
+        """Link what was compiled so far."""
+        libraries = [flag for flag in self.cflags if flag.startswith("-l")]
+        command = [toolchain.compiler(), *flags(self.sanitize), *map(str, self.objects)]
+        self.log.append(_run([*command, "-o", str(output), *libraries], self.name))
+
+    def remove(self) -> None:
+        """Remove what only the build needs."""
+        for target in self.objects:
+            target.unlink()
+            target.with_suffix(".d").unlink()
+        shutil.rmtree(self._stand_ins, ignore_errors=True)
+
+
+def _link(
+    units: _Units, output: Path, provide: Callable[[set[str]], Sequence[Path]] | None
+) -> None:
+    """Link the units; add the sources that `provide` has for undefined symbols until it works."""
     tried: set[Path] = set()
     while True:
-        link = [toolchain.compiler(), *flags(sanitize), *map(str, objects), "-o", str(output)]
         try:
-            log.append(_run([*link, *[flag for flag in cflags if flag.startswith("-l")]], name))
-            break
+            units.link(output)
+            return
         except KernelBuildError as error:
             missing = {match.split("(")[0] for match in _UNDEFINED.findall(str(error))}
             more = list(provide(missing)) if provide and missing else []
             more = [source for source in more if source not in tried]
             if not more:
                 raise
-            tried.update(more)
-            objects += [unit(source) for source in more]
-    read = _from_elsewhere(files, output.parent.absolute())
-    for target in objects:
-        target.unlink()
-        target.with_suffix(".d").unlink()
-    shutil.rmtree(stand_ins, ignore_errors=True)
-    searched: list[Path | str] = [
-        *include_dirs,
-        *toolchain.include_dirs(),
-        *toolchain.system_include_dirs(),
-    ]
-    return Compiled("".join(log), read, depends.absent(read, searched))
+        tried.update(more)
+        for source in more:
+            units.add(source)
 
 
 def _engine_header(

@@ -125,18 +125,7 @@ def read_report(path: Path | str) -> SynthesisReport:
     KernelError
         The file is missing, is not XML, or is no synthesis report.
     """
-    path = Path(path)
-    try:
-        root = ElementTree.parse(path).getroot()
-    except OSError as error:
-        raise KernelError(f"{path}: cannot be read ({error.strerror})") from error
-    except ElementTree.ParseError as error:
-        raise KernelError(f"{path}: not XML ({error}); expected a csynth.xml") from error
-    top = root.findtext("UserAssignments/TopModelName")
-    if root.tag != "profile" or top is None:
-        raise KernelError(
-            f"{path}: found <{root.tag}>, expected the <profile> of a csynth.xml with its top model"
-        )
+    root, top = _profile(Path(path))
     latency = root.find("PerformanceEstimates/SummaryOfOverallLatency")
     timing = root.find("PerformanceEstimates/SummaryOfTimingAnalysis")
     user = root.find("UserAssignments")
@@ -156,6 +145,22 @@ def read_report(path: Path | str) -> SynthesisReport:
         available=_resources(root.find("AreaEstimates/AvailableResources")),
         loops=tuple(_all_loops(root, top)),
     )
+
+
+def _profile(path: Path) -> tuple[ElementTree.Element, str]:
+    """Return the root of a report and the name of its top function."""
+    try:
+        root = ElementTree.parse(path).getroot()
+    except OSError as error:
+        raise KernelError(f"{path}: cannot be read ({error.strerror})") from error
+    except ElementTree.ParseError as error:
+        raise KernelError(f"{path}: not XML ({error}); expected a csynth.xml") from error
+    top = root.findtext("UserAssignments/TopModelName")
+    if root.tag != "profile" or top is None:
+        raise KernelError(
+            f"{path}: found <{root.tag}>, expected the <profile> of a csynth.xml with its top model"
+        )
+    return root, top
 
 
 def _text(node: ElementTree.Element | None, name: str) -> str:

@@ -214,13 +214,8 @@ class Ports:
                 return replace(base, kind="axis", width=0, axis=Axis(0)), []
         if ctype.form == "burst_maxi" or "m_axi" in modes:
             return self._m_axi(port, base, wanted)
-        if ctype.form == "stream":
-            count = math.prod(ctype.dims)
-            axis = replace(ctype.axis or Axis(0), count=count)
-            return replace(base, kind="axis", width=8 * axis.data_bytes, axis=axis), []
-        if "axis" in modes:
-            axis = ctype.packet or Axis(data_bytes=(ctype.bits + 7) // 8)
-            return replace(base, kind="axis_array", axis=axis, length=base.length or 1), []
+        if ctype.form == "stream" or "axis" in modes:
+            return _streamed(port, base), []
         default = self._kernel_flow() and not modes
         if "s_axilite" in modes or (default and port.by_value):
             return self._s_axilite(port, base, wanted)
@@ -320,6 +315,16 @@ class Ports:
             names = tuple(item.name for item in group)
             masters[name] = AxiBundle(name, bits, self._address_bits(), names)
         return masters
+
+
+def _streamed(port: Port, base: Argument) -> Argument:
+    """Return an argument that is an ``hls::stream``, or an array or pointer in mode axis."""
+    ctype = port.ctype
+    if ctype.form == "stream":
+        axis = replace(ctype.axis or Axis(0), count=math.prod(ctype.dims))
+        return replace(base, kind="axis", width=8 * axis.data_bytes, axis=axis)
+    axis = ctype.packet or Axis(data_bytes=(ctype.bits + 7) // 8)
+    return replace(base, kind="axis_array", axis=axis, length=base.length or 1)
 
 
 def _check_m_axi(port: Port, wanted: Wanted) -> None:

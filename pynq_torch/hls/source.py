@@ -114,9 +114,7 @@ def read_source(
     InterfaceError
         The file cannot be read.
     """
-    for define in defines:
-        if not _DEFINE.fullmatch(define):
-            raise InterfaceError(f"-D {define!r} is no macro; expected NAME or NAME=VALUE")
+    _check_macros(defines)
     text = read_text(path)
     with tempfile.TemporaryDirectory(prefix="pynq_torch_stubs_") as stubs:
         folders = [path.parent, *include_dirs, *toolchain.include_dirs()]
@@ -128,14 +126,24 @@ def read_source(
         for folder in toolchain.system_include_dirs():
             arguments += ["-isystem", folder]
         unit = _parse(path, f"{text}\n{appendix}\n", arguments, folders, Path(stubs), missing)
-        errors = tuple(
-            f"{item.location.file}:{item.location.line}: {item.spelling}"
-            for item in unit.diagnostics
-            if item.severity >= cindex.Diagnostic.Error
-        )
-        pragmas = _active_pragmas(path, preprocessed)
+        pragmas, errors = _active_pragmas(path, preprocessed), _errors(unit)
         said = preprocessed.errors
         yield SourceUnit(path, unit, pragmas, tuple(missing), errors, tuple(common), said)
+
+
+def _check_macros(defines: Sequence[str]) -> None:
+    for define in defines:
+        if not _DEFINE.fullmatch(define):
+            raise InterfaceError(f"-D {define!r} is no macro; expected NAME or NAME=VALUE")
+
+
+def _errors(unit: cindex.TranslationUnit) -> tuple[str, ...]:
+    """Return what libclang complains about, with file and line."""
+    return tuple(
+        f"{item.location.file}:{item.location.line}: {item.spelling}"
+        for item in unit.diagnostics
+        if item.severity >= cindex.Diagnostic.Error
+    )
 
 
 def read_text(path: Path) -> str:

@@ -72,17 +72,14 @@ class Activation(Kernel):
         ArgumentError
             Another dtype, or another shape of the gradient.
         """
-        import torch
-
-        check_tensor(self.cu, "x", x, torch.float32)
+        check_tensor(self.cu, "x", x)
         if gradient is not None:
-            check_tensor(self.cu, "gradient", gradient, torch.float32, shape=tuple(x.shape))
+            check_tensor(self.cu, "gradient", gradient, shape=tuple(x.shape))
         if not x.numel():
-            return torch.empty(x.shape)
+            return x.new_empty(x.shape)
         source, slope = self.operand("x", x.contiguous()), self.vector("gradient", gradient)
         result = self.result(x.shape)
         runs = plan(slope, source, result, x.numel(), threshold)
-        self.do_runs(runs, (slope, source), (result,), timeout_s)
-        return result.tensor
+        return self.run_into(result, runs, (slope, source), timeout_s)
 
     call: Any = __call__

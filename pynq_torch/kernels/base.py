@@ -176,6 +176,17 @@ class Kernel(Control):
         for values in runs:
             made.run(self, values)
 
+    def run_into(
+        self,
+        result: Operand,
+        runs: Sequence[Sequence[int]],
+        reads: Sequence[Operand | None],
+        timeout_s: float,
+    ) -> torch.Tensor:
+        """Do runs that write one result, see `do_runs`, and return its tensor."""
+        self.do_runs(runs, reads, (result,), timeout_s)
+        return result.tensor
+
     def _begin(self, bound: dict[str, Any]) -> KernelStart:
         values = {name: reach(value) for name, value in bound.items()}
         self._acquire()

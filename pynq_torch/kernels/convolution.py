@@ -164,8 +164,7 @@ class Conv2dFloat(Kernel):
         result = self.result(shape)
         tile = self._tile(window, result.shape, weight)
         runs = plan_forward(image, filters, result, window, offset, relu=relu, tile=tile)
-        self.do_runs(runs, (image, filters, offset), (result,), timeout_s)
-        return result.tensor
+        return self.run_into(result, runs, (image, filters, offset), timeout_s)
 
     call: Any = __call__
 
@@ -189,8 +188,7 @@ class Conv2dFloat(Kernel):
         result = self.result(shape)
         self._check_gradient(result.tensor, weight, window, grad)
         runs = plan_grad_input(reads[0], reads[1], result, window)
-        self.do_runs(runs, reads, [result], timeout_s)
-        return result.tensor
+        return self.run_into(result, runs, reads, timeout_s)
 
     def grad_weight(
         self,
@@ -211,8 +209,7 @@ class Conv2dFloat(Kernel):
         result = self.result((grad.shape[1], x.shape[1] // groups, *size))
         self._check_gradient(x, result.tensor, window, grad)
         runs = plan_grad_weight(reads[0], reads[1], result, window)
-        self.do_runs(runs, reads, [result], timeout_s)
-        return result.tensor
+        return self.run_into(result, runs, reads, timeout_s)
 
     def _tile(self, window: Window, shape: Sequence[int], weight: Any) -> tiling.Tiling | None:
         """Return the tiles; ``None`` for those of `tiling.tiling`."""

@@ -179,8 +179,7 @@ class Conv2dInt8(Kernel):
         factor = self.vector("scale", scale)
         result = self.result(shape, kind)
         runs = plan_int8(image, filters, result, bias=offset, scale=factor, **how)
-        self.do_runs(runs, (image, filters, offset, factor), (result,), timeout_s)
-        return result.tensor
+        return self.run_into(result, runs, (image, filters, offset, factor), timeout_s)
 
     def _tile(self, window: Window, shape: Sequence[int], weight: Any) -> tiling.Tiling | None:
         """Return the tiles; ``None`` for those of `tiling.tiling`."""

@@ -116,32 +116,34 @@ class Distance(Kernel):
         -------
         torch.Tensor
             New, float32 [..., P, R], contiguous, in CMA memory. The bounds of its error are those
-            of `families.reductions`.
+            of `pynq_torch.kernels.tables.reductions`.
 
         Raises
         ------
         ArgumentError
             Another dtype, shapes that do not fit, nothing to measure, or a negative order.
         """
-        import torch
+        shape = self._checked(a, b)
+        if not p >= 0:
+            raise self.wrong(f"p is {p}; expected 0 or more")
+        left = self.operand("a", a)
+        right = self.operand("b", b)
+        c = self.result(shape)
+        return self.run_into(c, distance_runs(left, right, c, p), (left, right), timeout_s)
 
+    call: Any = __call__
+
+    def _checked(self, a: torch.Tensor, b: torch.Tensor) -> tuple[int, ...]:
+        """Return the shape of the distances of two tensors that the kernel can measure."""
         for name, value in (("a", a), ("b", b)):
-            check_tensor(self.cu, name, value, torch.float32)
+            check_tensor(self.cu, name, value)
         shape = distances_shape(a, b)
         if shape is None or not a.numel() or not b.numel():
             raise self.wrong(
                 f"a is {tuple(a.shape)} and b {tuple(b.shape)}; expected [..., P, M] "
                 "and [..., R, M] with at least one element"
             )
-        if not p >= 0:
-            raise self.wrong(f"p is {p}; expected 0 or more")
-        left = self.operand("a", a)
-        right = self.operand("b", b)
-        c = self.result(shape)
-        self.do_runs(distance_runs(left, right, c, p), (left, right), (c,), timeout_s)
-        return c.tensor
-
-    call: Any = __call__
+        return shape
 
     def dot(self, a: torch.Tensor, b: torch.Tensor, *, timeout_s: float = 10.0) -> torch.Tensor:
         """Return the dot product of two vectors.
@@ -172,5 +174,4 @@ class Distance(Kernel):
         left = self.operand("a", a)
         right = self.operand("b", b)
         c = self.result(())
-        self.do_runs([dot_run(left, right, c)], (left, right), (c,), timeout_s)
-        return c.tensor
+        return self.run_into(c, [dot_run(left, right, c)], (left, right), timeout_s)

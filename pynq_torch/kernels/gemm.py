@@ -15,7 +15,7 @@ from pynq.buffer import PynqBuffer
 from pynq_torch import buffers
 from pynq_torch.timing import model_cycles
 
-from .arguments import ArgumentError, check_tensor
+from .arguments import check_tensor
 from .base import Kernel, KernelStart
 from .epilogue import BIAS, FLOAT32, INT8, KIND, WORD, check_columns, dtype_name, mode_of
 from .launch import Runs, share
@@ -169,23 +169,26 @@ class Gemm(Kernel):
         # Rows of int8 are whole words.
         ldc = c.strides[0] if m > 1 else -(-n // WORD) * WORD if mode & KIND == INT8 else n
         row, rows, column, width = part or (0, m, 0, n)
-        values = [
+        return [
             a.address + row * lda,
             b.address + column,
             c.address + (row * ldc + column) * c.itemsize,
             *(rows, width, k, lda, ldb, ldc),
+            *self._epilogue(mode, column, bias, scale),
         ]
+
+    def _epilogue(
+        self, mode: int, column: int, bias: Operand | None, scale: Operand | None
+    ) -> list[int]:
+        """Return the registers from ``bias`` on, which an old gemm does not have."""
         if self.has_epilogue:
-            values += (0 if o is None else o.address + 4 * column for o in (bias, scale))
-            values.append(mode)
-        elif mode:
-            # The overlay has a gemm that was built before there was an epilogue.
-            raise ArgumentError(
-                f"{self.cu} was built without an epilogue (no register `mode`); expected the gemm "
-                "of this version: build the overlay again, or add bias and scale on the CPU",
-                self.cu,
+            return [*(0 if o is None else o.address + 4 * column for o in (bias, scale)), mode]
+        if mode:
+            raise self.wrong(
+                "built without an epilogue (no register `mode`); expected the gemm of this "
+                "version: build the overlay again, or add bias and scale on the CPU"
             )
-        return values
+        return []
 
     def run_raw(
         self,

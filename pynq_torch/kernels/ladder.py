@@ -8,9 +8,8 @@ float behind the last is read and written too. Buffers here are rounded up to mo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .arguments import check_tensor
 from .base import Kernel
 from .launch import Runs
 from .operand import Operand
@@ -81,13 +80,20 @@ def dot_runs(a: Operand, b: Operand, c: Operand, n: int, units: int = 1) -> _Run
 class _Ladder(Kernel):
     """What both kernels share."""
 
-    def _vector(self, name: str, values: torch.Tensor) -> Operand:
+    def _pair(
+        self, a: torch.Tensor, b: torch.Tensor, ndim: int | None = None
+    ) -> tuple[Operand, Operand]:
+        """Return two vectors of one shape where the kernel can read them."""
+        left = self._vector("a", a, ndim=ndim)
+        return left, self._vector("b", b, shape=left.shape)
+
+    def _vector(self, name: str, values: torch.Tensor, **expected: Any) -> Operand:
         """Return a vector where the kernel can read it, copied where a word would be cut."""
         import torch
 
         if isinstance(values, torch.Tensor) and not values.is_contiguous():
             values = values.contiguous()
-        found = self.operand(name, values)
+        found = self.operand(name, values, **expected)
         if found.address % word_bytes(self.kernel_name) == 0:
             return found
         copied = self.result(found.shape)
@@ -96,12 +102,13 @@ class _Ladder(Kernel):
 
     def _all(
         self, runs: _Runs, operands: Sequence[Operand], helpers: Sequence[Kernel], timeout_s: float
-    ) -> None:
-        """Start a run on each unit, then wait for all."""
+    ) -> torch.Tensor:
+        """Start a run on each unit, wait for all, and return the result, the last operand."""
         *reads, result = operands
         with Runs(reads, [result], timeout_s) as going:
             for unit, values in zip((self, *helpers), runs, strict=False):
                 going.start(unit, values)
+        return result.tensor
 
     def _units(self, helpers: Sequence[Kernel]) -> int:
         for unit in helpers:
@@ -146,18 +153,13 @@ class LadderAdd(_Ladder):
         ArgumentError
             Another dtype or shape, no CPU tensor, or a helper that is another kernel.
         """
-        import torch
-
         units = self._units(helpers)
-        left, right = self._vector("a", a), self._vector("b", b)
-        if left.shape != right.shape:
-            check_tensor(self.cu, "b", b, torch.float32, shape=left.shape)
+        left, right = self._pair(a, b)
         if not a.numel():
-            return torch.empty(a.shape)
+            return a.new_empty(a.shape)
         result = self.result(a.shape)
         runs = add_runs(left, right, result, a.numel(), units)
-        self._all(runs, (left, right, result), helpers, timeout_s)
-        return result.tensor
+        return self._all(runs, (left, right, result), helpers, timeout_s)
 
 
 class LadderDot(_Ladder):
@@ -196,16 +198,10 @@ class LadderDot(_Ladder):
         ArgumentError
             As for `LadderAdd`.
         """
-        import torch
-
         units = self._units(helpers)
-        left, right = self._vector("a", a), self._vector("b", b)
-        if len(left.shape) != 1 or left.shape != right.shape:
-            check_tensor(self.cu, "a", a, torch.float32, ndim=1)
-            check_tensor(self.cu, "b", b, torch.float32, shape=left.shape)
+        left, right = self._pair(a, b, ndim=1)
         if not a.numel():
-            return torch.tensor(0.0)
+            return a.new_zeros(())
         result = self.result((units,))
         runs = dot_runs(left, right, result, a.numel(), units)
-        self._all(runs, (left, right, result), helpers, timeout_s)
-        return result.tensor[: len(runs)].sum()
+        return self._all(runs, (left, right, result), helpers, timeout_s)[: len(runs)].sum()

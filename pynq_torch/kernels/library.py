@@ -194,6 +194,15 @@ class Built:
     error: str = ""
 
 
+def _named(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the kernels of these names, each once; without names all of the kernel path."""
+    known = evidence.kernel_names()
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise KernelError(f"no kernel {unknown[0]!r}; there are {', '.join(known)}", unknown[0])
+    return tuple(dict.fromkeys(names)) or known
+
+
 def build_library(
     names: Sequence[str] = (),
     *,
@@ -223,14 +232,10 @@ def build_library(
     KernelError
         A name is no kernel; nothing was built.
     """
-    known = evidence.kernel_names()
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise KernelError(f"no kernel {unknown[0]!r}; there are {', '.join(known)}", unknown[0])
+    wanted = _named(names)
     jobs = jobs or os.cpu_count() or 1
     if jobs < 1:
         raise KernelError(f"jobs is {jobs}; expected at least 1")
-    wanted = tuple(dict.fromkeys(names)) or known
     results = {}
     for result in _each_built(wanted, jobs):
         results[result.name] = result

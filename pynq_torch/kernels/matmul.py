@@ -132,8 +132,7 @@ class Matmul(Kernel):
         left, right, c = self.operand("a", a), self.operand("b", b), self.result(shape)
         added = None if bias is None else self.operand("bias", bias)
         runs = plan(left, right, c, added, alpha=alpha, beta=beta, relu=relu)
-        self.do_runs(runs, (left, right, added), (c,), timeout_s)
-        return c.tensor
+        return self.run_into(c, runs, (left, right, added), timeout_s)
 
     call: Any = __call__
 

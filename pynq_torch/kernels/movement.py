@@ -53,14 +53,7 @@ class Move32(Kernel):
         """
         if index is None:
             return self._copied(x, timeout_s)
-        dim, index = self._checked(x, index, dim)
-        if index.dim() != 1:
-            raise self.wrong(
-                f"index has shape {tuple(index.shape)}; expected 1 dimension; gather() "
-                "takes one of the shape of the result"
-            )
-        shape = (*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :])
-        return self._gathered(walks.select_runs, x, dim, index, shape, timeout_s)
+        return self._selected(x, dim, index, timeout_s)
 
     call: Any = __call__
 
@@ -187,6 +180,19 @@ class Move32(Kernel):
             )
             self.do_runs(runs, (source,), (result,), timeout_s)
         return result.tensor
+
+    def _selected(
+        self, x: torch.Tensor, dim: int, index: torch.Tensor, timeout_s: float
+    ) -> torch.Tensor:
+        """Return ``x.index_select(dim, index)``."""
+        dim, index = self._checked(x, index, dim)
+        if index.dim() != 1:
+            raise self.wrong(
+                f"index has shape {tuple(index.shape)}; expected 1 dimension; gather() "
+                "takes one of the shape of the result"
+            )
+        shape = (*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :])
+        return self._gathered(walks.select_runs, x, dim, index, shape, timeout_s)
 
     def _gathered(
         self,

@@ -170,8 +170,7 @@ class Norm(Kernel):
         else:
             first, second = self.result(x.shape[:-1]), self.result(x.shape[:-1])
             runs = plan_layer(source, 1, scale, shift, result, first, second, eps)
-        self.do_runs(runs, (source, first, second, scale, shift), (result,), timeout_s)
-        return result.tensor
+        return self.run_into(result, runs, (source, first, second, scale, shift), timeout_s)
 
     call: Any = __call__
 

@@ -51,7 +51,7 @@ def registers_of(
     pointers : list of Pointer
         All but the result; address 0 where nothing is read.
     scalars : list of int
-        From ``op`` to ``q``, see `families.pointwise.registers`.
+        From ``op`` to ``q``, see `pynq_torch.kernels.tables.pointwise.registers`.
     """
     pointers: list[Pointer] = []
     flags, numbers = 0, []

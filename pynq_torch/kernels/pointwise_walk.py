@@ -71,6 +71,14 @@ _ASKED: dict[str, Ints] = {
 }
 
 
+def _asked(function: str, strides: Sequence[Ints | None]) -> list[Ints]:
+    """Return the strides that the order of the dimensions follows, the most important first."""
+    if function == "pow" and strides[0] is None:
+        return []
+    own = [strides[at] for at in _ASKED.get(function, range(len(strides)))]
+    return [steps for steps in own if steps is not None]
+
+
 @lru_cache(maxsize=1024)
 def walk_of(
     shape: Ints, operands: tuple[tuple[Ints, Ints] | None, ...], function: str = ""
@@ -94,10 +102,7 @@ def walk_of(
     """
     each = [None if own is None else _spread(*own, shape) for own in operands]
     spread = [own for own in each if own is not None]
-    asked = [each[at] for at in _ASKED.get(function, range(len(each)))]
-    if function == "pow" and operands[0] is None:
-        asked = []
-    order = _order(shape, [own for own in asked if own is not None])
+    order = _order(shape, _asked(function, each))
     dense = _dense(shape, order)
     row_major = _dense(shape, range(len(shape)))
     # A dimension of size 1 can have any stride: let torch see contiguous ones.

@@ -48,7 +48,7 @@ def reduce_runs(
     Parameters
     ----------
     op : str
-        A key of `families.reductions.REDUCE`.
+        A key of `pynq_torch.kernels.tables.reductions.REDUCE`.
     x : Operand
         Of at least one element.
     y : Operand
@@ -132,7 +132,7 @@ class Reduce(Kernel):
         dims : int or sequence of int, optional
             The dimensions to reduce, negative ones from the last; default: all.
         op : str
-            A key of `families.reductions.REDUCE`.
+            A key of `pynq_torch.kernels.tables.reductions.REDUCE`.
         correction : float
             Of ``var`` and ``std``: what is taken from the count.
         p : float
@@ -145,7 +145,7 @@ class Reduce(Kernel):
         torch.Tensor or tuple of torch.Tensor
             New, float32, contiguous, in CMA memory; for ``max`` and ``min`` also where the extremes
             are, int64, counted through the reduced dimensions. The bounds of the error are those of
-            `families.reductions`.
+            `pynq_torch.kernels.tables.reductions`.
 
         Raises
         ------

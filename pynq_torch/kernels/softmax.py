@@ -28,7 +28,7 @@ def softmax_runs(
     Parameters
     ----------
     op : str
-        A key of `families.reductions.SOFTMAX`.
+        A key of `pynq_torch.kernels.tables.reductions.SOFTMAX`.
     a : Operand
         The values; backwards the gradient. No size is 0.
     b : Operand, optional
@@ -106,7 +106,7 @@ class Softmax(Kernel):
         -------
         torch.Tensor
             New, float32, contiguous, in CMA memory; of the shape of `x`, for logsumexp without
-            `dim`. The bounds of its error are those of `families.reductions`.
+            `dim`. The bounds of its error are those of `pynq_torch.kernels.tables.reductions`.
 
         Raises
         ------
@@ -126,8 +126,7 @@ class Softmax(Kernel):
         a = self.operand("x", x)
         b = None if result is None else self.operand("result", result)
         c = self.result(shape)
-        self.do_runs(softmax_runs(op, a, b, c, dim), (a, b), (c,), timeout_s)
-        return c.tensor
+        return self.run_into(c, softmax_runs(op, a, b, c, dim), (a, b), timeout_s)
 
     call: Any = __call__
 

@@ -100,13 +100,26 @@ class _Sparse(Kernel):
         -------
         torch.Tensor
             float32 [M] or [M, N] in new CMA memory; a row without entries gives 0. The error of an
-            element is bounded by `families.sparse.error_factor`.
+            element is bounded by `pynq_torch.kernels.tables.sparse.error_factor`.
 
         Raises
         ------
         ArgumentError
             Another layout, dtype or shape, or indices that point outside. Nothing was started.
         """
+        self._check(matrix, other)
+        dense = self.operand("other", other)
+        result = self.result((matrix.shape[0], *other.shape[1:]))
+        if not matrix._nnz() or not result.tensor.numel():
+            return result.tensor.zero_()
+        a = self._placed(matrix)
+        run = spmv_run(a, dense, result) if self._dims == 1 else spmm_run(a, dense, result)
+        return self.run_into(result, [run], (a.crow, a.col, a.values, dense), timeout_s)
+
+    call: Any = __call__
+
+    def _check(self, matrix: torch.Tensor, other: torch.Tensor) -> None:
+        """Raise unless they are a CSR matrix and an operand of a fitting shape."""
         import torch
 
         if not isinstance(matrix, torch.Tensor) or matrix.layout is not torch.sparse_csr:
@@ -119,19 +132,9 @@ class _Sparse(Kernel):
                 f"matrix {tuple(matrix.shape)} and other {tuple(other.shape)}; expected "
                 f"a matrix [M, K] and {'a vector [K]' if self._dims == 1 else 'a matrix [K, N]'}"
             )
-        dense = self.operand("other", other)
-        result = self.result((matrix.shape[0], *other.shape[1:]))
-        if not matrix._nnz() or not result.tensor.numel():
-            return result.tensor.zero_()
-        a = self._placed(matrix)
-        run = spmv_run(a, dense, result) if self._dims == 1 else spmm_run(a, dense, result)
-        self.do_runs([run], (a.crow, a.col, a.values, dense), [result], timeout_s)
-        return result.tensor
-
-    call: Any = __call__
 
     def _placed(self, matrix: torch.Tensor) -> Csr:
-
+        """Return a matrix in CMA memory; raise where its indices point outside of it."""
         crow, col, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
         fault = csr_fault(crow, col, values.numel(), matrix.shape[1])
         if fault:

@@ -182,6 +182,21 @@ class TileUnit:
         self.claimed, self.running = False, None
 
 
+def _start_free(
+    units: Sequence[TileUnit],
+    left: Tiles,
+    right: Tiles,
+    waiting: deque[tuple[int, int, int]],
+    plan: Iterator[tuple[int, int, int]],
+) -> None:
+    """Start the next products on the units that are free; `waiting` follows from the plan."""
+    for unit in units:
+        if unit.running is None and unit.free and waiting:
+            i, j, k = waiting.popleft()
+            waiting.extend(islice(plan, 1))
+            unit.start(i, j, left.take(i, k), right.take(k, j))
+
+
 def run(
     units: Sequence[TileUnit],
     left: Tiles,
@@ -205,21 +220,14 @@ def run(
     waiting = deque(islice(plan, len(units)))
     ended: deque[tuple[TileUnit, tuple[int, int, Tile]]] = deque()
 
-    def prepare() -> bool:
-        return any(left.prepare(i, k) or right.prepare(k, j) for i, j, k in waiting)
-
     def collect() -> bool:
         ended.extend((unit, done) for unit in units if (done := unit.poll()) is not None)
         return bool(ended)
 
     while waiting or ended or any(unit.running for unit in units):
-        for unit in units:
-            if unit.running is None and unit.free and waiting:
-                i, j, k = waiting.popleft()
-                waiting.extend(islice(plan, 1))
-                unit.start(i, j, left.take(i, k), right.take(k, j))
+        _start_free(units, left, right, waiting, plan)
         # One piece of the host's work at a time, so that no unit waits long for its next tile.
-        if prepare():
+        if any(left.prepare(i, k) or right.prepare(k, j) for i, j, k in waiting):
             collect()
         elif ended:
             unit, (i, j, product) = ended.popleft()

@@ -7,12 +7,14 @@ its K products. Pixels beside the image give no products.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 
 from pynq_torch.kernels.convolution import plan_forward, plan_grad_input, plan_grad_weight
+from pynq_torch.kernels.launch import ComputeUnit
 from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.windows import Window
 from pynq_torch.torch_device.dispatch import Declined
@@ -100,6 +102,24 @@ def _size(
     return window.transposed_size(x.shape[2:], w.shape[2:], more)  # type: ignore[arg-type]
 
 
+def _gradient(
+    slots: Sequence[ComputeUnit],
+    plan: Callable[..., list[tuple[int, ...]]],
+    operands: tuple[Operand, Operand],
+    shape: Sizes,
+    like: torch.Tensor,
+    *,
+    window: Window,
+    timeout_s: float,
+) -> torch.Tensor:
+    """Return the gradient that the runs of `plan` compute from two operands."""
+    result, place = room_for(shape, like)
+    launch(
+        slots, plan(*operands, place, window), reads=operands, writes=[place], timeout_s=timeout_s
+    )
+    return result
+
+
 def convolution_backward(
     grad_output: torch.Tensor,
     input: torch.Tensor,
@@ -130,14 +150,12 @@ def convolution_backward(
         return SIZES
     timeout_s = timeout_of(grad_output.numel() * weight.numel() // weight.shape[0])
     found: list[torch.Tensor | None] = [None] * 3
+    compute = partial(_gradient, slots, window=window, timeout_s=timeout_s)
     if output_mask[0]:
-        found[0], place = room_for(x.shape, input)
-        runs = (plan_forward if transposed else plan_grad_input)(grad, w, place, window)
-        launch(slots, runs, reads=[grad, w], writes=[place], timeout_s=timeout_s)
+        plan = plan_forward if transposed else plan_grad_input
+        found[0] = compute(plan, (grad, w), x.shape, input)
     if output_mask[1]:
-        found[1], place = room_for(w.shape, weight)
-        runs = plan_grad_weight(wide, narrow, place, window)
-        launch(slots, runs, reads=[wide, narrow], writes=[place], timeout_s=timeout_s)
+        found[1] = compute(plan_grad_weight, (wide, narrow), w.shape, weight)
     if output_mask[2]:
         found[2] = grad_output.sum([d for d in range(input.dim()) if d != 1])
     return tuple(found)

@@ -70,16 +70,12 @@ def lowering(
     sequence of matplotlib.axes.Axes
         The padded image, the matrix, the result.
     """
-    image = as_array(padded)[0].astype(float)
-    (count, depth), width = matrix.shape, image.shape[2]
-    widths = (width, max(depth, width), result.shape[3])
+    width = padded.shape[3]
+    widths = (width, max(matrix.shape[1], width), result.shape[3])
     (axes,) = grid_of_axes((13, 5.5), 3, widths=widths, **_STYLE)
-    _image(axes[0], image, geometry, pixel)
-    _numbers(axes[1], as_array(matrix).astype(float), f"matrix: {count} pixels x K = {depth}")
-    axes[1].set_aspect("auto")
-    _frame(axes[1], pixel, 0, width=depth)
-    _numbers(axes[2], as_array(result)[0, 0].astype(float), "result")
-    _frame(axes[2], *divmod(pixel, result.shape[3]))
+    _image(axes[0], as_array(padded)[0].astype(float), geometry, pixel)
+    _matrix(axes[1], as_array(matrix).astype(float), pixel)
+    _result(axes[2], as_array(result)[0, 0].astype(float), pixel)
     if title:
         axes[0].figure.suptitle(title)
     return axes
@@ -99,6 +95,20 @@ def _image(ax: Any, image: np.ndarray[Any, Any], geometry: Geometry, pixel: int)
             _frame(ax, first + row, column, hatch="///", edgecolor="0.75", linewidth=0)
         for row, column in taps(geometry, pixel):
             _frame(ax, first + row, column)
+
+
+def _matrix(ax: Any, matrix: np.ndarray[Any, Any], pixel: int) -> None:
+    """Draw the matrix that has a row for each output pixel, with a frame around one of them."""
+    count, depth = matrix.shape
+    _numbers(ax, matrix, f"matrix: {count} pixels x K = {depth}")
+    ax.set_aspect("auto")
+    _frame(ax, pixel, 0, width=depth)
+
+
+def _result(ax: Any, channel: np.ndarray[Any, Any], pixel: int) -> None:
+    """Draw a channel of the output, with a frame around a pixel."""
+    _numbers(ax, channel, "result")
+    _frame(ax, *divmod(pixel, channel.shape[1]))
 
 
 def _numbers(ax: Any, values: np.ndarray[Any, Any], title: str) -> None:

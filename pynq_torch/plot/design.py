@@ -53,13 +53,9 @@ def designs(
     ax = axes(ax, height=5.0)
     front = pareto(found, size)
     _draw(ax, found, front, size)
-    if budget is not None:
-        ax.axvline(budget, color=COLOURS["green"], linewidth=2, label=f"{budget:.0%} of the part")
-    ax.axvline(1.0, color=COLOURS["vermillion"], linewidth=2, label="all of the part")
+    _limits(ax, budget)
     ax.set_title(title or "Every array of the gemm: cycles against area")
-    ax.legend(fontsize=10)
-    tool = found[0].resources.source.partition(",")[0]
-    foot(ax, [], f"cycles: counted in RTL, memory {memory}; area: {tool}")
+    _label(ax, found[0], memory)
     return Chart(ax, _table(found, front, size))
 
 
@@ -80,6 +76,20 @@ def _draw(ax: Any, found: Sequence[Result], front: Sequence[Result], size: int) 
     ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     ax.set_xlabel("share of the scarcest resource of the xc7z020")
     ax.set_ylabel(f"cycles of {size} x {size} x {size}")
+
+
+def _limits(ax: Any, budget: float | None) -> None:
+    """Draw the share of the part that a design may take, and all of it."""
+    if budget is not None:
+        ax.axvline(budget, color=COLOURS["green"], linewidth=2, label=f"{budget:.0%} of the part")
+    ax.axvline(1.0, color=COLOURS["vermillion"], linewidth=2, label="all of the part")
+
+
+def _label(ax: Any, result: Result, memory: str) -> None:
+    """Add the legend, and where cycles and area come from."""
+    ax.legend(fontsize=10)
+    tool = result.resources.source.partition(",")[0]
+    foot(ax, [], f"cycles: counted in RTL, memory {memory}; area: {tool}")
 
 
 def _points(ax: Any, found: Sequence[Result], size: int, form: str, **look: Any) -> None:

@@ -172,12 +172,8 @@ class Timeline:
             end = time.perf_counter()
             events.runs.unsubscribe(run)
             events.transfers.unsubscribe(moved)
-        made, reached = cls(), begin
-        for until, next_s in (*sorted((s.begin_s, s.end_s) for s in spans), (end, end)):
-            if until > reached:
-                spans.append(Span("host", "host", reached, until))
-            reached = max(reached, next_s)
-        made._spans = spans
+        made = cls()
+        made._spans = spans + _gaps(spans, begin, end)
         return made
 
     @classmethod
@@ -248,3 +244,14 @@ class Timeline:
     def busy(self, lane: str) -> float:
         """Return the seconds that a lane worked; spans of one lane do not overlap."""
         return sum(span.seconds for span in self.spans if span.lane == lane)
+
+
+def _gaps(spans: Sequence[Span], begin: float, end: float) -> list[Span]:
+    """Return the times between `begin` and `end` in which only the host was running."""
+    gaps: list[Span] = []
+    reached = begin
+    for until, next_s in (*sorted((s.begin_s, s.end_s) for s in spans), (end, end)):
+        if until > reached:
+            gaps.append(Span("host", "host", reached, until))
+        reached = max(reached, next_s)
+    return gaps

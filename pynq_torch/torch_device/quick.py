@@ -180,12 +180,8 @@ _REMEMBERED = 256
 
 
 def _into_place(plan: Plan) -> Run:
-    """One result with an out variant: the second such call writes it where it is to lie.
-
-    Shape, strides and dtype of the result follow from those of the tensors and from the scalars;
-    they are remembered from the first call with the same ones.
-    """
-    known: dict[Any, Any] = {}
+    """One result with an out variant: the second such call writes it where it is to be."""
+    known: dict[Any, Any] = {}  # shape and dtype of the result, by `key` below
     call, write, out_name = plan.op._op, _quickest(plan), plan.out_name
     count = sum(name in plan.singles for name in plan.names)
     usable = True

@@ -180,6 +180,14 @@ class Trace:
         parameter.register_post_accumulate_grad_hook(come)  # type: ignore[no-untyped-call]
 
 
+def _own(value: Any, device: str, backward: bool) -> Any:
+    """Return a copy of an argument on `device`, of which a gradient can be asked."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    made = value.detach().clone().to(device)
+    return made.requires_grad_(backward and made.is_floating_point())
+
+
 def traced(
     model: torch.nn.Module,
     device: str,
@@ -204,13 +212,8 @@ def traced(
             owner = model.get_submodule(name.rpartition(".")[0])
             trace.await_parameter(name, parameter, type(owner).__name__)
 
-    def moved(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            return value
-        made = value.detach().clone().to(device)
-        return made.requires_grad_(backward and made.is_floating_point())
-
-    own_args, own_kwargs = mapped((tuple(args), dict(kwargs)), moved)
+    own = partial(_own, device=device, backward=backward)
+    own_args, own_kwargs = mapped((tuple(args), dict(kwargs)), own)
     events.operators.subscribe(trace.note_operator)
     try:
         with _same_random_numbers(), torch.set_grad_enabled(backward):

@@ -158,6 +158,13 @@ def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def _source_hashes(sources: Iterable[Path], root: Path) -> dict[str, str]:
+    return {
+        path.resolve().relative_to(root.resolve()).as_posix(): _sha256(path.read_bytes())
+        for path in sources
+    }
+
+
 def write_manifest(
     design: Design,
     *,
@@ -192,10 +199,7 @@ def write_manifest(
         "clock_mhz": design.clock_mhz,
         "kernels": {cell.name: cell.kind for cell in design.cells if ":hls:" in cell.vlnv},
         "files": {name: _sha256(data) for name, data in sorted(files.items())},
-        "sources": {
-            path.resolve().relative_to(root.resolve()).as_posix(): _sha256(path.read_bytes())
-            for path in sources
-        },
+        "sources": _source_hashes(sources, root),
         "tools": dict(tools),
     }
     return json.dumps(manifest, indent=2) + "\n"

@@ -81,7 +81,13 @@ def stream_bus(
         Signal("TREADY", physical("TREADY"), backward),
         Signal("TVALID", physical("TVALID"), forward),
     ]
-    parameters = {
+    parameters = _stream_parameters(data_bytes, channels)
+    return Bus(name, "axis", is_source, 8 * data_bytes, parameters, tuple(signals))
+
+
+def _stream_parameters(data_bytes: int, channels: Mapping[str, int]) -> dict[str, str]:
+    """Return the parameters of an AXI4-Stream bus as a hardware handoff has them."""
+    return {
         "HAS_TKEEP": str(int("TKEEP" in channels)),
         "HAS_TLAST": str(int("TLAST" in channels)),
         "HAS_TREADY": "1",
@@ -91,7 +97,6 @@ def stream_bus(
         "TID_WIDTH": str(channels.get("TID", 0)),
         "TUSER_WIDTH": str(channels.get("TUSER", 0)),
     }
-    return Bus(name, "axis", is_source, 8 * data_bytes, parameters, tuple(signals))
 
 
 #: PG021, table 2-5: register, offset within the channel, text, lowest bit and width of its field.

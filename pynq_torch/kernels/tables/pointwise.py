@@ -99,6 +99,17 @@ def _arguments(kind: str, ctype: str, scalar: str) -> tuple[str, ...]:
     return tuple(", ".join(line) for line in lines)
 
 
+def _cores(kind: str, dtype: str, functions: Sequence[Function]) -> dict[str, int]:
+    """Return how many cores of each sort the kernel of these functions has."""
+    if dtype == "f32":
+        # Only one function is running at a time, so they share their cores.
+        sorts = {unit for f in functions for unit in f.units}
+        return {unit: max(f.units.get(unit, 0) for f in functions) for unit in sorts}
+    if kind == "binary":
+        return {"imul32": 2, "idiv32": 1}
+    return {"imul32": len(OPERANDS[kind]) - 1}
+
+
 def instance(name: str, kind: str, dtype: str, functions: Sequence[Function]) -> Instance:
     """Return a kernel that computes any of some functions.
 
@@ -122,15 +133,6 @@ def instance(name: str, kind: str, dtype: str, functions: Sequence[Function]) ->
     if not chosen:
         raise ValueError(f"{name}: none of the functions given has an expression for {dtype}")
     ctype, scalar = TYPES[dtype]
-    units: dict[str, int] = {}
-    if dtype == "f32":
-        # Only one function is running at a time, so they share their cores.
-        for unit in {unit for f in chosen for unit in f.units}:
-            units[unit] = max(f.units.get(unit, 0) for f in chosen)
-    else:
-        units = (
-            {"imul32": 2, "idiv32": 1} if kind == "binary" else {"imul32": len(OPERANDS[kind]) - 1}
-        )
     values: dict[str, Any] = {
         "kind": kind,
         "dtype": dtype,
@@ -140,7 +142,7 @@ def instance(name: str, kind: str, dtype: str, functions: Sequence[Function]) ->
         "functions": chosen,
         "registers": registers(kind),
         "arguments": _arguments(kind, ctype, scalar),
-        "units": units,
+        "units": _cores(kind, dtype, chosen),
         "operators": sorted({overload for f in chosen for overload in f.overloads}),
     }
     return Instance(name, "pointwise", values)
