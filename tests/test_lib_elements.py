@@ -149,5 +149,5 @@ def test_a_board_that_knows_no_types_refuses_nothing(
     kernel: Any, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on the hardware, and behind RTL: a handoff has no types."""
-    monkeypatch.setattr(kernel, "_elements", {})
+    monkeypatch.setattr(kernel, "elements", {})
     kernel(**{**given, "x": torch.ones(16, dtype=torch.float64)})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import pynq_torch
@@ -60,6 +60,7 @@ def test_dynamic_steps(x: list[float], size: float, long: bool) -> None:
     scale=st.floats(2.0**-120, 2.0**126, width=32),
     long=st.booleans(),
 )
+@example(x=[0.875], size=3.4028234663852886e38, scale=0.875, long=False)  # overflows by rounding
 @settings(max_examples=300, deadline=None)
 def test_steps_of_a_given_scale(x: list[float], size: float, scale: float, long: bool) -> None:
     given = (torch.tensor(x, dtype=torch.float64) * size).float()

@@ -206,7 +206,7 @@ def _write_few(
         factor = 1 / scale
     if factor > _LARGEST:  # tiny values only
         steps = values.astype(np.float64) * factor
-    elif largest * factor < _LARGEST:
+    elif largest * factor < _LARGEST / 2:  # far from it: in float32 the factor may be larger
         steps = values * np.float32(factor)
     else:
         with np.errstate(over="ignore"):  # infinite, and cut off below
