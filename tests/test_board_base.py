@@ -115,6 +115,8 @@ def test_the_register_map_is_that_of_a_board(base: Any) -> None:
     ]
     assert base.btns_gpio.register_map.GPIO_DATA.CH1_DATA == 0
     assert base.btns_gpio.register_map.GPIO_TRI.CH1_TRI == 15
+    assert base.btns_gpio.register_map.GPIO2_DATA.CH2_DATA == 0
+    assert base.btns_gpio.register_map.GPIO2_TRI.CH2_TRI == 0xFFFFFFFF
     base.leds_gpio.register_map.GPIO_DATA.CH1_DATA = 8
     base.leds_gpio.register_map.GPIO_DATA[2:0] = 5
     assert Panel(pynq.Device.active_device).leds == (True, False, True, True)

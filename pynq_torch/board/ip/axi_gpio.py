@@ -121,7 +121,8 @@ class AxiGpio(IpModel):
         offset &= 0x1FF
         if offset < 0x10:
             if offset >> 3 >= len(self._channels):
-                return 0
+                # As a board prints it in the notebook register_map_intro: inputs, and no data.
+                return 0xFFFFFFFF if offset & 4 else 0
             channel = self._channels[offset >> 3]
             return channel.inputs if offset & 4 else channel.value
         if not self.has_interrupt:
