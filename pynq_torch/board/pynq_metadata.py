@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,9 @@ def parse_handoff(path: Path) -> RuntimeMetadataParser:
     HandoffError
         The file is damaged, or pynq's own parser fails on it.
     """
+    if "pynq.lib.video" in sys.modules:
+        # pynq imports it by itself on ARM only; without it every design with HDMI is a TypeError.
+        importlib.import_module("pynq.lib.video.dvi")
     try:
         handoff = read_handoff(path)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
