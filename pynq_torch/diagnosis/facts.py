@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pynq_torch.hls.ap_ctrl import AP_CTRL_BITS, AP_DONE, AP_IDLE, AUTO_RESTART, is_idle
+
 __all__ = ["ERROR_MASK", "ChannelState", "Facts", "KernelState", "control_bits", "status_bits"]
 
 #: DMASR from bit 0 (PG021, table 2-8), the same in both channels; "-" is reserved.
@@ -15,25 +17,17 @@ STATUS_BITS = (
     *("Halted", "Idle", "-", "SGIncld", "DMAIntErr", "DMASlvErr", "DMADecErr", "-"),
     *("SGIntErr", "SGSlvErr", "SGDecErr", "-", "IOC_Irq", "Dly_Irq", "Err_Irq"),
 )
-#: AP_CTRL from bit 0 (UG1399).
-CONTROL_BITS = (
-    *("AP_START", "AP_DONE", "AP_IDLE", "AP_READY", "AP_CONTINUE", "-", "-", "AUTO_RESTART"),
-)
 ERROR_MASK = 0x770
 
 
 def status_bits(status: int) -> tuple[str, ...]:
     """Return the names of the bits that are set in a DMASR value."""
-    return _named(STATUS_BITS, status)
+    return tuple(name for bit, name in enumerate(STATUS_BITS) if status >> bit & 1 and name != "-")
 
 
 def control_bits(control: int) -> tuple[str, ...]:
     """Return the names of the bits that are set in an AP_CTRL value."""
-    return _named(CONTROL_BITS, control)
-
-
-def _named(names: tuple[str, ...], value: int) -> tuple[str, ...]:
-    return tuple(name for bit, name in enumerate(names) if value >> bit & 1 and name != "-")
+    return tuple(name for name, bit in AP_CTRL_BITS.items() if control >> bit & 1)
 
 
 @dataclass(frozen=True)
@@ -163,17 +157,19 @@ class KernelState:
     @property
     def idle(self) -> bool:
         """Whether it is idle and would need a start."""
-        return self.control is not None and self.control & 0x87 == 0x4
+        if self.control is None or self.control & (AP_DONE | AUTO_RESTART):
+            return False
+        return is_idle(self.control)
 
     @property
     def done(self) -> bool:
         """Whether it has finished a run that no program has read yet."""
-        return self.control is not None and bool(self.control & 0x2)
+        return self.control is not None and bool(self.control & AP_DONE)
 
     @property
     def running(self) -> bool:
         """Whether it is running."""
-        return self.control is None or not self.control & 0x6
+        return self.control is None or not self.control & (AP_DONE | AP_IDLE)
 
     def __str__(self) -> str:
         if self.control is None:

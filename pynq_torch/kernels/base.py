@@ -167,12 +167,11 @@ class Kernel(Control):
         runs : sequence of sequence of int
             The values of all registers for each.
         reads, writes : sequence of Operand
-            All that any of the runs reads and writes; kept alive until the last one has ended.
-            ``None`` stands for an operand that is not given.
+            See `Runs`.
         timeout_s : float
             Bound of the wait for one run.
         """
-        made = Runs(list(filter(None, reads)), list(filter(None, writes)), timeout_s)
+        made = Runs(reads, writes, timeout_s)
         for values in runs:
             made.run(self, values)
 

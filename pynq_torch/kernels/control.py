@@ -20,6 +20,7 @@ from pynq_torch.errors import (
     PynqTorchError,
     StaleOverlay,
 )
+from pynq_torch.hls.ap_ctrl import AP_CONTINUE, AP_DONE, AP_IDLE, AP_START, has_ended, is_idle
 from pynq_torch.waits import kernel_timeout, wait_kernel
 from pynq_torch.waits.polling import check_timeout, ends
 
@@ -27,14 +28,8 @@ from . import calls
 
 __all__ = ["Control"]
 
-_START, _DONE, _IDLE, _CONTINUE = 0x01, 0x02, 0x04, 0x10
 #: Owner of a run that its thread gave up.
 _NOBODY = threading.Thread(name="nobody")
-
-
-def is_over(seen: int) -> bool:
-    """Whether AP_CTRL says that a run has ended."""
-    return bool(seen & _DONE) or seen & (_START | _IDLE) == _IDLE
 
 
 class Control(DefaultIP):
@@ -89,7 +84,7 @@ class Control(DefaultIP):
         def over() -> bool:
             nonlocal seen
             seen = int(self._array[0])
-            return is_over(seen)
+            return has_ended(seen)
 
         try:
             ended = ends(over, timeout_s)
@@ -115,11 +110,11 @@ class Control(DefaultIP):
 
     def _acknowledge(self, seen: int) -> None:
         """Let the unit go on after its end, where it holds AP_DONE until then."""
-        if seen & _DONE and self._chain is not False:
+        if seen & AP_DONE and self._chain is not False:
             if self._chain is None:
-                self._chain = bool(int(self._array[0]) & _DONE)
+                self._chain = bool(int(self._array[0]) & AP_DONE)
             if self._chain:
-                self._array[0] = _CONTINUE
+                self._array[0] = AP_CONTINUE
 
     @staticmethod
     def _show(results: Sequence[Any], told: events.KernelCall | None) -> None:
@@ -147,7 +142,7 @@ class Control(DefaultIP):
         except PynqTorchError as error:
             self._release(type(error).__name__)
             raise
-        return is_over(seen)
+        return has_ended(seen)
 
     def _vanished(self) -> StaleOverlay:
         """Return the error of a run whose registers have gone."""
@@ -196,14 +191,14 @@ class Control(DefaultIP):
 
     def is_idle(self) -> bool:
         """Whether the compute unit stands still (reads AP_CTRL, which clears AP_DONE)."""
-        return bool(int(self._array[0]) & (_START | _IDLE) == _IDLE)
+        return is_idle(int(self._array[0]))
 
     def _set_off(self, told: events.KernelCall | None) -> None:
         """Write AP_START; reported first, because on csim a short run is over when that returns."""
         if told is not None:
             self._told = calls.begun(told)
         try:
-            self._array[0] = _START
+            self._array[0] = AP_START
         except BaseException as error:
             self._tell_end(type(error).__name__)
             raise
@@ -226,11 +221,11 @@ class Control(DefaultIP):
             owner = self._owner
             if owner is None or owner is _NOBODY or owner is thread:
                 control = int(self._array[0])
-                if control & (_DONE | _IDLE) == _DONE and self._chain is not False:
+                if control & (AP_DONE | AP_IDLE) == AP_DONE and self._chain is not False:
                     # The end of a run that nobody waited for: ap_ctrl_chain holds it.
-                    self._array[0] = _CONTINUE
+                    self._array[0] = AP_CONTINUE
                     control = int(self._array[0])
-                if control & _IDLE and not control & _START:
+                if is_idle(control):
                     self._tell_end("nobody waited")
                     self._owner, self._held, self._results = thread, (), ()
                     return

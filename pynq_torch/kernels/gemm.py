@@ -182,7 +182,12 @@ class Gemm(Kernel):
     ) -> list[int]:
         """Return the registers from ``bias`` on, which an old gemm does not have."""
         if self.has_epilogue:
-            return [*(0 if o is None else o.address + 4 * column for o in (bias, scale)), mode]
+            start = 4 * column
+            return [
+                0 if bias is None else bias.address + start,
+                0 if scale is None else scale.address + start,
+                mode,
+            ]
         if mode:
             raise self.wrong(
                 "built without an epilogue (no register `mode`); expected the gemm of this "

@@ -221,6 +221,7 @@ class Runs:
     ----------
     reads, writes : sequence of Operand
         All that any of the runs reads and writes; kept alive until the last one has ended.
+        ``None`` stands for an operand that is not given.
     timeout_s : float
         Bound of the wait for one run.
     patient : bool
@@ -229,8 +230,8 @@ class Runs:
 
     def __init__(
         self,
-        reads: Sequence[Operand],
-        writes: Sequence[Operand],
+        reads: Sequence[Operand | None],
+        writes: Sequence[Operand | None],
         timeout_s: float,
         *,
         patient: bool = False,
@@ -238,11 +239,11 @@ class Runs:
         self.failure: BaseException | None = None
         self.running: dict[Kernel, tuple[float, Callable[[float], None] | None]] = {}
         self._timeout_s, self._patient = timeout_s, patient
-        self._held = [o.tensor for o in (*reads, *writes)]
+        self._operands = [o for o in (*reads, *writes) if o is not None]
+        self._held = [o.tensor for o in self._operands]
         # What is written too: what the CPU has in its cache of it must not come later.
-        self._flush = [o.memory for o in (*reads, *writes) if not o.flushed]
-        self._results = [o.memory for o in writes]
-        self._reads = reads
+        self._flush = [o.memory for o in self._operands if not o.flushed]
+        self._results = [o.memory for o in writes if o is not None]
 
     def run(self, driver: Kernel, values: Sequence[int]) -> None:
         """Start a unit with the values of its registers, and wait."""
@@ -273,7 +274,7 @@ class Runs:
         if self._flush:
             # Once a unit is running, writing the cache back could undo what it has stored.
             self._flush = []
-            for operand in self._reads:
+            for operand in self._operands:
                 operand.flushed = operand.constant
         return run
 

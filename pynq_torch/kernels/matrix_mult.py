@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pynq_torch import buffers, events
 from pynq_torch.errors import BoardHang, PynqTorchError
+from pynq_torch.hls.ap_ctrl import has_ended
 from pynq_torch.waits.polling import check_timeout
 
 from . import calls
 from .arguments import ArgumentError, check_tensor
 from .base import Kernel
-from .control import is_over
 from .operand import zeros
 from .registers import parameters_of
 from .tile_units import Sums, TileUnit, run
@@ -112,7 +112,7 @@ class MatrixMult(Kernel):
         except PynqTorchError as error:
             self._tell_end(type(error).__name__)
             raise
-        if not is_over(seen):
+        if not has_ended(seen):
             return False, seen
         self._acknowledge(seen)
         told = self._told

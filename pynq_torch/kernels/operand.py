@@ -67,13 +67,13 @@ class Operand:
         self.tensor: torch.Tensor = tensor  # or a buffer, which has what is used of one
         self.address = address
         self.memory = memory
-        self.shape: tuple[int, ...] = tuple(tensor.shape)
+        self.shape: tuple[int, ...] = tensor.shape
+        self.itemsize: int = tensor.itemsize
+        self.strides: tuple[int, ...]
         if isinstance(tensor, np.ndarray):
-            self.itemsize: int = tensor.itemsize
-            self.strides: tuple[int, ...] = tuple(s // tensor.itemsize for s in tensor.strides)
+            self.strides = tuple(s // tensor.itemsize for s in tensor.strides)
         else:
             self.strides = tensor.stride()
-            self.itemsize = tensor.element_size()
         self.constant = self.flushed = False
 
     @property

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pynq_torch.errors import BoardHang, PynqTorchError
+from pynq_torch.hls.ap_ctrl import AP_START
 from pynq_torch.waits import kernel_timeout
 from pynq_torch.waits.polling import polls, wait_clock
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Sums", "TileUnit", "run"]
 
-#: As AP_CTRL reads while a unit is running.
-_START = 0x01
 #: Seconds that units running are given to end when another one has failed.
 _DRAIN_S = 2.0
 #: The longest wait without a look at what else there is to do; each unit has a bound of its own.
@@ -143,7 +142,7 @@ class TileUnit:
         try:
             ended, seen = self.unit.tile_ended()
         except BoardHang:
-            ended, seen, late = False, _START, True  # it cannot end any more
+            ended, seen, late = False, AP_START, True  # it cannot end any more
         except PynqTorchError:
             self.running = None  # the board ended the run (a fault)
             raise

@@ -11,7 +11,7 @@ from pynq_torch.kernels.operand import Operand
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import MIXED, NOT_THERE
 
-from .launch import Slot, available, launch
+from .launch import ComputeUnit, available, launch
 
 __all__ = ["on_cpu", "run", "short", "units_of"]
 
@@ -51,7 +51,7 @@ def units_of(
     kernel: str,
     *tensors: torch.Tensor | None,
     dtypes: Sequence[torch.dtype] = (torch.float32,),
-) -> tuple[Slot, ...] | Declined:
+) -> tuple[ComputeUnit, ...] | Declined:
     """Return the compute units of a kernel, or say why they cannot take these tensors.
 
     Parameters
@@ -82,7 +82,7 @@ def units_of(
 
 
 def run(
-    slots: Sequence[Slot],
+    slots: Sequence[ComputeUnit],
     runs: Sequence[Sequence[int]],
     reads: Sequence[Operand | None],
     *writes: Operand,

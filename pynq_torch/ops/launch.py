@@ -23,7 +23,6 @@ from pynq_torch.torch_device.record import transfer
 
 __all__ = [
     "ComputeUnit",
-    "Slot",
     "Units",
     "available",
     "launch",
@@ -32,9 +31,6 @@ __all__ = [
     "room",
     "units",
 ]
-
-#: What a compute unit is called in signatures of other files.
-Slot = ComputeUnit
 
 
 class Units:
@@ -115,7 +111,7 @@ def placed(tensor: torch.Tensor, device: Any, *, copy: bool = False) -> tuple[An
             copied = memory.new(tensor.shape, tensor.dtype)
             memory.block_of(copied).cpu.copy_(memory.alias(tensor))
         tensor, held = copied, memory.held(copied)
-    return tensor, held.physical + int(tensor.storage_offset()) * tensor.element_size(), held
+    return tensor, held.physical + int(tensor.storage_offset()) * tensor.itemsize, held
 
 
 def room(shape: Sequence[int], dtype: torch.dtype) -> Operand:

@@ -18,7 +18,7 @@ from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.flags import allowed_in_a_thread, matmul
 from pynq_torch.torch_device.variants import MIXED as _MIXED
 
-from .quantise import TOO_LARGE, Packed, kept, overflows, per_column, per_tensor
+from .quantise import FLOATS, TOO_LARGE, Packed, kept, overflows, per_column, per_tensor
 from .units import Matrix, multiply, units
 
 __all__ = ["MAX_EXACT_K", "OPT_IN", "float_product", "int_product", "vector"]
@@ -58,7 +58,6 @@ def _why_exact() -> str:
 OPT_IN = Declined(_why_exact)
 _FACTORS = Declined("alpha and beta are no int8; torch raises the error on the CPU")
 _SHAPE = Declined("the first argument is not of the result's shape")
-_FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def _dtype_declined(dtype: torch.dtype) -> Declined:
@@ -73,7 +72,7 @@ def _suitable(a: torch.Tensor, b: torch.Tensor) -> Declined | None:
         return _MIXED
     if a.dtype is torch.int8:
         return None
-    if a.dtype in _FLOATS:
+    if a.dtype in FLOATS:
         return None if matmul.allow_int8 else OPT_IN
     return _dtype_declined(a.dtype)
 
@@ -94,8 +93,8 @@ def int_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
     Sums wrap at 32 bits, as torch's do; that cannot happen for K <= `MAX_EXACT_K`.
     """
-    device = units().device
-    return multiply(Matrix(a, device), Matrix(b, device))
+    found = units()
+    return multiply(Matrix(a, found.device), Matrix(b, found.device), on=found)
 
 
 def float_product(
@@ -134,8 +133,8 @@ def scaled_product(
 
     Sums that could leave int32 are split along K, and the parts added in float64.
     """
-    device = units().device
-    a, b = left.values, right.values
+    found = units()
+    a, b = Matrix(left.values, found.device), Matrix(right.values, found.device)
     k = a.shape[1]
     # |q| <= 127, so a little longer than for any int8.
     if k > (2**31 - 1) // 127**2:
@@ -145,7 +144,7 @@ def scaled_product(
     mode = FLOAT32 | relu
     if bias is not None:
         bias, mode = vector(bias), mode | BIAS
-    return multiply(Matrix(a, device), Matrix(b, device), mode=mode, scale=factor, bias=bias)
+    return multiply(a, b, mode=mode, scale=factor, bias=bias, on=found)
 
 
 def _split(left: Packed, right: Packed, bias: torch.Tensor | None, relu: int) -> torch.Tensor:

@@ -20,7 +20,7 @@ from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.variants import NOT_THERE
 
 from .common import on_cpu, run, units_of
-from .launch import Slot, operand, room
+from .launch import ComputeUnit, operand, room
 
 __all__: list[str] = []
 
@@ -45,7 +45,7 @@ def _suitable(
     reduction: int,
     ignore_index: int,
     images: bool,
-) -> Declined | tuple[Slot, ...]:
+) -> Declined | tuple[ComputeUnit, ...]:
     """Return the units, or say why they cannot compute this loss."""
     slots = units_of("nll_f32")
     if isinstance(slots, Declined):

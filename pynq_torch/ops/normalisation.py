@@ -21,7 +21,7 @@ from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 
 from .common import on_cpu, run, units_of
-from .launch import Slot, operand, room
+from .launch import ComputeUnit, operand, room
 
 __all__ = ["ROUNDINGS"]
 
@@ -30,7 +30,7 @@ _TRAINING = Declined("training takes the statistics of the batch; the kernel tak
 _STATISTICS = on_cpu("there are no running statistics")
 
 
-def _units(x: torch.Tensor, *vectors: torch.Tensor | None) -> tuple[Slot, ...] | Declined:
+def _units(x: torch.Tensor, *vectors: torch.Tensor | None) -> tuple[ComputeUnit, ...] | Declined:
     slots = units_of("norm_f32", x, *vectors)
     return _SHAPE if not x.numel() or x.numel() >= 1 << 31 else slots
 

@@ -17,7 +17,7 @@ from pynq_torch.kernels.tables.pooling import ADAPTIVE, AVERAGE, BACKWARD, COUNT
 from pynq_torch.torch_device.dispatch import Declined
 
 from .common import on_cpu, run, units_of
-from .launch import Slot, operand
+from .launch import ComputeUnit, operand
 from .results import formatted
 
 __all__: list[str] = []
@@ -31,10 +31,10 @@ _DIVISOR = Declined("the divisor is 0 or has more than 32 bits")
 
 
 #: The units, the window, and the shape of the output.
-_Fitting = tuple[tuple[Slot, ...], Window, tuple[int, ...]]
+_Fitting = tuple[tuple[ComputeUnit, ...], Window, tuple[int, ...]]
 
 
-def _suitable(images: torch.Tensor) -> Declined | tuple[Slot, ...]:
+def _suitable(images: torch.Tensor) -> Declined | tuple[ComputeUnit, ...]:
     """Return the units, or say why they cannot pool these images."""
     slots = units_of("pool2d_f32", images)
     if images.dim() not in (3, 4) or not images.numel() or images.numel() >= 1 << 31:
@@ -88,7 +88,11 @@ def _fitting(
 
 
 def _forward(
-    op: int, images: torch.Tensor, slots: tuple[Slot, ...], window: Window, shape: Sequence[int]
+    op: int,
+    images: torch.Tensor,
+    slots: tuple[ComputeUnit, ...],
+    window: Window,
+    shape: Sequence[int],
 ) -> Any:
     source = operand(images)
     writes = [formatted(shape, images, torch.float32)]
@@ -102,7 +106,7 @@ def _forward(
 
 def _backward(
     op: int,
-    slots: tuple[Slot, ...],
+    slots: tuple[ComputeUnit, ...],
     gradient: torch.Tensor,
     images: torch.Tensor,
     window: Window,

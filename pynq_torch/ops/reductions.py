@@ -19,7 +19,7 @@ from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 
 from .common import on_cpu, run, short, units_of
-from .launch import Slot, operand, room
+from .launch import ComputeUnit, operand, room
 
 __all__ = ["reduce"]
 
@@ -57,7 +57,7 @@ def _geometry(
     return dims, shape, math.prod(sizes[d] for d in dims)
 
 
-def _units(x: torch.Tensor, dtype: torch.dtype | None) -> tuple[Slot, ...] | Declined:
+def _units(x: torch.Tensor, dtype: torch.dtype | None) -> tuple[ComputeUnit, ...] | Declined:
     """Return the units, or say why they cannot take a tensor and give that dtype."""
     slots = units_of("reduce_f32", x)
     if isinstance(slots, Declined):
@@ -106,7 +106,7 @@ def reduce(
 
 def _reduced(
     op: str,
-    slots: tuple[Slot, ...],
+    slots: tuple[ComputeUnit, ...],
     x: torch.Tensor,
     dims: tuple[int, ...],
     shape: tuple[int, ...],

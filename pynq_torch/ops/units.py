@@ -156,7 +156,7 @@ def _shared(
     (m, k), n = a.shape, b.shape[1]
     result = _room(m, n, mode) if out is None else out
     c = operand(result)
-    reads = [a, b, *(o for o in columns if o is not None)]
+    reads = (a, b, *columns)
     timeout_s = timeout_of(m * n * k)
     if len(taken) == 1:
         driver = taken[0].driver

@@ -13,6 +13,7 @@ from typing import Any
 
 from pynq_torch.diagnosis import ERROR_MASK, Facts, diagnose, snapshot
 from pynq_torch.errors import KernelTimeout
+from pynq_torch.hls.ap_ctrl import AP_CONTINUE, AP_DONE, AUTO_RESTART, has_ended
 
 from .channels import channels_of, dma_of, is_dma, reset
 from .polling import attach, check_timeout, ends, wait_clock
@@ -126,9 +127,7 @@ def _interrupt_of(target: Any) -> tuple[Any, Callable[[], bool], Callable[[], No
             mmio.write(0x0C, 1)  # ISR toggles on write
 
     def over() -> bool:
-        # If this read clears AP_DONE, AP_IDLE tells the wait that follows.
-        control = int(mmio.read(0))
-        return bool(control & 0x2) or control & 0x5 == 0x4
+        return has_ended(int(mmio.read(0)))
 
     return line, over, acknowledge
 
@@ -175,13 +174,12 @@ def wait_kernel(ip: Any, timeout_s: float) -> None:
     def over() -> bool:
         nonlocal seen
         seen = int(control[0])
-        # With auto-restart AP_START stays high: the end of one run counts.
-        return bool(seen & 0x2) or seen & 0x5 == 0x4
+        return has_ended(seen)
 
     if ends(over, timeout_s):
-        if seen & 0x2 and int(control[0]) & 0x2:
+        if seen & AP_DONE and int(control[0]) & AP_DONE:
             # AP_DONE that can be read twice is ap_ctrl_chain's: it stays until AP_CONTINUE.
-            control[0] = 0x10 | seen & 0x80
+            control[0] = AP_CONTINUE | seen & AUTO_RESTART
         return
     raise kernel_timeout(ip, name, timeout_s, seen)
 

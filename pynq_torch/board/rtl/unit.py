@@ -11,6 +11,7 @@ from pynq_torch.board.engine import EngineProcess
 from pynq_torch.board.hls_ip import Run, why_idle
 from pynq_torch.board.streams import Endpoint, Ring
 from pynq_torch.errors import KernelError
+from pynq_torch.hls.ap_ctrl import AP_DONE, AP_IDLE, AP_START, AUTO_RESTART
 
 from . import layout as at
 from .faults import answer_error
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["RtlUnit"]
 
 _Answered = TypeVar("_Answered")
-_AP_START, _AP_DONE, _AP_IDLE, _AUTO_RESTART = 1, 2, 4, 0x80
 _CONTROL_REGISTERS = (0x4, 0x8, 0xC)
 #: Of these, what a new model is given: IP_ISR toggles where 1 is written.
 _KEPT_REGISTERS = (0x4, 0x8)
@@ -196,8 +196,8 @@ class RtlUnit(IpModel):
             if control and here in _CONTROL_REGISTERS:
                 self.board.raise_irq(self)
             elif control and here == 0:
-                self._auto = bool(word & _AUTO_RESTART)
-                if word & _AP_START:
+                self._auto = bool(word & AUTO_RESTART)
+                if word & AP_START:
                     self._polls = 0
                     self.board.settle()
 
@@ -212,13 +212,13 @@ class RtlUnit(IpModel):
         if engine.completed != self._seen:
             self._seen = engine.completed
             self._check_overrun()
-        if value & _AP_DONE:
+        if value & AP_DONE:
             self._told = engine.completed
-        if value & (_AP_DONE | _AP_IDLE):
+        if value & (AP_DONE | AP_IDLE):
             self._polls = 0
-            if not value & _AP_DONE:
+            if not value & AP_DONE:
                 self.board.vain_polls.note(lambda: why_idle(self.ip.name, engine.started))
-        elif value & _AP_START or engine.watched:
+        elif value & AP_START or engine.watched:
             self._polls += 1
             self.board.polled(self, self._polls)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pynq_torch import views
 from pynq_torch.board.rtl.records import Transaction
+from pynq_torch.hls.ap_ctrl import AP_CTRL, AP_START
 from pynq_torch.tables import Table
 
 from .rows import Rows, about, is_port, simulated
@@ -23,7 +24,6 @@ _KINDS = {
     "register": ("register read", "register write"),
     "stream": ("stream in", "stream out"),
 }
-_AP_CTRL, _AP_START = 0, 1
 HEADER = (
     "cycle", "unit", "port", "kind", "address", "beats", "bytes", "value", "latency", "stalls",
     "resp",
@@ -157,7 +157,7 @@ class Trace(Rows[Transaction]):
         starts = [
             t.done
             for t in own
-            if t.kind == "register write" and t.address == _AP_CTRL and t.value & _AP_START
+            if t.kind == "register write" and t.address == AP_CTRL and t.value & AP_START
         ]
         if not starts:
             raise ValueError(f"no write of AP_START in the trace of {unit or 'the board'}")
