@@ -21,6 +21,7 @@ from .interrupts import deferred_interrupt
 from .loading import LoadablePl, search_paths
 from .memory import CMA_BYTES, DDR_BYTES, PhysicalMemory
 from .pynq_metadata import parse_handoff
+from .xsa import handoff_file
 
 
 class VirtualMemory:
@@ -169,13 +170,13 @@ class VirtualBoard(LoadablePl, Device):
     def get_bitfile_metadata(
         self, bitfile_name: str, partial: bool = False
     ) -> RuntimeMetadataParser:
-        """Parse the ``.hwh`` beside a bitstream; never from pynq's cache, which may be stale."""
+        """Parse the handoff of a bitstream; never from pynq's cache, which may be stale."""
         if partial:
             raise BoardError(
                 f"{Path(bitfile_name).name} is a partial bitstream: partial reconfiguration is not "
                 "modelled"
             )
-        return parse_handoff(Path(bitfile_name).with_suffix(".hwh"))
+        return parse_handoff(handoff_file(Path(bitfile_name)))
 
     def gen_cache(self, bitstream: Any, parser: Any = None) -> None:
         """Do nothing: the virtual board keeps no cache that could go stale."""

@@ -15,10 +15,11 @@ from pynq_torch.errors import HandoffError
 
 from .handoff import PACKAGE, Handoff, read_handoff
 from .memory import DDR_BYTES
+from .xsa import read_archive
 
 
 def parse_handoff(path: Path) -> RuntimeMetadataParser:
-    """Parse a ``.hwh`` for pynq; `parser.handoff` is what the board itself reads of it.
+    """Parse a ``.hwh`` or ``.xsa`` for pynq; `parser.handoff` is what the board itself reads of it.
 
     Raises
     ------
@@ -28,6 +29,9 @@ def parse_handoff(path: Path) -> RuntimeMetadataParser:
     if "pynq.lib.video" in sys.modules:
         # pynq imports it by itself on ARM only; without it every design with HDMI is a TypeError.
         importlib.import_module("pynq.lib.video.dvi")
+    metadata = None
+    if path.suffix == ".xsa":
+        metadata, path = read_archive(path)
     try:
         handoff = read_handoff(path)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -41,7 +45,7 @@ def parse_handoff(path: Path) -> RuntimeMetadataParser:
             stacklevel=3,
         )
     try:
-        parser = RuntimeMetadataParser(_metadata(path))
+        parser = RuntimeMetadataParser(_completed(metadata or Metadata(input=path)))
     except Exception as error:  # pynqmetadata has a dozen kinds of its own
         raise _refused(path, handoff, error) from error
     for index, entry in enumerate(parser.mem_dict.values(), start=1):
@@ -67,14 +71,13 @@ def _refused(path: Path, handoff: Handoff, error: Exception) -> HandoffError:
     )
 
 
-def _metadata(path: Path) -> Any:
-    """Return the parsed handoff in the form that pynq 3.1 reads.
+def _completed(found: Any) -> Any:
+    """Return parsed metadata in the form that pynq 3.1 reads.
 
     pynqmetadata 0.2 files a manager's subordinate ports by port and address block; pynq 3.1.2 looks
     memories up by port alone and fails on every design with block RAM. The port's name is added as
     a second key; nothing of either package is changed.
     """
-    found = Metadata(input=path)
     for block in found.blocks.values():
         for port in block.ports.values():
             for key, entry in getattr(port, "addrmap", {}).items():
