@@ -15,6 +15,7 @@ from pynq import Overlay, allocate
 
 import pynq_torch
 from pynq_torch import hls
+from pynq_torch.board import hls_binding
 from pynq_torch.board.handoff import IpInstance, Slave, read_handoff
 from pynq_torch.board.handoff_ports import HandoffBus, constants_of
 from pynq_torch.board.handoff_registers import HandoffValue
@@ -301,6 +302,16 @@ def test_loading_is_refused_and_leaves_what_was_loaded(bit, tmp_path, closed):
     ip.register_map.n = 4
     ip.register_map.CTRL.AP_START = 1
     assert (y == 23).all()
+
+
+def test_another_design_with_a_kernel_of_a_name_of_ours(bit, tmp_path, closed, monkeypatch):
+    kernels = _kernel(tmp_path / "k", _changed(("float alpha", "double alpha")))
+    pynq_torch.use_board("csim", kernels=[kernels])
+    with pytest.raises(InterfaceError, match=r"or restore the source\.$"):
+        Overlay(str(bit))
+    monkeypatch.setattr(hls_binding, "KERNELS", kernels)
+    with pytest.raises(InterfaceError, match=r"its own sources: PYNQ_TORCH_KERNELS=FOLDER\.$"):
+        Overlay(str(bit))
 
 
 def test_a_remark_is_made_once(bit, tmp_path, closed):

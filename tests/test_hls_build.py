@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from helpers import write
+from helpers import HW_KERNELS, write
 
 from pynq_torch import hls
 from pynq_torch.errors import KernelBuildError
@@ -77,6 +77,17 @@ def test_any_source_below_the_folders_will_do(tmp_path):
 def test_vendor_output_is_not_searched(tmp_path):
     write(tmp_path / "solution1" / ".autopilot" / "fir.cpp", "void fir(int x) {}")
     assert hls.find_kernel("fir", [tmp_path]) is None
+
+
+def test_a_helper_of_the_library_is_no_kernel(tmp_path):
+    # hw/kernels/vadd/vadd.cpp defines add() too: it is not what another design calls `add`.
+    assert "add(" in (HW_KERNELS / "vadd" / "vadd.cpp").read_text()
+    assert hls.find_kernel("add", [HW_KERNELS]) is None
+    found = hls.find_kernel("vadd", [HW_KERNELS])
+    assert found is not None and found.source == HW_KERNELS / "vadd" / "vadd.cpp"
+    wanted = write(tmp_path / "design.cpp", "void add(int x) {}")
+    kernel = hls.find_kernel("add", [HW_KERNELS, tmp_path])
+    assert kernel is not None and kernel.source == wanted
 
 
 def test_environment_variable(tmp_path, monkeypatch):

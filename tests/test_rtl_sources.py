@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from helpers import write
+from helpers import HW_KERNELS, write
 
 from pynq_torch.board.rtl.sources import find_rtl, modules_of
 from pynq_torch.errors import RtlError
@@ -33,6 +33,12 @@ def test_rtl_folder_of_a_kernel_with_the_modules_it_needs(tmp_path):
     assert names(source) == ["fir_pkg.sv", "fir.sv", "fifo.sv", "tap.sv"]
     assert not source.export
     assert (tmp_path / "kernels/fir/rtl/unused.sv") in source.candidates
+
+
+def test_a_module_of_the_library_is_no_kernel():
+    assert "gemm_add" in modules_of(HW_KERNELS / "gemm" / "rtl" / "gemm_add.sv")
+    assert find_rtl([HW_KERNELS], "gemm_add") is None
+    assert find_rtl([HW_KERNELS], "gemm") is not None
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls.interface import Argument, Interface
+from pynq_torch.paths import KERNELS
 
 from .engine import NO_OFFSET
 from .handoff import IpInstance
@@ -83,11 +84,22 @@ class Binding:
             listed = "".join(f"\n  - {problem}" for problem in dict.fromkeys(problems))
             raise InterfaceError(
                 f"{self.ip.name}: {self.interface.source} is not the source that {handoff} was "
-                f"built from, and results would be wrong:{listed}\nBuild the overlay again "
-                "('python -m pynq_torch overlay build NAME'), or restore the source.",
+                f"built from, and results would be wrong:{listed}\n{self._remedy()}",
                 self.ip.name,
             )
         return remarks
+
+    def _remedy(self) -> str:
+        again = (
+            "Build the overlay again ('python -m pynq_torch overlay build NAME'), or restore the "
+            "source."
+        )
+        if not self.interface.source.is_relative_to(KERNELS):
+            return again
+        return (
+            f"{again} Where the design is another one with a kernel of this name, name the folder "
+            "of its own sources: PYNQ_TORCH_KERNELS=FOLDER."
+        )
 
     def elements(self) -> dict[str, Element]:
         """Return what is known of the elements behind pointers, by the handoff's name."""

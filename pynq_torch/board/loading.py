@@ -68,7 +68,7 @@ class LoadablePl(ProgrammableLogic):
         """
         given = [path for path in self.kernel_paths if path != paths.KERNELS]
         kernel = hls.find_kernel(ip.vlnv_name, given)
-        return kernel or hls.find_kernel(ip.vlnv_name, self.kernel_paths)
+        return kernel or hls.find_kernel(ip.vlnv_name, [paths.KERNELS])
 
     def _build_kernel(self, source: Any, handoff: Handoff) -> Any:
         return hls.build(source, tool=handoff.hls_tool, sanitize=self.sanitize)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pynq_torch.paths import environment_kernels
+from pynq_torch.paths import KERNELS, environment_kernels
 
 __all__ = ["KernelSource", "find_kernel", "has_main"]
 
@@ -62,7 +62,8 @@ def find_kernel(name: str, paths: Sequence[Path | str] = ()) -> KernelSource | N
 
     A folder called `name` has priority. Published designs have no common layout, so any file
     below the folders that defines a function of that name will do. A file with ``main`` is a
-    testbench, and is used only if no other file defines the function.
+    testbench, and is used only if no other file defines the function. In the library's own folder
+    only the name of a kernel's folder counts: what else its files define are helpers.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ def find_kernel(name: str, paths: Sequence[Path | str] = ()) -> KernelSource | N
     folders = [Path(path) for path in paths]
     folders += environment_kernels()
     named = [item for folder in folders for item in (folder / name, folder) if item.name == name]
-    for candidate in (*named, *folders):
+    for candidate in (*named, *(folder for folder in folders if folder != KERNELS)):
         found = _best(name, candidate)
         if found is not None:
             return found

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pynq_torch.errors import RtlError
+from pynq_torch.paths import KERNELS
 
 from . import archive
 from .verilog import SUFFIXES, closure, scan, verilog_files
@@ -72,7 +73,10 @@ def find_rtl(
         if not path.is_dir():
             continue
         named = next((f for f in (path / name, path) if f.name == name and f.is_dir()), None)
-        found = _in_folder(named, path, name, ip) if named else _below(path, name, ip)
+        if named is not None:
+            found = _in_folder(named, path, name, ip)
+        else:  # the library's own modules are kernels by their folder's name only
+            found = _below(path, name, ip) if path != KERNELS else None
         if found is not None or _has_kernel(path, name):
             return found
     return None
