@@ -14,7 +14,7 @@ from pynq import Overlay, allocate
 import pynq_torch
 from pynq_torch import hls
 from pynq_torch.board.handoff_nets import stream_links
-from pynq_torch.errors import InterfaceError
+from pynq_torch.errors import InterfaceError, KernelFault
 from pynq_torch.hls.directives import files_beside
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.usefixtures("closed")]
@@ -235,6 +235,74 @@ memory = { M_AXI_MM2S = "HP0", M_AXI_S2MM = "HP1" }
     overlay.dma.sendchannel.wait()
     overlay.dma.recvchannel.wait()
     assert np.array_equal(received, sent.sum(1)[:, None] + [0, 1])
+
+
+WALK = """
+#include <ap_axi_sdata.h>
+typedef ap_axis<32, 0, 0, 0> beat_t;
+void walk(beat_t {in}, beat_t {out}, int reads, int writes) {{
+#pragma HLS INTERFACE axis port=in depth=64
+#pragma HLS INTERFACE axis port=out depth=64
+#pragma HLS INTERFACE s_axilite port=reads
+#pragma HLS INTERFACE s_axilite port=writes
+#pragma HLS INTERFACE s_axilite port=return
+    beat_t beat;
+    beat.keep = -1;
+    int total = 0;
+    for (int i = 0; i < reads; ++i) total += in[i].data;
+    for (int i = 0; i < writes; ++i) {{
+        beat.data = total + i;
+        beat.last = i == writes - 1;
+        out[i] = beat;
+    }}
+}}
+"""
+DMA = """
+streams = ["dma.M_AXIS_MM2S -> walk_0.in_r", "walk_0.out_r -> dma.S_AXIS_S2MM"]
+[instances.dma]
+ip = "axi_dma"
+parameters = {{ c_include_sg = 0, c_sg_length_width = 23 }}
+memory = {{ M_AXI_MM2S = "HP0", M_AXI_S2MM = "HP1" }}
+"""
+
+
+def _walk(folder, given, result, sent, reads, writes):
+    """Send 0, 1, ... to a kernel that writes their sum, its successor and so on."""
+    kernels = [_kernel(folder / "k", "walk", WALK.format(**{"in": given, "out": result}))]
+    overlay = overlay_of(folder, {"walk_0": "walk"}, kernels, extra=DMA.format())
+    walk, dma = overlay.walk_0, overlay.dma
+    source, sink = allocate(sent, "i4"), allocate(100, "i4")
+    source[:] = np.arange(sent)
+    dma.recvchannel.transfer(sink)
+    for _ in range(2):  # nothing is left of the first run
+        walk.write(0x10, reads)
+        walk.write(0x18, writes)
+        start(walk)
+        dma.sendchannel.transfer(source)
+        dma.recvchannel.wait()
+        assert sink[:writes].tolist() == [sum(range(reads)) + i for i in range(writes)]
+        dma.recvchannel.transfer(sink)
+    return True
+
+
+@pytest.mark.parametrize("given", ["*in", "in[6]"])
+@pytest.mark.parametrize("result", ["*out", "out[64]"])
+def test_packets_behind_pointers_and_arrays_end_where_they_end(tmp_path, given, result):
+    assert _walk(tmp_path, given, result, sent=6, reads=6, writes=3)
+
+
+@pytest.mark.parametrize(
+    ("given", "result", "reads", "writes", "says"),
+    [
+        ("*in", "*out", 7, 1, "read past the 6 beats up to TLAST on argument 1"),
+        ("in[6]", "out[8]", 7, 1, "went past the 6 elements of argument 1, a stream"),
+        ("in[6]", "out[8]", 6, 9, "went past the 8 elements of argument 2, a stream"),
+        ("*in", "*out", 6, 1_048_577, "went past the 1048576 elements of argument 2"),
+    ],
+)
+def test_who_goes_past_an_array_behind_a_stream(tmp_path, given, result, reads, writes, says):
+    with pytest.raises(KernelFault, match=says):
+        _walk(tmp_path, given, result, 6, reads, writes)
 
 
 @pytest.mark.parametrize(("offset", "bundle"), [("", "CTRL"), ("offset=slave", "control")])

@@ -223,7 +223,7 @@ def adapter(interface: Interface, *, as_c: bool = False, scratch: Path | None = 
             if argument.kind == "axis" and argument.axis is not None:
                 length = argument.axis.count
             row = f"{{pynq_torch::Kind::{argument.kind}, {argument.width}"
-            row += f", {length}}}" if length else "}"
+            row += "}" if length is None else f", {length}}}"
             rows.append(f"    {row},  // {argument.name}")
         lines += ["static constexpr pynq_torch::Arg pynq_torch_args[] = {", *rows, "};"]
         call += ", pynq_torch_args"

@@ -82,6 +82,8 @@ class CType:
     @property
     def packet(self) -> Axis | None:
         """The signals of a struct of ``data`` and side channels, None for any other type."""
+        if self.form == "struct" and self.axis is not None:
+            return self.axis
         members = dict(self.fields)
         if "data" not in members or not {"last", "keep"} & members.keys():
             return None
@@ -164,7 +166,9 @@ def _record(canonical: Type, name: str) -> CType:
     if size <= 0:
         return CType(name, "unknown", 0)
     fields = tuple((item.spelling, describe(item.type)) for item in canonical.get_fields())
-    return CType(name, "struct", 8 * size, 8 * size, fields=fields, axis=None)
+    match = _AXIS.match(name)
+    axis = _axis_class(canonical, *match.groups()) if match else None
+    return CType(name, "struct", 8 * size, 8 * size, fields=fields, axis=axis)
 
 
 def _stream(canonical: Type, name: str) -> CType:

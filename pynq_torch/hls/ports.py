@@ -215,7 +215,7 @@ class Ports:
         if ctype.form == "burst_maxi" or "m_axi" in modes:
             return self._m_axi(port, base, wanted)
         if ctype.form == "stream" or "axis" in modes:
-            return _streamed(port, base), []
+            return _streamed(port, base, self.constants.number(wanted.option("axis", "depth"))), []
         default = self._kernel_flow() and not modes
         if "s_axilite" in modes or (default and port.by_value):
             return self._s_axilite(port, base, wanted)
@@ -317,14 +317,20 @@ class Ports:
         return masters
 
 
-def _streamed(port: Port, base: Argument) -> Argument:
-    """Return an argument that is an ``hls::stream``, or an array or pointer in mode axis."""
+def _streamed(port: Port, base: Argument, depth: int | None) -> Argument:
+    """Return an argument that is an ``hls::stream``, or an array or pointer in mode axis.
+
+    A pointer to a struct with side channels has length 0: its packets end with TLAST. Another one
+    has `depth` elements, or one.
+    """
     ctype = port.ctype
     if ctype.form == "stream":
         axis = replace(ctype.axis or Axis(0), count=math.prod(ctype.dims))
         return replace(base, kind="axis", width=8 * axis.data_bytes, axis=axis)
     axis = ctype.packet or Axis(data_bytes=(ctype.bits + 7) // 8)
-    return replace(base, kind="axis_array", axis=axis, length=base.length or 1)
+    packets = axis.has_last and not ctype.reference
+    length = base.length or (0 if packets else depth or 1)
+    return replace(base, kind="axis_array", axis=axis, length=length)
 
 
 def _check_m_axi(port: Port, wanted: Wanted) -> None:

@@ -207,6 +207,14 @@ class Engine : public WaitObserver {
         generation_ = generation;
     }
 
+    // Where an array behind a stream ends.
+    struct PastTheEnd {
+        uint8_t* at;
+        size_t bytes, argument, count;
+        bool packet;  // all that came up to TLAST
+    };
+    std::vector<PastTheEnd> past_the_end;
+
     [[noreturn]] void fault(int signal, const char* text) {
         mailbox->fault_signal = uint32_t(signal);
         std::snprintf(mailbox->message, sizeof mailbox->message, "%s", text);
@@ -295,6 +303,15 @@ class Engine : public WaitObserver {
                 m.fault_physical = 1;
                 m.fault_address = uint64_t(p - e.window_);  // negative indices wrap; the board says so
             }
+            for (const PastTheEnd& end : e.past_the_end) {
+                if (p < end.at || p >= end.at + end.bytes) continue;
+                const char* found = end.packet ? "read past the %zu beats up to TLAST on argument %zu; on "
+                                                 "the board it would wait for more"
+                                               : "went past the %zu elements of argument %zu, a stream";
+                char text[160];
+                std::snprintf(text, sizeof text, found, end.count, end.argument + 1);
+                e.fault(0, text);
+            }
 #if defined(__x86_64__)
             // Bit 1 of the page-fault error code is set for a write (Intel SDM vol. 3, 4.7).
             const auto* uc = static_cast<ucontext_t*>(context);
@@ -357,7 +374,7 @@ enum class Kind { none, scalar, scalar_ptr, memory, m_axi, burst_maxi, axis, axi
 struct Arg {
     Kind kind;
     uint32_t bits = 32;     // of one element; of the value for scalars
-    uint64_t length = 1;    // elements; streams of an array of streams
+    uint64_t length = 1;    // elements, 0: a pointer to packets; streams of an array of streams
 };
 
 // Bits <-> value. ap_int and ap_fixed are recognised by their `width` and `range()`; everything else
@@ -413,25 +430,34 @@ template <class T> using Plain = std::remove_cv_t<std::remove_reference_t<T>>;
 // argument defines PYNQ_TORCH_AXIS_ARRAYS: the rules bring the arbitrary-precision headers along.
 #ifdef PYNQ_TORCH_AXIS_ARRAYS
 template <class T> struct ArrayBeat {
-    static void read(Port& port, T& value) {
+    // A struct with a TLAST of its own says where packets end.
+    static constexpr bool packets = detail::side_channels<T>() && detail::has_last<T>::value;
+    static bool read(Port& port, T& value) {
         std::vector<unsigned char> bytes(std::max(port.data_bytes, BeatOf<T>::min_bytes) + 8);
         Beat beat;
         beat.data = bytes.data();
         port.read(beat);
         BeatOf<T>::unpack(beat, port.data_bytes, value);
+        return beat.last;
+    }
+    static bool ends(const T& value) {
+        if constexpr (packets) return static_cast<bool>(value.last);
+        return false;
     }
     static void write(Port& port, const T& value, bool last) {
         std::vector<unsigned char> bytes(std::max(port.data_bytes, BeatOf<T>::min_bytes) + 8);
         Beat beat;
         beat.data = bytes.data();
-        beat.last = last;  // a struct with a TLAST of its own says itself where packets end
+        beat.last = last;
         BeatOf<T>::pack(value, port.data_bytes, beat);
         port.write(beat);
     }
 };
 #else
 template <class T> struct ArrayBeat {
-    static void read(Port&, T&) { throw std::logic_error("no axis array was announced"); }
+    static constexpr bool packets = false;
+    static bool ends(const T&) { return false; }
+    static bool read(Port&, T&) { throw std::logic_error("no axis array was announced"); }
     static void write(Port&, const T&, bool) { throw std::logic_error("no axis array was announced"); }
 };
 #endif
@@ -532,16 +558,73 @@ class Frame {
             frame->set_valid(valid);
         }
     };
+    // What an array or a pointer behind a stream shows the kernel. It ends where memory does: whoever
+    // goes past it crashes there, and does not read or write something else.
     template <class T> struct Array : Holder {
-        T* values = nullptr;  // zeroed memory: a struct may have no default constructor
-        ~Array() override { std::free(values); }
+        static constexpr size_t most = 1u << 20;  // elements behind a pointer
+        T* values = nullptr;
         size_t count = 0;
         Port* out = nullptr;
+
+        Array(size_t index, size_t elements, bool sized, bool packet = false)
+            : count(elements), sized_(sized) {
+            const size_t page = size_t(sysconf(_SC_PAGESIZE));
+            const size_t used = (count * sizeof(T) + page - 1) / page * page;
+            nbytes_ = used + page;
+            pages_ = static_cast<uint8_t*>(mmap(nullptr, nbytes_, PROT_READ | PROT_WRITE,
+                                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+            if (pages_ == MAP_FAILED) g_engine->fault(0, "no memory for an array behind a stream");
+            mprotect(pages_ + used, page, PROT_NONE);
+            values = reinterpret_cast<T*>(pages_ + used - count * sizeof(T));
+            // Zeroed memory where a struct has no default constructor.
+            if constexpr (std::is_default_constructible_v<T>)
+                for (size_t k = 0; sized && k < count; ++k) new (values + k) T();
+            g_engine->past_the_end.push_back({pages_ + used, page, index, count, packet});
+        }
+        ~Array() override {
+            auto& ends = g_engine->past_the_end;
+            const auto own = [&](const Engine::PastTheEnd& end) { return end.at == pages_ + nbytes_ - end.bytes; };
+            ends.erase(std::remove_if(ends.begin(), ends.end(), own), ends.end());
+            munmap(pages_, nbytes_);
+        }
         void finish() override {
             if (!out) return;
-            for (size_t i = 0; i < count; ++i) ArrayBeat<T>::write(*out, values[i], i + 1 == count);
+            const size_t used = written();
+            for (size_t i = 0; i < used; ++i)
+                ArrayBeat<T>::write(*out, values[i], !ArrayBeat<T>::packets && i + 1 == used);
         }
+
+      private:
+        // Elements up to the last one that the kernel has touched. Of an array without any TLAST it is
+        // all of them.
+        size_t written() const {
+            if (!ArrayBeat<T>::packets) return count;
+            Room<T> blank;
+            if (!sized_) std::memset(blank.bytes, 0, sizeof(T));
+            size_t used = count;
+            while (used > 0 && std::memcmp(values + used - 1, blank.bytes, sizeof(T)) == 0) --used;
+            const bool ends = std::any_of(values, values + used, ArrayBeat<T>::ends);
+            return sized_ && !ends ? count : used;
+        }
+
+        bool sized_;
+        uint8_t* pages_ = nullptr;
+        size_t nbytes_ = 0;
     };
+
+    // Takes a packet, all beats up to TLAST, for a kernel that has a pointer behind the stream.
+    template <class T> std::unique_ptr<Array<T>> packet(Port& port, size_t index) {
+        std::vector<Room<T>> beats;
+        do {
+            if (beats.size() == Array<T>::most) {
+                engine_.fault(0, "a packet for a pointer behind a stream has more than 1048576 beats");
+            }
+            beats.emplace_back();
+        } while (!ArrayBeat<T>::read(port, beats.back().value()));
+        auto array = std::make_unique<Array<T>>(index, beats.size(), true, true);
+        for (size_t k = 0; k < beats.size(); ++k) array->values[k] = beats[k].value();
+        return array;
+    }
 
     template <class T> void load(T& value, uint32_t at, uint32_t bits) {
         (void)bits;
@@ -571,21 +654,17 @@ class Frame {
         case Kind::memory:
             return reinterpret_cast<T*>(engine_.registers + offset.data);
         case Kind::axis_array: {
-            auto holder = std::make_unique<Array<T>>();
-            holder->count = size_t(arg.length);
-            constexpr size_t align = std::max(alignof(T), alignof(std::max_align_t));
-            const size_t bytes = (holder->count * sizeof(T) + align - 1) / align * align;
-            holder->values = static_cast<T*>(std::aligned_alloc(align, bytes));
-            std::memset(static_cast<void*>(holder->values), 0, bytes);
-            if constexpr (std::is_default_constructible_v<T>)
-                for (size_t k = 0; k < holder->count; ++k) new (holder->values + k) T();
             Port& port = engine_.ports[ports_of_[i]];
             // The board marks an output by giving it an `out` offset; a stream has no register.
-            if (offset.out != kNoOffset) {
-                holder->out = &port;
-            } else {
-                for (size_t k = 0; k < holder->count; ++k)
+            const bool output = offset.out != kNoOffset, sized = arg.length > 0;
+            std::unique_ptr<Array<T>> holder;
+            if (sized || output) {
+                holder = std::make_unique<Array<T>>(i, sized ? size_t(arg.length) : Array<T>::most, sized);
+                if (output) holder->out = &port;
+                for (size_t k = 0; !output && k < holder->count; ++k)
                     ArrayBeat<T>::read(port, holder->values[k]);
+            } else {
+                holder = packet<T>(port, i);
             }
             T* p = holder->values;
             holders_.push_back(std::move(holder));
