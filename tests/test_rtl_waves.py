@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -196,6 +197,79 @@ def test_a_process_that_may_write_little(bench: Path, tmp_path: Path):
     assert done.returncode == 0
     assert "ulimit -f" in done.stdout
     assert path.stat().st_size < 1_024_000
+
+
+# ---- the compression of Verilator's files --------------------------------------------------------
+
+
+def _compressed(bench: Path, data: bytes) -> bytes:
+    done = subprocess.run([str(bench), "lz4"], input=data, capture_output=True, check=True)
+    assert not done.stderr
+    bound, _, block = done.stdout.partition(b"\n")
+    assert int(bound) == len(data) + len(data) // 255 + 16  # LZ4's own LZ4_COMPRESSBOUND
+    assert _expanded(block) == data
+    return block
+
+
+def _expanded(block: bytes) -> bytes:
+    """Decode a block, and check how the format says that it ends (lz4_Block_format.md)."""
+    out, at, matched_from = bytearray(), 0, -12
+
+    def length(nibble: int) -> int:
+        nonlocal at
+        n = nibble
+        while nibble == 15:
+            at += 1
+            n += block[at - 1]
+            if block[at - 1] != 255:
+                break
+        return n
+
+    while True:
+        token, at = block[at], at + 1
+        literals = length(token >> 4)
+        out += block[at : at + literals]
+        at += literals
+        if at == len(block):
+            break
+        offset, at = int.from_bytes(block[at : at + 2], "little"), at + 2
+        matched_from = len(out)
+        assert 1 <= offset <= matched_from
+        for _ in range(4 + length(token & 15)):
+            out.append(out[-offset])
+    assert matched_from < 0 or (literals >= 5 and len(out) - matched_from >= 12)
+    return bytes(out)
+
+
+_RANDOM = random.Random(1).randbytes(300)
+
+
+@pytest.mark.parametrize(
+    ("data", "nbytes"),
+    [
+        pytest.param(b"x", 2, id="one byte"),
+        pytest.param(bytes(12), 13, id="no match begins in the last 12 bytes"),
+        pytest.param(bytes(13), 10, id="the shortest match"),
+        pytest.param(bytes(24), 10, id="a match of 18"),
+        pytest.param(bytes(25), 11, id="a match of 19 needs a byte of its own"),
+        pytest.param(bytes(278), 11, id="that byte is 253"),
+        pytest.param(bytes(280), 12, id="or 255 and one more"),
+        pytest.param(_RANDOM[:14], 15, id="14 literals"),
+        pytest.param(_RANDOM[:15], 17, id="15 literals"),
+        pytest.param(_RANDOM[:269], 271, id="269 literals"),
+        pytest.param(_RANDOM[:270], 273, id="270 literals"),
+        pytest.param(_RANDOM[:14] * 2, 23, id="14 literals and a match"),
+        pytest.param(_RANDOM[:15] * 2, 25, id="15 literals and a match"),
+        pytest.param(
+            _RANDOM[:16] + bytes(65_519) + _RANDOM[:16], 287, id="a match as far as it goes"
+        ),
+        pytest.param(_RANDOM[:16] + bytes(65_520) + _RANDOM[:16], 296, id="a match too far away"),
+        pytest.param(bytes(i * i // 7 % 11 for i in range(9000)), 120, id="repeats"),
+        pytest.param("".join(map(str, range(5000))).encode(), 16_301, id="digits"),
+    ],
+)
+def test_lz4_blocks(bench: Path, data: bytes, nbytes: int):
+    assert len(_compressed(bench, data)) == nbytes
 
 
 # ---- on the board --------------------------------------------------------------------------------

@@ -104,7 +104,9 @@ void traffic(Rig& rig, uint32_t width, uint64_t seed, double pause, uint64_t tra
     std::vector<uint8_t> memory(Board::kEnd - Board::kBegin);
     for (uint8_t& byte : memory) byte = uint8_t(random());
     std::memcpy(rig.board.map.at(Board::kBegin), memory.data(), memory.size());
-    uint64_t asked = 0;
+    uint64_t asked = 0, moved = 0;
+    const Pins pins = rig.model.pins();
+    auto high = [&](std::string pin) { return pins.find(std::string(kPrefix) + "_" + pin).high(); };
     const uint64_t limit = rig.cycle + 4000 * transfers + 100'000;
     while (asked < transfers || manager.outstanding()) {
         if (asked < transfers && manager.outstanding() < 12) {
@@ -115,6 +117,12 @@ void traffic(Rig& rig, uint32_t width, uint64_t seed, double pause, uint64_t tra
             }
         }
         rig.step([&] { manager.drive(); }, [&] { manager.sample(memory, Board::kBegin); });
+        for (const char* channel : {"AR", "R", "AW", "W", "B"})
+            if (high(std::string(channel) + "VALID") && high(std::string(channel) + "READY"))
+                moved = rig.cycle - 1;
+        expect_equal("last_handshake", rig.ports[0]->last_handshake, moved);
+        if (manager.owed() && !rig.ports[0]->pending())
+            throw std::runtime_error("nothing is pending, and an answer is owed");
         if (rig.cycle > limit)
             throw std::runtime_error("no end: " + std::to_string(manager.outstanding()) +
                                      " transfers hang");
