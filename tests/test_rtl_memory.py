@@ -192,13 +192,19 @@ def test_traffic_takes_the_cycles_that_it_took(bench, traffic, cycles, crc, tmp_
             "rate pynq-z2 142e6 32 0 b 1 b 2 b",
             "2.1440 2.1616 2.1440 2.1616 2.1440 2.1632 12.9184",
         ),
-        ("dma pynq-z2 2 2", "17499 21 4.5717 2 80000"),
-        ("dma pynq-z2 3 1", "30049 21 2.6623 3 80000"),
-        ("dma ideal 2 1", "10002 1 7.9984 2 80000"),
+        ("dma pynq-z2 2 2", "17499 21 4.5717 2 80000 4139445503568510632"),
+        ("dma pynq-z2 3 2 77", "26718 21 2.9942 390 536 10088193919465468294"),
+        ("dma pynq-z2 1 1 5", "97799 21 0.8180 2000 40 11420405876709662147"),
+        ("dma ideal 1 1 3", "13335 1 5.9993 3334 8 14703128244510409387"),
     ],
 )
 def test_rates_are_those_that_were(bench, traffic, found):
     assert run(bench, *traffic.split()).split()[1::2] == found.split()
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_a_run_takes_the_same_cycles_whenever_it_begins(bench, preset):
+    assert len(set(values(bench, "again", preset).values())) == 1
 
 
 # ---- the Python side ---------------------------------------------------------------------------

@@ -22,7 +22,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <deque>
 #include <exception>
 #include <fcntl.h>
@@ -90,12 +89,6 @@ struct Grants {
     struct Slot { uint64_t begin, end; } slots[];
 };
 
-inline uint64_t now_ns() {
-    struct timespec t {};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return uint64_t(t.tv_sec) * 1'000'000'000ull + uint64_t(t.tv_nsec);
-}
-
 // ---- The process --------------------------------------------------------------------------------
 
 class Engine;
@@ -148,9 +141,7 @@ class Engine : public WaitObserver {
         const uint64_t until = now_ns() + 50'000;
         do {
             if (start_pending()) return true;
-#if defined(__x86_64__)
-            __builtin_ia32_pause();
-#endif
+            relax();
         } while (now_ns() < until);
         while (!start_pending()) {
             if (!wait_doorbell()) return false;

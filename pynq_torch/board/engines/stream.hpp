@@ -15,13 +15,25 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
-#include <ctime>
 #include <unistd.h>
 
 namespace pynq_torch {
+
+inline uint64_t now_ns() {
+    struct timespec t {};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return uint64_t(t.tv_sec) * 1'000'000'000ull + uint64_t(t.tv_nsec);
+}
+// In a loop that waits for another processor.
+inline void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
 
 // The side channels of one beat, as stored in the ring in front of its data bytes.
 struct BeatSide {
@@ -188,15 +200,10 @@ class Port {
     // when somebody sleeps, and beat by beat at most every 50 us; what is urgent (TLAST, a ring half
     // full or half empty) always wakes. A sleeper that missed a beat this way looks again by itself
     // soon: its first sleep is short, and each next one twice as long, up to 50 ms.
-    static uint64_t clock_ns() {
-        struct timespec t {};
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return uint64_t(t.tv_sec) * 1'000'000'000ull + uint64_t(t.tv_nsec);
-    }
     void wake(bool urgent) {
         if (header_->sleepers.load(std::memory_order_seq_cst) == 0) return;
         if (!urgent) {
-            const uint64_t now = clock_ns();
+            const uint64_t now = now_ns();
             if (now - woke_ns_ < 50'000) return;
             woke_ns_ = now;
         }
@@ -206,9 +213,7 @@ class Port {
     template <class Ready> void wait(Ready ready, bool for_data) {
         for (int spin = 0; spin < 200; ++spin) {
             if (ready()) return;
-#if defined(__x86_64__)
-            __builtin_ia32_pause();
-#endif
+            relax();
         }
         // Where both sides share a core, the other one makes more of it than spinning would.
         for (int turn = 0; turn < 16; ++turn) {

@@ -271,7 +271,7 @@ inline std::string check_reset(const ModelApi& api, const char* clock = "ap_clk"
         const int cycle = edge / 2;
         for (int i = 0; i < kModels; ++i) {
             if (!alive[i]) continue;
-            if (edge % 2 == 0) rst[i].set(cycle >= kReset);
+            rst[i].set(cycle >= kReset);
             clk[i].set(edge % 2);
             if (!api.eval(owned.model[i])) continue;
             if (i == 0 || cycle >= kReset)

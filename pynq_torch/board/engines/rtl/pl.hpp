@@ -92,12 +92,6 @@ class Pl {
     // waits for good, a third of a second of the board.
     static constexpr uint64_t kFirstSlice = 16'384, kLastSlice = 262'144, kSilence = 1u << 25;
 
-    static uint64_t now_ns() {
-        struct timespec t {};
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return uint64_t(t.tv_sec) * 1'000'000'000ull + uint64_t(t.tv_nsec);
-    }
-
     void step() {
         memory->tick(cycle);
         for (at = 0; at < slots.size(); ++at)
@@ -220,7 +214,7 @@ class Pl {
         uint64_t worked = begin;
         for (unsigned turn = 0; waits_for_process(); ++turn) {
             if (turn < 64) {
-                for (int i = 0; i < 20; ++i) pause();
+                for (int i = 0; i < 20; ++i) relax();
             } else if (turn < 128) {
                 sched_yield();
             } else {
@@ -324,7 +318,7 @@ class Pl {
     }
     bool wait_bell(long ns) {
         struct pollfd bell {bell_fd, POLLIN, 0};
-        const struct timespec limit{ns / 1'000'000'000, ns % 1'000'000'000};
+        const struct timespec limit{0, ns};
         if (ppoll(&bell, 1, &limit, nullptr) <= 0) return false;
         uint64_t count;
         [[maybe_unused]] const ssize_t n = read(bell_fd, &count, sizeof count);
@@ -343,14 +337,14 @@ class Pl {
         map->refresh_grants();
         const uint64_t until = now_ns() + 30'000;
         do {
-            for (int i = 0; i < 20; ++i) pause();
+            for (int i = 0; i < 20; ++i) relax();
             if (awaited()) break;
         } while (now_ns() < until);
         long nap_ns = 50'000;
         while (!awaited()) {
             for (Slot& slot : slots) slot.unit->poll_waves();
             const bool open = listens();
-            if (wait_bell(open ? nap_ns : 1'000'000'000)) nap_ns = 50'000;
+            if (wait_bell(open ? nap_ns : 500'000'000)) nap_ns = 50'000;
             else nap_ns = std::min(nap_ns * 2, 4'000'000l);
         }
         resting_ = false;
@@ -366,11 +360,6 @@ class Pl {
         for (const Slot& slot : slots)
             if (slot.unit->listens()) return true;
         return false;
-    }
-    static void pause() {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
     }
 
     uint64_t gave_up_ = 0, slice_end_ = 0, stirred_ = ~uint64_t(0), silent_ = 0, asked_ns_ = 0;

@@ -491,11 +491,6 @@ class Unit {
         box_->completed.store(number, std::memory_order_release);
         finished_ = true;
     }
-    static uint64_t now_ns() {
-        struct timespec t {};
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return uint64_t(t.tv_sec) * 1'000'000'000ull + uint64_t(t.tv_nsec);
-    }
 
     std::string name_, clock_name_, reset_name_;
     UnitBox* box_;
