@@ -105,7 +105,7 @@ void traffic(Rig& rig, uint32_t width, uint64_t seed, double pause, uint64_t tra
     std::vector<uint8_t> memory(Board::kEnd - Board::kBegin);
     for (uint8_t& byte : memory) byte = uint8_t(random());
     std::memcpy(rig.board.map.at(Board::kBegin), memory.data(), memory.size());
-    uint64_t asked = 0, moved = 0;
+    uint64_t asked = 0, moved = rig.ports[0]->last_handshake;
     const Pins pins = rig.model.pins();
     auto high = [&](std::string pin) { return pins.find(std::string(kPrefix) + "_" + pin).high(); };
     const uint64_t limit = rig.cycle + 4000 * transfers + 100'000;
