@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import re
 import signal
 import time
 import warnings
@@ -108,7 +109,11 @@ def test_cycles_of_a_run_are_exact_and_repeat(board):
     assert (run.number, run.cycles) == (3, counts[0])
     assert run.kind.startswith("cycles (RTL") and run.seconds > 0
     assert made.cus["vadd_0"].run(1).cycles == counts[0]
-    assert made.cus["vadd_0"].run(99) is None
+    for _ in range(17):
+        overlay.vadd(a[:5], b[:5])
+    assert [n for n in range(99) if made.cus["vadd_0"].run(n)] == list(range(5, 21))
+    runs = [made.cus["vadd_0"].run(n) for n in range(5, 21)]
+    assert {(run.cycles, run.seconds < 1) for run in runs} == {(runs[0].cycles, True)}
 
 
 def test_memory_of_the_board_takes_longer_than_ideal_memory(board):
@@ -370,15 +375,30 @@ def test_polling_what_cannot_move_is_a_hang(board):
             overlay.scale_stream_0.read(0)
 
 
-def test_a_process_that_is_killed_is_an_error_and_the_board_goes_on(board):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
+def test_a_process_that_is_killed_is_an_error_and_the_board_goes_on(board, number):
     made = board()
     overlay = pynq_torch.load("vadd")
     a = floats(100)
     overlay.vadd(a, a)
-    os.kill(made.pl.pid, signal.SIGKILL)
-    with pytest.raises(KernelFault, match="ended by SIGKILL"):
+    before = made.pl.cycle
+    os.kill(made.pl.pid, number)
+    with pytest.raises(KernelFault) as error:
         overlay.vadd(a, a)
+    said = rf"vadd_0 in cycle (\d+): the process was ended by {number.name}\."
+    (cycle,) = re.findall(said, str(error.value))
+    assert number == signal.SIGKILL or int(cycle) == before
     assert torch.equal(overlay.vadd(a, a), a + a)
+
+
+def test_the_pl_ends_with_the_program(board):
+    """Even with one that could not say so: the end of a pipe is closed by the kernel."""
+    made = board()
+    pynq_torch.load("vadd")
+    with open(os.devnull) as other:
+        os.dup2(other.fileno(), made.pl._life_write)
+    eventually(lambda: made.pl.faulted)
+    assert "exit status 0" in made.pl.fault().text
 
 
 def test_nothing_is_left_of_a_hundred_loads(board):

@@ -15,9 +15,21 @@ def bench(tmp_path_factory):
     return build(tmp_path_factory.getbasetemp().parent)
 
 
-@pytest.mark.parametrize(
-    "case", ["port", "waits", "withdrawn", "burst", "reader", "writer", "repeats", "grants", "pins"]
-)
+RINGS = [
+    "port",
+    "waits",
+    "withdrawn",
+    "burst",
+    "reader",
+    "writer",
+    "sleepers",
+    "repeats",
+    "grants",
+    "pins",
+]
+
+
+@pytest.mark.parametrize("case", RINGS)
 def test_an_end_of_a_ring(bench, case):
     assert run(bench, "ring", case) == ""
 

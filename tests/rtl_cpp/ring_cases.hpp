@@ -314,8 +314,11 @@ inline void ring_burst() {
     read(63);
     EXPECT(ring.header.tail, 104);
     read(64);
-    in.publish_read();
+    ring.header.sleepers = 1, ring.rung();
+    in.publish_read(), in.publish_read();
     EXPECT(ring.header.tail, 105);
+    EXPECT(ring.rung(), 1);  // the sender may wait for room
+    ring.header.sleepers = 0;
     for (uint64_t k = 256; k < 320; ++k) write(k);
     out.publish_written();
     EXPECT(ring.header.head, 40 + 320);
@@ -485,6 +488,38 @@ inline void ring_writer() {
     EXPECT(ring.rung(), 0);
 }
 
+// Whether a process that sleeps on the ring hears of what a side does.
+inline bool heard(Ring& ring, const std::function<void()>& call) {
+    long slept = 0;
+    std::thread sleeper([&] {
+        const struct timespec limit{1, 0};
+        slept = syscall(SYS_futex, &ring.header.signal, FUTEX_WAIT, ring.header.signal.load(),
+                        &limit, nullptr, 0);
+    });
+    usleep(20'000);
+    ring.header.sleepers = 1;
+    call();
+    ring.header.sleepers = 0;
+    sleeper.join();
+    return slept == 0;
+}
+inline void ring_sleepers() {
+    Ring ring(4, 16, 3);
+    End out;
+    out.attach(ring.words.data(), 0, nullptr);
+    EXPECT(heard(ring, [&] { out.try_write(Numbered(3, 4).beat); }), true);
+    BurstPort burst;
+    burst.attach(ring.words.data(), 0, nullptr);
+    EXPECT(heard(ring, [&] { burst.wake(false); }), true);
+    RingReader reader;
+    reader.attach(ring.words.data());
+    EXPECT(heard(ring, [&] { reader.available(), reader.pop(), reader.flush(); }), true);
+    RingWriter writer;
+    writer.attach(ring.words.data());
+    EXPECT(heard(ring, [&] { writer.push(true); }), true);
+    EXPECT(ring.rung(), 4);
+}
+
 // The first cycle after which states are found to repeat themselves; 0: not in 2000 cycles.
 inline uint64_t found_after(size_t nbytes, const std::function<void(uint64_t, uint8_t*)>& state) {
     Repeats repeats;
@@ -636,6 +671,7 @@ inline const std::map<std::string, void (*)()>& ring_cases() {
         {"port", ring_port},       {"waits", ring_waits},   {"withdrawn", ring_withdrawn},
         {"burst", ring_burst},     {"reader", ring_reader}, {"writer", ring_writer},
         {"repeats", ring_repeats}, {"grants", ring_grants}, {"pins", ring_pins},
+        {"sleepers", ring_sleepers},
     };
     return cases;
 }
