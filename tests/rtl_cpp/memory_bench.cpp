@@ -328,7 +328,6 @@ int run_stray(char** a) {
                 (unsigned long long)f.cycle,
                 (unsigned long long)(rig.board.counters->port(0)->read.errors +
                                      rig.board.counters->port(0)->write.errors));
-    rig.memory.clear_fault();
     // Nothing but the buffer was written.
     uint64_t changed = 0;
     for (uint64_t i = 0; i < Board::kDdr; ++i) changed += *rig.board.map.at(i) != 0;

@@ -63,7 +63,6 @@ inline void unit_lite(uint32_t width, bool optional) {
         u.step(lite);
         asks(write ? "11100" : "00010");
         EXPECT(u.get(write ? "AWADDR" : "ARADDR"), address);
-        expect_text(lite.stuck_on(), write ? "AWREADY" : "ARREADY");
         if (write) {
             EXPECT(u.get("WDATA"), uint64_t(value) << lane);
             if (optional) EXPECT(u.get("WSTRB"), uint64_t(0xf) << lane / 8);
@@ -71,7 +70,6 @@ inline void unit_lite(uint32_t width, bool optional) {
             u.set(data_first ? "WREADY" : "AWREADY", 1), u.step(lite);
             EXPECT(lite.accepted_write(), false);
             EXPECT(lite.last_handshake, u.cycle - 1);
-            expect_text(lite.stuck_on(), data_first ? "AWREADY" : "WREADY");
             u.set("WREADY", 0), u.set("AWREADY", 0), u.step(lite);
             asks(data_first ? "10100" : "01100");
             EXPECT(lite.last_handshake, u.cycle - 2);
@@ -79,7 +77,6 @@ inline void unit_lite(uint32_t width, bool optional) {
             EXPECT(lite.accepted_write(), true);
             EXPECT(lite.word(), value);
             EXPECT(lite.last_handshake, u.cycle - 1);
-            expect_text(lite.stuck_on(), "BVALID");
             u.step(lite);
             asks("00100");
             EXPECT(lite.accepted_write(), false);
@@ -88,7 +85,6 @@ inline void unit_lite(uint32_t width, bool optional) {
         } else {
             u.set("ARREADY", 1), u.step(lite), u.set("ARREADY", 0);
             EXPECT(lite.last_handshake, u.cycle - 1);
-            expect_text(lite.stuck_on(), "RVALID");
             u.step(lite);
             asks("00001");
             EXPECT(lite.last_handshake, u.cycle - 2);

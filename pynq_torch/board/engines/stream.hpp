@@ -127,7 +127,6 @@ class Port {
     bool full() const { return room() == 0; }
     uint64_t beats_read() const { return header_->tail.load(std::memory_order_relaxed); }
     uint64_t moved() const { return moved_; }  // beats that this side took or gave
-    uint64_t beats_written() const { return header_->head.load(std::memory_order_relaxed); }
 
     bool try_read(Beat& beat) {
         uint64_t tail;
