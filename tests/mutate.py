@@ -234,18 +234,22 @@ class Copy:
 def choose(
     records: list[dict[str, Any]], mutation: Mutation, killers: Sequence[str], area: Sequence[str]
 ) -> list[str]:
-    """Return the tests for a mutation: likely killers first, then the fast ones.
+    """Return the tests for a mutation: likely killers first, then fast files.
 
-    A line that no test was seen to run (C++, a process of its own, a module's top) meets all that
-    answer for its file: `area`.
+    The tests of a file stay in its order and together: what they share is made once, and is as they
+    left it in the run without a fault. A line that no test was seen to run (C++, a process of its
+    own, a module's top) meets all that answer for its file: `area`.
     """
     reached = [r for r in records if r["lines"].get(mutation.path, set()) & set(mutation.lines)]
     rank = {test: i for i, test in enumerate(killers)}
     chosen = reached or [r for r in records if r["test"].startswith(tuple(area))] or records
-    return [
-        r["test"]
-        for r in sorted(chosen, key=lambda r: (rank.get(r["test"], len(rank)), r["seconds"]))
-    ]
+    names = [r["test"] for r in chosen]
+    seconds: dict[str, float] = {}
+    for r in chosen:
+        file = r["test"].partition("::")[0]
+        seconds[file] = seconds.get(file, 0.0) + r["seconds"]
+    order = {name: (seconds[name.partition("::")[0]], i) for i, name in enumerate(names)}
+    return sorted(names, key=lambda name: (rank.get(name, len(rank)), order[name]))
 
 
 def sample(

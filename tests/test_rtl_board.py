@@ -103,8 +103,8 @@ def test_cycles_of_a_run_are_exact_and_repeat(board):
         assert torch.equal(overlay.vadd(a, b), a + b)
         counts.append(overlay.vadd.last_run.cycles)
     assert len(set(counts)) == 1, counts
-    # A beat a cycle, and what it takes to start and to end.
-    assert 4096 < counts[0] < 4096 + 100
+    # A beat a cycle, and 10 before the first and after the last one.
+    assert counts[0] == 4096 + 10
     run = made.cus["vadd_0"].last_run
     assert (run.number, run.cycles) == (3, counts[0])
     assert run.kind.startswith("cycles (RTL") and run.seconds > 0
@@ -165,14 +165,16 @@ def test_cycles_of_a_stream_depend_on_the_pc_by_the_way_to_ddr_alone(board):
 
 
 def test_phases_are_those_the_unit_counts(board):
-    board()
+    board(memory="ideal")
     overlay = pynq_torch.load("gemm")
     a = torch.randint(-128, 128, (33, 70), dtype=torch.int8)
     b = torch.randint(-128, 128, (70, 45), dtype=torch.int8)
-    assert torch.equal(overlay.gemm(a, b), a.int() @ b.int())
-    run = overlay.gemm.last_run
-    assert set(run.phases) == {"load", "compute", "drain"}
-    assert all(0 < cycles <= run.cycles for cycles in run.phases.values())
+    for _ in range(3):
+        assert torch.equal(overlay.gemm(a, b), a.int() @ b.int())
+        run = overlay.gemm.last_run
+        # Each run counts its own cycles, and phases overlap.
+        assert run.phases == {"load": 484, "compute": 420, "drain": 785}
+        assert run.cycles == 1412
 
 
 def test_the_profiler_has_the_counted_cycles_beside_the_wall_clock(board):

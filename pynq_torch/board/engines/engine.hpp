@@ -138,11 +138,8 @@ class Engine : public WaitObserver {
     // Waits for the next AP_START; false when the board closes the engine. A short spin comes first:
     // programs start the next run soon after the last, and waking a sleeper costs more than a run.
     bool wait_start() {
-        const uint64_t until = now_ns() + 50'000;
-        do {
-            if (start_pending()) return true;
-            relax();
-        } while (now_ns() < until);
+        const uint64_t begin = now_ns();
+        while (!start_pending() && now_ns() - begin < kSpinNs) relax();
         while (!start_pending()) {
             if (!wait_doorbell()) return false;
         }
@@ -228,6 +225,8 @@ class Engine : public WaitObserver {
     }
 
   private:
+    static constexpr uint64_t kSpinNs = 50'000;
+
     struct Range { uint64_t begin, end; };
 
     [[noreturn]] static void die(const char* text) {

@@ -179,6 +179,9 @@ class Port {
     }
 
   private:
+    static constexpr uint64_t kWakeNs = 50'000;
+    static constexpr long kSleepNs = 100'000, kLongSleepNs = 50'000'000;
+
     unsigned char* slot(uint64_t position) const { return beats_ + (position & mask_) * stride_; }
     // Slots that are free: a withdrawn beat keeps its own until the reader has passed it.
     size_t room() const {
@@ -203,7 +206,7 @@ class Port {
         if (header_->sleepers.load(std::memory_order_seq_cst) == 0) return;
         if (!urgent) {
             const uint64_t now = now_ns();
-            if (now - woke_ns_ < 50'000) return;
+            if (now - woke_ns_ < kWakeNs) return;
             woke_ns_ = now;
         }
         header_->signal.fetch_add(1, std::memory_order_seq_cst);
@@ -221,7 +224,7 @@ class Port {
         }
         if (observer_) observer_->blocked(index_, for_data);
         header_->sleepers.fetch_add(1, std::memory_order_seq_cst);
-        long limit_ns = 100'000;
+        long limit_ns = kSleepNs;
         for (;;) {
             const uint32_t seen = header_->signal.load(std::memory_order_seq_cst);
             if (observer_ && observer_->stale()) {
@@ -235,7 +238,7 @@ class Port {
                 throw Aborted{};
             }
             struct timespec limit{0, limit_ns};
-            limit_ns = std::min(2 * limit_ns, 50'000'000l);
+            limit_ns = std::min(2 * limit_ns, kLongSleepNs);
             syscall(SYS_futex, &header_->signal, FUTEX_WAIT, seen, &limit, nullptr, 0);
         }
         header_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
