@@ -21,7 +21,7 @@ def build(folder: Path) -> Path:
     if program.exists():
         return program
     fresh = folder / f"{program.name}.{os.getpid()}"
-    command = [os.environ.get("CXX", "g++"), "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror"]
+    command = [os.environ.get("CXX", "g++"), "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror"]
     command += ["-pthread", f"-I{ENGINES}", str(SOURCES / "memory_bench.cpp"), "-o", str(fresh)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr

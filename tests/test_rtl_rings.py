@@ -36,7 +36,17 @@ def test_an_end_of_a_ring(bench, case):
 
 @pytest.mark.parametrize(
     "case",
-    ["lite", "source", "sink", "flow of a DMA", "source of a DMA", "sink to a DMA", "meter"],
+    [
+        "lite",
+        "source",
+        "sink",
+        "flow of a DMA",
+        "source of a DMA",
+        "sink to a DMA",
+        "meter",
+        "early data",
+        "few pins",
+    ],
 )
 def test_a_port_of_a_unit(bench, case):
     assert run(bench, "unit", case) == ""

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "axi_lite.hpp"
+#include "checker_cases.hpp"
 #include "ring_cases.hpp"
 #include "stream_port.hpp"
 
@@ -527,6 +528,43 @@ inline void unit_flow() {
     }
 }
 
+// Sixteen beats of data may come before the address of their burst, and wait for it.
+inline void unit_early() {
+    ByHand h;
+    uint64_t taken = 0;
+    auto step = [&] {
+        h.step();
+        if (!h.get("WVALID") || !h.get("WREADY")) return;
+        h.set("WDATA", ++taken), h.set("WLAST", taken == 19);
+    };
+    h.set("WVALID", 1), h.set("BREADY", 1), h.set("WDATA", 0), h.set("AWLEN", 19);
+    for (int i = 0; i < 100; ++i) step();
+    EXPECT(taken, 16);
+    EXPECT(h.port.pending(), true);
+    EXPECT(h.board.counters->port(0)->write.beats, 0);
+    h.set("AWVALID", 1), step(), h.set("AWVALID", 0);
+    EXPECT(h.board.counters->port(0)->write.beats, 16);
+    for (int i = 0; i < 100 && taken < 20; ++i) step();
+    h.set("WVALID", 0);
+    for (int i = 0; i < 100; ++i) h.step();
+    EXPECT(h.board.counters->port(0)->write.transactions, 1);
+    EXPECT(h.port.pending(), false);
+    for (uint64_t k = 0; k < 20; ++k) EXPECT(h.memory.map().at(Board::kBegin + 8 * k)[0], k);
+}
+
+// What a stream does not have is not checked.
+inline void unit_few_pins() {
+    for (const char* only : {"TSTRB", "TKEEP"}) {
+        Unit u;
+        u.prefix = "t";
+        u.add("TVALID TREADY", 1), u.add(only, 4);
+        StreamChecker checker(u.model.pins(), "t", "unit_0.t");
+        u.set("TVALID", 1), u.set(only, 9), u.set("TREADY", 1);
+        EXPECT(checker.sample(0), true);
+        checker.sample_reset(1, 0), checker.reset();
+    }
+}
+
 inline void unit_meter(bool in) {
     Board board;
     StreamMeter meter(board.counters, board.trace, 1, in);
@@ -590,6 +628,8 @@ inline const std::map<std::string, void (*)()>& unit_cases() {
                  for (const auto& [w, n] : {std::pair{32u, 4u}, {8u, 4u}, {96u, 12u}, {512u, 64u}, {1024u, 128u}})
                      unit_sink(w, n, local);
          }},
+        {"early data", unit_early},
+        {"few pins", unit_few_pins},
         {"flow of a DMA", unit_flow},
         {"meter", [] { unit_meter(true), unit_meter(false); }},
         {"source of a DMA", unit_source_of_a_dma},
