@@ -136,6 +136,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "The first poll, of no known thread, sets both before they are read.",
     ),
     (
+        "board/engines/rtl/memory.hpp",
+        "slot_ += (start - refresh_) / preset_.refresh_every_ps - 1;",
+        "slot_ += (start - refresh_) / preset_.refresh_every_ps - 2;",
+        "The loop below passes over a refresh more, which ended before `start`.",
+    ),
+    (
         "board/handoff_ranges",
         "if reaching is None or before[0].end > reaching[0].end:",
         "if reaching is None or (before[0].end >= reaching[0].end):",
