@@ -2,7 +2,8 @@
 //
 //     memory_bench random PRESET WIDTH SEED STALLS PAUSE TRANSFERS [FOLDER]
 //         FOLDER gets the bytes of the trace and of the counters
-//     memory_bench single PRESET CLOCK_HZ BURSTS           one outstanding read of 128 bytes
+//     memory_bench single PRESET CLOCK_HZ BURSTS [IDLE]    one outstanding read of 128 bytes, and so
+//         many cycles between two
 //     memory_bench rate PRESET CLOCK_HZ WIDTH HP DIR...    streaming ports, DIR r, w or b (both)
 //     memory_bench stray ADDRESS BEATS r|w
 //     memory_bench reset SEED
@@ -173,7 +174,7 @@ int run_random(int n, char** a) {
     return 0;
 }
 
-int run_single(char** a) {
+int run_single(int n, char** a) {
     Rig rig(a[0], std::atof(a[1]));
     rig.add(kPrefix, 64, 0, true, false);
     const Pins pins = rig.model.pins();
@@ -183,11 +184,16 @@ int run_single(char** a) {
         pins.find("m_axi_gmem_ARBURST").set(kIncr);
     pins.find("m_axi_gmem_RREADY").set(1);
     const Pin rvalid = pins.find("m_axi_gmem_RVALID");
-    const long bursts = std::atol(a[2]);
+    const long bursts = std::atol(a[2]), idle = n > 3 ? std::atol(a[3]) : 0;
     uint64_t worst = 0, begin = 0;
     long done = 0;
     valid.set(1), addr.set(Board::kBegin);
     while (done < bursts) {
+        for (long i = valid.get() && done ? idle : 0; i > 0; --i) {
+            valid.set(0);
+            rig.step([] {}, [] {});
+            valid.set(1);
+        }
         const bool asking = valid.get();
         rig.step([] {},
                  [&] {
@@ -442,7 +448,7 @@ int main(int argc, char** argv) {
     const std::string what = argc > 1 ? argv[1] : "";
     try {
         if (what == "random" && (argc == 8 || argc == 9)) return run_random(argc - 2, argv + 2);
-        if (what == "single" && argc == 5) return run_single(argv + 2);
+        if (what == "single" && (argc == 5 || argc == 6)) return run_single(argc - 2, argv + 2);
         if (what == "rate" && argc >= 7) return run_rate(argc - 2, argv + 2);
         if (what == "stray" && argc == 5) return run_stray(argv + 2);
         if (what == "reset" && argc == 3) return run_reset(argv + 2);
