@@ -139,7 +139,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "board/engines/rtl/memory.hpp",
         "slot_ += (start - refresh_) / preset_.refresh_every_ps - 1;",
         "slot_ += (start - refresh_) / preset_.refresh_every_ps - 2;",
-        "The loop passes over one refresh more, which has ended: 2,000 bursts take the same cycles.",
+        "The loop passes over one refresh more, which has ended; a burst takes the same cycles.",
     ),
     (
         "board/handoff_ranges",
