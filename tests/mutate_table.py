@@ -136,6 +136,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "The first poll, of no known thread, sets both before they are read.",
     ),
     (
+        "board/engines/rtl/main.cpp",
+        "Pl::ring(slot.answer_fd);",
+        ";",
+        "Whoever waits for an answer looks at the page every 100 ms by itself.",
+    ),
+    (
         "board/engines/rtl/memory.hpp",
         "slot_ += (start - refresh_) / preset_.refresh_every_ps - 1;",
         "slot_ += (start - refresh_) / preset_.refresh_every_ps - 2;",
