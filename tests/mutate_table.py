@@ -136,6 +136,18 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "The first poll, of no known thread, sets both before they are read.",
     ),
     (
+        "board/engines/rtl/compat/lz4.h",
+        "int table[1 << kBits];",
+        "int table[2 << kBits];",
+        "Its upper half is never looked at.",
+    ),
+    (
+        "board/engines/rtl/compat/lz4.h",
+        "std::memset(table, -1, sizeof table);",
+        "std::memset(table, -2, sizeof table);",
+        "Any negative number says that there is no position.",
+    ),
+    (
         "board/engines/rtl/main.cpp",
         "Pl::ring(slot.answer_fd);",
         ";",
