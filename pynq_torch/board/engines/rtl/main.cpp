@@ -45,7 +45,7 @@ void say_fault(PlPage& page) {
 [[noreturn]] void fail(FaultKind kind, size_t unit, const std::string& port, const std::string& text) {
     PlPage& page = *g_pl.page;
     page.fault_kind = kind;
-    page.fault_unit = unit < g_pl.slots.size() ? uint32_t(unit) : ~0u;
+    page.fault_unit = uint32_t(unit);
     page.fault_cycle = g_pl.cycle;
     std::snprintf(page.fault_port, sizeof page.fault_port, "%s", port.c_str());
     std::snprintf(page.message, sizeof page.message, "%s", text.c_str());
@@ -63,7 +63,7 @@ void on_signal(int signal, siginfo_t* info, void*) {
     PlPage& page = *g_pl.page;
     page.fault_kind = kCrash;
     page.fault_signal = uint32_t(signal);
-    page.fault_unit = g_pl.at < g_pl.slots.size() ? uint32_t(g_pl.at) : ~0u;
+    page.fault_unit = uint32_t(g_pl.at);
     page.fault_cycle = g_pl.cycle;
     page.fault_address = uint64_t(reinterpret_cast<uintptr_t>(info->si_addr));
     say_fault(page);
