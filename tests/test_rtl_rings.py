@@ -1,6 +1,6 @@
 """The ends of a stream's ring, and what drives a unit's registers and streams, each by itself.
 
-The cases are those of ``rtl_cpp/ring_cases.hpp`` and ``rtl_cpp/unit_cases.hpp``: what is in the
+The cases are those of ``rtl_cpp/ring_cases.hpp``, ``stream_cases.hpp`` and others: what is in the
 ring, who is woken, which signals are set, cycle by cycle.
 """
 

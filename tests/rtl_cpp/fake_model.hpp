@@ -24,6 +24,9 @@ inline void expect_equal(const std::string& what, uint64_t got, uint64_t want) {
         throw std::runtime_error(what + " is " + std::to_string(got) + ", expected " +
                                  std::to_string(want));
 }
+inline void expect_text(const std::string& got, const std::string& want) {
+    if (got != want) throw std::runtime_error("'" + got + "', expected '" + want + "'");
+}
 #define EXPECT(got, want) \
     expect_equal("line " + std::to_string(__LINE__) + ": " #got, uint64_t(got), uint64_t(want))
 
