@@ -2,8 +2,9 @@
 
 ``make mutate MODULE=board/bus SEED=1 SAMPLE=40``. The faults are in a throw-away copy of the tree,
 the user's files are never touched. A first run without a fault records which test runs which line;
-a mutant then meets the tests that run its line, those first that have noticed others. Tests and
-mutants that change nothing are listed in ``mutate_table.py``, the faults in ``mutations.py``.
+a mutant then meets the tests that run its line, or all of its file, those first that have noticed
+others. Tests and mutants that change nothing are listed in ``mutate_table.py``, the faults in
+``mutations.py``.
 
 The published tools do less here: they take Python only or change the user's files, and none draws
 a sample that is the same each time.
@@ -230,18 +231,25 @@ class Copy:
 # ---- the session ---------------------------------------------------------------------------------
 
 
-def choose(records: list[dict[str, Any]], mutation: Mutation, killers: Sequence[str]) -> list[str]:
-    """Return the tests for a mutation: likely killers first, then the fast ones.
+def choose(
+    records: list[dict[str, Any]], mutation: Mutation, killers: Sequence[str], area: Sequence[str]
+) -> list[str]:
+    """Return the tests for a mutation: likely killers first, then fast files.
 
-    A line that no test was seen to run (C++, a process of its own, a module's top) meets all.
+    The tests of a file stay in its order and together: what they share is made once, and is as they
+    left it in the run without a fault. A line that no test was seen to run (C++, a process of its
+    own, a module's top) meets all that answer for its file: `area`.
     """
     reached = [r for r in records if r["lines"].get(mutation.path, set()) & set(mutation.lines)]
     rank = {test: i for i, test in enumerate(killers)}
-    chosen = reached or records
-    return [
-        r["test"]
-        for r in sorted(chosen, key=lambda r: (rank.get(r["test"], len(rank)), r["seconds"]))
-    ]
+    chosen = reached or [r for r in records if r["test"].startswith(tuple(area))] or records
+    names = [r["test"] for r in chosen]
+    seconds: dict[str, float] = {}
+    for r in chosen:
+        file = r["test"].partition("::")[0]
+        seconds[file] = seconds.get(file, 0.0) + r["seconds"]
+    order = {name: (seconds[name.partition("::")[0]], i) for i, name in enumerate(names)}
+    return sorted(names, key=lambda name: (rank.get(name, len(rank)), order[name]))
 
 
 def sample(
@@ -277,8 +285,9 @@ def run(
 ) -> int:
     """Try the sample; print what survived and the share killed."""
     files = files_of(arguments.module, root)
-    tests = list(dict.fromkeys(arguments.tests.split()))
-    tests = tests or list(dict.fromkeys(t for f in files for t in tests_of(f, root, areas)))
+    given = arguments.tests.split()
+    area = {file: given or tests_of(file, root, areas) for file in files}
+    tests = list(dict.fromkeys(test for found in area.values() for test in found))
     if not tests:
         raise Misuse(f"MODULE={arguments.module}: no test file carries its name; give TESTS=")
     chosen, total = sample(
@@ -301,7 +310,7 @@ def run(
         def judge(mutation: Mutation) -> None:
             copy = copies.get()
             try:
-                mine = choose(records, mutation, killers)
+                mine = choose(records, mutation, killers, area[mutation.path])
                 needed_s = sum(r["seconds"] for r in records if r["test"] in mine)
                 outcome = copy.judge(mutation, mine, arguments.startup + 4 * needed_s)
             finally:

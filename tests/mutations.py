@@ -180,7 +180,9 @@ def _statement_variants(node: ast.stmt) -> Iterator[str]:
 
 _HIDDEN = re.compile(
     rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)+'|^[ \t]*#(?:[^\n\\]|\\.)*"
-    rb"|\bstatic_assert\([^;]*;|\balignas\([^)]*\)",
+    rb"|\bstatic_assert\([^;]*;|\balignas\([^)]*\)"
+    # How long a wait spins or sleeps: no test may depend on the PC's clock.
+    rb"|\bk\w*Ns = [\d']+|\b(?:relax|sched_yield|usleep)\([^;]*;",
     re.DOTALL | re.MULTILINE,
 )
 #: Spaces tell a comparison from the bracket of a template, a product from a pointer.

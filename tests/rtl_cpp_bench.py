@@ -1,4 +1,4 @@
-"""The bench of the RTL board's memory side, compiled once for all tests that run it."""
+"""The bench of the RTL board's ports and rings, compiled once for all tests that run it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ SOURCES = Path(__file__).parent / "rtl_cpp"
 
 def build(folder: Path) -> Path:
     """Compile the bench into ``folder`` unless it is there, and return the program."""
-    parts = sorted([*ENGINES.glob("*.hpp"), *SOURCES.glob("*.?pp")])
+    headers = [*ENGINES.glob("*.hpp"), *ENGINES.parent.glob("*.hpp")]
+    parts = sorted([*headers, *SOURCES.glob("*.?pp")])
     digest = hashlib.sha256(b"".join(p.read_bytes() for p in parts)).hexdigest()[:16]
     program = folder / f"memory_bench_{digest}"
     if program.exists():
         return program
     fresh = folder / f"{program.name}.{os.getpid()}"
-    command = [os.environ.get("CXX", "g++"), "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror"]
-    command += [f"-I{ENGINES}", str(SOURCES / "memory_bench.cpp"), "-o", str(fresh)]
+    command = [os.environ.get("CXX", "g++"), "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror"]
+    command += ["-pthread", f"-I{ENGINES}", str(SOURCES / "memory_bench.cpp"), "-o", str(fresh)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     os.replace(fresh, program)

@@ -108,6 +108,21 @@ def test_a_seed_means_one_sample(tree: Path) -> None:
     assert len(samples[0]) == 4
 
 
+def test_the_tests_of_a_file_stay_in_its_order_behind_those_that_noticed_others(tree: Path) -> None:
+    mutation = mutations_of(Path("pynq_torch/area.py"), tree)[0]
+    seconds = {"a::one": 3.0, "a::two": 1.0, "b::one": 2.0, "b::two": 0.5, "c::one": 0.1}
+    records = [{"test": name, "seconds": s, "lines": {}} for name, s in seconds.items()]
+
+    def order(*killers: str, area: str = "a b c") -> list[str]:
+        return mutate.choose(records, mutation, killers, area.split())
+
+    assert order() == ["c::one", "b::one", "b::two", "a::one", "a::two"]
+    assert order("a::two") == ["a::two", "c::one", "b::one", "b::two", "a::one"]
+    assert order("c::one", area="a") == ["a::one", "a::two"]
+    records[1]["lines"] = {mutation.path: set(mutation.lines)}
+    assert order(area="b") == ["a::two"]
+
+
 def test_misuse_is_one_line(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert mutate.main(["nothing"], root=tree) == 2
     assert "MODULE=nothing: neither a file nor a folder" in capsys.readouterr().err
@@ -147,6 +162,11 @@ def test_what_is_planted_in_python(tree: Path, line: str, changed: set[str]) -> 
         ("done();  // a < b", {";  // a < b"}),
         ("a.b = 3;", {";", "a.b = 4;", "a.b = 2;"}),
         ("return !a;", {"return a;"}),
+        (
+            "constexpr long kNapNs = 20'000, kTurns = 0;",
+            {"constexpr long kNapNs = 20'000, kTurns = 1;"},
+        ),
+        ("usleep(20);", set()),
         ('#pragma HLS UNROLL factor=2\nputs("1 < 2");', {";"}),
         ("int *a; int b = c * d;", {"int *a; int b = c / d;"}),
     ],

@@ -80,6 +80,17 @@ def test_what_is_allowed_is_no_error(bench, where):
     assert run(bench, "break", where, "nothing").strip() == ""
 
 
+@pytest.mark.parametrize(
+    ("wakes_with", "edge", "stops"),
+    [(1, 5, False), (1, 31, False), (1, 32, True), (1, 95, True), (0, 5, True), (0, 95, True)],
+)
+def test_an_assertion_may_fail_while_garbage_meets_the_reset(bench, wakes_with, edge, stops):
+    """The reset is held for 32 edges, and nobody looks after 96."""
+    found = run(bench, "wake", 1, wakes_with, edge).strip()
+    assert found == ("stops in its reset: an assertion" if stops else "")
+    assert run(bench, "wake", 1, wakes_with, 96).strip() == ""
+
+
 def test_a_register_that_the_reset_leaves_alone_is_found(bench):
     assert run(bench, "wake", 1).strip() == ""
     assert run(bench, "wake", 0).strip() == (

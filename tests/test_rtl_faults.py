@@ -41,10 +41,20 @@ def bit(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def rig(bit):
-    board = pynq_torch.use_board("rtl", kernels=[KERNELS], timeout_cycles=20_000)
-    yield Rig(board, Overlay(str(bit)))
-    board.close()
+def rigs():
+    made = []
+    yield made
+    for rig in made:
+        rig.board.close()
+
+
+@pytest.fixture
+def rig(rigs, bit):
+    """Return the board of the test before, unless a test with a board of its own has closed it."""
+    if not rigs or rigs[-1].board.closed:
+        board = pynq_torch.use_board("rtl", kernels=[KERNELS], timeout_cycles=20_000)
+        rigs.append(Rig(board, Overlay(str(bit))))
+    return rigs[-1]
 
 
 class Rig:

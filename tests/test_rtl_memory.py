@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -158,6 +159,53 @@ def test_a_stream_that_a_dma_carries_competes_for_ddr(bench):
 def test_dmas_on_one_hp_port_share_its_64_bits(bench):
     got = values(bench, "dma", "pynq-z2", 2, 1)
     assert 2 * got["rate"] == pytest.approx(8, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("traffic", "cycles", "crc"),
+    [
+        ("pynq-z2 64 5 0.2 0.2 300", 7487, 0xE5558809),
+        ("pynq-z2 1024 3 0 0 300", 13877, 0xBF2927F2),
+        ("pynq-z2 128 4 0.5 0.1 300", 6492, 0x12B09296),
+        ("pynq-z2 8 4 0 0.1 200", 3438, 0xE963EE1A),
+        ("ideal 32 9 0.2 0.2 300", 5417, 0x415E9861),
+        ("ideal 512 9 0 0 300", 2213, 0x483F3CF5),
+    ],
+)
+def test_traffic_takes_the_cycles_that_it_took(bench, traffic, cycles, crc, tmp_path):
+    """Users compare runs by their cycles, and by each record: a change of them has to be meant."""
+    assert values(bench, "random", *traffic.split(), tmp_path) == {"cycles": cycles}
+    files = [(tmp_path / name).read_bytes() for name in ("trace", "counters")]
+    assert zlib.crc32(b"".join(files)) == crc
+
+
+@pytest.mark.parametrize(
+    ("traffic", "found"),
+    [
+        ("single pynq-z2 100e6 1000", "37350 37.3500 62"),
+        ("single pynq-z2 125e6 1000", "42764 42.7640 74"),
+        ("single pynq-z2 100e6 2000 1701", "3475203 1737.6015 63"),  # refreshes pass meanwhile
+        (
+            "rate pynq-z2 100e6 64 0 r 1 w 1 b",
+            "5.1428 0.0000 0.0000 4.0000 5.1422 4.0000 18.2850",
+        ),
+        (
+            "rate pynq-z2 142e6 32 0 b 1 b 2 b",
+            "2.1440 2.1616 2.1440 2.1616 2.1440 2.1632 12.9184",
+        ),
+        ("dma pynq-z2 2 2", "17499 21 4.5717 2 80000 4139445503568510632"),
+        ("dma pynq-z2 3 2 77", "26718 21 2.9942 390 536 10088193919465468294"),
+        ("dma pynq-z2 1 1 5", "97799 21 0.8180 2000 40 11420405876709662147"),
+        ("dma ideal 1 1 3", "13335 1 5.9993 3334 8 14703128244510409387"),
+    ],
+)
+def test_rates_are_those_that_were(bench, traffic, found):
+    assert run(bench, *traffic.split()).split()[1::2] == found.split()
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_a_run_takes_the_same_cycles_whenever_it_begins(bench, preset):
+    assert len(set(values(bench, "again", preset).values())) == 1
 
 
 # ---- the Python side ---------------------------------------------------------------------------

@@ -165,13 +165,15 @@ inline void broken_stream(const std::string& rule) {
         for (uint64_t n = 0; n < 16; ++n) checker.sample_reset(cycle++, n);
 }
 
-// A design of one register that is, or is not, set by its reset.
+// A design of one register that is, or is not, set by its reset; an assertion of it may fail.
 struct TinyModel {
     FakeModel model;
-    Pin clk, rst, out;
-    uint64_t state = 0, last = 0;
+    Pin clk, rst, out, data;
+    uint64_t state = 0, last = 0, edges = 0, woke_with = 0;
 };
 inline bool tiny_resets = true;
+// Which models fail, those that woke with ones or with zeros, and after how many edges.
+inline uint64_t tiny_fails_with = ~0ull, tiny_fails_after = 0;
 
 inline ModelApi tiny_api() {
     ModelApi api{};
@@ -179,19 +181,25 @@ inline ModelApi tiny_api() {
     api.create = [](uint32_t seed, uint32_t fill) {
         auto* t = new TinyModel;
         t->clk = t->model.add("ap_clk", 1, kInput), t->rst = t->model.add("ap_rst_n", 1, kInput);
+        t->data = t->model.add("m_axi_gmem_ARADDR", 8, kOutput);
         t->out = t->model.add("m_axi_gmem_ARVALID", 1, kOutput);
         t->state = fill == kZeros ? 0 : fill == kOnes ? 1 : seed & 1;
+        t->woke_with = t->state, t->data.set(seed);  // what is no control output may be anything
         return reinterpret_cast<Model*>(t);
     };
     api.destroy = [](Model* m) { delete reinterpret_cast<TinyModel*>(m); };
     api.eval = [](Model* m) {
         auto* t = reinterpret_cast<TinyModel*>(m);
+        if (t->edges++ == tiny_fails_after && t->woke_with == tiny_fails_with) {
+            tiny_resets = false;  // what it does from here on means nothing
+            return 1;
+        }
         if (t->clk.get() && !t->last && !t->rst.get() && tiny_resets) t->state = 0;
         t->last = t->clk.get();
         t->out.set(t->state);
         return 0;
     };
-    api.error = [](Model*) { return ""; };
+    api.error = [](Model*) { return "an assertion"; };
     api.signals = [](Model* m, const Signal** out) {
         auto* t = reinterpret_cast<TinyModel*>(m);
         *out = t->model.signals().data();

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,17 @@
 namespace bench {
 
 using namespace pynq_torch::rtl;
+
+inline void expect_equal(const std::string& what, uint64_t got, uint64_t want) {
+    if (got != want)
+        throw std::runtime_error(what + " is " + std::to_string(got) + ", expected " +
+                                 std::to_string(want));
+}
+inline void expect_text(const std::string& got, const std::string& want) {
+    if (got != want) throw std::runtime_error("'" + got + "', expected '" + want + "'");
+}
+#define EXPECT(got, want) \
+    expect_equal("line " + std::to_string(__LINE__) + ": " #got, uint64_t(got), uint64_t(want))
 
 class FakeModel {
   public:

@@ -2,14 +2,20 @@
 //
 //     memory_bench random PRESET WIDTH SEED STALLS PAUSE TRANSFERS [FOLDER]
 //         FOLDER gets the bytes of the trace and of the counters
-//     memory_bench single PRESET CLOCK_HZ BURSTS           one outstanding read of 128 bytes
+//     memory_bench single PRESET CLOCK_HZ BURSTS [IDLE]    one outstanding read of 128 bytes, and so
+//         many cycles between two
 //     memory_bench rate PRESET CLOCK_HZ WIDTH HP DIR...    streaming ports, DIR r, w or b (both)
 //     memory_bench stray ADDRESS BEATS r|w
 //     memory_bench reset SEED
-//     memory_bench dma PRESET DMAS HPS                     streams of 8 bytes, the DMAs spread over HPs
+//     memory_bench dma PRESET DMAS HPS [PACKET]            streams of 8 bytes, the DMAs spread over HPs;
+//         in packets of so many beats, each sent when the one before has arrived
 //     memory_bench preset PRESET                           its numbers
 //     memory_bench break port|lite|stream RULE             breaks it, prints the error: "" when none
-//     memory_bench wake 0|1                                a design that its reset sets, or does not
+//     memory_bench ring CASE                               an end of a stream's ring, see ring_cases.hpp
+//     memory_bench unit CASE                               registers and streams, see unit_cases.hpp
+//     memory_bench wake 0|1 [FILL EDGE]                    a design that its reset sets, or does not;
+//         those that wake with FILL fail at that edge of the clock
+//     memory_bench again PRESET                            the same bursts, in several runs
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -19,7 +25,9 @@
 
 #include "checker_cases.hpp"
 #include "manager.hpp"
+#include "ring_cases.hpp"
 #include "stream_flow.hpp"
+#include "unit_cases.hpp"
 
 using namespace bench;
 
@@ -90,12 +98,6 @@ Request any_transfer(std::mt19937_64& random, uint32_t bus) {
     return t;
 }
 
-void expect_equal(const char* what, uint64_t got, uint64_t want) {
-    if (got != want)
-        throw std::runtime_error(std::string(what) + " is " + std::to_string(got) + ", expected " +
-                                 std::to_string(want));
-}
-
 // Random traffic until `transfers` are through; with `resets`, the board resets in the middle.
 void traffic(Rig& rig, uint32_t width, uint64_t seed, double pause, uint64_t transfers) {
     std::mt19937_64 random(seed);
@@ -104,7 +106,9 @@ void traffic(Rig& rig, uint32_t width, uint64_t seed, double pause, uint64_t tra
     std::vector<uint8_t> memory(Board::kEnd - Board::kBegin);
     for (uint8_t& byte : memory) byte = uint8_t(random());
     std::memcpy(rig.board.map.at(Board::kBegin), memory.data(), memory.size());
-    uint64_t asked = 0;
+    uint64_t asked = 0, moved = rig.ports[0]->last_handshake;
+    const Pins pins = rig.model.pins();
+    auto high = [&](std::string pin) { return pins.find(std::string(kPrefix) + "_" + pin).high(); };
     const uint64_t limit = rig.cycle + 4000 * transfers + 100'000;
     while (asked < transfers || manager.outstanding()) {
         if (asked < transfers && manager.outstanding() < 12) {
@@ -115,6 +119,12 @@ void traffic(Rig& rig, uint32_t width, uint64_t seed, double pause, uint64_t tra
             }
         }
         rig.step([&] { manager.drive(); }, [&] { manager.sample(memory, Board::kBegin); });
+        for (const char* channel : {"AR", "R", "AW", "W", "B"})
+            if (high(std::string(channel) + "VALID") && high(std::string(channel) + "READY"))
+                moved = rig.cycle - 1;
+        expect_equal("last_handshake", rig.ports[0]->last_handshake, moved);
+        if (manager.owed() && !rig.ports[0]->pending())
+            throw std::runtime_error("nothing is pending, and an answer is owed");
         if (rig.cycle > limit)
             throw std::runtime_error("no end: " + std::to_string(manager.outstanding()) +
                                      " transfers hang");
@@ -164,7 +174,7 @@ int run_random(int n, char** a) {
     return 0;
 }
 
-int run_single(char** a) {
+int run_single(int n, char** a) {
     Rig rig(a[0], std::atof(a[1]));
     rig.add(kPrefix, 64, 0, true, false);
     const Pins pins = rig.model.pins();
@@ -174,11 +184,16 @@ int run_single(char** a) {
         pins.find("m_axi_gmem_ARBURST").set(kIncr);
     pins.find("m_axi_gmem_RREADY").set(1);
     const Pin rvalid = pins.find("m_axi_gmem_RVALID");
-    const long bursts = std::atol(a[2]);
+    const long bursts = std::atol(a[2]), idle = n > 3 ? std::atol(a[3]) : 0;
     uint64_t worst = 0, begin = 0;
     long done = 0;
     valid.set(1), addr.set(Board::kBegin);
     while (done < bursts) {
+        for (long i = valid.get() && done ? idle : 0; i > 0; --i) {
+            valid.set(0);
+            rig.step([] {}, [] {});
+            valid.set(1);
+        }
         const bool asking = valid.get();
         rig.step([] {},
                  [&] {
@@ -195,6 +210,32 @@ int run_single(char** a) {
     }
     std::printf("cycles %llu\nmean %.4f\nworst %llu\n", static_cast<unsigned long long>(rig.cycle),
                 double(rig.cycle) / double(bursts), static_cast<unsigned long long>(worst));
+    return 0;
+}
+
+// Traffic in runs that begin at other times; each takes what the first one took.
+int run_again(char** a) {
+    Rig rig(a[0], 100e6);
+    rig.add(kPrefix, 64, 0), rig.add("m_axi_other", 64, 1);
+    for (int run = 0; run < 4; ++run) {
+        Manager one(rig.model, kPrefix, 64, 1), two(rig.model, "m_axi_other", 64, 2);
+        std::vector<uint8_t> memory(Board::kEnd - Board::kBegin);
+        for (int i = 0; i < 1'000 * run + 7 * run * run; ++i) rig.step([] {}, [] {});
+        const uint64_t begin = rig.cycle;
+        rig.memory.begin_run(rig.cycle);
+        for (int i = 0; i < 300; ++i) {
+            Request t;
+            t.number_bytes = 8, t.length = 1 + uint32_t(i % 16), t.start = Board::kBegin + 128u * unsigned(i);
+            one.ask(t), two.ask(t);
+        }
+        while (one.outstanding() || two.outstanding()) {
+            rig.step([&] { one.drive(), two.drive(); }, [&] {
+                one.sample(memory, Board::kBegin), two.sample(memory, Board::kBegin);
+            });
+            if (rig.cycle == begin + 100) rig.memory.begin_run(rig.cycle);  // nothing, while it works
+        }
+        std::printf("run%d %llu\n", run, (unsigned long long)(rig.cycle - begin));
+    }
     return 0;
 }
 
@@ -293,7 +334,6 @@ int run_stray(char** a) {
                 (unsigned long long)f.cycle,
                 (unsigned long long)(rig.board.counters->port(0)->read.errors +
                                      rig.board.counters->port(0)->write.errors));
-    rig.memory.clear_fault();
     // Nothing but the buffer was written.
     uint64_t changed = 0;
     for (uint64_t i = 0; i < Board::kDdr; ++i) changed += *rig.board.map.at(i) != 0;
@@ -339,7 +379,7 @@ int run_reset(char** a) {
     return 0;
 }
 
-int run_dma(char** a) {
+int run_dma(int n, char** a) {
     Rig rig(a[0], 100e6);
     const int dmas = std::atoi(a[1]), hps = std::atoi(a[2]);
     std::vector<std::unique_ptr<DmaFlow>> in, out;
@@ -350,31 +390,35 @@ int run_dma(char** a) {
         meters.push_back(
             std::make_unique<StreamMeter>(rig.board.counters, rig.board.trace, uint16_t(i), true));
     }
-    const uint64_t beats = 10'000;
+    const uint64_t beats = 10'000, packet = n > 3 ? std::strtoull(a[3], nullptr, 10) : beats;
+    uint64_t digest = 0;
     std::vector<uint64_t> left(size_t(dmas), beats);
     uint64_t first = 0, busy = uint64_t(dmas);
     for (; busy && rig.cycle < 1'000'000; ++rig.cycle) {
         rig.memory.tick(rig.cycle);
         busy = 0;
         for (size_t i = 0; i < left.size(); ++i) {
-            in[i]->offer(rig.cycle, left[i] * 8);
+            const uint64_t inside = (left[i] - 1) % packet + 1;
+            const bool begun = inside < packet || packet == beats || !out[i]->pending();
+            in[i]->offer(rig.cycle, left[i] && begun ? inside * 8 : 0);
             const bool valid = left[i] && in[i]->can_take(8), ready = out[i]->can_give(8);
-            const bool last = left[i] == 1;
+            const bool last = left[i] && inside == 1;
             meters[i]->sample(rig.cycle, valid, ready, 8, last, left[i], 0);
             if (valid && ready) {
                 if (!first) first = rig.cycle;
                 in[i]->take(8);
                 out[i]->give(rig.cycle, 8, last);
                 --left[i];
+                digest = digest * 31 + rig.cycle;
             }
             busy += left[i] != 0 || in[i]->pending() || out[i]->pending();
         }
     }
-    std::printf("cycles %llu\nfirst %llu\nrate %.4f\nrecords %llu\nbytes %llu\n",
+    std::printf("cycles %llu\nfirst %llu\nrate %.4f\nrecords %llu\nbytes %llu\ndigest %llu\n",
                 (unsigned long long)rig.cycle, (unsigned long long)first,
                 double(beats) * 8 / double(rig.cycle),
                 (unsigned long long)rig.board.trace->written(),
-                (unsigned long long)rig.board.trace->at(0).bytes);
+                (unsigned long long)rig.board.trace->at(0).bytes, (unsigned long long)digest);
     return 0;
 }
 
@@ -404,15 +448,20 @@ int main(int argc, char** argv) {
     const std::string what = argc > 1 ? argv[1] : "";
     try {
         if (what == "random" && (argc == 8 || argc == 9)) return run_random(argc - 2, argv + 2);
-        if (what == "single" && argc == 5) return run_single(argv + 2);
+        if (what == "single" && (argc == 5 || argc == 6)) return run_single(argc - 2, argv + 2);
         if (what == "rate" && argc >= 7) return run_rate(argc - 2, argv + 2);
         if (what == "stray" && argc == 5) return run_stray(argv + 2);
         if (what == "reset" && argc == 3) return run_reset(argv + 2);
-        if (what == "dma" && argc == 5) return run_dma(argv + 2);
+        if (what == "dma" && (argc == 5 || argc == 6)) return run_dma(argc - 2, argv + 2);
         if (what == "preset" && argc == 3) return run_preset(argv + 2);
         if (what == "break" && argc == 4) return run_break(argv + 2);
-        if (what == "wake" && argc == 3) {
+        if (what == "ring" && argc == 3) return ring_cases().at(argv[2])(), 0;
+        if (what == "unit" && argc == 3) return unit_cases().at(argv[2])(), 0;
+        if (what == "again" && argc == 3) return run_again(argv + 2);
+        if (what == "wake" && (argc == 3 || argc == 5)) {
             tiny_resets = argv[2][0] == '1';
+            if (argc == 5) tiny_fails_with = std::strtoull(argv[3], nullptr, 10);
+            if (argc == 5) tiny_fails_after = std::strtoull(argv[4], nullptr, 10);
             std::printf("%s\n", check_reset(tiny_api()).c_str());
             return 0;
         }

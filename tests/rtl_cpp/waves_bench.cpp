@@ -3,11 +3,14 @@
 // waves_bench CYCLES STARTS HISTORY [name=value ...]; STARTS is a list like 10,40. A start lasts six
 // cycles, ap_done is high in the last of them. "Waves" are lines of text: the time, the clock edges
 // that the model has seen, and the sum of what its input was at them.
+//
+// waves_bench lz4: the bound of the compressed size, a line, and the compressed standard input.
 #include <cstdlib>
 #include <cstring>
 #include <set>
 #include <sstream>
 
+#include "compat/lz4.h"
 #include "waves.hpp"
 
 namespace pynq_torch {
@@ -68,8 +71,21 @@ constexpr ModelApi kWithout = {kModelVersion, create,  destroy, eval,    error,
 }  // namespace rtl
 }  // namespace pynq_torch
 
+static int compress() {
+    std::vector<char> in, out;
+    for (int c; (c = std::getchar()) != EOF;) in.push_back(char(c));
+    const int nbytes = int(in.size()), bound = LZ4_compressBound(nbytes);
+    out.resize(size_t(bound));
+    in.shrink_to_fit();  // a byte read behind it is an error
+    const int made = LZ4_compress_default(in.data(), out.data(), nbytes, bound);
+    std::printf("%d\n", bound);
+    std::fwrite(out.data(), 1, size_t(made), stdout);
+    return 0;
+}
+
 int main(int argc, char** argv) {
     using namespace pynq_torch::rtl;
+    if (argc == 2 && std::strcmp(argv[1], "lz4") == 0) return compress();
     const uint64_t cycles = std::strtoull(argv[1], nullptr, 10);
     std::set<uint64_t> starts;
     std::stringstream list(argv[2]);

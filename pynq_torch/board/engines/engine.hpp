@@ -22,7 +22,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <deque>
 #include <exception>
 #include <fcntl.h>
@@ -90,12 +89,6 @@ struct Grants {
     struct Slot { uint64_t begin, end; } slots[];
 };
 
-inline uint64_t now_ns() {
-    struct timespec t {};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return uint64_t(t.tv_sec) * 1'000'000'000ull + uint64_t(t.tv_nsec);
-}
-
 // ---- The process --------------------------------------------------------------------------------
 
 class Engine;
@@ -145,13 +138,8 @@ class Engine : public WaitObserver {
     // Waits for the next AP_START; false when the board closes the engine. A short spin comes first:
     // programs start the next run soon after the last, and waking a sleeper costs more than a run.
     bool wait_start() {
-        const uint64_t until = now_ns() + 50'000;
-        do {
-            if (start_pending()) return true;
-#if defined(__x86_64__)
-            __builtin_ia32_pause();
-#endif
-        } while (now_ns() < until);
+        const uint64_t begin = now_ns();
+        while (!start_pending() && now_ns() - begin < kSpinNs) relax();
         while (!start_pending()) {
             if (!wait_doorbell()) return false;
         }
@@ -245,6 +233,8 @@ class Engine : public WaitObserver {
     }
 
   private:
+    static constexpr uint64_t kSpinNs = 50'000;
+
     struct Range { uint64_t begin, end; };
 
     [[noreturn]] static void die(const char* text) {

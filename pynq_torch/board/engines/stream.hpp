@@ -15,13 +15,25 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
-#include <ctime>
 #include <unistd.h>
 
 namespace pynq_torch {
+
+inline uint64_t now_ns() {
+    struct timespec t {};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return uint64_t(t.tv_sec) * 1'000'000'000ull + uint64_t(t.tv_nsec);
+}
+// In a loop that waits for another processor.
+inline void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
 
 // The side channels of one beat, as stored in the ring in front of its data bytes.
 struct BeatSide {
@@ -115,7 +127,6 @@ class Port {
     bool full() const { return room() == 0; }
     uint64_t beats_read() const { return header_->tail.load(std::memory_order_relaxed); }
     uint64_t moved() const { return moved_; }  // beats that this side took or gave
-    uint64_t beats_written() const { return header_->head.load(std::memory_order_relaxed); }
 
     bool try_read(Beat& beat) {
         uint64_t tail;
@@ -168,6 +179,9 @@ class Port {
     }
 
   private:
+    static constexpr uint64_t kWakeNs = 50'000;
+    static constexpr long kSleepNs = 100'000, kLongSleepNs = 50'000'000;
+
     unsigned char* slot(uint64_t position) const { return beats_ + (position & mask_) * stride_; }
     // Slots that are free: a withdrawn beat keeps its own until the reader has passed it.
     size_t room() const {
@@ -188,16 +202,11 @@ class Port {
     // when somebody sleeps, and beat by beat at most every 50 us; what is urgent (TLAST, a ring half
     // full or half empty) always wakes. A sleeper that missed a beat this way looks again by itself
     // soon: its first sleep is short, and each next one twice as long, up to 50 ms.
-    static uint64_t clock_ns() {
-        struct timespec t {};
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return uint64_t(t.tv_sec) * 1'000'000'000ull + uint64_t(t.tv_nsec);
-    }
     void wake(bool urgent) {
         if (header_->sleepers.load(std::memory_order_seq_cst) == 0) return;
         if (!urgent) {
-            const uint64_t now = clock_ns();
-            if (now - woke_ns_ < 50'000) return;
+            const uint64_t now = now_ns();
+            if (now - woke_ns_ < kWakeNs) return;
             woke_ns_ = now;
         }
         header_->signal.fetch_add(1, std::memory_order_seq_cst);
@@ -206,9 +215,7 @@ class Port {
     template <class Ready> void wait(Ready ready, bool for_data) {
         for (int spin = 0; spin < 200; ++spin) {
             if (ready()) return;
-#if defined(__x86_64__)
-            __builtin_ia32_pause();
-#endif
+            relax();
         }
         // Where both sides share a core, the other one makes more of it than spinning would.
         for (int turn = 0; turn < 16; ++turn) {
@@ -217,7 +224,7 @@ class Port {
         }
         if (observer_) observer_->blocked(index_, for_data);
         header_->sleepers.fetch_add(1, std::memory_order_seq_cst);
-        long limit_ns = 100'000;
+        long limit_ns = kSleepNs;
         for (;;) {
             const uint32_t seen = header_->signal.load(std::memory_order_seq_cst);
             if (observer_ && observer_->stale()) {
@@ -231,7 +238,7 @@ class Port {
                 throw Aborted{};
             }
             struct timespec limit{0, limit_ns};
-            limit_ns = std::min(2 * limit_ns, 50'000'000l);
+            limit_ns = std::min(2 * limit_ns, kLongSleepNs);
             syscall(SYS_futex, &header_->signal, FUTEX_WAIT, seen, &limit, nullptr, 0);
         }
         header_->sleepers.fetch_sub(1, std::memory_order_seq_cst);

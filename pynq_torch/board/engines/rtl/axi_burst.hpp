@@ -13,10 +13,10 @@ namespace rtl {
 
 // What an address asks for, and how an HP port of 64 bits carries it.
 struct BurstShape {
-    uint64_t address = 0;
-    uint32_t beats = 1, burst = kIncr;
-    uint32_t bytes = 1;  // of a beat
-    uint32_t shift = 3;  // log2 of the bytes of a word of the HP port
+    uint64_t address;
+    uint32_t beats, burst;
+    uint32_t bytes;  // of a beat
+    uint32_t shift;  // log2 of the bytes of a word of the HP port
 
     uint64_t aligned() const { return address & ~uint64_t(bytes - 1); }
     // First address of beat k.
@@ -62,18 +62,18 @@ struct BurstShape {
     uint64_t wrap_low() const { return address & ~(uint64_t(beats) * bytes - 1); }
 };
 
-// A burst between its address and its end.
+// A burst between its address and its end; AxiSide::accept and OpenBursts::push set what is in it.
 struct OpenBurst {
     static constexpr uint32_t kCommands = 40;  // 4 KB in commands of 128 bytes, and to spare
     BurstShape shape;
-    uint64_t begin = 0, first = 0, value = 0;
-    uint32_t id = 0, size = 0, resp = kOkay;
-    uint32_t done = 0;      // beats
-    uint32_t words = 0;     // through
-    uint32_t commands = 0;  // given to the memory
-    uint32_t moved = 0;     // bytes
-    uint32_t stalls = 0;
-    bool ended = false;
+    uint64_t begin, first, value;
+    uint32_t id, size, resp;
+    uint32_t done;      // beats
+    uint32_t words;     // through
+    uint32_t commands;  // given to the memory
+    uint32_t moved;     // bytes
+    uint32_t stalls;
+    bool ended;
     uint64_t arrival[kCommands];
 
     bool stray() const { return resp != kOkay; }

@@ -53,12 +53,6 @@ class LiteManager : public Port {
         begin(kReading, address, cycle);
         traced_ = true;
     }
-    // How far an access that does not end has come.
-    const char* stuck_on() const {
-        if (phase_ == kReading) return address_done_ ? "RVALID" : "ARREADY";
-        if (!address_done_) return "AWREADY";
-        return data_done_ ? "BVALID" : "WREADY";
-    }
 
     void drive(uint64_t) override {
         if (phase_ == kIdle && clean_) return;

@@ -22,10 +22,10 @@ class AxiPort : public Port {
             const std::string& name, CounterTable* counters, TraceRing* trace)
         : memory_(memory), client_(memory.join(hp)),
           read_(pins, prefix,
-                {memory, client_, index, name, &counters->port(index)->read, trace, 4,
+                {memory, client_, index, name, &counters->port(index)->read, trace,
                  memory.chance(2 * index)}),
           write_(pins, prefix,
-                 {memory, client_, index, name, &counters->port(index)->write, trace, 4,
+                 {memory, client_, index, name, &counters->port(index)->write, trace,
                   memory.chance(2 * index + 1)}) {
         if (!read_.exists() && !write_.exists())
             throw std::runtime_error(name + " has neither " + prefix + "_ARVALID nor " + prefix +

@@ -23,8 +23,8 @@ struct AxiSide {
     std::string name;
     DirectionCounters* count;
     TraceRing* trace;
-    uint32_t bus = 4;  // bytes of the data bus
     Chance chance;
+    uint32_t bus{};  // bytes of the data bus
 
     // Reads the address channel `c` at its handshake, and checks it.
     void accept(OpenBurst& b, uint64_t cycle, const char* channel, const Pin& addr, const Pin& len,

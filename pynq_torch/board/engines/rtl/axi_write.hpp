@@ -217,7 +217,7 @@ class WriteSide {
     Channel aw_, w_;
     Pin addr_, len_, size_, burst_, id_, lock_, data_, strb_, last_, valid_, ready_, resp_, bid_;
     OpenBursts open_;
-    uint32_t words_ = 1;    // of the HP port in a beat of the whole bus
+    uint32_t words_{};      // of the HP port in a beat of the whole bus
     uint32_t filling_ = 0;  // the first of them without all its data
     Early early_[kEarly];
     uint32_t early_head_ = 0, early_tail_ = 0;

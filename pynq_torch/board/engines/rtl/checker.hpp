@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,9 +20,9 @@ namespace pynq_torch {
 namespace rtl {
 
 inline std::string hex(uint64_t value) {
-    char text[24];
-    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-    return text;
+    std::ostringstream text;
+    text << "0x" << std::hex << value;
+    return text.str();
 }
 
 // One channel that the design drives: its VALID, the READY it is given, and what it carries.
@@ -254,11 +255,8 @@ inline std::string check_reset(const ModelApi& api, const char* clock = "ap_clk"
         for (size_t s = 0; s < count; ++s) {
             if (list[s].kind == kInput) Pin(list[s].data, list[s].width).clear();
             const std::string_view name = list[s].name;
-            auto ends = [&](std::string_view end) {
-                return name.size() >= end.size() && name.substr(name.size() - end.size()) == end;
-            };
-            if (list[s].kind != kOutput || !(ends("VALID") || ends("READY") || name == "interrupt"))
-                continue;
+            const bool handshake = name.ends_with("VALID") || name.ends_with("READY");
+            if (list[s].kind != kOutput || !(handshake || name == "interrupt")) continue;
             if (i == 0) watched.push_back({{}, list[s].name});
             watched[at++].pin[i] = Pin(list[s].data, list[s].width);
         }
@@ -271,7 +269,7 @@ inline std::string check_reset(const ModelApi& api, const char* clock = "ap_clk"
         const int cycle = edge / 2;
         for (int i = 0; i < kModels; ++i) {
             if (!alive[i]) continue;
-            if (edge % 2 == 0) rst[i].set(cycle >= kReset);
+            rst[i].set(cycle >= kReset);
             clk[i].set(edge % 2);
             if (!api.eval(owned.model[i])) continue;
             if (i == 0 || cycle >= kReset)

@@ -35,7 +35,7 @@ struct PlPage {
     std::atomic<uint32_t> state;   // 12  PlState
     std::atomic<uint64_t> cycle;   // 16  cycles of the clock since the overlay was loaded
     uint32_t fault_kind;           // 24
-    uint32_t fault_unit;           // 28  ~0: none in particular
+    uint32_t fault_unit;           // 28  as many as there are, or more: none of them
     uint32_t fault_signal;         // 32
     uint32_t fault_access;         // 36  0 unknown, 1 read, 2 write
     uint64_t fault_address;        // 40

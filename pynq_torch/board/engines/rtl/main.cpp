@@ -33,21 +33,26 @@ std::vector<size_t> g_port_units;  // and whose it is
     _exit(71);
 }
 
+// What the page says of the fault is complete.
+void say_fault(PlPage& page) {
+    page.state.store(kPlFault, std::memory_order_release);
+    for (const Slot& slot : g_pl.slots) {
+        Pl::ring(slot.done_fd);
+        Pl::ring(slot.answer_fd);
+    }
+}
+
 [[noreturn]] void fail(FaultKind kind, size_t unit, const std::string& port, const std::string& text) {
     PlPage& page = *g_pl.page;
     page.fault_kind = kind;
-    page.fault_unit = unit < g_pl.slots.size() ? uint32_t(unit) : ~0u;
+    page.fault_unit = uint32_t(unit);
     page.fault_cycle = g_pl.cycle;
     std::snprintf(page.fault_port, sizeof page.fault_port, "%s", port.c_str());
     std::snprintf(page.message, sizeof page.message, "%s", text.c_str());
     page.cycle.store(g_pl.cycle);
     for (const Slot& slot : g_pl.slots)
         if (slot.unit) slot.unit->cut(g_pl.cycle);
-    page.state.store(kPlFault, std::memory_order_release);
-    for (const Slot& slot : g_pl.slots) {
-        Pl::ring(slot.done_fd);
-        Pl::ring(slot.answer_fd);
-    }
+    say_fault(page);
     g_pl.close();
     std::fflush(nullptr);
     end_with_children(70);
@@ -58,14 +63,10 @@ void on_signal(int signal, siginfo_t* info, void*) {
     PlPage& page = *g_pl.page;
     page.fault_kind = kCrash;
     page.fault_signal = uint32_t(signal);
-    page.fault_unit = g_pl.at < g_pl.slots.size() ? uint32_t(g_pl.at) : ~0u;
+    page.fault_unit = uint32_t(g_pl.at);
     page.fault_cycle = g_pl.cycle;
     page.fault_address = uint64_t(reinterpret_cast<uintptr_t>(info->si_addr));
-    page.state.store(kPlFault, std::memory_order_release);
-    for (const Slot& slot : g_pl.slots) {
-        Pl::ring(slot.done_fd);
-        Pl::ring(slot.answer_fd);
-    }
+    say_fault(page);
     end_with_children(70);
 }
 

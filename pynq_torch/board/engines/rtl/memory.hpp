@@ -93,7 +93,6 @@ class Memory {
     }
 
     bool faulted() const { return fault.kind != AccessFault::none; }
-    void clear_fault() { fault = {}; }
     // Checks a burst's addresses; true when they answer. The first that does not is kept in `fault`.
     bool allowed(uint64_t cycle, uint64_t address, uint64_t nbytes, bool write, uint32_t port) {
         map_.refresh_grants();

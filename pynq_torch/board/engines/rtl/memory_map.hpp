@@ -101,7 +101,7 @@ class MemoryMap {
     };
     struct Grants {
         std::atomic<uint64_t> generation, count;
-        Slot slots[1];
+        Slot slots[];
     };
 
     // A page is open as a whole, as for the compiled engines.

@@ -5,6 +5,7 @@
 // do not show how the PC shared its processors.
 #pragma once
 
+#include <algorithm>
 #include <ctime>
 #include <memory>
 #include <poll.h>
@@ -88,15 +89,16 @@ class Pl {
     static constexpr uint64_t kBoot = 2'048;
     static constexpr uint64_t kFreezeNs = 10'000'000;       // of a process that does nothing
     static constexpr uint64_t kPatienceNs = 5'000'000'000;  // of one that is running
+    static constexpr unsigned kTurns = 128;  // that process gets the processor before a nap
+    static constexpr uint64_t kSpinNs = 30'000;  // programs often go on at once
+    static constexpr uint64_t kNapNs = 20'000, kLongNapNs = 2'000'000;
+    static constexpr long kLookNs = 500'000'000;  // where only a bell would say something
+    // Of a unit that starts by itself: so long after the last access it naps for so long.
+    static constexpr uint64_t kAskedNs = 200'000'000;
+    static constexpr long kRestartNs = 1'000'000;
     // Of a unit that asks for data and does not repeat itself; so many cycles make it one that
     // waits for good, a third of a second of the board.
     static constexpr uint64_t kFirstSlice = 16'384, kLastSlice = 262'144, kSilence = 1u << 25;
-
-    static uint64_t now_ns() {
-        struct timespec t {};
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return uint64_t(t.tv_sec) * 1'000'000'000ull + uint64_t(t.tv_nsec);
-    }
 
     void step() {
         memory->tick(cycle);
@@ -219,15 +221,13 @@ class Pl {
         const uint64_t begin = now_ns();
         uint64_t worked = begin;
         for (unsigned turn = 0; waits_for_process(); ++turn) {
-            if (turn < 64) {
-                for (int i = 0; i < 20; ++i) pause();
-            } else if (turn < 128) {
+            if (turn < kTurns) {
                 sched_yield();
             } else {
-                if (turn == 128) say_waiting();
-                const struct timespec nap{0, turn < 256 ? 20'000 : 200'000};
-                nanosleep(&nap, nullptr);
+                if (turn == kTurns) say_waiting();
                 const uint64_t now = now_ns();
+                const struct timespec nap{0, nap_ns(now - begin)};
+                nanosleep(&nap, nullptr);
                 for (const Slot& slot : slots)
                     if (slot.active && slot.unit->process_works()) worked = now;
                 if (now - worked > kFreezeNs || now - begin > kPatienceNs) {
@@ -288,8 +288,8 @@ class Pl {
     }
     // A unit that is started again and again, while nobody asks, would keep a processor busy.
     void throttle() {
-        if (now_ns() - asked_ns_ < 200'000'000) return;
-        const struct timespec nap{0, 1'000'000};
+        if (now_ns() - asked_ns_ < kAskedNs) return;
+        const struct timespec nap{0, kRestartNs};
         nanosleep(&nap, nullptr);
         slice_end_ = cycle + 1'024;
     }
@@ -308,7 +308,6 @@ class Pl {
     // Sleeps until there is something to do, at most so long; true if there is.
     bool doze(uint64_t limit_ns) {
         const uint64_t begin = now_ns();
-        long nap_ns = 20'000;
         for (;;) {
             for (Slot& slot : slots) {
                 slot.unit->poll_waves();
@@ -317,18 +316,19 @@ class Pl {
             if (news()) return true;
             const uint64_t passed = now_ns() - begin;
             if (passed >= limit_ns) return false;
-            if (wait_bell(nap_ns)) nap_ns = 20'000;
-            // Streams have no bell: looked at often in the beginning, and every few ms later on.
-            nap_ns = std::min(nap_ns * 5 / 4, passed < 5'000'000 ? 100'000l : 2'000'000l);
+            wait_bell(nap_ns(passed));
         }
     }
-    bool wait_bell(long ns) {
+    // Streams have no bell: looked at often in the beginning, and every few ms later on.
+    static long nap_ns(uint64_t passed_ns) {
+        return long(std::clamp<uint64_t>(passed_ns / 16, kNapNs, kLongNapNs));
+    }
+    void wait_bell(long ns) {
         struct pollfd bell {bell_fd, POLLIN, 0};
-        const struct timespec limit{ns / 1'000'000'000, ns % 1'000'000'000};
-        if (ppoll(&bell, 1, &limit, nullptr) <= 0) return false;
+        const struct timespec limit{0, ns};
+        if (ppoll(&bell, 1, &limit, nullptr) <= 0) return;
         uint64_t count;
         [[maybe_unused]] const ssize_t n = read(bell_fd, &count, sizeof count);
-        return true;
     }
 
     void sleep() {
@@ -341,17 +341,11 @@ class Pl {
         announce();
         page->state.store(kPlAsleep, std::memory_order_release);
         map->refresh_grants();
-        const uint64_t until = now_ns() + 30'000;
-        do {
-            for (int i = 0; i < 20; ++i) pause();
-            if (awaited()) break;
-        } while (now_ns() < until);
-        long nap_ns = 50'000;
+        const uint64_t begin = now_ns();
+        while (!awaited() && now_ns() - begin < kSpinNs) relax();
         while (!awaited()) {
             for (Slot& slot : slots) slot.unit->poll_waves();
-            const bool open = listens();
-            if (wait_bell(open ? nap_ns : 1'000'000'000)) nap_ns = 50'000;
-            else nap_ns = std::min(nap_ns * 2, 4'000'000l);
+            wait_bell(listens() ? nap_ns(now_ns() - begin) : kLookNs);
         }
         resting_ = false;
         page->state.store(kPlRunning, std::memory_order_release);
@@ -366,11 +360,6 @@ class Pl {
         for (const Slot& slot : slots)
             if (slot.unit->listens()) return true;
         return false;
-    }
-    static void pause() {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
     }
 
     uint64_t gave_up_ = 0, slice_end_ = 0, stirred_ = ~uint64_t(0), silent_ = 0, asked_ns_ = 0;

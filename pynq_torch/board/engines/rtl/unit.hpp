@@ -116,7 +116,6 @@ class Unit {
         streams_.push_back(port.get());
         own(std::move(port), label);
     }
-    size_t port_count() const { return ports_.size(); }
     const std::vector<StreamPort*>& streams() const { return streams_; }
     // A unit without a control register starts with the reset's end and never stops.
     bool free_running() const { return control_ < 0; }
@@ -166,8 +165,6 @@ class Unit {
         }
         return false;
     }
-    const char* stuck_on() const { return lites_[box_->slave]->stuck_on(); }
-    bool no_answer() const { return at_work_ == false && box_->result == kNoAnswer; }
 
     void begin_reset() {
         resetting_ = kResetCycles;
@@ -180,7 +177,6 @@ class Unit {
         for (const auto& [pin, level] : resets_) pin.set_bit(level);
         for (auto& count : phase_counts_) count = 0;
     }
-    bool resetting() const { return resetting_ != 0; }
 
     // ---- the clock -------------------------------------------------------------------------------
 
@@ -490,11 +486,6 @@ class Unit {
         begins_.pop_front();
         box_->completed.store(number, std::memory_order_release);
         finished_ = true;
-    }
-    static uint64_t now_ns() {
-        struct timespec t {};
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return uint64_t(t.tv_sec) * 1'000'000'000ull + uint64_t(t.tv_nsec);
     }
 
     std::string name_, clock_name_, reset_name_;

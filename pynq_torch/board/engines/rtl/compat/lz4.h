@@ -3,6 +3,7 @@
 // the positions where four bytes were seen last.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -22,7 +23,7 @@ inline int LZ4_compress_default(const char* source, char* target, int nbytes, in
     auto literals = [&](int from, int to) {
         const int count = to - from;
         uint8_t* token = out++;
-        *token = static_cast<uint8_t>((count < 15 ? count : 15) << 4);
+        *token = static_cast<uint8_t>(std::min(count, 15) << 4);
         if (count >= 15) length(count - 15);
         std::memcpy(out, in + from, static_cast<size_t>(count));
         out += count;
@@ -46,7 +47,7 @@ inline int LZ4_compress_default(const char* source, char* target, int nbytes, in
         *out++ = static_cast<uint8_t>(offset);
         *out++ = static_cast<uint8_t>(offset >> 8);
         const int extra = match - kMinMatch;
-        *token |= static_cast<uint8_t>(extra < 15 ? extra : 15);
+        *token |= static_cast<uint8_t>(std::min(extra, 15));
         if (extra >= 15) length(extra - 15);
         at += match;
         anchor = at;
