@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import itertools
+import os
 import pickle
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pynq_torch.board import mappings
+from pynq_torch.board.cma import FreeRanges, Grants
 from pynq_torch.board.memory import DDR_BYTES, MIN_ALLOCATION, PAGE, PhysicalMemory
 from pynq_torch.errors import BoardError, BufferFreed, BusError, CmaExhausted
 
@@ -64,6 +66,26 @@ def test_used_bytes_return_to_zero(memory):
     del buffers
     gc.collect()
     assert memory.free_bytes == before
+
+
+def test_free_ranges_are_split_and_joined():
+    free = FreeRanges(100, 200)
+    assert (free.nbytes, free.largest) == (100, 100)
+    assert [free.take(30, 10), free.take(20, 5), free.take(50, 0)] == [(100, 40), (140, 25), None]
+    assert (free.nbytes, free.largest, free.take(33, 5)) == (35, 35, (165, 35))
+    assert (free.nbytes, free.largest, free.take(1, 0)) == (0, 0, None)
+    for start, nbytes in ((140, 25), (110, 10), (180, 20)):
+        free.put_back(start, nbytes)
+    assert (free.nbytes, free.largest) == (55, 25)
+    assert free._ranges == [(110, 120), (140, 165), (180, 200)]
+    free.put_back(120, 20)  # between two
+    assert free.take(55, 0) == (110, 55)  # all of the first
+    free.put_back(165, 15)  # before one
+    free.put_back(100, 10)
+    free.put_back(110, 5)  # behind one
+    assert free._ranges == [(100, 115), (165, 200)]
+    assert [free.take(30, 1), free.take(15, 1)] == [(165, 31), (100, 15)]
+    assert (free.nbytes, free.largest) == (4, 4)
 
 
 @settings(max_examples=60, deadline=None)
@@ -382,6 +404,27 @@ def test_engines_see_a_slot_for_every_buffer(memory):
     del buffers[1]
     again = memory.allocate(7, "u1")  # in the slot that is free
     assert (memory._grants._words[1], memory._grants._words[4]) == (3, again.physical_address)
+
+
+def test_engines_never_read_half_a_grant():
+    """Expected: the end is 0 while the begin changes, and the generation comes last."""
+    written = []
+
+    class Words(list):
+        def __setitem__(self, at, value):
+            written.append((at, value))
+
+    grants = Grants()
+    assert grants.nbytes == os.fstat(grants.fd).st_size == 16 + (1 << 16) * 16
+    grants._words = Words()
+    assert [grants.take_slot() for _ in range(3)] == [0, 1, 2]
+    grants.grant(2, 5, 9)
+    assert written == [(7, 0), (6, 5), (7, 9), (1, 3), (0, 1)]
+    grants.free_slot(1)
+    assert [grants.take_slot() for _ in range(2)] == [1, 3]
+    grants.grant(1, 3, 4)
+    assert written[5:] == [(5, 0), (4, 3), (5, 4), (1, 4), (0, 2)]
+    os.close(grants.fd)
 
 
 def test_more_buffers_than_engines_can_be_told_of(memory, monkeypatch):

@@ -46,7 +46,7 @@ class ProgrammableLogic:
         self.rings: list[Ring] = []
         self._events: EventLoop | None = None
         self._progress: tuple[Any, ...] = ()
-        self._progress_at = time.monotonic()
+        self._progress_at: float
         self.slcr = Slcr(self, IpInstance("slcr", "xilinx.com:ps7:slcr:1.0"))
         self.bus.attach(SLCR_BASE, SLCR_BYTES, self.slcr, "", "SLCR")
         self.linux = Linux()
