@@ -24,7 +24,7 @@ AREAS: dict[str, str] = {
     "board/bus": "board_bus board_faults board_field linux",
     "board/memory": "board_memory lib_buffers board_faults",
     "board/cma*": "board_memory lib_buffers board_faults",
-    "board/no_model": "board_models board_faults board_field",
+    "board/no_model": "board_models board_faults",
     "board/hls_ip": "board_models board_kernels board_faults lib_kernels",
     "board/engine": "board_models board_kernels board_faults board_processes",
     "board/engine_faults": "board_models board_faults breaks",
@@ -53,10 +53,10 @@ AREAS: dict[str, str] = {
     "board/sysfs": "linux",
     "board/uio": "linux",
     "board/linux": "linux",
-    "board/device": "board_models board_handoff board_faults board_field",
+    "board/device": "board_device board_models board_handoff",
     "board/loading": "board_models board_match board_field",
     "board/programmable_logic": "board_models board_faults board_field",
-    "board/pynq_metadata": "board_models board_handoff",
+    "board/pynq_metadata": "board_device board_models board_handoff",
     "board/rtl/*": "rtl_board rtl_build rtl_ports rtl_sources rtl_faults",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gc
 import itertools
 import os
@@ -450,6 +451,17 @@ def test_empty_buffer_is_allowed(memory):
     buffer = memory.allocate((0, 3), "f4")
     assert buffer.size == 0 and buffer.physical_address
     assert buffer.bo.reserved >= MIN_ALLOCATION
+
+
+@pytest.mark.parametrize("nbytes", [0, 1, 8])
+def test_what_begins_behind_a_buffer_is_not_in_it(memory, nbytes):
+    buffer = memory.allocate(16, "u1")
+    own = buffer.bo
+    buffer.bo = dataclasses.replace(own, nbytes=nbytes)
+    last = max(nbytes, 1) - 1
+    assert buffer[last:].physical_address == buffer.physical_address + last
+    assert buffer[last + 1 :].physical_address is None
+    buffer.bo = own
 
 
 def test_pickling_copies_the_values(memory):
