@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 import types
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,12 +20,17 @@ from ip_handoff import Ip, write_design
 from pynq.pl_server.device import Device
 from pynq.ps import Clocks
 
+from pynq_torch import paths
 from pynq_torch.board import pynq_metadata
 from pynq_torch.board.bus import IpModel, RegisterArray
 from pynq_torch.board.device import VirtualBoard
-from pynq_torch.board.handoff import IpInstance
+from pynq_torch.board.handoff import IpInstance, StreamLink
+from pynq_torch.board.handoff_ranges import Slave
+from pynq_torch.board.loading import MODELS
 from pynq_torch.board.memory import CMA_BYTES, DDR_BYTES
-from pynq_torch.errors import BoardError, BufferFreed, BusError, HandoffError
+from pynq_torch.board.streams import Endpoint, Ring
+from pynq_torch.errors import BoardError, BufferFreed, BusError, HandoffError, NoModelError
+from pynq_torch.hls.build import Build
 
 _RAM = 0x4000_0000
 
@@ -214,6 +220,153 @@ def test_pynqs_clocks_are_those_of_the_board_in_use(
         second.close()
         if "_real_instance" in vars(Clocks):
             del Clocks._real_instance
+
+
+# ---- what a design gets ----------------------------------------------------------------------
+
+
+_SLAVE = Slave("S", 0x5000_0000, 0x1000, "Reg", False)
+_PORTS = {"m": (True, 4)}
+
+
+def _design(**kinds: tuple[str, tuple[Slave, ...], dict[str, tuple[bool, int]]]) -> Any:
+    """Return a handoff of IPs: the end of the VLNV, slaves and streams of each."""
+    ips = {
+        name: IpInstance(name, f"xilinx.com:{kind}:1.0", slaves=slaves, stream_ports=ports)
+        for name, (kind, slaves, ports) in kinds.items()
+    }
+    return SimpleNamespace(ips=ips, links=[], hls_tool="vivado", path=Path("d.hwh"))
+
+
+def test_what_is_built(board: VirtualBoard, monkeypatch: pytest.MonkeyPatch) -> None:
+    design = _design(
+        one=("hls:one", (_SLAVE,), {}),
+        again=("hls:one", (_SLAVE,), {}),
+        streams=("hls:two", (), _PORTS),
+        nothing=("hls:three", (), {}),
+        unknown=("hls:none", (_SLAVE,), {}),
+        other=("ip:four", (_SLAVE,), {}),
+        ram=("ip:axi_bram_ctrl", (_SLAVE,), {}),
+    )
+    prepared: list[str] = []
+    for kind, model in MODELS.items():
+        prepare = lambda kind=kind: prepared.append(kind)  # noqa: E731
+        monkeypatch.setattr(model, "prepare", prepare)
+    sought: list[str] = []
+
+    def find(name: str, folders: list[Path]) -> str | None:
+        sought.append(name)
+        return None if name == "none" else f"{name}.cpp"
+
+    monkeypatch.setattr("pynq_torch.board.loading.hls.find_kernel", find)
+    monkeypatch.setattr(
+        "pynq_torch.board.loading.hls.build", lambda source, **how: (source, how["tool"], how)
+    )
+    monkeypatch.setattr(board, "sanitize", "as the board")
+    how = {"tool": "vivado", "sanitize": "as the board"}
+    assert board._build(design) == {n: (f"{n}.cpp", "vivado", how) for n in ("one", "two")}
+    assert (prepared, set(sought)) == (["axi_bram_ctrl"], {"one", "two", "none"})
+
+    def fails() -> None:
+        raise BoardError("no compiler")
+
+    monkeypatch.setattr(MODELS["axi_bram_ctrl"], "prepare", fails)
+    with pytest.raises(BoardError, match="no compiler"):
+        board._build(design)
+
+
+def test_a_given_folder_comes_before_the_projects_own(board: VirtualBoard, tmp_path: Path) -> None:
+    def found(name: str) -> str | None:
+        source = board._find_source(IpInstance("ip", f"xilinx.com:hls:{name}:1.0"))
+        return source and str(source.source)
+
+    (tmp_path / "vadd").mkdir()
+    (tmp_path / "vadd" / "vadd.cpp").write_text("void vadd() {}")
+    board.kernel_paths = [paths.KERNELS, tmp_path]
+    assert found("vadd") == str(tmp_path / "vadd" / "vadd.cpp")
+    assert str(found("gemm")).startswith(str(paths.KERNELS)) and found("no_such_kernel") is None
+
+
+def test_which_model_an_ip_gets(board: VirtualBoard, monkeypatch: pytest.MonkeyPatch) -> None:
+    slaves = [dataclasses.replace(_SLAVE, base=_SLAVE.base + (i << 12)) for i in range(9)]
+    design = _design(
+        ps=("ip:processing_system7", (slaves[0],), {}),
+        unit=("hls:unit", (slaves[1], slaves[2]), _PORTS),
+        streams=("hls:unit", (), _PORTS),
+        nothing=("hls:unit", (), {}),
+        unbuilt=("hls:other", (slaves[3],), {}),
+        unbuilt_streams=("hls:other", (), _PORTS),
+        xilinx=("ip:unit", (slaves[4],), {}),
+        ram=("ip:axi_bram_ctrl", (slaves[5],), {}),
+    )
+    design.links = [
+        StreamLink(Endpoint("unit", "m"), None, 4, 4, 16),
+        StreamLink(Endpoint("unbuilt_streams", "m"), None, 4, 4, 16),
+    ]
+    events: list[Any] = []
+
+    class Unit(IpModel):
+        def __init__(self, board: Any, ip: IpInstance, build: str, rings: dict[str, Ring]) -> None:
+            super().__init__(board, ip)
+            events.append((ip.name, build, list(rings), list(board.ip)))
+
+        def connect(self) -> None:
+            events.append(f"connect {self.ip.name}")
+
+        def close(self) -> None:
+            events.append(f"close {self.ip.name}")
+
+    monkeypatch.setattr("pynq_torch.board.loading.HlsKernel", Unit)
+    monkeypatch.setattr(board, "_start_units", lambda _: events.append("start"))
+    board._populate(design, {"unit": "build"})
+    assert events == [
+        *(("unit", "build", ["m"], ["ram"]), ("streams", "build", [], ["ram", "unit"])),
+        *("start", "connect unit", "connect streams"),
+    ]
+    kinds = {name: type(model).__name__ for name, model in board.ip.items()}
+    assert kinds == {
+        **{"ram": "AxiBram", "unit": "Unit", "streams": "Unit"},
+        **{"unbuilt": "NoModel", "xilinx": "NoModel"},
+    }
+    shown = {region.base: (region.name, region.slave) for region in board.bus.regions[1:]}
+    owners = {1: "unit", 2: "unit", 3: "unbuilt", 4: "xilinx", 5: "ram"}
+    assert shown == {slaves[i].base: (name, "S") for i, name in owners.items()}
+    with pytest.raises(NoModelError, match=str(board.kernel_paths[0])):
+        board.bus.write(slaves[3].base, 1)
+    (ring,) = board.rings
+    events.clear()
+    board._progress = ("the last design's",)
+    board._unload()
+    assert events == ["close unit", "close streams"]
+    assert (board.ip, board.rings, board._progress) == ({}, [], ())
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(ring.fd)
+
+
+def test_a_difference_is_said_once_and_where_it_is_built(
+    board: VirtualBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    design = _design(
+        unit=("hls:unit", (_SLAVE,), {}), alike=("hls:alike", (_SLAVE,), {}), ip=("ip:unit", (), {})
+    )
+    interface: Any = SimpleNamespace(source="unit.cpp")
+    build = Build(Path("none"), interface, 0.0, True, "")
+    monkeypatch.setattr(board, "_find_source", lambda ip: ip.vlnv_name)
+    monkeypatch.setattr(board, "_build_kernel", lambda *_: build)
+    remarks = {"unit": ["one", "two"], "alike": []}
+
+    def binding(ip: IpInstance, _: Any) -> Any:
+        return SimpleNamespace(check=lambda path: remarks[ip.vlnv_name])
+
+    monkeypatch.setattr("pynq_torch.board.loading.Binding", binding)
+    with pytest.warns(UserWarning, match=r"unit: unit.cpp and d.hwh differ: one; two. Are") as said:
+        board._build(design)
+    assert [each.filename for each in said] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        board._build(design)
+        monkeypatch.setattr(board, "_build_kernel", lambda *_: "not one of C++")
+        assert board._build(design) == dict.fromkeys(("unit", "alike"), "not one of C++")
 
 
 # ---- what pynq parses ------------------------------------------------------------------------

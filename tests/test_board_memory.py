@@ -113,8 +113,10 @@ def test_allocator_never_overlaps_and_never_leaks(steps):
 def test_freed_buffer_says_so_everywhere(memory):
     buffer = memory.allocate(4, "u4")
     view = buffer[1:]
+    assert not buffer.freed
     buffer.freebuffer()
     buffer.freebuffer()  # twice is harmless
+    assert buffer.freed
     for use in (
         lambda: buffer[0],
         lambda: buffer.__setitem__(0, 1),
@@ -440,7 +442,7 @@ def test_more_buffers_than_engines_can_be_told_of(memory, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "shape, dtype, error", [((-1,), "u4", ValueError), ((2,), object, TypeError)]
+    "shape, dtype, error", [((2, -1), "u4", ValueError), ((2,), object, TypeError)]
 )
 def test_impossible_buffers_are_refused(memory, shape, dtype, error):
     with pytest.raises(error):

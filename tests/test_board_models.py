@@ -152,6 +152,23 @@ def test_a_process_is_stopped_and_ended() -> None:
         end_process(process)  # again is harmless
 
 
+def test_what_an_engine_started_ends_with_it() -> None:
+    command = ["sh", "-c", "setsid sleep 1000 & sleep 1000"]
+    with subprocess.Popen(command, start_new_session=True) as process:
+        eventually(lambda: len(_descendants(process.pid)) == 2)
+        found = [Path(f"/proc/{pid}/stat") for pid in _descendants(process.pid)]
+        assert all(path.exists() for path in found)
+        end_process(process)
+
+    def ended(stat: Path) -> bool:
+        try:
+            return ") Z " in stat.read_text()  # nobody has waited for it
+        except OSError:
+            return True
+
+    eventually(lambda: all(map(ended, found)))
+
+
 def test_what_an_engine_is_told_at_its_start(
     memory: PhysicalMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
