@@ -70,6 +70,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         "ops/conv",
+        "for tile, count in zip(tiles(geometry), counts, strict=True):",
+        "for tile, count in zip(tiles(geometry), counts, strict=False):",
+        "There is a count for each tile.",
+    ),
+    (
+        "ops/conv",
         "missing=True,",
         "missing=False,",
         "The offer is asked only where a unit of KERNELS is loaded, and then it is not missing.",

@@ -208,6 +208,8 @@ def test_pynqs_clocks_are_those_of_the_board_in_use(
     for name in ("_devices", "_active_device"):
         monkeypatch.setattr(Device, name, getattr(Device, name, None), raising=False)
     second = VirtualBoard()
+    hooked: list[int] = []
+    monkeypatch.setattr(second.linux, "install", lambda: hooked.append(1))
     try:
         for each, mhz in ((board, 100.0), (second, 50.0)):
             each.install()
@@ -215,7 +217,7 @@ def test_pynqs_clocks_are_those_of_the_board_in_use(
             Clocks.fclk0_mhz = mhz
             assert each.slcr.fclk_hz(0) == mhz * 1e6
         board.install()
-        assert Clocks.fclk0_mhz == 100.0
+        assert Clocks.fclk0_mhz == 100.0 and hooked == [1]
     finally:
         second.close()
         if "_real_instance" in vars(Clocks):
