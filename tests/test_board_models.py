@@ -142,8 +142,19 @@ def test_what_an_engine_leaves_behind(memory: PhysicalMemory) -> None:
             os.fstat(fd)
 
 
+@contextlib.contextmanager
+def _started(command: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process in a session of its own, and end it where the test fails."""
+    process = subprocess.Popen(["sh", "-c", command], start_new_session=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_a_process_is_stopped_and_ended() -> None:
-    with subprocess.Popen(["sleep", "1000"], start_new_session=True) as process:
+    with _started("exec sleep 1000") as process:
         assert not is_stopped(process.pid) and not is_stopped(None)
         os.kill(process.pid, signal.SIGSTOP)
         eventually(lambda: is_stopped(process.pid))
@@ -153,8 +164,7 @@ def test_a_process_is_stopped_and_ended() -> None:
 
 
 def test_what_an_engine_started_ends_with_it() -> None:
-    command = ["sh", "-c", "setsid sleep 1000 & sleep 1000"]
-    with subprocess.Popen(command, start_new_session=True) as process:
+    with _started("setsid sleep 100 & sleep 1000") as process:
         eventually(lambda: len(_descendants(process.pid)) == 2)
         found = [Path(f"/proc/{pid}/stat") for pid in _descendants(process.pid)]
         assert all(path.exists() for path in found)

@@ -122,10 +122,10 @@ class ProgrammableLogic:
             looks += 1
             if looks < 200:
                 os.sched_yield()
+                if looks % 16:
+                    continue  # a look at the processor time costs more than the pause
             else:
                 time.sleep(5e-5)
-            if looks < 200 and looks % 16:
-                continue  # a look at the processor time costs more than the pause
             if time.monotonic() > deadline:
                 return
             if any(e.state == State.BOOTING for e in engines):
