@@ -13,6 +13,7 @@ a sample that is the same each time.
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import os
 import queue
@@ -113,7 +114,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
         return in_frame
 
     def in_call(frame: Any, event: str, argument: Any) -> Any:
-        return in_frame(frame, event, argument) if frame.f_code.co_filename in files else None
+        code = frame.f_code
+        # The top of a module runs in whichever test imports it first, and matters to all.
+        own = code.co_filename in files and code.co_flags & inspect.CO_OPTIMIZED
+        return in_frame(frame, event, argument) if own else None
 
     begin = time.perf_counter()
     threading.settrace(in_call)

@@ -24,9 +24,9 @@ AREAS: dict[str, str] = {
     "board/bus": "board_bus board_faults board_field linux",
     "board/memory": "board_memory lib_buffers board_faults",
     "board/cma*": "board_memory lib_buffers board_faults",
-    "board/no_model": "board_models board_faults board_field",
+    "board/no_model": "board_models board_faults",
     "board/hls_ip": "board_models board_kernels board_faults lib_kernels",
-    "board/engine": "board_models board_kernels board_faults board_processes",
+    "board/engine": "board_models board_faults",
     "board/engine_faults": "board_models board_faults breaks",
     "board/streams": "ip_registers board_streams ip_stream",
     "board/ip/axi_dma": "ip_dma ip_dma_reset ip_stream",
@@ -60,10 +60,10 @@ AREAS: dict[str, str] = {
     "board/sysfs": "linux",
     "board/uio": "linux",
     "board/linux": "linux",
-    "board/device": "board_models board_handoff board_faults board_field",
-    "board/loading": "board_models board_match board_field",
-    "board/programmable_logic": "board_models board_faults board_field",
-    "board/pynq_metadata": "board_models board_handoff",
+    "board/device": "board_device board_models board_handoff",
+    "board/loading": "board_device board_models board_match",
+    "board/programmable_logic": "board_device board_models board_faults",
+    "board/pynq_metadata": "board_device board_models board_handoff",
     "board/rtl/*": "rtl_board rtl_build rtl_ports rtl_sources rtl_faults",
 }
 
@@ -74,6 +74,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "memory.note_write(buffer)",
         "pass",
         "The buffer is the function's own, and nothing is kept for it that a count could make old.",
+    ),
+    (
+        "ops/conv",
+        "for tile, count in zip(tiles(geometry), counts, strict=True):",
+        "for tile, count in zip(tiles(geometry), counts, strict=False):",
+        "There is a count for each tile.",
     ),
     (
         "ops/conv",
@@ -89,15 +95,21 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         "board/engine",
+        "registers_nbytes: int = 4096,",
+        "registers_nbytes: int = 4095,",
+        "The registers take whole pages.",
+    ),
+    (
+        "board/ip/dma_mover",
+        "4096,",
+        "4095,",
+        "The registers take whole pages.",
+    ),
+    (
+        "board/engine",
         "self.done_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)",
         "self.done_fd = os.eventfd(1, os.EFD_CLOEXEC | os.EFD_NONBLOCK)",
         "spawn() empties it before anything reads it.",
-    ),
-    (
-        "board/loading",
-        "with ThreadPoolExecutor(os.cpu_count() or 1) as pool:",
-        "with ThreadPoolExecutor((os.cpu_count() and 1)) as pool:",
-        "One thread builds what several do, one after the other.",
     ),
     (
         "board/ip/axi_gpio",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gc
 import itertools
+import os
 import pickle
 from types import SimpleNamespace
 
@@ -14,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pynq_torch.board import mappings
+from pynq_torch.board.cma import FreeRanges, Grants
 from pynq_torch.board.memory import DDR_BYTES, MIN_ALLOCATION, PAGE, PhysicalMemory
 from pynq_torch.errors import BoardError, BufferFreed, BusError, CmaExhausted
 
@@ -66,6 +69,26 @@ def test_used_bytes_return_to_zero(memory):
     assert memory.free_bytes == before
 
 
+def test_free_ranges_are_split_and_joined():
+    free = FreeRanges(100, 200)
+    assert (free.nbytes, free.largest) == (100, 100)
+    assert [free.take(30, 10), free.take(20, 5), free.take(50, 0)] == [(100, 40), (140, 25), None]
+    assert (free.nbytes, free.largest, free.take(33, 5)) == (35, 35, (165, 35))
+    assert (free.nbytes, free.largest, free.take(1, 0)) == (0, 0, None)
+    for start, nbytes in ((140, 25), (110, 10), (180, 20)):
+        free.put_back(start, nbytes)
+    assert (free.nbytes, free.largest) == (55, 25)
+    assert free._ranges == [(110, 120), (140, 165), (180, 200)]
+    free.put_back(120, 20)  # between two
+    assert free.take(55, 0) == (110, 55)  # all of the first
+    free.put_back(165, 15)  # before one
+    free.put_back(100, 10)
+    free.put_back(110, 5)  # behind one
+    assert free._ranges == [(100, 115), (165, 200)]
+    assert [free.take(30, 1), free.take(15, 1)] == [(165, 31), (100, 15)]
+    assert (free.nbytes, free.largest) == (4, 4)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 40000), st.booleans()), max_size=40))
 def test_allocator_never_overlaps_and_never_leaks(steps):
@@ -90,13 +113,16 @@ def test_allocator_never_overlaps_and_never_leaks(steps):
 def test_freed_buffer_says_so_everywhere(memory):
     buffer = memory.allocate(4, "u4")
     view = buffer[1:]
+    assert not buffer.freed
     buffer.freebuffer()
     buffer.freebuffer()  # twice is harmless
+    assert buffer.freed
     for use in (
         lambda: buffer[0],
         lambda: buffer.__setitem__(0, 1),
         lambda: buffer.physical_address,
         lambda: buffer.flush(),
+        lambda: buffer.invalidate(),
         lambda: view[0],
     ):
         with pytest.raises(BufferFreed, match="was freed"):
@@ -180,8 +206,9 @@ def test_result_of_arithmetic_is_no_cma_memory(memory):
     buffer = memory.allocate(4, "u4")
     total = buffer + 1
     assert total.physical_address is None
-    with pytest.raises(BusError, match="no CMA memory"):
-        total.flush()
+    for use in (total.flush, total.invalidate):
+        with pytest.raises(BusError, match="no CMA memory"):
+            use()
     buffer.freebuffer()
     assert total[0] == 1  # it has its own memory and outlives the buffer
 
@@ -384,6 +411,27 @@ def test_engines_see_a_slot_for_every_buffer(memory):
     assert (memory._grants._words[1], memory._grants._words[4]) == (3, again.physical_address)
 
 
+def test_engines_never_read_half_a_grant():
+    """Expected: the end is 0 while the begin changes, and the generation comes last."""
+    written = []
+
+    class Words(list):
+        def __setitem__(self, at, value):
+            written.append((at, value))
+
+    grants = Grants()
+    assert grants.nbytes == os.fstat(grants.fd).st_size == 16 + (1 << 16) * 16
+    grants._words = Words()
+    assert [grants.take_slot() for _ in range(3)] == [0, 1, 2]
+    grants.grant(2, 5, 9)
+    assert written == [(7, 0), (6, 5), (7, 9), (1, 3), (0, 1)]
+    grants.free_slot(1)
+    assert [grants.take_slot() for _ in range(2)] == [1, 3]
+    grants.grant(1, 3, 4)
+    assert written[5:] == [(5, 0), (4, 3), (5, 4), (1, 4), (0, 2)]
+    os.close(grants.fd)
+
+
 def test_more_buffers_than_engines_can_be_told_of(memory, monkeypatch):
     monkeypatch.setattr("pynq_torch.board.cma._GRANT_SLOTS", 3)
     buffers = [memory.allocate(1, "u1") for _ in range(3)]
@@ -396,10 +444,14 @@ def test_more_buffers_than_engines_can_be_told_of(memory, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "shape, dtype, error", [((-1,), "u4", ValueError), ((2,), object, TypeError)]
+    "shape, dtype, error, says",
+    [
+        ((2, -1), "u4", ValueError, r"shape \(2, -1\) has a negative dimension"),
+        ((2,), object, TypeError, "cannot hold object: the PL reads bytes"),
+    ],
 )
-def test_impossible_buffers_are_refused(memory, shape, dtype, error):
-    with pytest.raises(error):
+def test_impossible_buffers_are_refused(memory, shape, dtype, error, says):
+    with pytest.raises(error, match=says):
         memory.allocate(shape, dtype)
 
 
@@ -407,6 +459,17 @@ def test_empty_buffer_is_allowed(memory):
     buffer = memory.allocate((0, 3), "f4")
     assert buffer.size == 0 and buffer.physical_address
     assert buffer.bo.reserved >= MIN_ALLOCATION
+
+
+@pytest.mark.parametrize("nbytes", [0, 1, 8])
+def test_what_begins_behind_a_buffer_is_not_in_it(memory, nbytes):
+    buffer = memory.allocate(16, "u1")
+    own = buffer.bo
+    buffer.bo = dataclasses.replace(own, nbytes=nbytes)
+    last = max(nbytes, 1) - 1
+    assert buffer[last:].physical_address == buffer.physical_address + last
+    assert buffer[last + 1 :].physical_address is None
+    buffer.bo = own
 
 
 def test_pickling_copies_the_values(memory):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import queue
+import signal
 import struct
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,19 +19,30 @@ import pytest
 from helpers import eventually
 from ip_handoff import Ip, write_design
 
+import pynq_torch
 from pynq_torch.board.device import VirtualBoard
-from pynq_torch.board.engine import EngineProcess, Flag, State, _descendants
-from pynq_torch.board.engine_faults import sanitizer_report
+from pynq_torch.board.engine import (
+    EngineProcess,
+    Flag,
+    State,
+    _descendants,
+    end_process,
+    is_stopped,
+)
+from pynq_torch.board.engine_faults import Ended, sanitizer_report
 from pynq_torch.board.handoff import Handoff, InterruptNet, IpInstance, StreamLink
 from pynq_torch.board.handoff_ranges import Slave
 from pynq_torch.board.hls_ip import HlsKernel
 from pynq_torch.board.ip.axi_bram import AxiBram
 from pynq_torch.board.loading import search_paths
 from pynq_torch.board.memory import DDR_BYTES, PhysicalMemory
+from pynq_torch.board.no_model import NoModel
 from pynq_torch.board.streams import Endpoint, Ring
-from pynq_torch.errors import BoardError, BoardHang, KernelFault
+from pynq_torch.errors import BoardError, BoardHang, KernelFault, NoModelError
 from pynq_torch.hls import read_interface
 from pynq_torch.hls.build import Build
+
+ENGINES = Path(pynq_torch.__file__).parent / "board" / "engines"
 
 
 def _count(ring: Ring, at: int, value: int) -> None:
@@ -47,7 +61,8 @@ def memory() -> Iterator[PhysicalMemory]:
 
 def test_what_an_engine_can_get_on_with(memory: PhysicalMemory) -> None:
     ring = Ring(Endpoint("a", "M"), Endpoint("unit", "S"), 4, 20)
-    engine = EngineProcess(Path("none"), "unit", memory, 5000, [ring], [Endpoint("unit", "S")])
+    out = Ring(Endpoint("unit", "M"), None, 4)
+    engine = EngineProcess(Path("none"), "unit", memory, 5000, [ring, out], [Endpoint("unit", "S")])
     assert len(engine.registers) == 8192
     engine.words[3], engine.words[17] = State.WAIT_READ, 0
     assert (engine.can_move, engine.blocked_on) == (False, "unit.S")
@@ -57,8 +72,11 @@ def test_what_an_engine_can_get_on_with(memory: PhysicalMemory) -> None:
     for waiting, room in ((0, True), (20, True), (21, False)):
         _count(ring, 16, waiting)
         assert engine.can_move == room
-    engine.words[17] = 1
-    assert (engine.can_move, engine.blocked_on) == (False, "stream 1")
+    for port, moves in ((1, True), (2, False)):
+        engine.words[17] = port
+        assert (engine.can_move, engine.blocked_on) == (moves, f"stream {port}")
+    engine.words[17] = 0
+    assert not engine.can_move
     for state in (State.BOOTING, State.RUNNING, State.FAULT):
         engine.words[3] = state
         assert engine.can_move == (state != State.FAULT)
@@ -78,8 +96,87 @@ def test_what_an_engine_can_get_on_with(memory: PhysicalMemory) -> None:
         assert not engine.can_move
         _count(ring, 24, 20)
         engine.set_flag(flag, False)
+        assert not engine.words[2]
     engine.close()
     ring.close()
+    out.close()
+
+
+def test_states_and_flags_are_those_of_the_engines_source() -> None:
+    source = (ENGINES / "engine.hpp").read_text()
+    for kind in (State, Flag):
+        listed = ", ".join(f"{n} = {int(each)}" for n, each in kind.__members__.items())
+        assert f"enum {kind.__name__} : uint32_t {{ {listed} }};" in source
+
+
+def test_what_an_engine_leaves_behind(memory: PhysicalMemory) -> None:
+    engine = EngineProcess(Path("none"), "unit", memory)
+    assert len(engine.registers) == 4096
+    os.write(engine._log_fd, b"said\n")
+    engine.words[2] = engine.words[4] = State.FAULT  # these are no states
+    assert not engine.faulted
+    engine.words[12] = 8
+    text = str(engine.fault())
+    assert text.startswith("unit crashed (SIGFPE). ") and text.endswith("printed:\n  said")
+    engine._map[96:1025] = b"x" * 928 + b"y"
+    assert str(engine.fault()).startswith(f"unit failed: {'x' * 928}. ")
+    engine._map[100:102] = b"\0y"
+    assert str(engine.fault()).startswith("unit failed: xxxx. ")
+    engine.words[13], engine.words[16], engine._counters[7] = 2, 1, 0x1000
+    assert "unit wrote to memory outside its buffers: physical address 0x00001000" in str(
+        engine.fault()
+    )
+    engine._counters[5] = 2_000_000_000
+    assert engine.seconds == 2.0
+    os.ftruncate(engine._log_fd, 17 << 20)
+    assert len(engine.log) == 16 << 20
+    engine.set_offsets([(0, 0, 0, 0)] * 104)
+    os.set_blocking(engine.start_fd, False)
+    engine.start()
+    assert os.eventfd_read(engine.start_fd) == 1
+    events = [engine.start_fd, engine.done_fd, engine._life_read, engine._life_write]
+    for _ in range(2):
+        engine.close()
+    for fd in (engine.fd, engine._log_fd, *events):
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(fd)
+
+
+@contextlib.contextmanager
+def _started(command: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process in a session of its own, and end it where the test fails."""
+    process = subprocess.Popen(["sh", "-c", command], start_new_session=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_process_is_stopped_and_ended() -> None:
+    with _started("exec sleep 1000") as process:
+        assert not is_stopped(process.pid) and not is_stopped(None)
+        os.kill(process.pid, signal.SIGSTOP)
+        eventually(lambda: is_stopped(process.pid))
+        end_process(process)
+        assert process.returncode == -signal.SIGKILL and not is_stopped(process.pid)
+        end_process(process)  # again is harmless
+
+
+def test_what_an_engine_started_ends_with_it() -> None:
+    with _started("setsid sleep 100 & sleep 1000") as process:
+        eventually(lambda: len(_descendants(process.pid)) == 2)
+        found = [Path(f"/proc/{pid}/stat") for pid in _descendants(process.pid)]
+        assert all(path.exists() for path in found)
+        end_process(process)
+
+    def ended(stat: Path) -> bool:
+        try:
+            return ") Z " in stat.read_text()  # nobody has waited for it
+        except OSError:
+            return True
+
+    eventually(lambda: all(map(ended, found)))
 
 
 def test_what_an_engine_is_told_at_its_start(
@@ -148,7 +245,8 @@ def test_what_an_engine_is_told_at_its_start(
 def test_a_fault_shows_what_its_own_process_printed(
     memory: PhysicalMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ended: Any = SimpleNamespace(poll=lambda: 3, pid=(1 << 22) + 1, wait=lambda: 3)
+    waits: list[int] = []
+    ended: Any = SimpleNamespace(poll=lambda: 3, pid=(1 << 22) + 1, wait=lambda: waits.append(1))
     monkeypatch.setattr("pynq_torch.board.engine.subprocess.Popen", lambda *_, **__: ended)
     engine = EngineProcess(Path("none"), "unit", memory)
     os.write(engine._log_fd, b"before\n")
@@ -158,7 +256,73 @@ def test_a_fault_shows_what_its_own_process_printed(
     assert "unit's process ended by itself (exit status 3). A kernel must return, not" in text
     assert text.endswith("The kernel printed:\n  now")
     assert engine.log == "before\nnow\n"
+    assert engine.faulted and not waits
+    engine.spawn()
+    assert waits == [1]  # the one before is ended first
+    engine.kill()
+    assert (waits, engine.pid, engine.faulted) == ([1, 1], None, False)
     engine.close()
+
+
+_STRAY = "{} memory outside its buffers: physical address 0x{:08x} is not its own: 0x"
+_SANITIZE = "use_board('csim', sanitize=True) "
+
+
+@pytest.mark.parametrize(
+    ("left", "says", "address"),
+    [
+        ({"access": 1, "address": 0x1000}, _STRAY.format("read from", 0x1000), 0x1000),
+        ({"access": 2, "address": 1 << 62}, _STRAY.format("wrote to", 1 << 62), 1 << 62),
+        ({"access": 3, "address": (1 << 64) - 8}, _STRAY.format("touched", (1 << 64) - 8), -8),
+        ({"message": "no", "signal": 6, "address": 8}, "failed: no. The kernel's own code", None),
+        ({"signal": 11, "address": 4095}, f"crashed (SIGSEGV): a null pointer. {_SANITIZE}", None),
+        ({"signal": 7, "address": 8}, "crashed (SIGBUS): a null pointer. ", None),
+        ({"signal": 11, "address": 4096}, "crashed (SIGSEGV): an index outside a local", None),
+        ({"signal": 8}, "crashed (SIGFPE). An assertion, a division by zero", None),
+        ({"signal": 99}, "crashed (no signal). An assertion", None),
+        ({}, f"'s process ended by itself (exit status None). {_SANITIZE}may name", None),
+        ({"exit_code": 0}, "'s process ended by itself (exit status 0). A kernel must", None),
+        ({"exit_code": -9}, f"'s process was killed by SIGKILL. {_SANITIZE}may", None),
+        ({"exit_code": -99}, f"'s process was killed by signal 99. {_SANITIZE}may", None),
+    ],
+)
+def test_why_an_engine_ended(
+    memory: PhysicalMemory, left: dict[str, Any], says: str, address: int | None
+) -> None:
+    usual = {"message": "", "signal": 0, "access": 0, "address": 0, "exit_code": None}
+    stray, lines = "access" in left, [str(i) for i in range(14)]
+    ended = Ended("unit", **usual | {"printed": "\n".join(lines), "stray": stray} | left)
+    error = ended.error(memory)
+    assert str(error).startswith(f"unit{'' if says[0] == chr(39) else ' '}{says}")
+    assert str(error).endswith("\nThe kernel printed:\n  " + "\n  ".join(lines[2:]))
+    assert (error.cu, error.address) == ("unit", address)
+    report = "k.cpp:4:7: runtime error: overflow\n #0 k.cpp:4\n #1 pynq_torch::run"
+    text = str(dataclasses.replace(ended, printed=f"0\n{report}").error(memory))
+    place = "The lines below name the place in the source.\nThe kernel printed:\n  #0 k.cpp:4"
+    assert text.endswith(place) == (not stray and not ended.message)
+    text = str(dataclasses.replace(ended, printed="").error(memory))
+    assert "printed" not in text and text == str(error).partition("\n")[0]
+
+
+def test_an_ip_that_nothing_models() -> None:
+    notes: list[Any] = []
+    services: Any = SimpleNamespace(vain_polls=SimpleNamespace(note=notes.append))
+    kernel = NoModel(services, IpInstance("k", "xilinx.com:hls:k:1.0"), ["a", "b"])
+    assert kernel.read(0x10) == 0 and not notes
+    assert kernel.read(0) == 0x4 and notes.pop()().startswith("k has no model and never")
+    kernel.write(0x10, 1)
+    kernel.write(0x10, 6, "other")
+    kernel.write(0, 0x80)
+    assert [kernel.read(0x10, slave) for slave in ("", "other")] == [1, 6]
+    with pytest.raises(NoModelError, match=r"(?s)k \(.*Folders searched:\n  a\n  b\n") as caught:
+        kernel.write(0, 0x1)
+    assert (caught.value.cu, kernel.read(0)) == ("k", 0x84)
+    with pytest.raises(NoModelError, match="Folders searched:\n  none\n"):
+        NoModel(services, kernel.ip).write(0, 1)
+    notes.clear()
+    other = NoModel(services, IpInstance("o", "xilinx.com:ip:o:1.0"))
+    other.write(0, 1)
+    assert other.read(0) == 1 and not notes
 
 
 def test_the_children_of_children_end_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,6 +331,7 @@ def test_the_children_of_children_end_too(tmp_path: Path, monkeypatch: pytest.Mo
         folder = tmp_path / "proc" / pid / "task" / thread
         folder.mkdir(parents=True)
         (folder / "children").write_text(f"{text} ")
+    (tmp_path / "proc" / "5" / "task" / "7" / "children").mkdir(parents=True)  # is not readable
     monkeypatch.setattr("pynq_torch.board.engine.Path", lambda text: tmp_path / text[1:])
     assert sorted(_descendants(5)) == [6, 7, 9, 10, 11]
     assert _descendants(11) == []
@@ -456,13 +621,24 @@ def test_a_wait_that_nothing_can_end(board: Board, monkeypatch: pytest.MonkeyPat
     assert "1 beats sent, 1 waiting, 0 TLAST; unit_1 has no model" in text
     engine.state, engine.completed = State.BOOTING, 2  # of two starts: it owes nothing
     assert waits(9.0) == "" and waits(5.5)
+    raised: list[str] = []
+    for name, fault in (("unit_0", True), ("unit_2", False)):
+        unit: Any = Unit(
+            engine=Engine(name, faulted=fault), raise_fault=lambda name=name: raised.append(name)
+        )
+        board.ip[name] = unit
+    other: Any = SimpleNamespace(engine=Engine("dma", faulted=True))
+    board.ip["dma"] = other  # says it itself
+    assert waits(9.0) == "" and raised == ["unit_0"]
 
 
 def test_which_engines_are_busy(board: Board) -> None:
     engine = Engine("unit_0")
     board.ip["unit_0"] = Unit(engine=engine)  # type: ignore[assignment]
     board.ip["other"] = SimpleNamespace(engine=None)  # type: ignore[assignment]
-    assert board.engines() == [engine] and list(board.cus) == ["unit_0"]
+    idle: Any = SimpleNamespace(engine=Engine("dma"))
+    board.ip["dma"] = idle
+    assert board.engines() == [engine, idle.engine] and list(board.cus) == ["unit_0"]
     assert not board.memory.busy()
     engine.started = 1
     assert board.memory.busy()
@@ -482,8 +658,15 @@ def test_interrupts_and_clocks_go_where_the_nets_say(
     nets = [InterruptNet("u", pin, "", i) for i, pin in ((0, "high"), (7, "low"), (8, "high"))]
     nets += [InterruptNet("u", "low", "", 15), InterruptNet("other", "high", "", 1)]
     nets += [InterruptNet("u", "high", "", 16), InterruptNet("u", "high", "gone", 0)]
+    nets += [InterruptNet("u", pin, "intc", i) for i, pin in ((3, "high"), (20, "low"))]
     board.handoff = SimpleNamespace(interrupts=tuple(nets))  # type: ignore[assignment]
+    inputs: list[tuple[int, bool]] = []
+    intc: Any = SimpleNamespace(
+        lock=contextlib.nullcontext(), set_input=lambda *one: inputs.append(one)
+    )
+    board.ip["intc"] = intc
     board.raise_irq(unit)
+    assert inputs == [(3, True), (20, False)]
     # UG585, table 7-4: IRQ_F2P[7:0] are IDs 61 to 68, [15:8] are 84 to 91.
     assert lines == [(61, True), (68, False), (84, True), (91, False)]
     mhz = [board.clock_hz(IpInstance("u", "v", clock=f"FCLK_CLK{i}")) for i in range(5)]
@@ -523,6 +706,7 @@ def test_how_long_a_start_lets_the_engines_run(
     now, yields, pauses, last = 0.0, 0, 0, 0
     engine = Engine("unit_0", can_move=True)
     board.ip["unit_0"] = Unit(engine=engine)  # type: ignore[assignment]
+    board.ip["unit_1"] = Unit(engine=Engine("unit_1"))  # type: ignore[assignment]
 
     def passes() -> None:
         nonlocal yields

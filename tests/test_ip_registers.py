@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from pynq_torch.board.engine import EngineProcess, State
+from pynq_torch.board.ip import dma_mover
 from pynq_torch.board.ip.dma_channel import ChannelParameters, DmaChannel
-from pynq_torch.board.ip.dma_slot import Fault, Phase
+from pynq_torch.board.ip.dma_left import BeatsLeft
+from pynq_torch.board.ip.dma_mover import DataMover
+from pynq_torch.board.ip.dma_slot import NO_PORT, DmaSlot, Fault, Phase
+from pynq_torch.board.memory import PhysicalMemory
 from pynq_torch.board.slcr import Slcr
 from pynq_torch.board.streams import CAPACITY, DEFAULT_DEPTH, Endpoint, Ring
 from pynq_torch.board.vain_polls import VainPolls
-from pynq_torch.errors import BoardHang
+from pynq_torch.errors import BoardError, BoardHang, KernelFault
 
 RS, IOC, DLY, ERR = 1, 1 << 12, 1 << 13, 1 << 14
 
@@ -165,6 +170,188 @@ def test_a_channel_described() -> None:
     assert [said[c] for c in counts] == [0, 0, 0, 0, 0x80, 14]
     assert (said["phase"], said["tlast"]) == ("AT_REST", False)
     assert not channel.update()
+
+
+# ---- the process behind the channels ---------------------------------------------------------
+
+
+@pytest.fixture
+def spawned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the names of the engines that were started; none runs."""
+    names: list[str] = []
+
+    def spawn(engine: EngineProcess) -> None:
+        names.append(engine.name)
+        engine.words[3] = State.IDLE
+
+    monkeypatch.setattr(EngineProcess, "spawn", spawn)
+    monkeypatch.setattr(dma_mover, "compile_engine", lambda source: source)
+    return names
+
+
+def _mover(engines: Iterable[Any] = (), **channels: DmaChannel) -> DataMover:
+    services: Any = SimpleNamespace(memory=PhysicalMemory(), engines=lambda: engines)
+    mover = DataMover(services, "dma", channels)
+    assert isinstance(mover.left, BeatsLeft) and mover.left._board is services
+    left: Any = SimpleNamespace(told=[])
+    left.transfer_begins = lambda ring: left.told.append(("begins", ring))
+    left.was_reset = lambda ring, before: left.told.append(("reset", ring, before))
+    mover.left = left
+    return mover
+
+
+def _close(mover: DataMover) -> None:
+    if mover.engine is not None:
+        mover.engine.close()
+    mover._board.memory.close()
+
+
+@pytest.mark.parametrize("open_one", ["", "MM2S", "S2MM"])
+@pytest.mark.parametrize("names", [("MM2S", "S2MM"), ("S2MM",), ("MM2S",)])
+def test_what_a_data_mover_is_told(
+    spawned: list[str], ring: Ring, open_one: str, names: tuple[str, ...]
+) -> None:
+    channels = {
+        name: DmaChannel(ChannelParameters(name, False, 14 + i, 32, 8 + i, i == 0))
+        for i, name in enumerate(("MM2S", "S2MM"))
+        if name in names
+    }
+    joined = [name for name in names if name != open_one]
+    for name in joined:
+        channels[name].ring = ring
+    mover = _mover(**channels)
+    assert mover.compile().is_file() and mover.compile().name == "axi_dma.cpp"
+    assert mover.start() is mover.start() is mover.engine and spawned == ["dma"]
+    engine = mover.start()
+    assert (engine.executable, engine.name) == (mover.compile(), "dma")
+    assert (len(engine.registers), engine.rings) == (4096, (ring,) * len(joined))
+    assert engine.ports == tuple(f"dma.{name}" for name in joined)
+    words = engine.user.cast("I")
+    for i, name in enumerate(("MM2S", "S2MM")):
+        told = [words[64 * i + at] for at in (32, 33, 34, 15)]  # port, bytes, realign, mask
+        port = joined.index(name) if name in joined else NO_PORT
+        here = name in names
+        assert told == ([port, 8 + i, i == 0, (0x4000 << i) - 1] if here else [NO_PORT, 4, 0, 0])
+        assert not here or isinstance(channels[name].slot, DmaSlot)
+    _close(mover)
+
+
+def test_a_data_mover_that_has_died_is_replaced(spawned: list[str]) -> None:
+    channels = {name: _channel(name) for name in ("MM2S", "S2MM")}
+    mover = _mover(**channels)
+    mover.check()  # nothing was started
+    engine = mover.start()
+    mover.check()
+    for n, again in ((2, mover.respawn), (3, mover.start), (4, mover.check)):
+        channel, other = channels["MM2S"], channels["S2MM"]
+        for each in channels.values():
+            each.run()
+        channel.busy, other.busy = True, False
+        for each in channels.values():
+            assert each.slot is not None
+            each.slot.post_transfer(0x1000, 4)
+        engine.words[3] = State.FAULT
+        if n == 4:
+            with pytest.raises(KernelFault, match="dma's process ended"):
+                again()
+        else:
+            again()
+        assert spawned == ["dma"] * n and not engine.faulted
+        assert (channel.busy, channel.running, other.running) == (False, False, True)
+        assert not any(each.slot is None or each.slot.busy for each in channels.values())
+    channels["MM2S"].slot = None
+    mover.respawn()
+    _close(mover)
+
+
+def test_a_transfer_begins_and_is_given_up(spawned: list[str], ring: Ring) -> None:
+    aborts: list[int] = []
+    for name, joined in (("MM2S", True), ("MM2S", False), ("S2MM", True)):
+        channel = _channel(name)
+        mover = _mover(**{name: channel})
+        channel.slot, channel.busy = None, True
+        mover.abort(channel)
+        assert channel.busy  # nothing was started
+        channel.ring = ring if joined else None
+        engine = mover.start()
+        channel.idle, channel.polls = True, 9
+        assert mover.begin(channel) is channel.slot
+        assert (channel.busy, channel.idle, channel.polls) == (True, False, 0)
+        told = [("begins", ring)] if name == "MM2S" and joined else []
+        assert mover.left.told == told  # type: ignore[attr-defined]
+        before = len(spawned)
+        for busy, answers, more in ((False, False, 0), (True, True, 0), (True, False, 1)):
+            slot: Any = SimpleNamespace(
+                busy=busy, events=5, error=0, fault=(Fault.NONE, 0), nbytes=8, forget=aborts.clear
+            )
+            slot.abort = lambda fd, answers=answers: (aborts.append(fd), answers)[1]
+            channel.slot, channel.busy, channel.seen_events, channel.pending = slot, True, 4, 0
+            mover.abort(channel)
+            assert aborts == ([engine.start_fd] if busy and answers else [])
+            aborts.clear()
+            assert not channel.busy and len(spawned) - before == more
+            assert channel.pending == (0 if more else IOC)  # its last events were noted
+        _close(mover)
+
+
+@pytest.mark.parametrize(
+    ("takes", "moving", "answers", "pauses", "starts"),
+    [
+        (0, True, [], 0, 0),  # nothing is left
+        (3, True, [], 3, 0),  # the IP takes all of it
+        (99, False, [True], 0, 0),
+        (99, True, [True], 5, 0),  # until more than two seconds have passed
+        (99, False, [False, True], 0, 1),
+        (99, False, [False, False], 0, 1),
+        (99, False, None, 0, 1),  # its process has died
+    ],
+)
+def test_what_was_not_taken_is_withdrawn(
+    spawned: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    takes: int,
+    moving: bool,
+    answers: list[bool] | None,
+    pauses: int,
+    starts: int,
+) -> None:
+    slept: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: 0.5 * len(slept), sleep=slept.append)
+    monkeypatch.setattr(dma_mover, "time", clock)
+    engines = [SimpleNamespace(can_move=moves) for moves in (False, moving)]
+    channel = _channel("MM2S")
+    mover = _mover(engines, MM2S=channel)
+    mover.withdraw()  # nothing was started
+    engine = mover.start()
+    mover.withdraw()  # it has no stream
+
+    class Left(SimpleNamespace):
+        @property
+        def occupancy(self) -> int:
+            return max(takes - len(slept), 0)
+
+    ring: Any = Left(withdrawn_before=33)
+    channel.ring = ring
+    if answers is None:
+        engine.words[3] = State.FAULT
+    doorbells: list[int] = []
+    left = [True] if answers is None else list(answers)
+    slot: Any = SimpleNamespace(
+        withdraw=lambda fd: (doorbells.append(fd), left.pop(0))[1], forget=lambda: None
+    )
+    channel.slot = slot
+    told: list[Any] = mover.left.told  # type: ignore[attr-defined]
+    if answers == [False, False]:
+        with pytest.raises(BoardError, match="dma: its data mover .* the 99 beats that were sent"):
+            mover.withdraw()
+        assert not told
+    else:
+        mover.withdraw()
+        assert told == [("reset", ring, 33)]
+    assert (len(slept), len(spawned), left) == (pauses, 1 + starts, [])
+    assert set(doorbells) <= {engine.start_fd}
+    _mover(S2MM=channel).withdraw()
+    _close(mover)
 
 
 # ---- UG585, appendix B.28 --------------------------------------------------------------------

@@ -279,17 +279,29 @@ def test_sums_that_could_leave_int32_and_overlays_without_a_unit_run_on_the_cpu(
         monkeypatch.setattr(conv, "units", list)  # an overlay with kernels of another kind
 
 
+def test_the_deepest_sum_runs_on_the_pl(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded("gemm_dual")
+    monkeypatch.setattr(conv, "MAX_EXACT_K", 12)
+    for channels, where in ((3, "PL"), (4, "CPU")):
+        x, w = torch.ones(1, channels, 2, 2).to("pynq"), torch.ones(1, channels, 2, 2).to("pynq")
+        with flags(allow_int8=True), watched() as calls:
+            assert float(functional.conv2d(x, w).cpu()) == 4 * channels
+        assert [c.where for c in of(calls, "convolution")] == [where]
+
+
 @pytest.mark.parametrize(
     ("function", "shapes", "reason"),
     [
         (functional.conv3d, ((1, 2, 4, 4, 4), (3, 2, 2, 2, 2)), "one or two dimensions"),
         (functional.conv_transpose2d, ((1, 2, 4, 4), (2, 3, 2, 2)), "not transposed"),
         (functional.conv2d, ((0, 2, 4, 4), (3, 2, 2, 2)), "nothing to convolve"),
+        (functional.conv2d, ((1, 2, 4, 4), (3, 2, 2, 2)), "no unit convolves float64"),
     ],
 )
 def test_the_cpu_does_the_rest_and_says_why(function: Any, shapes: Any, reason: str) -> None:
     loaded("gemm_dual")
-    on_cpu = [torch.randn(shape) for shape in shapes]
+    kind = torch.float64 if "float64" in reason else torch.float32
+    on_cpu = [torch.randn(shape, dtype=kind) for shape in shapes]
     with flags(allow_int8=True), watched() as calls:
         found = function(*(t.to("pynq") for t in on_cpu))
     torch.testing.assert_close(found.cpu(), function(*on_cpu))
@@ -369,11 +381,11 @@ def test_operands_of_two_dtypes_are_refused_in_the_cpus_words(odd: int) -> None:
 def test_values_that_int8_cannot_hold_run_on_the_cpu(bad: float) -> None:
     loaded("gemm_dual")
     for place in (0, 1):
-        on_cpu = [torch.randn(1, 2, 6, 6), torch.randn(3, 2, 3, 3)]
-        on_cpu[place].view(-1)[7] = bad
+        on_cpu = [torch.randn(1, 2, 6, 6), torch.randn(4, 1, 3, 3)]
+        on_cpu[place].view(-1)[7] = bad  # of the weight: in one of its two groups
         with flags(allow_int8=True), watched() as calls:
-            found = functional.conv2d(*(t.to("pynq") for t in on_cpu))
-        expected = functional.conv2d(*on_cpu)
+            found = functional.conv2d(*(t.to("pynq") for t in on_cpu), groups=2)
+        expected = functional.conv2d(*on_cpu, groups=2)
         torch.testing.assert_close(found.cpu(), expected, equal_nan=True)
         assert [c.where for c in of(calls, "convolution")] == ["CPU"]
 
@@ -445,11 +457,25 @@ def test_no_more_than_a_tile_of_columns_is_in_memory() -> None:
     torch.pynq.reset_peak_memory_stats()  # type: ignore[attr-defined]
     before = torch.pynq.memory_allocated()  # type: ignore[attr-defined]
     with flags(allow_int8=True), watched() as calls:
-        functional.conv2d(x, w, padding=1)
+        found = functional.conv2d(x, w, padding=1)
     more = torch.pynq.max_memory_allocated() - before  # type: ignore[attr-defined]
     assert len({run.start for run in calls[-1].kernels}) >= columns // conv.TILE_BYTES
+    assert conv.TILE_BYTES == (512 << 10) // 2  # half the L2 cache
+    options = {"stride": 1, "padding": 1, "dilation": 1, "groups": 1}
+    assert torch.equal(found.cpu(), reference(x.cpu(), w.cpu(), None, options))
     # Besides: the result in its two layouts, and the input in int8.
     assert more < conv.TILE_BYTES + 2 * 96 * 96 * 4 * 4 + 96 * 96 * 16 + 100_000 < columns
+
+
+@pytest.mark.parametrize("shape", [(3, 16, 40, 40), (5, 16, 25, 24), (2, 16, 70, 65)])
+def test_results_of_several_tiles(shape: tuple[int, ...]) -> None:
+    """Tiles of one image, of two, and of rows; the last one is smaller."""
+    loaded("gemm_dual")
+    x, w, b = int8(*shape), int8(6, 8, 3, 3), int8(6)
+    options = {"stride": 1, "padding": (2, 1), "dilation": 1, "groups": 2}
+    exact = functional.conv2d(x.double(), w.double(), b.double(), **options).long()  # type: ignore[arg-type]
+    found = functional.conv2d(*(t.to("pynq") for t in (x, w, b)), **options)  # type: ignore[arg-type]
+    assert torch.equal(found.cpu(), wrapped(exact))
 
 
 # ---- training ------------------------------------------------------------------------------------

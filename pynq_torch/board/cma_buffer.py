@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ class Allocation:
     dtype: np.dtype[Any]
     copy: mmap.mmap | None = None  #: the CPU's cached copy, where it is apart from DDR
     #: the array handed out: every view, tensor and memoryview keeps it alive
-    holder: weakref.ref[Any] | None = field(default=None, repr=False)
+    holder: weakref.ref[Any] | None = None
     freed: bool = False
     gone: str = ""  #: why its memory is no longer that of the board in use
 

@@ -89,13 +89,6 @@ class VirtualBoard(LoadablePl, Device):
         this long; ten times as long where another thread may still start what it waits for.
     """
 
-    _probe_priority_ = 10
-
-    @classmethod
-    def _probe_(cls) -> list[Device]:
-        # A virtual board exists only when it is asked for (use_board); pynq finds none by itself.
-        return []
-
     def __init__(
         self,
         name: str = "csim",

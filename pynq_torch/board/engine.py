@@ -273,7 +273,7 @@ class EngineProcess:
         words = self.words
         return Ended(
             self.name,
-            message=bytes(self._map[_MESSAGE]).split(b"\0", 1)[0].decode(errors="replace"),
+            message=bytes(self._map[_MESSAGE]).partition(b"\0")[0].decode(errors="replace"),
             printed=self._log_from(self._log_begin).strip(),
             signal=words[12],
             access=words[13],

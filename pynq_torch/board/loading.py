@@ -88,10 +88,10 @@ class LoadablePl(ProgrammableLogic):
                 if source is not None:
                     sources[ip.vlnv_name] = source
         kinds = {ip.vlnv_name for ip in handoff.ips.values()} & set(MODELS)
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
             prepared = [pool.submit(MODELS[kind].prepare) for kind in sorted(kinds)]
-            built = pool.map(lambda source: self._build_kernel(source, handoff), sources.values())
-            builds = dict(zip(sources, built, strict=True))
+            tasks = {n: pool.submit(self._build_kernel, s, handoff) for n, s in sources.items()}
+            builds = {name: task.result() for name, task in tasks.items()}
             for task in prepared:
                 task.result()
         self._check_sources(handoff, builds)
@@ -110,7 +110,7 @@ class LoadablePl(ProgrammableLogic):
             )
             if remarks and text not in self._remarked:
                 self._remarked.add(text)
-                warnings.warn(text, stacklevel=2)
+                warnings.warn(text, stacklevel=3)
 
     def _populate(self, handoff: Handoff, builds: dict[str, Any]) -> None:
         """Make the streams and the models of a design, and start them."""

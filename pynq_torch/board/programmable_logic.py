@@ -46,7 +46,7 @@ class ProgrammableLogic:
         self.rings: list[Ring] = []
         self._events: EventLoop | None = None
         self._progress: tuple[Any, ...] = ()
-        self._progress_at = time.monotonic()
+        self._progress_at: float
         self.slcr = Slcr(self, IpInstance("slcr", "xilinx.com:ps7:slcr:1.0"))
         self.bus.attach(SLCR_BASE, SLCR_BYTES, self.slcr, "", "SLCR")
         self.linux = Linux()
@@ -122,10 +122,10 @@ class ProgrammableLogic:
             looks += 1
             if looks < 200:
                 os.sched_yield()
+                if looks % 16:
+                    continue  # a look at the processor time costs more than the pause
             else:
                 time.sleep(5e-5)
-            if looks < 200 and looks % 16:
-                continue  # a look at the processor time costs more than the pause
             if time.monotonic() > deadline:
                 return
             if any(e.state == State.BOOTING for e in engines):

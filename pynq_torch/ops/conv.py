@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from pynq_torch.kernels.epilogue import BIAS, FLOAT32, INT32, KIND
+from pynq_torch.kernels.windows import Window
 from pynq_torch.torch_device import memory
 from pynq_torch.torch_device.dispatch import Declined
 from pynq_torch.torch_device.fallback import place
@@ -77,14 +78,8 @@ class Geometry:
     @property
     def out_size(self) -> tuple[int, int]:
         """Rows and columns of the output."""
-        sizes = (self.height, self.width)
-        rows, columns = (
-            (size + 2 * pad - step * (k - 1) - 1) // stride + 1
-            for size, pad, step, k, stride in zip(
-                sizes, self.padding, self.dilation, self.kernel, self.stride, strict=True
-            )
-        )
-        return rows, columns
+        window = Window(self.stride, self.padding, self.dilation)
+        return window.out_size((self.height, self.width), self.kernel)
 
     @property
     def depth(self) -> int:
@@ -105,10 +100,10 @@ class Tile:
 def tiles(geometry: Geometry, tile_bytes: int = TILE_BYTES) -> Iterator[Tile]:
     """Yield the tiles of a convolution: whole images where they fit, rows of one where not.
 
-    A tile has at least one row of output pixels, whatever its size.
+    A tile has at least one row of output pixels, whatever its size. No size is 0.
     """
     rows, columns = geometry.out_size
-    row_bytes = max(1, columns * geometry.depth)
+    row_bytes = columns * geometry.depth
     images = tile_bytes // (rows * row_bytes)
     if images:
         for image in range(0, geometry.batch, images):
@@ -259,16 +254,16 @@ def convolution(
     window = window_of(input.dim(), stride, padding, dilation, groups, output_padding)
     if isinstance(window, Declined):
         return window
-    if input.dim() == 3:
-        sizes = ((1, *stride), (0, *padding), (1, *dilation), False, (0, *output_padding))
-        line = convolution(input.unsqueeze(2), weight.unsqueeze(2), bias, *sizes, groups)
-        return line if isinstance(line, Declined) else line.squeeze(2)
-    geometry = _geometry(input, weight, bias, stride, padding, dilation, groups)
-    if geometry is None or not (input.numel() and weight.numel()):
+    line = input.dim() == 3
+    x, w = (input.unsqueeze(2), weight.unsqueeze(2)) if line else (input, weight)
+    geometry = _geometry(x, w, bias, window)
+    if geometry is None or not (x.numel() and w.numel()):
         return _SIZES
-    exact = input.dtype is torch.int8
-    result = (_exact if exact else _quantised)(input, weight, bias, geometry)
-    return result if isinstance(result, Declined) else _in_layout(result, input)
+    result = (_exact if x.dtype is torch.int8 else _quantised)(x, w, bias, geometry)
+    if isinstance(result, Declined):
+        return result
+    result = _in_layout(result, x)
+    return result.squeeze(2) if line else result
 
 
 def _unsuitable(
@@ -331,28 +326,17 @@ def _in_layout(result: torch.Tensor, input: torch.Tensor) -> torch.Tensor:
 
 
 def _geometry(
-    input: torch.Tensor,
-    weight: torch.Tensor,
-    bias: torch.Tensor | None,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
+    input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, window: Window
 ) -> Geometry | None:
     """Return the sizes, ``None`` where torch would find them wrong."""
     out_channels, per_group, kh, kw = weight.shape
     batch, channels, height, width = input.shape
-    (sh, sw), (ph, pw), (dh, dw) = (
-        tuple(v) * 2 if len(v) == 1 else tuple(v) for v in (stride, padding, dilation)
-    )
-    if min(sh, sw, dh, dw, groups) < 1 or min(ph, pw) < 0:
-        return None
-    if per_group * groups != channels or out_channels % groups:
+    if per_group * window.groups != channels or out_channels % window.groups:
         return None
     if bias is not None and bias.shape != (out_channels,):
         return None
     geometry = Geometry(
         *(batch, channels, height, width, out_channels, (kh, kw)),
-        *((sh, sw), (ph, pw), (dh, dw), groups),
+        *(window.stride, window.padding, window.dilation, window.groups),
     )
     return geometry if min(geometry.out_size) > 0 else None

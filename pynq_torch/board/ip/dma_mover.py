@@ -100,8 +100,9 @@ class DataMover:
     def abort(self, channel: DmaChannel) -> None:
         """Give up the current job, as RS = 0 and Reset do."""
         slot = channel.slot
-        if slot is None or self.engine is None:
-            return
+        if slot is None:
+            return  # nothing was started
+        assert self.engine is not None
         if slot.busy and not slot.abort(self.engine.start_fd):
             self.respawn()
         channel.update()
@@ -118,11 +119,10 @@ class DataMover:
             The data mover does not answer, so that they may still come before the next transfer.
         """
         channel = self._channels.get("MM2S")
-        if channel is None or channel.slot is None or self.engine is None:
+        ring, slot = (channel.ring, channel.slot) if channel is not None else (None, None)
+        if ring is None or slot is None:
             return
-        ring, slot = channel.ring, channel.slot
-        if ring is None:
-            return
+        assert self.engine is not None
         # On the board a running IP has taken what it can long before a program's statement ends.
         deadline = time.monotonic() + _TAKE_LIMIT_S
         while ring.occupancy and any(engine.can_move for engine in self._board.engines()):
