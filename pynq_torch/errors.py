@@ -146,6 +146,10 @@ class NoModelError(KernelError):
     """An IP without a model was started."""
 
 
+class RegistersOnly(UserWarning):
+    """A program waits for an IP of which the virtual board has registers only."""
+
+
 class KernelFault(KernelError):
     """A kernel crashed or touched memory that is not its own.
 

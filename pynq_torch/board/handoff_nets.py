@@ -7,16 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .handoff_ports import AXIS, INITIATORS, TARGETS, UNCONNECTED, data_bytes
+from .ip_table import Treatment, names
 from .streams import DEFAULT_DEPTH, Endpoint
 
 #: Stream IP that moves beats unchanged: S_AXIS in, M_AXIS out.
-PASS_THROUGH = {
-    "axis_data_fifo",
-    "axis_register_slice",
-    "axis_clock_converter",
-    "axis_subset_converter",
-    "fifo_generator",
-}
+_PASS_THROUGH = names(Treatment.PASSED, "stream")
+_CONCATS = names(Treatment.PASSED, "interrupt wires")
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,7 @@ def stream_links(modules: list[ET.Element]) -> Iterator[StreamLink]:
     sources: list[tuple[Endpoint, int, str]] = []
     onward: dict[str, tuple[str, int]] = {}  # pass-through ip -> bus name behind it, FIFO depth
     for module in modules:
-        name, passes = full_name(module), module.get("MODTYPE") in PASS_THROUGH
+        name, passes = full_name(module), module.get("MODTYPE") in _PASS_THROUGH
         for bus in module.findall("./BUSINTERFACES/BUSINTERFACE"):
             if bus.get("VLNV") != AXIS:
                 continue
@@ -93,7 +89,7 @@ def interrupt_nets(modules: list[ET.Element]) -> Iterator[InterruptNet]:
     sources: list[tuple[str, str, str]] = []
     for module in modules:
         name, kind = full_name(module), module.get("MODTYPE", "")
-        concat = kind in ("xlconcat", "ilconcat")
+        concat = kind in _CONCATS
         for port in module.findall("./PORTS/PORT"):
             pin, net = port.get("NAME", ""), port.get("SIGNAME", "")
             if not net:
