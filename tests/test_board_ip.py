@@ -22,7 +22,7 @@ def test_the_table_and_the_models_agree() -> None:
     listed = [name for row in TABLE for name in row.names]
     assert len(listed) == len(set(listed))
     modelled = {name for row in TABLE if row.treatment is Treatment.MODELLED for name in row.names}
-    assert set(MODELS) | {"processing_system7"} == modelled
+    assert set(MODELS) == modelled - {"processing_system7"} - names(Treatment.MODELLED, "gate")
     assert set(CATALOGUE) <= modelled
     assert treatment("axi_iic") is Treatment.REGISTERS and treatment("mine") is None
     assert "axis_data_fifo" in names(Treatment.PASSED, "stream")

@@ -50,6 +50,20 @@ TABLE: tuple[Row, ...] = (
         "registers and interrupts as in the vendor's documents; limits in virtual_board.md",
     ),
     _row(
+        Treatment.MODELLED,
+        "stream",
+        "axis_dwidth_converter axis_subset_converter axis_broadcaster axis_combiner axis_switch",
+        "beats, not their timing; a parameter that is not carried is named in a warning, and the "
+        "streams stay open",
+    ),
+    _row(
+        Treatment.MODELLED,
+        "gate",
+        "xlslice ilslice util_vector_logic ilvector_logic util_reduced_logic ilreduced_logic",
+        "between GPIO, EMIO GPIO, resets and interrupts; a warning names the pin of a kernel or "
+        "another IP that a GPIO reads and that is not modelled",
+    ),
+    _row(
         Treatment.PASSED,
         "memory",
         "blk_mem_gen",
@@ -65,13 +79,12 @@ TABLE: tuple[Row, ...] = (
     _row(
         Treatment.PASSED,
         "stream",
-        "axis_data_fifo axis_register_slice axis_clock_converter axis_subset_converter "
-        "fifo_generator",
+        "axis_data_fifo axis_register_slice axis_clock_converter fifo_generator",
         "beats pass unchanged; a FIFO holds as many as its depth says",
     ),
     _row(
         Treatment.PASSED,
-        "interrupt wires",
+        "concat",
         "xlconcat ilconcat",
         "bits are counted as the wires run",
     ),
@@ -80,12 +93,6 @@ TABLE: tuple[Row, ...] = (
         "constant",
         "xlconstant ilconstant",
         "known to the ports that it ties",
-    ),
-    _row(
-        Treatment.IGNORED,
-        "gate",
-        "xlslice ilslice util_vector_logic ilvector_logic util_reduced_logic ilreduced_logic",
-        "wires between IPs of the PL are not followed through gates",
     ),
     _row(
         Treatment.IGNORED,
@@ -134,8 +141,7 @@ TABLE: tuple[Row, ...] = (
     _row(
         Treatment.REFUSED,
         "stream",
-        "axis_dwidth_converter axis_broadcaster axis_combiner axis_switch axis_interconnect "
-        "axis_accelerator_adapter axis_vio axi_datamover",
+        "axis_interconnect axis_accelerator_adapter axis_vio axi_datamover",
         "its streams stay open: the wait for them ends in an error that names it",
     ),
     _row(

@@ -27,6 +27,11 @@ class NoModel(IpModel):
         self._polled: set[tuple[str, int]] = set()  # read in a row, with nothing in between
         self._told = False
 
+    @property
+    def passes_nothing(self) -> bool:
+        """Its streams stay open."""
+        return True
+
     def read(self, offset: int, slave: str = "") -> int:
         """Read back what was written; a kernel that never ran is idle."""
         value = self._words.get((slave, offset), 0)
