@@ -308,6 +308,7 @@ def test_what_parameters_say() -> None:
     assert not subset(S_TDATA_NUM_BYTES="4", M_TDATA_NUM_BYTES="8").passes
     assert settings_of("axis_combiner", {"MASTER_PORT_NUM": "1"}).primary == 1
     assert settings_of("axis_switch", {"C_ROUTING_MODE": "1"}).mode is StreamMode.ROUTE
+    assert settings_of("axis_switch", {}, 1).ranges == ((0, 0xFFFFFFFF),)
     assert settings_of("axis_switch", {}, 2).ranges == ((0, 0), (1, 1))
     for kind, parameters, says in (
         ("axis_subset_converter", {"TDATA_REMAP": "tdata[30:1]"}, "TDATA_REMAP is 'tdata"),
@@ -318,5 +319,17 @@ def test_what_parameters_say() -> None:
     ):
         with pytest.raises(NotCarried, match=says):
             settings_of(kind, parameters)
-    with pytest.raises(NotCarried, match="it has 17 outputs; expected at most 16"):
-        settings_of("axis_switch", {}, 17)
+
+
+def test_an_ip_with_too_wide_a_stream_is_named(load: Load) -> None:
+    with pytest.warns(NotModelledWarning, match=r"two .*: M_AXIS has 256 bytes; expected at most"):
+        load(
+            {
+                "dma.M_AXIS_MM2S": "one.S_AXIS",
+                "one.M00_AXIS": "two.S_AXIS",
+                "two.M_AXIS": "three.S_AXIS",
+            },
+            dma(),
+            axis("broadcaster", "one", S_AXIS=4, M00_AXIS=4),
+            resizer("two", 4, 256),
+        )

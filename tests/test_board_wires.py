@@ -89,10 +89,13 @@ def test_slices_concats_constants_and_reduced_logic(board: VirtualBoard, tmp_pat
             **{"In0": ("I", "vcc", 1), "In1": ("I", "two", 2), "In2": ("I", "all", 1)},
             dout=("O", "joined", 4),
         ),
+        logic("not", "inverter", "all", "", "inverse", 1),
+        gpio("two", 1, gpio2_io_i=("I", "inverse", 4)),
     )
     for value, joined in ((0, 0b0001), (0b0010, 0b0011), (0b0100, 0b0101), (0b1111, 0b1111)):
         overlay.one.channel1.write(value, 0xF)
         assert int(overlay.one.channel2.read()) == joined
+        assert int(overlay.two.channel2.read()) == int(value != 15)  # one bit of the four
 
 
 def test_emio_gpio_through_gates(board: VirtualBoard, tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["NotCarried", "Settings", "StreamMode", "settings_of"]
+__all__ = ["MAX_BYTES", "MAX_PORTS", "NotCarried", "Settings", "StreamMode", "settings_of"]
 
-_LIMIT = 16  #: streams on one side of an IP (PG085)
+MAX_PORTS = 16  #: streams on one side of an IP (PG085)
+MAX_BYTES = 128  #: of a beat; TKEEP has two words in a ring
 
 
 class StreamMode(enum.IntEnum):
@@ -62,8 +63,6 @@ def settings_of(kind: str, parameters: Mapping[str, str], outputs: int = 1) -> S
     NotCarried
         A parameter asks for what is not modelled.
     """
-    if outputs > _LIMIT:
-        raise NotCarried(f"it has {outputs} outputs; expected at most {_LIMIT}")
     if kind == "axis_dwidth_converter":
         bits = _number(parameters, "TUSER_BITS_PER_BYTE", 0)
         if bits:
@@ -80,6 +79,8 @@ def settings_of(kind: str, parameters: Mapping[str, str], outputs: int = 1) -> S
         return Settings(StreamMode.COMBINE, primary=_number(parameters, "MASTER_PORT_NUM", 0))
     if _number(parameters, "ROUTING_MODE", 0):
         return Settings(StreamMode.ROUTE)
+    if outputs == 1:  # no decoder: it only merges
+        return Settings(StreamMode.DECODE, ranges=((0, 0xFFFFFFFF),))
     ranges = []
     for i in range(outputs):
         base = _number(parameters, f"M{i:02d}_AXIS_BASETDEST", i)

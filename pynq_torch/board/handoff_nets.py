@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .axis_parameters import NotCarried, StreamMode, settings_of
+from .axis_parameters import NotCarried, settings_of
 from .handoff_ports import AXIS, INITIATORS, TARGETS, UNCONNECTED, data_bytes
 from .ip_table import Treatment, names
 from .streams import DEFAULT_DEPTH, Endpoint
@@ -107,10 +107,12 @@ def _streams(modules: list[ET.Element]) -> _Streams:
         name, kind = full_name(module), module.get("MODTYPE", "")
         if kind == "axi_dma":
             found.dmas.add(name)
-        resizes = kind == "axis_dwidth_converter" and _carried(module)
+        resizes = kind == "axis_dwidth_converter"
         if resizes:
             found.resizers.add(name)
-        passes = kind in _PASS_THROUGH or (kind == "axis_subset_converter" and _carried(module))
+        passes = kind in _PASS_THROUGH or (
+            kind == "axis_subset_converter" and _changes_nothing(module)
+        )
         for bus in module.findall("./BUSINTERFACES/BUSINTERFACE"):
             if bus.get("VLNV") != AXIS:
                 continue
@@ -128,15 +130,14 @@ def _streams(modules: list[ET.Element]) -> _Streams:
     return found
 
 
-def _carried(module: ET.Element) -> bool:
-    """Say whether a converter leaves beats as they are, but for their width."""
+def _changes_nothing(module: ET.Element) -> bool:
+    """Say whether beats leave a converter as they came."""
     listed = module.findall("./PARAMETERS/PARAMETER")
     parameters = {item.get("NAME", ""): item.get("VALUE", "") for item in listed}
     try:
-        settings = settings_of(module.get("MODTYPE", ""), parameters)
+        return settings_of(module.get("MODTYPE", ""), parameters).passes
     except NotCarried:
         return False
-    return settings.mode is StreamMode.RESIZE or settings.passes
 
 
 def _fifo_depth(module: ET.Element) -> int:

@@ -56,20 +56,19 @@ class Wires:
         ]
         #: Input pins of GPIO that something in the design drives, by IP and channel.
         self.gpio = {(pin.ip, channel): pin for pin, channel in gpios}
-        self._emio = self._input("processing_system7", "gpio_i")
-        self._irqs = [
-            pin
-            for kind, name in (("processing_system7", "irq_f2p"), ("axi_intc", "intr"))
-            if (pin := self._input(kind, name)) is not None and self._has_gate(pin.net)
-        ]
+        self._emio = next(self._inputs("processing_system7", "gpio_i"), None)
+        irqs = (
+            *self._inputs("processing_system7", "irq_f2p"),
+            *self._inputs("axi_intc", "intr"),
+        )
+        self._irqs = [pin for pin in irqs if self._has_gate(pin.net)]
 
-    def _input(self, kind: str, name: str) -> Pin | None:
-        """Return an input pin of the first IP of a kind, where something drives it."""
+    def _inputs(self, kind: str, name: str) -> Iterator[Pin]:
+        """Yield an input pin of each IP of a kind, where something drives it."""
         for ip, pins in self._wiring.inputs.items():
             pin = pins.get(name) if self._wiring.kinds[ip] == kind else None
             if pin is not None and pin.net in self._wiring.drivers:
-                return pin
-        return None
+                yield pin
 
     def _has_gate(self, net: str, seen: tuple[str, ...] = ()) -> bool:
         driver = self._wiring.drivers.get(net)
@@ -116,6 +115,8 @@ class Wires:
 
     def _gate(self, ip: str, kind: str, width: int, seen: tuple[str, ...]) -> Level:
         parameters = self._wiring.parameters[ip]
+        size = parameters.get("C_SIZE") or parameters.get("CONST_WIDTH")
+        width = _number(size) if size else width  # ports of one bit are listed without theirs
 
         def operand(name: str) -> Level:
             pin = self._wiring.inputs[ip].get(name)
@@ -126,14 +127,13 @@ class Wires:
         if kind in _CONCATS:
             return self._concat(ip, seen)
         if kind.endswith("slice"):
-            high, low = (int(parameters.get(f"DIN_{end}", "0")) for end in ("FROM", "TO"))
-            return operand("din").part(low, high - low + 1)
+            high, low = (_number(parameters.get(f"DIN_{end}", "0")) for end in ("FROM", "TO"))
+            return operand("din").part(low, max(high - low + 1, 0))
         operation = parameters.get("C_OPERATION", "and").lower()
         one = operand("op1")
         if kind.endswith("reduced_logic"):
-            size = int(parameters.get("C_SIZE", "1"))
             result = one.part(0, 1)
-            for i in range(1, size):
+            for i in range(1, width):
                 result = combine(operation, result, one.part(i, 1), 1)
             return result
         if operation == "not":
@@ -142,13 +142,13 @@ class Wires:
 
     def _concat(self, ip: str, seen: tuple[str, ...]) -> Level:
         inputs = self._wiring.inputs[ip]
-        count = int(self._wiring.parameters[ip].get("NUM_PORTS", "0"))
+        count = _number(self._wiring.parameters[ip].get("NUM_PORTS", "0"))
         numbers = [int(n[2:]) for n in inputs if n[:2] == "in" and n[2:].isdigit()]
         result, low = Level(), 0
         for i in range(max([count, *(n + 1 for n in numbers)])):
             pin = inputs.get(f"in{i}")
             said = self._wiring.parameters[ip].get(f"IN{i}_WIDTH", "1")
-            bits = (pin.width if pin is not None else None) or int(said)
+            bits = (pin.width if pin is not None else None) or _number(said)
             one = Level() if pin is None else self.level(pin.net, bits, seen).part(0, bits)
             result = Level(
                 result.value | one.value << low,

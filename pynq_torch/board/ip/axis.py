@@ -12,7 +12,14 @@ import warnings
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pynq_torch.board.axis_parameters import NotCarried, Settings, StreamMode, settings_of
+from pynq_torch.board.axis_parameters import (
+    MAX_BYTES,
+    MAX_PORTS,
+    NotCarried,
+    Settings,
+    StreamMode,
+    settings_of,
+)
 from pynq_torch.board.bus import IpModel
 from pynq_torch.board.engine import EngineProcess, State
 from pynq_torch.board.handoff import IpInstance
@@ -22,11 +29,11 @@ from pynq_torch.errors import NotModelledWarning
 from pynq_torch.hls import compile_engine
 
 _SOURCE = Path(__file__).parents[1] / "engines" / "axis.cpp"
-_PORTS, _NO_ROUTE = 16, 0xFFFFFFFF
+_NO_ROUTE = 0xFFFFFFFF
 #: Mode, inputs, outputs, open, set, last, user, id, dest, every, primary; then by port offset,
 #: route, base and high.
 _LAYOUT = struct.Struct("<11I16I16I16I16I")
-_ROUTES_AT = 4 * (11 + _PORTS)
+_ROUTES_AT = 4 * (11 + MAX_PORTS)
 _SETS = ("last", "keep", "user", "id", "dest")
 #: PG085, AXI4-Stream switch: the control register's commit bit, and the routes with MI_DISABLE.
 _COMMIT, _MI_MUX, _DISABLED = 1 << 1, 0x40, 1 << 31
@@ -69,6 +76,7 @@ class AxisIp(IpModel):
         if not rings:
             return  # a part of its link, or connected to nothing
         try:
+            self._check_ports()
             self.settings = settings_of(ip.vlnv_name, ip.parameters, len(self._outputs))
         except NotCarried as error:
             warnings.warn(
@@ -79,6 +87,14 @@ class AxisIp(IpModel):
             )
             return
         self._start(rings)
+
+    def _check_ports(self) -> None:
+        for what, names in (("inputs", self._inputs), ("outputs", self._outputs)):
+            if not 1 <= len(names) <= MAX_PORTS:
+                raise NotCarried(f"it has {len(names)} {what}; expected 1 to {MAX_PORTS}")
+        for name, (_, nbytes) in self.ip.stream_ports.items():
+            if nbytes > MAX_BYTES:
+                raise NotCarried(f"{name} has {nbytes} bytes; expected at most {MAX_BYTES}")
 
     @classmethod
     def prepare(cls) -> None:
@@ -119,8 +135,9 @@ class AxisIp(IpModel):
         counts = (len(self._inputs), len(self._outputs))
         bases, highs = ([pair[side] for pair in s.ranges] for side in (0, 1))
         columns = (_filled(s.offsets), _filled((), _NO_ROUTE), _filled(bases), _filled(highs))
-        flat = [number for column in columns for number in column]
-        return _LAYOUT.pack(s.mode, *counts, mask, sets, *values, s.every, s.primary, *flat)
+        flat = [number & 0xFFFFFFFF for column in columns for number in column]
+        rest = [value & 0xFFFFFFFF for value in (*values, s.every, s.primary)]
+        return _LAYOUT.pack(s.mode, *counts, mask, sets, *rest, *flat)
 
     # ---- registers of a switch ---------------------------------------------------------------
 
@@ -140,13 +157,13 @@ class AxisIp(IpModel):
         """Let the routes count. Of outputs that want one input the lowest gets it (PG085)."""
         if self.engine is None or self.settings is None:
             return
-        routes = [_NO_ROUTE] * _PORTS
+        routes = [_NO_ROUTE] * MAX_PORTS
         for output in sorted(self._mux, reverse=True):
             source = self._mux[output]
             if not source & _DISABLED:
                 routes[source] = output
         if self.settings.mode is StreamMode.ROUTE:
-            packed = struct.pack(f"<{_PORTS}I", *routes)
+            packed = struct.pack(f"<{MAX_PORTS}I", *routes)
             self.engine.user[_ROUTES_AT : _ROUTES_AT + len(packed)] = packed
             self.board.settle()
 
@@ -168,4 +185,4 @@ class AxisIp(IpModel):
 
 
 def _filled(given: Any, rest: int = 0) -> list[int]:
-    return [*given, *[rest] * (_PORTS - len(given))]
+    return [*given, *[rest] * (MAX_PORTS - len(given))]
