@@ -146,6 +146,14 @@ class NoModelError(KernelError):
     """An IP without a model was started."""
 
 
+class RegistersOnly(UserWarning):
+    """A program waits for an IP of which the virtual board has registers only."""
+
+
+class NotModelledWarning(UserWarning):
+    """A program relies on a part of the design that the virtual board does not carry."""
+
+
 class KernelFault(KernelError):
     """A kernel crashed or touched memory that is not its own.
 

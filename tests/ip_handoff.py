@@ -23,11 +23,16 @@ AXI_DMA = {
     "C_S2MM_BURST_SIZE": 16,
 }
 _SLAVE = {"axi_dma": "S_AXI_LITE", "axi_intc": "s_axi"}
+_VERSIONS = {"axi_dma": "7.1", "axi_intc": "4.1", "axi_bram_ctrl": "4.1", "axis_switch": "1.1"}
 _IRQ = {
     "axi_dma": ("mm2s_introut", "s2mm_introut"),
     "axi_gpio": ("ip2intc_irpt",),
     "axi_timer": ("interrupt",),
 }
+
+
+#: Direction, net, width and, where it is not "undef", SIGIS.
+Pin = tuple[str, str, int] | tuple[str, str, int, str]
 
 
 @dataclass
@@ -37,6 +42,11 @@ class Ip:
     base: int
     parameters: dict[str, object] = field(default_factory=dict)
     nbytes: int = 0x10000
+    #: Bytes of streams that are not those of an AXI DMA.
+    streams: dict[str, int] = field(default_factory=dict)
+    library: str = "ip"
+    #: Further pins, by name.
+    pins: dict[str, Pin] = field(default_factory=dict)
 
 
 def _tag(name: str, attributes: dict[str, object], *children: str) -> str:
@@ -77,7 +87,7 @@ def _stream(name: str, source: bool, net: str, nbytes: int) -> str:
 def _module(
     ip: Ip, irqs: dict[str, tuple[str, str]], streams: dict[str, str], others: list[str]
 ) -> str:
-    version = {"axi_dma": "7.1", "axi_intc": "4.1", "axi_bram_ctrl": "4.1"}.get(ip.kind, "2.0")
+    version = _VERSIONS.get(ip.kind, "2.0")
     ports = [_port("s_axi_aclk", "I", "ps_FCLK_CLK0", kind="clk")]
     for pin, (net, to) in irqs.items():
         ports.append(_port(pin, "O", net, kind="INTERRUPT", to=to))
@@ -94,9 +104,10 @@ def _module(
         )
     ]
     for name, net in streams.items():
-        source = name.startswith("M_")
+        source = name.startswith(("M", "scaled"))
         key = "C_M_AXIS_MM2S_TDATA_WIDTH" if source else "C_S_AXIS_S2MM_TDATA_WIDTH"
-        buses.append(_stream(name, source, net, int(str(ip.parameters[key])) // 8))
+        nbytes = ip.streams.get(name) or int(str(ip.parameters[key])) // 8
+        buses.append(_stream(name, source, net, nbytes))
     parameters = ip.parameters | {
         "C_BASEADDR": hex(ip.base),
         "C_HIGHADDR": hex(ip.base + ip.nbytes - 1),
@@ -110,7 +121,7 @@ def _module(
             "IPTYPE": "PERIPHERAL",
             "IS_ENABLE": 1,
             "MODTYPE": ip.kind,
-            "VLNV": f"xilinx.com:ip:{ip.kind}:{version}",
+            "VLNV": f"xilinx.com:{ip.library}:{ip.kind}:{version}",
         },
         "<DOCUMENTS/>",
         "<ADDRESSBLOCKS/>",
@@ -150,6 +161,7 @@ def write_design(
     streams: dict[str, str] | None = None,
     interrupts: list[str] | None = None,
     intc: bool = True,
+    ps_pins: dict[str, Pin] | None = None,
 ) -> Path:
     """Write ``name.hwh`` and ``name.bit`` and return the path of the ``.bit``.
 
@@ -175,7 +187,8 @@ def write_design(
         }
         owned = (end.partition(".") for end in ends)
         buses = {bus: ends[f"{name}.{bus}"] for name, _, bus in owned if name == ip.name}
-        modules.append(_module(ip, irqs, buses, []))
+        others = [_port(name, *pin) for name, pin in ip.pins.items()]
+        modules.append(_module(ip, irqs, buses, others))
     if pins:
         behind = "axi_intc_0/intr" if intc else "ps/IRQ_F2P"
         inputs = [_port(f"In{i}", "I", nets[pin], to=pin) for i, pin in enumerate(pins)]
@@ -215,7 +228,8 @@ def write_design(
     driver = (
         ("intc_irq", "axi_intc_0/irq", 1) if intc else ("concat_dout", "xlconcat_0/dout", len(pins))
     )
-    modules.append(_ps(ranged, driver if pins else None))
+    others = [_port(name, *pin) for name, pin in (ps_pins or {}).items()]
+    modules.append(_ps(ranged, driver if pins else None, others))
     text = _tag(
         "EDKSYSTEM",
         {"EDWVERSION": "1.2", "TIMESTAMP": "Mon Jan  3 10:00:00 2022", "VIVADOVERSION": "2022.1"},
@@ -239,7 +253,7 @@ def write_design(
     return bit
 
 
-def _ps(ips: list[Ip], irq: tuple[str, str, int] | None) -> str:
+def _ps(ips: list[Ip], irq: tuple[str, str, int] | None, others: list[str]) -> str:
     parameters: dict[str, object] = {"PCW_USE_S_AXI_HP0": 1}
     for i in range(4):
         parameters |= {
@@ -270,7 +284,7 @@ def _ps(ips: list[Ip], irq: tuple[str, str, int] | None) -> str:
             {},
             *(_tag("PARAMETER", {"NAME": k, "VALUE": v}) for k, v in parameters.items()),
         ),
-        _tag("PORTS", {}, *ports),
+        _tag("PORTS", {}, *ports, *others),
         _tag(
             "BUSINTERFACES",
             {},
@@ -285,7 +299,7 @@ def _ps(ips: list[Ip], irq: tuple[str, str, int] | None) -> str:
                 "<PORTMAPS/>",
             ),
         ),
-        _tag("MEMORYMAP", {}, *map(_memrange, ips)),
+        _tag("MEMORYMAP", {}, *(_memrange(ip) for ip in ips if ip.base)),
     )
 
 

@@ -554,6 +554,8 @@ class Engine(SimpleNamespace):
 class Unit(SimpleNamespace):
     """A compute unit with such an engine."""
 
+    passes_nothing = False
+
 
 class Board(VirtualBoard):
     """A board that takes them for its own."""

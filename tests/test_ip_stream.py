@@ -160,7 +160,7 @@ def test_a_stopped_transfer_wakes_a_coroutine(board: VirtualBoard) -> None:
 def test_a_hang_behind_an_ip_without_a_model_says_so(board: VirtualBoard, tmp_path: Path) -> None:
     ips = [
         Ip("axi_dma", "dma", 0x40400000, AXI_DMA),
-        Ip("axis_dwidth_converter", "widen", 0x40410000, AXI_DMA),
+        Ip("axis_interconnect", "widen", 0x40410000, AXI_DMA),
     ]
     streams = {"dma.M_AXIS_MM2S": "widen.S_AXIS", "widen.M_AXIS": "dma.S_AXIS_S2MM"}
     overlay = pynq.Overlay(str(write_design(tmp_path, "wide", ips, streams)))

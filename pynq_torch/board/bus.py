@@ -31,6 +31,11 @@ class IpModel:
 
     vlnv_names: ClassVar[tuple[str, ...]] = ()
 
+    @property
+    def passes_nothing(self) -> bool:
+        """Whether its streams stay open, as those of an IP without a model."""
+        return False
+
     def __init__(self, board: BoardServices, ip: IpInstance) -> None:
         self.board = board
         self.ip = ip

@@ -21,6 +21,7 @@ from .interrupts import deferred_interrupt
 from .loading import LoadablePl, search_paths
 from .memory import CMA_BYTES, DDR_BYTES, PhysicalMemory
 from .pynq_metadata import parse_handoff
+from .wires import Wires
 from .xsa import handoff_file
 
 
@@ -193,6 +194,7 @@ class VirtualBoard(LoadablePl, Device):
             self.timestamp = ""  # nothing is loaded, until `post_download` says what is
             self._unload()
             self.handoff = handoff
+            self.wires = Wires(self, handoff.wiring)
             self.tool_version = handoff.release
             try:
                 self._populate(handoff, builds)

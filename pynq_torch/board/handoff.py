@@ -16,6 +16,7 @@ from .handoff_nets import InterruptNet, StreamLink, full_name, interrupt_nets, s
 from .handoff_ports import HandoffBus, HandoffPort, buses_of, constants_of, ports_of
 from .handoff_ranges import Slave, ranges_of
 from .handoff_registers import HandoffRegister, HandoffValue, registers_of, values_of
+from .handoff_wires import Wiring, wiring_of
 
 #: The part of a PYNQ-Z2 (and of a PYNQ-Z1): xc7z020clg400-1.
 DEVICE, PACKAGE = "7z020", "clg400"
@@ -63,6 +64,7 @@ class Handoff:
     ips: dict[str, IpInstance]
     links: tuple[StreamLink, ...]
     interrupts: tuple[InterruptNet, ...] = ()
+    wiring: Wiring = field(default_factory=Wiring)
 
     @property
     def release(self) -> tuple[int, int]:
@@ -115,6 +117,7 @@ def read_handoff(path: Path) -> Handoff:
         {full_name(m): _instance(m, ranges, constants) for m in modules},
         tuple(stream_links(modules)),
         tuple(interrupt_nets(modules)),
+        wiring_of((full_name(m), m) for m in modules),
     )
 
 

@@ -6,11 +6,14 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from .ip_table import Treatment, names
+
 AXIS = "xilinx.com:interface:axis:1.0"
 _KINDS = {AXIS: "axis", "xilinx.com:interface:aximm:1.0": "aximm"}
 INITIATORS, TARGETS = ("INITIATOR", "MASTER"), ("TARGET", "SLAVE")
 #: What Vivado writes as the BUSNAME of an interface that nothing is connected to.
 UNCONNECTED = "__NOC__"
+_CONSTANTS = names(Treatment.PASSED, "constant")
 _POLARITY = {"ACTIVE_LOW": True, "ACTIVE_HIGH": False}
 
 
@@ -42,7 +45,7 @@ def constants_of(modules: list[ET.Element]) -> dict[str, int]:
     """Return the nets that an xlconstant drives, with its value."""
     found = {}
     for module in modules:
-        if module.get("MODTYPE") not in ("xlconstant", "ilconstant"):
+        if module.get("MODTYPE") not in _CONSTANTS:
             continue
         for item in module.findall("./PARAMETERS/PARAMETER"):
             if item.get("NAME") == "CONST_VAL":

@@ -15,6 +15,7 @@ from pynq_torch.errors import BoardError
 
 from .bus import IpModel
 from .handoff import Handoff, IpInstance
+from .handoff_wires import Wiring
 from .hls_binding import Binding
 from .hls_ip import HlsKernel
 from .ip.axi_bram import AxiBram
@@ -22,15 +23,17 @@ from .ip.axi_dma import AxiDma
 from .ip.axi_gpio import AxiGpio
 from .ip.axi_intc import AxiIntc
 from .ip.axi_timer import AxiTimer
+from .ip.axis import AxisIp
 from .memory import PhysicalMemory
 from .no_model import NoModel
 from .programmable_logic import ProgrammableLogic
 from .streams import Endpoint, Ring
+from .wires import Wires
 
 #: Which class models which Xilinx IP, by the third field of the VLNV.
 MODELS: dict[str, type[IpModel]] = {
     name: model
-    for model in (AxiBram, AxiDma, AxiGpio, AxiIntc, AxiTimer)
+    for model in (AxiBram, AxiDma, AxiGpio, AxiIntc, AxiTimer, AxisIp)
     for name in model.vlnv_names
 }
 
@@ -161,6 +164,7 @@ class LoadablePl(ProgrammableLogic):
             with model.lock:
                 model.close()
         self.ip.clear()
+        self.wires = Wires(self, Wiring())
         for ring in self.rings:
             ring.close()
         self.rings.clear()

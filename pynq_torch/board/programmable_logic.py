@@ -13,13 +13,15 @@ from .bus import Bus, IpModel
 from .engine import EngineProcess, State
 from .events import EventLoop
 from .handoff import Handoff, IpInstance
+from .handoff_nets import InterruptNet
+from .handoff_wires import Wiring
 from .hls_ip import HlsKernel
 from .linux import FIRST_PL_IRQ, Linux
 from .memory import PhysicalMemory
-from .no_model import NoModel
 from .slcr import SLCR_BASE, SLCR_BYTES, Slcr
 from .streams import Endpoint, Ring
 from .vain_polls import VainPolls
+from .wires import Wires
 
 #: IRQ_F2P[0..7] are GIC interrupts 61 to 68, [8..15] are 84 to 91 (UG585, table 7-3).
 _PL_IRQS = (*range(FIRST_PL_IRQ, FIRST_PL_IRQ + 8), *range(84, 92))
@@ -50,6 +52,9 @@ class ProgrammableLogic:
         self.slcr = Slcr(self, IpInstance("slcr", "xilinx.com:ps7:slcr:1.0"))
         self.bus.attach(SLCR_BASE, SLCR_BYTES, self.slcr, "", "SLCR")
         self.linux = Linux()
+        self.wires = Wires(self, Wiring())
+        self.linux.gpio.before_read = lambda: self.wires.read_emio()
+        self.linux.gpio.after_drive = lambda: self.wires.update()
 
     @property
     def cus(self) -> dict[str, Any]:
@@ -96,17 +101,25 @@ class ProgrammableLogic:
 
     def raise_irq(self, model: IpModel) -> None:
         """Carry the interrupt outputs of ``model`` to what they are wired to."""
-        for net in self.handoff.interrupts if self.handoff is not None else ():
-            if net.ip != model.ip.name:
-                continue
-            level = model.irq(net.pin)
-            if net.target:
-                controller = self.ip.get(net.target)
-                if controller is not None:
-                    with controller.lock:
-                        controller.set_input(net.index, level)
-            elif net.index < len(_PL_IRQS):
-                self.linux.set_irq(_PL_IRQS[net.index], level)
+        for net in self.interrupt_nets:
+            if net.ip == model.ip.name:
+                self.set_interrupt(net.target, net.index, model.irq(net.pin))
+        self.wires.update()
+
+    @property
+    def interrupt_nets(self) -> tuple[InterruptNet, ...]:
+        """The interrupts of the loaded design that no gate is in the way of."""
+        return self.handoff.interrupts if self.handoff is not None else ()
+
+    def set_interrupt(self, target: str, index: int, level: bool) -> None:
+        """Drive an input of the interrupt controller `target`, or of the PS where it is empty."""
+        if target:
+            controller = self.ip.get(target)
+            if controller is not None:
+                with controller.lock:
+                    controller.set_input(index, level)
+        elif index < len(_PL_IRQS):
+            self.linux.set_irq(_PL_IRQS[index], level)
 
     def settle(self) -> None:
         """Let the PL get on with what a program just started; long work goes on by itself.
@@ -200,7 +213,7 @@ class ProgrammableLogic:
     def _unmodelled(self, ring: Ring) -> list[Endpoint]:
         """Return the ends of a stream that belong to an IP without a model."""
         ends = (end for end in (ring.source, ring.sink) if end is not None)
-        return [e for e in ends if e.ip not in self.ip or isinstance(self.ip[e.ip], NoModel)]
+        return [e for e in ends if e.ip not in self.ip or self.ip[e.ip].passes_nothing]
 
     def activity(self) -> str:
         """Say what every compute unit and every stream is doing, a line each."""

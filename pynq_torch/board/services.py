@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .memory import PhysicalMemory
     from .streams import Endpoint, Ring
     from .vain_polls import VainPolls
+    from .wires import Wires
 
 
 class BoardServices(Protocol):
@@ -22,6 +23,7 @@ class BoardServices(Protocol):
     """
 
     memory: PhysicalMemory
+    wires: Wires
     vain_polls: VainPolls
     tool_version: tuple[int, int]
 

@@ -52,6 +52,9 @@ class GpioTree:
         self._outputs = [0] * GPIO_PINS
         self._inputs = [0] * GPIO_PINS
         self._observers: dict[int, list[Callable[[int], None]]] = {}
+        #: Called before an EMIO input is read, and after a pin was driven.
+        self.before_read: Callable[[], object] = lambda: None
+        self.after_drive: Callable[[], object] = lambda: None
 
     def on_output(self, pin: int, callback: Callable[[int], None]) -> None:
         """Call ``callback(value)`` whenever a program drives ``pin``."""
@@ -98,6 +101,8 @@ class GpioTree:
         direction = self._directions[pin]
         if match[2] == "direction":
             return MemoryFile(f"{direction}\n")
+        if direction == "in" and pin >= FIRST_EMIO:
+            self.before_read()
         levels = self._outputs if direction == "out" else self._inputs
         return MemoryFile(f"{levels[pin]}\n")
 
@@ -171,3 +176,4 @@ class GpioTree:
         self._outputs[pin] = value
         for callback in list(self._observers.get(pin, ())):
             callback(value)
+        self.after_drive()

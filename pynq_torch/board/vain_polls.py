@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .bus import Bus
 
 #: A loop that waits polls at least so often, with no longer pause between two polls.
-_FEWEST_POLLS, _LONGEST_PAUSE_S = 20, 2.5
+FEWEST_POLLS, _LONGEST_PAUSE_S = 20, 2.5
 #: Where another thread may start what is waited for: so many times as long, if the polls are as
 #: dense as those of a wait.
 _PATIENCE, _DENSE_HZ = 10, 20.0
@@ -31,10 +31,11 @@ class VainPolls:
         self._accesses = self._thread = self._count = 0
         self._began = self._last = 0.0
 
-    def note(self, why: Callable[[], str]) -> None:
+    def note(self, why: Callable[[], str]) -> int:
         """Note a poll in vain, or raise `BoardHang` if the program has done nothing else for long.
 
-        `why` says what cannot happen, and what the program is to do.
+        `why` says what cannot happen, and what the program is to do. Return the number of polls in
+        a row.
         """
         now, accesses, thread = time.monotonic(), self._bus.accesses, threading.get_ident()
         follows = accesses == self._accesses + 1 and thread == self._thread
@@ -43,10 +44,10 @@ class VainPolls:
         self._accesses, self._thread, self._last = accesses, thread, now
         self._count += 1
         waited = now - self._began
-        if waited <= self._limit_s or self._count < _FEWEST_POLLS:
-            return
+        if waited <= self._limit_s or self._count < FEWEST_POLLS:
+            return self._count
         if _others() and (waited <= _PATIENCE * self._limit_s or self._count < _DENSE_HZ * waited):
-            return
+            return self._count
         self._count, self._began = 0, now
         raise BoardHang(f"the program has done nothing but poll for {waited:.3g} s, and {why()}")
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from pynq_torch.board.bus import IpModel
 from pynq_torch.board.handoff import IpInstance
+from pynq_torch.board.levels import Level
 from pynq_torch.board.services import BoardServices
 
 from .parameters import flag, integer
@@ -91,6 +92,25 @@ class AxiGpio(IpModel):
         if changed:
             self.board.raise_irq(self)
 
+    def _take(self, channel: int, level: Level | None) -> None:
+        """Take what the design drives on the inputs; what is not known stays."""
+        if level is not None:
+            chosen = self._channel(channel)
+            known = level.known & chosen.mask
+            self.set_input(channel, (chosen.pins & ~known) | (level.value & known))
+
+    def follow_wires(self, channel: int, level: Level) -> None:
+        """Take a change of the wires at once, where it may interrupt."""
+        if self.has_interrupt and channel <= len(self._channels):
+            self._take(channel, level)
+
+    def driven(self, offset: int) -> int:
+        """Return the pins ``gpio_io_o`` (offset 0, 8) or ``gpio_io_t`` (4, 12)."""
+        if offset >> 3 >= len(self._channels):
+            return 0
+        channel = self._channels[offset >> 3]
+        return channel.inputs if offset & 4 else channel.data
+
     def output(self, channel: int) -> int:
         """Return the level of the channel's wires, inputs included."""
         return self._channel(channel).value
@@ -123,7 +143,9 @@ class AxiGpio(IpModel):
             if offset >> 3 >= len(self._channels):
                 # As a board prints it in the notebook register_map_intro: inputs, and no data.
                 return 0xFFFFFFFF if offset & 4 else 0
-            channel = self._channels[offset >> 3]
+            channel, number = self._channels[offset >> 3], 1 + (offset >> 3)
+            if not offset & 4:
+                self._take(number, self.board.wires.read_gpio(self.ip.name, number))
             return channel.inputs if offset & 4 else channel.value
         if not self.has_interrupt:
             return 0
@@ -162,6 +184,7 @@ class AxiGpio(IpModel):
         if after != before:
             for callback in list(channel.observers):
                 callback(after[0], channel.mask & ~after[1])
+        self.board.wires.update()
 
     def irq(self, pin: str) -> bool:
         """Return the level of ``ip2intc_irpt``."""
