@@ -89,6 +89,17 @@ def test_a_crash_names_the_unit_and_the_place_and_the_board_goes_on(overlay, dat
     assert int(overlay.faulty_0.register_map.ap_return) == 3000
 
 
+def test_a_result_that_is_read_after_a_crash_is_the_fault(overlay, data):
+    def read_results():
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:  # never AP_CTRL: the program sleeps, then reads
+            overlay.faulty_0.read(0x10)
+
+    launch(overlay.faulty_0, data, 1000, ABORT)
+    with pytest.raises(KernelFault, match=r"SIGABRT"):
+        read_results()
+
+
 def test_what_a_crash_wrote_behind_its_buffers_is_not_blamed_on_the_next_run(overlay, data):
     other = allocate(10, "i4")  # lies behind, and is run over as well
     launch(overlay.faulty_0, data, 100_000, NOTHING)

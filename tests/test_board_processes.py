@@ -48,6 +48,11 @@ def idle(request, tmp_path):
     board.close()
 
 
+def test_a_flag_of_a_kernel_that_was_never_started(idle):
+    with pytest.raises(BoardHang, match=r"culprit_0 was never started"):
+        poll(lambda: idle.read(0x0C) & 1)
+
+
 @pytest.mark.parametrize("pause_s", [0.0, 0.01])
 @pytest.mark.parametrize("way", ["read", "register_map"])
 def test_a_kernel_that_was_never_started(idle, way, pause_s):

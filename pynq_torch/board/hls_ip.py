@@ -156,10 +156,15 @@ class HlsKernel(IpModel):
             return 0
         if self._written is not None:
             self._catch_up()
+        if self.engine.words[3] == State.FAULT:
+            self.raise_fault()  # what the register holds is of an earlier run
         value = self._words[at >> 2]
-        # Clearing a zero as well would lose a flag that the engine sets at this moment.
-        if value and at in self._valid:
-            self._words[at >> 2] = 0  # ap_vld is clear-on-read
+        if at in self._valid:
+            # Clearing a zero as well would lose a flag that the engine sets at this moment.
+            if value:
+                self._words[at >> 2] = 0  # ap_vld is clear-on-read
+            else:
+                self._note_flag("ap_vld", "an earlier read cleared it, or the run wrote no result")
         return value
 
     def write(self, offset: int, value: int, slave: str = "") -> None:
@@ -261,6 +266,8 @@ class HlsKernel(IpModel):
             return self._ier
         if name == "ISR":
             value = self._isr
+            if not value:
+                self._note_flag("ISR", "enable it in IER (register 0x08) before the start")
             if self._isr_clears:
                 self._isr = 0
                 self.board.raise_irq(self)
@@ -289,6 +296,18 @@ class HlsKernel(IpModel):
 
     def _why_idle(self) -> str:
         return why_idle(self.ip.name, self.engine.started, self._was_reset)
+
+    def _note_flag(self, flag: str, advice: str) -> None:
+        """Note the poll of a flag that only a run can set."""
+        if self.busy or self.engine.completed != self._seen:
+            return
+
+        def why() -> str:
+            if not self.engine.started:
+                return self._why_idle()
+            return f"{self.ip.name} is idle: its last run has ended, and {flag} stays 0; {advice}."
+
+        self.board.vain_polls.note(why)
 
     def _write_control(self, name: str, value: int) -> None:
         if name == "GIE":

@@ -16,13 +16,14 @@ from pathlib import Path
 
 from pynq_torch.errors import InterfaceError
 
-from .spelling import FLAGS, MODES, check_command, check_setting
+from .spelling import FLAGS, MODES, check_command, check_setting, contradicts
 
 __all__ = [
     "Directive",
     "Pragma",
     "Settings",
     "Wanted",
+    "contradictions",
     "files_beside",
     "from_files",
     "from_pragmas",
@@ -97,6 +98,34 @@ def wanted_of(directives: Sequence[Directive], port: str) -> Wanted:
             if mode == "s_axilite" and "offset" in directive.options:
                 wanted.at["offset"] = directive.where
     return wanted
+
+
+def contradictions(directives: Sequence[Directive]) -> list[str]:
+    """Return a warning for each mode or option that an earlier directive of its port forbids."""
+    found: list[str] = []
+    earlier: dict[str, list[Directive]] = {}
+    for new in directives:
+        for old in earlier.setdefault(new.port, []):
+            if new.mode and old.mode and contradicts(new.mode, old.mode):
+                found.append(
+                    f"{new.where}: {new.mode} of port {new.port!r}, which is {old.mode} at "
+                    f"{old.where}; write one of them"
+                )
+            if new.mode != old.mode:
+                continue
+            found += [
+                f"{new.where}: {name}={value} of port {new.port!r} replaces {name}="
+                f"{old.options[name]} at {old.where}; write one of them"
+                for name, value in new.options.items()
+                if old.options.get(name, value).lower() != value.lower()
+            ]
+        modes = [word for word in new.options if new.mode and contradicts(new.mode, word)]
+        found += [
+            f"{new.where}: {new.mode} and {word} of port {new.port!r}; write one of them"
+            for word in modes
+        ]
+        earlier[new.port].append(new)
+    return found
 
 
 @dataclass

@@ -90,7 +90,8 @@ def read_interface(
         )
         interface = builder.interface(function.spelling, path, _read_ports(function, body, unit))
         missing = [f"header not found, read as empty: {name}" for name in unit.missing]
-        notes, warnings = (*interface.notes, *missing), (*interface.warnings, *broken)
+        notes = (*interface.notes, *missing)
+        warnings = (*interface.warnings, *broken, *_outside(unit))
         qualified = "::".join(_scope(function)) + "".join(re.findall(r"<.*", top))
         return replace(interface, qualified=qualified, notes=notes, warnings=warnings)
 
@@ -212,6 +213,22 @@ def _pragmas_in(unit: SourceUnit, body: Cursor) -> list[Pragma]:
         pragma
         for pragma in unit.pragmas
         if begin.line <= pragma.line <= end.line and Path(pragma.file).resolve() == file
+    ]
+
+
+def _outside(unit: SourceUnit) -> list[str]:
+    """Return a warning for each INTERFACE pragma of the source that is in no function."""
+    inner = [
+        (cursor.extent.start.line, cursor.extent.end.line)
+        for cursor in _declarations(unit.unit.cursor)
+        if cursor.location.file is not None and cursor.location.file.name == str(unit.path)
+    ]
+    return [
+        f"{pragma.where}: INTERFACE outside a function is ignored; move it into the top function"
+        for pragma in unit.pragmas
+        if pragma.file == str(unit.path)
+        and pragma.text.lower().startswith("interface")
+        and not any(begin <= pragma.line <= end for begin, end in inner)
     ]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from pynq_torch.errors import InterfaceError
 
 from .constants import Constants
-from .directives import Directive, Pragma, Settings, Wanted, wanted_of
+from .directives import Directive, Pragma, Settings, Wanted, contradictions, wanted_of
 from .interface import Argument, AxiBundle, Axis, Interface, Register
 from .registers import Placement, Slot, check_overlaps, lay_out
 from .slots import Port, array_slots, banks, member_slots, pragmas_on, register_name
@@ -125,6 +125,7 @@ class Ports:
                 )
             self._check_numbers(directive)
         self.directives = [directive for directive in self.directives if directive.port]
+        self.warnings += contradictions(self.directives)
 
     def _check_numbers(self, directive: Directive) -> None:
         for name, least in NUMBERS.items():

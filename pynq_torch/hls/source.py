@@ -229,9 +229,14 @@ def _active_pragmas(path: Path, preprocessed: Preprocessed) -> tuple[Pragma, ...
             continue
         pragma = _PRAGMA.match(row)
         if pragma:
-            pragmas.append(Pragma(file, line, pragma.group(1).strip()))
+            pragmas.append(Pragma(file, line, _spelt(pragma.group(1).strip())))
         line += 1
     return tuple(pragmas)
+
+
+def _spelt(text: str) -> str:
+    r"""Return a pragma with the letters that g++ writes as ``\U000000e4``."""
+    return re.sub(r"\\U([0-9a-f]{8})", lambda match: chr(int(match[1], 16)), text)
 
 
 def _unquoted(text: str) -> str:

@@ -7,6 +7,7 @@ Those of Vitis HLS (UG1399, "pragma HLS interface" and "config_interface") and o
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Mapping
 
 from pynq_torch.errors import InterfaceError
@@ -20,6 +21,7 @@ __all__ = [
     "check_command",
     "check_mode",
     "check_setting",
+    "contradicts",
     "nearest",
 ]
 
@@ -32,6 +34,8 @@ _MODES = """
     s_axilite m_axi axis
 """
 MODES = frozenset((*BLOCK_MODES, *_MODES.split()))
+#: Modes that say how the data of an argument is moved; s_axilite goes with all but axis.
+_DATA_MODES = frozenset(_MODES.split()) - {"s_axilite", "ap_auto"}
 #: Options without a value.
 FLAGS = frozenset({"register", "direct_io", "interrupt", "autorestart"})
 #: Options whose value is a whole number, and the smallest it may be.
@@ -87,7 +91,7 @@ def check_mode(mode: str | None, options: Mapping[str, str], where: str) -> list
     Raises
     ------
     InterfaceError
-        The mode does not exist, or an m_axi port cannot have this offset.
+        The mode does not exist, an m_axi port cannot have this offset, or ports this bundle.
     """
     if mode is not None and mode.startswith("$"):
         return [f"{where}: the mode {mode} is a variable of Tcl, which is not followed"]
@@ -100,6 +104,12 @@ def check_mode(mode: str | None, options: Mapping[str, str], where: str) -> list
             f"{where}: offset={offset} of an m_axi port; expected {', '.join(OFFSETS)}"
             f"{nearest(offset, OFFSETS)}"
         )
+    bundle = options.get("bundle", "")
+    if not re.fullmatch(r"[A-Za-z0-9_]*|\$.*", bundle):
+        raise InterfaceError(
+            f"{where}: bundle={bundle}; expected letters, digits and underscores, since it is a "
+            "part of the names of ports"
+        )
     unknown = [option for option in options if option not in _OPTIONS and option not in MODES]
     return [
         f"{where}: INTERFACE has no option {option!r}, which is ignored{nearest(option, _OPTIONS)}"
@@ -109,6 +119,15 @@ def check_mode(mode: str | None, options: Mapping[str, str], where: str) -> list
         for option, value in options.items()
         if not value and option not in unknown
     ]
+
+
+def contradicts(mode: str, other: str) -> bool:
+    """Return whether one port cannot have both modes."""
+    if mode == other:
+        return False
+    return any(
+        {mode, other} <= group for group in (_DATA_MODES, set(BLOCK_MODES), {"axis", "s_axilite"})
+    )
 
 
 def check_setting(name: str, value: str, where: str) -> list[str]:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["RtlUnit"]
 
 _Answered = TypeVar("_Answered")
-_CONTROL_REGISTERS = (0x4, 0x8, 0xC)
+_ISR = 0xC
+_CONTROL_REGISTERS = (0x4, 0x8, _ISR)
 #: Of these, what a new model is given: IP_ISR toggles where 1 is written.
 _KEPT_REGISTERS = (0x4, 0x8)
 #: What the last few cycles of a run may take on this PC.
@@ -206,9 +207,11 @@ class RtlUnit(IpModel):
             return
         if offset in _CONTROL_REGISTERS:
             self.board.raise_irq(self)
+        engine = self.engine
+        if offset == _ISR and not value and not engine.started:
+            self.board.vain_polls.note(lambda: why_idle(self.ip.name, 0))
         if offset:
             return
-        engine = self.engine
         if engine.completed != self._seen:
             self._seen = engine.completed
             self._check_overrun()
