@@ -67,7 +67,7 @@ class Operand:
         self.tensor: torch.Tensor = tensor  # or a buffer, which has what is used of one
         self.address = address
         self.memory = memory
-        self.shape: tuple[int, ...] = tensor.shape
+        self.shape: tuple[int, ...] = tuple(tensor.shape)
         self.itemsize: int = tensor.itemsize
         self.strides: tuple[int, ...]
         if isinstance(tensor, np.ndarray):
