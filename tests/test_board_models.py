@@ -727,7 +727,7 @@ def test_how_long_a_start_lets_the_engines_run(
     monkeypatch.setattr("pynq_torch.board.programmable_logic.os.sched_yield", passes)
     monkeypatch.setattr("pynq_torch.board.programmable_logic.time.sleep", pause)
     monkeypatch.setattr("pynq_torch.board.programmable_logic.time.monotonic", lambda: now)
-    monkeypatch.setattr("pynq_torch.board.programmable_logic._SETTLE_CPU_S", 0.25)
+    monkeypatch.setattr("pynq_torch.board.programmable_logic._HOST_CPU_S", 0.25)
     # The processor time is looked at every 16th time: it is 0.25, 0.5, and with 0.75 too much.
     for most, until in ((0, 48), (5, 5)):
         last, yields, engine.can_move = most, 0, True
@@ -738,6 +738,42 @@ def test_how_long_a_start_lets_the_engines_run(
     last, yields, engine.can_move, engine.state = 0, 0, True, State.BOOTING
     board.settle()
     assert (yields, pauses) == (199, 9)  # until more than half a second has passed
+
+
+def test_every_access_gives_moving_engines_time(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until nothing moves any more; then an access costs nothing."""
+    engine = Engine("unit_0", can_move=True)
+    board.ip["unit_0"] = Unit(engine=engine)  # type: ignore[assignment]
+    yields = 0
+
+    def passes() -> None:
+        nonlocal yields
+        yields += 1
+        engine.cpu_seconds += 1e-4
+
+    monkeypatch.setattr("pynq_torch.board.programmable_logic.os.sched_yield", passes)
+    buffer = board.memory.allocate(4, device=board)
+    slcr_lock = 0xF8000004
+    board.bus.read(slcr_lock)
+    assert yields == 0  # nothing was started
+    board.settle()
+    for access in (
+        lambda: board.bus.read(slcr_lock),
+        lambda: board.bus.write(slcr_lock, 0),
+        lambda: board.bus.write_block(slcr_lock, memoryview(bytes(4)).cast("I")),
+        buffer.flush,
+        buffer.invalidate,
+    ):
+        before = yields
+        access()
+        assert yields > before
+    engine.can_move = False
+    board.bus.read(slcr_lock)
+    engine.can_move, before = True, yields
+    board.bus.read(slcr_lock)
+    assert yields == before
 
 
 def test_polls_give_way_and_then_sleep(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:

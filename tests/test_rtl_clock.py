@@ -17,7 +17,10 @@ from helpers import eventually, start, wait_done, write_overlay
 from pynq import Overlay, allocate
 
 import pynq_torch
+from pynq_torch.errors import NotModelledWarning
+from pynq_torch.hls.ap_ctrl import AP_DONE
 
+ROOT = Path(__file__).parents[1]
 KERNELS = Path(__file__).parent / "rtl_kernels"
 MODE, CYCLES = 0x10, 0x18
 EAGER, TOGGLES, LATE, COUNTS, COMPUTES, BROODS, BELATED = range(7)
@@ -83,6 +86,54 @@ def transfer(overlay, mode, pause_s=0.0, between=lambda: None, thinks=THINKS):
     assert np.array_equal(target, source + 1)
     wait_done(unit)
     return pynq_torch.board.current_board().cus["hesitant_0"].last_run.cycles
+
+
+@pytest.fixture
+def add(use_rtl):
+    """Give a function that starts vadd_0 on some numbers, and returns them with the results."""
+    use_rtl()
+    unit = Overlay(str(ROOT / "bitstreams/vadd/vadd.bit")).vadd_0
+
+    def started(n):
+        a, c = allocate(n, np.float32), allocate(n, np.float32)
+        a[:], c[:] = np.arange(n), 0
+        for offset, value in ((0x10, a), (0x1C, a), (0x28, c)):
+            unit.write(offset, value.device_address)
+        unit.write(0x34, n)
+        start(unit)
+        return unit, a, c
+
+    return started
+
+
+def test_a_program_that_does_not_wait_is_right_where_the_board_makes_it_right(add):
+    """A run of 31 us is over before Python's next statement, one of 2 ms after 70 of them."""
+    for _ in range(5):
+        unit, a, c = add(2_900)
+        assert np.array_equal(c, 2 * a)
+        assert unit.read(0x00) & AP_DONE
+    unit, a, c = add(200_000)
+    seen = [unit.read(0x00) for _ in range(70)]
+    assert not seen[0] & AP_DONE and any(value & AP_DONE for value in seen)
+    assert np.array_equal(c, 2 * a)
+
+
+def test_a_program_that_sleeps_finds_what_the_board_has_done_meanwhile(add):
+    unit, a, c = add(1_000_000)  # 10 ms of the board, and some 500 ms of this PC
+    time.sleep(0.02)
+    c.invalidate()
+    assert np.array_equal(c, 2 * a)
+    assert unit.read(0x00) & AP_DONE
+
+
+def test_a_sleep_that_board_rtl_cannot_keep_up_with_is_said(add, monkeypatch):
+    monkeypatch.setattr("pynq_torch.board.rtl.board._SLEPT_CYCLES", 10_000)
+    unit, a, c = add(1_000_000)
+    time.sleep(0.02)
+    with pytest.warns(NotModelledWarning, match=r"waited 0.02\d* s for vadd_0 .* not over"):
+        assert not unit.read(0x00) & AP_DONE
+    assert wait_done(unit) & AP_DONE
+    assert np.array_equal(c, 2 * a)
 
 
 @pytest.mark.parametrize("mode", [EAGER, TOGGLES, LATE, COUNTS])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -111,6 +111,8 @@ class Bus:
         self.gone = ""
         #: Reads and writes so far.
         self.accesses = 0
+        #: Called before each of them, while something in the PL moves.
+        self.before_access: Callable[[], None] | None = None
 
     def attach(self, base: int, nbytes: int, model: IpModel, slave: str, name: str) -> None:
         """Let ``model`` answer at ``[base, base + nbytes)``; it replaces one with that range."""
@@ -135,6 +137,7 @@ class Bus:
         # Swapped in whole: another thread may read the SLCR at this moment.
         self._pages = {page: r for page, r in self._pages.items() if r in kept}
         self._shared = {}
+        self.before_access = None
         self.regions = kept
 
     def find(self, address: int) -> Region:
@@ -160,9 +163,17 @@ class Bus:
             )
         return region
 
+    def pass_time(self) -> None:
+        """Give the PL the time that an access takes a program on the board."""
+        call = self.before_access  # another thread may take it away
+        if call is not None:
+            call()
+
     def read(self, address: int) -> int:
         """Read a 32-bit word."""
         self.accesses += 1
+        if self.before_access is not None:
+            self.pass_time()
         region = self._pages.get(address >> _PAGE_BITS) or self.find(address)
         model = region.model
         with model.lock:
@@ -171,6 +182,8 @@ class Bus:
     def write(self, address: int, value: int) -> None:
         """Write a 32-bit word."""
         self.accesses += 1
+        if self.before_access is not None:
+            self.pass_time()
         region = self._pages.get(address >> _PAGE_BITS) or self.find(address)
         model = region.model
         with model.lock:
@@ -179,6 +192,8 @@ class Bus:
     def write_block(self, address: int, words: memoryview) -> None:
         """Write 32-bit words to addresses that follow each other, lowest first."""
         self.accesses += 1
+        if self.before_access is not None:
+            self.pass_time()
         region = self._pages.get(address >> _PAGE_BITS) or self.find(address)
         if address + 4 * len(words) > region.end:
             for index, word in enumerate(words):

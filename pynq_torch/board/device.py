@@ -142,10 +142,12 @@ class VirtualBoard(LoadablePl, Device):
 
     def flush(self, bo: Allocation, offset: int, ptr: int, size: int) -> None:
         """Write the CPU's cached copy of a buffer to DDR."""
+        self.bus.pass_time()
         self.memory.flush(bo)
 
     def invalidate(self, bo: Allocation, offset: int, ptr: int, size: int) -> None:
         """Drop the CPU's cached copy of a buffer."""
+        self.bus.pass_time()
         self.memory.invalidate(bo)
 
     def mmap(self, base_addr: int, length: int) -> Any:

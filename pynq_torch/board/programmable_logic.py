@@ -25,9 +25,9 @@ from .wires import Wires
 
 #: IRQ_F2P[0..7] are GIC interrupts 61 to 68, [8..15] are 84 to 91 (UG585, table 7-3).
 _PL_IRQS = (*range(FIRST_PL_IRQ, FIRST_PL_IRQ + 8), *range(84, 92))
-#: Processor time that the PL gets before the write which starts something returns: about what the
-#: board's processor takes for a few Python statements. The limit is for a PC that has none to give.
-_SETTLE_CPU_S, _SETTLE_LIMIT_S = 1e-3, 0.5
+#: Processor time that the PL gets for each register access of a program: about what the board's
+#: processor takes for a few Python statements. The limit is for a PC that has none to give.
+_HOST_CPU_S, _HOST_LIMIT_S = 1e-3, 0.5
 
 
 class ProgrammableLogic:
@@ -127,8 +127,21 @@ class ProgrammableLogic:
         On the board a short run is over before the next Python statement. Published programs rely
         on it, mostly unknowingly: they start a kernel or a DMA and use the result without a wait.
         """
+        self.bus.before_access = self.pass_host_time
+        self.pass_host_time()
+
+    def pass_host_time(self) -> None:
+        """Give the PL the time that a register access takes a program on the board.
+
+        From a start on this comes before every access, until nothing can move any more.
+        """
         engines = self.engines()
-        deadline = time.monotonic() + _SETTLE_LIMIT_S
+        self._work_along(engines)
+        if not any(e.can_move for e in engines):
+            self.bus.before_access = None
+
+    def _work_along(self, engines: list[Any]) -> None:
+        deadline = time.monotonic() + _HOST_LIMIT_S
         used: float | None = None
         looks = 0
         while any(e.can_move for e in engines):
@@ -145,7 +158,7 @@ class ProgrammableLogic:
                 continue  # starting a process is nothing the board has to do
             now = sum(e.cpu_seconds for e in engines)
             used = now if used is None else used
-            if now - used > _SETTLE_CPU_S:
+            if now - used > _HOST_CPU_S:
                 return
 
     def polled(self, model: IpModel, polls: int) -> None:

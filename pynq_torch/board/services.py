@@ -50,7 +50,7 @@ class BoardServices(Protocol):
         """Note that a program read "still busy" for the ``polls``-th time in a row."""
 
     def settle(self) -> None:
-        """Let the PL get on with what a program just started."""
+        """Let the PL get on with what a program just started, now and before each access."""
 
     def watch(self, fd: int, callback: Callable[[], None]) -> None:
         """Call ``callback`` in another thread each time the eventfd ``fd`` fires."""

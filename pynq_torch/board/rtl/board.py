@@ -17,7 +17,7 @@ from pynq_torch.board.hls_ip import HlsKernel
 from pynq_torch.board.ip.axi_dma import AxiDma
 from pynq_torch.board.memory import CMA_BYTES
 from pynq_torch.board.streams import Ring
-from pynq_torch.errors import KernelError, RtlFallback, RtlPortError
+from pynq_torch.errors import KernelError, NotModelledWarning, RtlFallback, RtlPortError
 
 from .build import BuiltModel, build_engine, build_model
 from .fallback import FallbackKernel
@@ -40,9 +40,11 @@ __all__ = ["TIMEOUT_CYCLES", "RtlBoard"]
 
 #: A run that takes longer is taken for one that never ends: a second at 100 MHz.
 TIMEOUT_CYCLES = 100_000_000
-#: Cycles that the PL gets before the write that starts something returns: what a Python statement
-#: takes on the board (27 to 36 us for a register write), at 100 MHz. The limit is for a slow PC.
-_SETTLE_CYCLES, _SETTLE_LIMIT_S = 3_000, 0.5
+#: What a register access takes a Python program on the board (27 to 36 us measured by others).
+_ACCESS_S = 31e-6
+#: The most cycles that one access waits for because the program slept before it, a twelfth of a
+#: second at 100 MHz; and the time that an access may take on a slow PC.
+_SLEPT_CYCLES, _LIMIT_S, _SLEPT_LIMIT_S = 1 << 23, 5.0, 30.0
 
 
 class RtlBoard(VirtualBoard):
@@ -112,6 +114,9 @@ class RtlBoard(VirtualBoard):
         #: Kernels that a warning has named, and those of the overlay being loaded.
         self._told: set[str] = set()
         self._without: list[str] = []
+        #: The PL's cycle and the PC's clock after the last access of the program.
+        self._accessed = (0, 0.0)
+        self._told_slow: set[str] = set()
 
     # ---- building the PL ---------------------------------------------------------------------
 
@@ -229,23 +234,51 @@ class RtlBoard(VirtualBoard):
 
     def settle(self) -> None:
         """Let the PL get on with what a program just started, for as long as a statement takes."""
+        if self.pl is not None:
+            self.pl.wake()
+            self._accessed = (self.pl.cycle, time.monotonic())
+        super().settle()
+
+    def _work_along(self, engines: list[Any]) -> None:
+        """Let the clock run for the time that the program took since its last access.
+
+        That is what an access takes on the board, and longer where it slept while a run goes on.
+        """
         pl = self.pl
         if pl is None:
-            super().settle()
+            super()._work_along(engines)
             return
-        pl.wake()
-        until = pl.cycle + _SETTLE_CYCLES
-        deadline = time.monotonic() + _SETTLE_LIMIT_S
-        engines: Sequence[Any] = self.engines()
+        begin, since = min(self._accessed[0], pl.cycle), self._accessed[1]
+        slept_s = time.monotonic() - since if any(u.busy for u in self._rtl_units()) else 0.0
+        asked = int(max(slept_s, _ACCESS_S) * pl.clock_hz)
+        until = begin + min(asked, _SLEPT_CYCLES)
+        deadline = time.monotonic() + min(_LIMIT_S + 300 * slept_s, _SLEPT_LIMIT_S)
         looks = 0
-        while any(engine.can_move for engine in engines):
+        while pl.cycle < until and any(e.can_move for e in engines):
             looks += 1
             if looks < 200:
                 os.sched_yield()
             else:
                 time.sleep(5e-5)
-            if pl.cycle >= until or (looks % 16 == 0 and time.monotonic() > deadline):
-                return
+            if looks % 16 == 0 and time.monotonic() > deadline:
+                break
+        self._accessed = (pl.cycle, time.monotonic())
+        if slept_s > _ACCESS_S and pl.cycle < begin + asked and any(e.can_move for e in engines):
+            self._tell_slow(slept_s, asked, pl.cycle - begin)
+
+    def _tell_slow(self, slept_s: float, asked: int, ran: int) -> None:
+        """Say, once an overlay, that a program which slept goes on before the run is over."""
+        names = ", ".join(unit.ip.name for unit in self._rtl_units() if unit.busy)
+        if names in self._told_slow:
+            return
+        self._told_slow.add(names)
+        warnings.warn(
+            f"the program waited {slept_s:.3g} s for {names} without looking at it. On a board "
+            f"these are {asked} cycles, of which {ran} were simulated: its run is not over. Wait "
+            "for AP_DONE or the interrupt instead.",
+            NotModelledWarning,
+            stacklevel=6,
+        )
 
     def wait_clock(self) -> float:
         """Return the seconds that bounded waits count.

@@ -201,6 +201,8 @@ class RtlUnit(IpModel):
                 if word & AP_START:
                     self._polls = 0
                     self.board.settle()
+        if not control:
+            self.board.settle()  # any register may set it to work
 
     def _after_read(self, offset: int, value: int) -> None:
         if not self._control:
