@@ -154,6 +154,10 @@ class NotModelledWarning(UserWarning):
     """A program relies on a part of the design that the virtual board does not carry."""
 
 
+class ReadAheadWarning(UserWarning):
+    """A kernel read up to 64 bytes outside its buffers."""
+
+
 class KernelFault(KernelError):
     """A kernel crashed or touched memory that is not its own.
 

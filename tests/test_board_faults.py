@@ -79,7 +79,7 @@ def test_a_crash_names_the_unit_and_the_place_and_the_board_goes_on(overlay, dat
     begin = data.physical_address
     data[:] = 1
     launch(overlay.faulty_0, data, 1000, sin)
-    expected = says.format(begin=begin, end=begin + 4096, far=begin + (4 << 24))
+    expected = says.format(begin=begin, end=begin + 4096 + 64, far=begin + (4 << 24))
     with pytest.raises(KernelFault, match=expected) as caught:
         wait_done(overlay.faulty_0)
     assert caught.value.cu == "faulty_0"

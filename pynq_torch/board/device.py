@@ -79,8 +79,9 @@ class VirtualBoard(LoadablePl, Device):
         Size of the CMA region in bytes (image v3.1: 128 MB).
     strict_cache : bool
         A missing ``flush`` or ``invalidate`` gives stale data.
-    guard : bool
-        Kernels may touch their buffers only.
+    guard : bool or "silicon"
+        Kernels may touch their buffers only, and read 64 bytes around them; ``"silicon"`` (or
+        ``False``) lets them read and write whatever the board would.
     kernels : sequence of paths
         Folders with HLS sources, searched before ``PYNQ_TORCH_KERNELS`` and ``hw/kernels``.
     sanitize : bool
@@ -96,7 +97,7 @@ class VirtualBoard(LoadablePl, Device):
         *,
         cma_bytes: int = CMA_BYTES,
         strict_cache: bool = False,
-        guard: bool = True,
+        guard: bool | str = True,
         kernels: Iterable[str | os.PathLike[str]] = (),
         sanitize: bool = False,
         hang_timeout_s: float = 30.0,

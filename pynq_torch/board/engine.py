@@ -21,7 +21,7 @@ from .streams import Endpoint, Ring
 
 _MAGIC = 0x50594E51
 _HEADER_BYTES = 4096
-_MESSAGE = slice(96, 1024)
+_MESSAGE, _READ_AHEAD = slice(96, 1016), 127
 _USER = slice(1024, 2048)
 _WINDOWS_AT, _OFFSETS_AT = 2048, 2432
 _WINDOW = struct.Struct("<QQQ")
@@ -140,6 +140,7 @@ class EngineProcess:
         self.words[22] = len(self.memory.windows)
         self.words[23] = int(self.memory.guard)
         self._map[_MESSAGE] = bytes(_MESSAGE.stop - _MESSAGE.start)
+        self._counters[_READ_AHEAD] = 0
         for i, window in enumerate(self.memory.windows):
             place = (window.base, window.nbytes, window.file_offset)
             _WINDOW.pack_into(self._map, _WINDOWS_AT + i * _WINDOW.size, *place)
@@ -251,6 +252,11 @@ class EngineProcess:
             return None
         index = self.words[17]
         return self.ports[index] if index < len(self.ports) else f"stream {index}"
+
+    def take_read_ahead(self) -> int:
+        """Return the address of a read just outside a buffer since the last look; 0: none."""
+        address, self._counters[_READ_AHEAD] = self._counters[_READ_AHEAD], 0
+        return address
 
     @property
     def faulted(self) -> bool:

@@ -233,6 +233,7 @@ class HlsKernel(IpModel):
             self.ip.name,
             [(at, int.from_bytes(registers[at : at + n], "little")) for at, n in self._pointers],
         )
+        self.board.memory.note_read_ahead(self.ip.name, self.engine.take_read_ahead())
 
     def _run_of(self, number: int) -> Run:
         return Run(number, self.engine.seconds)

@@ -12,6 +12,7 @@ import math
 import mmap
 import os
 import threading
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,7 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from pynq_torch.errors import BoardError, BusError, CmaExhausted, KernelFault
+from pynq_torch.errors import (
+    BoardError,
+    BusError,
+    CmaExhausted,
+    KernelFault,
+    ReadAheadWarning,
+)
 
 from .cma import FreeRanges, Grants
 from .cma_buffer import Allocation, VirtualBuffer, checked_layout
@@ -46,14 +53,16 @@ class PhysicalMemory:
         Keep what the CPU writes apart from DDR until ``flush``, and what the PL writes until
         ``invalidate``, as a real cache may. Applies to every buffer that was not allocated with
         ``cacheable=False`` or ``coherent=True``.
-    guard : bool
+    guard : bool or "silicon"
         Close memory that belongs to no buffer to the engines, and leave a closed page behind
-        each buffer.
+        each buffer. ``"silicon"``, or ``False``, is as the board: neither.
     """
 
     def __init__(
-        self, cma_bytes: int = CMA_BYTES, strict_cache: bool = False, guard: bool = True
+        self, cma_bytes: int = CMA_BYTES, strict_cache: bool = False, guard: bool | str = True
     ) -> None:
+        if guard not in (True, False, "silicon"):
+            raise ValueError(f'guard is {guard!r}; expected True, False or "silicon"')
         if not PAGE <= cma_bytes <= DDR_BYTES // 2 or cma_bytes % PAGE:
             raise ValueError(
                 f"cma_bytes is {cma_bytes}; expected a multiple of {PAGE} from {PAGE} to "
@@ -62,7 +71,7 @@ class PhysicalMemory:
         self.cma_base = DDR_BYTES - cma_bytes
         self.cma_bytes = cma_bytes
         self.strict_cache = strict_cache
-        self.guard = guard
+        self.guard = guard not in (False, "silicon")
         #: Says whether an engine is running; freed memory is not reused meanwhile.
         self.busy: Callable[[], bool] = bool
         #: Why nothing may be allocated any more; empty while the board is in use.
@@ -88,6 +97,7 @@ class PhysicalMemory:
         self._allocations: dict[int, Allocation] = {}
         self._waiting: list[Allocation] = []  # freed; an engine or a view may still reach them
         self._used_up_to = self.cma_base
+        self._read_ahead: set[str] = set()
         self._freed: deque[Allocation] = deque(maxlen=64)
 
     # ---- windows ---------------------------------------------------------------------------
@@ -104,6 +114,7 @@ class PhysicalMemory:
 
     def drop_windows(self) -> None:
         """Forget every memory but DDR (a new overlay is loaded)."""
+        self._read_ahead.clear()
         del self.windows[1:]
         self._file_end = DDR_BYTES
         os.ftruncate(self.fd, DDR_BYTES)
@@ -312,6 +323,8 @@ class PhysicalMemory:
         `pointers` are the offset and value of each register that points into a buffer. The error
         tells of the first; the canaries of all of them are mended.
         """
+        if not self.guard:
+            return
         overruns = [(register, low, self.overrun(low)) for register, low in pointers]
         for register, low, first in overruns:
             if first is not None:
@@ -323,6 +336,19 @@ class PhysicalMemory:
                     ip,
                     first,
                 )
+
+    def note_read_ahead(self, ip: str, address: int) -> None:
+        """Warn once that an IP read just outside a buffer; address 0: it did not."""
+        if not address or ip in self._read_ahead:
+            return
+        self._read_ahead.add(ip)
+        warnings.warn(
+            f"{ip} read just outside its buffers: {self.describe(address)}. It got what memory "
+            "holds there, as on the board, where logic that HLS made reads ahead; if its result "
+            "depends on these bytes, check its loop bounds.",
+            ReadAheadWarning,
+            stacklevel=2,
+        )
 
     def mend(self) -> None:
         """Write all canaries again after a run that was cut off: the next one is not to blame."""

@@ -136,11 +136,11 @@ class ProgrammableLogic:
         From a start on this comes before every access, until nothing can move any more.
         """
         engines = self.engines()
-        self._work_along(engines)
-        if not any(e.can_move for e in engines):
+        if not self._work_along(engines) or not any(e.can_move for e in engines):
             self.bus.before_access = None
 
-    def _work_along(self, engines: list[Any]) -> None:
+    def _work_along(self, engines: list[Any]) -> bool:
+        """Wait while the engines work, for the time of an access; False where they do not."""
         deadline = time.monotonic() + _HOST_LIMIT_S
         used: float | None = None
         looks = 0
@@ -153,13 +153,14 @@ class ProgrammableLogic:
             else:
                 time.sleep(5e-5)
             if time.monotonic() > deadline:
-                return
+                return False  # a process that was stopped, or has no processor to run on
             if any(e.state == State.BOOTING for e in engines):
                 continue  # starting a process is nothing the board has to do
             now = sum(e.cpu_seconds for e in engines)
             used = now if used is None else used
-            if now - used > _HOST_CPU_S:
-                return
+            if not now - used <= _HOST_CPU_S:  # nor is it once a process has ended
+                return True
+        return True
 
     def polled(self, model: IpModel, polls: int) -> None:
         """Note that a program read "still busy" from ``model`` for the ``polls``-th time in a row.

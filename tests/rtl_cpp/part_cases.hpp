@@ -153,6 +153,23 @@ inline void ring_grants() {
         EXPECT(map.check(0x6800, 0x900, first), guard ? AccessFault::guard : AccessFault::none);
         EXPECT(map.check(0x8800, 0x900, first), guard ? AccessFault::guard : AccessFault::none);
         if (guard) EXPECT(first, 0x9000);
+        // 64 bytes around a buffer can be read, but not in a page that another one had.
+        auto expect_near = [&](uint64_t address, uint64_t nbytes, bool passes) {
+            EXPECT(map.just_outside(address, nbytes), passes || !guard);
+        };
+        grants[0] = 7, grants[2] = 0x12000, grants[3] = 0x13001, grants[6] = grants[7] = 0;
+        map.refresh_grants();
+        expect_near(0x14000, 64, true), expect_near(0x1403f, 1, true), expect_near(0x13ff0, 0x50, true);
+        expect_near(0x14000, 65, false), expect_near(0x14040, 1, false);
+        expect_near(0x11fc0, 64, true), expect_near(0x11fbf, 1, false), expect_near(0x11fc0, 0x2000, true);
+        grants[0] = 8, grants[2] = 0x13000, grants[3] = 0x13800;
+        map.refresh_grants();
+        expect_near(0x12fff, 1, false);  // freed
+        grants[0] = 9, grants[2] = 0x11000, grants[3] = 0x12000;
+        map.refresh_grants();
+        expect_near(0x12000, 1, true);  // the page behind it is its own
+        expect_near(0x10fff, 1, true);
+        EXPECT(map.just_outside(0x40000, 1) || map.just_outside(uint64_t(1) << 32, 1), false);
     }
     close(fd);
 }

@@ -80,7 +80,7 @@ class RtlBoard(VirtualBoard):
         *,
         cma_bytes: int = CMA_BYTES,
         strict_cache: bool = False,
-        guard: bool = True,
+        guard: bool | str = True,
         kernels: Iterable[str | os.PathLike[str]] = (),
         sanitize: bool = False,
         hang_timeout_s: float = 30.0,
@@ -239,22 +239,22 @@ class RtlBoard(VirtualBoard):
             self._accessed = (self.pl.cycle, time.monotonic())
         super().settle()
 
-    def _work_along(self, engines: list[Any]) -> None:
+    def _work_along(self, engines: list[Any]) -> bool:
         """Let the clock run for the time that the program took since its last access.
 
         That is what an access takes on the board, and longer where it slept while a run goes on.
         """
         pl = self.pl
         if pl is None:
-            super()._work_along(engines)
-            return
+            return super()._work_along(engines)
         begin, since = min(self._accessed[0], pl.cycle), self._accessed[1]
         slept_s = time.monotonic() - since if any(u.busy for u in self._rtl_units()) else 0.0
         asked = int(max(slept_s, _ACCESS_S) * pl.clock_hz)
         until = begin + min(asked, _SLEPT_CYCLES)
         deadline = time.monotonic() + min(_LIMIT_S + 300 * slept_s, _SLEPT_LIMIT_S)
         looks = 0
-        while pl.cycle < until and any(e.can_move for e in engines):
+        units = [e for e in engines if isinstance(e, RtlEngine)]
+        while pl.cycle < until and any(e.can_move for e in units):
             looks += 1
             if looks < 200:
                 os.sched_yield()
@@ -263,11 +263,13 @@ class RtlBoard(VirtualBoard):
             if looks % 16 == 0 and time.monotonic() > deadline:
                 break
         self._accessed = (pl.cycle, time.monotonic())
-        if slept_s > _ACCESS_S and pl.cycle < begin + asked and any(e.can_move for e in engines):
+        if slept_s > _ACCESS_S and pl.cycle < begin + asked and any(e.can_move for e in units):
             self._tell_slow(slept_s, asked, pl.cycle - begin)
+        others = super()._work_along([e for e in engines if e not in units])
+        return others or pl.cycle > begin
 
     def _tell_slow(self, slept_s: float, asked: int, ran: int) -> None:
-        """Say, once an overlay, that a program which slept goes on before the run is over."""
+        """Say once that a program which slept goes on before the run is over."""
         names = ", ".join(unit.ip.name for unit in self._rtl_units() if unit.busy)
         if names in self._told_slow:
             return

@@ -24,7 +24,7 @@ P_PORT, P_MESSAGE = slice(80, 144), slice(144, 4096)
 (B_REQUEST, B_RESPONSE, B_OPERATION, B_SLAVE, B_OFFSET, B_COUNT, B_RESULT, B_NPHASES) = range(8)
 B_STATE, B_BLOCKED, B_IRQ, B_WATCHED, B_MOVED_PORT = 8, 9, 10, 11, 20
 # Indices of its 64-bit words.
-B_STARTED, B_COMPLETED, B_BEGUN, B_MOVED = 6, 7, 8, 9
+B_STARTED, B_COMPLETED, B_BEGUN, B_MOVED, B_READ_AHEAD = 6, 7, 8, 9, 11
 B_NAMES, B_NAME_BYTES = 128, 24
 B_RUNS, B_WORDS, B_WAVES = 1024, 4096, slice(8192, 16384)
 #: What of it outlives a process that another one takes the place of: runs that ended.

@@ -217,6 +217,7 @@ class RtlUnit(IpModel):
         if engine.completed != self._seen:
             self._seen = engine.completed
             self._check_overrun()
+            self.board.memory.note_read_ahead(self.ip.name, engine.take_read_ahead())
         if value & AP_DONE:
             self._told = engine.completed
         if value & (AP_DONE | AP_IDLE):

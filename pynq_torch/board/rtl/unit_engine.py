@@ -75,6 +75,11 @@ class RtlEngine:
         """True when the PL process is gone."""
         return self.pl.faulted
 
+    def take_read_ahead(self) -> int:
+        """Return the address of a read just outside a buffer since the last look; 0: none."""
+        address, self._quads[at.B_READ_AHEAD] = self._quads[at.B_READ_AHEAD], 0
+        return address
+
     @property
     def irq(self) -> bool:
         """Level of the interrupt output."""

@@ -81,7 +81,8 @@ struct UnitBox {
     std::atomic<uint64_t> moved;      // 72  cycle of the last handshake on any port
     std::atomic<uint32_t> moved_port; // 80  index of that port
     std::atomic<uint32_t> can_move;   // 84
-    char reserved[40];                // 88
+    std::atomic<uint64_t> read_ahead; // 88  address of a read just outside a buffer; 0: none
+    char reserved[32];                // 96
     char phase_names[kMaxPhases][24]; // 128
     char reserved2[512];              // 512
     RunRecord runs[kRunsKept];        // 1024

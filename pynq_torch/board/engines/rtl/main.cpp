@@ -234,6 +234,13 @@ void make_units(const Setup& setup, const std::vector<Fields>& lines) {
          access.kind == AccessFault::outside ? "outside" : "guard");
 }
 
+void read_ahead() {
+    AccessFault& access = g_pl.memory->read_ahead;
+    const bool known = access.port < g_ports.size();
+    if (known) g_pl.slots[g_port_units[access.port]].unit->box().read_ahead.store(access.address);
+    access = {};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -274,6 +281,7 @@ int main(int argc, char** argv) {
         fail(kSetup, g_pl.slots.empty() ? ~size_t(0) : g_pl.slots.size() - 1, "", error.what());
     }
     g_pl.on_stray = stray;
+    g_pl.on_read_ahead = read_ahead;
     try {
         g_pl.run();
     } catch (const ProtocolError& error) {

@@ -50,6 +50,7 @@ class Memory {
     static constexpr uint64_t kNever = ~uint64_t(0);
 
     AccessFault fault{};
+    AccessFault read_ahead{};  // taken away by who tells the board
 
     // stalls: share of cycles, 0 to below 1, in which a channel makes the design wait for no reason.
     Memory(MemoryMap& map, const Preset& preset, double clock_hz, double stalls, uint64_t seed)
@@ -93,12 +94,17 @@ class Memory {
     }
 
     bool faulted() const { return fault.kind != AccessFault::none; }
-    // Checks a burst's addresses; true when they answer. The first that does not is kept in `fault`.
+    // Checks a burst's addresses; true when they answer. The first that does not is kept in `fault`,
+    // that of a read just outside a buffer in `read_ahead`.
     bool allowed(uint64_t cycle, uint64_t address, uint64_t nbytes, bool write, uint32_t port) {
         map_.refresh_grants();
         uint64_t first = 0;
         const AccessFault::Kind kind = map_.check(address, nbytes, first);
         if (kind == AccessFault::none) return true;
+        if (kind == AccessFault::guard && !write && map_.just_outside(address, nbytes)) {
+            read_ahead = {cycle, first, kind, write, port, 0};
+            return true;
+        }
         if (!faulted()) fault = {cycle, first, kind, write, port, 0};
         return false;
     }

@@ -62,7 +62,7 @@ class MemoryMap {
             const Slot now = grants_->slots[i];
             Slot& was = applied_[i];
             if (was.begin == now.begin && was.end == now.end) continue;
-            mark(was, kClosed);
+            mark(was, kFreed);
             was = {0, 0};
         }
         for (size_t i = 0; i < count; ++i) {
@@ -70,6 +70,7 @@ class MemoryMap {
             if (applied_[i].end != 0) continue;
             applied_[i] = grants_->slots[i];
             mark(applied_[i], kOpen);
+            guard_behind(applied_[i]);
         }
         generation_ = generation;
     }
@@ -82,19 +83,35 @@ class MemoryMap {
     AccessFault::Kind check(uint64_t address, uint64_t nbytes, uint64_t& first) const {
         const uint64_t last = address + nbytes - 1;
         for (uint64_t page = address >> kPageBits; page <= last >> kPageBits; ++page) {
-            const uint8_t state = page < pages_.size() ? pages_[size_t(page)] : kNothing;
-            if (state == kOpen) continue;
+            const uint8_t found = state(page);
+            if (found == kOpen) continue;
             first = std::max(address, page << kPageBits);
-            return state == kNothing ? AccessFault::outside : AccessFault::guard;
+            return found == kNothing ? AccessFault::outside : AccessFault::guard;
         }
         return AccessFault::none;
     }
 
+    // Whether a read leaves a buffer by at most kReach bytes, into memory that belonged to none: RTL
+    // that HLS made reads ahead, and a board gives what is there.
+    bool just_outside(uint64_t address, uint64_t nbytes) const {
+        const uint64_t last = address + nbytes - 1;
+        for (uint64_t page = address >> kPageBits; page <= last >> kPageBits; ++page) {
+            if (state(page) == kOpen) continue;
+            const uint64_t from = std::max(address, page << kPageBits) - (page << kPageBits);
+            const uint64_t to = std::min(last, ((page + 1) << kPageBits) - 1) - (page << kPageBits);
+            const bool behind = to < kReach && state(page - 1) == kOpen;
+            const bool before = kPage - from <= kReach && state(page + 1) == kOpen;
+            if (state(page) != kClosed || !(behind || before)) return false;
+        }
+        return true;
+    }
+
   private:
+    static constexpr uint64_t kReach = 64;  // bytes
     static constexpr uint64_t kSpace = uint64_t(1) << 32;  // Zynq-7000's AXI addresses have 32 bits
     static constexpr unsigned kPageBits = 12;
     static constexpr uint64_t kPage = uint64_t(1) << kPageBits;
-    static constexpr uint8_t kNothing = 0, kClosed = 1, kOpen = 2;
+    static constexpr uint8_t kNothing = 0, kClosed = 1, kOpen = 2, kFreed = 3;
 
     struct Slot {
         uint64_t begin, end;
@@ -103,6 +120,14 @@ class MemoryMap {
         std::atomic<uint64_t> generation, count;
         Slot slots[];
     };
+
+    uint8_t state(uint64_t page) const { return page < pages_.size() ? pages_[size_t(page)] : kNothing; }
+
+    // The page behind a buffer is its own, whoever had it before.
+    void guard_behind(const Slot& range) {
+        const uint64_t page = range.end == 0 ? 0 : ((range.end - 1) >> kPageBits) + 1;
+        if (state(page) == kFreed) pages_[size_t(page)] = kClosed;
+    }
 
     // A page is open as a whole, as for the compiled engines.
     void mark(const Slot& range, uint8_t state) {

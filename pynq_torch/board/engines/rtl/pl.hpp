@@ -39,7 +39,8 @@ class Pl {
     int bell_fd = -1;
     size_t at = ~size_t(0);  // the unit being evaluated, for the report of a failure
     uint64_t cycle = 0;
-    void (*on_stray)() = nullptr;  // an address was used that is nobody's
+    void (*on_stray)() = nullptr;       // an address was used that is nobody's
+    void (*on_read_ahead)() = nullptr;  // one just outside a buffer was read
     // From this cycle on every unit has waited for the program; Unit::kNever: they do not wait.
     uint64_t waiting_since = Unit::kNever;
 
@@ -111,6 +112,7 @@ class Pl {
             if (slots[at].active) slots[at].unit->high(cycle);
         at = ~size_t(0);
         if (memory->faulted()) on_stray();
+        if (memory->read_ahead.kind != AccessFault::none) on_read_ahead();
         for (Slot& slot : slots) {
             if (!slot.active) continue;
             Unit& unit = *slot.unit;
