@@ -120,6 +120,7 @@ def to_integer(x: float, width: int, is_signed: bool) -> int:
 EXACT = ("add", "sub", "mul", "div", "sqrt", "ma")
 OPERANDS = {"add": 2, "sub": 2, "mul": 2, "div": 2, "ma": 3}
 CLOSE = ("recip", "rsqrt", "exp", "log")
+INTEGERS = (("s", 32), ("u", 64), ("s", 11))
 #: An instance: its module without "all_", its operands, whether it has an operation.
 CORES = [
     *((f"ap_{k}{op}_0_no_dsp_{w}", OPERANDS.get(op, 1), 0)
@@ -127,9 +128,9 @@ CORES = [
     *((f"ap_{k}cmp_0_no_dsp_{w}", 2, 1) for w, k in LETTERS.items()),
     *((f"ap_{k}add{k}sub_0_full_dsp_{w}", 2, 1) for w, k in LETTERS.items()),
     *((f"{sign}ito{to}_{i}s_{w}_2_no_dsp_1_ip", 1, 0)
-      for sign in "su" for i in (32, 64) for to, w in (("hp", 16), ("fp", 32), ("dp", 64))),
+      for sign, i in INTEGERS for to, w in (("hp", 16), ("fp", 32), ("dp", 64))),
     *((f"{of}to{sign}i_{w}ns_{i}_1_no_dsp_1_ip", 1, 0)
-      for sign in "su" for i in (32, 64) for of, w in (("hp", 16), ("fp", 32), ("dp", 64))),
+      for sign, i in INTEGERS for of, w in (("hp", 16), ("fp", 32), ("dp", 64))),
     *((name, 1, 0) for name in (
         "ap_fpext_0_no_dsp_32", "fptrunc_64ns_32_2_no_dsp_1_ip", "ap_hptosp_0_no_dsp_16",
         "ap_sptohp_0_no_dsp_32", "hptodp_16ns_64_2_no_dsp_1_ip", "dptohp_64ns_16_2_no_dsp_1_ip")),
@@ -267,14 +268,13 @@ def test_conversions_from_a_float(every, width):
               32: ("ap_sptohp_0_no_dsp_32", "ap_fpext_0_no_dsp_32"),
               64: ("dptohp_64ns_16_2_no_dsp_1_ip", "fptrunc_64ns_32_2_no_dsp_1_ip")}  # fmt: skip
     near = [number_bits(float(sign * (2**e + d)), width)
-            for e in (30, 31, 32, 62, 63, 64) for sign in (1, -1)
+            for e in (9, 10, 31, 32, 63, 64) for sign in (1, -1)
             for d in (-1, -0.5, 0, 0.5, 1)]  # fmt: skip
     for a in [*(a for a, _, _ in operands(width, rng)), *near]:
         given, x = results(every, a), number(a, width)
-        for sign in "su":
-            for i in (32, 64):
-                got = given[f"{prefix}to{sign}i_{width}ns_{i}_1_no_dsp_1_ip"]
-                assert got == to_integer(x, i, sign == "s"), f"{sign}{i} {a:#x}"
+        for sign, i in INTEGERS:
+            got = given[f"{prefix}to{sign}i_{width}ns_{i}_1_no_dsp_1_ip"]
+            assert got == to_integer(x, i, sign == "s"), f"{sign}{i} {a:#x}"
         for name in others[width]:
             core = parse(f"every_{name}")
             assert given[name] == encoded(x, core.result), f"{name} {a:#x}"
@@ -294,13 +294,12 @@ def test_conversions_from_an_integer(every):
     some += [rng.getrandbits(rng.randint(1, 64)) for _ in range(500)]
     for x in some + [-x & (1 << 64) - 1 for x in some]:
         given = results(every, x)
-        for i in (32, 64):
+        for sign, i in INTEGERS:
             low = x & (1 << i) - 1
+            low -= low >> i - 1 << i if sign == "s" else 0
             for to, width in (("hp", 16), ("fp", 32), ("dp", 64)):
-                right = encoded(Fraction(low), width)
-                assert given[f"uito{to}_{i}s_{width}_2_no_dsp_1_ip"] == right, hex(low)
-                right = encoded(Fraction(low - (low >> i - 1 << i)), width)
-                assert given[f"sito{to}_{i}s_{width}_2_no_dsp_1_ip"] == right, hex(low)
+                got = given[f"{sign}ito{to}_{i}s_{width}_2_no_dsp_1_ip"]
+                assert got == encoded(Fraction(low), width), f"{sign}{i} {low:#x}"
 
 
 # ---- names, latency -----------------------------------------------------------------------------
@@ -395,6 +394,30 @@ def test_a_core_that_is_not_known_is_refused(tmp_path, name):
     body = f"  assign y_TVALID = 0;\n  {name} {name}_u (.aclk(ap_clk));\n"
     with pytest.raises(RtlLintError, match=rf"(?s){name} {name}_u.*looks like.*sqrt, rsqrt"):
         built(tmp_path, "odd", top("odd", body, 1))
+
+
+def test_what_defines_a_core_decides_who_gives_it(tmp_path):
+    place = tmp_path / "own" / "impl/ip/hdl/verilog"
+    place.mkdir(parents=True)
+    (place / "own.v").write_text(top("own", f"  {LATE} {LATE}_u ();\n", 1))
+
+    def names() -> list[str]:
+        source = find_rtl([tmp_path], "own")
+        assert source is not None
+        return [file.name for file in source.files]
+
+    assert names() == ["own.v", "float_core.sv", "float_cores.sv"]
+    stub = f"module {LATE} ();\n  floating_point_v7_1_13 #(.C_LATENCY(3)) inst ();\nendmodule\n"
+    for folder, more in (("../ip", ""), ("../../gen/synth", "// as synthesised\n")):
+        (place / folder).mkdir(parents=True)
+        (place / folder / f"{LATE}.v").write_text(stub + more)
+    assert names() == ["own.v", "float_core.sv", "float_cores.sv"]
+    # A model of the encrypted core, or of the whole module: the user's is taken.
+    (place / "floating_point_v7_1_13.v").write_text(
+        "module floating_point_v7_1_13 ();\nendmodule\n"
+    )
+    (place / "../../gen/synth" / f"{LATE}.v").unlink()
+    assert names() == ["own.v", f"{LATE}.v", "floating_point_v7_1_13.v"]
 
 
 # ---- an export that runs ------------------------------------------------------------------------
