@@ -74,27 +74,28 @@ class FloatCore:
             "input wire aclk = 1'b0",
             "input wire aclken = 1'b1",
             *(f"input wire s_axis_{x}_tvalid = 1'b1" for x in operands),
-            *(f"input wire [{_bytes(self.width)}:0] s_axis_{x}_tdata" for x in operands),
+            *(f"input wire [{_top_bit(self.width)}:0] s_axis_{x}_tdata" for x in operands),
             *["input wire s_axis_operation_tvalid = 1'b1"] * chosen,
             *["input wire [7:0] s_axis_operation_tdata = 8'd0"] * chosen,
             "output wire m_axis_result_tvalid",
-            f"output wire [{_bytes(self.result)}:0] m_axis_result_tdata",
+            f"output wire [{_top_bit(self.result)}:0] m_axis_result_tdata",
         ]
-        valid = " & ".join(f"s_axis_{x}_tvalid" for x in operands)
-        pins = [
-            *(f".{x}(64'(s_axis_{x}_tdata))" for x in operands),
-            *(f".{x}(64'd0)" for x in "abc"[self.operands :]),
-            f".valid({valid}{' & s_axis_operation_tvalid' * chosen})",
-            f".operation({'s_axis_operation_tdata' if chosen else '8' + chr(39) + 'd0'})",
-            ".result_valid(m_axis_result_tvalid), .result(result)",
-        ]
+        valid = [f"s_axis_{x}_tvalid" for x in (*operands, *["operation"] * chosen)]
+        pins = {
+            "aclk": "aclk",
+            "aclken": "aclken",
+            "valid": " & ".join(valid),
+            **{x: f"64'(s_axis_{x}_tdata)" if x in operands else "64'd0" for x in "abc"},
+            "operation": "s_axis_operation_tdata" if chosen else "8'd0",
+            "result_valid": "m_axis_result_tvalid",
+            "result": "result",
+        }
+        connected = ",\n    ".join(f".{pin}({net})" for pin, net in pins.items())
         return (
             f"module {self.name} (\n  " + ",\n  ".join(ports) + "\n);\n"
             "  wire [63:0] result;\n"
-            f"  assign m_axis_result_tdata = result[{_bytes(self.result)}:0];\n"
-            f"  float_core #({self._parameters()}) core (\n    .aclk(aclk), .aclken(aclken),\n    "
-            + ",\n    ".join(pins)
-            + "\n  );\nendmodule\n"
+            f"  assign m_axis_result_tdata = result[{_top_bit(self.result)}:0];\n"
+            f"  float_core #({self._parameters()}) core (\n    {connected}\n  );\nendmodule\n"
         )
 
     def _parameters(self) -> str:
@@ -109,7 +110,7 @@ class FloatCore:
         return ", ".join(f".{name}({value})" for name, value in given.items())
 
 
-def _bytes(bits: int) -> int:
+def _top_bit(bits: int) -> int:
     """Return the highest bit of the port that carries `bits`: AXI4-Stream has whole bytes."""
     return (bits + 7) // 8 * 8 - 1
 
