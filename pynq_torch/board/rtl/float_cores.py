@@ -196,7 +196,8 @@ def provide(needed: Sequence[Path], files: Iterable[Path], folder: Path) -> tupl
     """
     defined = {module for file in files for module in scan(file).modules}
     used = {use for file in needed for use in scan(file).uses} - defined
-    found = (parse(name, _latency(name, folder)) for name in sorted(used) if "_" in name)
+    names = [name for name in sorted(used) if parse(name) is not None]
+    found = (parse(name, _latency(name, folder)) for name in names)
     text = "\n".join(core.text for core in found if core is not None)
     if not text:
         return ()
