@@ -71,6 +71,7 @@ AREAS: dict[str, str] = {
     "board/loading": "board_device board_models board_match",
     "board/programmable_logic": "board_device board_models board_faults",
     "board/pynq_metadata": "board_device board_models board_handoff",
+    "board/rtl/float_cores": "rtl_float_cores rtl_build",
     "board/rtl/*": "rtl_board rtl_build rtl_ports rtl_sources rtl_faults",
 }
 

@@ -27,8 +27,8 @@ _JOBS = max(2, os.cpu_count() or 1)
 _turns = threading.BoundedSemaphore(_JOBS)
 _COMMON = (
     "-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-pthread", "-march=native", "-w",
-    "-fno-math-errno", "-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0",
-    "-DVM_TRACE_SAIF=0",
+    "-fno-math-errno", "-ffp-contract=off", "-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0",
+    "-DVM_TIMING=0", "-DVM_TRACE_SAIF=0",
     # What ends or prints in Verilator's runtime library is ours (templates/model.cpp.j2).
     "-DVL_USER_FINISH", "-DVL_USER_STOP", "-DVL_USER_FATAL", "-DVL_USER_WARN",
     "-DVL_PRINTF=pynq_torch_print",

@@ -16,6 +16,8 @@ from pathlib import Path
 from pynq_torch.errors import RtlError, RtlLintError
 from pynq_torch.hls import cache
 
+from . import float_cores
+
 __all__ = ["Message", "Verilator", "find_verilator", "lint_error", "loops", "run"]
 
 _TIMEOUT_S = 600
@@ -29,7 +31,6 @@ _PLACE = re.compile(
 )
 _SOURCE = re.compile(r"\s*(?P<line>\d*)\s*\|")
 _MISSING = re.compile(r"Cannot find file containing module: '(?P<name>\w+)'")
-_FLOATING = re.compile(r"_ap_[fdh](?!ifo)[a-z0-9]+_\d|_ip$|floating_point_v\d", re.IGNORECASE)
 _XILINX = re.compile(
     r"^(xpm_|blk_mem_gen|fifo_generator|c_addsub|mult_gen|div_gen|axi_|axis_|DSP48|RAMB\d|FIFO\d|"
     r"BUFG|IBUF|OBUF|MMCM|PLL|LUT\d|FD[RCPS]E|SRL|CARRY|RAM\d+)"
@@ -224,11 +225,11 @@ def _hint(message: Message) -> str:
     if missing is None:
         return _HINTS.get(message.rule, "")
     module = missing["name"]
-    if _FLOATING.search(module):
+    if float_cores.looks_like_a_core(module):
         return (
-            f"{module} is a Xilinx floating-point core: encrypted IP that only Vivado has, so a "
-            "kernel with floating point does not simulate here as Vitis HLS exports it. Use fixed "
-            "point, or run the kernel on board csim"
+            f"{module} looks like a Xilinx floating-point core, which only Vivado has, and the "
+            f"board has a model of these only: {float_cores.SUPPORTED}. Put a model of it beside "
+            "the kernel, or run the kernel on board csim"
         )
     if _XILINX.match(module):
         return (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pynq_torch.errors import RtlError
 from pynq_torch.paths import KERNELS
 
-from . import archive
+from . import archive, float_cores
 from .verilog import SUFFIXES, closure, scan, verilog_files
 
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ def _source(
     *,
     export: bool,
 ) -> RtlSource:
+    files = float_cores.without_stubs(files)
     # What is nearer to the top wins: a project holds several copies of an export.
     near = [file for file in files if file.is_relative_to(folder)]
     # A copy of the same tree under another name is no part of an export, but of a hand-written
@@ -170,6 +171,7 @@ def _source(
     folders = dict.fromkeys([folder, *(file.parent for file in needed)])
     data = sorted(p for p in folder.rglob("*") if p.suffix.lower() in _DATA and p.is_file())
     seen = sorted({*near, *needed})
+    needed += float_cores.provide(needed, [*near, *library, *far], folder)
     return RtlSource(
         name, name, folder, tuple(needed), tuple(folders), tuple(seen), tuple(data), export, ip
     )
