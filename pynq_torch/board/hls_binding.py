@@ -13,7 +13,7 @@ from pynq_torch.paths import KERNELS
 from .engine import NO_OFFSET
 from .handoff import IpInstance
 from .handoff_registers import HandoffValue
-from .hls_match import Derived, Element, SlaveMatch, bus_differences, element_of
+from .hls_match import Derived, Element, SlaveMatch, bus_differences, element_of, named
 from .streams import Endpoint
 
 _CONTROL_NAMES = ("AP_CTRL", "GIE", "IER", "ISR")
@@ -130,11 +130,8 @@ class Binding:
         """Return the hwh's interface name for a bundle: ``s_axi_<bundle>``."""
         if bundle is None:
             return None
-        names = {name.lower(): name for name in self.page}
-        for candidate in (f"s_axi_{bundle}", f"s_axi_{bundle}_r", bundle):
-            if candidate.lower() in names:
-                return names[candidate.lower()]
-        return next(iter(self.page)) if len(self.page) == 1 else None
+        found = named(self.page, f"s_axi_{bundle}", f"s_axi_{bundle}_r", bundle)
+        return found or (next(iter(self.page)) if len(self.page) == 1 else None)
 
     def _check_control(self) -> None:
         """Refuse sources without the bitstream's control register: they would never start."""
@@ -165,12 +162,12 @@ class Binding:
 
     def _stream_port(self, stem: str, direction: str, taken: set[str]) -> str:
         declared = self.ip.stream_ports
-        free = {name.lower(): name for name in declared if name not in taken}
-        for suffix in ("", "_r", "_V", "_V_V", "_r_V", "_V_data_V"):
-            found = free.get(f"{stem}{suffix}".lower())
-            if found is not None:
-                return found
-        wanted = [n for n in free.values() if declared[n][0] == (direction == "out")]
+        free = [name for name in declared if name not in taken]
+        suffixes = ("", "_r", "_V", "_V_V", "_r_V", "_V_data_V")
+        found = named(free, *(f"{stem}{suffix}" for suffix in suffixes))
+        if found is not None:
+            return found
+        wanted = [n for n in free if declared[n][0] == (direction == "out")]
         if not wanted:
             raise InterfaceError(
                 f"{self.ip.name}: the source has a stream {stem} ({direction}), the handoff has no "
