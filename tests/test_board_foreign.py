@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import start, wait_done, write_overlay
+from helpers import start, wait_done, write, write_overlay
+from ip_handoff import Ip, Pin, write_design
 from pynq import MMIO, Overlay, allocate
 
 import pynq_torch
+from pynq_torch.errors import InterfaceError, InterfaceWarning, NotModelledWarning
 from pynq_torch.paths import ROOT
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("closed")]
@@ -119,3 +122,135 @@ def test_the_version_that_the_packager_adds(tmp_path, board, vlnv, top):
 
     foreign(tmp_path, board, {"twin_0": "twin"}, edit)
     assert run_twin("twin_0", 5, 7) == (5, 7)
+
+
+# ---- arrays in pieces ----------------------------------------------------------------------------
+
+PIECES = """void pieces(int a[8], int n) {{
+#pragma HLS INTERFACE {mode} port=a {options}
+#pragma HLS INTERFACE s_axilite port=n
+#pragma HLS INTERFACE s_axilite port=return
+#pragma HLS ARRAY_PARTITION variable=a {how}
+    for (int i = 0; i < 8; ++i) a[i] = {value};
+}}
+"""
+
+
+def pieces(folder: Path, mode: str, how: str, options: str = "", edit: Edit = str) -> Any:
+    text = PIECES.format(mode=mode, how=how, options=options, value="i * n")
+    write(folder / "k" / "pieces" / "pieces.cpp", text)
+    return foreign(folder, "csim", {"pieces_0": "pieces"}, edit)
+
+
+def in_pieces(text: str) -> str:
+    """Give the address of `a` to two ports, as HLS does."""
+    text = text.replace('REGISTER NAME="a_1"', 'REGISTER NAME="a_0_1"')
+    text = text.replace('REGISTER NAME="a_2"', 'REGISTER NAME="a_0_2"')
+    return text.replace('REGISTER NAME="n"', 'REGISTER NAME="a_1_1"')
+
+
+@pytest.mark.filterwarnings("ignore::pynq_torch.errors.InterfaceWarning")
+@pytest.mark.parametrize(
+    ("mode", "how", "options", "edit"),
+    [
+        ("m_axi", "cyclic factor=2", "bundle=gmem offset=slave", in_pieces),
+        ("m_axi", "complete", "bundle=gmem offset=slave", in_pieces),
+        ("s_axilite", "cyclic factor=2", "", str),
+        ("s_axilite", "block factor=2", "", str),
+        ("s_axilite", "complete", "", str),
+        ("axis", "cyclic factor=2", "", lambda text: text.replace('NAME="a"', 'NAME="a_0"')),
+    ],
+)
+def test_an_argument_in_pieces_is_refused(tmp_path, mode, how, options, edit):
+    with pytest.raises(
+        InterfaceError,
+        match=r"pieces\.cpp:5: ARRAY_PARTITION cuts argument .* Copy it into a local",
+    ):
+        pieces(tmp_path, mode, how, options, edit)
+
+
+def test_a_partition_that_the_hardware_does_not_have_is_only_a_warning(tmp_path):
+    with pytest.warns(
+        InterfaceWarning, match=r"pieces\.cpp:5: ARRAY_PARTITION of argument 'a' mak"
+    ):
+        overlay = pieces(tmp_path, "m_axi", "cyclic factor=2", "bundle=gmem offset=slave")
+    ip, buffer = overlay.pieces_0, allocate(8, "i4")
+    ip.write(0x10, buffer.physical_address)
+    ip.write(0x1C, 3)
+    start(ip)
+    wait_done(ip)
+    assert buffer.tolist() == [3 * i for i in range(8)]
+
+
+@pytest.mark.filterwarnings("ignore::pynq_torch.errors.InterfaceWarning")
+@pytest.mark.parametrize("how", ["complete", "cyclic factor=1"])
+def test_an_array_behind_memory_ports_is_refused(tmp_path, how):
+    with pytest.raises(InterfaceError, match=r"pieces\.cpp.*argument int ?\[8\] a|ARRAY_PARTITION"):
+        pieces(tmp_path, "ap_memory", how)
+
+
+# ---- wires ---------------------------------------------------------------------------------------
+
+MIX = """void mix(unsigned char gain, signed char GAIN, int x, int *y) {{
+{control}
+#pragma HLS INTERFACE ap_none port=gain
+#pragma HLS INTERFACE ap_none port=GAIN
+#pragma HLS INTERFACE s_axilite port=x
+#pragma HLS INTERFACE s_axilite port=y
+    *y = gain * x + GAIN;
+}}
+"""
+STARTED = "#pragma HLS INTERFACE s_axilite port=return"
+RUNNING = "#pragma HLS INTERFACE ap_ctrl_none port=return"
+
+
+def mix(folder: Path, pins: dict[str, Pin], control: str = STARTED, *others: Ip) -> Any:
+    """Return an overlay with a GPIO that drives net `a`, a constant -2 on net `c`, and `mix_0`."""
+    write(folder / "k" / "mix" / "mix.cpp", MIX.format(control=control))
+    pynq_torch.use_board("csim", kernels=[folder / "k"])
+    gpio = {"C_GPIO_WIDTH": 8, "C_ALL_OUTPUTS": 1}
+    ips = [
+        Ip("axi_gpio", "gpio", 0x41200000, gpio, pins={"gpio_io_o": ("O", "a", 8)}),
+        Ip("xlconstant", "minus", 0, {"CONST_VAL": "0xFE", "CONST_WIDTH": 8},
+           pins={"dout": ("O", "c", 8)}),
+        Ip("mix", "mix_0", 0x43C00000, library="hls", pins=pins),
+    ]  # fmt: skip
+    return Overlay(str(write_design(folder, "wired", [*ips, *others])))
+
+
+def test_a_kernel_takes_its_inputs_from_the_wires_when_it_starts(tmp_path):
+    overlay = mix(tmp_path, {"GAIN": ("I", "c", 8), "gain": ("I", "a", 8)})
+    for gain in (3, 250):
+        overlay.gpio.channel1.write(gain, 0xFF)
+        overlay.mix_0.write(0x10, 100)
+        start(overlay.mix_0)
+        wait_done(overlay.mix_0)
+        assert overlay.mix_0.read(0x18) == 100 * gain - 2
+
+
+def test_a_kernel_that_always_runs_follows_its_wires(tmp_path):
+    overlay = mix(tmp_path, {"GAIN": ("I", "c", 8), "gain_r": ("I", "a", 8)}, RUNNING)
+    overlay.mix_0.write(0x10, 10)
+    for gain in range(20):
+        overlay.gpio.channel1.write(gain, 0xFF)
+        assert overlay.mix_0.read(0x18) & 0xFFFFFFFF == (10 * gain - 2) % 2**32
+
+
+@pytest.mark.parametrize(
+    ("net", "source"), [("led", r"blink\.led \(blinker\)"), ("button", "outside the design")]
+)
+def test_a_wire_that_is_not_followed_is_named_once(tmp_path, net, source):
+    blinker = Ip("blinker", "blink", 0, pins={"led": ("O", "led", 8)})
+    pins: dict[str, Pin] = {"gain": ("I", net, 8), "GAIN": ("I", "c", 8)}
+    with pytest.warns(NotModelledWarning, match=rf"mix_0\.gain reads 0 .* from {source}"):
+        overlay = mix(tmp_path, pins, STARTED, blinker)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        start(overlay.mix_0)
+        wait_done(overlay.mix_0)
+    assert overlay.mix_0.read(0x18) & 0xFFFFFFFF == 2**32 - 2
+
+
+def test_a_wire_that_the_handoff_does_not_have_is_named(tmp_path):
+    with pytest.warns(UserWarning, match="unsigned char gain is a wire, and the handoff has no po"):
+        mix(tmp_path, {"GAIN": ("I", "c", 8)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -14,6 +15,7 @@ from .engine import NO_OFFSET
 from .handoff import IpInstance
 from .handoff_registers import HandoffValue
 from .hls_match import Derived, Element, SlaveMatch, bus_differences, element_of, named
+from .hls_wires import WiredInput, input_port, is_input
 from .streams import Endpoint
 
 _CONTROL_NAMES = ("AP_CTRL", "GIE", "IER", "ISR")
@@ -57,6 +59,8 @@ class Binding:
         self.valid: set[int] = set()
         #: Where the addresses are that the kernel writes through, and their bytes.
         self.outputs: list[tuple[int, int]] = []
+        #: Inputs that are wires; their values are behind the registers of all slaves.
+        self.wired: list[WiredInput] = []
         #: For each argument, and last the return value: (data, out, valid, address bytes).
         self.offsets = [self._offsets_of(argument) for argument in interface.arguments]
         returned = interface.returns
@@ -78,6 +82,13 @@ class Binding:
             remarks += match.remarks
             if match.is_unlisted and any(self.ip.registers.values()):
                 remarks.append(f"the handoff lists no register of an argument on {slave}")
+        self._check_pieces()
+        for argument in self.interface.arguments:
+            if is_input(argument) and input_port(self.ip.ports, argument) is None:
+                remarks.append(
+                    f"{argument.ctype} {argument.name} is a wire, and the handoff has no port of "
+                    "that name: it reads 0"
+                )
         for wrong, text in bus_differences(self.interface, self.ip.buses):
             (problems if wrong else remarks).append(text)
         if problems:
@@ -88,6 +99,34 @@ class Binding:
                 self.ip.name,
             )
         return remarks
+
+    def _check_pieces(self) -> None:
+        """Refuse arrays that HLS gives ports which the C++ cannot be handed as one array."""
+        for argument in self.interface.arguments:
+            whole = argument.kind in ("m_axi", "axis_array") and not self._has_pieces(argument.name)
+            if argument.partitioned and not whole:
+                raise InterfaceError(
+                    f"{self.ip.name}: {argument.partitioned}: ARRAY_PARTITION cuts argument "
+                    f"{argument.ctype} {argument.name} into ports of its own ({argument.name}_0, "
+                    f"{argument.name}_1, ...), and compiled C++ takes one array. Copy it into a "
+                    "local array and partition that, or use board rtl with the RTL that HLS "
+                    "exported.",
+                    self.ip.name,
+                )
+            if argument.kind == "none" and argument.length is not None:
+                raise InterfaceError(
+                    f"{self.ip.name}: {self.interface.source}: argument {argument.ctype} "
+                    f"{argument.name} has no s_axilite, m_axi or axis interface, and the memory "
+                    "ports that HLS makes of it are not modelled. Give it one of these "
+                    "interfaces.",
+                    self.ip.name,
+                )
+
+    def _has_pieces(self, name: str) -> bool:
+        """Tell whether the handoff has an array in pieces; some releases leave it whole."""
+        listed = [value.name for values in self.ip.values.values() for value in values]
+        pieces = re.compile(rf"{re.escape(name)}(_r|_V)?_0(_.*)?")
+        return any(pieces.fullmatch(item) for item in (*listed, *self.ip.stream_ports))
 
     def _remedy(self) -> str:
         again = (
@@ -184,7 +223,7 @@ class Binding:
         slave = self._slave_of(argument.bundle)
         if slave is None or argument.offset is None:
             self._check_wired(argument)
-            return _NOWHERE
+            return self._wire(argument)
         page = self.page[slave]
         listed = _of_slave(self.ip.registers, slave) or {}
         match, bundle = self._matches[slave], argument.bundle or ""
@@ -225,6 +264,18 @@ class Binding:
                     "--top NAME' shows what was read.",
                     self.ip.name,
                 )
+
+    def _wire(self, argument: Argument) -> tuple[int, int, int, int]:
+        """Give the value of an input port a place behind the registers."""
+        port = input_port(self.ip.ports, argument)
+        if port is None:
+            return _NOWHERE
+        # The engine reads whole words of the C++ type, which may be wider than the port.
+        bits = port.width or 1
+        item = WiredInput(port, self.nbytes, max(bits, argument.width) // 64 * 8 + 16)
+        self.wired.append(item)
+        self.nbytes += item.nbytes
+        return item.at, NO_OFFSET, NO_OFFSET, 8 if bits > 32 else 4
 
     def _address_bytes(self, argument: Argument, listed: dict[str, int], at: int) -> int:
         if listed:

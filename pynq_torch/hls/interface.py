@@ -122,6 +122,8 @@ class Argument:
         The ap_vld word of an output.
     axis : Axis or None
         The stream port.
+    partitioned : str
+        File and line of the ARRAY_PARTITION that cuts it into several ports.
     """
 
     name: str
@@ -137,6 +139,7 @@ class Argument:
     offset_out: int | None = None
     offset_valid: int | None = None
     axis: Axis | None = None
+    partitioned: str = ""
 
 
 @dataclass(frozen=True)

@@ -197,6 +197,15 @@ class Ports:
             width=ctype.bits,
             length=math.prod(ctype.dims) if ctype.dims else None,
         )
+        if ctype.dims and ctype.form != "stream":
+            pieces, where = banks(port, self.pragmas, self.constants.number)
+            base = replace(base, partitioned=where if pieces > 1 else "")
+            if pieces > 1 and "s_axilite" not in modes:
+                self.warnings.append(
+                    f"{where}: ARRAY_PARTITION of argument {port.name!r} makes {pieces} ports of "
+                    f"it ({port.name}_0, ...), which are not followed; copy it into a local array "
+                    "and partition that"
+                )
         if "m_axi" in modes:
             _check_m_axi(port, wanted)
         if port.index < 0:
@@ -282,7 +291,7 @@ class Ports:
                     f"{port.name}: an s_axilite array needs its size in the declaration, found "
                     f"{ctype.spelling}"
                 )
-            pieces = banks(port, self.pragmas, self.constants.number)
+            pieces, _ = banks(port, self.pragmas, self.constants.number)
             if pieces > 1:
                 self.notes.append(f"{port.name}: partitioned into {pieces} registers or windows")
             return replace(base, kind="memory"), array_slots(port, name, pieces, offset, valid)

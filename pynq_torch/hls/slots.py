@@ -73,8 +73,10 @@ def array_slots(port: Port, name: str, pieces: int, offset: int | None, valid: b
     ]
 
 
-def banks(port: Port, pragmas: Sequence[Pragma], number: Callable[[str | None], int | None]) -> int:
-    """Return how many pieces ARRAY_PARTITION cuts the array into.
+def banks(
+    port: Port, pragmas: Sequence[Pragma], number: Callable[[str | None], int | None]
+) -> tuple[int, str]:
+    """Return how many pieces ARRAY_PARTITION cuts the array into, and where it says so.
 
     Raises
     ------
@@ -93,15 +95,15 @@ def banks(port: Port, pragmas: Sequence[Pragma], number: Callable[[str | None], 
             )
         size = math.prod(dims) if dim == 0 else dims[dim - 1]
         if not re.search(r"\b(cyclic|block)\b", pragma.text, re.IGNORECASE):
-            return size
+            return size, pragma.where
         factor = number(options.get("factor"))
         if factor is None or factor < 1:
             raise InterfaceError(
                 f"{pragma.where}: factor={options.get('factor', '')} in ARRAY_PARTITION of "
                 f"{port.name!r}; expected a number of at least 1"
             )
-        return min(factor, size)
-    return 1
+        return min(factor, size), pragma.where
+    return 1, ""
 
 
 def pragmas_on(pragmas: Sequence[Pragma], keyword: str, variable: str) -> list[Pragma]:

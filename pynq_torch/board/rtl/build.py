@@ -162,15 +162,15 @@ def _move_data(source: RtlSource, work: Path, folder: Path) -> None:
 def _handoff(source: RtlSource) -> str:
     """Return what the handoff says of the kernel: it decides on ports and parameters.
 
-    An instance's name and addresses, which no module knows, and the constants at its inputs make no
-    other library.
+    An instance's name and addresses, which no module knows, and what its inputs are connected to
+    make no other library.
     """
     ip = source.ip
     if ip is None:
         return ""
     words = {word.lower() for file in source.files for word in scan(file).words}
     parameters = {name: v for name, v in ip.parameters.items() if name.lower() in words}
-    ports = [asdict(port) | {"constant": None} for port in ip.ports.values()]
+    ports = [asdict(port) | {"constant": None, "net": ""} for port in ip.ports.values()]
     buses = [asdict(bus) for bus in ip.buses.values()]
     return json.dumps([parameters, ip.interrupt_pins, ports, buses], sort_keys=True)
 

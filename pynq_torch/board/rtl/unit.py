@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pynq_torch.board.bus import IpModel
 from pynq_torch.board.engine import EngineProcess
-from pynq_torch.board.hls_ip import Run, why_idle
+from pynq_torch.board.hls_ip import Run
 from pynq_torch.board.streams import Endpoint, Ring
+from pynq_torch.board.vain_polls import why_idle
 from pynq_torch.errors import KernelError
 from pynq_torch.hls.ap_ctrl import AP_DONE, AP_IDLE, AP_START, AUTO_RESTART
 
