@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import warnings
 from collections.abc import Callable
@@ -254,3 +255,56 @@ def test_a_wire_that_is_not_followed_is_named_once(tmp_path, net, source):
 def test_a_wire_that_the_handoff_does_not_have_is_named(tmp_path):
     with pytest.warns(UserWarning, match="unsigned char gain is a wire, and the handoff has no po"):
         mix(tmp_path, {"GAIN": ("I", "c", 8)})
+
+
+def module(kind: str, name: str, parameters: dict[str, str], **pins: tuple[str, str]) -> str:
+    """Return an IP without registers, with pins of eight bits: direction and net."""
+    values = "".join(f'<PARAMETER NAME="{n}" VALUE="{v}"/>' for n, v in parameters.items())
+    ports = "".join(
+        f'<PORT DIR="{way}" LEFT="7" NAME="{pin}" RIGHT="0" SIGIS="undef" SIGNAME="{net}"/>'
+        for pin, (way, net) in pins.items()
+    )
+    return (
+        f'<MODULE FULLNAME="/{name}" INSTANCE="{name}" IPTYPE="PERIPHERAL" IS_ENABLE="1" '
+        f'MODTYPE="{kind}" VLNV="xilinx.com:ip:{kind}:1.0"><DOCUMENTS/><PARAMETERS>{values}'
+        f"</PARAMETERS><PORTS>{ports}</PORTS><BUSINTERFACES/></MODULE>"
+    )
+
+
+def extra_on(net: str) -> Edit:
+    """Return an edit that connects ``extra`` to a net: ``fixed``, or what a pin drives."""
+    port = f'<PORT DIR="I" LEFT="7" NAME="extra" RIGHT="0" SIGIS="undef" SIGNAME="{net}"/>'
+    others = (
+        module("xlconstant", "c", {"CONST_VAL": "0xF0", "CONST_WIDTH": "8"}, dout=("O", "high")),
+        module("util_vector_logic", "g", {"C_OPERATION": "not", "C_SIZE": "8"},
+               Op1=("I", "high"), Res=("O", "fixed")),
+        module("util_vector_logic", "h", {"C_OPERATION": "not", "C_SIZE": "8"},
+               Op1=("I", "reset"), Res=("O", "changing")),
+        module("proc_sys_reset", "r", {}, peripheral_reset=("O", "reset")),
+        module("blinker", "b", {}, led=("O", "led")),
+    )  # fmt: skip
+
+    def edit(text: str) -> str:
+        at = text.index("<PORTS>", text.index('FULLNAME="/twin_0"')) + len("<PORTS>")
+        text = text[:at] + port + text[at:]
+        return text.replace("</MODULES>", f"{''.join(others)}</MODULES>")
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("net", "value", "says"),
+    [
+        ("fixed", 0x0F, None),
+        ("changing", 0xFF, r"twin_0\.extra stays 0xff on board rtl.* Board csim follows them"),
+        ("led", 0, r"twin_0\.extra reads 0 where its wire comes from b\.led \(blinker\)"),
+    ],
+)
+def test_an_input_of_rtl_is_tied_to_what_its_wire_carries(tmp_path, net, value, says):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        foreign(tmp_path, "rtl", {"twin_0": "twin"}, extra_on(net))
+    found = [str(w.message) for w in caught if w.category is NotModelledWarning]
+    assert len(found) == (says is not None)
+    assert says is None or re.search(says, found[0])
+    assert run_twin("twin_0", 100, 7) == (100 + value, 7)

@@ -86,6 +86,17 @@ class Wires:
             )
         )
 
+    def is_fixed(self, net: str, seen: tuple[str, ...] = ()) -> bool:
+        """Return whether only constants drive a net, through gates or not."""
+        driver = self._wiring.drivers.get(net)
+        if driver is None or net in seen:
+            return False
+        kind = self._wiring.kinds[driver.ip]
+        if kind in _GATES or kind in _CONCATS:
+            pins = self._wiring.inputs[driver.ip].values()
+            return all(self.is_fixed(pin.net, (*seen, net)) for pin in pins)
+        return kind in _CONSTANTS
+
     # ---- levels ------------------------------------------------------------------------------
 
     def level(self, net: str, width: int = 1, seen: tuple[str, ...] = ()) -> Level:

@@ -179,6 +179,7 @@ class RtlBoard(VirtualBoard):
         }
         for unit in units:
             unit.plan_streams(names, ports, engines)
+            unit.plan_wires()
         options = replace(self._options, clock_hz=self.clock_hz(units[0].ip) or 100e6)
         self.pl = Pl(build_engine(), self.memory, [u.plan for u in units], options, self._rebuild)
         for index, unit in enumerate(units):

@@ -32,6 +32,8 @@ _RESET = re.compile(
 )
 _LOW_BEFORE = re.compile(r"(.*_)?n_?(rst|reset)", re.IGNORECASE)  # nrst, n_reset
 _INTERRUPT = re.compile(r"(interrupt|irq|intr)(_o)?", re.IGNORECASE)
+#: Block-level control where it is wires.
+BLOCK_INPUTS = ("ap_start", "ap_continue", "ap_ce")
 #: Data widths that AXI4 has, in bits.
 _WIDTHS = (32, 64, 128, 256, 512, 1024)
 _LITE, _FULL, _STREAM = "AXI4-Lite interface", "AXI4 interface", "AXI4-Stream"
@@ -179,7 +181,7 @@ class _Grouping:
         if known is not None and known.constant is not None:
             return known.constant & ((1 << port.width) - 1)
         # Block-level control by wires instead of registers: high in every design that works.
-        return int(port.name in ("ap_start", "ap_continue", "ap_ce"))
+        return int(port.name in BLOCK_INPUTS)
 
     # ---- interfaces --------------------------------------------------------------------------
 

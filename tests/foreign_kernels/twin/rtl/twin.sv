@@ -10,6 +10,7 @@ module twin #(
     input  wire         ap_clk,
     input  wire         ap_rst_n,
     output logic        interrupt,
+    input  wire  [ 7:0] extra,  // no argument: what the design's wires add
     input  wire         s_axi_control_AWVALID,
     output logic        s_axi_control_AWREADY,
     input  wire  [C_S_AXI_CONTROL_ADDR_WIDTH-1:0] s_axi_control_AWADDR,
@@ -121,7 +122,7 @@ module twin #(
   assign {m_axi_gmem_BREADY, m_axi_GMEM_BREADY}   = answer_q;
   assign m_axi_GMEM_AWADDR = places[63:0];
   assign m_axi_gmem_AWADDR = places[159:96];
-  assign m_axi_GMEM_WDATA = FACTOR * numbers[31:0];
+  assign m_axi_GMEM_WDATA = FACTOR * numbers[31:0] + 32'(extra);
   assign m_axi_gmem_WDATA = FACTOR * numbers[95:64];
   assign {m_axi_GMEM_AWLEN, m_axi_gmem_AWLEN} = '0;
   assign {m_axi_GMEM_AWSIZE, m_axi_gmem_AWSIZE} = {3'd2, 3'd2};
