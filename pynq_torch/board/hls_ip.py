@@ -328,7 +328,6 @@ class HlsKernel(IpModel):
             if self.engine.faulted:
                 self.raise_fault()
             self._seen = self.engine.completed
-            self._inputs.take()
             self.engine.start()
             self.board.settle()
 

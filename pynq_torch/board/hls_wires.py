@@ -39,7 +39,7 @@ def input_port(ports: Mapping[str, HandoffPort], argument: Argument) -> HandoffP
 
 
 class InputWires:
-    """What the wires at a unit's inputs carry, put where its engine reads it."""
+    """What the wires at a unit's inputs carry, put where its engine reads it as a run begins."""
 
     def __init__(
         self,

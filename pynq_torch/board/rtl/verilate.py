@@ -229,21 +229,34 @@ def _options(source: RtlSource, parameters: Mapping[str, str]) -> Iterator[str]:
     folded = {name.lower(): value for name, value in given.items()}
     for name, default in parameters.items():
         value = given.get(name, folded.get(name.lower(), ""))
-        if value and '"' not in value:
-            yield f"-G{name}={_literal(value, default)}"
+        literal = _literal(value, default)
+        if value and literal is None:
+            raise RtlError(
+                f"{source.name}: parameter {name} of module {source.top} is {value!r} in the "
+                "handoff; a number is expected, true or false. Build the overlay again with one",
+                source.name,
+            )
+        if literal:
+            yield f"-G{name}={literal}"
 
 
-def _literal(value: str, default: str) -> str:
-    """Return a value of the handoff as Verilog writes it."""
+def _literal(value: str, default: str) -> str | None:
+    """Return a value of the handoff as Verilog writes it, None where the module takes no text."""
     if re.fullmatch(r"-?\d+(\.\d+(e[-+]?\d+)?)?", value, re.IGNORECASE):
         return value
     if match := re.fullmatch(r"0([xb])([0-9A-F]+)", value, re.IGNORECASE):
         bits = len(match[2]) * (4 if match[1] in "xX" else 1)
         return f"{max(32, bits)}'{'h' if match[1] in 'xX' else 'b'}{match[2]}"
-    # Vivado's booleans, unless the module takes them as a text.
-    if value.lower() in ("true", "false") and re.fullmatch(r"\d+'s?h[01]", default):
-        return str(int(value.lower() == "true"))
-    return f'"{value}"'
+    if value and '"' not in value and _is_text(default):
+        return f'"{value}"'
+    return str(int(value.lower() == "true")) if value.lower() in ("true", "false") else None
+
+
+def _is_text(default: str) -> bool:
+    """Tell a text from a number: Verilator shows it by its letters, in bytes and without a sign."""
+    bits, _, digits = default.partition("'h")
+    letters = re.fullmatch(r"([2-7][0-9a-f])+", digits) and bits == str(4 * len(digits))
+    return bool(letters) or default == "8'h0" or default.startswith(('"', '\\"'))
 
 
 # ---- after it ------------------------------------------------------------------------------------
