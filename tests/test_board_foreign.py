@@ -139,6 +139,8 @@ PIECES = """void pieces(int a[8], int n) {{
 
 def pieces(folder: Path, mode: str, how: str, options: str = "", edit: Edit = str) -> Any:
     text = PIECES.format(mode=mode, how=how, options=options, value="i * n")
+    if not how:  # a directive of the Tcl that the folder does not have
+        text = "".join(line for line in text.splitlines(True) if "PARTITION" not in line)
     write(folder / "k" / "pieces" / "pieces.cpp", text)
     return foreign(folder, "csim", {"pieces_0": "pieces"}, edit)
 
@@ -156,6 +158,7 @@ def in_pieces(text: str) -> str:
     [
         ("m_axi", "cyclic factor=2", "bundle=gmem offset=slave", in_pieces),
         ("m_axi", "complete", "bundle=gmem offset=slave", in_pieces),
+        ("m_axi", "", "bundle=gmem offset=slave", in_pieces),
         ("s_axilite", "cyclic factor=2", "", str),
         ("s_axilite", "block factor=2", "", str),
         ("s_axilite", "complete", "", str),
@@ -165,9 +168,23 @@ def in_pieces(text: str) -> str:
 def test_an_argument_in_pieces_is_refused(tmp_path, mode, how, options, edit):
     with pytest.raises(
         InterfaceError,
-        match=r"pieces\.cpp:5: ARRAY_PARTITION cuts argument .* Copy it into a local",
+        match=rf"{'pieces.cpp:5' if how else 'design.hwh'}: ARRAY_PARTITION cuts .* into a local",
     ):
         pieces(tmp_path, mode, how, options, edit)
+
+
+def test_two_arguments_named_like_pieces_are_two(tmp_path):
+    text = PIECES.format(mode="m_axi", how="", options="bundle=g offset=slave", value="a_0")
+    text = "".join(line for line in text.splitlines(True) if "PARTITION" not in line)
+    text = text.replace("int n)", "int a_0)").replace("port=n", "port=a_0")
+    write(tmp_path / "k" / "pieces" / "pieces.cpp", text)
+    overlay = foreign(tmp_path, "csim", {"pieces_0": "pieces"})
+    buffer = allocate(8, "i4")
+    overlay.pieces_0.write(0x10, buffer.physical_address)
+    overlay.pieces_0.write(0x1C, 9)
+    start(overlay.pieces_0)
+    wait_done(overlay.pieces_0)
+    assert buffer.tolist() == [9] * 8
 
 
 def test_a_partition_that_the_hardware_does_not_have_is_only_a_warning(tmp_path):

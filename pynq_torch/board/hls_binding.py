@@ -20,6 +20,7 @@ from .streams import Endpoint
 
 _CONTROL_NAMES = ("AP_CTRL", "GIE", "IER", "ISR")
 _LARGEST_SLAVE = 16 << 20
+_ARRAYS = ("m_axi", "memory", "axis_array")
 _NOWHERE = (NO_OFFSET,) * 4
 _Listed = TypeVar("_Listed")
 
@@ -82,7 +83,7 @@ class Binding:
             remarks += match.remarks
             if match.is_unlisted and any(self.ip.registers.values()):
                 remarks.append(f"the handoff lists no register of an argument on {slave}")
-        self._check_pieces()
+        self._check_pieces(handoff)
         for argument in self.interface.arguments:
             if is_input(argument) and input_port(self.ip.ports, argument) is None:
                 remarks.append(
@@ -100,13 +101,15 @@ class Binding:
             )
         return remarks
 
-    def _check_pieces(self) -> None:
+    def _check_pieces(self, handoff: Path) -> None:
         """Refuse arrays that HLS gives ports which the C++ cannot be handed as one array."""
         for argument in self.interface.arguments:
-            whole = argument.kind in ("m_axi", "axis_array") and not self._has_pieces(argument.name)
-            if argument.partitioned and not whole:
+            cut = argument.kind in _ARRAYS and self._has_pieces(argument.name)
+            # Some releases leave what is behind an AXI port whole.
+            if cut or (argument.partitioned and argument.kind not in ("m_axi", "axis_array")):
+                where = argument.partitioned or handoff.name
                 raise InterfaceError(
-                    f"{self.ip.name}: {argument.partitioned}: ARRAY_PARTITION cuts argument "
+                    f"{self.ip.name}: {where}: ARRAY_PARTITION cuts argument "
                     f"{argument.ctype} {argument.name} into ports of its own ({argument.name}_0, "
                     f"{argument.name}_1, ...), and compiled C++ takes one array. Copy it into a "
                     "local array and partition that, or use board rtl with the RTL that HLS "
@@ -123,7 +126,9 @@ class Binding:
                 )
 
     def _has_pieces(self, name: str) -> bool:
-        """Tell whether the handoff has an array in pieces; some releases leave it whole."""
+        """Tell whether the handoff has an array in pieces, which are no arguments of their own."""
+        if any(argument.name == f"{name}_0" for argument in self.interface.arguments):
+            return False
         listed = [value.name for values in self.ip.values.values() for value in values]
         pieces = re.compile(rf"{re.escape(name)}(_r|_V)?_0(_.*)?")
         return any(pieces.fullmatch(item) for item in (*listed, *self.ip.stream_ports))
