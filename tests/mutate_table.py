@@ -60,6 +60,7 @@ AREAS: dict[str, str] = {
     "board/ip/axis": "board_axis",
     "board/wires": "board_wires board_foreign",
     "board/hls_wires": "board_foreign",
+    "board/hls_pieces": "board_foreign",
     "board/levels": "board_wires",
     "board/vain_polls": "ip_registers board_faults board_ip board_models",
     "board/mappings": "board_memory",

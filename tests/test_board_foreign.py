@@ -173,6 +173,52 @@ def test_an_argument_in_pieces_is_refused(tmp_path, mode, how, options, edit):
         pieces(tmp_path, mode, how, options, edit)
 
 
+WEIGHED = """void weighed(const {ctype} digits[6], long long *sum) {{
+#pragma HLS INTERFACE s_axilite port=digits
+#pragma HLS INTERFACE s_axilite port=sum
+{control}
+#pragma HLS ARRAY_PARTITION variable=digits {how}
+    long long total = 0;
+    for (int i = 0; i < 6; ++i) total = 10 * total + digits[i];
+    *sum = total;
+}}
+"""
+
+
+@pytest.mark.parametrize("control", ["s_axilite", "ap_ctrl_none"])
+@pytest.mark.parametrize(
+    ("ctype", "how"),
+    [
+        ("int", "complete"),
+        ("int", "type=cyclic factor=4"),
+        ("short", "block factor=3"),
+        ("signed char", "cyclic factor=2"),
+        ("long long", "complete dim=1"),
+    ],
+)
+def test_an_array_in_pieces_that_a_kernel_reads_is_put_together(tmp_path, ctype, how, control):
+    control = f"#pragma HLS INTERFACE {control} port=return"
+    text = WEIGHED.format(ctype=ctype, how=how, control=control)
+    write(tmp_path / "k" / "weighed" / "weighed.cpp", text)
+    overlay = foreign(tmp_path, "csim", {"weighed_0": "weighed"})
+    unit = pynq_torch.current_board().cus["weighed_0"]
+    kind, count = how.split()[0].removeprefix("type="), int(how[-1]) if "factor" in how else 6
+    width = {"int": 4, "short": 2, "signed char": 1, "long long": 8}[ctype]
+    registers = {r.name: r for r in unit.interface.bundles["control"]}
+    values = [7, 1, 2, 9, 4, 5]
+    words: dict[int, int] = {}
+    for i, value in enumerate(values):
+        piece, inside = (i % count, i // count) if kind == "cyclic" else divmod(i, 6 // count)
+        at = registers[f"digits_{piece}"].offset + inside * width
+        words[at & ~3] = words.get(at & ~3, 0) | value << 8 * (at & 3)
+    for at, word in words.items():
+        overlay.weighed_0.write(at, word)
+    if "s_axilite port=return" in control:
+        start(overlay.weighed_0)
+        wait_done(overlay.weighed_0)
+    assert overlay.weighed_0.read(registers["sum"].offset) == 712945
+
+
 def test_two_arguments_named_like_pieces_are_two(tmp_path):
     text = PIECES.format(mode="m_axi", how="", options="bundle=g offset=slave", value="a_0")
     text = "".join(line for line in text.splitlines(True) if "PARTITION" not in line)

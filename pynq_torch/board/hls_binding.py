@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,6 +15,7 @@ from .engine import NO_OFFSET
 from .handoff import IpInstance
 from .handoff_registers import HandoffValue
 from .hls_match import Derived, Element, SlaveMatch, bus_differences, element_of, named
+from .hls_pieces import Move, gathers, moves_of
 from .hls_wires import WiredInput, input_port, is_input
 from .streams import Endpoint
 
@@ -62,6 +63,8 @@ class Binding:
         self.outputs: list[tuple[int, int]] = []
         #: Inputs that are wires; their values are behind the registers of all slaves.
         self.wired: list[WiredInput] = []
+        #: What puts arrays in pieces together, also there.
+        self.moves: list[Move] = []
         #: For each argument, and last the return value: (data, out, valid, address bytes).
         self.offsets = [self._offsets_of(argument) for argument in interface.arguments]
         returned = interface.returns
@@ -104,10 +107,13 @@ class Binding:
     def _check_pieces(self, handoff: Path) -> None:
         """Refuse arrays that HLS gives ports which the C++ cannot be handed as one array."""
         for argument in self.interface.arguments:
-            cut = argument.kind in _ARRAYS and self._has_pieces(argument.name)
-            # Some releases leave what is behind an AXI port whole.
-            if cut or (argument.partitioned and argument.kind not in ("m_axi", "axis_array")):
-                where = argument.partitioned or handoff.name
+            partition = argument.partition
+            if partition is not None and argument.kind in ("memory", "none"):
+                wrong = not gathers(argument)
+            else:  # some releases leave what is behind an AXI port whole
+                wrong = argument.kind in _ARRAYS and self._has_pieces(argument.name)
+            if wrong:
+                where = partition.where if partition is not None else handoff.name
                 raise InterfaceError(
                     f"{self.ip.name}: {where}: ARRAY_PARTITION cuts argument "
                     f"{argument.ctype} {argument.name} into ports of its own ({argument.name}_0, "
@@ -241,6 +247,8 @@ class Binding:
             return page + (derived if value is None else value.offset)
 
         data = place(argument.offset)
+        if gathers(argument):
+            return self._gather(argument, place), NO_OFFSET, NO_OFFSET, 0
         out = NO_OFFSET
         if argument.kind == "scalar_ptr" and argument.direction != "in":
             out = place(argument.offset_out) if argument.offset_out is not None else data
@@ -269,6 +277,14 @@ class Binding:
                     "--top NAME' shows what was read.",
                     self.ip.name,
                 )
+
+    def _gather(self, argument: Argument, place: Callable[[int], int]) -> int:
+        """Give an array in pieces a place behind the registers, where it is whole."""
+        registers = self.interface.bundles[argument.bundle or ""]
+        at, last = self.nbytes, (argument.length or 0) * argument.width // 8
+        self.moves += moves_of(argument, registers, place, at)
+        self.nbytes += (last + 15) & ~7
+        return at
 
     def _wire(self, argument: Argument) -> tuple[int, int, int, int]:
         """Give the value of an input port a place behind the registers."""

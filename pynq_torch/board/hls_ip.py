@@ -80,6 +80,7 @@ class HlsKernel(IpModel):
         self._open_streams(binding, rings)
         self.engine = self._make_engine(build, rings)
         self._words = self.engine.registers.cast("I")
+        self._moves = binding.moves
         self._inputs = InputWires(board, ip.name, binding.wired, self.engine.registers)
         self.engine.set_offsets(binding.offsets)
         self._valid, self._pointers = binding.valid, binding.outputs
@@ -131,8 +132,15 @@ class HlsKernel(IpModel):
     def _relatch(self) -> None:
         """Let a kernel that runs all the time take its inputs again."""
         if self.free_running or self._auto:
+            self._gather()
             self._written = self.engine.completed
             self.engine.set_flag(Flag.RELATCH, True)
+
+    def _gather(self) -> None:
+        """Put arrays together that have their elements in several registers or windows."""
+        registers = self.engine.registers
+        for source, target, nbytes in self._moves:
+            registers[target : target + nbytes] = registers[source : source + nbytes]
 
     def backing(self, slave: str = "") -> memoryview | None:
         """Return the engine's register page."""
@@ -328,6 +336,7 @@ class HlsKernel(IpModel):
             if self.engine.faulted:
                 self.raise_fault()
             self._seen = self.engine.completed
+            self._gather()
             self.engine.start()
             self.board.settle()
 
