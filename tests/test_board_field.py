@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import overlay_of, start
+from helpers import overlay_of, start, wait_done
 from pynq import Overlay, allocate
 
 import pynq_torch
@@ -191,6 +191,26 @@ def test_directives_beside_the_source_folder(tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "directives.tcl").write_text("")
     assert files_beside(source) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("directives.tcl", "set_directive_interface -mode s_axilite -bundle ctrl {}\n"),
+        ("hls_config.cfg", "syn.directive.interface={} mode=s_axilite bundle=ctrl\n"),
+    ],
+)
+def test_a_directive_for_the_function_itself_is_one_for_its_return(tmp_path, file, text):
+    kernels = _kernel(tmp_path / "k", "twice", "int twice(int x) { return 2 * x; }\n")
+    lines = [text.format("twice"), text.format("twice x" if "cfg" in file else '"twice" x')]
+    (kernels / "twice" / file).write_text("".join(lines))
+    overlay = overlay_of(tmp_path, {"twice_0": "twice"}, [kernels])
+    ip = overlay.twice_0
+    assert ip.register_map.CTRL.AP_IDLE == 1
+    ip.write(0x18, 21)  # behind ap_return
+    start(ip)
+    wait_done(ip)
+    assert ip.read(0x10) == 42
 
 
 SUMS = """

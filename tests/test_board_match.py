@@ -20,8 +20,9 @@ from pynq_torch.board.handoff import IpInstance, Slave, read_handoff
 from pynq_torch.board.handoff_ports import HandoffBus, constants_of
 from pynq_torch.board.handoff_registers import HandoffValue
 from pynq_torch.board.hls_binding import Binding
-from pynq_torch.board.hls_match import SlaveMatch, bus_differences
+from pynq_torch.board.hls_match import Derived, SlaveMatch, bus_differences
 from pynq_torch.errors import InterfaceError
+from pynq_torch.hls.interface import Register
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -244,6 +245,43 @@ def test_overruns_are_looked_for_behind_what_a_kernel_writes(tmp_path):
     binding = _bound(tmp_path, Slave("s_axi_control", 0x4000_0000, 0x10000, "Reg", False))
     # As UG1399 lays them out: in at 0x10 is only read; addresses have 64 bits.
     assert binding.outputs == [(0x1C, 8), (0x28, 8)]
+
+
+def test_names_that_differ_only_in_case_are_two(tmp_path):
+    source = tmp_path / "k.cpp"
+    source.write_text(
+        "#include <hls_stream.h>\n"
+        "void k(hls::stream<int> &a, hls::stream<int> &A, int n, int N) {\n"
+        "#pragma HLS INTERFACE axis port=a\n"
+        "#pragma HLS INTERFACE axis port=A\n"
+        "#pragma HLS INTERFACE s_axilite port=n bundle=ctrl\n"
+        "#pragma HLS INTERFACE s_axilite port=N bundle=CTRL\n"
+        "#pragma HLS INTERFACE s_axilite port=return bundle=ctrl\n"
+        "    a.write(n + N + A.read());\n"
+        "}\n"
+    )
+    slaves = [
+        Slave(f"s_axi_{name}", 0x4000_0000 + at, 0x10000, "Reg", False)
+        for name, at in (("CTRL", 0), ("ctrl", 0x10000))
+    ]
+    streams = {"A": (False, 4), "a": (True, 4)}
+    ip = IpInstance("k_0", "xilinx.com:hls:k:1.0", slaves=tuple(slaves), stream_ports=streams)
+    binding = Binding(ip, hls.read_interface(source, "k"))
+    assert [port.port for port, _ in binding.ports] == ["a", "A"]
+    assert binding.control_slave == "s_axi_ctrl"
+    assert [binding.page["s_axi_ctrl"], binding.page["s_axi_CTRL"]] == [0x10000, 0]
+    assert [offsets[0] for offsets in binding.offsets[2:4]] == [0x10010, 0x10]
+
+
+@pytest.mark.parametrize("names", [("n", "N"), ("n_r", "N_r"), ("N_r", "n_r")])
+def test_registers_that_differ_only_in_case(names):
+    values = [HandoffValue(name, 0x10 + 8 * i, 1, False, 32) for i, name in enumerate(names)]
+    registers = [Register(n, 0x10 + 8 * i, 32, "in", "data") for i, n in enumerate(("n", "N"))]
+    match = SlaveMatch([Derived("control", r, None) for r in registers], values)
+    assert {d.register.name: v.name for d, v in match.pairs()} == {
+        "n": next(n for n in names if n[0] == "n"),
+        "N": next(n for n in names if n[0] == "N"),
+    }
 
 
 def test_a_slave_of_a_gigabyte_takes_no_gigabyte_of_registers(tmp_path):

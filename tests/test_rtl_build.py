@@ -14,6 +14,7 @@ from pynq_torch.board.handoff import IpInstance
 from pynq_torch.board.rtl import lint
 from pynq_torch.board.rtl.build import BuiltModel, build_model
 from pynq_torch.board.rtl.sources import find_rtl
+from pynq_torch.board.rtl.verilate import _literal
 from pynq_torch.errors import RtlError, RtlLintError, RtlPortError
 
 PORTS = """
@@ -155,6 +156,28 @@ def test_parameters_of_the_design_reach_the_top(tmp_path):
     model = Model(build(tmp_path, "adder", {"adder.sv": ADDER}, ip=ip).library)
     model.reset()
     assert model["y_TDATA"] == 41
+
+
+@pytest.mark.parametrize(
+    ("value", "default", "written"),
+    [
+        ("41", "32'sh28", "41"), ("-3", "8'hff", "-3"), ("2.5", "1.5", "2.5"),
+        ("0xfF", "4'h0", "32'hfF"), ("0x123456789", "64'h0", "36'h123456789"),
+        ("0b1010", "4'h5", "32'b1010"), ("true", "32'sh0", "1"), ("FALSE", "1'h1", "0"),
+        ("true", "32'h66616c73", '"true"'), ("FAST", "32'h534c4f57", '"FAST"'),
+        ("FAST", '\\"x\\"', '"FAST"'), ("FAST", "32'sh41424344", None), ("4 5", "1'h1", None),
+        ("true", "1'h0", "1"), ("true", "7'h41", "1"),
+        ("", "32'h534c4f57", None), ("x", "8'h0", '"x"'),
+    ],
+)  # fmt: skip
+def test_a_parameter_as_verilog_writes_it(value, default, written):
+    assert _literal(value, default) == written
+
+
+def test_a_parameter_that_is_no_number_is_named(tmp_path):
+    ip = IpInstance("adder_0", "xilinx.com:hls:adder:1.0", {"START": "4 1"})
+    with pytest.raises(RtlError, match="parameter START of module adder is '4 1' in the handoff"):
+        build(tmp_path, "adder", {"adder.sv": ADDER}, ip=ip)
 
 
 def test_two_models_build_at_once(tmp_path):

@@ -65,6 +65,26 @@ def test_names_of_an_hls_top():
     assert not found.constants and not found.others
 
 
+@pytest.mark.parametrize("mapped", [True, False])
+def test_names_that_differ_only_in_case(mapped):
+    names = ("m_axi_gmem", "m_axi_GMEM")
+    ports = [*CLOCKS, *lite(), *reader(names[0]), *reader(names[1], 32)]
+    buses = [
+        replace(
+            GMEM,
+            name=name,
+            data_bytes=nbytes,
+            port_map={p.name.rpartition("_")[2]: p.name for p in reader(name)} if mapped else {},
+        )
+        for name, nbytes in zip(names, (8, 4), strict=True)
+    ]
+    found = group(ports, handoff(CONTROL, *buses))
+    assert {m.name: (m.data_width, m.signals["ARADDR"]) for m in found.masters} == {
+        "m_axi_gmem": (64, "m_axi_gmem_ARADDR"),
+        "m_axi_GMEM": (32, "m_axi_GMEM_ARADDR"),
+    }
+
+
 def test_names_of_vivados_own_templates():
     ports = [
         PortDecl("s00_axi_aclk", "in", 1), PortDecl("s00_axi_aresetn", "in", 1),

@@ -6,6 +6,7 @@ IP, the AXI4-Stream connections, and the memories that PL masters reach.
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +46,21 @@ class IpInstance:
     def vlnv_name(self) -> str:
         """Third field of the VLNV: ``gemm`` of ``xilinx.com:hls:gemm:1.0``."""
         return self.vlnv.split(":")[2] if self.vlnv.count(":") >= 3 else self.vlnv
+
+    @property
+    def top_names(self) -> tuple[str, ...]:
+        """What the top module or function may be called, likeliest first.
+
+        Vivado's packager adds the version to one of the two: IP ``myip`` 1.0 has the module
+        ``myip_v1_0``, and a module ``myip`` becomes IP ``myip_v1_0``.
+        """
+        name, version = self.vlnv_name, self.vlnv.rpartition(":")[2]
+        bare = re.sub(r"_v\d+_\d+$", "", name)
+        if bare != name:
+            return name, bare
+        if "." not in version or ":hls:" in self.vlnv:  # a kernel of HLS has its function's name
+            return (name,)
+        return name, f"{name}_v{version.replace('.', '_')}"
 
     @property
     def is_kernel(self) -> bool:

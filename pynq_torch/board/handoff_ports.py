@@ -27,6 +27,7 @@ class HandoffPort:
     signal_is: str = ""  #: "clk", "rst", "INTERRUPT", ...
     active_low: bool | None = None  #: None where the handoff does not say
     constant: int | None = None  #: what an xlconstant ties it to
+    net: str = ""  #: empty where nothing is connected
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ def ports_of(module: ET.Element, constants: dict[str, int]) -> Iterator[HandoffP
             port.get("SIGIS", ""),
             _POLARITY.get(port.get("POLARITY", "")),
             constants.get(port.get("SIGNAME", "")),
+            port.get("SIGNAME", ""),
         )
 
 

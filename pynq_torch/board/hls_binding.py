@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,11 +14,14 @@ from pynq_torch.paths import KERNELS
 from .engine import NO_OFFSET
 from .handoff import IpInstance
 from .handoff_registers import HandoffValue
-from .hls_match import Derived, Element, SlaveMatch, bus_differences, element_of
+from .hls_match import Derived, Element, SlaveMatch, bus_differences, element_of, named
+from .hls_pieces import Move, gathers, moves_of
+from .hls_wires import WiredInput, input_port, is_input
 from .streams import Endpoint
 
 _CONTROL_NAMES = ("AP_CTRL", "GIE", "IER", "ISR")
 _LARGEST_SLAVE = 16 << 20
+_ARRAYS = ("m_axi", "memory", "axis_array")
 _NOWHERE = (NO_OFFSET,) * 4
 _Listed = TypeVar("_Listed")
 
@@ -57,6 +61,10 @@ class Binding:
         self.valid: set[int] = set()
         #: Where the addresses are that the kernel writes through, and their bytes.
         self.outputs: list[tuple[int, int]] = []
+        #: Inputs that are wires; their values are behind the registers of all slaves.
+        self.wired: list[WiredInput] = []
+        #: What puts arrays in pieces together, also there.
+        self.moves: list[Move] = []
         #: For each argument, and last the return value: (data, out, valid, address bytes).
         self.offsets = [self._offsets_of(argument) for argument in interface.arguments]
         returned = interface.returns
@@ -78,6 +86,13 @@ class Binding:
             remarks += match.remarks
             if match.is_unlisted and any(self.ip.registers.values()):
                 remarks.append(f"the handoff lists no register of an argument on {slave}")
+        self._check_pieces(handoff)
+        for argument in self.interface.arguments:
+            if is_input(argument) and input_port(self.ip.ports, argument) is None:
+                remarks.append(
+                    f"{argument.ctype} {argument.name} is a wire, and the handoff has no port of "
+                    "that name: it reads 0"
+                )
         for wrong, text in bus_differences(self.interface, self.ip.buses):
             (problems if wrong else remarks).append(text)
         if problems:
@@ -88,6 +103,41 @@ class Binding:
                 self.ip.name,
             )
         return remarks
+
+    def _check_pieces(self, handoff: Path) -> None:
+        """Refuse arrays that HLS gives ports which the C++ cannot be handed as one array."""
+        for argument in self.interface.arguments:
+            partition = argument.partition
+            if partition is not None and argument.kind in ("memory", "none"):
+                wrong = not gathers(argument)
+            else:  # some releases leave what is behind an AXI port whole
+                wrong = argument.kind in _ARRAYS and self._has_pieces(argument.name)
+            if wrong:
+                where = partition.where if partition is not None else handoff.name
+                raise InterfaceError(
+                    f"{self.ip.name}: {where}: ARRAY_PARTITION cuts argument "
+                    f"{argument.ctype} {argument.name} into ports of its own ({argument.name}_0, "
+                    f"{argument.name}_1, ...), and compiled C++ takes one array. Copy it into a "
+                    "local array and partition that, or use board rtl with the RTL that HLS "
+                    "exported.",
+                    self.ip.name,
+                )
+            if argument.kind == "none" and argument.length is not None:
+                raise InterfaceError(
+                    f"{self.ip.name}: {self.interface.source}: argument {argument.ctype} "
+                    f"{argument.name} has no s_axilite, m_axi or axis interface, and the memory "
+                    "ports that HLS makes of it are not modelled. Give it one of these "
+                    "interfaces.",
+                    self.ip.name,
+                )
+
+    def _has_pieces(self, name: str) -> bool:
+        """Tell whether the handoff has an array in pieces, which are no arguments of their own."""
+        if any(argument.name == f"{name}_0" for argument in self.interface.arguments):
+            return False
+        listed = [value.name for values in self.ip.values.values() for value in values]
+        pieces = re.compile(rf"{re.escape(name)}(_r|_V)?_0(_.*)?")
+        return any(pieces.fullmatch(item) for item in (*listed, *self.ip.stream_ports))
 
     def _remedy(self) -> str:
         again = (
@@ -130,11 +180,8 @@ class Binding:
         """Return the hwh's interface name for a bundle: ``s_axi_<bundle>``."""
         if bundle is None:
             return None
-        names = {name.lower(): name for name in self.page}
-        for candidate in (f"s_axi_{bundle}", f"s_axi_{bundle}_r", bundle):
-            if candidate.lower() in names:
-                return names[candidate.lower()]
-        return next(iter(self.page)) if len(self.page) == 1 else None
+        found = named(self.page, f"s_axi_{bundle}", f"s_axi_{bundle}_r", bundle)
+        return found or (next(iter(self.page)) if len(self.page) == 1 else None)
 
     def _check_control(self) -> None:
         """Refuse sources without the bitstream's control register: they would never start."""
@@ -165,12 +212,12 @@ class Binding:
 
     def _stream_port(self, stem: str, direction: str, taken: set[str]) -> str:
         declared = self.ip.stream_ports
-        free = {name.lower(): name for name in declared if name not in taken}
-        for suffix in ("", "_r", "_V", "_V_V", "_r_V", "_V_data_V"):
-            found = free.get(f"{stem}{suffix}".lower())
-            if found is not None:
-                return found
-        wanted = [n for n in free.values() if declared[n][0] == (direction == "out")]
+        free = [name for name in declared if name not in taken]
+        suffixes = ("", "_r", "_V", "_V_V", "_r_V", "_V_data_V")
+        found = named(free, *(f"{stem}{suffix}" for suffix in suffixes))
+        if found is not None:
+            return found
+        wanted = [n for n in free if declared[n][0] == (direction == "out")]
         if not wanted:
             raise InterfaceError(
                 f"{self.ip.name}: the source has a stream {stem} ({direction}), the handoff has no "
@@ -187,7 +234,7 @@ class Binding:
         slave = self._slave_of(argument.bundle)
         if slave is None or argument.offset is None:
             self._check_wired(argument)
-            return _NOWHERE
+            return self._wire(argument)
         page = self.page[slave]
         listed = _of_slave(self.ip.registers, slave) or {}
         match, bundle = self._matches[slave], argument.bundle or ""
@@ -200,6 +247,8 @@ class Binding:
             return page + (derived if value is None else value.offset)
 
         data = place(argument.offset)
+        if gathers(argument):
+            return self._gather(argument, place), NO_OFFSET, NO_OFFSET, 0
         out = NO_OFFSET
         if argument.kind == "scalar_ptr" and argument.direction != "in":
             out = place(argument.offset_out) if argument.offset_out is not None else data
@@ -228,6 +277,26 @@ class Binding:
                     "--top NAME' shows what was read.",
                     self.ip.name,
                 )
+
+    def _gather(self, argument: Argument, place: Callable[[int], int]) -> int:
+        """Give an array in pieces a place behind the registers, where it is whole."""
+        registers = self.interface.bundles[argument.bundle or ""]
+        at, last = self.nbytes, (argument.length or 0) * argument.width // 8
+        self.moves += moves_of(argument, registers, place, at)
+        self.nbytes += (last + 15) & ~7
+        return at
+
+    def _wire(self, argument: Argument) -> tuple[int, int, int, int]:
+        """Give the value of an input port a place behind the registers."""
+        port = input_port(self.ip.ports, argument)
+        if port is None:
+            return _NOWHERE
+        # The engine reads whole words of the C++ type, which may be wider than the port.
+        bits = port.width or 1
+        item = WiredInput(port, self.nbytes, max(bits, argument.width) // 64 * 8 + 16)
+        self.wired.append(item)
+        self.nbytes += item.nbytes
+        return item.at, NO_OFFSET, NO_OFFSET, 8 if bits > 32 else 4
 
     def _address_bytes(self, argument: Argument, listed: dict[str, int], at: int) -> int:
         if listed:

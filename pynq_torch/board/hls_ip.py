@@ -25,8 +25,10 @@ from .bus import IpModel
 from .engine import EngineProcess, Flag, State
 from .handoff import IpInstance
 from .hls_binding import Binding
+from .hls_wires import InputWires
 from .services import BoardServices
 from .streams import Ring
+from .vain_polls import why_idle
 
 #: How long a finished kernel's process may take to say that it is done.
 _DONE_LAG_S = 0.01
@@ -60,25 +62,6 @@ class Run:
     phases: dict[str, int] = field(default_factory=dict)
 
 
-def why_idle(name: str, starts: int, was_reset: bool = False) -> str:
-    """Say why no AP_DONE can come from an idle unit, and what the program is to do.
-
-    `starts` are those since the overlay was loaded, or since the reset (`was_reset`).
-    """
-    if starts:
-        return (
-            f"{name} is idle: its last run has ended, and reading AP_CTRL (register 0x00) has "
-            "cleared AP_DONE already. Keep the value of the read that has AP_DONE, or wait for "
-            "AP_IDLE (bit 2)."
-        )
-    since = "since it was reset" if was_reset else "since the overlay was loaded"
-    return (
-        f"{name} was never started: AP_START was not written to AP_CTRL (register 0x00) {since}, "
-        f"so that AP_DONE cannot come. Write it before the wait: {name}.write(0x00, 1), or "
-        "register_map.CTRL.AP_START = 1."
-    )
-
-
 class HlsKernel(IpModel):
     """A compute unit: AXI-Lite register file in front, an engine process behind."""
 
@@ -97,6 +80,8 @@ class HlsKernel(IpModel):
         self._open_streams(binding, rings)
         self.engine = self._make_engine(build, rings)
         self._words = self.engine.registers.cast("I")
+        self._moves = binding.moves
+        self._inputs = InputWires(board, ip.name, binding.wired, self.engine.registers)
         self.engine.set_offsets(binding.offsets)
         self._valid, self._pointers = binding.valid, binding.outputs
         self._chain = self.interface.control == "ap_ctrl_chain"
@@ -140,8 +125,22 @@ class HlsKernel(IpModel):
 
     def connect(self) -> None:
         """Start a kernel that has no control register."""
+        self._inputs.connect(self._relatch)
         if self.free_running:
             self.engine.start()
+
+    def _relatch(self) -> None:
+        """Let a kernel that runs all the time take its inputs again."""
+        if self.free_running or self._auto:
+            self._gather()
+            self._written = self.engine.completed
+            self.engine.set_flag(Flag.RELATCH, True)
+
+    def _gather(self) -> None:
+        """Put arrays together that have their elements in several registers or windows."""
+        registers = self.engine.registers
+        for source, target, nbytes in self._moves:
+            registers[target : target + nbytes] = registers[source : source + nbytes]
 
     def backing(self, slave: str = "") -> memoryview | None:
         """Return the engine's register page."""
@@ -175,9 +174,7 @@ class HlsKernel(IpModel):
         at = self._page.get(slave, 0) + offset
         if at + 4 <= self._nbytes:
             self._words[at >> 2] = value
-            if self.free_running or self._auto:
-                self._written = self.engine.completed
-                self.engine.set_flag(Flag.RELATCH, True)
+            self._relatch()
 
     def write_block(self, offset: int, words: memoryview, slave: str = "") -> None:
         """Write registers that follow each other: at once, where none of them is a control."""
@@ -340,6 +337,7 @@ class HlsKernel(IpModel):
             if self.engine.faulted:
                 self.raise_fault()
             self._seen = self.engine.completed
+            self._gather()
             self.engine.start()
             self.board.settle()
 

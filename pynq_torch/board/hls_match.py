@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pynq_torch.hls.interface import Argument, AxiBundle, Interface, Register
@@ -19,7 +19,7 @@ from .handoff_registers import HandoffValue
 _POINTERS = ("m_axi", "burst_maxi")
 _VALID = re.compile(r"(_ctrl|_ap_vld|_vld)$")
 #: What one release of HLS adds to a name and another does not.
-_ADDED = re.compile(r"(_offset|_data|_r|_v)$")
+_ADDED = re.compile(r"(_offset|_data|_r|_v)$", re.IGNORECASE)
 #: Numbers of 8, 16, 32 and 64 bits.
 _PLAIN = re.compile(
     r"(?:const |volatile )*"
@@ -110,8 +110,8 @@ class SlaveMatch:
         self._missing = list(self._derived)
         self._left = list(listed)
         self._pair(lambda d, v: d.register.name == v.name)
-        keys = Counter(map(_value_key, self._left))
-        self._pair(lambda d, v: _key(d) == _value_key(v) and keys[_value_key(v)] == 1)
+        self._pair_by_key(str)  # names that differ only in case are two arguments
+        self._pair_by_key(_folded)
         self._by_place = self._pair(_same_place)
         if not listed:
             return
@@ -153,6 +153,11 @@ class SlaveMatch:
                 pairs.append((one, value))
         return pairs
 
+    def _pair_by_key(self, fold: Callable[[str], str]) -> None:
+        """Pair what only one of the registers left may be, with names as `fold` makes them."""
+        keys = Counter(_value_key(value, fold) for value in self._left)
+        self._pair(lambda d, v: _key(d, fold) == _value_key(v, fold) and keys[_key(d, fold)] == 1)
+
     # ---- what differs ------------------------------------------------------------------------
 
     def _check_missing(self) -> None:
@@ -175,9 +180,9 @@ class SlaveMatch:
                 self.problems.append(f"{one} has no register in the handoff")
 
     def _check_left(self) -> None:
-        known = {_key(d)[1] for d in self._derived}
+        known = {_key(d, _folded)[1] for d in self._derived}
         for value in self._left:
-            if _value_key(value)[1] in known:
+            if _value_key(value, _folded)[1] in known:
                 continue  # a half, or the valid word, of what the source has as well
             text = f"the handoff has {_text(value)}, and the source has no such argument"
             # Where names differ all over, it may be one of those that differ.
@@ -226,8 +231,15 @@ class SlaveMatch:
             )
 
 
+def named(names: Iterable[str], *candidates: str) -> str | None:
+    """Return which of `names` one of the candidates is, the exact case of all of them first."""
+    there = list(names)
+    exact = next((name for name in candidates if name in there), None)
+    folded = {name.lower(): name for name in there}
+    return exact or next((folded[c.lower()] for c in candidates if c.lower() in folded), None)
+
+
 def _plain(name: str) -> str:
-    name = name.lower()
     while (short := _ADDED.sub("", name)) not in (name, ""):
         name = short
     return name
@@ -241,18 +253,22 @@ def _base(shape: str, name: str) -> str:
     return _plain(name.removesuffix(suffix) if suffix else name)
 
 
-def _key(one: Derived) -> tuple[str, str]:
-    return one.shape, _base(one.shape, one.register.name)
+def _folded(name: str) -> str:
+    return name.lower()
 
 
-def _value_key(value: HandoffValue) -> tuple[str, str]:
+def _key(one: Derived, fold: Callable[[str], str] = str) -> tuple[str, str]:
+    return one.shape, _base(one.shape, fold(one.register.name))
+
+
+def _value_key(value: HandoffValue, fold: Callable[[str], str] = str) -> tuple[str, str]:
     if value.window:
         shape = "memory"
     elif value.read_only:
         shape = "valid" if _VALID.search(value.name) else "out"
     else:
         shape = "in"
-    return shape, _base(shape, value.name)
+    return shape, _base(shape, fold(value.name))
 
 
 def _same_place(one: Derived, value: HandoffValue) -> bool:
@@ -278,7 +294,7 @@ def bus_differences(
 
     The handoff may have a wider one: releases of HLS widen it where a kernel reads in bursts.
     """
-    masters = {n.lower(): b for n, b in buses.items() if b.kind == "aximm" and b.initiator}
+    masters = {n: b for n, b in buses.items() if b.kind == "aximm" and b.initiator}
     for bundle in interface.axi_bundles.values():
         bus = _bus_of(bundle, masters, len(interface.axi_bundles))
         if bus is None or bus.data_bytes is None:
@@ -294,8 +310,7 @@ def bus_differences(
 
 
 def _bus_of(bundle: AxiBundle, masters: Mapping[str, HandoffBus], count: int) -> HandoffBus | None:
-    name = f"m_axi_{bundle.name}".lower()
-    bus = masters.get(name) or masters.get(f"{name}_r")
-    if bus is not None:
-        return bus
+    found = named(masters, f"m_axi_{bundle.name}", f"m_axi_{bundle.name}_r")
+    if found is not None:
+        return masters[found]
     return next(iter(masters.values())) if count == len(masters) == 1 else None

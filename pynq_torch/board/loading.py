@@ -67,11 +67,18 @@ class LoadablePl(ProgrammableLogic):
     def _find_source(self, ip: IpInstance) -> Any:
         """Return the source of an IP's kernel.
 
-        A kernel in a folder that the program gave comes before the project's own of that name.
+        A kernel in a folder that the program gave comes before the project's own of that name, and
+        a function of the IP's name before one that lacks the packager's version, or has it.
         """
         given = [path for path in self.kernel_paths if path != paths.KERNELS]
-        kernel = hls.find_kernel(ip.vlnv_name, given)
-        return kernel or hls.find_kernel(ip.vlnv_name, [paths.KERNELS])
+        name, *packaged = ip.top_names
+        kernel = hls.find_kernel(name, given) or hls.find_kernel(name, [paths.KERNELS])
+        others = (hls.find_kernel(top, given) for top in packaged)
+        return kernel or next(filter(None, others), None)
+
+    def _kernel_of(self, ip: IpInstance) -> str:
+        """Return the name under which an IP's build is: units of one kernel share it."""
+        return ip.vlnv_name
 
     def _build_kernel(self, source: Any, handoff: Handoff) -> Any:
         return hls.build(source, tool=handoff.hls_tool, sanitize=self.sanitize)
@@ -86,10 +93,11 @@ class LoadablePl(ProgrammableLogic):
         """Compile every kernel of the design, before anything of the old one is touched."""
         sources: dict[str, Any] = {}
         for ip in handoff.ips.values():
-            if ip.is_kernel and (ip.slaves or ip.stream_ports) and ip.vlnv_name not in sources:
+            kernel = self._kernel_of(ip)
+            if ip.is_kernel and (ip.slaves or ip.stream_ports) and kernel not in sources:
                 source = self._find_source(ip)
                 if source is not None:
-                    sources[ip.vlnv_name] = source
+                    sources[kernel] = source
         kinds = {ip.vlnv_name for ip in handoff.ips.values()} & set(MODELS)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             prepared = [pool.submit(MODELS[kind].prepare) for kind in sorted(kinds)]
@@ -103,7 +111,7 @@ class LoadablePl(ProgrammableLogic):
     def _check_sources(self, handoff: Handoff, builds: dict[str, Any]) -> None:
         """Refuse C++ that is not what the design was built from; say once what else differs."""
         for ip in handoff.ips.values():
-            build = builds.get(ip.vlnv_name) if ip.is_kernel else None
+            build = builds.get(self._kernel_of(ip)) if ip.is_kernel else None
             if not isinstance(build, hls.Build):
                 continue
             remarks = "; ".join(Binding(ip, build.interface).check(handoff.path))
@@ -123,8 +131,9 @@ class LoadablePl(ProgrammableLogic):
             if ip.vlnv_name == "processing_system7" or not (ip.slaves or ip.stream_ports):
                 continue
             model: IpModel
-            if ip.vlnv_name in builds and ip.is_kernel:
-                model = self._make_unit(ip, builds[ip.vlnv_name], rings.setdefault(ip.name, {}))
+            kernel = self._kernel_of(ip)
+            if kernel in builds and ip.is_kernel:
+                model = self._make_unit(ip, builds[kernel], rings.setdefault(ip.name, {}))
             elif ip.vlnv_name in MODELS:
                 model = MODELS[ip.vlnv_name](self, ip)
             elif ip.slaves:
@@ -142,8 +151,8 @@ class LoadablePl(ProgrammableLogic):
         """Make the streams that a model is at one end of; return them by IP and bus interface."""
 
         def modelled(end: Endpoint | None) -> bool:
-            kind = handoff.ips[end.ip].vlnv_name if end is not None else None
-            return kind in builds or kind in MODELS
+            ip = handoff.ips[end.ip] if end is not None else None
+            return ip is not None and (self._kernel_of(ip) in builds or ip.vlnv_name in MODELS)
 
         found: dict[str, dict[str, Ring]] = {}
         for link in handoff.links:

@@ -73,10 +73,11 @@ class NoModel(IpModel):
         """Keep the value; refuse to start."""
         if offset == 0 and value & AP_START and self.ip.is_kernel:
             folders = "\n  ".join(self._searched) or "none"
+            tops = " or ".join(f"{name}()" for name in self.ip.top_names)
             raise NoModelError(
                 f"{self.ip.name} ({self.ip.vlnv}) was started, and there is no model for it: no "
-                f"folder named {self.ip.vlnv_name}/ with its C++ and no top function "
-                f"{self.ip.vlnv_name}() was found.\nFolders searched:\n  {folders}\n"
+                f"folder named {self.ip.vlnv_name}/ with its C++ and no top function {tops} was "
+                f"found.\nFolders searched:\n  {folders}\n"
                 "Give the folder with its HLS sources: --kernels DIR, PYNQ_TORCH_KERNELS=DIR or "
                 "use_board(..., kernels=[DIR]).",
                 self.ip.name,

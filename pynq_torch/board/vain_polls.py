@@ -56,3 +56,22 @@ def _others() -> bool:
     """Say whether another thread of the program lives; Jupyter's own are daemons."""
     me = threading.current_thread()
     return any(t is not me and not t.daemon for t in threading.enumerate())
+
+
+def why_idle(name: str, starts: int, was_reset: bool = False) -> str:
+    """Say why no AP_DONE can come from an idle unit, and what the program is to do.
+
+    `starts` are those since the overlay was loaded, or since the reset (`was_reset`).
+    """
+    if starts:
+        return (
+            f"{name} is idle: its last run has ended, and reading AP_CTRL (register 0x00) has "
+            "cleared AP_DONE already. Keep the value of the read that has AP_DONE, or wait for "
+            "AP_IDLE (bit 2)."
+        )
+    since = "since it was reset" if was_reset else "since the overlay was loaded"
+    return (
+        f"{name} was never started: AP_START was not written to AP_CTRL (register 0x00) {since}, "
+        f"so that AP_DONE cannot come. Write it before the wait: {name}.write(0x00, 1), or "
+        "register_map.CTRL.AP_START = 1."
+    )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from pynq_torch.errors import NotModelledWarning
 
+from .handoff_ports import HandoffPort
 from .handoff_wires import Pin, Wiring
 from .ip.axi_gpio import AxiGpio
 from .ip_table import Treatment, names
@@ -44,7 +45,9 @@ class Wires:
     def __init__(self, board: ProgrammableLogic, wiring: Wiring) -> None:
         self._board = board
         self._wiring = wiring
-        self._told: set[str] = set()
+        self._told: set[tuple[str, str]] = set()
+        #: Called after a change, by whom it concerns even where it does not interrupt.
+        self.followers: list[Callable[[], object]] = []
         self._running = threading.local()
         kinds = wiring.kinds
         gpios = [
@@ -82,6 +85,17 @@ class Wires:
                 for pin in self._wiring.inputs[driver.ip].values()
             )
         )
+
+    def is_fixed(self, net: str, seen: tuple[str, ...] = ()) -> bool:
+        """Return whether only constants drive a net, through gates or not."""
+        driver = self._wiring.drivers.get(net)
+        if driver is None or net in seen:
+            return False
+        kind = self._wiring.kinds[driver.ip]
+        if kind in _GATES or kind in _CONCATS:
+            pins = self._wiring.inputs[driver.ip].values()
+            return all(self.is_fixed(pin.net, (*seen, net)) for pin in pins)
+        return kind in _CONSTANTS
 
     # ---- levels ------------------------------------------------------------------------------
 
@@ -165,21 +179,31 @@ class Wires:
         pin = self.gpio.get((ip, channel))
         return None if pin is None else self._told_level(pin, f"{ip}, channel {channel}")
 
+    def read_input(self, ip: str, port: HandoffPort) -> Level:
+        """Return what the design drives on an input of a kernel; say once what is not followed."""
+        pin, reader = Pin(ip, port.name, port.net, port.width), f"{ip}.{port.name}"
+        if port.net and port.net not in self._wiring.drivers:
+            return self._tell(Level(unfollowed=frozenset(["outside the design"])), reader)
+        return self._told_level(pin, reader)
+
     def read_emio(self) -> None:
         """Give the PS what the design drives on the EMIO pins."""
         if self._emio is not None:
             self._drive_emio(self._told_level(self._emio, "the EMIO GPIO of the PS"))
 
     def _told_level(self, pin: Pin, reader: str) -> Level:
-        level = self.level(pin.net, pin.width or 1)
-        new = level.unfollowed - self._told
+        return self._tell(self.level(pin.net, pin.width or 1), reader)
+
+    def _tell(self, level: Level, reader: str) -> Level:
+        new = {(reader, source) for source in level.unfollowed} - self._told
         if new:
             self._told |= new
+            sources = ", ".join(sorted(source for _, source in new))
             warnings.warn(
-                f"{reader} reads 0 where its wire comes from {', '.join(sorted(new))}: the virtual "
-                "board does not model that pin. A PYNQ-Z2 may answer otherwise.",
+                f"{reader} reads 0 where its wire comes from {sources}: the virtual board does not "
+                "model that pin. A PYNQ-Z2 may answer otherwise.",
                 NotModelledWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return level
 
@@ -197,6 +221,8 @@ class Wires:
                 model = self._board.ip.get(ip)
                 if isinstance(model, AxiGpio):
                     model.follow_wires(channel, self.level(pin.net, pin.width or 1))
+            for follow in self.followers:
+                follow()
             for pin in self._irqs:
                 taken = {
                     n.index for n in self._board.interrupt_nets if n.target == self._target(pin)

@@ -11,12 +11,12 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pynq_torch.errors import InterfaceError
 
-from .spelling import FLAGS, MODES, check_command, check_setting, contradicts
+from .spelling import BLOCK_MODES, FLAGS, MODES, check_command, check_setting, contradicts
 
 __all__ = [
     "Directive",
@@ -307,7 +307,8 @@ def _read_config(path: Path, top: str, settings: Settings) -> None:
             if words and words[0].split("/")[0] == top:
                 pairs.setdefault("port", "".join(words[1:2]))
                 modes = [word for word in bare if word.lower() in MODES]
-                settings.directives += _make([*modes, *words[2:]], pairs, where)
+                made = _make([*modes, *words[2:]], pairs, where)
+                settings.directives += map(_of_the_function, made)
         elif key.startswith("syn.interface."):
             name = key.removeprefix("syn.interface.")
             settings.warnings += check_setting(name, value, where)
@@ -338,7 +339,18 @@ def _read_tcl(path: Path, top: str, settings: Settings) -> None:
         elif positional and positional[0].split("/")[0] == top:
             mode = options.pop("mode", "").lower() or None
             for port in positional[1:] or [""]:
-                settings.directives.append(Directive(_port_name(port), mode, options, where))
+                directive = Directive(_port_name(port), mode, options, where)
+                settings.directives.append(_of_the_function(directive))
+
+
+def _of_the_function(directive: Directive) -> Directive:
+    """Give a command that names the function and no port the port ``return``, as the tools do.
+
+    Only modes that the return has in a control register: any other may have lost its port.
+    """
+    if directive.port or directive.mode not in (*BLOCK_MODES, "s_axilite"):
+        return directive
+    return replace(directive, port="return")
 
 
 def _tcl_words(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:

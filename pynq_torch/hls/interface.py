@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["Argument", "AxiBundle", "Axis", "Interface", "Register"]
+__all__ = ["Argument", "AxiBundle", "Axis", "Interface", "Partition", "Register"]
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,31 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class Partition:
+    """An ARRAY_PARTITION that cuts an argument into pieces (UG1399, "pragma HLS array_partition").
+
+    Parameters
+    ----------
+    kind : {"complete", "cyclic", "block"}
+        Each element is a piece, or elements go to the pieces in turn, or in runs.
+    pieces : int
+        How many there are.
+    where : str
+        File and line.
+    """
+
+    kind: str
+    pieces: int
+    where: str
+
+    def place(self, index: int, length: int) -> tuple[int, int]:
+        """Return the piece that has an element of `length`, and which of its elements that is."""
+        if self.kind == "cyclic":
+            return index % self.pieces, index // self.pieces
+        return divmod(index, -(-length // self.pieces))
+
+
+@dataclass(frozen=True)
 class Argument:
     """One argument of the top function, or its return value.
 
@@ -122,6 +147,8 @@ class Argument:
         The ap_vld word of an output.
     axis : Axis or None
         The stream port.
+    partition : Partition or None
+        How it is cut into several ports.
     """
 
     name: str
@@ -137,6 +164,7 @@ class Argument:
     offset_out: int | None = None
     offset_valid: int | None = None
     axis: Axis | None = None
+    partition: Partition | None = None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from pynq_torch.errors import InterfaceError
 
 from .constants import Constants
 from .directives import Directive, Pragma, Settings, Wanted, contradictions, wanted_of
-from .interface import Argument, AxiBundle, Axis, Interface, Register
+from .interface import Argument, AxiBundle, Axis, Interface, Partition, Register
 from .registers import Placement, Slot, check_overlaps, lay_out
-from .slots import Port, array_slots, banks, member_slots, pragmas_on, register_name
+from .slots import Port, array_slots, member_slots, partition_of, pragmas_on, register_name
 from .spelling import BLOCK_MODES, NUMBERS, OFFSETS, check_command, check_mode
 
 __all__ = ["Port", "Ports"]
@@ -197,6 +197,8 @@ class Ports:
             width=ctype.bits,
             length=math.prod(ctype.dims) if ctype.dims else None,
         )
+        if ctype.dims and ctype.form != "stream":
+            base = replace(base, partition=self._partition(port, modes))
         if "m_axi" in modes:
             _check_m_axi(port, wanted)
         if port.index < 0:
@@ -223,6 +225,16 @@ class Ports:
         if default and not ctype.reference:
             return self._m_axi(port, base, wanted)
         return base, []
+
+    def _partition(self, port: Port, modes: Container[str]) -> Partition | None:
+        found = partition_of(port, self.pragmas, self.constants.number)
+        if found is not None and "s_axilite" not in modes:
+            self.warnings.append(
+                f"{found.where}: ARRAY_PARTITION of argument {port.name!r} makes {found.pieces} "
+                f"ports of it ({port.name}_0, ...), which are not followed; copy it into a local "
+                "array and partition that"
+            )
+        return found
 
     def _m_axi(self, port: Port, base: Argument, wanted: Wanted) -> tuple[Argument, list[Slot]]:
         master = wanted.option("m_axi", "bundle") or _DEFAULT_MASTER
@@ -282,7 +294,7 @@ class Ports:
                     f"{port.name}: an s_axilite array needs its size in the declaration, found "
                     f"{ctype.spelling}"
                 )
-            pieces = banks(port, self.pragmas, self.constants.number)
+            pieces = base.partition.pieces if base.partition is not None else 1
             if pieces > 1:
                 self.notes.append(f"{port.name}: partitioned into {pieces} registers or windows")
             return replace(base, kind="memory"), array_slots(port, name, pieces, offset, valid)

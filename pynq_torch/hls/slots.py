@@ -11,9 +11,10 @@ from pynq_torch.errors import InterfaceError
 
 from .cpptypes import CType
 from .directives import Pragma
+from .interface import Partition
 from .registers import Slot, is_renamed
 
-__all__ = ["Port", "array_slots", "banks", "member_slots", "pragmas_on", "register_name"]
+__all__ = ["Port", "array_slots", "member_slots", "partition_of", "pragmas_on", "register_name"]
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,10 @@ def array_slots(port: Port, name: str, pieces: int, offset: int | None, valid: b
     ]
 
 
-def banks(port: Port, pragmas: Sequence[Pragma], number: Callable[[str | None], int | None]) -> int:
-    """Return how many pieces ARRAY_PARTITION cuts the array into.
+def partition_of(
+    port: Port, pragmas: Sequence[Pragma], number: Callable[[str | None], int | None]
+) -> Partition | None:
+    """Return how ARRAY_PARTITION cuts the array into pieces, None where it stays whole.
 
     Raises
     ------
@@ -92,16 +95,18 @@ def banks(port: Port, pragmas: Sequence[Pragma], number: Callable[[str | None], 
                 f"expected a number from 0 to {len(dims)}"
             )
         size = math.prod(dims) if dim == 0 else dims[dim - 1]
-        if not re.search(r"\b(cyclic|block)\b", pragma.text, re.IGNORECASE):
-            return size
+        kind = re.search(r"\b(cyclic|block)\b", pragma.text, re.IGNORECASE)
+        if kind is None:
+            return Partition("complete", size, pragma.where) if size > 1 else None
         factor = number(options.get("factor"))
         if factor is None or factor < 1:
             raise InterfaceError(
                 f"{pragma.where}: factor={options.get('factor', '')} in ARRAY_PARTITION of "
                 f"{port.name!r}; expected a number of at least 1"
             )
-        return min(factor, size)
-    return 1
+        pieces = min(factor, size)
+        return Partition(kind[1].lower(), pieces, pragma.where) if pieces > 1 else None
+    return None
 
 
 def pragmas_on(pragmas: Sequence[Pragma], keyword: str, variable: str) -> list[Pragma]:

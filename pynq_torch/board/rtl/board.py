@@ -129,9 +129,13 @@ class RtlBoard(VirtualBoard):
             self._without.append(ip.vlnv_name)
         return kernel
 
+    def _kernel_of(self, ip: IpInstance) -> str:
+        # Instances of one IP may have parameters of their own; those alike share what is built.
+        return ip.name
+
     def _build_kernel(self, source: Any, handoff: Handoff) -> Any:
-        if isinstance(source, RtlSource):
-            self._sources[source.name] = source
+        if isinstance(source, RtlSource) and source.ip is not None:
+            self._sources[source.ip.name] = source
             return build_model(source)
         return super()._build_kernel(source, handoff)
 
@@ -141,8 +145,9 @@ class RtlBoard(VirtualBoard):
         _check_interrupts(handoff, builds)
         if self._without:
             self._told.update(self._without)
-            names = ", ".join(sorted(self._without))
-            verb, whose = ("has", "its") if len(self._without) == 1 else ("have", "their")
+            kernels = sorted(set(self._without))
+            names = ", ".join(kernels)
+            verb, whose = ("has", "its") if len(kernels) == 1 else ("have", "their")
             warnings.warn(
                 f"{names} {verb} no RTL: board rtl runs {whose} compiled C++ instead, with "
                 "modelled cycles (Run.kind says so). RTL belongs into a folder rtl/ beside the "
@@ -179,6 +184,7 @@ class RtlBoard(VirtualBoard):
         }
         for unit in units:
             unit.plan_streams(names, ports, engines)
+            unit.plan_wires()
         options = replace(self._options, clock_hz=self.clock_hz(units[0].ip) or 100e6)
         self.pl = Pl(build_engine(), self.memory, [u.plan for u in units], options, self._rebuild)
         for index, unit in enumerate(units):
@@ -207,7 +213,7 @@ class RtlBoard(VirtualBoard):
 
     def _rebuild(self, unit: str, waves: str) -> BuiltModel:
         """Return the model of a unit's kernel that writes ``waves``."""
-        return build_model(self._sources[self.ip[unit].ip.vlnv_name], waves=waves)
+        return build_model(self._sources[unit], waves=waves)
 
     def pl_ended(self, asking: RtlUnit) -> KernelError:
         """Return what ended the PL, with a fresh one in its place.
@@ -344,7 +350,7 @@ def _check_interrupts(handoff: Handoff, builds: Mapping[str, Any]) -> None:
     """
     for net in handoff.interrupts:
         ip = handoff.ips.get(net.ip)
-        build = builds.get(ip.vlnv_name) if ip is not None else None
+        build = builds.get(ip.name) if ip is not None else None
         if isinstance(build, BuiltModel) and build.interfaces.interrupt != net.pin:
             raise RtlPortError(
                 f"{net.ip}: the design connects its interrupt output {net.pin}, and module "

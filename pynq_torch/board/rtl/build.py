@@ -29,6 +29,7 @@ from .grouping import group
 from .ports import AxiInterfaces, PortDecl
 from .sources import RtlSource
 from .verilate import WAVES, elaborate, verilate
+from .verilog import scan
 
 __all__ = ["BuiltModel", "build_engine", "build_model"]
 
@@ -159,13 +160,19 @@ def _move_data(source: RtlSource, work: Path, folder: Path) -> None:
 
 
 def _handoff(source: RtlSource) -> str:
-    """Return what the handoff says of the kernel: it decides on ports and parameters."""
+    """Return what the handoff says of the kernel: it decides on ports and parameters.
+
+    An instance's name and addresses, which no module knows, and what its inputs are connected to
+    make no other library.
+    """
     ip = source.ip
     if ip is None:
         return ""
-    ports = [asdict(port) for port in ip.ports.values()]
+    words = {word.lower() for file in source.files for word in scan(file).words}
+    parameters = {name: v for name, v in ip.parameters.items() if name.lower() in words}
+    ports = [asdict(port) | {"constant": None, "net": ""} for port in ip.ports.values()]
     buses = [asdict(bus) for bus in ip.buses.values()]
-    return json.dumps([ip.parameters, ip.interrupt_pins, ports, buses], sort_keys=True)
+    return json.dumps([parameters, ip.interrupt_pins, ports, buses], sort_keys=True)
 
 
 @contextlib.contextmanager

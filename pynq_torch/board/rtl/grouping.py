@@ -32,6 +32,8 @@ _RESET = re.compile(
 )
 _LOW_BEFORE = re.compile(r"(.*_)?n_?(rst|reset)", re.IGNORECASE)  # nrst, n_reset
 _INTERRUPT = re.compile(r"(interrupt|irq|intr)(_o)?", re.IGNORECASE)
+#: Block-level control where it is wires.
+BLOCK_INPUTS = ("ap_start", "ap_continue", "ap_ce")
 #: Data widths that AXI4 has, in bits.
 _WIDTHS = (32, 64, 128, 256, 512, 1024)
 _LITE, _FULL, _STREAM = "AXI4-Lite interface", "AXI4 interface", "AXI4-Stream"
@@ -157,18 +159,20 @@ class _Grouping:
     def _bundles(self) -> dict[str, dict[str, str]]:
         """Return the signals of each interface: by PORTMAPS, then by names."""
         found: dict[str, dict[str, str]] = {}
-        names: dict[str, str] = {}
-        folded = {name.lower(): name for name in self.ports}
-        for bus in self.ip.buses.values() if self.ip else ():
-            names[bus.name.lower()] = bus.name
+        buses = self.ip.buses if self.ip else {}
+        # Two names may differ only in case; where one of them is meant, it is written so.
+        names = {**{name.lower(): name for name in buses}, **{name: name for name in buses}}
+        ports = {**{name.lower(): name for name in self.ports}, **{n: n for n in self.ports}}
+        for bus in buses.values():
             for signal, physical in bus.port_map.items():
-                name = folded.get(physical.lower())
-                if name in self.left:
-                    found.setdefault(bus.name, {})[signal.upper()] = self.left.pop(name).name
-        for name in list(self.left):
-            if match := _SIGNAL.fullmatch(name):
-                bundle = found.setdefault(names.get(match["name"].lower(), match["name"]), {})
-                bundle[match["signal"].upper()] = self.left.pop(name).name
+                port = ports.get(physical) or ports.get(physical.lower(), "")
+                if port in self.left:
+                    found.setdefault(bus.name, {})[signal.upper()] = self.left.pop(port).name
+        for port in list(self.left):
+            if match := _SIGNAL.fullmatch(port):
+                name = match["name"]
+                bundle = found.setdefault(names.get(name, names.get(name.lower(), name)), {})
+                bundle[match["signal"].upper()] = self.left.pop(port).name
         order = {name: i for i, name in enumerate(self.ports)}
         return dict(sorted(found.items(), key=lambda item: min(order[n] for n in item[1].values())))
 
@@ -177,7 +181,7 @@ class _Grouping:
         if known is not None and known.constant is not None:
             return known.constant & ((1 << port.width) - 1)
         # Block-level control by wires instead of registers: high in every design that works.
-        return int(port.name in ("ap_start", "ap_continue", "ap_ce"))
+        return int(port.name in BLOCK_INPUTS)
 
     # ---- interfaces --------------------------------------------------------------------------
 

@@ -38,6 +38,7 @@ class UnitPlan:
     model: BuiltModel
     memory_ports: dict[str, int] = field(default_factory=dict)  #: AXI4 manager -> HP port
     streams: list[StreamPlan] = field(default_factory=list)
+    ties: dict[str, int] = field(default_factory=dict)  #: inputs that the design's wires drive
     control: int = -1  #: index of the AXI4-Lite interface with AP_CTRL; -1 where there is none
 
     @property
@@ -53,7 +54,8 @@ class UnitPlan:
         for port in found.ports:
             signals = ((f"{port.name}_{name}", actual) for name, actual in port.signals.items())
             rows += [("alias", name, actual) for name, actual in signals if actual != name]
-        rows += [("constant", name, value) for name, value in found.constants.items()]
+        tied = {**found.constants, **self.ties}
+        rows += [("constant", name, value) for name, value in tied.items()]
         rows += [("clock", name) for name in found.clocks]
         rows += [("reset", name, int(not low)) for name, low in found.resets]
         rows += [("interrupt", found.interrupt)] if found.interrupt else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,7 @@ class RtlSource:
     """The RTL of one kernel."""
 
     name: str  #: the kernel, as the third field of its VLNV
-    top: str  #: the top module, of that name
+    top: str  #: the top module: of that name, but for the version that a packager adds
     folder: Path  #: of the top's file; ``$readmemh`` is relative to it
     files: tuple[Path, ...]  #: what the top needs, packages first
     include_dirs: tuple[Path, ...] = ()  #: for ```include``
@@ -47,7 +47,8 @@ def find_rtl(
 
     In each folder, in order: the folder called `name` (its ``rtl``, an export of Vitis HLS, an
     exported archive), then any Verilog below that defines a module `name`. A folder that has the
-    kernel's C++ and no RTL ends the search: RTL from elsewhere is another kernel's.
+    kernel's C++ and no RTL ends the search: RTL from elsewhere is another kernel's. Where no module
+    is called `name`, one counts that lacks the packager's version, or has it (`ip.top_names`).
 
     Parameters
     ----------
@@ -69,17 +70,42 @@ def find_rtl(
         The kernel's folder has RTL, and none of its modules is called `name`; or what is called so,
         or one that it needs, is defined in several files that nothing tells apart.
     """
-    for path in map(Path, kernel_paths):
+    missing: RtlError | None = None
+    for top in ip.top_names if ip is not None else (name,):
+        # The library's own kernels are not packaged: there only the IP's name counts.
+        paths = [path for path in map(Path, kernel_paths) if top == name or path != KERNELS]
+        try:
+            found, ends = _find(paths, name, top, ip)
+        except _NoTopError as error:
+            missing = missing or RtlError(str(error), name)
+            continue
+        if ends:
+            return found
+    if missing is not None:
+        raise missing
+    return None
+
+
+class _NoTopError(RtlError):
+    """RTL without a module of one name; there may be one of another name."""
+
+
+def _find(
+    paths: Sequence[Path], name: str, top: str, ip: IpInstance | None
+) -> tuple[RtlSource | None, bool]:
+    """Return the RTL whose top module is called `top`, and whether the search ends here."""
+    for path in paths:
         if not path.is_dir():
             continue
-        named = next((f for f in (path / name, path) if f.name == name and f.is_dir()), None)
+        here = (path / name, path / top, path)
+        named = next((f for f in here if f.name in (name, top) and f.is_dir()), None)
         if named is not None:
-            found = _in_folder(named, path, name, ip)
+            found = _in_folder(named, path, top, ip)
         else:  # the library's own modules are kernels by their folder's name only
-            found = _below(path, name, ip) if path != KERNELS else None
-        if found is not None or _has_kernel(path, name):
-            return found
-    return None
+            found = _below(path, top, ip) if path != KERNELS else None
+        if found is not None or _has_kernel(path, top):
+            return (replace(found, name=name) if found is not None else None), True
+    return None, False
 
 
 def _has_kernel(path: Path, name: str) -> bool:
@@ -223,10 +249,10 @@ def _defined_twice(name: str, unit: str, one: Path, other: Path, folder: Path) -
     )
 
 
-def _no_top(name: str, folder: Path, files: Sequence[Path]) -> RtlError:
+def _no_top(name: str, folder: Path, files: Sequence[Path]) -> _NoTopError:
     found = sorted({unit for file in files for unit in modules_of(file)})
     shown = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" * (len(found) > _SHOWN))
-    return RtlError(
+    return _NoTopError(
         f"{name}: no module of that name in {folder}; its {len(files)} Verilog files have "
         f"{shown or 'no module at all'}. The top module has the kernel's name, that of the IP in "
         "the handoff: rename the module, or the kernel's folder",

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from pynq_torch.board.bus import IpModel
 from pynq_torch.board.engine import EngineProcess
-from pynq_torch.board.hls_ip import Run, why_idle
+from pynq_torch.board.hls_ip import Run
 from pynq_torch.board.streams import Endpoint, Ring
-from pynq_torch.errors import KernelError
+from pynq_torch.board.vain_polls import why_idle
+from pynq_torch.errors import KernelError, NotModelledWarning
 from pynq_torch.hls.ap_ctrl import AP_DONE, AP_IDLE, AP_START, AUTO_RESTART
 
 from . import layout as at
 from .faults import answer_error
+from .grouping import BLOCK_INPUTS
 from .layout import Answer
 from .plan import StreamPlan, UnitPlan
 from .process import Pl, PlEnded
@@ -115,6 +118,23 @@ class RtlUnit(IpModel):
                 hp = memory_ports.get((other.ip, manager), -1)
                 fd = engines[other.ip].fd if other.ip in engines else -1
             self.plan.streams.append(StreamPlan(stream.name, out, ring, local, hp, fd))
+
+    def plan_wires(self) -> None:
+        """Tie the other inputs to what their wires carry now."""
+        wires = self.board.wires
+        for name in self.model.interfaces.constants:
+            port = self.ip.ports.get(name)
+            if port is None or not port.net or name in BLOCK_INPUTS:
+                continue
+            level = wires.read_input(self.ip.name, port)
+            self.plan.ties[name] = value = level.part(0, port.width or 1).value
+            if not level.unfollowed and not wires.is_fixed(port.net):
+                warnings.warn(
+                    f"{self.ip.name}.{name} stays {value:#x} on board rtl, as its wire is when the "
+                    "overlay is loaded: later changes do not reach it. Board csim follows them.",
+                    NotModelledWarning,
+                    stacklevel=2,
+                )
 
     def attach(self, pl: Pl, index: int) -> None:
         """Take up the connection to the PL process."""

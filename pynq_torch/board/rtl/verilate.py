@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,8 @@ class Design:
 
     ports: tuple[PortDecl, ...]
     nets: tuple[str, ...]
-    parameters: tuple[str, ...]  #: names; of an elaborated design -G options
+    parameters: dict[str, str]  #: of the top, with their values as Verilator writes them
+    options: tuple[str, ...]  #: -G, for those that the design sets
     driven_twice: tuple[lint.Message, ...]
 
 
@@ -59,16 +60,16 @@ def elaborate(tool: lint.Verilator, source: RtlSource, work: Path) -> Design:
     """
     _empty_deadlock_headers(source, work)
     design = _tree(tool, source, work, ())
-    parameters = tuple(_parameters(source, design.parameters))
-    if parameters:
-        design = _tree(tool, source, work, parameters)
+    options = tuple(_options(source, design.parameters))
+    if options:
+        design = _tree(tool, source, work, options)
     _check(source, design.driven_twice)
     top = next(file for file in source.files if file.is_relative_to(source.folder))
     where = Path(source.folder.name) / top.relative_to(source.folder)
     group(design.ports, source.ip, top=source.top, where=str(where))  # raises what is wrong
     names = {port.name for port in design.ports}
     nets = tuple(n for n in design.nets if _NET.fullmatch(n) and n not in names)
-    return replace(design, nets=nets, parameters=parameters)
+    return replace(design, nets=nets, options=options)
 
 
 def verilate(
@@ -97,7 +98,7 @@ def verilate(
     (work / "control.vlt").write_text("\n".join(control), encoding="utf-8")
     options = ["--cc", "--assert", "--x-assign", "unique", "--x-initial", "unique"]
     options += [f"--trace-{waves}", "--trace-structs"] if waves else []
-    messages = _run(tool, source, [*options, *design.parameters, "control.vlt"], work)
+    messages = _run(tool, source, [*options, *design.options, "control.vlt"], work)
     _check(source, messages)
     _check_data(source, work)
     warnings = [str(message) for message in messages]
@@ -155,10 +156,10 @@ def _empty_deadlock_headers(source: RtlSource, work: Path) -> None:
 # ---- the tree ------------------------------------------------------------------------------------
 
 
-def _tree(tool: lint.Verilator, source: RtlSource, work: Path, parameters: Sequence[str]) -> Design:
+def _tree(tool: lint.Verilator, source: RtlSource, work: Path, given: Sequence[str]) -> Design:
     path, meta = work / f"{PREFIX}.tree.json", work / f"{PREFIX}.meta.json"
     options = ["--json-only", "--json-only-output", path.name]
-    options += ["--json-only-meta-output", meta.name, *parameters]
+    options += ["--json-only-meta-output", meta.name, *given]
     messages = _run(tool, source, options, work)
     _check(source, [message for message in messages if message.kind == "Error"])
     tree = json.loads(path.read_text(encoding="utf-8"))
@@ -178,8 +179,12 @@ def _tree(tool: lint.Verilator, source: RtlSource, work: Path, parameters: Seque
     ports = tuple(_port(source, v, types) for v in variables if v["direction"] in _DIRECTIONS)
     others = [v for v in variables if v["direction"] not in _DIRECTIONS]
     nets = tuple(v["verilogName"] for v in others if not v.get("isGParam"))
-    names = tuple(v["verilogName"] for v in others if v.get("isGParam"))
-    return Design(ports, nets, names, twice)
+    parameters = {
+        v["verilogName"]: "".join(value.get("name", "") for value in v.get("valuep", ()))
+        for v in others
+        if v.get("isGParam")
+    }
+    return Design(ports, nets, parameters, (), twice)
 
 
 def _port(source: RtlSource, variable: dict[str, Any], types: dict[str, Any]) -> PortDecl:
@@ -215,15 +220,43 @@ def _bits(declared: str) -> int:
     return abs(int(left) - int(right)) + 1
 
 
-def _parameters(source: RtlSource, names: Sequence[str]) -> Iterator[str]:
-    """Yield -G options for the parameters of the top that the design sets."""
+def _options(source: RtlSource, parameters: Mapping[str, str]) -> Iterator[str]:
+    """Yield -G options for the parameters of the top that the design sets.
+
+    The packager may have written a name in another case.
+    """
     given = source.ip.parameters if source.ip is not None else {}
-    for name in names:
-        value = given.get(name, "")
-        if re.fullmatch(r"-?\d+", value):
-            yield f"-G{name}={value}"
-        elif re.fullmatch(r"0x[0-9A-Fa-f]+", value):
-            yield f"-G{name}={64 if len(value) > 10 else 32}'h{value[2:]}"
+    folded = {name.lower(): value for name, value in given.items()}
+    for name, default in parameters.items():
+        value = given.get(name, folded.get(name.lower(), ""))
+        literal = _literal(value, default)
+        if value and literal is None:
+            raise RtlError(
+                f"{source.name}: parameter {name} of module {source.top} is {value!r} in the "
+                "handoff; a number is expected, true or false. Build the overlay again with one",
+                source.name,
+            )
+        if literal:
+            yield f"-G{name}={literal}"
+
+
+def _literal(value: str, default: str) -> str | None:
+    """Return a value of the handoff as Verilog writes it, None where the module takes no text."""
+    if re.fullmatch(r"-?\d+(\.\d+(e[-+]?\d+)?)?", value, re.IGNORECASE):
+        return value
+    if match := re.fullmatch(r"0([xb])([0-9A-F]+)", value, re.IGNORECASE):
+        bits = len(match[2]) * (4 if match[1] in "xX" else 1)
+        return f"{max(32, bits)}'{'h' if match[1] in 'xX' else 'b'}{match[2]}"
+    if value and '"' not in value and _is_text(default):
+        return f'"{value}"'
+    return str(int(value.lower() == "true")) if value.lower() in ("true", "false") else None
+
+
+def _is_text(default: str) -> bool:
+    """Tell a text from a number: Verilator shows it by its letters, in bytes and without a sign."""
+    bits, _, digits = default.partition("'h")
+    letters = re.fullmatch(r"([2-7][0-9a-f])+", digits) and bits == str(4 * len(digits))
+    return bool(letters) or default == "8'h0" or default.startswith(('"', '\\"'))
 
 
 # ---- after it ------------------------------------------------------------------------------------
