@@ -144,6 +144,29 @@ def test_interrupts_through_a_gate(board: VirtualBoard, tmp_path: Path) -> None:
     assert not board.linux.irq_level(61)
 
 
+def test_bits_of_which_nothing_is_known_stay_as_they_are(
+    board: VirtualBoard, tmp_path: Path
+) -> None:
+    overlay = load(
+        tmp_path,
+        gpio("one", 0, gpio_io_o=("O", "a", 4)),
+        gate("xlslice", "low", {"DIN_FROM": 1, "DIN_TO": 1}, Din=("I", "a", 4), Dout=("O", "i", 1)),
+        gate("blinker", "blink", {}, led=("O", "led", 1)),
+        gate("xlconcat", "join", {}, In0=("I", "led", 1), In1=("I", "i", 1), dout=("O", "both", 2)),
+        ps={"GPIO_I": ("I", "both", 2), "IRQ_F2P": ("I", "i", 1)},
+    )
+    pins = [GPIO(GPIO.get_gpio_pin(i), "in") for i in range(2)]
+    board.linux.gpio.set_input(54, 1)
+    overlay.one.channel1.write(0b0110, 0xF)
+    assert [board.linux.irq_level(i) for i in (61, 62)] == [True, False]
+    with pytest.warns(NotModelledWarning, match="EMIO GPIO of the PS reads 0 .* blink.led"):
+        assert [pin.read() for pin in pins] == [1, 1]
+    overlay.one.channel1.write(0b0101, 0xF)
+    assert [pin.read() for pin in pins] == [1, 0]
+    for pin in pins:
+        pin.release()
+
+
 def test_a_pin_that_is_not_modelled_is_named_once(board: VirtualBoard, tmp_path: Path) -> None:
     overlay = load(
         tmp_path,
