@@ -86,14 +86,14 @@ def values(ring: Ring) -> list[int]:
 def test_registers_become_arguments_and_results(begin: Start) -> None:
     a, b, c = (0x10, NO, NO, 4), (0x18, NO, NO, 8), (0x24, NO, NO, 4)
     f, kept, table = (0x2C, 0x34, 0x38, 4), (NO, 0x3C, NO, 4), (0x40, NO, NO, 16)
-    engine = begin("numbers", [a, b, c, f, kept, table, (0x50, NO, 0x54, 4)])
-    layout = struct.Struct("<IIQIIIfIfII4iII")
+    engine = begin("numbers", [a, b, c, f, kept, table, (0x50, NO, 0x58, 8)])
+    layout = struct.Struct("<IIQIIIfIfII4iQI")
     for k in (1, 2):
-        before = (0x3F0, 0, 7 << 32 | 9, 0, k - 1, 0, 2.5, 0, 0.0, 0, NO, 5, 6, 7, 8, NO, 0)
+        before = (0x3F0, 0, 0x7F720000009, 0, k - 1, 0, 2.5, 0, 0.0, 0, NO, 5, 6, 7, 8, NO, 0)
         layout.pack_into(engine.registers, 0x10, *before)
         run(engine)
         # Bytes above a value read as zero, and each run begins with values of its own.
-        after = (5.0 - 16, 1, k, 5, 6, 7 + 5 + 7 + 1000 * (k - 1), 8, 0xFFEF, 1)
+        after = (5.0 - 16, 1, k, 5, 6, 7 + 5 + 0xF7 + 1000 * (k - 1), 8, 0xE56000001B, 1)
         assert layout.unpack_from(engine.registers, 0x10) == before[:8] + after
     assert 0 < engine.seconds < 10
 
@@ -150,9 +150,9 @@ def test_how_a_kernel_fails(begin: Start, how: int, signal: int, says: str) -> N
     run(engine)
 
 
-def test_what_a_kernel_prints_and_its_children_are_bounded(begin: Start) -> None:
+def test_children_the_log_and_the_stack_have_their_limits(begin: Start) -> None:
     engine = begin("fail", [(0x10, NO, NO, 4), (NO,) * 4])
-    for how in (6, 7):
+    for how in (6, 7, 8):
         engine.registers.cast("I")[4] = how
         run(engine)
     assert os.fstat(engine._log_fd).st_size == 16 << 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ import pytest
 from ip_handoff import Ip, Pin, write_design
 from pynq import GPIO
 
-from pynq_torch.board import use_board
+from pynq_torch.board import handoff_wires, use_board
 from pynq_torch.board.device import VirtualBoard
+from pynq_torch.board.handoff_wires import wiring_of
 from pynq_torch.board.levels import Level, combine, given, invert
 from pynq_torch.errors import NotModelledWarning
 
@@ -193,6 +195,17 @@ def test_a_pin_that_is_not_modelled_is_named_once(board: VirtualBoard, tmp_path:
     )
     board.ip["out"].set_input(2, 9)  # type: ignore[call-arg, arg-type]
     assert int(overlay.out.channel2.read()) == 9
+
+
+def test_widths_of_pins_and_pins_on_no_net() -> None:
+    module = ET.fromstring(
+        '<MODULE MODTYPE="x"><PORTS><PORT NAME="A" DIR="I" SIGNAME="n" LEFT="7" RIGHT="4"/>'
+        '<PORT NAME="B" DIR="I" SIGNAME="n" LEFT="W-1" RIGHT="0"/>'
+        '<PORT NAME="C" DIR="I" SIGNAME=""/><PORT NAME="D" DIR="O"/></PORTS></MODULE>'
+    )
+    found = wiring_of([("u", module)])
+    wires = {"a": handoff_wires.Pin("u", "a", "n", 4), "b": handoff_wires.Pin("u", "b", "n", None)}
+    assert found.inputs == {"u": wires} and not found.drivers
 
 
 def test_bits_that_are_not_known() -> None:

@@ -21,12 +21,24 @@ struct Words {  // a stream of 32 bits
     }
 };
 
-int16_t numbers(int8_t a, uint64_t b, bool c, float& f, uint8_t* kept, int32_t* table) {
+struct Wide {  // as ap_uint<40>, which leaves what it is given as it is
+    static constexpr int width = 40;
+    uint64_t bits = 0;
+    struct Part {
+        uint64_t& bits;
+        int high, low;
+        void operator=(uint32_t word) const { bits |= uint64_t(word) << low; }
+        uint32_t to_uint() const { return uint32_t(bits << (63 - high) >> (63 - high + low)); }
+    };
+    Part range(int high, int low) { return {bits, high, low}; }
+};
+
+Wide numbers(int8_t a, Wide b, bool c, float& f, uint8_t* kept, int32_t* table) {
     static uint8_t runs = 0;
     f = f * 2 + float(a);
-    table[2] += table[0] + int32_t(b >> 32) + (c ? 1000 : 0);
+    table[2] += table[0] + int32_t(b.bits >> 32) + (c ? 1000 : 0);
     *kept += ++runs;
-    return int16_t(a - 1);
+    return {b.bits * 3};
 }
 void touch(uint32_t* memory, int32_t index, uint32_t value) {
     if (value) memory[index] = value;
@@ -42,6 +54,7 @@ void fail(uint32_t how) {
     std::function<int(int)> deep = [&](int n) { volatile char room[4096] = {}; return deep(n + 1) + room[n & 7]; };
     if (how == 5) deep(0);
     if (how == 6 && fork() == 0) return;
+    if (how == 8) *static_cast<volatile char*>(__builtin_alloca((256u << 20) - (512u << 10))) = 1;
     for (int mb = 0; how == 7 && mb < 20; ++mb) std::printf("%s\n", std::string((1 << 20) - 1, 'x').c_str());
 }
 void pass(uint32_t add, Words& in, Words& out) {
@@ -54,7 +67,7 @@ void nothing() {}
 
 int main(int argc, char** argv) {
     const Arg scalar{Kind::scalar}, axis{Kind::axis};
-    const Arg of_numbers[] = {{Kind::scalar, 8}, {Kind::scalar, 64}, {Kind::scalar, 1}, {Kind::scalar_ptr},
+    const Arg of_numbers[] = {{Kind::scalar, 8}, {Kind::scalar, 40}, {Kind::scalar, 1}, {Kind::scalar_ptr},
                               {Kind::scalar_ptr, 8}, {Kind::memory}};
     const Arg of_touch[] = {{Kind::m_axi}, scalar, scalar}, of_pass[] = {scalar, axis, axis};
     const Arg of_fail[] = {scalar};
