@@ -1,4 +1,4 @@
-"""The bench of the RTL board's ports and rings, compiled once for all tests that run it."""
+"""The benches of the RTL board's parts, compiled once for all tests that run them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ ENGINES = Path(__file__).parents[1] / "pynq_torch" / "board" / "engines" / "rtl"
 SOURCES = Path(__file__).parent / "rtl_cpp"
 
 
-def build(folder: Path) -> Path:
-    """Compile the bench into ``folder`` unless it is there, and return the program."""
+def build(folder: Path, bench: str = "memory_bench") -> Path:
+    """Compile ``rtl_cpp/<bench>.cpp`` into ``folder`` unless it is there; return the program."""
     headers = [*ENGINES.glob("*.hpp"), *ENGINES.parent.glob("*.hpp")]
     parts = sorted([*headers, *SOURCES.glob("*.?pp")])
     digest = hashlib.sha256(b"".join(p.read_bytes() for p in parts)).hexdigest()[:16]
-    program = folder / f"memory_bench_{digest}"
+    program = folder / f"{bench}_{digest}"
     if program.exists():
         return program
     fresh = folder / f"{program.name}.{os.getpid()}"
     command = [os.environ.get("CXX", "g++"), "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror"]
-    command += ["-pthread", f"-I{ENGINES}", str(SOURCES / "memory_bench.cpp"), "-o", str(fresh)]
+    command += ["-pthread", "-rdynamic", f"-I{ENGINES}", str(SOURCES / f"{bench}.cpp")]
+    command += ["-o", str(fresh), "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     os.replace(fresh, program)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -321,8 +322,10 @@ def test_what_parameters_say() -> None:
             settings_of(kind, parameters)
 
 
-def test_an_ip_with_too_wide_a_stream_is_named(load: Load) -> None:
-    with pytest.warns(NotModelledWarning, match=r"two .*: M_AXIS has 256 bytes; expected at most"):
+@pytest.mark.parametrize("nbytes", [128, 129])
+def test_an_ip_with_too_wide_a_stream_is_named(load: Load, nbytes: int) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", NotModelledWarning)
         load(
             {
                 "dma.M_AXIS_MM2S": "one.S_AXIS",
@@ -331,5 +334,7 @@ def test_an_ip_with_too_wide_a_stream_is_named(load: Load) -> None:
             },
             dma(),
             axis("broadcaster", "one", S_AXIS=4, M00_AXIS=4),
-            resizer("two", 4, 256),
+            resizer("two", 4, nbytes),
         )
+    said = "M_AXIS has 129 bytes; expected at most 128" in "".join(str(w.message) for w in caught)
+    assert said == (nbytes == 129)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ import pytest
 from ip_handoff import Ip, Pin, write_design
 from pynq import GPIO
 
-from pynq_torch.board import use_board
+from pynq_torch.board import handoff_wires, use_board
 from pynq_torch.board.device import VirtualBoard
+from pynq_torch.board.handoff_wires import wiring_of
 from pynq_torch.board.levels import Level, combine, given, invert
 from pynq_torch.errors import NotModelledWarning
 
@@ -144,6 +146,29 @@ def test_interrupts_through_a_gate(board: VirtualBoard, tmp_path: Path) -> None:
     assert not board.linux.irq_level(61)
 
 
+def test_bits_of_which_nothing_is_known_stay_as_they_are(
+    board: VirtualBoard, tmp_path: Path
+) -> None:
+    overlay = load(
+        tmp_path,
+        gpio("one", 0, gpio_io_o=("O", "a", 4)),
+        gate("xlslice", "low", {"DIN_FROM": 1, "DIN_TO": 1}, Din=("I", "a", 4), Dout=("O", "i", 1)),
+        gate("blinker", "blink", {}, led=("O", "led", 1)),
+        gate("xlconcat", "join", {}, In0=("I", "led", 1), In1=("I", "i", 1), dout=("O", "both", 2)),
+        ps={"GPIO_I": ("I", "both", 2), "IRQ_F2P": ("I", "i", 1)},
+    )
+    pins = [GPIO(GPIO.get_gpio_pin(i), "in") for i in range(2)]
+    board.linux.gpio.set_input(54, 1)
+    overlay.one.channel1.write(0b0110, 0xF)
+    assert [board.linux.irq_level(i) for i in (61, 62)] == [True, False]
+    with pytest.warns(NotModelledWarning, match="EMIO GPIO of the PS reads 0 .* blink.led"):
+        assert [pin.read() for pin in pins] == [1, 1]
+    overlay.one.channel1.write(0b0101, 0xF)
+    assert [pin.read() for pin in pins] == [1, 0]
+    for pin in pins:
+        pin.release()
+
+
 def test_a_pin_that_is_not_modelled_is_named_once(board: VirtualBoard, tmp_path: Path) -> None:
     overlay = load(
         tmp_path,
@@ -170,6 +195,17 @@ def test_a_pin_that_is_not_modelled_is_named_once(board: VirtualBoard, tmp_path:
     )
     board.ip["out"].set_input(2, 9)  # type: ignore[call-arg, arg-type]
     assert int(overlay.out.channel2.read()) == 9
+
+
+def test_widths_of_pins_and_pins_on_no_net() -> None:
+    module = ET.fromstring(
+        '<MODULE MODTYPE="x"><PORTS><PORT NAME="A" DIR="I" SIGNAME="n" LEFT="7" RIGHT="4"/>'
+        '<PORT NAME="B" DIR="I" SIGNAME="n" LEFT="W-1" RIGHT="0"/>'
+        '<PORT NAME="C" DIR="I" SIGNAME=""/><PORT NAME="D" DIR="O"/></PORTS></MODULE>'
+    )
+    found = wiring_of([("u", module)])
+    wires = {"a": handoff_wires.Pin("u", "a", "n", 4), "b": handoff_wires.Pin("u", "b", "n", None)}
+    assert found.inputs == {"u": wires} and not found.drivers
 
 
 def test_bits_that_are_not_known() -> None:

@@ -175,7 +175,6 @@ class Unit {
         armed_ = was_done_ = false;
         box_->started.store(box_->completed.load());
         for (const auto& [pin, level] : resets_) pin.set_bit(level);
-        for (auto& count : phase_counts_) count = 0;
     }
 
     // ---- the clock -------------------------------------------------------------------------------

@@ -1,0 +1,21 @@
+"""A compute unit of the RTL board by itself: what it says it is doing, and what it counts.
+
+The cases are those of ``rtl_cpp/pl_cases.hpp``, on a model that they drive cycle by cycle.
+"""
+
+from __future__ import annotations
+
+import pytest
+from rtl_cpp_bench import build, run
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory):
+    return build(tmp_path_factory.getbasetemp().parent, "pl_bench")
+
+
+@pytest.mark.parametrize(
+    "case", ["made", "reset", "requests", "runs", "unseen", "rest", "streams", "time"]
+)
+def test_a_unit(bench, case):
+    assert run(bench, case) == ""
