@@ -179,7 +179,8 @@ def _place(nbytes: int, device: Any) -> Memory:
             weakref.finalize(arena, _returned.append, ARENA_BYTES).atexit = False
             arenas.append(arena)
         memory = Memory(arena.buffer, device, arena.free.pop(), piece, arena)
-    _peak = max(_peak, allocated_bytes())
+    if _reserved - _idle_bytes > _peak:  # tensors hold at most this: the count itself takes long
+        _peak = max(_peak, allocated_bytes())
     return memory
 
 

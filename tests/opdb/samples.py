@@ -108,4 +108,5 @@ def call_of(sample: Any, device: str) -> Call:
 def samples_of(op: Any, dtype: torch.dtype, *, requires_grad: bool = False) -> list[Any]:
     """Return every ``SampleInput`` of an ``OpInfo``, generated on the CPU from :data:`SEED`."""
     seed_everything()
-    return list(op.sample_inputs("cpu", dtype, requires_grad=requires_grad, set_seed=False))
+    # As op.sample_inputs() does, which looks for a test in the source of every caller besides.
+    return list(op.sample_inputs_func(op, "cpu", dtype, requires_grad))
