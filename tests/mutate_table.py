@@ -239,7 +239,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "board/engines/rtl/main.cpp",
         "Pl::ring(slot.answer_fd);",
         ";",
-        "Whoever waits for an answer looks at the page every 100 ms by itself.",
+        "A program that waits for an answer looks at the page every 100 ms by itself.",
     ),
     (
         "board/engines/rtl/memory.hpp",

@@ -130,7 +130,7 @@ class StreamIp {
         gathered_ = {};
     }
 
-    // One input of a switch. Whoever holds an output keeps it until the packet ends.
+    // One input of a switch. The one that holds an output keeps it until the packet ends.
     [[noreturn]] void route(uint32_t input) {
         std::unique_lock<std::mutex> held;
         for (;;) {

@@ -77,7 +77,7 @@ module twin #(
   localparam logic [31:0] FACTOR = MODE == "TWICE" ? 2 * SCALE : SCALE;
 
   logic ap_start, ap_done, ap_idle, busy_q;
-  logic [1:0] address_q, data_q, answer_q;  // what each manager has still to do
+  logic [1:0] address_q, data_q, answer_q;  // what is left to do for each manager
   logic [ 95:0] numbers;
   logic [191:0] places;
   wire unused = &{1'b0, numbers[63:32], places[95:64], places[191:160], places[95:64],
