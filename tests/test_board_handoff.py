@@ -316,12 +316,12 @@ def test_the_ports_of_an_ip():
     assert constants == {"n": 5, "m": 5}  # a port that is connected to nothing gets no value
     shown = [dataclasses.astuple(port) for port in ports_of(module, constants)]
     assert shown == [
-        ("clk", "I", None, "clk", None, None),
-        ("low", "I", None, "rst", True, 5),
-        ("high", "O", 32, "", False, 5),
-        ("up", "IO", 3, "", None, None),
-        ("left", "", None, "", None, None),
-        ("right", "", None, "", None, None),
+        ("clk", "I", None, "clk", None, None, ""),
+        ("low", "I", None, "rst", True, 5, "n"),
+        ("high", "O", 32, "", False, 5, "m"),
+        ("up", "IO", 3, "", None, None, ""),
+        ("left", "", None, "", None, None, ""),
+        ("right", "", None, "", None, None, ""),
     ]
     shown = [dataclasses.astuple(bus) for bus in buses_of(module)]
     assert shown == [

@@ -75,13 +75,21 @@ def test_the_same_seed_gives_the_same_cycles(bench):
         (0xFFFF_F000, 512 // 8, OUTSIDE, 0xFFFF_F000),
         (0x1_0010_0000, 1, OUTSIDE, 0x1_0010_0000),  # the buffer's address, 4 GB higher
         (0x000F_FF00, 4, GUARD, 0x000F_FF00),  # before the buffer
-        (0x0012_0000, 1, GUARD, 0x0012_0000),  # right behind it
+        (0x0012_0040, 1, GUARD, 0x0012_0040),  # 64 bytes behind it: a read may not reach so far
+        (0x0012_0000, 9, GUARD, 0x0012_0000),
     ],
 )
 def test_stray_addresses(bench, address, beats, kind, first, way):
     got = values(bench, "stray", hex(address), beats, way)
     assert (got["resp"], got["kind"], got["address"]) == (DECERR, kind, first)
     assert (got["write"], got["errors"], got["changed"]) == (way == "w", 1, 0)
+
+
+def test_only_reads_may_go_just_behind_a_buffer(bench):
+    got = values(bench, "stray", "0x120000", 8, "r")
+    assert (got["resp"], got["kind"], got["errors"]) == (0, 0, 0)
+    got = values(bench, "stray", "0x120000", 1, "w")
+    assert (got["resp"], got["kind"], got["changed"]) == (DECERR, GUARD, 0)
 
 
 def test_the_last_word_of_a_buffer_is_not_stray(bench):

@@ -260,7 +260,8 @@ class RtlBoard(VirtualBoard):
         deadline = time.monotonic() + min(_LIMIT_S + 300 * slept_s, _SLEPT_LIMIT_S)
         looks = 0
         units = [e for e in engines if isinstance(e, RtlEngine)]
-        while pl.cycle < until and any(e.can_move for e in units):
+        moving = True
+        while pl.cycle < until and (moving := any(e.can_move for e in units)):
             looks += 1
             if looks < 200:
                 os.sched_yield()
@@ -269,7 +270,8 @@ class RtlBoard(VirtualBoard):
             if looks % 16 == 0 and time.monotonic() > deadline:
                 break
         self._accessed = (pl.cycle, time.monotonic())
-        if slept_s > _ACCESS_S and pl.cycle < begin + asked and any(e.can_move for e in units):
+        behind = moving and pl.cycle < begin + asked
+        if behind and slept_s > _ACCESS_S and any(e.can_move for e in units):
             self._tell_slow(slept_s, asked, pl.cycle - begin)
         others = super()._work_along([e for e in engines if e not in units])
         return others or pl.cycle > begin
