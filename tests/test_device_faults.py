@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -329,15 +330,43 @@ def test_what_a_failed_kernel_held_is_free_again(moody: Any) -> None:
     assert device.memory_allocated() == before
 
 
-def test_ctrl_c_in_the_middle_of_an_operator(moody: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("slow", [(3,), (3, 62)], ids=["one unit runs", "both units run"])
+def test_ctrl_c_in_the_middle_of_an_operator(
+    moody: Any, monkeypatch: pytest.MonkeyPatch, slow: tuple[int, ...]
+) -> None:
     monkeypatch.setattr(units, "BASE_TIMEOUT_S", 20.0)
-    w = B.to("pynq")
+    x, w = in_mood(A, DAWDLE, list(slow)).to("pynq"), B.to("pynq")
+    torch._int_mm(A.to("pynq"), w)  # so that the time below is the units', not the first call's
     timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        torch._int_mm(in_mood(A, DAWDLE, 3).to("pynq"), w)
+        torch._int_mm(x, w)
     timer.join()
     assert torch.equal(torch._int_mm(A.to("pynq"), w).cpu(), SUMS)
+
+
+# Python itself prints and loses an interrupt that comes inside a `__del__`.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_at_any_moment(moody: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next operator finds its units free, or waits until they are."""
+    monkeypatch.setattr(units, "BASE_TIMEOUT_S", 20.0)
+    x, w = A.to("pynq"), B.to("pynq")
+    torch._int_mm(x, w)
+    begin = time.perf_counter()
+    torch._int_mm(x, w)
+    usual = time.perf_counter() - begin
+    interrupted = 0
+    for step in range(1, 301):
+        timer = threading.Timer(usual * step / 200, signal.raise_signal, [signal.SIGINT])
+        try:
+            timer.start()
+            torch._int_mm(x, w)
+            timer.join()
+        except KeyboardInterrupt:
+            interrupted += 1
+            timer.join()
+        assert torch.equal(torch._int_mm(x, w).cpu(), SUMS), step
+    assert interrupted > 250  # Python loses those that come inside a `__del__`
 
 
 # ---- a board that is gone ------------------------------------------------------------------------

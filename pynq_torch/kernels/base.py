@@ -148,8 +148,11 @@ class Kernel(Control):
             self._array[self._layout.span] = words
             self._held, self._results = (*held, *results), results
             self._set_off(told)
-        except BaseException:
+        except Exception:
             self._release()
+            raise
+        except BaseException:
+            self.abandon()  # an interrupt: AP_START may have been written
             raise
         return self._run
 
@@ -196,8 +199,11 @@ class Kernel(Control):
             _write_back(held, told)
             self._launch(words, held)
             self._set_off(told)
-        except BaseException:
+        except Exception:
             self._release()
+            raise
+        except BaseException:
+            self.abandon()  # an interrupt: AP_START may have been written
             raise
         return self._run
 

@@ -51,16 +51,34 @@ class ComputeUnit:
 
     Attributes
     ----------
-    lock : threading.Lock
-        Held by the operator that has it.
     measured : float
         Multiplications a second as runs have shown; 0 until there was one.
     """
 
     def __init__(self, driver: Any) -> None:
         self.driver = driver
-        self.lock = threading.Lock()
         self.measured = 0.0
+        self._holder: dict[str, threading.Thread] = {}
+
+    def try_take(self) -> bool:
+        """Take it for an operator of this thread, unless another thread's has it.
+
+        One step of the interpreter, so that an interrupt cannot come between taking a unit and
+        noting who has it. What this thread has already is what an interrupt kept it from giving
+        back: an operator asks only for units that have no run.
+        """
+        thread = threading.current_thread()
+        return self._holder.setdefault("thread", thread) is thread
+
+    def give_back(self) -> None:
+        """Let others have it, where this thread has it."""
+        if self.holder is threading.current_thread():
+            del self._holder["thread"]
+
+    @property
+    def holder(self) -> threading.Thread | None:
+        """Whose operator has it."""
+        return self._holder.get("thread")
 
     @property
     def cu(self) -> str:
@@ -107,10 +125,10 @@ def share(total: int, speeds: Sequence[float]) -> list[int]:
 
 
 def try_take(units: Iterable[ComputeUnit], most: int = 1) -> list[ComputeUnit]:
-    """Lock up to `most` idle units; empty where none is idle."""
+    """Take up to `most` idle units; empty where none is idle."""
     taken: list[ComputeUnit] = []
     for unit in units:
-        if not unit.driver.is_claimed() and unit.lock.acquire(blocking=False):
+        if not unit.driver.is_claimed() and unit.try_take():
             taken.append(unit)
             if len(taken) == most:
                 break
@@ -118,7 +136,7 @@ def try_take(units: Iterable[ComputeUnit], most: int = 1) -> list[ComputeUnit]:
 
 
 def take(units: Sequence[ComputeUnit], most: int = 1) -> list[ComputeUnit]:
-    """Lock up to `most` idle units; wait for one where none is idle.
+    """Take up to `most` idle units; wait for one where none is idle.
 
     Returns
     -------
@@ -142,7 +160,7 @@ def _wait(units: Sequence[ComputeUnit], most: int) -> list[ComputeUnit]:
         try:
             while not (taken := try_take(units, most)):
                 # Runs of operators end for certain; one that was started by hand may not.
-                by_hand = [u for u in units if not u.lock.locked()]
+                by_hand = [u for u in units if u.holder is None]
                 late = time.perf_counter() - begin > BASE_TIMEOUT_S
                 if len(by_hand) == len(units) and (late or all(u.driver.is_mine() for u in units)):
                     names = ", ".join(u.cu for u in units)
@@ -159,10 +177,10 @@ def _wait(units: Sequence[ComputeUnit], most: int) -> list[ComputeUnit]:
             _waiting -= 1
 
 
-def give_back(taken: Iterable[ComputeUnit]) -> None:
-    """Let other operators have units again."""
-    for unit in taken:
-        unit.lock.release()
+def give_back(units: Iterable[ComputeUnit]) -> None:
+    """Let other operators have those of the units that this thread has."""
+    for unit in units:
+        unit.give_back()
     if _waiting:
         with _given_back:
             _given_back.notify_all()
@@ -193,9 +211,8 @@ def on_free(
     avoid: set[str] = set()
     begin = 0.0
     while True:
-        taken = take([u for u in units if u.cu not in avoid] if avoid else units, most)
         try:
-            return compute(taken)
+            return compute(take([u for u in units if u.cu not in avoid], most))
         except KernelBusy as error:
             begin = begin or time.perf_counter()
             if time.perf_counter() - begin > BASE_TIMEOUT_S:
@@ -205,7 +222,7 @@ def on_free(
                 avoid.clear()
                 time.sleep(LOOK_S)
         finally:
-            give_back(taken)
+            give_back(units)
 
 
 # ---- running -------------------------------------------------------------------------------------
@@ -236,7 +253,7 @@ class Runs:
         *,
         patient: bool = False,
     ) -> None:
-        self.failure: BaseException | None = None
+        self.failure: Exception | None = None
         self.running: dict[Kernel, tuple[float, Callable[[float], None] | None]] = {}
         self._timeout_s, self._patient = timeout_s, patient
         self._operands = [o for o in (*reads, *writes) if o is not None]
@@ -247,15 +264,25 @@ class Runs:
 
     def run(self, driver: Kernel, values: Sequence[int]) -> None:
         """Start a unit with the values of its registers, and wait."""
-        self._begin(driver, values).wait(self._timeout_s)
+        try:
+            self._begin(driver, values).wait(self._timeout_s)
+        except Exception:
+            raise
+        except BaseException:
+            _give_up([driver])
+            raise
 
     def start(
         self, driver: Kernel, values: Sequence[int], ended: Callable[[float], None] | None = None
     ) -> None:
         """Start a unit; `ended` gets the seconds that the run took, unless it failed."""
-        started = time.perf_counter()
-        self._begin(driver, values)
-        self.running[driver] = started, ended
+        # Noted first: an interrupt may come as soon as the unit runs.
+        self.running[driver] = time.perf_counter(), ended
+        try:
+            self._begin(driver, values)
+        except Exception:
+            del self.running[driver]
+            raise
 
     def _begin(self, driver: Kernel, values: Sequence[int]) -> KernelStart:
         begin = 0.0
@@ -281,18 +308,19 @@ class Runs:
     def end_one(self) -> Kernel:
         """Wait for the run that ends first, note its failure, and return its driver."""
         driver, failure = self._first()
-        started, ended = self.running.pop(driver)
+        started, ended = self.running[driver]
         try:
             if failure is None:
                 driver.wait(self._timeout_s)
                 if ended is not None:
                     ended(time.perf_counter() - started)
-        except BaseException as error:  # noqa: BLE001 (raised when all runs have ended)
+        except Exception as error:  # noqa: BLE001 (raised when all runs have ended)
             failure = error
+        del self.running[driver]
         self.failure = self.failure or failure
         return driver
 
-    def _first(self) -> tuple[Kernel, BaseException | None]:
+    def _first(self) -> tuple[Kernel, Exception | None]:
         """Return the unit whose run ends first, with the error of one that crashed."""
         for _ in polls(self._timeout_s) if len(self.running) > 1 else ():
             for driver in self.running:
@@ -309,10 +337,24 @@ class Runs:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        while self.running:
-            self.end_one()
+        if error is not None and not isinstance(error, Exception):
+            _give_up(self.running)
+            return
+        try:
+            while self.running:
+                self.end_one()
+        except BaseException:
+            _give_up(self.running)
+            raise
         if error is None and self.failure is not None:
             raise self.failure
+
+
+def _give_up(drivers: Iterable[Kernel]) -> None:
+    """Let go of the runs of a program that was interrupted: it does not wait for them."""
+    for driver in drivers:
+        if driver.is_mine():
+            driver.abandon()
 
 
 def launch(
@@ -347,11 +389,10 @@ def launch(
     made = Runs(reads, writes, BASE_TIMEOUT_S if timeout_s is None else timeout_s, patient=True)
     if len(units) == 1 or len(runs) == 1:
         for values in runs:
-            taken = take(units)
             try:
-                made.run(taken[0].driver, values)
+                made.run(take(units)[0].driver, values)
             finally:
-                give_back(taken)
+                give_back(units)
         return
     held: dict[Kernel, ComputeUnit] = {}
     waiting = list(reversed(runs))
@@ -367,4 +408,4 @@ def launch(
                 if not found:
                     give_back([held.pop(made.end_one())])
     finally:
-        give_back(held.values())
+        give_back(units)
