@@ -7,7 +7,7 @@ import os
 import platform
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,7 +87,7 @@ def build(
 
     given = (*_weights(kernel), *cflags)
     key = cache.digest("kernel", kernel, tool, sanitize, *given, machine(), own_sources())
-    entry = find_or_make(key, extra, make)
+    entry = cache.find_or_make(key, extra, make)
     interface = Interface.from_json(entry["facts"]["interface"])
     for text in interface.warnings:
         warnings.warn(text, InterfaceWarning, stacklevel=2)
@@ -98,16 +98,6 @@ def build(
         cached=not made,
         log=entry["facts"]["log"],
     )
-
-
-def find_or_make(key: str, extra: Sequence[Path], make: Callable[[], cache.Entry]) -> cache.Entry:
-    """Return the cache's entry for `key`; `make` makes it where it is missing."""
-    entry = cache.find(key, extra)
-    if entry is None:
-        with cache.locked(key):
-            # Another process may have built it while this one waited.
-            entry = cache.find(key, extra) or make()
-    return entry
 
 
 def kernel_interface(kernel: KernelSource, tool: str) -> Interface:
@@ -267,7 +257,7 @@ def compile_engine(source: Path, *, sanitize: bool = False, cflags: Sequence[str
             )
             return cache.store(key, folder, made.files, (), {"log": made.log}, made.absent)
 
-    return Path(find_or_make(key, (), make)["path"]) / _ENGINE
+    return Path(cache.find_or_make(key, (), make)["path"]) / _ENGINE
 
 
 def machine() -> str:

@@ -191,6 +191,16 @@ def _results(folder: Path) -> dict[str, tuple[int, int, bool, str]]:
     return found
 
 
+def find_or_make(key: str, extra: Sequence[Path], make: Callable[[], Entry]) -> Entry:
+    """Return the entry for `key`; `make` makes it where it is missing, in one process at a time."""
+    entry = find(key, extra)
+    if entry is None:
+        with locked(key):
+            # Another process may have made it while this one waited.
+            entry = find(key, extra) or make()
+    return entry
+
+
 @contextlib.contextmanager
 def locked(key: str) -> Iterator[None]:
     """Hold the lock of `key`: two processes that want the same build make it once."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from pynq_torch.errors import InterfaceWarning, KernelError, KernelTimeout, VerificationError
 
 from . import cache
-from .build import find_or_make, kernel_interface, machine, own_sources
+from .build import kernel_interface, machine, own_sources
 from .compile import compile_program
 from .directives import files_beside
 from .kernels import SUFFIXES, KernelSource, companions, has_main
@@ -177,7 +177,7 @@ def _compile(
             facts = {"log": made.log, "warnings": list(interface.warnings)}
             return cache.store(key, folder, made.files, extra, facts, made.absent)
 
-    entry = find_or_make(key, extra, make)
+    entry = cache.find_or_make(key, extra, make)
     return Path(entry["path"]) / "testbench", entry["facts"]["warnings"]
 
 

@@ -39,22 +39,20 @@ def unpack(folder: Path, name: str) -> Path | None:
 
 def _unpack(path: Path, file: zipfile.ZipFile) -> Path:
     key = cache.digest("rtl archive", path.resolve())
-    entry = cache.find(key)
-    if entry is None:
-        with cache.locked(key):
-            entry = cache.find(key)
-            if entry is None:
-                with cache.scratch() as folder:
-                    wanted = [item for item in file.infolist() if _wanted(item)]
-                    if sum(item.file_size for item in wanted) > _MAX_BYTES:
-                        raise RtlError(
-                            f"{path} holds more than {_MAX_BYTES >> 20} MB of Verilog; unpack it "
-                            "beside the kernel instead"
-                        )
-                    for item in wanted:
-                        file.extract(item, folder)
-                    entry = cache.store(key, folder, [str(path.resolve())], (), {})
-    return Path(entry["path"])
+
+    def make() -> cache.Entry:
+        with cache.scratch() as folder:
+            wanted = [item for item in file.infolist() if _wanted(item)]
+            if sum(item.file_size for item in wanted) > _MAX_BYTES:
+                raise RtlError(
+                    f"{path} holds more than {_MAX_BYTES >> 20} MB of Verilog; unpack it "
+                    "beside the kernel instead"
+                )
+            for item in wanted:
+                file.extract(item, folder)
+            return cache.store(key, folder, [str(path.resolve())], (), {})
+
+    return Path(cache.find_or_make(key, (), make)["path"])
 
 
 def _wanted(item: zipfile.ZipInfo) -> bool:

@@ -121,21 +121,19 @@ def _runtime(tool: Verilator, work: Path) -> list[Path]:
 def _runtime_object(tool: Verilator, name: str) -> Path:
     own = [path.read_bytes() for path in sorted(_COMPAT.iterdir())]
     key = cache.digest("verilated", name, tool.version, machine(), *_COMMON, *own)
-    entry = cache.find(key)
-    if entry is None:
-        with cache.locked(key):
-            entry = cache.find(key)
-            if entry is None:
-                with cache.scratch() as folder:
-                    common = folder / "print.hpp"
-                    cache.write_text(common, _PRINT)
-                    source = tool.root / "include" / f"{name}.cpp"
-                    flags = [*_flags(tool, "-"), _SLOW, "-include", str(common)]
-                    target = folder / f"{name}.o"
-                    command = [*flags, "-c", str(source), "-o", str(target)]
-                    _run(command, "Verilator's runtime library")
-                    entry = cache.store(key, folder, (), (), {})
-    return Path(entry["path"]) / f"{name}.o"
+
+    def make() -> cache.Entry:
+        with cache.scratch() as folder:
+            common = folder / "print.hpp"
+            cache.write_text(common, _PRINT)
+            source = tool.root / "include" / f"{name}.cpp"
+            flags = [*_flags(tool, "-"), _SLOW, "-include", str(common)]
+            target = folder / f"{name}.o"
+            command = [*flags, "-c", str(source), "-o", str(target)]
+            _run(command, "Verilator's runtime library")
+            return cache.store(key, folder, (), (), {})
+
+    return Path(cache.find_or_make(key, (), make)["path"]) / f"{name}.o"
 
 
 def _run(command: Sequence[str | Path], name: str) -> None:

@@ -202,15 +202,13 @@ def provide(needed: Sequence[Path], files: Iterable[Path], folder: Path) -> tupl
     if not text:
         return ()
     key = cache.digest("floating-point cores", text)
-    entry = cache.find(key)
-    if entry is None:
-        with cache.locked(key):
-            entry = cache.find(key)
-            if entry is None:
-                with cache.scratch() as work:
-                    cache.write_text(work / "float_cores.sv", text)
-                    entry = cache.store(key, work, (), (), {})
-    return LIBRARY, Path(entry["path"]) / "float_cores.sv"
+
+    def make() -> cache.Entry:
+        with cache.scratch() as work:
+            cache.write_text(work / "float_cores.sv", text)
+            return cache.store(key, work, (), (), {})
+
+    return LIBRARY, Path(cache.find_or_make(key, (), make)["path"]) / "float_cores.sv"
 
 
 def _latency(name: str, folder: Path) -> int | None:
