@@ -32,6 +32,8 @@ __all__ = [
     "cache_dir",
     "digest",
     "find",
+    "find_or_make",
+    "is_in_use",
     "locked",
     "remembered",
     "scratch",
@@ -43,6 +45,8 @@ __all__ = [
 FORMAT = 2
 # Versions of one source that stay: going back to an earlier one costs nothing.
 _KEPT = 8
+#: Builds from which on what many of them share saves more than it takes to be made.
+_ENOUGH = 4
 _FIELDS = {"name", "files", "extra", "facts", "absent", "results"}
 #: A program up to this size is compared by content at every use: it takes a tenth of a millisecond.
 _SMALL_BYTES = 256 << 10
@@ -189,6 +193,12 @@ def _results(folder: Path) -> dict[str, tuple[int, int, bool, str]]:
                 _hash(path),
             )
     return found
+
+
+def is_in_use() -> bool:
+    """Return whether so much has been built that what many builds share is worth being made."""
+    index = cache_dir() / "index"
+    return index.is_dir() and len(os.listdir(index)) >= _ENOUGH
 
 
 def find_or_make(key: str, extra: Sequence[Path], make: Callable[[], Entry]) -> Entry:

@@ -29,8 +29,6 @@ _C = ("-std=gnu11", "-Wno-implicit-int", "-Wno-implicit-function-declaration")
 # Published kernels add up in local arrays they never clear: block RAM is zero after configuration.
 _ZEROED = "-ftrivial-auto-var-init=zero"
 _FAST = ("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fwrapv")
-#: Builds in a cache from which on a precompiled engine.hpp saves more than it takes.
-_ENOUGH = 4
 _CHECKED = (
     "-O1",
     "-g",
@@ -249,8 +247,7 @@ def _engine_header(
     key = cache.digest("precompiled", *command, *places, status.st_size, status.st_mtime_ns)
     entry = cache.find(key)
     if entry is None:
-        index = cache.cache_dir() / "index"
-        if not index.is_dir() or len(os.listdir(index)) < _ENOUGH:
+        if not cache.is_in_use():
             return "", []
         try:
             with cache.locked(key):

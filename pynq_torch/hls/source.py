@@ -17,6 +17,7 @@ from pathlib import Path
 from pynq_torch.errors import InterfaceError, needs
 
 from . import headers, toolchain
+from .clang_headers import precompiled
 from .directives import Pragma
 from .preprocess import Preprocessed, check_headers, complaints, preprocess, unreadable
 
@@ -35,6 +36,7 @@ _NO_HEADER = re.compile(r"fatal error: (.+): No such file")
 _DEFINE = re.compile(r"[A-Za-z_]\w*(?:\([^()]*\))?(?:=.*)?")
 _MISSING = re.compile(r"'([^']+)' file not found")
 _LINE_MARKER = re.compile(r'^#\s*(?:line\s+)?(\d+)\s+"((?:[^"\\]|\\.)*)"')
+_DIRECTIVE = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _MACRO = re.compile(r"^#define (\w+) (.+)$", re.MULTILINE)
 _PRAGMA = re.compile(r"^\s*#\s*pragma\s+HLS\s+(.*)$", re.IGNORECASE)
 _MAX_MISSING = 40
@@ -122,10 +124,17 @@ def read_source(
         common += ["-idirafter", stubs]
         # First the preprocessor, in a process with limits: what has no end must not reach libclang.
         preprocessed, missing = _settle(path, common, folders, Path(stubs))
-        arguments = [*_language(path), *_CLANG, *common]
-        for folder in toolchain.system_include_dirs():
-            arguments += ["-isystem", folder]
-        unit = _parse(path, f"{text}\n{appendix}\n", arguments, folders, Path(stubs), missing)
+        system = [f"-isystem{folder}" for folder in toolchain.system_include_dirs()]
+        arguments = [*_language(path), *_CLANG, *common, *system]
+        taken: list[str] = []
+        if path.suffix != ".c":
+            places = [f"-I{folder}" for folder in toolchain.include_dirs()]
+            shared = [*_CXX, *_CLANG, *places, *system]
+            taken = precompiled(preprocessed.text, shared, defines)
+        content = f"{text}\n{appendix}\n"
+        unit = _parse(path, content, [*arguments, *taken], folders, Path(stubs), missing)
+        if taken and _errors(unit):  # they may be the precompiled header's
+            unit = _parse(path, content, arguments, folders, Path(stubs), missing)
         pragmas, errors = _active_pragmas(path, preprocessed), _errors(unit)
         said = preprocessed.errors
         yield SourceUnit(path, unit, pragmas, tuple(missing), errors, tuple(common), said)
@@ -221,16 +230,15 @@ def _active_pragmas(path: Path, preprocessed: Preprocessed) -> tuple[Pragma, ...
     and expands ``_Pragma`` and macros that contain it.
     """
     pragmas: list[Pragma] = []
-    file, line = str(path), 0
-    for row in preprocessed.text.split("\n"):
-        marker = _LINE_MARKER.match(row) if row.startswith("#") else None
+    file, line, counted = str(path), 0, 0
+    for row in _DIRECTIVE.finditer(preprocessed.text):
+        line += preprocessed.text.count("\n", counted, row.start())
+        counted = row.start()
+        marker, pragma = _LINE_MARKER.match(row[0]), _PRAGMA.match(row[0])
         if marker:
-            file, line = _unquoted(marker[2]), int(marker[1])
-            continue
-        pragma = _PRAGMA.match(row)
-        if pragma:
+            file, line, counted = _unquoted(marker[2]), int(marker[1]), row.end() + 1
+        elif pragma:
             pragmas.append(Pragma(file, line, _spelt(pragma.group(1).strip())))
-        line += 1
     return tuple(pragmas)
 
 
@@ -246,7 +254,7 @@ def _unquoted(text: str) -> str:
         code = match[1]
         return {"n": "\n"}.get(code) or (chr(int(code, 8)) if code.isdigit() else code)
 
-    return re.sub(r"\\([0-7]{3}|.)", plain, text)
+    return re.sub(r"\\([0-7]{3}|.)", plain, text) if "\\" in text else text
 
 
 def _language(path: Path) -> tuple[str, ...]:
