@@ -158,6 +158,10 @@ class ReadAheadWarning(UserWarning):
     """A kernel read up to 64 bytes outside its buffers."""
 
 
+class ArrayBoundsWarning(UserWarning):
+    """A kernel's C++ used an index outside a local array."""
+
+
 class KernelFault(KernelError):
     """A kernel crashed or touched memory that is not its own.
 

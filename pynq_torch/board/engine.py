@@ -21,7 +21,7 @@ from .streams import Endpoint, Ring
 
 _MAGIC = 0x50594E51
 _HEADER_BYTES = 4096
-_MESSAGE, _READ_AHEAD = slice(96, 1016), 127
+_MESSAGE, _OUTSIDE, _READ_AHEAD = slice(96, 760), slice(760, 1016), 127
 _USER = slice(1024, 2048)
 _WINDOWS_AT, _OFFSETS_AT = 2048, 2432
 _WINDOW = struct.Struct("<QQQ")
@@ -141,6 +141,7 @@ class EngineProcess:
         self.words[23] = int(self.memory.guard)
         self._map[_MESSAGE] = bytes(_MESSAGE.stop - _MESSAGE.start)
         self._counters[_READ_AHEAD] = 0
+        self._map[_OUTSIDE] = bytes(256)
         for i, window in enumerate(self.memory.windows):
             place = (window.base, window.nbytes, window.file_offset)
             _WINDOW.pack_into(self._map, _WINDOWS_AT + i * _WINDOW.size, *place)
@@ -258,6 +259,16 @@ class EngineProcess:
         address, self._counters[_READ_AHEAD] = self._counters[_READ_AHEAD], 0
         return address
 
+    def take_outside(self) -> str:
+        """Return the first use of an index outside its array since the last look, or ``""``."""
+        text = self._text(_OUTSIDE)
+        if text:
+            self._map[_OUTSIDE] = bytes(256)
+        return text
+
+    def _text(self, place: slice) -> str:
+        return bytes(self._map[place]).partition(b"\0")[0].decode(errors="replace")
+
     @property
     def faulted(self) -> bool:
         """True when the engine crashed, or its process ended without a report."""
@@ -279,7 +290,8 @@ class EngineProcess:
         words = self.words
         return Ended(
             self.name,
-            message=bytes(self._map[_MESSAGE]).partition(b"\0")[0].decode(errors="replace"),
+            message=self._text(_MESSAGE),
+            outside=self._text(_OUTSIDE),
             printed=self._log_from(self._log_begin).strip(),
             signal=words[12],
             access=words[13],

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import signal
+import warnings
 from dataclasses import dataclass
 
-from pynq_torch.errors import KernelFault
+from pynq_torch.errors import ArrayBoundsWarning, KernelFault
 
 from .memory import PhysicalMemory
 
@@ -20,6 +21,7 @@ class Ended:
 
     name: str
     message: str  #: of the exception that the kernel raised
+    outside: str  #: an index outside its array, which the kernel used before
     printed: str
     signal: int
     access: int
@@ -33,7 +35,8 @@ class Ended:
         tail = printed.splitlines()[-12:]
         shown = "\nThe kernel printed:\n  " + "\n  ".join(tail) if tail else ""
         address = self._signed if self.stray else None
-        return KernelFault(f"{text}. {hint}{shown}", self.name, address)
+        before = f" Before that, {self.outside}." if self.outside else ""
+        return KernelFault(f"{text}. {hint}{before}{shown}", self.name, address)
 
     @property
     def _signed(self) -> int:
@@ -90,3 +93,15 @@ def sanitizer_report(printed: str) -> tuple[str, list[str]] | None:
             )
             return what.strip().partition(" at pc ")[0], [row.strip() for row in frames]
     return None
+
+
+def warn_outside(ip: str, text: str, told: set[str]) -> None:
+    """Warn of an index outside its array, once each; no text: there was none."""
+    if text and text not in told:
+        told.add(text)
+        warnings.warn(
+            f"{ip}: {text}. Board csim used what is beside the array; the PL has no such place, so "
+            "a board computes something else. Check the loop bounds.",
+            ArrayBoundsWarning,
+            stacklevel=3,
+        )

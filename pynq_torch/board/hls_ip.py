@@ -23,6 +23,7 @@ from pynq_torch.hls.interface import Interface
 
 from .bus import IpModel
 from .engine import EngineProcess, Flag, State
+from .engine_faults import warn_outside
 from .handoff import IpInstance
 from .hls_binding import Binding
 from .hls_wires import InputWires
@@ -96,6 +97,7 @@ class HlsKernel(IpModel):
         self._done = self._ready = False
         self._auto = self._was_reset = self._watched = False
         self._seen = self._polls = 0
+        self._outside: set[str] = set()  # indices that were warned of
         # Runs that were over when the input of a running kernel changed.
         self._written: int | None = None
         self.last_run: Run | None = None
@@ -231,6 +233,7 @@ class HlsKernel(IpModel):
             [(at, int.from_bytes(registers[at : at + n], "little")) for at, n in self._pointers],
         )
         self.board.memory.note_read_ahead(self.ip.name, self.engine.take_read_ahead())
+        warn_outside(self.ip.name, self.engine.take_outside(), self._outside)
 
     def _run_of(self, number: int) -> Run:
         return Run(number, self.engine.seconds)

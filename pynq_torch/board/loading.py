@@ -81,7 +81,11 @@ class LoadablePl(ProgrammableLogic):
         return ip.vlnv_name
 
     def _build_kernel(self, source: Any, handoff: Handoff) -> Any:
-        return hls.build(source, tool=handoff.hls_tool, sanitize=self.sanitize)
+        # Not for our own: testbenches check their indices, and the check costs vectorisation.
+        own = paths.KERNELS in source.source.parents
+        checked = self.memory.guard and not own and not self.sanitize
+        cflags = [hls.CHECK_INDICES] if checked else []
+        return hls.build(source, tool=handoff.hls_tool, sanitize=self.sanitize, cflags=cflags)
 
     def _make_unit(self, ip: IpInstance, build: Any, rings: dict[str, Ring]) -> IpModel:
         return HlsKernel(self, ip, build, rings)

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .build import Build, build, compile_engine
-from .compile import compile_command
+from .compile import CHECK_INDICES, compile_command
 from .interface import Argument, AxiBundle, Axis, Interface, Register
 from .kernels import KernelSource, find_kernel
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .testbench import TestbenchResult, run_testbench
 
 __all__ = [
+    "CHECK_INDICES",
     "Argument",
     "AxiBundle",
     "Axis",

@@ -29,6 +29,8 @@ _C = ("-std=gnu11", "-Wno-implicit-int", "-Wno-implicit-function-declaration")
 # Published kernels add up in local arrays they never clear: block RAM is zero after configuration.
 _ZEROED = "-ftrivial-auto-var-init=zero"
 _FAST = ("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fwrapv")
+#: Reports an index outside a local array of known size, and goes on (``engines/indices.hpp``).
+CHECK_INDICES = "-fsanitize=bounds"
 _CHECKED = (
     "-O1",
     "-g",
@@ -239,7 +241,8 @@ def _engine_header(
     header = toolchain.engine_header()
     with main.open(encoding="utf-8", errors="replace") as file:
         begins = file.readline() == f'#include "{header}"\n'
-    if not begins or not all(flag.startswith("-D") for flag in cflags):
+    plain = all(flag.startswith("-D") or flag == CHECK_INDICES for flag in cflags)
+    if not begins or not plain:
         return "", []
     status = os.stat(toolchain.compiler())
     command = compile_command(header, "", sanitize=sanitize, language="c++-header")

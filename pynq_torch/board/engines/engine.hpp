@@ -71,13 +71,15 @@ struct Mailbox {
     std::atomic<uint64_t> beats_out; // 80
     uint32_t nwindows;               // 88  physical memories
     uint32_t guard;                  // 92
-    char message[920];               // 96
+    char message[664];               // 96
+    char outside[256];               // 760 the first use of an index outside its array; "": none
     std::atomic<uint64_t> read_ahead; // 1016 address of a read just outside a buffer; 0: none
     uint8_t user[1024];              // 1024
     struct Window { uint64_t base, size, file_offset; } windows[16];  // 2048
     struct Offsets { uint32_t data, out, valid, bytes; } offsets[104]; // 2432: by argument, return value last
 };
-static_assert(offsetof(Mailbox, message) == 96 && offsetof(Mailbox, user) == 1024, "layout");
+static_assert(offsetof(Mailbox, message) == 96 && offsetof(Mailbox, outside) == 760, "layout");
+static_assert(offsetof(Mailbox, user) == 1024, "layout");
 static_assert(offsetof(Mailbox, windows) == 2048 && offsetof(Mailbox, offsets) == 2432, "layout");
 static_assert(sizeof(Mailbox) == 4096, "layout shared with engine.py");
 constexpr uint32_t kMailboxMagic = 0x50594e51;
@@ -853,3 +855,5 @@ template <class R> int serve(int argc, char** argv, R (*top)(), const Arg* = nul
 }
 
 }  // namespace pynq_torch
+
+#include "indices.hpp"
