@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,13 +12,18 @@ from typing import Any
 import numpy as np
 import pynq
 import pytest
-from helpers import start, wait_done
+from helpers import eventually, start, wait_done
 from ip_handoff import AXI_DMA, Ip, write_design
 
 from pynq_torch.board import use_board
 from pynq_torch.board.axis_parameters import NotCarried, StreamMode, settings_of
 from pynq_torch.board.device import VirtualBoard
+from pynq_torch.board.engine import EngineProcess
+from pynq_torch.board.ip import axis as axis_model
+from pynq_torch.board.memory import PhysicalMemory
+from pynq_torch.board.streams import Ring
 from pynq_torch.errors import BoardHang, NotModelledWarning
+from pynq_torch.hls import compile_engine
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -338,3 +345,78 @@ def test_an_ip_with_too_wide_a_stream_is_named(load: Load, nbytes: int) -> None:
         )
     said = "M_AXIS has 129 bytes; expected at most 128" in "".join(str(w.message) for w in caught)
     assert said == (nbytes == 129)
+
+
+# ---- the engine by itself: side channels that no IP of a design shows ----------------------------
+
+SIDE = struct.Struct("<QQQIIII")  # TKEEP (two words), TUSER, TID, TDEST, TLAST, withdrawn
+
+
+def give(ring: Ring, value: int, *, dest: int = 0, last: int = 0) -> None:
+    at = 64 + ring.beats_written * ring._stride
+    ring._map[at : at + 44] = SIDE.pack(0xF, 0, 1, 2, dest, last, 0) + value.to_bytes(4, "little")
+    ring._map[16:24] = (ring.beats_written + 1).to_bytes(8, "little")
+
+
+def beats(ring: Ring) -> list[tuple[int, ...]]:
+    """Return what came out: value, TUSER, TID, TDEST, TLAST."""
+    places = [64 + n * ring._stride for n in range(ring.beats_written)]
+    sides = [SIDE.unpack_from(ring._map, at) for at in places]
+    data = [int.from_bytes(ring._map[at + 40 : at + 44], "little") for at in places]
+    return [(value, *side[2:6]) for value, side in zip(data, sides, strict=True)]
+
+
+@pytest.fixture
+def running() -> Iterator[Callable[..., list[Ring]]]:
+    memory, begun = PhysicalMemory(), []
+
+    def run(
+        mode: StreamMode, inputs: int, outputs: int, *values: int, highs: int = 0
+    ) -> list[Ring]:
+        rings = [Ring(None, None, 4) for _ in range(inputs + outputs)]
+        ports = [f"unit.p{i}" for i in range(inputs + outputs)]
+        engine = EngineProcess(
+            compile_engine(axis_model._SOURCE), "unit", memory, 4096, rings, ports
+        )
+        begun.append(engine)
+        table = [*[0] * 16, *[0xFFFFFFFF] * 16, *range(16), *range(16)]
+        config = axis_model._LAYOUT.pack(mode, inputs, outputs, 0, *values, *table)
+        engine.user[: len(config)] = config
+        engine.spawn()
+        return rings
+
+    yield run
+    for engine in begun:
+        engine.close()
+    memory.close()
+
+
+def test_side_channels_that_are_replaced(running: Callable[..., list[Ring]]) -> None:
+    into, out = running(StreamMode.COPY, 1, 1, 4 | 8 | 16, 0, 7, 8, 9, 0, 0)
+    give(into, 5, dest=3, last=1)
+    eventually(lambda: out.beats_written == 1)
+    assert beats(out) == [(5, 7, 8, 9, 1)]
+    into, out = running(StreamMode.COPY, 1, 1, 0, 0, 7, 8, 9, 0, 0)
+    give(into, 5, dest=3, last=1)
+    eventually(lambda: out.beats_written == 1)
+    assert beats(out) == [(5, 1, 2, 3, 1)]
+
+
+def test_an_output_is_held_until_the_packet_ends_or_goes_elsewhere(
+    running: Callable[..., list[Ring]],
+) -> None:
+    first, second, zero, one = running(StreamMode.DECODE, 2, 2, *[0] * 7)
+    give(first, 10, dest=0)
+    eventually(lambda: zero.beats_written == 1)
+    give(second, 20, dest=0, last=1)
+    time.sleep(0.2)
+    assert zero.beats_written == 1  # the first packet has the output
+    give(first, 11, dest=1)
+    eventually(lambda: zero.beats_written == 2 and one.beats_written == 1)
+    assert [beat[0] for beat in beats(zero)] == [10, 20]
+    give(second, 21, dest=1, last=1)
+    time.sleep(0.2)
+    assert one.beats_written == 1
+    give(first, 12, dest=1, last=1)
+    eventually(lambda: one.beats_written == 3)
+    assert [beat[0] for beat in beats(one)] == [11, 12, 21]
