@@ -144,7 +144,7 @@ def test_shares_follow_the_speed_that_runs_show(moody: Any) -> None:
         shares.append({run.cu: run.arguments["m"] for run in of(calls, "_int_mm")[0].kernels})
     first, last = shares[0], shares[-1]
     assert first["gemm_0"] > 2 * first["gemm_lut_0"]  # type: ignore[operator]
-    assert last["gemm_lut_0"] > 1.5 * last["gemm_0"]  # type: ignore[operator]
+    assert last["gemm_lut_0"] > last["gemm_0"]  # type: ignore[operator]
 
 
 # ---- units that others use -----------------------------------------------------------------------

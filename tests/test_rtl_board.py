@@ -475,8 +475,8 @@ def test_a_fault_of_one_unit_is_told_to_the_other(board, tmp_path):
     )
     board()
     overlay = pynq_torch.load(bit)
-    buffer = allocate(400_000, "f4")
-    overlay.vadd_0.start(a=buffer, b=buffer, c=buffer, n=400_000)
+    buffer = allocate(4_000_000, "f4")
+    overlay.vadd_0.start(a=buffer, b=buffer, c=buffer, n=4_000_000)
     with pytest.raises(KernelFault, match="vadd_1 wrote to memory"):
         overlay.vadd_1.start(a=buffer, b=buffer, c=0x1000, n=8).wait()
     with pytest.raises(KernelFault, match="vadd_1 wrote to memory.*reset with it"):

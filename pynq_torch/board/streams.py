@@ -7,7 +7,6 @@ import os
 import struct
 from dataclasses import dataclass
 
-RING_MAGIC = 0x52494E47
 _HEADER = struct.Struct("<IIII QQQ II QII")
 _SIDE_BYTES = 40
 _WITHDRAWN_AT = 36  # of a beat's side channels
@@ -62,7 +61,7 @@ class Ring:
 
     def reset(self) -> None:
         """Empty the ring. Both sides must be at rest."""
-        header = (RING_MAGIC, self.data_bytes, CAPACITY, self.depth, *[0] * 8)
+        header = (0, self.data_bytes, CAPACITY, self.depth, *[0] * 8)
         _HEADER.pack_into(self._map, 0, *header)
         self.fifo = max(self.depth - DEFAULT_DEPTH, 0)
 

@@ -212,17 +212,19 @@ def on_free(
     begin = 0.0
     while True:
         try:
-            return compute(take([u for u in units if u.cu not in avoid], most))
-        except KernelBusy as error:
-            begin = begin or time.perf_counter()
-            if time.perf_counter() - begin > BASE_TIMEOUT_S:
-                raise
-            avoid.add(error.cu)
-            if avoid >= {u.cu for u in units}:
-                avoid.clear()
-                time.sleep(LOOK_S)
+            taken = take([u for u in units if u.cu not in avoid], most)
+            try:
+                return compute(taken)
+            except KernelBusy as error:
+                begin = begin or time.perf_counter()
+                if time.perf_counter() - begin > BASE_TIMEOUT_S:
+                    raise
+                avoid.add(error.cu)
         finally:
             give_back(units)
+        if avoid >= {u.cu for u in units}:
+            avoid.clear()
+            time.sleep(LOOK_S)
 
 
 # ---- running -------------------------------------------------------------------------------------

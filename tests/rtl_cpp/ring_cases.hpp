@@ -29,7 +29,7 @@ struct Ring {
     Ring(uint32_t data, uint32_t capacity, uint32_t depth, uint64_t begin = 0)
         : data_bytes(data), stride((kSide + data + 7) / 8 * 8),
           words((kHeader + capacity * stride) / 8), header(*new (words.data()) RingHeader{}) {
-        header.magic = kRingMagic, header.data_bytes = data;
+        header.data_bytes = data;
         header.capacity = capacity, header.depth = depth;
         header.head = header.tail = begin;
     }
@@ -250,6 +250,9 @@ inline void ring_withdrawn() {
     // All that is there is withdrawn: the reader's end says so, and leaves it behind.
     put(ring, 10), put(ring, 11);
     withdraw(ring, 15, 17);
+    ring.slot(17)[offsetof(BeatSide, withdrawn)] = 1;  // left by a beat of the lap before
+    EXPECT(in.size(), 0);
+    ring.slot(17)[offsetof(BeatSide, withdrawn)] = 0;
     EXPECT(in.try_read(beat), false);
     EXPECT(ring.header.tail, 17);
     // A mark that a sender makes while the reader looks is found in the beat itself.

@@ -63,7 +63,7 @@ struct Beat {
 
 // Header of a ring; streams.py reads the same layout.
 struct RingHeader {
-    uint32_t magic;         // kRingMagic
+    uint32_t reserved;
     uint32_t data_bytes;    // TDATA bytes of a beat
     uint32_t capacity;      // beats the ring holds, a power of two
     uint32_t depth;         // beats the modelled FIFO holds once a sender is done
@@ -77,7 +77,6 @@ struct RingHeader {
     std::atomic<uint32_t> ended;  // a DMA that sends has given all that it was asked for
 };
 static_assert(sizeof(RingHeader) == 64, "layout shared with streams.py");
-constexpr uint32_t kRingMagic = 0x52494e47;
 constexpr size_t kRingDataOffset = 64;
 
 // Told by the engine runtime when this side starts and stops waiting, so that the board can say
