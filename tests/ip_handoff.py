@@ -28,6 +28,7 @@ _IRQ = {
     "axi_dma": ("mm2s_introut", "s2mm_introut"),
     "axi_gpio": ("ip2intc_irpt",),
     "axi_timer": ("interrupt",),
+    "axi_fifo_mm_s": ("interrupt",),
 }
 
 
@@ -104,7 +105,7 @@ def _module(
         )
     ]
     for name, net in streams.items():
-        source = name.startswith(("M", "scaled"))
+        source = name.startswith(("M", "scaled", "AXI_STR_TX"))
         key = "C_M_AXIS_MM2S_TDATA_WIDTH" if source else "C_S_AXIS_S2MM_TDATA_WIDTH"
         nbytes = ip.streams.get(name) or int(str(ip.parameters[key])) // 8
         buses.append(_stream(name, source, net, nbytes))

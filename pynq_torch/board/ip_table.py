@@ -51,6 +51,13 @@ TABLE: tuple[Row, ...] = (
     ),
     _row(
         Treatment.MODELLED,
+        "stream and registers",
+        "axi_fifo_mm_s",
+        "packets through AXI4-Lite or the AXI4 data port, store-and-forward or cut-through; not "
+        "the control stream (AXI_STR_TXC)",
+    ),
+    _row(
+        Treatment.MODELLED,
         "stream",
         "axis_dwidth_converter axis_subset_converter axis_broadcaster axis_combiner axis_switch",
         "beats, not their timing; a parameter that is not carried is named in a warning, and the "
@@ -121,7 +128,7 @@ TABLE: tuple[Row, ...] = (
     _row(
         Treatment.REGISTERS,
         "data mover",
-        "axi_cdma axi_vdma axi_mcdma axi_fifo_mm_s axi_vfifo_ctrl",
+        "axi_cdma axi_vdma axi_mcdma axi_vfifo_ctrl",
         "no byte moves; a stream that reaches it stays open",
     ),
     _row(

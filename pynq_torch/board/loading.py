@@ -20,6 +20,7 @@ from .hls_binding import Binding
 from .hls_ip import HlsKernel
 from .ip.axi_bram import AxiBram
 from .ip.axi_dma import AxiDma
+from .ip.axi_fifo import AxiFifo
 from .ip.axi_gpio import AxiGpio
 from .ip.axi_intc import AxiIntc
 from .ip.axi_timer import AxiTimer
@@ -33,7 +34,7 @@ from .wires import Wires
 #: Which class models which Xilinx IP, by the third field of the VLNV.
 MODELS: dict[str, type[IpModel]] = {
     name: model
-    for model in (AxiBram, AxiDma, AxiGpio, AxiIntc, AxiTimer, AxisIp)
+    for model in (AxiBram, AxiDma, AxiFifo, AxiGpio, AxiIntc, AxiTimer, AxisIp)
     for name in model.vlnv_names
 }
 
