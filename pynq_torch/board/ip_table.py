@@ -58,6 +58,13 @@ TABLE: tuple[Row, ...] = (
     ),
     _row(
         Treatment.MODELLED,
+        "video",
+        "axi_vdma",
+        "frames between memory and streams, as fast as those go, at most 60 a second out of memory; "
+        "not its frame sync inputs, delay interrupt and vertical flip, nor genlock with another VDMA",
+    ),
+    _row(
+        Treatment.MODELLED,
         "stream",
         "axis_dwidth_converter axis_subset_converter axis_broadcaster axis_combiner axis_switch",
         "beats, not their timing; a parameter that is not carried is named in a warning, and the "
@@ -128,7 +135,7 @@ TABLE: tuple[Row, ...] = (
     _row(
         Treatment.REGISTERS,
         "data mover",
-        "axi_cdma axi_vdma axi_mcdma axi_vfifo_ctrl",
+        "axi_cdma axi_mcdma axi_vfifo_ctrl",
         "no byte moves; a stream that reaches it stays open",
     ),
     _row(

@@ -24,6 +24,7 @@ from .ip.axi_fifo import AxiFifo
 from .ip.axi_gpio import AxiGpio
 from .ip.axi_intc import AxiIntc
 from .ip.axi_timer import AxiTimer
+from .ip.axi_vdma import AxiVdma
 from .ip.axis import AxisIp
 from .memory import PhysicalMemory
 from .no_model import NoModel
@@ -34,7 +35,7 @@ from .wires import Wires
 #: Which class models which Xilinx IP, by the third field of the VLNV.
 MODELS: dict[str, type[IpModel]] = {
     name: model
-    for model in (AxiBram, AxiDma, AxiFifo, AxiGpio, AxiIntc, AxiTimer, AxisIp)
+    for model in (AxiBram, AxiDma, AxiFifo, AxiGpio, AxiIntc, AxiTimer, AxiVdma, AxisIp)
     for name in model.vlnv_names
 }
 
