@@ -35,6 +35,9 @@ _IRQ = {
     "axi_gpio": ("ip2intc_irpt",),
     "axi_timer": ("interrupt",),
     "axi_fifo_mm_s": ("interrupt",),
+    "axi_iic": ("iic2intc_irpt",),
+    "axi_quad_spi": ("ip2intc_irpt",),
+    "axi_uartlite": ("interrupt",),
     "axi_vdma": ("mm2s_introut", "s2mm_introut"),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -40,6 +41,14 @@ class IpModel:
         self.board = board
         self.ip = ip
         self.lock = threading.RLock()
+        self._warned: set[object] = set()
+
+    def warn_once(self, category: type[Warning], text: str, key: object = None) -> None:
+        """Warn of what a program does with the IP, once for each ``key`` (else each text)."""
+        key = text if key is None else key
+        if key not in self._warned:
+            self._warned.add(key)
+            warnings.warn(f"{self.ip.name}: {text}", category, stacklevel=5)
 
     @classmethod
     def prepare(cls) -> None:

@@ -22,8 +22,11 @@ from .ip.axi_bram import AxiBram
 from .ip.axi_dma import AxiDma
 from .ip.axi_fifo import AxiFifo
 from .ip.axi_gpio import AxiGpio
+from .ip.axi_iic import AxiIic
 from .ip.axi_intc import AxiIntc
+from .ip.axi_quad_spi import AxiQuadSpi
 from .ip.axi_timer import AxiTimer
+from .ip.axi_uartlite import AxiUartLite
 from .ip.axi_vdma import AxiVdma
 from .ip.axis import AxisIp
 from .memory import PhysicalMemory
@@ -35,7 +38,10 @@ from .wires import Wires
 #: Which class models which Xilinx IP, by the third field of the VLNV.
 MODELS: dict[str, type[IpModel]] = {
     name: model
-    for model in (AxiBram, AxiDma, AxiFifo, AxiGpio, AxiIntc, AxiTimer, AxiVdma, AxisIp)
+    for model in (
+        *(AxiBram, AxiDma, AxiFifo, AxiGpio, AxiIic, AxiIntc, AxiQuadSpi, AxiTimer),
+        *(AxiUartLite, AxiVdma, AxisIp),
+    )
     for name in model.vlnv_names
 }
 

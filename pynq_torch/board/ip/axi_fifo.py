@@ -5,7 +5,6 @@ The words wait in queues (`fifo_queue`), from which ``engines/axi_fifo.cpp`` sen
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from typing import Any, ClassVar
 
@@ -59,7 +58,6 @@ class AxiFifo(IpModel):
             )
         }  # fmt: skip
         self._full_port = flag(ip, "C_DATA_INTERFACE_TYPE", False)
-        self._told: set[int] = set()
         self._polls = 0
         self._closed = self._watched = False
         self._status, self._enabled = _AT_RESET, 0
@@ -142,9 +140,7 @@ class AxiFifo(IpModel):
 
     def _misuse(self, bit: int, text: str) -> None:
         self._status |= bit
-        if bit not in self._told:
-            self._told.add(bit)
-            warnings.warn(f"{self.ip.name}: {text}", RegisterMisuse, stacklevel=4)
+        self.warn_once(RegisterMisuse, text, bit)
 
     # ---- registers ---------------------------------------------------------------------------
 

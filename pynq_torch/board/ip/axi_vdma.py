@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 import time
-import warnings
 from typing import Any, ClassVar
 
 from pynq_torch.board.bus import IpModel
@@ -62,7 +61,6 @@ class AxiVdma(IpModel):
         self._sync = integer(ip, "C_USE_S2MM_FSYNC", _TUSER) == _TUSER
         self._watched = self._closed = False
         self._timer: threading.Timer | None = None
-        self._told: set[str] = set()
 
     @classmethod
     def prepare(cls) -> None:
@@ -197,10 +195,9 @@ class AxiVdma(IpModel):
             channel.stopping = True
 
     def _not_modelled(self, what: str) -> None:
-        if what not in self._told:
-            self._told.add(what)
-            text = f"{self.ip.name}: {what} is not modelled, and has no effect on this board."
-            warnings.warn(text, NotModelledWarning, stacklevel=4)
+        self.warn_once(
+            NotModelledWarning, f"{what} is not modelled, and has no effect on this board."
+        )
 
     # ---- frames ------------------------------------------------------------------------------
 
