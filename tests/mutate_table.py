@@ -63,6 +63,8 @@ AREAS: dict[str, str] = {
     "board/panel": "board_base",
     "board/vendor": "board_base",
     "board/base_overlay": "board_base",
+    "board/xadc": "xadc",
+    "board/ip/xadc_wiz": "xadc",
     "board/slcr": "ip_registers design_board",
     "board/handoff*": "board_handoff board_match design_hwh board_axis board_wires",
     "board/axis_parameters": "board_axis",

@@ -41,13 +41,19 @@ TABLE: tuple[Row, ...] = (
         Treatment.MODELLED,
         "processing system",
         "processing_system7",
-        "DDR, the AXI ports, FCLKs, IRQ_F2P and EMIO GPIO; no other peripheral of the PS",
+        "DDR, the AXI ports, FCLKs, IRQ_F2P, EMIO GPIO and the XADC; no other peripheral of the PS",
     ),
     _row(
         Treatment.MODELLED,
         "peripheral",
         "axi_bram_ctrl axi_dma axi_gpio axi_intc axi_timer",
         "registers and interrupts as in the vendor's documents; limits in virtual_board.md",
+    ),
+    _row(
+        Treatment.MODELLED,
+        "monitor",
+        "xadc_wiz",
+        "constant values: 45 degrees and nominal voltages; no analog inputs, alarms and streams",
     ),
     _row(
         Treatment.MODELLED,
@@ -149,7 +155,7 @@ TABLE: tuple[Row, ...] = (
     _row(
         Treatment.REGISTERS,
         "clock, monitor and configuration",
-        "clk_wiz xadc_wiz axi_hwicap axi_perf_mon axi_timebase_wdt debug_bridge mailbox mutex "
+        "clk_wiz axi_hwicap axi_perf_mon axi_timebase_wdt debug_bridge mailbox mutex "
         "dfx_controller dfx_axi_shutdown_manager prc pr_axi_shutdown_manager",
         "clocks keep the frequency of the handoff",
     ),

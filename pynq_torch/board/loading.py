@@ -29,6 +29,7 @@ from .ip.axi_timer import AxiTimer
 from .ip.axi_uartlite import AxiUartLite
 from .ip.axi_vdma import AxiVdma
 from .ip.axis import AxisIp
+from .ip.xadc_wiz import XadcWiz
 from .memory import PhysicalMemory
 from .no_model import NoModel
 from .programmable_logic import ProgrammableLogic
@@ -40,7 +41,7 @@ MODELS: dict[str, type[IpModel]] = {
     name: model
     for model in (
         *(AxiBram, AxiDma, AxiFifo, AxiGpio, AxiIic, AxiIntc, AxiQuadSpi, AxiTimer),
-        *(AxiUartLite, AxiVdma, AxisIp),
+        *(AxiUartLite, AxiVdma, AxisIp, XadcWiz),
     )
     for name in model.vlnv_names
 }
@@ -185,7 +186,7 @@ class LoadablePl(ProgrammableLogic):
         for ring in self.rings:
             ring.close()
         self.rings.clear()
-        self.bus.clear(keep=[self.slcr])
+        self.bus.clear(keep=[self.slcr, self.xadc])
         self.memory.drop_windows()
         self._progress = ()
 
