@@ -64,6 +64,7 @@ AREAS: dict[str, str] = {
     "board/vendor": "board_base",
     "board/base_overlay": "board_base",
     "board/xadc": "xadc",
+    "board/iic_library": "ip_serial",
     "board/ip/xadc_wiz": "xadc",
     "board/slcr": "ip_registers design_board",
     "board/handoff*": "board_handoff board_match design_hwh board_axis board_wires",

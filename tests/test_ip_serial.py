@@ -10,7 +10,7 @@ from typing import Any
 
 import pynq
 import pytest
-from ip_handoff import Ip, write_design
+from ip_handoff import _VERSIONS, Ip, write_design
 
 from pynq_torch.board import use_board
 from pynq_torch.errors import BoardHang, NotModelledWarning, RegisterMisuse
@@ -286,6 +286,29 @@ def test_iic_a_memory_dynamic(load: Load) -> None:
     assert iic.read(SR) == 0x20 | 0x80 | 0x4 and iic.read(0x118) == 15  # full, and still reading
     got = [iic.read(RX) for _ in range(20)]
     assert got == [*b"ord", *range(0x24, 0x24 + 17)] and iic.read(SR) == 0xC0
+
+
+def test_iic_pynqs_driver(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pynq.lib.iic import AxiIIC
+
+    monkeypatch.setitem(_VERSIONS, "axi_iic", "2.1")
+    iic = load("iic")
+    assert isinstance(iic, AxiIIC)
+    with pytest.raises(RuntimeError, match="Could not send"):
+        iic.send(0x50, b"ab", 2)
+    with pytest.raises(RuntimeError, match="Could not receive"):
+        iic.receive(0x50, bytearray(2), 2)
+    memory = model().devices[0x50] = bytearray(64)
+    text = bytes(range(40, 80))
+    assert iic.send(0x50, b"\x05" + text, 41) == 41
+    assert memory[5:45] == text
+    data = iic._ffi.new("unsigned char[40]")
+    assert iic.send(0x50, b"\x05", 1, iic.REPEAT_START) == 1
+    with pytest.raises(RuntimeError, match="Timed out"):
+        iic.wait()
+    assert iic.receive(0x50, data, 40) == 40
+    assert bytes(data) == text
+    iic.wait()
 
 
 def test_iic_interrupts_without_a_look(load: Load) -> None:

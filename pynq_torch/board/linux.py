@@ -7,7 +7,8 @@ other:
 
 - ``/sys/class/gpio``: the PS GPIO controller, 54 MIO and 64 EMIO pins (UG585, chapter 14);
 - ``/proc/interrupts``, ``/sys/class/uio``, ``/dev/uioN``: PL-PS interrupts with a UIO device;
-- ``os.geteuid``: programs on the board run as root.
+- ``os.geteuid``: programs on the board run as root;
+- ``libiic.so``, which ``pynq.lib.iic`` calls, is `iic_library`.
 
 Programs themselves read the files of the XADC in ``/sys/bus/iio``. So ``open`` answers for these
 everywhere; nothing else of this machine changes.
@@ -27,6 +28,7 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Any, ClassVar
 
 from . import xadc
+from .iic_library import IicLibrary
 from .sysfs import GpioTree, MemoryFile
 from .uio import UioDevice, UioFile
 
@@ -200,7 +202,15 @@ def _open_anywhere(file: Any, *args: Any, **kwargs: Any) -> Any:
     return _REAL_OPEN(file, *args, **kwargs)
 
 
+def _hook_iic() -> None:
+    """Give pynq's driver of the AXI IIC the functions of the library in the board's image."""
+    module = sys.modules.get("pynq.lib.iic")
+    if module is not None and module.AxiIIC._lib is None:
+        _replace(module.AxiIIC, {"_lib": IicLibrary(), "_ffi": module.cffi.FFI()})
+
+
 def _hook() -> None:
+    _hook_iic()
     for module, name in _OPENERS:
         if module in sys.modules:
             _replace(sys.modules[module], {name: _open_anywhere})
