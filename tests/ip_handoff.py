@@ -22,7 +22,7 @@ AXI_DMA = {
     "C_INCLUDE_S2MM_DRE": 0,
     "C_S2MM_BURST_SIZE": 16,
 }
-_SLAVE = {"axi_dma": "S_AXI_LITE", "axi_intc": "s_axi"}
+_SLAVE = {"axi_dma": "S_AXI_LITE", "axi_intc": "s_axi", "scale_stream": "s_axi_control"}
 _VERSIONS = {
     "axi_dma": "7.1",
     "axi_intc": "4.1",

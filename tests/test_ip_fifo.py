@@ -33,8 +33,8 @@ Load = Callable[..., Any]
 
 
 @pytest.fixture
-def load(tmp_path: Path) -> Iterator[Load]:
-    board = use_board("csim", hang_timeout_s=0.5)
+def load(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Load]:
+    board = use_board(getattr(request, "param", "csim"), hang_timeout_s=0.5)
     assert isinstance(board, VirtualBoard)
 
     def loads(*others: Ip, streams: dict[str, str] = LOOP, width: int = 4, **options: Any) -> Any:
@@ -109,6 +109,7 @@ def test_bytes_and_destinations_of_several_packets(load: Load) -> None:
     assert got == [(5, 3, 4, 5, [0, 1]), (12, 9, 10, 11, [0, 1, 2]), (1, 0, 1, 2, [0])]
 
 
+@pytest.mark.parametrize("load", ["csim", "rtl"], indirect=True)
 def test_through_a_kernel_and_back(load: Load) -> None:
     overlay = load(
         SCALE,

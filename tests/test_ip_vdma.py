@@ -50,9 +50,10 @@ Load = Callable[..., Any]
 
 
 @pytest.fixture
-def load(tmp_path: Path) -> Iterator[Load]:
+def load(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Load]:
     write(tmp_path / "kernels" / "invert" / "invert.cpp", INVERT)
-    board = use_board("csim", hang_timeout_s=0.5, kernels=[tmp_path / "kernels"])
+    name = getattr(request, "param", "csim")
+    board = use_board(name, hang_timeout_s=0.5, kernels=[tmp_path / "kernels"])
     assert isinstance(board, VirtualBoard)
 
     def loads(*others: Ip, streams: dict[str, str] = LOOP, **options: Any) -> Any:
@@ -236,6 +237,22 @@ def test_pynqs_driver_through_a_kernel(load: Load) -> None:
     vdma.readchannel.stop()
     vdma.readchannel.reset()
     assert not vdma.readchannel.running and not vdma.writechannel.running
+
+
+@pytest.mark.parametrize("load", ["csim", "rtl"], indirect=True)
+def test_lines_through_a_kernel_that_knows_no_tuser(load: Load) -> None:
+    streams = {"samples": 4, "scaled": 4}
+    kernel = Ip("scale_stream", "scale", 0x43C00000, {}, 0x10000, streams, "hls")
+    ends = {"vdma.M_AXIS_MM2S": "scale.samples", "scale.scaled": "vdma.S_AXIS_S2MM"}
+    overlay = load(kernel, streams=ends, C_USE_S2MM_FSYNC=0)
+    overlay.scale.write(0x18, int(np.float32(2).view("u4")))
+    frame, back = picture(), picture(seed=9)
+    frame.view("f4")[:] = values = np.arange(60, dtype="f4").reshape(6, 10)
+    overlay.scale.write(0, 0x81)  # each line is a packet, and a run
+    begin(overlay.vdma, S2MM, [back])
+    begin(overlay.vdma, 0, [frame])
+    wait_frame(overlay.vdma, S2MM)
+    assert (back.view("f4") == 2 * values).all()
 
 
 def test_genlock_within_the_vdma(load: Load) -> None:
