@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +18,7 @@ from ip_handoff import Ip, write_design
 
 from pynq_torch.board import use_board
 from pynq_torch.board.device import VirtualBoard
-from pynq_torch.errors import BoardHang, RegisterMisuse
+from pynq_torch.errors import BoardHang, KernelFault, RegisterMisuse
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -34,7 +36,7 @@ Load = Callable[..., Any]
 
 @pytest.fixture
 def load(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Load]:
-    board = use_board(getattr(request, "param", "csim"), hang_timeout_s=0.5)
+    board = use_board(getattr(request, "param", "csim"), hang_timeout_s=1.0)
     assert isinstance(board, VirtualBoard)
 
     def loads(*others: Ip, streams: dict[str, str] = LOOP, width: int = 4, **options: Any) -> Any:
@@ -224,6 +226,19 @@ def test_the_axi4_data_port(load: Load) -> None:
     assert words == [1, 2, 3, 4, 5, 6] and fifo.read(RDFO) == 0
 
 
+def test_transmit_thresholds(load: Load) -> None:
+    fifo = load(C_TX_FIFO_PF_THRESHOLD=10, C_TX_FIFO_PE_THRESHOLD=6).fifo
+    fifo.write(ISR, 0xFFFFFFFF)
+    for word in range(9):
+        fifo.write(TDFD, word)
+    assert fifo.read(ISR) == 0
+    fifo.write(TDFD, 9)
+    assert fifo.read(ISR) == TFPF
+    fifo.write(ISR, TFPF)
+    fifo.write(TDFR, 0xA5)
+    assert fifo.read(ISR) == TFPE | TRC
+
+
 def test_thresholds(load: Load) -> None:
     fifo = load(C_RX_FIFO_PF_THRESHOLD=10, C_RX_FIFO_PE_THRESHOLD=6).fifo
     fifo.write(ISR, 0xFFFFFFFF)
@@ -290,3 +305,48 @@ def test_words_without_tlast_are_named(load: Load) -> None:
     with pytest.raises(BoardHang, match="2 words have come to AXI_STR_RXD without TLAST"):
         while not fifo.read(ISR) & RC:
             pass
+
+
+def test_thresholds_by_default(load: Load) -> None:
+    fifo = load().fifo
+    for words, bits in ((5, TRC), (6, TRC | TFPE)):  # up to five words it is nearly empty
+        fifo.write(ISR, 0xFFFFFFFF)
+        for word in range(words):
+            fifo.write(TDFD, word)
+        fifo.write(TDFR, 0xA5)
+        assert fifo.read(ISR) == bits
+
+
+def test_a_fifo_that_only_receives(load: Load) -> None:
+    fifo = load(streams={}, C_USE_TX_DATA=0).fifo
+    assert fifo.read(TDFV) == 0
+    with pytest.warns(RegisterMisuse, match="transmit FIFO of 0 words is full"):
+        fifo.write(TDFD, 1)
+    with pytest.warns(RegisterMisuse, match="does not fit the 0 words of 4 bytes"):
+        fifo.write(TLR, 4)
+    fifo.write(SRR, 0xA5)
+    assert fifo.read(ISR) & (TRC | RRC) == TRC | RRC
+
+
+def test_an_engine_that_dies_is_said_and_starts_again(load: Load) -> None:
+    fifo = load().fifo
+    model = pynq.Device.active_device.ip["fifo"]
+    send(fifo, [1, 2])
+    assert receive(fifo) == [1, 2]
+    os.kill(model.engine.pid, signal.SIGKILL)
+    with pytest.raises(KernelFault, match="fifo"):
+        while True:
+            fifo.read(ISR)
+    fifo.write(SRR, 0xA5)
+    send(fifo, [3])
+    assert receive(fifo) == [3]
+
+
+def test_what_a_diagnosis_shows(load: Load) -> None:
+    fifo = load().fifo
+    model = pynq.Device.active_device.ip["fifo"]
+    send(fifo, [1, 2], 7)
+    eventually(lambda: model.describe()["packets"] == [7])
+    shown = model.describe()
+    assert (shown["vacancy"], shown["occupancy"], shown["enabled"]) == (0x1FC, 2, 0)
+    assert shown["status"] & (RC | TC) == RC | TC

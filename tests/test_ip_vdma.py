@@ -53,7 +53,7 @@ Load = Callable[..., Any]
 def load(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Load]:
     write(tmp_path / "kernels" / "invert" / "invert.cpp", INVERT)
     name = getattr(request, "param", "csim")
-    board = use_board(name, hang_timeout_s=0.5, kernels=[tmp_path / "kernels"])
+    board = use_board(name, hang_timeout_s=1.0, kernels=[tmp_path / "kernels"])
     assert isinstance(board, VirtualBoard)
 
     def loads(*others: Ip, streams: dict[str, str] = LOOP, **options: Any) -> Any:
@@ -157,7 +157,7 @@ def test_how_fast_a_picture_is_repeated(load: Load) -> None:
     begin(vdma, 0, [frame])
     time.sleep(0.5)
     count = 201 - (vdma.read(S2MM + SR) >> 16 & 0xFF)
-    assert 2 <= count <= 32
+    assert 1 <= count <= 32
 
 
 @pytest.mark.parametrize(
