@@ -160,6 +160,7 @@ def test_how_fast_a_picture_is_repeated(load: Load) -> None:
     assert 1 <= count <= 32
 
 
+@pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize(
     ("sent", "taken", "error"),
     [
@@ -171,18 +172,21 @@ def test_how_fast_a_picture_is_repeated(load: Load) -> None:
     ],
 )
 def test_sizes_that_differ(
-    load: Load, sent: tuple[int, int], taken: tuple[int, int], error: int
+    load: Load, sent: tuple[int, int], taken: tuple[int, int], error: int, masked: bool
 ) -> None:
     overlay = load()
     vdma, model = overlay.vdma, overlay.device.ip["vdma"]
     frame, back = picture(), picture(seed=9)
+    own = {SOF_EARLY: 1, EOL_EARLY: 2, SOF_LATE: 4, EOL_LATE: 8}.get(error, 0)
+    vdma.write(MASK, own if masked else 0xF & ~own)
+    interrupts = bool(error) and not masked
     begin(vdma, S2MM, [back], ERROR_IRQ, taken)
     begin(vdma, 0, [frame], 0, sent)
     eventually(lambda: vdma.read(S2MM + SR) & 0x8980 == error and wait_frame(vdma, S2MM) > 0)
     lines, width = min(sent[0], taken[0]), min(sent[1], taken[1])
     assert (back[:lines, :width] == frame[:lines, :width]).all()
-    assert model.irq("s2mm_introut") == bool(error)
-    assert vdma.read(S2MM + SR) & 0x4071 == (ERROR_IRQ if error else 0)  # it goes on
+    assert model.irq("s2mm_introut") == interrupts
+    assert vdma.read(S2MM + SR) & 0x4071 == (ERROR_IRQ if interrupts else 0)  # it goes on
     vdma.write(CR, 0)
     while not vdma.read(SR) & 1:
         pass
