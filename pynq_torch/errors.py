@@ -150,6 +150,10 @@ class RegistersOnly(UserWarning):
     """A program waits for an IP of which the virtual board has registers only."""
 
 
+class RegisterMisuse(UserWarning):
+    """A program used the registers of an IP as its product guide forbids; error bits say it too."""
+
+
 class NotModelledWarning(UserWarning):
     """A program relies on a part of the design that the virtual board does not carry."""
 

@@ -22,12 +22,23 @@ AXI_DMA = {
     "C_INCLUDE_S2MM_DRE": 0,
     "C_S2MM_BURST_SIZE": 16,
 }
-_SLAVE = {"axi_dma": "S_AXI_LITE", "axi_intc": "s_axi"}
-_VERSIONS = {"axi_dma": "7.1", "axi_intc": "4.1", "axi_bram_ctrl": "4.1", "axis_switch": "1.1"}
+_SLAVE = {"axi_dma": "S_AXI_LITE", "axi_intc": "s_axi", "scale_stream": "s_axi_control"}
+_VERSIONS = {
+    "axi_dma": "7.1",
+    "axi_intc": "4.1",
+    "axi_bram_ctrl": "4.1",
+    "axis_switch": "1.1",
+    "axi_vdma": "6.3",
+}
 _IRQ = {
     "axi_dma": ("mm2s_introut", "s2mm_introut"),
     "axi_gpio": ("ip2intc_irpt",),
     "axi_timer": ("interrupt",),
+    "axi_fifo_mm_s": ("interrupt",),
+    "axi_iic": ("iic2intc_irpt",),
+    "axi_quad_spi": ("ip2intc_irpt",),
+    "axi_uartlite": ("interrupt",),
+    "axi_vdma": ("mm2s_introut", "s2mm_introut"),
 }
 
 
@@ -104,7 +115,7 @@ def _module(
         )
     ]
     for name, net in streams.items():
-        source = name.startswith(("M", "scaled"))
+        source = name.startswith(("M", "scaled", "out", "AXI_STR_TX"))
         key = "C_M_AXIS_MM2S_TDATA_WIDTH" if source else "C_S_AXIS_S2MM_TDATA_WIDTH"
         nbytes = ip.streams.get(name) or int(str(ip.parameters[key])) // 8
         buses.append(_stream(name, source, net, nbytes))

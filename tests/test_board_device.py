@@ -187,7 +187,7 @@ def test_loads(board: VirtualBoard, bit: Path, monkeypatch: pytest.MonkeyPatch) 
             _download(board, bit)
     assert said[1:] == ["unload", "not interrupted yet", "unload"]
     assert (board.timestamp, board.ip, len(board.memory.windows)) == ("", {}, 1)
-    assert [region.name for region in board.bus.regions] == ["SLCR"]
+    assert [region.name for region in board.bus.regions] == ["SLCR", "XADC"]
     _download(board, bit)
     assert board.bus.read(_RAM) == 0
     bitstream = SimpleNamespace(bitfile_name=str(bit), partial=False, timestamp="")
@@ -330,7 +330,7 @@ def test_which_model_an_ip_gets(board: VirtualBoard, monkeypatch: pytest.MonkeyP
         **{"ram": "AxiBram", "unit": "Unit", "streams": "Unit"},
         **{"unbuilt": "NoModel", "xilinx": "NoModel"},
     }
-    shown = {region.base: (region.name, region.slave) for region in board.bus.regions[1:]}
+    shown = {region.base: (region.name, region.slave) for region in board.bus.regions[2:]}
     owners = {1: "unit", 2: "unit", 3: "unbuilt", 4: "xilinx", 5: "ram"}
     assert shown == {slaves[i].base: (name, "S") for i, name in owners.items()}
     with pytest.raises(NoModelError, match=str(board.kernel_paths[0])):

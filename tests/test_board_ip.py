@@ -24,7 +24,7 @@ def test_the_table_and_the_models_agree() -> None:
     modelled = {name for row in TABLE if row.treatment is Treatment.MODELLED for name in row.names}
     assert set(MODELS) == modelled - {"processing_system7"} - names(Treatment.MODELLED, "gate")
     assert set(CATALOGUE) <= modelled
-    assert treatment("axi_iic") is Treatment.REGISTERS and treatment("mine") is None
+    assert treatment("axi_cdma") is Treatment.REGISTERS and treatment("mine") is None
     assert "axis_data_fifo" in names(Treatment.PASSED, "stream")
 
 
@@ -39,7 +39,7 @@ def test_the_page_shows_the_table() -> None:
 def serial(tmp_path: Path):
     board = use_board("csim", hang_timeout_s=0.3)
     yield pynq.Overlay(
-        str(write_design(tmp_path, "serial", [Ip("axi_uartlite", "uart", 0x42C00000)]))
+        str(write_design(tmp_path, "serial", [Ip("axi_uart16550", "uart", 0x42C00000)]))
     ).uart
     board.close()
 
@@ -60,7 +60,7 @@ def test_polling_an_ip_with_registers_only_is_said_once(serial) -> None:
         for _ in range(100):
             serial.read(8)
     assert [(w.category, w.filename) for w in caught] == [(RegistersOnly, caught[0].filename)]
-    assert "uart (xilinx.com:ip:axi_uartlite:2.0) has registers only" in str(caught[0].message)
+    assert "uart (xilinx.com:ip:axi_uart16550:2.0) has registers only" in str(caught[0].message)
 
 
 @pytest.mark.filterwarnings("ignore::pynq_torch.errors.RegistersOnly")

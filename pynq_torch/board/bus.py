@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -40,6 +42,14 @@ class IpModel:
         self.board = board
         self.ip = ip
         self.lock = threading.RLock()
+        self._warned: set[object] = set()
+
+    def warn_once(self, category: type[Warning], text: str, key: object = None) -> None:
+        """Warn of what a program does with the IP, once for each ``key`` (else each text)."""
+        key = text if key is None else key
+        if key not in self._warned:
+            self._warned.add(key)
+            warnings.warn(f"{self.ip.name}: {text}", category, stacklevel=5)
 
     @classmethod
     def prepare(cls) -> None:
@@ -215,6 +225,9 @@ class RegisterArray(np.ndarray[Any, Any]):
     _address = 0
     #: Elements, for an array of plain 32-bit words; 0 for views, which take the general way.
     _words = 0
+    _by_pointer: ClassVar[weakref.WeakValueDictionary[int, RegisterArray]] = (
+        weakref.WeakValueDictionary()
+    )
 
     @classmethod
     def over(cls, bus: Bus, address: int, nbytes: int, backing: memoryview | None) -> RegisterArray:
@@ -228,7 +241,16 @@ class RegisterArray(np.ndarray[Any, Any]):
         self._bus = bus
         self._address = address
         self._words = words
+        cls._by_pointer[self.ctypes.data] = self
         return self
+
+    @classmethod
+    def at(cls, pointer: int) -> RegisterArray:
+        """Return the array that a program has the address of, as ``array.ctypes.data``."""
+        found = cls._by_pointer.get(pointer)
+        if found is None:
+            raise BoardError(f"no registers are at 0x{pointer:x} in this program's memory")
+        return found
 
     def __array_finalize__(self, obj: Any) -> None:
         if isinstance(obj, RegisterArray) and obj._bus is not None:

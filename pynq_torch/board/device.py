@@ -36,7 +36,12 @@ class VirtualMemory:
         self.size = int(description.get("size", description.get("addr_range", DDR_BYTES)))
 
     def allocate(self, shape: Any, dtype: Any, **options: Any) -> Any:
-        """Allocate a buffer in CMA memory; block RAM is reached through ``mmio`` instead."""
+        """Allocate a buffer in CMA memory; block RAM is reached through ``mmio`` instead.
+
+        The frames of `pynq.lib.video` name a `cache` to come back to when they are freed. Here
+        their memory is free then, and the next frame gets some of its own.
+        """
+        options = {k: v for k, v in options.items() if k not in ("cache", "pointer")}
         if self.base_address != 0:
             raise BoardError(
                 f"the memory at 0x{self.base_address:08x} is block RAM of the PL; use its .mmio, "

@@ -41,13 +41,41 @@ TABLE: tuple[Row, ...] = (
         Treatment.MODELLED,
         "processing system",
         "processing_system7",
-        "DDR, the AXI ports, FCLKs, IRQ_F2P and EMIO GPIO; no other peripheral of the PS",
+        "DDR, the AXI ports, FCLKs, IRQ_F2P, EMIO GPIO and the XADC; no other peripheral of the PS",
     ),
     _row(
         Treatment.MODELLED,
         "peripheral",
         "axi_bram_ctrl axi_dma axi_gpio axi_intc axi_timer",
         "registers and interrupts as in the vendor's documents; limits in virtual_board.md",
+    ),
+    _row(
+        Treatment.MODELLED,
+        "monitor",
+        "xadc_wiz",
+        "constant values: 45 degrees and nominal voltages; no analog inputs, alarms and streams",
+    ),
+    _row(
+        Treatment.MODELLED,
+        "serial port",
+        "axi_iic axi_quad_spi axi_uartlite",
+        "registers and interrupts; nothing is at the pins: UART bytes come back, SPI words with "
+        "SPICR.LOOP or tied pins, IIC addresses are not acknowledged; a program can attach devices",
+    ),
+    _row(
+        Treatment.MODELLED,
+        "stream and registers",
+        "axi_fifo_mm_s",
+        "packets through AXI4-Lite or the AXI4 data port, store-and-forward or cut-through; not "
+        "the control stream (AXI_STR_TXC)",
+    ),
+    _row(
+        Treatment.MODELLED,
+        "video",
+        "axi_vdma",
+        "frames between memory and streams, as fast as those go, at most 60 a second out of "
+        "memory; not its frame sync inputs, delay interrupt and vertical flip, nor genlock with "
+        "another VDMA",
     ),
     _row(
         Treatment.MODELLED,
@@ -115,19 +143,19 @@ TABLE: tuple[Row, ...] = (
     _row(
         Treatment.REGISTERS,
         "bus to the outside",
-        "axi_iic axi_quad_spi axi_uartlite axi_uart16550 axi_ethernetlite axi_emc can",
+        "axi_uart16550 axi_ethernetlite axi_emc can",
         "nothing is at the pins",
     ),
     _row(
         Treatment.REGISTERS,
         "data mover",
-        "axi_cdma axi_vdma axi_mcdma axi_fifo_mm_s axi_vfifo_ctrl",
+        "axi_cdma axi_mcdma axi_vfifo_ctrl",
         "no byte moves; a stream that reaches it stays open",
     ),
     _row(
         Treatment.REGISTERS,
         "clock, monitor and configuration",
-        "clk_wiz xadc_wiz axi_hwicap axi_perf_mon axi_timebase_wdt debug_bridge mailbox mutex "
+        "clk_wiz axi_hwicap axi_perf_mon axi_timebase_wdt debug_bridge mailbox mutex "
         "dfx_controller dfx_axi_shutdown_manager prc pr_axi_shutdown_manager",
         "clocks keep the frequency of the handoff",
     ),

@@ -7,7 +7,11 @@ other:
 
 - ``/sys/class/gpio``: the PS GPIO controller, 54 MIO and 64 EMIO pins (UG585, chapter 14);
 - ``/proc/interrupts``, ``/sys/class/uio``, ``/dev/uioN``: PL-PS interrupts with a UIO device;
-- ``os.geteuid``: programs on the board run as root.
+- ``os.geteuid``: programs on the board run as root;
+- ``libiic.so``, which ``pynq.lib.iic`` calls, is `iic_library`.
+
+Programs themselves read the files of the XADC in ``/sys/bus/iio``. So ``open`` answers for these
+everywhere; nothing else of this machine changes.
 """
 
 from __future__ import annotations
@@ -15,17 +19,24 @@ from __future__ import annotations
 import asyncio
 import builtins
 import importlib
+import io
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import IO, Any, ClassVar
 
+from . import xadc
+from .iic_library import IicLibrary
 from .sysfs import GpioTree, MemoryFile
 from .uio import UioDevice, UioFile
 
 _MODULES = ("pynq.gpio", "pynq.uio", "pynq.interrupt")
 _ABSENT = object()
+_REAL_OPEN = io.open
+#: Where programs find ``open``; IPython gives notebooks one of its own.
+_OPENERS = (("builtins", "open"), ("io", "open"), ("IPython.core.interactiveshell", "io_open"))
 
 #: First of the sixteen shared peripheral interrupts of IRQ_F2P (UG585 table 7-3: IDs 61-68, 84-91).
 FIRST_PL_IRQ = 61
@@ -182,7 +193,27 @@ class _Os:
         return getattr(os, name)
 
 
+def _open_anywhere(file: Any, *args: Any, **kwargs: Any) -> Any:
+    """Stand in for ``open`` in programs: the board has an XADC."""
+    if isinstance(file, (str, os.PathLike)) and str(file).startswith(xadc.FOLDER):
+        mode = args[0] if args else kwargs.get("mode", "r")
+        text = xadc.open_file(str(file), mode)
+        return io.BytesIO(text.read().encode()) if "b" in mode else text
+    return _REAL_OPEN(file, *args, **kwargs)
+
+
+def _hook_iic() -> None:
+    """Give pynq's driver of the AXI IIC the functions of the library in the board's image."""
+    module = sys.modules.get("pynq.lib.iic")
+    if module is not None and module.AxiIIC._lib is None:
+        _replace(module.AxiIIC, {"_lib": IicLibrary(), "_ffi": module.cffi.FFI()})
+
+
 def _hook() -> None:
+    _hook_iic()
+    for module, name in _OPENERS:
+        if module in sys.modules:
+            _replace(sys.modules[module], {name: _open_anywhere})
     replacements: dict[str, object] = {"open": _open, "os": _Os()}
     for name in _MODULES:
         _replace(importlib.import_module(name), replacements)

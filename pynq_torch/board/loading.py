@@ -20,10 +20,16 @@ from .hls_binding import Binding
 from .hls_ip import HlsKernel
 from .ip.axi_bram import AxiBram
 from .ip.axi_dma import AxiDma
+from .ip.axi_fifo import AxiFifo
 from .ip.axi_gpio import AxiGpio
+from .ip.axi_iic import AxiIic
 from .ip.axi_intc import AxiIntc
+from .ip.axi_quad_spi import AxiQuadSpi
 from .ip.axi_timer import AxiTimer
+from .ip.axi_uartlite import AxiUartLite
+from .ip.axi_vdma import AxiVdma
 from .ip.axis import AxisIp
+from .ip.xadc_wiz import XadcWiz
 from .memory import PhysicalMemory
 from .no_model import NoModel
 from .programmable_logic import ProgrammableLogic
@@ -33,7 +39,10 @@ from .wires import Wires
 #: Which class models which Xilinx IP, by the third field of the VLNV.
 MODELS: dict[str, type[IpModel]] = {
     name: model
-    for model in (AxiBram, AxiDma, AxiGpio, AxiIntc, AxiTimer, AxisIp)
+    for model in (
+        *(AxiBram, AxiDma, AxiFifo, AxiGpio, AxiIic, AxiIntc, AxiQuadSpi, AxiTimer),
+        *(AxiUartLite, AxiVdma, AxisIp, XadcWiz),
+    )
     for name in model.vlnv_names
 }
 
@@ -181,7 +190,7 @@ class LoadablePl(ProgrammableLogic):
         for ring in self.rings:
             ring.close()
         self.rings.clear()
-        self.bus.clear(keep=[self.slcr])
+        self.bus.clear(keep=[self.slcr, self.xadc])
         self.memory.drop_windows()
         self._progress = ()
 

@@ -22,6 +22,7 @@ from .slcr import SLCR_BASE, SLCR_BYTES, Slcr
 from .streams import Endpoint, Ring
 from .vain_polls import VainPolls
 from .wires import Wires
+from .xadc import XADC_BASE, XADC_BYTES, PsXadc
 
 #: IRQ_F2P[0..7] are GIC interrupts 61 to 68, [8..15] are 84 to 91 (UG585, table 7-3).
 _PL_IRQS = (*range(FIRST_PL_IRQ, FIRST_PL_IRQ + 8), *range(84, 92))
@@ -51,6 +52,8 @@ class ProgrammableLogic:
         self._progress_at: float
         self.slcr = Slcr(self, IpInstance("slcr", "xilinx.com:ps7:slcr:1.0"))
         self.bus.attach(SLCR_BASE, SLCR_BYTES, self.slcr, "", "SLCR")
+        self.xadc = PsXadc(self, IpInstance("xadc", "xilinx.com:ps7:xadc:1.0"))
+        self.bus.attach(XADC_BASE, XADC_BYTES, self.xadc, "", "XADC")
         self.linux = Linux()
         self.wires = Wires(self, Wiring())
         self.linux.gpio.before_read = lambda: self.wires.read_emio()

@@ -1,6 +1,7 @@
-// The data mover behind an AXI DMA (PG021): one thread a channel between DDR and a stream.
+// The data mover behind an AXI DMA (PG021) and an AXI VDMA (PG020): one thread a channel between DDR
+// and a stream.
 //
-// Registers live in the board's process (board/ip/axi_dma.py). It posts jobs in the mailbox's user
+// Registers live in the board's process (board/ip/axi_dma.py, axi_vdma.py). It posts jobs in the mailbox's user
 // area and rings the doorbell; this process moves bytes, keeps the counters a diagnosis wants, and
 // notifies. Every access is checked against the grants, so a wrong address or length is reported
 // with its physical address and never touches a neighbour's buffer.
@@ -9,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "burst.hpp"
 #include "engine.hpp"
@@ -19,7 +21,7 @@ using namespace pynq_torch;
 
 // ---- Layout shared with board/ip/dma_channel.py ---------------------------------------------------
 
-enum Mode : uint32_t { DIRECT = 0, CHAIN_START = 1, CHAIN_CONTINUE = 2 };
+enum Mode : uint32_t { DIRECT = 0, CHAIN_START = 1, CHAIN_CONTINUE = 2, FRAME = 3 };
 enum Phase : uint32_t { AT_REST = 0, MOVING = 1, NO_DATA = 2, NO_SPACE = 3, NO_TLAST = 4 };
 enum Fault : uint32_t { NONE = 0, STRAY = 1, OVERRUN = 2, UNALIGNED = 3, DESCRIPTOR = 4 };
 
@@ -29,10 +31,10 @@ struct Slot {
     uint32_t mode;                   // 16
     std::atomic<uint32_t> abort;     // 20
     uint64_t address;                // 24   direct register mode
-    uint64_t length;                 // 32
-    uint64_t current;                // 40   first descriptor of a chain
-    std::atomic<uint64_t> tail;      // 48   may move while the chain runs
-    uint32_t cyclic;                 // 56
+    uint64_t length;                 // 32   FRAME: of a line
+    uint64_t current;                // 40   first descriptor of a chain; FRAME: from line to line
+    std::atomic<uint64_t> tail;      // 48   may move while the chain runs; FRAME: lines
+    uint32_t cyclic;                 // 56   FRAME: see FrameFlag
     uint32_t length_mask;            // 60
     std::atomic<uint64_t> bytes;     // 64   of this transfer
     std::atomic<uint64_t> beats;     // 72   of this transfer
@@ -55,6 +57,9 @@ constexpr size_t kSlotStride = 256;
 
 // DMASR error bits (PG021, tables "MM2S_DMASR" and "S2MM_DMASR").
 constexpr uint32_t kIntErr = 1u << 4, kSlvErr = 1u << 5, kDecErr = 1u << 6;
+// Errors of lines and frames (PG020, "S2MM_VDMASR"): a VDMA goes on after them.
+constexpr uint32_t kSofEarly = 1u << 7, kEolEarly = 1u << 8, kSofLate = 1u << 11, kEolLate = 1u << 15;
+enum FrameFlag : uint32_t { kSync = 1, kFresh = 2 };  // starts at TUSER[0]; the first frame of a run
 constexpr uint32_t kSgIntErr = 1u << 8, kSgDecErr = 1u << 10;
 // Words and bits of a descriptor (PG021, "Scatter Gather Descriptor").
 constexpr size_t kDescriptorBytes = 32;
@@ -228,11 +233,15 @@ class Channel : public WaitObserver {
         slot_.bytes.store(0);
         slot_.beats.store(0);
         full_ = false;
+        lines_ = 0;
         set_phase(MOVING);
         Stop stop{0};
         try {
             if (slot_.mode == DIRECT) {
                 move(Cursor(memory_, start(slot_.address)), slot_.length);
+                event();
+            } else if (slot_.mode == FRAME) {
+                sends_ ? send_frame() : receive_frame();
                 event();
             } else {
                 job = chain(job);
@@ -242,12 +251,13 @@ class Channel : public WaitObserver {
         } catch (const Aborted&) {
             job = slot_.posted.load(std::memory_order_acquire);
             carry_.clear();
+            held_ = false;
         }
         if (sends_) port_.publish_written();
         else port_.publish_read();
         slot_.fault = stop.fault;
         slot_.fault_address = stop.address;
-        slot_.error.store(stop.error, std::memory_order_release);
+        slot_.error.store(stop.error | lines_, std::memory_order_release);
         if (stop.error) job = slot_.posted.load(std::memory_order_acquire);
         slot_.phase.store(AT_REST, std::memory_order_release);
         slot_.finished.store(job);
@@ -293,6 +303,7 @@ class Channel : public WaitObserver {
             beat_.keep[0] = n >= 64 ? ~0ull : (1ull << n) - 1;
             beat_.keep[1] = n >= 128 ? ~0ull : n > 64 ? (1ull << (n - 64)) - 1 : 0;
             beat_.last = last && left == 0;
+            beat_.user = std::exchange(start_of_frame_, false);
             if (aborted()) throw Aborted{};
             if (left > 0) {
                 port_.write(beat_);
@@ -347,6 +358,53 @@ class Channel : public WaitObserver {
         }
     }
 
+    // A packet for each line; TUSER[0] marks the first beat of the frame (PG020, "AXI4-Stream").
+    void send_frame() {
+        start_of_frame_ = true;
+        for (uint64_t line = 0; line < tail_value(); ++line) {
+            Cursor cursor(memory_, start(slot_.address + line * slot_.current));
+            send(cursor, slot_.length, true);
+        }
+        port_.drain();
+    }
+
+    // Lines that are too short or too long, and frames out of step, are noted (PG020, "Line and Frame
+    // Errors"). A beat with TUSER[0] that comes too early is held for the next frame.
+    void receive_frame() {
+        need_stream(true);
+        const bool sync = slot_.cyclic & kSync;
+        if (slot_.cyclic & kFresh) held_ = false;
+        bool in_step = !(slot_.cyclic & kFresh);
+        while (hold(), sync && !(beat_.user & 1)) {
+            if (in_step) lines_ |= kSofLate;
+            held_ = false;
+        }
+        for (uint64_t line = 0; line < tail_value(); ++line) {
+            Cursor cursor(memory_, start(slot_.address + line * slot_.current));
+            uint64_t received = 0;
+            for (bool last = false; !last;) {
+                full_ = received == slot_.length;
+                hold();
+                if (sync && beat_.user & 1 && (line > 0 || received > 0)) {
+                    lines_ |= kSofEarly;
+                    return;
+                }
+                held_ = false;
+                const size_t fits = size_t(std::min<uint64_t>(held_bytes_, slot_.length - received));
+                cursor.write(beat_.data, fits);
+                received += fits;
+                last = beat_.last;
+                if (fits < held_bytes_ || (received == slot_.length && !last)) lines_ |= kEolLate;
+            }
+            if (received < slot_.length) lines_ |= kEolEarly;
+        }
+    }
+    void hold() {
+        if (held_) return;
+        held_bytes_ = take();
+        held_ = true;
+    }
+
     // Scatter-gather: descriptors from the current one to the tail.
     uint64_t chain(uint64_t job) {
         if (slot_.mode == CHAIN_START) {
@@ -370,6 +428,7 @@ class Channel : public WaitObserver {
         }
     }
 
+    uint64_t tail_value() const { return slot_.tail.load(std::memory_order_acquire); }
     uint64_t tail() const { return slot_.tail.load(std::memory_order_acquire) & ~uint64_t(63); }
 
     Memory::Span descriptor_memory(uint64_t at) const {
@@ -449,6 +508,10 @@ class Channel : public WaitObserver {
     bool carry_last_ = false;
     bool open_ = false;  // in the middle of a packet
     bool full_ = false;
+    bool start_of_frame_ = false;
+    bool held_ = false;  // beat_ was taken, and belongs to the next line or frame
+    size_t held_bytes_ = 0;
+    uint32_t lines_ = 0;  // errors of lines in this frame
     uint64_t next_ = 0;
     std::mutex mutex_;
     std::condition_variable wake_;

@@ -26,6 +26,7 @@ class Mode(enum.IntEnum):
     DIRECT = 0
     CHAIN_START = 1
     CHAIN_CONTINUE = 2
+    FRAME = 3
 
 
 class Phase(enum.IntEnum):
@@ -81,6 +82,19 @@ class DmaSlot:
             self._i[_CYCLIC] = int(cyclic)
             self._i[_MODE] = Mode.CHAIN_START  # the engine itself turns it into CHAIN_CONTINUE
         self._q[_TAIL] = tail
+        self._post()
+
+    def post_frame(
+        self, address: int, width: int, stride: int, lines: int, *, sync: bool, fresh: bool
+    ) -> None:
+        """Move `lines` lines of `width` bytes, `stride` bytes from each other.
+
+        With `sync` a frame that comes starts at TUSER[0]; `fresh` is the first one of a run.
+        """
+        self._q[_ADDRESS], self._q[_LENGTH] = address, width
+        self._q[_CURRENT], self._q[_TAIL] = stride, lines
+        self._i[_CYCLIC] = sync | fresh << 1
+        self._i[_MODE] = Mode.FRAME
         self._post()
 
     def _post(self) -> None:

@@ -15,6 +15,7 @@ from pynq_torch.board.device import VirtualBoard
 from pynq_torch.board.engine import EngineProcess
 from pynq_torch.board.hls_ip import HlsKernel
 from pynq_torch.board.ip.axi_dma import AxiDma
+from pynq_torch.board.ip.axi_vdma import AxiVdma
 from pynq_torch.board.memory import CMA_BYTES
 from pynq_torch.board.streams import Ring
 from pynq_torch.errors import KernelError, NotModelledWarning, RtlFallback, RtlPortError
@@ -174,7 +175,7 @@ class RtlBoard(VirtualBoard):
         names = {unit.ip.name for unit in units}
         ports = memory_ports(handoff.path)
         for model in self.ip.values():
-            if isinstance(model, AxiDma):
+            if isinstance(model, (AxiDma, AxiVdma)):
                 # A process that starts with the first transfer would be waited for in cycles.
                 model.start_engine()
         engines = {
