@@ -256,17 +256,17 @@ def test_what_is_built(board: VirtualBoard, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(model, "prepare", prepare)
     sought: list[str] = []
 
-    def find(name: str, folders: list[Path]) -> str | None:
+    def find(name: str, folders: list[Path]) -> SimpleNamespace | None:
         sought.append(name)
-        return None if name == "none" else f"{name}.cpp"
+        return None if name == "none" else SimpleNamespace(source=Path(f"{name}.cpp"))
 
     monkeypatch.setattr("pynq_torch.board.loading.hls.find_kernel", find)
     monkeypatch.setattr(
-        "pynq_torch.board.loading.hls.build", lambda source, **how: (source, how["tool"], how)
+        "pynq_torch.board.loading.hls.build", lambda source, **how: (source.source, how)
     )
     monkeypatch.setattr(board, "sanitize", "as the board")
-    how = {"tool": "vivado", "sanitize": "as the board"}
-    assert board._build(design) == {n: (f"{n}.cpp", "vivado", how) for n in ("one", "two")}
+    how = {"tool": "vivado", "sanitize": "as the board", "cflags": []}
+    assert board._build(design) == {n: (Path(f"{n}.cpp"), how) for n in ("one", "two")}
     assert (prepared, set(sought)) == (["axi_bram_ctrl"], {"one", "two", "none"})
 
     def fails() -> None:
