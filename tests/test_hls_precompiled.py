@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shared_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Let the first build of this cache precompile the header already."""
     monkeypatch.setenv("PYNQ_TORCH_CACHE", str(folder))
-    monkeypatch.setattr(compile_, "_ENOUGH", 0)
+    monkeypatch.setattr(cache, "_ENOUGH", 0)
     (folder / "index").mkdir(exist_ok=True)
     return folder
 
@@ -93,6 +93,22 @@ def test_gpp_takes_the_precompiled_header(tmp_path: Path, monkeypatch: pytest.Mo
     assert any("-include" in command for command in commands)
 
 
+def test_arrays_behind_streams_have_one_of_their_own(
+    tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
+):
+    commands = _commands(monkeypatch)
+    packet = """#include <ap_axi_sdata.h>
+    void scale(ap_axiu<32, 0, 0, 0> in[4], ap_axiu<32, 0, 0, 0> out[4]) {
+    #pragma HLS INTERFACE axis port=in
+    #pragma HLS INTERFACE axis port=out
+        for (int i = 0; i < 4; i++) out[i] = in[i];
+    }"""
+    for name in ("a", "b"):
+        assert hls.build(_kernel(tmp_path / name, packet)).log == ""
+    assert sum("c++-header" in command for command in commands) == 1
+    assert sum("-include" in command for command in commands) == 2
+
+
 def test_a_macro_that_matters_leaves_it_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     commands = _commands(monkeypatch)
     made = hls.build(_kernel(tmp_path / "a"), cflags=["-DNDEBUG=7", "-D_GLIBCXX_ASSERTIONS"])
@@ -105,7 +121,7 @@ def test_it_is_made_when_engines_pay_for_it(
     tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("PYNQ_TORCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(compile_, "_ENOUGH", 1)
+    monkeypatch.setattr(cache, "_ENOUGH", 1)
     commands = _commands(monkeypatch)
     hls.build(_kernel(tmp_path / "a"))
     assert not any("-include" in command for command in commands)

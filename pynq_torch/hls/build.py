@@ -14,7 +14,7 @@ from pathlib import Path
 from pynq_torch.errors import InterfaceWarning, KernelBuildError
 
 from . import cache, headers, toolchain
-from .compile import compile_program, flags
+from .compile import AXIS_ARRAYS, compile_program, flags
 from .directives import files_beside
 from .interface import Interface
 from .kernels import KernelSource, companions, has_main
@@ -140,6 +140,12 @@ def _weights(kernel: KernelSource) -> list[str]:
     return [f"-DWEIGHTS_DIR={_cstring(str(folder))}"] if folder.is_dir() else []
 
 
+def _macros(kernel: KernelSource, interface: Interface) -> list[str]:
+    arrays = any(argument.kind == "axis_array" for argument in interface.arguments)
+    own = [f"-D{define}" for define in kernel.defines]
+    return [*own, *_weights(kernel), *([AXIS_ARRAYS] if arrays else [])]
+
+
 def _cstring(text: str) -> str:
     """Return a C string literal."""
     for char, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n")):
@@ -170,7 +176,7 @@ def _compile(
             name=kernel.name,
             provide=provide,
             sanitize=sanitize,
-            cflags=[*(f"-D{define}" for define in kernel.defines), *_weights(kernel), *cflags],
+            cflags=[*_macros(kernel, interface), *cflags],
             include_dirs=[kernel.source.parent, *kernel.include_dirs],
             as_c=as_c,
         )
@@ -191,11 +197,8 @@ def adapter(interface: Interface, *, as_c: bool = False, scratch: Path | None = 
         The folder of the build, for a source whose path C++ cannot spell.
     """
     source = interface.source
-    lines = []
-    if any(argument.kind == "axis_array" for argument in interface.arguments):
-        lines += ["#define PYNQ_TORCH_AXIS_ARRAYS"]
     # The engine comes before the kernel: kernels define macros called N, S or max.
-    lines += [f'#include "{toolchain.engine_header()}"']
+    lines = [f'#include "{toolchain.engine_header()}"']
     if as_c:
         lines += [_prototype(interface)]
     else:

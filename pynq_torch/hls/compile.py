@@ -31,6 +31,8 @@ _ZEROED = "-ftrivial-auto-var-init=zero"
 _FAST = ("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fwrapv")
 #: Reports an index outside a local array of known size, and goes on (``engines/indices.hpp``).
 CHECK_INDICES = "-fsanitize=bounds"
+#: Brings the rules of arrays behind streams into ``engine.hpp``, and ``ap_int.h`` with them.
+AXIS_ARRAYS = "-DPYNQ_TORCH_AXIS_ARRAYS"
 _CHECKED = (
     "-O1",
     "-g",
@@ -245,7 +247,8 @@ def _engine_header(
     if not begins or not plain:
         return "", []
     status = os.stat(toolchain.compiler())
-    command = compile_command(header, "", sanitize=sanitize, language="c++-header")
+    chosen = [AXIS_ARRAYS] if AXIS_ARRAYS in cflags else []
+    command = compile_command(header, "", sanitize=sanitize, cflags=chosen, language="c++-header")
     places = [*map(str, toolchain.include_dirs()), *toolchain.system_include_dirs()]
     key = cache.digest("precompiled", *command, *places, status.st_size, status.st_mtime_ns)
     entry = cache.find(key)
@@ -254,7 +257,7 @@ def _engine_header(
             return "", []
         try:
             with cache.locked(key):
-                entry = cache.find(key) or _precompile(header, sanitize, places, key)
+                entry = cache.find(key) or _precompile(header, sanitize, chosen, places, key)
         except KernelBuildError:  # no room for it, say: there may be enough for the engine
             return "", []
     made_from = list(entry["files"])
@@ -263,12 +266,16 @@ def _engine_header(
     return os.path.join(entry["path"], header.name), made_from
 
 
-def _precompile(header: Path, sanitize: bool, places: Sequence[str], key: str) -> cache.Entry:
+def _precompile(
+    header: Path, sanitize: bool, chosen: Sequence[str], places: Sequence[str], key: str
+) -> cache.Entry:
     with cache.scratch() as folder:
         source = folder / header.name
         listing = folder / "files.d"
         cache.write_text(source, f'#include "{header}"\n')
-        command = compile_command(source, f"{source}.gch", sanitize=sanitize, language="c++-header")
+        command = compile_command(
+            source, f"{source}.gch", sanitize=sanitize, cflags=chosen, language="c++-header"
+        )
         _run([*command, "-MD", "-MF", str(listing)], header.name)
         files = _from_elsewhere(depends.gcc_files(listing), folder)
         return cache.store(key, folder, files, (), {}, depends.absent(files, places))

@@ -23,7 +23,7 @@ from . import depends, toolchain
 __all__ = ["Preprocessed", "check_headers", "complaints", "preprocess", "unreadable"]
 
 #: A source with the arbitrary-precision types takes 0.2 s and 100 MB, and writes 2 MB.
-_CPU_S = 20
+_CPU_S = 10
 _WALL_S = 60
 _MEMORY_KB = 2 << 20
 _OUTPUT_BYTES = 64 << 20

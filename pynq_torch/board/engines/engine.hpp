@@ -468,8 +468,8 @@ template <class T> struct IsStream<T, std::void_t<typename T::pynq_torch_stream>
 
 template <class T> using Plain = std::remove_cv_t<std::remove_reference_t<T>>;
 
-// One beat of an `axis` array argument, by the rules for hls::stream. Only an adapter with such an
-// argument defines PYNQ_TORCH_AXIS_ARRAYS: the rules bring the arbitrary-precision headers along.
+// One beat of an `axis` array argument, by the rules for hls::stream. Only the build of a kernel
+// with one defines PYNQ_TORCH_AXIS_ARRAYS: the rules bring the arbitrary-precision headers along.
 #ifdef PYNQ_TORCH_AXIS_ARRAYS
 template <class T> struct ArrayBeat {
     // A struct with a TLAST of its own says where packets end.
