@@ -18,8 +18,9 @@ from pynq_torch.timing import model_cycles
 from .arguments import check_tensor
 from .base import Kernel, KernelStart
 from .epilogue import BIAS, FLOAT32, INT8, KIND, WORD, check_columns, dtype_name, mode_of
-from .launch import Runs, share
+from .launch import Runs
 from .operand import Operand, buffer_operand, rows_in_cma, vector_in_cma, zeros
+from .share import share
 from .vadd import deliver
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +24,6 @@ __all__ = [
     "launch",
     "on_free",
     "rates",
-    "share",
     "take",
     "try_take",
 ]
@@ -63,9 +61,8 @@ class ComputeUnit:
     def try_take(self) -> bool:
         """Take it for an operator of this thread, unless another thread's has it.
 
-        One step of the interpreter, so that an interrupt cannot come between taking a unit and
-        noting who has it. What this thread has already is what an interrupt kept it from giving
-        back: an operator asks only for units that have no run.
+        In one step, into which no interrupt comes. What this thread has already is what an
+        interrupt kept it from giving back: an operator asks only for units that have no run.
         """
         thread = threading.current_thread()
         return self._holder.setdefault("thread", thread) is thread
@@ -103,22 +100,6 @@ def rates(units: Sequence[ComputeUnit]) -> list[float]:
     known = [u.measured / u.modelled for u in units if u.measured]
     scale = sum(known) / len(known) if known else 1.0
     return [u.measured or u.modelled * scale for u in units]
-
-
-def share(total: int, speeds: Sequence[float]) -> list[int]:
-    """Return the bounds that divide ``range(total)`` in proportion to `speeds`.
-
-    Examples
-    --------
-    >>> share(10, [3.0, 1.0])
-    [0, 8, 10]
-    """
-    whole = sum(speeds)
-    bounds = [0]
-    for part in itertools.accumulate(speeds):
-        bounds.append(min(total, max(bounds[-1], round(total * part / whole))))
-    bounds[-1] = total
-    return bounds
 
 
 # ---- taking units --------------------------------------------------------------------------------
@@ -268,10 +249,8 @@ class Runs:
         """Start a unit with the values of its registers, and wait."""
         try:
             self._begin(driver, values).wait(self._timeout_s)
-        except Exception:
-            raise
-        except BaseException:
-            _give_up([driver])
+        except BaseException as error:
+            _give_up([driver], error)
             raise
 
     def start(
@@ -339,24 +318,25 @@ class Runs:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None and not isinstance(error, Exception):
-            _give_up(self.running)
+        if _give_up(self.running, error):
             return
         try:
             while self.running:
                 self.end_one()
-        except BaseException:
-            _give_up(self.running)
+        except BaseException as later:
+            _give_up(self.running, later)
             raise
         if error is None and self.failure is not None:
             raise self.failure
 
 
-def _give_up(drivers: Iterable[Kernel]) -> None:
+def _give_up(drivers: Iterable[Kernel], error: BaseException | None) -> bool:
     """Let go of the runs of a program that was interrupted: it does not wait for them."""
-    for driver in drivers:
+    interrupted = error is not None and not isinstance(error, Exception)
+    for driver in drivers if interrupted else ():
         if driver.is_mine():
             driver.abandon()
+    return interrupted
 
 
 def launch(
@@ -396,7 +376,7 @@ def launch(
             finally:
                 give_back(units)
         return
-    held: dict[Kernel, ComputeUnit] = {}
+    by_driver = {unit.driver: unit for unit in units}
     waiting = list(reversed(runs))
     try:
         with made:
@@ -405,9 +385,8 @@ def launch(
                 if waiting and made.failure is None:
                     found = try_take(units) if made.running else take(units)
                 for unit in found:
-                    held[unit.driver] = unit
                     made.start(unit.driver, waiting.pop())
                 if not found:
-                    give_back([held.pop(made.end_one())])
+                    give_back([by_driver[made.end_one()]])
     finally:
         give_back(units)

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 
 from pynq_torch.kernels.epilogue import BIAS, FLOAT32, INT8, INT32, KIND, RELU
-from pynq_torch.kernels.launch import BASE_TIMEOUT_S, ComputeUnit, Runs, on_free, rates, share
+from pynq_torch.kernels.launch import BASE_TIMEOUT_S, ComputeUnit, Runs, on_free, rates
 from pynq_torch.kernels.matrix_mult import multiply_tiled
 from pynq_torch.kernels.operand import Operand
+from pynq_torch.kernels.share import share
 from pynq_torch.torch_device import memory
 
 from .launch import Units, operand, placed, units
