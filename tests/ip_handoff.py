@@ -23,7 +23,14 @@ AXI_DMA = {
     "C_S2MM_BURST_SIZE": 16,
 }
 _SLAVE = {"axi_dma": "S_AXI_LITE", "axi_intc": "s_axi"}
-_VERSIONS = {"axi_dma": "7.1", "axi_intc": "4.1", "axi_bram_ctrl": "4.1", "axis_switch": "1.1"}
+_VERSIONS = {
+    "axi_iic": "2.1",
+    "audio_codec_ctrl": "1.0",
+    "axi_dma": "7.1",
+    "axi_intc": "4.1",
+    "axi_bram_ctrl": "4.1",
+    "axis_switch": "1.1",
+}
 _IRQ = {
     "axi_dma": ("mm2s_introut", "s2mm_introut"),
     "axi_gpio": ("ip2intc_irpt",),

@@ -17,6 +17,8 @@ from typing import Any
 
 from pynq_torch import paths
 
+from . import unmodelled
+
 __all__ = ["BASE", "install", "uninstall"]
 
 #: The folder of ``base.bit`` and ``base.hwh``, which `overlay build --root hw/board` makes.
@@ -40,12 +42,14 @@ _FINDER = _Finder()
 
 def install() -> None:
     """Let programs find the base overlay; behind the vendor's own, where that is installed."""
+    unmodelled.install()
     if _FINDER not in sys.meta_path:
         sys.meta_path.append(_FINDER)
 
 
 def uninstall() -> None:
     """Undo `install`; a board that is no virtual one has its own base overlay or none."""
+    unmodelled.uninstall()
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)
         module = sys.modules.get("pynq.overlays.base")
