@@ -133,6 +133,16 @@ def test_every_choice_of_a_case(tmp_path):
     assert answers(found(tmp_path), 0, 1, 2, 3, 0) == [0x10, 0xFE, 3, 4, 0x10]
 
 
+@needs_ghdl
+def test_a_long_constant(tmp_path):
+    declarations = """signal state : std_logic_vector(69 downto 0);
+      constant FIRST : std_logic_vector(69 downto 0) := (69 => '1', 3 => '1', others => '0');"""
+    body = """Y_TDATA <= state(69 downto 66) & state(3 downto 0);
+      state <= FIRST when X_TDATA(0) = '1' else not FIRST;"""
+    write(tmp_path / "k/rtl/k.vhd", stream(body, declarations=declarations))
+    assert answers(found(tmp_path), 1, 0) == [0x88, 0x77]
+
+
 def test_others_that_cannot_be_put_back_are_refused():
     case = "    case (n1_o)\n      1'b1: n2_o <= a;\n    endcase\n"
     assert ghdl._lacks_defaults(case)

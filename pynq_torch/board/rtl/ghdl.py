@@ -1,7 +1,7 @@
 """Running GHDL's synthesis: VHDL in words that it takes, and what it says and writes.
 
-GHDL 2.0, which Debian 12 has, stops at some of what Vitis HLS writes, and its Verilog lacks the
-``others`` of every case. Both is mended here; what cannot be mended is an error.
+GHDL 2.0, which Debian 12 has, stops at some of what Vitis HLS writes. Its Verilog lacks the
+``others`` of every case, and long constants are texts. All of it is mended here, or is an error.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ _CASE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _OTHERS = re.compile(r"\bselect (\w+) <=\s*(?:[^;]*,)?\s*([^,;]+?)\s+when others;")
+# A constant of more than 32 bits: GHDL 2 writes it as VHDL has it, which is a text in Verilog.
+_WIDE = re.compile(r'"(?P<bits>[01XZ]{33,})"')
 # A memory of zeros, which GHDL writes word by word: millions of lines.
 _ZEROS = re.compile(
     r"^ *(?P<name>\w+)\[(?P<high>\d+)\] = (?P<zero>\d+'b0+);\n"
@@ -141,6 +143,7 @@ def _as_verilog(value: str, verilog: str) -> str:
 def _tidied(text: str) -> str:
     """Return GHDL's Verilog as Verilator takes it."""
     text = _TWICE.sub(r"\g<always>", _EMPTY.sub("", text))
+    text = _WIDE.sub(lambda match: f"{len(match['bits'])}'b{match['bits'].lower()}", text)
     text = _CASE.sub(lambda match: f"{match['case'].replace(' <= ', ' = ')}    endcase", text)
     text = _ZEROS.sub(
         r"    for (integer word = \g<low>; word <= \g<high>; word = word + 1) "
