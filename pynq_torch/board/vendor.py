@@ -58,10 +58,16 @@ def uninstall() -> None:
 
 
 class _Folders:
-    """The folder with ``base.bit`` while a virtual board is in use, else one that holds none."""
+    """The folder with ``base.bit`` while a virtual board is in use, else one that holds none.
+
+    A program's own comes first; one in the current folder pynq takes before it asks here.
+    """
 
     def __iter__(self) -> Iterator[str]:
-        yield str(BASE if _FINDER in sys.meta_path else _MODULE.parent)
+        program = Path(getattr(sys.modules.get("__main__"), "__file__", None) or BASE / "none")
+        own = program.absolute().parent
+        base = own if all((own / f"base.{end}").is_file() for end in ("bit", "hwh")) else BASE
+        yield str(base if _FINDER in sys.meta_path else _MODULE.parent)
 
 
 #: pynq takes the first one, from the module that the entry point names.
