@@ -24,6 +24,8 @@ AXI_DMA = {
 }
 _SLAVE = {"axi_dma": "S_AXI_LITE", "axi_intc": "s_axi", "scale_stream": "s_axi_control"}
 _VERSIONS = {
+    "axi_iic": "2.1",
+    "audio_codec_ctrl": "1.0",
     "axi_dma": "7.1",
     "axi_intc": "4.1",
     "axi_bram_ctrl": "4.1",

@@ -66,6 +66,8 @@ AREAS: dict[str, str] = {
     "board/xadc": "xadc",
     "board/iic_library": "ip_serial",
     "board/ip/xadc_wiz": "xadc",
+    "board/unmodelled": "board_unmodelled",
+    "board/hdmi_library": "board_unmodelled",
     "board/slcr": "ip_registers design_board",
     "board/handoff*": "board_handoff board_match design_hwh board_axis board_wires",
     "board/axis_parameters": "board_axis",
@@ -85,6 +87,8 @@ AREAS: dict[str, str] = {
     "board/loading": "board_device board_models board_match board_foreign",
     "board/programmable_logic": "board_device board_models board_faults",
     "board/pynq_metadata": "board_device board_models board_handoff",
+    "board/rtl/vhdl": "rtl_vhdl",
+    "board/rtl/ghdl": "rtl_vhdl",
     "board/rtl/float_cores": "rtl_float_cores rtl_build",
     "board/rtl/*": "rtl_board rtl_build rtl_ports rtl_sources rtl_faults",
 }

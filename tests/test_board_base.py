@@ -157,6 +157,27 @@ def test_by_its_name_as_pynq_finds_it(board: Any, tmp_path: Path, monkeypatch: A
     assert pynq.Overlay("base.bit").bitfile_name == str(vendor.BASE / "base.bit")
 
 
+@pytest.mark.parametrize("where", ["beside the program", "in the current folder", "by its path"])
+def test_a_base_overlay_of_the_program_comes_first(tmp_path: Path, where: str) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    for end in ("bit", "hwh"):
+        shutil.copy(vendor.BASE / f"base.{end}", own)
+    name = repr(str(own / "base.bit") if where == "by its path" else "base.bit")
+    program = (own if where == "beside the program" else tmp_path) / "program.py"
+    program.write_text(
+        f"from pynq.overlays.base import BaseOverlay\nprint(BaseOverlay({name}).bitfile_name)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pynq_torch", "run", str(program)],
+        cwd=own if where == "in the current folder" else tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == str(own / "base.bit"), done.stderr
+
+
 def test_only_while_a_virtual_board_is_in_use() -> None:
     board = pynq_torch.use_board("csim")
     assert importlib.util.find_spec("pynq.overlays.base") is not None

@@ -27,7 +27,15 @@ def test_this_machine_can_run_the_default_board(capsys: pytest.CaptureFixture[st
     assert report["usable"]
     names = {finding["name"] for finding in report["findings"]}
     assert names >= {"Python", "pynq", "torch", "C++ compiler", "HLS headers (ap_int.h)"}
-    assert names >= {"Verilator", "yosys", "Vitis HLS", "Vivado", "boards", ".bit/.hwh pairs"}
+    assert names >= {
+        "Verilator",
+        "yosys",
+        "GHDL",
+        "Vitis HLS",
+        "Vivado",
+        "boards",
+        ".bit/.hwh pairs",
+    }
     assert names >= {"stale overlay cache", "CMA free", "Jupyter kernel PYNQ-Z2 (csim)"}
 
 

@@ -28,8 +28,8 @@ from pynq_torch.errors import (
 )
 from pynq_torch.kernels import parameters_of, split_gemm
 from pynq_torch.kernels.base import StaleOverlay
-from pynq_torch.kernels.share import share
 from pynq_torch.kernels.registers import blocks
+from pynq_torch.kernels.share import share
 from pynq_torch.overlay import ensure_event_loop
 
 pytestmark = pytest.mark.timeout(240)

@@ -151,11 +151,12 @@ def _readable(file: UioFile) -> bool:
 def test_uio_device_is_found_by_pynq(linux: Linux) -> None:
     assert pynq.uio.get_uio_device("fabric") == "/dev/uio0"
     assert pynq.uio.get_uio_index("fabric") == 0
+    assert pynq.uio.get_uio_index("audio-codec-ctrl") == 1
     assert pynq.uio.get_uio_device("nothing") is None
     assert pynq.interrupt.get_uio_irq(61) == "/dev/uio0"
     assert pynq.interrupt.get_uio_irq(62) is None  # the image binds the first PL interrupt only
     with pytest.raises(FileNotFoundError):
-        pynq.uio.open("/dev/uio1", "r+b", buffering=0)
+        pynq.uio.open("/dev/uio2", "r+b", buffering=0)
 
 
 def test_uio_fires_once_until_it_is_enabled_again() -> None:

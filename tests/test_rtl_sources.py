@@ -120,12 +120,6 @@ def test_a_file_of_that_name_with_another_module_is_named(tmp_path, given, cpp):
         find_rtl([tmp_path / given], "k")
 
 
-def test_vhdl_alone_is_refused(tmp_path):
-    write(tmp_path / "fir/rtl/fir.vhd", "entity fir is end;")
-    with pytest.raises(RtlError, match="VHDL only.*-rtl verilog"):
-        find_rtl([tmp_path], "fir")
-
-
 def test_a_comment_or_a_string_is_no_module(tmp_path):
     write(tmp_path / "fir/rtl/fir.sv", "// module tap;\n" + TOP.format("fir", ""))
     assert modules_of(tmp_path / "fir/rtl/fir.sv") == ("fir",)

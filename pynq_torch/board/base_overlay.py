@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from pynq import Overlay
 from pynq.lib import RGBLED
 
+from pynq_torch.board.unmodelled import refusal
 from pynq_torch.errors import BoardError
 
 __all__ = ["BaseOverlay"]
@@ -22,6 +23,7 @@ _NOT_MODELLED = {
     **dict.fromkeys(("iop_pmoda", "iop_pmodb", "iop_arduino", "iop_rpi"), _IOP),
     **dict.fromkeys(("PMODA", "PMODB", "ARDUINO", "RPI", "pin_select"), _IOP),
     **dict.fromkeys(("trace_rpi", "trace_pmoda", "trace_pmodb"), _TRACE),
+    **dict.fromkeys(("trace_analyzer_pi", "trace_analyzer_pmoda"), _TRACE),
     **dict.fromkeys(("video", "hdmi_in", "hdmi_out"), "HDMI video"),
     **dict.fromkeys(("audio", "audio_codec_ctrl_0"), "audio"),
 }
@@ -34,11 +36,8 @@ class _NotModelled:
         self.__dict__.update(name=name, part=part)
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise BoardError(
-            f"base.{self.__dict__['name']}: the virtual board has no model of "
-            f"{self.__dict__['part']}. Its base overlay has leds, rgbleds, switches and buttons; "
-            "run this part of the program on a PYNQ-Z2."
-        )
+        own = "Its base overlay has leds, rgbleds, switches and buttons. "
+        raise BoardError(refusal(f"base.{self.__dict__['name']}", self.__dict__["part"], own))
 
     def __repr__(self) -> str:
         return f"<base.{self.__dict__['name']}: not modelled on a virtual board>"

@@ -37,6 +37,8 @@ _ABSENT = object()
 _REAL_OPEN = io.open
 #: Where programs find ``open``; IPython gives notebooks one of its own.
 _OPENERS = (("builtins", "open"), ("io", "open"), ("IPython.core.interactiveshell", "io_open"))
+#: The name in the device tree that pynq's driver of the codec asks for.
+_CODEC = "audio-codec-ctrl"
 
 #: First of the sixteen shared peripheral interrupts of IRQ_F2P (UG585 table 7-3: IDs 61-68, 84-91).
 FIRST_PL_IRQ = 61
@@ -56,6 +58,8 @@ class Linux:
         self.gpio = GpioTree()  #: the pins, for the PL side
         self._lock = threading.Lock()
         self._uio = {line: UioDevice("fabric") for line in uio_lines}
+        #: Those with an interrupt, then the audio codec's, which has registers only.
+        self._uio_devices = [*(self._uio[line] for line in sorted(self._uio)), UioDevice(_CODEC)]
         self._levels: dict[int, bool] = {}
 
     def install(self) -> None:
@@ -99,7 +103,7 @@ class Linux:
     def uio_device(self, path: str) -> UioDevice | None:
         """Return the UIO device behind ``/dev/uioN``, or None where there is none."""
         name = path.removeprefix("/dev/uio")
-        devices = [self._uio[line] for line in sorted(self._uio)]
+        devices = self._uio_devices
         return devices[int(name)] if name.isdigit() and int(name) < len(devices) else None
 
     def open(self, path: str, mode: str) -> IO[str] | UioFile | None:
@@ -110,7 +114,7 @@ class Linux:
             device = self.uio_device(path)
             if device is None:
                 raise FileNotFoundError(
-                    2, f"no such UIO device; the board has {len(self._uio)}", path
+                    2, f"no such UIO device; the board has {len(self._uio_devices)}", path
                 )
             return UioFile(device)
         parts = path.rstrip("/").split("/")
@@ -127,7 +131,7 @@ class Linux:
         """List a folder that this board answers; None for every other folder."""
         path = path.rstrip("/")
         if path == "/sys/class/uio":
-            return [f"uio{i}" for i in range(len(self._uio))]
+            return [f"uio{i}" for i in range(len(self._uio_devices))]
         return self.gpio.listdir(path)
 
     def exists(self, path: str) -> bool | None:

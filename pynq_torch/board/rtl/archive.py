@@ -10,12 +10,12 @@ from pynq_torch.hls import cache
 
 __all__ = ["unpack"]
 
-_KEPT = (".v", ".sv", ".vh", ".svh", ".dat", ".mem")
+_KEPT = (".v", ".sv", ".vh", ".svh", ".vhd", ".vhdl", ".dat", ".mem")
 _MAX_BYTES = 256 << 20
 
 
 def unpack(folder: Path, name: str) -> Path | None:
-    """Unpack the Verilog of the archive below `folder` that has the top module, ``<name>.v``.
+    """Unpack the RTL of the archive below `folder` that has the top module, ``<name>.v``.
 
     Returns a folder in the build cache, None where no archive has the file.
 
@@ -28,7 +28,7 @@ def unpack(folder: Path, name: str) -> Path | None:
         try:
             with zipfile.ZipFile(path) as file:
                 names = [PurePosixPath(item) for item in file.namelist()]
-                if any(item.name in (f"{name}.v", f"{name}.sv") for item in names):
+                if any(item.name in (f"{name}.v", f"{name}.sv", f"{name}.vhd") for item in names):
                     return _unpack(path, file)
         except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
             raise RtlError(
@@ -45,7 +45,7 @@ def _unpack(path: Path, file: zipfile.ZipFile) -> Path:
             wanted = [item for item in file.infolist() if _wanted(item)]
             if sum(item.file_size for item in wanted) > _MAX_BYTES:
                 raise RtlError(
-                    f"{path} holds more than {_MAX_BYTES >> 20} MB of Verilog; unpack it "
+                    f"{path} holds more than {_MAX_BYTES >> 20} MB of RTL; unpack it "
                     "beside the kernel instead"
                 )
             for item in wanted:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pynq_torch.errors import RtlError
 from pynq_torch.paths import KERNELS
 
-from . import archive, float_cores
+from . import archive, float_cores, vhdl
 from .verilog import SUFFIXES, closure, scan, verilog_files
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RtlSource", "find_rtl", "modules_of"]
 
-_VHDL = (".vhd", ".vhdl")
 _DATA = (".dat", ".mem", ".hex", ".bin", ".mif", ".txt")
 # Where exports are, best first: what was packaged is what the design has.
 _EXPORTS = ("impl/ip/hdl/verilog", "impl/verilog", "syn/verilog", "hdl/verilog")
@@ -46,9 +45,10 @@ def find_rtl(
     """Find the RTL of the kernel `name`.
 
     In each folder, in order: the folder called `name` (its ``rtl``, an export of Vitis HLS, an
-    exported archive), then any Verilog below that defines a module `name`. A folder that has the
-    kernel's C++ and no RTL ends the search: RTL from elsewhere is another kernel's. Where no module
-    is called `name`, one counts that lacks the packager's version, or has it (`ip.top_names`).
+    exported archive), then any Verilog below that defines a module `name`; each time VHDL counts
+    where no Verilog does, through `vhdl.convert`. A folder that has the kernel's C++ and no RTL
+    ends the search: RTL from elsewhere is another kernel's. Where no module is called `name`, one
+    counts that lacks the packager's version, or has it (`ip.top_names`).
 
     Parameters
     ----------
@@ -132,22 +132,19 @@ def _in_folder(folder: Path, kernels: Path, name: str, ip: IpInstance | None) ->
     hand = folder / "rtl"
     if hand.is_dir():
         files = tuple(verilog_files(hand))
-        if files:
-            top = next((file for file in files if name in modules_of(file)), None)
-            if top is None:
-                raise _no_top(name, hand, files)
+        top = next((file for file in files if name in modules_of(file)), None)
+        if top is not None:
             library = tuple(verilog_files(kernels.parent / "rtl"))
             return _source(name, hand, top, files, library, ip, export=False)
-        if any(file.suffix in _VHDL for file in hand.rglob("*")):
-            raise RtlError(
-                f"{name}: {hand} has VHDL only, and Verilator reads Verilog. Export the kernel as "
-                "Verilog (vitis_hls: export_design -rtl verilog)",
-                name,
-            )
+        found = _vhdl_below(hand, name, ip)
+        if found is not None:
+            return found
+        if seen := (*files, *vhdl.vhdl_files(hand)):
+            raise _no_top(name, hand, seen)
     found = _below(folder, name, ip)
     if found is not None:
         return found
-    files = tuple(verilog_files(folder))
+    files = (*verilog_files(folder), *vhdl.vhdl_files(folder))
     if files:
         raise _no_top(name, folder, files)
     unpacked = archive.unpack(folder, name)
@@ -157,20 +154,44 @@ def _in_folder(folder: Path, kernels: Path, name: str, ip: IpInstance | None) ->
 def _below(folder: Path, name: str, ip: IpInstance | None) -> RtlSource | None:
     """Return the RTL anywhere below `folder` whose top is called `name`."""
     files = tuple(verilog_files(folder))
+    top = _top(folder, files, [file for file in files if name in modules_of(file)], name)
+    if top is None:
+        return _vhdl_below(folder, name, ip)
+    return _source(name, top.parent, top, files, (), ip, export=True)
+
+
+def _vhdl_below(folder: Path, name: str, ip: IpInstance | None) -> RtlSource | None:
+    """Return the VHDL below `folder` whose top is called `name`, as Verilog."""
+    files = tuple(vhdl.vhdl_files(folder))
+
+    def defines(file: Path) -> bool:
+        return name.lower() in map(str.lower, vhdl.entities_of(file))
+
+    top = _top(folder, files, [file for file in files if defines(file)], name)
+    if top is None:
+        return None
+    # What is nearer to the top wins, as in `_source`.
+    near = sorted(files, key=lambda file: (file != top, not file.is_relative_to(top.parent)))
+    made = vhdl.convert(name, name, near, ip)
+    verilog = tuple(verilog_files(folder))
+    return _source(name, made.parent, made, (made, *verilog), (), ip, export=True, beside=top)
+
+
+def _top(folder: Path, files: Sequence[Path], tops: Sequence[Path], name: str) -> Path | None:
+    """Return the one of `tops` that is meant: what was packaged comes first."""
 
     def rank(file: Path) -> tuple[int, int, str]:
-        where = f"/{file.parent.relative_to(folder).as_posix()}"
+        where = f"/{file.parent.relative_to(folder).as_posix()}".replace("/vhdl", "/verilog")
         places = (i for i, end in enumerate(_EXPORTS) if where.endswith(f"/{end}"))
         return next(places, len(_EXPORTS)), len(file.parts), str(file)
 
-    tops = sorted((file for file in files if name in modules_of(file)), key=rank)
     if not tops:
         return None
-    top, *others = tops
+    top, *others = sorted(tops, key=rank)
     for other in others:
         if rank(other)[:2] == rank(top)[:2] and not _same_folder(top, other):
             raise _defined_twice(name, name, top, other, folder)
-    return _source(name, top.parent, top, files, (), ip, export=True)
+    return top
 
 
 def _source(
@@ -182,7 +203,9 @@ def _source(
     ip: IpInstance | None,
     *,
     export: bool,
+    beside: Path | None = None,
 ) -> RtlSource:
+    """Return the files that a top needs; `beside` is the VHDL that its Verilog was made from."""
     files = float_cores.without_stubs(files)
     # What is nearer to the top wins: a project holds several copies of an export.
     near = [file for file in files if file.is_relative_to(folder)]
@@ -197,10 +220,25 @@ def _source(
     folders = dict.fromkeys([folder, *(file.parent for file in needed)])
     data = sorted(p for p in folder.rglob("*") if p.suffix.lower() in _DATA and p.is_file())
     seen = sorted({*near, *needed})
-    needed += float_cores.provide(needed, [*near, *library, *far], folder)
+    ips = beside.parent if beside is not None else folder
+    needed += float_cores.provide(needed, [*near, *library, *far], ips)
+    if beside is None:
+        made = _entities(name, needed, folder)
+        needed, export = [*needed, *made], export or bool(made)
     return RtlSource(
         name, name, folder, tuple(needed), tuple(folders), tuple(seen), tuple(data), export, ip
     )
+
+
+def _entities(name: str, needed: Sequence[Path], folder: Path) -> list[Path]:
+    """Return the Verilog of VHDL entities below `folder` that Verilog modules instantiate."""
+    files = tuple(vhdl.vhdl_files(folder))
+    known = {entity.lower() for file in files for entity in vhdl.entities_of(file)}
+    defined = {module for file in needed for module in scan(file).modules}
+    used = {use for file in needed for use in scan(file).uses} - defined
+    return [
+        vhdl.convert(name, use, files, module=use) for use in sorted(used) if use.lower() in known
+    ]
 
 
 def _check_single(
@@ -223,12 +261,13 @@ def _check_single(
 
 
 def _same_folder(one: Path, other: Path) -> bool:
-    """Tell whether the folders of two files have the same Verilog."""
+    """Tell whether the folders of two files have the same HDL."""
     if one.parent == other.parent:
         return one.read_bytes() == other.read_bytes()
 
     def texts(file: Path) -> dict[str, bytes]:
-        found = (f for f in file.parent.iterdir() if f.suffix in SUFFIXES and f.is_file())
+        kinds = (*SUFFIXES, *vhdl.SUFFIXES)
+        found = (f for f in file.parent.iterdir() if f.suffix in kinds and f.is_file())
         return {f.name: f.read_bytes() for f in found}
 
     return texts(one) == texts(other)
@@ -250,10 +289,12 @@ def _defined_twice(name: str, unit: str, one: Path, other: Path, folder: Path) -
 
 
 def _no_top(name: str, folder: Path, files: Sequence[Path]) -> _NoTopError:
-    found = sorted({unit for file in files for unit in modules_of(file)})
+    units = (vhdl.entities_of(f) if f.suffix in vhdl.SUFFIXES else modules_of(f) for f in files)
+    found = sorted({unit for listed in units for unit in listed})
     shown = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" * (len(found) > _SHOWN))
+    kind = "Verilog" if any(file.suffix in SUFFIXES for file in files) else "VHDL"
     return _NoTopError(
-        f"{name}: no module of that name in {folder}; its {len(files)} Verilog files have "
+        f"{name}: no module of that name in {folder}; its {len(files)} {kind} files have "
         f"{shown or 'no module at all'}. The top module has the kernel's name, that of the IP in "
         "the handoff: rename the module, or the kernel's folder",
         name,

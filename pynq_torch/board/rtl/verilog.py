@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["VerilogFile", "closure", "scan", "verilog_files"]
+__all__ = ["VerilogFile", "closure", "hdl_files", "scan", "verilog_files"]
 
 SUFFIXES = (".sv", ".v")
 # Folders of a vendor project or a checkout whose Verilog is a testbench, a netlist or a copy.
 _SKIPPED = {
     ".git", ".venv", "node_modules", "__pycache__", ".autopilot", ".apc", ".Xil", "csim", "sim",
-    "tv", "wrapc", "wrapc_pc", "vhdl", ".ipynb_checkpoints", "xsim", "tb", "bench", "testbench",
+    "tv", "wrapc", "wrapc_pc", ".ipynb_checkpoints", "xsim", "tb", "bench", "testbench",
 }  # fmt: skip
 _BENCH = re.compile(r"(tb_.*|.*_tb|.*\.autotb|.*_sim_netlist|.*_stub)")
 _UNIT = re.compile(
@@ -45,10 +45,15 @@ class VerilogFile:
 
 def verilog_files(folder: Path) -> Iterator[Path]:
     """Yield the Verilog files below `folder`, testbenches and netlists apart."""
+    return hdl_files(folder, SUFFIXES, "vhdl")
+
+
+def hdl_files(folder: Path, suffixes: Sequence[str], *skipped: str) -> Iterator[Path]:
+    """Yield the files below `folder` with one of `suffixes`, testbenches and netlists apart."""
     for root, folders, files in os.walk(folder):
-        folders[:] = sorted(item for item in folders if item not in _SKIPPED)
+        folders[:] = sorted(item for item in folders if item not in {*_SKIPPED, *skipped})
         for path in (Path(root) / file for file in sorted(files)):
-            if path.suffix in SUFFIXES and not _BENCH.fullmatch(path.stem) and path.is_file():
+            if path.suffix in suffixes and not _BENCH.fullmatch(path.stem) and path.is_file():
                 yield path
 
 
