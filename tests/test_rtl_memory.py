@@ -107,9 +107,14 @@ def test_one_outstanding_burst_takes_what_was_measured_on_the_board(bench):
     assert 128 / got["mean"] * 100e6 / 2**20 == pytest.approx(327, abs=2)
 
 
-def test_latency_is_time_and_not_cycles(bench):
-    slow, fast = (values(bench, "single", "pynq-z2", hz, 20_000)["mean"] for hz in (100e6, 125e6))
-    assert fast - 16 == pytest.approx((slow - 16) * 1.25, abs=0.3)
+def test_one_outstanding_beat_takes_its_share_of_that(bench):
+    got = values(bench, "single", "pynq-z2", 100e6, 50_000, 0, 1)
+    assert got["mean"] == pytest.approx(BURST_CYCLES - 15, abs=0.3)
+
+
+def test_latency_is_time_and_seven_cycles(bench):
+    slow, fast = (values(bench, "single", "pynq-z2", hz, 20_000)["mean"] for hz in (100e6, 200e6))
+    assert fast - 16 - 7 == pytest.approx((slow - 16 - 7) * 2, abs=0.3)
 
 
 def test_ideal_memory_answers_in_the_next_cycle(bench):
@@ -191,7 +196,7 @@ def test_traffic_takes_the_cycles_that_it_took(bench, traffic, cycles, crc, tmp_
     ("traffic", "found"),
     [
         ("single pynq-z2 100e6 1000", "37350 37.3500 62"),
-        ("single pynq-z2 125e6 1000", "42764 42.7640 74"),
+        ("single pynq-z2 125e6 1000", "40994 40.9940 73"),
         ("single pynq-z2 100e6 2000 1701", "3475203 1737.6015 63"),  # refreshes pass meanwhile
         (
             "rate pynq-z2 100e6 64 0 r 1 w 1 b",
@@ -316,6 +321,7 @@ def test_python_shows_the_numbers_that_cpp_runs_with(bench):
     assert cpp["hp_bytes_per_cycle"] == model.hp_bytes_per_cycle
     assert cpp["burst_beats"] == model.burst_beats
     assert cpp["fifo_words"] * cpp["hp_bytes_per_cycle"] == model.fifo_bytes
+    assert cpp["port_cycles"] == model.port_cycles
     assert cpp["read_latency_ps"] == pytest.approx(model.read_latency_s * 1e12)
     assert cpp["write_latency_ps"] == pytest.approx(model.write_latency_s * 1e12)
     assert cpp["refresh_every_ps"] == pytest.approx(model.refresh_interval_s * 1e12)

@@ -2,8 +2,8 @@
 //
 //     memory_bench random PRESET WIDTH SEED STALLS PAUSE TRANSFERS [FOLDER]
 //         FOLDER gets the bytes of the trace and of the counters
-//     memory_bench single PRESET CLOCK_HZ BURSTS [IDLE]    one outstanding read of 128 bytes, and so
-//         many cycles between two
+//     memory_bench single PRESET CLOCK_HZ BURSTS [IDLE [BEATS]]   one outstanding read of 16 beats or
+//         so many, of 8 bytes, and so many cycles between two
 //     memory_bench rate PRESET CLOCK_HZ WIDTH HP DIR...    streaming ports, DIR r, w or b (both)
 //     memory_bench stray ADDRESS BEATS r|w
 //     memory_bench reset SEED
@@ -180,7 +180,8 @@ int run_single(int n, char** a) {
     const Pins pins = rig.model.pins();
     const Pin valid = pins.find("m_axi_gmem_ARVALID"), ready = pins.find("m_axi_gmem_ARREADY");
     const Pin addr = pins.find("m_axi_gmem_ARADDR"), last = pins.find("m_axi_gmem_RLAST");
-    pins.find("m_axi_gmem_ARLEN").set(15), pins.find("m_axi_gmem_ARSIZE").set(3),
+    const uint64_t beats = n > 4 ? std::strtoull(a[4], nullptr, 10) : 16;
+    pins.find("m_axi_gmem_ARLEN").set(beats - 1), pins.find("m_axi_gmem_ARSIZE").set(3),
         pins.find("m_axi_gmem_ARBURST").set(kIncr);
     pins.find("m_axi_gmem_RREADY").set(1);
     const Pin rvalid = pins.find("m_axi_gmem_RVALID");
@@ -424,9 +425,10 @@ int run_dma(int n, char** a) {
 
 int run_preset(char** a) {
     const Preset& p = *preset(a[0]);
-    std::printf("hp_bytes_per_cycle %u\nburst_beats %u\nfifo_words %u\nread_latency_ps "
-                "%u\nwrite_latency_ps %u\n",
-                p.hp_bytes, p.hp_burst_words, p.fifo_words, p.read_latency_ps, p.write_latency_ps);
+    std::printf("hp_bytes_per_cycle %u\nburst_beats %u\nfifo_words %u\nport_cycles %u\n"
+                "read_latency_ps %u\nwrite_latency_ps %u\n",
+                p.hp_bytes, p.hp_burst_words, p.fifo_words, p.port_cycles, p.read_latency_ps,
+                p.write_latency_ps);
     std::printf("ddr_bytes_per_second %.1f\nrefresh_every_ps %u\nrefresh_ps %u\n",
                 p.ddr_bytes_per_second, p.refresh_every_ps, p.refresh_ps);
     return 0;
@@ -448,7 +450,7 @@ int main(int argc, char** argv) {
     const std::string what = argc > 1 ? argv[1] : "";
     try {
         if (what == "random" && (argc == 8 || argc == 9)) return run_random(argc - 2, argv + 2);
-        if (what == "single" && (argc == 5 || argc == 6)) return run_single(argc - 2, argv + 2);
+        if (what == "single" && (argc >= 5 && argc <= 7)) return run_single(argc - 2, argv + 2);
         if (what == "rate" && argc >= 7) return run_rate(argc - 2, argv + 2);
         if (what == "stray" && argc == 5) return run_stray(argv + 2);
         if (what == "reset" && argc == 3) return run_reset(argv + 2);

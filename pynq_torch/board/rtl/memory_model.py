@@ -39,7 +39,10 @@ class MemoryModel:
     fifo_bytes : int or None
         Of an HP port, each way: what can be on its way.
     read_latency_s, write_latency_s : float
-        From the address to the first word with DDR idle; from the last word in DDR to the response.
+        From the address to the first word with DDR idle; from the last word in DDR to the response;
+        each without `port_cycles`.
+    port_cycles : int
+        Of each latency, in the PL's clock.
     ddr_bytes_per_second : float or None
         That DDR delivers, refresh included, to all ports together.
     refresh_interval_s, refresh_s : float
@@ -55,6 +58,7 @@ class MemoryModel:
     fifo_bytes: int | None = None
     read_latency_s: float = 0.0
     write_latency_s: float = 0.0
+    port_cycles: int = 0
     ddr_bytes_per_second: float | None = None
     refresh_interval_s: float = 0.0
     refresh_s: float = 0.0
@@ -86,7 +90,9 @@ class MemoryModel:
 _UG585 = "UG585, 5.3 AXI_HP interfaces"
 #: Mean wait for a refresh of a single burst in the model; part of the measured latency.
 _REFRESH_WAIT_S = 4.3e-9
-_LATENCY_S = (BURST_CYCLES - BURST_BEATS) / FCLK_HZ - _REFRESH_WAIT_S
+#: Part of a latency that follows the PL's clock.
+_PORT_CYCLES = 7
+_LATENCY_S = (BURST_CYCLES - BURST_BEATS - _PORT_CYCLES) / FCLK_HZ - _REFRESH_WAIT_S
 #: Each number of the board's model, with its source.
 _PYNQ_Z2 = {
     "hp_bytes_per_cycle": (HP_WIDTH_BITS // 8, f"64 bits at the PL's clock [{_UG585}]"),
@@ -96,6 +102,11 @@ _PYNQ_Z2 = {
         _LATENCY_S,
         f"{BURST_CYCLES} cycles of 100 MHz for a burst of 128 bytes, measured on a PYNQ-Z2 "
         "[github.com/ammrat13/pynqz2-ram-tester]",
+    ),
+    "port_cycles": (
+        _PORT_CYCLES,
+        "an AES kernel that reads 16 bytes at a time, timed on a PYNQ-Z2 at 100 to 200 MHz "
+        "[github.com/necst/pynqrypt, see docs/fidelity.md]",
     ),
     "write_latency_s": (_LATENCY_S, "taken to be that of a read; UG585 gives none"),
     "ddr_bytes_per_second": (

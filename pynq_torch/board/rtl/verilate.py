@@ -247,6 +247,8 @@ def _literal(value: str, default: str) -> str | None:
     if match := re.fullmatch(r"0([xb])([0-9A-F]+)", value, re.IGNORECASE):
         bits = len(match[2]) * (4 if match[1] in "xX" else 1)
         return f"{max(32, bits)}'{'h' if match[1] in 'xX' else 'b'}{match[2]}"
+    if (match := re.fullmatch(r'"([01]+)"', value)) and not _is_text(default):
+        return f"{max(32, len(match[1]))}'b{match[1]}"  # C_M_AXI_GMEM_PROT_VALUE of Vivado: "000"
     if value and '"' not in value and _is_text(default):
         return f'"{value}"'
     return str(int(value.lower() == "true")) if value.lower() in ("true", "false") else None

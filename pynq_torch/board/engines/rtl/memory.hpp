@@ -60,6 +60,9 @@ class Memory {
             throw std::runtime_error("the PL's clock is not between 1 MHz and 1 GHz");
         if (!(stalls >= 0 && stalls < 1)) throw std::runtime_error("stalls is not in [0, 1)");
         if (ideal()) return;
+        const uint64_t port_ps = preset.port_cycles * period_ps_;
+        read_ps_ = port_ps + preset.read_latency_ps;
+        write_ps_ = port_ps + preset.write_latency_ps;
         ps_per_kb_ = uint64_t(1024e12 / preset.ddr_bytes_per_second + 0.5);
         next_refresh();
     }
@@ -275,12 +278,12 @@ class Memory {
         --waiting_;
         free_ps_ = start + (command.bytes * ps_per_kb_ >> 10);
         if (queue % 2 == 0) {
-            const uint64_t first = crossing(start + preset_.read_latency_ps);
+            const uint64_t first = crossing(start + read_ps_);
             *command.arrival = std::max(first, c.hp->read_free);
             c.hp->read_free = *command.arrival + command.words;
             c.read_words += command.words;
         } else {
-            *command.arrival = std::max(crossing(free_ps_ + preset_.write_latency_ps), cycle_);
+            *command.arrival = std::max(crossing(free_ps_ + write_ps_), cycle_);
             c.write_words -= command.words;
         }
     }
@@ -297,6 +300,7 @@ class Memory {
     double stalls_;
     uint64_t seed_;
     uint64_t ps_per_kb_ = 0;
+    uint64_t read_ps_ = 0, write_ps_ = 0;  // latencies at this clock
     Hp hp_[kHpPorts];
     std::deque<Client> clients_;
     size_t waiting_ = 0;  // commands in all queues

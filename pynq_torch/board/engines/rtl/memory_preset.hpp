@@ -15,6 +15,7 @@ struct Preset {
     uint32_t fifo_words;          // data FIFO of an HP port, each way
     uint32_t waiting_reads;       // commands that wait for room in the read FIFO
     uint32_t writes;              // write bursts without a response
+    uint32_t port_cycles;         // of a latency, in the PL's clock; the rest of it is time
     uint32_t read_latency_ps;     // from the address to the first word, DDR idle
     uint32_t write_latency_ps;    // from a burst's last word in DDR to the response
     double ddr_bytes_per_second;  // while DDR is not refreshed; 0: no limit
@@ -33,9 +34,13 @@ inline constexpr Preset kPresets[] = {
         128, 6, 32,
         // One outstanding read burst of 128 bytes takes 37.4 cycles of 100 MHz on average, 16 of them
         // for its words, measured on a PYNQ-Z2 [github.com/ammrat13/pynqz2-ram-tester]: 214 ns before
-        // the first. 4.3 ns of that are the mean wait for a refresh in this model. UG585 gives no
-        // latency of writes; the way there and back is as long, and there is no early response.
-        209'700, 209'700,
+        // the first. 4.3 ns of that are the mean wait for a refresh in this model. 7 cycles of it
+        // follow the PL's clock: an AES kernel that reads 16 bytes at a time on a PYNQ-Z2 waits 24.7,
+        // 28.0, 30.1 and 39.3 cycles at 100, 125, 143 and 200 MHz, a line of 147 ns and 9.7 cycles,
+        // of which its width converter takes some [github.com/necst/pynqrypt, docs/results.ipynb,
+        // see docs/fidelity.md]. UG585 gives no latency of writes; the way there and back is as
+        // long, and there is no early response.
+        7, 139'700, 139'700,
         // 16 bits at 1050 MT/s [PYNQ-Z2 reference manual: DDR3 at 525 MHz, x16]; 87 % of it is
         // delivered [UG585, table "DDR Efficiency"]. Refresh, which is modelled by itself, takes 3.3
         // of the 13 % that are lost: the rate between two refreshes is that much higher.
@@ -46,7 +51,7 @@ inline constexpr Preset kPresets[] = {
         7'800'000, 260'000,
     },
     // Every port by itself, one beat a cycle, data in the cycle after the address.
-    {"ideal", 0, 256, 0, 64, 64, 0, 0, 0.0, 1, 0, 0},
+    {"ideal", 0, 256, 0, 64, 64, 0, 0, 0, 0.0, 1, 0, 0},
 };
 
 inline const Preset* preset(std::string_view name) {
