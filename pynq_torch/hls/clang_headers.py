@@ -49,7 +49,8 @@ def precompiled(text: str, arguments: Sequence[str], defines: Sequence[str]) -> 
     hls = _folders(toolchain.include_dirs())
     system = _folders(toolchain.system_include_dirs())
     direct, files = _included(text, hls, system)
-    if direct is None or not any(file.startswith(hls[-1]) for file in files):
+    slow = any(file.startswith(hls[-1]) for file in files)
+    if direct is None or not slow or "c++" not in arguments:
         return []
     named = {define.partition("=")[0] for define in defines}
     for file in files:

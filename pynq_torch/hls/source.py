@@ -124,20 +124,24 @@ def read_source(
         common += ["-idirafter", stubs]
         # First the preprocessor, in a process with limits: what has no end must not reach libclang.
         preprocessed, missing = _settle(path, common, folders, Path(stubs))
-        system = [f"-isystem{folder}" for folder in toolchain.system_include_dirs()]
-        arguments = [*_language(path), *_CLANG, *common, *system]
-        taken: list[str] = []
-        if path.suffix != ".c":
-            places = [f"-I{folder}" for folder in toolchain.include_dirs()]
-            shared = [*_CXX, *_CLANG, *places, *system]
-            taken = precompiled(preprocessed.text, shared, defines)
+        arguments, taken = _arguments(path, common, preprocessed.text, defines)
         content = f"{text}\n{appendix}\n"
         unit = _parse(path, content, [*arguments, *taken], folders, Path(stubs), missing)
-        if taken and _errors(unit):  # they may be the precompiled header's
+        if taken and _errors(unit):  # they may be the precompiled headers'
             unit = _parse(path, content, arguments, folders, Path(stubs), missing)
         pragmas, errors = _active_pragmas(path, preprocessed), _errors(unit)
         said = preprocessed.errors
         yield SourceUnit(path, unit, pragmas, tuple(missing), errors, tuple(common), said)
+
+
+def _arguments(
+    path: Path, common: Sequence[str], text: str, defines: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Return libclang's arguments, and those for headers that are precompiled."""
+    system = [f"-isystem{folder}" for folder in toolchain.system_include_dirs()]
+    places = [f"-I{folder}" for folder in toolchain.include_dirs()]
+    begin = [*_language(path), *_CLANG]
+    return [*begin, *common, *system], precompiled(text, [*begin, *places, *system], defines)
 
 
 def _check_macros(defines: Sequence[str]) -> None:

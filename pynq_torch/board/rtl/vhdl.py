@@ -5,8 +5,10 @@ Generics are those of the handoff, so each instance has a file of its own; it st
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,29 +91,32 @@ def convert(
     """
     needed = _closure(top, files)
     owner = next(found for found in map(_scan, needed) if top.lower() in found.generics)
-    program = shutil.which("ghdl")
-    if program is None:
-        raise RtlError(
-            f"{name}: its RTL is VHDL ({owner.path}), which board rtl reads with GHDL, and no ghdl "
-            "is on the PATH: install it (sudo apt-get install ghdl). Or export the kernel as "
-            "Verilog, or use board csim",
-            name,
-        )
-    status = Path(program).stat()
+    program = _ghdl(name, owner.path)
     generics = tuple(_options(name, owner, top, ip))
-    tool = (program, status.st_size, status.st_mtime_ns)
+    tool = (program, os.stat(program).st_mtime_ns)
+    module = module or top
     key = cache.digest("vhdl", top, module, *needed, *generics, *tool)
 
     def make() -> cache.Entry:
-        with cache.scratch() as folder:
-            text = synthesise(program, name, top, needed, generics, folder)
-            for left in list(folder.iterdir()):
-                left.unlink()
-            text = re.sub(rf"(?im)^module {top}\b", f"module {module or top}", text)
-            cache.write_text(folder / f"{module or top}.v", text)
+        with cache.scratch() as folder, tempfile.TemporaryDirectory() as work:
+            text = synthesise(program, name, top, needed, generics, Path(work))
+            text = re.sub(rf"(?im)^module {top}\b", f"module {module}", text)
+            cache.write_text(folder / f"{module}.v", text)
             return cache.store(key, folder, [str(path) for path in needed], (), {})
 
-    return Path(cache.find_or_make(key, (), make)["path"]) / f"{module or top}.v"
+    return Path(cache.find_or_make(key, (), make)["path"]) / f"{module}.v"
+
+
+def _ghdl(name: str, path: Path) -> str:
+    program = shutil.which("ghdl")
+    if program is None:
+        raise RtlError(
+            f"{name}: its RTL is VHDL ({path}), which board rtl reads with GHDL, and no ghdl is on "
+            "the PATH: install it (sudo apt-get install ghdl). Or export the kernel as Verilog, or "
+            "use board csim",
+            name,
+        )
+    return program
 
 
 def _scan(path: Path) -> _VhdlFile:
