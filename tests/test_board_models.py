@@ -118,8 +118,11 @@ def test_what_an_engine_leaves_behind(memory: PhysicalMemory) -> None:
     engine.words[12] = 8
     text = str(engine.fault())
     assert text.startswith("unit crashed (SIGFPE). ") and text.endswith("printed:\n  said")
-    engine._map[96:1017] = b"x" * 920 + b"y"
-    assert str(engine.fault()).startswith(f"unit failed: {'x' * 920}. ")
+    engine._map[96:760] = b"x" * 664
+    assert str(engine.fault()).startswith(f"unit failed: {'x' * 664}. ")
+    engine._map[760:1016] = b"z" * 256
+    assert f" Before that, {'z' * 256}." in str(engine.fault())
+    assert engine.take_outside() == "z" * 256 and engine.take_outside() == ""
     engine._map[100:102] = b"\0y"
     assert str(engine.fault()).startswith("unit failed: xxxx. ")
     engine.words[13], engine.words[16], engine._counters[7] = 2, 1, 0x1000

@@ -356,12 +356,13 @@ def _ci(clone: Path, **programs: str) -> subprocess.CompletedProcess[str]:
 def test_ci_runs_the_readme_command(root: Path, clone: Path):
     assert os.access(root / ".ci" / "run", os.X_OK)
     assert "make test" in (root / "README.md").read_text()
-    done = _ci(clone, chromium="exit 1")
+    done = _ci(clone, chromium="exit 1", ghdl="exit 1")
     assert done.stdout.strip() == f"{clone}|test|true|"
     assert done.stderr == ""
     assert done.returncode == 4
 
 
+@pytest.mark.parametrize("there", ["chromium", "ghdl"])
 @pytest.mark.parametrize(
     ("programs", "installs", "complaint"),
     [
@@ -370,12 +371,13 @@ def test_ci_runs_the_readme_command(root: Path, clone: Path):
         ({"id": "echo 0", "apt-get": "exit 100"}, True, "could not be installed"),
         ({"id": "echo 1000", "apt-get": ""}, False, "no right to install it"),
         ({"id": "echo 0"}, False, "no right to install it"),
-        ({"id": "echo 0", "google-chrome": "", "apt-get": ""}, False, ""),
+        ({"id": "echo 0", "google-chrome": "", "ghdl": "", "apt-get": ""}, False, ""),
     ],
 )
-def test_ci_installs_a_browser_where_it_can(
-    clone: Path, programs: dict[str, str], installs: bool, complaint: str
+def test_ci_installs_what_is_missing_where_it_can(
+    clone: Path, programs: dict[str, str], installs: bool, complaint: str, there: str
 ):
+    programs = {there: "", **programs}
     calls = clone.parent / "apt"
     if "apt-get" in programs:
         programs = {**programs, "apt-get": f'echo "$@" >> {calls}\n{programs["apt-get"]}'}
@@ -384,6 +386,10 @@ def test_ci_installs_a_browser_where_it_can(
     assert complaint in done.stderr
     assert bool(complaint) == ("will be skipped" in done.stderr)
     assert calls.exists() == installs
+    if installs and not complaint:
+        package = {"chromium": "ghdl", "ghdl": "chromium"}[there]
+        *_, last = calls.read_text().splitlines()
+        assert last.startswith("install ") and last.endswith(f" {package}")
 
 
 def test_without_a_browser_make_test_says_so(root: Path):

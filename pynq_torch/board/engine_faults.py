@@ -21,13 +21,13 @@ class Ended:
 
     name: str
     message: str  #: of the exception that the kernel raised
-    outside: str  #: an index outside its array, which the kernel used before
     printed: str
     signal: int
     access: int
     stray: bool  #: the access was outside the buffers, and `address` is a physical one
     address: int
     exit_code: int | None
+    outside: str = ""  #: an index outside its array, which the kernel used before
 
     def error(self, memory: PhysicalMemory) -> KernelFault:
         """Return the exception; `memory` names the buffer that is nearest."""
