@@ -335,6 +335,7 @@ def test_iic_wrong_use(load: Load) -> None:
     said(
         RegisterMisuse, "TX_FIFO was written while its 16 bytes are full", lambda: iic.write(TX, 1)
     )
+    assert (iic.read(SR), iic.read(0x114)) == (0x50, 15)
     with pytest.raises(BoardHang, match=r"the IIC core is disabled. Set CR bit 0"):
         while not iic.read(SR) & 0x80:
             pass
