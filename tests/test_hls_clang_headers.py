@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pynq_torch.errors import CacheWarning
+from pynq_torch.errors import CacheWarning, KernelBuildError
 from pynq_torch.hls import Interface, cache, toolchain
 from pynq_torch.hls.parse import read_interface
 
@@ -112,6 +112,17 @@ def test_an_edited_header_is_seen(tmp_path: Path, own_cache: Path, vendor: Path)
     assert read(tmp_path).argument("out").width == 16
     vendor.write_text(HEADER.replace("TYPE", "signed char"))
     assert read(tmp_path).argument("out").width == 8
+
+
+@pytest.mark.parametrize("part", ["scratch", "store"])
+def test_without_room_for_it_the_headers_are_read_as_text(
+    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    def full(*_: object) -> None:
+        raise KernelBuildError("the cache is on a full disk")
+
+    monkeypatch.setattr(cache, part, full)
+    assert read(tmp_path).argument("out").width == 16
 
 
 def test_a_damaged_one_is_made_again(tmp_path: Path, own_cache: Path) -> None:

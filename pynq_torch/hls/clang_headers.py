@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pynq_torch.errors import needs
+from pynq_torch.errors import KernelBuildError, needs
 
 from . import cache, depends, toolchain
 
@@ -61,7 +61,10 @@ def precompiled(text: str, arguments: Sequence[str], defines: Sequence[str]) -> 
     key = cache.digest("libclang", importlib.metadata.version("libclang"), *arguments, *direct)
     if cache.find(key) is None and not cache.is_in_use():
         return []
-    entry = cache.find_or_make(key, (), lambda: _make(key, direct, arguments))
+    try:
+        entry = cache.find_or_make(key, (), lambda: _make(key, direct, arguments))
+    except (KernelBuildError, cindex.TranslationUnitSaveError):  # no room for it
+        return []
     return ["-include-pch", os.path.join(entry["path"], _RESULT)]
 
 
