@@ -422,7 +422,7 @@ def test_nothing_is_left_of_a_hundred_loads(board):
         if turn == 19:
             before = kept()
     after = kept()
-    assert after[0] == before[0] and after[1] < before[1] + 20_000
+    assert after[0] <= before[0] and after[1] < before[1] + 20_000
     made.close()
     assert len(pids) == 100
     assert not [pid for pid in pids if Path(f"/proc/{pid}/exe").exists()]
