@@ -66,7 +66,7 @@ def files_of(module: str, root: Path) -> list[Path]:
             return [name]
         if (root / name).is_dir():
             found = (p for p in (root / name).rglob("*") if p.suffix in _SOURCES)
-            return sorted(p.relative_to(root) for p in found if not p.stem.endswith("_tb"))
+            return sorted(p.relative_to(root) for p in found if "_tb" not in p.stem)
     end = module.strip("/")
     ends = sorted((root / "pynq_torch").rglob(f"{end}.py")) if end else []
     if len(ends) == 1:  # the end of a path: ``transfers``
@@ -76,8 +76,10 @@ def files_of(module: str, root: Path) -> list[Path]:
 
 def tests_of(path: Path, root: Path, areas: dict[str, str]) -> list[str]:
     """Return the arguments of pytest that run the tests of a source file."""
-    if path.parts[:2] == ("hw", "kernels"):
-        return [f"tests/test_hw_kernels.py::test_testbench[{path.parts[2]}]"]
+    if path.parts[0] == "hw":
+        kernels = sorted(folder.name for folder in (root / "hw/kernels").iterdir())
+        reading = [k for k in kernels if path in _included(Path("hw/kernels", k, f"{k}.cpp"), root)]
+        return [f"tests/test_hw_kernels.py::test_testbench[{kernel}]" for kernel in reading]
     name = path.relative_to("pynq_torch").with_suffix("").as_posix()
     ends = [end for end in areas if fnmatch(f"/{name}", f"*/{end}")]
     if ends:
@@ -86,6 +88,19 @@ def tests_of(path: Path, root: Path, areas: dict[str, str]) -> list[str]:
         names = [name.replace("/", "_"), path.stem]
     found = [f"tests/test_{n}.py" for n in dict.fromkeys(names)]
     return [file for file in found if (root / file).is_file()]
+
+
+def _included(source: Path, root: Path) -> set[Path]:
+    """Return a C++ file of the project and all of the project's that it includes."""
+    found: set[Path] = set()
+    todo = [source]
+    while todo:
+        path = Path(os.path.normpath(todo.pop()))
+        if path not in found and (root / path).is_file():
+            found.add(path)
+            named = re.findall(r'^#include "(.+)"', (root / path).read_text("utf-8"), re.MULTILINE)
+            todo += [path.parent / name for name in named]
+    return found
 
 
 # ---- the run without a fault: a plugin of pytest that records ------------------------------------
@@ -362,7 +377,7 @@ def main(
 ) -> int:
     """Run the tool; return 1 under the threshold, 2 where it cannot run."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("module", help="a file or folder of pynq_torch, or hw/kernels/NAME")
+    parser.add_argument("module", help="a file or folder of pynq_torch or of hw")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--sample", type=int, default=40, help="how many; 0: all")
     parser.add_argument("--threshold", type=float, default=90.0, help="percent")

@@ -175,6 +175,23 @@ def test_what_is_planted_in_cpp(tree: Path, line: str, changed: set[str]) -> Non
     assert _changed(tree, f"{line}\n", "hw/kernels/k/k.cpp") == changed
 
 
+def test_a_shared_header_meets_the_testbenches_of_all_kernels_that_read_it(tree: Path) -> None:
+    for name, text in {
+        "hw/include/shared.hpp": "inline int twice(int n) { return 2 * n; }\n",
+        "hw/include/between.hpp": '#include "shared.hpp"\n',
+        "hw/include/shared_tb.hpp": "",
+        "hw/kernels/l/l.cpp": '#include "../../include/between.hpp"\n',
+        "hw/kernels/m/m.cpp": '#include "../../include/shared.hpp"\n#include "../k/k.cpp"\n',
+    }.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+    files = mutate.files_of("hw/include", tree)
+    assert [file.name for file in files] == ["between.hpp", "shared.hpp"]
+    run = "tests/test_hw_kernels.py::test_testbench[{}]".format
+    assert mutate.tests_of(files[1], tree, {}) == [run("l"), run("m")]
+    assert mutate.tests_of(Path("hw/kernels/k/k.cpp"), tree, {}) == [run("k"), run("m")]
+
+
 def test_which_tests_answer_for_a_file(tree: Path, root: Path) -> None:
     kernel = mutate.files_of("hw/kernels/k", tree)
     assert kernel == [Path("hw/kernels/k/k.cpp")]

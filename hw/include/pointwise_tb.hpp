@@ -22,6 +22,13 @@ template <class Type, class Scalar, int OPERANDS>
 using Run = void (*)(const Type* const* from, Type* y, const Example<Type, Scalar, OPERANDS>& e, const int n[4],
                      const int step[OPERANDS][4]);
 
+// Equal but for rounding: NaN is NaN, and a zero has its sign.
+inline bool alike(double found, double expected) {
+    if (std::isnan(expected) || std::isinf(expected)) return std::isnan(expected) ? std::isnan(found) : found == expected;
+    if (expected == 0) return found == 0 && std::signbit(found) == std::signbit(expected);
+    return std::fabs(found - expected) <= 1e-6 * std::fabs(expected);
+}
+
 template <class Type, class Scalar, int OPERANDS>
 int check_example(const Example<Type, Scalar, OPERANDS>& e, Run<Type, Scalar, OPERANDS> run) {
     int errors = 0;
@@ -37,8 +44,7 @@ int check_example(const Example<Type, Scalar, OPERANDS>& e, Run<Type, Scalar, OP
         const int n[4] = {1, 1, 1, length};
         run(from, y.data(), e, n, step);
         for (int i = 0; i < length; ++i) {
-            const double error = std::fabs(double(y[i]) - double(e.result));
-            if (!(error <= 1e-6 * std::fabs(double(e.result))) && errors++ == 0)
+            if (!alike(y[i], e.result) && errors++ == 0)
                 std::printf("  %s first wrong index %d: %g, expected %g\n", e.name, i, double(y[i]), double(e.result));
         }
         errors += y[length] != Type(GUARD);

@@ -10,10 +10,12 @@ static float gain_of(int i) { return 0.25f * static_cast<float>(i % 17) - 2.0f; 
 static void send(hls::stream<Beat>& samples, hls::stream<Beat>& gains, int count) {
     for (int i = 0; i < count; ++i) {
         Beat beat;
-        beat.keep = beat.strb = 0xf;
+        beat.keep = beat.strb = 0x1;  // those of the samples count
         beat.data = affine::bits_of(gain_of(i));
         beat.last = i % 3 == 0;  // does not end the packet
         gains.write(beat);
+        beat.keep = 0xf;
+        beat.strb = i % 3 == 0 ? 0x7 : 0xf;
         beat.data = affine::bits_of(affine_tb::sample(i));
         beat.last = i == count - 1;
         samples.write(beat);
@@ -29,7 +31,8 @@ static int check(int count) {
     for (int i = 0; i < count; ++i) {
         const Beat beat = results.read();
         const float expected = affine_tb::golden(i, gain_of(i), -0.3f);
-        if (affine::value_of(beat) != expected || beat.last != (i == count - 1)) {
+        const bool bytes = beat.keep == 0xf && beat.strb == (i % 3 == 0 ? 0x7 : 0xf);
+        if (affine::value_of(beat) != expected || beat.last != (i == count - 1) || !bytes) {
             errors = affine_tb::wrong(errors, i, affine::value_of(beat), expected);
         }
     }

@@ -20,9 +20,9 @@ static int check_registers(const Case& e) {
     int errors = 0;
     run(from, &expected, e, one, none);
     binary_f32(nullptr, from[1], &y, e.op, A_SCALAR, *from[0], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
-    errors += y != expected;
+    errors += !pointwise_tb::alike(y, expected);
     binary_f32(from[0], nullptr, &y, e.op, B_SCALAR, *from[1], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
-    errors += y != expected;
+    errors += !pointwise_tb::alike(y, expected);
     if (errors != 0) std::printf("  %s: an operand in a register: FAIL\n", e.name);
     return errors;
 }
@@ -38,6 +38,10 @@ int main() {
         {"remainder", REMAINDER, 0.0, 0.0, {-2.75, 2.0}, 1.25},
         {"maximum", MAXIMUM, 0.0, 0.0, {1.5, 2.25}, 2.25},
         {"minimum", MINIMUM, 0.0, 0.0, {1.5, 2.25}, 1.5},
+        {"maximum(nan, b)", MAXIMUM, 0.0, 0.0, {NAN, 2.25}, NAN},
+        {"maximum(a, nan)", MAXIMUM, 0.0, 0.0, {1.5, NAN}, NAN},
+        {"minimum(nan, b)", MINIMUM, 0.0, 0.0, {NAN, 2.25}, NAN},
+        {"minimum(a, nan)", MINIMUM, 0.0, 0.0, {1.5, NAN}, NAN},
         {"pow", POW, 0.0, 0.0, {2.0, 10.0}, 1024.0},
         {"add_scaled", ADD_SCALED, 2.0, 0.0, {1.5, 2.25}, 6.0},
         {"threshold_backward", THRESHOLD_BACKWARD, 0.0, 0.0, {1.5, 2.0}, 1.5},
@@ -48,6 +52,12 @@ int main() {
         {"silu_backward", SILU_BACKWARD, 0.0, 0.0, {2.0, 0.0}, 1.0},
         {"gelu_backward", GELU_BACKWARD, 0.0, 0.0, {2.0, 0.0}, 1.0},
         {"gelu_tanh_backward", GELU_TANH_BACKWARD, 0.0, 0.0, {2.0, 0.0}, 1.0},
+        {"silu_backward(1)", SILU_BACKWARD, 0.0, 0.0, {2.0, 1.0}, 1.85534102},
+        {"silu_backward(-0.75)", SILU_BACKWARD, 0.0, 0.0, {2.0, -0.75}, 0.314800111},
+        {"gelu_backward(1)", GELU_BACKWARD, 0.0, 0.0, {2.0, 1.0}, 2.16663094},
+        {"gelu_backward(-0.5)", GELU_BACKWARD, 0.0, 0.0, {2.0, -0.5}, 0.265009751},
+        {"gelu_tanh_backward(1)", GELU_TANH_BACKWARD, 0.0, 0.0, {2.0, 1.0}, 2.16592817},
+        {"gelu_tanh_backward(-0.5)", GELU_TANH_BACKWARD, 0.0, 0.0, {2.0, -0.5}, 0.265260193},
     };
     int errors = 0;
     for (const Case& e : cases) errors += pointwise_tb::check_example(e, run) + check_registers(e);

@@ -10,7 +10,7 @@ static void send(hls::stream<Beat>& stream, int count) {
         Beat beat;
         beat.data = 7u * static_cast<unsigned int>(i) + 3u;
         beat.keep = 0xf;
-        beat.strb = 0xf;
+        beat.strb = i % 3 == 0 ? 0x7 : 0xf;
         beat.last = i % 5 == 0;  // must not come through
         stream.write(beat);
     }
@@ -26,7 +26,8 @@ static int check(int n, int packet) {
         const Beat beat = packets.read();
         const unsigned int expected = 7u * static_cast<unsigned int>(i) + 3u;
         const bool last = packet > 0 && (i + 1) % packet == 0;
-        if (beat.data.to_uint() != expected || beat.last != last || beat.keep != 0xf) {
+        if (beat.data.to_uint() != expected || beat.last != last || beat.keep != 0xf ||
+            beat.strb != (i % 3 == 0 ? 0x7 : 0xf)) {
             if (errors++ == 0) {
                 std::printf("  first wrong beat %d: %u, expected %u\n", i, beat.data.to_uint(), expected);
             }

@@ -29,6 +29,24 @@ double expected(int op, const float* x, const float* y, int step, int length, in
     return a - std::exp(b) * gradients;
 }
 
+// logsumexp of rows with infinities: the largest of them, or -inf where nothing else is there.
+int check_infinities(bool column) {
+    const int length = 5, inner = 4;
+    const float inf = INFINITY, nothing = -INFINITY;
+    const float rows[inner][length] = {{1, inf, 2, nothing, 3}, {nothing, nothing, nothing, nothing, nothing},
+                                       {nothing, 0, nothing, 0, nothing}, {inf, inf, 1, 2, 3}};
+    const float want[inner] = {inf, nothing, 0.69314718f, inf};
+    std::vector<float> a(length * inner), c(inner, -77.0f);
+    for (int l = 0; l < length; ++l)
+        for (int i = 0; i < inner; ++i) a[l * inner + i] = rows[i][l];
+    softmax_f32(a.data(), a.data(), c.data(), Shape::LOGSUMEXP, 1, length, inner, 0, inner, 1, 0, inner, 1, 0, inner, 1,
+                column);
+    int errors = 0;
+    for (int i = 0; i < inner; ++i) errors += !(c[i] == want[i] || std::fabs(c[i] - want[i]) < 1e-6f);
+    std::printf("logsumexp with infinities %-6s %s\n", column ? "column" : "row", errors == 0 ? "PASS" : "FAIL");
+    return errors;
+}
+
 int check(int op, Size size, bool column) {
     const int n = size.outer * size.length * size.inner;
     const int results = op == Shape::LOGSUMEXP ? size.outer * size.inner : n;
@@ -62,7 +80,7 @@ int main() {
     const int tile = Shape::TILE;
     const Size sizes[] = {{1, 1, 1},    {7, 10, 1},           {2, Shape::LANES + 1, 17},
                           {1, tile, 1}, {2, 2 * tile + 3, 1}, {1, 5, tile + 9}};
-    int errors = 0;
+    int errors = check_infinities(false) + check_infinities(true);
     for (int op = 0; op < 5; ++op)
         for (const Size& size : sizes) errors += check(op, size, false) + check(op, size, true);
     return errors == 0 ? 0 : 1;
