@@ -232,17 +232,19 @@ def test_length_does_nothing_while_halted(loop: Design) -> None:
     assert "halted" in state["ignored"][0]
 
 
-@pytest.mark.parametrize("stream_bits", [8, 16, 32, 64, 128])
+@pytest.mark.parametrize("stream_bits", [8, 16, 32, 64, 128, 512, 1024])
 def test_stream_and_memory_widths_may_differ(
     board: VirtualBoard, tmp_path: Path, stream_bits: int
 ) -> None:
     widths = {"C_M_AXIS_MM2S_TDATA_WIDTH": stream_bits, "C_S_AXIS_S2MM_TDATA_WIDTH": stream_bits}
     design = Design(board, write_design(tmp_path, "w", [_dma(**widths)], _LOOP))
-    source, target = _fill(999), pynq.allocate(999, "u4")
+    # The last beat has 28 bytes of 64, 92 of 128.
+    source, target = _fill(1015), pynq.allocate(1015, "u4")
     design.dma.recvchannel.transfer(target)
     design.dma.sendchannel.transfer(source)
     design.dma.recvchannel.wait()
     assert np.array_equal(source, target)
+    assert design.dma.recvchannel.transferred == source.nbytes
     beats = design.model("dma").describe()["MM2S"]["beats"]
     assert beats == -(-source.nbytes * 8 // stream_bits)
 
