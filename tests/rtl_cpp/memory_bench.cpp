@@ -4,7 +4,7 @@
 //         FOLDER gets the bytes of the trace and of the counters
 //     memory_bench single PRESET CLOCK_HZ BURSTS [IDLE [BEATS]]   one outstanding read of 16 beats or
 //         so many, of 8 bytes, and so many cycles between two
-//     memory_bench rate PRESET CLOCK_HZ WIDTH HP DIR...    streaming ports, DIR r, w or b (both)
+//     memory_bench rate PRESET CLOCK_HZ WIDTH HP DIR... [STALLS]   streaming ports, DIR r, w or b (both)
 //     memory_bench stray ADDRESS BEATS r|w
 //     memory_bench reset SEED
 //     memory_bench dma PRESET DMAS HPS [PACKET]            streams of 8 bytes, the DMAs spread over HPs;
@@ -243,7 +243,7 @@ int run_again(char** a) {
 
 // Ports that always have bursts of 16 beats (at most 4 KB) outstanding; prints bytes a cycle of each.
 int run_rate(int n, char** a) {
-    Rig rig(a[0], std::atof(a[1]));
+    Rig rig(a[0], std::atof(a[1]), n % 2 ? 0 : std::atof(a[n - 1]));
     const uint32_t width = uint32_t(std::atoi(a[2]));
     std::vector<std::unique_ptr<Manager>> managers;
     std::vector<uint8_t> memory(Board::kEnd - Board::kBegin);
