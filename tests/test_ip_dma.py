@@ -149,6 +149,8 @@ def test_many_transfers_in_a_row(loop: Design) -> None:
         source[:] = i
         _carry(loop.dma, source, target)
         assert target[63] == i
+    state = loop.model("dma").describe()
+    assert state["MM2S"]["packets"] == state["S2MM"]["packets"] == 200
 
 
 def test_transfers_while_another_thread_allocates_and_frees(loop: Design) -> None:

@@ -218,9 +218,10 @@ def test_rates_are_those_that_were(bench, traffic, found):
     assert run(bench, *traffic.split()).split()[1::2] == found.split()
 
 
+@pytest.mark.parametrize("stalls", [0, 0.3])
 @pytest.mark.parametrize("preset", sorted(PRESETS))
-def test_a_run_takes_the_same_cycles_whenever_it_begins(bench, preset):
-    assert len(set(values(bench, "again", preset).values())) == 1
+def test_a_run_takes_the_same_cycles_whenever_it_begins(bench, preset, stalls):
+    assert len(set(values(bench, "again", preset, stalls).values())) == 1
 
 
 # ---- the Python side ---------------------------------------------------------------------------
