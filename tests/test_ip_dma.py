@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -184,6 +185,19 @@ def test_last_beat_may_be_partial(loop: Design, nbytes: int) -> None:
     assert np.array_equal(target[:nbytes], source[:nbytes])
     assert np.all(target[nbytes:] == 0xEE)
     assert loop.dma.recvchannel.transferred == nbytes
+
+
+def test_null_bytes_are_left_out(loop: Design) -> None:
+    target = pynq.allocate(4, "u1")
+    loop.dma.recvchannel.transfer(target)
+    ring = next(iter(loop.board.rings))
+    for n, (keep, last) in enumerate([(0b1010, 0), (0b0101, 1)]):
+        beat = struct.pack("<QQQIIII4B", keep, 0, 0, 0, 0, last, 0, *range(4 * n, 4 * n + 4))
+        at = 64 + n * ring._stride
+        ring._map[at : at + len(beat)] = beat
+    ring._map[16:24] = (2).to_bytes(8, "little")
+    loop.dma.recvchannel.wait()
+    assert (list(target), loop.dma.recvchannel.transferred) == ([1, 3, 4, 6], 4)
 
 
 def test_an_early_tlast_ends_the_transfer_with_the_real_length(loop: Design) -> None:
