@@ -192,7 +192,8 @@ def test_null_bytes_are_left_out(loop: Design) -> None:
     loop.dma.recvchannel.transfer(target)
     ring = next(iter(loop.board.rings))
     for n, (keep, last) in enumerate([(0b1010, 0), (0b0101, 1)]):
-        beat = struct.pack("<QQQIIII4B", keep, 0, 0, 0, 0, last, 0, *range(4 * n, 4 * n + 4))
+        side = struct.pack("<QQQIIII", keep, (1 << 64) - 1, 0, 0, 0, last, 0)
+        beat = side + bytes(range(4 * n, 4 * n + 4))
         at = 64 + n * ring._stride
         ring._map[at : at + len(beat)] = beat
     ring._map[16:24] = (2).to_bytes(8, "little")
