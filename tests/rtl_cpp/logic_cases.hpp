@@ -121,7 +121,9 @@ inline void pl_clock() {
 // What passes while a unit waits for the program belongs to no run.
 inline void pl_waits() {
     uint64_t first = 0;
-    for (const int pause_us : {0, 3'000}) {
+    struct { uint32_t before[3], state; } sender{{}, 2};  // which runs
+    enum Way { kAtOnce, kLater, kBeatByBeat };
+    for (const Way way : {kAtOnce, kLater, kBeatByBeat}) {
         Logic l(true);
         l.until_state(kPlAsleep, "the clock stands where nothing is to be done");
         l.ask(kWrite, 1), l.answered();
@@ -130,10 +132,21 @@ inline void pl_waits() {
         });
         EXPECT(l.box->blocked, 0);
         const uint64_t rested = l.page->cycle;
-        usleep(useconds_t(pause_us));
+        usleep(way == kLater ? 3'000 : 0);
         EXPECT(l.page->cycle, rested);
-        if (pause_us) l.ask(kRead, 0), l.answered();
-        put(l.in, 0), put(l.in, 3);
+        if (way == kLater) l.ask(kRead, 0), l.answered();
+        if (way == kBeatByBeat) {  // the clock stands in the middle of a packet whose sender runs
+            l.unit->streams()[0]->watch(&sender);
+            put(l.in, 0);
+            l.until("it waits in the packet",
+                    [&] { return l.in.header.tail == 1 && l.page->cycle > rested; });
+            const uint64_t stands = l.page->cycle;
+            usleep(30'000);
+            EXPECT(l.page->cycle, stands);
+            put(l.in, 3);
+        } else {
+            put(l.in, 0), put(l.in, 3);
+        }
         l.until("both beats are taken", [&] { return l.in.header.tail == 2; });
         l.until("it waits again", [&] {
             return l.box->state == uint32_t(Doing::kWaitRead) && l.page->state == kPlAsleep;
@@ -145,7 +158,7 @@ inline void pl_waits() {
         const uint64_t took = run.end - run.begin - run.idle;
         if (!first) first = took;
         EXPECT(took, first);
-        EXPECT(run.idle > 0, pause_us > 0);
+        EXPECT(run.idle > 0, way == kLater);
     }
 }
 
