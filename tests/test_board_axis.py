@@ -371,9 +371,9 @@ def running() -> Iterator[Callable[..., list[Ring]]]:
     memory, begun = PhysicalMemory(), []
 
     def run(
-        mode: StreamMode, inputs: int, outputs: int, *values: int, highs: int = 0
+        mode: StreamMode, inputs: int, outputs: int, *values: int, widths: tuple[int, ...] = ()
     ) -> list[Ring]:
-        rings = [Ring(None, None, 4) for _ in range(inputs + outputs)]
+        rings = [Ring(None, None, n) for n in widths or [4] * (inputs + outputs)]
         ports = [f"unit.p{i}" for i in range(inputs + outputs)]
         engine = EngineProcess(
             compile_engine(axis_model._SOURCE), "unit", memory, 4096, rings, ports
@@ -389,6 +389,24 @@ def running() -> Iterator[Callable[..., list[Ring]]]:
     for engine in begun:
         engine.close()
     memory.close()
+
+
+def keeps(ring: Ring) -> list[tuple[int, ...]]:
+    """Return TKEEP of what came out, its two words."""
+    places = [64 + n * ring._stride for n in range(ring.beats_written)]
+    return [SIDE.unpack_from(ring._map, at)[:2] for at in places]
+
+
+def test_bytes_of_an_output_that_is_wider(running: Callable[..., list[Ring]]) -> None:
+    into, out = running(StreamMode.COPY, 1, 1, *[0] * 7, widths=(4, 12))
+    give(into, 5)
+    eventually(lambda: out.beats_written == 1)
+    assert keeps(out) == [(0xFFF, 0)]
+    into, out = running(StreamMode.RESIZE, 1, 1, *[0] * 7, widths=(128, 96))
+    into._map[64:104] = SIDE.pack((1 << 64) - 1, (1 << 64) - 1, 0, 0, 0, 1, 0)
+    into._map[16:24] = (1).to_bytes(8, "little")
+    eventually(lambda: out.beats_written == 2)
+    assert keeps(out) == [((1 << 64) - 1, (1 << 32) - 1), ((1 << 32) - 1, 0)]
 
 
 def test_side_channels_that_are_replaced(running: Callable[..., list[Ring]]) -> None:

@@ -117,6 +117,7 @@ def test_buffers_are_open_and_nothing_else(
     assert touched(0) and touched(1023) and touched(first)
     freed.freebuffer()
     assert write or touched(1039)  # a read may reach 64 bytes out
+    assert engine.take_read_ahead() == (0 if write else address + 4 * 1039)
     for index in (first, 1024 if write else 1040, -(1 << 20), -(1 << 28)):
         assert not touched(index)
         fault = engine.fault()
@@ -143,6 +144,7 @@ def test_how_a_kernel_fails(begin: Start, how: int, signal: int, says: str) -> N
     engine.start()
     eventually(lambda: engine.state is State.FAULT)
     assert engine.words[12] == signal and says in str(engine.fault())
+    assert how or "so far" in engine.log
     assert done(engine) == 1
     eventually(lambda: engine._process is not None and engine._process.poll() == 70)
     engine.spawn()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -149,6 +150,8 @@ def test_many_transfers_in_a_row(loop: Design) -> None:
         source[:] = i
         _carry(loop.dma, source, target)
         assert target[63] == i
+    state = loop.model("dma").describe()
+    assert state["MM2S"]["packets"] == state["S2MM"]["packets"] == 200
 
 
 def test_transfers_while_another_thread_allocates_and_frees(loop: Design) -> None:
@@ -182,6 +185,20 @@ def test_last_beat_may_be_partial(loop: Design, nbytes: int) -> None:
     assert np.array_equal(target[:nbytes], source[:nbytes])
     assert np.all(target[nbytes:] == 0xEE)
     assert loop.dma.recvchannel.transferred == nbytes
+
+
+def test_null_bytes_are_left_out(loop: Design) -> None:
+    target = pynq.allocate(5, "u1")
+    loop.dma.recvchannel.transfer(target)
+    ring = next(iter(loop.board.rings))
+    for n, (keep, last) in enumerate([(0b1110, 0), (0b0101, 1)]):
+        side = struct.pack("<QQQIIII", keep, (1 << 64) - 1, 0, 0, 0, last, 0)
+        beat = side + bytes(range(4 * n, 4 * n + 4))
+        at = 64 + n * ring._stride
+        ring._map[at : at + len(beat)] = beat
+    ring._map[16:24] = (2).to_bytes(8, "little")
+    loop.dma.recvchannel.wait()
+    assert (list(target), loop.dma.recvchannel.transferred) == ([1, 2, 3, 4, 6], 5)
 
 
 def test_an_early_tlast_ends_the_transfer_with_the_real_length(loop: Design) -> None:
@@ -232,17 +249,19 @@ def test_length_does_nothing_while_halted(loop: Design) -> None:
     assert "halted" in state["ignored"][0]
 
 
-@pytest.mark.parametrize("stream_bits", [8, 16, 32, 64, 128])
+@pytest.mark.parametrize("stream_bits", [8, 16, 32, 64, 128, 512, 1024])
 def test_stream_and_memory_widths_may_differ(
     board: VirtualBoard, tmp_path: Path, stream_bits: int
 ) -> None:
     widths = {"C_M_AXIS_MM2S_TDATA_WIDTH": stream_bits, "C_S_AXIS_S2MM_TDATA_WIDTH": stream_bits}
     design = Design(board, write_design(tmp_path, "w", [_dma(**widths)], _LOOP))
-    source, target = _fill(999), pynq.allocate(999, "u4")
+    # The last beat has 28 bytes of 64, 92 of 128.
+    source, target = _fill(1015), pynq.allocate(1015, "u4")
     design.dma.recvchannel.transfer(target)
     design.dma.sendchannel.transfer(source)
     design.dma.recvchannel.wait()
     assert np.array_equal(source, target)
+    assert design.dma.recvchannel.transferred == source.nbytes
     beats = design.model("dma").describe()["MM2S"]["beats"]
     assert beats == -(-source.nbytes * 8 // stream_bits)
 

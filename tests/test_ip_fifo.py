@@ -133,6 +133,7 @@ def test_a_full_receive_fifo_holds_the_stream(load: Load) -> None:
     for first in range(0, 80, 8):
         send(fifo, range(first, first + 8))
     eventually(lambda: fifo.read(RDFO) == 32)  # further ones wait in the stream
+    assert next(iter(pynq.Device.active_device.rings)).beats_read == 32
     assert fifo.read(ISR) & RFPF == RFPF
     assert [word for _ in range(10) for word in receive(fifo)] == list(range(80))
 
@@ -195,6 +196,18 @@ def test_a_reset_of_one_side_leaves_the_other(load: Load) -> None:
     assert fifo.read(ISR) & (TRC | RRC) == RRC and fifo.read(RDFO) == 0
     send(fifo, [8])
     assert receive(fifo) == [8]
+
+
+def test_a_packet_that_a_reset_drops_was_not_sent(load: Load) -> None:
+    fifo = load(C_TX_FIFO_DEPTH=1024, C_RX_FIFO_DEPTH=32).fifo
+    ring = next(iter(pynq.Device.active_device.rings))
+    for word in range(80):
+        send(fifo, [word])
+    eventually(lambda: ring.beats_read == 32 and ring.occupancy > ring.depth)
+    fifo.write(ISR, 0xFFFFFFFF)
+    fifo.write(TDFR, 0xA5)
+    eventually(lambda: pynq.Device.active_device.ip["fifo"]._sends.taken == 80)
+    assert fifo.read(ISR) & (TC | TRC) == TRC
 
 
 def test_cut_through(load: Load) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pynq
 import pytest
+from helpers import eventually
 from ip_handoff import AXI_DMA, Ip, write_design
 
 from pynq_torch.board import use_board
@@ -75,6 +76,31 @@ def test_the_end_of_block_ram_is_a_decode_error(with_bram: pynq.Overlay) -> None
     with pytest.raises(RuntimeError, match=r"Decode Error|not started"):
         with_bram.dma.sendchannel.wait()
     assert with_bram.dma.mmio.read(0x04) & 0x40
+
+
+def test_a_beat_may_lie_in_two_memories(board: VirtualBoard, tmp_path: Path) -> None:
+    dma = AXI_DMA | {"C_INCLUDE_SG": 0, "C_INCLUDE_MM2S_DRE": 1, "C_INCLUDE_S2MM_DRE": 1}
+    ips = [
+        Ip("axi_dma", "dma", 0x40400000, dma),
+        Ip("axi_bram_ctrl", "low", _BRAM, nbytes=4096),
+        Ip("axi_bram_ctrl", "high", _BRAM + 4096, nbytes=4096),
+    ]
+    overlay = pynq.Overlay(str(write_design(tmp_path, "two", ips, _LOOP)))
+    low, high = (part.mmio.array.view("u1") for part in (overlay.low, overlay.high))
+    low[-5:], high[:4] = range(1, 6), range(6, 10)
+    target = pynq.allocate(9, "u1")
+    for register, address in ((0x18, _BRAM + 4091), (0x48, target.physical_address)):
+        overlay.dma.mmio.write(register, address)
+    for register in (0x58, 0x28):
+        overlay.dma.mmio.write(register, 9)
+    eventually(lambda: target[8] == 9)
+    assert list(target) == [*range(1, 10)]
+    overlay.dma.mmio.write(0x18, target.physical_address)
+    overlay.dma.mmio.write(0x48, _BRAM + 4093)
+    for register in (0x58, 0x28):
+        overlay.dma.mmio.write(register, 9)
+    eventually(lambda: high[5] == 9)
+    assert [*low[-5:], *high[:8]] == [1, 2, *range(1, 10), 0, 0]
 
 
 # ---- with a kernel -------------------------------------------------------------------------

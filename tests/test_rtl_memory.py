@@ -206,6 +206,8 @@ def test_traffic_takes_the_cycles_that_it_took(bench, traffic, cycles, crc, tmp_
             "rate pynq-z2 142e6 32 0 b 1 b 2 b",
             "2.1440 2.1616 2.1440 2.1616 2.1440 2.1632 12.9184",
         ),
+        # Each direction of each port has stalls of its own.
+        ("rate pynq-z2 100e6 64 0 b 1 b 0.5", "4.0270 3.9982 3.9934 4.0086 16.0272"),
         ("dma pynq-z2 2 2", "17499 21 4.5717 2 80000 4139445503568510632"),
         ("dma pynq-z2 3 2 77", "26718 21 2.9942 390 536 10088193919465468294"),
         ("dma pynq-z2 1 1 5", "97799 21 0.8180 2000 40 11420405876709662147"),
@@ -216,9 +218,10 @@ def test_rates_are_those_that_were(bench, traffic, found):
     assert run(bench, *traffic.split()).split()[1::2] == found.split()
 
 
+@pytest.mark.parametrize("stalls", [0, 0.3])
 @pytest.mark.parametrize("preset", sorted(PRESETS))
-def test_a_run_takes_the_same_cycles_whenever_it_begins(bench, preset):
-    assert len(set(values(bench, "again", preset).values())) == 1
+def test_a_run_takes_the_same_cycles_whenever_it_begins(bench, preset, stalls):
+    assert len(set(values(bench, "again", preset, stalls).values())) == 1
 
 
 # ---- the Python side ---------------------------------------------------------------------------

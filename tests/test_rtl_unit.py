@@ -1,6 +1,7 @@
 """A compute unit of the RTL board by itself: what it says it is doing, and what it counts.
 
-The cases are those of ``rtl_cpp/pl_cases.hpp``, on a model that they drive cycle by cycle.
+The cases are those of ``rtl_cpp/pl_cases.hpp``, on a model that they drive cycle by cycle, and of
+``rtl_cpp/logic_cases.hpp``, where the PL's own clock does.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ def bench(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "case", ["made", "reset", "requests", "runs", "unseen", "rest", "streams", "time"]
+    "case",
+    ["made", "reset", "requests", "runs", "unseen", "rest", "streams", "time", "clock", "waits"],
 )
 def test_a_unit(bench, case):
     assert run(bench, case) == ""

@@ -4,7 +4,7 @@
 //         FOLDER gets the bytes of the trace and of the counters
 //     memory_bench single PRESET CLOCK_HZ BURSTS [IDLE [BEATS]]   one outstanding read of 16 beats or
 //         so many, of 8 bytes, and so many cycles between two
-//     memory_bench rate PRESET CLOCK_HZ WIDTH HP DIR...    streaming ports, DIR r, w or b (both)
+//     memory_bench rate PRESET CLOCK_HZ WIDTH HP DIR... [STALLS]   streaming ports, DIR r, w or b (both)
 //     memory_bench stray ADDRESS BEATS r|w
 //     memory_bench reset SEED
 //     memory_bench dma PRESET DMAS HPS [PACKET]            streams of 8 bytes, the DMAs spread over HPs;
@@ -15,7 +15,7 @@
 //     memory_bench unit CASE                               registers and streams, see unit_cases.hpp
 //     memory_bench wake 0|1 [FILL EDGE]                    a design that its reset sets, or does not;
 //         those that wake with FILL fail at that edge of the clock
-//     memory_bench again PRESET                            the same bursts, in several runs
+//     memory_bench again PRESET [STALLS]                   the same bursts, in several runs
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -215,8 +215,8 @@ int run_single(int n, char** a) {
 }
 
 // Traffic in runs that begin at other times; each takes what the first one took.
-int run_again(char** a) {
-    Rig rig(a[0], 100e6);
+int run_again(int n, char** a) {
+    Rig rig(a[0], 100e6, n > 1 ? std::atof(a[1]) : 0);
     rig.add(kPrefix, 64, 0), rig.add("m_axi_other", 64, 1);
     for (int run = 0; run < 4; ++run) {
         Manager one(rig.model, kPrefix, 64, 1), two(rig.model, "m_axi_other", 64, 2);
@@ -224,10 +224,16 @@ int run_again(char** a) {
         for (int i = 0; i < 1'000 * run + 7 * run * run; ++i) rig.step([] {}, [] {});
         const uint64_t begin = rig.cycle;
         rig.memory.begin_run(rig.cycle);
+        for (auto& port : rig.ports) port->begin_run(1);
         for (int i = 0; i < 300; ++i) {
             Request t;
             t.number_bytes = 8, t.length = 1 + uint32_t(i % 16), t.start = Board::kBegin + 128u * unsigned(i);
-            one.ask(t), two.ask(t);
+            one.ask(t);
+            if (i < 290) two.ask(t);  // what was served last is not what is served first
+            t.start += 0x10000, t.write = true;
+            t.data.assign(t.length, std::vector<uint8_t>(8, uint8_t(i)));
+            t.strobes.assign(t.length, std::vector<bool>(8, true));
+            one.ask(t);
         }
         while (one.outstanding() || two.outstanding()) {
             rig.step([&] { one.drive(), two.drive(); }, [&] {
@@ -242,7 +248,7 @@ int run_again(char** a) {
 
 // Ports that always have bursts of 16 beats (at most 4 KB) outstanding; prints bytes a cycle of each.
 int run_rate(int n, char** a) {
-    Rig rig(a[0], std::atof(a[1]));
+    Rig rig(a[0], std::atof(a[1]), n % 2 ? 0 : std::atof(a[n - 1]));
     const uint32_t width = uint32_t(std::atoi(a[2]));
     std::vector<std::unique_ptr<Manager>> managers;
     std::vector<uint8_t> memory(Board::kEnd - Board::kBegin);
@@ -459,7 +465,7 @@ int main(int argc, char** argv) {
         if (what == "break" && argc == 4) return run_break(argv + 2);
         if (what == "ring" && argc == 3) return ring_cases().at(argv[2])(), 0;
         if (what == "unit" && argc == 3) return unit_cases().at(argv[2])(), 0;
-        if (what == "again" && argc == 3) return run_again(argv + 2);
+        if (what == "again" && (argc == 3 || argc == 4)) return run_again(argc - 2, argv + 2);
         if (what == "wake" && (argc == 3 || argc == 5)) {
             tiny_resets = argv[2][0] == '1';
             if (argc == 5) tiny_fails_with = std::strtoull(argv[3], nullptr, 10);

@@ -46,6 +46,7 @@ inline void ring_repeats() {
         EXPECT(round(1, 45), 65);
         EXPECT(round(5, 45), 69);
     }
+    EXPECT(found_after(0, [](uint64_t, uint8_t*) {}), 1);  // no state, nothing that differs
     // States that differ in one place, then in another.
     EXPECT(found_after(1000, [](uint64_t c, uint8_t* at) {
                if (c < 40) at[c % 3 * 400] = uint8_t(c + 1);

@@ -2,14 +2,17 @@
 #include <cstdio>
 #include <exception>
 
-#include "pl_cases.hpp"
+#include "logic_cases.hpp"
 
 // This program is also the library that has the model.
 extern "C" const pynq_torch::rtl::ModelApi* pynq_torch_model() { return &bench::hand_api(); }
 
 int main(int argc, char** argv) {
     try {
-        if (argc == 2) return bench::pl_cases().at(argv[1])(), 0;
+        const std::string which = argc == 2 ? argv[1] : "";
+        if (which == "clock") return bench::pl_clock(), 0;
+        if (which == "waits") return bench::pl_waits(), 0;
+        if (argc == 2) return bench::pl_cases().at(which)(), 0;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
         return 1;

@@ -406,6 +406,7 @@ inline void unit_flow() {
 
 inline void unit_meter(bool in) {
     Board board;
+    EXPECT(board.counters->cycle, 0);
     StreamMeter meter(board.counters, board.trace, 1, in);
     const DirectionCounters& count =
         in ? board.counters->port(1)->read : board.counters->port(1)->write;

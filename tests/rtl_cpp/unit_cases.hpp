@@ -156,8 +156,18 @@ inline void unit_early() {
     for (uint64_t k = 0; k < 20; ++k) EXPECT(h.memory.map().at(Board::kBegin + 8 * k)[0], k);
 }
 
-// What a stream does not have is not checked.
+// What a stream does not have is not checked; without TKEEP and TSTRB all bytes are data.
 inline void unit_few_pins() {
+    Unit plain;
+    plain.prefix = "t";
+    plain.add("TVALID TREADY", 1), plain.add("TDATA", 1024);
+    Ring ring(128, 4, 3);
+    StreamSink sink(plain.model.pins(), "t", "unit_0.t", 0, true, ring.words.data(), Chance(1, 0),
+                    nullptr, StreamMeter(plain.board.counters, plain.board.trace, 0, false));
+    plain.set("TVALID", 1);
+    for (int i = 0; i < 2; ++i) plain.step(sink);
+    const auto* keep = reinterpret_cast<const uint64_t*>(ring.slot(0));
+    EXPECT(keep[0] & keep[1], ~0ull);
     for (const char* only : {"TSTRB", "TKEEP"}) {
         Unit u;
         u.prefix = "t";

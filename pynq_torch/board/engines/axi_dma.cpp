@@ -250,8 +250,6 @@ class Channel : public WaitObserver {
             stop = s;
         } catch (const Aborted&) {
             job = slot_.posted.load(std::memory_order_acquire);
-            carry_.clear();
-            held_ = false;
         }
         if (sends_) port_.publish_written();
         else port_.publish_read();
