@@ -95,8 +95,14 @@ def no_closed_board() -> None:
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test a build cache of its own, empty, and no folder of kernels beside its own."""
+    """Give the test a build cache of its own, and no folder of kernels beside its own.
+
+    Nothing is in it but the object files that are linked to every engine.
+    """
+    from helpers import copy_engine_objects
+
     folder = tmp_path / "cache"
+    copy_engine_objects(folder)
     monkeypatch.setenv("PYNQ_TORCH_CACHE", str(folder))
     monkeypatch.delenv("PYNQ_TORCH_KERNELS", raising=False)
     return folder
