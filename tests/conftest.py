@@ -14,6 +14,14 @@ from typing import Any
 import pytest
 
 _LOOPS: list[asyncio.AbstractEventLoop] = []
+#: Files that take more than half a minute on a quiet PC, longest first; they are begun first.
+LONG = (
+    *("op_db", "hw_kernels", "device_generic", "infra_report", "board_field", "depends"),
+    *("hls_build", "rtl_build", "hls_wrong", "rtl_cocotb", "rtl_hazards", "infra_autoload"),
+    *("infra_cli", "rtl_board", "ip_dma_reset", "hls_precompiled", "device_faults"),
+    *("ops_pointwise", "board_processes", "hls_interface", "design_hwh", "ladder"),
+    *("rtl_waves", "rtl_clock", "add_your_own"),
+)
 
 
 def pytest_configure() -> None:
@@ -43,14 +51,16 @@ def _draw_more_examples(times: int) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put long files first: one that starts last runs alone, while the other worker is idle.
 
-    Those are the tests in a browser, files with a test marked as slow (the benches of the RTL are
-    among them), and files with many tests.
+    Those are the tests in a browser, `LONG`, files with a test marked as slow (the benches of the
+    RTL are among them), and files with many tests.
     """
     tests = Counter(item.path for item in items)
     slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
+    rank = {f"test_{name}": number for number, name in enumerate(LONG)}
     items.sort(
         key=lambda item: (
             item.path.parent.name != "browser",
+            rank.get(item.path.stem, len(rank)),
             item.path not in slow,
             -tests[item.path],
             item.path,
@@ -95,8 +105,14 @@ def no_closed_board() -> None:
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test a build cache of its own, empty, and no folder of kernels beside its own."""
+    """Give the test a build cache of its own, and no folder of kernels beside its own.
+
+    Nothing is in it but the object files that are linked to every engine.
+    """
+    from helpers import copy_engine_objects
+
     folder = tmp_path / "cache"
+    copy_engine_objects(folder)
     monkeypatch.setenv("PYNQ_TORCH_CACHE", str(folder))
     monkeypatch.delenv("PYNQ_TORCH_KERNELS", raising=False)
     return folder

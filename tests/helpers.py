@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pynq_torch.hls import Interface
+from pynq_torch.hls import Interface, cache, command
+from pynq_torch.hls import compile as compiling
 from pynq_torch.hls.design.build import build_overlay
 from pynq_torch.hls.parse import read_interface
 
@@ -23,6 +24,20 @@ _MASTER = re.compile(r"m_axi\b.*?\bbundle=(\w+)")
 def interface_of(kernel: str) -> Interface:
     """Return the interface of ``hw/kernels/<kernel>``, read once in a run of pytest."""
     return read_interface(HW_KERNELS / kernel / f"{kernel}.cpp", kernel)
+
+
+def copy_engine_objects(folder: Path) -> None:
+    """Put into a new build cache what every engine is linked to, and nothing else."""
+    name = "engine_process.hpp"
+    for sanitize in (False, True):
+        entry = compiling._common(
+            name, compiling._PROCESS, sanitize, [command.APART], (), make=True
+        )
+        assert entry is not None
+        index = Path("index", f"{entry['name'].partition('-')[0]}.json")
+        (folder / index).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(cache.cache_dir() / index, folder / index)
+        shutil.copytree(entry["path"], folder / "entries" / entry["name"])
 
 
 def write(path: Path, text: str) -> Path:

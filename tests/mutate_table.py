@@ -45,6 +45,7 @@ AREAS: dict[str, str] = {
     "board/ip/axi_timer": "ip_timer",
     "board/ip/axi_intc": "ip_gpio ip_timer linux",
     "board/engines/engine": "board_engine board_field",
+    "board/engines/engine_process": "board_engine board_field board_faults",
     "board/engines/stream": "rtl_rings board_engine ip_stream",
     "board/engines/burst": "rtl_rings ip_dma ip_dma_reset ip_stream",
     "board/engines/axi_dma": "ip_dma ip_dma_reset ip_stream ip_vdma",
@@ -96,25 +97,25 @@ AREAS: dict[str, str] = {
 #: Mutations that no test can kill: (module, the line as it is, the line as mutated, the reason).
 EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
     (
-        "board/engines/engine.hpp",
+        "board/engines/engine_process.hpp",
         "m.fault_address = 0;",
         ";",
         "The address is read after SIGSEGV and SIGBUS only, which set it.",
     ),
     (
-        "board/engines/engine.hpp",
+        "board/engines/engine_process.hpp",
         "while (read(static_cast<Engine*>(self)->life_fd_, &byte, 1) < 0 && errno == EINTR) {}",
         "while (read(static_cast<Engine*>(self)->life_fd_, &byte, 1) >= 0 && errno == EINTR) {}",
         "Nothing is written there, and no signal has a handler that returns.",
     ),
     (
-        "board/engines/engine.hpp",
+        "board/engines/engine_process.hpp",
         "constexpr size_t bytes = 64 * 1024;",
         "constexpr size_t bytes = 64 * 1025;",
         "A signal stack of some bytes more serves as well.",
     ),
     (
-        "board/engines/engine.hpp",
+        "board/engines/engine_process.hpp",
         "pthread_attr_setstacksize(&attributes, size_t(256) << 20);",
         "pthread_attr_setstacksize(&attributes, size_t(257) << 20);",
         "A larger stack serves as well.",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -169,8 +169,9 @@ def test_two_builders_at_once_make_it_once(scale):
 
 
 def leftovers(folder: Path) -> list[str]:
-    entries = folder / "entries"
-    return [item.name for item in entries.iterdir()] if entries.is_dir() else []
+    """Return what is in a cache beside the object files that own_cache begins with."""
+    every = (folder / "entries").iterdir()
+    return [item.name for item in every if not (item / "engine_process.o").is_file()]
 
 
 def test_a_damaged_index_only_costs_a_build(scale, own_cache):
@@ -386,10 +387,9 @@ def test_adapter_without_arguments(tmp_path):
     assert "pynq_torch::serve(argc, argv, &k);" in adapter(hls.read_interface(source, "k"))
 
 
-def test_hand_written_engines_share_the_cache(tmp_path):
+def test_hand_written_engines_share_the_cache(tmp_path, monkeypatch):
     source = write(tmp_path / "mover.cpp", '#include "engine.hpp"\nint main() { return 7; }')
     program = hls.compile_engine(source)
     assert subprocess.run([program], check=False, timeout=10).returncode == 7
-    begin = time.perf_counter()
-    assert hls.compile_engine(source) == program
-    assert time.perf_counter() - begin < 5
+    monkeypatch.delattr(importlib.import_module("pynq_torch.hls.build"), "compile_program")
+    assert hls.compile_engine(source) == program  # nothing is compiled

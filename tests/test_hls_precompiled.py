@@ -1,4 +1,4 @@
-"""engine.hpp precompiled: the same engines, made from the same files, in less time."""
+"""What engines share, compiled once: the same engines, made from the same files, in less time."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pynq_torch.hls import cache, toolchain
 
 compile_ = importlib.import_module("pynq_torch.hls.compile")
 build = importlib.import_module("pynq_torch.hls.build")
+OBJECT = "engine_process.o"
 KERNEL = """
 #ifdef SIZE
 #define FACTOR SIZE
@@ -114,14 +115,44 @@ def test_a_macro_that_matters_leaves_it_aside(tmp_path: Path, monkeypatch: pytes
     made = hls.build(_kernel(tmp_path / "a"), cflags=["-DNDEBUG=7", "-D_GLIBCXX_ASSERTIONS"])
     assert any("-include" in command for command in commands)
     assert "not used because" in made.log
+    # A macro of the compiler's libraries may change the layout of what both know.
+    assert _objects(commands) == (0, 0)
     assert not hls.build(_kernel(tmp_path / "a"), cflags=["-DSIZE=4"]).log
+
+
+def _objects(commands: list[list[str]]) -> tuple[int, int]:
+    """Return how often the object file of the engine's process was made, and linked."""
+    made = sum("-c" in item and item[item.index("-o") + 1].endswith(OBJECT) for item in commands)
+    return made, sum(any(word.endswith(OBJECT) for word in item[:-2]) for item in commands) - made
+
+
+def test_the_process_is_compiled_once_for_all_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PYNQ_TORCH_CACHE", str(tmp_path / "cache"))
+    commands = _commands(monkeypatch)
+    for name in ("a", "b"):
+        assert hls.build(_kernel(tmp_path / name)).log == ""
+    assert _objects(commands) == (1, 2)
+
+
+def test_a_damaged_object_file_is_made_again(
+    tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
+):
+    hls.build(_kernel(tmp_path / "a"))
+    for path in shared_cache.glob(f"entries/*/{OBJECT}"):
+        path.write_bytes(b"nothing")
+    commands = _commands(monkeypatch)
+    with pytest.warns(CacheWarning, match=r"engine_process\.o has 7 bytes"):
+        hls.build(_kernel(tmp_path / "b"))
+    assert _objects(commands) == (1, 1)
 
 
 def test_it_is_made_when_engines_pay_for_it(
     tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("PYNQ_TORCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(cache, "_ENOUGH", 1)
+    monkeypatch.setattr(cache, "_ENOUGH", 2)  # the object file and an engine
     commands = _commands(monkeypatch)
     hls.build(_kernel(tmp_path / "a"))
     assert not any("-include" in command for command in commands)
@@ -146,12 +177,14 @@ def test_a_header_of_the_kernels_own_comes_first(
         hls.build(kernel)
     assert commands
     assert not any("-include" in command for command in commands)
+    assert _objects(commands) == (0, 0)
 
 
 def test_other_flags_than_macros_do_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     commands = _commands(monkeypatch)
     hls.build(_kernel(tmp_path / "a"), cflags=["-O0"])
     assert not any("-include" in command for command in commands)
+    assert _objects(commands) == (0, 0)
 
 
 def test_an_edited_header_is_precompiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

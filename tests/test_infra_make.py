@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -307,6 +308,12 @@ def test_what_takes_long_runs_all_lessons_more_examples_and_mutations(root: Path
         assert (root / "pynq_torch" / name).is_dir() or (root / name).is_dir(), name
     assert all("--sample 3" in call for call in calls if "tests/mutate.py" in call)
     assert _make(tested, "test-long", fail_on=mutated[0]).returncode != 0
+
+
+def test_files_that_begin_first_are_there(root: Path):
+    names = runpy.run_path(str(root / "tests/conftest.py"))["LONG"]
+    assert len(set(names)) == len(names)
+    assert [name for name in names if not (root / f"tests/test_{name}.py").is_file()] == []
 
 
 def test_more_examples_are_drawn_where_that_is_asked(root: Path, tmp_path: Path):

@@ -307,7 +307,7 @@ def test_stop_gives_up_a_blocked_transfer_and_the_next_one_works(loop: Design) -
     loop.dma.recvchannel.transfer(target)
     begin = time.monotonic()
     loop.dma.recvchannel.stop()
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 20
     loop.dma.recvchannel.start()
     source = _fill(16)
     loop.dma.recvchannel.transfer(target)

@@ -121,8 +121,8 @@ def test_an_interrupt_object() -> None:
         kernel.write(0x04, 1)
         a, c = buffers.to_buffer(torch.ones(8)), buffers.empty(8)
         run = kernel.start(a=a, b=a, c=c, n=8)
-        pynq_torch.wait(kernel.interrupt, timeout_s=5)
-        run.wait(timeout_s=1)
+        pynq_torch.wait(kernel.interrupt, timeout_s=20)
+        run.wait(timeout_s=20)
         assert c.tolist() == [2.0] * 8
 
         async def inside() -> None:

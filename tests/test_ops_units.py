@@ -170,7 +170,7 @@ def test_where_this_thread_holds_every_unit_it_is_told_so_at_once(moody: Any) ->
     begin = time.perf_counter()
     with pytest.raises(KernelBusy, match=r"gemm_0, gemm_lut_0.*wait\(\)"):
         torch._int_mm(x, x)
-    assert time.perf_counter() - begin < 5  # not after the 10 s that a unit is waited for
+    assert time.perf_counter() - begin < 9  # not after the 10 s that a unit is waited for
     for run, out, product in runs:
         run.wait(10)
         assert torch.equal(out, product)

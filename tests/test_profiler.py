@@ -19,6 +19,7 @@ import torch
 import pynq_torch
 from pynq_torch import events
 from pynq_torch.board.hls_ip import Run
+from pynq_torch.kernels import launch
 from pynq_torch.kernels.base import Kernel
 from pynq_torch.profiler.tally import MAX_REASONS, OTHER_REASONS, Row, folded
 from pynq_torch.torch_device import record
@@ -192,7 +193,10 @@ def test_a_call_that_fails_is_counted(profiler: Any) -> None:
     assert operators(p.stats("ExecTime-Raw"))["aten::add.Tensor"]["calls"] == 1
 
 
-def test_a_call_that_fails_on_the_pl_ran_there(profiler: Any) -> None:
+def test_a_call_that_fails_on_the_pl_ran_there(
+    profiler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "BASE_TIMEOUT_S", 0.5)
     unit = pynq_torch.load("gemm").gemm_0
     given = torch.ones(4, 4, dtype=torch.int8), torch.ones(4, 4, dtype=torch.int8)
     out = pynq_torch.buffers.empty((4, 4), "int32")

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .build import Build, build, compile_engine
-from .compile import CHECK_INDICES, compile_command
+from .command import CHECK_INDICES, compile_command
 from .interface import Argument, AxiBundle, Axis, Interface, Register
 from .kernels import KernelSource, find_kernel
 

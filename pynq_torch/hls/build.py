@@ -14,7 +14,8 @@ from pathlib import Path
 from pynq_torch.errors import InterfaceWarning, KernelBuildError
 
 from . import cache, headers, toolchain
-from .compile import AXIS_ARRAYS, compile_program, flags
+from .command import AXIS_ARRAYS, flags
+from .compile import compile_program
 from .directives import files_beside
 from .interface import Interface
 from .kernels import KernelSource, companions, has_main

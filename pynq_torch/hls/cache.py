@@ -45,8 +45,8 @@ __all__ = [
 FORMAT = 2
 # Versions of one source that stay: going back to an earlier one costs nothing.
 _KEPT = 8
-#: Builds from which on what many of them share saves more than it takes to be made.
-_ENOUGH = 4
+#: Entries from which on a precompiled header saves more than it takes to be made.
+_ENOUGH = 5
 _FIELDS = {"name", "files", "extra", "facts", "absent", "results"}
 #: A program up to this size is compared by content at every use: it takes a tenth of a millisecond.
 _SMALL_BYTES = 256 << 10

@@ -1,4 +1,4 @@
-"""Running g++: flags that keep a kernel's arithmetic as written, and errors worth reading."""
+"""Running g++: what engines share is compiled once, and errors are worth reading."""
 
 from __future__ import annotations
 
@@ -13,34 +13,14 @@ from pathlib import Path
 from pynq_torch.errors import KernelBuildError
 
 from . import cache, depends, headers, toolchain
+from .command import APART, AXIS_ARRAYS, CHECK_INDICES, compile_command, flags
 
-__all__ = ["Compiled", "compile_command", "compile_program", "flags", "message"]
+__all__ = ["Compiled", "compile_program", "message"]
 
 _TIMEOUT_S = 900
+_PROCESS = "engine_process.o"
 _NO_HEADER = re.compile(r"fatal error: ([^:]+): No such file")
 _UNDEFINED = re.compile(r"undefined reference to [`'‘]([^'’]+)['’]")
-
-# Speed without changing a result: x86 would contract a*b+c into one rounding (-ffp-contract), and
-# HLS integers wrap around (-fwrapv); kernels reinterpret floats through pointers
-# (-fno-strict-aliasing). errno is nothing a kernel can read.
-_COMMON = ("-std=gnu++17", "-pthread", "-Wno-unknown-pragmas", "-fno-strict-aliasing")
-# C as the vendor's compiler takes it: `static acc = 0;` is an int there.
-_C = ("-std=gnu11", "-Wno-implicit-int", "-Wno-implicit-function-declaration")
-# Published kernels add up in local arrays they never clear: block RAM is zero after configuration.
-_ZEROED = "-ftrivial-auto-var-init=zero"
-_FAST = ("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fwrapv")
-#: Reports an index outside a local array of known size, and goes on (``engines/indices.hpp``).
-CHECK_INDICES = "-fsanitize=bounds"
-#: Brings the rules of arrays behind streams into ``engine.hpp``, and ``ap_int.h`` with them.
-AXIS_ARRAYS = "-DPYNQ_TORCH_AXIS_ARRAYS"
-_CHECKED = (
-    "-O1",
-    "-g",
-    "-ffp-contract=off",
-    "-fsanitize=address,undefined",
-    "-fno-sanitize-recover=undefined",
-    "-fno-omit-frame-pointer",
-)
 
 
 @dataclass(frozen=True)
@@ -60,51 +40,6 @@ class Compiled:
     log: str
     files: list[str]
     absent: dict[str, list[str]]
-
-
-def flags(sanitize: bool = False) -> tuple[str, ...]:
-    """Return the compiler's flags, include folders apart.
-
-    Parameters
-    ----------
-    sanitize : bool
-        With ``-fsanitize=address,undefined`` in place of the optimisations.
-    """
-    return (*_COMMON, *(_CHECKED if sanitize else _FAST))
-
-
-def compile_command(
-    source: Path | str,
-    output: Path | str,
-    *,
-    sanitize: bool = False,
-    cflags: Sequence[str] = (),
-    include_dirs: Sequence[Path] = (),
-    language: str = "c++",
-) -> list[str]:
-    """Return the command that makes the program `output` of one C++ (or ``"c"``) source.
-
-    It has the flags and include folders of an engine, so that a plain C++ program can be
-    compared with one.
-    """
-    folders = [*include_dirs, *toolchain.include_dirs()]
-    own = flags(sanitize)
-    if language == "c":
-        own = (*_C, *(flag for flag in own if not flag.startswith("-std=")))
-    return [
-        toolchain.compiler(),
-        *own,
-        *([_ZEROED] if toolchain.has_option(_ZEROED) else []),
-        *(f"-I{folder}" for folder in folders[:-1]),
-        "-isystem",
-        str(folders[-1]),
-        *cflags,
-        "-x",
-        language,
-        str(source),
-        "-o",
-        str(output),
-    ]
 
 
 def compile_program(
@@ -143,6 +78,7 @@ def compile_program(
     """
     units = _Units(output.parent, name, sanitize, cflags, include_dirs, as_c)
     precompiled, made_from = _engine_header(main, sanitize, cflags, include_dirs)
+    units.share(_engine_object(main, sanitize, cflags, include_dirs))
     units.add(main, precompiled)
     if precompiled:  # g++ names the precompiled header, not what that was made from
         folder = os.path.dirname(precompiled) + os.sep
@@ -169,6 +105,8 @@ class _Units:
     include_dirs: Sequence[Path]
     as_c: bool
     objects: list[Path] = field(default_factory=list)
+    #: Compiled already, for every kernel.
+    shared: list[Path] = field(default_factory=list)
     #: Every file that g++ read.
     files: list[str] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
@@ -176,6 +114,13 @@ class _Units:
     @property
     def _stand_ins(self) -> Path:
         return self.folder / "include"
+
+    def share(self, entry: cache.Entry | None) -> None:
+        """Link the object file of an entry too; what is in it is then left out of the sources."""
+        if entry is not None:
+            self.shared.append(Path(entry["path"], _PROCESS))
+            self.files.extend(entry["files"])
+            self.cflags = [APART, *self.cflags]
 
     def add(self, source: Path, precompiled: str = "") -> None:
         """Compile a source, which begins with the precompiled header if there is one."""
@@ -200,7 +145,8 @@ class _Units:
     def link(self, output: Path) -> None:
         """Link what was compiled so far."""
         libraries = [flag for flag in self.cflags if flag.startswith("-l")]
-        command = [toolchain.compiler(), *flags(self.sanitize), *map(str, self.objects)]
+        objects = map(str, [*self.objects, *self.shared])
+        command = [toolchain.compiler(), *flags(self.sanitize), *objects]
         self.log.append(_run([*command, "-o", str(output), *libraries], self.name))
 
     def remove(self) -> None:
@@ -231,6 +177,13 @@ def _link(
             units.add(source)
 
 
+def _is_engine(main: Path, cflags: Sequence[str]) -> bool:
+    """Return whether a source begins with ``engine.hpp``, and its flags are nothing but macros."""
+    with main.open(encoding="utf-8", errors="replace") as file:
+        begins = file.readline() == f'#include "{toolchain.engine_header()}"\n'
+    return begins and all(flag.startswith("-D") or flag == CHECK_INDICES for flag in cflags)
+
+
 def _engine_header(
     main: Path, sanitize: bool, cflags: Sequence[str], folders: Sequence[Path]
 ) -> tuple[str, list[str]]:
@@ -240,43 +193,70 @@ def _engine_header(
     empty where it has to be read as text: in small caches, with flags other than macros (g++ itself
     looks at those), and where one of `folders` holds a header that would be taken instead.
     """
-    header = toolchain.engine_header()
-    with main.open(encoding="utf-8", errors="replace") as file:
-        begins = file.readline() == f'#include "{header}"\n'
-    plain = all(flag.startswith("-D") or flag == CHECK_INDICES for flag in cflags)
-    if not begins or not plain:
+    if not _is_engine(main, cflags):
         return "", []
-    status = os.stat(toolchain.compiler())
-    chosen = [AXIS_ARRAYS] if AXIS_ARRAYS in cflags else []
-    command = compile_command(header, "", sanitize=sanitize, cflags=chosen, language="c++-header")
+    chosen = [APART, *(flag for flag in cflags if flag == AXIS_ARRAYS)]
+    name = toolchain.engine_header().name
+    entry = _common(name, f"{name}.gch", sanitize, chosen, folders, make=cache.is_in_use())
+    return ("", []) if entry is None else (os.path.join(entry["path"], name), list(entry["files"]))
+
+
+def _engine_object(
+    main: Path, sanitize: bool, cflags: Sequence[str], folders: Sequence[Path]
+) -> cache.Entry | None:
+    """Return the entry with the object file of ``engine_process.hpp``, if it may be linked.
+
+    It takes nine tenths of the time that an engine's own code needs. A macro of the compiler's
+    libraries, which begins with an underscore, may change its layout.
+    """
+    if not _is_engine(main, cflags) or any(flag.startswith("-D_") for flag in cflags):
+        return None
+    return _common("engine_process.hpp", _PROCESS, sanitize, [APART], folders, make=True)
+
+
+def _common(
+    header: str,
+    result: str,
+    sanitize: bool,
+    chosen: Sequence[str],
+    folders: Sequence[Path],
+    *,
+    make: bool,
+) -> cache.Entry | None:
+    """Return the entry with what is made of an engine's `header` for every kernel.
+
+    None where it is not there and not to be made, or not what a kernel with these `folders` has.
+    """
+    path = toolchain.engine_header().with_name(header)
+    language = "c++-header" if result.endswith(".gch") else "c++"
+    command = compile_command(path, "", sanitize=sanitize, cflags=chosen, language=language)
     places = [*map(str, toolchain.include_dirs()), *toolchain.system_include_dirs()]
+    status = os.stat(toolchain.compiler())
     key = cache.digest("precompiled", *command, *places, status.st_size, status.st_mtime_ns)
     entry = cache.find(key)
     if entry is None:
-        if not cache.is_in_use():
-            return "", []
+        if not make:
+            return None
         try:
             with cache.locked(key):
-                entry = cache.find(key) or _precompile(header, sanitize, chosen, places, key)
+                entry = cache.find(key) or _precompile(path, result, command, places, key)
         except KernelBuildError:  # no room for it, say: there may be enough for the engine
-            return "", []
-    made_from = list(entry["files"])
-    if _is_shadowed(made_from, places, folders):
-        return "", []
-    return os.path.join(entry["path"], header.name), made_from
+            return None
+    return None if _is_shadowed(entry["files"], places, folders) else entry
 
 
 def _precompile(
-    header: Path, sanitize: bool, chosen: Sequence[str], places: Sequence[str], key: str
+    header: Path, result: str, command: Sequence[str], places: Sequence[str], key: str
 ) -> cache.Entry:
     with cache.scratch() as folder:
         source = folder / header.name
         listing = folder / "files.d"
         cache.write_text(source, f'#include "{header}"\n')
-        command = compile_command(
-            source, f"{source}.gch", sanitize=sanitize, cflags=chosen, language="c++-header"
+        *own, _, _, _ = command  # the header and where to
+        _run(
+            [*own, str(source), "-c", "-o", str(folder / result), "-MD", "-MF", str(listing)],
+            header.name,
         )
-        _run([*command, "-MD", "-MF", str(listing)], header.name)
         files = _from_elsewhere(depends.gcc_files(listing), folder)
         return cache.store(key, folder, files, (), {}, depends.absent(files, places))
 

@@ -28,7 +28,6 @@ _WALL_S = 60
 _MEMORY_KB = 2 << 20
 _OUTPUT_BYTES = 64 << 20
 _SOURCE_BYTES = 64 << 20
-_LIMITS = f"ulimit -t {_CPU_S}; ulimit -v {_MEMORY_KB}; ulimit -f {_OUTPUT_BYTES // 512}; "
 _STOPPED = re.compile(r"signal terminated program|out of memory|virtual memory exhausted")
 _INCLUDE = re.compile(r"[ \t]*#[ \t]*(?:include|include_next|import)\b")
 
@@ -67,9 +66,10 @@ def complaints(path: Path, options: Sequence[str]) -> tuple[int, str]:
 
 def _run(command: Sequence[str]) -> tuple[int, bytes, str]:
     """Run g++ within limits; return its exit status, its output and its messages."""
+    limits = f"ulimit -t {_CPU_S}; ulimit -v {_MEMORY_KB}; ulimit -f {_OUTPUT_BYTES // 512}"
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            ["/bin/sh", "-c", _LIMITS + 'exec "$@"', "sh", *command],
+            ["/bin/sh", "-c", f'{limits}; exec "$@"', "sh", *command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=errors,

@@ -32,11 +32,11 @@ def _equal(x_cpu: torch.Tensor, x: torch.Tensor) -> bool:
     """Whether two CPU tensors hold the same bits; any NaN equals any NaN."""
     if x_cpu.is_complex():
         return _equal(torch.view_as_real(x_cpu), torch.view_as_real(x))
-    if torch.equal(x_cpu, x) and not x_cpu.is_floating_point():
-        return True
     bits = _BITS[x_cpu.element_size()]
-    same = x_cpu.contiguous().view(bits) == x.contiguous().view(bits)
-    return bool((same | (x_cpu.isnan() & x.isnan())).all())
+    expected, found = x_cpu.contiguous().view(bits), x.contiguous().view(bits)
+    if torch.equal(expected, found):
+        return True
+    return bool(((expected == found) | (x_cpu.isnan() & x.isnan())).all())
 
 
 def _parts(x: torch.Tensor) -> list[torch.Tensor] | None:

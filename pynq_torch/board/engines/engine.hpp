@@ -104,57 +104,16 @@ class Engine : public WaitObserver {
     std::vector<Port> ports;
 
     // argv: mailbox_fd mailbox_bytes ddr_fd grants_fd grants_bytes start_fd done_fd life_fd ring_fd...
-    Engine(int argc, char** argv) {
-        if (argc < 9) die("an engine is started by the board, not by hand");
-        auto number = [&](int i) { return std::strtoull(argv[i], nullptr, 10); };
-        mailbox = static_cast<Mailbox*>(map(number(1), number(2)));
-        registers = reinterpret_cast<uint8_t*>(mailbox) + kRegistersOffset;
-        grants_ = static_cast<Grants*>(map(number(4), number(5)));
-        start_fd_ = int(number(6));
-        done_fd_ = int(number(7));
-        life_fd_ = int(number(8));
-        if (mailbox->magic != kMailboxMagic) die("the mailbox has another layout than this engine");
-        reserve(int(number(3)));
-        ports.resize(size_t(argc - 9));
-        for (int i = 9; i < argc; ++i) {
-            const int fd = int(number(i));
-            struct stat st {};
-            if (fstat(fd, &st) != 0) die("cannot stat a stream");
-            ports[size_t(i - 9)].attach(map(uint64_t(fd), uint64_t(st.st_size)), i - 9, this);
-        }
-        g_engine = this;
-        adopt_orphans();
-        install_handlers();
-        // The board may die without a word (kill -9): the read end then reports end of file.
-        pthread_t watcher;
-        pthread_create(&watcher, nullptr, [](void* self) -> void* {
-            char byte;
-            while (read(static_cast<Engine*>(self)->life_fd_, &byte, 1) < 0 && errno == EINTR) {}
-            end_with_children(0);
-        }, this);
-        pthread_detach(watcher);
-    }
+    Engine(int argc, char** argv);
 
     // The kernel's pointer to a physical address. Zynq-7000's AXI addresses have 32 bits.
     uint8_t* at(uint64_t physical) const { return window_ + (physical & 0xffffffffull); }
 
     // Waits for the next AP_START; false when the board closes the engine. A short spin comes first:
     // programs start the next run soon after the last, and waking a sleeper costs more than a run.
-    bool wait_start() {
-        const uint64_t begin = now_ns();
-        while (!start_pending() && now_ns() - begin < kSpinNs) relax();
-        while (!start_pending()) {
-            if (!wait_doorbell()) return false;
-        }
-        return true;
-    }
+    bool wait_start();
     // Sleeps until the board rings; false when that can never happen again.
-    bool wait_doorbell() {
-        uint64_t count;
-        ssize_t n;
-        while ((n = read(start_fd_, &count, sizeof count)) < 0 && errno == EINTR) {}
-        return n == sizeof count;
-    }
+    bool wait_doorbell();
     bool start_pending() const {
         return mailbox->started.load(std::memory_order_acquire) >
                mailbox->completed.load(std::memory_order_relaxed);
@@ -174,32 +133,7 @@ class Engine : public WaitObserver {
     bool has(Flag flag) const { return mailbox->flags.load(std::memory_order_acquire) & flag; }
 
     // Opens the pages of buffers allocated since the last run and closes those freed.
-    void apply_grants() {
-        const uint64_t generation = grants_->generation.load(std::memory_order_acquire);
-        if (generation == generation_) return;
-        const size_t count = size_t(grants_->count.load(std::memory_order_acquire));
-        if (applied_.size() < count) applied_.resize(count, {0, 0});
-        // Closing before opening: a page freed by one slot may be granted again through another.
-        for (size_t i = 0; i < count; ++i) {
-            const auto now = grants_->slots[i];
-            auto& was = applied_[i];
-            if (was.begin == now.begin && was.end == now.end) continue;
-            protect(was.begin, was.end, PROT_NONE);
-            std::memset(freed_ + was.begin / 4096, 1, pages_of(was.end) - was.begin / 4096);
-            was = {0, 0};
-        }
-        for (size_t i = 0; i < count; ++i) {
-            const auto now = grants_->slots[i];
-            auto& was = applied_[i];
-            // A range that changed since it was looked at is the next call's, with the generation.
-            if (was.end != 0) continue;
-            protect(now.begin, now.end, PROT_READ | PROT_WRITE);
-            was = {now.begin, now.end};
-            // With the page behind it, which is the buffer's own whoever had it before.
-            if (now.end) std::memset(freed_ + now.begin / 4096, 0, pages_of(now.end) + 1 - now.begin / 4096);
-        }
-        generation_ = generation;
-    }
+    void apply_grants();
 
     // Where an array behind a stream ends.
     struct PastTheEnd {
@@ -212,68 +146,21 @@ class Engine : public WaitObserver {
     // A read of up to kReach bytes outside a buffer, in memory that belonged to none, gives what is
     // there, as on the board. The page is open for this one instruction: the processor's trap flag
     // ends it with a SIGTRAP.
-    bool let_read(uint64_t address, void* context) {
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-        constexpr uint64_t kReach = 64, kPage = 4096;
-        const uint64_t page = address & ~(kPage - 1);
-        if (address >= mailbox->windows[0].size || freed_[address / kPage] || opened_count_ == 2) return false;
-        const bool near = std::any_of(applied_.begin(), applied_.end(), [&](const Range& r) {
-            const uint64_t first = r.begin & ~(kPage - 1), end = (r.end + kPage - 1) & ~(kPage - 1);
-            if (r.end == 0 || (address >= first && address < end)) return false;
-            return (address >= end && address < end + kReach) || (address < first && address + kReach >= first);
-        });
-        if (!near || mprotect(window_ + page, kPage, PROT_READ) != 0) return false;
-        opened_[opened_count_++] = page;
-        uint64_t none = 0;
-        mailbox->read_ahead.compare_exchange_strong(none, address);
-        static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
-        return true;
-#else
-        (void)address, (void)context;
-        return false;
-#endif
-    }
+    bool let_read(uint64_t address, void* context);
     // The instruction that read outside a buffer is over; false where there was none.
-    bool close_again(void* context) {
-#if defined(__x86_64__)
-        if (opened_count_ == 0) return false;
-        while (opened_count_ > 0) mprotect(window_ + opened_[--opened_count_], 4096, PROT_NONE);
-        static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
-        return true;
-#else
-        (void)context;
-        return false;
-#endif
-    }
+    bool close_again(void* context);
 
-    [[noreturn]] void fault(int signal, const char* text) {
-        mailbox->fault_signal = uint32_t(signal);
-        std::snprintf(mailbox->message, sizeof mailbox->message, "%s", text);
-        set_state(FAULT);
-        notify();
-        std::fflush(nullptr);
-        end_with_children(70);
-    }
+    [[noreturn]] void fault(int signal, const char* text);
 
-    void blocked(int port, bool waiting_for_data) override {
-        mailbox->blocked_port = uint32_t(port);
-        set_state(waiting_for_data ? WAIT_READ : WAIT_WRITE);
-    }
-    void unblocked() override { set_state(RUNNING); }
-    bool aborted() override { return has(ABORT); }
-    bool stale() override { return has(RELATCH) && moved() == moved_before_; }
+    void blocked(int port, bool waiting_for_data) override;
+    void unblocked() override;
+    bool aborted() override;
+    bool stale() override;
 
     // Beats that this engine moved, on all its ports.
-    uint64_t moved() const {
-        uint64_t sum = 0;
-        for (const Port& p : ports) sum += p.moved();
-        return sum;
-    }
+    uint64_t moved() const;
     // The registers are read now; a write that comes later makes a run that only waits stale.
-    void latch() {
-        mailbox->flags.fetch_and(~uint32_t(RELATCH), std::memory_order_acq_rel);
-        moved_before_ = moved();
-    }
+    void latch();
 
   private:
     static constexpr uint64_t kSpinNs = 50'000;
@@ -281,118 +168,12 @@ class Engine : public WaitObserver {
 
     struct Range { uint64_t begin, end; };
 
-    [[noreturn]] static void die(const char* text) {
-        std::fprintf(stderr, "engine: %s\n", text);
-        _exit(71);
-    }
-    static void* map(uint64_t fd, uint64_t bytes) {
-        void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, int(fd), 0);
-        if (p == MAP_FAILED) die("cannot map shared memory");
-        return p;
-    }
-
-    void reserve(int ddr_fd) {
-        freed_ = static_cast<uint8_t*>(std::calloc((size_t(1) << 20) + 1, 1));
-        if (!freed_) die("no memory for a table of pages");
-        constexpr size_t margin = size_t(1) << 30;  // catches negative and overlong indices too
-        const size_t bytes = (size_t(1) << 32) + 2 * margin;
-        void* p = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (p == MAP_FAILED) die("cannot reserve the physical address space");
-        reservation_ = static_cast<uint8_t*>(p);
-        reservation_bytes_ = bytes;
-        window_ = reservation_ + margin;
-        for (uint32_t i = 0; i < mailbox->nwindows; ++i) {
-            const auto& w = mailbox->windows[i];
-            const int prot = (w.base == 0 && mailbox->guard) ? PROT_NONE : PROT_READ | PROT_WRITE;
-            if (mmap(window_ + w.base, w.size, prot, MAP_SHARED | MAP_FIXED, ddr_fd,
-                     off_t(w.file_offset)) == MAP_FAILED)
-                die("cannot map a physical memory");
-        }
-    }
-
-    void protect(uint64_t begin, uint64_t end, int prot) const {
-        if (end <= begin || !mailbox->guard) return;
-        const uint64_t page = 4096, from = begin & ~(page - 1), to = (end + page - 1) & ~(page - 1);
-        if (mprotect(window_ + from, to - from, prot) != 0)
-            g_engine->fault(0, "the system refuses more separate buffers (vm.max_map_count)");
-#if defined(__SANITIZE_ADDRESS__)
-        // With the sanitizer the end of a buffer is exact to the byte, for reads as well.
-        if (prot == PROT_NONE) {
-            ASAN_UNPOISON_MEMORY_REGION(window_ + from, to - from);
-        } else {
-            ASAN_POISON_MEMORY_REGION(window_ + end, to - end);
-        }
-#endif
-    }
-
-    static void on_signal(int signal, siginfo_t* info, void* context) {
-        Engine& e = *g_engine;
-        Mailbox& m = *e.mailbox;
-        if (signal == SIGTRAP && e.close_again(context)) return;
-        m.fault_signal = uint32_t(signal);
-        m.fault_access = 0;
-        m.fault_physical = 0;
-        m.fault_address = 0;
-        if (signal == SIGSEGV || signal == SIGBUS) {
-            const auto* p = static_cast<uint8_t*>(info->si_addr);
-            m.fault_address = uint64_t(reinterpret_cast<uintptr_t>(p));
-            if (p >= e.reservation_ && p < e.reservation_ + e.reservation_bytes_) {
-                m.fault_physical = 1;
-                m.fault_address = uint64_t(p - e.window_);  // negative indices wrap; the board says so
-            }
-            for (const PastTheEnd& end : e.past_the_end) {
-                if (p < end.at || p >= end.at + end.bytes) continue;
-                const char* found = end.packet ? "read past the %zu beats up to TLAST on argument %zu; on "
-                                                 "the board it would wait for more"
-                                               : "went past the %zu elements of argument %zu, a stream";
-                char text[160];
-                std::snprintf(text, sizeof text, found, end.count, end.argument + 1);
-                e.fault(0, text);
-            }
-#if defined(__x86_64__)
-            // Bit 1 of the page-fault error code is set for a write (Intel SDM vol. 3, 4.7).
-            const auto* uc = static_cast<ucontext_t*>(context);
-            m.fault_access = (uc->uc_mcontext.gregs[REG_ERR] & 2) ? 2 : 1;
-            if (m.fault_physical && m.fault_access == 1 && e.let_read(m.fault_address, context)) return;
-#else
-            (void)context;
-#endif
-        }
-        m.state.store(FAULT, std::memory_order_release);
-        e.notify();
-        end_with_children(70);
-    }
-
-    void install_handlers() {
-        constexpr size_t bytes = 64 * 1024;
-        stack_t alternate{};
-        alternate.ss_sp = std::malloc(bytes);
-        alternate.ss_size = bytes;
-        sigaltstack(&alternate, nullptr);
-        struct sigaction action {};
-        action.sa_sigaction = on_signal;
-        action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-        for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigaction(s, &action, nullptr);
-        // A kernel that prints for ever fills its log, and not the memory of the PC.
-        std::signal(SIGXFSZ, SIG_IGN);
-        const struct rlimit log_limit {16u << 20, 16u << 20};
-        setrlimit(RLIMIT_FSIZE, &log_limit);
-        std::set_terminate([] {
-            const char* text = "the kernel ended by std::terminate";
-            std::string message;
-            if (auto p = std::current_exception()) {
-                try {
-                    std::rethrow_exception(p);
-                } catch (const std::exception& e) {
-                    message = e.what();
-                    text = message.c_str();
-                } catch (...) {
-                    text = "the kernel threw an exception that is no std::exception";
-                }
-            }
-            g_engine->fault(SIGABRT, text);
-        });
-    }
+    [[noreturn]] static void die(const char* text);
+    static void* map(uint64_t fd, uint64_t bytes);
+    void reserve(int ddr_fd);
+    void protect(uint64_t begin, uint64_t end, int prot) const;
+    static void on_signal(int signal, siginfo_t* info, void* context);
+    void install_handlers();
 
     const pid_t pid_ = getpid();
     uint64_t moved_before_ = 0;
@@ -495,37 +276,16 @@ template <class T> struct ArrayBeat {
         port.write(beat);
     }
 };
-#else
-template <class T> struct ArrayBeat {
-    static constexpr bool packets = false;
-    static bool ends(const T&) { return false; }
-    static bool read(Port&, T&) { throw std::logic_error("no axis array was announced"); }
-    static void write(Port&, const T&, bool) { throw std::logic_error("no axis array was announced"); }
-};
 #endif
 
 class Frame {
   public:
-    Frame(Engine& engine, const Arg* args, size_t nargs) : engine_(engine), args_(args), nargs_(nargs) {
-        ports_of_.resize(nargs);
-        size_t next = 0;
-        for (size_t i = 0; i < nargs; ++i) {
-            ports_of_[i] = next;
-            if (args[i].kind == Kind::axis) next += size_t(args[i].length);
-            if (args[i].kind == Kind::axis_array) next += 1;
-        }
-        if (next != engine.ports.size()) {
-            char text[160];
-            std::snprintf(text, sizeof text, "the kernel has %zu stream ports, the board gave %zu", next,
-                          engine.ports.size());
-            engine.fault(0, text);
-        }
-    }
+    Frame(Engine& engine, const Arg* args, size_t nargs);
 
     // The objects an argument needs live here until the run's outputs have been stored.
     struct Holder {
-        virtual void finish() {}
-        virtual ~Holder() = default;
+        virtual void finish();
+        virtual ~Holder();
     };
 
     template <class P> decltype(auto) get(size_t i) {
@@ -557,17 +317,8 @@ class Frame {
     }
 
     // Forgets the arguments of a run that did not take place.
-    void discard() { holders_.clear(); }
-
-    void finish() {
-        for (auto& h : holders_) h->finish();
-        holders_.clear();
-        // After every value, close together: programs read several flags, each cleared by reading.
-        std::atomic_thread_fence(std::memory_order_release);
-        const uint32_t one = 1;
-        for (const uint32_t at : valid_) std::memcpy(engine_.registers + at, &one, 4);
-        valid_.clear();
-    }
+    void discard();
+    void finish();
 
     template <class R> void store_return(const R& value) {
         const auto& offset = engine_.mailbox->offsets[nargs_];
@@ -576,9 +327,7 @@ class Frame {
         set_valid(offset.valid);
     }
 
-    void drain_outputs() {
-        for (Port& p : engine_.ports) p.drain();
-    }
+    void drain_outputs();
 
   private:
     // A value that starts as zero bits where its type has no default constructor.
@@ -600,6 +349,7 @@ class Frame {
             frame->set_valid(valid);
         }
     };
+#ifdef PYNQ_TORCH_AXIS_ARRAYS
     // What an array or a pointer behind a stream shows the kernel. It ends where memory does: whoever
     // goes past it crashes there, and does not read or write something else.
     template <class T> struct Array : Holder {
@@ -621,6 +371,8 @@ class Frame {
             // Zeroed memory where a struct has no default constructor.
             if constexpr (std::is_default_constructible_v<T>)
                 for (size_t k = 0; sized && k < count; ++k) new (values + k) T();
+            const auto* first = reinterpret_cast<const uint8_t*>(values);
+            blank_.assign(first, first + sizeof(T));
             g_engine->past_the_end.push_back({pages_ + used, page, index, count, packet});
         }
         ~Array() override {
@@ -641,15 +393,14 @@ class Frame {
         // all of them.
         size_t written() const {
             if (!ArrayBeat<T>::packets) return count;
-            Room<T> blank;
-            if (!sized_) std::memset(blank.bytes, 0, sizeof(T));
             size_t used = count;
-            while (used > 0 && std::memcmp(values + used - 1, blank.bytes, sizeof(T)) == 0) --used;
+            while (used > 0 && std::memcmp(values + used - 1, blank_.data(), sizeof(T)) == 0) --used;
             const bool ends = std::any_of(values, values + used, ArrayBeat<T>::ends);
             return sized_ && !ends ? count : used;
         }
 
         bool sized_;
+        std::vector<uint8_t> blank_;  // an element that nobody has touched
         uint8_t* pages_ = nullptr;
         size_t nbytes_ = 0;
     };
@@ -667,6 +418,7 @@ class Frame {
         for (size_t k = 0; k < beats.size(); ++k) array->values[k] = beats[k].value();
         return array;
     }
+#endif
 
     template <class T> void load(T& value, uint32_t at, uint32_t bits) {
         (void)bits;
@@ -677,18 +429,12 @@ class Frame {
         load_bits(value, bytes);
     }
 
-    void set_valid(uint32_t at) {
-        if (at != kNoOffset) valid_.push_back(at);
-    }
+    void hold(Holder* holder);
+    void set_valid(uint32_t at);
+    uint64_t address(const Mailbox::Offsets& offset) const;
 
-    uint64_t address(const Mailbox::Offsets& offset) const {
-        if (offset.data == kNoOffset) return 0;
-        uint64_t value = 0;
-        std::memcpy(&value, engine_.registers + offset.data, offset.bytes == 8 ? 8 : 4);
-        return value;
-    }
-
-    template <class T> T* pointer(const Arg& arg, const Mailbox::Offsets& offset, size_t i) {
+    template <class T> T* pointer(const Arg& arg, const Mailbox::Offsets& offset,
+                                  [[maybe_unused]] size_t i) {
         switch (arg.kind) {
         case Kind::m_axi:
         case Kind::burst_maxi:
@@ -696,6 +442,7 @@ class Frame {
         case Kind::memory:
             return reinterpret_cast<T*>(engine_.registers + offset.data);
         case Kind::axis_array: {
+#ifdef PYNQ_TORCH_AXIS_ARRAYS
             Port& port = engine_.ports[ports_of_[i]];
             // The board marks an output by giving it an `out` offset; a stream has no register.
             const bool output = offset.out != kNoOffset, sized = arg.length > 0;
@@ -709,18 +456,20 @@ class Frame {
                 holder = packet<T>(port, i);
             }
             T* p = holder->values;
-            holders_.push_back(std::move(holder));
+            hold(holder.release());
             return p;
+#else
+            engine_.fault(0, "an array behind a stream, and the engine was built without them");
+#endif
         }
         default: {
-            auto holder = std::make_unique<Scalar<T>>();
+            auto* holder = new Scalar<T>();
+            hold(holder);
             holder->frame = this;
             if (offset.data != kNoOffset) load(holder->value, offset.data, arg.bits);
             holder->out = offset.out;
             holder->valid = offset.valid;
-            T* p = &holder->value;
-            holders_.push_back(std::move(holder));
-            return p;
+            return &holder->value;
         }
         }
     }
@@ -771,89 +520,31 @@ void invoke(Frame& frame, R (*top)(A...), std::index_sequence<I...>) {
     }
 }
 
-// One run of the kernel with the registers as they stand.
-template <class R, class... A> void run_once(Engine& engine, Frame& frame, R (*top)(A...)) {
-    engine.apply_grants();
-    const uint64_t begin = now_ns();
-    engine.set_state(RUNNING);
-    invoke(frame, top, std::index_sequence_for<A...>{});
-    frame.finish();
-    frame.drain_outputs();
-    engine.mailbox->run_ns = now_ns() - begin;
-}
+// Calls the kernel once, with the arguments that the frame reads from the registers.
+using Run = void (*)(Frame&);
 
-template <class R, class... A> void serve_loop(Engine& engine, Frame& frame, R (*top)(A...)) {
-    Mailbox& m = *engine.mailbox;
-    engine.set_state(IDLE);
-    engine.notify();
-    while (engine.wait_start()) {
-        do {
-            const uint64_t moved = engine.moved();
-            try {
-                engine.latch();
-                run_once(engine, frame, top);
-            } catch (const Relatch&) {
-                // A kernel that runs all the time waits for data with its arguments read. In the PL
-                // they are wires: what the program writes before the data come counts.
-                frame.discard();
-                continue;
-            }
-            const uint64_t done = m.completed.fetch_add(1, std::memory_order_acq_rel) + 1;
-            engine.set_state(IDLE);
-            engine.notify();
-            if (engine.has(CHAIN)) {
-                // ap_ctrl_chain holds ap_done until ap_continue (UG1399, block-level protocols).
-                while (m.continued.load(std::memory_order_acquire) < done && !engine.has(ABORT))
-                    usleep(20);
-            }
-            if (engine.has(FREE_RUNNING) || engine.has(AUTO_RESTART)) {
-                // A kernel without stream traffic would burn a core for nothing.
-                if (engine.moved() == moved) usleep(100);
-            }
-        } while ((engine.has(FREE_RUNNING) || engine.has(AUTO_RESTART)) && !engine.has(ABORT));
-    }
-}
+// Runs the kernel as often as the board asks for it, on a thread with room for large local arrays.
+int serve_runs(int argc, char** argv, const Arg* args, size_t nargs, Run run);
+// The same on the thread that calls, for a kernel without arguments.
+int serve_runs_here(int argc, char** argv, Run run);
 
 template <size_t N, class R, class... A>
 int serve(int argc, char** argv, R (*top)(A...), const Arg (&args)[N]) {
-    static Engine engine(argc, argv);
-    static Frame frame(engine, args, sizeof...(A));
     static R (*entry)(A...) = top;
-    // Kernels keep whole tiles in local arrays: on the PL those are block RAM, here the stack.
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, size_t(256) << 20);
-    pthread_t worker;
-    const int rc = pthread_create(&worker, &attributes, [](void*) -> void* {
-        constexpr size_t bytes = 64 * 1024;  // a signal stack of its own, to report stack overflow
-        stack_t alternate{};
-        alternate.ss_sp = std::malloc(bytes);
-        alternate.ss_size = bytes;
-        sigaltstack(&alternate, nullptr);
-        try {
-            serve_loop(engine, frame, entry);
-        } catch (const Aborted&) {
-            _exit(0);
-        }
-        _exit(0);
-    }, nullptr);
-    if (rc != 0) engine.fault(0, "cannot start the kernel's thread");
-    pthread_join(worker, nullptr);
-    return 0;
+    return serve_runs(argc, argv, args, sizeof...(A),
+                      [](Frame& frame) { invoke(frame, entry, std::index_sequence_for<A...>{}); });
 }
 
 // A kernel without arguments.
 template <class R> int serve(int argc, char** argv, R (*top)(), const Arg* = nullptr) {
-    static const Arg none[1] = {{Kind::none}};
-    static Engine engine(argc, argv);
-    static Frame frame(engine, none, 0);
-    try {
-        serve_loop(engine, frame, top);
-    } catch (const Aborted&) {
-    }
-    return 0;
+    static R (*entry)() = top;
+    return serve_runs_here(argc, argv,
+                           [](Frame& frame) { invoke(frame, entry, std::index_sequence<>{}); });
 }
 
 }  // namespace pynq_torch
 
-#include "indices.hpp"
+// What no kernel's types change is compiled once, and linked to the engines of all kernels.
+#ifndef PYNQ_TORCH_ENGINE_APART
+#include "engine_process.hpp"
+#endif
