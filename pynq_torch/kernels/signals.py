@@ -172,9 +172,7 @@ class Cordic(Kernel):
         wide = getattr(angles, "dtype", None) == torch.float64
         check_tensor(self.cu, "angles", angles, torch.float64 if wide else torch.float32)
         if not bool(((angles >= -4) & (angles < 4)).all()):
-            raise self.wrong(
-                "angles has values that are not from -4 to 4; take them modulo 2 * pi"
-            )
+            raise self.wrong("angles has values that are not from -4 to 4; take them modulo 2 * pi")
         if not angles.numel():
             return torch.empty_like(angles), torch.empty_like(angles)
         source = buffers.to_buffer(_fixed(angles, self.fraction_bits), device=self.device)
