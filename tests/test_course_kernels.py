@@ -264,4 +264,5 @@ def test_a_stream_without_a_dma_is_refused() -> None:
             chain(I32)
     finally:
         chain.dma = dma
-    assert chain(I32 + 1, 2).tolist() == [2, 4, 6, 8]
+    assert chain(I32 + 1, 2, 2).tolist() == [2, 4, 6, 8]  # what is at the limit counts
+    assert chain(I32 + 1, 2, 3).tolist() == [0, 0, 0, 0]

@@ -43,7 +43,7 @@ int main() {
     int errors = 0;
     for (int n : {-1, 0, 1, 2, 1000, 4099}) {
         errors += check(n, 3, 0) + check(n, -7, 1000) + check(n, 1, INT_MIN) + check(n, 1, INT_MAX);
-        errors += check(n, 123456789, -5);
+        errors += check(n, 123456789, -5) + check(n, 3, 3 * sample(0));  // a sample at the limit counts
     }
     return errors == 0 ? 0 : 1;
 }
