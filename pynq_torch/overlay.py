@@ -17,7 +17,7 @@ from .board import ensure_board
 from .diagnosis.stale_cache import drop_stale_cache
 from .diagnosis.streams import kernels_on_stream, stream_hint
 from .errors import BitstreamError, HandoffError
-from .kernels import AffineDmas, Kernel, ScaleStream, driver_for
+from .kernels import AffineDmas, Kernel, StreamKernel, driver_for
 from .kernels.base import StaleOverlay
 from .paths import BITSTREAMS, to_write
 
@@ -221,7 +221,7 @@ class Overlay(pynq.Overlay):
         if key not in vars(ip_map):
             ensure_event_loop()
         driver = getattr(ip_map, key)
-        if isinstance(driver, ScaleStream) and driver.dma is None:
+        if isinstance(driver, StreamKernel) and driver.dma is None:
             driver.dma = next(iter(self._dmas_of(driver)), None)
         if isinstance(driver, AffineDmas) and driver.dmas is None:
             driver.dmas = self._dmas_of(driver)

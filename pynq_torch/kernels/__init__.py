@@ -14,6 +14,7 @@ from .base import Kernel, KernelStart
 from .convolution import Conv2dFloat
 from .convolution_int8 import Conv2dInt8, DepthwiseFloat, DepthwiseInt8
 from .distance import Distance
+from .filters import Filter3x3, Histogram
 from .gemm import Gemm, split_gemm
 from .generic import GenericKernel
 from .ladder import LadderAdd, LadderDot
@@ -27,8 +28,10 @@ from .pool2d import Pool2d
 from .reduce import Reduce
 from .registers import Parameter, parameters_of
 from .scale_stream import ScaleStream
+from .signals import Chain, Cordic, Fft, Fir, PrefixSum
 from .softmax import Softmax
 from .sparse import SpmmF32, SpmvF32
+from .streamed import StreamKernel
 from .vadd import Vadd
 
 __all__ = [
@@ -37,13 +40,19 @@ __all__ = [
     "AffineDmas",
     "AffineLite",
     "AffineMaxi",
+    "Chain",
     "Conv2dFloat",
     "Conv2dInt8",
+    "Cordic",
     "DepthwiseFloat",
     "DepthwiseInt8",
     "Distance",
+    "Fft",
+    "Filter3x3",
+    "Fir",
     "Gemm",
     "GenericKernel",
+    "Histogram",
     "Kernel",
     "KernelStart",
     "LadderAdd",
@@ -55,11 +64,13 @@ __all__ = [
     "Norm",
     "Parameter",
     "Pool2d",
+    "PrefixSum",
     "Reduce",
     "ScaleStream",
     "Softmax",
     "SpmmF32",
     "SpmvF32",
+    "StreamKernel",
     "Vadd",
     "driver_for",
     "multiply_tiled",
@@ -106,6 +117,14 @@ DRIVERS: dict[str, type[Kernel]] = {
     "spmm_f32": SpmmF32,
     "spmv_f32": SpmvF32,
     "softmax_f32": Softmax,
+    "sobel": Filter3x3,
+    "gauss": Filter3x3,
+    "histogram": Histogram,
+    "fir": Fir,
+    "chain": Chain,
+    "prefix_sum": PrefixSum,
+    "cordic": Cordic,
+    "fft": Fft,
 }
 
 

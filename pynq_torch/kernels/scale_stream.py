@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING, Any
 
 from pynq_torch import buffers
-from pynq_torch.errors import KernelError
-from pynq_torch.waits.transfers import transfer
 
 from .arguments import check_tensor
-from .base import Kernel
+from .streamed import StreamKernel
 from .vadd import deliver, place_for
 
 if TYPE_CHECKING:
@@ -19,25 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["ScaleStream"]
 
 
-class ScaleStream(Kernel):
-    """``overlay.scale_stream(x, gain, offset)`` scales a float32 tensor.
-
-    Attributes
-    ----------
-    dma : pynq.lib.DMA or None
-        The DMA at both ends of its streams; set by `pynq_torch.load` where the overlay has one.
-    """
-
-    _dma: Any = None
-
-    @property
-    def dma(self) -> Any:
-        """The DMA that feeds the kernel and takes its results."""
-        return self._dma() if isinstance(self._dma, weakref.ref) else self._dma
-
-    @dma.setter
-    def dma(self, value: Any) -> None:
-        self._dma = value
+class ScaleStream(StreamKernel):
+    """``overlay.scale_stream(x, gain, offset)`` scales a float32 tensor."""
 
     def __call__(
         self,
@@ -73,25 +53,14 @@ class ScaleStream(Kernel):
             check_tensor(self.cu, "out", out, torch.float32, shape=tuple(x.shape))
         if not x.numel():
             return torch.empty(x.shape) if out is None else out
-        dma = self.dma
-        if dma is None:
-            raise KernelError(
-                f"{self.cu} has no DMA: set overlay.{self.cu}.dma to the DMA on its streams",
-                self.cu,
-            )
+        limit = self.packet_bytes // 4
         source = buffers.to_buffer(x, device=self.device)
         place = place_for(out, source, device=self.device)
-        limit = int(dma.buffer_max_size) // 4
         sent, received = source.reshape(-1), place.reshape(-1)
         for begin in range(0, sent.size, limit):
             part = slice(begin, min(begin + limit, sent.size))
-            run = self.start(gain=float(gain), offset=float(offset))
-            try:
-                transfer(dma, send=sent[part], recv=received[part], timeout_s=timeout_s)
-            except BaseException:
-                self.abandon()
-                raise
-            run.wait(timeout_s)
+            arguments = {"gain": float(gain), "offset": float(offset)}
+            self.move(sent[part], received[part], timeout_s, **arguments)
         return deliver(place, out)
 
     call: Any = __call__

@@ -133,6 +133,7 @@ def _dma_registers(length_bits: int) -> tuple[RegisterEntry, ...]:
 def _axi_dma(name: str, config: Mapping[str, str]) -> Cell:
     data = int(config["c_m_axi_mm2s_data_width"])
     width = int(config["c_m_axis_mm2s_tdata_width"])
+    config = {**config, "c_s_axis_s2mm_tdata_width": str(width)}  # as the stream below has it
     channels = {"TLAST": 1, "TKEEP": width // 8}
     # A channel that is not built has no master, no stream and no interrupt.
     built = [name for name in ("mm2s", "s2mm") if config[f"c_include_{name}"] == "1"]

@@ -1,0 +1,47 @@
+// sobel: a pixel a cycle, whatever the image's size.
+#include "sobel.hpp"
+
+using namespace sobel_config;
+
+// Differences across and down, the nearer neighbours twice. The length of the two together would be a
+// root of squares; the sum of their amounts is within 41 % of it, and costs two adders.
+static int value_of(const int w[3][3]) {
+    const int across = w[0][2] + 2 * w[1][2] + w[2][2] - w[0][0] - 2 * w[1][0] - w[2][0];
+    const int down = w[2][0] + 2 * w[2][1] + w[2][2] - w[0][0] - 2 * w[0][1] - w[0][2];
+    const int sum = (across < 0 ? -across : across) + (down < 0 ? -down : down);
+    return sum > 255 ? 255 : sum;  // saturated: wrapped round, the strongest edges would be dark
+}
+
+void sobel(hls::stream<Beat>& pixels, hls::stream<Beat>& edges, int width, int height) {
+#pragma HLS INTERFACE axis port=pixels
+#pragma HLS INTERFACE axis port=edges
+#pragma HLS INTERFACE s_axilite port=width bundle=control
+#pragma HLS INTERFACE s_axilite port=height bundle=control
+#pragma HLS INTERFACE s_axilite port=return bundle=control
+#pragma HLS INTERFACE ap_ctrl_hs port=return
+
+    if (width < 1 || width > lines3x3::MAX_WIDTH || height < 1) return;
+    unsigned char upper[COLUMNS], lower[COLUMNS];
+    int window[3][3] = {};
+#pragma HLS ARRAY_PARTITION variable=window complete dim=0
+
+    // The pixel at (row, col) completes the neighbourhood of the one above and to the left of it: so
+    // there is a row and a column more than in the image, and results begin in the second of each.
+row_loop:
+    for (int row = 0; row <= height; ++row) {
+#pragma HLS LOOP_TRIPCOUNT min=2 max=ROWS
+    column_loop:
+        for (int col = 0; col <= width; ++col) {
+            // In a row each address of the line buffers is used once. The next row uses it again, and
+            // the pipeline is empty before that: so the rows are not made one long loop.
+#pragma HLS LOOP_FLATTEN off
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=2 max=COLUMNS
+            int pixel = 0;
+            if (row < height && col < width) pixel = pixels.read().data.to_int();
+            lines3x3::slide(window, upper, lower, row, col, pixel);
+            const bool last = row == height && col == width;
+            if (row > 0 && col > 0) edges.write(lines3x3::beat_of(value_of(window), last));
+        }
+    }
+}
