@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import json
 import math
 import operator
 from collections.abc import Callable, Mapping
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
 __all__ = [
+    "AnswerRegister",
     "KernelDescription",
     "LatencyModel",
+    "answer_register",
     "evaluate",
     "explain",
     "read_kernel_description",
@@ -164,6 +167,11 @@ class _Latency(TypedDict):
     example: NotRequired[dict[str, int]]
 
 
+class _Answers(TypedDict):
+    offset: int
+    channels: list[str]
+
+
 class _File(TypedDict):
     name: str
     summary: str
@@ -173,6 +181,42 @@ class _File(TypedDict):
     macs_per_cycle: NotRequired[int]
     resources: NotRequired[dict[str, Any]]
     ii: NotRequired[int]
+    answers: NotRequired[_Answers]
+
+
+@dataclass(frozen=True)
+class AnswerRegister:
+    """The register in which a kernel's RTL keeps the errors that memory has answered.
+
+    Two bits a channel from the lowest on: 0 OKAY, 2 SLVERR, 3 DECERR. What HLS makes of the C++ has
+    no such register and reads 0 there.
+
+    Parameters
+    ----------
+    offset : int
+        In bytes, behind the registers of HLS.
+    channels : tuple of str
+        The ports, with ``read`` or ``write``.
+    """
+
+    offset: int
+    channels: tuple[str, ...]
+
+    def errors(self, value: int) -> dict[str, str]:
+        """Return channel -> ``"SLVERR"`` or ``"DECERR"`` for those that answered an error."""
+        answers = {name: value >> 2 * i & 3 for i, name in enumerate(self.channels)}
+        return {name: ("SLVERR", "DECERR")[code - 2] for name, code in answers.items() if code > 1}
+
+
+@functools.cache
+def answer_register(folder: Path) -> AnswerRegister | None:
+    """Return the entry ``answers`` of a kernel's ``description.json``, ``None`` without one.
+
+    A driver asks for it, on a board without pydantic too: only the entry itself is read.
+    """
+    path = folder / "description.json"
+    found = json.loads(path.read_bytes()).get("answers") if path.is_file() else None
+    return AnswerRegister(found["offset"], tuple(found["channels"])) if found else None
 
 
 @functools.cache

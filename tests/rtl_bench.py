@@ -28,10 +28,13 @@ class Model:
     top: str
     parameters: tuple[tuple[str, str], ...] = ()
     macros: tuple[str, ...] = ()
+    path: Path | None = None
 
     @property
     def source(self) -> Path:
-        """Return its file: a kernel's, or one of those that kernels share."""
+        """Return its file: the one given, a kernel's, or one of those that kernels share."""
+        if self.path is not None:
+            return self.path
         kernel = KERNELS / self.top / "rtl" / f"{self.top}.sv"
         return kernel if kernel.is_file() else SHARED / f"{self.top}.sv"
 

@@ -14,6 +14,7 @@ from rtl_bench import KERNELS, SHARED, Bench, Model, build, lint
 from pynq_torch.hls import toolchain
 
 FILES = sorted([*SHARED.glob("*.sv"), *KERNELS.glob("*/rtl/*.sv")])
+PROOFS = sorted([*SHARED.glob("proofs/*.sv"), *KERNELS.glob("*/rtl/proofs/*.sv")])
 _CONTROL = (("ADDR_WIDTH", "6"), ("WORDS", "5"), ("INPUTS", "5'b01011"), ("OUTPUTS", "5'b10000"))
 _TAG = (("TAG_WIDTH", "9"),)
 _BIT = "1'b"
@@ -81,7 +82,7 @@ def test_lint(path: Path) -> None:
             assert re.search(r"\*/\s*// \S", line), f"{path.name}: no reason: {line.strip()}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES + PROOFS, ids=lambda path: path.stem)
 def test_layout(path: Path) -> None:
     """One module a file, of the file's name, every net declared."""
     text = path.read_text(encoding="utf-8")

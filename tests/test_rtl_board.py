@@ -20,6 +20,7 @@ from pynq import Overlay, allocate
 import pynq_torch
 from pynq_torch.board.engine import State
 from pynq_torch.board.rtl.wiring import memory_ports
+from pynq_torch.descriptions import answer_register
 from pynq_torch.errors import (
     BoardError,
     BoardHang,
@@ -28,6 +29,7 @@ from pynq_torch.errors import (
     RtlFallback,
     RtlTimeout,
 )
+from pynq_torch.paths import HW
 
 _ROOT = Path(__file__).resolve().parents[1]
 _RTL_KERNELS = Path(__file__).parent / "rtl_kernels"
@@ -306,6 +308,36 @@ def test_guard_is_the_default_and_can_be_switched_off(board):
     overlay.vadd.start(a=buffer, b=buffer, c=address, n=64).wait()
     with pytest.raises(KernelFault, match="outside the 512 MB"):
         overlay.vadd.start(a=buffer, b=buffer, c=0x2000_0000, n=64).wait()
+
+
+@pytest.mark.parametrize(
+    ("name", "channel"), [("a", "gmem0 read"), ("b", "gmem1 read"), ("c", "gmem2 write")]
+)
+def test_an_error_of_the_bus_is_no_result(board, name, channel):
+    """As on silicon the run ends, with AP_DONE; the driver reads what memory had answered."""
+    made = board(guard="silicon")
+    overlay = pynq_torch.load("vadd")
+    unit, buffer = overlay.vadd, allocate(64, "f4")
+    given = {"a": buffer, "b": buffer, "c": buffer, name: 0x2000_0000, "n": 64}
+    with pytest.raises(KernelFault, match=rf"answered DECERR on m_axi_{channel}: its") as caught:
+        unit.start(**given).wait()
+    assert caught.value.cu == unit.cu
+    assert unit.is_idle() and not unit.is_claimed()
+    assert made.cus[unit.cu].last_run.cycles > 64  # the kernel went on to its end
+    a = floats(64)
+    assert torch.equal(overlay.vadd(a, a), a + a)  # of this run only
+    assert unit.read(0x3C) == 0
+
+
+def test_the_register_of_answers_names_ports_and_errors():
+    register = answer_register(HW / "kernels" / "vadd")
+    assert register is not None and register.offset == 0x3C
+    assert register.errors(0) == register.errors(0b01_01_01) == {}
+    assert register.errors(0b10_01_11) == {
+        "m_axi_gmem0 read": "DECERR",
+        "m_axi_gmem2 write": "SLVERR",
+    }
+    assert answer_register(HW / "kernels" / "scale_stream") is None
 
 
 def test_writing_past_a_buffer_within_its_page_is_found(board):

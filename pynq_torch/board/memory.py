@@ -55,7 +55,8 @@ class PhysicalMemory:
         ``cacheable=False`` or ``coherent=True``.
     guard : bool or "silicon"
         Close memory that belongs to no buffer to the engines, and leave a closed page behind
-        each buffer. ``"silicon"``, or ``False``, is as the board: neither.
+        each buffer. ``"silicon"``, or ``False``, is as the board: neither. With ``"silicon"`` RTL
+        that uses an address without memory is answered DECERR, and goes on.
     """
 
     def __init__(
@@ -72,6 +73,8 @@ class PhysicalMemory:
         self.cma_bytes = cma_bytes
         self.strict_cache = strict_cache
         self.guard = guard not in (False, "silicon")
+        #: Whether RTL that uses an address without memory is answered DECERR and goes on.
+        self.as_silicon = guard == "silicon"
         #: Says whether an engine is running; freed memory is not reused meanwhile.
         self.busy: Callable[[], bool] = bool
         #: Why nothing may be allocated any more; empty while the board is in use.

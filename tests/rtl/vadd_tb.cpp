@@ -1,12 +1,12 @@
 // Bench of vadd: lengths around bursts and beyond 4 KB, every kind of stall, starts back to back,
-// auto-restart, a reset in the middle, and the cycles of a long run.
+// auto-restart, a reset in the middle, answers that are errors, and the cycles of a long run.
 #include "Vvadd.h"
 
 #include "axi_lite.hpp"
 #include "axi_memory.hpp"
 
 static constexpr uint64_t BASE = 0x10000000;
-static constexpr unsigned AP_START = 1, AP_DONE = 2, AP_IDLE = 4, AP_READY = 8, AUTO_RESTART = 0x80;
+static constexpr unsigned AP_START = 1, AP_DONE = 2, AP_IDLE = 4, AP_READY = 8, AUTO_RESTART = 0x80, STATUS = 0x3c;
 
 struct Vadd : Bench<Vvadd> {
     Memory memory{BASE, std::vector<uint8_t>(8 << 20)};
@@ -54,6 +54,7 @@ struct Vadd : Bench<Vvadd> {
 
     Vadd() {
         clock = &top->ap_clk;
+        top->m_axi_gmem0_RRESP = top->m_axi_gmem1_RRESP = top->m_axi_gmem2_BRESP = 0;
         restart();
     }
     void restart() {
@@ -168,6 +169,36 @@ int main() {
     bench.restart();
     CHECK(bench.lite.read(0) == AP_IDLE && bench.lite.read(0x34) == 0, "a reset leaves something behind");
     run(bench, 1000, 3, 0.2, 20);
+
+    // Answers: the first one of each channel that is an error, of this run only.
+    CHECK(bench.lite.read(STATUS) == 0, "OKAY leaves 0x%x", bench.lite.read(STATUS));
+    CData* const answers[] = {&bench.top->m_axi_gmem0_RRESP, &bench.top->m_axi_gmem1_RRESP,
+                              &bench.top->m_axi_gmem2_BRESP};
+    for (unsigned channel = 0; channel < 3; ++channel) {
+        for (unsigned answer : {1u, 2u, 3u}) {
+            *answers[channel] = answer;
+            run(bench, 100, 0, 0.2, 20);
+            *answers[channel] = 0;
+            const uint32_t expected = answer == 1 ? 0 : answer << 2 * channel, status = bench.lite.read(STATUS);
+            CHECK(status == expected, "channel %u answers %u: 0x%x, expected 0x%x", channel, answer, status,
+                  expected);
+        }
+    }
+    run(bench, 100, 0, 0.2, 20);
+    CHECK(bench.lite.read(STATUS) == 0, "the answers of a run before: 0x%x", bench.lite.read(STATUS));
+    bench.arguments(BASE, BASE + 0x200000, BASE + 0x400000, 300);
+    bench.lite.write(0, AP_START);
+    bench.top->m_axi_gmem0_RRESP = 3;
+    for (int i = 0; i < 60; ++i) bench.tick();
+    bench.top->m_axi_gmem0_RRESP = 2;
+    bench.wait(20000);
+    bench.top->m_axi_gmem0_RRESP = 0;
+    CHECK(bench.lite.read(STATUS) == 3, "of DECERR and SLVERR: 0x%x, expected the first",
+          bench.lite.read(STATUS));
+    CHECK(bench.top->m_axi_gmem0_ARCACHE == 3 && bench.top->m_axi_gmem1_ARCACHE == 3
+              && bench.top->m_axi_gmem2_AWCACHE == 3 && bench.top->m_axi_gmem0_ARPROT == 0
+              && bench.top->m_axi_gmem1_ARPROT == 0 && bench.top->m_axi_gmem2_AWPROT == 0,
+          "AxCACHE or AxPROT are not those of HLS");
 
     // Speed: an element a cycle.
     const int n = 100000;

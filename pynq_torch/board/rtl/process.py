@@ -128,6 +128,7 @@ class Pl:
             ("bell", self._bell_fd),
             ("life", self._life_read),
             ("guard", int(self.memory.guard)),
+            ("silicon", int(self.memory.as_silicon)),
             *options.items(),
             ("check", int(self.spawns == 0)),  # what depends on initial values shows every time
             ("ports", len(self.port_rows)),

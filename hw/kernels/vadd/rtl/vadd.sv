@@ -17,7 +17,8 @@ module vadd #(
     /* verilator lint_off SYMRSVDWORD */  // the name Vitis HLS gives it is a macro in some C headers
     output logic             interrupt,
     /* verilator lint_on SYMRSVDWORD */
-    // registers: 0x10 a, 0x1c b, 0x28 c (64 bits each), 0x34 n
+    // registers: 0x10 a, 0x1c b, 0x28 c (64 bits each), 0x34 n; behind those of HLS 0x3c, what memory
+    // has answered: bits 1:0 gmem0, 3:2 gmem1, 5:4 gmem2, see axi_responses
     input  wire logic        s_axi_control_AWVALID,
     output logic             s_axi_control_AWREADY,
     input  wire logic [5:0]  s_axi_control_AWADDR,
@@ -42,6 +43,8 @@ module vadd #(
     output logic [7:0]       m_axi_gmem0_ARLEN,
     output logic [2:0]       m_axi_gmem0_ARSIZE,
     output logic [1:0]       m_axi_gmem0_ARBURST,
+    output logic [3:0]       m_axi_gmem0_ARCACHE,
+    output logic [2:0]       m_axi_gmem0_ARPROT,
     input  wire logic        m_axi_gmem0_RVALID,
     output logic             m_axi_gmem0_RREADY,
     input  wire logic [31:0] m_axi_gmem0_RDATA,
@@ -54,6 +57,8 @@ module vadd #(
     output logic [7:0]       m_axi_gmem1_ARLEN,
     output logic [2:0]       m_axi_gmem1_ARSIZE,
     output logic [1:0]       m_axi_gmem1_ARBURST,
+    output logic [3:0]       m_axi_gmem1_ARCACHE,
+    output logic [2:0]       m_axi_gmem1_ARPROT,
     input  wire logic        m_axi_gmem1_RVALID,
     output logic             m_axi_gmem1_RREADY,
     input  wire logic [31:0] m_axi_gmem1_RDATA,
@@ -66,6 +71,8 @@ module vadd #(
     output logic [7:0]       m_axi_gmem2_AWLEN,
     output logic [2:0]       m_axi_gmem2_AWSIZE,
     output logic [1:0]       m_axi_gmem2_AWBURST,
+    output logic [3:0]       m_axi_gmem2_AWCACHE,
+    output logic [2:0]       m_axi_gmem2_AWPROT,
     output logic             m_axi_gmem2_WVALID,
     input  wire logic        m_axi_gmem2_WREADY,
     output logic [31:0]      m_axi_gmem2_WDATA,
@@ -76,17 +83,19 @@ module vadd #(
     input  wire logic [1:0]  m_axi_gmem2_BRESP
 );
 
-  localparam int unsigned WORDS = 10;  // registers from 0x10 on
-  localparam int unsigned A = 0, B = 3, C = 6, N = 9;
+  localparam int unsigned WORDS = 12;  // registers from 0x10 on
+  localparam int unsigned A = 0, B = 3, C = 6, N = 9, STATUS = 11;
   localparam int unsigned BYTES_WIDTH = 33;  // 4 * (2**31 - 1) bytes
 
   logic ap_start, ap_done, ap_idle, ap_ready;
   logic [32*WORDS-1:0] regs;
+  logic [5:0] status;
 
   axil_control #(
       .ADDR_WIDTH(6),
       .WORDS(WORDS),
-      .INPUTS(10'b10_1101_1011)  // n; c; b; a, with a hole behind each pointer
+      .INPUTS(12'b0010_1101_1011),  // n; c; b; a, with a hole behind each pointer
+      .OUTPUTS(12'b1 << STATUS)
   ) control (
       .clk_i(ap_clk),
       .rst_ni(ap_rst_n),
@@ -108,7 +117,7 @@ module vadd #(
       .rdata_o(s_axi_control_RDATA),
       .rresp_o(s_axi_control_RRESP),
       .regs_o(regs),
-      .values_i('0),
+      .values_i((32 * WORDS)'(status) << 32 * STATUS),
       .ap_start_o(ap_start),
       .ap_done_i(ap_done),
       .ap_idle_i(ap_idle),
@@ -244,10 +253,30 @@ module vadd #(
       .bready_o(m_axi_gmem2_BREADY)
   );
 
-  // A response that is not OKAY is the bus's to report: an HLS kernel has no way to say it either.
+  // A run ends after its last answer: done takes what there is, and the next run begins with none.
+  axi_responses #(
+      .CHANNELS(3)
+  ) responses (
+      .clk_i(ap_clk),
+      .rst_ni(ap_rst_n),
+      .clear_i(ap_done),
+      .valid_i({m_axi_gmem2_BVALID && m_axi_gmem2_BREADY,
+                m_axi_gmem1_RVALID && m_axi_gmem1_RREADY,
+                m_axi_gmem0_RVALID && m_axi_gmem0_RREADY}),
+      .resp_i({m_axi_gmem2_BRESP, m_axi_gmem1_RRESP, m_axi_gmem0_RRESP}),
+      .status_o(status)
+  );
+
+  // As HLS drives them: normal memory that may be buffered, no privilege, secure, data.
+  assign m_axi_gmem0_ARCACHE = 4'b0011;
+  assign m_axi_gmem0_ARPROT  = 3'b000;
+  assign m_axi_gmem1_ARCACHE = 4'b0011;
+  assign m_axi_gmem1_ARPROT  = 3'b000;
+  assign m_axi_gmem2_AWCACHE = 4'b0011;
+  assign m_axi_gmem2_AWPROT  = 3'b000;
+
   // The word behind each pointer is a hole in the register map.
-  wire unused = &{1'b0, m_axi_gmem0_RRESP, m_axi_gmem1_RRESP, m_axi_gmem2_BRESP, b_last, c_last,
-                  a_taken, b_taken, c_taken, regs};
+  wire unused = &{1'b0, b_last, c_last, a_taken, b_taken, c_taken, regs};
 
 `ifndef SYNTHESIS
   assert property (@(posedge ap_clk) disable iff (!ap_rst_n) launch |-> a_taken && b_taken && c_taken)

@@ -143,7 +143,7 @@ uint64_t number(const Fields& f, size_t i) { return std::strtoull(f.at(i).c_str(
 int integer(const Fields& f, size_t i) { return int(std::strtol(f.at(i).c_str(), nullptr, 10)); }
 
 void make_memory(const Setup& setup, const std::vector<Fields>& lines) {
-    g_pl.map = std::make_unique<MemoryMap>(setup.number("guard") != 0);
+    g_pl.map = std::make_unique<MemoryMap>(setup.number("guard") != 0, setup.number("silicon") != 0);
     for (const Fields& f : lines)
         if (f[0] == "window") g_pl.map->add_window(number(f, 1), number(f, 2), integer(f, 4), number(f, 3));
     g_pl.map->use_grants(map_whole(int(setup.number("grants"))));

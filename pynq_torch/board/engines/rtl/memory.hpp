@@ -98,7 +98,8 @@ class Memory {
 
     bool faulted() const { return fault.kind != AccessFault::none; }
     // Checks a burst's addresses; true when they answer. The first that does not is kept in `fault`,
-    // that of a read just outside a buffer in `read_ahead`.
+    // that of a read just outside a buffer in `read_ahead`. On a board that is as silicon, no memory
+    // at an address is an answer and no more: the kernel goes on with it.
     bool allowed(uint64_t cycle, uint64_t address, uint64_t nbytes, bool write, uint32_t port) {
         map_.refresh_grants();
         uint64_t first = 0;
@@ -108,7 +109,8 @@ class Memory {
             read_ahead = {cycle, first, kind, write, port, 0};
             return true;
         }
-        if (!faulted()) fault = {cycle, first, kind, write, port, 0};
+        const bool ends = kind != AccessFault::outside || !map_.goes_on();
+        if (ends && !faulted()) fault = {cycle, first, kind, write, port, 0};
         return false;
     }
 

@@ -27,7 +27,8 @@ struct AccessFault {
 // of DDR belong to a buffer. The table of grants is that of board/memory.py, see engine.hpp.
 class MemoryMap {
   public:
-    explicit MemoryMap(bool guard) : guard_(guard), pages_(kSpace >> kPageBits, kNothing) {
+    explicit MemoryMap(bool guard, bool goes_on = false)
+        : guard_(guard), goes_on_(goes_on), pages_(kSpace >> kPageBits, kNothing) {
         void* p =
             mmap(nullptr, kSpace, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (p == MAP_FAILED) throw std::runtime_error("cannot reserve the physical address space");
@@ -74,6 +75,9 @@ class MemoryMap {
         }
         generation_ = generation;
     }
+
+    // Whether a kernel that is answered DECERR goes on, as it would on a board.
+    bool goes_on() const { return goes_on_; }
 
     // Where the bytes of a physical address are; only for addresses that `check` lets pass.
     uint8_t* at(uint64_t address) const { return base_ + address; }
@@ -136,7 +140,7 @@ class MemoryMap {
             if (pages_[size_t(page)] != kNothing) pages_[size_t(page)] = state;
     }
 
-    bool guard_;
+    bool guard_, goes_on_;
     uint8_t* base_ = nullptr;
     std::vector<uint8_t> pages_;
     const Grants* grants_ = nullptr;
