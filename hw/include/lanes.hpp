@@ -107,7 +107,7 @@ fold_loop:
     pair_loop:  // two reads and a write of one memory, which has two ports
         for (int lane = 0; lane < half; ++lane) {
 #pragma HLS PIPELINE II=2
-#pragma HLS LOOP_TRIPCOUNT min=1 max=4
+#pragma HLS LOOP_TRIPCOUNT min=1 max=8
             state[lane] = combine(state[lane], state[lane + half]);
         }
     }

@@ -90,7 +90,7 @@ fold_loop:
     pair_loop:  // two reads and a write of each memory, which has two ports
         for (int lane = 0; lane < half; ++lane) {
 #pragma HLS PIPELINE II=2
-#pragma HLS LOOP_TRIPCOUNT min=1 max=4
+#pragma HLS LOOP_TRIPCOUNT min=1 max=8
             const int other = lane + half;
             if (wins(state[other], at[other], state[lane], at[lane], greatest)) {
                 state[lane] = state[other];
