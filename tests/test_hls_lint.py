@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from helpers import write
 
-from pynq_torch import hls
+from pynq_torch import hls, paths
 from pynq_torch.cli import main
 from pynq_torch.errors import InterfaceError, KernelBuildError
 
@@ -266,7 +266,7 @@ def test_the_command_prints_a_line_a_finding(
     path = write(tmp_path / "k.cpp", in_loop("y[i] = a[i * s];"))
     assert main(["hls", "lint", str(path), "--top", "k"]) == 1
     line = capsys.readouterr().out
-    assert re.fullmatch(r".*k\.cpp:8: burst: 'a' is read .* \(UG1399, \"Precond.*\"\)\n", line)
+    assert re.fullmatch(r".*k\.cpp:7: burst: 'a' is read .* \(UG1399, \"Precond.*\"\)\n", line)
     write(path, in_loop("y[i] = a[i];"))
     assert main(["hls", "lint", str(path), "--top", "k"]) == 0
     assert capsys.readouterr().out == ""
@@ -276,9 +276,10 @@ def test_what_cannot_be_read_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(tmp_path / "k.cpp", in_loop("y[i] = b[i];"))
+    right = write(tmp_path / "r.cpp", in_loop("y[i] = a[i];"))
     for file, top, said in (
         (tmp_path / "none.cpp", "k", "none.cpp"),
-        (path, "other", r"k\.cpp: no definition of the top function 'other'"),
+        (right, "other", r"r\.cpp: no definition of the top function 'other'"),
         (path, "k", r"k\.cpp:\d+: .*'b' was not declared"),
     ):
         assert main(["hls", "lint", str(file), "--top", top]) == 2
@@ -292,3 +293,13 @@ def test_what_cannot_be_read_is_one_line(
     missing = write(tmp_path / "m.cpp", '#include "gone.h"\n' + in_loop("y[i] = a[i];"))
     with pytest.raises(KernelBuildError, match=r"m\.cpp:1: header not found: gone\.h"):
         hls.lint(missing, "k")
+
+
+# ---- the project's own kernels -------------------------------------------------------------------
+
+KERNELS = sorted(folder.name for folder in paths.KERNELS.iterdir() if folder.is_dir())
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_our_kernels_are_clean(name: str) -> None:
+    assert list(map(str, hls.lint(paths.KERNELS / name / f"{name}.cpp", name))) == []

@@ -13,6 +13,7 @@ from pynq_torch.errors import needs
 from .cursors import operator_kind, parameters_of
 from .lint_tree import (
     ASSIGN,
+    COMMA,
     EQUAL,
     MULTIPLY,
     UNEQUAL,
@@ -49,7 +50,8 @@ def tripcounts(program: Program) -> Iterator[Problem]:
                 begin = list(parts[0].get_children()) if parts[0] is not None else []
                 own = frozenset(node.hash for node in begin)
                 values = [child for node in begin[:1] for child in node.get_children()]
-                if parts[1] is not None and is_constant([*values, *parts[1:]], own):
+                steps = [step for step in _steps(parts[2]) if _counts(step, parts[1])]
+                if parts[1] is not None and is_constant([*values, parts[1], *steps], own):
                     continue
             elif is_constant(scope.node.get_children()):
                 continue
@@ -59,6 +61,21 @@ def tripcounts(program: Program) -> Iterator[Problem]:
                 "how often the loop runs is not known at compile time, so reports have no "
                 "latency; write #pragma HLS LOOP_TRIPCOUNT min=... max=... in it",
             )
+
+
+def _steps(node: Cursor | None) -> list[Cursor]:
+    """Return the parts of ``++i, at += step``."""
+    if node is None:
+        return []
+    if node.kind != CursorKind.BINARY_OPERATOR or operator_kind(node, unary=False) != COMMA:
+        return [node]
+    return [part for child in node.get_children() for part in _steps(child)]
+
+
+def _counts(step: Cursor, condition: Cursor | None) -> bool:
+    """Whether a step changes what the condition looks at."""
+    root = root_of(next(iter(step.get_children())))
+    return root is None or condition is None or root.hash in names(condition)
 
 
 def bursts(program: Program, masters: set[str]) -> Iterator[Problem]:
@@ -262,7 +279,7 @@ def _sum(scope: Scope, node: Cursor, interval: int, banks: dict[str, int]) -> st
                 f"element has a multiplexer, and a sum of {cycles} cycles no known distance; keep "
                 "the array whole, with DEPENDENCE distance=... true"
             )
-    moving = frozenset(_changes(scope))
+    moving = _changes(scope).keys() - _unrolled(scope)
     if any(item.variable == root.spelling for item in _dependences(scope)):
         return ""
     if any(not names(index).isdisjoint(moving) for index in indices):

@@ -23,6 +23,7 @@ with needs("clang", "Reading HLS C++"):
 
 __all__ = [
     "ASSIGN",
+    "COMMA",
     "EQUAL",
     "MULTIPLY",
     "UNEQUAL",
