@@ -1,5 +1,6 @@
 // Testbench of reduce_f32: every operation against double, rows and columns, around tile and block.
 #include "reduce_f32.hpp"
+#include "../../include/cosim.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -50,6 +51,7 @@ int check(Operation op, Size s, bool column) {
     const float divisor = static_cast<float>(s.outer * s.inner), p = 3.0f;
     std::vector<float> x(n), y(s.kept + 1, -77.0f);
     std::vector<int64_t> index(s.kept + 1, -77);
+    cosim::deepen(reduce_f32_config::COSIM_DEPTH, x, y, index);
     // Products stay near 1; extremes come twice, so that the first counts.
     for (int i = 0; i < n; ++i)
         x[i] = op.combine == Shape::MULTIPLY ? 1.0f + static_cast<float>(i % 7 - 3) / 1024.0f
