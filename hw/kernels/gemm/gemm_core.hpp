@@ -18,8 +18,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gemm_epilogue.hpp"
 #include "gemm_memory.hpp"
+#include "gemm_store.hpp"
 
 namespace gemm_core {
 constexpr int MIN_ROWS = 16;
