@@ -227,13 +227,13 @@ def test_a_false_dependence_says_why(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
-        ("HLS PIPELINE II=1", "HLS PIPLINE II=1", "PIPLINE is no HLS pragma.*mean HLS pipeline"),
+        ("HLS PIPELINE II=1", "HLS PIPELNIE II=1", "PIPELNIE is no HLS pragma.*mean HLS pipeline"),
         ("HLS PIPELINE II=1", "HLS PIPELINE I=1", "no option 'i'; did you mean ii"),
         ("HLS PIPELINE II=1", "HSL PIPELINE II=1", "#pragma HSL is ignored"),
         ("HLS PIPELINE II=1", "HLS UNROLL fctor=2", "did you mean factor"),
         ("HLS UNROLL", "HLS PIPELINE", None),
         ("variable=x complete", "variable=z complete", "names 'z', which k has not"),
-        ("variable=x complete", "variable=x compleet", "no option 'compleet'; did you mean comple"),
+        ("variable=x complete", "variable=x complet3", "no option 'complet3'; did you mean comple"),
         ("variable=x complete", "complete", "names no variable"),
         ("s_axilite port=return", "s_axilite port=return bundel=b", "did you mean bundle"),
     ],
