@@ -19,8 +19,9 @@ cd $build
 
 open_project -reset $kernel
 set_top $kernel
-add_files [file join $folder $kernel.cpp]
-add_files -tb [file join $folder ${kernel}_tb.cpp]
+# C++17, as on the PC: the kernels use if constexpr and [[maybe_unused]].
+add_files -cflags -std=c++17 [file join $folder $kernel.cpp]
+add_files -tb -cflags -std=c++17 [file join $folder ${kernel}_tb.cpp]
 open_solution -reset solution -flow_target vivado
 set_part [setting HLS_PART xc7z020clg400-1]
 create_clock -period [setting HLS_PERIOD_NS 10]

@@ -48,10 +48,18 @@ inline Range inside(int start, int cells, int size, int gap) {
     return {first, last, first * gap - start};
 }
 
+// Step s of a tile: its channel and its taps.
+inline Taps taps_of(Size size, Tiling tiling, int s) {
+    const int across = whole(size.k_columns, tiling.k_columns), down = whole(size.k_rows, tiling.k_rows);
+    const int i = s / across % down * tiling.k_rows, j = s % across * tiling.k_columns;
+    return {s / across / down, i, j, at_most(size.k_rows - i, tiling.k_rows), at_most(size.k_columns - j, tiling.k_columns)};
+}
+
 // Read the part of a channel that a tile needs. `kept` tells elements from what lies beside them.
 template <typename S>
-void load_patch(const typename S::Value* image, Steps s, Size size, Window w, Tile at, Taps taps,
+void load_patch(const typename S::Value* image, Steps s, Size size, Window w, Tiling tiling, Tile at, int step,
                 typename S::Value patch[S::PATCH], int32_t kept[S::PATCH]) {
+    const Taps taps = taps_of(size, tiling, step);
     const int rows = extent(at.rows, w.stride_y, taps.k_rows, w.step_y);
     const int columns = extent(at.columns, w.stride_x, taps.k_columns, w.step_x);
     const Range y = inside(at.y * w.stride_y + taps.i * w.step_y - w.pad_y, rows, size.height, w.gap_y);
@@ -59,46 +67,93 @@ void load_patch(const typename S::Value* image, Steps s, Size size, Window w, Ti
 clear_loop:
     for (int cell = 0; cell < rows * columns; ++cell) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::PATCH
         patch[cell] = 0;
         kept[cell] = 0;
     }
 row_loop:
     for (int row = y.first; row < y.last; ++row) {
-        const int64_t from = place(s, at.group, at.batch, taps.channel, row, 0);
-        const int to = (y.to + (row - y.first) * w.gap_y) * columns + x.to;
-    column_loop:
-        for (int column = x.first; column < x.last; ++column) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
+        const int64_t from = place(s, at.group, at.batch, taps.channel, row, x.first);
+        const int to = (y.to + (row - y.first) * w.gap_y) * columns + x.to, count = x.last - x.first;
+        if (s.column == 1) {
+        burst_loop:
+            for (int column = 0; column < count; ++column) {
 #pragma HLS PIPELINE II=1
-            const int cell = to + (column - x.first) * w.gap_x;
-            patch[cell] = image[from + static_cast<int64_t>(column) * s.column];
-            kept[cell] = -1;
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
+                patch[to + column * w.gap_x] = image[from + column];
+                kept[to + column * w.gap_x] = -1;
+            }
+        } else {
+        single_loop:
+            for (int column = 0; column < count; ++column) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
+                patch[to + column * w.gap_x] = image[from + static_cast<int64_t>(column) * s.column];
+                kept[to + column * w.gap_x] = -1;
+            }
         }
     }
 }
 
-// The weights of a tile's output channels; rows of zeros keep the adder busy where they are few.
-// Returns whether all are finite numbers.
+// The weights of an output channel: taps that follow each other in memory come in a burst.
 template <typename S>
-bool load_weights(const typename S::Value* weight, Steps s, Tile at, Taps taps, int padded,
-                  typename S::Value weights[S::OUTS][S::TAPS]) {
+bool load_taps(const typename S::Value* weight, Steps s, Taps taps, int64_t from, typename S::Value row[S::TAPS]) {
     const int count = taps.k_rows * taps.k_columns;
     bool finite = true;
-out_loop:
-    for (int o = 0; o < padded; ++o) {
-        int i = 0, j = 0;
-    tap_loop:
+    if (s.column == 1 && s.row == taps.k_columns) {
+    burst_loop:
         for (int t = 0; t < count; ++t) {
 #pragma HLS PIPELINE II=1
-            const int64_t from = place(s, at.group, at.out + o, taps.channel, taps.i + i, taps.j + j);
-            const typename S::Value value = o < at.outs ? weight[from] : static_cast<typename S::Value>(0);
-            weights[o][t] = value;
-            finite = finite && value - value == 0;
-            if (++j == taps.k_columns) {
-                j = 0;
-                ++i;
-            }
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TAPS
+            row[t] = weight[from + t];
+            finite = finite && row[t] - row[t] == 0;
+        }
+        return finite;
+    }
+    int64_t begin = from, place = from;
+    int j = 0;
+// Taps with gaps between them: single accesses.
+single_loop:
+    for (int t = 0; t < count; ++t) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TAPS
+        row[t] = weight[place];
+        finite = finite && row[t] - row[t] == 0;
+        place += s.column;
+        if (++j == taps.k_columns) {
+            j = 0;
+            begin += s.row;
+            place = begin;
         }
     }
     return finite;
+}
+
+// The weights of a tile's output channels; rows of zeros keep the adder busy where they are few.
+// `finite` tells whether all are finite numbers.
+template <typename S>
+void load_weights(const typename S::Value* weight, Steps s, Size size, Tiling tiling, Tile at, int step, int padded,
+                  typename S::Value weights[S::OUTS][S::TAPS], bool& finite) {
+    const Taps taps = taps_of(size, tiling, step);
+    bool all = true;
+out_loop:
+    for (int o = 0; o < at.outs; ++o) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::OUTS
+        const int64_t from = place(s, at.group, at.out + o, taps.channel, taps.i, taps.j);
+        const bool good = load_taps<S>(weight, s, taps, from, weights[o]);
+        all = all && good;
+    }
+zero_outs:
+    for (int o = at.outs; o < padded; ++o) {
+#pragma HLS LOOP_TRIPCOUNT min=0 max=8
+    zero_taps:
+        for (int t = 0; t < taps.k_rows * taps.k_columns; ++t) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TAPS
+            weights[o][t] = 0;
+        }
+    }
+    finite = all;
 }
 }  // namespace conv2d

@@ -24,19 +24,22 @@ struct IntStore {
         store_rows:
             for (int y = 0; y < at.rows; ++y) {
                 const int64_t to = place(s, at.group, at.batch, at.out + o, at.y + y, at.x);
-            store_columns:
+                int32_t line[S::PIXELS];
+            finish_columns:
                 for (int x = 0; x < at.columns; ++x) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
                     const int32_t sum = sums[o][y * at.columns + x];
-                    const int64_t cell = to + static_cast<int64_t>(x) * s.column;
                     if (kind == INT8) {
-                        steps[cell] = static_cast<int8_t>(finish_int8<FloatCores>(sum, offset, factor, mode));
+                        line[x] = static_cast<int32_t>(finish_int8<FloatCores>(sum, offset, factor, mode));
                     } else if (kind == FLOAT32) {
-                        result[cell] = finish_float32<FloatCores>(sum, offset, factor, mode);
+                        line[x] = finish_float32<FloatCores>(sum, offset, factor, mode);
                     } else {
-                        result[cell] = finish_int32(sum, offset, mode);
+                        line[x] = finish_int32(sum, offset, mode);
                     }
                 }
+                if (kind == INT8) store_line(line, steps, to, s.column, at.columns);
+                else store_line(line, result, to, s.column, at.columns);
             }
         }
     }

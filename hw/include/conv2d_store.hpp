@@ -5,6 +5,26 @@
 namespace conv2d {
 enum Mode { BIAS = 4, RELU = 8 };  // the bits that gemm uses
 
+// A row of results: neighbours in memory go in bursts.
+template <typename Value, typename Memory>
+void store_line(const Value* line, Memory* memory, int64_t to, int step, int count) {
+    if (step == 1) {
+    burst_loop:
+        for (int x = 0; x < count; ++x) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
+            memory[to + x] = static_cast<Memory>(line[x]);
+        }
+    } else {
+    single_loop:
+        for (int x = 0; x < count; ++x) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
+            memory[to + static_cast<int64_t>(x) * step] = static_cast<Memory>(line[x]);
+        }
+    }
+}
+
 // Float sums with bias and ReLU; -0 and NaN pass through it, as in torch.
 struct FloatStore {
     template <typename S>
@@ -16,13 +36,16 @@ struct FloatStore {
         store_rows:
             for (int y = 0; y < at.rows; ++y) {
                 const int64_t to = place(s, at.group, at.batch, at.out + o, at.y + y, at.x);
-            store_columns:
+                float line[S::PIXELS];
+            finish_columns:
                 for (int x = 0; x < at.columns; ++x) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
                     const float sum = sums[o][y * at.columns + x];
                     const float value = mode & BIAS ? sum + offset : sum;
-                    result[to + static_cast<int64_t>(x) * s.column] = mode & RELU && value < 0.0f ? 0.0f : value;
+                    line[x] = mode & RELU && value < 0.0f ? 0.0f : value;
                 }
+                store_line(line, result, to, s.column, at.columns);
             }
         }
     }
@@ -30,25 +53,30 @@ struct FloatStore {
 
 // Dataflow over the loop: the next step's patch and weights are loaded while this one's are used.
 template <typename S>
-void sum_tile(const typename S::Value* image, const typename S::Value* weight, Size size, Window w, Steps si, Steps sw,
-              Tiling tiling, Tile at, typename S::Sum sums[S::OUTS][S::PIXELS]) {
-    const int across = whole(size.k_columns, tiling.k_columns), down = whole(size.k_rows, tiling.k_rows);
-    const int least = whole(MIN_SUMS, whole(at.rows * at.columns, S::LANES));
-    const int outs = at.outs < least ? least : at.outs;
-    clear<S>(outs, whole(at.rows * at.columns, S::LANES) * S::LANES, sums);
+void sum_steps(const typename S::Value* image, const typename S::Value* weight, Size size, Window w, Steps si, Steps sw,
+               Tiling tiling, Tile at, int outs, typename S::Sum sums[S::OUTS][S::PIXELS], int steps) {
 step_loop:
-    for (int s = 0; s < size.channels * down * across; ++s) {
+    for (int s = 0; s < steps; ++s) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=256
 #pragma HLS DATAFLOW
         typename S::Value patch[S::PATCH];
         int32_t kept[S::PATCH];
         typename S::Value weights[S::OUTS][S::TAPS];
-        const int i = s / across % down * tiling.k_rows, j = s % across * tiling.k_columns;
-        const Taps taps = {s / across / down, i, j, at_most(size.k_rows - i, tiling.k_rows),
-                           at_most(size.k_columns - j, tiling.k_columns)};
-        load_patch<S>(image, si, size, w, at, taps, patch, kept);
-        const bool finite = load_weights<S>(weight, sw, at, taps, outs, weights);
-        multiply<S>(patch, kept, weights, w, at, taps, outs, finite, sums);
+        bool finite;
+        load_patch<S>(image, si, size, w, tiling, at, s, patch, kept);
+        load_weights<S>(weight, sw, size, tiling, at, s, outs, weights, finite);
+        multiply<S>(patch, kept, weights, size, w, tiling, at, s, outs, finite, sums);
     }
+}
+
+template <typename S>
+void sum_tile(const typename S::Value* image, const typename S::Value* weight, Size size, Window w, Steps si, Steps sw,
+              Tiling tiling, Tile at, typename S::Sum sums[S::OUTS][S::PIXELS]) {
+    const int least = whole(MIN_SUMS, whole(at.rows * at.columns, S::LANES));
+    const int outs = at.outs < least ? least : at.outs;
+    clear<S>(outs, whole(at.rows * at.columns, S::LANES) * S::LANES, sums);
+    sum_steps<S>(image, weight, size, w, si, sw, tiling, at, outs, sums,
+                 size.channels * whole(size.k_rows, tiling.k_rows) * whole(size.k_columns, tiling.k_columns));
 }
 
 // A plan that does not fit the buffers does nothing.
@@ -72,14 +100,18 @@ void convolve(const typename S::Value* image, const typename S::Value* weight, S
     const int down = whole(size.rows, tiling.rows), across = whole(size.columns, tiling.columns);
 group_loop:
     for (int group = 0; group < size.groups; ++group) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
     image_loop:
         for (int batch = 0; batch < size.batch; ++batch) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
         tile_loop:
             for (int t = 0; t < down * across; ++t) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
                 const int y = t / across * tiling.rows, x = t % across * tiling.columns;
                 const int rows = at_most(size.rows - y, tiling.rows), columns = at_most(size.columns - x, tiling.columns);
             out_loop:
                 for (int out = 0; out < size.outs; out += S::OUTS) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
                     const Tile at = {group, batch, out, y, x, at_most(size.outs - out, S::OUTS), rows, columns};
                     sum_tile<S>(image, weight, size, w, si, sw, tiling, at, sums);
                     Store::template store<S>(sums, size, sr, at, mode, ports...);

@@ -1,6 +1,7 @@
 // The float32 part of the testbenches of conv2d.
 #pragma once
 #include "conv2d_tb.hpp"
+#include "cosim.hpp"
 
 namespace conv2d_tb {
 constexpr float GUARD = -12345.0f;
@@ -11,6 +12,7 @@ int check_float(const char* name, Kernel kernel, Case c, int mode, Tiling tiling
     const Layout li(s.groups, s.batch, s.channels, s.height, s.width), lw(s.groups, s.outs, s.channels, s.k_rows, s.k_columns);
     const Layout lr(s.groups, s.batch, s.outs, s.rows, s.columns);
     std::vector<float> image(li.count), weight(lw.count), bias(s.groups * s.outs), result(lr.count, GUARD);
+    cosim::deepen(1 << 16, image, weight, bias, result);  // COSIM_DEPTH of the kernels
     uint32_t state = 2024;
     for (float& value : image) value = static_cast<int32_t>(next(state)) / 2147483648.0f;
     for (float& value : weight) value = static_cast<int32_t>(next(state)) / 2147483648.0f;

@@ -2,6 +2,7 @@
 #pragma once
 #include "../kernels/gemm/gemm_tb_epilogue.hpp"
 #include "conv2d_tb.hpp"
+#include "cosim.hpp"
 
 namespace conv2d_tb {
 template <typename Kernel>
@@ -17,6 +18,7 @@ int check_int8(const char* name, Kernel kernel, Case c, int mode, Tiling tiling)
     std::vector<int8_t> image(li.count), weight(lw.count), steps(lr.count, 77);
     std::vector<int32_t> bias(channels), result(lr.count, 77), one(1);
     std::vector<float> scale(channels);
+    cosim::deepen(1 << 16, image, weight, steps, bias, result, scale);  // COSIM_DEPTH of the kernels
     uint32_t state = 2024;
     for (int8_t& value : image) value = next(state) % 5 ? next(state) >> 24 : -128;
     for (int8_t& value : weight) value = next(state) % 5 ? next(state) >> 24 : -128;

@@ -6,7 +6,7 @@
 #include "conv2d_store.hpp"
 
 namespace depthwise {
-using conv2d::MIN_SUMS; using conv2d::Range; using conv2d::Size; using conv2d::Steps; using conv2d::Taps; using conv2d::Tile; using conv2d::Tiling;
+using conv2d::MIN_SUMS; using conv2d::Range; using conv2d::Size; using conv2d::Steps; using conv2d::Tile; using conv2d::Tiling;
 using conv2d::Window; using conv2d::at_most; using conv2d::extent; using conv2d::inside; using conv2d::place; using conv2d::whole;
 
 // Read the part of the channel that a tile needs; cells beside the image are zero.
@@ -19,16 +19,34 @@ void load_patch(const typename S::Value* image, Steps s, Size size, Window w, Ti
     const Range x = inside(at.x * w.stride_x - w.pad_x, columns, size.width, 1);
 patch_rows:
     for (int row = 0; row < rows; ++row) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::ROWS
         const int from_row = row - y.to + y.first;
         const bool there = from_row >= y.first && from_row < y.last;
         const int64_t from = place(s, at.group, at.batch, 0, from_row, x.first);
-    patch_columns:
+        const int count = there ? x.last - x.first : 0;
+    clear_columns:
         for (int column = 0; column < columns; ++column) {
 #pragma HLS PIPELINE II=1
-            const int cell = column - x.to;
-            const bool kept_here = there && cell >= 0 && cell < x.last - x.first;
-            kept[row][column] = kept_here;
-            patch[row][column] = kept_here ? image[from + static_cast<int64_t>(cell) * s.column] : static_cast<typename S::Value>(0);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::WIDTH
+            kept[row][column] = false;
+            patch[row][column] = 0;
+        }
+        if (s.column == 1) {
+        burst_loop:
+            for (int cell = 0; cell < count; ++cell) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=0 max=S::WIDTH
+                kept[row][x.to + cell] = true;
+                patch[row][x.to + cell] = image[from + cell];
+            }
+        } else {
+        single_loop:
+            for (int cell = 0; cell < count; ++cell) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=0 max=S::WIDTH
+                kept[row][x.to + cell] = true;
+                patch[row][x.to + cell] = image[from + static_cast<int64_t>(cell) * s.column];
+            }
         }
     }
 }
@@ -41,10 +59,20 @@ void add_column(const typename S::Value patch[S::ROWS][S::WIDTH], const bool kep
                 typename S::Sum sums[S::OUTS][S::PIXELS]) {
     const int lanes = at_most(size.k_rows - first, S::LANES);
     const int count = at.rows * at.columns;
+    // The column of taps stays the same while the pixels pass: registers, which LANES products read at once.
+    typename S::Value held[S::LANES];
+#pragma HLS ARRAY_PARTITION variable=held type=complete
+hold_loop:
+    for (int l = 0; l < S::LANES; ++l) {
+#pragma HLS PIPELINE II=1
+        held[l] = l < lanes ? weights[0][(first + l) * size.k_columns + j] : static_cast<typename S::Value>(0);
+    }
     int y = 0, x = 0;
 pixel_loop:
     for (int p = 0; p < (count < MIN_SUMS ? MIN_SUMS : count); ++p) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::PIXELS
+// A sum comes again with the next column of taps; few pixels wait until MIN_SUMS cycles have passed.
 #pragma HLS DEPENDENCE variable=sums type=inter direction=RAW distance=MIN_SUMS true
         if (p >= count) continue;  // few pixels wait for the adder
         const int column = x * w.stride_x + j * w.step_x;
@@ -54,7 +82,7 @@ pixel_loop:
 #pragma HLS UNROLL
             if (l >= lanes) continue;
             const int row = y * w.stride_y + (first + l) * w.step_y;
-            const typename S::Sum product = static_cast<typename S::Sum>(weights[0][(first + l) * size.k_columns + j]) * patch[row][column];
+            const typename S::Sum product = static_cast<typename S::Sum>(held[l]) * patch[row][column];
             sum += kept[row][column] ? product : 0;
         }
         sums[0][p] += sum;
@@ -70,14 +98,21 @@ template <typename S>
 void sum_tile(const typename S::Value* weight, const typename S::Value patch[S::ROWS][S::WIDTH], const bool kept[S::ROWS][S::WIDTH],
               Size size, Window w, Steps sw, Tile at, typename S::Sum sums[S::OUTS][S::PIXELS]) {
     typename S::Value weights[S::OUTS][S::TAPS];
-    const Taps taps = {0, 0, 0, size.k_rows, size.k_columns};
-    conv2d::load_weights<S>(weight, sw, at, taps, 1, weights);
+    bool finite;  // cells beside the image are left out anyway
+    conv2d::load_weights<S>(weight, sw, size, Tiling{1, 1, size.k_rows, size.k_columns}, at, 0, 1, weights, finite);
 clear_loop:
-    for (int p = 0; p < at.rows * at.columns; ++p) sums[0][p] = 0;
+    for (int p = 0; p < at.rows * at.columns; ++p) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::PIXELS
+        sums[0][p] = 0;
+    }
 part_loop:
     for (int first = 0; first < size.k_rows; first += S::LANES) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=4
     tap_loop:
-        for (int j = 0; j < size.k_columns; ++j) add_column<S>(patch, kept, weights, size, w, at, first, j, sums);
+        for (int j = 0; j < size.k_columns; ++j) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=8
+            add_column<S>(patch, kept, weights, size, w, at, first, j, sums);
+        }
     }
 }
 
@@ -96,13 +131,16 @@ void convolve(const typename S::Value* image, const typename S::Value* weight, S
     const int down = whole(size.rows, t.rows), across = whole(size.columns, t.columns);
 channel_loop:
     for (int item = 0; item < size.groups * size.batch; ++item) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=256
     tile_loop:
         for (int tile = 0; tile < down * across; ++tile) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
             const int y = tile / across * t.rows, x = tile % across * t.columns;
             Tile at = {item / size.batch, item % size.batch, 0, y, x, 1, at_most(size.rows - y, t.rows), at_most(size.columns - x, t.columns)};
             load_patch<S>(image, si, size, w, at, patch, kept);
         out_loop:
             for (int out = 0; out < size.outs; ++out) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=4
                 at.out = out;
                 sum_tile<S>(weight, patch, kept, size, w, sw, at, sums);
                 Store::template store<S>(sums, size, sr, at, mode, ports...);

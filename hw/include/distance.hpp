@@ -39,10 +39,22 @@ void load_rows(const float* memory, Strides s, Tile at, int k0, int length, floa
     const int depth = lanes::at_most(length - k0, S::DEPTH);
 row_loop:
     for (int i = 0; i < at.rows; ++i) {
-    depth_loop:
-        for (int k = 0; k < depth; ++k) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::ROWS
+        const int first = (at.row + i) * s.row + k0 * s.step;
+        if (s.step == 1) {
+        burst_loop:
+            for (int k = 0; k < depth; ++k) {
 #pragma HLS PIPELINE II=1
-            tile[i][k] = memory[(at.row + i) * s.row + (k0 + k) * s.step];
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::DEPTH
+                tile[i][k] = memory[first + k];
+            }
+        } else {
+        single_loop:
+            for (int k = 0; k < depth; ++k) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::DEPTH
+                tile[i][k] = memory[first + k * s.step];
+            }
         }
     }
 }
@@ -53,10 +65,22 @@ void load_columns(const float* memory, Strides s, Tile at, int k0, int length, f
     const int depth = lanes::at_most(length - k0, S::DEPTH);
 column_loop:
     for (int j = 0; j < at.cols; ++j) {
-    depth_loop:
-        for (int k = 0; k < depth; ++k) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::COLS
+        const int first = (at.col + j) * s.row + k0 * s.step;
+        if (s.step == 1) {
+        burst_loop:
+            for (int k = 0; k < depth; ++k) {
 #pragma HLS PIPELINE II=1
-            tile[k][j] = memory[(at.col + j) * s.row + (k0 + k) * s.step];
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::DEPTH
+                tile[k][j] = memory[first + k];
+            }
+        } else {
+        single_loop:
+            for (int k = 0; k < depth; ++k) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::DEPTH
+                tile[k][j] = memory[first + k * s.step];
+            }
         }
     }
 }
@@ -69,13 +93,17 @@ void add(const float a[S::ROWS][S::DEPTH], const float b[S::DEPTH][S::COLS], flo
     const int depth = lanes::at_most(length - k0, S::DEPTH);
 depth_loop:
     for (int k = 0; k < depth; ++k) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::DEPTH
     row_loop:
         for (int i = 0; i < at.rows; ++i) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::ROWS
         group_loop:
             for (int j = 0; j < at.cols; j += S::LANES) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=8
             lane_loop:
                 for (int lane = 0; lane < S::LANES; ++lane) {
 #pragma HLS PIPELINE II=1
+// A sum comes again with the next k, after at least one group of LANES others.
 #pragma HLS DEPENDENCE variable=sum type=inter direction=RAW distance=S::LANES true
                     sum[i][j + lane] = further<S>(sum[i][j + lane], a[i][k], b[k][j + lane], op, p);
                 }
@@ -88,10 +116,29 @@ template <class S>
 void store(const float sum[S::ROWS][S::COLS], float* memory, Strides s, Tile at, int op, float p) {
 row_loop:
     for (int i = 0; i < at.rows; ++i) {
-    column_loop:
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::ROWS
+        const int first = (at.row + i) * s.row + at.col * s.step;
+        float line[S::COLS];
+    root_loop:
         for (int j = 0; j < at.cols; ++j) {
 #pragma HLS PIPELINE II=1
-            memory[(at.row + i) * s.row + (at.col + j) * s.step] = root_of<S>(sum[i][j], op, p);
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::COLS
+            line[j] = root_of<S>(sum[i][j], op, p);
+        }
+        if (s.step == 1) {
+        burst_loop:
+            for (int j = 0; j < at.cols; ++j) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::COLS
+                memory[first + j] = line[j];
+            }
+        } else {
+        single_loop:
+            for (int j = 0; j < at.cols; ++j) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::COLS
+                memory[first + j * s.step] = line[j];
+            }
         }
     }
 }

@@ -33,28 +33,41 @@ void load(const float* memory, int step, float tile[S::TILE], int count, float f
     burst_loop:
         for (int i = 0; i < count; ++i) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE
             tile[i] = memory[i];
         }
     } else {
     step_loop:
         for (int i = 0; i < count; ++i) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE
             tile[i] = memory[i * step];
         }
     }
 fill_loop:
     for (int i = count; i < groups_of<S>(count) * S::LANES; ++i) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=0 max=7
         tile[i] = fill;
     }
 }
 
 template <class S>
 void store(float* memory, int step, const float tile[S::TILE], int count) {
-store_loop:
-    for (int i = 0; i < count; ++i) {
+    if (step == 1) {
+    burst_loop:
+        for (int i = 0; i < count; ++i) {
 #pragma HLS PIPELINE II=1
-        memory[i * step] = tile[i];
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE
+            memory[i] = tile[i];
+        }
+    } else {
+    step_loop:
+        for (int i = 0; i < count; ++i) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE
+            memory[i * step] = tile[i];
+        }
     }
 }
 
@@ -63,6 +76,7 @@ template <class S> void clear(float state[S::TILE], int width, float value) {
 clear_loop:
     for (int i = 0; i < groups_of<S>(width) * S::LANES; ++i) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE
         state[i] = value;
     }
 }
@@ -72,9 +86,11 @@ template <class S, class Term, class Combine>
 void accumulate(float state[S::TILE], const float tile[S::TILE], int count, bool column, Term term, Combine combine) {
 group_loop:
     for (int group = 0; group < groups_of<S>(count); ++group) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=128
     lane_loop:
         for (int lane = 0; lane < S::LANES; ++lane) {
 #pragma HLS PIPELINE II=1
+// A lane comes again after all the others.
 #pragma HLS DEPENDENCE variable=state type=inter direction=RAW distance=S::LANES true
             const int at = (column ? group * S::LANES : 0) + lane;
             state[at] = combine(state[at], term(tile[group * S::LANES + lane], at));
@@ -88,9 +104,10 @@ template <class S, class Combine> void fold(float state[S::TILE], Combine combin
     static_assert(S::TILE % S::LANES == 0, "a full tile is whole groups of lanes");
 fold_loop:
     for (int half = S::LANES / 2; half > 0; half /= 2) {
-    pair_loop:
+    pair_loop:  // two reads and a write of one memory, which has two ports
         for (int lane = 0; lane < half; ++lane) {
-#pragma HLS PIPELINE II=1
+#pragma HLS PIPELINE II=2
+#pragma HLS LOOP_TRIPCOUNT min=1 max=8
             state[lane] = combine(state[lane], state[lane + half]);
         }
     }

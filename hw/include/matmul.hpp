@@ -43,9 +43,11 @@ template <int ROWS, int COLS>
 void load(const float* first, Stride s, float tile[ROWS][COLS], int rows, int cols, int all_rows, int all_cols) {
 clear_rows:
     for (int i = 0; i < all_rows; ++i) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=ROWS
     clear_columns:
         for (int j = i < rows ? cols : 0; j < all_cols; ++j) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=0 max=COLS
             tile[i][j] = 0.0f;
         }
     }
@@ -53,25 +55,58 @@ clear_rows:
     const int64_t outer_step = down ? s.column : s.row, inner_step = down ? s.row : s.column;
 load_outer:
     for (int o = 0; o < (down ? cols : rows); ++o) {
-    load_inner:
-        for (int i = 0; i < (down ? rows : cols); ++i) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=ROWS
+        const int64_t from = o * outer_step;
+        if (inner_step == 1) {
+        burst_loop:
+            for (int i = 0; i < (down ? rows : cols); ++i) {
 #pragma HLS PIPELINE II=1
-            tile[down ? i : o][down ? o : i] = first[o * outer_step + i * inner_step];
+#pragma HLS LOOP_TRIPCOUNT min=1 max=COLS
+                tile[down ? i : o][down ? o : i] = first[from + i];
+            }
+        } else {
+        single_loop:
+            for (int i = 0; i < cols; ++i) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=COLS
+                tile[o][i] = first[from + i * inner_step];
+            }
         }
     }
 }
 
+// Step t of a tile takes k in t * TILE_K +: depth.
+template <typename S>
+int depth_of(Size size, int t) { return at_most(size.k - t * S::TILE_K, S::TILE_K); }
+
+template <typename S>
+void load_a(const float* a, Stride s, float tile[S::TILE_M][S::TILE_K], Size size, Tile at, int t) {
+    const int depth = depth_of<S>(size, t);
+    load<S::TILE_M, S::TILE_K>(a + place(s, at.batch, at.row0, t * S::TILE_K), s, tile, at.rows, depth, padded_rows<S>(at), depth);
+}
+
+template <typename S>
+void load_b(const float* b, Stride s, float tile[S::TILE_K][S::TILE_N], Size size, Tile at, int t) {
+    const int depth = depth_of<S>(size, t), columns = (at.cols + S::LANES - 1) / S::LANES * S::LANES;
+    load<S::TILE_K, S::TILE_N>(b + place(s, at.batch, t * S::TILE_K, at.col0), s, tile, depth, at.cols, depth, columns);
+}
+
 template <typename S>
 void multiply(const float a[S::TILE_M][S::TILE_K], const float b[S::TILE_K][S::TILE_N], float c[S::TILE_M][S::TILE_N],
-              Tile at, int depth, bool first) {
-    const int rows = padded_rows<S>(at);
+              Size size, Tile at, int t) {
+    const int rows = padded_rows<S>(at), depth = depth_of<S>(size, t);
+    const bool first = t == 0;
 depth_loop:
     for (int k = 0; k < depth; ++k) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE_K
     row_loop:
         for (int i = 0; i < rows; ++i) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE_M
         column_loop:
             for (size_t j = 0; j < static_cast<size_t>(at.cols); j += S::LANES) {  // 64 bits let a PC use its lanes
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=32
+// A sum comes again with the next k, after all others of the tile: padded_rows makes them MIN_SUMS.
 #pragma HLS DEPENDENCE variable=c type=inter direction=RAW distance=MIN_SUMS true
                 float sum[S::LANES];
             lane_loop:
@@ -88,20 +123,20 @@ depth_loop:
 
 // Dataflow over the loop: the next step's buffers are loaded while this one's are multiplied.
 template <typename S>
-void sum_tile(const float* a, const float* b, float c[S::TILE_M][S::TILE_N], Size size, Tile at, Stride sa, Stride sb) {
+void sum_tile(const float* a, const float* b, float c[S::TILE_M][S::TILE_N], Size size, Tile at, Stride sa, Stride sb,
+              int steps) {
+    constexpr int LANES = S::LANES;
+    static_assert(S::TILE_N % LANES == 0 && S::TILE_M >= MIN_SUMS, "whole lanes, and rows to hide the adder");
 step_loop:
-    for (int k = 0; k < size.k; k += S::TILE_K) {
+    for (int t = 0; t < steps; ++t) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
 #pragma HLS DATAFLOW
-        constexpr int LANES = S::LANES;
-        static_assert(S::TILE_N % LANES == 0 && S::TILE_M >= MIN_SUMS, "whole lanes, and rows to hide the adder");
         float a_tile[S::TILE_M][S::TILE_K];
         float b_tile[S::TILE_K][S::TILE_N];
 #pragma HLS ARRAY_PARTITION variable=b_tile type=cyclic factor=LANES dim=2
-        const int depth = at_most(size.k - k, S::TILE_K);
-        const int columns = (at.cols + LANES - 1) / LANES * LANES;
-        load<S::TILE_M, S::TILE_K>(a + place(sa, at.batch, at.row0, k), sa, a_tile, at.rows, depth, padded_rows<S>(at), depth);
-        load<S::TILE_K, S::TILE_N>(b + place(sb, at.batch, k, at.col0), sb, b_tile, depth, at.cols, depth, columns);
-        multiply<S>(a_tile, b_tile, c, at, depth, k == 0);
+        load_a<S>(a, sa, a_tile, size, at, t);
+        load_b<S>(b, sb, b_tile, size, at, t);
+        multiply<S>(a_tile, b_tile, c, size, at, t);
     }
 }
 }  // namespace matmul

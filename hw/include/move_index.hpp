@@ -5,27 +5,36 @@
 namespace move {
 
 template <class C>
-void gather_row(const int* src, const int* index, int* dst, int from, int at, int to, const Walk& w) {
-    if (w.x[3] == 0) {  // one index for the whole row
-        copy_row<C>(src, dst, from + index[at] * w.step, to, w.n[3], w.s[3], w.d[3]);
-        return;
+void gather_words(const int* src, const int chosen[C::TILE], int row[C::TILE], int from, int t, const Walk& w) {
+    const int first = t * C::TILE, count = piece<C>(first, w.n[3]);
+gather_word_loop:
+    for (int i = 0; i < count; ++i) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=C::TILE
+        row[i] = src[from + (first + i) * w.s[3] + chosen[i] * w.step];
     }
+}
+
+// Dataflow over the loop: indices of a piece are loaded while words of the one before are fetched.
+template <class C>
+void gather_pieces(const int* src, const int* index, int* dst, int from, int at, int to, const Walk& w, int pieces) {
 gather_loop:
-    for (int t = 0; t < w.n[3]; t += C::TILE) {
+    for (int t = 0; t < pieces; ++t) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=16
 #pragma HLS DATAFLOW
         int chosen[C::TILE];
         int row[C::TILE];
-        const int count = piece<C>(t, w.n[3]);
-        load<C>(index, chosen, at + t * w.x[3], w.x[3], count);
-    gather_word_loop:
-        for (int i = 0; i < count; ++i) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT min=1 max=C::TILE
-            row[i] = src[from + (t + i) * w.s[3] + chosen[i] * w.step];
-        }
-        store<C>(row, dst, to + t * w.d[3], w.d[3], count);
+        load_piece<C>(index, chosen, at, w.x[3], t, w.n[3]);
+        gather_words<C>(src, chosen, row, from, t, w);
+        store_piece<C>(row, dst, to, w.d[3], t, w.n[3]);
     }
+}
+
+template <class C>
+void gather_row(const int* src, const int* index, int* dst, int from, int at, int to, const Walk& w) {
+    const int pieces = pieces_of<C>(w.n[3]);
+    if (w.x[3] == 0) copy_row<C>(src, dst, from + index[at] * w.step, to, w.n[3], w.s[3], w.d[3], pieces);
+    else gather_pieces<C>(src, index, dst, from, at, to, w, pieces);
 }
 
 inline int sum(int a, int b) {
@@ -39,7 +48,7 @@ inline int sum(int a, int b) {
 template <class C>
 void scatter_row(const int* src, const int* index, int* dst, int from, int at, int to, const Walk& w) {
     if (w.x[3] != 0 || w.d[3] == 0) {
-    // A word may be the target of the next one too: one after the other.
+    // A word may be the target of the next one too: one after the other, in single accesses.
     scatter_word_loop:
         for (int i = 0; i < w.n[3]; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1024
@@ -73,20 +82,23 @@ scatter_loop:
 template <class C> void run(const int* src, const int* index, int* dst, int op, const Walk& w) {
 loop_0:
     for (int i0 = 0; i0 < w.n[0]; ++i0) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
     loop_1:
         for (int i1 = 0; i1 < w.n[1]; ++i1) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
             const int from = i0 * w.s[0] + i1 * w.s[1];
             const int at = i0 * w.x[0] + i1 * w.x[1];
             const int to = i0 * w.d[0] + i1 * w.d[1];
             if (op == C::TRANSPOSE) {
-                transpose<C>(src, dst, from, to, w);
+                transpose<C>(src, dst, from, to, w, blocks_of<C>(w));
                 continue;
             }
         loop_2:
             for (int i2 = 0; i2 < w.n[2]; ++i2) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
                 const int from_2 = from + i2 * w.s[2], at_2 = at + i2 * w.x[2], to_2 = to + i2 * w.d[2];
                 if (op == C::COPY) {
-                    copy_row<C>(src, dst, from_2, to_2, w.n[3], w.s[3], w.d[3]);
+                    copy_row<C>(src, dst, from_2, to_2, w.n[3], w.s[3], w.d[3], pieces_of<C>(w.n[3]));
                 } else if (op == C::GATHER) {
                     gather_row<C>(src, index, dst, from_2, at_2, to_2, w);
                 } else if (op == C::SCATTER_ADD) {

@@ -4,10 +4,20 @@
 
 namespace norm {
 static void load_row(const float* source, float row[ROW], int from, int step, int count) {
-load_loop:
-    for (int i = 0; i < count; ++i, from += step) {
+    if (step == 1) {
+    burst_loop:
+        for (int i = 0; i < count; ++i) {
 #pragma HLS PIPELINE II=1
-        row[i] = source[from];
+#pragma HLS LOOP_TRIPCOUNT min=1 max=ROW
+            row[i] = source[from + i];
+        }
+    } else {
+    single_loop:
+        for (int i = 0; i < count; ++i, from += step) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=ROW
+            row[i] = source[from];
+        }
     }
 }
 
@@ -16,7 +26,9 @@ static void add_up(const float row[ROW], double sums[LANES], int count, double m
 add_loop:
     for (int i = 0; i < count; ++i) {
 #pragma HLS PIPELINE II=1
-#pragma HLS DEPENDENCE variable=sums inter distance=8 true
+#pragma HLS LOOP_TRIPCOUNT min=1 max=ROW
+// A lane is met again after LANES iterations; sums of the next part begin with the first lane after a drain.
+#pragma HLS DEPENDENCE variable=sums type=inter direction=RAW distance=LANES true
         const double distance = row[i] - mean;
         sums[i % LANES] += squares ? distance * distance : row[i];
     }
@@ -29,15 +41,35 @@ total_loop:
     return total;
 }
 
-static void normalise_row(const float row[ROW], const float* weight, const float* bias, float* result, int to, int step,
-                          int first, int count, int affine, double mean, float factor) {
+// In place: the way to memory has loops of its own, one of them for bursts.
+static void normalise_row(float row[ROW], const float* weight, const float* bias, int first, int count, int affine,
+                          double mean, float factor) {
 normalise_loop:
-    for (int i = 0; i < count; ++i, to += step) {
+    for (int i = 0; i < count; ++i) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=ROW
         float y = static_cast<float>(row[i] - mean) * factor;
         if (affine & WEIGHT) y *= weight[first + i];
         if (affine & BIAS) y += bias[first + i];
-        result[to] = y;
+        row[i] = y;
+    }
+}
+
+static void store_row(const float row[ROW], float* result, int to, int step, int count) {
+    if (step == 1) {
+    burst_loop:
+        for (int i = 0; i < count; ++i) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=ROW
+            result[to + i] = row[i];
+        }
+    } else {
+    single_loop:
+        for (int i = 0; i < count; ++i, to += step) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=ROW
+            result[to] = row[i];
+        }
     }
 }
 
@@ -48,6 +80,7 @@ static void layer(const float* source, float* means, float* factors, const float
     const bool once = cols <= ROW;  // the row stays on chip
 row_loop:
     for (int r = 0, source_row = 0, result_row = 0; r < rows; ++r, source_row += from.outer, result_row += to.outer) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
         double mean = 0;
         float factor = 0;
     pass_loop:
@@ -55,6 +88,7 @@ row_loop:
             double sums[LANES] = {};
         part_loop:
             for (int first = 0; first < cols; first += ROW) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=4
                 const int count = at_most(cols - first, ROW);
                 if (pass == 0 || !once) {
                     load_row(source, part, source_row + first * from.inner, from.inner, count);
@@ -62,8 +96,8 @@ row_loop:
                 if (pass < 2) {
                     add_up(part, sums, count, mean, pass == 1);
                 } else {
-                    normalise_row(part, weight, bias, result, result_row + first * to.inner, to.inner, first, count, affine,
-                                  mean, factor);
+                    normalise_row(part, weight, bias, first, count, affine, mean, factor);
+                    store_row(part, result, result_row + first * to.inner, to.inner, count);
                 }
             }
             if (pass == 0) mean = total_of(sums) / cols;

@@ -9,7 +9,8 @@
 #define POINTWISE_CASE(opcode, interval, operands, expression)            \
     case opcode:                                                          \
         for (int i = 0; i < count; ++i) {                                 \
-            POINTWISE_PRAGMA(HLS PIPELINE II=interval) operands           \
+            POINTWISE_PRAGMA(HLS PIPELINE II=interval)                    \
+            POINTWISE_PRAGMA(HLS LOOP_TRIPCOUNT min=1 max=TILE) operands  \
             y_tile[i] = static_cast<Type>(expression);                    \
         }                                                                 \
         break;

@@ -66,21 +66,22 @@ inline float averaged(float sum, const Span& row, const Span& col, const Job& jo
     return sum / static_cast<float>(count);
 }
 
-// The tile that comes next: columns first, then rows, channels and images.
+// A tile of outputs: where it begins, and how many rows and columns it has.
 struct Tile {
     int image, channel, row0, col0;
     int rows(const Job& job) const { return at_most(job.rows.out - row0, job.rows.tile); }
     int cols(const Job& job) const { return at_most(job.cols.out - col0, job.cols.tile); }
-    void next(const Job& job) {
-        if ((col0 += job.cols.tile) < job.cols.out) return;
-        col0 = 0;
-        if ((row0 += job.rows.tile) < job.rows.out) return;
-        row0 = 0;
-        if (++channel < job.channels) return;
-        channel = 0;
-        ++image;
-    }
 };
+
+inline int parts_of(const Axis& axis) { return (axis.out - 1) / axis.tile + 1; }
+inline int tiles_of(const Job& job) { return job.batch * job.channels * parts_of(job.rows) * parts_of(job.cols); }
+
+// Tile t: columns count first, then rows, channels and images.
+inline Tile tile_of(int t, const Job& job) {
+    const int across = parts_of(job.cols), down = parts_of(job.rows);
+    const int line = t / across, plane = line / down;
+    return {plane / job.channels, plane % job.channels, (line - plane * down) * job.rows.tile, (t - line * across) * job.cols.tile};
+}
 
 // The output that comes next in a tile, row by row.
 inline void step(int& i, int& j, int cols) {

@@ -49,6 +49,7 @@ template <class S> void flush(State<S>& s, int width, bool sums) {
 flush_loop:
     for (int i = 0; i < lanes::groups_of<S>(width) * S::LANES; ++i) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE
         s.total[i] = sums ? s.total[i] + s.block[i] : s.block[i];
         s.block[i] = 0.0f;
     }
@@ -89,6 +90,19 @@ template <class S> void fold(State<S>& s, int combine) {
     else fold_indexed<S>(s.total, s.at, combine == S::ARGMAX);
 }
 
+// Dataflow over the loop: a tile is loaded while the one before is added up.
+template <class S>
+void gather_tiles(const float* x, State<S>& s, Walk w, int width, Task task, bool squared, int tiles) {
+tile_loop:
+    for (int t = 0; t < tiles; ++t) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
+#pragma HLS DATAFLOW
+        float tile[S::TILE];
+        load<S>(x, w, t, width, tile);
+        gather<S>(tile, s, w, t, width, task, squared);
+    }
+}
+
 // One walk over all elements of `width` results (rows: of one); s.total has them afterwards.
 template <class S> void walk(const float* x, State<S>& s, Walk w, int width, Task task, bool squared) {
     const int rows = w.size.outer * w.size.middle;
@@ -97,14 +111,11 @@ template <class S> void walk(const float* x, State<S>& s, Walk w, int width, Tas
     lanes::clear<S>(s.total, width, 0.0f);
     lanes::clear<S>(s.block, width, neutral<S>(task.combine));
 clear_loop:
-    for (int i = 0; i < lanes::groups_of<S>(width) * S::LANES; ++i) s.at[i] = 0;
-tile_loop:
-    for (int t = 0; t < tiles; ++t) {
-#pragma HLS DATAFLOW
-        float tile[S::TILE];
-        load<S>(x, w, t, width, tile);
-        gather<S>(tile, s, w, t, width, task, squared);
+    for (int i = 0; i < lanes::groups_of<S>(width) * S::LANES; ++i) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE
+        s.at[i] = 0;
     }
+    gather_tiles<S>(x, s, w, width, task, squared, tiles);
     flush<S>(s, width, task.combine == S::ADD);
     if (!w.column) fold<S>(s, task.combine);
 }

@@ -21,6 +21,7 @@ template <class S, class Map> void map(const float x[S::TILE], float y[S::TILE],
 map_loop:
     for (int i = 0; i < count; ++i) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE
         y[i] = f(x[i], i);
     }
 }
@@ -37,6 +38,7 @@ void terms(const float x[S::TILE], float y[S::TILE], const float center[S::TILE]
     deviation_loop:
         for (int i = 0; i < count; ++i) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE
             const float d = x[i] - center[column ? i : 0];
             y[i] = squared ? d * d : d;
         }
@@ -45,6 +47,7 @@ void terms(const float x[S::TILE], float y[S::TILE], const float center[S::TILE]
 fill_loop:
     for (int i = count; i < lanes::groups_of<S>(count) * S::LANES; ++i) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=0 max=7
         y[i] = fill;
     }
 }
@@ -65,9 +68,11 @@ void accumulate_indexed(float state[S::TILE], int at[S::TILE], const float tile[
                         bool greatest, bool column) {
 group_loop:
     for (int group = 0; group < lanes::groups_of<S>(count); ++group) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=128
     lane_loop:
         for (int lane = 0; lane < S::LANES; ++lane) {
 #pragma HLS PIPELINE II=1
+// A lane comes again after all the others.
 #pragma HLS DEPENDENCE variable=state type=inter direction=RAW distance=S::LANES true
 #pragma HLS DEPENDENCE variable=at type=inter direction=RAW distance=S::LANES true
             const int i = group * S::LANES + lane, own = column ? i : lane;
@@ -82,9 +87,10 @@ group_loop:
 template <class S> void fold_indexed(float state[S::TILE], int at[S::TILE], bool greatest) {
 fold_loop:
     for (int half = S::LANES / 2; half > 0; half /= 2) {
-    pair_loop:
+    pair_loop:  // two reads and a write of each memory, which has two ports
         for (int lane = 0; lane < half; ++lane) {
-#pragma HLS PIPELINE II=1
+#pragma HLS PIPELINE II=2
+#pragma HLS LOOP_TRIPCOUNT min=1 max=8
             const int other = lane + half;
             if (wins(state[other], at[other], state[lane], at[lane], greatest)) {
                 state[lane] = state[other];

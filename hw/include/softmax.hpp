@@ -55,15 +55,13 @@ template <class S> void store(float* memory, Strides by, Span s, int t, bool wan
     if (wanted) lanes::store<S>(memory + offset_of(s, p, by), s.column ? by.inner : by.length, tile, p.count);
 }
 
-// One pass; the next tile loads meanwhile, and the one before is stored.
+// One pass. Dataflow over the loop: the next tile loads meanwhile, and the one before is stored.
 template <class S>
 void run_pass(const float* a, const float* b, float* c, Strides by_a, Strides by_b, Strides by_c, float top[S::TILE],
-              float sum[S::TILE], Span s, int op, int pass) {
-    const int tiles = s.column ? s.length : (s.length - 1) / S::TILE + 1;
-    const bool backward = op == S::SOFTMAX_BACKWARD || op == S::LOG_SOFTMAX_BACKWARD;
-    const float fill = backward ? 0.0f : -lanes::INFINITE;
+              float sum[S::TILE], Span s, int op, int pass, bool backward, float fill, int tiles) {
 tile_loop:
     for (int t = 0; t < tiles; ++t) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
 #pragma HLS DATAFLOW
         float a_tile[S::TILE], b_tile[S::TILE], c_tile[S::TILE];
         load<S>(a, by_a, s, t, true, a_tile, fill);
@@ -76,20 +74,25 @@ tile_loop:
 template <class S>
 void rows(const float* a, const float* b, float* c, int op, int outer, int length, int inner, Strides sa, Strides sb,
           Strides sc, bool column) {
-    const int first = op == S::SOFTMAX_BACKWARD || op == S::LOG_SOFTMAX_BACKWARD ? 1 : 0;
+    const bool backward = op == S::SOFTMAX_BACKWARD || op == S::LOG_SOFTMAX_BACKWARD;
+    const float fill = backward ? 0.0f : -lanes::INFINITE;
+    const int first = backward ? 1 : 0, tiles = column ? length : (length - 1) / S::TILE + 1;
     const int last = op == S::LOGSUMEXP ? 1 : 2;
     float top[S::TILE], sum[S::TILE];
 outer_loop:
     for (int o = 0; o < outer; ++o) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
     inner_loop:
         for (int i = 0; i < inner; i += column ? S::TILE : 1) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
             const int width = column ? lanes::at_most(inner - i, S::TILE) : 1;
             const Span span = {o, i, width, length, column};
             lanes::clear<S>(top, width, -lanes::INFINITE);
             lanes::clear<S>(sum, width, 0.0f);
         pass_loop:
             for (int pass = first; pass <= last; ++pass) {
-                run_pass<S>(a, b, c, sa, sb, sc, top, sum, span, op, pass);
+#pragma HLS LOOP_TRIPCOUNT min=2 max=3
+                run_pass<S>(a, b, c, sa, sb, sc, top, sum, span, op, pass, backward, fill, tiles);
                 if (pass < 2) settle<S>(top, sum, width, op, pass, column);
             }
             if (op == S::LOGSUMEXP) lanes::store<S>(c + o * sc.outer + i * sc.inner, sc.inner, sum, width);

@@ -20,6 +20,7 @@ void gather(const float a[S::TILE], const float b[S::TILE], float top[S::TILE], 
     term_loop:
         for (int i = 0; i < lanes::groups_of<S>(count) * S::LANES; ++i) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE
             const int at = column ? i : i % S::LANES;
             term[i] = op == S::SOFTMAX_BACKWARD ? a[i] * b[i] : std::exp(a[i] - top[at]);
         }
@@ -34,6 +35,7 @@ void finish(const float a[S::TILE], const float b[S::TILE], const float top[S::T
 finish_loop:
     for (int i = 0; i < count; ++i) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE
         const int at = column ? i : i % S::LANES;
         if (op == S::SOFTMAX) c[i] = std::exp(a[i] - top[at]) / sum[at];
         else if (op == S::LOG_SOFTMAX) c[i] = (a[i] - top[at]) - sum[at];
@@ -49,6 +51,7 @@ template <class S> void settle(float top[S::TILE], float sum[S::TILE], int width
 settle_loop:
     for (int i = 0; i < width; ++i) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE
         // The logarithm of a sum with an infinity in it is that infinity; inf - inf would be NaN.
         if (pass == 0 && op == S::LOGSUMEXP && std::fabs(top[i]) == lanes::INFINITE) top[i] = 0.0f;
         if (pass == 1 && op == S::LOG_SOFTMAX) sum[i] = std::log(sum[i]);

@@ -8,34 +8,46 @@ namespace sparse {
 
 // The vector on the chip, where it fits: its elements are read in any order, which DDR does badly.
 template <class C> void load_vector(const float* x, int columns, int step, float vector[C::VECTOR]) {
-load_vector_loop:
-    for (int i = 0; i < columns; ++i) {
+    if (step == 1) {
+    burst_loop:
+        for (int i = 0; i < columns; ++i) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=C::VECTOR
-        vector[i] = x[i * step];
+            vector[i] = x[i];
+        }
+    } else {
+    single_loop:
+        for (int i = 0; i < columns; ++i) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=C::VECTOR
+            vector[i] = x[i * step];
+        }
     }
 }
 
 // Products go to the partial sums in turn: an addition takes several cycles, and each sum waits for its own only.
 template <class C, class Element>
 float row_sum(const int* col, const float* values, int begin, int end, int wide, Element element) {
-    float partial[C::LANES];
-#pragma HLS ARRAY_PARTITION variable=partial complete
+    float partial[C::LANES];  // whole: in registers of their own, no lane would have a distance
 clear_loop:
     for (int lane = 0; lane < C::LANES; ++lane) {
-#pragma HLS UNROLL
+#pragma HLS PIPELINE II=1
         partial[lane] = 0.0f;
     }
+// Columns of one or two words, as a register says: single accesses.
 entry_loop:
     for (int k = begin; k < end; ++k) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=0 max=1024
+// A lane comes again after all the others.
+#pragma HLS DEPENDENCE variable=partial type=inter direction=RAW distance=C::LANES true
         partial[(k - begin) % C::LANES] += values[k] * element(col[k * wide]);
     }
 fold_loop:
     for (int half = C::LANES / 2; half > 0; half /= 2) {
-        for (int lane = 0; lane < half; ++lane) {
-#pragma HLS UNROLL
+        for (int lane = 0; lane < half; ++lane) {  // two reads and a write of one memory
+#pragma HLS PIPELINE II=2
+#pragma HLS LOOP_TRIPCOUNT min=1 max=4
             partial[lane] += partial[lane + half];
         }
     }
@@ -50,6 +62,7 @@ void spmv(const int* crow, const int* col, const float* values, const float* x, 
     const bool fits = columns <= C::VECTOR;
     if (fits) load_vector<C>(x, columns, step_x, vector);
     int begin = rows > 0 ? crow[0] : 0;
+// A bound and a result a row: single accesses.
 vector_row_loop:
     for (int r = 0; r < rows; ++r) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1024

@@ -21,7 +21,7 @@ __all__ = ["declare"]
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Declare ``hls interface``, ``hls build`` and ``hls test``."""
+    """Declare ``hls interface``, ``hls lint``, ``hls build`` and ``hls test``."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     interface = commands.add_parser(
@@ -32,6 +32,20 @@ def declare(parser: argparse.ArgumentParser) -> None:
     _add_common(interface)
     interface.add_argument("--json", action="store_true", help="print JSON")
     interface.set_defaults(func=_interface)
+
+    lint = commands.add_parser(
+        "lint",
+        help="say where Vitis HLS would not schedule a kernel as its pragmas ask",
+        description="Hold a kernel against the rules of UG1399: canonical DATAFLOW, bursts that "
+        "can be proved, sums that reach their II, reasons beside DEPENDENCE false, LOOP_TRIPCOUNT, "
+        "words of pragmas. Each finding is one line, FILE:LINE: RULE: TEXT; the exit status is 1 "
+        "where there is one, 2 where the source cannot be read.",
+    )
+    lint.add_argument("file", type=Path, help="C++ file with the top function")
+    lint.add_argument("--top", required=True, help="top function; name<4> for a template")
+    lint.add_argument("-I", dest="include_dirs", action="append", type=Path, default=[])
+    lint.add_argument("-D", dest="defines", action="append", default=[])
+    lint.set_defaults(func=_lint)
 
     build = commands.add_parser("build", help="build the engine of a kernel (csim)")
     test = commands.add_parser("test", help="run a kernel's testbench under g++")
@@ -68,6 +82,19 @@ def _interface(args: argparse.Namespace) -> int:
     else:
         print(format_interface(interface))
     return 0
+
+
+def _lint(args: argparse.Namespace) -> int:
+    from pynq_torch.hls.linter import lint
+
+    try:
+        found = lint(args.file, args.top, include_dirs=args.include_dirs, defines=args.defines)
+    except KernelError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    for finding in found:
+        print(finding)
+    return 1 if found else 0
 
 
 def _kernel(args: argparse.Namespace) -> KernelSource:

@@ -12,6 +12,7 @@ from .kernels import KernelSource, find_kernel
 
 if TYPE_CHECKING:
     from .csynth import SynthesisReport, find_report, read_report
+    from .linter import Finding, lint
     from .parse import read_interface
     from .reading import excerpt, format_interface
     from .skeleton import new_kernel, new_overlay
@@ -23,6 +24,7 @@ __all__ = [
     "AxiBundle",
     "Axis",
     "Build",
+    "Finding",
     "Interface",
     "KernelSource",
     "Register",
@@ -35,6 +37,7 @@ __all__ = [
     "find_kernel",
     "find_report",
     "format_interface",
+    "lint",
     "new_kernel",
     "new_overlay",
     "read_interface",
@@ -44,11 +47,13 @@ __all__ = [
 
 # libclang is slow to load and a cached build does not need it: these load on first use.
 _LAZY = {
+    "Finding": "pynq_torch.hls.linter",
     "SynthesisReport": "pynq_torch.hls.csynth",
     "TestbenchResult": "pynq_torch.hls.testbench",
     "excerpt": "pynq_torch.hls.reading",
     "find_report": "pynq_torch.hls.csynth",
     "format_interface": "pynq_torch.hls.reading",
+    "lint": "pynq_torch.hls.linter",
     "new_kernel": "pynq_torch.hls.skeleton",
     "new_overlay": "pynq_torch.hls.skeleton",
     "read_interface": "pynq_torch.hls.parse",

@@ -7,21 +7,27 @@ of the syntax tree. Where a body cannot be seen, the answer is both.
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 
 from pynq_torch.errors import needs
 
-with needs("clang", "Reading HLS C++"):
-    from clang.cindex import Cursor, CursorKind, TypeKind, conf
+from .cursors import candidates, definition_of, is_read_only, operator_kind, parameters_of
 
-__all__ = ["Access", "argument_access"]
+with needs("clang", "Reading HLS C++"):
+    from clang.cindex import Cursor, CursorKind, TypeKind
+
+__all__ = ["Access", "argument_access", "stream_direction"]
 
 # CXBinaryOperatorKind and CXUnaryOperatorKind (clang-c/Index.h); the wheel's Python has no names.
 _ASSIGN, _COMPOUND_FIRST, _COMPOUND_LAST = 22, 23, 32
 _INCREMENTS, _ADDRESS, _DEREFERENCE = {1, 2, 3, 4}, 5, 6
 
-_POINTERS = {TypeKind.POINTER, TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY}
+_POINTERS = {
+    TypeKind.POINTER,
+    TypeKind.CONSTANTARRAY,
+    TypeKind.INCOMPLETEARRAY,
+    TypeKind.DEPENDENTSIZEDARRAY,
+}
 _REFERENCES = {TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE}
 _CHOICES = {CursorKind.IF_STMT, CursorKind.CONDITIONAL_OPERATOR}
 # Bodies that may run never, or from the middle.
@@ -74,21 +80,6 @@ class Access:
         return "inout" if self.reads else "out"
 
 
-def _operator(cursor: Cursor, unary: bool) -> int:
-    name = "clang_getCursorUnaryOperatorKind" if unary else "clang_getCursorBinaryOperatorKind"
-    function = getattr(conf.lib, name)
-    function.argtypes = [Cursor]
-    function.restype = ctypes.c_int
-    return int(function(cursor))
-
-
-def _parameters(function: Cursor) -> list[Cursor]:
-    # A template's definition lists its parameters as children.
-    return list(function.get_arguments()) or [
-        child for child in function.get_children() if child.kind == CursorKind.PARM_DECL
-    ]
-
-
 def argument_access(
     function: Cursor, index: int, above: tuple[tuple[str, int], ...] = ()
 ) -> Access:
@@ -99,7 +90,7 @@ def argument_access(
     key = (function.get_usr(), index)
     if key in above:  # recursion adds nothing to what the first call does
         return Access()
-    parameters = _parameters(function)
+    parameters = parameters_of(function)
     if index >= len(parameters):
         return Access(True, True)
     walk = _Walk(parameters[index], (*above, key))
@@ -187,7 +178,7 @@ class _Walk:
     def binary(
         self, node: Cursor, children: list[Cursor], use: str, through: bool, whole: bool
     ) -> None:
-        operator = _operator(node, unary=False)
+        operator = operator_kind(node, unary=False)
         left, right = children
         if operator == _ASSIGN:
             self.visit(right, "read", False)
@@ -204,7 +195,7 @@ class _Walk:
                 self.visit(child, use if follow else "read", follow, False)
 
     def unary(self, node: Cursor, child: Cursor, use: str, through: bool, whole: bool) -> None:
-        operator = _operator(node, unary=True)
+        operator = operator_kind(node, unary=True)
         if operator == _DEREFERENCE:
             plain = child.kind in (CursorKind.DECL_REF_EXPR, CursorKind.UNEXPOSED_EXPR)
             self.visit(child, use, True, whole and plain)
@@ -255,6 +246,10 @@ class _Walk:
                 self.visit(child, "read" if target.is_const_method() else "rw", False, False)
             for argument in arguments:
                 self.visit(argument, "read", False)
+        elif target is None and (found := candidates(node)):
+            for function in found:
+                for position, argument in enumerate(arguments):
+                    self.passed(function, position, argument)
         elif target is None or target.kind in _CONVERSIONS:
             for child in children:
                 self.visit(child, "read", False)
@@ -289,10 +284,10 @@ class _Walk:
             return
         if known is not None:
             access = Access(*known)
-        elif declared is not None and declared.get_pointee().is_const_qualified():
+        elif declared is not None and is_read_only(declared):
             access = Access(reads=True)
         else:
-            body = _definition(function)
+            body = definition_of(function)
             access = Access(True, True)
             if body is not None:
                 access = argument_access(body, position, self.above)
@@ -300,19 +295,6 @@ class _Walk:
             self.note("read")
         if access.writes:
             self.note("write", access.written)
-
-
-def _definition(function: Cursor) -> Cursor | None:
-    """Return the cursor with the function's body; that of a template's instance is the template."""
-    template = conf.lib.clang_getSpecializedCursorTemplate(function)
-    candidates = [function.get_definition()]
-    if template is not None:
-        candidates.append(template.get_definition() or template)
-    for candidate in candidates:
-        children = [] if candidate is None else candidate.get_children()
-        if any(child.kind == CursorKind.COMPOUND_STMT for child in children):
-            return candidate
-    return None
 
 
 #: Methods of hls::stream and of hls::burst_maxi, whose requests and responses move no data.
@@ -335,7 +317,7 @@ def _stream_access(
     function: Cursor, index: int, above: tuple[tuple[str, int], ...]
 ) -> tuple[bool, bool]:
     key = (function.get_usr(), index)
-    parameters = _parameters(function)
+    parameters = parameters_of(function)
     if key in above or index >= len(parameters):
         return False, False
     walk = _Walk(parameters[index], ())
@@ -354,7 +336,7 @@ def _stream_access(
             writes |= name in _STREAM_WRITES
             continue
         for position, argument in enumerate(arguments):
-            body = _definition(node.referenced) if node.referenced is not None else None
+            body = definition_of(node.referenced) if node.referenced is not None else None
             if body is not None and walk.rooted(argument):
                 inner = _stream_access(body, position, (*above, key))
                 reads, writes = reads or inner[0], writes or inner[1]

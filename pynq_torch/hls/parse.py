@@ -23,7 +23,7 @@ from .source import SourceUnit, read_source
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, TypeKind, conf
 
-__all__ = ["read_interface"]
+__all__ = ["interface_of", "probe", "read_interface"]
 
 _TOOLS = ("vitis", "vivado")
 _SCOPES = {CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL}
@@ -75,25 +75,34 @@ def read_interface(
     if tool not in _TOOLS:
         raise InterfaceError(f"tool {tool!r} is unknown; expected one of {', '.join(_TOOLS)}")
     path = Path(source).resolve()
-    appendix = f"auto* {_PROBE} = &{top};" if "<" in top else ""
-    with read_source(path, include_dirs, defines, appendix) as unit:
-        broken = _broken(unit, top)
-        function, body = _find_top(unit, top)
-        settings = from_files(path, _names(top)[-1])
-        pragmas = _pragmas_in(unit, body)
-        builder = Ports(
-            directives=[*settings.directives, *from_pragmas(pragmas)],
-            settings=settings,
-            pragmas=pragmas,
-            constants=Constants(functools.cache(lambda: _constants(unit)), unit.mentions),
-            tool=tool,
-        )
-        interface = builder.interface(function.spelling, path, _read_ports(function, body, unit))
-        missing = [f"header not found, read as empty: {name}" for name in unit.missing]
-        notes = (*interface.notes, *missing)
-        warnings = (*interface.warnings, *broken, *_outside(unit))
-        qualified = "::".join(_scope(function)) + "".join(re.findall(r"<.*", top))
-        return replace(interface, qualified=qualified, notes=notes, warnings=warnings)
+    with read_source(path, include_dirs, defines, probe(top)) as unit:
+        return interface_of(unit, top, tool)[0]
+
+
+def probe(top: str) -> str:
+    """Return C++ that makes the compiler instantiate a template: ``name<4>``."""
+    return f"auto* {_PROBE} = &{top};" if "<" in top else ""
+
+
+def interface_of(unit: SourceUnit, top: str, tool: str) -> tuple[Interface, Cursor]:
+    """Return the interface of the top function in a parsed source, and the cursor with its body."""
+    broken = _broken(unit, top)
+    function, body = _find_top(unit, top)
+    settings = from_files(unit.path, _names(top)[-1])
+    pragmas = _pragmas_in(unit, body)
+    builder = Ports(
+        directives=[*settings.directives, *from_pragmas(pragmas)],
+        settings=settings,
+        pragmas=pragmas,
+        constants=Constants(functools.cache(lambda: _constants(unit)), unit.mentions),
+        tool=tool,
+    )
+    interface = builder.interface(function.spelling, unit.path, _read_ports(function, body, unit))
+    missing = [f"header not found, read as empty: {name}" for name in unit.missing]
+    notes = (*interface.notes, *missing)
+    warnings = (*interface.warnings, *broken, *_outside(unit))
+    qualified = "::".join(_scope(function)) + "".join(re.findall(r"<.*", top))
+    return replace(interface, qualified=qualified, notes=notes, warnings=warnings), body
 
 
 def _names(top: str) -> list[str]:

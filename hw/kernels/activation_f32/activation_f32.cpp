@@ -41,6 +41,20 @@ store_loop:
     }
 }
 
+// Dataflow over the loop: a tile is loaded while the one before is computed and a third is stored.
+static void walk(const float* gradient, const float* x, float* y, int op, float threshold, int n, int tiles) {
+tile_loop:
+    for (int t = 0; t < tiles; ++t) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
+#pragma HLS DATAFLOW
+        float gradient_tile[TILE], x_tile[TILE], y_tile[TILE];
+        load_gradient(gradient, gradient_tile, t, n, op);
+        load(x, x_tile, t, n);
+        choose(gradient_tile, x_tile, y_tile, t, n, op, threshold);
+        store(y_tile, y, t, n);
+    }
+}
+
 void activation_f32(const float* gradient, const float* x, float* y, int op, float threshold, int n) {
 #pragma HLS INTERFACE m_axi port=gradient bundle=gmem0 offset=slave depth=COSIM_DEPTH max_read_burst_length=BURST num_read_outstanding=OUTSTANDING
 #pragma HLS INTERFACE m_axi port=x bundle=gmem1 offset=slave depth=COSIM_DEPTH max_read_burst_length=BURST num_read_outstanding=OUTSTANDING
@@ -54,15 +68,5 @@ void activation_f32(const float* gradient, const float* x, float* y, int op, flo
 #pragma HLS INTERFACE s_axilite port=return bundle=control
 #pragma HLS INTERFACE ap_ctrl_hs port=return
 
-    const int tiles = n > 0 ? (n - 1) / TILE + 1 : 0;
-tile_loop:
-    for (int t = 0; t < tiles; ++t) {
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
-#pragma HLS DATAFLOW
-        float gradient_tile[TILE], x_tile[TILE], y_tile[TILE];
-        load_gradient(gradient, gradient_tile, t, n, op);
-        load(x, x_tile, t, n);
-        choose(gradient_tile, x_tile, y_tile, t, n, op, threshold);
-        store(y_tile, y, t, n);
-    }
+    walk(gradient, x, y, op, threshold, n, n > 0 ? (n - 1) / TILE + 1 : 0);
 }

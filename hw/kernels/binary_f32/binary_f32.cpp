@@ -7,8 +7,9 @@
 using namespace binary_f32_config;
 using namespace pointwise;
 
-static void compute(const Type a_tile[TILE], const Type b_tile[TILE], Type y_tile[TILE], int count,
+static void compute(const Type a_tile[TILE], const Type b_tile[TILE], Type y_tile[TILE], int t, Sizes n,
                     int op, [[maybe_unused]] Scalar p, [[maybe_unused]] Scalar q) {
+    const int count = count_of(t, n);
     switch (op) {
         BINARY(ADD, 1, a + b)
         BINARY(SUB, 1, a - b)
@@ -31,6 +32,21 @@ static void compute(const Type a_tile[TILE], const Type b_tile[TILE], Type y_til
         BINARY(GELU_TANH_BACKWARD, 1, gelu_tanh_backward(a, b))
         default:
             break;
+    }
+}
+
+// Dataflow over the loop: a tile is loaded while the one before is computed and a third is stored.
+static void walk(const Type* a, const Type* b, Type* y, int op, int scalars, Scalar s, Scalar p, Scalar q,
+                 Sizes n, Steps by_a, Steps by_b, int tiles) {
+tile_loop:
+    for (int t = 0; t < tiles; ++t) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
+#pragma HLS DATAFLOW
+        Type a_tile[TILE], b_tile[TILE], y_tile[TILE];
+        load_or_fill(a, scalars & A_SCALAR, s, a_tile, t, n, by_a);
+        load_or_fill(b, scalars & B_SCALAR, s, b_tile, t, n, by_b);
+        compute(a_tile, b_tile, y_tile, t, n, op, p, q);
+        store(y_tile, y, t, n);
     }
 }
 
@@ -66,14 +82,5 @@ void binary_f32(const float* a, const float* b, float* y,
 #pragma HLS INTERFACE ap_ctrl_hs port=return
 
     const Sizes n = {n0, n1, n2, n3};
-tile_loop:
-    for (int t = 0; t < tiles_of(n); ++t) {
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
-#pragma HLS DATAFLOW
-        Type a_tile[TILE], b_tile[TILE], y_tile[TILE];
-        load_or_fill(a, scalars & A_SCALAR, s, a_tile, t, n, Steps{a0, a1, a2, a3});
-        load_or_fill(b, scalars & B_SCALAR, s, b_tile, t, n, Steps{b0, b1, b2, b3});
-        compute(a_tile, b_tile, y_tile, count_of(t, n), op, p, q);
-        store(y_tile, y, t, n);
-    }
+    walk(a, b, y, op, scalars, s, p, q, n, Steps{a0, a1, a2, a3}, Steps{b0, b1, b2, b3}, tiles_of(n));
 }

@@ -1,5 +1,6 @@
 // Testbench of distance_f32: every distance and the dot product against double, around the tiles.
 #include "distance_f32.hpp"
+#include "../../include/cosim.hpp"
 
 #include <cmath>
 #include <cstdio>
@@ -26,6 +27,7 @@ double expected(int op, const float* x, const float* y, int length, double p) {
 
 std::vector<float> numbers(int n, int seed) {
     std::vector<float> made(n);
+    cosim::deepen(distance_f32_config::COSIM_DEPTH, made);
     for (int i = 0; i < n; ++i) made[i] = static_cast<float>((i + seed) * 37 % 501) / 100.0f - 2.5f;
     return made;
 }
@@ -34,6 +36,7 @@ int check(int op, Size s) {
     const float p = 1.5f;
     const std::vector<float> a = numbers(s.batches * s.rows * s.length, 3), b = numbers(s.cols * s.length, 8);
     std::vector<float> c(s.batches * s.rows * s.cols + 1, -77.0f);
+    cosim::deepen(distance_f32_config::COSIM_DEPTH, c);
     // All batches share b: its stride is 0.
     distance_f32(a.data(), b.data(), c.data(), op, s.batches, s.rows, s.cols, s.length, s.rows * s.length, s.length, 1,
                  0, s.length, 1, s.rows * s.cols, s.cols, p);
@@ -49,13 +52,14 @@ int check(int op, Size s) {
 
 int check_dot(int length, int step) {
     const std::vector<float> a = numbers(length * step, 3), b = numbers(length, 8);
-    float c[2] = {-77.0f, -77.0f};
+    std::vector<float> c(2, -77.0f);
+    cosim::deepen(distance_f32_config::COSIM_DEPTH, c);
     double want = 0, magnitude = 0;
     for (int i = 0; i < length; ++i) {
         want += double(a[i * step]) * b[i];
         magnitude += std::fabs(double(a[i * step]) * b[i]);
     }
-    distance_f32(a.data(), b.data(), c, Shape::DOT, 1, 1, 1, length, 0, 0, step, 0, 0, 1, 0, 0, 0.0f);
+    distance_f32(a.data(), b.data(), c.data(), Shape::DOT, 1, 1, 1, length, 0, 0, step, 0, 0, 1, 0, 0, 0.0f);
     const bool good = std::fabs(c[0] - want) <= 1e-5 * magnitude && c[1] == -77.0f;
     if (!good) std::printf("  first wrong index 0: %g, expected %g\n", c[0], want);
     std::printf("dot length=%d step=%d %s\n", length, step, good ? "PASS" : "FAIL");

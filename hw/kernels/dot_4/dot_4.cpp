@@ -17,16 +17,18 @@ load_loop:
 // A partial sum is met again after PARTIALS cycles, longer than the adder takes: that gives II=1.
 static void multiply_add(hls::stream<Word>& a, hls::stream<Word>& b, float* c, int n) {
     float partial[PARTIALS][LANES];
-#pragma HLS ARRAY_PARTITION variable=partial type=complete dim=0
+// A memory a lane: in registers of their own, no sum would have a distance.
+#pragma HLS ARRAY_PARTITION variable=partial type=complete dim=2
 clear_loop:
     for (int p = 0; p < PARTIALS; ++p) {
-#pragma HLS UNROLL
+#pragma HLS PIPELINE II=1
         for (int lane = 0; lane < LANES; ++lane) partial[p][lane] = 0.0f;
     }
 sum_loop:
     for (int i = 0; i < words_of(n); ++i) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=COSIM_DEPTH
+// A partial sum comes again after PARTIALS iterations.
 #pragma HLS DEPENDENCE variable=partial type=inter direction=RAW distance=PARTIALS true
         const Word x = a.read();
         const Word y = b.read();

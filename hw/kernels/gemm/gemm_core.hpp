@@ -18,8 +18,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gemm_epilogue.hpp"
 #include "gemm_memory.hpp"
+#include "gemm_store.hpp"
 
 namespace gemm_core {
 constexpr int MIN_ROWS = 16;
@@ -33,14 +33,18 @@ void compute(const int8_t a[S::TILE_M][S::TILE_K], const int8_t b[S::TILE_K][S::
     const int rows = at.rows < MIN_ROWS ? MIN_ROWS : at.rows;
 depth_loop:
     for (int k = 0; k < padded; k += S::DEPTH) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=2
     column_loop:
         for (int j = 0; j < at.cols; j += S::WIDTH) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=16
             int8_t held[S::DEPTH][S::WIDTH];
 #pragma HLS ARRAY_PARTITION variable=held type=complete dim=0
             if (S::HOLD) hold<S>(b, k, j, held);
         row_loop:
             for (int i = 0; i < rows; ++i) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE_M
+// A sum comes again with the next block of weights, after at least MIN_ROWS rows.
 #pragma HLS DEPENDENCE variable=c type=inter direction=RAW distance=MIN_ROWS true
                 const bool first = s == 0 && k == 0;
                 int32_t sum[S::WIDTH];
@@ -70,6 +74,7 @@ void compute_tile(hls::burst_maxi<int8_t> a, hls::burst_maxi<int8_t> b, int32_t 
                   int lda, int ldb, int steps) {
 step_loop:
     for (int s = 0; s < steps; ++s) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
 #pragma HLS DATAFLOW
         constexpr int DEPTH = S::DEPTH, WIDTH = S::WIDTH;
         static_assert(S::TILE_K % DEPTH == 0 && S::TILE_N % WIDTH == 0, "a tile is whole blocks");
@@ -97,8 +102,10 @@ void product(hls::burst_maxi<int8_t> a, hls::burst_maxi<int8_t> b, hls::burst_ma
 #pragma HLS ARRAY_PARTITION variable=scale_tile type=cyclic factor=LANES
 tile_rows:
     for (int row = 0; row < m; row += S::TILE_M) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=16
     tile_columns:
         for (int col = 0; col < n; col += S::TILE_N) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=16
             const Tile at = {row, col, at_most(m - row, S::TILE_M), at_most(n - col, S::TILE_N)};
             const int steps = k > 0 ? (k - 1) / S::TILE_K + 1 : 1;  // an empty sum is zero, and stored
             load_columns<int32_t, S::TILE_N>(bias, bias_tile, at, mode & BIAS);

@@ -29,6 +29,7 @@ void load_columns(hls::burst_maxi<T> vector, T tile[COLS], Tile at, bool wanted)
 vector_loop:
     for (int j = 0; j < at.cols; ++j) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=COLS
         tile[j] = vector.read();
     }
 }
@@ -59,45 +60,5 @@ uint32_t finish_int8(int32_t sum, int32_t bias, float scale, int mode) {
     const float value = Multiplier::times(static_cast<float>(finish_int32(sum, bias, mode & BIAS)), scale);
     const float cut = value < lowest ? lowest : value > highest ? highest : value;
     return value == value ? as_bits(Multiplier::plus(cut, 12582912.0f)) & 0xff : 0;
-}
-
-// Write the valid part of a tile of c. The last word of a row of int8 is filled up with zeros.
-// Answers to write bursts are waited for AHEAD rows later.
-template <typename S, typename Multiplier>
-void store(const int32_t tile[S::TILE_M][S::TILE_N], const int32_t bias[S::TILE_N], const float scale[S::TILE_N],
-           hls::burst_maxi<int32_t> c, Tile at, int ldc, int mode) {
-    static_assert(S::TILE_N % LANES == 0, "a tile of int8 starts with a whole word");
-    const int lanes = (mode & KIND) == INT8 ? LANES : 1;
-    const int pitch = ldc / lanes;
-    size_t start = static_cast<size_t>(at.row0) * pitch + at.col0 / lanes;
-    int i = 0, j = 0;
-store_loop:
-    for (int t = 0, words = (at.cols + lanes - 1) / lanes; t < at.rows * words; ++t) {
-#pragma HLS PIPELINE II=1
-        if (j == 0) c.write_request(start, words);
-        if (lanes == LANES) {
-            uint32_t word = 0;
-        lane_loop:
-            for (int lane = 0; lane < LANES; ++lane) {
-#pragma HLS UNROLL
-                const int at_lane = j + lane;
-                const uint32_t byte = finish_int8<Multiplier>(tile[i][at_lane], bias[at_lane], scale[at_lane], mode);
-                if (at_lane < at.cols) word |= byte << 8 * lane;
-            }
-            c.write(static_cast<int32_t>(word));
-        } else if ((mode & KIND) == FLOAT32) {
-            c.write(finish_float32<Multiplier>(tile[i][j], bias[j], scale[j], mode));
-        } else {
-            c.write(finish_int32(tile[i][j], bias[j], mode));
-        }
-        j += lanes;
-        if (j >= at.cols) {
-            j = 0;
-            start += pitch;
-            if (++i > AHEAD) c.write_response();
-        }
-    }
-store_answers:
-    for (int left = at_most(at.rows, AHEAD); left > 0; --left) c.write_response();
 }
 }  // namespace gemm_core

@@ -23,11 +23,15 @@ void load(hls::burst_maxi<int8_t> matrix, int8_t tile[ROWS][COLS], size_t first,
           int rows, int cols, int padded_rows, int padded_cols) {
     const int bursts = cols > 0 ? rows : 0;
 load_ahead:
-    for (int i = 0; i < at_most(bursts, AHEAD); ++i) matrix.read_request(first + static_cast<size_t>(i) * stride, cols);
+    for (int i = 0; i < at_most(bursts, AHEAD); ++i) {
+#pragma HLS LOOP_TRIPCOUNT min=0 max=AHEAD
+        matrix.read_request(first + static_cast<size_t>(i) * stride, cols);
+    }
     int i = 0, j = 0;
 load_loop:
     for (int t = 0; t < padded_rows * padded_cols; ++t) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=8192
         if (j == 0 && i + AHEAD < bursts) {
             matrix.read_request(first + static_cast<size_t>(i + AHEAD) * stride, cols);
         }

@@ -1,5 +1,6 @@
 // Testbench of matmul_f32: sizes on, below and beyond the tile, every transposition, and guards.
 #include "matmul_f32.hpp"
+#include "../../include/cosim.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -25,6 +26,7 @@ struct Matrix {
     Matrix(int batch, int rows, int columns, bool transposed)
         : row(transposed ? 1 : columns + GAP), column(transposed ? rows + GAP : 1), values() {
         matrix = (rows + GAP) * (columns + GAP);
+        cosim::deepen(matmul_f32_config::COSIM_DEPTH, values);
         values.assign(static_cast<size_t>(batch) * matrix + 1, 0.0f);
         for (float& value : values) value = next();
     }

@@ -75,11 +75,7 @@ store_loop:
 
 // Dataflow over the loop: a row is loaded and another one stored while a third is multiplied.
 template <int WIDTH, typename Multiplier>
-void product(const int32_t* in1, const int32_t* in2, int32_t* out) {
-    static_assert(WIDTH % 2 == 0 && SIZE % WIDTH == 0, "columns go in pairs, a row is whole groups");
-    int8_t tile[SIZE][SIZE];
-#pragma HLS ARRAY_RESHAPE variable=tile type=cyclic factor=WIDTH dim=2
-    load_matrix<WIDTH>(in2, tile);
+void product_rows(const int32_t* in1, const int8_t tile[SIZE][SIZE], int32_t* out) {
 row_loop:
     for (int i = 0; i < SIZE; ++i) {
 #pragma HLS DATAFLOW
@@ -90,5 +86,14 @@ row_loop:
         multiply_row<WIDTH, Multiplier>(row, tile, result);
         store_row(result, out, i);
     }
+}
+
+template <int WIDTH, typename Multiplier>
+void product(const int32_t* in1, const int32_t* in2, int32_t* out) {
+    static_assert(WIDTH % 2 == 0 && SIZE % WIDTH == 0, "columns go in pairs, a row is whole groups");
+    int8_t tile[SIZE][SIZE];
+#pragma HLS ARRAY_RESHAPE variable=tile type=cyclic factor=WIDTH dim=2
+    load_matrix<WIDTH>(in2, tile);
+    product_rows<WIDTH, Multiplier>(in1, tile, out);
 }
 }  // namespace matrix_mult_core

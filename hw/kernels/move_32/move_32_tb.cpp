@@ -1,5 +1,6 @@
 // Testbench of move_32: rows shorter and longer than a tile, blocks that do not fit, an index of 64 bits.
 #include "move_32.hpp"
+#include "../../include/cosim.hpp"
 
 #include <cstdio>
 #include <cstring>
@@ -48,6 +49,7 @@ static void golden(const Run& r, const std::vector<int>& src, const std::vector<
 static int check(const Run& r) {
     const int size = 1 << 14;
     std::vector<int> src(size), index(size), found(size, GUARD), expected;
+    cosim::deepen(move_32_config::COSIM_DEPTH, src, index, found);
     for (int i = 0; i < size; ++i) {
         src[i] = bits(0.37f * static_cast<float>(i % 1009) - 11.0f);
         index[i] = i % 2 ? -1 : (i / 2 * 7) % 5;  // the high words must not be looked at

@@ -7,20 +7,19 @@
 using namespace pool2d_f32_config;
 using namespace pool2d;
 
-// Dataflow over the loop: a tile is loaded while the one before is pooled and a third is stored.
-static void forward(const float* source, float* result, int64_t* indices, const Job& job, Strides from, Strides to,
-                    Strides index_strides) {
-    Tile tile = {0, 0, 0, 0};
+// Dataflow over the loop: a tile is loaded while the one before is pooled and a third is stored. Each
+// process finds its tile from the number: none of them waits for another's.
+static void forward(const float* source, float* result, int64_t* indices, Job job, Strides from, Strides to,
+                    Strides index_strides, int tiles) {
 tile_loop:
-    while (tile.image < job.batch) {
+    for (int t = 0; t < tiles; ++t) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1024
 #pragma HLS DATAFLOW
         float band[BAND], value[TILE];
         int index[TILE];
-        load_band(source, band, tile, job, from);
-        pool_band(band, value, index, tile, job);
-        store_tile(value, index, result, indices, tile, job, to, index_strides);
-        tile.next(job);
+        load_band(source, band, t, job, from);
+        pool_band(band, value, index, t, job);
+        store_tile(value, index, result, indices, t, job, to, index_strides);
     }
 }
 
@@ -28,8 +27,10 @@ static void backward(const float* source, float* result, const int64_t* indices,
                      Strides to, Strides index_strides) {
 image_loop:
     for (int image = 0; image < job.batch; ++image) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
     channel_loop:
         for (int channel = 0; channel < job.channels; ++channel) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
             scatter_plane(source, result, indices, image, channel, job, from, to, index_strides);
         }
     }
@@ -93,6 +94,6 @@ void pool2d_f32(const float* source, float* result, int64_t* indices, int op, in
     if (op & BACKWARD) {
         backward(source, result, indices, job, from, to, of_indices);
     } else if (tile_rows > 0 && tile_cols > 0) {
-        forward(source, result, indices, job, from, to, of_indices);
+        forward(source, result, indices, job, from, to, of_indices, tiles_of(job));
     }
 }

@@ -1,5 +1,6 @@
 // Testbench of reduce_f32: every operation against double, rows and columns, around tile and block.
 #include "reduce_f32.hpp"
+#include "../../include/cosim.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -50,6 +51,7 @@ int check(Operation op, Size s, bool column) {
     const float divisor = static_cast<float>(s.outer * s.inner), p = 3.0f;
     std::vector<float> x(n), y(s.kept + 1, -77.0f);
     std::vector<int64_t> index(s.kept + 1, -77);
+    cosim::deepen(reduce_f32_config::COSIM_DEPTH, x, y, index);
     // Products stay near 1; extremes come twice, so that the first counts; plain sums are exact in
     // float32, so that no term can hide in what rounding is allowed.
     const bool exact = op.term == Shape::SAME && op.combine == Shape::ADD;
@@ -75,17 +77,18 @@ int check(Operation op, Size s, bool column) {
                 column ? "column" : "row", errors == 0 ? "PASS" : "FAIL");
     return errors;
 }
+
 // 2**24 and many ones behind it: float32 has no 2**24 + 1, so a lane that already holds the first
 // loses each one. Only those of its own block may be lost.
 int check_blocks(bool column) {
     const int n = 40 * Shape::BLOCK * (column ? 1 : Shape::LANES);
-    std::vector<float> x(n, 1.0f);
+    std::vector<float> x(n, 1.0f), y(1);
+    std::vector<int64_t> index(1);
+    cosim::deepen(reduce_f32_config::COSIM_DEPTH, x, y, index);
     x[0] = 16777216.0f;
-    float y = 0;
-    int64_t index = 0;
-    reduce_f32(x.data(), &y, &index, Shape::SAME, Shape::ADD, Shape::KEEP, 1, 1, 1, 1, 1, n, 0, 0, 0, 0, 0, 1, 0, 0, 1,
+    reduce_f32(x.data(), y.data(), index.data(), Shape::SAME, Shape::ADD, Shape::KEEP, 1, 1, 1, 1, 1, n, 0, 0, 0, 0, 0, 1, 0, 0, 1,
                column, 1.0f, 1.0f);
-    const double lost = 16777216.0 + (n - 1) - y;
+    const double lost = 16777216.0 + (n - 1) - y[0];
     const bool passed = 0 <= lost && lost <= 2 * Shape::BLOCK;
     std::printf("ones behind 2**24 %-6s %s\n", column ? "column" : "row", passed ? "PASS" : "FAIL");
     return passed ? 0 : 1;

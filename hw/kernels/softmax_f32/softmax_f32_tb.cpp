@@ -1,5 +1,6 @@
 // Testbench of softmax_f32: every op against double, rows in a line and side by side, around the tile.
 #include "softmax_f32.hpp"
+#include "../../include/cosim.hpp"
 
 #include <cmath>
 #include <cstdio>
@@ -39,6 +40,7 @@ int check_infinities(bool column) {
     std::vector<float> a(length * inner), c(inner, -77.0f);
     for (int l = 0; l < length; ++l)
         for (int i = 0; i < inner; ++i) a[l * inner + i] = rows[i][l];
+    cosim::deepen(softmax_f32_config::COSIM_DEPTH, a, c);
     softmax_f32(a.data(), a.data(), c.data(), Shape::LOGSUMEXP, 1, length, inner, 0, inner, 1, 0, inner, 1, 0, inner, 1,
                 column);
     int errors = 0;
@@ -51,6 +53,7 @@ int check(int op, Size size, bool column) {
     const int n = size.outer * size.length * size.inner;
     const int results = op == Shape::LOGSUMEXP ? size.outer * size.inner : n;
     std::vector<float> a(n), b(n), c(n + 1, -77.0f);
+    cosim::deepen(softmax_f32_config::COSIM_DEPTH, a, b, c);
     for (int i = 0; i < n; ++i) {
         a[i] = 300.0f * static_cast<float>(i % 1009) / 1009.0f - 100.0f;
         b[i] = -static_cast<float>(i % 31) / 31.0f;

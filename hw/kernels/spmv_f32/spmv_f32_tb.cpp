@@ -1,5 +1,6 @@
 // Testbench of spmv_f32: empty rows, repeated columns, both widths of an index, steps, a guard behind the result.
 #include "spmv_f32.hpp"
+#include "../../include/cosim.hpp"
 
 #include <cmath>
 #include <cstdio>
@@ -15,6 +16,7 @@ struct Csr {
 // Row r has r % 7 entries, and the last one of them the column of the one before.
 static Csr make(int rows, int columns, int wide) {
     Csr a;
+    cosim::deepen(spmv_f32_config::COSIM_DEPTH, a.crow, a.col, a.values);
     a.crow.assign(wide, 0);
     for (int r = 0; r < rows; ++r) {
         for (int k = 0; k < r % 7 * (columns > 0); ++k) {
@@ -35,6 +37,7 @@ static int check(int rows, int columns, int n, int wide, int step) {
     std::vector<float> b(columns * n * step + 1);
     for (size_t i = 0; i < b.size(); ++i) b[i] = 0.25f * static_cast<float>(i % 29) - 3.0f;
     std::vector<float> found(rows * n + 1, GUARD), expected(found);
+    cosim::deepen(spmv_f32_config::COSIM_DEPTH, b, found);
     for (int r = 0; r < rows; ++r) {
         for (int j = 0; j < n; ++j) {
             float sum = 0.0f;

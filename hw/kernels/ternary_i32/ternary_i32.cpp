@@ -7,14 +7,31 @@
 using namespace ternary_i32_config;
 using namespace pointwise;
 
-static void compute(const Type a_tile[TILE], const Type b_tile[TILE], const Type c_tile[TILE], Type y_tile[TILE], int count,
+static void compute(const Type a_tile[TILE], const Type b_tile[TILE], const Type c_tile[TILE], Type y_tile[TILE], int t, Sizes n,
                     int op, [[maybe_unused]] Scalar p, [[maybe_unused]] Scalar q) {
+    const int count = count_of(t, n);
     switch (op) {
         TERNARY(ADDCMUL, 1, a + p * b * c)
         TERNARY(WHERE, 1, c != 0 ? a : b)
         TERNARY(CLAMP, 1, smaller(larger(a, b), c))
         default:
             break;
+    }
+}
+
+// Dataflow over the loop: a tile is loaded while the one before is computed and a third is stored.
+static void walk(const Type* a, const Type* b, const Type* c, const uint8_t* mask, Type* y, int op, int scalars, Scalar sa, Scalar sb, Scalar sc, Scalar p, Scalar q,
+                 Sizes n, Steps by_a, Steps by_b, Steps by_c, int tiles) {
+tile_loop:
+    for (int t = 0; t < tiles; ++t) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
+#pragma HLS DATAFLOW
+        Type a_tile[TILE], b_tile[TILE], c_tile[TILE], y_tile[TILE];
+        load_or_fill(a, scalars & A_SCALAR, sa, a_tile, t, n, by_a);
+        load_or_fill(b, scalars & B_SCALAR, sb, b_tile, t, n, by_b);
+        load_condition(mask, scalars & C_MASK, c, scalars & C_SCALAR, sc, c_tile, t, n, by_c);
+        compute(a_tile, b_tile, c_tile, y_tile, t, n, op, p, q);
+        store(y_tile, y, t, n);
     }
 }
 
@@ -61,15 +78,5 @@ void ternary_i32(const int* a, const int* b, const int* c, const uint8_t* mask, 
 #pragma HLS INTERFACE ap_ctrl_hs port=return
 
     const Sizes n = {n0, n1, n2, n3};
-tile_loop:
-    for (int t = 0; t < tiles_of(n); ++t) {
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
-#pragma HLS DATAFLOW
-        Type a_tile[TILE], b_tile[TILE], c_tile[TILE], y_tile[TILE];
-        load_or_fill(a, scalars & A_SCALAR, sa, a_tile, t, n, Steps{a0, a1, a2, a3});
-        load_or_fill(b, scalars & B_SCALAR, sb, b_tile, t, n, Steps{b0, b1, b2, b3});
-        load_condition(mask, scalars & C_MASK, c, scalars & C_SCALAR, sc, c_tile, t, n, Steps{c0, c1, c2, c3});
-        compute(a_tile, b_tile, c_tile, y_tile, count_of(t, n), op, p, q);
-        store(y_tile, y, t, n);
-    }
+    walk(a, b, c, mask, y, op, scalars, sa, sb, sc, p, q, n, Steps{a0, a1, a2, a3}, Steps{b0, b1, b2, b3}, Steps{c0, c1, c2, c3}, tiles_of(n));
 }

@@ -7,8 +7,9 @@
 using namespace unary_f32_config;
 using namespace pointwise;
 
-static void compute(const Type x_tile[TILE], Type y_tile[TILE], int count,
+static void compute(const Type x_tile[TILE], Type y_tile[TILE], int t, Sizes n,
                     int op, [[maybe_unused]] Scalar p, [[maybe_unused]] Scalar q) {
+    const int count = count_of(t, n);
     switch (op) {
         UNARY(ABS, 1, std::fabs(x))
         UNARY(NEG, 1, -x)
@@ -38,6 +39,20 @@ static void compute(const Type x_tile[TILE], Type y_tile[TILE], int count,
     }
 }
 
+// Dataflow over the loop: a tile is loaded while the one before is computed and a third is stored.
+static void walk(const Type* x, Type* y, int op, Scalar p, Scalar q,
+                 Sizes n, Steps by_x, int tiles) {
+tile_loop:
+    for (int t = 0; t < tiles; ++t) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
+#pragma HLS DATAFLOW
+        Type x_tile[TILE], y_tile[TILE];
+        load(x, x_tile, t, n, by_x);
+        compute(x_tile, y_tile, t, n, op, p, q);
+        store(y_tile, y, t, n);
+    }
+}
+
 void unary_f32(const float* x, float* y,
                int op, float p, float q,
                int n0, int n1, int n2, int n3,
@@ -61,13 +76,5 @@ void unary_f32(const float* x, float* y,
 #pragma HLS INTERFACE ap_ctrl_hs port=return
 
     const Sizes n = {n0, n1, n2, n3};
-tile_loop:
-    for (int t = 0; t < tiles_of(n); ++t) {
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
-#pragma HLS DATAFLOW
-        Type x_tile[TILE], y_tile[TILE];
-        load(x, x_tile, t, n, Steps{x0, x1, x2, x3});
-        compute(x_tile, y_tile, count_of(t, n), op, p, q);
-        store(y_tile, y, t, n);
-    }
+    walk(x, y, op, p, q, n, Steps{x0, x1, x2, x3}, tiles_of(n));
 }

@@ -7,8 +7,9 @@
 using namespace unary_i32_config;
 using namespace pointwise;
 
-static void compute(const Type x_tile[TILE], Type y_tile[TILE], int count,
+static void compute(const Type x_tile[TILE], Type y_tile[TILE], int t, Sizes n,
                     int op, [[maybe_unused]] Scalar p, [[maybe_unused]] Scalar q) {
+    const int count = count_of(t, n);
     switch (op) {
         UNARY(ABS, 1, x < 0 ? -x : x)
         UNARY(NEG, 1, -x)
@@ -20,6 +21,20 @@ static void compute(const Type x_tile[TILE], Type y_tile[TILE], int count,
         UNARY(SQUARE, 1, x * x)
         default:
             break;
+    }
+}
+
+// Dataflow over the loop: a tile is loaded while the one before is computed and a third is stored.
+static void walk(const Type* x, Type* y, int op, Scalar p, Scalar q,
+                 Sizes n, Steps by_x, int tiles) {
+tile_loop:
+    for (int t = 0; t < tiles; ++t) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
+#pragma HLS DATAFLOW
+        Type x_tile[TILE], y_tile[TILE];
+        load(x, x_tile, t, n, by_x);
+        compute(x_tile, y_tile, t, n, op, p, q);
+        store(y_tile, y, t, n);
     }
 }
 
@@ -46,13 +61,5 @@ void unary_i32(const int* x, int* y,
 #pragma HLS INTERFACE ap_ctrl_hs port=return
 
     const Sizes n = {n0, n1, n2, n3};
-tile_loop:
-    for (int t = 0; t < tiles_of(n); ++t) {
-#pragma HLS LOOP_TRIPCOUNT min=1 max=1024
-#pragma HLS DATAFLOW
-        Type x_tile[TILE], y_tile[TILE];
-        load(x, x_tile, t, n, Steps{x0, x1, x2, x3});
-        compute(x_tile, y_tile, count_of(t, n), op, p, q);
-        store(y_tile, y, t, n);
-    }
+    walk(x, y, op, p, q, n, Steps{x0, x1, x2, x3}, tiles_of(n));
 }

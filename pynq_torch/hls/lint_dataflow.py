@@ -1,0 +1,176 @@
+"""Whether DATAFLOW regions have the canonical form (UG1399, "Canonical Body")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pynq_torch.errors import needs
+
+from .cursors import is_read_only, parameters_of
+from .direction import argument_access, stream_direction
+from .lint_tree import Problem, Program, Scope, calls, is_constant, plain, problem_at, root_of
+
+with needs("clang", "Reading HLS C++"):
+    from clang.cindex import Cursor, CursorKind, TypeKind
+
+__all__ = ["dataflow"]
+
+_STEP = "a DATAFLOW loop counts one variable with ++; count steps and let the processes compute"
+_BOUND = (
+    "the bound of a DATAFLOW loop is computed here; put the loop into a function of its own and "
+    "pass the bound as an argument"
+)
+_WITHIN = "a DATAFLOW loop is within another loop or branch; put it into a function of its own"
+_ALONE = "a DATAFLOW loop is alone in its function; move this statement to the caller"
+_CALLS = "a DATAFLOW region has declarations and calls only; move this statement into a process"
+_WHILE = (
+    "DATAFLOW in a loop that does not count is not canonical; write for (int i = 0; i < n; ++i) "
+    "with n a constant or an argument"
+)
+
+
+def dataflow(program: Program) -> Iterator[Problem]:
+    """Yield what keeps DATAFLOW regions from the canonical form."""
+    for function in program.scopes:
+        for scope in function.walk():
+            if scope.pragma("dataflow") is not None:
+                if scope.is_loop:
+                    yield from _header(scope)
+                yield from _body(program, scope)
+
+
+def _header(scope: Scope) -> Iterator[Problem]:
+    if scope.kind != "for":
+        yield problem_at(scope.node, "dataflow", _WHILE)
+        return
+    begin, condition, step = scope.header()
+    variables = list(begin.get_children()) if begin is not None else []
+    if len(variables) != 1 or step is None or step.kind != CursorKind.UNARY_OPERATOR:
+        yield problem_at(scope.node, "dataflow", _STEP)
+    if condition is None or not _is_given(plain(list(condition.get_children())[-1])):
+        yield problem_at(scope.node, "dataflow", _BOUND)
+    for jump in scope.body.walk_preorder():
+        if jump.kind in (CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT):
+            yield problem_at(jump, "dataflow", _CALLS)
+    if scope.parent is None or scope.parent.kind != "function":
+        yield problem_at(scope.node, "dataflow", _WITHIN)
+        return
+    others = (CursorKind.DECL_STMT, CursorKind.NULL_STMT)
+    for statement in map(plain, scope.parent.body.get_children()):
+        if statement != scope.node and statement.kind not in others:
+            yield problem_at(statement, "dataflow", _ALONE)
+            return
+
+
+def _is_given(bound: Cursor) -> bool:
+    """Whether a bound is a constant or an argument."""
+    target = bound.referenced if bound.kind == CursorKind.DECL_REF_EXPR else None
+    return (target is not None and target.kind == CursorKind.PARM_DECL) or is_constant([bound])
+
+
+def _body(program: Program, scope: Scope) -> Iterator[Problem]:
+    """Look at the statements of a region: declarations of channels, and calls of processes."""
+    touched: dict[int, list[tuple[Cursor, bool, bool]]] = {}
+    local: dict[int, Cursor] = {}
+    body = scope.body
+    statements = body.get_children() if body.kind == CursorKind.COMPOUND_STMT else [body]
+    for statement in statements:
+        node = plain(statement)
+        assigns = node.spelling.startswith("operator") and "=" in node.spelling
+        if node.kind == CursorKind.CALL_EXPR:
+            yield from (
+                [problem_at(node, "dataflow", _CALLS)] if assigns else _process(program, node)
+            )
+            for variable, reads, writes in _touches(program, node):
+                touched.setdefault(variable.hash, []).append((variable, reads, writes))
+        elif node.kind == CursorKind.DECL_STMT:
+            for variable in node.get_children():
+                local[variable.hash] = variable
+                if variable.kind == CursorKind.VAR_DECL:
+                    for call in calls(variable)[:1]:
+                        yield _value_used(call)
+        elif node.kind != CursorKind.NULL_STMT:
+            yield problem_at(node, "dataflow", _CALLS)
+    for uses in touched.values():
+        yield from _channel(scope, uses, uses[0][0].hash in local)
+
+
+def _value_used(call: Cursor) -> Problem:
+    name = call.spelling or next((n.spelling for n in call.walk_preorder() if n.spelling), "a call")
+    return problem_at(
+        call,
+        "dataflow",
+        f"the value of {name}() is used in a DATAFLOW region; call it inside the process",
+    )
+
+
+def _process(program: Program, call: Cursor) -> Iterator[Problem]:
+    for function in program.callees(call)[:1]:
+        if function.result_type.kind != TypeKind.VOID:
+            yield problem_at(
+                call,
+                "void",
+                f"the process {function.spelling} returns {function.result_type.spelling}; make it "
+                "void and give it an argument to write to",
+            )
+    for argument in call.get_arguments():
+        for inner in calls(argument)[:1]:
+            yield _value_used(inner)
+
+
+def _touches(program: Program, call: Cursor) -> Iterator[tuple[Cursor, bool, bool]]:
+    """Yield the variables that a process is given, and whether it reads and writes them."""
+    functions = program.callees(call)
+    operator = call.spelling.startswith("operator")
+    first = next(iter(call.get_children()), None)
+    if first is not None and first.kind == CursorKind.MEMBER_REF_EXPR:
+        variable, method = root_of(first), call.referenced
+        if variable is not None:
+            yield variable, True, method is None or not method.is_const_method()
+    for position, argument in enumerate(call.get_arguments()):
+        variable = root_of(argument)
+        if variable is None or variable.kind not in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
+            continue
+        if operator or not functions:
+            yield variable, position > 0 or not operator, operator or _is_array(variable)
+            continue
+        for function in functions[:1]:
+            declared = parameters_of(function)[position].type
+            if "stream" in declared.spelling:
+                direction = stream_direction(function, position)
+                yield variable, direction != "out", direction != "in"
+            elif is_read_only(declared) or not any(mark in declared.spelling for mark in "*&["):
+                yield variable, True, False
+            else:
+                access = argument_access(function, position)
+                yield variable, access.reads, access.writes
+
+
+def _is_array(variable: Cursor) -> bool:
+    return "[" in variable.type.spelling or "stream" in variable.type.spelling
+
+
+def _channel(scope: Scope, uses: list[tuple[Cursor, bool, bool]], local: bool) -> Iterator[Problem]:
+    variable = uses[0][0]
+    name, array = variable.spelling, _is_array(variable)
+    writers = [index for index, (_, _, writes) in enumerate(uses) if writes]
+    readers = [index for index, (_, reads, _) in enumerate(uses) if reads]
+    if not writers:
+        return
+    others = set(readers) - set(writers)
+    wrong = ""
+    if len(writers) > 1:
+        wrong = f"{len(writers)} processes write {name!r}; give each its own variable"
+    elif local and array and len(others) > 1:
+        wrong = f"{len(others)} processes read {name!r}; let one of them copy it on"
+    elif local and array and not others:
+        wrong = f"no process reads {name!r}; declare it in the process that writes it"
+    elif local and any(reader < writers[0] for reader in readers):
+        wrong = f"{name!r} is read before the process that writes it; order the calls by their data"
+    elif not local and scope.is_loop and others:
+        wrong = (
+            f"{name!r} is carried between processes from one iteration to the next; declare it in "
+            "the loop, or keep it in one process"
+        )
+    if wrong:
+        yield problem_at(scope.node, "dataflow", wrong)

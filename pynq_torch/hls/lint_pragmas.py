@@ -1,0 +1,163 @@
+"""Pragmas that Vitis HLS ignores or refuses: misspelt, misplaced, or with options it has not.
+
+The words are those of UG1399, "HLS Pragmas", with the older spellings that the tool still takes.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from pynq_torch.errors import needs
+
+from .lint_tree import Directive, Problem, Program, Scope
+from .spelling import nearest
+
+with needs("clang", "Reading HLS C++"):
+    from clang.cindex import CursorKind
+
+__all__ = ["comments_on", "dependences", "misspelt", "words_of"]
+
+_TABLE = """
+    aggregate variable compact
+    alias ports distance
+    allocation instances limit type function operation core
+    array_map variable instance offset horizontal vertical
+    array_partition variable type factor dim off cyclic block complete
+    array_reshape variable type factor dim object off cyclic block complete
+    bind_op variable op impl latency
+    bind_storage variable type impl latency
+    cache port lines depth ways users
+    data_pack variable instance struct_level field_level byte_pad
+    dataflow disable_start_propagation
+    dependence variable class type direction distance dependent true false inter intra raw war waw
+        pointer array
+    disaggregate variable
+    expression_balance off
+    function_instantiate variable
+    inline recursive off region
+    interface
+    latency min max
+    loop_flatten off
+    loop_merge force
+    loop_tripcount min max avg
+    occurrence cycle off
+    performance target_ti target_tl assume_ti assume_tl unit
+    pipeline ii off rewind style enable_flush
+    protocol mode floating fixed
+    reset variable off
+    resource variable core latency metadata
+    stable variable
+    stream variable type depth off dim
+    top name
+    unroll factor skip_exit_check off region
+"""
+_PRAGMAS = {
+    words[0]: frozenset(words[1:])
+    for row in re.sub(r"\n {8}", " ", _TABLE).strip().splitlines()
+    if (words := row.split())
+}
+_FALSE = re.compile(r"\bfalse\b", re.IGNORECASE)
+#: Where a pragma may stand, for those that cannot stand in any scope.
+_PLACES = {
+    "pipeline": ("function", "loop"),
+    "dataflow": ("function", "loop"),
+    "inline": ("function",),
+    **dict.fromkeys(("unroll", "loop_flatten", "loop_tripcount"), ("loop",)),
+}
+_VARIABLE = frozenset(name for name, options in _PRAGMAS.items() if "variable" in options)
+
+
+def words_of(program: Program) -> Iterator[Problem]:
+    """Yield what is wrong with the words and the places of pragmas."""
+    for item in program.outside:
+        yield _problem(item, "is outside every function and is ignored; move it into one")
+    for function in program.scopes:
+        known = _known(function) | program.globals
+        for scope in function.walk():
+            for item in scope.pragmas:
+                yield from _spelling(item)
+                yield from _place(item, scope)
+                name = item.variable
+                if name and name not in known and item.name in _VARIABLE:
+                    yield _problem(
+                        item,
+                        f"names {name!r}, which {function.node.spelling} has not"
+                        f"{nearest(name, known)}",
+                    )
+
+
+def _problem(item: Directive, text: str) -> Problem:
+    return item.pragma.file, item.pragma.line, "pragma", f"{item.name.upper()} {text}"
+
+
+def _known(function: Scope) -> set[str]:
+    declared = (CursorKind.VAR_DECL, CursorKind.PARM_DECL, CursorKind.FIELD_DECL)
+    found = {node.spelling for node in function.node.walk_preorder() if node.kind in declared}
+    owner = function.node.semantic_parent
+    if owner is not None and function.node.kind == CursorKind.CXX_METHOD:
+        found |= {"this", *(node.spelling for node in owner.get_children())}
+    return found
+
+
+def _spelling(item: Directive) -> Iterator[Problem]:
+    options = _PRAGMAS.get(item.name)
+    if options is None:
+        hint = nearest(item.name, _PRAGMAS).replace("mean ", "mean HLS ")
+        yield _problem(item, f"is no HLS pragma and is ignored{hint}")
+    elif item.name not in ("interface", "resource"):  # `hls interface` looks at these
+        for word in (*item.options, *item.words):
+            if word not in options:
+                yield _problem(item, f"has no option {word!r}{nearest(word, options)}")
+    if item.name in _VARIABLE - {"dependence", "reset"} and "variable" not in item.options:
+        yield _problem(item, "names no variable; write variable=NAME")
+
+
+def _place(item: Directive, scope: Scope) -> Iterator[Problem]:
+    places = _PLACES.get(item.name)
+    kind = "loop" if scope.is_loop else scope.kind
+    if places is not None and kind not in places:
+        where = {"if": "a branch", "block": "a block", "function": "a function"}.get(kind, kind)
+        right = " or ".join(f"the body of a {place}" for place in places)
+        yield _problem(item, f"in {where} has no effect; it belongs at the head of {right}")
+
+
+def misspelt(file: str) -> Iterator[Problem]:
+    """Yield lines like ``#pragma HSL``, which no compiler looks at."""
+    for number, line in enumerate(_lines(file), start=1):
+        found = re.match(r"\s*#\s*pragma\s+(\w+)\s+\w", line)
+        word = found[1] if found else "HLS"
+        ratio = difflib.SequenceMatcher(None, word.lower(), "hls").ratio()
+        if word.lower() != "hls" and ratio > 0.6:
+            yield file, number, "pragma", f"#pragma {word} is ignored; did you mean #pragma HLS?"
+
+
+def dependences(program: Program) -> Iterator[Problem]:
+    """Yield each ``DEPENDENCE ... false`` without a reason beside it."""
+    for item in program.directives:
+        false = "false" in item.words or item.options.get("dependent", "").lower() == "false"
+        if item.name == "dependence" and false and not comments_on(item):
+            yield (
+                item.pragma.file,
+                item.pragma.line,
+                "dependence",
+                f"DEPENDENCE of {item.variable or 'all variables'} is called false, and no "
+                "comment says why; write above the pragma what keeps iterations apart",
+            )
+
+
+def comments_on(item: Directive) -> bool:
+    """Whether a comment stands beside a pragma or above it and its neighbours."""
+    lines = _lines(item.pragma.file)
+    at = item.pragma.line - 1
+    if at >= len(lines) or re.search(r"//|/\*", lines[at]):
+        return True
+    while at > 0 and re.match(r"\s*#\s*pragma\s+HLS\s+DEPENDENCE", lines[at - 1], re.IGNORECASE):
+        at -= 1
+    return bool(re.match(r"\s*(//|/\*|\*)|.*\*/\s*$", lines[at - 1])) if at else False
+
+
+def _lines(file: str) -> list[str]:
+    return Path(file).read_text(encoding="utf-8", errors="replace").splitlines()

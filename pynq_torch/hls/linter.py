@@ -1,0 +1,148 @@
+"""What would keep an HLS kernel from the schedule that its pragmas ask for.
+
+Neither synthesis nor a vendor's tool is needed: the rules are those of UG1399, held against the
+source's syntax.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pynq_torch.errors import KernelBuildError
+
+from .interface import Interface
+from .lint_dataflow import dataflow
+from .lint_loops import accumulations, bursts, tripcounts
+from .lint_pragmas import dependences, misspelt, words_of
+from .lint_tree import Problem, Program
+from .parse import interface_of, probe
+from .source import SourceUnit, read_source
+
+__all__ = ["Finding", "lint"]
+
+#: The chapter of the manual behind each rule.
+_CHAPTERS = {
+    "dataflow": 'UG1399, "Canonical Body"',
+    "void": 'UG1399, "Canonical Body"',
+    "burst": 'UG1399, "Preconditions and Limitations of Burst Transfer"',
+    "accumulate": 'UG1399, "Array Accesses and Performance"',
+    "dependence": 'UG1399, "pragma HLS dependence"',
+    "tripcount": 'UG1399, "pragma HLS loop_tripcount"',
+    "pragma": 'UG1399, "HLS Pragmas"',
+}
+_WARNING = re.compile(r"(?P<file>[^\s:]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
+_ERROR = re.compile(r"^(?P<where>.+?:\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """One thing that the tool would not schedule as written.
+
+    Parameters
+    ----------
+    file : str
+        The source or header.
+    line : int
+        From 1.
+    rule : {"dataflow", "void", "burst", "accumulate", "dependence", "tripcount", "pragma"}
+        Which rule it breaks.
+    text : str
+        What is wrong and what to write.
+    chapter : str
+        The manual and its chapter.
+    """
+
+    file: str
+    line: int
+    rule: str
+    text: str
+    chapter: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.rule}: {self.text} ({self.chapter})"
+
+
+def lint(
+    source: Path | str,
+    top: str,
+    *,
+    include_dirs: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+) -> list[Finding]:
+    """Return what Vitis HLS would not schedule as a kernel's source says.
+
+    Parameters
+    ----------
+    source : path
+        The C++ file with the top function; its own headers are read with it.
+    top : str
+        The top function: ``name``, ``space::name`` or ``name<4, float>``. Functions that it does
+        not reach are not looked at.
+    include_dirs : sequence of pathlib.Path
+        Further include folders.
+    defines : sequence of str
+        Macros, ``NAME`` or ``NAME=VALUE``; ``__SYNTHESIS__`` is not defined without it.
+
+    Returns
+    -------
+    list of Finding
+        In order of file and line; empty for a clean kernel.
+
+    Raises
+    ------
+    InterfaceError
+        The file or the function is not there.
+    KernelBuildError
+        The source does not compile; the message is the compiler's first.
+
+    Examples
+    --------
+    >>> lint("hw/kernels/vadd/vadd.cpp", "vadd")  # doctest: +SKIP
+    []
+    """
+    path = Path(source).resolve()
+    with read_source(path, include_dirs, defines, probe(top)) as unit:
+        _check(unit, top)
+        interface, body = interface_of(unit, top, tool="vitis")
+        program = Program(unit.unit.cursor, body, unit.pragmas)
+        problems = {*_problems(program, interface)}
+    return sorted(
+        Finding(_short(file), line, rule, text, _CHAPTERS[rule])
+        for file, line, rule, text in problems
+    )
+
+
+def _problems(program: Program, interface: Interface) -> Iterator[Problem]:
+    for warning in interface.warnings:
+        match = _WARNING.match(warning)
+        if match:
+            yield match["file"], int(match["line"]), "pragma", match["text"]
+    yield from words_of(program)
+    for file in {function.location.file.name for function in program.functions}:
+        yield from misspelt(file)
+    yield from dependences(program)
+    yield from dataflow(program)
+    yield from tripcounts(program)
+    masters = {item.name for item in interface.arguments if item.kind == "m_axi"}
+    yield from bursts(program, masters)
+    yield from accumulations(program)
+
+
+def _check(unit: SourceUnit, top: str) -> None:
+    """Refuse a source that does not compile: half a syntax tree has findings of its own."""
+    if unit.missing:
+        raise KernelBuildError(f"{unit.path}:1: header not found: {unit.missing[0]}; add -I", top)
+    code, said = unit.complaints() if unit.errors else (0, "")
+    if code:
+        first = _ERROR.search(said)
+        reason = f"{first['where']}: {first['text']}" if first else unit.errors[0]
+        raise KernelBuildError(f"{reason}; lint reads C++ that compiles", top)
+
+
+def _short(file: str) -> str:
+    """Return a path as seen from the working directory, if it lies below."""
+    path, here = Path(file).resolve(), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

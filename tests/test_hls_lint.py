@@ -1,0 +1,305 @@
+"""``hls lint``: for each rule a kernel that breaks it and a twin that keeps it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from helpers import write
+
+from pynq_torch import hls, paths
+from pynq_torch.cli import main
+from pynq_torch.errors import InterfaceError, KernelBuildError
+
+HEAD = """static void load(const float* memory, float tile[64], int t) {
+    for (int i = 0; i < 64; ++i) tile[i] = memory[t * 64 + i];
+}
+static void store(const float tile[64], float* memory, int t) {
+    for (int i = 0; i < 64; ++i) memory[t * 64 + i] = tile[i];
+}
+static int whole(int n) { return n / 64; }
+static bool check(const float tile[64]) { return tile[0] > 0; }
+"""
+PORTS = """
+#pragma HLS INTERFACE m_axi port=a offset=slave depth=64
+#pragma HLS INTERFACE m_axi port=y offset=slave depth=64
+#pragma HLS INTERFACE s_axilite port=return
+"""
+REGION = """static void tiles(const float* a, float* y, int n) {
+    for (int t = 0; t < n; ++t) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=16
+#pragma HLS DATAFLOW
+        float x[64];
+        load(a, x, t);
+        store(x, y, t);
+    }
+}
+"""
+TOP = "void k(const float* a, float* y, int n, int s) {" + PORTS + "%s\n}\n"
+LOOP = """    for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE II=1
+        %s
+    }
+"""
+
+
+def rules(folder: Path, text: str) -> list[str]:
+    """Return the rules that a kernel breaks, each once."""
+    found = hls.lint(write(folder / "k.cpp", text), "k")
+    return sorted({finding.rule for finding in found})
+
+
+def texts(folder: Path, text: str) -> str:
+    return "\n".join(map(str, hls.lint(write(folder / "k.cpp", text), "k")))
+
+
+def in_region(old: str, new: str) -> str:
+    assert old in REGION
+    return HEAD + REGION.replace(old, new) + TOP % "    tiles(a, y, n);"
+
+
+def in_loop(statement: str, before: str = "") -> str:
+    return TOP % (before + LOOP % statement)
+
+
+# ---- dataflow ------------------------------------------------------------------------------------
+
+
+def test_a_canonical_region_has_no_findings(tmp_path: Path) -> None:
+    assert hls.lint(write(tmp_path / "k.cpp", in_region("", "")), "k") == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("for (int t = 0; t < n; ++t) {", "int t = 0; while (t < n) {", "loop that does not count"),
+        ("++t", "t += 1", r"counts one variable with \+\+"),
+        ("t < n;", "t < n / 64;", "bound of a DATAFLOW loop is computed"),
+        ("t < n;", "t < whole(n);", "bound of a DATAFLOW loop is computed"),
+        ("load(a, x, t);", "load(a, x, whole(t));", r"value of whole\(\) is used"),
+        ("float x[64];", "float x[64]; const int w = whole(n);", r"value of whole\(\) is used"),
+        ("load(a, x, t);", "if (t < 8) load(a, x, t);", "declarations and calls only"),
+        ("load(a, x, t);", "load(a, x, t); if (t > 8) break;", "declarations and calls only"),
+        ("load(a, x, t);", "load(a, x, t); n = n - 1;", "declarations and calls only"),
+        ("load(a, x, t);", "load(a, x, t); load(a, x, t);", "2 processes write 'x'"),
+        ("store(x, y, t);", "store(x, y, t); store(x, y + 64, t);", "processes read 'x'"),
+        ("load(a, x, t);\n        store(x, y, t);", "store(x, y, t);\n        load(a, x, t);",
+         "'x' is read before the process that writes it"),
+        ("    for (int t", "    float x[64];\n    for (int t", "'x' is carried between processes"),
+        ("    for (int t", "    store(a, y, 0);\n    for (int t", "is alone in its function"),
+        ("store(x, y, t);", "", "no process reads 'x'"),
+    ],
+)  # fmt: skip
+def test_a_region_that_is_not_canonical(tmp_path: Path, old: str, new: str, said: str) -> None:
+    source = in_region(old, new)
+    if "carried" in said:
+        source = source.replace(
+            "#pragma HLS DATAFLOW\n        float x[64];", "#pragma HLS DATAFLOW"
+        )
+    assert re.search(rf"k\.cpp:\d+: dataflow: .*{said}.*Canonical Body", texts(tmp_path, source))
+
+
+def test_a_process_returns_nothing(tmp_path: Path) -> None:
+    source = in_region("store(x, y, t);", "check(x);\n")
+    assert re.search(r"k\.cpp:\d+: void: the process check returns bool", texts(tmp_path, source))
+
+
+def test_what_one_process_keeps_to_itself_may_be_carried(tmp_path: Path) -> None:
+    source = in_region("store(x, y, t);", "add(x, sums);").replace(
+        "static int", "static void add(const float x[64], float sums[64]) {\n"
+        "    for (int i = 0; i < 64; ++i) sums[i] += x[i];\n}\nstatic int", 1
+    ).replace("float* y, int n) {\n    for", "float sums[64], int n) {\n    for")  # fmt: skip
+    source = source.replace("tiles(a, y, n)", "float sums[64]; tiles(a, sums, n)")
+    assert rules(tmp_path, source) == []
+
+
+def test_regions_in_templates_are_looked_at(tmp_path: Path) -> None:
+    template = (HEAD + REGION).replace("static", "template <class T> static")
+    template = template.replace("load(a", "load<T>(a").replace("store(x", "store<T>(x")
+    clean = template + TOP % "    tiles<int>(a, y, n);"
+    assert rules(tmp_path, clean) == []
+    twice = clean.replace("load<T>(a, x, t);", "load<T>(a, x, t); load<T>(a, x, t);")
+    assert "2 processes write 'x'" in texts(tmp_path, twice)
+
+
+# ---- loops ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("index", "clean"),
+    [
+        ("i", True), ("n + i", True), ("n * 64 + i", True), ("4 * i", True),
+        ("i * s", False), ("(n + i) * s", False), ("n + i * s", False),
+        ("static_cast<int>(y[i]) * s", True),  # a gather: no stride at all
+    ],
+)  # fmt: skip
+def test_bursts_are_provable(tmp_path: Path, index: str, clean: bool) -> None:
+    assert rules(tmp_path, in_loop(f"y[i] = a[{index}];")) == ([] if clean else ["burst"])
+
+
+def test_a_stride_is_followed_through_calls_and_variables(tmp_path: Path) -> None:
+    stepped = TOP % (LOOP % "y[i] = a[at];").replace("++i)", "++i, at += s)")
+    stepped = stepped.replace("int i = 0;", "int i = 0, at = 0;")
+    assert rules(tmp_path, stepped) == ["burst"]
+    assert rules(tmp_path, stepped.replace("at += s", "++at")) == []
+    inner = "static void copy(const float* from, float* y, int s) {\n%s}\n" % (
+        LOOP % "const int at = i * s;\n        y[i] = from[at];"
+    )
+    assert rules(tmp_path, inner + TOP % "    copy(a + n, y, s);") == ["burst"]
+    assert (
+        rules(tmp_path, inner + TOP % "    static float b[64]; copy(b, y, s); y[0] = a[0];") == []
+    )
+
+
+@pytest.mark.parametrize("condition", ["s == 1", "s != 1"])
+def test_a_branch_for_neighbours_or_a_comment_allows_strides(
+    tmp_path: Path, condition: str
+) -> None:
+    branch = "    if (%s) {\n%s    } else {\n%s    }"
+    bodies = LOOP % "y[i] = a[i];", LOOP % "y[i] = a[i * s];"
+    assert rules(tmp_path, TOP % (branch % (condition, *bodies))) == []
+    assert rules(tmp_path, TOP % (branch % ("s > 1", *bodies))) == ["burst"]
+    assert rules(tmp_path, TOP % ("    // Rows lie apart: single accesses.\n" + bodies[1])) == []
+
+
+@pytest.mark.parametrize(
+    ("loop", "clean"),
+    [
+        ("for (int i = 0; i < 64; ++i)", True),
+        ("for (int i = 0; i < SIZE; ++i)", True),
+        ("for (int half = SIZE / 2; half > 0; half /= 2)", True),
+        ("for (int i = 0; i < n; ++i)", False),
+        ("for (int i = n; i < 64; ++i)", False),
+        ("for (int i = 0; i < 64; i += s)", False),
+        ("while (n > 0)", False),
+    ],
+)
+def test_loops_of_unknown_length_have_a_tripcount(tmp_path: Path, loop: str, clean: bool) -> None:
+    source = "constexpr int SIZE = 64;\n" + TOP % f"    {loop} {{\n        y[0] = n--;\n    }}"
+    assert rules(tmp_path, source) == ([] if clean else ["tripcount"])
+    told = source.replace("{\n        y", "{\n#pragma HLS LOOP_TRIPCOUNT min=1 max=64\n        y")
+    assert rules(tmp_path, told) == []
+
+
+@pytest.mark.parametrize(
+    ("declared", "statement", "clean"),
+    [
+        ("float sum = 0;", "sum += a[i];", False),
+        ("float sum = 0;", "sum = sum + a[i];", False),
+        ("double sum = 0;", "sum += a[i];", False),
+        ("int sum = 0;", "sum += static_cast<int>(a[i]);", True),
+        ("float sum[64];", "sum[n] += a[i];", False),
+        ("float sum[64];", "sum[i] += a[i];", True),
+        ("", "float sum = 0; sum += a[i]; y[i] = sum;", True),
+        ("float sum[8];\n#pragma HLS ARRAY_PARTITION variable=sum complete",
+         "sum[i % 8] += a[i];", False),
+        ("float sum[8];\n#pragma HLS ARRAY_PARTITION variable=sum type=complete dim=0",
+         "for (int l = 0; l < 8; ++l) sum[l] += a[i];", False),
+        ("float sum[9][8];\n#pragma HLS ARRAY_PARTITION variable=sum type=complete dim=2",
+         "for (int l = 0; l < 8; ++l) sum[i % 9][l] += a[i];", True),
+    ],
+)  # fmt: skip
+def test_sums_reach_their_interval(
+    tmp_path: Path, declared: str, statement: str, clean: bool
+) -> None:
+    source = in_loop(statement, f"    {declared}\n")
+    assert rules(tmp_path, source) == ([] if clean else ["accumulate"])
+    if "ARRAY_PARTITION" not in declared:
+        assert rules(tmp_path, source.replace("II=1", "II=8")) == []
+        assert rules(tmp_path, source.replace("PIPELINE II=1", "PIPELINE off")) == []
+
+
+# ---- pragmas -------------------------------------------------------------------------------------
+
+
+def test_a_false_dependence_says_why(tmp_path: Path) -> None:
+    pragma = "#pragma HLS DEPENDENCE variable=sum inter %s\n"
+    source = in_loop("\n" + pragma % "false" + "        sum[i % 8] += a[i];", "    float sum[8];\n")
+    assert rules(tmp_path, source) == ["dependence"]
+    told = source.replace("\n#pragma HLS DEP", "\n        // Eight apart.\n#pragma HLS DEP")
+    assert rules(tmp_path, told) == []
+    assert rules(tmp_path, source.replace("inter false", "inter false  // eight apart")) == []
+    assert rules(tmp_path, source.replace("inter false", "dependent=false")) == ["dependence"]
+    assert rules(tmp_path, source.replace("inter false", "inter RAW distance=8 true")) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("HLS PIPELINE II=1", "HLS PIPELNIE II=1", "PIPELNIE is no HLS pragma.*mean HLS pipeline"),
+        ("HLS PIPELINE II=1", "HLS PIPELINE I=1", "no option 'i'; did you mean ii"),
+        ("HLS PIPELINE II=1", "HSL PIPELINE II=1", "#pragma HSL is ignored"),
+        ("HLS PIPELINE II=1", "HLS UNROLL fctor=2", "did you mean factor"),
+        ("HLS UNROLL", "HLS PIPELINE", None),
+        ("variable=x complete", "variable=z complete", "names 'z', which k has not"),
+        ("variable=x complete", "variable=x complet3", "no option 'complet3'; did you mean comple"),
+        ("variable=x complete", "complete", "names no variable"),
+        ("s_axilite port=return", "s_axilite port=return bundel=b", "did you mean bundle"),
+    ],
+)
+def test_words_of_pragmas(tmp_path: Path, right: str, wrong: str, said: str | None) -> None:
+    declared = "    float x[8];\n#pragma HLS ARRAY_PARTITION variable=x complete\n"
+    source = in_loop("y[i] = a[i] + x[0];\n#pragma HLS UNROLL", declared)
+    assert rules(tmp_path, source) == []
+    assert right in source
+    found = texts(tmp_path, source.replace(right, wrong))
+    assert re.search(rf"k\.cpp:\d+: pragma: .*{said}", found) if said else not found
+
+
+def test_pragmas_stand_where_they_have_an_effect(tmp_path: Path) -> None:
+    source = TOP % "    if (n > 0) {\n#pragma HLS PIPELINE II=1\n        y[0] = a[0];\n    }"
+    assert "PIPELINE in a branch has no effect" in texts(tmp_path, source)
+    source = TOP % "#pragma HLS LOOP_TRIPCOUNT min=1 max=2\n    y[0] = a[0];"
+    assert "LOOP_TRIPCOUNT in a function has no effect" in texts(tmp_path, source)
+    assert rules(tmp_path, TOP % "#pragma HLS PIPELINE\n    y[0] = a[0];") == []
+    source = "#pragma HLS PIPELINE\n" + TOP % "    y[0] = a[0];"
+    assert "PIPELINE is outside every function" in texts(tmp_path, source)
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+def test_the_command_prints_a_line_a_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "k.cpp", in_loop("y[i] = a[i * s];"))
+    assert main(["hls", "lint", str(path), "--top", "k"]) == 1
+    line = capsys.readouterr().out
+    assert re.fullmatch(r".*k\.cpp:7: burst: 'a' is read .* \(UG1399, \"Precond.*\"\)\n", line)
+    write(path, in_loop("y[i] = a[i];"))
+    assert main(["hls", "lint", str(path), "--top", "k"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_what_cannot_be_read_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "k.cpp", in_loop("y[i] = b[i];"))
+    right = write(tmp_path / "r.cpp", in_loop("y[i] = a[i];"))
+    for file, top, said in (
+        (tmp_path / "none.cpp", "k", "none.cpp"),
+        (right, "other", r"r\.cpp: no definition of the top function 'other'"),
+        (path, "k", r"k\.cpp:\d+: .*'b' was not declared"),
+    ):
+        assert main(["hls", "lint", str(file), "--top", top]) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert re.search(said, error)
+    with pytest.raises(KernelBuildError):
+        hls.lint(path, "k")
+    with pytest.raises(InterfaceError):
+        hls.lint(tmp_path / "none.cpp", "k")
+    missing = write(tmp_path / "m.cpp", '#include "gone.h"\n' + in_loop("y[i] = a[i];"))
+    with pytest.raises(KernelBuildError, match=r"m\.cpp:1: header not found: gone\.h"):
+        hls.lint(missing, "k")
+
+
+# ---- the project's own kernels -------------------------------------------------------------------
+
+KERNELS = sorted(folder.name for folder in paths.KERNELS.iterdir() if folder.is_dir())
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_our_kernels_are_clean(name: str) -> None:
+    assert list(map(str, hls.lint(paths.KERNELS / name / f"{name}.cpp", name))) == []
