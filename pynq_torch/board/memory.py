@@ -69,12 +69,10 @@ class PhysicalMemory:
                 f"cma_bytes is {cma_bytes}; expected a multiple of {PAGE} from {PAGE} to "
                 f"{DDR_BYTES // 2}"
             )
-        self.cma_base = DDR_BYTES - cma_bytes
-        self.cma_bytes = cma_bytes
+        self.cma_base, self.cma_bytes = DDR_BYTES - cma_bytes, cma_bytes
         self.strict_cache = strict_cache
         self.guard = guard not in (False, "silicon")
-        #: Whether RTL that uses an address without memory is answered DECERR and goes on.
-        self.as_silicon = guard == "silicon"
+        self.as_silicon = guard == "silicon"  # RTL is answered DECERR where there is no memory
         #: Says whether an engine is running; freed memory is not reused meanwhile.
         self.busy: Callable[[], bool] = bool
         #: Why nothing may be allocated any more; empty while the board is in use.
@@ -92,14 +90,13 @@ class PhysicalMemory:
             ) from error
         self._mapping = CmaMapping(self.fd, self.cma_base, cma_bytes)
         self.windows: list[Window] = [Window("DDR", 0, DDR_BYTES, 0, self._ddr)]
-        self._file_end = DDR_BYTES
+        self._file_end, self._used_up_to = DDR_BYTES, self.cma_base
         self._grants = Grants()
         self.grants_fd, self.grants_nbytes = self._grants.fd, self._grants.nbytes
         self._free = FreeRanges(self.cma_base, DDR_BYTES)
         self._by_address: list[int] = []
         self._allocations: dict[int, Allocation] = {}
         self._waiting: list[Allocation] = []  # freed; an engine or a view may still reach them
-        self._used_up_to = self.cma_base
         self._read_ahead: set[str] = set()
         self._freed: deque[Allocation] = deque(maxlen=64)
 

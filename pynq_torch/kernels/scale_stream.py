@@ -53,14 +53,13 @@ class ScaleStream(StreamKernel):
             check_tensor(self.cu, "out", out, torch.float32, shape=tuple(x.shape))
         if not x.numel():
             return torch.empty(x.shape) if out is None else out
-        limit = self.packet_bytes // 4
         source = buffers.to_buffer(x, device=self.device)
         place = place_for(out, source, device=self.device)
-        sent, received = source.reshape(-1), place.reshape(-1)
-        for begin in range(0, sent.size, limit):
-            part = slice(begin, min(begin + limit, sent.size))
-            arguments = {"gain": float(gain), "offset": float(offset)}
-            self.move(sent[part], received[part], timeout_s, **arguments)
+        values = {"gain": float(gain), "offset": float(offset)}
+        sent, received, step = source.reshape(-1), place.reshape(-1), self.packet_bytes // 4
+        for begin in range(0, sent.size, step):
+            part = slice(begin, begin + step)
+            self.move(sent[part], received[part], timeout_s, **values)
         return deliver(place, out)
 
     call: Any = __call__

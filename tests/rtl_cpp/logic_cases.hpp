@@ -94,7 +94,7 @@ inline void pl_clock() {
     usleep(2'000);
     EXPECT(l.page->cycle, 144);
     l.ask(kWrite, 1), l.answered();
-    l.until_state(kPlRunning, "a unit at work");
+    l.until_state(kPlRunning, "a unit that runs");
     EXPECT(l.box->state, Doing::kRunning);
     EXPECT(l.box->begun, 144);  // the time in between is no cycle
     EXPECT(l.rung(), 0);
