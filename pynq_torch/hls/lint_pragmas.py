@@ -154,7 +154,7 @@ def comments_on(item: Directive) -> bool:
     at = item.pragma.line - 1
     if at >= len(lines) or re.search(r"//|/\*", lines[at]):
         return True
-    while at > 0 and re.match(r"\s*#\s*pragma\s+HLS\s+DEPENDENCE", lines[at - 1], re.IGNORECASE):
+    while at > 0 and re.match(r"\s*#\s*pragma\s+HLS\b", lines[at - 1], re.IGNORECASE):
         at -= 1
     return bool(re.match(r"\s*(//|/\*|\*)|.*\*/\s*$", lines[at - 1])) if at else False
 

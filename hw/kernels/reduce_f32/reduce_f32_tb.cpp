@@ -2,7 +2,6 @@
 #include "reduce_f32.hpp"
 #include "../../include/cosim.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -100,18 +99,15 @@ int main() {
         {Shape::SAME, Shape::ADD, Shape::KEEP},
         {Shape::SAME, Shape::ADD, Shape::DIVIDE},
         {Shape::SAME, Shape::MULTIPLY, Shape::KEEP},
-        {Shape::SAME, Shape::MAX, Shape::KEEP},
-        {Shape::SAME, Shape::MIN, Shape::KEEP},
-        {Shape::SAME, Shape::ARGMAX, Shape::KEEP},
-        {Shape::SAME, Shape::ARGMIN, Shape::KEEP},
+        {Shape::SAME, Shape::MAX, Shape::KEEP}, {Shape::SAME, Shape::MIN, Shape::KEEP},
+        {Shape::SAME, Shape::ARGMAX, Shape::KEEP}, {Shape::SAME, Shape::ARGMIN, Shape::KEEP},
         {Shape::DEVIATION, Shape::ADD, Shape::DIVIDE},
         {Shape::DEVIATION, Shape::ADD, Shape::ROOT_OF_MEAN},
         {Shape::NONZERO, Shape::ADD, Shape::KEEP},
         {Shape::MAGNITUDE, Shape::ADD, Shape::KEEP},
         {Shape::SQUARE, Shape::ADD, Shape::ROOT_OF_MEAN},
         {Shape::POWER, Shape::ADD, Shape::ROOT},
-        {Shape::MAGNITUDE, Shape::MAX, Shape::KEEP},
-        {Shape::MAGNITUDE, Shape::MIN, Shape::KEEP},
+        {Shape::MAGNITUDE, Shape::MAX, Shape::KEEP}, {Shape::MAGNITUDE, Shape::MIN, Shape::KEEP},
     };
     constexpr int T = Shape::TILE;
     const Size sizes[] = { {1, 1, 2},         {3, 1, 10},    {2, 3, Shape::LANES + 1},
