@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pynq_torch.errors import ArgumentError, KernelError
+from pynq_torch.kernels import GenericKernel, driver_for
 from pynq_torch.kernels.filters import MAX_WIDTH
 from pynq_torch.overlay import ensure_event_loop
 from pynq_torch.paths import ROOT
@@ -266,3 +267,15 @@ def test_a_stream_without_a_dma_is_refused() -> None:
         chain.dma = dma
     assert chain(I32 + 1, 2, 2).tolist() == [2, 4, 6, 8]  # what is at the limit counts
     assert chain(I32 + 1, 2, 3).tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "name", ["fir", "sobel", "histogram", "chain", "prefix_sum", "fft", "vadd"]
+)
+def test_a_kernel_of_another_with_the_name_has_the_plain_driver(name: str) -> None:
+    control = {"address_offset": 0, "size": 32, "fields": {"AP_START": {}}}
+    entry = {
+        "type": f"xilinx.com:hls:{name}:1.0",
+        "registers": {"CTRL": control, "in1": {"address_offset": 16, "size": 32, "fields": {}}},
+    }
+    assert driver_for(entry) is GenericKernel

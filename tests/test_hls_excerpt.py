@@ -66,7 +66,7 @@ def test_the_kernels_of_the_lessons(root: Path, file: str, name: str) -> None:
     shown = hls.excerpt(root / "hw" / "kernels" / file, name)
     assert f" {name}(" in shown
     assert shown.count("{") == shown.count("}")
-    assert len(shown.splitlines()) < 40
+    assert len(shown.splitlines()) < 45
 
 
 def test_the_compiler_speaks_english(

@@ -157,6 +157,4 @@ def driver_for(entry: dict[str, Any]) -> type[Kernel] | None:
     if len(fields) < 3 or "AP_START" not in control:
         return None
     driver = DRIVERS.get(fields[2], GenericKernel)
-    if issubclass(driver, MatrixMult) and not driver.fits(registers):
-        return GenericKernel
-    return driver
+    return driver if driver.fits(registers) else GenericKernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pynq.buffer import PynqBuffer
@@ -65,7 +65,11 @@ class Kernel(Control):
         The kernel it is an instance of (VLNV name).
     parameters : tuple of Parameter
         Its arguments, in order.
+    expects : tuple of str
+        Names of the arguments that a kernel of this driver has; empty where any will do.
     """
+
+    expects: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, description: dict[str, Any]) -> None:
         super().__init__(description)
@@ -76,6 +80,17 @@ class Kernel(Control):
         #: What `start_raw` writes, where one slice does it.
         self._layout = self._layouts[0] if len(self._layouts) == 1 and not arrays else None
         self._run = KernelStart(self)
+
+    @classmethod
+    def fits(cls, registers: dict[str, Any]) -> bool:
+        """Whether a kernel with these registers is the driver's: others may have its name.
+
+        Parameters
+        ----------
+        registers : dict
+            ``ip_dict[name]["registers"]``.
+        """
+        return not cls.expects or tuple(p.name for p in parameters_of(registers)) == cls.expects
 
     # ---- the run -----------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pynq_torch import buffers
 
@@ -24,6 +24,8 @@ class Filter3x3(StreamKernel):
 
     Pixels outside the image count as 0, as with ``torch.nn.functional.conv2d(..., padding=1)``.
     """
+
+    expects: ClassVar[tuple[str, ...]] = ("width", "height")
 
     def __call__(self, image: torch.Tensor, *, timeout_s: float = 10.0) -> torch.Tensor:
         """Return the filtered image.
@@ -56,6 +58,8 @@ class Filter3x3(StreamKernel):
 
 class Histogram(Kernel):
     """``overlay.histogram(values)`` counts how often each byte occurs."""
+
+    expects: ClassVar[tuple[str, ...]] = ("values", "counts", "n")
 
     def __call__(self, values: torch.Tensor, *, timeout_s: float = 10.0) -> torch.Tensor:
         """Return the counts of the 256 values.

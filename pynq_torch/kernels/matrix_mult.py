@@ -18,7 +18,6 @@ from . import calls
 from .arguments import ArgumentError, check_tensor
 from .base import Kernel
 from .operand import zeros
-from .registers import parameters_of
 from .tile_units import Sums, TileUnit, run
 from .tiles import Tile, Tiles, schedule, slab_of
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = ["MatrixMult", "multiply_tiled"]
-
-_POINTERS = ("in1", "in2", "out_r")
 
 
 class MatrixMult(Kernel):
@@ -40,6 +37,7 @@ class MatrixMult(Kernel):
     """
 
     tile: ClassVar[int] = 256
+    expects: ClassVar[tuple[str, ...]] = ("in1", "in2", "out_r")
 
     def __call__(
         self,
@@ -53,17 +51,6 @@ class MatrixMult(Kernel):
         return multiply_tiled([self], a, b, out, timeout_s=timeout_s)
 
     call: Any = __call__
-
-    @staticmethod
-    def fits(registers: dict[str, Any]) -> bool:
-        """Whether these are this kernel's registers: another one may have the same name.
-
-        Parameters
-        ----------
-        registers : dict
-            ``ip_dict[name]["registers"]``.
-        """
-        return tuple(p.name for p in parameters_of(registers)) == _POINTERS
 
     # ---- a series of tiles; `start` and `wait` serve a single run ----------------------------
 
@@ -96,7 +83,7 @@ class MatrixMult(Kernel):
         self._set_off(told)
 
     def _describe(self, *operands: Tile) -> events.KernelCall:
-        given = dict(zip(_POINTERS, operands, strict=True))
+        given = dict(zip(self.expects, operands, strict=True))
         buffers_of = {name: tile.buffer for name, tile in given.items()}
         return calls.prepare(self, buffers_of, {n: t.address for n, t in given.items()})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ class Fir(StreamKernel):
     taps : int
         Coefficients that the kernel has.
     """
+
+    expects: ClassVar[tuple[str, ...]] = ("coefficients",)
 
     @property
     def taps(self) -> int:
@@ -69,6 +71,8 @@ class Fir(StreamKernel):
 class Chain(StreamKernel):
     """``overlay.chain(x, gain, limit)``: scale, threshold and sum, in three processes."""
 
+    expects: ClassVar[tuple[str, ...]] = ("gain", "limit", "n")
+
     def __call__(
         self, x: torch.Tensor, gain: int = 1, limit: int = 0, *, timeout_s: float = 10.0
     ) -> torch.Tensor:
@@ -101,6 +105,8 @@ class Chain(StreamKernel):
 
 class PrefixSum(Kernel):
     """``overlay.prefix_sum(values)`` sums each element and all before it."""
+
+    expects: ClassVar[tuple[str, ...]] = ("values", "sums", "n")
 
     def __call__(self, values: torch.Tensor, *, timeout_s: float = 10.0) -> torch.Tensor:
         """Return ``torch.cumsum(values, 0, dtype=torch.int32)``.
@@ -146,6 +152,8 @@ def _real(words: Any, fraction_bits: int) -> torch.Tensor:
 class Cordic(Kernel):
     """``overlay.cordic(angles)`` computes sines and cosines in ``ap_fixed<32, 3>``."""
 
+    expects: ClassVar[tuple[str, ...]] = ("angles", "sines", "cosines", "n")
+
     #: Of ``ap_fixed<32, 3>``: steps of 2**-29.
     fraction_bits = 29
 
@@ -189,6 +197,8 @@ class Cordic(Kernel):
 
 class Fft(Kernel):
     """``overlay.fft(x)`` transforms frames of 256 complex numbers in ``ap_fixed<32, 2>``."""
+
+    expects: ClassVar[tuple[str, ...]] = ("input_r", "output_r", "frames")
 
     #: Complex numbers of a frame.
     points = 256

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pynq_torch import buffers
 
@@ -17,6 +17,8 @@ __all__ = ["Vadd"]
 
 class Vadd(Kernel):
     """``overlay.vadd(a, b)`` adds two float32 tensors of the same shape."""
+
+    expects: ClassVar[tuple[str, ...]] = ("a", "b", "c", "n")
 
     def __call__(
         self,

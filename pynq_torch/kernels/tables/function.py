@@ -45,6 +45,8 @@ class Function:
         Where the function is worth looking at.
     example, integer_example : tuple
         Operands and result, for the testbench, with the parameters' values above.
+    more : tuple of tuple of float
+        Further examples in float32; NaN is written as ``nan``.
     units : mapping of str to int
         Floating-point cores that the expression takes.
     overloads : tuple of str
@@ -65,6 +67,7 @@ class Function:
     domain: tuple[float, float] = (-4.0, 4.0)
     example: tuple[float, ...] = ()
     integer_example: tuple[int, ...] = ()
+    more: tuple[tuple[float, ...], ...] = ()
     units: Mapping[str, int] = field(default_factory=dict)
     overloads: tuple[str, ...] = ()
     interval: int = 1
@@ -83,12 +86,16 @@ class Function:
         """Names of its operands."""
         return OPERANDS[self.kind]
 
-    def example_text(self, dtype: str) -> str:
-        """Return the example as C++ initialises one: ``p, q, {operands}, result``."""
+    def example_texts(self, dtype: str) -> list[str]:
+        """Return the examples as C++ initialises them: ``p, q, {operands}, result``."""
         of = float if dtype == "f32" else int
-        *given, result = map(of, self.example if dtype == "f32" else self.integer_example)
         p, q = [*map(of, self.parameters.values()), of(0), of(0)][:2]
-        return f"{p}, {q}, {{{', '.join(map(str, given))}}}, {result}"
+        examples = (self.example, *self.more) if dtype == "f32" else (self.integer_example,)
+        texts = []
+        for example in examples:
+            *given, result = (str(of(value)).replace("nan", "NAN") for value in example)
+            texts.append(f"{p}, {q}, {{{', '.join(given)}}}, {result}")
+        return texts
 
     def reference(self, *operands: Any, p: float | None = None, q: float | None = None) -> Any:
         """Compute the function with torch.

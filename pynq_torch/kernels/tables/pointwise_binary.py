@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .function import Function
 
 __all__ = ["BINARY"]
@@ -16,6 +18,7 @@ _ADD = ("aten::add.Tensor", "aten::add.Scalar")
 _SUB = ("aten::sub.Tensor", "aten::sub.Scalar", "aten::rsub.Tensor", "aten::rsub.Scalar")
 _DIV = ("aten::div.Tensor_mode", "aten::div.Scalar_mode")
 _FLOOR = ("aten::floor_divide", "aten::floor_divide.Scalar")
+_NAN = ((math.nan, 2.25, math.nan), (1.5, math.nan, math.nan))
 _GELU = {"fexp": 1, "fadd": 4, "fmul": 6, "fdiv": 1}
 
 #: Opcodes are those of the register: append, never renumber.
@@ -43,10 +46,10 @@ BINARY = (
                     "aten::remainder.Scalar_Tensor")),
     # NaN wins, whichever side it is on.
     _row(7, "maximum", "torch.maximum(a, b)", "larger(a, b)", integer="larger(a, b)",
-         example=(1.5, 2.25, 2.25), integer_example=(-7, 3, 3), units={"fcmp": 2},
+         example=(1.5, 2.25, 2.25), integer_example=(-7, 3, 3), more=_NAN, units={"fcmp": 2},
          overloads=("aten::maximum", "aten::clamp_min.Tensor")),
     _row(8, "minimum", "torch.minimum(a, b)", "smaller(a, b)", integer="smaller(a, b)",
-         example=(1.5, 2.25, 1.5), integer_example=(-7, 3, -7), units={"fcmp": 2},
+         example=(1.5, 2.25, 1.5), integer_example=(-7, 3, -7), more=_NAN, units={"fcmp": 2},
          overloads=("aten::minimum", "aten::clamp_max.Tensor")),
     _row(9, "pow", "torch.pow(a, b)", "power(a, b)", integer="power(a, b)", ulp=2,
          domain=(0.01, 4), example=(2.0, 10.0, 1024.0), integer_example=(-3, 3, -27),
@@ -74,11 +77,14 @@ BINARY = (
          units={"fcmp": 2}, overloads=("aten::hardtanh_backward",)),
     _row(16, "silu_backward", "torch.ops.aten.silu_backward(a, b)", "silu_backward(a, b)",
          ulp=6, scale="a * (1 + b.abs())", example=(2.0, 0.0, 1.0),
+         more=((2.0, 1.0, 1.85534102), (2.0, -0.75, 0.314800111)),
          units={"fexp": 1, "fadd": 3, "fmul": 3, "fdiv": 1}, overloads=("aten::silu_backward",)),
     _row(17, "gelu_backward", "torch.ops.aten.gelu_backward(a, b)", "gelu_backward(a, b)",
          ulp=6, scale="a * (1 + b.abs())", example=(2.0, 0.0, 1.0), units=_GELU,
+         more=((2.0, 1.0, 2.16663094), (2.0, -0.5, 0.265009751)),
          overloads=("aten::gelu_backward",)),
     _row(18, "gelu_tanh_backward", "torch.ops.aten.gelu_backward(a, b, approximate='tanh')",
          "gelu_tanh_backward(a, b)", ulp=6, scale="a * (1 + b.abs() ** 3)",
-         example=(2.0, 0.0, 1.0), units=_GELU, overloads=("aten::gelu_backward",)),
+         example=(2.0, 0.0, 1.0), units=_GELU, overloads=("aten::gelu_backward",),
+         more=((2.0, 1.0, 2.16592817), (2.0, -0.5, 0.265260193))),
 )  # fmt: skip
