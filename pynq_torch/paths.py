@@ -22,6 +22,7 @@ __all__ = [
     "find_kernel",
     "is_checkout",
     "kernel_path",
+    "shown",
     "to_read",
     "to_write",
     "user_folder",
@@ -54,6 +55,12 @@ def user_folder() -> Path:
     """Return the user's own folder: ``$XDG_DATA_HOME/pynq_torch``, by default in ``~/.local``."""
     base = os.environ.get("XDG_DATA_HOME")
     return (Path(base) if base else Path.home() / ".local" / "share") / "pynq_torch"
+
+
+def shown(path: Path) -> str:
+    """Return a path as short as it is clear from where the program runs."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def to_write(path: Path) -> Path:

@@ -27,8 +27,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     interface = commands.add_parser(
         "interface", help="print the registers and ports that a kernel's source implies"
     )
-    interface.add_argument("file", type=Path, help="C++ file with the top function")
-    interface.add_argument("--top", required=True, help="top function; name<4> for a template")
+    _add_source(interface)
     _add_common(interface)
     interface.add_argument("--json", action="store_true", help="print JSON")
     interface.set_defaults(func=_interface)
@@ -41,10 +40,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "words of pragmas. Each finding is one line, FILE:LINE: RULE: TEXT; the exit status is 1 "
         "where there is one, 2 where the source cannot be read.",
     )
-    lint.add_argument("file", type=Path, help="C++ file with the top function")
-    lint.add_argument("--top", required=True, help="top function; name<4> for a template")
-    lint.add_argument("-I", dest="include_dirs", action="append", type=Path, default=[])
-    lint.add_argument("-D", dest="defines", action="append", default=[])
+    _add_source(lint)
+    _add_macros(lint)
     lint.set_defaults(func=_lint)
 
     build = commands.add_parser("build", help="build the engine of a kernel (csim)")
@@ -59,11 +56,20 @@ def declare(parser: argparse.ArgumentParser) -> None:
     test.add_argument("--timeout", type=float, default=300.0, metavar="SECONDS")
 
 
+def _add_source(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, help="C++ file with the top function")
+    parser.add_argument("--top", required=True, help="top function; name<4> for a template")
+
+
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tool", choices=("vitis", "vivado"), default="vitis",
         help="Vitis HLS (default) or Vivado HLS up to 2020.1: their offsets and names differ",
     )  # fmt: skip
+    _add_macros(parser)
+
+
+def _add_macros(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-I", dest="include_dirs", action="append", type=Path, default=[])
     parser.add_argument("-D", dest="defines", action="append", default=[])
 

@@ -9,7 +9,14 @@ from pynq_torch.errors import needs
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, Type, conf
 
-__all__ = ["candidates", "definition_of", "is_read_only", "operator_kind", "parameters_of"]
+__all__ = [
+    "body_of",
+    "candidates",
+    "definition_of",
+    "is_read_only",
+    "operator_kind",
+    "parameters_of",
+]
 
 
 def operator_kind(cursor: Cursor, unary: bool) -> int:
@@ -48,6 +55,11 @@ def candidates(call: Cursor) -> list[Cursor]:
     return [function for function in found if len(parameters_of(function)) == count]
 
 
+def body_of(function: Cursor) -> Cursor | None:
+    """Return the braces of a function, None where it is only declared."""
+    return next((c for c in function.get_children() if c.kind == CursorKind.COMPOUND_STMT), None)
+
+
 def definition_of(function: Cursor) -> Cursor | None:
     """Return the cursor with the function's body; that of a template's instance is the template."""
     template = conf.lib.clang_getSpecializedCursorTemplate(function)
@@ -55,7 +67,6 @@ def definition_of(function: Cursor) -> Cursor | None:
     if template is not None:
         candidates.append(template.get_definition() or template)
     for candidate in candidates:
-        children = [] if candidate is None else candidate.get_children()
-        if any(child.kind == CursorKind.COMPOUND_STMT for child in children):
+        if candidate is not None and body_of(candidate) is not None:
             return candidate
     return None

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 
 from pynq_torch.errors import needs
 
-from .cursors import candidates, definition_of, is_read_only, operator_kind, parameters_of
+from .cursors import (
+    body_of,
+    candidates,
+    definition_of,
+    is_read_only,
+    operator_kind,
+    parameters_of,
+)
 
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, TypeKind
@@ -94,9 +101,9 @@ def argument_access(
     if index >= len(parameters):
         return Access(True, True)
     walk = _Walk(parameters[index], (*above, key))
-    for child in function.get_children():
-        if child.kind == CursorKind.COMPOUND_STMT:
-            walk.visit(child, "discard", False)
+    body = body_of(function)
+    if body is not None:
+        walk.visit(body, "discard", False)
     return walk.result
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from pynq_torch.errors import needs
 
 from . import toolchain
-from .cursors import candidates, definition_of, operator_kind
+from .cursors import body_of, candidates, definition_of, operator_kind
 from .directives import Pragma
 
 with needs("clang", "Reading HLS C++"):
@@ -239,11 +239,6 @@ def _fill(scope: Scope, nodes: Iterable[Cursor]) -> None:
             # The braces of a loop or a branch are no scope of their own.
             braces = part.kind == CursorKind.COMPOUND_STMT and kind != "block"
             _fill(inner, part.get_children() if braces else [part])
-
-
-def body_of(function: Cursor) -> Cursor | None:
-    """Return the braces of a function, None where it is only declared."""
-    return next((c for c in function.get_children() if c.kind == CursorKind.COMPOUND_STMT), None)
 
 
 def names(node: Cursor) -> set[int]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
+from pynq_torch.paths import shown
 
 from .interface import Interface
 from .lint_dataflow import dataflow
@@ -110,7 +111,7 @@ def lint(
         program = Program(unit.unit.cursor, body, unit.pragmas)
         problems = {*_problems(program, interface)}
     return sorted(
-        Finding(_short(file), line, rule, text, _CHAPTERS[rule])
+        Finding(shown(Path(file).resolve()), line, rule, text, _CHAPTERS[rule])
         for file, line, rule, text in problems
     )
 
@@ -140,9 +141,3 @@ def _check(unit: SourceUnit, top: str) -> None:
         first = _ERROR.search(said)
         reason = f"{first['where']}: {first['text']}" if first else unit.errors[0]
         raise KernelBuildError(f"{reason}; lint reads C++ that compiles", top)
-
-
-def _short(file: str) -> str:
-    """Return a path as seen from the working directory, if it lies below."""
-    path, here = Path(file).resolve(), Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

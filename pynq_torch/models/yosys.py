@@ -49,8 +49,7 @@ def run(
         It took more than `timeout_s` seconds; the message begins with `top`, the module's name.
     """
     for path in files:
-        if path.parent != folder:
-            shutil.copyfile(path, folder / path.name)
+        shutil.copyfile(path, folder / path.name)
     command = [sys.executable, "-c", _RUN, "-p", "; ".join(script)]
     try:
         return subprocess.run(

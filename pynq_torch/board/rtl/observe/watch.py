@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pynq_torch.errors import PynqTorchError, WaveError
+from pynq_torch.paths import shown
 
 if TYPE_CHECKING:
     from .waves import Waves
@@ -68,9 +69,9 @@ def watch_from_environment(board: Any, environment: Mapping[str, str] | None = N
 def missing(environment: Mapping[str, str]) -> str:
     """Return the sentence for a program in which no unit was simulated, "" if nothing was asked."""
     files = [environment[name] for name in (WAVE, TRACE_CSV) if environment.get(name)]
-    told = [f"{_shown(Path(name))} was not written" for name in files]
+    told = [f"{shown(Path(name))} was not written" for name in files]
     if environment.get(WAVES):
-        told.append(f"{_shown(Path(environment[WAVES]))} has no new waves")
+        told.append(f"{shown(Path(environment[WAVES]))} has no new waves")
     if environment.get(TRACE):
         told.append("there is nothing to trace")
     if not told:
@@ -182,7 +183,7 @@ class _Watch:
     def ended(self, recording: Waves) -> None:
         """Say what was recorded."""
         for path in recording.files:
-            _say(f"waves: {_shown(path)} ({path.stat().st_size:,} bytes)")
+            _say(f"waves: {shown(path)} ({path.stat().st_size:,} bytes)")
 
 
 class _StartsWatch(_Watch):
@@ -203,15 +204,10 @@ class _StartsWatch(_Watch):
                 self.record(path, units=unit, each=True, **edges)
             except WaveError:  # a unit without block control runs all the time
                 self.record(path.with_name(f"{stem}.{unit}.fst"), units=unit)
-        print(f"waves of every start: {_shown(self._path)}/{stem}.*.fst")
+        print(f"waves of every start: {shown(self._path)}/{stem}.*.fst")
 
     def ended(self, recording: Waves) -> None:
         """Say nothing: the folder has been named."""
-
-
-def _shown(path: Path) -> str:
-    """Return a path as short as it is clear from where the program runs."""
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _failed(text: str) -> None:
