@@ -57,20 +57,26 @@ def kept_build(kernel: str) -> Path:
     return cache.cache_dir() / "testbenches" / f"{kernel}-{key}"
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_testbench(kernel: str, tmp_path: Path) -> None:
+def run_testbench(kernel: str, scratch: Path) -> Path:
+    """Build and run the testbench of a kernel; return the folder with its objects."""
     kept = kept_build(kernel)
-    build = kept if kept.is_dir() else tmp_path / "build"
+    build = kept if kept.is_dir() else scratch / "build"
     given = [f"BUILD={build}"]
     if kernel != KERNELS[0]:  # that one lets make ask for the folders, at each of its commands
         given.append("INCLUDES=" + " ".join(f"-isystem {d}" for d in toolchain.include_dirs()))
     done = make(f"tb-{kernel}", *given)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "warning" not in done.stderr
+    assert "warning" not in done.stderr, done.stderr
     assert "PASS" in done.stdout
     assert "FAIL" not in done.stdout
     if build != kept:
         keep(build, kept)
+    return build / "tb"
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_testbench(kernel: str, tmp_path: Path) -> None:
+    run_testbench(kernel, tmp_path)
 
 
 def keep(build: Path, kept: Path) -> None:

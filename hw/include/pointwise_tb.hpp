@@ -1,9 +1,12 @@
 // Checks that testbenches of pointwise kernels share: each function on an example, and each walk
-// against calls for one element at a time.
+// against the same elements side by side.
 #pragma once
 #include <cmath>
 #include <cstdio>
 #include <vector>
+
+#include "cosim.hpp"
+#include "pointwise_walk.hpp"
 
 namespace pointwise_tb {
 constexpr int LENGTHS[] = {1, 17, 1023, 1024, 1025, 3 * 1024 + 5};
@@ -29,15 +32,22 @@ inline bool alike(double found, double expected) {
     return std::fabs(found - expected) <= 1e-6 * std::fabs(expected);
 }
 
+template <class Type> std::vector<Type> buffer(int size, Type value = 0) {
+    std::vector<Type> made;
+    cosim::deepen(pointwise::COSIM_DEPTH, made);
+    made.assign(size, value);
+    return made;
+}
+
 template <class Type, class Scalar, int OPERANDS>
 int check_example(const Example<Type, Scalar, OPERANDS>& e, Run<Type, Scalar, OPERANDS> run) {
     int errors = 0;
     for (int length : LENGTHS) {
-        std::vector<Type> values[OPERANDS], y(length + 1, Type(GUARD));
+        std::vector<Type> values[OPERANDS], y = buffer(length + 1, Type(GUARD));
         const Type* from[OPERANDS];
         int step[OPERANDS][4] = {};
         for (int o = 0; o < OPERANDS; ++o) {
-            values[o].assign(length, e.operands[o]);
+            values[o] = buffer(length, e.operands[o]);
             from[o] = values[o].data();
             step[o][3] = 1;
         }
@@ -60,30 +70,31 @@ int check_walk(const Example<Type, Scalar, OPERANDS>& e, Run<Type, Scalar, OPERA
     const int walks[3][4] = {{1, n[0], n[0] * n[1], n[0] * n[1] * n[2]},
                              {n[2] * n[3], 0, n[3], 1},
                              {2 * n[1] * n[2] * n[3], 2 * n[2] * n[3], 2 * n[3], 2}};
-    std::vector<Type> values[OPERANDS], y(total + 1, Type(GUARD));
-    const Type* from[OPERANDS];
-    int step[OPERANDS][4];
+    std::vector<Type> values[OPERANDS], chosen[OPERANDS], y = buffer(total + 1, Type(GUARD)), expected = y;
+    const Type *from[OPERANDS], *side_by_side[OPERANDS];
+    int step[OPERANDS][4], ones[OPERANDS][4] = {};
     for (int o = 0; o < OPERANDS; ++o) {
-        for (int i = 0; i < 2 * total; ++i) values[o].push_back(static_cast<Type>((i * 37 + o * 11) % 61 + 1));
-        from[o] = values[o].data();
+        values[o] = buffer<Type>(2 * total);
+        chosen[o] = buffer<Type>(0);
+        for (int i = 0; i < 2 * total; ++i) values[o][i] = static_cast<Type>((i * 37 + o * 11) % 61 + 1);
         for (int d = 0; d < 4; ++d) step[o][d] = walks[(o + n[3]) % 3][d];
+        for (int i = 0; i < total; ++i) {
+            const int l = i % n[3], k = i / n[3] % n[2], j = i / n[3] / n[2] % n[1], outer = i / n[3] / n[2] / n[1];
+            chosen[o].push_back(values[o][outer * step[o][0] + j * step[o][1] + k * step[o][2] + l * step[o][3]]);
+        }
+        from[o] = values[o].data();
+        side_by_side[o] = chosen[o].data();
+        ones[o][3] = 1;
     }
+    cosim::deepen(pointwise::COSIM_DEPTH, expected);
+    const int row[4] = {1, 1, 1, total};
     run(from, y.data(), e, n, step);
-    int errors = y[total] != Type(GUARD), at = 0;
-    const int one[4] = {1, 1, 1, 1};
-    for (int i = 0; i < n[0]; ++i)
-        for (int j = 0; j < n[1]; ++j)
-            for (int k = 0; k < n[2]; ++k)
-                for (int l = 0; l < n[3]; ++l, ++at) {
-                    const Type* element[OPERANDS];
-                    for (int o = 0; o < OPERANDS; ++o)
-                        element[o] = from[o] + i * step[o][0] + j * step[o][1] + k * step[o][2] + l * step[o][3];
-                    Type expected = 0;
-                    run(element, &expected, e, one, step);
-                    if (y[at] != expected && errors++ == 0)
-                        std::printf("  walk of %s first wrong index %d: %g, expected %g\n", e.name, at, double(y[at]),
-                                    double(expected));
-                }
+    run(side_by_side, expected.data(), e, row, ones);
+    int errors = 0;
+    for (int i = 0; i <= total; ++i) {
+        if (y[i] != expected[i] && errors++ == 0)
+            std::printf("  walk of %s first wrong index %d: %g, expected %g\n", e.name, i, double(y[i]), double(expected[i]));
+    }
     std::printf("%s [%d, %d, %d, %d] %s\n", e.name, n[0], n[1], n[2], n[3], errors == 0 ? "PASS" : "FAIL");
     return errors;
 }

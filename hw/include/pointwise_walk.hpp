@@ -11,7 +11,7 @@ namespace pointwise {
 constexpr int TILE = 1024;
 constexpr int OUTSTANDING = 8;
 constexpr int BURST = 16;
-constexpr int COSIM_DEPTH = 4096;  // elements behind each pointer in co-simulation
+constexpr int COSIM_DEPTH = 16384;  // elements behind each pointer in co-simulation
 
 static_assert(TILE % BURST == 0, "a full tile is a whole number of bursts");
 

@@ -5,13 +5,15 @@
 
 #include "../../include/affine_tb.hpp"
 
+using affine_maxi_config::COSIM_DEPTH;
+
 static int check(int n, bool in_place) {
-    std::vector<float> x(5001), y(5001, -1234.0f);
-    for (int i = 0; i < 5001; ++i) x[i] = affine_tb::sample(i);
+    std::vector<float> x(COSIM_DEPTH), y(COSIM_DEPTH, -1234.0f);
+    for (int i = 0; i < COSIM_DEPTH; ++i) x[i] = affine_tb::sample(i);
     std::vector<float>& found = in_place ? x : y;
     affine_maxi(x.data(), found.data(), 1.1f, -0.3f, n);
     int errors = 0;
-    for (int i = 0; i < 5001; ++i) {
+    for (int i = 0; i < COSIM_DEPTH; ++i) {
         const float expected = i < n ? affine_tb::golden(i, 1.1f, -0.3f) : in_place ? affine_tb::sample(i) : -1234.0f;
         if (found[i] != expected) errors = affine_tb::wrong(errors, i, found[i], expected);
     }
@@ -20,6 +22,6 @@ static int check(int n, bool in_place) {
 
 int main() {
     int errors = 0;
-    for (int n : {-1, 0, 1, 17, 5000}) errors += check(n, false) + check(n, true);
+    for (int n : {-1, 0, 1, 17, COSIM_DEPTH - 1}) errors += check(n, false) + check(n, true);
     return errors == 0 ? 0 : 1;
 }

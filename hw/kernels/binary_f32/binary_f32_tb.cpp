@@ -14,15 +14,22 @@ static void run(const Type* const* from, Type* y, const Case& e, const int n[4],
 
 // Operands in registers give what operands in memory give.
 static int check_registers(const Case& e) {
-    const Type* from[] = {&e.operands[0], &e.operands[1]};
+    std::vector<Type> values[2], y = pointwise_tb::buffer<Type>(1), expected = pointwise_tb::buffer<Type>(1);
+    const Type* from[2];
+    for (int o = 0; o < 2; ++o) {
+        values[o] = pointwise_tb::buffer(1, e.operands[o]);
+        from[o] = values[o].data();
+    }
     const int one[4] = {1, 1, 1, 1}, none[2][4] = {};
-    Type y, expected;
     int errors = 0;
-    run(from, &expected, e, one, none);
-    binary_f32(nullptr, from[1], &y, e.op, A_SCALAR, *from[0], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
-    errors += !pointwise_tb::alike(y, expected);
-    binary_f32(from[0], nullptr, &y, e.op, B_SCALAR, *from[1], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
-    errors += !pointwise_tb::alike(y, expected);
+    run(from, expected.data(), e, one, none);
+    values[0][0] = Type(pointwise_tb::GUARD);  // what memory holds does not count
+    binary_f32(from[0], from[1], y.data(), e.op, A_SCALAR, e.operands[0], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
+    errors += !pointwise_tb::alike(y[0], expected[0]);
+    values[0][0] = e.operands[0];
+    values[1][0] = Type(pointwise_tb::GUARD);
+    binary_f32(from[0], from[1], y.data(), e.op, B_SCALAR, e.operands[1], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
+    errors += !pointwise_tb::alike(y[0], expected[0]);
     if (errors != 0) std::printf("  %s: an operand in a register: FAIL\n", e.name);
     return errors;
 }

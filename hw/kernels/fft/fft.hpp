@@ -4,14 +4,14 @@
 // |-------------|-----------------|----------------------------------------------------------------|
 // | LOG_N       | 8               | 256 points: two arrays of 1 KB, a BRAM of 18 Kbit each          |
 // | Number      | ap_fixed<32, 2> | -2 up to 2 in steps of 2^-30: room for a length of sqrt(2)     |
-// | COSIM_DEPTH | 1024            | numbers behind each pointer in co-simulation, two frames       |
+// | COSIM_DEPTH | 4096            | numbers behind each pointer in co-simulation, eight frames     |
 #pragma once
 #include <ap_fixed.h>
 
 namespace fft_config {
 constexpr int LOG_N = 8;
 constexpr int N = 1 << LOG_N;
-constexpr int COSIM_DEPTH = 4 * N;
+constexpr int COSIM_DEPTH = 16 * N;
 constexpr int MAX_FRAMES = 64;  // for the report of the latency only
 constexpr int BURST = 16;       // the longest burst of an AXI3 port of the Zynq-7000 PS
 using Number = ap_fixed<32, 2>;

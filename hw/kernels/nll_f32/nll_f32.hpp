@@ -7,7 +7,7 @@
 namespace nll_f32_config {
 constexpr int OUTSTANDING = 8;     // bursts that a port may have under way: DDR answers after 37 to 85 cycles
 constexpr int BURST = 16;          // the longest of an AXI3 port of the Zynq-7000 PS
-constexpr int COSIM_DEPTH = 4096;  // elements behind each pointer in co-simulation
+constexpr int COSIM_DEPTH = 32768;  // elements behind each pointer in co-simulation
 }  // namespace nll_f32_config
 
 // op: see nll::Op. Forward, `source` holds log-probabilities [batch, classes, inner]; `result` receives

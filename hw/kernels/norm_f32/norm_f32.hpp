@@ -5,7 +5,7 @@
 namespace norm_f32_config {
 constexpr int OUTSTANDING = 8;      // bursts that a port may have under way: DDR answers after 37 to 85 cycles
 constexpr int BURST = 16;           // the longest of an AXI3 port of the Zynq-7000 PS
-constexpr int COSIM_DEPTH = 16384;  // elements behind each pointer in co-simulation
+constexpr int COSIM_DEPTH = 65536;  // elements behind each pointer in co-simulation
 }  // namespace norm_f32_config
 
 // op: norm::BATCH reads a mean and a variance for each of `channels`; norm::LAYER normalises `outer` rows of

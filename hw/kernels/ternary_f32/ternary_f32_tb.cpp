@@ -6,8 +6,10 @@
 using namespace ternary_f32_config;
 using Case = pointwise_tb::Example<Type, Scalar, 3>;
 
+static const std::vector<uint8_t> NO_MASK(pointwise::COSIM_DEPTH);
+
 static void run(const Type* const* from, Type* y, const Case& e, const int n[4], const int step[3][4]) {
-    ternary_f32(from[0], from[1], from[2], nullptr, y, e.op, 0, 0, 0, 0, e.p, e.q, n[0], n[1], n[2], n[3],
+    ternary_f32(from[0], from[1], from[2], NO_MASK.data(), y, e.op, 0, 0, 0, 0, e.p, e.q, n[0], n[1], n[2], n[3],
                 step[0][0], step[0][1], step[0][2], step[0][3],
                 step[1][0], step[1][1], step[1][2], step[1][3],
                 step[2][0], step[2][1], step[2][2], step[2][3]);
@@ -15,21 +17,28 @@ static void run(const Type* const* from, Type* y, const Case& e, const int n[4],
 
 // Operands in registers give what operands in memory give; so does a condition of bytes.
 static int check_registers(const Case& e) {
-    const Type* from[] = {&e.operands[0], &e.operands[1], &e.operands[2]};
+    std::vector<Type> values[3], y = pointwise_tb::buffer<Type>(1), expected = pointwise_tb::buffer<Type>(1);
+    const Type* from[3];
+    for (int o = 0; o < 3; ++o) {
+        values[o] = pointwise_tb::buffer(1, e.operands[o]);
+        from[o] = values[o].data();
+    }
     const int one[4] = {1, 1, 1, 1}, none[3][4] = {};
-    Type y, expected;
     int errors = 0;
-    run(from, &expected, e, one, none);
-    ternary_f32(nullptr, nullptr, nullptr, nullptr, &y, e.op, A_SCALAR | B_SCALAR | C_SCALAR, *from[0], *from[1],
-                *from[2], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-    errors += y != expected;
-    const uint8_t condition = 255;
-    const Type yes = 1;
-    from[2] = &yes;
-    run(from, &expected, e, one, none);
-    ternary_f32(from[0], from[1], nullptr, &condition, &y, e.op, C_MASK, 0, 0, 0, e.p, e.q, 1, 1, 1, 1, 0, 0, 0,
+    run(from, expected.data(), e, one, none);
+    for (std::vector<Type>& value : values) value[0] = Type(pointwise_tb::GUARD);  // what memory holds does not count
+    ternary_f32(from[0], from[1], from[2], NO_MASK.data(), y.data(), e.op, A_SCALAR | B_SCALAR | C_SCALAR, e.operands[0],
+                e.operands[1], e.operands[2], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    errors += y[0] != expected[0];
+    std::vector<uint8_t> condition(pointwise::COSIM_DEPTH);
+    condition[0] = 255;
+    for (int o = 0; o < 2; ++o) values[o][0] = e.operands[o];
+    values[2][0] = 1;
+    run(from, expected.data(), e, one, none);
+    values[2][0] = Type(pointwise_tb::GUARD);
+    ternary_f32(from[0], from[1], from[2], condition.data(), y.data(), e.op, C_MASK, 0, 0, 0, e.p, e.q, 1, 1, 1, 1, 0, 0, 0,
                 0, 0, 0, 0, 0, 0, 0, 0, 0);
-    errors += y != expected;
+    errors += y[0] != expected[0];
     if (errors != 0) std::printf("  %s: an operand in a register: FAIL\n", e.name);
     return errors;
 }

@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <vector>
 
+using vadd_config::COSIM_DEPTH;
+
 static int check(int n) {
-    const int capacity = (n > vadd_config::COSIM_DEPTH ? n : vadd_config::COSIM_DEPTH) + 1;
+    const int capacity = COSIM_DEPTH + 1;
     const float guard = -12345.0f;
     std::vector<float> a(capacity), b(capacity), c(capacity, guard);
     for (int i = 0; i < capacity; ++i) {
@@ -27,7 +29,7 @@ static int check(int n) {
 
 int main() {
     using vadd_config::TILE;
-    const int lengths[] = {0, 1, 15, 17, TILE - 1, TILE, TILE + 1, 3 * TILE + 5, 100003};
+    const int lengths[] = {0, 1, 15, 17, TILE - 1, TILE, TILE + 1, 3 * TILE + 5, COSIM_DEPTH};
     int errors = 0;
     for (int n : lengths) errors += check(n);
     return errors == 0 ? 0 : 1;
