@@ -54,11 +54,11 @@ AREAS: dict[str, str] = {
     "board/engines/rtl/*": "rtl_checker rtl_memory rtl_rings",
     "board/engines/rtl/stream_port": "rtl_checker rtl_rings rtl_clock",
     "board/engines/rtl/layout": "rtl_faults rtl_clock rtl_board rtl_hazards",
-    "board/engines/rtl/main": "rtl_faults rtl_clock rtl_board rtl_hazards",
+    "board/engines/rtl/main": "rtl_faults rtl_clock rtl_board rtl_hazards rtl_waves",
     "board/engines/rtl/model": "rtl_checker rtl_faults rtl_hazards",
     "board/engines/rtl/pl": "rtl_unit rtl_faults rtl_clock rtl_board rtl_hazards",
     "board/engines/rtl/unit": "rtl_unit rtl_faults rtl_clock rtl_board rtl_hazards",
-    "board/engines/rtl/waves": "rtl_waves",
+    "board/engines/rtl/waves": "rtl_waves rtl_hazards",
     "board/engines/axis": "board_axis",
     "board/engines/rtl/compat/*": "rtl_waves",
     "board/panel": "board_base",
@@ -263,6 +263,42 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "bool active = true;",
         "bool active = false;",
         "The first cycle looks at who is active before it steps.",
+    ),
+    (
+        "board/engines/rtl/pl.hpp",
+        "size_t at = ~size_t(0);  // the unit being evaluated, if any, for reports of failures",
+        "size_t at = ~size_t(1);  // the unit being evaluated, if any, for reports of failures",
+        "Any number that no unit has says that it was none.",
+    ),
+    *(
+        (
+            "board/engines/rtl/pl.hpp",
+            "static constexpr uint64_t kFirstSlice = 16'384, kSilence = 1u << 25;",
+            f"static constexpr uint64_t kFirstSlice = 16'384, kSilence = {limit};",
+            "What computes for so many million cycles and gives no sign is a guess as well.",
+        )
+        for limit in ("1u << 24", "1u << 26", "2u << 25")
+    ),
+    *(
+        (
+            "board/engines/rtl/pl.hpp",
+            "static constexpr unsigned kTurns = 128;  // it gets the processor before a nap",
+            f"static constexpr unsigned kTurns = {turns};  // it gets the processor before a nap",
+            "How often the processor is given away before a nap takes no cycle.",
+        )
+        for turns in (127, 129)
+    ),
+    (
+        "board/engines/rtl/pl.hpp",
+        "if (now - worked > kFreezeNs || now - begin > kPatienceNs) {",
+        "if (now - worked > kFreezeNs || now - begin >= kPatienceNs) {",
+        "A nanosecond of 5 s.",
+    ),
+    (
+        "board/engines/rtl/pl.hpp",
+        "if (now - worked > kFreezeNs || now - begin > kPatienceNs) {",
+        "if (now - worked >= kFreezeNs || now - begin > kPatienceNs) {",
+        "A nanosecond of 10 ms.",
     ),
     (
         "ops/conv",

@@ -182,7 +182,8 @@ _HIDDEN = re.compile(
     rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)+'|^[ \t]*#(?:[^\n\\]|\\.)*"
     rb"|\bstatic_assert\([^;]*;|\balignas\([^)]*\)"
     # How long a wait spins or sleeps: no test may depend on the PC's clock.
-    rb"|\bk\w*Ns = [\d']+|\b(?:relax|sched_yield|usleep)\([^;]*;",
+    rb"|\bk\w*Ns = [\d']+|\btimespec \w+\{[^;]*;"
+    rb"|\b(?:relax|sched_yield|usleep|nanosleep|wait_bell)\([^;{}]*;",
     re.DOTALL | re.MULTILINE,
 )
 #: Spaces tell a comparison from the bracket of a template, a product from a pointer.

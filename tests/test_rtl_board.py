@@ -474,6 +474,24 @@ def test_managers_are_followed_to_their_ports():
     }
 
 
+def test_an_answer_wakes_the_program_that_waits_for_it(board, monkeypatch):
+    """By its bell: without it the program would look again after 100 ms."""
+    made, rung = board(), []
+    unit = pynq_torch.load("vadd").vadd_0
+    (poller,) = made.pl._pollers
+
+    class Counting:
+        def poll(self, milliseconds):
+            rung.append(poller.poll(100 * milliseconds))
+            return rung[-1]
+
+    monkeypatch.setattr("pynq_torch.board.rtl.process._SPINS", 0)
+    monkeypatch.setattr(made.pl, "_pollers", [Counting()])
+    while len(rung) < 5:  # most answers are there before the program has to wait
+        unit.read(0x10)
+    assert all(rung)
+
+
 def test_units_share_the_clock_and_the_memory(board, tmp_path):
     bit = write_overlay(
         tmp_path, {"vadd_0": "vadd", "vadd_1": "vadd"}, kernels=HW_KERNELS, name="pair"

@@ -10,8 +10,8 @@ extern "C" const pynq_torch::rtl::ModelApi* pynq_torch_model() { return &bench::
 int main(int argc, char** argv) {
     try {
         const std::string which = argc == 2 ? argv[1] : "";
-        if (which == "clock") return bench::pl_clock(), 0;
-        if (which == "waits") return bench::pl_waits(), 0;
+        const auto& logic = bench::logic_cases();
+        if (logic.count(which)) return logic.at(which)(), 0;
         if (argc == 2) return bench::pl_cases().at(which)(), 0;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());

@@ -300,6 +300,11 @@ inline void pl_rest() {
         EXPECT(r.unit->active(begin + 127), begin < 15 || !seen || begin + 127 < 15 + 128);
         EXPECT(r.unit->repeats(), false);  // an input changed
         EXPECT(r.unit->quiet(r.cycle + 128), seen);  // a seen one is at rest for all that
+        if (seen) {
+            r.run(40), r.write(0, 1), r.run(200), r.pulse(".ap_done");
+            for (int i = 0; i < 200; ++i) ++hand->state[0], r.step();
+            EXPECT(r.unit->quiet(r.cycle), false);  // it goes on behind the end of its run
+        }
         Rig busy(seen);
         for (int i = 0; i < 300; ++i) ++hand->state[i % 8], busy.step();
         EXPECT(busy.unit->repeats() || busy.unit->quiet(busy.cycle), false);

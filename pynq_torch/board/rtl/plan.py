@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -47,8 +46,11 @@ class UnitPlan:
         ports = self.model.interfaces.ports
         return [PortRow(self.name, port.name, port.data_width) for port in ports]
 
-    def setup(self, events: Row, rings: Sequence[Ring], index: itertools.count[int]) -> list[Row]:
-        """Return the unit's part of the setup file; `events` are its descriptors."""
+    def setup(self, events: Row, rings: Sequence[Ring]) -> list[Row]:
+        """Return the unit's part of the setup file; `events` are its descriptors.
+
+        Its ports come in the order of `rows`, by which the process numbers them.
+        """
         found = self.model.interfaces
         rows: list[Row] = [("unit", self.name, self.model.library, *events)]
         for port in found.ports:
@@ -60,12 +62,12 @@ class UnitPlan:
         rows += [("reset", name, int(not low)) for name, low in found.resets]
         rows += [("interrupt", found.interrupt)] if found.interrupt else []
         rows += [("control", self.control)] if self.control >= 0 else []
-        rows += [("lite", slave.name, next(index)) for slave in found.slaves]
+        rows += [("lite", slave.name) for slave in found.slaves]
         for master in found.masters:
-            rows.append(("axi", master.name, self.memory_ports.get(master.name, 0), next(index)))
+            rows.append(("axi", master.name, self.memory_ports.get(master.name, 0)))
         for s in self.streams:
             where = ("out" if s.out else "in", rings.index(s.ring), int(s.local), s.hp)
-            rows.append(("stream", s.name, *where, next(index), s.peer_fd))
+            rows.append(("stream", s.name, *where, s.peer_fd))
         return rows
 
 

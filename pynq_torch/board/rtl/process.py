@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import select
 import subprocess
@@ -139,9 +138,8 @@ class Pl:
         for window in self.memory.windows:
             rows.append(("window", window.base, window.nbytes, window.file_offset, self.memory.fd))
         rows += [("ring", ring.fd) for ring in rings]
-        index = itertools.count()
         for plan, *events in zip(self.plans, self.done_fds, self._answer_fds, strict=True):
-            rows += plan.setup(events, rings, index)
+            rows += plan.setup(events, rings)
         return rows
 
     def kill(self) -> None:

@@ -94,13 +94,5 @@ static_assert(offsetof(UnitBox, phase_names) == 128 && offsetof(UnitBox, runs) =
 static_assert(offsetof(UnitBox, words) == 4096 && offsetof(UnitBox, wave_box) == 8192, "layout.py");
 static_assert(sizeof(UnitBox) == 16384, "layout shared with layout.py");
 
-// What goes wrong in the clocked world; main() shows it to the board and ends the process.
-struct Fault {
-    FaultKind kind;
-    uint64_t cycle;
-    const char* port;
-    const char* text;
-};
-
 }  // namespace rtl
 }  // namespace pynq_torch

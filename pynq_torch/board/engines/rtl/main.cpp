@@ -25,8 +25,12 @@ using namespace pynq_torch;
 using namespace pynq_torch::rtl;
 
 Pl g_pl;
-std::vector<std::string> g_ports;  // row of the table of ports -> its name
-std::vector<size_t> g_port_units;  // and whose it is
+// Row of the table of ports -> its name, and whose it is.
+struct PortRow {
+    std::string name;
+    size_t unit;
+};
+std::vector<PortRow> g_ports;
 
 [[noreturn]] void die(const std::string& text) {
     std::fprintf(stderr, "PL: %s\n", text.c_str());
@@ -153,32 +157,30 @@ void make_memory(const Setup& setup, const std::vector<Fields>& lines) {
                                            setup.number("seed"));
 }
 
-// Notes the name of a port in the order of the table, and returns its row.
-uint16_t row(uint64_t index, const std::string& name) {
-    if (g_ports.size() <= index) g_ports.resize(index + 1), g_port_units.resize(index + 1);
-    g_ports[index] = name;
-    g_port_units[index] = g_pl.slots.size() - 1;
-    return uint16_t(index);
+// Notes a port of the last unit, and returns its row: they come in the order of the table.
+uint16_t row(const std::string& port) {
+    g_ports.push_back({g_pl.slots.back().unit->name() + "." + port, g_pl.slots.size() - 1});
+    return uint16_t(g_ports.size() - 1);
 }
 
 void make_stream(const Setup& setup, Unit& unit, const Fields& f) {
     const bool out = f.at(2) == "out", local = integer(f, 4) != 0;
-    const int hp = integer(f, 5);
-    const uint16_t index = row(number(f, 6), unit.name() + "." + f[1]);
+    const int hp = integer(f, 5), peer_fd = integer(f, 6);
+    const uint16_t index = row(f[1]);
+    const std::string& name = g_ports[index].name;
     void* ring = setup.rings.at(number(f, 3));
     const Chance stalls(setup.number("seed") * 1024 + 512 + index, setup.real("stalls"));
     std::unique_ptr<DmaFlow> flow;
     if (hp >= 0) flow = std::make_unique<DmaFlow>(*g_pl.memory, hp, !out);
     const StreamMeter meter(g_pl.counters, setup.trace, index, !out);
-    const int peer_fd = integer(f, 7);
     const void* peer = peer_fd >= 0 ? map_whole(peer_fd) : nullptr;
     const int number_of = int(unit.streams().size());
     std::unique_ptr<StreamPort> port;
     if (out)
-        port = std::make_unique<StreamSink>(unit.pins(), f[1], g_ports[index], number_of, local, ring, stalls,
+        port = std::make_unique<StreamSink>(unit.pins(), f[1], name, number_of, local, ring, stalls,
                                            std::move(flow), meter);
     else
-        port = std::make_unique<StreamSource>(unit.pins(), f[1], g_ports[index], number_of, local, ring, stalls,
+        port = std::make_unique<StreamSource>(unit.pins(), f[1], name, number_of, local, ring, stalls,
                                           std::move(flow), meter);
     port->watch(peer);
     unit.add(std::move(port), f[1]);
@@ -208,14 +210,14 @@ void make_units(const Setup& setup, const std::vector<Fields>& lines) {
         if (what == "interrupt") unit.set_interrupt(f.at(1));
         if (what == "control") unit.set_control(number(f, 1));
         if (what == "lite") {
-            const uint16_t index = row(number(f, 2), unit.name() + "." + f[1]);
-            unit.add(std::make_unique<LiteManager>(unit.pins(), f[1], g_ports[index], index, setup.trace),
+            const uint16_t index = row(f.at(1));
+            unit.add(std::make_unique<LiteManager>(unit.pins(), f[1], g_ports[index].name, index, setup.trace),
                      f[1]);
         }
         if (what == "axi") {
-            const uint16_t index = row(number(f, 3), unit.name() + "." + f[1]);
+            const uint16_t index = row(f.at(1));
             unit.add(std::make_unique<AxiPort>(unit.pins(), f[1], *g_pl.memory, integer(f, 2), index,
-                                               g_ports[index], g_pl.counters, setup.trace),
+                                               g_ports[index].name, g_pl.counters, setup.trace),
                      f[1]);
         }
         if (what == "stream") make_stream(setup, unit, f);
@@ -229,15 +231,13 @@ void make_units(const Setup& setup, const std::vector<Fields>& lines) {
     page.fault_access = access.write ? 2 : 1;
     page.fault_physical = 1;
     page.fault_response = 3;
-    const bool known = access.port < g_ports.size();
-    fail(kAccess, known ? g_port_units[access.port] : ~size_t(0), known ? g_ports[access.port] : "",
-         access.kind == AccessFault::outside ? "outside" : "guard");
+    const PortRow& port = g_ports.at(access.port);
+    fail(kAccess, port.unit, port.name, access.kind == AccessFault::outside ? "outside" : "guard");
 }
 
 void read_ahead() {
     AccessFault& access = g_pl.memory->read_ahead;
-    const bool known = access.port < g_ports.size();
-    if (known) g_pl.slots[g_port_units[access.port]].unit->box().read_ahead.store(access.address);
+    g_pl.slots[g_ports.at(access.port).unit].unit->box().read_ahead.store(access.address);
     access = {};
 }
 

@@ -56,8 +56,10 @@ class Pin {
     // Verilator's storage: the bytes of the signal, least significant first.
     uint8_t* bytes() const { return static_cast<uint8_t*>(data_); }
     size_t nbytes() const { return (width + 7) / 8; }
+    // Bytes of the storage itself.
+    size_t stored() const { return width > 64 ? (width + 31) / 32 * 4 : size_t(1) << shift_; }
     void clear() const {
-        if (data_) std::memset(data_, 0, width > 64 ? (width + 31) / 32 * 4 : size_t(1) << shift_);
+        if (data_) std::memset(data_, 0, stored());
     }
 
   private:

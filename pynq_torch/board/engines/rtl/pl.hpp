@@ -37,7 +37,7 @@ class Pl {
     CounterTable* counters = nullptr;
     std::vector<Slot> slots;
     int bell_fd = -1;
-    size_t at = ~size_t(0);  // the unit being evaluated, for the report of a failure
+    size_t at = ~size_t(0);  // the unit being evaluated, if any, for reports of failures
     uint64_t cycle = 0;
     void (*on_stray)() = nullptr;       // an address was used that is nobody's
     void (*on_read_ahead)() = nullptr;  // one just outside a buffer was read
@@ -90,7 +90,7 @@ class Pl {
     static constexpr uint64_t kBoot = 2'048;
     static constexpr uint64_t kFreezeNs = 10'000'000;       // of a process that does nothing
     static constexpr uint64_t kPatienceNs = 5'000'000'000;  // of one that is running
-    static constexpr unsigned kTurns = 128;  // that process gets the processor before a nap
+    static constexpr unsigned kTurns = 128;  // it gets the processor before a nap
     static constexpr uint64_t kSpinNs = 30'000;  // programs often go on at once
     static constexpr uint64_t kNapNs = 20'000, kLongNapNs = 2'000'000;
     static constexpr long kLookNs = 500'000'000;  // where only a bell would say something
@@ -99,7 +99,8 @@ class Pl {
     static constexpr long kRestartNs = 1'000'000;
     // Of a unit that asks for data and does not repeat itself; so many cycles make it one that
     // waits for good, a third of a second of the board.
-    static constexpr uint64_t kFirstSlice = 16'384, kLastSlice = 262'144, kSilence = 1u << 25;
+    static constexpr uint64_t kFirstSlice = 16'384, kSilence = 1u << 25;
+    static constexpr unsigned kMostSlices = 4;  // so often they become longer
 
     void step() {
         memory->tick(cycle);
@@ -110,7 +111,6 @@ class Pl {
             if (slots[at].active) slots[at].unit->sample(cycle);
         for (at = 0; at < slots.size(); ++at)
             if (slots[at].active) slots[at].unit->high(cycle);
-        at = ~size_t(0);
         if (memory->faulted()) on_stray();
         if (memory->read_ahead.kind != AccessFault::none) on_read_ahead();
         for (Slot& slot : slots) {
@@ -156,12 +156,10 @@ class Pl {
         }
         if (repeating && !asked) rest();
         if ((cycle & kPublish) != 0) return true;
-        for (size_t i = 0; i < slots.size(); ++i) {
-            publish(slots[i]);
-            at = i;
-            if (slots[i].active && (cycle & 1023) == 0) slots[i].unit->check_time(cycle);
+        for (at = 0; at < slots.size(); ++at) {
+            publish(slots[at]);
+            slots[at].unit->check_time(cycle);
         }
-        at = ~size_t(0);
         announce();
         if (!asked) rest();
         if (resting_ && stirs()) {
@@ -272,16 +270,16 @@ class Pl {
         page->state.store(kPlAsleep, std::memory_order_release);
         flush();
         const bool for_good = repeating || silent_ > kSilence;
-        const uint64_t limit = for_good ? ~uint64_t(0) : kFreezeNs << std::min(slices_, 4u);
+        const uint64_t limit = for_good ? ~uint64_t(0) : kFreezeNs << slices_;
         if (!doze(limit)) slice();
         else if (news()) slices_ = 0, silent_ = 0;
     }
     void slice() {
-        const uint64_t cycles = std::min(kFirstSlice << slices_, kLastSlice);
+        const uint64_t cycles = kFirstSlice << slices_;
         for (Slot& slot : slots) slot.unit->excuse(cycles);
         slice_end_ = cycle + cycles;
         silent_ += cycles;
-        if (slices_ < 16) ++slices_;
+        if (slices_ < kMostSlices) ++slices_;
     }
     bool news() const {
         for (const Slot& slot : slots)
@@ -364,7 +362,7 @@ class Pl {
         return false;
     }
 
-    uint64_t gave_up_ = 0, slice_end_ = 0, stirred_ = ~uint64_t(0), silent_ = 0, asked_ns_ = 0;
+    uint64_t gave_up_ = 0, slice_end_ = 0, stirred_ = Unit::kNever, silent_ = 0, asked_ns_ = 0;
     unsigned slices_ = 0;
     bool resting_ = false, blind_ = false;
 };

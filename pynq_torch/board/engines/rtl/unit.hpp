@@ -409,9 +409,10 @@ class Unit {
         return true;
     }
 
-    // A unit that has no stream, and whose end can be seen, has nothing to wait for.
+    // A unit that has no stream, and whose end can be seen, has nothing to wait for. What was found
+    // before its run says nothing of what it does behind it.
     void look_for_repeats(uint64_t cycle) {
-        if (seen_ && running() && streams_.empty()) return;
+        if (seen_ && running() && streams_.empty()) return repeats_.forget();
         bool changed = resetting_ || moved_ == cycle;
         for (StreamPort* stream : streams_) changed |= stream->turned();
         if (changed || pending()) return repeats_.forget();

@@ -25,7 +25,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "model.hpp"
+#include "pins.hpp"
 
 namespace pynq_torch {
 namespace rtl {
@@ -96,13 +96,8 @@ public:
 
 private:
     bool value() const {
-        const size_t n = signal_->width <= 8    ? 1
-                         : signal_->width <= 16 ? 2
-                         : signal_->width <= 32 ? 4
-                         : signal_->width <= 64 ? 8
-                                                : (signal_->width + 31) / 32 * 4;
-        const uint8_t* bytes = static_cast<const uint8_t*>(signal_->data);
-        return std::any_of(bytes, bytes + n, [](uint8_t b) { return b != 0; });
+        const Pin pin(signal_->data, signal_->width);
+        return std::any_of(pin.bytes(), pin.bytes() + pin.stored(), [](uint8_t b) { return b != 0; });
     }
     const Signal* signal_ = nullptr;
     std::string text_;
@@ -110,21 +105,22 @@ private:
     bool last_ = false;
 };
 
-// A second model of the unit that repeats, some cycles later, what the first one was given.
+// A second model of the unit that repeats, up to `depth` cycles later, what the first was given.
 class WaveShadow {
 public:
-    WaveShadow(const ModelApi& api, Model* first, uint32_t seed, uint32_t fill) : api_(api) {
+    WaveShadow(const ModelApi& api, Model* first, uint32_t depth, uint32_t seed, uint32_t fill)
+        : api_(api), slots_(depth + 1) {
         model_ = api.create(seed, fill);
         const Signal *from = nullptr, *to = nullptr;
-        const size_t count = api.signals(first, &from);
-        if (!model_ || api.signals(model_, &to) != count) return;
-        for (size_t i = 0; i < count; ++i) {
+        if (!model_) return;
+        api.signals(model_, &to);
+        for (size_t i = 0, count = api.signals(first, &from); i < count; ++i) {
             if (from[i].kind != kInput) continue;
-            const uint32_t w = from[i].width;
-            const size_t n = w <= 8 ? 1 : w <= 16 ? 2 : w <= 32 ? 4 : w <= 64 ? 8 : (w + 31) / 32 * 4;
+            const size_t n = Pin(from[i].data, from[i].width).stored();
             inputs_.push_back({from[i].data, to[i].data, n, std::string_view(from[i].name) == "ap_clk"});
             nbytes_ += n;
         }
+        ring_.resize(slots_ * nbytes_);
     }
     ~WaveShadow() {
         if (model_) api_.destroy(model_);
@@ -135,9 +131,8 @@ public:
     bool alive() const { return model_ != nullptr && !dead_; }
     Model* model() { return model_; }
     size_t waiting() const { return count_; }
-    // Take what the first model is given in this cycle; room for `depth` cycles.
-    void push(size_t depth) {
-        if (ring_.size() < (depth + 1) * nbytes_) grow(depth + 1);
+    // Take what the first model is given in this cycle.
+    void push() {
         uint8_t* at = ring_.data() + (begin_ + count_) % slots_ * nbytes_;
         for (const Input& input : inputs_) {
             std::memcpy(at, input.from, input.nbytes);
@@ -171,22 +166,13 @@ private:
         size_t nbytes;
         bool clock;
     };
-    void grow(size_t slots) {
-        std::vector<uint8_t> larger(slots * nbytes_);
-        for (size_t i = 0; i < count_; ++i) {
-            std::memcpy(larger.data() + i * nbytes_, ring_.data() + (begin_ + i) % slots_ * nbytes_, nbytes_);
-        }
-        ring_.swap(larger);
-        slots_ = slots;
-        begin_ = 0;
-    }
     const ModelApi& api_;
     Model* model_ = nullptr;
     bool dead_ = false;
     std::vector<Input> inputs_;
     size_t nbytes_ = 0;
     std::vector<uint8_t> ring_;
-    size_t slots_ = 0, begin_ = 0, count_ = 0;
+    size_t slots_, begin_ = 0, count_ = 0;
 };
 
 class WaveRecorder {
@@ -202,7 +188,7 @@ public:
         if (state() == WaveState::kArmed || state() == WaveState::kRecording) {
             fail("the PL ended while they were recorded");  // and this is the one after it
         }
-        if (history_) shadow_ = std::make_unique<WaveShadow>(api, model, seed, fill);
+        if (history_) shadow_ = std::make_unique<WaveShadow>(api, model, history_, seed, fill);
     }
     ~WaveRecorder() { finish(); }
     WaveRecorder(const WaveRecorder&) = delete;
@@ -221,7 +207,7 @@ public:
     void low(uint64_t cycle) {
         poll();
         now_ = cycle;
-        if (following()) shadow_->push(depth_);
+        if (following()) shadow_->push();
         const bool start = start_.edge(), stop = stop_.edge();
         if (recording_ && end_ != kNever && start && box_->each) {
             // Both want the cycles in between: what led to this start goes into its own file, but
