@@ -86,12 +86,16 @@ class LatencyModel:
         What the model assumes.
     example : mapping of str to int
         Sizes that a person would run, a value for each symbol.
+    intervals : mapping of str to int
+        Of a kernel of many functions, by the value of symbol ``op``: cycles from one element to the
+        next where they are more than 1. The expression has them as ``interval``.
     """
 
     expression: str
     symbols: Mapping[str, str]
     assumptions: str
     example: Mapping[str, int] = field(default_factory=dict)
+    intervals: Mapping[str, int] = field(default_factory=dict)
 
     def cycles(self, **values: int) -> int:
         """Return the modelled cycles.
@@ -113,6 +117,8 @@ class LatencyModel:
             )
         tree = ast.parse(self.expression, mode="eval")
         known = {name: values[name] for name in self.symbols}
+        if "op" in known:
+            known["interval"] = self.intervals.get(str(known["op"]), 1)
         try:
             cycles: int = math.ceil(evaluate(tree.body, _BINARY, known, _FUNCTIONS))
         except ValueError as error:
@@ -165,6 +171,7 @@ class _Latency(TypedDict):
     symbols: dict[str, str]
     assumptions: str
     example: NotRequired[dict[str, int]]
+    intervals: NotRequired[dict[str, int]]
 
 
 class _Answers(TypedDict):
@@ -278,7 +285,13 @@ def read_kernel_description(folder: Path) -> KernelDescription:
         reference=data["reference"],
         operators=tuple(data["operators"]),
         macs_per_cycle=data.get("macs_per_cycle", 0),
-        latency=LatencyModel(latency["cycles"], symbols, latency["assumptions"], example),
+        latency=LatencyModel(
+            latency["cycles"],
+            symbols,
+            latency["assumptions"],
+            example,
+            latency.get("intervals", {}),
+        ),
         resources=data.get("resources", {}),
         ii=data.get("ii", 0),
     )

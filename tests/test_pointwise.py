@@ -21,6 +21,8 @@ from pynq_torch.hls.own_kernel import write_kernel
 from pynq_torch.kernels.pointwise import reference
 from pynq_torch.kernels.pointwise_walk import broadcast, rows_of, runs, walk_of
 from pynq_torch.kernels.tables.pointwise import FUNCTIONS, Function, find, instance, registers
+from pynq_torch.paths import KERNELS
+from pynq_torch.timing import model_cycles
 from pynq_torch.verify import pointwise
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("closing")]
@@ -347,3 +349,20 @@ def test_integers_are_not_divided_by_zero(divisor: Any) -> None:
         with pytest.raises(ArgumentError, match=f"{name} of integers divides by 0"):
             unit(name, a, divisor)
     assert unit("remainder", a, 4).tolist() == [3, 1]
+
+
+def test_functions_made_of_loops_and_long_routines_are_charged_as_that() -> None:
+    """Neither fmod, a loop, nor erf and tanh, twenty additions on four cores, take a cycle each."""
+    slow = {"tanh": 5, "gelu": 6, "gelu_tanh": 6, "gelu_backward": 6, "gelu_tanh_backward": 7,
+            "remainder": 312, "div_floor": 340}  # fmt: skip
+    for f in FLOATING:
+        kernel = f"{f.kind}_f32"
+        text = (KERNELS / kernel / f"{kernel}.cpp").read_text("utf-8")
+        cycles = f.cycles("f32")
+        assert cycles == slow.get(f.name, 1), f.name
+        case = f"_LOOP({f.opname}, " if f.loop else f"({f.opname}, {cycles}, "
+        assert f"{f.kind.upper()}{case}" in text
+        modelled = model_cycles(kernel, n=4096, rows=1, single=0, op=f.opcode)
+        assert modelled is not None
+        assert 0 <= modelled - 4096 * cycles <= 2 * 1024 + 4 * 50 + 140
+    assert model_cycles("binary_i32", n=4096, rows=1, single=0, op=9) > 32 * 4096  # type: ignore[operator]

@@ -2,25 +2,29 @@
 //
 // UNARY(ABS, 1, std::fabs(x)) is the case of a switch: for every element of the tile, one in as many
 // cycles as the number says, y = the expression over x, p and q. BINARY and TERNARY have a, b and c.
+// BINARY_LOOP(REMAINDER, modulo(a, b)) holds a loop whose length depends on the operands, fmod's: such a
+// loop cannot be unrolled, so the one around it is no pipeline (UG1399, "pragma HLS pipeline").
 #pragma once
 #include <cmath>
 
 #define POINTWISE_PRAGMA(text) _Pragma(#text)
-#define POINTWISE_CASE(opcode, interval, operands, expression)            \
+#define POINTWISE_CASE(opcode, schedule, operands, expression)            \
     case opcode:                                                          \
         for (int i = 0; i < count; ++i) {                                 \
-            POINTWISE_PRAGMA(HLS PIPELINE II=interval)                    \
+            POINTWISE_PRAGMA(HLS PIPELINE schedule)                       \
             POINTWISE_PRAGMA(HLS LOOP_TRIPCOUNT min=1 max=TILE) operands  \
             y_tile[i] = static_cast<Type>(expression);                    \
         }                                                                 \
         break;
 #define POINTWISE_READ(name) const Type name = name##_tile[i];
 #define UNARY(opcode, interval, expression) \
-    POINTWISE_CASE(opcode, interval, POINTWISE_READ(x), expression)
+    POINTWISE_CASE(opcode, II=interval, POINTWISE_READ(x), expression)
 #define BINARY(opcode, interval, expression) \
-    POINTWISE_CASE(opcode, interval, POINTWISE_READ(a) POINTWISE_READ(b), expression)
+    POINTWISE_CASE(opcode, II=interval, POINTWISE_READ(a) POINTWISE_READ(b), expression)
+#define BINARY_LOOP(opcode, expression) \
+    POINTWISE_CASE(opcode, off, POINTWISE_READ(a) POINTWISE_READ(b), expression)
 #define TERNARY(opcode, interval, expression) \
-    POINTWISE_CASE(opcode, interval, POINTWISE_READ(a) POINTWISE_READ(b) POINTWISE_READ(c), expression)
+    POINTWISE_CASE(opcode, II=interval, POINTWISE_READ(a) POINTWISE_READ(b) POINTWISE_READ(c), expression)
 
 namespace pointwise {
 // NaN stays NaN; where the limits cross, the upper one wins. All as in torch.

@@ -145,8 +145,14 @@ def _pointwise(function: str, operands: int) -> Callable[[Sequence[Any], int, st
     return trial
 
 
-def _dense(size: int, _: int) -> dict[str, int]:
-    return {"n": size, "rows": 1, "single": 0}
+def _dense(function: str, operands: int) -> Callable[[int, int], dict[str, int]]:
+    def symbols(size: int, _: int) -> dict[str, int]:
+        from pynq_torch.kernels.tables.pointwise import find
+
+        row = find({1: "unary", 2: "binary"}[operands], function)
+        return {"n": size, "rows": 1, "single": 0, "op": row.opcode}
+
+    return symbols
 
 
 def _softmax(units: Sequence[Any], size: int, dtype: str) -> Trial:
@@ -173,8 +179,18 @@ CASES = (
     Case("dot", r"dot(?:_\d)?", ("float32",), _LENGTHS, "elements", _dot, _part),
     Case("gemm", r"gemm(?:_lut)?", ("int32", "int8", "float32"), _EDGES, _SQUARE, _gemm, _cube),
     Case("matmul", r"matmul_(f32)", (), _EDGES, _SQUARE, _matmul, _cube),
-    Case("relu", f"unary{_ANY}", (), _LENGTHS, "elements", _pointwise("relu", 1), _dense),
-    Case("maximum", f"binary{_ANY}", (), _LENGTHS, "elements", _pointwise("maximum", 2), _dense),
+    Case(
+        "relu", f"unary{_ANY}", (), _LENGTHS, "elements", _pointwise("relu", 1), _dense("relu", 1)
+    ),
+    Case(
+        "maximum",
+        f"binary{_ANY}",
+        (),
+        _LENGTHS,
+        "elements",
+        _pointwise("maximum", 2),
+        _dense("maximum", 2),
+    ),
     Case("softmax", r"softmax_(f32)", (), _EDGES, "columns of 64 rows", _softmax, _rows),
 )
 

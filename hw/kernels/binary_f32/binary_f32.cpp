@@ -16,8 +16,8 @@ static void compute(const Type a_tile[TILE], const Type b_tile[TILE], Type y_til
         BINARY(MUL, 1, a * b)
         BINARY(DIV, 1, a / b)
         BINARY(DIV_TRUNC, 1, std::trunc(a / b))
-        BINARY(DIV_FLOOR, 1, floor_divide(a, b))
-        BINARY(REMAINDER, 1, modulo(a, b))
+        BINARY_LOOP(DIV_FLOOR, floor_divide(a, b))
+        BINARY_LOOP(REMAINDER, modulo(a, b))
         BINARY(MAXIMUM, 1, larger(a, b))
         BINARY(MINIMUM, 1, smaller(a, b))
         BINARY(POW, 1, power(a, b))
@@ -28,8 +28,8 @@ static void compute(const Type a_tile[TILE], const Type b_tile[TILE], Type y_til
         BINARY(LEAKY_RELU_BACKWARD, 1, b > 0 ? a : a * p)
         BINARY(HARDTANH_BACKWARD, 1, b > p && b < q ? a : 0)
         BINARY(SILU_BACKWARD, 1, silu_backward(a, b))
-        BINARY(GELU_BACKWARD, 1, gelu_backward(a, b))
-        BINARY(GELU_TANH_BACKWARD, 1, gelu_tanh_backward(a, b))
+        BINARY(GELU_BACKWARD, 6, gelu_backward(a, b))
+        BINARY(GELU_TANH_BACKWARD, 7, gelu_tanh_backward(a, b))
         default:
             break;
     }

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["OPERANDS", "Function"]
+__all__ = ["ERF", "OPERANDS", "TANH", "Function", "together"]
+
+#: Operations of the longest branch of a routine, counted in fdlibm (Sun, 1993: s_erf.c and s_tanh.c
+#: with s_expm1.c). Vitis publishes no figures of its own; a routine within 2 units in the last
+#: place needs polynomials of about that length. exp, log, sqrt and division are cores of PG060,
+#: and pow is a log, a product and an exp in a row: each takes new operands every cycle.
+ERF: Mapping[str, int] = {"fmul": 19, "fadd": 20, "fdiv": 3, "fexp": 2}
+TANH: Mapping[str, int] = {"fmul": 15, "fadd": 20, "fdiv": 2}
 
 #: Kind -> names of the operands.
 OPERANDS: dict[str, tuple[str, ...]] = {
@@ -14,6 +21,11 @@ OPERANDS: dict[str, tuple[str, ...]] = {
     "binary": ("a", "b"),
     "ternary": ("a", "b", "c"),
 }
+
+
+def together(routine: Mapping[str, int], **more: int) -> dict[str, int]:
+    """Return the operations of a routine and of what is around it."""
+    return {unit: routine.get(unit, 0) + more.get(unit, 0) for unit in {**routine, **more}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +61,16 @@ class Function:
         Further examples in float32; NaN is written as ``nan``.
     units : mapping of str to int
         Floating-point cores that the expression takes.
+    work : mapping of str to int
+        Operations an element needs of these cores, where they are more than the cores: routines of
+        the math library share them, and elements follow one another that much more slowly.
+    loop : int
+        Cycles of an element, at most, where a routine of float32 is a loop whose length depends on
+        the operands: such elements cannot overlap. 0 where there is none.
     overloads : tuple of str
         Operators of ATen that it serves; in-place and out variants are served with them.
     interval : int
-        Cycles from one integer to the next; float32 takes one.
+        Cycles from one integer to the next.
     """
 
     name: str
@@ -70,7 +88,19 @@ class Function:
     more: tuple[tuple[float, ...], ...] = ()
     units: Mapping[str, int] = field(default_factory=dict)
     overloads: tuple[str, ...] = ()
+    work: Mapping[str, int] = field(default_factory=dict)
+    loop: int = 0
     interval: int = 1
+
+    def cycles(self, dtype: str) -> int:
+        """Return the cycles from one element to the next, for a dtype ("f32", "i32" or "i8").
+
+        A model: a core of PG060 takes new operands each cycle, so n operations on m cores take
+        n / m cycles.
+        """
+        if dtype != "f32":
+            return self.interval
+        return max([1, self.loop, *(-(-n // self.units[unit]) for unit, n in self.work.items())])
 
     def expression(self, dtype: str) -> str:
         """Return the C++ expression for a dtype ("f32", "i32" or "i8"); empty without one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .function import Function
+from .function import ERF, TANH, Function, together
 
 __all__ = ["BINARY"]
 
@@ -20,6 +20,9 @@ _DIV = ("aten::div.Tensor_mode", "aten::div.Scalar_mode")
 _FLOOR = ("aten::floor_divide", "aten::floor_divide.Scalar")
 _NAN = ((math.nan, 2.25, math.nan), (1.5, math.nan, math.nan))
 _GELU = {"fexp": 1, "fadd": 4, "fmul": 6, "fdiv": 1}
+#: fmod takes a bit of the quotient off in each step. The exponents differ by up to 276 (2^127 and
+#: the smallest subnormal, 2^-149); 24 cycles are an estimate for taking numbers apart and together.
+_FMOD = 276 + 24
 
 #: Opcodes are those of the register: append, never renumber.
 BINARY = (
@@ -37,11 +40,12 @@ BINARY = (
          units={"fdiv": 1, "fadd": 1}, overloads=_DIV),
     _row(5, "div_floor", "torch.div(a, b, rounding_mode='floor')", "floor_divide(a, b)",
          integer="floor_divide(a, b)", example=(-3.75, 2.5, -2.0), integer_example=(-7, 2, -4),
-         units={"fdiv": 1, "fadd": 2, "fcmp": 3}, overloads=(*_DIV, *_FLOOR)),
+         units={"fdiv": 1, "fadd": 2, "fcmp": 3}, loop=_FMOD + 40,
+         overloads=(*_DIV, *_FLOOR)),
     # The sign is b's, as in Python. Exact; where a / b leaves float32, torch's vectors give NaN.
     _row(6, "remainder", "torch.remainder(a, b)", "modulo(a, b)", integer="modulo(a, b)",
          example=(-2.75, 2.0, 1.25), integer_example=(-7, 3, 2),
-         units={"fdiv": 1, "fadd": 2, "fcmp": 3},
+         units={"fdiv": 1, "fadd": 2, "fcmp": 3}, loop=_FMOD + 12,
          overloads=("aten::remainder.Tensor", "aten::remainder.Scalar",
                     "aten::remainder.Scalar_Tensor")),
     # NaN wins, whichever side it is on.
@@ -81,10 +85,12 @@ BINARY = (
          units={"fexp": 1, "fadd": 3, "fmul": 3, "fdiv": 1}, overloads=("aten::silu_backward",)),
     _row(17, "gelu_backward", "torch.ops.aten.gelu_backward(a, b)", "gelu_backward(a, b)",
          ulp=6, scale="a * (1 + b.abs())", example=(2.0, 0.0, 1.0), units=_GELU,
+         work=together(ERF, fexp=1, fadd=2, fmul=7),
          more=((2.0, 1.0, 2.16663094), (2.0, -0.5, 0.265009751)),
          overloads=("aten::gelu_backward",)),
     _row(18, "gelu_tanh_backward", "torch.ops.aten.gelu_backward(a, b, approximate='tanh')",
          "gelu_tanh_backward(a, b)", ulp=6, scale="a * (1 + b.abs() ** 3)",
          example=(2.0, 0.0, 1.0), units=_GELU, overloads=("aten::gelu_backward",),
+         work=together(TANH, fadd=5, fmul=12),
          more=((2.0, 1.0, 2.16592817), (2.0, -0.5, 0.265260193))),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .function import Function
+from .function import ERF, TANH, Function, together
 
 __all__ = ["UNARY"]
 
@@ -27,7 +27,7 @@ UNARY = (
     _row(3, "sigmoid", "torch.sigmoid(x)", "1 / (1 + std::exp(-x))", ulp=4, domain=(-10, 10),
          example=(2.0, 0.880797078), units=_EXP, overloads=("aten::sigmoid",)),
     _row(4, "tanh", "torch.tanh(x)", "std::tanh(x)", ulp=3,
-         example=(0.5, 0.462117157), units={"fexp": 1, "fadd": 2, "fdiv": 1},
+         example=(0.5, 0.462117157), units={"fadd": 4, "fmul": 6, "fdiv": 1}, work=TANH,
          overloads=("aten::tanh",)),
     _row(5, "exp", "torch.exp(x)", "std::exp(x)", ulp=2, domain=(-10, 10),
          example=(1.0, 2.71828183), units={"fexp": 1}, overloads=("aten::exp",)),
@@ -59,10 +59,10 @@ UNARY = (
     # 1 + erf(...) and 1 + tanh(...) cancel where x is negative: the error is one of x.
     _row(16, "gelu", "F.gelu(x)", "gelu(x)", ulp=6, scale="x",
          example=(1.0, 0.841344746), units={"fexp": 1, "fadd": 4, "fmul": 6, "fdiv": 1},
-         overloads=("aten::gelu",)),
+         work=together(ERF, fadd=1, fmul=3), overloads=("aten::gelu",)),
     _row(17, "gelu_tanh", "F.gelu(x, approximate='tanh')", "gelu_tanh(x)", ulp=6, scale="x",
          example=(1.0, 0.841191990), units={"fexp": 1, "fadd": 4, "fmul": 6, "fdiv": 1},
-         overloads=("aten::gelu",)),
+         work=together(TANH, fadd=2, fmul=6), overloads=("aten::gelu",)),
     _row(18, "silu", "F.silu(x)", "x / (1 + std::exp(-x))", ulp=4, domain=(-10, 10),
          example=(2.0, 1.761594156), units=_EXP, overloads=("aten::silu",)),
     _row(19, "hardtanh", "F.hardtanh(x, p, q)", "between(x, p, q)", integer="between(x, p, q)",
