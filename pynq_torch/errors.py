@@ -214,6 +214,10 @@ class RtlFallback(UserWarning):
     """A kernel has no RTL: board ``rtl`` runs its compiled C++, with modelled cycles."""
 
 
+class RtlResetWarning(UserWarning):
+    """A unit was reset with bursts on their way: on the board they reach the next run."""
+
+
 class TransferTimeout(PynqTorchError, TimeoutError):
     """A DMA transfer did not end in time; the message is a diagnosis."""
 

@@ -43,6 +43,11 @@ BENCHES = {
     "axi_32": _axi(32),
     "axi_128": _axi(128),
     "axi_64_short": _axi(64, bytes_width=6),
+    "gemm_lane": Bench(
+        "gemm_lane",
+        (Model("gemm_lane", path=KERNELS / "gemm" / "rtl" / "gemm_lane.sv"),),
+        includes=(KERNELS / "gemm", toolchain.include_dirs()[0]),
+    ),
     "gemm": Bench(
         "gemm",
         (Model("gemm", _GEMM),),

@@ -136,6 +136,16 @@ def answer_error(
     )
 
 
+def dropped_bursts(cu: str, count: int, port: str) -> str:
+    """Return what a reset of a unit with bursts on their way would bring about on the board."""
+    bursts = "a burst" if count == 1 else f"{count} bursts"
+    return (
+        f"{cu} was reset with {bursts} on the way, the first on {port}: here they are forgotten. "
+        "On the board the port of the PS answers them all the same, and the kernel takes the "
+        "answers for others. Wait for AP_IDLE before a reset, or load the overlay again."
+    )
+
+
 def _without_reset(model: BuiltModel) -> str:
     """Say which inputs may be a reset that was not recognised as one."""
     if model.interfaces.resets:

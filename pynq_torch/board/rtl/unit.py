@@ -12,11 +12,11 @@ from pynq_torch.board.engine import EngineProcess
 from pynq_torch.board.hls_ip import Run
 from pynq_torch.board.streams import Endpoint, Ring
 from pynq_torch.board.vain_polls import why_idle
-from pynq_torch.errors import KernelError, NotModelledWarning
+from pynq_torch.errors import KernelError, NotModelledWarning, RtlResetWarning
 from pynq_torch.hls.ap_ctrl import AP_DONE, AP_IDLE, AP_START, AUTO_RESTART
 
 from . import layout as at
-from .faults import answer_error
+from .faults import answer_error, dropped_bursts
 from .grouping import BLOCK_INPUTS
 from .layout import Answer
 from .plan import StreamPlan, UnitPlan
@@ -204,7 +204,7 @@ class RtlUnit(IpModel):
         if answer == Answer.DONE:
             return
         if answer == Answer.NO_ANSWER:
-            self.reset()
+            self._reset()
         name = f"{self.ip.name}.{slave}" if slave else self.ip.name
         raise answer_error(answer, name, self.ip.name, offset, what, self.model)
 
@@ -321,11 +321,19 @@ class RtlUnit(IpModel):
         self._polls, self._auto = 0, False
 
     def reset(self) -> None:
-        """Hold the unit's reset: whatever it had under way is dropped, registers start again."""
+        """Hold the unit's reset: whatever it had under way is dropped, registers start again.
+
+        Bursts that are on their way are an `RtlResetWarning`.
+        """
+        if dropped := self._reset():
+            warnings.warn(dropped_bursts(self.ip.name, *dropped), RtlResetWarning, stacklevel=2)
+
+    def _reset(self) -> tuple[int, str] | None:
+        """Reset it; return how many bursts were on their way and the first one's port, if any."""
         with self.lock:
             if self.pl.faulted:
                 self._ended()
-                return
+                return None
             try:
                 self.pl.reset(self.engine.index)
             except PlEnded:
@@ -333,6 +341,7 @@ class RtlUnit(IpModel):
             self.board.memory.mend()
             self._forget(self.engine.completed)
             self.board.raise_irq(self)
+            return self.engine.dropped
 
     def unsaved(self) -> str:
         """Say what a new model would not know of this unit, and what to do; empty: nothing."""

@@ -81,6 +81,12 @@ class RtlEngine:
         return address
 
     @property
+    def dropped(self) -> tuple[int, str] | None:
+        """Bursts that the last reset found on their way, and the first port that had one."""
+        count, port = self._words[at.B_DROPPED], self._words[at.B_DROPPED_PORT]
+        return (count, self.pl.plans[self.index].rows[port].port) if count else None
+
+    @property
     def irq(self) -> bool:
         """Level of the interrupt output."""
         return bool(self._words[at.B_IRQ])

@@ -106,6 +106,7 @@ class OpenBursts {
     bool full() const { return tail_ - head_ == kCapacity; }
     uint32_t size() const { return tail_ - head_; }
     OpenBurst& at(uint32_t i) { return slots_[(head_ + i) % kCapacity]; }
+    const OpenBurst& at(uint32_t i) const { return slots_[(head_ + i) % kCapacity]; }
     OpenBurst& push() {
         OpenBurst& b = slots_[tail_++ % kCapacity];
         b.first = b.value = 0;

@@ -49,6 +49,8 @@ class AxiPort : public Port {
     bool pending() const override {
         return (read_.exists() && read_.pending()) || (write_.exists() && write_.pending());
     }
+    // Bursts on their way: what a reset of the design alone leaves without a taker.
+    uint32_t unanswered() const { return read_.unanswered() + write_.unanswered(); }
     void reset() override {
         memory_.drop(client_);
         read_.reset();

@@ -31,6 +31,12 @@ class ReadSide {
     }
     bool exists() const { return ar_.valid.exists(); }
     bool pending() const { return !open_.empty() || ar_.valid.high(); }
+    // Bursts that were asked for and have not come to their end.
+    uint32_t unanswered() const {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < open_.size(); ++i) n += !open_.at(i).ended;
+        return n;
+    }
 
     void drive(uint64_t cycle) {
         ar_.ready.set_bit(!open_.full() && s_.memory.read_room(s_.client) && !s_.chance.now());

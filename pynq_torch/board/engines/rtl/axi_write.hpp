@@ -55,6 +55,8 @@ class WriteSide {
         words_ = std::max(1u, s_.bus / std::max(1u, s_.memory.model().hp_bytes));
     }
     bool exists() const { return aw_.valid.exists(); }
+    // Bursts that were announced and have no answer.
+    uint32_t unanswered() const { return open_.size(); }
     bool pending() const {
         return !open_.empty() || early_head_ != early_tail_ || aw_.valid.high() || w_.valid.high();
     }

@@ -82,7 +82,9 @@ struct UnitBox {
     std::atomic<uint32_t> moved_port; // 80  index of that port
     std::atomic<uint32_t> can_move;   // 84
     std::atomic<uint64_t> read_ahead; // 88  address of a read just outside a buffer; 0: none
-    char reserved[32];                // 96
+    uint32_t dropped;                 // 96  bursts that the last reset found on their way
+    uint32_t dropped_port;            // 100 index of the first port with one
+    char reserved[24];                // 104
     char phase_names[kMaxPhases][24]; // 128
     char reserved2[512];              // 512
     RunRecord runs[kRunsKept];        // 1024

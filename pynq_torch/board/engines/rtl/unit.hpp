@@ -1,6 +1,7 @@
 // One compute unit: its Verilator model, the ports on it, and the count of its runs.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <dlfcn.h>
 #include <memory>
@@ -168,6 +169,7 @@ class Unit {
 
     void begin_reset() {
         resetting_ = kResetCycles;
+        note_dropped();
         for (Port* port : ports_) port->reset();
         begins_.clear();
         repeats_.forget();
@@ -382,6 +384,16 @@ class Unit {
         uint64_t cycle, idle;
     };
 
+    // Bursts on their way are lost with a reset: what asked for them forgets it.
+    void note_dropped() {
+        box_->dropped = 0;
+        for (const AxiPort* master : masters_) {
+            const uint32_t n = master->unanswered();
+            const auto at = std::find(ports_.begin(), ports_.end(), master);
+            if (n && !box_->dropped) box_->dropped_port = uint32_t(at - ports_.begin());
+            box_->dropped += n;
+        }
+    }
     void own(std::unique_ptr<Port> port, const std::string& label) {
         labels_.push_back(label);
         ports_.push_back(port.get());
