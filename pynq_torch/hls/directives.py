@@ -23,10 +23,12 @@ __all__ = [
     "Pragma",
     "Settings",
     "Wanted",
+    "config_lines",
     "contradictions",
     "files_beside",
     "from_files",
     "from_pragmas",
+    "tcl_words",
     "wanted_of",
 ]
 
@@ -267,7 +269,7 @@ def _folders(folder: Path) -> list[Path]:
         return []
 
 
-def _lines(path: Path) -> list[tuple[str, str]]:
+def config_lines(path: Path) -> list[tuple[str, str]]:
     """Return the lines of a configuration file and where they are, continued ones as one."""
     try:
         rows = path.read_text(encoding="utf-8", errors="replace").split("\n")
@@ -287,7 +289,7 @@ def _lines(path: Path) -> list[tuple[str, str]]:
 
 def _read_config(path: Path, top: str, settings: Settings) -> None:
     rows = []
-    for where, line in _lines(path):
+    for where, line in config_lines(path):
         key, _, value = line.split("#", 1)[0].partition("=")
         rows.append((where, key.strip().lower(), value.strip()))
     # A configuration for another kernel of the same folder says nothing about this one.
@@ -318,7 +320,7 @@ def _read_config(path: Path, top: str, settings: Settings) -> None:
 
 
 def _read_tcl(path: Path, top: str, settings: Settings) -> None:
-    for where, line in _lines(path):
+    for where, line in config_lines(path):
         line = line.strip()
         command = line.split(None, 1)[0] if line else ""
         if command not in (*_TCL_COMMANDS, "open_solution"):
@@ -329,7 +331,7 @@ def _read_tcl(path: Path, top: str, settings: Settings) -> None:
         except ValueError as error:
             settings.warnings.append(f"{where}: {command} is not followed: {error}")
             continue
-        options, positional = _tcl_words(words)
+        options, positional = tcl_words(words)
         if command == "open_solution":
             settings.flow_target = options.get("flow_target", settings.flow_target)
         elif command == "config_interface":
@@ -353,7 +355,7 @@ def _of_the_function(directive: Directive) -> Directive:
     return replace(directive, port="return")
 
 
-def _tcl_words(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+def tcl_words(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     options: dict[str, str] = {}
     positional: list[str] = []
     rest = list(words)

@@ -150,14 +150,16 @@ class Scope:
 
 
 class Program:
-    """The functions of a kernel's own files that its top function reaches."""
+    """The functions of a kernel's own files that its top function reaches; all without a top."""
 
-    def __init__(self, unit: Cursor, top: Cursor, pragmas: Sequence[Pragma]) -> None:
-        system = tuple(str(folder) + "/" for folder in toolchain.include_dirs())
+    def __init__(self, unit: Cursor, top: Cursor | None, pragmas: Sequence[Pragma]) -> None:
+        folders = (*toolchain.include_dirs(), toolchain.LIGHT_HEADERS)
+        system = tuple(str(folder) + "/" for folder in folders)
         self.named: dict[str, list[Cursor]] = defaultdict(list)
         self.globals: set[str] = set()
         self._collect(unit, system)
-        self.functions = self._reached(top)
+        everything = [function for group in self.named.values() for function in group]
+        self.functions = everything if top is None else self._reached(top)
         self.directives = [Directive.read(pragma) for pragma in pragmas]
         self.scopes = [self._scope_of(function) for function in self.functions]
         self.outside = [item for item in self.directives if not self._attach(item)]

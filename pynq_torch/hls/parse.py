@@ -23,7 +23,7 @@ from .source import SourceUnit, read_source
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, TypeKind, conf
 
-__all__ = ["interface_of", "probe", "read_interface"]
+__all__ = ["constants_of", "find_top", "interface_of", "probe", "read_interface"]
 
 _TOOLS = ("vitis", "vivado")
 _SCOPES = {CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL}
@@ -87,14 +87,14 @@ def probe(top: str) -> str:
 def interface_of(unit: SourceUnit, top: str, tool: str) -> tuple[Interface, Cursor]:
     """Return the interface of the top function in a parsed source, and the cursor with its body."""
     broken = _broken(unit, top)
-    function, body = _find_top(unit, top)
+    function, body = find_top(unit, top)
     settings = from_files(unit.path, _names(top)[-1])
     pragmas = _pragmas_in(unit, body)
     builder = Ports(
         directives=[*settings.directives, *from_pragmas(pragmas)],
         settings=settings,
         pragmas=pragmas,
-        constants=Constants(functools.cache(lambda: _constants(unit)), unit.mentions),
+        constants=Constants(functools.cache(lambda: constants_of(unit)), unit.mentions),
         tool=tool,
     )
     interface = builder.interface(function.spelling, unit.path, _read_ports(function, body, unit))
@@ -138,7 +138,7 @@ def _is_grave(error: str, unit: SourceUnit) -> bool:
     return bool(_SYNTAX.search(match[3]) or directive.search(unit.said))
 
 
-def _find_top(unit: SourceUnit, top: str) -> tuple[Cursor, Cursor]:
+def find_top(unit: SourceUnit, top: str) -> tuple[Cursor, Cursor]:
     """Return the top function and the cursor that holds its body."""
     wanted = _names(top)
     functions: list[Cursor] = []
@@ -241,7 +241,7 @@ def _outside(unit: SourceUnit) -> list[str]:
     ]
 
 
-def _constants(unit: SourceUnit) -> dict[str, str]:
+def constants_of(unit: SourceUnit) -> dict[str, str]:
     """Return macros and global constants by name: pragmas may say ``depth=SIZE``."""
     constants = unit.macros()
     for cursor in _declarations(unit.unit.cursor):

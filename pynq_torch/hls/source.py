@@ -97,6 +97,7 @@ def read_source(
     include_dirs: Sequence[Path] = (),
     defines: Sequence[str] = (),
     appendix: str = "",
+    light: Sequence[Path] = (),
 ) -> Iterator[SourceUnit]:
     """Parse `path`; the syntax tree is valid inside the ``with`` block.
 
@@ -110,6 +111,8 @@ def read_source(
         ``NAME`` or ``NAME=VALUE``.
     appendix : str
         C++ that is parsed as if it were at the end of the file.
+    light : sequence of pathlib.Path
+        Folders of HLS headers that come before the usual ones, and need no precompiled form.
 
     Raises
     ------
@@ -119,12 +122,15 @@ def read_source(
     _check_macros(defines)
     text = read_text(path)
     with tempfile.TemporaryDirectory(prefix="pynq_torch_stubs_") as stubs:
-        folders = [path.parent, *include_dirs, *toolchain.include_dirs()]
+        folders = [path.parent, *include_dirs, *light, *toolchain.include_dirs()]
         common = [f"-I{folder}" for folder in folders] + [f"-D{define}" for define in defines]
         common += ["-idirafter", stubs]
         # First the preprocessor, in a process with limits: what has no end must not reach libclang.
         preprocessed, missing = _settle(path, common, folders, Path(stubs))
         arguments, taken = _arguments(path, common, preprocessed.text, defines)
+        if light:
+            taken = []
+            arguments += ["-Xclang", "-fexperimental-max-bitint-width=65536"]
         content = f"{text}\n{appendix}\n"
         unit = _parse(path, content, [*arguments, *taken], folders, Path(stubs), missing)
         if taken and _errors(unit):  # they may be the precompiled headers'

@@ -19,6 +19,7 @@ from pynq_torch.errors import KernelBuildError
 from . import cache
 
 __all__ = [
+    "LIGHT_HEADERS",
     "ap_types_dir",
     "compiler",
     "compiler_version",
@@ -28,6 +29,8 @@ __all__ = [
     "system_include_dirs",
 ]
 
+#: Headers with which clang makes plain code, for the estimator.
+LIGHT_HEADERS = Path(__file__).resolve().parent / "estimator" / "include"
 _OWN_HEADERS = Path(__file__).resolve().parent / "include"
 _ENGINE_HEADERS = Path(__file__).resolve().parent.parent / "board" / "engines"
 

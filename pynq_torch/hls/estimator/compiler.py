@@ -1,0 +1,268 @@
+"""A kernel as LLVM IR: clang's, with the directives' unrolling and inlining done by LLVM's passes.
+
+clang writes IR that nothing has optimised yet. Loops that the tool unrolls get LLVM's own metadata
+there, functions that it inlines get ``alwaysinline``; then ``opt`` runs passes that keep what HLS
+keeps: no loop is turned into a closed form, no memory becomes a register, nothing is vectorised.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pynq_torch.errors import KernelBuildError
+
+from .. import toolchain
+
+__all__ = ["HEADERS", "Locations", "Place", "compile_raw", "finish", "linked", "optimise", "tools"]
+
+CLANG, OPT, LINK = "clang-16", "opt-16", "llvm-link-16"
+_TIMEOUT_S = 60
+HEADERS = toolchain.LIGHT_HEADERS
+_FLAGS = (
+    "-O1", "-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-gcolumn-info",
+    "-fno-discard-value-names", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
+    "-fno-builtin", "-fno-threadsafe-statics", "-funroll-loops", "-Xclang", "-fexperimental-max-bitint-width=65536",
+    "-w", "-ferror-limit=1", "-Wno-error=implicit-int", "-S", "-emit-llvm",
+)  # fmt: skip
+_TIDY = "sroa,early-cse<memssa>,simplifycfg<no-sink-common-insts>,instcombine"
+#: Loop-invariant code leaves loops, as in HLS; a memory location is never kept in a register.
+_PASSES = (
+    "always-inline,globaldce,function(" + _TIDY + ",lower-constant-intrinsics," + _TIDY + ","
+    "loop-simplify,lcssa,loop-mssa(loop-rotate),indvars,"
+    "loop-unroll<O1;no-runtime;no-profile-peeling;full-unroll-max=1000000>," + _TIDY + ","
+    "loop-mssa(licm<no-allowspeculation>),early-cse<memssa>,instcombine,"
+    "simplifycfg<no-sink-common-insts>,adce,loop-simplify,lcssa),"
+    "globaldce,function(print<loops>,print<scalar-evolution>)"
+)
+_OPTIONS = (
+    "-disable-licm-promotion", "-pragma-unroll-threshold=400000", "-replexitval=never",
+    "-unroll-max-iteration-count-to-analyze=100000", "-unroll-runtime=false",
+    "-verify-loop-lcssa=false",
+)  # fmt: skip
+_ERROR = re.compile(r"^(.+?:\d+):\d+: (?:fatal )?error: (.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something is in the source: file as the compiler names it, line and column from 1."""
+
+    file: str
+    line: int
+    column: int = 0
+
+
+def tools() -> str | None:
+    """Return which program the estimate lacks, as one sentence; None where both are there."""
+    for program, package in ((CLANG, "clang-16"), (OPT, "llvm-16")):
+        if shutil.which(program) is None:
+            return (
+                f"hls estimate needs {program}, which is not on the PATH; install it with: "
+                f"apt-get install {package}"
+            )
+    return None
+
+
+def compile_raw(
+    sources: Sequence[Path], folder: Path, include_dirs: Sequence[Path], defines: Sequence[str],
+    top: str,
+) -> list[subprocess.Popen[str]]:
+    """Begin to compile each source into ``folder/N.ll``; the processes run side by side.
+
+    Raises
+    ------
+    KernelBuildError
+        clang or opt is not installed.
+    """
+    missing = tools()
+    if missing:
+        raise KernelBuildError(missing, top)
+    system = [HEADERS, *toolchain.include_dirs()]
+    options = [f"-I{path}" for path in include_dirs] + [f"-D{name}" for name in defines]
+    options += [word for path in system for word in ("-isystem", str(path))]
+    processes = []
+    for number, source in enumerate(sources):
+        language = ("-x", "c", "-std=gnu17") if source.suffix == ".c" else ("-std=gnu++17",)
+        command = [CLANG, *language, *_FLAGS, "-D__SYNTHESIS__", "-D__VITIS_HLS__", *options]
+        command += ["-o", str(folder / f"{number}.ll"), str(source)]
+        processes.append(
+            subprocess.Popen(
+                ["/bin/sh", "-c", 'ulimit -t 60; ulimit -v 8000000; exec "$@"', "sh", *command],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                text=True, errors="replace",
+            )
+        )  # fmt: skip
+    return processes
+
+
+def finish(processes: Sequence[subprocess.Popen[str]], top: str) -> None:
+    """Wait for clang.
+
+    Raises
+    ------
+    KernelBuildError
+        A source does not compile; the message is the compiler's first.
+    """
+    for process in processes:
+        try:
+            _, said = process.communicate(timeout=_TIMEOUT_S)
+        except subprocess.TimeoutExpired as error:
+            for other in processes:
+                other.kill()
+                other.wait()
+            raise KernelBuildError(f"{CLANG} took more than {_TIMEOUT_S} s", top) from error
+        if process.returncode:
+            first = _ERROR.search(said)
+            reason = f"{first[1]}: {first[2]}" if first else said.strip()[:400] or "clang failed"
+            raise KernelBuildError(reason, top)
+
+
+def linked(folder: Path, count: int) -> str:
+    """Return the raw module of all sources together."""
+    paths = [str(folder / f"{number}.ll") for number in range(count)]
+    if count == 1:
+        return Path(paths[0]).read_text(encoding="utf-8")
+    command = [LINK, "-S", "--suppress-warnings", "-o", "-", *paths]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
+    if done.returncode:
+        raise KernelBuildError(f"the sources do not link: {done.stderr.strip()[-300:]}")
+    return done.stdout
+
+
+def optimise(
+    text: str,
+    inlined: Callable[[str, Place], bool],
+    unrolled: Callable[[Place], int],
+    folder: Path,
+) -> tuple[str, str]:
+    """Return a module after the passes, and what LLVM's analyses print of its loops.
+
+    Parameters
+    ----------
+    text : str
+        The raw module.
+    inlined : callable
+        Whether a function (its mangled name, where it is) is inlined.
+    unrolled : callable
+        By how much the loop at a place is unrolled: 1 not at all, 0 completely.
+    folder : pathlib.Path
+        Where to write the module.
+    """
+    path = folder / "marked.ll"
+    path.write_text(_marked(text, inlined, unrolled), encoding="utf-8")
+    command = [OPT, f"-passes={_PASSES}", *_OPTIONS, str(path), "-S", "-o", "-"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired as error:
+        raise KernelBuildError(f"{OPT} took more than {_TIMEOUT_S} s; unroll less") from error
+    if done.returncode:
+        raise KernelBuildError(f"{OPT} failed: {done.stderr.strip()[-400:]}")
+    return done.stdout, done.stderr
+
+
+_DEFINE = re.compile(r'^define .*?@("[^"]+"|[-\w.$]+)\(.*?(#\d+)?( comdat.*?)?(?: !dbg (!\d+))? \{$')
+_LABEL = re.compile(r"^([-\w.$]+):")
+#: A call of this stands in each loop, with the loop's place; LLVM may drop a loop's own metadata.
+MARKER = "__hls_loop"
+_LOOP = re.compile(r"!llvm\.loop (!\d+)")
+
+
+def _marked(
+    text: str, inlined: Callable[[str, Place], bool], unrolled: Callable[[Place], int]
+) -> str:
+    """Put inlining and unrolling into a raw module's text."""
+    nodes = dict(re.findall(r"^(!\d+) = (.*)$", text, re.MULTILINE))
+    places = Locations(nodes)
+    lines = text.split("\n")
+    extra: dict[str, int] = {}
+    labels: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        if line.startswith("define "):
+            labels = {}
+            match = _DEFINE.match(line)
+            if match and match[2]:
+                where = places.of_function(match[4]) if match[4] else Place("", 0)
+                inline = inlined(match[1].strip('"'), where)
+                lines[number] = line.replace(match[2], "#9001" if inline else "#9002", 1)
+        elif "!llvm.loop" in line and (found := _LOOP.search(line)):
+            start = places.of_loop(found[1])
+            if start is not None:
+                extra[found[1]] = unrolled(start)
+                target = re.findall(r"label %([-\w.$]+)", line)[0]
+                lines[labels[target]] += f"\n  call void @{MARKER}(), !dbg {places.start_of(found[1])}"
+        elif (label := _LABEL.match(line)) is not None:
+            labels[label[1]] = number
+    for number, line in enumerate(lines):
+        node = line.split(" ", 1)[0]
+        if node in extra and line.startswith("!"):
+            lines[number] = _with_unrolling(line, extra[node])
+    words = [("#9001", "alwaysinline"), ("#9002", "noinline")]
+    lines += [f"declare void @{MARKER}() #9003"]
+    lines += ["attributes #9003 = { nounwind willreturn memory(inaccessiblemem: readwrite) }"]
+    lines += [f"attributes {name} = {{ {word} nounwind willreturn }}" for name, word in words]
+    lines += ["!90001 = !{!\"llvm.loop.unroll.full\"}", "!90002 = !{!\"llvm.loop.unroll.disable\"}"]
+    counts = sorted({count for count in extra.values() if count > 1})
+    lines += [f'!{91000 + n} = !{{!"llvm.loop.unroll.count", i32 {n}}}' for n in counts]
+    return "\n".join(lines)
+
+
+def _with_unrolling(line: str, count: int) -> str:
+    word = "!90001" if count == 0 else "!90002" if count == 1 else f"!{91000 + count}"
+    return line.rstrip("}") + f", {word}}}"
+
+
+class Locations:
+    """The debug locations of a module: ``!12`` to a place in the source."""
+
+    def __init__(self, nodes: dict[str, str]) -> None:
+        self._nodes = nodes
+        self._files: dict[str, str] = {}
+
+    def _field(self, node: str, name: str) -> str:
+        match = re.search(rf"\b{name}: (\"[^\"]*\"|[^,)]+)", self._nodes.get(node, ""))
+        return match[1].strip('"') if match else ""
+
+    def _file(self, scope: str) -> str:
+        if scope not in self._files:
+            node = self._field(scope, "file")
+            name, folder = self._field(node, "filename"), self._field(node, "directory")
+            self._files[scope] = name if name.startswith("/") else f"{folder}/{name}"
+        return self._files[scope]
+
+    def of_function(self, node: str) -> Place:
+        """Where a function's name is."""
+        return Place(self._file(node), int(self._field(node, "line") or 0))
+
+    def start_of(self, node: str) -> str:
+        """Return the location in a loop's metadata, ``""`` for none."""
+        parts = re.findall(r"!\d+", self._nodes.get(node, ""))[1:]
+        return next((p for p in parts if self._nodes.get(p, "").startswith("!DILocation")), "")
+
+    def of_loop(self, node: str) -> Place | None:
+        """Where a loop's keyword is; None for a loop without a place."""
+        start = self.start_of(node)
+        return self.of(start) if start else None
+
+    def of(self, node: str) -> Place | None:
+        """Where an instruction is, as written, not where it was inlined."""
+        line = self._field(node, "line")
+        if not line:
+            return None
+        column = int(self._field(node, "column") or 0)
+        return Place(self._file(self._field(node, "scope")), int(line), column)
+
+    def chain(self, node: str) -> list[Place]:
+        """Where an instruction is, then the calls that inlined it, innermost first."""
+        found = []
+        while node:
+            place = self.of(node)
+            if place is not None:
+                found.append(place)
+            node = self._field(node, "inlinedAt")
+        return found

@@ -1,0 +1,86 @@
+"""What HLS forbids: memory from the heap, recursion, functions without a body, system calls."""
+
+from __future__ import annotations
+
+import re
+
+from pynq_torch.errors import KernelBuildError
+
+from .compiler import Locations, Place
+from .operators import knows_call
+from .plan import Plan
+
+__all__ = ["check"]
+
+_HEAP = re.compile(r"^(?:malloc|calloc|realloc|free|_Zn[wa][mj].*|_Zd[la]Pv.*)$")
+_CALL = re.compile(r"call [^@]*@(\"[^\"]+\"|[-\w.$]+)\(.*?(?:!dbg (!\d+))?$")
+_DEFINE = re.compile(r"^define .*?@(\"[^\"]+\"|[-\w.$]+)\(")
+
+
+def check(text: str, plan: Plan, top: str) -> None:
+    """Refuse a module that HLS would refuse, as far as the top function reaches.
+
+    Raises
+    ------
+    KernelBuildError
+        With file and line, what HLS forbids and what to write.
+    """
+    places = Locations(dict(re.findall(r"^(!\d+) = (.*)$", text, re.MULTILINE)))
+    calls = _calls(text)
+    begin = next((name for name in calls if _is_named(name, plan.top.name)), None)
+    if begin is None:
+        return
+    reached, waiting, path = {begin}, [begin], {begin: [begin]}
+    while waiting:
+        name = waiting.pop()
+        for callee, node in calls[name]:
+            where = places.of(node) if node else None
+            at = f"{where.file}:{where.line}" if where else plan.top.place.file
+            if _HEAP.match(callee):
+                raise KernelBuildError(
+                    f"{at}: memory from the heap (malloc, new) has no place in hardware; declare an "
+                    "array of fixed size",
+                    top,
+                )
+            if callee in path[name]:
+                raise KernelBuildError(
+                    f"{at}: recursion cannot be synthesised; write a loop, with an array as its "
+                    "stack where it needs one",
+                    top,
+                )
+            if callee in calls and callee not in reached:
+                reached.add(callee)
+                path[callee] = [*path[name], callee]
+                waiting.append(callee)
+            elif callee not in calls and not knows_call(callee) and "llvm" not in callee:
+                _note(plan, callee, where)
+
+
+def _is_named(mangled: str, name: str) -> bool:
+    return mangled == name or re.search(rf"(?<!\d)(?:{len(name)}){re.escape(name)}(?!\w*E\w*{name})", mangled) is not None
+
+
+def _note(plan: Plan, callee: str, where: Place | None) -> None:
+    at = f"{where.file}:{where.line}" if where else plan.top.place.file
+    warning = f"{at}: {_plain(callee)} has no body here and is taken to cost nothing"
+    if warning not in plan.warnings and not callee.startswith(("_ZNSo", "_ZSt", "printf", "puts", "__cxa", "_ZNS")):
+        plan.warnings.append(warning)
+
+
+def _plain(mangled: str) -> str:
+    match = re.match(r"^_Z(\d+)(\w+)", mangled)
+    return match[2][: int(match[1])] if match else mangled
+
+
+def _calls(text: str) -> dict[str, list[tuple[str, str]]]:
+    """Return which functions each function calls, with the call's debug location."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    current: list[tuple[str, str]] = []
+    for line in text.split("\n"):
+        if line.startswith("define "):
+            match = _DEFINE.match(line)
+            if match:
+                current = found.setdefault(match[1].strip('"'), [])
+        elif " call " in line and (match := _CALL.search(line)):
+            current.append((match[1].strip('"'), match[2] or ""))
+    return found

@@ -1,0 +1,6 @@
+// Clock and protocol helpers for the estimator (UG1399).
+#pragma once
+extern "C" void __hls_wait(int) noexcept;
+inline void ap_wait() { __hls_wait(1); }
+template <class T> inline void ap_wait_n(T n) { __hls_wait((int)n); }
+#define ap_wait_until(condition) ((void)(condition))

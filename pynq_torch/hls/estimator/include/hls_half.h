@@ -1,0 +1,3 @@
+// half for the estimator: the compiler's own 16-bit float.
+#pragma once
+typedef _Float16 half;

@@ -1,0 +1,45 @@
+// hls:: mathematics for the estimator: calls that the table of operators knows by name.
+// UG1399, "HLS Math Library".
+#pragma once
+#include <cmath>
+#include <ap_fixed.h>
+#include <hls_half.h>
+
+#define AP_UNARY(NAME) \
+  extern "C" __attribute__((const)) float __hls_##NAME##_f32(float) noexcept; \
+  extern "C" __attribute__((const)) double __hls_##NAME##_f64(double) noexcept; \
+  namespace hls { \
+  AP_INLINE float NAME(float x) { return __hls_##NAME##_f32(x); } \
+  AP_INLINE float NAME##f(float x) { return __hls_##NAME##_f32(x); } \
+  AP_INLINE double NAME(double x) { return __hls_##NAME##_f64(x); } \
+  template <class T, std::enable_if_t<std::is_integral_v<T>, int> = 0> \
+  AP_INLINE double NAME(T x) { return __hls_##NAME##_f64((double)x); } \
+  template <int W, int I, bool S, ap_q_mode Q, ap_o_mode O> \
+  AP_INLINE ap_fixed<W, I> NAME(const ap_fixed_base<W, I, S, Q, O>& x) { return __hls_##NAME##_f32((float)x); } \
+  }
+AP_UNARY(acos) AP_UNARY(asin) AP_UNARY(atan) AP_UNARY(cos) AP_UNARY(sin) AP_UNARY(tan) AP_UNARY(cosh) AP_UNARY(sinh)
+AP_UNARY(tanh) AP_UNARY(exp) AP_UNARY(exp2) AP_UNARY(exp10) AP_UNARY(expm1) AP_UNARY(log) AP_UNARY(log2)
+AP_UNARY(log10) AP_UNARY(log1p) AP_UNARY(sqrt) AP_UNARY(rsqrt) AP_UNARY(recip) AP_UNARY(cbrt) AP_UNARY(floor)
+AP_UNARY(ceil) AP_UNARY(round) AP_UNARY(trunc) AP_UNARY(rint) AP_UNARY(erf) AP_UNARY(cospi) AP_UNARY(sinpi)
+AP_UNARY(fabs)
+#undef AP_UNARY
+#define AP_BINARY(NAME) \
+  extern "C" __attribute__((const)) float __hls_##NAME##_f32(float, float) noexcept; \
+  extern "C" __attribute__((const)) double __hls_##NAME##_f64(double, double) noexcept; \
+  namespace hls { \
+  AP_INLINE float NAME(float x, float y) { return __hls_##NAME##_f32(x, y); } \
+  AP_INLINE float NAME##f(float x, float y) { return __hls_##NAME##_f32(x, y); } \
+  AP_INLINE double NAME(double x, double y) { return __hls_##NAME##_f64(x, y); } \
+  }
+AP_BINARY(atan2) AP_BINARY(pow) AP_BINARY(fmod) AP_BINARY(hypot) AP_BINARY(fmax) AP_BINARY(fmin) AP_BINARY(copysign)
+#undef AP_BINARY
+namespace hls {
+template <class T> AP_INLINE T abs(T x) { return x < 0 ? (T)-x : x; }
+template <class T> AP_INLINE T max(T a, T b) { return a > b ? a : b; }
+template <class T> AP_INLINE T min(T a, T b) { return a < b ? a : b; }
+template <class T> AP_INLINE bool isnan(T x) { return x != x; }
+template <class T> AP_INLINE bool isinf(T x) { return __builtin_isinf(x); }
+template <class T> AP_INLINE bool signbit(T x) { return x < 0; }
+AP_INLINE void sincos(float x, float* s, float* c) { *s = sin(x); *c = cos(x); }
+AP_INLINE void sincosf(float x, float* s, float* c) { *s = sin(x); *c = cos(x); }
+}  // namespace hls

@@ -1,0 +1,2 @@
+#pragma once
+namespace hls { template <class... T> inline void print(T...) {} }

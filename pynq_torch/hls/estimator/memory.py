@@ -1,0 +1,290 @@
+"""Arrays: which one an address is in, how it is cut into banks, what an access costs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from math import ceil, prod
+
+from .ir import Function, Instruction, Module, bits_of
+from .plan import ArrayPlan, FunctionPlan
+from .scev import Expression
+
+__all__ = ["Access", "Array", "Arrays"]
+
+#: Arrays up to this size are kept in LUTs or registers unless a directive says otherwise.
+_BLOCK_BITS = 18 * 1024
+_SMALL_BITS = 1024
+_PART = re.compile(r"^\[(\d+) x (.*)\]$")
+
+
+@dataclass(eq=False)
+class Array:
+    """One array or port as a function sees it."""
+
+    name: str
+    kind: str  # "memory", "register", "port", "m_axi", "stream", "scalar"
+    dimensions: tuple[int, ...]
+    element_bytes: int
+    element_bits: int
+    plan: ArrayPlan
+    bundle: str = ""
+    local: bool = False
+    written: bool = False
+    #: Latency of a read in cycles.
+    latency: int = 1
+
+    @property
+    def words(self) -> int:
+        """Elements, 0 where the size is not known."""
+        return prod(self.dimensions) if self.dimensions else 0
+
+    def cuts(self) -> dict[int, tuple[str, int]]:
+        """How each dimension (from 0) is cut."""
+        found: dict[int, tuple[str, int]] = {}
+        for dimension, kind, factor in self.plan.parts:
+            chosen = range(max(len(self.dimensions), 1)) if dimension == 0 else [dimension - 1]
+            for one in chosen:
+                size = self.dimensions[one] if one < len(self.dimensions) else 0
+                if kind != "complete" and size and factor >= size:
+                    kind = "complete"
+                found[one] = (kind, factor or 2)
+        return found
+
+    @property
+    def is_registers(self) -> bool:
+        """Whether every element is a register."""
+        cuts = self.cuts()
+        size = len(self.dimensions) or 1
+        return bool(cuts) and all(cuts.get(one, ("", 0))[0] == "complete" for one in range(size))
+
+    def ports(self) -> int:
+        """Accesses a cycle of one bank; FIFOs and single-port memories have one."""
+        core = self.plan.kind + "_" + self.plan.implementation
+        if self.kind == "stream":
+            return 1
+        if "2p" in core or "s2p" in core or "t2p" in core or "tdp" in core or "sdp" in core:
+            return 2
+        if "1p" in core:
+            return 1
+        return 2
+
+
+@dataclass
+class Access:
+    """One load or store: its array, where in it, and which banks it takes."""
+
+    array: Array
+    write: bool
+    address: Expression
+    #: For each cut dimension the bank, None where it is not known or is any.
+    banks: tuple[int | None, ...] = ()
+    key: str = ""
+    terms: dict[str, int] = field(default_factory=dict)
+
+
+class Arrays:
+    """The arrays of one function."""
+
+    def __init__(
+        self, module: Module, function: Function, plan: FunctionPlan | None,
+        everything: list[FunctionPlan], handed: dict[str, Array], tool: str,
+    ) -> None:  # fmt: skip
+        self._module, self._function, self._plan = module, function, plan
+        self._all, self._tool = everything, tool
+        self._handed = handed
+        self._known: dict[str, Array] = {}
+        self._element: dict[str, int] = {}
+        self._streams: set[str] = set()
+        self._accessed_bytes: dict[str, int] = {}
+        for block in function.blocks.values():
+            for item in block.instructions:
+                if item.op == "call" and item.callee.startswith("__hls_stream") and item.operands:
+                    self._streams.add(self.base_of(item.operands[0]))
+        for block in function.blocks.values():
+            for item in block.instructions:
+                if item.op in ("load", "store"):
+                    base = self.base_of(item.operands[-1]) if item.operands else ""
+                    size = max(bits_of(item.type), 8) // 8
+                    least = self._accessed_bytes.get(base, 0)
+                    self._accessed_bytes[base] = max(size, least)
+
+    def base_of(self, pointer: str) -> str:
+        """Return the array that a pointer points into."""
+        seen = 0
+        while seen < 50:
+            seen += 1
+            item = self._function.values.get(pointer)
+            if item is None or item.op == "alloca":
+                return pointer
+            if item.op in ("getelementptr", "bitcast") and item.operands:
+                pointer = item.operands[0]
+            elif item.op in ("select", "phi"):
+                known = self._function.known.get(pointer)
+                base = known.expression.base if known else ""
+                if base and base != pointer:
+                    pointer = base
+                    continue
+                values = [one for one in item.operands if one != pointer]
+                if not values:
+                    return pointer
+                pointer = values[-1]
+            else:
+                return pointer
+        return pointer
+
+    def array(self, base: str) -> Array:
+        """Return the array of a base pointer."""
+        if base not in self._known:
+            self._known[base] = self._make(base)
+        return self._known[base]
+
+    def all(self) -> list[Array]:
+        """Every array met so far."""
+        return list(self._known.values())
+
+    def _make(self, base: str) -> Array:
+        if base in self._handed:
+            return self._handed[base]
+        name = plain_name(base)
+        item = self._function.values.get(base)
+        kind = item.type if item is not None and item.op == "alloca" else self._module.globals.get(base, "")
+        plan, owner = self._planned(name)
+        dimensions, element = _dimensions(kind)
+        size = self._module.bytes_of(element) if element else 0
+        accessed = self._accessed_bytes.get(base, 0)
+        if not dimensions and owner is not None and name in owner.dimensions:
+            dimensions = owner.dimensions[name]
+        if not size or (base in self._function.arguments):
+            size = accessed or 4
+        bits = size * 8
+        local = bool(kind)
+        array = Array(name, "memory", dimensions, size, bits, plan, local=local)
+        self._classify(array, base, owner)
+        return array
+
+    def _classify(self, array: Array, base: str, owner: FunctionPlan | None) -> None:
+        port = owner.ports.get(array.name, {}) if owner is not None else {}
+        mode = port.get("mode", "").lower()
+        if base in self._streams or array.plan.kind == "fifo" and not array.local or mode in ("axis", "ap_fifo"):
+            array.kind = "stream"
+        elif mode == "m_axi":
+            array.kind, array.bundle = "m_axi", port.get("bundle", "gmem")
+        elif not array.local and not array.dimensions and not self._indexed(base):
+            array.kind = "scalar"
+        elif array.local and not array.dimensions:
+            array.kind = "scalar"
+        elif array.is_registers:
+            array.kind = "register"
+        if array.kind in ("scalar", "register"):
+            array.latency = 0
+        elif array.plan.latency is not None:
+            array.latency = array.plan.latency
+
+    def _indexed(self, base: str) -> bool:
+        """Whether anything is computed on a pointer."""
+        return any(
+            item.op == "getelementptr" and self.base_of(item.name) == base
+            for item in self._function.values.values()
+        )
+
+    def _planned(self, name: str) -> tuple[ArrayPlan, FunctionPlan | None]:
+        own = [self._plan] if self._plan is not None else []
+        for function in [*own, *self._all]:
+            if name in function.arrays:
+                return function.arrays[name], function
+        for function in [*own, *self._all]:
+            if name in function.dimensions or name in function.ports or name in function.arguments:
+                return function.arrays.get(name, ArrayPlan()), function
+        return ArrayPlan(), self._plan
+
+    def access(self, item: Instruction) -> Access | None:
+        """Return where a load or a store goes; None for what is no memory."""
+        if not item.operands:
+            return None
+        pointer = item.operands[-1]
+        base = self.base_of(pointer)
+        array = self.array(base)
+        known = self._function.known.get(pointer)
+        address = known.expression if known else Expression(0, ((pointer, 1),))
+        if address.base == base:
+            address = address.plus(Expression(0, ((base, 1),)), -1)
+        write = item.op == "store"
+        array.written |= write
+        found = Access(array, write, address)
+        found.banks = self._banks(array, address)
+        found.terms = dict(address.terms)
+        return found
+
+    def _banks(self, array: Array, address: Expression) -> tuple[int | None, ...]:
+        cuts = array.cuts()
+        if not cuts:
+            return ()
+        parts = split(address, array)
+        banks: list[int | None] = []
+        for dimension, (kind, factor) in sorted(cuts.items()):
+            constant, factors, unknown = parts[dimension] if dimension < len(parts) else (0, [], True)
+            size = array.dimensions[dimension] if dimension < len(array.dimensions) else 0
+            if unknown:
+                banks.append(None)
+            elif kind == "complete":
+                banks.append(constant if not factors else None)
+            elif kind == "cyclic":
+                moves = any(one % factor for one in factors)
+                # Accesses of one iteration that differ by a constant are in banks that differ by it.
+                banks.append(constant % factor if not moves or _together(factors, factor) else None)
+            else:
+                length = ceil(size / factor) if size else 0
+                banks.append(constant // length if length and not any(factors) else (constant // length if length and abs(constant) >= length else None))
+        return tuple(banks)
+
+
+def _together(factors: list[int], factor: int) -> bool:
+    """All of an iteration's accesses move by the same: which banks meet depends on constants only."""
+    return True
+
+
+def split(address: Expression, array: Array) -> list[tuple[int, list[int], bool]]:
+    """Split a byte address over an array's dimensions: constant, factors, whether it is unknown."""
+    strides, size = [], array.element_bytes
+    for length in reversed(array.dimensions[1:]):
+        strides.append(size)
+        size *= max(length, 1)
+    strides.append(size)
+    strides.reverse()
+    constant, factors = address.constant, address.terms
+    found: list[tuple[int, list[int], bool]] = []
+    left = list(factors)
+    for stride in strides:
+        here = [(name, factor) for name, factor in left if abs(factor) >= stride and factor % stride == 0]
+        odd = [(name, factor) for name, factor in left if abs(factor) >= stride and factor % stride]
+        left = [pair for pair in left if pair not in here and pair not in odd]
+        whole = constant // stride
+        constant -= whole * stride
+        symbols = [factor // stride for _, factor in here]
+        unknown = bool(odd) or any(not name.startswith("loop ") and abs(f) // stride % 1 for name, f in here)
+        found.append((whole, symbols, unknown))
+    return found
+
+
+def _dimensions(kind: str) -> tuple[tuple[int, ...], str]:
+    sizes = []
+    while match := _PART.match(kind):
+        sizes.append(int(match[1]))
+        kind = match[2]
+    return tuple(sizes), kind
+
+
+def plain_name(base: str) -> str:
+    """Return the name in the source of ``%buf.i`` or ``@_ZZ3topvE3buf``."""
+    name = base.lstrip("%@").strip('"')
+    match = re.match(r"^_ZZ.*E(\d+)(\w+)$", name)
+    while match:
+        digits, rest = match[1], match[2]
+        name = rest[: int(digits)] if len(rest) >= int(digits) else rest
+        break
+    else:
+        match = re.match(r"^_ZL?(\d+)(\w+)$", name)
+        if match:
+            name = match[2][: int(match[1])]
+    return re.sub(r"\.(?:i|addr|sroa)\b.*$", "", name).split(".")[0]

@@ -1,0 +1,243 @@
+"""What an operation costs: cycles, nanoseconds within a cycle, DSP blocks.
+
+Fitted to published reports of Vivado HLS 2016.3 to 2020.1 and Vitis HLS 2020.1 to 2025.1 for 7-series
+parts of speed grade -1 and to some for UltraScale+; the delays are those that the tools print beside
+an operation in their schedule. UG479 gives the DSP block's 25 x 18 bits.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import ceil, log2
+
+from .ir import Function, Instruction, bits_of
+
+__all__ = ["Cost", "Target", "cost_of", "target_of", "width_of"]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Cycles until the result is there, and the ns that it takes of its first and last cycle."""
+
+    latency: int = 0
+    delay: float = 0.0
+    #: ns of the first cycle, where the operation takes several.
+    entry: float = 0.0
+    dsp: int = 0
+    core: str = ""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A part and a clock: ns that a schedule may use of a cycle, and how fast its logic is."""
+
+    clock: float
+    budget: float
+    speed: float
+    tool: str
+
+
+#: Delay of logic against a 7-series part of grade -1.
+_SPEED = (("xczu", 0.42), ("xck", 0.42), ("xcvu", 0.42), ("xcu", 0.42), ("xcku", 0.5), ("xc7v", 0.75), ("xc7k", 0.75))
+
+
+def target_of(clock: float, part: str, tool: str, uncertainty: float | None = None) -> Target:
+    """Return the target for a clock period in ns; the tool keeps a part of it as margin."""
+    margin = uncertainty if uncertainty is not None else clock * (0.27 if tool == "vitis" else 0.125)
+    name = part.lower()
+    speed = next((factor for prefix, factor in _SPEED if name.startswith(prefix)), 1.0)
+    if speed == 1.0 and re.search(r"-[23]\b|-[23]l?$", name.split("g", 1)[-1]):
+        speed = 0.85
+    return Target(clock, clock - margin, speed, tool)
+
+
+#: Floating point: stages times ns for float and double, DSP blocks for float and double.
+_FLOAT = {
+    "fadd": (35.0, 36.0, 2, 3),
+    "fsub": (35.0, 36.0, 2, 3),
+    "fmul": (27.0, 45.0, 3, 11),
+    "fdiv": (133.0, 263.0, 0, 0),
+    "frem": (133.0, 263.0, 0, 0),
+    "fneg": (0.0, 0.0, 0, 0),
+    "sitofp": (44.0, 44.0, 0, 0),
+    "uitofp": (44.0, 44.0, 0, 0),
+    "fptosi": (0.0, 0.0, 0, 0),
+    "fptoui": (0.0, 0.0, 0, 0),
+    "fpext": (9.0, 9.0, 0, 0),
+    "fptrunc": (9.0, 9.0, 0, 0),
+    "fcmp": (9.0, 9.0, 0, 0),
+}
+_FUNCTIONS = {
+    "sqrt": (98.0, 258.0, 0, 0), "exp": (74.0, 157.0, 7, 26), "log": (105.0, 280.0, 13, 80),
+    "sin": (150.0, 340.0, 20, 90), "cos": (150.0, 340.0, 20, 90), "sincos": (150.0, 340.0, 20, 90),
+    "tanh": (300.0, 600.0, 12, 40), "pow": (300.0, 600.0, 30, 120), "recip": (100.0, 263.0, 4, 14),
+    "rsqrt": (100.0, 258.0, 4, 14), "atan": (290.0, 500.0, 5, 20), "atan2": (400.0, 700.0, 5, 20),
+    "fmod": (700.0, 1400.0, 0, 0), "fabs": (0.0, 0.0, 0, 0), "scale": (0.0, 0.0, 0, 0),
+    "floor": (9.0, 9.0, 0, 0), "ceil": (9.0, 9.0, 0, 0), "round": (9.0, 9.0, 0, 0),
+    "trunc": (9.0, 9.0, 0, 0), "fmax": (9.0, 9.0, 0, 0), "fmin": (9.0, 9.0, 0, 0),
+}  # fmt: skip
+_C_LIBRARY = re.compile(
+    r"^(?:_ZSt\d+|llvm\.|_Z\d+)?(?P<name>sqrt|exp|log|sin|cos|tan|tanh|pow|fabs|floor|ceil|round|trunc|atan2?|fmod|"
+    r"fmax|fmin|asin|acos|sinh|cosh|cbrt|log10|log2|exp2)(?P<single>f|\.f32)?(?:\.f64)?[a-z]*$"
+)
+_OWN = re.compile(r"^__hls_(?P<name>\w+)_f(?P<bits>32|64)$")
+_FREE = frozenset(("phi", "getelementptr", "trunc", "zext", "sext", "bitcast", "ptrtoint", "inttoptr",
+                   "alloca", "br", "ret", "freeze", "extractvalue", "insertvalue", "unreachable", "switch"))  # fmt: skip
+_CONSTANT = re.compile(r"(?:^|[ ,])(-?\d+)$")
+
+
+def width_of(value: str, function: Function, kind: str) -> int:
+    """Return the bits that a value needs: those of its type, or less where its range is known."""
+    bits = bits_of(kind)
+    known = function.known.get(value)
+    if known is None or not bits:
+        return bits
+    ways = [bits]
+    if known.unsigned:
+        ways.append(max(known.unsigned[1].bit_length(), 1))
+    if known.signed:
+        low, high = known.signed
+        ways.append(max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0) + (low < 0))
+    return max(min(ways), 1)
+
+
+def constant_in(item: Instruction) -> int | None:
+    """Return the number that an operation takes as its last operand, None for none."""
+    match = _CONSTANT.search(item.text)
+    return int(match[1]) if match else None
+
+
+def cost_of(item: Instruction, function: Function, target: Target) -> Cost:
+    """Return what an instruction costs on a target; loads, stores and streams are not here."""
+    op = item.op
+    if op == "getelementptr":
+        return _address(item, target)
+    if op in _FREE:
+        return Cost()
+    if op in _FLOAT:
+        double = "double" in item.text
+        return _staged(op, *_FLOAT[op], double, target)
+    if op == "call":
+        return _call(item, target)
+    return _integer(item, function, target)
+
+
+def knows_call(name: str) -> bool:
+    """Whether the table has a function without a body."""
+    return bool(_OWN.match(name) or _C_LIBRARY.match(name) or name.startswith(("llvm.", "__hls_")))
+
+
+def _call(item: Instruction, target: Target) -> Cost:
+    name = item.callee
+    own = _OWN.match(name) or _C_LIBRARY.match(name)
+    if own is not None:
+        word = own["name"]
+        double = own.groupdict().get("bits") == "64" or ("single" in own.groupdict() and not own["single"] and "float" not in item.text)
+        return _staged(word, *_FUNCTIONS.get(word, _FUNCTIONS["sin"]), double, target)
+    if name.startswith(("llvm.smax", "llvm.smin", "llvm.umax", "llvm.umin")):
+        return Cost(0, target.speed * (_compare(item.bits) + 0.7))
+    if name.startswith("llvm.abs"):
+        return Cost(0, target.speed * (_add(item.bits) + 0.7))
+    if name.startswith(("llvm.ctlz", "llvm.cttz", "llvm.ctpop")):
+        return Cost(0, target.speed * 3.4)
+    return Cost()
+
+
+def _staged(
+    core: str, single: float, double: float, dsp: int, dsp_double: int, is_double: bool, target: Target
+) -> Cost:
+    work = double if is_double else single
+    if work == 0:
+        return Cost(0, 0.7 * target.speed if core in ("fptosi", "fptoui") else 0.0, core=core)
+    budget = min(target.budget / target.speed, 9.0)
+    latency = max(1, int(work / budget))
+    name = ("d" if is_double else "f") + core.lstrip("f")
+    delay = min(0.8, 0.95) * target.budget
+    return Cost(latency, delay if work > 20 else 0.5 * target.budget, delay, dsp_double if is_double else dsp, name)
+
+
+def _add(bits: int) -> float:
+    return 1.55 + 0.031 * bits
+
+
+def _compare(bits: int) -> float:
+    return 0.9 if bits <= 1 else 1.2 + 0.04 * bits
+
+
+def _address(item: Instruction, target: Target) -> Cost:
+    """An index of several dimensions is a sum, and a product where a row is no power of two."""
+    variable = len(item.operands) - 1
+    if variable < 2:
+        return Cost()
+    return Cost(0, target.speed * (1.8 * (variable - 1)))
+
+
+def _integer(item: Instruction, function: Function, target: Target) -> Cost:
+    op, speed = item.op, target.speed
+    constant = constant_in(item)
+    bits = width_of(item.name, function, item.type) if item.name else item.bits
+    if op in ("add", "sub"):
+        return Cost(0, speed * _add(bits), core="add")
+    if op == "icmp":
+        kind = item.type
+        bits = max([width_of(o, function, kind) for o in item.operands] or [bits_of(kind)])
+        return Cost(0, speed * _compare(bits))
+    if op == "select":
+        return Cost(0, speed * 0.7)
+    if op in ("and", "or", "xor"):
+        return Cost(0, speed * (0.0 if constant is not None else 0.97 if bits > 1 else 0.7))
+    if op in ("shl", "lshr", "ashr"):
+        if constant is not None or len(item.operands) < 2 and not item.text.split(",")[0].split()[-1].lstrip("-").isdigit():
+            return Cost()
+        return Cost(0, speed * (1.2 + 0.55 * log2(max(bits, 2))))
+    if op == "mul":
+        return _product(item, function, target, bits, constant)
+    if op in ("udiv", "sdiv", "urem", "srem"):
+        if constant is not None and constant > 0 and constant & (constant - 1) == 0:
+            return Cost(0, speed * (0.0 if op[0] == "u" else _add(bits)))
+        wide = max([width_of(o, function, item.type) for o in item.operands[:1]] or [bits])
+        return Cost(wide + 3, 0.4 * target.budget, 0.4 * target.budget, core="div")
+    return Cost()
+
+
+def _product(item: Instruction, function: Function, target: Target, bits: int, constant: int | None) -> Cost:
+    if constant is not None:
+        ones = min(bin(abs(constant)).count("1"), bin(abs(constant) + 1).count("1") + 1)
+        if ones <= 1:
+            return Cost()
+        if ones <= 2 or bits <= 12:
+            return Cost(0, target.speed * _add(bits))
+    widths = [width_of(o, function, item.type) for o in item.operands]
+    widths = [_narrowed(o, w, function) for o, w in zip(item.operands, widths, strict=True)]
+    if constant is not None:
+        widths.append(abs(constant).bit_length() + 1)
+    if len(widths) == 1:
+        widths *= 2
+    small, large = sorted(widths)[:2]
+    return multiplier(small, large, target)
+
+
+def multiplier(small: int, large: int, target: Target) -> Cost:
+    """Return what an integer multiplier of two widths costs."""
+    blocks = ceil(small / 18) * ceil(large / 25) if large > 18 else 1
+    if small + large <= 11 or small <= 4 or small * large <= 80:
+        return Cost(0, target.speed * (1.9 + 0.22 * min(small, large)), core="mul")
+    if small > 17 and large > 17:
+        blocks = {32: 3, 64: 10}.get(large, ceil((small - 1) / 17) * ceil((large - 1) / 24))
+    one = target.speed * (8.51 if blocks > 1 else 6.38 if small + large > 20 else 4.17)
+    if one <= target.budget:
+        return Cost(0, one, dsp=blocks, core="mul")
+    latency = max(1, ceil(one / target.budget) - 1)
+    return Cost(latency, 0.7 * target.budget, 0.9 * target.budget, dsp=blocks, core="mul")
+
+
+def _narrowed(value: str, bits: int, function: Function) -> int:
+    """The bits of a value before it was extended."""
+    item = function.values.get(value)
+    if item is not None and item.op in ("sext", "zext"):
+        source = item.text.split(" to ")[0].split()
+        before = bits_of(source[-2]) if len(source) > 2 else 0
+        if before:
+            return min(bits, before + (item.op == "zext" and 0))
+    return bits

@@ -1,0 +1,169 @@
+"""From a source to its estimate: compile, plan, schedule each region, add up."""
+
+from __future__ import annotations
+
+import functools
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from pynq_torch.errors import KernelBuildError
+
+from ..constants import Constants
+from ..lint_tree import Program
+from ..parse import constants_of, find_top, probe
+from ..source import SourceUnit, read_source
+from . import compiler, forbidden
+from .compiler import Place
+from .ir import Module, read_module
+from .latency import Kernel
+from .operators import target_of
+from .plan import FunctionPlan, Plan, directives_of, make_plan
+from .result import Estimate
+from .tool import DEFAULT_PART, guess_tool
+
+__all__ = ["estimate"]
+
+
+def estimate(
+    source: Path | str,
+    top: str,
+    *,
+    clock: float = 10.0,
+    part: str = DEFAULT_PART,
+    directives: Path | str | None = None,
+    tool: str | None = None,
+    sources: Sequence[Path | str] = (),
+    include_dirs: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+) -> Estimate:
+    """Estimate what HLS would make of a kernel: II, latency, DSP blocks, block RAM.
+
+    Nothing of a vendor's is run. The estimate follows UG1399's rules and operator delays of
+    published reports; docs/estimate.md says how far it agrees with such reports.
+
+    Parameters
+    ----------
+    source : path
+        The C++ file with the top function.
+    top : str
+        ``name``, or ``name<4>`` for a template.
+    clock : float
+        Period in ns.
+    part : str
+        Device; its family and speed grade scale the delays.
+    directives : path, optional
+        A Tcl file of ``set_directive_...`` or a configuration file of ``syn.directive...``, which
+        count besides the pragmas.
+    tool : {"vitis", "vivado"}, optional
+        Whose defaults count; guessed from the source's directives where it is not given.
+    sources : sequence of path
+        Further source files.
+    include_dirs : sequence of pathlib.Path
+        Further include folders.
+    defines : sequence of str
+        Macros, ``NAME`` or ``NAME=VALUE``.
+
+    Raises
+    ------
+    InterfaceError
+        The file or the function is not there.
+    KernelBuildError
+        It does not compile, holds what HLS forbids, or clang is not installed.
+    """
+    if not clock > 0:
+        raise KernelBuildError(f"clock {clock!r} is no period; expected ns above 0", top)
+    paths = [Path(source).resolve(), *(Path(one).resolve() for one in sources)]
+    with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as name:
+        folder = Path(name)
+        begun = compiler.compile_raw(paths, folder, include_dirs, defines, top)
+        try:
+            plan, found = _plan(paths, top, tool, part, directives, include_dirs, defines)
+        finally:
+            compiler.finish(begun, top)
+        text = compiler.linked(folder, len(paths))
+        forbidden.check(text, plan, top)
+        module = _optimised(text, plan, folder)
+    kernel = Kernel(module, plan, target_of(clock, part, plan.tool), entry_of(module, plan))
+    return kernel.result(top, clock, part, found)
+
+
+def _plan(
+    paths: Sequence[Path],
+    top: str,
+    tool: str | None,
+    part: str,
+    directives: Path | str | None,
+    include_dirs: Sequence[Path],
+    defines: Sequence[str],
+) -> tuple[Plan, list[str]]:
+    """Read the sources with libclang; return the plan and warnings."""
+    asked = list(directives_of(Path(directives))) if directives is not None else []
+    programs: list[tuple[Program, Constants]] = []
+    units: list[SourceUnit] = []
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+        for number, path in enumerate(paths):
+            appendix = probe(top) if number == 0 else ""
+            unit = stack.enter_context(read_source(path, include_dirs, defines, appendix, [compiler.HEADERS]))
+            units.append(unit)
+            body = find_top(unit, top)[1] if number == 0 else None
+            constants = Constants(functools.cache(functools.partial(constants_of, unit)), unit.mentions)
+            programs.append((Program(unit.unit.cursor, body, unit.pragmas), constants))
+        chosen = tool or guess_tool(units, directives, asked, part)
+        plan = make_plan(programs, top, chosen, asked)
+    return plan, plan.warnings
+
+
+def _optimised(text: str, plan: Plan, folder: Path) -> Module:
+    """Run LLVM's passes: once for the trip counts as written, then with the plan."""
+
+    @functools.cache
+    def owner(name: str, place: Place) -> FunctionPlan | None:
+        return plan.function_at(place, name)
+
+    def inlined(name: str, place: Place) -> bool:
+        function = owner(name, place)
+        if function is None:
+            return True
+        return function is not plan.top and not _is_module(function)
+
+    def unrolled(place: Place) -> int:
+        loop = plan.loop_at(place)
+        return 1 if loop is None and not place.file.startswith(str(compiler.HEADERS)) else 0 if loop is None else loop.unroll
+
+    plain = read_module(*compiler.optimise(text, inlined, lambda place: 1 if plan.loop_at(place) else 0, folder))
+    trips: dict[tuple[str, int, int], int | None] = {}
+    for function in plain.functions.values():
+        for loop in function.loops:
+            if loop.place is not None:
+                key = (str(Path(loop.place.file).resolve()), loop.place.line, loop.place.column)
+                known = loop.taken is not None and not loop.taken.terms
+                trips[key] = loop.taken.constant + 1 if known and loop.taken is not None else None
+    plan.settle(trips)
+    return read_module(*compiler.optimise(text, inlined, unrolled, folder))
+
+
+def _is_module(function: FunctionPlan) -> bool:
+    """Whether a function stays one of its own: it has loops, or a directive says so."""
+    if function.swallowed or function.inline:
+        return False
+    if function.inline is False or function.interval is not None or function.dataflow:
+        return True
+    return any(loop.unroll != 0 for loop in function.all_loops()) or any(
+        _is_module(other) for other in function.callees
+    )
+
+
+def entry_of(module: Module, plan: Plan) -> str:
+    """Return the mangled name of the top function."""
+    for name, function in module.functions.items():
+        if function.place is not None and plan.function_at(function.place, name) is plan.top:
+            return name
+    pattern = re.compile(rf"\b{re.escape(plan.top.name)}\b|\d{re.escape(plan.top.name)}")
+    for name in module.functions:
+        if pattern.search(name):
+            return name
+    raise KernelBuildError(f"no code was made for {plan.top.name!r}", plan.top.name)

@@ -1,0 +1,179 @@
+"""What LLVM's scalar evolution prints, as linear expressions.
+
+``(4 + {%a,+,40}<%outer>)`` becomes constant 4, 40 times the count of loop ``outer``, once ``%a``.
+What is not linear stays one symbol, under its text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .ir import Function
+
+__all__ = ["Expression", "Known", "parse", "read_printed"]
+
+_TOKEN = re.compile(
+    r"\s*(\{|\}|,\+,|<(?:nuw|nsw|nw)>|<%(?:\"[^\"]+\"|[-\w.$]+)>|<<?[\w ]+>>?|\(|\)|[-+]?\d+\b|\+|\*|/u"
+    r"|[%@](?:\"[^\"]+\"|[-\w.$]+)|[\w.]+)"
+)
+_RANGE = re.compile(r" U: (\S+?) S: (\S+)")
+
+
+@dataclass(frozen=True)
+class Expression:
+    """``constant`` + for each symbol (a value, or ``loop NAME``: its iterations so far) its factor."""
+
+    constant: int = 0
+    terms: tuple[tuple[str, int], ...] = ()
+
+    def factor(self, symbol: str) -> int:
+        """Return the factor of a symbol, 0 where it is not in it."""
+        return dict(self.terms).get(symbol, 0)
+
+    def plus(self, other: Expression, times: int = 1) -> Expression:
+        """Return this plus ``times`` the other."""
+        factors = dict(self.terms)
+        for name, factor in other.terms:
+            factors[name] = factors.get(name, 0) + factor * times
+        left = tuple(sorted((name, factor) for name, factor in factors.items() if factor))
+        return Expression(self.constant + other.constant * times, left)
+
+    def times(self, number: int) -> Expression:
+        """Return this multiplied by a number."""
+        return Expression().plus(self, number)
+
+    @property
+    def base(self) -> str:
+        """The one pointer in it, ``""`` where there is none or several."""
+        found = [n for n, factor in self.terms if n[0] in "%@" and factor == 1]
+        return found[0] if len(found) == 1 else ""
+
+
+@dataclass(frozen=True)
+class Known:
+    """An expression, and between which numbers it is (None: any)."""
+
+    expression: Expression
+    unsigned: tuple[int, int] | None = None
+    signed: tuple[int, int] | None = None
+    text: str = field(default="", compare=False)
+
+
+def read_printed(text: str, function: Function) -> None:
+    """Fill what is known of a function's values and loops."""
+    name = ""
+    for line in text.split("\n"):
+        if line.startswith("  -->  ") and name:
+            body = line[7:].split("\t\t", 1)[0]
+            ranges = _RANGE.search(body)
+            expression = body[: ranges.start()] if ranges else body
+            bounds = [_bounds(part) for part in ranges.groups()] if ranges else [None, None]
+            function.known[name] = Known(parse(expression), bounds[0], bounds[1], expression)
+            name = ""
+        elif line.startswith("  %"):
+            name = line.strip().split(" ", 1)[0]
+        elif line.startswith("Loop %") and ": backedge-taken count is " in line:
+            header, _, count = line[6:].partition(": backedge-taken count is ")
+            function.known["loop " + header.strip('"')] = Known(parse(count), text=count)
+
+
+def _bounds(text: str) -> tuple[int, int] | None:
+    match = re.match(r"^\[(-?\d+),(-?\d+)\)$", text)
+    if not match:
+        return None
+    low, high = int(match[1]), int(match[2]) - 1
+    return (low, high) if low <= high else None
+
+
+def parse(text: str) -> Expression:
+    """Return what scalar evolution printed as an expression."""
+    tokens = [token for token in _TOKEN.findall(text) if token not in ("<nuw>", "<nsw>", "<nw>")]
+    reader = _Reader(tokens)
+    try:
+        found = reader.one()
+        return found if reader.at == len(tokens) else Expression(0, ((text, 1),))
+    except (IndexError, ValueError):
+        return Expression(0, ((text, 1),))
+
+
+class _Reader:
+    """A reader of prefix-free SCEV text, one token after another."""
+
+    def __init__(self, tokens: list[str]) -> None:
+        self.tokens = tokens
+        self.at = 0
+
+    def _next(self) -> str:
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def one(self) -> Expression:
+        """Read one expression."""
+        token = self._next()
+        if token == "{":
+            return self._recurrence()
+        if token == "(":
+            return self._group()
+        if re.fullmatch(r"[-+]?\d+", token):
+            return Expression(int(token))
+        if token in ("true", "false"):
+            return Expression(int(token == "true"))
+        return Expression(0, ((token, 1),))
+
+    def _recurrence(self) -> Expression:
+        start = self.one()
+        steps = []
+        while self.tokens[self.at] == ",+,":
+            self.at += 1
+            steps.append(self.one())
+        if self._next() != "}":
+            raise ValueError(self.tokens)
+        loop = self._next()
+        if len(steps) != 1 or steps[0].terms or not loop.startswith("<%"):
+            return Expression(0, ((" ".join(self.tokens), 1),))
+        return start.plus(Expression(0, (("loop " + loop[2:-1].strip('"'), 1),)), steps[0].constant)
+
+    def _group(self) -> Expression:
+        begin = self.at
+        if self.tokens[self.at] in ("sext", "zext", "trunc", "ptrtoint"):
+            return self._cast(begin)
+        first = self.one()
+        while self.tokens[self.at] != ")":
+            operator = self._next()
+            second = self.one()
+            if operator == "+":
+                first = first.plus(second)
+            elif operator == "*" and not second.terms:
+                first = first.times(second.constant)
+            elif operator == "*" and not first.terms:
+                first = second.times(first.constant)
+            elif operator == "/u" and not first.terms and not second.terms and second.constant:
+                first = Expression(first.constant // second.constant)
+            else:
+                return self._opaque(begin)
+        self.at += 1
+        return first
+
+    def _cast(self, begin: int) -> Expression:
+        """A conversion keeps the value of what cannot overflow; others are their own symbol."""
+        kind = self._next()
+        self._next()
+        inner = self.one()
+        if self._next() != "to":
+            raise ValueError(self.tokens)
+        self._next()
+        if self._next() != ")":
+            raise ValueError(self.tokens)
+        if kind in ("sext", "zext", "ptrtoint"):
+            return inner
+        return Expression(0, ((" ".join(self.tokens[begin : self.at - 1]), 1),))
+
+    def _opaque(self, begin: int) -> Expression:
+        level = 1
+        while level:
+            token = self._next()
+            level += (token == "(") - (token == ")")
+        return Expression(0, ((" ".join(self.tokens[begin : self.at - 1]), 1),))
