@@ -207,6 +207,8 @@ class Arrays:
         array = self.array(base)
         known = self._function.known.get(pointer)
         address = known.expression if known else Expression(0, ((pointer, 1),))
+        if "getelementptr" in item.text:
+            address = Expression(self._offset(item.text), ((pointer, 1),))
         if address.base == base:
             address = address.plus(Expression(0, ((base, 1),)), -1)
         write = item.op == "store"
@@ -215,6 +217,22 @@ class Arrays:
         found.banks = self._banks(array, address)
         found.terms = dict(address.terms)
         return found
+
+    def _offset(self, text: str) -> int:
+        """Return the bytes of a constant address: ``getelementptr ([8 x i32], ptr @x, i64 0, i64 5)``."""
+        match = re.search(r"getelementptr inbounds \((.*), ptr [%@]\S+, ([i\d, -]+)\)", text)
+        if match is None:
+            return 0
+        kind = match[1]
+        first, *rest = [int(number) for number in re.findall(r"i\d+ (-?\d+)", match[2])]
+        offset = first * self._module.bytes_of(kind)
+        for number in rest:
+            part = _PART.match(kind)
+            if part is None:
+                return offset
+            kind = part[2]
+            offset += number * self._module.bytes_of(kind)
+        return offset
 
     def _banks(self, array: Array, address: Expression) -> tuple[int | None, ...]:
         cuts = array.cuts()
@@ -276,15 +294,13 @@ def _dimensions(kind: str) -> tuple[tuple[int, ...], str]:
 
 
 def plain_name(base: str) -> str:
-    """Return the name in the source of ``%buf.i`` or ``@_ZZ3topvE3buf``."""
+    """Return the name in the source of ``%buf.i``, ``@top.buf`` or ``@_ZZ3topvE3buf``."""
     name = base.lstrip("%@").strip('"')
-    match = re.match(r"^_ZZ.*E(\d+)(\w+)$", name)
-    while match:
-        digits, rest = match[1], match[2]
-        name = rest[: int(digits)] if len(rest) >= int(digits) else rest
-        break
-    else:
-        match = re.match(r"^_ZL?(\d+)(\w+)$", name)
-        if match:
-            name = match[2][: int(match[1])]
-    return re.sub(r"\.(?:i|addr|sroa)\b.*$", "", name).split(".")[0]
+    if match := re.match(r"^_ZZ.*E(\d+)(\D\w*)$", name):
+        return match[2][: int(match[1])]
+    if match := re.match(r"^_Z(?:N\w*?|L)?(\d+)(\D\w*)$", name):
+        return match[2][: int(match[1])]
+    if base.startswith("@"):  # C writes FUNCTION.VARIABLE, and __const.FUNCTION.VARIABLE
+        parts = [part for part in name.split(".") if part and not part.isdigit()]
+        return parts[-1] if parts else name
+    return re.sub(r"(?:\.|_)?(?:addr|sroa)\b.*$", "", name).split(".")[0]

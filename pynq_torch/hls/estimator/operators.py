@@ -48,7 +48,7 @@ def target_of(clock: float, part: str, tool: str, uncertainty: float | None = No
     name = part.lower()
     speed = next((factor for prefix, factor in _SPEED if name.startswith(prefix)), 1.0)
     if speed == 1.0 and re.search(r"-[23]\b|-[23]l?$", name.split("g", 1)[-1]):
-        speed = 0.85
+        speed = 0.8
     return Target(clock, clock - margin, speed, tool)
 
 

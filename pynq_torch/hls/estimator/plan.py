@@ -26,6 +26,8 @@ __all__ = ["ArrayPlan", "FunctionPlan", "LoopPlan", "Plan", "directives_of", "ma
 
 #: Vitis pipelines a loop of at least this many iterations by itself (config_compile).
 _PIPELINE_LOOPS = 64
+#: Iterations of loops by file, line and column; None where LLVM does not know them.
+Trips = dict[tuple[str, int, int], int | None]
 
 
 @dataclass(eq=False)
@@ -111,6 +113,11 @@ class Plan:
     tool: str
     warnings: list[str] = field(default_factory=list)
 
+    def needs_trips(self) -> bool:
+        """Whether trip counts decide what the tool does by itself."""
+        loops = [loop for function in self.functions for loop in function.all_loops()]
+        return self.tool == "vitis" and any(loop.inner and loop.interval is None for loop in loops)
+
     def loop_at(self, place: Place) -> LoopPlan | None:
         """Return the loop whose keyword is at a place."""
         return self._loops().get((_real(place.file), place.line, place.column))
@@ -130,7 +137,7 @@ class Plan:
             for loop in function.all_loops()
         }
 
-    def settle(self, trips: dict[tuple[str, int, int], int | None]) -> None:
+    def settle(self, trips: Trips) -> None:
         """Decide what the tool pipelines and unrolls by itself.
 
         Parameters
@@ -162,23 +169,27 @@ def _real(file: str) -> str:
     return str(Path(file).resolve())
 
 
-def _pipeline_by_itself(loop: LoopPlan, trips: dict[tuple[str, int, int], int | None]) -> bool:
-    """Pipeline a nest as Vitis does; return whether anything in it is pipelined."""
+def _pipeline_by_itself(loop: LoopPlan, trips: Trips) -> None:
+    """Pipeline a nest as Vitis does: short inner loops are unrolled, the loop around them pipelined."""
     if loop.interval is not None or loop.unroll == 0:
-        return True
-    done = [_pipeline_by_itself(inner, trips) for inner in loop.inner]
-    if any(done) or loop.off or loop.dataflow:
-        return True
-    if any(True for callee in loop.callees if any(callee.all_loops()) and not callee.swallowed):
-        return True
-    if loop.inner:
-        return False
+        return
+    if loop.inner and all(_is_short(inner, trips) for inner in loop.inner) and not loop.off:
+        loop.interval, loop.automatic = 0, True
+        return
+    for inner in loop.inner:
+        _pipeline_by_itself(inner, trips)
+    calls_loops = any(any(callee.all_loops()) for callee in loop.callees)
+    if not (loop.inner or loop.off or loop.dataflow or calls_loops):
+        loop.interval, loop.automatic = 0, True
+
+
+def _is_short(loop: LoopPlan, trips: Trips) -> bool:
+    """Whether a loop, and each in it, is short and no directive speaks of it."""
     count = trips.get((_real(loop.place.file), loop.place.line, loop.place.column))
-    outer = loop.parent
-    if count is not None and count < _PIPELINE_LOOPS and outer is not None and not outer.off:
-        pass
-    loop.interval, loop.automatic = 0, True
-    return True
+    asked = loop.interval is not None or loop.unroll != 1 or loop.off or loop.dataflow
+    if asked or count is None or count >= _PIPELINE_LOOPS or any(any(c.all_loops()) for c in loop.callees):
+        return False
+    return all(_is_short(inner, trips) for inner in loop.inner)
 
 
 def _swallow(loop: LoopPlan) -> None:

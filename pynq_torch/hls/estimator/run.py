@@ -132,11 +132,14 @@ def _optimised(text: str, plan: Plan, folder: Path) -> Module:
 
     def unrolled(place: Place) -> int:
         loop = plan.loop_at(place)
-        return 1 if loop is None and not place.file.startswith(str(compiler.HEADERS)) else 0 if loop is None else loop.unroll
+        return 0 if loop is None else loop.unroll  # those of headers count bits
 
-    plain = read_module(*compiler.optimise(text, inlined, lambda place: 1 if plan.loop_at(place) else 0, folder))
     trips: dict[tuple[str, int, int], int | None] = {}
-    for function in plain.functions.values():
+    functions = []
+    if plan.needs_trips():
+        written = compiler.optimise(text, inlined, lambda place: 1 if plan.loop_at(place) else 0, folder)
+        functions = list(read_module(*written).functions.values())
+    for function in functions:
         for loop in function.loops:
             if loop.place is not None:
                 key = (str(Path(loop.place.file).resolve()), loop.place.line, loop.place.column)

@@ -12,9 +12,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from math import ceil, log2
 
-from .ir import Function, Instruction
+from .ir import Block, Function, Instruction
 from .memory import Access, Array, Arrays
-from .operators import Cost, Target, cost_of
+from .operators import Cost, Target, constant_in, cost_of
 from .plan import FunctionPlan
 
 __all__ = ["Limit", "Node", "Region", "Slot"]
@@ -64,6 +64,7 @@ class Region:
         for item in items:
             if item.op not in _SKIPPED:
                 self._add(item)
+        self._find_branches(items)
         self._predicates(items)
 
     # -- building ------------------------------------------------------------------------------
@@ -187,7 +188,7 @@ class Region:
 
     def place_all(self, interval: int | None) -> int:
         """Give each operation its cycle; return how many cycles the region spans, at least 1."""
-        taken: Counter[tuple[object, int]] = Counter()
+        taken: dict[tuple[object, int], list[Node]] = defaultdict(list)
         for node in self.nodes:
             self._place(node, taken, interval)
         return max((node.end[0] for node in self.nodes), default=0) + 1
@@ -208,7 +209,7 @@ class Region:
                 time = end[1]
         return cycle, time
 
-    def _place(self, node: Node, taken: Counter[tuple[object, int]], interval: int | None) -> None:
+    def _place(self, node: Node, taken: dict[tuple[object, int], list[Node]], interval: int | None) -> None:
         cycle, time = self._ready(node)
         cost, budget = node.cost, self.target.budget
         needed = cost.entry if cost.latency else cost.delay
@@ -218,14 +219,41 @@ class Region:
         if ports:
             for _ in range(100_000):
                 at = cycle % interval if interval else cycle
-                if all(taken[key, at] + 1 <= most for key, most in ports):
+                if all(self._beside(node, taken[key, at]) < most for key, most in ports):
                     break
                 cycle, time = cycle + 1, 0.0
             at = cycle % interval if interval else cycle
             for key, _ in ports:
-                taken[key, at] += 1
+                taken[key, at].append(node)
         node.start = (cycle, time)
         node.end = (cycle + cost.latency, cost.delay) if cost.latency else (cycle, time + cost.delay)
+
+    def _beside(self, node: Node, others: list[Node]) -> int:
+        """How many of `others` may run with a node; those of the other branch do not."""
+        if len(others) < 1 or not self._branches:
+            return len(others)
+        block = node.item.block
+        return sum(1 for other in others if not self._exclusive(block, other.item.block))
+
+    def _exclusive(self, one: Block | None, other: Block | None) -> bool:
+        if one is None or other is None or one is other:
+            return False
+        first, second = self._reach.get(one.name, 0), self._reach.get(other.name, 0)
+        numbers = self._numbers
+        return not (first >> numbers[other.name] & 1 or second >> numbers[one.name] & 1)
+
+    def _find_branches(self, items: list[Instruction]) -> None:
+        """Note which blocks can follow which, to see what never runs together."""
+        blocks = list({item.block.name: item.block for item in items if item.block is not None}.values())
+        self._numbers = {block.name: number for number, block in enumerate(blocks)}
+        self._branches = any(len([s for s in b.successors if s in self._numbers and s != self.header]) > 1 for b in blocks)
+        self._reach: dict[str, int] = {}
+        for block in reversed(blocks):
+            bits = 1 << self._numbers[block.name]
+            for name in block.successors:
+                if name in self._numbers and name != self.header:
+                    bits |= self._reach.get(name, 0)
+            self._reach[block.name] = bits
 
     def _ports(self, node: Node) -> list[tuple[object, int]]:
         access = node.access
@@ -253,19 +281,30 @@ class Region:
 
     def port_limit(self) -> Limit:
         """The interval that memory and stream ports allow."""
-        counts: Counter[object] = Counter()
-        sample: dict[object, tuple[Node, int]] = {}
+        counts: dict[object, list[Node]] = defaultdict(list)
+        limits: dict[object, int] = {}
         for node in self.nodes:
             for key, most in self._ports(node):
-                counts[key] += 1
-                sample[key] = (node, most)
+                counts[key].append(node)
+                limits[key] = most
         best = Limit(1)
-        for key, count in counts.items():
-            node, most = sample[key]
+        for key, nodes in counts.items():
+            node, most, count = nodes[-1], limits[key], self._together(nodes)
             interval = ceil(count / most)
             if interval > best.interval:
                 best = Limit(interval, self._port_reason(node, count, most), node.item.place)
         return best
+
+    def _together(self, nodes: list[Node]) -> int:
+        """How many of some accesses an iteration makes at most, along one path."""
+        if not self._branches:
+            return len(nodes)
+        here = Counter(node.item.block.name for node in nodes if node.item.block is not None)
+        most: dict[str, int] = {}
+        for name in reversed(list(self._numbers)):
+            after = [most[n] for n in self.function.blocks[name].successors if n in most and n != self.header]
+            most[name] = here[name] + max(after, default=0)
+        return max(most.values())
 
     def _port_reason(self, node: Node, count: int, most: int) -> str:
         if node.stream:
@@ -330,9 +369,41 @@ class Region:
                 for load in loads[-_MOST_PAIRS:]:
                     assert load.access is not None and store.access is not None
                     distance = distance_of(load.access, store.access, symbol)
-                    if distance:
+                    if distance and not self._passed(load, store, symbol):
                         found.append((load, store, distance))
         return found
+
+    def _passed(self, load: Node, store: Node, symbol: str) -> bool:
+        """Whether a store that runs in one iteration only comes after the load of its element."""
+        assert load.access is not None and store.access is not None
+        when = self._only(store, symbol)
+        difference = store.access.address.plus(load.access.address, -1)
+        step = load.access.address.factor(symbol)
+        if when is None or not step or any(name != symbol for name, _ in difference.terms):
+            return False
+        return store.access.address.factor(symbol) == 0 and difference.constant / step <= when
+
+    def _only(self, store: Node, symbol: str) -> int | None:
+        """The one iteration in which a store runs, if its branch compares the loop's counter."""
+        block = store.item.block
+        if block is None:
+            return None
+        before = self.function.predecessors()[block.name]
+        if len(before) != 1:
+            return None
+        last = self.function.blocks[before[0]].instructions[-1]
+        guard = self.function.values.get(last.operands[0]) if last.operands else None
+        targets = self.function.blocks[before[0]].successors
+        if guard is None or guard.op != "icmp" or len(targets) != 2 or targets[0] != block.name:
+            return None
+        value = constant_in(guard)
+        known = self.function.known.get(guard.operands[0]) if guard.operands else None
+        if " eq " not in f" {guard.text} " or value is None or known is None:
+            return None
+        step = known.expression.factor(symbol)
+        if not step or len(known.expression.terms) != 1:
+            return None
+        return (value - known.expression.constant) // step
 
     def _path(self, first: Node, last: Node) -> Slot | None:
         """When `last` ends at the earliest, if `first` starts a cycle and all else is ready."""

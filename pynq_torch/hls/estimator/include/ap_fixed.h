@@ -19,7 +19,8 @@ struct ap_fixed_base {
 
   ap_fixed_base() = default;
   // Take a raw value with F2 bits after the point.
-  template <int F2, class T> AP_INLINE static V fitted(T v) {
+  template <int F2, class T> AP_INLINE static V fitted(const T& given) {
+    T v = given;
     if constexpr (F2 > F) {
       constexpr int drop = F2 - F;
       if constexpr (AP_Q == AP_RND || AP_Q == AP_RND_INF || AP_Q == AP_RND_CONV || AP_Q == AP_RND_MIN_INF ||
@@ -35,7 +36,7 @@ struct ap_fixed_base {
       return limited(v);
     }
   }
-  template <class T> AP_INLINE static V limited(T v) {
+  template <class T> AP_INLINE static V limited(const T& v) {
     if constexpr (AP_O == AP_SAT || AP_O == AP_SAT_SYM) {
       constexpr auto top = (ap::raw_t<AP_W + 1, true>)(((unsigned _BitInt(AP_W + 1))1 << (AP_W - AP_S)) - 1);
       constexpr auto low = AP_S ? (ap::raw_t<AP_W + 1, true>)(-top - (AP_O == AP_SAT)) : (ap::raw_t<AP_W + 1, true>)0;
