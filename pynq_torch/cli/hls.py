@@ -21,7 +21,7 @@ __all__ = ["declare"]
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Declare ``hls interface``, ``hls lint``, ``hls build`` and ``hls test``."""
+    """Declare ``hls interface``, ``lint``, ``estimate``, ``build`` and ``test``."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     interface = commands.add_parser(
@@ -44,6 +44,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
     _add_macros(lint)
     lint.set_defaults(func=_lint)
 
+    _declare_estimate(commands.add_parser(
+        "estimate",
+        help="say what II, latency, DSP and BRAM a kernel would have after HLS, without Vitis",
+        description="Schedule a kernel as HLS would: loops with trip counts, II and its reason, "
+        "depth, latency, DSP blocks and block RAM. Every number is an estimate; docs/estimate.md "
+        "says how far it agrees with published reports. The exit status is 2 where there is none.",
+    ))  # fmt: skip
+
     build = commands.add_parser("build", help="build the engine of a kernel (csim)")
     test = commands.add_parser("test", help="run a kernel's testbench under g++")
     for made, function in ((build, _build), (test, _test)):
@@ -54,6 +62,42 @@ def declare(parser: argparse.ArgumentParser) -> None:
         _add_common(made)
         made.set_defaults(func=function)
     test.add_argument("--timeout", type=float, default=300.0, metavar="SECONDS")
+
+
+def _declare_estimate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, nargs="+", help="C++ file with the top function; others")
+    parser.add_argument("--top", required=True, help="top function; name<4> for a template")
+    parser.add_argument("--clock", type=float, default=10.0, metavar="NS", help="period (10)")
+    parser.add_argument("--part", default="xc7z020clg400-1", help="device (xc7z020clg400-1)")
+    parser.add_argument(
+        "--directives", type=Path, metavar="FILE",
+        help="Tcl (set_directive_...) or configuration file (syn.directive...) beside the pragmas",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tool", choices=("vitis", "vivado"),
+        help="whose defaults count; guessed from the directives where it is not given",
+    )  # fmt: skip
+    _add_macros(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(func=_estimate)
+
+
+def _estimate(args: argparse.Namespace) -> int:
+    from pynq_torch.hls.estimator import estimate
+
+    try:
+        found = estimate(
+            args.file[0], args.top, clock=args.clock, part=args.part, directives=args.directives,
+            tool=args.tool, sources=args.file[1:], include_dirs=args.include_dirs,
+            defines=args.defines,
+        )  # fmt: skip
+    except KernelError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps(found.as_json(), indent=2) if args.json else found)
+    for warning in found.warnings if args.json else ():
+        print(f"warning: {warning}", file=sys.stderr)
+    return 0
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
@@ -70,8 +114,10 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_macros(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-I", dest="include_dirs", action="append", type=Path, default=[])
-    parser.add_argument("-D", dest="defines", action="append", default=[])
+    parser.add_argument(
+        "-I", "--include", dest="include_dirs", action="append", type=Path, default=[]
+    )
+    parser.add_argument("-D", "--define", dest="defines", action="append", default=[])
 
 
 def _interface(args: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from .kernels import KernelSource, find_kernel
 
 if TYPE_CHECKING:
     from .csynth import SynthesisReport, find_report, read_report
+    from .estimator import Estimate, estimate
     from .linter import Finding, lint
     from .parse import read_interface
     from .reading import excerpt, format_interface
@@ -24,6 +25,7 @@ __all__ = [
     "AxiBundle",
     "Axis",
     "Build",
+    "Estimate",
     "Finding",
     "Interface",
     "KernelSource",
@@ -33,6 +35,7 @@ __all__ = [
     "build",
     "compile_command",
     "compile_engine",
+    "estimate",
     "excerpt",
     "find_kernel",
     "find_report",
@@ -47,9 +50,11 @@ __all__ = [
 
 # libclang is slow to load and a cached build does not need it: these load on first use.
 _LAZY = {
+    "Estimate": "pynq_torch.hls.estimator",
     "Finding": "pynq_torch.hls.linter",
     "SynthesisReport": "pynq_torch.hls.csynth",
     "TestbenchResult": "pynq_torch.hls.testbench",
+    "estimate": "pynq_torch.hls.estimator",
     "excerpt": "pynq_torch.hls.reading",
     "find_report": "pynq_torch.hls.csynth",
     "format_interface": "pynq_torch.hls.reading",

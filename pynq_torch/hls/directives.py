@@ -356,6 +356,7 @@ def _of_the_function(directive: Directive) -> Directive:
 
 
 def tcl_words(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Return the options and the other words of a Tcl command."""
     options: dict[str, str] = {}
     positional: list[str] = []
     rest = list(words)

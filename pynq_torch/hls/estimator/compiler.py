@@ -17,6 +17,8 @@ from pathlib import Path
 from pynq_torch.errors import KernelBuildError
 
 from .. import toolchain
+from ..source import read_text
+from .slices import address_slice
 
 __all__ = ["HEADERS", "Locations", "Place", "compile_raw", "finish", "linked", "optimise", "tools"]
 
@@ -26,7 +28,8 @@ HEADERS = toolchain.LIGHT_HEADERS
 _FLAGS = (
     "-O1", "-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-gcolumn-info",
     "-fno-discard-value-names", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
-    "-fno-builtin", "-fno-threadsafe-statics", "-funroll-loops", "-Xclang", "-fexperimental-max-bitint-width=65536",
+    "-fno-builtin", "-fno-threadsafe-statics", "-funroll-loops",
+    "-Xclang", "-fexperimental-max-bitint-width=65536",
     "-w", "-ferror-limit=1", "-Wno-error=implicit-int", "-S", "-emit-llvm",
 )  # fmt: skip
 _TIDY = "sroa,early-cse<memssa>,simplifycfg<no-sink-common-insts>,instcombine"
@@ -37,13 +40,16 @@ _PASSES = (
     "loop-unroll<O1;no-runtime;no-profile-peeling;full-unroll-max=1000000>," + _TIDY + ","
     "loop-mssa(licm<no-allowspeculation>),early-cse<memssa>,instcombine,"
     "simplifycfg<no-sink-common-insts>,adce,loop-simplify,lcssa),"
-    "globaldce,function(print<loops>,print<scalar-evolution>)"
+    "globaldce"
 )
 _OPTIONS = (
-    "-disable-licm-promotion", "-pragma-unroll-threshold=400000", "-replexitval=never",
+    "-pragma-unroll-threshold=400000", "-replexitval=never",
     "-unroll-max-iteration-count-to-analyze=100000", "-unroll-runtime=false",
     "-verify-loop-lcssa=false",
 )  # fmt: skip
+#: Longer modules are analysed for addresses and loop bounds only: what is printed of long sums of
+#: data would fill gigabytes.
+_LONG = 4000
 _ERROR = re.compile(r"^(.+?:\d+):\d+: (?:fatal )?error: (.*)$", re.MULTILINE)
 
 
@@ -68,7 +74,10 @@ def tools() -> str | None:
 
 
 def compile_raw(
-    sources: Sequence[Path], folder: Path, include_dirs: Sequence[Path], defines: Sequence[str],
+    sources: Sequence[Path],
+    folder: Path,
+    include_dirs: Sequence[Path],
+    defines: Sequence[str],
     top: str,
 ) -> list[subprocess.Popen[str]]:
     """Begin to compile each source into ``folder/N.ll``; the processes run side by side.
@@ -84,6 +93,8 @@ def compile_raw(
     system = [HEADERS, *toolchain.include_dirs()]
     options = [f"-I{path}" for path in include_dirs] + [f"-D{name}" for name in defines]
     options += [word for path in system for word in ("-isystem", str(path))]
+    for source in sources:
+        read_text(source)
     processes = []
     for number, source in enumerate(sources):
         language = ("-x", "c", "-std=gnu17") if source.suffix == ".c" else ("-std=gnu++17",)
@@ -138,6 +149,8 @@ def optimise(
     inlined: Callable[[str, Place], bool],
     unrolled: Callable[[Place], int],
     folder: Path,
+    *,
+    promote: bool = False,
 ) -> tuple[str, str]:
     """Return a module after the passes, and what LLVM's analyses print of its loops.
 
@@ -151,13 +164,25 @@ def optimise(
         By how much the loop at a place is unrolled: 1 not at all, 0 completely.
     folder : pathlib.Path
         Where to write the module.
+    promote : bool
+        Whether an element that a loop reads and writes is kept in a register while it runs: Vivado
+        HLS does so; Vitis flattens the nest instead, where the element is another in each turn.
     """
     path = folder / "marked.ll"
     path.write_text(_marked(text, inlined, unrolled), encoding="utf-8")
-    command = [OPT, f"-passes={_PASSES}", *_OPTIONS, str(path), "-S", "-o", "-"]
+    options = _OPTIONS if promote else (*_OPTIONS, "-disable-licm-promotion")
+    made, _ = _opt([f"-passes={_PASSES}", *options, str(path), "-S", "-o", "-"])
+    # Names, not numbers, so that instructions can be left out.
+    made = re.sub(r"%(\d+)\b", r"%v\1", re.sub(r"(?m)^(\d+):", r"v\1:", made))
+    path.write_text(address_slice(made) if made.count("\n") > _LONG else made, encoding="utf-8")
+    analyses = "function(print<loops>,print<scalar-evolution>)"
+    return made, _opt([f"-passes={analyses}", str(path), "-disable-output"])[1]
+
+
+def _opt(arguments: Sequence[str]) -> tuple[str, str]:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
+            [OPT, *arguments], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
         )
     except subprocess.TimeoutExpired as error:
         raise KernelBuildError(f"{OPT} took more than {_TIMEOUT_S} s; unroll less") from error
@@ -166,7 +191,9 @@ def optimise(
     return done.stdout, done.stderr
 
 
-_DEFINE = re.compile(r'^define .*?@("[^"]+"|[-\w.$]+)\(.*?(#\d+)?( comdat.*?)?(?: !dbg (!\d+))? \{$')
+_DEFINE = re.compile(
+    r'^define .*?@("[^"]+"|[-\w.$]+)\(.*?(#\d+)?( comdat.*?)?(?: !dbg (!\d+))? \{$'
+)
 _LABEL = re.compile(r"^([-\w.$]+):")
 #: A call of this stands in each loop, with the loop's place; LLVM may drop a loop's own metadata.
 MARKER = "__hls_loop"
@@ -194,8 +221,11 @@ def _marked(
             start = places.of_loop(found[1])
             if start is not None:
                 extra[found[1]] = unrolled(start)
-                target = re.findall(r"label %([-\w.$]+)", line)[0]
-                lines[labels[target]] += f"\n  call void @{MARKER}(), !dbg {places.start_of(found[1])}"
+                targets = re.findall(r"label %([-\w.$]+)", line)
+                header = next(name for name in targets if name in labels)  # it is above
+                lines[labels[header]] += (
+                    f"\n  call void @{MARKER}(), !dbg {places.start_of(found[1])}"
+                )
         elif (label := _LABEL.match(line)) is not None:
             labels[label[1]] = number
     for number, line in enumerate(lines):
@@ -206,7 +236,7 @@ def _marked(
     lines += [f"declare void @{MARKER}() #9003"]
     lines += ["attributes #9003 = { nounwind willreturn memory(inaccessiblemem: readwrite) }"]
     lines += [f"attributes {name} = {{ {word} nounwind willreturn }}" for name, word in words]
-    lines += ["!90001 = !{!\"llvm.loop.unroll.full\"}", "!90002 = !{!\"llvm.loop.unroll.disable\"}"]
+    lines += ['!90001 = !{!"llvm.loop.unroll.full"}', '!90002 = !{!"llvm.loop.unroll.disable"}']
     counts = sorted({count for count in extra.values() if count > 1})
     lines += [f'!{91000 + n} = !{{!"llvm.loop.unroll.count", i32 {n}}}' for n in counts]
     return "\n".join(lines)

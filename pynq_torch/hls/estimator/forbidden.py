@@ -38,8 +38,7 @@ def check(text: str, plan: Plan, top: str) -> None:
             at = f"{where.file}:{where.line}" if where else plan.top.place.file
             if _HEAP.match(callee):
                 raise KernelBuildError(
-                    f"{at}: memory from the heap (malloc, new) has no place in hardware; declare an "
-                    "array of fixed size",
+                    f"{at}: hardware has no heap (malloc, new); declare an array of fixed size",
                     top,
                 )
             if callee in path[name]:
@@ -57,13 +56,19 @@ def check(text: str, plan: Plan, top: str) -> None:
 
 
 def _is_named(mangled: str, name: str) -> bool:
-    return mangled == name or re.search(rf"(?<!\d)(?:{len(name)}){re.escape(name)}(?!\w*E\w*{name})", mangled) is not None
+    return (
+        mangled == name
+        or re.search(rf"(?<!\d)(?:{len(name)}){re.escape(name)}(?!\w*E\w*{name})", mangled)
+        is not None
+    )
 
 
 def _note(plan: Plan, callee: str, where: Place | None) -> None:
     at = f"{where.file}:{where.line}" if where else plan.top.place.file
     warning = f"{at}: {_plain(callee)} has no body here and is taken to cost nothing"
-    if warning not in plan.warnings and not callee.startswith(("_ZNSo", "_ZSt", "printf", "puts", "__cxa", "_ZNS")):
+    if warning not in plan.warnings and not callee.startswith(
+        ("_ZNSo", "_ZSt", "printf", "puts", "__cxa", "_ZNS")
+    ):
         plan.warnings.append(warning)
 
 

@@ -28,6 +28,10 @@ _TARGET = re.compile(rf"label %({_NAME})")
 _INT = re.compile(r"^i(\d+)$")
 _FLOATS = {"half": 16, "float": 32, "double": 64}
 _LOOP_INFO = re.compile(r"^(\s*)Loop at depth (\d+) containing: (.*)$")
+_FLAGS = re.compile(
+    r"\b(?:nuw|nsw|exact|inbounds|volatile|fast|nnan|ninf|nsz|arcp|contract|afn|reassoc|noundef|"
+    r"signext|zeroext|fastcc|dso_local|freeze)\b ?"
+)
 _IGNORED = (MARKER, "llvm.lifetime", "llvm.dbg", "llvm.assume", "llvm.experimental.noalias")
 
 
@@ -193,7 +197,9 @@ def read_module(text: str, printed: str) -> Module:
             _loops(before, functions[name])
         before = chunk
     variables = dict(
-        re.findall(rf"^(@{_NAME}) = .*?(?:global|constant) (.+?)(?: [\[\d\-cz]|, )", text, re.MULTILINE)
+        re.findall(
+            rf"^(@{_NAME}) = .*?(?:global|constant) (.+?)(?: [\[\d\-cz]|, )", text, re.MULTILINE
+        )
     )
     structs = dict(re.findall(rf"^(%{_NAME}) = type (.*)$", text, re.MULTILINE))
     return Module(functions, variables, structs)
@@ -212,8 +218,7 @@ class _Reader:
         assert name is not None, "a definition has a name"
         found = re.search(r"!dbg (!\d+)", lines[0])
         place = self._places.of_function(found[1]) if found else None
-        arguments = [item for item in _OPERAND.findall(match[2] if match else "")]
-        arguments = [item for item in arguments if not _TYPES.match(item)]
+        arguments = _operands(match[2] if match else "")
         function = Function(name[1].strip('"'), arguments, place)
         block = Block("")
         rows = iter(lines[1:])
@@ -278,8 +283,7 @@ def _type_of(op: str, rest: str) -> str:
     if op in ("trunc", "zext", "sext", "fptosi", "fptoui", "sitofp", "uitofp", "fptrunc", "fpext",
               "bitcast", "ptrtoint", "inttoptr"):  # fmt: skip
         return rest.rsplit(" to ", 1)[-1].strip()
-    words = re.sub(r"\b(?:nuw|nsw|exact|inbounds|volatile|fast|nnan|ninf|nsz|arcp|contract|afn|reassoc|noundef|"
-                   r"signext|zeroext|fastcc|dso_local|freeze)\b ?", "", rest)  # fmt: skip
+    words = _FLAGS.sub("", rest)
     if op in ("icmp", "fcmp"):
         words = words.split(" ", 1)[1]
     if op == "select":

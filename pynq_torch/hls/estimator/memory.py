@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from math import ceil, prod
 
+from .asked import ArrayPlan, FunctionPlan
 from .ir import Function, Instruction, Module, bits_of
-from .plan import ArrayPlan, FunctionPlan
 from .scev import Expression
 
 __all__ = ["Access", "Array", "Arrays"]
@@ -31,6 +31,8 @@ class Array:
     bundle: str = ""
     local: bool = False
     written: bool = False
+    #: Written with constants only, before anything else: HLS makes a ROM of it.
+    constant: bool = False
     #: Latency of a read in cycles.
     latency: int = 1
 
@@ -101,6 +103,7 @@ class Arrays:
             for item in block.instructions:
                 if item.op == "call" and item.callee.startswith("__hls_stream") and item.operands:
                     self._streams.add(self.base_of(item.operands[0]))
+        self._constants = self._only_constants()
         for block in function.blocks.values():
             for item in block.instructions:
                 if item.op in ("load", "store"):
@@ -108,6 +111,21 @@ class Arrays:
                     size = max(bits_of(item.type), 8) // 8
                     least = self._accessed_bytes.get(base, 0)
                     self._accessed_bytes[base] = max(size, least)
+
+    def _only_constants(self) -> set[str]:
+        """The local arrays whose every write is of a constant, outside of loops."""
+        found: set[str] = set()
+        other: set[str] = set()
+        for block in self._function.blocks.values():
+            for item in block.instructions:
+                if item.op == "store" and item.operands:
+                    base = self.base_of(item.operands[-1])
+                    plain = len(item.operands) == 1 and block.loop is None
+                    (found if plain else other).add(base)
+                elif item.op == "call":
+                    pointers = {self.base_of(one) for one in item.operands}
+                    (found if item.callee.startswith("llvm.memcpy") else other).update(pointers)
+        return found - other
 
     def base_of(self, pointer: str) -> str:
         """Return the array that a pointer points into."""
@@ -148,7 +166,11 @@ class Arrays:
             return self._handed[base]
         name = plain_name(base)
         item = self._function.values.get(base)
-        kind = item.type if item is not None and item.op == "alloca" else self._module.globals.get(base, "")
+        kind = (
+            item.type
+            if item is not None and item.op == "alloca"
+            else self._module.globals.get(base, "")
+        )
         plan, owner = self._planned(name)
         dimensions, element = _dimensions(kind)
         size = self._module.bytes_of(element) if element else 0
@@ -160,19 +182,22 @@ class Arrays:
         bits = size * 8
         local = bool(kind)
         array = Array(name, "memory", dimensions, size, bits, plan, local=local)
+        array.constant = local and base in self._constants
         self._classify(array, base, owner)
         return array
 
     def _classify(self, array: Array, base: str, owner: FunctionPlan | None) -> None:
         port = owner.ports.get(array.name, {}) if owner is not None else {}
         mode = port.get("mode", "").lower()
-        if base in self._streams or array.plan.kind == "fifo" and not array.local or mode in ("axis", "ap_fifo"):
+        if (
+            base in self._streams
+            or (array.plan.kind == "fifo" and not array.local)
+            or mode in ("axis", "ap_fifo")
+        ):
             array.kind = "stream"
         elif mode == "m_axi":
             array.kind, array.bundle = "m_axi", port.get("bundle", "gmem")
-        elif not array.local and not array.dimensions and not self._indexed(base):
-            array.kind = "scalar"
-        elif array.local and not array.dimensions:
+        elif not array.dimensions and (array.local or not self._indexed(base)):
             array.kind = "scalar"
         elif array.is_registers:
             array.kind = "register"
@@ -219,7 +244,7 @@ class Arrays:
         return found
 
     def _offset(self, text: str) -> int:
-        """Return the bytes of a constant address: ``getelementptr ([8 x i32], ptr @x, i64 0, i64 5)``."""
+        """Return the bytes of ``getelementptr inbounds ([8 x i32], ptr @x, i64 0, i64 5)``."""
         match = re.search(r"getelementptr inbounds \((.*), ptr [%@]\S+, ([i\d, -]+)\)", text)
         if match is None:
             return 0
@@ -241,25 +266,25 @@ class Arrays:
         parts = split(address, array)
         banks: list[int | None] = []
         for dimension, (kind, factor) in sorted(cuts.items()):
-            constant, factors, unknown = parts[dimension] if dimension < len(parts) else (0, [], True)
+            constant, factors, unknown = (
+                parts[dimension] if dimension < len(parts) else (0, [], True)
+            )
             size = array.dimensions[dimension] if dimension < len(array.dimensions) else 0
             if unknown:
                 banks.append(None)
             elif kind == "complete":
                 banks.append(constant if not factors else None)
             elif kind == "cyclic":
-                moves = any(one % factor for one in factors)
-                # Accesses of one iteration that differ by a constant are in banks that differ by it.
-                banks.append(constant % factor if not moves or _together(factors, factor) else None)
+                # All accesses of an iteration move alike: constants tell which of them meet.
+                banks.append(constant % factor)
             else:
                 length = ceil(size / factor) if size else 0
-                banks.append(constant // length if length and not any(factors) else (constant // length if length and abs(constant) >= length else None))
+                banks.append(
+                    constant // length
+                    if length and not any(factors)
+                    else (constant // length if length and abs(constant) >= length else None)
+                )
         return tuple(banks)
-
-
-def _together(factors: list[int], factor: int) -> bool:
-    """All of an iteration's accesses move by the same: which banks meet depends on constants only."""
-    return True
 
 
 def split(address: Expression, array: Array) -> list[tuple[int, list[int], bool]]:
@@ -274,13 +299,19 @@ def split(address: Expression, array: Array) -> list[tuple[int, list[int], bool]
     found: list[tuple[int, list[int], bool]] = []
     left = list(factors)
     for stride in strides:
-        here = [(name, factor) for name, factor in left if abs(factor) >= stride and factor % stride == 0]
+        here = [
+            (name, factor)
+            for name, factor in left
+            if abs(factor) >= stride and factor % stride == 0
+        ]
         odd = [(name, factor) for name, factor in left if abs(factor) >= stride and factor % stride]
         left = [pair for pair in left if pair not in here and pair not in odd]
         whole = constant // stride
         constant -= whole * stride
         symbols = [factor // stride for _, factor in here]
-        unknown = bool(odd) or any(not name.startswith("loop ") and abs(f) // stride % 1 for name, f in here)
+        unknown = bool(odd) or any(
+            not name.startswith("loop ") and abs(f) // stride % 1 for name, f in here
+        )
         found.append((whole, symbols, unknown))
     return found
 

@@ -1,8 +1,8 @@
 """What an operation costs: cycles, nanoseconds within a cycle, DSP blocks.
 
-Fitted to published reports of Vivado HLS 2016.3 to 2020.1 and Vitis HLS 2020.1 to 2025.1 for 7-series
-parts of speed grade -1 and to some for UltraScale+; the delays are those that the tools print beside
-an operation in their schedule. UG479 gives the DSP block's 25 x 18 bits.
+Fitted to published reports of Vivado HLS 2016.3 to 2020.1 and Vitis HLS 2020.1 to 2025.1, most for
+7-series parts of speed grade -1, some for UltraScale+; docs/estimate.md names their repositories.
+UG479 gives the DSP block's 25 x 18 bits.
 """
 
 from __future__ import annotations
@@ -39,12 +39,22 @@ class Target:
 
 
 #: Delay of logic against a 7-series part of grade -1.
-_SPEED = (("xczu", 0.42), ("xck", 0.42), ("xcvu", 0.42), ("xcu", 0.42), ("xcku", 0.5), ("xc7v", 0.75), ("xc7k", 0.75))
+_SPEED = (
+    ("xczu", 0.42),
+    ("xck", 0.42),
+    ("xcvu", 0.42),
+    ("xcu", 0.42),
+    ("xcku", 0.5),
+    ("xc7v", 0.75),
+    ("xc7k", 0.75),
+)
 
 
 def target_of(clock: float, part: str, tool: str, uncertainty: float | None = None) -> Target:
     """Return the target for a clock period in ns; the tool keeps a part of it as margin."""
-    margin = uncertainty if uncertainty is not None else clock * (0.27 if tool == "vitis" else 0.125)
+    margin = (
+        uncertainty if uncertainty is not None else clock * (0.27 if tool == "vitis" else 0.125)
+    )
     name = part.lower()
     speed = next((factor for prefix, factor in _SPEED if name.startswith(prefix)), 1.0)
     if speed == 1.0 and re.search(r"-[23]\b|-[23]l?$", name.split("g", 1)[-1]):
@@ -82,8 +92,9 @@ _C_LIBRARY = re.compile(
     r"fmax|fmin|asin|acos|sinh|cosh|cbrt|log10|log2|exp2)(?P<single>f|\.f32)?(?:\.f64)?[a-z]*$"
 )
 _OWN = re.compile(r"^__hls_(?P<name>\w+)_f(?P<bits>32|64)$")
-_FREE = frozenset(("phi", "getelementptr", "trunc", "zext", "sext", "bitcast", "ptrtoint", "inttoptr",
-                   "alloca", "br", "ret", "freeze", "extractvalue", "insertvalue", "unreachable", "switch"))  # fmt: skip
+_FREE = frozenset(("phi", "getelementptr", "trunc", "zext", "sext", "bitcast", "ptrtoint"))
+_FREE |= {"inttoptr", "alloca", "br", "ret", "freeze", "extractvalue", "insertvalue"}
+_FREE |= {"unreachable", "switch"}
 _CONSTANT = re.compile(r"(?:^|[ ,])(-?\d+)$")
 
 
@@ -133,7 +144,9 @@ def _call(item: Instruction, target: Target) -> Cost:
     own = _OWN.match(name) or _C_LIBRARY.match(name)
     if own is not None:
         word = own["name"]
-        double = own.groupdict().get("bits") == "64" or ("single" in own.groupdict() and not own["single"] and "float" not in item.text)
+        double = own.groupdict().get("bits") == "64" or (
+            "single" in own.groupdict() and not own["single"] and "float" not in item.text
+        )
         return _staged(word, *_FUNCTIONS.get(word, _FUNCTIONS["sin"]), double, target)
     if name.startswith(("llvm.smax", "llvm.smin", "llvm.umax", "llvm.umin")):
         return Cost(0, target.speed * (_compare(item.bits) + 0.7))
@@ -145,7 +158,13 @@ def _call(item: Instruction, target: Target) -> Cost:
 
 
 def _staged(
-    core: str, single: float, double: float, dsp: int, dsp_double: int, is_double: bool, target: Target
+    core: str,
+    single: float,
+    double: float,
+    dsp: int,
+    dsp_double: int,
+    is_double: bool,
+    target: Target,
 ) -> Cost:
     work = double if is_double else single
     if work == 0:
@@ -153,8 +172,8 @@ def _staged(
     budget = min(target.budget / target.speed, 9.0)
     latency = max(1, int(work / budget))
     name = ("d" if is_double else "f") + core.lstrip("f")
-    delay = min(0.8, 0.95) * target.budget
-    return Cost(latency, delay if work > 20 else 0.5 * target.budget, delay, dsp_double if is_double else dsp, name)
+    half = 0.5 * target.budget  # a sum chains behind the read of a memory, a write behind it
+    return Cost(latency, half, half, dsp_double if is_double else dsp, name)
 
 
 def _add(bits: int) -> float:
@@ -188,7 +207,9 @@ def _integer(item: Instruction, function: Function, target: Target) -> Cost:
     if op in ("and", "or", "xor"):
         return Cost(0, speed * (0.0 if constant is not None else 0.97 if bits > 1 else 0.7))
     if op in ("shl", "lshr", "ashr"):
-        if constant is not None or len(item.operands) < 2 and not item.text.split(",")[0].split()[-1].lstrip("-").isdigit():
+        if constant is not None or (
+            len(item.operands) < 2 and not item.text.split(",")[0].split()[-1].lstrip("-").isdigit()
+        ):
             return Cost()
         return Cost(0, speed * (1.2 + 0.55 * log2(max(bits, 2))))
     if op == "mul":
@@ -201,7 +222,9 @@ def _integer(item: Instruction, function: Function, target: Target) -> Cost:
     return Cost()
 
 
-def _product(item: Instruction, function: Function, target: Target, bits: int, constant: int | None) -> Cost:
+def _product(
+    item: Instruction, function: Function, target: Target, bits: int, constant: int | None
+) -> Cost:
     if constant is not None:
         ones = min(bin(abs(constant)).count("1"), bin(abs(constant) + 1).count("1") + 1)
         if ones <= 1:

@@ -15,19 +15,20 @@ _LUT_BITS = 1024
 
 def block_rams(arrays: Sequence[Array], dataflow: bool) -> int:
     """Return the 18 Kbit blocks that arrays take; small ones are kept in LUTs."""
-    total, bundles = 0, {}
+    total = 0
+    bundles: dict[str, int] = {}
     for array in arrays:
         if array.kind == "m_axi":
             bundles[array.bundle] = max(bundles.get(array.bundle, 0), array.element_bits)
         if array.kind not in ("memory", "stream") or not array.local:
             continue
         core = array.plan.kind + "_" + array.plan.implementation
-        if "lutram" in core or "lut" in core and "bram" not in core or "srl" in core:
+        if "lutram" in core or ("lut" in core and "bram" not in core) or "srl" in core:
             continue
         words = array.plan.depth or 2 if array.kind == "stream" else array.words
         banks = _banks(array)
         depth = ceil(words / banks)
-        if not words or depth * array.element_bits <= _LUT_BITS and "bram" not in core:
+        if not words or (depth * array.element_bits <= _LUT_BITS and "bram" not in core):
             continue
         one = min(ceil(depth / rows) * ceil(array.element_bits / bits) for rows, bits in _SHAPES)
         total += banks * one * (2 if dataflow and array.kind == "memory" else 1)

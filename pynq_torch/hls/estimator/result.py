@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from html import escape
 from typing import Any
 
-__all__ = ["Estimate", "LoopEstimate"]
+from pynq_torch.tables import Table
+
+__all__ = ["Cycles", "Estimate", "LoopEstimate", "span"]
 
 Cycles = tuple[int | None, int | None]
+
+
+def span(cycles: Cycles) -> str:
+    """Return a range as text; what is not known is ``?``."""
+    least, most = ("?" if number is None else f"{number:,}" for number in cycles)
+    return least if least == most else f"{least} to {most}"
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,42 @@ class Estimate:
     stages: tuple[tuple[str, int | None], ...] = ()
     warnings: tuple[str, ...] = field(default=())
     kind: str = "estimate"
+
+    def table(self) -> Table:
+        """Return the loops as a table."""
+        header = ["loop", "line", "trips", "II", "depth", "latency"]
+        rows = [
+            [
+                "  " * (loop.depth - 1) + loop.name, loop.line, span(loop.trip_count),
+                "" if loop.ii is None else loop.ii, span(loop.iteration_latency),
+                span(loop.latency),
+            ]
+            for loop in self.loops
+        ]  # fmt: skip
+        return Table(header, rows)
+
+    def __str__(self) -> str:
+        tool = {"vitis": "Vitis HLS", "vivado": "Vivado HLS"}[self.tool]
+        dsp, brams = self.resources["DSP"], self.resources["BRAM_18K"]
+        lines = [
+            f"{self.top}: estimate for {self.part} at {self.clock:g} ns, as {tool} would do it",
+            f"latency {span(self.latency)} cycles, interval {span(self.interval)}; DSP {dsp}, "
+            f"BRAM_18K {brams}; LUT and FF are not estimated",
+        ]
+        if self.stages:
+            stages = (f"{name} {'?' if n is None else f'{n:,}'}" for name, n in self.stages)
+            lines.append("processes side by side: " + ", ".join(stages))
+        if self.loops:
+            lines += ["", str(self.table())]
+        reasons = [loop.why for loop in self.loops if loop.why]
+        lines += ["", *dict.fromkeys(reasons)] if reasons else []
+        lines += [f"warning: {warning}" for warning in self.warnings]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        reasons = "".join(f"<li>{escape(loop.why)}</li>" for loop in self.loops if loop.why)
+        head = escape(str(self).split("\n\n", 1)[0]).replace("\n", "<br>")
+        return f"<p>{head}</p>{self.table()._repr_html_()}<ul>{reasons}</ul>"
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values; ranges become ``{"min", "max"}``, single numbers stay numbers."""

@@ -15,11 +15,12 @@ from ..lint_tree import Program
 from ..parse import constants_of, find_top, probe
 from ..source import SourceUnit, read_source
 from . import compiler, forbidden
+from .asked import FunctionPlan, directives_of
 from .compiler import Place
 from .ir import Module, read_module
 from .latency import Kernel
 from .operators import target_of
-from .plan import FunctionPlan, Plan, directives_of, make_plan
+from .plan import Plan, make_plan
 from .result import Estimate
 from .tool import DEFAULT_PART, guess_tool
 
@@ -107,10 +108,14 @@ def _plan(
     with ExitStack() as stack:
         for number, path in enumerate(paths):
             appendix = probe(top) if number == 0 else ""
-            unit = stack.enter_context(read_source(path, include_dirs, defines, appendix, [compiler.HEADERS]))
+            unit = stack.enter_context(
+                read_source(path, include_dirs, defines, appendix, [compiler.HEADERS])
+            )
             units.append(unit)
             body = find_top(unit, top)[1] if number == 0 else None
-            constants = Constants(functools.cache(functools.partial(constants_of, unit)), unit.mentions)
+            constants = Constants(
+                functools.cache(functools.partial(constants_of, unit)), unit.mentions
+            )
             programs.append((Program(unit.unit.cursor, body, unit.pragmas), constants))
         chosen = tool or guess_tool(units, directives, asked, part)
         plan = make_plan(programs, top, chosen, asked)
@@ -137,7 +142,9 @@ def _optimised(text: str, plan: Plan, folder: Path) -> Module:
     trips: dict[tuple[str, int, int], int | None] = {}
     functions = []
     if plan.needs_trips():
-        written = compiler.optimise(text, inlined, lambda place: 1 if plan.loop_at(place) else 0, folder)
+        written = compiler.optimise(
+            text, inlined, lambda place: 1 if plan.loop_at(place) else 0, folder
+        )
         functions = list(read_module(*written).functions.values())
     for function in functions:
         for loop in function.loops:
@@ -146,7 +153,8 @@ def _optimised(text: str, plan: Plan, folder: Path) -> Module:
                 known = loop.taken is not None and not loop.taken.terms
                 trips[key] = loop.taken.constant + 1 if known and loop.taken is not None else None
     plan.settle(trips)
-    return read_module(*compiler.optimise(text, inlined, unrolled, folder))
+    promote = plan.tool == "vivado"
+    return read_module(*compiler.optimise(text, inlined, unrolled, folder, promote=promote))
 
 
 def _is_module(function: FunctionPlan) -> bool:

@@ -7,7 +7,8 @@ What is not linear stays one symbol, under its text.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+import functools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,15 +17,15 @@ if TYPE_CHECKING:
 __all__ = ["Expression", "Known", "parse", "read_printed"]
 
 _TOKEN = re.compile(
-    r"\s*(\{|\}|,\+,|<(?:nuw|nsw|nw)>|<%(?:\"[^\"]+\"|[-\w.$]+)>|<<?[\w ]+>>?|\(|\)|[-+]?\d+\b|\+|\*|/u"
-    r"|[%@](?:\"[^\"]+\"|[-\w.$]+)|[\w.]+)"
+    r"\s*(\{|\}|,\+,|<(?:nuw|nsw|nw)>|<%(?:\"[^\"]+\"|[-\w.$]+)>|<<?[\w ]+>>?|\(|\)|[-+]?\d+\b"
+    r"|\+|\*|/u|[%@](?:\"[^\"]+\"|[-\w.$]+)|[\w.]+)"
 )
 _RANGE = re.compile(r" U: (\S+?) S: (\S+)")
 
 
 @dataclass(frozen=True)
 class Expression:
-    """``constant`` + for each symbol (a value, or ``loop NAME``: its iterations so far) its factor."""
+    """A constant, and the factor of each symbol: a value, or ``loop NAME``, which counts."""
 
     constant: int = 0
     terms: tuple[tuple[str, int], ...] = ()
@@ -56,10 +57,14 @@ class Expression:
 class Known:
     """An expression, and between which numbers it is (None: any)."""
 
-    expression: Expression
+    text: str
     unsigned: tuple[int, int] | None = None
     signed: tuple[int, int] | None = None
-    text: str = field(default="", compare=False)
+
+    @property
+    def expression(self) -> Expression:
+        """The text as a sum; most values are never asked for it."""
+        return parse(self.text)
 
 
 def read_printed(text: str, function: Function) -> None:
@@ -71,13 +76,13 @@ def read_printed(text: str, function: Function) -> None:
             ranges = _RANGE.search(body)
             expression = body[: ranges.start()] if ranges else body
             bounds = [_bounds(part) for part in ranges.groups()] if ranges else [None, None]
-            function.known[name] = Known(parse(expression), bounds[0], bounds[1], expression)
+            function.known[name] = Known(expression, bounds[0], bounds[1])
             name = ""
         elif line.startswith("  %"):
             name = line.strip().split(" ", 1)[0]
         elif line.startswith("Loop %") and ": backedge-taken count is " in line:
             header, _, count = line[6:].partition(": backedge-taken count is ")
-            function.known["loop " + header.strip('"')] = Known(parse(count), text=count)
+            function.known["loop " + header.strip('"')] = Known(count)
 
 
 def _bounds(text: str) -> tuple[int, int] | None:
@@ -88,6 +93,7 @@ def _bounds(text: str) -> tuple[int, int] | None:
     return (low, high) if low <= high else None
 
 
+@functools.lru_cache(maxsize=65536)
 def parse(text: str) -> Expression:
     """Return what scalar evolution printed as an expression."""
     tokens = [token for token in _TOKEN.findall(text) if token not in ("<nuw>", "<nsw>", "<nw>")]

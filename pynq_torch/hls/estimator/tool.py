@@ -13,8 +13,11 @@ __all__ = ["DEFAULT_PART", "guess_tool"]
 
 DEFAULT_PART = "xc7z020clg400-1"
 
-_VITIS = re.compile(r"\b(bind_op|bind_storage|aggregate|disaggregate|performance)\b|storage_type|type\s*=\s*(cyclic|block|complete)"
-                    r"|\bmode\s*=|\bdirect_io\b|stable_content", re.IGNORECASE)  # fmt: skip
+_VITIS = re.compile(
+    r"\b(bind_op|bind_storage|aggregate|disaggregate|performance|storage_type|direct_io)\b"
+    r"|\btype\s*=\s*(cyclic|block|complete)|\bmode\s*=",
+    re.IGNORECASE,
+)
 _VIVADO = re.compile(r"\b(resource|data_pack|array_map)\b|\bcore\s*=", re.IGNORECASE)
 
 

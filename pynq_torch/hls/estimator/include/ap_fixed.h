@@ -12,77 +12,77 @@ extern "C" __attribute__((const)) double __hls_scale_f64(double, int);
 
 template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q = AP_TRN, ap_o_mode AP_O = AP_WRAP>
 struct ap_fixed_base {
-  static constexpr int width = AP_W, iwidth = AP_I, F = AP_W - AP_I;
-  using V = ap::raw_t<AP_W, AP_S>;
+  static constexpr int width = AP_W, iwidth = AP_I, AP_F = AP_W - AP_I;
+  using AP_V = ap::raw_t<AP_W, AP_S>;
   ap::cell<AP_W, AP_S> V_;
-  AP_INLINE V get() const { return V_.get(); }
+  AP_INLINE AP_V get() const { return V_.get(); }
 
   ap_fixed_base() = default;
   // Take a raw value with F2 bits after the point.
-  template <int F2, class T> AP_INLINE static V fitted(const T& given) {
-    T v = given;
-    if constexpr (F2 > F) {
-      constexpr int drop = F2 - F;
+  template <int AP_F2, class AP_T> AP_INLINE static AP_V fitted(const AP_T& given) {
+    AP_T v = given;
+    if constexpr (AP_F2 > AP_F) {
+      constexpr int drop = AP_F2 - AP_F;
       if constexpr (AP_Q == AP_RND || AP_Q == AP_RND_INF || AP_Q == AP_RND_CONV || AP_Q == AP_RND_MIN_INF ||
                     AP_Q == AP_RND_ZERO)
-        v = (T)(v + ((T)1 << (drop - 1)));
+        v = (AP_T)(v + ((AP_T)1 << (drop - 1)));
       else if constexpr (AP_Q == AP_TRN_ZERO)
-        v = (T)(v + (v < 0 ? (T)(((T)1 << drop) - 1) : (T)0));
-      return limited((T)(v >> drop));
-    } else if constexpr (F2 < F) {
-      using X = ap::raw_t<(int)sizeof(T) * 8 + F - F2, true>;
-      return limited((X)((X)v << (F - F2)));
+        v = (AP_T)(v + (v < 0 ? (AP_T)(((AP_T)1 << drop) - 1) : (AP_T)0));
+      return limited((AP_T)(v >> drop));
+    } else if constexpr (AP_F2 < AP_F) {
+      using AP_X = ap::raw_t<(int)sizeof(AP_T) * 8 + AP_F - AP_F2, true>;
+      return limited((AP_X)((AP_X)v << (AP_F - AP_F2)));
     } else {
       return limited(v);
     }
   }
-  template <class T> AP_INLINE static V limited(const T& v) {
+  template <class AP_T> AP_INLINE static AP_V limited(const AP_T& v) {
     if constexpr (AP_O == AP_SAT || AP_O == AP_SAT_SYM) {
       constexpr auto top = (ap::raw_t<AP_W + 1, true>)(((unsigned _BitInt(AP_W + 1))1 << (AP_W - AP_S)) - 1);
       constexpr auto low = AP_S ? (ap::raw_t<AP_W + 1, true>)(-top - (AP_O == AP_SAT)) : (ap::raw_t<AP_W + 1, true>)0;
-      return v > top ? (V)top : v < low ? (V)low : (V)v;
+      return v > top ? (AP_V)top : v < low ? (AP_V)low : (AP_V)v;
     } else {
-      return (V)v;
+      return (AP_V)v;
     }
   }
-  template <int W2, int I2, bool S2, ap_q_mode Q2, ap_o_mode O2>
-  AP_INLINE ap_fixed_base(const ap_fixed_base<W2, I2, S2, Q2, O2>& o)
-      : V_(fitted<W2 - I2>((ap::raw_t<W2 + 1, true>)o.get())) {}
-  template <int W2, bool S2> AP_INLINE ap_fixed_base(const ap_int_base<W2, S2>& o)
-      : V_(fitted<0>((ap::raw_t<W2 + 1, true>)o.get())) {}
-  template <class T, std::enable_if_t<std::is_integral_v<T>, int> = 0>
-  AP_INLINE ap_fixed_base(T v) : V_(fitted<0>((ap::raw_t<(int)sizeof(T) * 8 + 1, true>)v)) {}
-  template <class T, std::enable_if_t<std::is_floating_point_v<T>, int> = 0>
-  AP_INLINE ap_fixed_base(T v) : V_(from(v)) {}
-  template <class T> AP_INLINE static V from(T v) {
-    constexpr T factor = (T)scale();
-    if (__builtin_constant_p(v)) return (V)(_BitInt(AP_W + 2))(v * factor);
-    if constexpr (sizeof(T) == 4) return (V)(_BitInt(AP_W + 2))__hls_scale_f32(v, F);
-    return (V)(_BitInt(AP_W + 2))__hls_scale_f64(v, F);
+  template <int AP_W2, int AP_I2, bool AP_S2, ap_q_mode AP_Q2, ap_o_mode AP_O2>
+  AP_INLINE ap_fixed_base(const ap_fixed_base<AP_W2, AP_I2, AP_S2, AP_Q2, AP_O2>& o)
+      : V_(fitted<AP_W2 - AP_I2>((ap::raw_t<AP_W2 + 1, true>)o.get())) {}
+  template <int AP_W2, bool AP_S2> AP_INLINE ap_fixed_base(const ap_int_base<AP_W2, AP_S2>& o)
+      : V_(fitted<0>((ap::raw_t<AP_W2 + 1, true>)o.get())) {}
+  template <class AP_T, std::enable_if_t<std::is_integral_v<AP_T>, int> = 0>
+  AP_INLINE ap_fixed_base(AP_T v) : V_(fitted<0>((ap::raw_t<(int)sizeof(AP_T) * 8 + 1, true>)v)) {}
+  template <class AP_T, std::enable_if_t<std::is_floating_point_v<AP_T>, int> = 0>
+  AP_INLINE ap_fixed_base(AP_T v) : V_(from(v)) {}
+  template <class AP_T> AP_INLINE static AP_V from(AP_T v) {
+    constexpr AP_T factor = (AP_T)scale();
+    if (__builtin_constant_p(v)) return (AP_V)(_BitInt(AP_W + 2))(v * factor);
+    if constexpr (sizeof(AP_T) == 4) return (AP_V)(_BitInt(AP_W + 2))__hls_scale_f32(v, AP_F);
+    return (AP_V)(_BitInt(AP_W + 2))__hls_scale_f64(v, AP_F);
   }
   AP_INLINE ap_fixed_base(const char*) : V_(0) {}
   static constexpr double scale() {
     double s = 1;
-    for (int i = 0; i < F; ++i) s *= 2;
-    for (int i = 0; i < -F; ++i) s /= 2;
+    for (int i = 0; i < AP_F; ++i) s *= 2;
+    for (int i = 0; i < -AP_F; ++i) s /= 2;
     return s;
   }
 
-  AP_INLINE float to_float() const { return __hls_scale_f32((float)get(), -F); }
-  AP_INLINE double to_double() const { return __hls_scale_f64((double)get(), -F); }
+  AP_INLINE float to_float() const { return __hls_scale_f32((float)get(), -AP_F); }
+  AP_INLINE double to_double() const { return __hls_scale_f64((double)get(), -AP_F); }
   AP_INLINE long long whole() const {
-    if constexpr (F > 0) return (long long)(get() >> F);
-    else return (long long)get() << -F;
+    if constexpr (AP_F > 0) return (long long)(get() >> AP_F);
+    else return (long long)get() << -AP_F;
   }
   AP_INLINE int to_int() const { return (int)whole(); }
   AP_INLINE unsigned to_uint() const { return (unsigned)whole(); }
   AP_INLINE long long to_int64() const { return whole(); }
-  template <class T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, int> = 0>
-  AP_INLINE operator T() const { return (T)whole(); }
+  template <class AP_T, std::enable_if_t<std::is_integral_v<AP_T> && !std::is_same_v<AP_T, bool>, int> = 0>
+  AP_INLINE operator AP_T() const { return (AP_T)whole(); }
   AP_INLINE operator bool() const { return get() != 0; }
   AP_INLINE operator float() const { return to_float(); }
   AP_INLINE operator double() const { return to_double(); }
-  template <int W2, bool S2> AP_INLINE operator ap_int_base<W2, S2>() const { return ap_int_base<W2, S2>(whole()); }
+  template <int AP_W2, bool AP_S2> AP_INLINE operator ap_int_base<AP_W2, AP_S2>() const { return ap_int_base<AP_W2, AP_S2>(whole()); }
   AP_INLINE ap_int_base<AP_W, AP_S>& bits() { return *reinterpret_cast<ap_int_base<AP_W, AP_S>*>(this); }
   AP_INLINE const ap_int_base<AP_W, AP_S>& bits() const { return *reinterpret_cast<const ap_int_base<AP_W, AP_S>*>(this); }
   AP_INLINE auto range(int hi, int lo) { return bits().range(hi, lo); }
@@ -100,15 +100,15 @@ struct ap_fixed_base {
     return r;
   }
   AP_INLINE ap_fixed_base operator+() const { return *this; }
-  AP_INLINE ap_fixed_base operator~() const { ap_fixed_base r; r.V_ = (V)~get(); return r; }
+  AP_INLINE ap_fixed_base operator~() const { ap_fixed_base r; r.V_ = (AP_V)~get(); return r; }
   AP_INLINE bool operator!() const { return get() == 0; }
-  AP_INLINE ap_fixed_base operator>>(int n) const { ap_fixed_base r; r.V_ = (V)(get() >> n); return r; }
-  AP_INLINE ap_fixed_base operator<<(int n) const { ap_fixed_base r; r.V_ = (V)(get() << n); return r; }
+  AP_INLINE ap_fixed_base operator>>(int n) const { ap_fixed_base r; r.V_ = (AP_V)(get() >> n); return r; }
+  AP_INLINE ap_fixed_base operator<<(int n) const { ap_fixed_base r; r.V_ = (AP_V)(get() << n); return r; }
   AP_INLINE ap_fixed_base& operator>>=(int n) { return *this = *this >> n; }
   AP_INLINE ap_fixed_base& operator<<=(int n) { return *this = *this << n; }
   AP_INLINE ap_fixed_base& operator++() { return *this = ap_fixed_base(*this + 1); }
 #define AP_ASSIGN(OP) \
-  template <class T> AP_INLINE ap_fixed_base& operator OP##=(const T& o) { return *this = ap_fixed_base(*this OP o); }
+  template <class AP_T> AP_INLINE ap_fixed_base& operator OP##=(const AP_T& o) { return *this = ap_fixed_base(*this OP o); }
   AP_ASSIGN(+) AP_ASSIGN(-) AP_ASSIGN(*) AP_ASSIGN(/)
 #undef AP_ASSIGN
 };
@@ -128,58 +128,58 @@ struct ap_ufixed : ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O> {
       : ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O>(o) {}
 };
 
-#define AP_TWO template <int W1, int I1, bool S1, ap_q_mode Q1, ap_o_mode O1, int W2, int I2, bool S2, ap_q_mode Q2, ap_o_mode O2>
-#define AP_ARGS const ap_fixed_base<W1, I1, S1, Q1, O1>&a, const ap_fixed_base<W2, I2, S2, Q2, O2>&b
+#define AP_TWO template <int AP_W1, int AP_I1, bool AP_S1, ap_q_mode AP_Q1, ap_o_mode AP_O1, int AP_W2, int AP_I2, bool AP_S2, ap_q_mode AP_Q2, ap_o_mode AP_O2>
+#define AP_ARGS const ap_fixed_base<AP_W1, AP_I1, AP_S1, AP_Q1, AP_O1>&a, const ap_fixed_base<AP_W2, AP_I2, AP_S2, AP_Q2, AP_O2>&b
 #define AP_ALIGNED \
-  constexpr int f = ap::most(W1 - I1, W2 - I2), i = ap::most(I1 + (S2 && !S1), I2 + (S1 && !S2)) + 1; \
-  using R = ap::raw_t<f + i, true>; \
-  R x = (R)((R)a.get() << (f - W1 + I1)), y = (R)((R)b.get() << (f - W2 + I2));
+  constexpr int f = ap::most(AP_W1 - AP_I1, AP_W2 - AP_I2), i = ap::most(AP_I1 + (AP_S2 && !AP_S1), AP_I2 + (AP_S1 && !AP_S2)) + 1; \
+  using AP_R = ap::raw_t<f + i, true>; \
+  AP_R x = (AP_R)((AP_R)a.get() << (f - AP_W1 + AP_I1)), y = (AP_R)((AP_R)b.get() << (f - AP_W2 + AP_I2));
 #define AP_SUM(OP, SIGN) \
   AP_TWO AP_INLINE auto operator OP(AP_ARGS) { \
     AP_ALIGNED ap_fixed_base<f + i, i, SIGN> r; \
     r.V_ = (ap::raw_t<f + i, SIGN>)(x OP y); \
     return r; \
   }
-AP_SUM(+, (S1 || S2)) AP_SUM(-, true)
+AP_SUM(+, (AP_S1 || AP_S2)) AP_SUM(-, true)
 #define AP_COMPARE(OP) AP_TWO AP_INLINE bool operator OP(AP_ARGS) { AP_ALIGNED return x OP y; }
 AP_COMPARE(==) AP_COMPARE(!=) AP_COMPARE(<) AP_COMPARE(>) AP_COMPARE(<=) AP_COMPARE(>=)
 AP_TWO AP_INLINE auto operator*(AP_ARGS) {
-  constexpr bool s = S1 || S2;
-  using R = ap::raw_t<W1 + W2, s>;
-  ap_fixed_base<W1 + W2, I1 + I2, s> r;
-  r.V_ = (R)((R)a.get() * (R)b.get());
+  constexpr bool s = AP_S1 || AP_S2;
+  using AP_R = ap::raw_t<AP_W1 + AP_W2, s>;
+  ap_fixed_base<AP_W1 + AP_W2, AP_I1 + AP_I2, s> r;
+  r.V_ = (AP_R)((AP_R)a.get() * (AP_R)b.get());
   return r;
 }
 AP_TWO AP_INLINE auto operator/(AP_ARGS) {
-  constexpr int f2 = W2 - I2 > 0 ? W2 - I2 : 0, w = W1 + f2 + (I2 < 0 ? -I2 : 0) + S2, i = I1 + W2 - I2 + S2;
-  constexpr int wide = ap::most(w + 1, W2 + 1);
-  using R = ap::raw_t<wide, true>;
-  ap_fixed_base<w, (w - (W1 - I1) > i ? w - (W1 - I1) : i), (S1 || S2)> r;
-  r.V_ = (ap::raw_t<w, (S1 || S2)>)((R)((R)a.get() << f2) / (R)b.get());
+  constexpr int f2 = AP_W2 - AP_I2 > 0 ? AP_W2 - AP_I2 : 0, w = AP_W1 + f2 + (AP_I2 < 0 ? -AP_I2 : 0) + AP_S2, i = AP_I1 + AP_W2 - AP_I2 + AP_S2;
+  constexpr int wide = ap::most(w + 1, AP_W2 + 1);
+  using AP_R = ap::raw_t<wide, true>;
+  ap_fixed_base<w, (w - (AP_W1 - AP_I1) > i ? w - (AP_W1 - AP_I1) : i), (AP_S1 || AP_S2)> r;
+  r.V_ = (ap::raw_t<w, (AP_S1 || AP_S2)>)((AP_R)((AP_R)a.get() << f2) / (AP_R)b.get());
   return r;
 }
 #define AP_MIXED(OP) \
-  template <int W, int I, bool S, ap_q_mode Q, ap_o_mode O, class T, std::enable_if_t<ap::native<T>::is, int> = 0> \
-  AP_INLINE auto operator OP(const ap_fixed_base<W, I, S, Q, O>& a, T b) { \
-    return a OP ap_fixed_base<ap::native<T>::W, ap::native<T>::W, ap::native<T>::S>(b); \
+  template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O, class AP_T, std::enable_if_t<ap::native<AP_T>::is, int> = 0> \
+  AP_INLINE auto operator OP(const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& a, AP_T b) { \
+    return a OP ap_fixed_base<ap::native<AP_T>::AP_W, ap::native<AP_T>::AP_W, ap::native<AP_T>::AP_S>(b); \
   } \
-  template <int W, int I, bool S, ap_q_mode Q, ap_o_mode O, class T, std::enable_if_t<ap::native<T>::is, int> = 0> \
-  AP_INLINE auto operator OP(T a, const ap_fixed_base<W, I, S, Q, O>& b) { \
-    return ap_fixed_base<ap::native<T>::W, ap::native<T>::W, ap::native<T>::S>(a) OP b; \
+  template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O, class AP_T, std::enable_if_t<ap::native<AP_T>::is, int> = 0> \
+  AP_INLINE auto operator OP(AP_T a, const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& b) { \
+    return ap_fixed_base<ap::native<AP_T>::AP_W, ap::native<AP_T>::AP_W, ap::native<AP_T>::AP_S>(a) OP b; \
   } \
-  template <int W, int I, bool S, ap_q_mode Q, ap_o_mode O, class T, \
-            std::enable_if_t<std::is_floating_point_v<T>, int> = 0> \
-  AP_INLINE auto operator OP(const ap_fixed_base<W, I, S, Q, O>& a, T b) { return (T)a OP b; } \
-  template <int W, int I, bool S, ap_q_mode Q, ap_o_mode O, class T, \
-            std::enable_if_t<std::is_floating_point_v<T>, int> = 0> \
-  AP_INLINE auto operator OP(T a, const ap_fixed_base<W, I, S, Q, O>& b) { return a OP(T) b; } \
-  template <int W, int I, bool S, ap_q_mode Q, ap_o_mode O, int W2, bool S2> \
-  AP_INLINE auto operator OP(const ap_fixed_base<W, I, S, Q, O>& a, const ap_int_base<W2, S2>& b) { \
-    return a OP ap_fixed_base<W2, W2, S2>(b); \
+  template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O, class AP_T, \
+            std::enable_if_t<std::is_floating_point_v<AP_T>, int> = 0> \
+  AP_INLINE auto operator OP(const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& a, AP_T b) { return (AP_T)a OP b; } \
+  template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O, class AP_T, \
+            std::enable_if_t<std::is_floating_point_v<AP_T>, int> = 0> \
+  AP_INLINE auto operator OP(AP_T a, const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& b) { return a OP(AP_T) b; } \
+  template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O, int AP_W2, bool AP_S2> \
+  AP_INLINE auto operator OP(const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& a, const ap_int_base<AP_W2, AP_S2>& b) { \
+    return a OP ap_fixed_base<AP_W2, AP_W2, AP_S2>(b); \
   } \
-  template <int W, int I, bool S, ap_q_mode Q, ap_o_mode O, int W2, bool S2> \
-  AP_INLINE auto operator OP(const ap_int_base<W2, S2>& a, const ap_fixed_base<W, I, S, Q, O>& b) { \
-    return ap_fixed_base<W2, W2, S2>(a) OP b; \
+  template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O, int AP_W2, bool AP_S2> \
+  AP_INLINE auto operator OP(const ap_int_base<AP_W2, AP_S2>& a, const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& b) { \
+    return ap_fixed_base<AP_W2, AP_W2, AP_S2>(a) OP b; \
   }
 AP_MIXED(+) AP_MIXED(-) AP_MIXED(*) AP_MIXED(/)
 AP_MIXED(==) AP_MIXED(!=) AP_MIXED(<) AP_MIXED(>) AP_MIXED(<=) AP_MIXED(>=)
@@ -189,5 +189,5 @@ AP_MIXED(==) AP_MIXED(!=) AP_MIXED(<) AP_MIXED(>) AP_MIXED(<=) AP_MIXED(>=)
 #undef AP_ALIGNED
 #undef AP_ARGS
 #undef AP_TWO
-template <int W, int I, bool S, ap_q_mode Q, ap_o_mode O>
-std::ostream& operator<<(std::ostream& s, const ap_fixed_base<W, I, S, Q, O>&);
+template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O>
+std::ostream& operator<<(std::ostream& s, const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>&);

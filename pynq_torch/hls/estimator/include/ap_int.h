@@ -9,42 +9,42 @@
 #define AP_INLINE __attribute__((always_inline)) inline
 
 namespace ap {
-template <int W, bool S> struct raw { using type = unsigned _BitInt(W); };
-template <int W> struct raw<W, true> { using type = signed _BitInt(W < 2 ? 2 : W); };
-template <int W, bool S> using raw_t = typename raw<W, S>::type;
+template <int AP_W, bool AP_S> struct raw { using type = unsigned _BitInt(AP_W); };
+template <int AP_W> struct raw<AP_W, true> { using type = signed _BitInt(AP_W < 2 ? 2 : AP_W); };
+template <int AP_W, bool AP_S> using raw_t = typename raw<AP_W, AP_S>::type;
 constexpr int most(int a, int b) { return a > b ? a : b; }
 
 // A value in memory: whole bytes, so that copies of structs and of arrays stay single loads.
 constexpr int room(int w) { return w <= 8 ? 8 : w <= 16 ? 16 : w <= 32 ? 32 : (w + 63) / 64 * 64; }
 // The C type that a value becomes where C++ asks for one.
-template <int W, bool S>
+template <int AP_W, bool AP_S>
 using nearest_t = std::conditional_t<
-    S, std::conditional_t<(W <= 8), signed char, std::conditional_t<(W <= 16), short, std::conditional_t<(W <= 32), int, long long>>>,
-    std::conditional_t<(W <= 8), unsigned char,
-                       std::conditional_t<(W <= 16), unsigned short, std::conditional_t<(W <= 32), unsigned, unsigned long long>>>>;
-template <int W, bool S> struct cell {
-  using V = raw_t<W, S>;
-  raw_t<room(W), S> kept;
+    AP_S, std::conditional_t<(AP_W <= 8), signed char, std::conditional_t<(AP_W <= 16), short, std::conditional_t<(AP_W <= 32), int, long long>>>,
+    std::conditional_t<(AP_W <= 8), unsigned char,
+                       std::conditional_t<(AP_W <= 16), unsigned short, std::conditional_t<(AP_W <= 32), unsigned, unsigned long long>>>>;
+template <int AP_W, bool AP_S> struct cell {
+  using AP_V = raw_t<AP_W, AP_S>;
+  raw_t<room(AP_W), AP_S> kept;
   cell() = default;
-  AP_INLINE cell(V v) : kept((raw_t<room(W), S>)v) {}
-  AP_INLINE V get() const { return (V)kept; }
+  AP_INLINE cell(AP_V v) : kept((raw_t<room(AP_W), AP_S>)v) {}
+  AP_INLINE AP_V get() const { return (AP_V)kept; }
 };
 
 // Width and sign of a C type, as the operators of ap_int see it.
-template <class T> struct native { static constexpr bool is = false; };
-template <> struct native<bool> { static constexpr bool is = true, S = false; static constexpr int W = 1; };
-#define AP_NATIVE(T, SIGNED) \
-  template <> struct native<T> { \
-    static constexpr bool is = true, S = SIGNED; \
-    static constexpr int W = sizeof(T) * 8; \
+template <class AP_T> struct native { static constexpr bool is = false; };
+template <> struct native<bool> { static constexpr bool is = true, AP_S = false; static constexpr int AP_W = 1; };
+#define AP_NATIVE(AP_T, SIGNED) \
+  template <> struct native<AP_T> { \
+    static constexpr bool is = true, AP_S = SIGNED; \
+    static constexpr int AP_W = sizeof(AP_T) * 8; \
   };
 AP_NATIVE(char, true) AP_NATIVE(signed char, true) AP_NATIVE(unsigned char, false)
 AP_NATIVE(short, true) AP_NATIVE(unsigned short, false) AP_NATIVE(int, true)
 AP_NATIVE(unsigned, false) AP_NATIVE(long, true) AP_NATIVE(unsigned long, false)
 AP_NATIVE(long long, true) AP_NATIVE(unsigned long long, false)
 #undef AP_NATIVE
-template <int N> struct native<signed _BitInt(N)> { static constexpr bool is = true, S = true; static constexpr int W = N; };
-template <int N> struct native<unsigned _BitInt(N)> { static constexpr bool is = true, S = false; static constexpr int W = N; };
+template <int AP_N> struct native<signed _BitInt(AP_N)> { static constexpr bool is = true, AP_S = true; static constexpr int AP_W = AP_N; };
+template <int AP_N> struct native<unsigned _BitInt(AP_N)> { static constexpr bool is = true, AP_S = false; static constexpr int AP_W = AP_N; };
 }  // namespace ap
 
 template <int AP_W, bool AP_S> struct ap_range_ref;
@@ -53,17 +53,17 @@ template <int AP_W, bool AP_S> struct ap_bit_ref;
 template <int AP_W, bool AP_S> struct ap_int_base {
   static constexpr int width = AP_W;
   static constexpr bool sign_flag = AP_S;
-  using V = ap::raw_t<AP_W, AP_S>;
-  using U = unsigned _BitInt(AP_W);
+  using AP_V = ap::raw_t<AP_W, AP_S>;
+  using AP_U = unsigned _BitInt(AP_W);
   ap::cell<AP_W, AP_S> V_;
-  AP_INLINE V get() const { return V_.get(); }
+  AP_INLINE AP_V get() const { return V_.get(); }
 
   ap_int_base() = default;
-  template <int W2, bool S2> AP_INLINE ap_int_base(const ap_int_base<W2, S2>& o) : V_((V)o.get()) {}
-  template <class T, std::enable_if_t<std::is_arithmetic_v<T> || std::is_enum_v<T> || ap::native<T>::is, int> = 0>
-  AP_INLINE ap_int_base(T v) : V_((V)v) {}
-  template <int W2, bool S2> AP_INLINE ap_int_base(const ap_range_ref<W2, S2>& r) : V_((V)r.get()) {}
-  template <int W2, bool S2> AP_INLINE ap_int_base(const ap_bit_ref<W2, S2>& r) : V_((V)(bool)r) {}
+  template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_int_base<AP_W2, AP_S2>& o) : V_((AP_V)o.get()) {}
+  template <class AP_T, std::enable_if_t<std::is_arithmetic_v<AP_T> || std::is_enum_v<AP_T> || ap::native<AP_T>::is, int> = 0>
+  AP_INLINE ap_int_base(AP_T v) : V_((AP_V)v) {}
+  template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_range_ref<AP_W2, AP_S2>& r) : V_((AP_V)r.get()) {}
+  template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_bit_ref<AP_W2, AP_S2>& r) : V_((AP_V)(bool)r) {}
   AP_INLINE explicit ap_int_base(const char*, int = 10) : V_(0) {}
 
   AP_INLINE operator ap::nearest_t<AP_W, AP_S>() const { return (ap::nearest_t<AP_W, AP_S>)get(); }
@@ -85,23 +85,23 @@ template <int AP_W, bool AP_S> struct ap_int_base {
   AP_INLINE ap_int_base<AP_W, false> range(int hi, int lo) const { return slice(hi, lo); }
   AP_INLINE ap_int_base<AP_W, false> operator()(int hi, int lo) const { return slice(hi, lo); }
   AP_INLINE ap_int_base<AP_W, false> slice(int hi, int lo) const {
-    return (U)(((U)get() >> (unsigned)lo) & (U)((U)~(U)0 >> (unsigned)(AP_W - 1 - hi + lo)));
+    return (AP_U)(((AP_U)get() >> (unsigned)lo) & (AP_U)((AP_U)~(AP_U)0 >> (unsigned)(AP_W - 1 - hi + lo)));
   }
   AP_INLINE ap_bit_ref<AP_W, AP_S> operator[](int i) { return {*this, i}; }
   AP_INLINE ap_bit_ref<AP_W, AP_S> bit(int i) { return {*this, i}; }
   AP_INLINE bool operator[](int i) const { return test(i); }
   AP_INLINE bool bit(int i) const { return test(i); }
-  AP_INLINE bool test(int i) const { return (bool)(((U)get() >> (unsigned)i) & (U)1); }
+  AP_INLINE bool test(int i) const { return (bool)(((AP_U)get() >> (unsigned)i) & (AP_U)1); }
   AP_INLINE bool get_bit(int i) const { return test(i); }
-  AP_INLINE void set(int i) { V_ = (V)((U)get() | ((U)1 << (unsigned)i)); }
-  AP_INLINE void clear(int i) { V_ = (V)((U)get() & ~((U)1 << (unsigned)i)); }
+  AP_INLINE void set(int i) { V_ = (AP_V)((AP_U)get() | ((AP_U)1 << (unsigned)i)); }
+  AP_INLINE void clear(int i) { V_ = (AP_V)((AP_U)get() & ~((AP_U)1 << (unsigned)i)); }
   AP_INLINE void set_bit(int i, bool v) { v ? set(i) : clear(i); }
   AP_INLINE void set(int i, bool v) { set_bit(i, v); }
-  AP_INLINE void invert(int i) { V_ = (V)((U)get() ^ ((U)1 << (unsigned)i)); }
+  AP_INLINE void invert(int i) { V_ = (AP_V)((AP_U)get() ^ ((AP_U)1 << (unsigned)i)); }
   AP_INLINE void clear() { V_ = 0; }
   AP_INLINE bool is_zero() const { return get() == 0; }
   AP_INLINE bool sign() const { return AP_S && get() < 0; }
-  AP_INLINE bool and_reduce() const { return (U)get() == (U)~(U)0; }
+  AP_INLINE bool and_reduce() const { return (AP_U)get() == (AP_U)~(AP_U)0; }
   AP_INLINE bool or_reduce() const { return get() != 0; }
   AP_INLINE bool nor_reduce() const { return get() == 0; }
   AP_INLINE bool nand_reduce() const { return !and_reduce(); }
@@ -111,30 +111,30 @@ template <int AP_W, bool AP_S> struct ap_int_base {
     return r;
   }
   AP_INLINE void reverse() {
-    U r = 0;
-    for (int i = 0; i < AP_W; ++i) r |= (U)test(i) << (unsigned)(AP_W - 1 - i);
-    V_ = (V)r;
+    AP_U r = 0;
+    for (int i = 0; i < AP_W; ++i) r |= (AP_U)test(i) << (unsigned)(AP_W - 1 - i);
+    V_ = (AP_V)r;
   }
-  AP_INLINE void lrotate(int n) { V_ = (V)(((U)get() << n) | ((U)get() >> (AP_W - n))); }
-  AP_INLINE void rrotate(int n) { V_ = (V)(((U)get() >> n) | ((U)get() << (AP_W - n))); }
-  template <int W2, bool S2>
-  AP_INLINE ap_int_base<AP_W + W2, false> concat(const ap_int_base<W2, S2>& o) const {
-    using R = unsigned _BitInt(AP_W + W2);
-    return (R)(((R)(U)get() << W2) | (R)(unsigned _BitInt(W2))o.get());
+  AP_INLINE void lrotate(int n) { V_ = (AP_V)(((AP_U)get() << n) | ((AP_U)get() >> (AP_W - n))); }
+  AP_INLINE void rrotate(int n) { V_ = (AP_V)(((AP_U)get() >> n) | ((AP_U)get() << (AP_W - n))); }
+  template <int AP_W2, bool AP_S2>
+  AP_INLINE ap_int_base<AP_W + AP_W2, false> concat(const ap_int_base<AP_W2, AP_S2>& o) const {
+    using AP_R = unsigned _BitInt(AP_W + AP_W2);
+    return (AP_R)(((AP_R)(AP_U)get() << AP_W2) | (AP_R)(unsigned _BitInt(AP_W2))o.get());
   }
 
-  AP_INLINE ap_int_base& operator++() { V_ = (V)(get() + 1); return *this; }
-  AP_INLINE ap_int_base& operator--() { V_ = (V)(get() - 1); return *this; }
+  AP_INLINE ap_int_base& operator++() { V_ = (AP_V)(get() + 1); return *this; }
+  AP_INLINE ap_int_base& operator--() { V_ = (AP_V)(get() - 1); return *this; }
   AP_INLINE ap_int_base operator++(int) { ap_int_base t = *this; ++*this; return t; }
   AP_INLINE ap_int_base operator--(int) { ap_int_base t = *this; --*this; return t; }
   AP_INLINE ap_int_base<AP_W + 1, true> operator-() const {
     return (signed _BitInt(AP_W + 1)) - (signed _BitInt(AP_W + 1))get();
   }
   AP_INLINE ap_int_base operator+() const { return *this; }
-  AP_INLINE ap_int_base operator~() const { ap_int_base r; r.V_ = (V)~get(); return r; }
+  AP_INLINE ap_int_base operator~() const { ap_int_base r; r.V_ = (AP_V)~get(); return r; }
   AP_INLINE bool operator!() const { return get() == 0; }
 #define AP_ASSIGN(OP) \
-  template <class T> AP_INLINE ap_int_base& operator OP##=(const T& o) { return *this = ap_int_base(*this OP o); }
+  template <class AP_T> AP_INLINE ap_int_base& operator OP##=(const AP_T& o) { return *this = ap_int_base(*this OP o); }
   AP_ASSIGN(+) AP_ASSIGN(-) AP_ASSIGN(*) AP_ASSIGN(/) AP_ASSIGN(%) AP_ASSIGN(&) AP_ASSIGN(|) AP_ASSIGN(^)
   AP_ASSIGN(<<) AP_ASSIGN(>>)
 #undef AP_ASSIGN
@@ -143,18 +143,18 @@ template <int AP_W, bool AP_S> struct ap_int_base {
 template <int AP_W, bool AP_S> struct ap_range_ref {
   ap_int_base<AP_W, AP_S>& of;
   int hi, lo;
-  using U = unsigned _BitInt(AP_W);
-  AP_INLINE U get() const { return of.slice(hi, lo).get(); }
+  using AP_U = unsigned _BitInt(AP_W);
+  AP_INLINE AP_U get() const { return of.slice(hi, lo).get(); }
   AP_INLINE operator ap_int_base<AP_W, false>() const { return get(); }
-  AP_INLINE operator U() const { return get(); }
-  template <class T> AP_INLINE void put(const T& v) {
-    U mask = (U)((U)((U)~(U)0 >> (unsigned)(AP_W - 1 - hi + lo)) << (unsigned)lo);
-    of.V_ = (ap::raw_t<AP_W, AP_S>)(((U)of.get() & (U)~mask) | (((U)v << (unsigned)lo) & mask));
+  AP_INLINE operator AP_U() const { return get(); }
+  template <class AP_T> AP_INLINE void put(const AP_T& v) {
+    AP_U mask = (AP_U)((AP_U)((AP_U)~(AP_U)0 >> (unsigned)(AP_W - 1 - hi + lo)) << (unsigned)lo);
+    of.V_ = (ap::raw_t<AP_W, AP_S>)(((AP_U)of.get() & (AP_U)~mask) | (((AP_U)v << (unsigned)lo) & mask));
   }
-  template <class T, std::enable_if_t<std::is_arithmetic_v<T> || ap::native<T>::is, int> = 0>
-  AP_INLINE ap_range_ref& operator=(T v) { put(v); return *this; }
-  template <int W2, bool S2> AP_INLINE ap_range_ref& operator=(const ap_int_base<W2, S2>& v) { put(v.get()); return *this; }
-  template <int W2, bool S2> AP_INLINE ap_range_ref& operator=(const ap_range_ref<W2, S2>& v) { put(v.get()); return *this; }
+  template <class AP_T, std::enable_if_t<std::is_arithmetic_v<AP_T> || ap::native<AP_T>::is, int> = 0>
+  AP_INLINE ap_range_ref& operator=(AP_T v) { put(v); return *this; }
+  template <int AP_W2, bool AP_S2> AP_INLINE ap_range_ref& operator=(const ap_int_base<AP_W2, AP_S2>& v) { put(v.get()); return *this; }
+  template <int AP_W2, bool AP_S2> AP_INLINE ap_range_ref& operator=(const ap_range_ref<AP_W2, AP_S2>& v) { put(v.get()); return *this; }
   AP_INLINE ap_range_ref& operator=(const ap_range_ref& v) { put(v.get()); return *this; }
   AP_INLINE int to_int() const { return (int)get(); }
   AP_INLINE unsigned to_uint() const { return (unsigned)get(); }
@@ -169,7 +169,7 @@ template <int AP_W, bool AP_S> struct ap_bit_ref {
   int at;
   AP_INLINE operator bool() const { return of.test(at); }
   AP_INLINE bool to_bool() const { return of.test(at); }
-  template <class T> AP_INLINE ap_bit_ref& operator=(const T& v) { of.set_bit(at, (bool)v); return *this; }
+  template <class AP_T> AP_INLINE ap_bit_ref& operator=(const AP_T& v) { of.set_bit(at, (bool)v); return *this; }
   AP_INLINE ap_bit_ref& operator=(const ap_bit_ref& v) { of.set_bit(at, (bool)v); return *this; }
 };
 
@@ -195,84 +195,84 @@ constexpr int and_bits(int w1, bool s1, int w2, bool s2) {
 }  // namespace ap
 
 #define AP_OPERATOR(OP, WIDTH, SIGN) \
-  template <int W1, bool S1, int W2, bool S2> \
-  AP_INLINE auto operator OP(const ap_int_base<W1, S1>& a, const ap_int_base<W2, S2>& b) { \
+  template <int AP_W1, bool AP_S1, int AP_W2, bool AP_S2> \
+  AP_INLINE auto operator OP(const ap_int_base<AP_W1, AP_S1>& a, const ap_int_base<AP_W2, AP_S2>& b) { \
     constexpr int w = WIDTH; \
     constexpr bool s = SIGN; \
-    using R = ap::raw_t<w, s>; \
-    return ap_int_base<w, s>((R)((R)a.get() OP (R)b.get())); \
+    using AP_R = ap::raw_t<w, s>; \
+    return ap_int_base<w, s>((AP_R)((AP_R)a.get() OP (AP_R)b.get())); \
   }
-AP_OPERATOR(+, ap::sum_bits(W1, S1, W2, S2), (S1 || S2))
-AP_OPERATOR(-, ap::sum_bits(W1, S1, W2, S2), true)
-AP_OPERATOR(*, W1 + W2, (S1 || S2))
-AP_OPERATOR(/, W1 + S2, (S1 || S2))
-AP_OPERATOR(%, (ap::and_bits(W1, S1, W2, S2)), S1)
-AP_OPERATOR(&, ap::and_bits(W1, S1, W2, S2), (S1 || S2))
-AP_OPERATOR(|, ap::and_bits(W1, S1, W2, S2), (S1 || S2))
-AP_OPERATOR(^, ap::and_bits(W1, S1, W2, S2), (S1 || S2))
+AP_OPERATOR(+, ap::sum_bits(AP_W1, AP_S1, AP_W2, AP_S2), (AP_S1 || AP_S2))
+AP_OPERATOR(-, ap::sum_bits(AP_W1, AP_S1, AP_W2, AP_S2), true)
+AP_OPERATOR(*, AP_W1 + AP_W2, (AP_S1 || AP_S2))
+AP_OPERATOR(/, AP_W1 + AP_S2, (AP_S1 || AP_S2))
+AP_OPERATOR(%, (ap::and_bits(AP_W1, AP_S1, AP_W2, AP_S2)), AP_S1)
+AP_OPERATOR(&, ap::and_bits(AP_W1, AP_S1, AP_W2, AP_S2), (AP_S1 || AP_S2))
+AP_OPERATOR(|, ap::and_bits(AP_W1, AP_S1, AP_W2, AP_S2), (AP_S1 || AP_S2))
+AP_OPERATOR(^, ap::and_bits(AP_W1, AP_S1, AP_W2, AP_S2), (AP_S1 || AP_S2))
 #undef AP_OPERATOR
 #define AP_COMPARE(OP) \
-  template <int W1, bool S1, int W2, bool S2> \
-  AP_INLINE bool operator OP(const ap_int_base<W1, S1>& a, const ap_int_base<W2, S2>& b) { \
-    using R = ap::raw_t<ap::and_bits(W1, S1, W2, S2), (S1 || S2)>; \
-    return (R)a.get() OP (R)b.get(); \
+  template <int AP_W1, bool AP_S1, int AP_W2, bool AP_S2> \
+  AP_INLINE bool operator OP(const ap_int_base<AP_W1, AP_S1>& a, const ap_int_base<AP_W2, AP_S2>& b) { \
+    using AP_R = ap::raw_t<ap::and_bits(AP_W1, AP_S1, AP_W2, AP_S2), (AP_S1 || AP_S2)>; \
+    return (AP_R)a.get() OP (AP_R)b.get(); \
   }
 AP_COMPARE(==) AP_COMPARE(!=) AP_COMPARE(<) AP_COMPARE(>) AP_COMPARE(<=) AP_COMPARE(>=)
 #undef AP_COMPARE
-template <int W1, bool S1, int W2, bool S2>
-AP_INLINE ap_int_base<W1, S1> operator<<(const ap_int_base<W1, S1>& a, const ap_int_base<W2, S2>& b) {
-  return (ap::raw_t<W1, S1>)(a.get() << (ap::raw_t<W1, S1>)b.get());
+template <int AP_W1, bool AP_S1, int AP_W2, bool AP_S2>
+AP_INLINE ap_int_base<AP_W1, AP_S1> operator<<(const ap_int_base<AP_W1, AP_S1>& a, const ap_int_base<AP_W2, AP_S2>& b) {
+  return (ap::raw_t<AP_W1, AP_S1>)(a.get() << (ap::raw_t<AP_W1, AP_S1>)b.get());
 }
-template <int W1, bool S1, int W2, bool S2>
-AP_INLINE ap_int_base<W1, S1> operator>>(const ap_int_base<W1, S1>& a, const ap_int_base<W2, S2>& b) {
-  return (ap::raw_t<W1, S1>)(a.get() >> (ap::raw_t<W1, S1>)b.get());
+template <int AP_W1, bool AP_S1, int AP_W2, bool AP_S2>
+AP_INLINE ap_int_base<AP_W1, AP_S1> operator>>(const ap_int_base<AP_W1, AP_S1>& a, const ap_int_base<AP_W2, AP_S2>& b) {
+  return (ap::raw_t<AP_W1, AP_S1>)(a.get() >> (ap::raw_t<AP_W1, AP_S1>)b.get());
 }
 
 // ap_int with a C integer or a part of another ap_int; with a float, the float's arithmetic.
 #define AP_MIXED(OP) \
-  template <int W, bool S, class T, std::enable_if_t<ap::native<T>::is, int> = 0> \
-  AP_INLINE auto operator OP(const ap_int_base<W, S>& a, T b) { \
-    return a OP ap_int_base<ap::native<T>::W, ap::native<T>::S>(b); \
+  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<ap::native<AP_T>::is, int> = 0> \
+  AP_INLINE auto operator OP(const ap_int_base<AP_W, AP_S>& a, AP_T b) { \
+    return a OP ap_int_base<ap::native<AP_T>::AP_W, ap::native<AP_T>::AP_S>(b); \
   } \
-  template <int W, bool S, class T, std::enable_if_t<ap::native<T>::is, int> = 0> \
-  AP_INLINE auto operator OP(T a, const ap_int_base<W, S>& b) { \
-    return ap_int_base<ap::native<T>::W, ap::native<T>::S>(a) OP b; \
+  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<ap::native<AP_T>::is, int> = 0> \
+  AP_INLINE auto operator OP(AP_T a, const ap_int_base<AP_W, AP_S>& b) { \
+    return ap_int_base<ap::native<AP_T>::AP_W, ap::native<AP_T>::AP_S>(a) OP b; \
   } \
-  template <int W, bool S, int W2, bool S2> \
-  AP_INLINE auto operator OP(const ap_int_base<W, S>& a, const ap_range_ref<W2, S2>& b) { \
-    return a OP ap_int_base<W2, false>(b); \
+  template <int AP_W, bool AP_S, int AP_W2, bool AP_S2> \
+  AP_INLINE auto operator OP(const ap_int_base<AP_W, AP_S>& a, const ap_range_ref<AP_W2, AP_S2>& b) { \
+    return a OP ap_int_base<AP_W2, false>(b); \
   } \
-  template <int W, bool S, int W2, bool S2> \
-  AP_INLINE auto operator OP(const ap_range_ref<W, S>& a, const ap_int_base<W2, S2>& b) { \
-    return ap_int_base<W, false>(a) OP b; \
+  template <int AP_W, bool AP_S, int AP_W2, bool AP_S2> \
+  AP_INLINE auto operator OP(const ap_range_ref<AP_W, AP_S>& a, const ap_int_base<AP_W2, AP_S2>& b) { \
+    return ap_int_base<AP_W, false>(a) OP b; \
   } \
-  template <int W, bool S, int W2, bool S2> \
-  AP_INLINE auto operator OP(const ap_range_ref<W, S>& a, const ap_range_ref<W2, S2>& b) { \
-    return ap_int_base<W, false>(a) OP ap_int_base<W2, false>(b); \
+  template <int AP_W, bool AP_S, int AP_W2, bool AP_S2> \
+  AP_INLINE auto operator OP(const ap_range_ref<AP_W, AP_S>& a, const ap_range_ref<AP_W2, AP_S2>& b) { \
+    return ap_int_base<AP_W, false>(a) OP ap_int_base<AP_W2, false>(b); \
   } \
-  template <int W, bool S, class T, std::enable_if_t<ap::native<T>::is, int> = 0> \
-  AP_INLINE auto operator OP(const ap_range_ref<W, S>& a, T b) { \
-    return ap_int_base<W, false>(a) OP b; \
+  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<ap::native<AP_T>::is, int> = 0> \
+  AP_INLINE auto operator OP(const ap_range_ref<AP_W, AP_S>& a, AP_T b) { \
+    return ap_int_base<AP_W, false>(a) OP b; \
   } \
-  template <int W, bool S, class T, std::enable_if_t<ap::native<T>::is, int> = 0> \
-  AP_INLINE auto operator OP(T a, const ap_range_ref<W, S>& b) { \
-    return a OP ap_int_base<W, false>(b); \
+  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<ap::native<AP_T>::is, int> = 0> \
+  AP_INLINE auto operator OP(AP_T a, const ap_range_ref<AP_W, AP_S>& b) { \
+    return a OP ap_int_base<AP_W, false>(b); \
   }
 AP_MIXED(+) AP_MIXED(-) AP_MIXED(*) AP_MIXED(/) AP_MIXED(%) AP_MIXED(&) AP_MIXED(|) AP_MIXED(^)
 AP_MIXED(==) AP_MIXED(!=) AP_MIXED(<) AP_MIXED(>) AP_MIXED(<=) AP_MIXED(>=) AP_MIXED(<<) AP_MIXED(>>)
 #undef AP_MIXED
 #define AP_FLOAT(OP) \
-  template <int W, bool S, class T, std::enable_if_t<std::is_floating_point_v<T>, int> = 0> \
-  AP_INLINE auto operator OP(const ap_int_base<W, S>& a, T b) { return (T)a.get() OP b; } \
-  template <int W, bool S, class T, std::enable_if_t<std::is_floating_point_v<T>, int> = 0> \
-  AP_INLINE auto operator OP(T a, const ap_int_base<W, S>& b) { return a OP (T)b.get(); }
+  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<std::is_floating_point_v<AP_T>, int> = 0> \
+  AP_INLINE auto operator OP(const ap_int_base<AP_W, AP_S>& a, AP_T b) { return (AP_T)a.get() OP b; } \
+  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<std::is_floating_point_v<AP_T>, int> = 0> \
+  AP_INLINE auto operator OP(AP_T a, const ap_int_base<AP_W, AP_S>& b) { return a OP (AP_T)b.get(); }
 AP_FLOAT(+) AP_FLOAT(-) AP_FLOAT(*) AP_FLOAT(/) AP_FLOAT(<) AP_FLOAT(>) AP_FLOAT(<=) AP_FLOAT(>=) AP_FLOAT(==)
 #undef AP_FLOAT
 
 // (a, b): the bits of a above those of b.
-template <int W1, bool S1, int W2, bool S2>
-AP_INLINE ap_int_base<W1 + W2, false> operator,(const ap_int_base<W1, S1>& a, const ap_int_base<W2, S2>& b) {
+template <int AP_W1, bool AP_S1, int AP_W2, bool AP_S2>
+AP_INLINE ap_int_base<AP_W1 + AP_W2, false> operator,(const ap_int_base<AP_W1, AP_S1>& a, const ap_int_base<AP_W2, AP_S2>& b) {
   return a.concat(b);
 }
-template <int W, bool S> std::ostream& operator<<(std::ostream& s, const ap_int_base<W, S>&);
+template <int AP_W, bool AP_S> std::ostream& operator<<(std::ostream& s, const ap_int_base<AP_W, AP_S>&);
 #include <ap_fixed.h>

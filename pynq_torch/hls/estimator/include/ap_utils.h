@@ -2,5 +2,5 @@
 #pragma once
 extern "C" void __hls_wait(int) noexcept;
 inline void ap_wait() { __hls_wait(1); }
-template <class T> inline void ap_wait_n(T n) { __hls_wait((int)n); }
+template <class AP_T> inline void ap_wait_n(AP_T n) { __hls_wait((int)n); }
 #define ap_wait_until(condition) ((void)(condition))

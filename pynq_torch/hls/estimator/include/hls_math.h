@@ -12,10 +12,10 @@
   AP_INLINE float NAME(float x) { return __hls_##NAME##_f32(x); } \
   AP_INLINE float NAME##f(float x) { return __hls_##NAME##_f32(x); } \
   AP_INLINE double NAME(double x) { return __hls_##NAME##_f64(x); } \
-  template <class T, std::enable_if_t<std::is_integral_v<T>, int> = 0> \
-  AP_INLINE double NAME(T x) { return __hls_##NAME##_f64((double)x); } \
-  template <int W, int I, bool S, ap_q_mode Q, ap_o_mode O> \
-  AP_INLINE ap_fixed<W, I> NAME(const ap_fixed_base<W, I, S, Q, O>& x) { return __hls_##NAME##_f32((float)x); } \
+  template <class AP_T, std::enable_if_t<std::is_integral_v<AP_T>, int> = 0> \
+  AP_INLINE double NAME(AP_T x) { return __hls_##NAME##_f64((double)x); } \
+  template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O> \
+  AP_INLINE ap_fixed<AP_W, AP_I> NAME(const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& x) { return __hls_##NAME##_f32((float)x); } \
   }
 AP_UNARY(acos) AP_UNARY(asin) AP_UNARY(atan) AP_UNARY(cos) AP_UNARY(sin) AP_UNARY(tan) AP_UNARY(cosh) AP_UNARY(sinh)
 AP_UNARY(tanh) AP_UNARY(exp) AP_UNARY(exp2) AP_UNARY(exp10) AP_UNARY(expm1) AP_UNARY(log) AP_UNARY(log2)
@@ -34,12 +34,12 @@ AP_UNARY(fabs)
 AP_BINARY(atan2) AP_BINARY(pow) AP_BINARY(fmod) AP_BINARY(hypot) AP_BINARY(fmax) AP_BINARY(fmin) AP_BINARY(copysign)
 #undef AP_BINARY
 namespace hls {
-template <class T> AP_INLINE T abs(T x) { return x < 0 ? (T)-x : x; }
-template <class T> AP_INLINE T max(T a, T b) { return a > b ? a : b; }
-template <class T> AP_INLINE T min(T a, T b) { return a < b ? a : b; }
-template <class T> AP_INLINE bool isnan(T x) { return x != x; }
-template <class T> AP_INLINE bool isinf(T x) { return __builtin_isinf(x); }
-template <class T> AP_INLINE bool signbit(T x) { return x < 0; }
+template <class AP_T> AP_INLINE AP_T abs(AP_T x) { return x < 0 ? (AP_T)-x : x; }
+template <class AP_T> AP_INLINE AP_T max(AP_T a, AP_T b) { return a > b ? a : b; }
+template <class AP_T> AP_INLINE AP_T min(AP_T a, AP_T b) { return a < b ? a : b; }
+template <class AP_T> AP_INLINE bool isnan(AP_T x) { return x != x; }
+template <class AP_T> AP_INLINE bool isinf(AP_T x) { return __builtin_isinf(x); }
+template <class AP_T> AP_INLINE bool signbit(AP_T x) { return x < 0; }
 AP_INLINE void sincos(float x, float* s, float* c) { *s = sin(x); *c = cos(x); }
 AP_INLINE void sincosf(float x, float* s, float* c) { *s = sin(x); *c = cos(x); }
 }  // namespace hls

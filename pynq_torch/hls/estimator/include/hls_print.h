@@ -1,2 +1,2 @@
 #pragma once
-namespace hls { template <class... T> inline void print(T...) {} }
+namespace hls { template <class... AP_T> inline void print(AP_T...) {} }

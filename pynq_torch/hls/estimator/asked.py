@@ -1,0 +1,234 @@
+"""What directives ask of loops, functions and arrays: their words, put into plain values."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..constants import Constants
+from ..directives import Pragma, config_lines, tcl_words
+from ..lint_tree import Directive
+from .compiler import Place
+
+__all__ = [
+    "LOOP_NAMES",
+    "ArrayPlan",
+    "FunctionPlan",
+    "LoopPlan",
+    "directives_of",
+    "of_function",
+    "of_loop",
+]
+
+
+@dataclass(eq=False)
+class LoopPlan:
+    """A loop as written, with what is asked of it."""
+
+    place: Place
+    label: str
+    function: FunctionPlan
+    parent: LoopPlan | None = None
+    inner: list[LoopPlan] = field(default_factory=list)
+    callees: list[FunctionPlan] = field(default_factory=list)
+    #: None: not pipelined; 0: pipelined at the least interval; else the interval asked for.
+    interval: int | None = None
+    automatic: bool = False
+    off: bool = False
+    rewind: bool = False
+    #: 1: not unrolled; 0: completely; else the factor.
+    unroll: int = 1
+    flatten: bool | None = None
+    trips: tuple[int, int] | None = None
+    dataflow: bool = False
+    least: int | None = None
+    #: Variables ("" for all) whose iterations are called independent.
+    independent: set[str] = field(default_factory=set)
+
+    def walk(self) -> Iterator[LoopPlan]:
+        """Yield this loop and those in it, calls followed."""
+        yield self
+        for loop in self.inner:
+            yield from loop.walk()
+
+
+@dataclass
+class ArrayPlan:
+    """How an array is kept and cut: dimension (from 1, 0 for all), kind and factor of each cut."""
+
+    parts: list[tuple[int, str, int]] = field(default_factory=list)
+    kind: str = ""
+    implementation: str = ""
+    latency: int | None = None
+    depth: int | None = None
+
+
+@dataclass(eq=False)
+class FunctionPlan:
+    """A function as written, with what is asked of it."""
+
+    name: str
+    place: Place
+    loops: list[LoopPlan] = field(default_factory=list)
+    callees: list[FunctionPlan] = field(default_factory=list)
+    inline: bool | None = None
+    interval: int | None = None
+    dataflow: bool = False
+    arrays: dict[str, ArrayPlan] = field(default_factory=dict)
+    dimensions: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    operators: dict[str, int] = field(default_factory=dict)
+    limits: dict[str, int] = field(default_factory=dict)
+    ports: dict[str, dict[str, str]] = field(default_factory=dict)
+    independent: set[str] = field(default_factory=set)
+    least: int | None = None
+    arguments: tuple[str, ...] = ()
+    #: Inlined because a pipeline calls it.
+    swallowed: bool = False
+
+    def array(self, name: str) -> ArrayPlan:
+        """Return the plan of an array, made where there is none."""
+        return self.arrays.setdefault(name, ArrayPlan())
+
+    def all_loops(self) -> Iterator[LoopPlan]:
+        """Yield every loop written in the function."""
+        for loop in self.loops:
+            yield from loop.walk()
+
+
+def directives_of(path: Path) -> Iterator[tuple[str, Directive]]:
+    """Yield the location (``top/loop``) and the directive of each line of a Tcl or cfg file."""
+    for where, line in config_lines(path):
+        text = line.strip()
+        file, _, number = where.rpartition(":")
+        if text.startswith("set_directive_"):
+            try:
+                words = shlex.split(text, comments=True)
+            except ValueError:
+                continue
+            options, positional = tcl_words(words[1:])
+            name = words[0].removeprefix("set_directive_").lower()
+        elif text.startswith("syn.directive."):
+            key, _, value = text.partition("=")
+            name = key.removeprefix("syn.directive.").strip().lower()
+            first, *rest = shlex.split(value) or [""]
+            pairs = [word.partition("=") for word in rest]
+            options = {k.lower().lstrip("-"): v or "true" for k, e, v in pairs if e}
+            flags = {k.lower(): "true" for k, e, _ in pairs if not e}
+            positional = [first]
+            if flags and name in _NAMES_VARIABLE and "variable" not in options:
+                positional.append(next(iter(flags)))
+                flags.pop(positional[-1])
+            options |= flags
+        else:
+            continue
+        if not positional:
+            continue
+        if len(positional) > 1 and name in _NAMES_VARIABLE:
+            options.setdefault("variable", positional[1])
+        if name == "interface" and len(positional) > 1:
+            options.setdefault("port", positional[1])
+        given = {key: value for key, value in options.items() if value != "true"}
+        flags_only = tuple(key for key, value in options.items() if value == "true")
+        pragma = Pragma(file, int(number), text)
+        yield positional[0], Directive(pragma, name, flags_only, given)
+
+
+_NAMES_VARIABLE = {
+    "array_partition", "array_reshape", "bind_storage", "resource", "stream", "dependence",
+    "bind_op",
+}  # fmt: skip
+
+
+LOOP_NAMES = {
+    "pipeline", "unroll", "loop_flatten", "loop_tripcount", "dependence", "dataflow", "latency",
+    "loop_merge",
+}  # fmt: skip
+
+
+def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
+    """Note what a directive asks of a loop."""
+    number = constants.number
+    if item.name == "pipeline":
+        if "off" in item.words:
+            loop.off, loop.interval = True, None
+        else:
+            loop.interval = number(item.options.get("ii")) or 0
+            loop.rewind = "rewind" in item.words
+    elif item.name == "unroll":
+        factor = number(item.options.get("factor"))
+        off = "off" in item.words or item.options.get("off", "").lower() == "true"
+        loop.unroll = 1 if off else factor if factor is not None else 0
+    elif item.name == "loop_flatten":
+        loop.flatten = "off" not in item.words
+    elif item.name == "loop_tripcount":
+        most = number(item.options.get("max")) or number(item.options.get("avg"))
+        least = number(item.options.get("min"))
+        if most is not None or least is not None:
+            loop.trips = (
+                least if least is not None else most or 0,
+                most if most is not None else least or 0,
+            )
+    elif item.name == "dependence":
+        if "false" in item.words or item.options.get("dependent", "").lower() == "false":
+            loop.independent.add(item.variable)
+    elif item.name == "dataflow":
+        loop.dataflow = True
+    elif item.name == "latency":
+        loop.least = number(item.options.get("min"))
+    else:
+        of_function(loop.function, item, constants)
+
+
+def of_function(function: FunctionPlan, item: Directive, constants: Constants) -> None:
+    """Note what a directive asks of a function or of its variables."""
+    number = constants.number
+    name, options = item.name, item.options
+    variable = item.variable
+    if name == "pipeline":
+        function.interval = None if "off" in item.words else number(options.get("ii")) or 0
+    elif name == "inline":
+        function.inline = "off" not in item.words
+    elif name == "dataflow":
+        function.dataflow = True
+    elif name in ("array_partition", "array_reshape"):
+        kind = options.get("type") or next((w for w in item.words if w in _CUTS), "complete")
+        dimension = number(options.get("dim"))
+        factor = number(options.get("factor")) or 0
+        cut = (1 if dimension is None else dimension, kind.lower(), factor)
+        if variable:
+            function.array(variable).parts.append(cut)
+    elif name in ("bind_storage", "resource"):
+        core = (options.get("core") or options.get("type") or "").lower()
+        if variable and core:
+            plan = function.array(variable)
+            plan.kind, plan.implementation = core, options.get("impl", "").lower()
+            plan.latency = number(options.get("latency"))
+            function.operators.setdefault(variable, -1)
+    elif name == "stream" and variable:
+        function.array(variable).depth = number(options.get("depth"))
+        function.array(variable).kind = "fifo"
+    elif name == "allocation":
+        limit = number(options.get("limit"))
+        kind = options.get("instances") or next((w for w in item.words if w not in _ALLOCATES), "")
+        if limit and kind:
+            function.limits[kind.lower()] = limit
+    elif name == "dependence":
+        if "false" in item.words or options.get("dependent", "").lower() == "false":
+            function.independent.add(variable)
+    elif name == "interface":
+        ports = (options.get("port") or "").split(",")
+        mode = options.get("mode") or (item.words[0] if item.words else "")
+        for port in ports:
+            port = port.strip().strip("\"'").lstrip("&*").strip("()")
+            if port and mode != "s_axilite":
+                function.ports[port] = {"mode": mode, **options}
+            elif port:
+                function.ports.setdefault(port, {"mode": mode, **options})
+    elif name == "latency":
+        function.least = number(options.get("min"))
+
+
+_CUTS = ("cyclic", "block", "complete")
+_ALLOCATES = ("function", "operation", "core", "instances")

@@ -1,0 +1,255 @@
+"""The least II that memory ports and recurrences allow, and the reason in a sentence."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from math import ceil
+
+from .compiler import Place
+from .ir import Instruction
+from .memory import Access, plain_name
+from .operators import constant_in
+from .region import AFTER_READ, MOST_PAIRS, Node, Region, Slot
+
+__all__ = ["Limit", "carried", "port_limit", "recurrence_limit"]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A lower bound of II, and the reason."""
+
+    interval: int
+    reason: str = ""
+    place: Place | None = None
+
+
+def port_limit(region: Region) -> Limit:
+    """The interval that memory and stream ports allow."""
+    counts: dict[object, list[Node]] = defaultdict(list)
+    limits: dict[object, int] = {}
+    for node in region.nodes:
+        for key, most in region.ports(node):
+            counts[key].append(node)
+            limits[key] = most
+    best = Limit(1)
+    for key, nodes in counts.items():
+        node, most, count = nodes[-1], limits[key], _together(region, nodes)
+        interval = ceil(count / most)
+        if interval > best.interval:
+            best = Limit(interval, _port_reason(region, node, count, most), node.item.place)
+    return best
+
+
+def _together(region: Region, nodes: list[Node]) -> int:
+    """How many of some accesses an iteration makes at most, along one path."""
+    if not region.branches:
+        return len(nodes)
+    here = Counter(node.item.block.name for node in nodes if node.item.block is not None)
+    most: dict[str, int] = {}
+    for name in reversed(list(region.numbers)):
+        after = [
+            most[n]
+            for n in region.function.blocks[name].successors
+            if n in most and n != region.header
+        ]
+        most[name] = here[name] + max(after, default=0)
+    return max(most.values())
+
+
+def _port_reason(region: Region, node: Node, count: int, most: int) -> str:
+    if node.stream:
+        name = plain_name(node.stream)
+        return f"{count} accesses of stream `{name}` in an iteration, it takes one a cycle"
+    assert node.access is not None
+    array = node.access.array
+    if array.kind == "m_axi":
+        way = "writes" if node.access.write else "reads"
+        return (
+            f"{count} {way} through m_axi bundle `{array.bundle}` in an iteration, it has one a "
+            "cycle; give the arguments bundles of their own, or read a copy"
+        )
+    factor = ceil(count / most)
+    ports = "a dual-port RAM takes two" if most == 2 else "its memory takes one"
+    return (
+        f"{count} accesses of `{array.name}` in an iteration, {ports} a cycle; partition it by "
+        f"{max(factor, 2)}"
+    )
+
+
+def recurrence_limit(region: Region, independent: set[str]) -> Limit:
+    """The interval that values carried from one iteration to the next allow."""
+    best = Limit(1)
+    for node in region.nodes:
+        item = node.item
+        if item.op != "phi" or item.block is None or item.block.name != region.header:
+            continue
+        for value in item.incoming.values():
+            last = region.by_value.get(value)
+            if last is None or last is node:
+                continue
+            end = _path(region, node, last)
+            if end is not None and end[0] + 1 > best.interval:
+                best = Limit(end[0] + 1, _carried_reason(region, node, last), last.item.place)
+    for first, last, distance in carried(region, independent):
+        end = _path(region, first, last)
+        if end is not None:
+            interval = ceil((end[0] + 1) / distance)
+            if interval > best.interval:
+                best = Limit(
+                    interval, _memory_reason(region, first, last, distance), last.item.place
+                )
+    return best
+
+
+def carried(region: Region, independent: set[str]) -> list[tuple[Node, Node, int]]:
+    """Loads that read what a store of an earlier iteration wrote: load, store, iterations."""
+    if "" in independent:
+        return []
+    found = []
+    symbol = "loop " + region.header
+    for nodes in region.accesses.values():
+        first = nodes[0].access
+        assert first is not None
+        if first.array.name in independent or first.array.kind == "m_axi":
+            continue
+        stores = [node for node in nodes if node.access is not None and node.access.write]
+        loads = [node for node in nodes if node.access is not None and not node.access.write]
+        for store in stores[-MOST_PAIRS:]:
+            for load in loads[-MOST_PAIRS:]:
+                assert load.access is not None and store.access is not None
+                distance = distance_of(load.access, store.access, symbol)
+                if distance and not _passed(region, load, store, symbol):
+                    found.append((load, store, distance))
+    return found
+
+
+def _passed(region: Region, load: Node, store: Node, symbol: str) -> bool:
+    """Whether a store that runs in one iteration only comes after the load of its element."""
+    assert load.access is not None and store.access is not None
+    when = _only(region, store, symbol)
+    difference = store.access.address.plus(load.access.address, -1)
+    step = load.access.address.factor(symbol)
+    if when is None or not step or any(name != symbol for name, _ in difference.terms):
+        return False
+    return store.access.address.factor(symbol) == 0 and difference.constant / step <= when
+
+
+def _only(region: Region, store: Node, symbol: str) -> int | None:
+    """The one iteration in which a store runs, if its branch compares the loop's counter."""
+    block = store.item.block
+    if block is None:
+        return None
+    before = region.function.predecessors()[block.name]
+    if len(before) != 1:
+        return None
+    last = region.function.blocks[before[0]].instructions[-1]
+    guard = region.function.values.get(last.operands[0]) if last.operands else None
+    targets = region.function.blocks[before[0]].successors
+    if guard is None or guard.op != "icmp" or len(targets) != 2 or targets[0] != block.name:
+        return None
+    value = constant_in(guard)
+    known = region.function.known.get(guard.operands[0]) if guard.operands else None
+    if " eq " not in f" {guard.text} " or value is None or known is None:
+        return None
+    step = known.expression.factor(symbol)
+    if not step or len(known.expression.terms) != 1:
+        return None
+    return (value - known.expression.constant) // step
+
+
+def _path(region: Region, first: Node, last: Node) -> Slot | None:
+    """When `last` ends at the earliest, if `first` starts a cycle and all else is ready."""
+    ends: dict[int, Slot] = {id(first): region.after(first, (0, 0.0))}
+    begun = False
+    for node in region.nodes:
+        if node is first:
+            begun = True
+            continue
+        if not begun:
+            continue
+        ready: Slot | None = None
+        for other, gap in node.before:
+            end = ends.get(id(other))
+            if end is None or gap == AFTER_READ:
+                continue
+            slot = (end[0] + gap, 0.0) if gap else end
+            ready = slot if ready is None or slot > ready else ready
+        if ready is not None:
+            ends[id(node)] = region.after(node, ready)
+            if node is last:
+                break
+    return ends.get(id(last))
+
+
+def _slowest(region: Region, first: Node, last: Node) -> Node:
+    """The operation of a recurrence that takes longest."""
+    reach = {id(first)}
+    on_way = []
+    for node in region.nodes[region.nodes.index(first) :]:
+        before = (other for other, gap in node.before if gap != AFTER_READ)
+        if node is first or any(id(other) in reach for other in before):
+            reach.add(id(node))
+            on_way.append(node)
+        if node is last:
+            break
+    return max(on_way, key=lambda node: (node.cost.latency, node.cost.delay))
+
+
+def _carried_reason(region: Region, first: Node, last: Node) -> str:
+    slow = _slowest(region, first, last)
+    what = words_for(slow.item)
+    cycles = slow.cost.latency
+    took = f" ({cycles + 1} cycles at {region.target.clock:g} ns)" if cycles else ""
+    hint = "; use several accumulators" if what.startswith("the floating-point add") else ""
+    return f"each iteration waits for {what} of the one before it{took}{hint}"
+
+
+def _memory_reason(region: Region, first: Node, last: Node, distance: int) -> str:
+    assert first.access is not None
+    name = first.access.array.name
+    before = "the iteration before" if distance == 1 else f"{distance} iterations before"
+    slow = _slowest(region, first, last)
+    through = f", through {words_for(slow.item)}" if slow.cost.latency > 1 else ""
+    return (
+        f"`{name}` is read after {before} has written it (load to store{through}); keep the value "
+        "in a variable, or say DEPENDENCE false where addresses never meet"
+    )
+
+
+def distance_of(load: Access, store: Access, symbol: str) -> int:
+    """After how many iterations a load meets what a store wrote; 0 for never."""
+    if any(
+        a is not None and b is not None and a != b
+        for a, b in zip(load.banks, store.banks, strict=False)
+    ):
+        stride = store.address.factor(symbol)
+        if not stride:
+            return 0
+    difference = store.address.plus(load.address, -1)
+    step = store.address.factor(symbol)
+    size = store.array.element_bytes
+    if difference.terms:
+        return 1
+    if step == 0:
+        return 1 if abs(difference.constant) < size else 0
+    iterations, rest = divmod(difference.constant, step)
+    if rest and abs(rest) >= size and abs(rest - step) >= size:
+        return 0
+    return iterations if iterations >= 1 else 0
+
+
+_WORDS = {
+    "fadd": "the floating-point addition", "fsub": "the floating-point addition",
+    "fmul": "the floating-point product", "fdiv": "the division", "sdiv": "the division",
+    "udiv": "the division", "srem": "the division", "urem": "the division", "mul": "the product",
+    "load": "the read of memory", "add": "the addition", "store": "the write",
+    "fcmp": "the comparison",
+}  # fmt: skip
+
+
+def words_for(item: Instruction) -> str:
+    """Name an operation for a reader."""
+    if item.op == "call":
+        return f"`{item.callee.removeprefix('__hls_').split('_f')[0]}`"
+    return _WORDS.get(item.op, f"`{item.op}`")

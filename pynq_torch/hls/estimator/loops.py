@@ -1,0 +1,217 @@
+"""Latency of a loop: pipelined, flattened with those around it, of processes, or plain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .asked import LoopPlan
+from .cycles import at_least, multiply, pipeline_latency, plus
+from .ir import Loop
+from .operators import knows_call
+from .result import Cycles, LoopEstimate
+from .scev import Expression
+from .schedule import pipeline
+
+if TYPE_CHECKING:
+    from .latency import Body
+
+__all__ = ["loop_states"]
+
+
+def loop_states(body: Body, loop: Loop) -> Cycles:
+    """Schedule a loop; return what it adds to the states around it."""
+    place = len(body.kernel.loops)
+    plan = body.kernel.plan.loop_at(loop.place) if loop.place else None
+    if plan is not None and plan.interval is not None and not loop.inner:
+        return _pipelined(body, loop, plan, [loop], [plan])
+    nest = _flattened(body, loop)
+    if nest is not None:
+        return _pipelined(body, nest[0][-1], nest[1][-1], *nest)
+    trips = _trips(body, loop, plan)
+    begun = len(body.stages)
+    states = body.states(loop)
+    inner = [cycles for _, cycles in body.stages[begun:]]
+    if plan is not None and plan.dataflow and len(inner) > 1 and None not in inner:
+        return _dataflow_loop(body, loop, plan, trips, place, [n for n in inner if n is not None])
+    if plan is not None and plan.least is not None:
+        states = at_least(states, plan.least)
+    total = multiply(trips, states)
+    _record(body, place, [loop], [plan], trips, None, None, states, total, "", False)
+    body.stages.append((_name(body, [loop], [plan]), total[1]))
+    return total
+
+
+def _dataflow_loop(
+    body: Body, loop: Loop, plan: LoopPlan, trips: Cycles, place: int, stages: list[int]
+) -> Cycles:
+    """Iterations overlap: one begins when the slowest process of the one before has ended."""
+    slowest, first = max(stages) + 1, sum(stages) + len(stages)
+    most = trips[1]
+    total = None if most is None else (most - 1) * slowest + first
+    iteration: Cycles = (first, first)
+    _record(
+        body,
+        place,
+        [loop],
+        [plan],
+        trips,
+        None,
+        None,
+        iteration,
+        (None if trips[0] is None else total, total),
+        "",
+        False,
+    )
+    body.stages.append((_name(body, [loop], [plan]), total))
+    return (total, total)
+
+
+def _flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | None:
+    """Return a perfect nest whose innermost loop is pipelined, outer to inner."""
+    loops, plans = [loop], []
+    while True:
+        plan = body.kernel.plan.loop_at(loops[-1].place) if loops[-1].place else None
+        if plan is None or plan.flatten is False:
+            return None
+        plans.append(plan)
+        if plan.interval is not None and not loops[-1].inner:
+            return (loops, plans) if len(loops) > 1 else None
+        if len(loops[-1].inner) != 1 or plan.interval is not None or plan.off:
+            return None
+        inner = loops[-1].inner[0]
+        if not _is_perfect(body, loops[-1], inner) or not _is_constant(body, inner):
+            return None
+        loops.append(inner)
+
+
+def _is_constant(body: Body, loop: Loop) -> bool:
+    return loop.taken is not None and not any(n.startswith("loop ") for n, _ in loop.taken.terms)
+
+
+def _is_perfect(body: Body, outer: Loop, inner: Loop) -> bool:
+    """Whether two loops become one: Vitis puts code between them under a condition."""
+    vitis = body.target.tool == "vitis"
+    for block in body.blocks(outer):
+        if block.name in inner.blocks:
+            continue
+        for item in block.instructions:
+            is_call = item.op == "call" and not knows_call(item.callee)
+            if is_call or (
+                not vitis and item.op in ("store", "load", "call", "fadd", "fmul", "fdiv")
+            ):
+                return False
+    return True
+
+
+def _pipelined(
+    body: Body, loop: Loop, plan: LoopPlan, loops: list[Loop], plans: list[LoopPlan]
+) -> Cycles:
+    items = [i for block in body.blocks(loops[0]) for i in block.instructions]
+    region = body.region(items, loop.header, bursts=True)
+    independent = set().union(*(one.independent for one in plans))
+    if body.plan is not None:
+        independent |= body.plan.independent
+    interval, depth, limit = pipeline(region, plan.interval or 1, independent)
+    body.count(region, interval)
+    trips: Cycles = (1, 1)
+    for one, its in zip(loops, plans, strict=True):
+        trips = multiply(trips, _trips(body, one, its))
+    total = pipeline_latency(trips, interval, depth)
+    why = ""
+    if interval > max(plan.interval or 1, 1):
+        where = limit.place
+        line = f" ({Path(where.file).name}:{where.line})" if where is not None else ""
+        why = f"II={interval}: {limit.reason}{line}"
+    _record(
+        body,
+        len(body.kernel.loops),
+        loops,
+        list(plans),
+        trips,
+        interval,
+        plan.interval or 1,
+        (depth, depth),
+        total,
+        why,
+        plan.automatic,
+    )
+    body.stages.append((_name(body, loops, list(plans)), total[1]))
+    extra = 3 if body.target.tool == "vitis" and not _is_whole(body, loops[0]) else 1
+    for array in {
+        id(n.access.array): n.access
+        for n in region.nodes
+        if n.access and n.access.array.kind == "m_axi"
+    }.values():
+        extra += 6 if array.write else 8
+    return plus(total, extra)
+
+
+def _is_whole(body: Body, loop: Loop) -> bool:
+    """Whether a function is one loop; Vitis makes a module of its own of any other pipeline."""
+    if loop.parent is not None or len(body.function.outer()) > 1:
+        return False
+    outside = [block for block in body.function.blocks.values() if block.loop is None]
+    return not any(
+        i.op in ("load", "store", "call") for block in outside for i in block.instructions
+    )
+
+
+def _trips(body: Body, loop: Loop, plan: LoopPlan | None) -> Cycles:
+    if loop.taken is not None:
+        least, most = _range(body, loop.taken, loop)
+        if least is not None and most is not None:
+            return max(least + 1, 0), max(most + 1, 0)
+    return plan.trips if plan is not None and plan.trips is not None else (None, None)
+
+
+def _range(body: Body, taken: Expression, loop: Loop) -> Cycles:
+    """Bounds of a count that depends on the loops around it."""
+    least = most = taken.constant
+    around = {"loop " + one.header: one for one in loop.above()}
+    for name, factor in taken.terms:
+        outer = around.get(name)
+        if outer is None or outer is loop:
+            return None, None
+        plan = body.kernel.plan.loop_at(outer.place) if outer.place else None
+        top = _trips(body, outer, plan)[1]
+        if top is None:
+            return None, None
+        ends = (0, factor * (top - 1))
+        least, most = least + min(ends), most + max(ends)
+    return least, most
+
+
+def _name(body: Body, loops: list[Loop], plans: Sequence[LoopPlan | None]) -> str:
+    names = []
+    for loop, plan in zip(loops, plans, strict=True):
+        line = loop.place.line if loop.place else 0
+        names.append(
+            plan.label
+            if plan is not None and plan.label
+            else f"VITIS_LOOP_{line}_{_number(plan, line)}"
+        )
+    return "_".join(names)
+
+
+def _record(body: Body, at: int, loops: list[Loop], plans: Sequence[LoopPlan | None], trips: Cycles,
+    interval: int | None, asked: int | None, iteration: Cycles, total: Cycles, why: str,
+    automatic: bool,
+) -> None:  # fmt: skip
+    last = loops[-1].place
+    name = _name(body, loops, plans)
+    owner = plans[-1].function.name if plans[-1] is not None else ""
+    lines = tuple(loop.place.line for loop in loops if loop.place)
+    made = LoopEstimate(
+        name, last.file if last else "", last.line if last else 0, lines, owner, loops[0].depth,
+        trips, interval, asked, iteration, total, why, automatic,
+    )  # fmt: skip
+    body.kernel.loops.insert(at, made)
+
+
+def _number(plan: LoopPlan | None, line: int) -> int:
+    """The n-th loop of its function, as Vitis numbers loops without a label."""
+    if plan is None:
+        return 1
+    return next((n for n, loop in enumerate(plan.function.all_loops(), 1) if loop is plan), 1)

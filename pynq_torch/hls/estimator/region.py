@@ -1,0 +1,255 @@
+"""Regions: the operations that are scheduled together, and what each waits for.
+
+A region is the code of a pipelined loop or function, or what stands between the loops of another
+body. Branches are predicated, as HLS does it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from math import log2
+
+from .asked import FunctionPlan
+from .ir import Block, Function, Instruction
+from .memory import Access, Arrays
+from .operators import Cost, Target, cost_of
+
+__all__ = ["AFTER_READ", "MOST_PAIRS", "Node", "Region", "Slot"]
+
+#: A cycle, and ns within it.
+Slot = tuple[int, float]
+_SKIPPED = frozenset(("br", "ret", "switch", "unreachable", "alloca"))
+#: Of so many accesses of an array each is compared with the last ones.
+MOST_PAIRS = 400
+#: Instead of a gap: a write that may share the cycle of a read before it.
+AFTER_READ = -9
+
+
+@dataclass(eq=False)
+class Node:
+    """One operation and what it waits for."""
+
+    item: Instruction
+    cost: Cost
+    before: list[tuple[Node, int]] = field(default_factory=list)
+    access: Access | None = None
+    stream: str = ""
+    start: Slot = (0, 0.0)
+    end: Slot = (0, 0.0)
+    least: int = 0
+
+
+class Region:
+    """The operations of some blocks, in an order in which each follows what it needs."""
+
+    def __init__(
+        self, function: Function, arrays: Arrays, target: Target, plan: FunctionPlan | None,
+        items: list[Instruction], header: str = "", *, bursts: bool = False,
+    ) -> None:  # fmt: skip
+        self.function, self.arrays, self.target, self.plan = function, arrays, target, plan
+        self.header, self._bursts = header, bursts
+        self.nodes: list[Node] = []
+        self.by_value: dict[str, Node] = {}
+        self.accesses: dict[int, list[Node]] = defaultdict(list)
+        self._writes: dict[int, list[Node]] = defaultdict(list)
+        self._streams: dict[str, list[Node]] = defaultdict(list)
+        for item in items:
+            if item.op not in _SKIPPED:
+                self._add(item)
+        self._find_branches(items)
+        self._predicates(items)
+
+    def _add(self, item: Instruction) -> None:
+        node = Node(item, Cost())
+        carried = item.op == "phi" and item.block is not None and item.block.name == self.header
+        if not carried:
+            for name in item.operands:
+                other = self.by_value.get(name)
+                if other is not None:
+                    node.before.append((other, 0))
+        if item.op in ("load", "store"):
+            node.access = self.arrays.access(item)
+        if node.access is not None and node.access.array.kind == "stream":
+            node.access = None  # the word of a stream: its call is what counts
+        elif node.access is not None:
+            self._memory(node, node.access)
+        elif item.op == "call" and item.callee.startswith("__hls_stream") and item.operands:
+            self._stream(node)
+        else:
+            node.cost = self._costs(item, carried)
+        self.nodes.append(node)
+        if item.name:
+            self.by_value[item.name] = node
+
+    def _costs(self, item: Instruction, carried: bool) -> Cost:
+        if item.op == "phi":
+            return Cost(0, 0.0 if carried else 0.5 * self.target.speed)
+        cost = cost_of(item, self.function, self.target)
+        if self.plan is not None and cost.core and cost.latency:
+            wanted = self.plan.operators.get(item.name.lstrip("%"), -1)
+            if wanted >= 0:
+                return Cost(wanted, cost.delay, cost.entry, cost.dsp, cost.core)
+        return cost
+
+    def _memory(self, node: Node, access: Access) -> None:
+        array, speed = access.array, self.target.speed
+        if access.write and array.constant:
+            node.access = None
+            return
+        if array.kind in ("scalar", "register"):
+            variable = None in access.banks
+            delay = (
+                0.7 * log2(max(array.words, 2)) * speed if variable and not access.write else 0.0
+            )
+            node.cost = Cost(0, delay)
+        elif array.kind == "m_axi":
+            node.cost = self._bus(access)
+        elif access.write:
+            node.cost = Cost(0, self._memory_delay() * speed)
+        else:
+            delay = self._memory_delay() * speed
+            node.cost = Cost(array.latency, delay, delay)
+        key = id(array)
+        previous = self.accesses[key]
+        wrote = self._writes[key]
+        for other in (previous if access.write else wrote)[-MOST_PAIRS:]:
+            assert other.access is not None
+            if array.kind == "m_axi" and access.write != other.access.write:
+                continue
+            if may_meet(access, other.access):
+                later = 1 if array.kind not in ("scalar", "register") else 0
+                node.before.append((other, later if other.access.write else AFTER_READ))
+        if access.write:
+            wrote.append(node)
+        previous.append(node)
+
+    def _memory_delay(self) -> float:
+        return 2.32 if self.target.tool == "vivado_old" else 3.25
+
+    def _bus(self, access: Access) -> Cost:
+        full = 0.85 * self.target.budget
+        if self._bursts:
+            return Cost(0 if access.write else 1, full if access.write else 0.0, full)
+        return Cost(7, 0.0, full) if not access.write else Cost(6, 0.0, full)
+
+    def _stream(self, node: Node) -> None:
+        node.stream = self.arrays.base_of(node.item.operands[0])
+        self.arrays.array(node.stream)
+        asks = node.item.callee.endswith(("empty", "full"))
+        node.cost = Cost(0, (0.5 if asks else 2.2) * self.target.speed)
+        previous = self._streams[node.stream]
+        if previous and not asks:
+            node.before.append((previous[-1], 1))
+        if not asks:
+            previous.append(node)
+        if node.item.callee.endswith("write"):
+            for other in reversed(self.nodes):
+                item = other.item
+                if item.op == "store" and self.arrays.base_of(item.operands[-1]) == node.stream:
+                    node.before.append((other, 0))
+                    continue
+                break
+        if node.item.callee.endswith("read"):
+            self.by_value["read " + node.stream] = node
+
+    def _predicates(self, items: list[Instruction]) -> None:
+        """Whatever a branch guards and can be seen outside waits for the branch's condition."""
+        conditions: dict[str, list[str]] = {}
+        blocks = {item.block.name: item.block for item in items if item.block is not None}
+        before = self.function.predecessors()
+        for name in blocks:
+            preds = [one for one in before[name] if one in blocks] if name != self.header else []
+            if len(preds) == 1:
+                last = blocks[preds[0]].instructions[-1]
+                guard = last.operands[:1] if len(blocks[preds[0]].successors) > 1 else []
+                conditions[name] = conditions.get(preds[0], []) + guard
+        for node in self.nodes:
+            item = node.item
+            seen = item.op == "store" or node.stream
+            if not seen or item.block is None:
+                continue
+            for value in conditions.get(item.block.name, ()):
+                other = self.by_value.get(value)
+                if other is not None and other is not node:
+                    node.before.append((other, 0))
+        for node in self.nodes:  # the word that a stream's read brings
+            item = node.item
+            if item.op == "load" and node.access is None and item.operands:
+                other = self.by_value.get("read " + self.arrays.base_of(item.operands[-1]))
+                if other is not None and other.item.order <= item.order:
+                    node.before.append((other, 0))
+
+    def _find_branches(self, items: list[Instruction]) -> None:
+        """Note which blocks can follow which, to see what never runs together."""
+        blocks = list(
+            {item.block.name: item.block for item in items if item.block is not None}.values()
+        )
+        self.numbers = {block.name: number for number, block in enumerate(blocks)}
+        self.branches = any(
+            len([s for s in b.successors if s in self.numbers and s != self.header]) > 1
+            for b in blocks
+        )
+        self._reach: dict[str, int] = {}
+        for block in reversed(blocks):
+            bits = 1 << self.numbers[block.name]
+            for name in block.successors:
+                if name in self.numbers and name != self.header:
+                    bits |= self._reach.get(name, 0)
+            self._reach[block.name] = bits
+
+    def _exclusive(self, one: Block | None, other: Block | None) -> bool:
+        if one is None or other is None or one is other:
+            return False
+        first, second = self._reach.get(one.name, 0), self._reach.get(other.name, 0)
+        numbers = self.numbers
+        return not (first >> numbers[other.name] & 1 or second >> numbers[one.name] & 1)
+
+    def beside(self, node: Node, others: list[Node]) -> int:
+        """Return how many of some operations may run with one; those of the other branch do not."""
+        if len(others) < 1 or not self.branches:
+            return len(others)
+        block = node.item.block
+        return sum(1 for other in others if not self._exclusive(block, other.item.block))
+
+    def ports(self, node: Node) -> list[tuple[object, int]]:
+        """Return the ports that an operation takes, each with how many accesses it has a cycle."""
+        access = node.access
+        if node.stream:
+            return [] if node.item.callee.endswith(("empty", "full")) else [(node.stream, 1)]
+        if access is None or access.array.kind in ("scalar", "register"):
+            return []
+        if access.array.kind == "m_axi":
+            return [((access.array.bundle, access.write), 1)]
+        return [((id(access.array), bank), access.array.ports()) for bank in self._banks(access)]
+
+    def _banks(self, access: Access) -> list[tuple[int | None, ...]]:
+        """The banks that an access takes; one whose bank is not known takes all that are met."""
+        if None not in access.banks:
+            return [access.banks]
+        met = {
+            other.access.banks
+            for other in self.accesses[id(access.array)]
+            if other.access is not None and None not in other.access.banks
+        }
+        fits = [
+            b for b in met if all(x is None or x == y for x, y in zip(access.banks, b, strict=True))
+        ]
+        return [*fits, access.banks]
+
+    def after(self, node: Node, ready: Slot) -> Slot:
+        """Return when an operation ends whose operands are ready at a slot."""
+        cycle, time = ready
+        cost = node.cost
+        needed = cost.entry if cost.latency else cost.delay
+        if needed and time and time + needed > self.target.budget + 1e-9:
+            cycle, time = cycle + 1, 0.0
+        return (cycle + cost.latency, cost.delay) if cost.latency else (cycle, time + cost.delay)
+
+
+def may_meet(one: Access, other: Access) -> bool:
+    """Whether two accesses of an iteration may be of one element."""
+    if one.address.terms == other.address.terms:
+        return abs(one.address.constant - other.address.constant) < one.array.element_bytes
+    pairs = zip(one.banks, other.banks, strict=False)
+    return not any(a is not None and b is not None and a != b for a, b in pairs)

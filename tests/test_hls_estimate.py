@@ -1,0 +1,373 @@
+"""``hls estimate``: II, latency and reasons from C++, without a vendor's tool."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+import pytest
+
+from pynq_torch import paths
+from pynq_torch.cli import main
+from pynq_torch.errors import InterfaceError, KernelBuildError
+from pynq_torch.hls import estimate
+from pynq_torch.hls.estimator import compiler, scev
+
+MISSING = compiler.tools()
+pytestmark = [
+    pytest.mark.usefixtures("own_cache"),
+    pytest.mark.skipif(MISSING is not None, reason=MISSING or ""),
+]
+
+DOT = """
+float dot(const float x[64], const float y[64]) {
+    float sum = 0;
+    dot_loop: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        sum += x[i] * y[i];
+    }
+    return sum;
+}
+"""
+STENCIL = """
+void blur(const int in[100], int out[100]) {
+    int buf[100];
+CUT
+    copy: for (int i = 0; i < 100; ++i) {
+#pragma HLS PIPELINE
+        buf[i] = in[i];
+    }
+    sum: for (int i = 1; i < 97; ++i) {
+#pragma HLS PIPELINE
+        out[i] = buf[i - 1] + buf[i] + buf[i + 1];
+    }
+}
+"""
+HISTOGRAM = """
+void histogram(const unsigned char in[256], int bins[256]) {
+    count: for (int i = 0; i < 256; ++i) {
+#pragma HLS PIPELINE
+MORE
+        bins[in[i]] += 1;
+    }
+}
+"""
+CHAIN = """
+#include <hls_stream.h>
+static void twice(hls::stream<int>& in, hls::stream<int>& out) {
+    first: for (int i = 0; i < 1000; ++i) {
+#pragma HLS PIPELINE
+        out.write(in.read() * 2);
+    }
+}
+void chain(hls::stream<int>& in, hls::stream<int>& out) {
+    hls::stream<int> between;
+FLOW
+    twice(in, between);
+    second: for (int i = 0; i < 1000; ++i) {
+#pragma HLS PIPELINE
+        out.write(between.read() + 1);
+    }
+}
+"""
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    def write(text, **arguments):
+        path = tmp_path / "kernel.cpp"
+        path.write_text(textwrap.dedent(text))
+        top = arguments.pop("top", None) or text.split("(", 1)[0].split()[-1]
+        return estimate(path, top, **arguments)
+
+    return write
+
+
+def loop(found, name):
+    return next(item for item in found.loops if item.name == name)
+
+
+def test_a_float_sum_waits_for_its_addition(kernel):
+    found = loop(kernel(DOT), "dot_loop")
+    assert (found.ii, found.asked, found.trip_count) == (5, 1, (64, 64))
+    assert "floating-point addition" in found.why and "several accumulators" in found.why
+    assert "(kernel.cpp:6)" in found.why
+    assert found.latency == (63 * 5 + found.iteration_latency[1] - 1,) * 2
+
+
+def test_an_integer_sum_does_not_wait(kernel):
+    found = loop(kernel(DOT.replace("float", "int")), "dot_loop")
+    assert (found.ii, found.why) == (1, "")
+
+
+def test_without_a_pipeline_iterations_add_up(kernel):
+    text = DOT.replace("#pragma HLS PIPELINE", "")
+    plain = loop(kernel(text, tool="vivado"), "dot_loop")
+    assert plain.ii is None
+    assert plain.latency[1] == 64 * plain.iteration_latency[1]
+    itself = loop(kernel(text, tool="vitis"), "dot_loop")
+    assert itself.automatic and itself.ii == 5
+    off = loop(
+        kernel(text.replace("sum +=", "\n#pragma HLS PIPELINE off\nsum +="), tool="vitis"),
+        "dot_loop",
+    )
+    assert off.ii is None and off.latency == plain.latency
+
+
+def test_an_interval_that_is_asked_for_is_kept(kernel):
+    found = loop(kernel(DOT.replace("PIPELINE", "PIPELINE II=9")), "dot_loop")
+    assert (found.ii, found.asked, found.why) == (9, 9, "")
+
+
+def test_ports_of_a_memory_limit_the_interval(kernel):
+    one = loop(kernel(STENCIL.replace("CUT", "")), "sum")
+    assert one.ii == 2
+    assert "3 accesses of `buf`" in one.why and "partition it by 2" in one.why
+    for cut in ("cyclic factor=2", "complete", "cyclic factor=3"):
+        text = STENCIL.replace("CUT", f"#pragma HLS ARRAY_PARTITION variable=buf {cut}")
+        assert loop(kernel(text), "sum").ii == 1, cut
+
+
+def test_a_histogram_meets_its_own_writes(kernel):
+    found = loop(kernel(HISTOGRAM.replace("MORE", "")), "count")
+    assert found.ii == 2 and "`bins`" in found.why and "(kernel.cpp:6)" in found.why
+    false = "#pragma HLS DEPENDENCE variable=bins inter false"
+    assert loop(kernel(HISTOGRAM.replace("MORE", false)), "count").ii == 1
+
+
+def test_a_distance_of_two_iterations_halves_the_interval(kernel):
+    text = """
+    void recur(float x[64]) {{
+        walk: for (int i = {0}; i < 64; ++i) {{
+    #pragma HLS PIPELINE
+            x[i] = x[i - {0}] + 1.0f;
+        }}
+    }}
+    """
+    one, two = (loop(kernel(text.format(n)), "walk") for n in (1, 2))
+    assert two.ii == -(-one.ii // 2)
+    assert "2 iterations before" in two.why
+
+
+def test_unrolling_divides_the_iterations(kernel):
+    text = DOT.replace("float", "int").replace("PIPELINE", "UNROLL factor=4\n#pragma HLS PIPELINE")
+    found = loop(kernel(text), "dot_loop")
+    assert found.trip_count == (16, 16)
+    assert found.ii == 2 and "dual-port" in found.why
+
+
+def test_a_pipeline_unrolls_the_loops_in_it(kernel):
+    text = """
+    void rows(const int a[8][4], int b[8]) {
+    #pragma HLS ARRAY_PARTITION variable=a complete dim=2
+        outer: for (int i = 0; i < 8; ++i) {
+    #pragma HLS PIPELINE
+            int sum = 0;
+            inner: for (int j = 0; j < 4; ++j) sum += a[i][j];
+            b[i] = sum;
+        }
+    }
+    """
+    found = kernel(text)
+    assert [item.name for item in found.loops] == ["outer"]
+    assert found.loops[0].ii == 1
+
+
+def test_perfect_nests_are_flattened(kernel):
+    text = """
+    void copy(const int a[20][30], int b[20][30]) {
+        rows: for (int i = 0; i < 20; ++i)
+            columns: for (int j = 0; j < 30; ++j) {
+    #pragma HLS PIPELINE
+    OFF
+                b[i][j] = a[i][j];
+            }
+    }
+    """
+    flat = kernel(text.replace("OFF", "")).loops
+    assert [(item.name, item.trip_count) for item in flat] == [("rows_columns", (600, 600))]
+    nested = kernel(text.replace("OFF", "#pragma HLS LOOP_FLATTEN off")).loops
+    assert [(item.name, item.ii) for item in nested] == [("rows", None), ("columns", 1)]
+
+
+def test_a_bound_that_is_not_known_stays_unknown(kernel):
+    text = """
+    int total(const int x[100], int n) {
+        int sum = 0;
+        walk: for (int i = 0; i < n; ++i) {
+    COUNT
+            sum += x[i];
+        }
+        return sum;
+    }
+    """
+    unknown = kernel(text.replace("COUNT", ""))
+    assert unknown.latency[1] is None and "?" in str(unknown)
+    assert unknown.as_json()["loops"][0]["latency"] is None
+    known = kernel(text.replace("COUNT", "#pragma HLS LOOP_TRIPCOUNT min=10 max=100"))
+    assert loop(known, "walk").trip_count == (10, 100)
+    assert known.latency[0] is not None and known.latency[1] - known.latency[0] == 90
+
+
+def test_triangular_loops_have_a_least_and_a_most(kernel):
+    text = """
+    void triangle(int a[16][16]) {
+        outer: for (int i = 0; i < 16; ++i)
+            inner: for (int j = 0; j <= i; ++j) a[i][j] = 0;
+    }
+    """
+    assert loop(kernel(text, tool="vivado"), "inner").trip_count == (1, 16)
+
+
+def test_processes_of_dataflow_run_side_by_side(kernel):
+    apart = kernel(CHAIN.replace("FLOW", ""), top="chain").latency[1]
+    beside = kernel(CHAIN.replace("FLOW", "#pragma HLS DATAFLOW"), top="chain")
+    assert apart > 2000
+    assert 1000 < beside.latency[1] < 1020
+    assert [name for name, _ in beside.stages] == ["twice", "second"]
+
+
+def test_divisions_and_double_take_longer(kernel):
+    single = loop(kernel(DOT.replace("x[i] * y[i]", "x[i] / y[i]")), "dot_loop")
+    double = loop(
+        kernel(DOT.replace("float", "double").replace("x[i] * y[i]", "x[i] / y[i]")), "dot_loop"
+    )
+    product = loop(kernel(DOT), "dot_loop")
+    depths = [item.iteration_latency[1] for item in (product, single, double)]
+    assert depths[0] < depths[1] < depths[2]
+
+
+def test_a_faster_clock_needs_more_cycles(kernel):
+    slow, fast = (loop(kernel(DOT, clock=clock), "dot_loop") for clock in (10.0, 4.0))
+    assert fast.ii > slow.ii and fast.iteration_latency[1] > slow.iteration_latency[1]
+
+
+def test_fixed_point_and_wide_integers(kernel):
+    text = """
+    #include <ap_fixed.h>
+    typedef ap_fixed<18, 4> fix;
+    fix scale(const fix x[32], ap_int<200>& wide) {
+        fix sum = 0;
+        walk: for (int i = 0; i < 32; ++i) {
+    #pragma HLS PIPELINE
+            sum += x[i] * fix(0.7);
+            wide = wide + 1;
+        }
+        return sum;
+    }
+    """
+    found = kernel(text, top="scale")
+    assert loop(found, "walk").ii == 1
+    assert found.resources["DSP"] in (1, 2)
+
+
+def test_block_ram_of_local_arrays(kernel):
+    text = """
+    void store(const int in[2048], int out[2048]) {
+        int buf[2048];
+    CUT
+        a: for (int i = 0; i < 2048; ++i) buf[i] = in[i];
+        b: for (int i = 0; i < 2048; ++i) out[i] = buf[2047 - i];
+    }
+    """
+    assert kernel(text.replace("CUT", "")).resources["BRAM_18K"] == 4
+    lut = "#pragma HLS BIND_STORAGE variable=buf type=ram_2p impl=lutram"
+    assert kernel(text.replace("CUT", lut)).resources["BRAM_18K"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("directives.tcl", 'set_directive_pipeline -II 7 "dot/dot_loop"'),
+        ("hls_config.cfg", "syn.directive.pipeline=dot/dot_loop II=7"),
+    ],
+)
+def test_directive_files_count(kernel, tmp_path, name, line):
+    (tmp_path / name).write_text(line + "\n")
+    text = DOT.replace("#pragma HLS PIPELINE", "")
+    assert loop(kernel(text, directives=tmp_path / name), "dot_loop").ii == 7
+
+
+def test_a_directive_for_nothing_is_a_warning(kernel, tmp_path):
+    path = tmp_path / "directives.tcl"
+    path.write_text('set_directive_pipeline "dot/lopp"\nset_directive_inline "dott"\n')
+    warnings = kernel(DOT, directives=path).warnings
+    assert f"{path}:1" in warnings[0] and "'lopp'" in warnings[0]
+    assert f"{path}:2" in warnings[1] and "'dott'" in warnings[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("int* p = (int*)malloc(4); x[0] = *p;", "heap"),
+        ("int* p = new int[4]; x[0] = p[1];", "heap"),
+        ("x[0] = y;", "undeclared"),
+        ("if (x[0]) top(x);", "recursion"),
+    ],
+)
+def test_what_hls_forbids_is_an_error_with_its_line(kernel, body, words):
+    text = f"#include <stdlib.h>\nvoid top(int x[4]) {{\n    {body}\n}}\n"
+    with pytest.raises(KernelBuildError, match=words) as error:
+        kernel(text, top="top")
+    assert "kernel.cpp:3" in str(error.value)
+
+
+def test_wrong_arguments(kernel, tmp_path):
+    with pytest.raises(InterfaceError, match="no definition of the top function"):
+        kernel(DOT, top="dott")
+    with pytest.raises(KernelBuildError, match="clock"):
+        kernel(DOT, clock=0.0)
+    with pytest.raises(InterfaceError, match="cannot be read"):
+        estimate(tmp_path / "none.cpp", "top")
+
+
+def test_the_command_prints_json(tmp_path, capsys):
+    path = tmp_path / "kernel.cpp"
+    path.write_text(DOT)
+    assert main(["hls", "estimate", str(path), "--top", "dot", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["kind"] == "estimate"
+    assert data["loops"][0]["ii"] == 5 and data["loops"][0]["line"] == 4
+    assert set(data["resources"]) == {"DSP", "BRAM_18K", "LUT", "FF"}
+    assert data["resources"]["LUT"] is None
+    assert main(["hls", "estimate", str(path), "--top", "dot"]) == 0
+    assert "dot_loop" in capsys.readouterr().out
+    assert main(["hls", "estimate", str(path), "--top", "no"]) == 2
+    assert "no definition" in capsys.readouterr().err
+
+
+def test_a_missing_compiler_is_named(kernel, monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(KernelBuildError, match="apt-get install clang-16"):
+        kernel(DOT)
+
+
+@pytest.mark.parametrize(
+    ("text", "constant", "terms"),
+    [
+        ("(4 + {%a,+,40}<%outer>)", 4, {"%a": 1, "loop outer": 40}),
+        ("{{%b,+,8}<nuw><%i>,+,-4}<%j>", 0, {"%b": 1, "loop i": 8, "loop j": -4}),
+        ("(-1 + (zext i32 %n to i64))<nsw>", -1, {"%n": 1}),
+        ("((2 * %k)<nsw> + -2)", -2, {"%k": 2}),
+    ],
+)
+def test_scalar_evolution_is_read_as_sums(text, constant, terms):
+    found = scev.parse(text)
+    assert (found.constant, dict(found.terms)) == (constant, terms)
+
+
+def test_what_is_no_sum_is_one_symbol():
+    found = scev.parse("((%a * %b) + (8 * (%a * %b)))")
+    assert len(found.terms) == 1 and found.constant == 0
+
+
+@pytest.mark.parametrize(
+    "name", sorted(path.name for path in paths.KERNELS.iterdir() if path.is_dir())
+)
+def test_our_own_kernels_have_an_estimate(name):
+    source = paths.KERNELS / name / f"{name}.cpp"
+    if not source.is_file():
+        pytest.skip("a kernel in RTL only")
+    found = estimate(source, name)
+    assert found.latency[1] is not None, "a loop without LOOP_TRIPCOUNT"
+    assert found.latency[1] >= found.latency[0] > 0
