@@ -130,7 +130,7 @@ def test_ports_of_a_memory_limit_the_interval(kernel):
 
 def test_a_histogram_meets_its_own_writes(kernel):
     found = loop(kernel(HISTOGRAM.replace("MORE", "")), "count")
-    assert found.ii == 2 and "`bins`" in found.why and "(kernel.cpp:6)" in found.why
+    assert found.ii > 1 and "`bins`" in found.why and "(kernel.cpp:6)" in found.why
     false = "#pragma HLS DEPENDENCE variable=bins inter false"
     assert loop(kernel(HISTOGRAM.replace("MORE", false)), "count").ii == 1
 

@@ -38,6 +38,7 @@ __all__ = [
     "plain",
     "problem_at",
     "root_of",
+    "walk",
 ]
 
 #: What is wrong: file, line, rule and text.
@@ -181,7 +182,7 @@ class Program:
     def _reached(self, top: Cursor) -> list[Cursor]:
         waiting, found = [top], [top]
         while waiting:
-            for node in waiting.pop().walk_preorder():
+            for node in walk(waiting.pop()):
                 for other in self.named.get(node.spelling, ()):
                     if other not in found:
                         found.append(other)
@@ -229,6 +230,8 @@ def _holds(node: Cursor, file: str, line: int) -> bool:
 def _fill(scope: Scope, nodes: Iterable[Cursor]) -> None:
     """Add the scopes in `nodes` to `scope`."""
     for child in nodes:
+        if child.kind == CursorKind.INIT_LIST_EXPR:
+            continue
         parts = list(child.get_children())
         kind = LOOPS.get(child.kind) or _OTHERS.get(child.kind)
         if kind is None:
@@ -241,6 +244,14 @@ def _fill(scope: Scope, nodes: Iterable[Cursor]) -> None:
             # The braces of a loop or a branch are no scope of their own.
             braces = part.kind == CursorKind.COMPOUND_STMT and kind != "block"
             _fill(inner, part.get_children() if braces else [part])
+
+
+def walk(node: Cursor) -> Iterator[Cursor]:
+    """Yield a node and all below it, but for the values of arrays, of which there may be 100,000."""
+    yield node
+    if node.kind != CursorKind.INIT_LIST_EXPR:
+        for child in node.get_children():
+            yield from walk(child)
 
 
 def names(node: Cursor) -> set[int]:
@@ -256,7 +267,7 @@ def calls(node: Cursor) -> list[Cursor]:
     """Return the calls in an expression, without constructors and conversions."""
     return [
         item
-        for item in node.walk_preorder()
+        for item in walk(node)
         if item.kind == CursorKind.CALL_EXPR
         and not (item.referenced is not None and item.referenced.kind in _CONVERSIONS)
     ]

@@ -14,7 +14,7 @@ from pathlib import Path
 from pynq_torch.errors import needs
 
 from ..constants import Constants
-from ..lint_tree import Directive, Program, Scope, calls
+from ..lint_tree import Directive, Program, Scope, calls, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
 from .compiler import Place
 
@@ -213,14 +213,14 @@ def _function(
     function = FunctionPlan(node.spelling, place)
     arguments = [child for child in node.get_children() if child.kind == CursorKind.PARM_DECL]
     function.arguments = tuple(child.spelling for child in arguments)
-    for child in node.walk_preorder():
+    for child in walk(node):
         if child.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
             dimensions = _dimensions(child)
             if dimensions:
                 function.dimensions.setdefault(child.spelling, dimensions)
     labels = {
         (part.location.line, part.location.column): child.spelling
-        for child in node.walk_preorder()
+        for child in walk(node)
         if child.kind == CursorKind.LABEL_STMT
         for part in child.get_children()
     }

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from math import log2
 
 from .asked import FunctionPlan
+from .balance import balance
 from .ir import Block, Function, Instruction
 from .memory import Access, Arrays
 from .operators import Cost, Target, cost_of
@@ -57,8 +58,14 @@ class Region:
         for item in items:
             if item.op not in _SKIPPED:
                 self._add(item)
+        balance(self)
         self._find_branches(items)
         self._predicates(items)
+
+    def is_carried(self, node: Node) -> bool:
+        """Whether a value comes from the iteration before."""
+        item = node.item
+        return item.op == "phi" and item.block is not None and item.block.name == self.header
 
     def _add(self, item: Instruction) -> None:
         node = Node(item, Cost())

@@ -6,8 +6,8 @@ What is not linear stays one symbol, under its text.
 
 from __future__ import annotations
 
-import re
 import functools
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 

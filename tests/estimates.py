@@ -1,0 +1,182 @@
+"""How far ``hls estimate`` agrees with published reports; writes the table of docs/estimate.md.
+
+usage: python tests/estimates.py REPORTS CHECKOUTS [--write] [--verbose]
+
+REPORTS has one JSON object a line: ``repo`` (owner/name), ``source``, ``sources``, ``top``,
+``clock``, ``part``, ``directives_file``, ``include_dirs``, ``defines``, and what the tool reported:
+``latency`` (``worst``), ``loops`` (``name``, ``lines``, ``trip_count``, ``ii``,
+``iteration_latency``, ``latency``) and ``resources``. CHECKOUTS holds a folder ``owner+name`` for
+each repository. Reports whose repository is not there are left out and counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from pynq_torch.errors import KernelError
+from pynq_torch.hls.estimator import Estimate, LoopEstimate, estimate
+
+DOCS = Path(__file__).resolve().parent.parent / "docs" / "estimate.md"
+BEGIN, END = "<!-- agreement: python tests/estimates.py -->", "<!-- end of agreement -->"
+LONGEST_S = 60
+
+
+def estimated(record: dict[str, Any], folder: Path) -> Estimate | str:
+    """Return the estimate of one record, or why there is none."""
+
+    def late(*_: object) -> None:
+        raise TimeoutError(f"no answer in {LONGEST_S} s")
+
+    os.chdir(folder)
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(LONGEST_S)
+    try:
+        return estimate(
+            record["source"], record["top"], clock=record["clock"], part=record["part"],
+            directives=record["directives_file"], sources=record.get("sources", ()),
+            include_dirs=[folder / one for one in record.get("include_dirs", ())],
+            defines=record.get("defines", ()),
+        )  # fmt: skip
+    except (KernelError, TimeoutError) as error:
+        return str(error).replace(str(folder) + "/", "")
+    finally:
+        signal.alarm(0)
+
+
+def most(value: Any) -> int | None:
+    """Return the upper end of a number or of a range."""
+    if isinstance(value, (list, tuple)):
+        value = value[-1]
+    return value if isinstance(value, int) else None
+
+
+def matched(
+    record: dict[str, Any], found: Estimate
+) -> Iterator[tuple[dict[str, Any], LoopEstimate | None]]:
+    """Pair each reported loop that has a label or a line with an estimated one."""
+    left = list(found.loops)
+    for loop in record["loops"]:
+        lines, name = loop.get("lines") or [], loop["name"]
+        if not lines and name.startswith("Loop "):
+            continue
+        fits = [e for e in left if _plain(e.name) == _plain(name)]
+        fits = fits or [e for e in left if lines and e.line == lines[-1]]
+        fits.sort(key=lambda e: e.trip_count[1] != most(loop["trip_count"]))
+        yield loop, fits[0] if fits else None
+        if fits:
+            left.remove(fits[0])
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_]+", "", name).lower()
+
+
+def error(have: int | None, want: int) -> float:
+    """Return the relative error; below ten cycles, of ten cycles; 10 where nothing is estimated."""
+    return 10.0 if have is None else min(abs(have - want) / max(want, 10), 10.0)
+
+
+def compare(record: dict[str, Any], found: Estimate, tally: dict[str, list[float]]) -> list[str]:
+    """Add one record to the tally; return its differences."""
+    said = []
+    for loop, have in matched(record, found):
+        ii = have.ii if have else None
+        if loop["ii"] is not None:
+            tally["II"].append(ii == loop["ii"])
+            if loop["ii"] > 1:
+                tally["II above 1"].append(ii == loop["ii"])
+            if ii != loop["ii"]:
+                said.append(f"{loop['name']}: II {ii}, reported {loop['ii']}")
+        want = most(loop["latency"])
+        if want is not None:
+            tally["loop"].append(error(have.latency[1] if have else None, want))
+        if have and most(loop["trip_count"]) is not None:
+            tally["trips"].append(have.trip_count[1] == most(loop["trip_count"]))
+    want = record["latency"]["worst"]
+    if want is not None:
+        tally["total"].append(error(found.latency[1], want))
+        said += (
+            [f"latency {found.latency[1]}, reported {want}"] if tally["total"][-1] > 0.15 else []
+        )
+    for name in ("DSP", "BRAM_18K"):
+        reported = (record["resources"] or {}).get(name)
+        if reported is not None:
+            near = abs((found.resources[name] or 0) - reported) <= max(1, 0.1 * reported)
+            tally[name].append(near)
+    return said
+
+
+def table(tally: dict[str, list[float]], count: int, failed: int, absent: int) -> str:
+    """Return the table as Markdown."""
+
+    def share(name: str) -> str:
+        values = tally[name]
+        return (
+            f"{sum(values):.0f} of {len(values)} ({100 * sum(values) / max(len(values), 1):.0f} %)"
+        )
+
+    def spread(name: str) -> str:
+        values = sorted(tally[name])
+        near = f"{100 * values[int(0.8 * len(values))]:.0f} %"
+        return f"{100 * statistics.median(values):.0f} % (80 % of {len(values)} within {near})"
+
+    rows = [
+        ("reports with an estimate", f"{count - failed} of {count}; {absent} without a checkout"),
+        ("II equal, of pipelined loops", share("II")),
+        ("II equal, where the report says more than 1", share("II above 1")),
+        ("trip counts equal", share("trips")),
+        ("loop latency, median error", spread("loop")),
+        ("total latency, median error", spread("total")),
+        ("DSP within 10 % or one", share("DSP")),
+        ("BRAM_18K within 10 % or one", share("BRAM_18K")),
+    ]
+    return "\n".join(["| what | agreement |", "|---|---|", *(f"| {a} | {b} |" for a, b in rows)])
+
+
+def main() -> None:
+    """Compare, print, and write where asked."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("reports", type=Path)
+    parser.add_argument("checkouts", type=Path)
+    parser.add_argument("--write", action="store_true", help="put the table into docs/estimate.md")
+    parser.add_argument("--verbose", action="store_true", help="a line for each difference")
+    args = parser.parse_args()
+    records = [json.loads(line) for line in args.reports.read_text().splitlines()]
+    records = [record for record in records if "repo" in record]
+    folders = [(args.checkouts / r["repo"].replace("/", "+")).resolve() for r in records]
+    here = [(r, folder) for r, folder in zip(records, folders, strict=True) if folder.is_dir()]
+    tally: dict[str, list[float]] = defaultdict(list)
+    failed = 0
+    with ProcessPoolExecutor(2) as pool:
+        for (record, _), found in zip(
+            here, pool.map(estimated, *zip(*here, strict=True)), strict=True
+        ):
+            name = f"{record['repo']} {record['source']}"
+            if isinstance(found, str):
+                failed += 1
+                print(f"no estimate of {name}: {found}")
+                continue
+            for line in compare(record, found, tally):
+                print(f"{name}: {line}") if args.verbose else None
+    text = table(tally, len(here), failed, len(records) - len(here))
+    print(text)
+    if args.write:
+        page = DOCS.read_text()
+        before, after = page.split(BEGIN)[0], page.split(END)[1]
+        DOCS.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
