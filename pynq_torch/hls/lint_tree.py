@@ -247,7 +247,7 @@ def _fill(scope: Scope, nodes: Iterable[Cursor]) -> None:
 
 
 def walk(node: Cursor) -> Iterator[Cursor]:
-    """Yield a node and all below it, but for the values of arrays, of which there may be 100,000."""
+    """Yield a node and all below it, but for the values of arrays, which may be 100,000."""
     yield node
     if node.kind != CursorKind.INIT_LIST_EXPR:
         for child in node.get_children():

@@ -7,6 +7,7 @@ keeps: no loop is turned into a closed form, no memory becomes a register, nothi
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import subprocess
@@ -47,9 +48,10 @@ _OPTIONS = (
     "-unroll-max-iteration-count-to-analyze=100000", "-unroll-runtime=false",
     "-verify-loop-lcssa=false",
 )  # fmt: skip
-#: Longer modules are analysed for addresses and loop bounds only: what is printed of long sums of
-#: data would fill gigabytes.
+#: Longer modules, and those that take longer, are analysed for addresses and loop bounds only:
+#: what is printed of long sums of data can fill gigabytes.
 _LONG = 4000
+_PATIENCE_S = 2.0
 _ERROR = re.compile(r"^(.+?:\d+):\d+: (?:fatal )?error: (.*)$", re.MULTILINE)
 
 
@@ -174,18 +176,30 @@ def optimise(
     made, _ = _opt([f"-passes={_PASSES}", *options, str(path), "-S", "-o", "-"])
     # Names, not numbers, so that instructions can be left out.
     made = re.sub(r"%(\d+)\b", r"%v\1", re.sub(r"(?m)^(\d+):", r"v\1:", made))
-    path.write_text(address_slice(made) if made.count("\n") > _LONG else made, encoding="utf-8")
-    analyses = "function(print<loops>,print<scalar-evolution>)"
-    return made, _opt([f"-passes={analyses}", str(path), "-disable-output"])[1]
+    return made, _analysed(made, path)
 
 
-def _opt(arguments: Sequence[str]) -> tuple[str, str]:
+def _analysed(text: str, path: Path) -> str:
+    """Return what LLVM prints of a module's loops and values; of addresses only where it is long."""
+    analyses = "-passes=function(print<loops>,print<scalar-evolution>)"
+    if text.count("\n") < _LONG:
+        path.write_text(text, encoding="utf-8")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return _opt([analyses, str(path), "-disable-output"], _PATIENCE_S)[1]
+    path.write_text(address_slice(text), encoding="utf-8")
+    return _opt([analyses, str(path), "-disable-output"])[1]
+
+
+def _opt(arguments: Sequence[str], patience: float | None = None) -> tuple[str, str]:
+    limit = patience or _TIMEOUT_S
     try:
         done = subprocess.run(
-            [OPT, *arguments], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
+            [OPT, *arguments], capture_output=True, text=True, check=False, timeout=limit
         )
     except subprocess.TimeoutExpired as error:
-        raise KernelBuildError(f"{OPT} took more than {_TIMEOUT_S} s; unroll less") from error
+        if patience:
+            raise
+        raise KernelBuildError(f"{OPT} took more than {limit} s; unroll less") from error
     if done.returncode:
         raise KernelBuildError(f"{OPT} failed: {done.stderr.strip()[-400:]}")
     return done.stdout, done.stderr
@@ -222,10 +236,10 @@ def _marked(
             if start is not None:
                 extra[found[1]] = unrolled(start)
                 targets = re.findall(r"label %([-\w.$]+)", line)
-                header = next(name for name in targets if name in labels)  # it is above
-                lines[labels[header]] += (
-                    f"\n  call void @{MARKER}(), !dbg {places.start_of(found[1])}"
-                )
+                header = next((name for name in targets if name in labels), None)
+                if header is not None:  # the header is above; `continue` jumps down
+                    mark = f"\n  call void @{MARKER}(), !dbg {places.start_of(found[1])}"
+                    lines[labels[header]] += mark
         elif (label := _LABEL.match(line)) is not None:
             labels[label[1]] = number
     for number, line in enumerate(lines):

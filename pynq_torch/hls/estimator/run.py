@@ -137,7 +137,9 @@ def _optimised(text: str, plan: Plan, folder: Path) -> Module:
 
     def unrolled(place: Place) -> int:
         loop = plan.loop_at(place)
-        return 0 if loop is None else loop.unroll  # those of headers count bits
+        if loop is None:  # our headers' loops count bits
+            return 0 if place.file.startswith(str(compiler.HEADERS)) else 1
+        return loop.unroll
 
     trips: dict[tuple[str, int, int], int | None] = {}
     functions = []
