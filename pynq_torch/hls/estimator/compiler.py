@@ -180,7 +180,7 @@ def optimise(
 
 
 def _analysed(text: str, path: Path) -> str:
-    """Return what LLVM prints of a module's loops and values; of addresses only where it is long."""
+    """Return what LLVM prints of loops and values; of addresses only where a module is long."""
     analyses = "-passes=function(print<loops>,print<scalar-evolution>)"
     if text.count("\n") < _LONG:
         path.write_text(text, encoding="utf-8")
