@@ -201,6 +201,11 @@ _TOKENS: tuple[tuple[bytes, tuple[bytes, ...]], ...] = (
     (rb"\btrue\b", (b"false",)), (rb"\bfalse\b", (b"true",)),
     (rb"\bstd::min\b", (b"std::max",)), (rb"\bstd::max\b", (b"std::min",)),
 )  # fmt: skip
+#: The smaller or the larger of two: with or without equality it is the same.
+_EXTREME = re.compile(
+    rb"(?P<x>[\w.\[\]+\-* ]+?) (?P<sign>[<>]=?) (?P<y>[\w.\[\]+\-* ]+?) \? "
+    rb"(?:(?P=x) : (?P=y)|(?P=y) : (?P=x))(?=[;,)])"
+)
 _NUMBER = re.compile(rb"(?<![\w.])(0x[0-9a-fA-F]+|\d+)([uUlL]*)(?![\w.])")
 #: A line that is one call, one assignment to something that is there already, or a jump.
 _EFFECT = re.compile(
@@ -213,9 +218,12 @@ _EFFECT = re.compile(
 def _cpp(source: bytes) -> Iterator[_Change]:
     # Same length, so that every position is one of the source.
     code = _HIDDEN.sub(lambda m: re.sub(rb"[^\n]", b" ", m[0]), source)
+    extremes = {match.start("sign") for match in _EXTREME.finditer(code)}
     for pattern, replacements in _TOKENS:
         for match in re.finditer(pattern, code):
             for new in replacements:
+                if match.start() in extremes and new[:1] == match[0][:1]:
+                    continue
                 yield match.start(), match.end(), new, range(0)
     for match in _NUMBER.finditer(code):
         value = int(match[1], 0) if match[1][:1] != b"0" or match[1][1:2] == b"x" else 0

@@ -167,6 +167,8 @@ def test_what_is_planted_in_python(tree: Path, line: str, changed: set[str]) -> 
             {"constexpr long kNapNs = 20'000, kTurns = 1;"},
         ),
         ("usleep(20);", set()),
+        ("constexpr int BURST = 16;", set()),
+        ("return b < c ? b : c;", {"return b >= c ? b : c;"}),
         ("struct timespec nap{0, 20}; nanosleep(&nap, nullptr);", set()),
         ('#pragma HLS UNROLL factor=2\nputs("1 < 2");', {";"}),
         ("int *a; int b = c * d;", {"int *a; int b = c / d;"}),
