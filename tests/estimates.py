@@ -61,10 +61,10 @@ def most(value: Any) -> int | None:
 
 
 def matched(
-    record: dict[str, Any], found: Estimate
+    record: dict[str, Any], found: Estimate | None
 ) -> Iterator[tuple[dict[str, Any], LoopEstimate | None]]:
     """Pair each reported loop that has a label or a line with an estimated one."""
-    left = list(found.loops)
+    left = list(found.loops) if found is not None else []
     for loop in record["loops"]:
         lines, name = loop.get("lines") or [], loop["name"]
         if not lines and name.startswith("Loop "):
@@ -86,7 +86,9 @@ def error(have: int | None, want: int) -> float:
     return 10.0 if have is None else min(abs(have - want) / max(want, 10), 10.0)
 
 
-def compare(record: dict[str, Any], found: Estimate, tally: dict[str, list[float]]) -> list[str]:
+def compare(
+    record: dict[str, Any], found: Estimate | None, tally: dict[str, list[float]]
+) -> list[str]:
     """Add one record to the tally; return its differences."""
     said = []
     for loop, have in matched(record, found):
@@ -104,14 +106,15 @@ def compare(record: dict[str, Any], found: Estimate, tally: dict[str, list[float
             tally["trips"].append(have.trip_count[1] == most(loop["trip_count"]))
     want = record["latency"]["worst"]
     if want is not None:
-        tally["total"].append(error(found.latency[1], want))
-        said += (
-            [f"latency {found.latency[1]}, reported {want}"] if tally["total"][-1] > 0.15 else []
-        )
+        have_total = found.latency[1] if found is not None else None
+        tally["total"].append(error(have_total, want))
+        if tally["total"][-1] > 0.15:
+            said.append(f"latency {have_total}, reported {want}")
     for name in ("DSP", "BRAM_18K"):
         reported = (record["resources"] or {}).get(name)
         if reported is not None:
-            near = abs((found.resources[name] or 0) - reported) <= max(1, 0.1 * reported)
+            have_count = found.resources[name] if found is not None else None
+            near = have_count is not None and abs(have_count - reported) <= max(1, 0.1 * reported)
             tally[name].append(near)
     return said
 
@@ -167,6 +170,7 @@ def main() -> None:
             if isinstance(found, str):
                 failed += 1
                 print(f"no estimate of {name}: {found}")
+                compare(record, None, tally)  # counts as wrong
                 continue
             for line in compare(record, found, tally):
                 print(f"{name}: {line}") if args.verbose else None

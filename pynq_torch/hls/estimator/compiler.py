@@ -174,8 +174,13 @@ def optimise(
     path.write_text(_marked(text, inlined, unrolled), encoding="utf-8")
     options = _OPTIONS if promote else (*_OPTIONS, "-disable-licm-promotion")
     made, _ = _opt([f"-passes={_PASSES}", *options, str(path), "-S", "-o", "-"])
-    # Names, not numbers, so that instructions can be left out.
-    made = re.sub(r"%(\d+)\b", r"%v\1", re.sub(r"(?m)^(\d+):", r"v\1:", made))
+    # Names, not numbers, so that instructions can be left out; a table's text stays as it is.
+    made = re.sub(r"(?m)^(\d+):", r"v\1:", made)
+    rows = (
+        row if row.startswith("@") else re.sub(r"%(\d+)\b", r"%v\1", row)
+        for row in made.split("\n")
+    )
+    made = "\n".join(rows)
     return made, _analysed(made, path)
 
 
@@ -201,7 +206,7 @@ def _opt(arguments: Sequence[str], patience: float | None = None) -> tuple[str, 
             raise
         raise KernelBuildError(f"{OPT} took more than {limit} s; unroll less") from error
     if done.returncode:
-        raise KernelBuildError(f"{OPT} failed: {done.stderr.strip()[-400:]}")
+        raise KernelBuildError(f"{OPT} failed: {done.stderr.strip()[:400]}")
     return done.stdout, done.stderr
 
 

@@ -176,11 +176,19 @@ template <int AP_W, bool AP_S> struct ap_bit_ref {
 template <int AP_W> struct ap_int : ap_int_base<AP_W, true> {
   using ap_int_base<AP_W, true>::ap_int_base;
   ap_int() = default;
+  ap_int(const ap_int&) = default;
+  ap_int& operator=(const ap_int&) = default;
+  AP_INLINE ap_int(const volatile ap_int& o) : ap_int_base<AP_W, true>((ap::raw_t<AP_W, true>)o.V_.kept) {}
+  AP_INLINE void operator=(const ap_int& o) volatile { this->V_.kept = o.V_.kept; }
   AP_INLINE ap_int(const ap_int_base<AP_W, true>& o) : ap_int_base<AP_W, true>(o) {}
 };
 template <int AP_W> struct ap_uint : ap_int_base<AP_W, false> {
   using ap_int_base<AP_W, false>::ap_int_base;
   ap_uint() = default;
+  ap_uint(const ap_uint&) = default;
+  ap_uint& operator=(const ap_uint&) = default;
+  AP_INLINE ap_uint(const volatile ap_uint& o) : ap_int_base<AP_W, false>((ap::raw_t<AP_W, false>)o.V_.kept) {}
+  AP_INLINE void operator=(const ap_uint& o) volatile { this->V_.kept = o.V_.kept; }
   AP_INLINE ap_uint(const ap_int_base<AP_W, false>& o) : ap_int_base<AP_W, false>(o) {}
 };
 

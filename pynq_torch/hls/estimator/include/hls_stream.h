@@ -11,7 +11,8 @@ bool __hls_stream_full(const volatile void*) noexcept;
 }
 
 namespace hls {
-template <class AP_T, int AP_DEPTH = 0> class stream {
+template <class AP_T, int AP_DEPTH = 0> class stream;
+template <class AP_T> class stream<AP_T, 0> {
  public:
   AP_T word;
   stream() = default;
@@ -30,7 +31,13 @@ template <class AP_T, int AP_DEPTH = 0> class stream {
   AP_INLINE_ bool empty() const { return __hls_stream_empty(this); }
   AP_INLINE_ bool full() const { return __hls_stream_full(this); }
   std::size_t size() const { return 0; }
-  std::size_t capacity() const { return AP_DEPTH; }
+  std::size_t capacity() const { return 0; }
+};
+// A stream with a depth is one without, for the functions that take it.
+template <class AP_T, int AP_DEPTH> class stream : public stream<AP_T, 0> {
+ public:
+  using stream<AP_T, 0>::stream;
+  stream() = default;
 };
 }  // namespace hls
 
