@@ -358,6 +358,7 @@ def test_outputs(pl: Pl) -> None:
     assert kernel.read_memory("t", 2).tolist() == [0x01020304, 0x05060708]
     assert kernel.read_memory("t", 5, "u1").tolist() == [4, 3, 2, 1, 8]
     assert kernel.signature_text == "k_0(t)"
+    assert _kernel(pl, in_r=_register(16)).signature_text == "k_0(in)"
 
 
 def test_the_last_run_is_the_boards(pl: Any, kernel: Any) -> None:

@@ -94,7 +94,8 @@ int main(int argc, char** argv) {
     WaveBox box{};
     box.to_cycle = box.limit_bytes = kNever;
     box.period_ps = 10;
-    uint64_t close_at = kNever;
+    uint64_t close_at = kNever, again_at = kNever;
+    uint32_t again_before = 0;
     bool with = true;
     for (int i = 4; i < argc; ++i) {
         const std::string word = argv[i];
@@ -111,6 +112,8 @@ int main(int argc, char** argv) {
         if (name == "stop") std::strcpy(box.stop, value.c_str());
         if (name == "path") std::strcpy(box.path, value.c_str());
         if (name == "close") close_at = number;
+        if (name == "again") again_at = number;
+        if (name == "again_before") again_before = uint32_t(number);
         if (name == "with") with = number != 0;
     }
     const ModelApi& api = with ? kWith : kWithout;
@@ -122,6 +125,10 @@ int main(int argc, char** argv) {
     for (uint64_t cycle = 0; cycle < cycles; ++cycle) {
         if (cycle == close_at) {
             box.command = uint32_t(WaveCommand::kClose);
+            box.request += 1;
+        }
+        if (cycle == again_at) {
+            box.command = uint32_t(WaveCommand::kOpen), box.before = again_before;
             box.request += 1;
         }
         if (starts.count(cycle)) begun = cycle;

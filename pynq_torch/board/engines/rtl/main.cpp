@@ -273,7 +273,6 @@ int main(int argc, char** argv) {
         make_units(setup, lines);
         if (setup.number("check")) {
             for (g_pl.at = 0; g_pl.at < g_pl.slots.size(); ++g_pl.at) g_pl.slots[g_pl.at].unit->check_reset();
-            g_pl.at = ~size_t(0);
         }
     } catch (const ProtocolError& error) {
         fail(kProtocol, g_pl.at, error.port, error.text);
@@ -288,8 +287,6 @@ int main(int argc, char** argv) {
         fail(kProtocol, g_pl.at, error.port, error.text);
     } catch (const RunTimeout& error) {
         fail(kTimeout, g_pl.at, "", error.what());
-    } catch (const ModelError& error) {
-        fail(kModel, g_pl.at, "", error.what());
     } catch (const std::exception& error) {
         fail(kModel, g_pl.at, "", error.what());
     }

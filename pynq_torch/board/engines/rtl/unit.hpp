@@ -21,13 +21,9 @@
 namespace pynq_torch {
 namespace rtl {
 
-// As State in engine.hpp and engine.py.
-enum class Doing : uint32_t { kBooting = 0, kIdle = 1, kRunning = 2, kWaitRead = 3, kWaitWrite = 4, kFault = 5 };
+// As State in engine.hpp and engine.py, without those of a process.
+enum class Doing : uint32_t { kIdle = 1, kRunning = 2, kWaitRead = 3, kWaitWrite = 4 };
 
-// The model stopped by itself: $fatal, an assertion, no convergence.
-struct ModelError : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
 struct RunTimeout : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -411,8 +407,9 @@ class Unit {
         phase_counts_.resize(phases_.size());
         box_->nphases = uint32_t(phases_.size());
     }
+    // A model may stop by itself: $fatal, an assertion, no convergence.
     void eval() {
-        if (api_->eval(model_)) throw ModelError(api_->error(model_));
+        if (api_->eval(model_)) throw std::runtime_error(api_->error(model_));
     }
     bool answer(Result result) {
         at_work_ = false;
