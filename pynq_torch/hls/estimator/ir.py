@@ -27,7 +27,7 @@ _PHI = re.compile(rf"\[ ([^,\]]+), %({_NAME}) \]")
 _TARGET = re.compile(rf"label %({_NAME})")
 _INT = re.compile(r"^i(\d+)$")
 _FLOATS = {"half": 16, "float": 32, "double": 64}
-_LOOP_INFO = re.compile(r"^(\s*)Loop at depth (\d+) containing: (.*)$")
+_LOOP_INFO = re.compile(r"^(\s*)(?:Parallel )?Loop at depth (\d+) containing: (.*)$")
 _FLAGS = re.compile(
     r"\b(?:nuw|nsw|exact|inbounds|volatile|fast|nnan|ninf|nsz|arcp|contract|afn|reassoc|noundef|"
     r"signext|zeroext|fastcc|dso_local|freeze)\b ?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from math import ceil
@@ -19,6 +20,11 @@ from .result import Cycles, Estimate, LoopEstimate
 from .schedule import pipeline, place_all
 
 __all__ = ["Kernel"]
+
+
+_COPY = re.compile(r"@(?:llvm\.)?mem(?:cpy|set|move)[\w.]*\(.*, i64 (?:noundef )?(\d+)")
+#: Structs are copied side by side; bytes.
+_SMALL_COPY = 64
 
 
 @dataclass
@@ -206,6 +212,12 @@ class Body:
                         batch = Batch(reads, writes, set())
                     batch.results.add(item.name)
                 else:
+                    copied = self._copied(item)
+                    if copied:
+                        group += 1
+                        spans.append((group, (copied, copied)))
+                        group += 1
+                        spans.append((group, (0, 0)))
                     if batch is not None and batch.results & set(item.operands):
                         batch.results.add(item.name)
                     groups[group].append(item)
@@ -257,6 +269,17 @@ class Body:
                 best[block.name] = (at, seen)
             end = greater(end, best[block.name][0])
         return end
+
+    def _copied(self, item: Instruction) -> int:
+        """Cycles of a ``memcpy`` or ``memset`` of an array, which HLS makes a pipelined loop."""
+        match = _COPY.search(item.text) if item.op == "call" else None
+        if match is None or int(match[1]) <= _SMALL_COPY or not item.operands:
+            return 0
+        arrays = [self.arrays.array(self.arrays.base_of(one)) for one in item.operands[:2]]
+        if any(array.constant for array in arrays):
+            return 0
+        bus = 8 if any(array.kind == "m_axi" for array in arrays) else 0
+        return int(match[1]) // max(min(array.element_bytes for array in arrays), 1) + 2 + bus
 
     def _used(self, item: Instruction) -> tuple[set[str], set[str]]:
         """The arrays that a call reads and those that it writes."""

@@ -163,7 +163,7 @@ class Arrays:
 
     def _make(self, base: str) -> Array:
         if base in self._handed:
-            return self._handed[base]
+            return self._taken(base)
         name = plain_name(base)
         item = self._function.values.get(base)
         kind = (
@@ -184,6 +184,16 @@ class Arrays:
         array = Array(name, "memory", dimensions, size, bits, plan, local=local)
         array.constant = local and base in self._constants
         self._classify(array, base, owner)
+        return array
+
+    def _taken(self, base: str) -> Array:
+        """An array of the caller's, cut as this function asks too."""
+        array = self._handed[base]
+        own = self._plan.arrays.get(plain_name(base)) if self._plan is not None else None
+        if own is not None:
+            array.plan.parts += [cut for cut in own.parts if cut not in array.plan.parts]
+            if array.kind == "memory" and array.is_registers:
+                array.kind, array.latency = "register", 0
         return array
 
     def _classify(self, array: Array, base: str, owner: FunctionPlan | None) -> None:

@@ -136,7 +136,8 @@ def cost_of(item: Instruction, function: Function, target: Target) -> Cost:
 
 def knows_call(name: str) -> bool:
     """Whether the table has a function without a body."""
-    return bool(_OWN.match(name) or _C_LIBRARY.match(name) or name.startswith(("llvm.", "__hls_")))
+    known = ("llvm.", "__hls_", "memcpy", "memset", "memmove")
+    return bool(_OWN.match(name) or _C_LIBRARY.match(name) or name.startswith(known))
 
 
 def _call(item: Instruction, target: Target) -> Cost:
@@ -172,8 +173,9 @@ def _staged(
     budget = min(target.budget / target.speed, 9.0)
     latency = max(1, int(work / budget))
     name = ("d" if is_double else "f") + core.lstrip("f")
-    half = 0.5 * target.budget  # a sum chains behind the read of a memory, a write behind it
-    return Cost(latency, half, half, dsp_double if is_double else dsp, name)
+    # A sum chains behind the read of a memory and a write behind it; a product does not.
+    part = (0.65 if core in ("fmul", "fdiv") else 0.5) * target.budget
+    return Cost(latency, part, part, dsp_double if is_double else dsp, name)
 
 
 def _add(bits: int) -> float:
