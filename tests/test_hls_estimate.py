@@ -299,6 +299,24 @@ def test_a_directive_for_nothing_is_a_warning(kernel, tmp_path):
     assert f"{path}:2" in warnings[1] and "'dott'" in warnings[1]
 
 
+def test_a_misspelt_pragma_speaks(kernel, tmp_path, capsys):
+    text = DOT.replace("HLS PIPELINE", "HLS PIPLINE")
+    warning = kernel(text, tool="vivado").warnings[0]
+    assert (
+        "kernel.cpp:5: PIPLINE is no HLS pragma" in warning
+        and "PIPELINE" in warning.split(";")[-1].upper()
+    )
+    outside = kernel(DOT.replace("PIPELINE", "ARRAY_PARTITION variable=nothing complete")).warnings[
+        0
+    ]
+    assert "names 'nothing'" in outside
+    path = str(tmp_path / "kernel.cpp")
+    assert main(["hls", "estimate", path, "--top", "dot"]) == 0
+    assert main(["hls", "estimate", path, "--top", "dot", "--strict"]) == 1
+    assert "names 'nothing'" in capsys.readouterr().out
+    assert kernel(DOT).warnings == ()
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [

@@ -79,6 +79,9 @@ def _declare_estimate(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     _add_macros(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit status 1 where there are warnings"
+    )
     parser.set_defaults(func=_estimate)
 
 
@@ -97,7 +100,7 @@ def _estimate(args: argparse.Namespace) -> int:
     print(json.dumps(found.as_json(), indent=2) if args.json else found)
     for warning in found.warnings if args.json else ():
         print(f"warning: {warning}", file=sys.stderr)
-    return 0
+    return 1 if args.strict and found.warnings else 0
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:

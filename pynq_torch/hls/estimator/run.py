@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
+from pynq_torch.paths import shown
 
 from ..constants import Constants
+from ..lint_pragmas import misspelt, words_of
 from ..lint_tree import Program
 from ..parse import constants_of, find_top, probe
 from ..source import SourceUnit, read_source
@@ -119,6 +121,15 @@ def _plan(
             programs.append((Program(unit.unit.cursor, body, unit.pragmas), constants))
         chosen = tool or guess_tool(units, directives, asked, part)
         plan = make_plan(programs, top, chosen, asked)
+        for program, _ in programs:
+            files = {function.location.file.name for function in program.functions}
+            wrong = [
+                *words_of(program),
+                *(item for file in sorted(files) for item in misspelt(file)),
+            ]
+            plan.warnings += [
+                f"{shown(Path(file))}:{line}: {text}" for file, line, _, text in wrong
+            ]
     return plan, plan.warnings
 
 
