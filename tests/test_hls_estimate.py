@@ -300,10 +300,10 @@ def test_a_directive_for_nothing_is_a_warning(kernel, tmp_path):
 
 
 def test_a_misspelt_pragma_speaks(kernel, tmp_path, capsys):
-    text = DOT.replace("HLS PIPELINE", "HLS PIPLINE")
+    text = DOT.replace("HLS PIPELINE", "HLS PIPELINEE")
     warning = kernel(text, tool="vivado").warnings[0]
     assert (
-        "kernel.cpp:5: PIPLINE is no HLS pragma" in warning
+        "kernel.cpp:5: PIPELINEE is no HLS pragma" in warning
         and "PIPELINE" in warning.split(";")[-1].upper()
     )
     outside = kernel(DOT.replace("PIPELINE", "ARRAY_PARTITION variable=nothing complete")).warnings[
