@@ -363,13 +363,18 @@ def _ci(clone: Path, **programs: str) -> subprocess.CompletedProcess[str]:
 def test_ci_runs_the_readme_command(root: Path, clone: Path):
     assert os.access(root / ".ci" / "run", os.X_OK)
     assert "make test" in (root / "README.md").read_text()
-    done = _ci(clone, chromium="exit 1", ghdl="exit 1")
+    there = dict.fromkeys(("chromium", "ghdl", "clang-16", "opt-16"), "exit 1")
+    done = _ci(clone, **there)
     assert done.stdout.strip() == f"{clone}|test|true|"
     assert done.stderr == ""
     assert done.returncode == 4
 
 
-@pytest.mark.parametrize("there", ["chromium", "ghdl"])
+#: Programs that .ci/run looks for, and the package of each.
+PROVIDED = {"chromium": "chromium", "ghdl": "ghdl", "clang-16": "clang-16", "opt-16": "llvm-16"}
+
+
+@pytest.mark.parametrize("missing", ["chromium", "ghdl", "clang-16", "opt-16"])
 @pytest.mark.parametrize(
     ("programs", "installs", "complaint"),
     [
@@ -378,13 +383,13 @@ def test_ci_runs_the_readme_command(root: Path, clone: Path):
         ({"id": "echo 0", "apt-get": "exit 100"}, True, "could not be installed"),
         ({"id": "echo 1000", "apt-get": ""}, False, "no right to install it"),
         ({"id": "echo 0"}, False, "no right to install it"),
-        ({"id": "echo 0", "google-chrome": "", "ghdl": "", "apt-get": ""}, False, ""),
+        ({"id": "echo 0", **dict.fromkeys(PROVIDED, ""), "apt-get": ""}, False, ""),
     ],
 )
 def test_ci_installs_what_is_missing_where_it_can(
-    clone: Path, programs: dict[str, str], installs: bool, complaint: str, there: str
+    clone: Path, programs: dict[str, str], installs: bool, complaint: str, missing: str
 ):
-    programs = {there: "", **programs}
+    programs = {**{name: "" for name in PROVIDED if name != missing}, **programs}
     calls = clone.parent / "apt"
     if "apt-get" in programs:
         programs = {**programs, "apt-get": f'echo "$@" >> {calls}\n{programs["apt-get"]}'}
@@ -394,7 +399,7 @@ def test_ci_installs_what_is_missing_where_it_can(
     assert bool(complaint) == ("will be skipped" in done.stderr)
     assert calls.exists() == installs
     if installs and not complaint:
-        package = {"chromium": "ghdl", "ghdl": "chromium"}[there]
+        package = PROVIDED[missing]
         *_, last = calls.read_text().splitlines()
         assert last.startswith("install ") and last.endswith(f" {package}")
 

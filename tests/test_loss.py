@@ -21,6 +21,8 @@ __all__ = ["closing"]
 
 OPERATORS = ("nll_loss_forward", "nll_loss_backward", "nll_loss2d_forward", "nll_loss2d_backward")
 EPS = 2.0**-24
+#: The least step of float32.
+SMALLEST = 2.0**-149
 SPECIAL = (float("nan"), -float("inf"), 0.0, -0.0, 1e-45, -1e36)
 
 
@@ -54,7 +56,7 @@ def near(found: torch.Tensor, exact: torch.Tensor, ulps: float, scale: torch.Ten
     assert torch.equal(found.isfinite(), exact.float().isfinite())
     error = (found - exact)[exact.isfinite()].abs()
     assert bool(
-        (error <= 2 * ulps * EPS * scale.expand(exact.shape)[exact.isfinite()] + 1e-45).all()
+        (error <= 2 * ulps * EPS * scale.expand(exact.shape)[exact.isfinite()] + SMALLEST).all()
     )
 
 
