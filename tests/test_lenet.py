@@ -156,8 +156,9 @@ def test_rows_with_gaps_cost_more() -> None:
         torch.relu(base[:, ::2, :4])
         torch.relu(base[:, :, ::2])
     dense, gaps, single = (symbols(c.kernels[0]) for c in calls if c.kernels)
-    assert dense == {"n": 480, "rows": 1, "single": 0}
-    assert gaps == {"n": 120, "rows": 30, "single": 0}
+    relu = dense["op"]
+    assert dense == {"n": 480, "rows": 1, "single": 0, "op": relu}
+    assert gaps == {"n": 120, "rows": 30, "single": 0, "op": relu}
     assert single["n"] == single["single"] == prod((6, 10, 4))
 
 
