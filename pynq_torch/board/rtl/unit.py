@@ -321,10 +321,7 @@ class RtlUnit(IpModel):
         self._polls, self._auto = 0, False
 
     def reset(self) -> None:
-        """Hold the unit's reset: whatever it had under way is dropped, registers start again.
-
-        Bursts that are on their way are an `RtlResetWarning`.
-        """
+        """Hold the unit's reset; bursts that are on their way are an `RtlResetWarning`."""
         if dropped := self._reset():
             warnings.warn(dropped_bursts(self.ip.name, *dropped), RtlResetWarning, stacklevel=2)
 

@@ -43,8 +43,7 @@ def estimate(
 ) -> Estimate:
     """Estimate what HLS would make of a kernel: II, latency, DSP blocks, block RAM.
 
-    Nothing of a vendor's is run. The estimate follows UG1399's rules and operator delays of
-    published reports; docs/estimate.md says how far it agrees with such reports.
+    Nothing of a vendor's is run; docs/estimate.md says how far it agrees with published reports.
 
     Parameters
     ----------

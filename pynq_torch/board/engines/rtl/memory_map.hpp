@@ -127,7 +127,7 @@ class MemoryMap {
 
     uint8_t state(uint64_t page) const { return page < pages_.size() ? pages_[size_t(page)] : kNothing; }
 
-    // The page behind a buffer is its own, whoever had it before.
+    // The page behind a buffer is its own, whatever used it before.
     void guard_behind(const Slot& range) {
         const uint64_t page = range.end == 0 ? 0 : ((range.end - 1) >> kPageBits) + 1;
         if (state(page) == kFreed) pages_[size_t(page)] = kClosed;
