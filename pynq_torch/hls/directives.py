@@ -28,6 +28,7 @@ __all__ = [
     "files_beside",
     "from_files",
     "from_pragmas",
+    "port_name",
     "tcl_words",
     "wanted_of",
 ]
@@ -164,7 +165,8 @@ def _split_options(text: str, where: str) -> tuple[list[str], dict[str, str]]:
     return bare, pairs
 
 
-def _port_name(text: str) -> str:
+def port_name(text: str) -> str:
+    """Return the name in a directive's ``port``, without quotes, ``&``, ``*`` and brackets."""
     return text.strip().strip("\"'").lstrip("&*").strip("()")
 
 
@@ -179,7 +181,7 @@ def _make(bare: Iterable[str], pairs: dict[str, str], where: str) -> list[Direct
         else:
             options[word] = "true"
     mode = None if mode is None else mode.lower()
-    names = [_port_name(port) for port in ports.split(",") if port.strip()]
+    names = [port_name(port) for port in ports.split(",") if port.strip()]
     return [Directive(name, mode, options, where) for name in names or [""]]
 
 
@@ -212,7 +214,7 @@ def _from_resource(text: str, where: str) -> list[Directive]:
             f"{where}: RESOURCE core={pairs['core']} names no argument; write variable=NAME"
         )
     options = {"bundle": bundle.group(1)} if bundle else {}
-    return [Directive(_port_name(pairs["variable"]), mode, options, where)]
+    return [Directive(port_name(pairs["variable"]), mode, options, where)]
 
 
 def from_files(source: Path, top: str) -> Settings:
@@ -341,7 +343,7 @@ def _read_tcl(path: Path, top: str, settings: Settings) -> None:
         elif positional and positional[0].split("/")[0] == top:
             mode = options.pop("mode", "").lower() or None
             for port in positional[1:] or [""]:
-                directive = Directive(_port_name(port), mode, options, where)
+                directive = Directive(port_name(port), mode, options, where)
                 settings.directives.append(_of_the_function(directive))
 
 

@@ -137,8 +137,7 @@ def misspelt(file: str) -> Iterator[Problem]:
 def dependences(program: Program) -> Iterator[Problem]:
     """Yield each ``DEPENDENCE ... false`` without a reason beside it."""
     for item in program.directives:
-        false = "false" in item.words or item.options.get("dependent", "").lower() == "false"
-        if item.name == "dependence" and false and not comments_on(item):
+        if item.name == "dependence" and item.is_false and not comments_on(item):
             yield (
                 item.pragma.file,
                 item.pragma.line,

@@ -97,6 +97,11 @@ class Directive:
         return cls(pragma, name.lower(), words, options)
 
     @property
+    def is_false(self) -> bool:
+        """Whether a DEPENDENCE is called false."""
+        return "false" in self.words or self.options.get("dependent", "").lower() == "false"
+
+    @property
     def variable(self) -> str:
         """The variable it names, without what chooses a part of it."""
         found = re.match(r"[&*(\s]*(\w+)", self.options.get("variable", ""))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..constants import Constants
-from ..directives import Pragma, config_lines, tcl_words
+from ..directives import Pragma, config_lines, port_name, tcl_words
 from ..lint_tree import Directive
 from .compiler import Place
 
@@ -37,7 +37,6 @@ class LoopPlan:
     interval: int | None = None
     automatic: bool = False
     off: bool = False
-    rewind: bool = False
     #: 1: not unrolled; 0: completely; else the factor.
     unroll: int = 1
     flatten: bool | None = None
@@ -48,7 +47,7 @@ class LoopPlan:
     independent: set[str] = field(default_factory=set)
 
     def walk(self) -> Iterator[LoopPlan]:
-        """Yield this loop and those in it, calls followed."""
+        """Yield this loop and those in it."""
         yield self
         for loop in self.inner:
             yield from loop.walk()
@@ -78,7 +77,6 @@ class FunctionPlan:
     dataflow: bool = False
     arrays: dict[str, ArrayPlan] = field(default_factory=dict)
     dimensions: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    operators: dict[str, int] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
     ports: dict[str, dict[str, str]] = field(default_factory=dict)
     independent: set[str] = field(default_factory=set)
@@ -155,7 +153,6 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
             loop.off, loop.interval = True, None
         else:
             loop.interval = number(item.options.get("ii")) or 0
-            loop.rewind = "rewind" in item.words
     elif item.name == "unroll":
         factor = number(item.options.get("factor"))
         off = "off" in item.words or item.options.get("off", "").lower() == "true"
@@ -171,7 +168,7 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
                 most if most is not None else least or 0,
             )
     elif item.name == "dependence":
-        if "false" in item.words or item.options.get("dependent", "").lower() == "false":
+        if item.is_false:
             loop.independent.add(item.variable)
     elif item.name == "dataflow":
         loop.dataflow = True
@@ -205,7 +202,6 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
             plan = function.array(variable)
             plan.kind, plan.implementation = core, options.get("impl", "").lower()
             plan.latency = number(options.get("latency"))
-            function.operators.setdefault(variable, -1)
     elif name == "stream" and variable:
         function.array(variable).depth = number(options.get("depth"))
         function.array(variable).kind = "fifo"
@@ -215,13 +211,13 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
         if limit and kind:
             function.limits[kind.lower()] = limit
     elif name == "dependence":
-        if "false" in item.words or options.get("dependent", "").lower() == "false":
+        if item.is_false:
             function.independent.add(variable)
     elif name == "interface":
         ports = (options.get("port") or "").split(",")
         mode = options.get("mode") or (item.words[0] if item.words else "")
         for port in ports:
-            port = port.strip().strip("\"'").lstrip("&*").strip("()")
+            port = port_name(port)
             if port and mode != "s_axilite":
                 function.ports[port] = {"mode": mode, **options}
             elif port:

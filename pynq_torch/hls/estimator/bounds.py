@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -77,21 +78,14 @@ def _port_reason(region: Region, node: Node, count: int, most: int) -> str:
     )
 
 
-def recurrence_limit(region: Region, independent: set[str]) -> Limit:
-    """The interval that values carried from one iteration to the next allow."""
+def recurrence_limit(region: Region, pairs: Sequence[tuple[Node, Node, int]]) -> Limit:
+    """The interval that values carried from one iteration to the next allow; `pairs` of memory."""
     best = Limit(1)
-    for node in region.nodes:
-        item = node.item
-        if item.op != "phi" or item.block is None or item.block.name != region.header:
-            continue
-        for value in item.incoming.values():
-            last = region.by_value.get(value)
-            if last is None or last is node:
-                continue
-            end = _path(region, node, last)
-            if end is not None and end[0] + 1 > best.interval:
-                best = Limit(end[0] + 1, _carried_reason(region, node, last), last.item.place)
-    for first, last, distance in carried(region, independent):
+    for node, last in region.carried_values():
+        end = _path(region, node, last)
+        if end is not None and end[0] + 1 > best.interval:
+            best = Limit(end[0] + 1, _carried_reason(region, node, last), last.item.place)
+    for first, last, distance in pairs:
         end = _path(region, first, last)
         if end is not None:
             interval = ceil((end[0] + 1) / distance)
@@ -140,7 +134,7 @@ def _only(region: Region, store: Node, symbol: str) -> int | None:
     block = store.item.block
     if block is None:
         return None
-    before = region.function.predecessors()[block.name]
+    before = region.function.predecessors[block.name]
     if len(before) != 1:
         return None
     last = region.function.blocks[before[0]].instructions[-1]
@@ -160,7 +154,7 @@ def _only(region: Region, store: Node, symbol: str) -> int | None:
 
 def _path(region: Region, first: Node, last: Node) -> Slot | None:
     """When `last` ends at the earliest, if `first` starts a cycle and all else is ready."""
-    ends: dict[int, Slot] = {id(first): region.after(first, (0, 0.0))}
+    ends: dict[int, Slot] = {id(first): region.ends(first, (0, 0.0))}
     begun = False
     for node in region.nodes:
         if node is first:
@@ -176,7 +170,7 @@ def _path(region: Region, first: Node, last: Node) -> Slot | None:
             slot = (end[0] + gap, 0.0) if gap else end
             ready = slot if ready is None or slot > ready else ready
         if ready is not None:
-            ends[id(node)] = region.after(node, ready)
+            ends[id(node)] = region.ends(node, region.begins(node, ready))
             if node is last:
                 break
     return ends.get(id(last))

@@ -223,8 +223,7 @@ def _marked(
     text: str, inlined: Callable[[str, Place], bool], unrolled: Callable[[Place], int]
 ) -> str:
     """Put inlining and unrolling into a raw module's text."""
-    nodes = dict(re.findall(r"^(!\d+) = (.*)$", text, re.MULTILINE))
-    places = Locations(nodes)
+    places = Locations(text)
     lines = text.split("\n")
     extra: dict[str, int] = {}
     labels: dict[str, int] = {}
@@ -269,8 +268,8 @@ def _with_unrolling(line: str, count: int) -> str:
 class Locations:
     """The debug locations of a module: ``!12`` to a place in the source."""
 
-    def __init__(self, nodes: dict[str, str]) -> None:
-        self._nodes = nodes
+    def __init__(self, text: str) -> None:
+        self._nodes = dict(re.findall(r"^(!\d+) = (.*)$", text, re.MULTILINE))
         self._files: dict[str, str] = {}
 
     def _field(self, node: str, name: str) -> str:

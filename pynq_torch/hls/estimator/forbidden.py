@@ -7,6 +7,7 @@ import re
 from pynq_torch.errors import KernelBuildError
 
 from .compiler import Locations, Place
+from .memory import plain_name
 from .operators import knows_call
 from .plan import Plan
 
@@ -25,7 +26,7 @@ def check(text: str, plan: Plan, top: str) -> None:
     KernelBuildError
         With file and line, what HLS forbids and what to write.
     """
-    places = Locations(dict(re.findall(r"^(!\d+) = (.*)$", text, re.MULTILINE)))
+    places = Locations(text)
     calls = _calls(text)
     begin = next((name for name in calls if _is_named(name, plan.top.name)), None)
     if begin is None:
@@ -65,16 +66,11 @@ def _is_named(mangled: str, name: str) -> bool:
 
 def _note(plan: Plan, callee: str, where: Place | None) -> None:
     at = f"{where.file}:{where.line}" if where else plan.top.place.file
-    warning = f"{at}: {_plain(callee)} has no body here and is taken to cost nothing"
+    warning = f"{at}: {plain_name(callee)} has no body here and is taken to cost nothing"
     if warning not in plan.warnings and not callee.startswith(
         ("_ZNSo", "_ZSt", "printf", "puts", "__cxa", "_ZNS")
     ):
         plan.warnings.append(warning)
-
-
-def _plain(mangled: str) -> str:
-    match = re.match(r"^_Z(\d+)(\w+)", mangled)
-    return match[2][: int(match[1])] if match else mangled
 
 
 def _calls(text: str) -> dict[str, list[tuple[str, str]]]:

@@ -6,6 +6,7 @@ of a loop's bound is read from what it prints, so that nothing of it is done aga
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,7 +22,6 @@ _LABEL = re.compile(rf"^({_NAME}):")
 _RESULT = re.compile(rf"^(%{_NAME}) = (.*)$")
 _OPERAND = re.compile(rf"(?<![\w%@])[%@]{_NAME}")
 _TYPES = re.compile(r'%"?(?:struct|class|union)\.')
-_CALL = re.compile(rf"(?:tail |notail |musttail )?call [^@%]*?(?:[%@]{_NAME}(?=\())?")
 _CALLEE = re.compile(rf"@({_NAME})\(")
 _PHI = re.compile(rf"\[ ([^,\]]+), %({_NAME}) \]")
 _TARGET = re.compile(rf"label %({_NAME})")
@@ -113,6 +113,7 @@ class Function:
         """The loops that are in no other."""
         return [loop for loop in self.loops if loop.parent is None]
 
+    @functools.cached_property
     def predecessors(self) -> dict[str, list[str]]:
         """The blocks that lead to each block."""
         found: dict[str, list[str]] = {name: [] for name in self.blocks}
@@ -183,8 +184,7 @@ def split_types(text: str) -> list[str]:
 
 def read_module(text: str, printed: str) -> Module:
     """Take a module and what the analyses printed of it apart."""
-    nodes = dict(re.findall(r"^(!\d+) = (.*)$", text, re.MULTILINE))
-    reader = _Reader(Locations(nodes))
+    reader = _Reader(Locations(text))
     functions: dict[str, Function] = {}
     for chunk in re.split(r"(?m)^(?=define )", text)[1:]:
         function = reader.function(chunk.split("\n}\n", 1)[0].split("\n"))

@@ -94,7 +94,7 @@ class Kernel:
         """The arguments through which a function writes, or that it hands on."""
         if name not in self._written:
             function = self.module.functions[name]
-            arrays = Arrays(self.module, function, None, [], {}, self.plan.tool)
+            arrays = Arrays(self.module, function, None, [], {})
             items = [item for block in function.blocks.values() for item in block.instructions]
             found = {
                 arrays.base_of(i.operands[-1]) for i in items if i.op == "store" and i.operands
@@ -111,7 +111,7 @@ class Kernel:
             return self._done[name]
         function = self.module.functions[name]
         plan = self.plan.function_at(function.place, name) if function.place else None
-        arrays = Arrays(self.module, function, plan, self.plan.functions, handed, self.plan.tool)
+        arrays = Arrays(self.module, function, plan, self.plan.functions, handed)
         body = Body(self, function, plan, arrays)
         done = body.schedule()
         self._done[name] = done
@@ -237,7 +237,7 @@ class Body:
         self, inside: list[Block], loop: Loop | None, costs: dict[str, list[tuple[int, Cycles]]],
         depth: dict[int, int], loops: dict[str, Cycles], calls: set[int],
     ) -> Cycles:  # fmt: skip
-        before = self.function.predecessors()
+        before = self.function.predecessors
         names = {block.name for block in inside}
         best: dict[str, tuple[Cycles, int]] = {}
         end: Cycles = (0, 0)

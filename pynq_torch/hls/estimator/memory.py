@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil, prod
 
 from .asked import ArrayPlan, FunctionPlan
@@ -12,9 +12,6 @@ from .scev import Expression
 
 __all__ = ["Access", "Array", "Arrays"]
 
-#: Arrays up to this size are kept in LUTs or registers unless a directive says otherwise.
-_BLOCK_BITS = 18 * 1024
-_SMALL_BITS = 1024
 _PART = re.compile(r"^\[(\d+) x (.*)\]$")
 
 
@@ -30,7 +27,6 @@ class Array:
     plan: ArrayPlan
     bundle: str = ""
     local: bool = False
-    written: bool = False
     #: Written with constants only, before anything else: HLS makes a ROM of it.
     constant: bool = False
     #: Latency of a read in cycles.
@@ -81,8 +77,6 @@ class Access:
     address: Expression
     #: For each cut dimension the bank, None where it is not known or is any.
     banks: tuple[int | None, ...] = ()
-    key: str = ""
-    terms: dict[str, int] = field(default_factory=dict)
 
 
 class Arrays:
@@ -90,13 +84,12 @@ class Arrays:
 
     def __init__(
         self, module: Module, function: Function, plan: FunctionPlan | None,
-        everything: list[FunctionPlan], handed: dict[str, Array], tool: str,
+        everything: list[FunctionPlan], handed: dict[str, Array],
     ) -> None:  # fmt: skip
         self._module, self._function, self._plan = module, function, plan
-        self._all, self._tool = everything, tool
+        self._all = everything
         self._handed = handed
         self._known: dict[str, Array] = {}
-        self._element: dict[str, int] = {}
         self._streams: set[str] = set()
         self._accessed_bytes: dict[str, int] = {}
         for block in function.blocks.values():
@@ -246,12 +239,7 @@ class Arrays:
             address = Expression(self._offset(item.text), ((pointer, 1),))
         if address.base == base:
             address = address.plus(Expression(0, ((base, 1),)), -1)
-        write = item.op == "store"
-        array.written |= write
-        found = Access(array, write, address)
-        found.banks = self._banks(array, address)
-        found.terms = dict(address.terms)
-        return found
+        return Access(array, item.op == "store", address, self._banks(array, address))
 
     def _offset(self, text: str) -> int:
         """Return the bytes of ``getelementptr inbounds ([8 x i32], ptr @x, i64 0, i64 5)``."""
@@ -289,11 +277,8 @@ class Arrays:
                 banks.append(constant % factor)
             else:
                 length = ceil(size / factor) if size else 0
-                banks.append(
-                    constant // length
-                    if length and not any(factors)
-                    else (constant // length if length and abs(constant) >= length else None)
-                )
+                fixed = not any(factors) or abs(constant) >= length
+                banks.append(constant // length if length and fixed else None)
         return tuple(banks)
 
 
@@ -305,9 +290,8 @@ def split(address: Expression, array: Array) -> list[tuple[int, list[int], bool]
         size *= max(length, 1)
     strides.append(size)
     strides.reverse()
-    constant, factors = address.constant, address.terms
+    constant, left = address.constant, list(address.terms)
     found: list[tuple[int, list[int], bool]] = []
-    left = list(factors)
     for stride in strides:
         here = [
             (name, factor)
@@ -319,10 +303,7 @@ def split(address: Expression, array: Array) -> list[tuple[int, list[int], bool]
         whole = constant // stride
         constant -= whole * stride
         symbols = [factor // stride for _, factor in here]
-        unknown = bool(odd) or any(
-            not name.startswith("loop ") and abs(f) // stride % 1 for name, f in here
-        )
-        found.append((whole, symbols, unknown))
+        found.append((whole, symbols, bool(odd)))
     return found
 
 

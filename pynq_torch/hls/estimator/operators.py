@@ -50,11 +50,9 @@ _SPEED = (
 )
 
 
-def target_of(clock: float, part: str, tool: str, uncertainty: float | None = None) -> Target:
+def target_of(clock: float, part: str, tool: str) -> Target:
     """Return the target for a clock period in ns; the tool keeps a part of it as margin."""
-    margin = (
-        uncertainty if uncertainty is not None else clock * (0.27 if tool == "vitis" else 0.125)
-    )
+    margin = clock * (0.27 if tool == "vitis" else 0.125)
     name = part.lower()
     speed = next((factor for prefix, factor in _SPEED if name.startswith(prefix)), 1.0)
     if speed == 1.0 and re.search(r"-[23]\b|-[23]l?$", name.split("g", 1)[-1]):
@@ -264,5 +262,5 @@ def _narrowed(value: str, bits: int, function: Function) -> int:
         source = item.text.split(" to ")[0].split()
         before = bits_of(source[-2]) if len(source) > 2 else 0
         if before:
-            return min(bits, before + (item.op == "zext" and 0))
+            return min(bits, before)
     return bits

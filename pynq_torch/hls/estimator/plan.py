@@ -6,6 +6,7 @@ rules are those of UG1399, "HLS Pragmas" and "config_compile", and of UG902 for 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from .compiler import Place
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind
 
-__all__ = ["Plan", "make_plan"]
+__all__ = ["Plan", "Trips", "key_of", "make_plan"]
 
 #: Vitis pipelines a loop of at least this many iterations by itself (config_compile).
 _PIPELINE_LOOPS = 64
@@ -45,7 +46,7 @@ class Plan:
 
     def loop_at(self, place: Place) -> LoopPlan | None:
         """Return the loop whose keyword is at a place."""
-        return self._loops().get((_real(place.file), place.line, place.column))
+        return self._loops.get(key_of(place))
 
     def function_at(self, place: Place, name: str) -> FunctionPlan | None:
         """Return the function whose name is on a line."""
@@ -59,12 +60,10 @@ class Plan:
                 return function
         return None
 
+    @functools.cached_property
     def _loops(self) -> dict[tuple[str, int, int], LoopPlan]:
-        return {
-            (_real(loop.place.file), loop.place.line, loop.place.column): loop
-            for function in self.functions
-            for loop in function.all_loops()
-        }
+        loops = (loop for function in self.functions for loop in function.all_loops())
+        return {key_of(loop.place): loop for loop in loops}
 
     def settle(self, trips: Trips) -> None:
         """Decide what the tool pipelines and unrolls by itself.
@@ -94,8 +93,14 @@ class Plan:
                         _swallow_function(other)
 
 
+@functools.lru_cache(maxsize=1024)
 def _real(file: str) -> str:
     return str(Path(file).resolve())
+
+
+def key_of(place: Place) -> tuple[str, int, int]:
+    """Return a place as loops are looked up by it: one file has several names."""
+    return _real(place.file), place.line, place.column
 
 
 def _pipeline_by_itself(loop: LoopPlan, trips: Trips) -> None:
@@ -114,7 +119,7 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips) -> None:
 
 def _is_short(loop: LoopPlan, trips: Trips) -> bool:
     """Whether a loop, and each in it, is short and no directive speaks of it."""
-    count = trips.get((_real(loop.place.file), loop.place.line, loop.place.column))
+    count = trips.get(key_of(loop.place))
     asked = loop.interval is not None or loop.unroll != 1 or loop.off or loop.dataflow
     if (
         asked

@@ -21,6 +21,8 @@ __all__ = ["AFTER_READ", "MOST_PAIRS", "Node", "Region", "Slot"]
 #: A cycle, and ns within it.
 Slot = tuple[int, float]
 _SKIPPED = frozenset(("br", "ret", "switch", "unreachable", "alloca"))
+#: Of a block RAM: from the address, and to the data.
+_MEMORY_NS = 3.25
 #: Of so many accesses of an array each is compared with the last ones.
 MOST_PAIRS = 400
 #: Instead of a gap: a write that may share the cycle of a read before it.
@@ -69,7 +71,7 @@ class Region:
 
     def _add(self, item: Instruction) -> None:
         node = Node(item, Cost())
-        carried = item.op == "phi" and item.block is not None and item.block.name == self.header
+        carried = self.is_carried(node)
         if not carried:
             for name in item.operands:
                 other = self.by_value.get(name)
@@ -92,12 +94,7 @@ class Region:
     def _costs(self, item: Instruction, carried: bool) -> Cost:
         if item.op == "phi":
             return Cost(0, 0.0 if carried else 0.5 * self.target.speed)
-        cost = cost_of(item, self.function, self.target)
-        if self.plan is not None and cost.core and cost.latency:
-            wanted = self.plan.operators.get(item.name.lstrip("%"), -1)
-            if wanted >= 0:
-                return Cost(wanted, cost.delay, cost.entry, cost.dsp, cost.core)
-        return cost
+        return cost_of(item, self.function, self.target)
 
     def _memory(self, node: Node, access: Access) -> None:
         array, speed = access.array, self.target.speed
@@ -113,9 +110,9 @@ class Region:
         elif array.kind == "m_axi":
             node.cost = self._bus(access)
         elif access.write:
-            node.cost = Cost(0, self._memory_delay() * speed)
+            node.cost = Cost(0, _MEMORY_NS * speed)
         else:
-            delay = self._memory_delay() * speed
+            delay = _MEMORY_NS * speed
             node.cost = Cost(array.latency, delay, delay)
         key = id(array)
         previous = self.accesses[key]
@@ -130,9 +127,6 @@ class Region:
         if access.write:
             wrote.append(node)
         previous.append(node)
-
-    def _memory_delay(self) -> float:
-        return 2.32 if self.target.tool == "vivado_old" else 3.25
 
     def _bus(self, access: Access) -> Cost:
         full = 0.85 * self.target.budget
@@ -164,7 +158,7 @@ class Region:
         """Whatever a branch guards and can be seen outside waits for the branch's condition."""
         conditions: dict[str, list[str]] = {}
         blocks = {item.block.name: item.block for item in items if item.block is not None}
-        before = self.function.predecessors()
+        before = self.function.predecessors
         for name in blocks:
             preds = [one for one in before[name] if one in blocks] if name != self.header else []
             if len(preds) == 1:
@@ -244,14 +238,28 @@ class Region:
         ]
         return [*fits, access.banks]
 
-    def after(self, node: Node, ready: Slot) -> Slot:
-        """Return when an operation ends whose operands are ready at a slot."""
+    def begins(self, node: Node, ready: Slot) -> Slot:
+        """Return when an operation begins: in the next cycle where this one has no room for it."""
         cycle, time = ready
-        cost = node.cost
-        needed = cost.entry if cost.latency else cost.delay
+        needed = node.cost.entry if node.cost.latency else node.cost.delay
         if needed and time and time + needed > self.target.budget + 1e-9:
-            cycle, time = cycle + 1, 0.0
+            return cycle + 1, 0.0
+        return ready
+
+    def ends(self, node: Node, start: Slot) -> Slot:
+        """Return when an operation ends that begins at a slot."""
+        (cycle, time), cost = start, node.cost
         return (cycle + cost.latency, cost.delay) if cost.latency else (cycle, time + cost.delay)
+
+    def carried_values(self) -> list[tuple[Node, Node]]:
+        """Return each value of the iteration before, with the operation that makes it."""
+        return [
+            (node, self.by_value[name])
+            for node in self.nodes
+            if self.is_carried(node)
+            for name in node.item.incoming.values()
+            if name in self.by_value and self.by_value[name] is not node
+        ]
 
 
 def may_meet(one: Access, other: Access) -> bool:

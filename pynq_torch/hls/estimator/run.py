@@ -6,6 +6,7 @@ import functools
 import re
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
@@ -22,7 +23,7 @@ from .compiler import Place
 from .ir import Module, read_module
 from .latency import Kernel
 from .operators import target_of
-from .plan import Plan, make_plan
+from .plan import Plan, Trips, key_of, make_plan
 from .result import Estimate
 from .tool import DEFAULT_PART, guess_tool
 
@@ -104,8 +105,6 @@ def _plan(
     asked = list(directives_of(Path(directives))) if directives is not None else []
     programs: list[tuple[Program, Constants]] = []
     units: list[SourceUnit] = []
-    from contextlib import ExitStack
-
     with ExitStack() as stack:
         for number, path in enumerate(paths):
             appendix = probe(top) if number == 0 else ""
@@ -135,12 +134,8 @@ def _plan(
 def _optimised(text: str, plan: Plan, folder: Path) -> Module:
     """Run LLVM's passes: once for the trip counts as written, then with the plan."""
 
-    @functools.cache
-    def owner(name: str, place: Place) -> FunctionPlan | None:
-        return plan.function_at(place, name)
-
     def inlined(name: str, place: Place) -> bool:
-        function = owner(name, place)
+        function = plan.function_at(place, name)
         if function is None:
             return True
         return function is not plan.top and not _is_module(function)
@@ -151,22 +146,25 @@ def _optimised(text: str, plan: Plan, folder: Path) -> Module:
             return 0 if place.file.startswith(str(compiler.HEADERS)) else 1
         return loop.unroll
 
-    trips: dict[tuple[str, int, int], int | None] = {}
-    functions = []
+    trips: Trips = {}
     if plan.needs_trips():
         written = compiler.optimise(
             text, inlined, lambda place: 1 if plan.loop_at(place) else 0, folder
         )
-        functions = list(read_module(*written).functions.values())
-    for function in functions:
-        for loop in function.loops:
-            if loop.place is not None:
-                key = (str(Path(loop.place.file).resolve()), loop.place.line, loop.place.column)
-                known = loop.taken is not None and not loop.taken.terms
-                trips[key] = loop.taken.constant + 1 if known and loop.taken is not None else None
+        trips = _trips(read_module(*written))
     plan.settle(trips)
     promote = plan.tool == "vivado"
     return read_module(*compiler.optimise(text, inlined, unrolled, folder, promote=promote))
+
+
+def _trips(module: Module) -> Trips:
+    """Return the iterations of each loop as written."""
+    loops = [loop for function in module.functions.values() for loop in function.loops]
+    return {
+        key_of(loop.place): loop.taken.constant + 1 if loop.taken and not loop.taken.terms else None
+        for loop in loops
+        if loop.place is not None
+    }
 
 
 def _is_module(function: FunctionPlan) -> bool:

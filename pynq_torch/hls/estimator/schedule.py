@@ -18,10 +18,10 @@ _TRIES = 24
 
 def pipeline(region: Region, asked: int, independent: set[str]) -> tuple[int, int, Limit]:
     """Return II, cycles of one iteration (depth) and what limits II."""
-    ports, values = port_limit(region), recurrence_limit(region, independent)
+    pairs = carried(region, independent)
+    ports, values = port_limit(region), recurrence_limit(region, pairs)
     limit = values if values.interval >= ports.interval else ports
     interval = max(asked, limit.interval, 1)
-    pairs = carried(region, independent)
     for _ in range(200):
         depth = _fit(region, interval, pairs)
         if depth is not None:
@@ -35,11 +35,11 @@ def _fit(region: Region, interval: int, pairs: list[tuple[Node, Node, int]]) -> 
     """Schedule at an interval; None where carried values come too late."""
     for node in region.nodes:
         node.least = 0
-    users = _users(region)
+    users, values = _users(region), region.carried_values()
     for _ in range(_TRIES):
         depth = place_all(region, interval)
         late = False
-        for phi, last in _phis(region):
+        for phi, last in values:
             due = last.end[0] + 1 - interval
             for user in users.get(id(phi), ()):
                 if user.start[0] < due and user.least < due:
@@ -62,16 +62,6 @@ def _users(region: Region) -> dict[int, list[Node]]:
     return found
 
 
-def _phis(region: Region) -> list[tuple[Node, Node]]:
-    found = []
-    for node in region.nodes:
-        item = node.item
-        if item.op == "phi" and item.block is not None and item.block.name == region.header:
-            lasts = [region.by_value[v] for v in item.incoming.values() if v in region.by_value]
-            found += [(node, last) for last in lasts if last is not node]
-    return found
-
-
 def place_all(region: Region, interval: int | None) -> int:
     """Give each operation its cycle; return how many cycles the region spans, at least 1."""
     taken: dict[tuple[object, int], list[Node]] = defaultdict(list)
@@ -80,7 +70,7 @@ def place_all(region: Region, interval: int | None) -> int:
     return max((node.end[0] for node in region.nodes), default=0) + 1
 
 
-def _ready(region: Region, node: Node) -> Slot:
+def _ready(node: Node) -> Slot:
     cycle, time = node.least, 0.0
     for other, gap in node.before:
         end = other.end
@@ -103,11 +93,7 @@ def _place(
     taken: dict[tuple[object, int], list[Node]],
     interval: int | None,
 ) -> None:
-    cycle, time = _ready(region, node)
-    cost, budget = node.cost, region.target.budget
-    needed = cost.entry if cost.latency else cost.delay
-    if needed and time and time + needed > budget + 1e-9:
-        cycle, time = cycle + 1, 0.0
+    cycle, time = region.begins(node, _ready(node))
     ports = region.ports(node)
     if ports:
         for _ in range(100_000):
@@ -119,4 +105,4 @@ def _place(
         for key, _ in ports:
             taken[key, at].append(node)
     node.start = (cycle, time)
-    node.end = (cycle + cost.latency, cost.delay) if cost.latency else (cycle, time + cost.delay)
+    node.end = region.ends(node, node.start)
