@@ -703,8 +703,30 @@ print((torch.ones(2, device="pynq") + 1).tolist())
 
 
 def test_a_fork_before_the_first_use_is_none_of_the_devices_business() -> None:
-    status, out, err = run(BEFORE_FIRST_USE)
+    status, out, err = run(BEFORE_FIRST_USE, PYNQ_TORCH_BOARD="")
     assert (status, out) == (0, "[2.0, 2.0, 2.0]\n[2.0, 2.0]\n"), err
+
+
+CHOSEN_NOT_USED = """
+import os, pynq_torch, torch
+board = pynq_torch.use_board()
+if not os.fork():
+    assert not torch.pynq.is_available()
+    try:
+        torch.ones(3, device="pynq")
+    except RuntimeError as error:
+        print(error, flush=True)
+    os._exit(0)
+os.wait()
+print((torch.ones(2, device="pynq") + 1).tolist())
+"""
+
+
+def test_a_board_that_was_chosen_is_the_parents_before_its_first_use_too() -> None:
+    status, out, err = run(CHOSEN_NOT_USED)
+    said, result = out.splitlines()
+    assert (status, result) == (0, "[2.0, 2.0]"), err
+    assert "forked from one that had chosen a board" in said and "'spawn'" in said
 
 
 SHUTDOWN = """

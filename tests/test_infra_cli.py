@@ -212,9 +212,11 @@ def test_a_broken_notebook_is_one_line(
 ):
     path = tmp_path / f"{name}.ipynb"
     path.write_text(BROKEN[name])
+    before = dict(os.environ)
     assert cli.main(["run", str(path)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ") and str(path) in line
+    assert os.environ == before  # the variables are the notebook's
 
 
 def test_programs_that_are_none_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ CELL_TIMEOUT_S = 600
 _START_TIMEOUT_S = 120
 
 
-def execute(program: Path, timeout_s: int) -> int:
+def execute(program: Path, timeout_s: int, environment: dict[str, str]) -> int:
     """Execute a notebook's cells, print what they print, and return the exit status.
 
     Parameters
@@ -31,6 +32,8 @@ def execute(program: Path, timeout_s: int) -> int:
         The notebook; its folder is the working directory.
     timeout_s : int
         The longest that one cell may take; 0 for any time.
+    environment : dict
+        The variables of the Jupyter kernel's process, all of them.
 
     Raises
     ------
@@ -42,7 +45,8 @@ def execute(program: Path, timeout_s: int) -> int:
 
     notebook = _read_notebook(program)
     try:
-        _wait_for(_client(notebook, program, timeout_s).async_execute)
+        client = _client(notebook, program, timeout_s)
+        _wait_for(partial(client.async_execute, env=environment))
     except CellExecutionError:
         return 1  # the traceback is an output of its cell
     except CellTimeoutError as error:

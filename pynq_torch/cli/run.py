@@ -82,8 +82,7 @@ def _run(parsed: argparse.Namespace) -> int:
 
 def _run_program(parsed: argparse.Namespace, environment: dict[str, str]) -> int:
     if parsed.program.suffix == ".ipynb":
-        os.environ.update(environment)
-        return _run_notebook(parsed.program, parsed.timeout)
+        return _run_notebook(parsed.program, parsed.timeout, environment)
     # -W, -X and the like given to this interpreter are meant for the program.
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     command = [sys.executable, *flags, str(parsed.program), *parsed.arguments]
@@ -185,26 +184,25 @@ def _run_python(command: list[str], environment: dict[str, str]) -> int:
     return status if status >= 0 else 128 - status
 
 
-def _run_notebook(program: Path, timeout_s: int) -> int:
+def _run_notebook(program: Path, timeout_s: int, environment: dict[str, str]) -> int:
     """Execute a notebook and print what its cells print, and then the trace if one is wanted."""
     # What a kernel prints while it ends is seen by nobody.
     begin_ns, traced = time.time_ns(), ""
-    if os.environ.get(TRACE) == "-":
+    if environment.get(TRACE) == "-":
         with tempfile.NamedTemporaryFile("r", encoding="utf-8", suffix=".txt") as trace:
-            os.environ[TRACE] = trace.name
-            status = execute(program, timeout_s)
+            status = execute(program, timeout_s, environment | {TRACE: trace.name})
             print(traced := trace.read(), end="")
     else:
-        status = execute(program, timeout_s)
-    nothing = missing(os.environ)
-    if nothing and not (traced or _written(begin_ns)):
+        status = execute(program, timeout_s, environment)
+    nothing = missing(environment)
+    if nothing and not (traced or _written(environment, begin_ns)):
         print(f"pynq_torch: {nothing}", file=sys.stderr)
     return status
 
 
-def _written(begin_ns: int) -> bool:
+def _written(environment: dict[str, str], begin_ns: int) -> bool:
     """Return whether waves or a table of the trace were written since."""
-    asked = [Path(os.environ[name]) for name in (WAVE, TRACE_CSV) if os.environ.get(name)]
+    asked = [Path(environment[name]) for name in (WAVE, TRACE_CSV) if environment.get(name)]
     # Where there are several units or overlays, ".UNIT" or "-2" comes into the name.
     return any(
         file.stat().st_mtime_ns >= begin_ns

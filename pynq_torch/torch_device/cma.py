@@ -308,9 +308,11 @@ def statistics() -> dict[str, int]:
 
 
 def mark_forked() -> bool:
-    """Note that this process is a forked child; return whether the parent had used the device."""
+    """Note that this process is a forked child; return whether its parent had a board."""
     global _forked, _lock, _device_ref
-    if _device_ref() is None:
+    from pynq_torch.board import current_board
+
+    if _device_ref() is None and current_board() is None:
         return False
     _forked = True
     _lock = threading.RLock()  # another thread of the parent may have held it
@@ -320,14 +322,14 @@ def mark_forked() -> bool:
 
 
 def in_forked_child() -> bool:
-    """Whether this process was forked from one that used the device."""
+    """Whether this process was forked from one that had a board."""
     return _forked
 
 
 def lost_by_fork() -> DeviceLost:
     """Return the error of a program that uses the device in a forked child."""
     return DeviceLost(
-        "this process was forked from one that used device 'pynq': a board has one user. Use the "
+        "this process was forked from one that had chosen a board: a board has one user. Use the "
         "device in the parent, or start workers with multiprocessing's 'spawn' method "
         "(DataLoader: return CPU tensors from the workers); tensors from before the fork can be "
         "read with .cpu()"
