@@ -40,16 +40,46 @@ int main() {
         {"sub", SUB, 0, 0, {100, -3}, 103},
         {"mul", MUL, 0, 0, {10, -3}, -30},
         {"div_trunc", DIV_TRUNC, 0, 0, {-7, 2}, -3},
+        {"div_trunc", DIV_TRUNC, 0, 0, {7, -1}, -7},
+        {"div_trunc", DIV_TRUNC, 0, 0, {-7, -2}, 3},
+        {"div_trunc", DIV_TRUNC, 0, 0, {7, -2}, -3},
+        {"div_trunc", DIV_TRUNC, 0, 0, {6, -3}, -2},
+        {"div_trunc", DIV_TRUNC, 0, 0, {-7, -1}, 7},
         {"div_floor", DIV_FLOOR, 0, 0, {-7, 2}, -4},
+        {"div_floor", DIV_FLOOR, 0, 0, {7, -1}, -7},
+        {"div_floor", DIV_FLOOR, 0, 0, {7, -2}, -4},
+        {"div_floor", DIV_FLOOR, 0, 0, {-7, -2}, 3},
+        {"div_floor", DIV_FLOOR, 0, 0, {7, 2}, 3},
+        {"div_floor", DIV_FLOOR, 0, 0, {6, -3}, -2},
+        {"div_floor", DIV_FLOOR, 0, 0, {-6, 3}, -2},
+        {"div_floor", DIV_FLOOR, 0, 0, {-7, -1}, 7},
         {"remainder", REMAINDER, 0, 0, {-7, 3}, 2},
+        {"remainder", REMAINDER, 0, 0, {7, -3}, -2},
+        {"remainder", REMAINDER, 0, 0, {-7, -3}, -1},
+        {"remainder", REMAINDER, 0, 0, {7, 3}, 1},
+        {"remainder", REMAINDER, 0, 0, {6, -3}, 0},
+        {"remainder", REMAINDER, 0, 0, {7, -1}, 0},
+        {"remainder", REMAINDER, 0, 0, {7, -2}, -1},
         {"maximum", MAXIMUM, 0, 0, {-7, 3}, 3},
+        {"maximum", MAXIMUM, 0, 0, {7, -3}, 7},
         {"minimum", MINIMUM, 0, 0, {-7, 3}, -7},
+        {"minimum", MINIMUM, 0, 0, {7, -3}, -3},
         {"pow", POW, 0, 0, {-3, 3}, -27},
+        {"pow", POW, 0, 0, {2, 6}, 64},
+        {"pow", POW, 0, 0, {3, 1}, 3},
+        {"pow", POW, 0, 0, {3, 0}, 1},
+        {"pow", POW, 0, 0, {0, 0}, 1},
+        {"pow", POW, 0, 0, {1, -2}, 1},
+        {"pow", POW, 0, 0, {-1, -2}, 1},
+        {"pow", POW, 0, 0, {-1, -3}, -1},
+        {"pow", POW, 0, 0, {2, -1}, 0},
+        {"pow", POW, 0, 0, {-2, -2}, 0},
+        {"pow", POW, 0, 0, {0, -2}, 0},
         {"add_scaled", ADD_SCALED, 2, 0, {100, -3}, 94},
     };
     int errors = 0;
     for (const Case& e : cases) errors += pointwise_tb::check_example(e, run) + check_registers(e);
-    const int walks[][4] = {{2, 3, 4, 5}, {1, 1, 700, 3}, {3, 1, 2, 1030}};
+    const int walks[][4] = {{2, 3, 4, 5}, {1, 1, 700, 3}, {3, 1, 2, 1030}, {2, 3, 40, 9}};
     for (const auto& n : walks) errors += pointwise_tb::check_walk(cases[0], run, n);
     return errors == 0 ? 0 : 1;
 }

@@ -33,12 +33,15 @@ struct Matrix {
     float& at(int i, int r, int c) { return values[static_cast<size_t>(i) * matrix + r * row + c * column]; }
 };
 
-int check(int batch, int m, int n, int k, bool ta, bool tb, bool tc, int mode) {
-    Matrix a(batch, m, k, ta), b(batch, k, n, tb), c(batch, m, n, tc), bias(1, m, n, false);
+// rows: 0 for one row of the bias for all, 1 for a matrix of its own for each product, 2 for its columns in steps.
+int check(int batch, int m, int n, int k, bool ta, bool tb, bool tc, int mode, int rows) {
+    Matrix a(batch, m, k, ta), b(batch, k, n, tb), c(batch, m, n, tc), bias(rows ? batch : 1, m, n, rows == 2);
+    if (rows == 0) bias.matrix = bias.row = 0;
     for (float& value : c.values) value = GUARD;
     const float alpha = mode ? -0.5f : 1.0f, beta = mode ? 3.0f : 1.0f;
     matmul_f32(a.values.data(), b.values.data(), bias.values.data(), c.values.data(), batch, m, n, k, a.matrix, a.row,
-               a.column, b.matrix, b.row, b.column, 0, 0, bias.column, c.matrix, c.row, c.column, alpha, beta, mode);
+               a.column, b.matrix, b.row, b.column, bias.matrix, bias.row, bias.column, c.matrix, c.row, c.column, alpha,
+               beta, mode);
     int errors = 0;
     for (int i = 0; i < batch; ++i) {
         for (int r = 0; r < m; ++r) {
@@ -48,7 +51,7 @@ int check(int batch, int m, int n, int k, bool ta, bool tb, bool tc, int mode) {
                     exact += static_cast<double>(a.at(i, r, d)) * b.at(i, d, s);
                     size += std::fabs(static_cast<double>(a.at(i, r, d)) * b.at(i, d, s));
                 }
-                exact = alpha * exact + (mode & 4 ? beta * bias.at(0, 0, s) : 0.0);
+                exact = alpha * exact + (mode & 4 ? beta * bias.at(i, r, s) : 0.0);
                 if (mode & 8 && exact < 0) exact = 0;
                 const double bound = (k + 3) * 6e-8 * (size + 4);
                 if (!(std::fabs(c.at(i, r, s) - exact) <= bound) && errors++ == 0) {
@@ -59,7 +62,7 @@ int check(int batch, int m, int n, int k, bool ta, bool tb, bool tc, int mode) {
         }
     }
     for (float value : c.values) errors += value != GUARD;  // nothing beside the product may change
-    std::printf("matmul_f32 %dx(%d x %d x %d) %d%d%d mode %d %s\n", batch, m, n, k, ta, tb, tc, mode,
+    std::printf("matmul_f32 %dx(%d x %d x %d) %d%d%d mode %d bias %d %s\n", batch, m, n, k, ta, tb, tc, mode, rows,
                 errors == 0 ? "PASS" : "FAIL");
     return errors;
 }
@@ -72,7 +75,7 @@ int main() {
     int errors = 0;
     for (const auto& s : sizes) {
         for (int bits = 0; bits < 8; ++bits) {
-            errors += check(s[0], s[1], s[2], s[3], bits & 1, bits & 2, bits & 4, bits % 4 * 4);
+            errors += check(s[0], s[1], s[2], s[3], bits & 1, bits & 2, bits & 4, bits % 4 * 4, bits % 3);
         }
     }
     return errors == 0 ? 0 : 1;

@@ -1,6 +1,8 @@
 // Testbench of nll_f32: losses and gradients against loops in double, for every reduction.
 #include "nll_f32.hpp"
+#include "../../include/cosim.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -15,25 +17,28 @@ static bool close(double found, double expected, double scale) {
 }
 
 static int check(const Case& c, int reduction) {
-    const int depth = nll_f32_config::COSIM_DEPTH, step = 1 + c.gap;
+    const int step = 1 + c.gap;
     const size_t count = static_cast<size_t>(c.batch) * c.classes * c.inner;
     const size_t targets = static_cast<size_t>(c.batch) * c.inner;
+    // A gap behind every element and every image.
+    const int s_class = c.inner * step, s_image = c.classes * s_class + c.gap, t_image = c.inner * step + c.gap;
     const float guard = -12345.0f;
-    std::vector<float> source(count * step + depth), weight(c.classes + depth), losses(targets + depth, guard);
-    std::vector<float> gradient(count + depth, guard), total(depth, guard);
-    std::vector<int64_t> target(targets * step + depth);
+    std::vector<float> source(c.batch * s_image), weight(c.classes), losses(targets + 1, guard);
+    std::vector<float> gradient(count + 1, guard), total(2, guard);
+    std::vector<int64_t> target(c.batch * t_image);
+    cosim::deepen(nll_f32_config::COSIM_DEPTH, source, weight, losses, gradient, total, target);
     for (size_t i = 0; i < source.size(); ++i) source[i] = -static_cast<float>((i * 2654435761u >> 8) % 999) / 100.0f;
     for (size_t i = 0; i < weight.size(); ++i) weight[i] = 0.25f + static_cast<float>(i % 7);
     for (size_t i = 0; i < target.size(); ++i) target[i] = static_cast<int64_t>((i / step * 40503u >> 3) % c.classes);
     target[0] = c.classes;  // no class: not to be read
-    if (c.batch > 1) target[step * c.inner] = c.ignore_index;
+    if (c.batch > 1) target[t_image] = c.ignore_index;
+    if (c.batch > 2) target[2 * t_image] = -(int64_t(1) << 32);  // nor one whose low word is 0
 
-    const int s_class = c.inner * step, s_image = c.classes * s_class, t_image = c.inner * step;
-    auto run = [&](const float* from, float* to, int op, int image) {
+    auto run = [&](const float* from, float* to, int op, int image, int inner) {
         nll_f32(from, target.data(), weight.data(), to, total.data(), op, reduction, c.batch, c.classes, c.inner,
-            c.ignore_index, c.weighted, image, s_class, op == FORWARD ? step : 1, t_image, step);
+            c.ignore_index, c.weighted, image, s_class, inner, t_image, step);
     };
-    run(source.data(), losses.data(), FORWARD, s_image);
+    run(source.data(), losses.data(), FORWARD, s_image, step);
     const std::vector<float> forward_total(total);
     std::vector<float> expected_losses(losses.size(), guard);
     double sum = 0, weights = 0;
@@ -41,7 +46,7 @@ static int check(const Case& c, int reduction) {
     for (int n = 0; n < c.batch; ++n) {
         for (int s = 0; s < c.inner; ++s) {
             const int64_t t = target[n * t_image + s * step];
-            const bool used = t != c.ignore_index && t < c.classes;
+            const bool used = t != c.ignore_index && t >= 0 && t < c.classes;
             const double w = used ? (c.weighted ? weight[t] : 1.0f) : 0.0;
             const double loss = used ? -w * static_cast<double>(source[n * s_image + t * s_class + s * step]) : 0.0;
             sum += loss;
@@ -55,15 +60,18 @@ static int check(const Case& c, int reduction) {
     for (size_t i = written; i < losses.size(); ++i) errors += losses[i] != guard;
     for (size_t i = 1; i < total.size(); ++i) errors += total[i] != guard;
 
-    std::vector<float> from(targets + depth);
+    // The gradients of the losses lie as the losses did; those of an expanded one are all the same element.
+    const int s_inner = c.batch == 3 ? 0 : step, s_outer = c.inner * s_inner + c.gap;
+    std::vector<float> from(std::max(1, c.batch * s_outer));
+    cosim::deepen(nll_f32_config::COSIM_DEPTH, from);
     for (size_t i = 0; i < from.size(); ++i) from[i] = 0.5f + static_cast<float>(i % 11);
-    run(from.data(), gradient.data(), BACKWARD, c.inner);
+    run(from.data(), gradient.data(), BACKWARD, s_outer, s_inner);
     for (size_t i = 0; i < gradient.size(); ++i) {
         const int s = static_cast<int>(i % c.inner);
         const int64_t k = static_cast<int64_t>(i / c.inner) % c.classes, n = static_cast<int64_t>(i / c.inner / c.classes);
         double expected = i < count ? 0.0 : guard;
         if (i < count && target[n * t_image + s * step] == k && k != c.ignore_index) {
-            const double g = reduction == NONE ? from[n * c.inner + s] : from[0];
+            const double g = reduction == NONE ? from[n * s_outer + s * s_inner] : from[0];
             expected = -(c.weighted ? weight[k] : 1.0) * g / (reduction == MEAN ? static_cast<double>(forward_total[0]) : 1.0);
         }
         if (!close(gradient[i], expected, std::fabs(expected)) && errors++ == 0) {

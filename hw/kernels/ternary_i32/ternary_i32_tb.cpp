@@ -30,6 +30,13 @@ static int check_registers(const Case& e) {
     ternary_i32(from[0], from[1], from[2], NO_MASK.data(), y.data(), e.op, A_SCALAR | B_SCALAR | C_SCALAR, e.operands[0],
                 e.operands[1], e.operands[2], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
     errors += y[0] != expected[0];
+    const int bits[] = {A_SCALAR, B_SCALAR, C_SCALAR};
+    for (int in_register = 0; in_register < 3; ++in_register) {
+        for (int o = 0; o < 3; ++o) values[o][0] = o == in_register ? Type(pointwise_tb::GUARD) : e.operands[o];
+        ternary_i32(from[0], from[1], from[2], NO_MASK.data(), y.data(), e.op, bits[in_register], e.operands[0],
+                    e.operands[1], e.operands[2], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+        errors += y[0] != expected[0];
+    }
     std::vector<uint8_t> condition(pointwise::COSIM_DEPTH);
     condition[0] = 255;
     for (int o = 0; o < 2; ++o) values[o][0] = e.operands[o];
@@ -43,15 +50,41 @@ static int check_registers(const Case& e) {
     return errors;
 }
 
+// A condition of bytes walks as an operand does, whatever the step from byte to byte.
+static int check_mask(int op, const int (&n)[4], int step) {
+    const int total = n[0] * n[1] * n[2] * n[3];
+    std::vector<Type> a = pointwise_tb::buffer<Type>(total), b = a, y = pointwise_tb::buffer(total + 1, Type(pointwise_tb::GUARD));
+    std::vector<uint8_t> condition(step * total + 1);
+    cosim::deepen(pointwise::COSIM_DEPTH, a, b, y, condition);
+    for (size_t i = 0; i < condition.size(); ++i) condition[i] = i * 37 % 11 < 5 ? 0 : i % 2 + 1;
+    for (int i = 0; i < total; ++i) {
+        a[i] = static_cast<Type>(i % 61);
+        b[i] = static_cast<Type>(i % 59 - 60);
+    }
+    const int plane = n[2] * n[3];
+    ternary_i32(a.data(), b.data(), a.data(), condition.data(), y.data(), op, C_MASK, 0, 0, 0, 0, 0, n[0], n[1], n[2], n[3],
+                n[1] * plane, plane, n[3], 1, n[1] * plane, plane, n[3], 1, step * n[1] * plane, step * plane, step * n[3], step);
+    int errors = y[total] != Type(pointwise_tb::GUARD);
+    for (int i = 0; i < total; ++i) errors += y[i] != (condition[i * step] != 0 ? a[i] : b[i]);
+    std::printf("bytes as condition, step %d %s\n", step, errors == 0 ? "PASS" : "FAIL");
+    return errors;
+}
+
 int main() {
     const Case cases[] = {
         {"addcmul", ADDCMUL, 2, 0, {1, -3, 4}, -23},
         {"where", WHERE, 0, 0, {3, 4, 0}, 4},
+        {"where", WHERE, 0, 0, {3, 4, 1}, 3},
+        {"where", WHERE, 0, 0, {3, 4, -1}, 3},
         {"clamp", CLAMP, 0, 0, {-7, -3, 4}, -3},
+        {"clamp", CLAMP, 0, 0, {7, -3, 4}, 4},
+        {"clamp", CLAMP, 0, 0, {2, -3, 4}, 2},
+        {"clamp", CLAMP, 0, 0, {2, 4, -3}, -3},
     };
     int errors = 0;
     for (const Case& e : cases) errors += pointwise_tb::check_example(e, run) + check_registers(e);
-    const int walks[][4] = {{2, 3, 4, 5}, {1, 1, 700, 3}, {3, 1, 2, 1030}};
+    const int walks[][4] = {{2, 3, 4, 5}, {1, 1, 700, 3}, {3, 1, 2, 1030}, {2, 3, 40, 9}};
     for (const auto& n : walks) errors += pointwise_tb::check_walk(cases[0], run, n);
+    for (int step : {0, 1, 2}) errors += check_mask(WHERE, walks[3], step);
     return errors == 0 ? 0 : 1;
 }

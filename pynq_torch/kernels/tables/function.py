@@ -57,8 +57,9 @@ class Function:
         Where the function is worth looking at.
     example, integer_example : tuple
         Operands and result, for the testbench, with the parameters' values above.
-    more : tuple of tuple of float
-        Further examples in float32; NaN is written as ``nan``.
+    more, more_integers : tuple of tuple
+        Further examples in float32 and in integers. A kernel does without those whose numbers its
+        dtype does not hold.
     units : mapping of str to int
         Floating-point cores that the expression takes.
     work : mapping of str to int
@@ -86,6 +87,7 @@ class Function:
     example: tuple[float, ...] = ()
     integer_example: tuple[int, ...] = ()
     more: tuple[tuple[float, ...], ...] = ()
+    more_integers: tuple[tuple[int, ...], ...] = ()
     units: Mapping[str, int] = field(default_factory=dict)
     overloads: tuple[str, ...] = ()
     work: Mapping[str, int] = field(default_factory=dict)
@@ -116,14 +118,22 @@ class Function:
         """Names of its operands."""
         return OPERANDS[self.kind]
 
+    def examples(self, dtype: str) -> tuple[tuple[float, ...], ...]:
+        """Return operands and result of each example that a dtype holds."""
+        if dtype == "f32":
+            return (self.example, *self.more)
+        end = 1 << int(dtype[1:]) - 1
+        every = (self.integer_example, *self.more_integers)
+        return tuple(e for e in every if all(-end <= value < end for value in e))
+
     def example_texts(self, dtype: str) -> list[str]:
         """Return the examples as C++ initialises them: ``p, q, {operands}, result``."""
         of = float if dtype == "f32" else int
         p, q = [*map(of, self.parameters.values()), of(0), of(0)][:2]
-        examples = (self.example, *self.more) if dtype == "f32" else (self.integer_example,)
         texts = []
-        for example in examples:
-            *given, result = (str(of(value)).replace("nan", "NAN") for value in example)
+        for example in self.examples(dtype):
+            named = (str(of(value)).replace("nan", "NAN") for value in example)
+            *given, result = (text.replace("inf", "INFINITY") for text in named)
             texts.append(f"{p}, {q}, {{{', '.join(given)}}}, {result}")
         return texts
 
