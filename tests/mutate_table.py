@@ -21,6 +21,14 @@ AREAS: dict[str, str] = {
     "kernels/launch": "ops_launch ops_units lib_gemm",
     "kernels/registers": "lib_kernels lib_raw device_generic",
     "ops/conv": "ops_conv nn",
+    "board/__init__": "board_device board_models",
+    "board/events": "board_models board_faults",
+    "board/interrupts": "board_device board_faults",
+    "board/startup/*": "infra_autoload",
+    "board/engines/indices": "board_engine",
+    "board/ip/axi_bram": "board_memory board_device",
+    "board/ip/counter": "ip_timer",
+    "board/ip/parameters": "ip_dma ip_vdma ip_fifo",
     "board/bus": "board_bus board_faults board_field linux",
     "board/memory": "board_memory lib_buffers board_faults",
     "board/cma*": "board_memory lib_buffers board_faults",
@@ -93,6 +101,8 @@ AREAS: dict[str, str] = {
     "board/rtl/float_cores": "rtl_float_cores rtl_build",
     "board/rtl/*": "rtl_board rtl_build rtl_ports rtl_sources rtl_faults",
 }
+
+_SET_FIRST = "main.cpp sets it before anything uses it."
 
 #: Mutations that no test can kill: (module, the line as it is, the line as mutated, the reason).
 EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
@@ -299,6 +309,26 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "if (now - worked > kFreezeNs || now - begin > kPatienceNs) {",
         "if (now - worked >= kFreezeNs || now - begin > kPatienceNs) {",
         "A nanosecond of 10 ms.",
+    ),
+    *(
+        ("board/engines/rtl/pl.hpp", f"{name} = -1;{rest}", f"{name} = -2;{rest}", _SET_FIRST)
+        for name, rest in (
+            ("int done_fd", "    // rung when a run ended or the interrupt output changed"),
+            ("int answer_fd", "  // rung when a request was answered"),
+            ("int bell_fd", ""),
+        )
+    ),
+    (
+        "board/engines/rtl/unit.hpp",
+        "uint32_t word_ = 0, moved_port_ = ~0u;",
+        "uint32_t word_ = 1, moved_port_ = ~0u;",
+        "serve() sets it with each request.",
+    ),
+    (
+        "diagnosis/causes",
+        "return (channel.requested or 0) > channel.max_bytes",
+        "return (channel.requested or 1) > channel.max_bytes",
+        "The shortest length register, of 8 bits, holds 255.",
     ),
     (
         "ops/conv",

@@ -191,6 +191,11 @@ EDGES: tuple[tuple[Facts, str, str], ...] = (
         f"+missing TLAST, {_STUCK}",
         "All 64 bytes are in the buffer",
     ),
+    (
+        Facts("d", send=SENT, recv=replace(RECV, requested=0, moved=0)),
+        f"+missing TLAST, {_STUCK}",
+        "All 0 bytes are in the buffer",
+    ),
     (Facts("d", send=SEND, recv=_recv(moved=64)), _STUCK, ""),
     (
         Facts("d", send=SENT, recv=RECV, tlast=False),

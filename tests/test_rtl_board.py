@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import re
+import shutil
 import signal
 import time
 import warnings
@@ -27,6 +28,7 @@ from pynq_torch.errors import (
     KernelFault,
     KernelTimeout,
     RtlFallback,
+    RtlProtocolError,
     RtlResetWarning,
     RtlTimeout,
 )
@@ -565,11 +567,36 @@ def test_free_running_units_in_a_stream(board, tmp_path, units, stalls):
         dma.sendchannel.wait()
         dma.recvchannel.wait()
         assert np.array_equal(target, source + np.uint32(units))
+    if units > 1 and not stalls:  # what one gives the next one has a cycle later: no DDR between
+        given, taken = (
+            [t.cycle for t in made.trace_records() if (t.unit, t.port) == end]
+            for end in ((first, "results"), (last, "samples"))
+        )
+        assert taken == [cycle + 1 for cycle in given]
     # Nothing moves any more: the clock stands, and no processor is kept busy.
     eventually(lambda: made.pl.state.name == "ASLEEP" or not made.cus[first].engine.can_move)
     before = made.pl.cpu_seconds
     time.sleep(0.5)
     assert made.pl.cpu_seconds - before < 0.25
+
+
+def test_a_stream_that_breaks_a_rule_is_named(board, tmp_path):
+    kernels = tmp_path / "kernels"
+    shutil.copytree(_RTL_KERNELS / "increment", kernels / "increment")
+    module = kernels / "increment/rtl/increment.sv"
+    text = module.read_text()
+    assert text.count("samples_TSTRB, samples_TKEEP,") == 1
+    module.write_text(text.replace("samples_TSTRB, samples_TKEEP,", "samples_TSTRB, 4'd0,"))
+    extra = DMA.format(first="increment_0", last="increment_0", between="")
+    bit = write_overlay(tmp_path, {"increment_0": "increment"}, extra, kernels)
+    board(kernels=[kernels])
+    dma = Overlay(str(bit)).axi_dma_0
+    source, target = allocate(4, "u4"), allocate(4, "u4")
+    dma.recvchannel.transfer(target)
+    dma.sendchannel.transfer(source)
+    said = r"increment_0 broke .* port increment_0\.results\): TSTRB is high for a byte whose TKEEP"
+    with pytest.raises(RtlProtocolError, match=said):
+        dma.recvchannel.wait()
 
 
 def scatter_gather(extra):

@@ -198,8 +198,8 @@ inline void pl_requests() {
 inline void pl_runs() {
     Rig r;
     EXPECT(r.told(), 1);  // State.IDLE of the board; RUNNING, WAIT_READ and WAIT_WRITE follow it
-    const uint64_t begin = r.cycle;
-    r.write(0, 1);
+    const uint64_t begin = r.cycle, begin_ns = now_ns();
+    r.write(0, 1), usleep(2'000);
     EXPECT(r.unit->just_started(), true);
     EXPECT(r.unit->just_started() || r.unit->auto_restarts(), false);
     EXPECT(r.unit->running() && r.unit->counting() && r.told() == Doing::kRunning, true);
@@ -226,6 +226,8 @@ inline void pl_runs() {
     EXPECT(r.record().begin, begin);
     EXPECT(r.record().end, end);
     EXPECT(r.record().phases[0] * 10 + r.record().phases[1], 31);
+    const uint64_t first_ns = r.record().ns, end_ns = now_ns();
+    EXPECT(first_ns >= 2'000'000 && first_ns <= end_ns - begin_ns, true);
     r.told();
     EXPECT(r.box->begun, second);
     EXPECT(r.box->started, 2);
@@ -235,6 +237,7 @@ inline void pl_runs() {
     EXPECT(r.box->completed, 2);
     EXPECT(r.record().begin * 1000 + r.record().end, second * 1000 + r.cycle - 1);
     EXPECT(r.record().idle + r.record().phases[0] * 10 + r.record().phases[1], 10);
+    EXPECT(first_ns + r.record().ns <= now_ns() - begin_ns, true);
     EXPECT(r.unit->running() || r.unit->counting() || r.told() != Doing::kIdle, false);
     r.pulse(".ap_done");  // without a run
     EXPECT(r.box->completed, 2);
