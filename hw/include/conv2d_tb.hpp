@@ -21,8 +21,9 @@ constexpr Case CASES[] = {
     {{1, 1, 2, 3, 4, 300, 5, 298, 3, 3}, {1, 1, 1, 0, 1, 1, 1, 1}},
     {{1, 1, 1, 2, 40, 40, 2, 2, 2, 3}, {5, 7, 3, 0, 30, 14, 1, 1}},
     {{1, 1, 2, 1, 3, 3, 4, 4, 5, 200}, {1, 1, 5, 150, 1, 2, 1, 1}},
+    {{1, 1, 1, 1, 64, 64, 2, 2, 1, 1}, {63, 63, 0, 0, 1, 1, 1, 1}},  // 64 x 64 cells: the patch is full
+    {{1, 1, 1, 1, 64, 128, 2, 2, 1, 1}, {63, 127, 0, 0, 1, 1, 1, 1}},
 };
-constexpr int GAP = 2;  // elements beside each row
 
 // Halve the longer side until a tile fits; kernels are asked to take such a plan.
 inline Tiling plan(Case c, int pixels, int patch, int taps) {
@@ -59,11 +60,13 @@ inline Case depthwise(Case c) {
     return c;
 }
 
+// Bits of the mode decide how the elements lie, too: side by side or in twos, rows with a gap or without.
 struct Layout {
     Steps steps;
     size_t count;
-    Layout(int groups, int outer, int inner, int rows, int columns) {
-        steps = {outer * inner * rows * (columns + GAP), inner * rows * (columns + GAP), rows * (columns + GAP), columns + GAP, 1};
+    Layout(int groups, int outer, int inner, int rows, int columns, int mode) {
+        const int column = mode & 4 ? 1 : 2, row = columns * column + (mode & 8 ? 0 : 2);
+        steps = {outer * inner * rows * row, inner * rows * row, rows * row, row, column};
         count = static_cast<size_t>(groups) * steps.group + 1;
     }
 };

@@ -5,13 +5,14 @@
 #include "cosim.hpp"
 
 namespace conv2d_tb {
+// A plan that does not fit leaves memory as it is.
 template <typename Kernel>
-int check_int8(const char* name, Kernel kernel, Case c, int mode, Tiling tiling) {
+int check_int8(const char* name, Kernel kernel, Case c, int mode, Tiling tiling, bool fits = true) {
     using gemm_tb::put;
     using gemm_tb::same;
     const Size& s = c.size;
-    const Layout li(s.groups, s.batch, s.channels, s.height, s.width), lw(s.groups, s.outs, s.channels, s.k_rows, s.k_columns);
-    const Layout lr(s.groups, s.batch, s.outs, s.rows, s.columns);
+    const Layout li(s.groups, s.batch, s.channels, s.height, s.width, mode);
+    const Layout lw(s.groups, s.outs, s.channels, s.k_rows, s.k_columns, mode), lr(s.groups, s.batch, s.outs, s.rows, s.columns, mode);
     const int channels = s.groups * s.outs;
     const bool bytes = (mode & gemm_core::KIND) == gemm_core::INT8;
     const float odd[] = {0.0f, 1e30f, INFINITY, NAN, 1e-30f};
@@ -39,7 +40,7 @@ int check_int8(const char* name, Kernel kernel, Case c, int mode, Tiling tiling)
                 const int32_t sum = static_cast<int32_t>(exact(image, li.steps, weight, lw.steps, c, g, n, o, y, x, size));
                 put(one, 0, 0, sum, bias[channel], scale[channel], mode);
                 const size_t at = place(lr.steps, g, n, o, y, x);
-                const int32_t expected = bytes ? static_cast<int8_t>(one[0] & 0xff) : one[0];
+                const int32_t expected = !fits ? 77 : bytes ? static_cast<int8_t>(one[0] & 0xff) : one[0];
                 const int32_t found = bytes ? steps[at] : result[at];
                 if (!same(found, expected, mode) && errors++ == 0) {
                     std::printf("  first wrong [%d][%d][%d][%d][%d]: %d, expected %d\n", g, n, o, y, x, found, expected);

@@ -9,7 +9,7 @@
 #include "pointwise_walk.hpp"
 
 namespace pointwise_tb {
-constexpr int LENGTHS[] = {1, 17, 1023, 1024, 1025, 3 * 1024 + 5};
+constexpr int LENGTHS[] = {0, 1, 17, 1023, 1024, 1025, 3 * 1024 + 5};
 constexpr int GUARD = 77;
 
 template <class Type, class Scalar, int OPERANDS> struct Example {

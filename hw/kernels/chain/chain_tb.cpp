@@ -28,7 +28,7 @@ static int check(int n, int gain, int limit) {
         if (value >= limit) total += value;
         const Beat beat = sums.read();
         const unsigned int expected = static_cast<unsigned int>(total);
-        if (beat.data.to_uint() != expected || beat.last != (i == n - 1) || beat.keep != 0xf) {
+        if (beat.data.to_uint() != expected || beat.last != (i == n - 1) || beat.keep != 0xf || beat.strb != 0xf) {
             if (errors++ == 0) {
                 std::printf("  first wrong beat %d: %u, expected %u\n", i, beat.data.to_uint(), expected);
             }

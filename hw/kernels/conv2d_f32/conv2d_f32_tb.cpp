@@ -6,11 +6,23 @@
 int main() {
     using namespace conv2d_f32_config;
     int errors = 0;
-    for (const conv2d_tb::Case& c : conv2d_tb::CASES) {
-        const conv2d::Tiling tiling = conv2d_tb::plan(c, Shape::PIXELS, Shape::PATCH, Shape::TAPS);
-        for (int mode = 0; mode < 16; mode += 4) {
-            errors += conv2d_tb::check_float("conv2d_f32", conv2d_f32, c, mode, tiling);
+    const auto check = [](const conv2d_tb::Case& c, int mode, conv2d::Tiling tiling, bool fits = true) {
+        return conv2d_tb::check_float("conv2d_f32", conv2d_f32, c, mode, tiling, fits);
+    };
+    const conv2d_tb::Case* cases = conv2d_tb::CASES;
+    // As large as they may be, and so small that an image has many.
+    for (int pixels : {Shape::PIXELS, 12}) {
+        for (const conv2d_tb::Case& c : conv2d_tb::CASES) {
+            const conv2d::Tiling tiling = conv2d_tb::plan(c, pixels, Shape::PATCH, pixels == 12 ? 6 : Shape::TAPS);
+            for (int mode = 0; mode < 16; mode += 4) errors += check(c, mode, tiling);
         }
     }
+    const int p = Shape::PIXELS, t = Shape::TAPS;
+    for (conv2d::Tiling tiling : {conv2d::Tiling{0, 1, 5, 5}, {1, 0, 5, 5}, {1, 1, 0, 5}, {1, 1, 5, 0}, {2, p, 5, 5}, {p, 2, 5, 5},
+                                  {1, 1, 2, t}, {1, 1, t, 2}}) {
+        errors += check(cases[1], 4, tiling, false);
+    }
+    errors += check(cases[7], 4, {16, 16, 2, 3}, false);
+    errors += check(cases[1], 4, {p / 16, 16, 5, 5});
     return errors == 0 ? 0 : 1;
 }

@@ -1,116 +1,117 @@
 // Testbench of pool2d_f32: every opcode against loops over the pixels of each window, with gaps in memory.
 #include "pool2d_f32.hpp"
+#include "../../include/cosim.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <vector>
 
 using namespace pool2d;
 
-struct Case { int op, rows, cols, out_rows, out_cols, kernel, stride, pad, step, divisor, tile_rows, tile_cols, gap; };
+struct Case { int op, divisor, gap; Axis rows, cols; };
 
-static const int IMAGES = 2, CHANNELS = 3;
+static const int IMAGES = 2, CHANNELS = 3, PLANES = IMAGES * CHANNELS;
+// Planes in memory, with `gap` elements behind every pixel, row, plane and image.
+struct Layout {
+    int col, row, plane, image;
+    Layout(int rows, int cols, int gap)
+        : col(1 + gap), row(cols * col + gap), plane(rows * row + gap), image(CHANNELS * plane + gap) {}
+    size_t at(int p, int r, int c) const { return p / CHANNELS * image + p % CHANNELS * plane + r * row + c * col; }
+};
 
 // First pixel of window i and the one behind its last, clipped to the image; `with_pad` clips to the padding.
-static void window(const Case& c, int size, int out, int i, bool with_pad, int& first, int& last) {
-    first = (c.op & KIND) == ADAPTIVE ? i * size / out : i * c.stride - c.pad;
-    last = (c.op & KIND) == ADAPTIVE ? (i * size + size + out - 1) / out : first + (c.kernel - 1) * c.step + 1;
-    const int limit = with_pad ? size + c.pad : size;
-    if (last > limit) last = limit;
-    if (!with_pad) while (first < 0) first += c.step;
+struct Range { int first, last; };
+static Range window(int op, const Axis& a, int i, bool with_pad) {
+    if ((op & KIND) == ADAPTIVE) return {i * a.size / a.out, (i * a.size + a.size + a.out - 1) / a.out};
+    int first = i * a.stride - a.pad;
+    const int last = std::min(first + (a.kernel - 1) * a.step + 1, with_pad ? a.size + a.pad : a.size);
+    if (!with_pad) while (first < 0) first += a.step;
+    return {first, last};
 }
 
 static float divided(const Case& c, float sum, int i, int j) {
-    int a, b, d, e;
     const bool padded = (c.op & COUNT_PAD) != 0;
-    window(c, c.rows, c.out_rows, i, padded, a, b);
-    window(c, c.cols, c.out_cols, j, padded, d, e);
-    if ((c.op & KIND) == ADAPTIVE) return sum / static_cast<float>(b - a) / static_cast<float>(e - d);
-    return sum / static_cast<float>(c.divisor ? c.divisor : (b - a) * (e - d));
+    const Range y = window(c.op, c.rows, i, padded), x = window(c.op, c.cols, j, padded);
+    const int high = y.last - y.first, wide = x.last - x.first;
+    if ((c.op & KIND) == ADAPTIVE) return sum / static_cast<float>(high) / static_cast<float>(wide);
+    return sum / static_cast<float>(c.divisor ? c.divisor : high * wide);
 }
 
 static int check(const Case& c) {
     const bool backward = (c.op & BACKWARD) != 0, maxima = (c.op & KIND) == MAX;
-    const int in_col = 1 + c.gap, in_row = c.cols * in_col + c.gap, in_plane = c.rows * in_row + c.gap;
-    const int out_plane = c.out_rows * c.out_cols, planes = IMAGES * CHANNELS, depth = pool2d_f32_config::COSIM_DEPTH;
-    const int in_count = planes * in_plane, out_count = planes * out_plane;
+    const Axis &rows = c.rows, &cols = c.cols;
+    const Layout in(rows.size, cols.size, c.gap), out(rows.out, cols.out, c.gap), place(rows.out, cols.out, 2 * c.gap);
     const float guard = -12345.0f;
-    std::vector<float> input(in_count > depth ? in_count : depth, guard), output(out_count > depth ? out_count : depth, guard);
-    std::vector<int64_t> indices(output.size(), -7);
+    std::vector<float> input(IMAGES * in.image + 1, guard), output(IMAGES * out.image + 1, guard);
     std::vector<float> in_expected(input), out_expected(output);
-    std::vector<int64_t> index_expected(indices);
+    std::vector<int64_t> indices(IMAGES * place.image + 1, -7), index_expected(indices);
+    cosim::deepen(pool2d_f32_config::COSIM_DEPTH, input, output, indices);
     // Maxima from few values, so that windows have several: the first counts.
     const size_t values = maxima ? 5 : 2001;
     for (size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>((i * 2654435761u >> 8) % values) / 64.0f - 15.0f;
-    if (maxima) input[in_row + 2 * in_col] = NAN;
-    for (int p = 0; p < planes; ++p) {
-        for (int i = 0; i < c.out_rows; ++i) {
-            for (int j = 0; j < c.out_cols; ++j) {
-                const int o = p * out_plane + i * c.out_cols + j;
-                int r0, r1, c0, c1;
-                window(c, c.rows, c.out_rows, i, false, r0, r1);
-                window(c, c.cols, c.out_cols, j, false, c0, c1);
-                float best = -INFINITY, sum = 0.0f;
-                int64_t place = r0 * c.cols + c0;
-                for (int r = r0; r < r1; r += c.step) {
-                    for (int k = c0; k < c1; k += c.step) {
-                        const float x = input[p * in_plane + r * in_row + k * in_col];
-                        sum += x;
-                        if (x > best || std::isnan(x)) { best = x; place = r * c.cols + k; }
-                    }
-                }
-                out_expected[o] = maxima ? best : divided(c, sum, i, j);
-                if (maxima) index_expected[o] = place;
+    if (maxima) input[in.at(0, 1, 2)] = NAN;
+    for (int n = 0; n < PLANES * rows.out * cols.out; ++n) {
+        const int p = n / cols.out / rows.out, i = n / cols.out % rows.out, j = n % cols.out;
+        const Range y = window(c.op, rows, i, false), x = window(c.op, cols, j, false);
+        float best = -INFINITY, sum = 0.0f;
+        int64_t first = y.first * cols.size + x.first;
+        for (int r = y.first; r < y.last; r += rows.step) {
+            for (int k = x.first; k < x.last; k += cols.step) {
+                const float value = input[in.at(p, r, k)];
+                sum += value;
+                if (value > best || std::isnan(value)) { best = value; first = r * cols.size + k; }
             }
         }
+        out_expected[out.at(p, i, j)] = maxima ? best : divided(c, sum, i, j);
+        if (maxima) index_expected[place.at(p, i, j)] = first;
     }
     if (backward) {
-        indices = index_expected;
-        for (int p = 0; p < planes; ++p) {
-            for (int r = 0; r < c.rows; ++r) for (int k = 0; k < c.cols; ++k) in_expected[p * in_plane + r * in_row + k * in_col] = 0.0f;
-            for (int o = 0; o < out_plane; ++o) {
-                const int i = o / c.out_cols, j = o % c.out_cols, at = p * out_plane + o;
-                output[at] = static_cast<float>(at % 37) / 8.0f - 2.0f;
-                int r0, r1, c0, c1;
-                window(c, c.rows, c.out_rows, i, false, r0, r1);
-                window(c, c.cols, c.out_cols, j, false, c0, c1);
-                for (int r = r0; r < r1; ++r) {
-                    for (int k = c0; k < c1; ++k) {
-                        if (maxima && indices[at] != r * c.cols + k) continue;
-                        in_expected[p * in_plane + r * in_row + k * in_col] += maxima ? output[at] : divided(c, output[at], i, j);
-                    }
+        indices.assign(index_expected.begin(), index_expected.end());
+        output.assign(output.size(), guard);
+        for (int p = 0; p < PLANES; ++p) {
+            for (int i = 0; i < rows.size * cols.size; ++i) in_expected[in.at(p, i / cols.size, i % cols.size)] = 0.0f;
+            for (int o = 0; o < rows.out * cols.out; ++o) {
+                const int i = o / cols.out, j = o % cols.out;
+                const float gradient = output[out.at(p, i, j)] = static_cast<float>((p * 41 + o) % 37) / 8.0f - 2.0f;
+                const Range y = window(c.op, rows, i, false), x = window(c.op, cols, j, false);
+                for (int r = y.first; r < y.last; ++r) for (int k = x.first; k < x.last; ++k) {
+                    if (maxima && index_expected[place.at(p, i, j)] != r * cols.size + k) continue;
+                    in_expected[in.at(p, r, k)] += maxima ? gradient : divided(c, gradient, i, j);
                 }
             }
         }
         input.assign(input.size(), guard);
+        out_expected = output;
     }
-    const int in_image = CHANNELS * in_plane, out_image = CHANNELS * out_plane;
-    const bool b = backward;
-    pool2d_f32(b ? output.data() : input.data(), b ? input.data() : output.data(), indices.data(), c.op, IMAGES, CHANNELS,
-        c.rows, c.cols, c.out_rows, c.out_cols, c.kernel, c.kernel, c.stride, c.stride, c.pad, c.pad, c.step, c.step,
-        c.divisor, c.tile_rows, c.tile_cols, b ? out_image : in_image, b ? out_plane : in_plane, b ? c.out_cols : in_row,
-        b ? 1 : in_col, b ? in_image : out_image, b ? in_plane : out_plane, b ? in_row : c.out_cols, b ? in_col : 1,
-        out_image, out_plane, c.out_cols, 1);
+    const Layout &from = backward ? out : in, &to = backward ? in : out;
+    std::vector<float> &source = backward ? output : input, &found = backward ? input : output;
+    pool2d_f32(source.data(), found.data(), indices.data(), c.op, IMAGES, CHANNELS, rows.size, cols.size, rows.out, cols.out,
+        rows.kernel, cols.kernel, rows.stride, cols.stride, rows.pad, cols.pad, rows.step, cols.step, c.divisor, rows.tile,
+        cols.tile, from.image, from.plane, from.row, from.col, to.image, to.plane, to.row, to.col, place.image, place.plane,
+        place.row, place.col);
     int errors = 0;
-    const std::vector<float>& found = backward ? input : output;
-    const std::vector<float>& expected = backward ? in_expected : out_expected;
     for (size_t i = 0; i < found.size(); ++i) {
-        if (found[i] == expected[i] || (std::isnan(found[i]) && std::isnan(expected[i]))) continue;
-        if (errors++ == 0) std::printf("  first wrong index %zu: %g, expected %g\n", i, found[i], expected[i]);
+        const float expected = backward ? in_expected[i] : out_expected[i];
+        if (found[i] == expected || (std::isnan(found[i]) && std::isnan(expected))) continue;
+        if (errors++ == 0) std::printf("  first wrong index %zu: %g, expected %g\n", i, found[i], expected);
     }
     for (size_t i = 0; i < indices.size(); ++i) errors += indices[i] != index_expected[i];
-    std::printf("pool2d_f32 op=%-2d %dx%d to %dx%d %s\n", c.op, c.rows, c.cols, c.out_rows, c.out_cols, errors == 0 ? "PASS" : "FAIL");
+    std::printf("pool2d_f32 op=%-2d %dx%d to %dx%d %s\n", c.op, rows.size, cols.size, rows.out, cols.out, errors == 0 ? "PASS" : "FAIL");
     return errors;
 }
 
 int main() {
-    const Case shapes[] = {  // the opcode is filled in below
-        {0, 8, 8, 4, 4, 2, 2, 0, 1, 0, 4, 4, 0}, {0, 9, 7, 5, 4, 3, 2, 1, 1, 0, 2, 3, 1}, {0, 11, 13, 9, 11, 3, 1, 0, 1, 5, 4, 11, 2},
-        {0, 70, 66, 36, 34, 2, 2, 1, 1, 0, 7, 34, 1}, {0, 2, 5, 2, 3, 2, 2, 1, 1, 0, 2, 3, 0}};
+    // opcode (filled in below), divisor, gap; of rows and columns: size, out, kernel, stride, pad, step, tile
+    const Case shapes[] = {
+        {0, 0, 0, {8, 4, 2, 2, 0, 1, 4}, {8, 4, 2, 2, 0, 1, 4}}, {0, 0, 1, {9, 5, 3, 2, 1, 1, 2}, {13, 6, 4, 2, 1, 1, 3}},
+        {0, 5, 2, {11, 9, 3, 1, 0, 1, 4}, {13, 5, 5, 2, 0, 1, 5}}, {0, 0, 1, {70, 36, 2, 2, 1, 1, 7}, {66, 34, 2, 2, 1, 1, 34}},
+        {0, 0, 0, {2, 2, 2, 2, 1, 1, 2}, {5, 3, 2, 2, 1, 1, 3}}, {0, 0, 0, {10, 5, 3, 2, 0, 1, 4}, {9, 2, 4, 4, 0, 1, 2}}};
     // With dilation, which averages have not; in the second, windows step over the padding.
-    int errors = check({MAX, 17, 17, 5, 5, 3, 3, 1, 2, 0, 2, 2, 1}) + check({MAX, 17, 17, 9, 9, 5, 1, 2, 3, 0, 4, 9, 0});
+    int errors = check({MAX, 0, 1, {17, 5, 3, 3, 1, 2, 2}, {16, 8, 2, 2, 1, 3, 2}}) + check({MAX, 0, 0, {17, 9, 5, 1, 2, 3, 4}, {19, 11, 5, 1, 2, 3, 11}});
     for (Case c : shapes) {
-        for (int op : {int(MAX), int(AVERAGE), AVERAGE | COUNT_PAD, int(ADAPTIVE), MAX | BACKWARD, AVERAGE | BACKWARD, ADAPTIVE | BACKWARD}) {
+        for (int op : {int(MAX), int(AVERAGE), AVERAGE | COUNT_PAD, int(ADAPTIVE), MAX | BACKWARD, AVERAGE | BACKWARD,
+                       AVERAGE | BACKWARD | COUNT_PAD, ADAPTIVE | BACKWARD}) {
             c.op = op;
             errors += check(c);
         }
