@@ -33,7 +33,10 @@ struct Range { int first, last, to; };
 
 inline int at_most(int value, int limit) { return value < limit ? value : limit; }
 inline int whole(int value, int part) { return (value + part - 1) / part; }
+// One multiplier takes the five products in turn: a place is asked for once a row.
 inline int64_t place(Steps s, int group, int outer, int inner, int row, int column) {
+#pragma HLS INLINE off
+#pragma HLS ALLOCATION operation instances=mul limit=1
     return static_cast<int64_t>(group) * s.group + static_cast<int64_t>(outer) * s.outer +
            static_cast<int64_t>(inner) * s.inner + static_cast<int64_t>(row) * s.row + static_cast<int64_t>(column) * s.column;
 }
@@ -59,6 +62,8 @@ inline Taps taps_of(Size size, Tiling tiling, int s) {
 template <typename S>
 void load_patch(const typename S::Value* image, Steps s, Size size, Window w, Tiling tiling, Tile at, int step,
                 typename S::Value patch[S::PATCH], int32_t kept[S::PATCH]) {
+// Addresses in pipelines are sums; what a tile and a row begin with shares a multiplier.
+#pragma HLS ALLOCATION operation instances=mul limit=1
     const Taps taps = taps_of(size, tiling, step);
     const int rows = extent(at.rows, w.stride_y, taps.k_rows, w.step_y);
     const int columns = extent(at.columns, w.stride_x, taps.k_columns, w.step_x);
@@ -74,23 +79,24 @@ clear_loop:
 row_loop:
     for (int row = y.first; row < y.last; ++row) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=64
-        const int64_t from = place(s, at.group, at.batch, taps.channel, row, x.first);
-        const int to = (y.to + (row - y.first) * w.gap_y) * columns + x.to, count = x.last - x.first;
+        int64_t from = place(s, at.group, at.batch, taps.channel, row, x.first);
+        const int count = x.last - x.first;
+        int to = (y.to + (row - y.first) * w.gap_y) * columns + x.to;
         if (s.column == 1) {
         burst_loop:
-            for (int column = 0; column < count; ++column) {
+            for (int column = 0; column < count; ++column, to += w.gap_x) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=64
-                patch[to + column * w.gap_x] = image[from + column];
-                kept[to + column * w.gap_x] = -1;
+                patch[to] = image[from + column];
+                kept[to] = -1;
             }
         } else {
         single_loop:
-            for (int column = 0; column < count; ++column) {
+            for (int column = 0; column < count; ++column, to += w.gap_x, from += s.column) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=64
-                patch[to + column * w.gap_x] = image[from + static_cast<int64_t>(column) * s.column];
-                kept[to + column * w.gap_x] = -1;
+                patch[to] = image[from];
+                kept[to] = -1;
             }
         }
     }
@@ -135,6 +141,7 @@ single_loop:
 template <typename S>
 void load_weights(const typename S::Value* weight, Steps s, Size size, Tiling tiling, Tile at, int step, int padded,
                   typename S::Value weights[S::OUTS][S::TAPS], bool& finite) {
+#pragma HLS ALLOCATION operation instances=mul limit=1
     const Taps taps = taps_of(size, tiling, step);
     bool all = true;
 out_loop:

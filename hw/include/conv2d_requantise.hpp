@@ -14,6 +14,7 @@ struct IntStore {
     template <typename S>
     static void store(const int32_t sums[S::OUTS][S::PIXELS], Size size, Steps s, Tile at, int mode, const int32_t* bias,
                       const float* scale, int32_t* result, int8_t* steps) {
+#pragma HLS ALLOCATION operation instances=mul limit=1
         using namespace gemm_core;
         const int kind = mode & KIND;
     store_outs:
@@ -22,14 +23,14 @@ struct IntStore {
             const int32_t offset = mode & gemm_core::BIAS ? bias[channel] : 0;
             const float factor = kind != INT32 ? scale[channel] : 0.0f;
         store_rows:
-            for (int y = 0; y < at.rows; ++y) {
+            for (int y = 0, first = 0; y < at.rows; ++y, first += at.columns) {
                 const int64_t to = place(s, at.group, at.batch, at.out + o, at.y + y, at.x);
                 int32_t line[S::PIXELS];
             finish_columns:
                 for (int x = 0; x < at.columns; ++x) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=64
-                    const int32_t sum = sums[o][y * at.columns + x];
+                    const int32_t sum = sums[o][first + x];
                     if (kind == INT8) {
                         line[x] = static_cast<int32_t>(finish_int8<FloatCores>(sum, offset, factor, mode));
                     } else if (kind == FLOAT32) {

@@ -22,15 +22,19 @@ clear_outs:
 // Where the pixels of a tile begin in the patch; lanes beyond the tile look at its first cell.
 template <typename S>
 void find_pixels(Window w, Tile at, int columns, int32_t pixel[S::PIXELS]) {
-    int y = 0, x = 0;
+    const int count = whole(at.rows * at.columns, S::LANES) * S::LANES, next_row = w.stride_y * columns;
+    int y = 0, x = 0, row = 0, cell = 0;
 pixel_loop:
-    for (int p = 0; p < whole(at.rows * at.columns, S::LANES) * S::LANES; ++p) {
+    for (int p = 0; p < count; ++p) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=S::PIXELS
-        pixel[p] = y < at.rows ? y * w.stride_y * columns + x * w.stride_x : 0;
+        pixel[p] = y < at.rows ? cell : 0;
+        cell += w.stride_x;
         if (++x == at.columns) {
             x = 0;
             ++y;
+            row += next_row;
+            cell = row;
         }
     }
 }
@@ -39,6 +43,7 @@ pixel_loop:
 template <typename S>
 void gather(const typename S::Value patch[S::PATCH], const int32_t kept[S::PATCH], const int32_t pixel[S::PIXELS],
             Window w, int columns, int k_columns, int t, int lanes, bool finite, typename S::Value seen[S::PIXELS], int32_t valid[S::PIXELS]) {
+#pragma HLS ALLOCATION operation instances=mul limit=1
     const int tap = t / k_columns * w.step_y * columns + t % k_columns * w.step_x;
 gather_loop:
     for (int p = 0; p < lanes; ++p) {
@@ -100,6 +105,7 @@ template <typename S>
 void multiply(const typename S::Value patch[S::PATCH], const int32_t kept[S::PATCH],
               const typename S::Value weights[S::OUTS][S::TAPS], Size size, Window w, Tiling tiling, Tile at, int step,
               int outs, bool finite, typename S::Sum sums[S::OUTS][S::PIXELS]) {
+#pragma HLS ALLOCATION operation instances=mul limit=1
     const Taps taps = taps_of(size, tiling, step);
     const int columns = extent(at.columns, w.stride_x, taps.k_columns, w.step_x);
     const int lanes = whole(at.rows * at.columns, S::LANES) * S::LANES;

@@ -17,10 +17,10 @@ void store_line(const Value* line, Memory* memory, int64_t to, int step, int cou
         }
     } else {
     single_loop:
-        for (int x = 0; x < count; ++x) {
+        for (int x = 0; x < count; ++x, to += step) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=64
-            memory[to + static_cast<int64_t>(x) * step] = static_cast<Memory>(line[x]);
+            memory[to] = static_cast<Memory>(line[x]);
         }
     }
 }
@@ -30,18 +30,19 @@ struct FloatStore {
     template <typename S>
     static void store(const float sums[S::OUTS][S::PIXELS], Size size, Steps s, Tile at, int mode, const float* bias,
                       float* result) {
+#pragma HLS ALLOCATION operation instances=mul limit=1
     store_outs:
         for (int o = 0; o < at.outs; ++o) {
             const float offset = mode & BIAS ? bias[at.group * size.outs + at.out + o] : 0.0f;
         store_rows:
-            for (int y = 0; y < at.rows; ++y) {
+            for (int y = 0, first = 0; y < at.rows; ++y, first += at.columns) {
                 const int64_t to = place(s, at.group, at.batch, at.out + o, at.y + y, at.x);
                 float line[S::PIXELS];
             finish_columns:
                 for (int x = 0; x < at.columns; ++x) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=64
-                    const float sum = sums[o][y * at.columns + x];
+                    const float sum = sums[o][first + x];
                     const float value = mode & BIAS ? sum + offset : sum;
                     line[x] = mode & RELU && value < 0.0f ? 0.0f : value;
                 }
@@ -92,6 +93,7 @@ bool fits(Window w, Tiling t) {
 template <typename S, typename Store, typename... Ports>
 void convolve(const typename S::Value* image, const typename S::Value* weight, Size size, Window w, Steps si, Steps sw,
               Steps sr, Tiling tiling, int mode, Ports... ports) {
+#pragma HLS ALLOCATION operation instances=mul limit=1
     typename S::Sum sums[S::OUTS][S::PIXELS];
     constexpr int LANES = S::LANES;
     static_assert(LANES > 0, "banks of sums");

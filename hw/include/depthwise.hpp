@@ -13,6 +13,7 @@ using conv2d::Window; using conv2d::at_most; using conv2d::extent; using conv2d:
 template <typename S>
 void load_patch(const typename S::Value* image, Steps s, Size size, Window w, Tile at, typename S::Value patch[S::ROWS][S::WIDTH],
                 bool kept[S::ROWS][S::WIDTH]) {
+#pragma HLS ALLOCATION operation instances=mul limit=1
     const int rows = extent(at.rows, w.stride_y, size.k_rows, w.step_y);
     const int columns = extent(at.columns, w.stride_x, size.k_columns, w.step_x);
     const Range y = inside(at.y * w.stride_y - w.pad_y, rows, size.height, 1);
@@ -22,7 +23,7 @@ patch_rows:
 #pragma HLS LOOP_TRIPCOUNT min=1 max=S::ROWS
         const int from_row = row - y.to + y.first;
         const bool there = from_row >= y.first && from_row < y.last;
-        const int64_t from = place(s, at.group, at.batch, 0, from_row, x.first);
+        int64_t from = place(s, at.group, at.batch, 0, from_row, x.first);
         const int count = there ? x.last - x.first : 0;
     clear_columns:
         for (int column = 0; column < columns; ++column) {
@@ -41,33 +42,38 @@ patch_rows:
             }
         } else {
         single_loop:
-            for (int cell = 0; cell < count; ++cell) {
+            for (int cell = 0; cell < count; ++cell, from += s.column) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=0 max=S::WIDTH
                 kept[row][x.to + cell] = true;
-                patch[row][x.to + cell] = image[from + static_cast<int64_t>(cell) * s.column];
+                patch[row][x.to + cell] = image[from];
             }
         }
     }
 }
 
-// One column of up to LANES taps for every pixel of the tile. Zero times a weight that is not finite
-// would not be nothing, so that cells beside the image are left out.
+// A tap of the weight, and the row and column of the patch in which the first pixel meets it.
+struct Corner { int tap, row, column; };
+
+// One column of up to LANES taps, `taps` from one to the next, for every pixel of the tile. Zero times a weight
+// that is not finite would not be nothing, so that cells beside the image are left out.
 template <typename S>
 void add_column(const typename S::Value patch[S::ROWS][S::WIDTH], const bool kept[S::ROWS][S::WIDTH],
-                const typename S::Value weights[S::OUTS][S::TAPS], Size size, Window w, Tile at, int first, int j,
-                typename S::Sum sums[S::OUTS][S::PIXELS]) {
-    const int lanes = at_most(size.k_rows - first, S::LANES);
-    const int count = at.rows * at.columns;
+                const typename S::Value weights[S::OUTS][S::TAPS], Window w, int columns, int count, int lanes,
+                int taps, Corner from, typename S::Sum sums[S::OUTS][S::PIXELS]) {
     // The column of taps stays the same while the pixels pass: registers, which LANES products read at once.
     typename S::Value held[S::LANES];
+    int below[S::LANES];
 #pragma HLS ARRAY_PARTITION variable=held type=complete
+#pragma HLS ARRAY_PARTITION variable=below type=complete
+    int tap = from.tap, row_below = from.row;
 hold_loop:
-    for (int l = 0; l < S::LANES; ++l) {
+    for (int l = 0; l < S::LANES; ++l, tap += taps, row_below += w.step_y) {
 #pragma HLS PIPELINE II=1
-        held[l] = l < lanes ? weights[0][(first + l) * size.k_columns + j] : static_cast<typename S::Value>(0);
+        held[l] = l < lanes ? weights[0][tap] : static_cast<typename S::Value>(0);
+        below[l] = row_below;
     }
-    int y = 0, x = 0;
+    int x = 0, top = 0, column = from.column;
 pixel_loop:
     for (int p = 0; p < (count < MIN_SUMS ? MIN_SUMS : count); ++p) {
 #pragma HLS PIPELINE II=1
@@ -75,20 +81,21 @@ pixel_loop:
 // A sum comes again with the next column of taps; few pixels wait until MIN_SUMS cycles have passed.
 #pragma HLS DEPENDENCE variable=sums type=inter direction=RAW distance=MIN_SUMS true
         if (p >= count) continue;  // few pixels wait for the adder
-        const int column = x * w.stride_x + j * w.step_x;
         typename S::Sum sum = 0;
     lane_loop:
         for (int l = 0; l < S::LANES; ++l) {
 #pragma HLS UNROLL
             if (l >= lanes) continue;
-            const int row = y * w.stride_y + (first + l) * w.step_y;
+            const int row = top + below[l];
             const typename S::Sum product = static_cast<typename S::Sum>(held[l]) * patch[row][column];
             sum += kept[row][column] ? product : 0;
         }
         sums[0][p] += sum;
-        if (++x == at.columns) {
+        column += w.stride_x;
+        if (++x == columns) {
             x = 0;
-            ++y;
+            column = from.column;
+            top += w.stride_y;
         }
     }
 }
@@ -97,28 +104,34 @@ pixel_loop:
 template <typename S>
 void sum_tile(const typename S::Value* weight, const typename S::Value patch[S::ROWS][S::WIDTH], const bool kept[S::ROWS][S::WIDTH],
               Size size, Window w, Steps sw, Tile at, typename S::Sum sums[S::OUTS][S::PIXELS]) {
+#pragma HLS ALLOCATION operation instances=mul limit=1
     typename S::Value weights[S::OUTS][S::TAPS];
     bool finite;  // cells beside the image are left out anyway
     conv2d::load_weights<S>(weight, sw, size, Tiling{1, 1, size.k_rows, size.k_columns}, at, 0, 1, weights, finite);
+    const int count = at.rows * at.columns;
 clear_loop:
-    for (int p = 0; p < at.rows * at.columns; ++p) {
+    for (int p = 0; p < count; ++p) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=S::PIXELS
         sums[0][p] = 0;
     }
 part_loop:
-    for (int first = 0; first < size.k_rows; first += S::LANES) {
+    for (int first = 0, row = 0, tap = 0; first < size.k_rows; first += S::LANES) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=4
     tap_loop:
-        for (int j = 0; j < size.k_columns; ++j) {
+        for (int j = 0, column = 0; j < size.k_columns; ++j, column += w.step_x) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=8
-            add_column<S>(patch, kept, weights, size, w, at, first, j, sums);
+            add_column<S>(patch, kept, weights, w, at.columns, count, at_most(size.k_rows - first, S::LANES), size.k_columns,
+                          Corner{tap + j, row, column}, sums);
         }
+        row += S::LANES * w.step_y;
+        tap += S::LANES * size.k_columns;
     }
 }
 
 template <typename S, typename Store, typename... Ports>
 void convolve(const typename S::Value* image, const typename S::Value* weight, Size size, Window w, Steps si, Steps sw,
               Steps sr, Tiling t, int mode, Ports... ports) {
+#pragma HLS ALLOCATION operation instances=mul limit=1
     typename S::Value patch[S::ROWS][S::WIDTH];
     bool kept[S::ROWS][S::WIDTH];
     typename S::Sum sums[S::OUTS][S::PIXELS];

@@ -5,13 +5,16 @@
 #include <limits>
 #include <vector>
 
+#include "cosim.hpp"
+
 namespace ladder {
 template <typename Kernel>
-int dot_errors(const char* name, Kernel kernel, int n, int depth, bool whole) {
-    const int capacity = depth + 8;
+int dot_errors(const char* name, Kernel kernel, int n, int granule, int depth, bool whole) {
+    const int capacity = (n + granule - 1) / granule * granule;  // whole words of the ports
     // Behind the last element is a NaN: a kernel that adds it to the sum is found out.
     std::vector<float> a(capacity, std::numeric_limits<float>::quiet_NaN());
     std::vector<float> b(capacity, 1.0f);
+    cosim::deepen(depth, a, b);
     double exact = 0.0, size = 0.0;
     for (int i = 0; i < n; ++i) {
         a[i] = whole ? static_cast<float>(i % 7 - 3) : 0.37f * static_cast<float>(i % 1009) - 180.0f;
@@ -30,12 +33,12 @@ int dot_errors(const char* name, Kernel kernel, int n, int depth, bool whole) {
 }
 
 template <typename Kernel>
-int check_dot(const char* name, Kernel kernel, int, int depth) {
+int check_dot(const char* name, Kernel kernel, int granule, int depth) {
     const int lengths[] = {0, 1, 2, 15, 17, 1023, 1024, 1025, 3077, depth};
     int errors = 0;
     for (int n : lengths) {
-        errors += dot_errors(name, kernel, n, depth, true);
-        errors += dot_errors(name, kernel, n, depth, false);
+        errors += dot_errors(name, kernel, n, granule, depth, true);
+        errors += dot_errors(name, kernel, n, granule, depth, false);
     }
     return errors == 0 ? 0 : 1;
 }

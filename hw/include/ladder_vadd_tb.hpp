@@ -3,22 +3,24 @@
 #include <cstdio>
 #include <vector>
 
+#include "cosim.hpp"
+
 namespace ladder {
 // granule: floats in a word of the ports; the last word may be written as a whole.
 template <typename Kernel>
 int vadd_errors(const char* name, Kernel kernel, int n, int granule, int depth) {
     const int written = (n + granule - 1) / granule * granule;
-    const int capacity = depth + 8;
     const float guard = -12345.0f;
-    std::vector<float> a(capacity), b(capacity), c(capacity, guard);
-    for (int i = 0; i < capacity; ++i) {
+    std::vector<float> a(written), b(written), c(written + granule, guard);
+    cosim::deepen(depth, a, b, c);
+    for (int i = 0; i < written; ++i) {
         a[i] = 0.37f * static_cast<float>(i % 1009) - 11.0f;
         b[i] = 1.0f / static_cast<float>(i + 1);
     }
     kernel(a.data(), b.data(), c.data(), n);
 
     int errors = 0;
-    for (int i = 0; i < capacity; ++i) {
+    for (int i = 0; i < written + granule; ++i) {
         if (i >= n && i < written) continue;
         const float expected = i < n ? a[i] + b[i] : guard;
         if (c[i] != expected) {

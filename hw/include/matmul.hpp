@@ -24,7 +24,10 @@ struct Stride { int matrix, row, column; };
 struct Tile { int batch, row0, col0, rows, cols; };
 
 inline int at_most(int value, int limit) { return value < limit ? value : limit; }
+// One multiplier takes the three products in turn: a place is asked for once a tile, or a row of results.
 inline int64_t place(Stride s, int matrix, int row, int column) {
+#pragma HLS INLINE off
+#pragma HLS ALLOCATION operation instances=mul limit=1
     return static_cast<int64_t>(matrix) * s.matrix + static_cast<int64_t>(row) * s.row +
            static_cast<int64_t>(column) * s.column;
 }
@@ -53,10 +56,10 @@ clear_rows:
     }
     const bool down = s.row == 1 && s.column != 1;
     const int64_t outer_step = down ? s.column : s.row, inner_step = down ? s.row : s.column;
+    int64_t from = 0;
 load_outer:
-    for (int o = 0; o < (down ? cols : rows); ++o) {
+    for (int o = 0; o < (down ? cols : rows); ++o, from += outer_step) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=ROWS
-        const int64_t from = o * outer_step;
         if (inner_step == 1) {
         burst_loop:
             for (int i = 0; i < (down ? rows : cols); ++i) {
@@ -65,11 +68,12 @@ load_outer:
                 tile[down ? i : o][down ? o : i] = first[from + i];
             }
         } else {
+            int64_t at = from;
         single_loop:
-            for (int i = 0; i < cols; ++i) {
+            for (int i = 0; i < cols; ++i, at += inner_step) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=COLS
-                tile[o][i] = first[from + i * inner_step];
+                tile[o][i] = first[at];
             }
         }
     }

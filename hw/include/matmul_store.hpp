@@ -15,10 +15,10 @@ void load_line(const float* memory, float line[S::TILE_N], int64_t from, int ste
         }
     } else {
     single_loop:
-        for (int j = 0; j < count; ++j) {
+        for (int j = 0; j < count; ++j, from += step) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE_N
-            line[j] = memory[from + static_cast<int64_t>(j) * step];
+            line[j] = memory[from];
         }
     }
 }
@@ -34,10 +34,10 @@ void store_line(const float line[S::TILE_N], float* memory, int64_t to, int step
         }
     } else {
     single_loop:
-        for (int j = 0; j < count; ++j) {
+        for (int j = 0; j < count; ++j, to += step) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE_N
-            memory[to + static_cast<int64_t>(j) * step] = line[j];
+            memory[to] = line[j];
         }
     }
 }

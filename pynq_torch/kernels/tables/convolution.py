@@ -18,6 +18,10 @@ LANES = {"float": 8, "int8": 32}
 
 #: The same for the depthwise kernels.
 DEPTHWISE_LANES = 4
+#: Multipliers of addresses, by the body. ``place()`` has one for five products, in each of three
+#: processes (image, weight, result); what else tiles and rows begin with has one a function: image,
+#: weight, result and the outer loops; pixels and taps of conv2d, or the sums of a depthwise tile.
+MULTIPLIERS = {"conv2d": 3 + 4 + 2, "depthwise": 3 + 4 + 1}
 
 Parameters = tuple[tuple[str, int, str], ...]
 _SIZES = (
@@ -58,8 +62,9 @@ def _instance(name: str, body: str, kind: str, parameters: Parameters, **text: s
     values: dict[str, Any] = {parameter.lower(): value for parameter, value, _ in parameters}
     pointers = _FLOAT if kind == "float" else _INT8
     values.update(
-        body=body, kind=kind, parameters=parameters, pointers=pointers, settings=_SETTINGS
-    )
+        body=body, kind=kind, parameters=parameters, pointers=pointers, settings=_SETTINGS,
+        multipliers=MULTIPLIERS[body],
+    )  # fmt: skip
     return Instance(name, "conv2d", {**values, **text})
 
 
