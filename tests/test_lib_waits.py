@@ -575,6 +575,7 @@ class Memory(np.ndarray[Any, Any]):
         (640, {631: 1}, None),
         (5, {4: 1}, 5),
         (130, {128: 1}, 129),
+        (6400, {200: 1}, 201),
     ],
 )
 def test_how_much_of_a_buffer_was_written(

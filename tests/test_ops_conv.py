@@ -241,6 +241,7 @@ def test_int8_is_convolved_where_it_lies(layout: Any) -> None:
     found = functional.conv2d(layout(x), w.to("pynq"), groups=2)
     exact = functional.conv2d(x.double(), w.double(), groups=2).long()
     assert torch.equal(found.cpu(), wrapped(exact))
+    assert found.is_contiguous() == (layout is not channels_last)
 
 
 def test_conv1d_with_every_option() -> None:
