@@ -3,8 +3,8 @@
 ``make mutate MODULE=board/bus SEED=1 SAMPLE=40``. The faults are in a throw-away copy of the tree,
 the user's files are never touched. A first run without a fault records which test runs which line;
 a mutant then meets the tests that run its line, or all of its file, those first that have noticed
-others. Tests and mutants that change nothing are listed in ``mutate_table.py``, the faults in
-``mutations.py``.
+others. The tests of a module are listed in ``mutate_table.py``, mutants that change nothing in
+``mutate_equivalents.py``, the faults in ``mutations.py``.
 
 The published tools do less here: they take Python only or change the user's files, and none draws
 a sample that is the same each time.
@@ -35,7 +35,8 @@ from typing import Any
 
 import hypothesis
 import pytest
-from mutate_table import AREAS, EQUIVALENT
+from mutate_equivalents import EQUIVALENT
+from mutate_table import AREAS
 from mutations import Mutation, mutations_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -287,7 +288,7 @@ def sample(
     names = {_name(file) for file in files}
     for entry in sorted(known - met):
         if entry[0] in names:
-            print(f"mutate_table.py lists a mutation that is no longer there: {entry}")
+            print(f"mutate_equivalents.py lists a mutation that is no longer there: {entry}")
     chosen = every
     if 0 < number < len(every):
         chosen = random.Random(f"{module} {seed}").sample(every, number)
