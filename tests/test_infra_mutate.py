@@ -168,6 +168,11 @@ def test_what_is_planted_in_python(tree: Path, line: str, changed: set[str]) -> 
         ),
         ("usleep(20);", set()),
         ("constexpr int BURST = 16;", set()),
+        ("BINARY(ADD, 1, a + b)", {"BINARY(ADD, 1, a - b)"}),
+        (
+            "using Beat = ap_axiu<32, 0, 0, 0>;",
+            {f"using Beat = ap_axiu<{n}, 0, 0, 0>;" for n in (31, 33)},
+        ),
         ("return b < c ? b : c;", {"return b >= c ? b : c;"}),
         ("struct timespec nap{0, 20}; nanosleep(&nap, nullptr);", set()),
         ('#pragma HLS UNROLL factor=2\nputs("1 < 2");', {";"}),

@@ -13,10 +13,10 @@ struct Size {
     int batches, rows, cols, length;
 };
 
-double expected(int op, const float* x, const float* y, int length, double p) {
+double expected(int op, const float* x, int x_step, const float* y, int y_step, int length, double p) {
     double sum = 0;
     for (int k = 0; k < length; ++k) {
-        const double gap = std::fabs(double(x[k]) - y[k]);
+        const double gap = std::fabs(double(x[k * x_step]) - y[k * y_step]);
         if (op == Shape::COUNT) sum += gap != 0;
         else if (op == Shape::CHEBYSHEV) sum = std::fmax(sum, gap);
         else sum += std::pow(gap, op == Shape::MANHATTAN ? 1 : op == Shape::EUCLID ? 2 : p);
@@ -32,20 +32,27 @@ std::vector<float> numbers(int n, int seed) {
     return made;
 }
 
-int check(int op, Size s) {
-    const float p = 1.5f;
-    const std::vector<float> a = numbers(s.batches * s.rows * s.length, 3), b = numbers(s.cols * s.length, 8);
-    std::vector<float> c(s.batches * s.rows * s.cols + 1, -77.0f);
+// a with gaps, and b shared by all batches; or b with gaps, too.
+int check(int op, Size s, bool shared) {
+    const float p = 1.5f, guard = -77.0f;
+    const int a_step = shared ? 1 : 2, a_row = s.length * a_step + 1, a_batch = s.rows * a_row + 2;
+    const int b_step = shared ? 1 : 3, b_row = s.length * b_step + 2, b_batch = shared ? 0 : s.cols * b_row + 1;
+    const int c_row = s.cols + 1, c_batch = s.rows * c_row + 3;
+    const std::vector<float> a = numbers(s.batches * a_batch, 3), b = numbers((shared ? 1 : s.batches) * s.cols * b_row + s.batches, 8);
+    std::vector<float> c(s.batches * c_batch, guard);
     cosim::deepen(distance_f32_config::COSIM_DEPTH, c);
-    // All batches share b: its stride is 0.
-    distance_f32(a.data(), b.data(), c.data(), op, s.batches, s.rows, s.cols, s.length, s.rows * s.length, s.length, 1,
-                 0, s.length, 1, s.rows * s.cols, s.cols, p);
-    int errors = c.back() != -77.0f;
+    distance_f32(a.data(), b.data(), c.data(), op, s.batches, s.rows, s.cols, s.length, a_batch, a_row, a_step, b_batch,
+                 b_row, b_step, c_batch, c_row, p);
+    int errors = 0;
     for (int i = 0; i < s.batches * s.rows * s.cols; ++i) {
-        const double want = expected(op, &a[i / s.cols * s.length], &b[i % s.cols * s.length], s.length, p);
-        if (!(std::fabs(c[i] - want) <= 2e-5 * want) && errors++ == 0)
-            std::printf("  first wrong index %d: %g, expected %g\n", i, c[i], want);
+        const int n = i / s.cols / s.rows, r = i / s.cols % s.rows, k = i % s.cols;
+        const double want = expected(op, &a[n * a_batch + r * a_row], a_step, &b[n * b_batch + k * b_row], b_step, s.length, p);
+        float& found = c[n * c_batch + r * c_row + k];
+        if (!(std::fabs(found - want) <= 2e-5 * want) && errors++ == 0)
+            std::printf("  first wrong index %d: %g, expected %g\n", i, found, want);
+        found = guard;
     }
+    for (float value : c) errors += value != guard;
     std::printf("op=%d %dx%dx%dx%d %s\n", op, s.batches, s.rows, s.cols, s.length, errors == 0 ? "PASS" : "FAIL");
     return errors;
 }
@@ -72,7 +79,7 @@ int main() {
     const Size sizes[] = { {1, 1, 1, 1}, {2, 3, 5, 7}, {1, r, Shape::COLS, k}, {2, r + 1, Shape::COLS + 3, 2 * k + 5} };
     int errors = 0;
     for (int op = 0; op < Shape::DOT; ++op)
-        for (const Size& size : sizes) errors += check(op, size);
+        for (const Size& size : sizes) errors += check(op, size, true) + check(op, size, false);
     for (int length : {1, Shape::LANES + 1, Shape::TILE, 3 * Shape::TILE + 5})
         errors += check_dot(length, 1) + check_dot(length, 3);
     return errors == 0 ? 0 : 1;

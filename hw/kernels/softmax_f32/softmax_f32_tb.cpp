@@ -13,16 +13,26 @@ struct Size {
     int outer, length, inner;
 };
 
-// One row in double: x, and backwards y; step elements apart.
-double expected(int op, const float* x, const float* y, int step, int length, int at) {
-    double top = -INFINITY, sum = 0, products = 0, gradients = 0;
-    for (int l = 0; l < length; ++l) top = std::fmax(top, x[l * step]);
-    for (int l = 0; l < length; ++l) {
-        sum += std::exp(x[l * step] - top);
-        products += double(x[l * step]) * y[l * step];
-        gradients += x[l * step];
+// outer x length x inner elements, with gaps behind each element, row and sheet.
+struct Layout {
+    int outer, length, inner, count;
+    Layout(Size s, int gap)
+        : outer(0), length(s.inner * (1 + gap) + gap), inner(1 + gap), count(0) {
+        outer = s.length * length + gap;
+        count = s.outer * outer;
     }
-    const double a = x[at * step], b = y[at * step];
+};
+
+// One row in double: x, and backwards y; x_step and y_step elements apart.
+double expected(int op, const float* x, int x_step, const float* y, int y_step, int length, int at) {
+    double top = -INFINITY, sum = 0, products = 0, gradients = 0;
+    for (int l = 0; l < length; ++l) top = std::fmax(top, x[l * x_step]);
+    for (int l = 0; l < length; ++l) {
+        sum += std::exp(x[l * x_step] - top);
+        products += double(x[l * x_step]) * y[l * y_step];
+        gradients += x[l * x_step];
+    }
+    const double a = x[at * x_step], b = y[at * y_step];
     if (op == Shape::SOFTMAX) return std::exp(a - top) / sum;
     if (op == Shape::LOG_SOFTMAX) return a - top - std::log(sum);
     if (op == Shape::LOGSUMEXP) return top + std::log(sum);
@@ -50,29 +60,31 @@ int check_infinities(bool column) {
 }
 
 int check(int op, Size size, bool column) {
-    const int n = size.outer * size.length * size.inner;
-    const int results = op == Shape::LOGSUMEXP ? size.outer * size.inner : n;
-    std::vector<float> a(n), b(n), c(n + 1, -77.0f);
+    const bool scalars = op == Shape::LOGSUMEXP;  // one result a row
+    const Layout la(size, op % 3), lb(size, (op + 1) % 3), lc({size.outer, scalars ? 1 : size.length, size.inner}, (op + 2) % 3);
+    const float guard = -77.0f;
+    std::vector<float> a(la.count), b(lb.count), c(lc.count + 1, guard);
     cosim::deepen(softmax_f32_config::COSIM_DEPTH, a, b, c);
-    for (int i = 0; i < n; ++i) {
-        a[i] = 300.0f * static_cast<float>(i % 1009) / 1009.0f - 100.0f;
-        b[i] = -static_cast<float>(i % 31) / 31.0f;
+    for (int i = 0; i < la.count; ++i) a[i] = 300.0f * static_cast<float>(i % 1009) / 1009.0f - 100.0f;
+    for (int i = 0; i < lb.count; ++i) b[i] = -static_cast<float>(i % 31) / 31.0f;
+    softmax_f32(a.data(), b.data(), c.data(), op, size.outer, size.length, size.inner, la.outer, la.length, la.inner, lb.outer,
+                lb.length, lb.inner, lc.outer, lc.length, lc.inner, column);
+    int errors = 0;
+    for (int n = 0; size.length > 0 && n < size.outer * size.inner; ++n) {
+        const int o = n / size.inner, i = n % size.inner;
+        for (int l = 0; l < (scalars ? 1 : size.length); ++l) {
+            const double want = expected(op, &a[o * la.outer + i * la.inner], la.length, &b[o * lb.outer + i * lb.inner],
+                                         lb.length, size.length, l);
+            // exp of 300 below the top is zero in float32; a logarithm near 0 has its error from the terms.
+            const double scale = op >= Shape::SOFTMAX_BACKWARD ? 200.0 * size.length : std::fabs(want);
+            const double room = (op == Shape::SOFTMAX ? 1e-30 : 1e-5) + 4e-5 * scale;
+            float& found = c[o * lc.outer + l * lc.length + i * lc.inner];
+            if (!(std::fabs(found - want) <= room) && errors++ == 0)
+                std::printf("  first wrong [%d][%d][%d]: %g, expected %g\n", o, l, i, found, want);
+            found = guard;
+        }
     }
-    const int row = size.length * size.inner, c_outer = op == Shape::LOGSUMEXP ? size.inner : row;
-    softmax_f32(a.data(), b.data(), c.data(), op, size.outer, size.length, size.inner, row, size.inner, 1, row,
-                 size.inner, 1, c_outer, size.inner, 1, column);
-    int errors = c[results] != -77.0f;
-    for (int i = 0; i < results; ++i) {
-        const int first = op == Shape::LOGSUMEXP ? i / size.inner * row + i % size.inner
-                                                 : i / row * row + i % size.inner;
-        const int at = op == Shape::LOGSUMEXP ? 0 : i % row / size.inner;
-        const double want = expected(op, &a[first], &b[first], size.inner, size.length, at);
-        // exp of 300 below the top is zero in float32; a logarithm near 0 has its error from the terms.
-        const double scale = op >= Shape::SOFTMAX_BACKWARD ? 200.0 * size.length : std::fabs(want);
-        const double room = (op == Shape::SOFTMAX ? 1e-30 : 1e-5) + 4e-5 * scale;
-        if (!(std::fabs(c[i] - want) <= room) && errors++ == 0)
-            std::printf("  first wrong index %d: %g, expected %g\n", i, c[i], want);
-    }
+    for (float value : c) errors += value != guard;
     std::printf("op=%d %dx%dx%d %-6s %s\n", op, size.outer, size.length, size.inner, column ? "column" : "row",
                 errors == 0 ? "PASS" : "FAIL");
     return errors;
@@ -82,7 +94,7 @@ int check(int op, Size size, bool column) {
 int main() {
     const int tile = Shape::TILE;
     const Size sizes[] = {{1, 1, 1},    {7, 10, 1},           {2, Shape::LANES + 1, 17},
-                          {1, tile, 1}, {2, 2 * tile + 3, 1}, {1, 5, tile + 9}};
+                          {1, tile, 1}, {2, 2 * tile + 3, 1}, {1, 5, tile + 9}, {1, 0, 3}, {0, 4, 3}};
     int errors = check_infinities(false) + check_infinities(true);
     for (int op = 0; op < 5; ++op)
         for (const Size& size : sizes) errors += check(op, size, false) + check(op, size, true);

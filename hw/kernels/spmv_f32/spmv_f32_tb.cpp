@@ -34,20 +34,21 @@ static Csr make(int rows, int columns, int wide) {
 static int check(int rows, int columns, int n, int wide, int step) {
     const Csr a = make(rows, columns, wide);
     // All values are multiples of 1/16 and small: their sums are exact in any order.
-    std::vector<float> b(columns * n * step + 1);
+    const int row_b = step, row_found = n + 2;
+    std::vector<float> b(columns * row_b);
     for (size_t i = 0; i < b.size(); ++i) b[i] = 0.25f * static_cast<float>(i % 29) - 3.0f;
-    std::vector<float> found(rows * n + 1, GUARD), expected(found);
+    std::vector<float> found(rows * row_found + 1, GUARD), expected(found);
     cosim::deepen(spmv_f32_config::COSIM_DEPTH, b, found);
     for (int r = 0; r < rows; ++r) {
         for (int j = 0; j < n; ++j) {
             float sum = 0.0f;
             for (int k = a.crow[r * wide]; k < a.crow[(r + 1) * wide]; ++k) {
-                sum += a.values[k] * b[a.col[k * wide] * n * step + j * step];
+                sum += a.values[k] * b[a.col[k * wide] * row_b + j * step];
             }
-            expected[r * n + j] = sum;
+            expected[r * row_found + j] = sum;
         }
     }
-    spmv_f32(a.crow.data(), a.col.data(), a.values.data(), b.data(), found.data(), rows, columns, wide, step, 1);
+    spmv_f32(a.crow.data(), a.col.data(), a.values.data(), b.data(), found.data(), rows, columns, wide, row_b, row_found);
 
     int errors = 0;
     for (size_t i = 0; i < found.size(); ++i) {
