@@ -36,6 +36,7 @@ from typing import Any
 import hypothesis
 import pytest
 from mutate_equivalents import EQUIVALENT
+from mutate_equivalents_hw import KERNELS
 from mutate_table import AREAS
 from mutations import Mutation, mutations_of
 
@@ -374,7 +375,7 @@ def main(
     *,
     root: Path = ROOT,
     areas: dict[str, str] = AREAS,
-    equivalent: Equivalent = EQUIVALENT,
+    equivalent: Equivalent = (*EQUIVALENT, *KERNELS),
 ) -> int:
     """Run the tool; return 1 under the threshold, 2 where it cannot run."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])

@@ -182,7 +182,7 @@ _HIDDEN = re.compile(
     rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)+'|^[ \t]*#(?:[^\n\\]|\\.)*"
     rb"|\bstatic_assert\([^;]*;|\balignas\([^)]*\)"
     # What only directives of HLS read: C++ computes the same without them.
-    rb"|\bconstexpr int (?:OUTSTANDING|BURST|FIFO|COSIM_\w+) = [^;]*;"
+    rb"|\bconstexpr int (?:OUTSTANDING|BURST|FIFO|MIN_SUMS|COSIM_\w+) = [^;]*;"
     rb"|\b(?:UNARY|BINARY|TERNARY)\(\w+, \d+,|(?:, 0){3}>"  # an interval; side channels of a stream
     # How long a wait spins or sleeps: no test may depend on the PC's clock.
     rb"|\bk\w*Ns = [\d']+|\btimespec \w+\{[^;]*;"
@@ -204,7 +204,7 @@ _TOKENS: tuple[tuple[bytes, tuple[bytes, ...]], ...] = (
 )  # fmt: skip
 #: The smaller or the larger of two: with or without equality it is the same.
 _EXTREME = re.compile(
-    rb"(?P<x>[\w.\[\]+\-* ]+?) (?P<sign>[<>]=?) (?P<y>[\w.\[\]+\-* ]+?) \? "
+    rb"(?P<x>(?:[\w.\[\]+\-* ]|::)+?) (?P<sign>[<>]=?) (?P<y>(?:[\w.\[\]+\-* ]|::)+?) \? "
     rb"(?:(?P=x) : (?P=y)|(?P=y) : (?P=x))(?=[;,)])"
 )
 _NUMBER = re.compile(rb"(?<![\w.])(0x[0-9a-fA-F]+|\d+)([uUlL]*)(?![\w.])")

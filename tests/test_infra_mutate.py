@@ -174,6 +174,7 @@ def test_what_is_planted_in_python(tree: Path, line: str, changed: set[str]) -> 
             {f"using Beat = ap_axiu<{n}, 0, 0, 0>;" for n in (31, 33)},
         ),
         ("return b < c ? b : c;", {"return b >= c ? b : c;"}),
+        ("return b < S::C ? b : S::C;", {"return b >= S::C ? b : S::C;"}),
         ("struct timespec nap{0, 20}; nanosleep(&nap, nullptr);", set()),
         ('#pragma HLS UNROLL factor=2\nputs("1 < 2");', {";"}),
         ("int *a; int b = c * d;", {"int *a; int b = c / d;"}),

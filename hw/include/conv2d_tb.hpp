@@ -9,6 +9,7 @@
 
 namespace conv2d_tb {
 using namespace conv2d;
+static_assert(BIAS == 4 && RELU == 8, "the numbers that the driver writes");
 struct Case { Size size; Window window; };
 // groups batch channels outs, height width, rows columns, taps; stride, pad, step, gap
 constexpr Case CASES[] = {

@@ -7,6 +7,8 @@
 #include <vector>
 
 using distance_f32_config::Shape;
+static_assert(Shape::COUNT == 0 && Shape::MANHATTAN == 1 && Shape::EUCLID == 2 && Shape::CHEBYSHEV == 3 &&
+              Shape::MINKOWSKI == 4 && Shape::DOT == 5, "the numbers that the driver writes");
 
 namespace {
 struct Size {

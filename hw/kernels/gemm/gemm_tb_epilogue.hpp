@@ -11,6 +11,7 @@
 
 namespace gemm_tb {
 using namespace gemm_core;
+static_assert(INT32 == 0 && INT8 == 1 && FLOAT32 == 2 && KIND == 3 && BIAS == 4 && RELU == 8, "the numbers that the driver writes");
 constexpr int MODES[] = {INT32, INT32 | BIAS, INT32 | BIAS | RELU, INT32 | RELU,
                          INT8, INT8 | BIAS, INT8 | BIAS | RELU, INT8 | RELU,
                          FLOAT32, FLOAT32 | BIAS, FLOAT32 | BIAS | RELU, FLOAT32 | RELU};

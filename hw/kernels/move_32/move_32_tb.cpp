@@ -7,6 +7,7 @@
 #include <vector>
 
 using T = move_32_config::Table;
+static_assert(T::COPY == 0 && T::TRANSPOSE == 1 && T::GATHER == 2 && T::SCATTER_ADD == 3, "the numbers that the driver writes");
 static constexpr int GUARD = -12345;
 
 struct Run {
@@ -79,6 +80,7 @@ int main() {
         {"no rows", T::COPY, {1, 1, 0, 40}, {0, 0, 100, 1}, {}, {0, 0, 40, 1}, 0, 0},
         {"transpose of one block", T::TRANSPOSE, {1, 1, 32, 32}, {0, 0, 1, 40}, {}, {0, 0, 32, 1}, 0, 0},
         {"transpose of blocks that do not fit", T::TRANSPOSE, {2, 2, 45, 71}, {7000, 50, 1, 95}, {}, {6500, 3250, 71, 1}, 0, 0},
+        {"transpose of more rows than columns", T::TRANSPOSE, {1, 1, 71, 37}, {0, 0, 1, 80}, {}, {0, 0, 40, 1}, 0, 0},
         {"gather of rows", T::GATHER, {1, 1, 20, 37}, {0, 0, 0, 1}, {0, 0, 2, 0}, {0, 0, 37, 1}, 37, 0},
         {"gather of long rows", T::GATHER, {1, 1, 4, 1500}, {0, 0, 0, 2}, {0, 0, 2, 0}, {0, 0, 1500, 1}, 3000, 0},
         {"gather word by word", T::GATHER, {2, 3, 4, 50}, {600, 200, 50, 1}, {1200, 400, 100, 2}, {600, 200, 50, 1}, 800, 0},

@@ -9,6 +9,8 @@
 
 using namespace nll;
 
+static_assert(FORWARD == 0 && BACKWARD == 1 && NONE == 0 && MEAN == 1 && SUM == 2, "the numbers that the driver writes");
+
 struct Case { int batch, classes, inner, ignore_index, weighted, gap; };
 
 static bool close(double found, double expected, double scale) {

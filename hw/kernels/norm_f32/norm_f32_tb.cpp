@@ -8,6 +8,8 @@
 
 using namespace norm;
 
+static_assert(BATCH == 0 && LAYER == 1 && WEIGHT == 1 && BIAS == 2, "the numbers that the driver writes");
+
 struct Case { int op, outer, channels, inner, affine, gaps; double offset; };
 
 static const double ULP = 1.0 / 8388608;

@@ -9,6 +9,10 @@
 
 using reduce_f32_config::Shape;
 using namespace reduce_tb;
+static_assert(Shape::SAME == 0 && Shape::MAGNITUDE == 1 && Shape::SQUARE == 2 && Shape::NONZERO == 3 && Shape::POWER == 4 &&
+              Shape::DEVIATION == 5 && Shape::ADD == 0 && Shape::MULTIPLY == 1 && Shape::MAX == 2 && Shape::MIN == 3 &&
+              Shape::ARGMAX == 4 && Shape::ARGMIN == 5 && Shape::KEEP == 0 && Shape::DIVIDE == 1 &&
+              Shape::ROOT_OF_MEAN == 2 && Shape::ROOT == 3, "the numbers that the driver writes");
 
 namespace {
 int check(Operation op, const Size& s, bool column) {

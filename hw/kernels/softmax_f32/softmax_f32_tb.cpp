@@ -7,6 +7,8 @@
 #include <vector>
 
 using softmax_f32_config::Shape;
+static_assert(Shape::SOFTMAX == 0 && Shape::LOG_SOFTMAX == 1 && Shape::LOGSUMEXP == 2 && Shape::SOFTMAX_BACKWARD == 3 &&
+              Shape::LOG_SOFTMAX_BACKWARD == 4, "the numbers that the driver writes");
 
 namespace {
 struct Size {

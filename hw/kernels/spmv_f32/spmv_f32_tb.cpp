@@ -36,7 +36,7 @@ static int check(int rows, int columns, int n, int wide, int step) {
     // All values are multiples of 1/16 and small: their sums are exact in any order.
     const int row_b = step, row_found = n + 2;
     std::vector<float> b(columns * row_b);
-    for (size_t i = 0; i < b.size(); ++i) b[i] = 0.25f * static_cast<float>(i % 29) - 3.0f;
+    for (size_t i = 0; i < b.size(); ++i) b[i] = 0.25f * static_cast<float>((i + rows + wide) % 29) - 3.0f;
     std::vector<float> found(rows * row_found + 1, GUARD), expected(found);
     cosim::deepen(spmv_f32_config::COSIM_DEPTH, b, found);
     for (int r = 0; r < rows; ++r) {

@@ -4,6 +4,7 @@
 #include "../../include/pointwise_tb.hpp"
 
 using namespace ternary_f32_config;
+static_assert(A_SCALAR == 1 && B_SCALAR == 2 && C_SCALAR == 4 && C_MASK == 8, "the numbers that the driver writes");
 using Case = pointwise_tb::Example<Type, Scalar, 3>;
 
 static const std::vector<uint8_t> NO_MASK(pointwise::COSIM_DEPTH);
@@ -71,21 +72,21 @@ static int check_mask(int op, const int (&n)[4], int step) {
 }
 
 int main() {
-    const Case cases[] = {
-        {"addcmul", ADDCMUL, 2.0, 0.0, {1.0, 1.5, 2.5}, 8.5},
-        {"addcdiv", ADDCDIV, 2.0, 0.0, {1.0, 1.5, 2.0}, 2.5},
-        {"where", WHERE, 0.0, 0.0, {1.5, 2.5, 1.0}, 1.5},
-        {"where", WHERE, 0.0, 0.0, {1.5, 2.5, 0.0}, 2.5},
-        {"where", WHERE, 0.0, 0.0, {1.5, 2.5, 0.5}, 1.5},
-        {"lerp", LERP, 0.0, 0.0, {1.0, 3.0, 0.25}, 1.5},
-        {"lerp", LERP, 0.0, 0.0, {1.0, 3.0, 0.75}, 2.5},
-        {"lerp", LERP, 0.0, 0.0, {1.0, 3.0, -0.75}, -0.5},
-        {"lerp", LERP, 0.0, 0.0, {100000000.0, 1.0, 1.0}, 1.0},
-        {"lerp", LERP, 0.0, 0.0, {0.52489984, -0.4955167, 0.5}, 0.014691561},
-        {"clamp", CLAMP, 0.0, 0.0, {5.0, 1.0, 3.0}, 3.0},
-        {"clamp", CLAMP, 0.0, 0.0, {0.5, 1.0, 3.0}, 1.0},
-        {"clamp", CLAMP, 0.0, 0.0, {2.0, 1.0, 3.0}, 2.0},
-        {"clamp", CLAMP, 0.0, 0.0, {2.0, 3.0, 1.0}, 1.0},
+    const Case cases[] = {  // name, opcode as the driver writes it, p, q, operands, result
+        {"addcmul", 0, 2.0, 0.0, {1.0, 1.5, 2.5}, 8.5},
+        {"addcdiv", 1, 2.0, 0.0, {1.0, 1.5, 2.0}, 2.5},
+        {"where", 2, 0.0, 0.0, {1.5, 2.5, 1.0}, 1.5},
+        {"where", 2, 0.0, 0.0, {1.5, 2.5, 0.0}, 2.5},
+        {"where", 2, 0.0, 0.0, {1.5, 2.5, 0.5}, 1.5},
+        {"lerp", 3, 0.0, 0.0, {1.0, 3.0, 0.25}, 1.5},
+        {"lerp", 3, 0.0, 0.0, {1.0, 3.0, 0.75}, 2.5},
+        {"lerp", 3, 0.0, 0.0, {1.0, 3.0, -0.75}, -0.5},
+        {"lerp", 3, 0.0, 0.0, {100000000.0, 1.0, 1.0}, 1.0},
+        {"lerp", 3, 0.0, 0.0, {0.52489984, -0.4955167, 0.5}, 0.014691561},
+        {"clamp", 4, 0.0, 0.0, {5.0, 1.0, 3.0}, 3.0},
+        {"clamp", 4, 0.0, 0.0, {0.5, 1.0, 3.0}, 1.0},
+        {"clamp", 4, 0.0, 0.0, {2.0, 1.0, 3.0}, 2.0},
+        {"clamp", 4, 0.0, 0.0, {2.0, 3.0, 1.0}, 1.0},
     };
     int errors = 0;
     for (const Case& e : cases) errors += pointwise_tb::check_example(e, run) + check_registers(e);

@@ -4,6 +4,7 @@
 #include "../../include/pointwise_tb.hpp"
 
 using namespace ternary_i8_config;
+static_assert(A_SCALAR == 1 && B_SCALAR == 2 && C_SCALAR == 4 && C_MASK == 8, "the numbers that the driver writes");
 using Case = pointwise_tb::Example<Type, Scalar, 3>;
 
 static const std::vector<uint8_t> NO_MASK(pointwise::COSIM_DEPTH);
@@ -71,15 +72,15 @@ static int check_mask(int op, const int (&n)[4], int step) {
 }
 
 int main() {
-    const Case cases[] = {
-        {"addcmul", ADDCMUL, 2, 0, {1, -3, 4}, -23},
-        {"where", WHERE, 0, 0, {3, 4, 0}, 4},
-        {"where", WHERE, 0, 0, {3, 4, 1}, 3},
-        {"where", WHERE, 0, 0, {3, 4, -1}, 3},
-        {"clamp", CLAMP, 0, 0, {-7, -3, 4}, -3},
-        {"clamp", CLAMP, 0, 0, {7, -3, 4}, 4},
-        {"clamp", CLAMP, 0, 0, {2, -3, 4}, 2},
-        {"clamp", CLAMP, 0, 0, {2, 4, -3}, -3},
+    const Case cases[] = {  // name, opcode as the driver writes it, p, q, operands, result
+        {"addcmul", 0, 2, 0, {1, -3, 4}, -23},
+        {"where", 2, 0, 0, {3, 4, 0}, 4},
+        {"where", 2, 0, 0, {3, 4, 1}, 3},
+        {"where", 2, 0, 0, {3, 4, -1}, 3},
+        {"clamp", 4, 0, 0, {-7, -3, 4}, -3},
+        {"clamp", 4, 0, 0, {7, -3, 4}, 4},
+        {"clamp", 4, 0, 0, {2, -3, 4}, 2},
+        {"clamp", 4, 0, 0, {2, 4, -3}, -3},
     };
     int errors = 0;
     for (const Case& e : cases) errors += pointwise_tb::check_example(e, run) + check_registers(e);

@@ -46,7 +46,11 @@ template <typename Type> class burst_maxi {
     // Bursts asked for, in order; the current one is apart, since an element of it is a step.
     class Bursts {
       public:
-        void add(std::size_t offset, std::size_t length) { waiting_.push_back({offset, length}); }
+        void add(std::size_t offset, std::size_t length) {
+            if (length == 0)  // AXI counts from one beat on
+                throw std::runtime_error("hls::burst_maxi: a request of no elements");
+            waiting_.push_back({offset, length});
+        }
         std::size_t next(const char* fault) {
             while (at_ == end_) {
                 if (waiting_.empty())
