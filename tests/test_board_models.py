@@ -20,6 +20,7 @@ from helpers import eventually
 from ip_handoff import Ip, write_design
 
 import pynq_torch
+from pynq_torch.board import programmable_logic
 from pynq_torch.board.device import VirtualBoard
 from pynq_torch.board.engine import (
     EngineProcess,
@@ -37,6 +38,7 @@ from pynq_torch.board.ip.axi_bram import AxiBram
 from pynq_torch.board.loading import search_paths
 from pynq_torch.board.memory import DDR_BYTES, PhysicalMemory
 from pynq_torch.board.no_model import NoModel
+from pynq_torch.board.programmable_logic import ProgrammableLogic
 from pynq_torch.board.streams import Endpoint, Ring
 from pynq_torch.errors import BoardError, BoardHang, KernelFault, NoModelError
 from pynq_torch.hls import read_interface
@@ -164,6 +166,38 @@ def test_a_process_is_stopped_and_ended() -> None:
         end_process(process)
         assert process.returncode == -signal.SIGKILL and not is_stopped(process.pid)
         end_process(process)  # again is harmless
+
+
+@dataclasses.dataclass
+class Working:
+    """An engine that takes so many seconds of the processor between two looks."""
+
+    takes_s: float
+    state: State = State.RUNNING
+    can_move: bool = True
+    used_s: float = 0.0
+
+    @property
+    def cpu_seconds(self) -> float:
+        self.used_s += self.takes_s
+        return self.used_s
+
+
+@pytest.mark.parametrize(
+    ("engine", "works"),
+    [
+        (Working(0.0), False),  # stopped, or the PC has no processor for it
+        (Working(4e-4), True),
+        (Working(1.0, State.BOOTING), False),
+        (Working(float("inf")), True),  # it has ended
+        (Working(0.0, can_move=False), True),
+    ],
+)
+def test_how_long_a_program_lets_an_engine_work(
+    engine: Working, works: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programmable_logic, "_HOST_LIMIT_S", 0.05)
+    assert ProgrammableLogic._work_along(SimpleNamespace(), [engine]) is works  # type: ignore[arg-type]
 
 
 def test_what_an_engine_started_ends_with_it() -> None:
