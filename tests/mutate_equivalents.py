@@ -302,6 +302,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "The offer is asked only where a unit of KERNELS is loaded, and then it is not missing.",
     ),
     (
+        "board/ip/axi_vdma",
+        'width = integer(ip, f"C_M_AXI_{name}_DATA_WIDTH", 32) // 8',
+        'width = integer(ip, f"C_M_AXI_{name}_DATA_WIDTH", 33) // 8',
+        "A bit more than four bytes is no byte.",
+    ),
+    (
         "board/bus",
         'word = bytearray(bus.read(address & ~3).to_bytes(4, "little"))',
         'word = bytearray(bus.read(address & ~3).to_bytes(5, "little"))',

@@ -99,5 +99,6 @@ AREAS: dict[str, str] = {
     "board/rtl/vhdl": "rtl_vhdl",
     "board/rtl/ghdl": "rtl_vhdl",
     "board/rtl/float_cores": "rtl_float_cores rtl_build",
+    "board/rtl/memory_model": "rtl_memory",
     "board/rtl/*": "rtl_board rtl_build rtl_ports rtl_sources rtl_faults",
 }

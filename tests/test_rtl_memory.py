@@ -339,6 +339,7 @@ def test_python_shows_the_numbers_that_cpp_runs_with(bench):
 def test_bytes_a_cycle():
     model = memory_model("pynq-z2")
     assert [model.bytes_per_cycle(n) for n in (1, 2, 3)] == [8, 16, pytest.approx(18.27)]
+    assert model.bytes_per_cycle() == 8
     assert model.bytes_per_cycle(2, 150e6) == pytest.approx(12.18)
     with pytest.raises(ValueError, match="'ideal' has no limit of its own"):
         memory_model("ideal").bytes_per_cycle()
