@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import pynq_torch
 from pynq_torch import buffers
 from pynq_torch.errors import (
+    ArgumentError,
     BitstreamError,
     BufferFreed,
     HandoffError,
@@ -71,6 +72,20 @@ def _int8(*shape: int, cma: bool = False) -> torch.Tensor:
 
 def _product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return a.to(torch.int32) @ b.to(torch.int32)
+
+
+def test_a_driver_takes_tensors_and_returns_one(loaded: Loaded) -> None:
+    kernel = loaded("vadd").vadd
+    x = torch.arange(12.0).reshape(3, 4).t()
+    a, b = kernel.vector("a", x, shape=(4, 3)), kernel.operand("b", torch.ones(12))
+    result = kernel.result((12,))
+    run = [operand.address for operand in (a, b, result)]
+    found = kernel.run_into(result, [[*run, 12]], (a, b), 10.0)
+    assert torch.equal(found, x.reshape(-1) + 1)
+    assert kernel.vector("a", None) is None
+    with pytest.raises(ArgumentError, match=r"vadd_0: a .*\(3, 4\)"):
+        kernel.vector("a", x.t(), shape=(4, 3))
+    assert repr(kernel) == f"<{type(kernel).__name__} vadd_0(a, b, c, n)>"
 
 
 # ---- gemm ----------------------------------------------------------------------------------------
