@@ -100,5 +100,12 @@ AREAS: dict[str, str] = {
     "board/rtl/ghdl": "rtl_vhdl",
     "board/rtl/float_cores": "rtl_float_cores rtl_build",
     "board/rtl/memory_model": "rtl_memory",
+    "board/rtl/observe/*": "rtl_views rtl_waves rtl_hazards",
+    "board/rtl/records": "rtl_views rtl_board rtl_faults",
+    "board/rtl/proof*": "rtl_proofs",
+    "board/rtl/drivers*": "rtl_drivers rtl_build",
+    "board/rtl/process": "rtl_hazards rtl_board rtl_faults",
+    "board/rtl/hangs": "rtl_hazards rtl_board",
+    "board/rtl/unit": "rtl_board rtl_faults rtl_build rtl_hazards rtl_waves",
     "board/rtl/*": "rtl_board rtl_build rtl_ports rtl_sources rtl_faults",
 }

@@ -193,3 +193,31 @@ def test_nothing_answers(array):
         BusError, match=r"no IP answers at physical address 0x50000000.*ip 0x40000000-0x40000fff"
     ):
         array._bus.read(0x5000_0000)
+
+
+def test_all_elements_are_read_where_an_ordinary_array_is_asked_for(array):
+    part = array[:4]
+    part[:] = [1, 2, 3, 4]
+    same = np.array([1, 2, 3, 4], np.uint32)
+    assert list(part) == part.tolist() == [1, 2, 3, 4]
+    for found in (part.copy(), part.astype("u4")):
+        assert type(found) is np.ndarray and np.array_equal(found, same)
+    assert part.tobytes() == same.tobytes()
+    assert (repr(part), str(part)) == (repr(same), str(same))
+
+
+def test_a_model_takes_the_place_of_the_one_with_its_range(ip):
+    bus, other = Bus(), Recorder()
+    bus.attach(0x4000_0000, 0x1000, ip, "", "ip")
+    bus.attach(0x4000_1000, 0x800, ip, "", "beside")  # two in one page
+    bus.attach(0x4000_1800, 0x800, ip, "", "behind")
+    for base, nbytes in ((0x4000_0000, 0x1000), (0x4000_1000, 0x800)):
+        bus.attach(base, nbytes, other, "", "other")
+        bus.write(base + 8, 9)
+        assert other.log.pop() == ("w", 8, 9)
+        assert [r.model for r in bus.regions if r.base == base] == [other]
+    bus.write(0x4000_1808, 5)
+    assert ip.log == [("w", 8, 5)] and len(bus.regions) == 3
+    assert repr(ip) == "<Recorder ip>"
+    with pytest.raises(NotImplementedError, match="ip takes no interrupts"):
+        ip.set_input(0, True)
