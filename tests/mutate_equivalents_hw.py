@@ -32,6 +32,86 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
         "if (quotient == 0) return std::copysign(0.0f, a * b);",
         "A product has the sign of the quotient.",
     ),
+    *(
+        (
+            "hw/include/pointwise_math.hpp",
+            "if (rest != 0 && (b < 0) != (rest < 0)) quotient -= 1;",
+            f"if (rest != 0 && {signs}) quotient -= 1;",
+            "Neither of the two is 0 here.",
+        )
+        for signs in ("(b <= 0) != (rest < 0)", "(b < 0) != (rest <= 0)")
+    ),
+    *(
+        (
+            "hw/include/pointwise_math.hpp",
+            "return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;",
+            f"return rest != 0 && {signs} ? rest + b : rest;",
+            "The rest is not 0 here; nor is b, or the rest is NaN.",
+        )
+        for signs in ("(rest <= 0) != (b < 0)", "(rest < 0) != (b <= 0)")
+    ),
+    *(
+        (
+            "hw/include/pointwise_math.hpp",
+            "return b != -1 && a % b != 0 && (a < 0) != (b < 0) ? towards_zero - 1 : towards_zero;",
+            f"return {condition} ? towards_zero - 1 : towards_zero;",
+            "Neither of the two is 0 here, and a remainder by -1 is 0.",
+        )
+        for condition in (
+            "b != -1 && a % b != 0 && (a <= 0) != (b < 0)",
+            "b != -1 && a % b != 0 && (a < 0) != (b <= 0)",
+            "b != -0 && a % b != 0 && (a < 0) != (b < 0)",
+        )
+    ),
+    (
+        "hw/include/pointwise_math.hpp",
+        "inline float power(float a, float b) { return a == 1 || b == 0 ? 1.0f : std::pow(a, b); }",
+        "inline float power(float a, float b) { return a == 1 && b == 0 ? 1.0f : std::pow(a, b); }",
+        "std::pow says so, too, but for a signalling NaN, which no literal is.",
+    ),
+    *(
+        (
+            "hw/include/conv2d.hpp",
+            "for (int t = 0; t < taps.k_rows * taps.k_columns; ++t) {",
+            f"for (int t = {loop}; ++t) {{",
+            "What rows beyond the outputs add up is never stored.",
+        )
+        for loop in (
+            "0; t < taps.k_rows / taps.k_columns",
+            "1; t < taps.k_rows * taps.k_columns",
+            "0; t >= taps.k_rows * taps.k_columns",
+        )
+    ),
+    (
+        "hw/include/conv2d.hpp",
+        "finite = finite && row[t] - row[t] == 0;",
+        "finite = finite && row[t] + row[t] == 0;",
+        "Finite weights may be taken as those that are not: slower, and the same.",
+    ),
+    (
+        "hw/include/depthwise.hpp",
+        "for (int first = 0, row = 0, tap = 0; first < size.k_rows; first += S::LANES) {",
+        "for (int first = 0, row = 0, tap = 0; first <= size.k_rows; first += S::LANES) {",
+        "Of no lanes nothing is added.",
+    ),
+    *(
+        (
+            "hw/kernels/spmv_f32/spmv_f32.hpp",
+            "static constexpr int VECTOR = 16384, LANES = 8;",
+            f"static constexpr int VECTOR = {n}, LANES = 8;",
+            _SIZE,
+        )
+        for n in (16383, 16385)
+    ),
+    *(
+        (
+            "hw/kernels/matrix_mult/matrix_mult.hpp",
+            "constexpr int ELEMENTS = 256 * 256;  // behind each pointer",
+            f"constexpr int ELEMENTS = {n};  // behind each pointer",
+            "Room for co-simulation alone.",
+        )
+        for n in ("256 * 257", "257 * 256", "256 * 255", "255 * 256")
+    ),
     (
         "hw/kernels/cordic/cordic.cpp",
         "if (rest < 0) {",
