@@ -19,13 +19,13 @@ float next() {
     return static_cast<float>(static_cast<int32_t>(state)) / 2147483648.0f;
 }
 
-// Room for `batch` matrices, row- or column-major with gaps between the rows.
+// Room for `batch` matrices, row- or column-major with gaps between the rows, elements `step` apart.
 struct Matrix {
     int matrix, row, column;
     std::vector<float> values;
-    Matrix(int batch, int rows, int columns, bool transposed)
-        : row(transposed ? 1 : columns + GAP), column(transposed ? rows + GAP : 1), values() {
-        matrix = (rows + GAP) * (columns + GAP);
+    Matrix(int batch, int rows, int columns, bool transposed, int step = 1)
+        : row(transposed ? step : columns * step + GAP), column(transposed ? rows * step + GAP : step), values() {
+        matrix = (rows * step + GAP) * (columns * step + GAP);
         cosim::deepen(matmul_f32_config::COSIM_DEPTH, values);
         values.assign(static_cast<size_t>(batch) * matrix + 1, 0.0f);
         for (float& value : values) value = next();
@@ -34,8 +34,8 @@ struct Matrix {
 };
 
 // rows: 0 for one row of the bias for all, 1 for a matrix of its own for each product, 2 for its columns in steps.
-int check(int batch, int m, int n, int k, bool ta, bool tb, bool tc, int mode, int rows) {
-    Matrix a(batch, m, k, ta), b(batch, k, n, tb), c(batch, m, n, tc), bias(rows ? batch : 1, m, n, rows == 2);
+int check(int batch, int m, int n, int k, bool ta, bool tb, bool tc, int mode, int rows, int step) {
+    Matrix a(batch, m, k, ta, step), b(batch, k, n, tb, step), c(batch, m, n, tc, step), bias(rows ? batch : 1, m, n, rows == 2);
     if (rows == 0) bias.matrix = bias.row = 0;
     for (float& value : c.values) value = GUARD;
     const float alpha = mode ? -0.5f : 1.0f, beta = mode ? 3.0f : 1.0f;
@@ -75,8 +75,9 @@ int main() {
     int errors = 0;
     for (const auto& s : sizes) {
         for (int bits = 0; bits < 8; ++bits) {
-            errors += check(s[0], s[1], s[2], s[3], bits & 1, bits & 2, bits & 4, bits % 4 * 4, bits % 3);
+            errors += check(s[0], s[1], s[2], s[3], bits & 1, bits & 2, bits & 4, bits % 4 * 4, bits % 3, 1);
         }
+        errors += check(s[0], s[1], s[2], s[3], false, true, false, 0, 0, 2) + check(s[0], s[1], s[2], s[3], true, false, true, 4, 1, 2);
     }
     return errors == 0 ? 0 : 1;
 }
