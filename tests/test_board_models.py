@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import enum
 import os
 import queue
+import re
 import signal
 import struct
 import subprocess
@@ -21,6 +23,7 @@ from ip_handoff import Ip, write_design
 
 import pynq_torch
 from pynq_torch.board import programmable_logic
+from pynq_torch.board.axis_parameters import StreamMode
 from pynq_torch.board.device import VirtualBoard
 from pynq_torch.board.engine import (
     EngineProcess,
@@ -34,11 +37,14 @@ from pynq_torch.board.engine_faults import Ended, sanitizer_report
 from pynq_torch.board.handoff import Handoff, InterruptNet, IpInstance, StreamLink
 from pynq_torch.board.handoff_ranges import Slave
 from pynq_torch.board.hls_ip import HlsKernel
+from pynq_torch.board.ip import dma_slot
 from pynq_torch.board.ip.axi_bram import AxiBram
 from pynq_torch.board.loading import search_paths
 from pynq_torch.board.memory import DDR_BYTES, PhysicalMemory
 from pynq_torch.board.no_model import NoModel
 from pynq_torch.board.programmable_logic import ProgrammableLogic
+from pynq_torch.board.rtl import layout
+from pynq_torch.board.rtl.observe.wave_box import WaveState
 from pynq_torch.board.streams import Endpoint, Ring
 from pynq_torch.errors import BoardError, BoardHang, KernelFault, NoModelError
 from pynq_torch.hls import read_interface
@@ -104,11 +110,34 @@ def test_what_an_engine_can_get_on_with(memory: PhysicalMemory) -> None:
     out.close()
 
 
-def test_states_and_flags_are_those_of_the_engines_source() -> None:
-    source = (ENGINES / "engine.hpp").read_text()
-    for kind in (State, Flag):
-        listed = ", ".join(f"{n} = {int(each)}" for n, each in kind.__members__.items())
-        assert f"enum {kind.__name__} : uint32_t {{ {listed} }};" in source
+@pytest.mark.parametrize(
+    ("kind", "file", "name"),
+    [
+        (State, "engine.hpp", "State"),
+        (Flag, "engine.hpp", "Flag"),
+        (dma_slot.Mode, "axi_dma.cpp", "Mode"),
+        (dma_slot.Phase, "axi_dma.cpp", "Phase"),
+        (dma_slot.Fault, "axi_dma.cpp", "Fault"),
+        (StreamMode, "axis.cpp", "Mode"),
+        (layout.PlState, "rtl/layout.hpp", "PlState"),
+        (layout.FaultKind, "rtl/layout.hpp", "FaultKind"),
+        (layout.Operation, "rtl/layout.hpp", "Operation"),
+        (layout.Answer, "rtl/layout.hpp", "Result"),
+        (WaveState, "rtl/waves.hpp", "WaveState"),
+    ],
+)
+def test_numbers_are_those_of_the_engines_source(
+    kind: type[enum.IntEnum], file: str, name: str
+) -> None:
+    source = (ENGINES / file).read_text()
+    body = re.search(rf"enum (?:class )?{name} : uint32_t {{(.*?)}};", source, re.DOTALL)
+    assert body is not None
+    listed = re.findall(r"(\w+) = (\d+)", body[1])
+    there = {re.sub(r"^k(Pl)?(?=[A-Z])", "", n).replace("_", "").lower(): int(v) for n, v in listed}
+    called = {"nofault": "none", "answered": "done"}
+    here = {n.replace("_", "").lower(): int(each) for n, each in kind.__members__.items()}
+    ended = {"stuck": 7, "silent": 8} if kind is layout.FaultKind else {}  # what the board finds
+    assert {called.get(n, n): v for n, v in there.items()} | ended == here
 
 
 def test_what_an_engine_leaves_behind(memory: PhysicalMemory) -> None:
