@@ -77,6 +77,8 @@ class FunctionPlan:
     dataflow: bool = False
     arrays: dict[str, ArrayPlan] = field(default_factory=dict)
     dimensions: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    #: Bytes of an element of each array.
+    words: dict[str, int] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
     ports: dict[str, dict[str, str]] = field(default_factory=dict)
     independent: set[str] = field(default_factory=set)

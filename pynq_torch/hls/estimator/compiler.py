@@ -46,7 +46,9 @@ _PASSES = (
 _OPTIONS = (
     "-pragma-unroll-threshold=400000", "-replexitval=never",
     "-unroll-max-iteration-count-to-analyze=100000", "-unroll-runtime=false",
-    "-verify-loop-lcssa=false",
+    "-verify-loop-lcssa=false", "-alias-set-saturation-threshold=20000",
+    "-licm-mssa-max-acc-promotion=20000", "-licm-mssa-optimization-cap=20000",
+    "-memssa-check-limit=20000",
 )  # fmt: skip
 #: Longer modules, and those that take longer, are analysed for addresses and loop bounds only:
 #: what is printed of long sums of data can fill gigabytes.

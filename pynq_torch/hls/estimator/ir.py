@@ -108,6 +108,8 @@ class Function:
     values: dict[str, Instruction] = field(default_factory=dict)
     #: What scalar evolution says of a value: the expression and its unsigned and signed bounds.
     known: dict[str, scev.Known] = field(default_factory=dict)
+    #: Masks of the bits that may be ones, of the values that were asked for.
+    ones: dict[str, int] = field(default_factory=dict)
 
     def outer(self) -> list[Loop]:
         """The loops that are in no other."""
@@ -130,6 +132,8 @@ class Module:
     functions: dict[str, Function]
     globals: dict[str, str]
     structs: dict[str, str]
+    #: Of each constant table of integers the least and the greatest.
+    tables: dict[str, tuple[int, int]]
 
     def bytes_of(self, kind: str) -> int:
         """Bytes that a type takes in an array."""
@@ -202,7 +206,23 @@ def read_module(text: str, printed: str) -> Module:
         )
     )
     structs = dict(re.findall(rf"^(%{_NAME}) = type (.*)$", text, re.MULTILINE))
-    return Module(functions, variables, structs)
+    constants = re.findall(rf"^(@{_NAME}) = .*?\bconstant (.+)$", text, re.MULTILINE)
+    tables = {name: found for name, body in constants if (found := _extremes(body))}
+    return Module(functions, variables, structs, tables)
+
+
+def _extremes(body: str) -> tuple[int, int] | None:
+    """Return the least and the greatest of an initialiser's integers, None where it has others."""
+    if re.search(r"\b(?:float|double|half|ptr)\b", body):
+        return None
+    values = [int(number) for number in re.findall(r"\bi\d+ (-?\d+)\b", body)]
+    for string in re.findall(r'\bc"([^"]*)"', body):
+        for escaped, letter in re.findall(r"\\([0-9A-F]{2})|(.)", string):
+            byte = int(escaped, 16) if escaped else ord(letter)
+            values.append(byte - 256 * (byte > 127))
+    if "zeroinitializer" in body:
+        values.append(0)
+    return (min(values), max(values)) if values else None
 
 
 class _Reader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -111,7 +112,9 @@ class Kernel:
             return self._done[name]
         function = self.module.functions[name]
         plan = self.plan.function_at(function.place, name) if function.place else None
-        arrays = Arrays(self.module, function, plan, self.plan.functions, handed)
+        arrays = Arrays(
+            self.module, function, plan, self.plan.functions, handed, self.target.tool
+        )
         body = Body(self, function, plan, arrays)
         done = body.schedule()
         self._done[name] = done
@@ -312,24 +315,51 @@ class Body:
         """Count the operators that a region needs: those of a pipeline start once an interval."""
         used: Counter[str] = Counter()
         starts: Counter[tuple[str, int]] = Counter()
+        products = 0
+        # Outside of a pipeline Vitis uses a large multiplier several times.
+        own = 2 if self.target.tool == "vitis" and not interval else 1_000
         for node in region.nodes:
             cost = node.cost
-            if not cost.dsp:
-                continue
-            if cost.core[:1] in "fd" and cost.core not in ("mul", "div"):
-                self.sizes[cost.core] = cost.dsp
-                starts[cost.core, node.start[0]] += 1
-                used[cost.core] += 1
-            else:
-                self.own += cost.dsp
+            if cost.core == "mul" and cost.dsp < own:
+                products += cost.dsp or (cost.mac and self._is_added(node.item))
+            elif cost.dsp:
+                core = f"{cost.core} {cost.dsp}"
+                self.sizes[core] = cost.dsp
+                starts[core, node.start[0]] += 1
+                used[core] += 1
+        self.own += ceil(products / (interval or 1))
+        reads: Counter[tuple[Array, int]] = Counter()
+        for node in region.nodes:
+            if node.access is not None and node.access.array.constant:
+                cycle = node.start[0]
+                reads[node.access.array, cycle % interval if interval else cycle] += 1
+        for (array, _), most in reads.items():
+            array.copies = max(array.copies, ceil(most / 2))
         for core, count in used.items():
             if interval:
                 needed = ceil(count / interval)
             else:
                 needed = max(n for (name, _), n in starts.items() if name == core)
-            limit = self.plan.limits.get(core) if self.plan is not None else None
+            limit = self.plan.limits.get(core.split()[0]) if self.plan is not None else None
             needed = min(needed, limit) if limit else needed
             self.shared[core] = max(self.shared[core], needed)
+
+    def _is_added(self, item: Instruction) -> bool:
+        """Whether a product goes into one sum only, which is then in its DSP block."""
+        users = self.users.get(item.name, [])
+        while len(users) == 1 and users[0].op in ("sext", "zext", "trunc"):
+            users = self.users.get(users[0].name, [])
+        return len(users) == 1 and users[0].op in ("add", "sub")
+
+    @functools.cached_property
+    def users(self) -> dict[str, list[Instruction]]:
+        """The instructions that take each value."""
+        found: dict[str, list[Instruction]] = defaultdict(list)
+        for block in self.function.blocks.values():
+            for item in block.instructions:
+                for name in item.operands:
+                    found[name].append(item)
+        return found
 
 
 def _reverse_postorder(function: Function) -> list[str]:

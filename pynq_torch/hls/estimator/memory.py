@@ -8,10 +8,11 @@ from math import ceil, prod
 
 from .asked import ArrayPlan, FunctionPlan
 from .ir import Function, Instruction, Module, bits_of
-from .scev import Expression
+from .scev import Expression, Known
 
 __all__ = ["Access", "Array", "Arrays"]
 
+_STORED = re.compile(r"store (?:volatile )?i\d+ (-?\d+),")
 _PART = re.compile(r"^\[(\d+) x (.*)\]$")
 
 
@@ -31,6 +32,8 @@ class Array:
     constant: bool = False
     #: Latency of a read in cycles.
     latency: int = 1
+    #: How often a table is there, so that enough of it can be read at a time.
+    copies: int = 1
 
     @property
     def words(self) -> int:
@@ -84,11 +87,12 @@ class Arrays:
 
     def __init__(
         self, module: Module, function: Function, plan: FunctionPlan | None,
-        everything: list[FunctionPlan], handed: dict[str, Array],
+        everything: list[FunctionPlan], handed: dict[str, Array], tool: str = "vivado",
     ) -> None:  # fmt: skip
         self._module, self._function, self._plan = module, function, plan
         self._all = everything
         self._handed = handed
+        self._vitis = tool == "vitis"
         self._known: dict[str, Array] = {}
         self._streams: set[str] = set()
         self._accessed_bytes: dict[str, int] = {}
@@ -109,15 +113,24 @@ class Arrays:
         """The local arrays whose every write is of a constant, outside of loops."""
         found: set[str] = set()
         other: set[str] = set()
+        self._copied_from: dict[str, str] = {}
+        self._stored: dict[str, tuple[int, int]] = {}
         for block in self._function.blocks.values():
             for item in block.instructions:
                 if item.op == "store" and item.operands:
                     base = self.base_of(item.operands[-1])
                     plain = len(item.operands) == 1 and block.loop is None
                     (found if plain else other).add(base)
+                    number = _STORED.match(item.text) if plain else None
+                    if number is not None:
+                        low, high = self._stored.get(base, (0, 0))
+                        self._stored[base] = min(low, int(number[1])), max(high, int(number[1]))
                 elif item.op == "call":
-                    pointers = {self.base_of(one) for one in item.operands}
-                    (found if item.callee.startswith("llvm.memcpy") else other).update(pointers)
+                    pointers = [self.base_of(one) for one in item.operands]
+                    is_copy = item.callee.startswith("llvm.memcpy")
+                    (found if is_copy else other).update(pointers)
+                    if is_copy:
+                        self._copied_from[pointers[0]] = pointers[-1]
         return found - other
 
     def base_of(self, pointer: str) -> str:
@@ -168,14 +181,17 @@ class Arrays:
         dimensions, element = _dimensions(kind)
         size = self._module.bytes_of(element) if element else 0
         accessed = self._accessed_bytes.get(base, 0)
+        typed = bool(dimensions)
         if not dimensions and owner is not None and name in owner.dimensions:
             dimensions = owner.dimensions[name]
-        if not size or (base in self._function.arguments):
+        if not typed and owner is not None and name in owner.words:
+            size = owner.words[name]
+        elif not size or (base in self._function.arguments):
             size = accessed or 4
         bits = size * 8
         local = bool(kind)
         array = Array(name, "memory", dimensions, size, bits, plan, local=local)
-        array.constant = local and base in self._constants
+        array.constant = local and (base in self._constants or base in self._module.tables)
         self._classify(array, base, owner)
         return array
 
@@ -202,12 +218,28 @@ class Arrays:
             array.kind, array.bundle = "m_axi", port.get("bundle", "gmem")
         elif not array.dimensions and (array.local or not self._indexed(base)):
             array.kind = "scalar"
-        elif array.is_registers:
+        elif array.is_registers or (base[0] == "@" and self._vitis and self._only_fixed(base)):
             array.kind = "register"
         if array.kind in ("scalar", "register"):
             array.latency = 0
         elif array.plan.latency is not None:
             array.latency = array.plan.latency
+
+    def _only_fixed(self, base: str) -> bool:
+        """Whether a static array is met at fixed places only: Vitis takes it apart."""
+        if base in self._module.tables:
+            return False
+        for block in self._function.blocks.values():
+            for item in block.instructions:
+                if item.op == "call" and base in map(self.base_of, item.operands):
+                    return False
+                if item.op in ("load", "store") and item.operands:
+                    pointer = item.operands[-1]
+                    known = self._function.known.get(pointer)
+                    terms = known.expression.terms if known else ((pointer, 1),)
+                    if self.base_of(pointer) == base and terms != ((base, 1),):
+                        return False
+        return True
 
     def _indexed(self, base: str) -> bool:
         """Whether anything is computed on a pointer."""
@@ -239,7 +271,15 @@ class Arrays:
             address = Expression(self._offset(item.text), ((pointer, 1),))
         if address.base == base:
             address = address.plus(Expression(0, ((base, 1),)), -1)
+        self._note_range(item, base)
         return Access(array, item.op == "store", address, self._banks(array, address))
+
+    def _note_range(self, item: Instruction, base: str) -> None:
+        """Note between which numbers a word of a constant table is: its product is narrower."""
+        source = self._copied_from.get(base, base) if base in self._constants else base
+        extremes = self._module.tables.get(source) or self._stored.get(source)
+        if item.op == "load" and extremes is not None and item.type.startswith("i"):
+            self._function.known[item.name] = Known(item.name, signed=extremes)
 
     def _offset(self, text: str) -> int:
         """Return the bytes of ``getelementptr inbounds ([8 x i32], ptr @x, i64 0, i64 5)``."""
@@ -270,10 +310,12 @@ class Arrays:
             size = array.dimensions[dimension] if dimension < len(array.dimensions) else 0
             if unknown:
                 banks.append(None)
-            elif kind == "complete":
+            elif kind == "complete" and array.is_registers:
                 banks.append(constant if not factors else None)
-            elif kind == "cyclic":
+            elif kind == "complete":
                 # All accesses of an iteration move alike: constants tell which of them meet.
+                banks.append(constant)
+            elif kind == "cyclic":
                 banks.append(constant % factor)
             else:
                 length = ceil(size / factor) if size else 0

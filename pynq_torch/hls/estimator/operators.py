@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import ceil, log2
 
 from .ir import Function, Instruction, bits_of
+from .wires import is_wire
 
 __all__ = ["Cost", "Target", "cost_of", "target_of", "width_of"]
 
@@ -26,6 +27,8 @@ class Cost:
     entry: float = 0.0
     dsp: int = 0
     core: str = ""
+    #: Of a product in logic: whether a DSP block takes it where a sum follows.
+    mac: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ _FLOAT = {
 }
 _FUNCTIONS = {
     "sqrt": (98.0, 258.0, 0, 0), "exp": (74.0, 157.0, 7, 26), "log": (105.0, 280.0, 13, 80),
-    "sin": (150.0, 340.0, 20, 90), "cos": (150.0, 340.0, 20, 90), "sincos": (150.0, 340.0, 20, 90),
+    "sin": (150.0, 340.0, 9, 54), "cos": (150.0, 340.0, 9, 54), "sincos": (150.0, 340.0, 9, 54),
     "tanh": (300.0, 600.0, 12, 40), "pow": (300.0, 600.0, 30, 120), "recip": (100.0, 263.0, 4, 14),
     "rsqrt": (100.0, 258.0, 4, 14), "atan": (290.0, 500.0, 5, 20), "atan2": (400.0, 700.0, 5, 20),
     "fmod": (700.0, 1400.0, 0, 0), "fabs": (0.0, 0.0, 0, 0), "scale": (0.0, 0.0, 0, 0),
@@ -103,7 +106,7 @@ def width_of(value: str, function: Function, kind: str) -> int:
     if known is None or not bits:
         return bits
     ways = [bits]
-    if known.unsigned:
+    if known.unsigned and known.unsigned[0] >= 0:  # else the range goes over the greatest number
         ways.append(max(known.unsigned[1].bit_length(), 1))
     if known.signed:
         low, high = known.signed
@@ -156,6 +159,10 @@ def _call(item: Instruction, target: Target) -> Cost:
     return Cost()
 
 
+#: Operations that one core does in turn.
+_SHARED = {"sin": "sin_or_cos", "cos": "sin_or_cos", "fsub": "fadd"}
+
+
 def _staged(
     core: str,
     single: float,
@@ -166,10 +173,13 @@ def _staged(
     target: Target,
 ) -> Cost:
     work = double if is_double else single
+    if is_double and core in ("fadd", "fsub") and target.tool == "vitis":
+        work = 44.0
     if work == 0:
         return Cost(0, 0.7 * target.speed if core in ("fptosi", "fptoui") else 0.0, core=core)
     budget = min(target.budget / target.speed, 9.0)
     latency = max(1, int(work / budget))
+    core = _SHARED.get(core, core)
     name = ("d" if is_double else "f") + core.lstrip("f")
     # A sum chains behind the read of a memory and a write behind it; a product does not.
     part = (0.65 if core in ("fmul", "fdiv") else 0.5) * target.budget
@@ -196,6 +206,8 @@ def _integer(item: Instruction, function: Function, target: Target) -> Cost:
     op, speed = item.op, target.speed
     constant = constant_in(item)
     bits = width_of(item.name, function, item.type) if item.name else item.bits
+    if op in ("or", "xor", "add") and is_wire(item, function):
+        return Cost()
     if op in ("add", "sub"):
         return Cost(0, speed * _add(bits), core="add")
     if op == "icmp":
@@ -226,10 +238,10 @@ def _product(
     item: Instruction, function: Function, target: Target, bits: int, constant: int | None
 ) -> Cost:
     if constant is not None:
-        ones = min(bin(abs(constant)).count("1"), bin(abs(constant) + 1).count("1") + 1)
-        if ones <= 1:
+        digits = _signed_digits(constant)
+        if digits <= 1:
             return Cost()
-        if ones <= 2 or bits <= 12:
+        if digits == 2:
             return Cost(0, target.speed * _add(bits))
     widths = [width_of(o, function, item.type) for o in item.operands]
     widths = [_narrowed(o, w, function) for o, w in zip(item.operands, widths, strict=True)]
@@ -241,26 +253,50 @@ def _product(
     return multiplier(small, large, target)
 
 
+#: Bits times bits from which a product with a sum behind it is kept in one DSP block.
+_LEAST_MAC = 40
+
+
+def _signed_digits(number: int) -> int:
+    """How many powers of two are added or subtracted to make a number (non-adjacent form)."""
+    number = abs(number)
+    return (number ^ 3 * number).bit_count()
+
+
 def multiplier(small: int, large: int, target: Target) -> Cost:
     """Return what an integer multiplier of two widths costs."""
     blocks = ceil(small / 18) * ceil(large / 25) if large > 18 else 1
+    if 25 < large <= 32 and small <= 6:  # the upper bits are multiplied beside the block
+        blocks = 1
     if small + large <= 11 or small <= 4 or small * large <= 80:
-        return Cost(0, target.speed * (1.9 + 0.22 * min(small, large)), core="mul")
+        wide = small * large >= _LEAST_MAC
+        return Cost(0, target.speed * (1.9 + 0.22 * min(small, large)), core="mul", mac=wide)
+    wide = {32: 3, 64: 10 if target.tool == "vitis" else 16}
     if small > 17 and large > 17:
-        blocks = {32: 3, 64: 10}.get(large, ceil((small - 1) / 17) * ceil((large - 1) / 24))
-    one = target.speed * (8.51 if blocks > 1 else 6.38 if small + large > 20 else 4.17)
+        blocks = wide.get(large, ceil((small - 1) / 17) * ceil((large - 1) / 24))
+    one = 36.0 if blocks >= 10 else 8.51 if blocks > 1 else 6.38 if small + large > 20 else 4.17
+    one *= target.speed
     if one <= target.budget:
         return Cost(0, one, dsp=blocks, core="mul")
     latency = max(1, ceil(one / target.budget) - 1)
+    if blocks == 3 and target.tool == "vivado":
+        blocks = 4
     return Cost(latency, 0.7 * target.budget, 0.9 * target.budget, dsp=blocks, core="mul")
 
 
 def _narrowed(value: str, bits: int, function: Function) -> int:
-    """The bits of a value before it was extended."""
+    """The bits of a value before it was extended, or shifted up and down again."""
     item = function.values.get(value)
-    if item is not None and item.op in ("sext", "zext"):
+    if item is None or not item.operands:
+        return bits
+    if item.op in ("sext", "zext", "trunc"):
         source = item.text.split(" to ")[0].split()
-        before = bits_of(source[-2]) if len(source) > 2 else 0
-        if before:
-            return min(bits, before)
+        before = width_of(item.operands[0], function, source[-2]) if len(source) > 2 else 0
+        return min(bits, _narrowed(item.operands[0], before, function)) if before else bits
+    shift = constant_in(item)
+    if item.op in ("ashr", "lshr") and shift is not None:
+        bits = min(bits, max(bits_of(item.type) - shift, 1))
+        up = function.values.get(item.operands[0])
+        if up is not None and up.op == "shl" and up.operands and constant_in(up) == shift:
+            bits = min(bits, _narrowed(up.operands[0], bits, function))
     return bits

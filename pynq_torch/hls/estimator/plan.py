@@ -220,9 +220,11 @@ def _function(
     function.arguments = tuple(child.spelling for child in arguments)
     for child in walk(node):
         if child.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
-            dimensions = _dimensions(child)
+            dimensions, size = _dimensions(child)
             if dimensions:
                 function.dimensions.setdefault(child.spelling, dimensions)
+                if size > 0:
+                    function.words.setdefault(child.spelling, size)
     labels = {
         (part.location.line, part.location.column): child.spelling
         for child in walk(node)
@@ -234,7 +236,8 @@ def _function(
     return function
 
 
-def _dimensions(node: Cursor) -> tuple[int, ...]:
+def _dimensions(node: Cursor) -> tuple[tuple[int, ...], int]:
+    """Return an array's dimensions and the bytes of an element."""
     kind, sizes = node.type.get_canonical(), []
     if node.kind == CursorKind.PARM_DECL and kind.get_pointee().get_array_size() > 0:
         sizes, kind = [0], kind.get_pointee()  # T a[][N]: the first one is not known here
@@ -243,7 +246,7 @@ def _dimensions(node: Cursor) -> tuple[int, ...]:
     ):
         sizes.append(kind.get_array_size())
         kind = kind.element_type.get_canonical()
-    return tuple(sizes)
+    return tuple(sizes), kind.get_size()
 
 
 def _scopes(

@@ -218,8 +218,8 @@ class Region:
         access = node.access
         if node.stream:
             return [] if node.item.callee.endswith(("empty", "full")) else [(node.stream, 1)]
-        if access is None or access.array.kind in ("scalar", "register"):
-            return []
+        if access is None or access.array.kind in ("scalar", "register") or access.array.constant:
+            return []  # of a table there are as many copies as are read at a time
         if access.array.kind == "m_axi":
             return [((access.array.bundle, access.write), 1)]
         return [((id(access.array), bank), access.array.ports()) for bank in self._banks(access)]

@@ -28,10 +28,10 @@ def block_rams(arrays: Sequence[Array], dataflow: bool) -> int:
         words = array.plan.depth or 2 if array.kind == "stream" else array.words
         banks = _banks(array)
         depth = ceil(words / banks)
-        if not words or (depth * array.element_bits <= _LUT_BITS and "bram" not in core):
+        if not words or (depth * array.element_bits < _LUT_BITS and "bram" not in core):
             continue
         one = min(ceil(depth / rows) * ceil(array.element_bits / bits) for rows, bits in _SHAPES)
-        total += banks * one * (2 if dataflow and array.kind == "memory" else 1)
+        total += banks * one * array.copies * (2 if dataflow and array.kind == "memory" else 1)
     for bits in bundles.values():
         total += 2 * max(ceil(bits / 32), 1)
     return total
