@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -112,6 +113,19 @@ def test_an_edited_header_is_seen(tmp_path: Path, own_cache: Path, vendor: Path)
     assert read(tmp_path).argument("out").width == 16
     vendor.write_text(HEADER.replace("TYPE", "signed char"))
     assert read(tmp_path).argument("out").width == 8
+
+
+@pytest.mark.parametrize("which", ["ap_int.h", "inner.h"])
+def test_headers_that_were_installed_anew(
+    tmp_path: Path, own_cache: Path, vendor: Path, which: str
+) -> None:
+    """libclang goes by the date of a header, and refuses what was made from an earlier one."""
+    vendor.write_text('#include "inner.h"\n' + vendor.read_text())
+    vendor.with_name("inner.h").write_text("#pragma once\n")
+    assert read(tmp_path).argument("out").width == 16
+    os.utime(vendor.with_name(which), (2_000_000_000, 2_000_000_000))
+    assert read(tmp_path).argument("out").width == 16
+    assert made(own_cache) == (2 if which == "ap_int.h" else 1)
 
 
 @pytest.mark.parametrize("part", ["scratch", "store"])

@@ -134,7 +134,7 @@ def test_a_pragma_outside_the_function(tmp_path):
     text = "#pragma HLS INTERFACE s_axilite port=a\n" + BODY % ""
     found = hls.read_interface(write(tmp_path / "k.cpp", text), "k").warnings
     assert [item.split(";")[0] for item in found] == [
-        f"{tmp_path}/k.cpp:1: INTERFACE outside a function is ignored"
+        f"{tmp_path}/k.cpp:1: INTERFACE is outside every function and is ignored"
     ]
 
 
@@ -147,7 +147,8 @@ def test_a_port_with_a_letter_beyond_ascii(tmp_path):
 def test_a_misspelt_keyword(tmp_path):
     text = BODY % "#pragma HLS INTERFCE s_axilite port=a"
     found = hls.read_interface(write(tmp_path / "k.cpp", text), "k").warnings
-    assert found == (f"{tmp_path}/k.cpp:3: INTERFCE is ignored; did you mean interface?",)
+    text = "INTERFCE is no HLS pragma and is ignored; did you mean HLS interface?"
+    assert found == (f"{tmp_path}/k.cpp:3: {text}",)
 
 
 @pytest.mark.parametrize(
@@ -521,3 +522,33 @@ def test_a_copied_cache_is_good(tmp_path):
 def test_an_option_with_two_values_is_an_error(tmp_path, pragma):
     with pytest.raises(InterfaceError, match=r"k\.cpp:3: .* in one pragma"):
         read(tmp_path, pragma)
+
+
+# ---- pragmas that do nothing ---------------------------------------------------------------------
+
+NOTHING = {
+    "#pragma HLS PIPLINE II=1": "PIPLINE is no HLS pragma and is ignored; did you mean HLS pip",
+    "#pragma HSL PIPELINE": "#pragma HSL is ignored; did you mean #pragma HLS?",
+    "#pragma HLS UNROLL fctor=2": "UNROLL has no option 'fctor'; did you mean factor?",
+    "#pragma HLS ARRAY_PARTITION variable=n complete": "ARRAY_PARTITION names 'n', which k has not",
+}
+
+
+@pytest.mark.parametrize("pragma", NOTHING)
+def test_a_pragma_that_does_nothing_is_told_wherever_the_kernel_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], pragma: str
+) -> None:
+    source = write(tmp_path / "k.cpp", BODY % "for (int i = 0; i < 4; i++) {\n%s\nm[i] = 0;\n}")
+    write(source, source.read_text() % pragma)
+    write(tmp_path / "k_tb.cpp", "void k(int, int, int*); int main() { int m[4]; k(1, 2, m); }")
+    where, text = f"{source}:4: ", NOTHING[pragma]
+    for command in ("interface", "test", "build"):
+        arguments = ["hls", command, str(source), "--top", "k"]
+        assert main(arguments) == 0
+        assert main([*arguments, "--strict"]) == 1
+        said = capsys.readouterr()
+        assert (said.err if command != "interface" else said.out + said.err).count(
+            where + text
+        ) == 2
+    with pytest.warns(InterfaceWarning, match=re.escape(where + text)):
+        hls.build(hls.KernelSource("k", source))  # as the board does when it loads the kernel

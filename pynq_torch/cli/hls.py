@@ -30,6 +30,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     _add_source(interface)
     _add_common(interface)
     interface.add_argument("--json", action="store_true", help="print JSON")
+    _add_strict(interface)
     interface.set_defaults(func=_interface)
 
     lint = commands.add_parser(
@@ -59,6 +60,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         made.add_argument("--top", help="top function; the kernel's name by default")
         made.add_argument("--kernels", action="append", type=Path, default=[], metavar="DIR")
         made.add_argument("--sanitize", action="store_true", help="with address and UB checks")
+        _add_strict(made)
         _add_common(made)
         made.set_defaults(func=function)
     test.add_argument("--timeout", type=float, default=300.0, metavar="SECONDS")
@@ -78,11 +80,23 @@ def _declare_estimate(parser: argparse.ArgumentParser) -> None:
         help="whose defaults count; guessed from the directives where it is not given",
     )  # fmt: skip
     _add_macros(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
-        "--strict", action="store_true", help="exit status 1 where there are warnings"
-    )
+        "-a", "--argument", dest="arguments", action="append", default=[], type=_argument,
+        metavar="NAME=NUMBER", help="value of a scalar argument: the latency of a run with it",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    _add_strict(parser)
     parser.set_defaults(func=_estimate)
+
+
+def _argument(text: str) -> tuple[str, int]:
+    name, _, number = text.partition("=")
+    if not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"{text!r}: expected NAME=NUMBER")
+    try:
+        return name, int(number, 0)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: {number!r} is no whole number") from None
 
 
 def _estimate(args: argparse.Namespace) -> int:
@@ -92,7 +106,7 @@ def _estimate(args: argparse.Namespace) -> int:
         found = estimate(
             args.file[0], args.top, clock=args.clock, part=args.part, directives=args.directives,
             tool=args.tool, sources=args.file[1:], include_dirs=args.include_dirs,
-            defines=args.defines,
+            defines=args.defines, arguments=dict(args.arguments),
         )  # fmt: skip
     except KernelError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -101,6 +115,12 @@ def _estimate(args: argparse.Namespace) -> int:
     for warning in found.warnings if args.json else ():
         print(f"warning: {warning}", file=sys.stderr)
     return 1 if args.strict and found.warnings else 0
+
+
+def _add_strict(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--strict", action="store_true", help="exit status 1 where there are warnings"
+    )
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
@@ -136,7 +156,7 @@ def _interface(args: argparse.Namespace) -> int:
             print(f"warning: {warning}", file=sys.stderr)
     else:
         print(format_interface(interface))
-    return 0
+    return 1 if args.strict and interface.warnings else 0
 
 
 def _lint(args: argparse.Namespace) -> int:
@@ -175,36 +195,40 @@ def _kernel(args: argparse.Namespace) -> KernelSource:
 
 
 @contextlib.contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Print warnings as lines of their own, without Python's place and category."""
+def _plain_warnings() -> Iterator[list[str]]:
+    """Print warnings as lines of their own, without Python's place and category; collect them."""
+    said: list[str] = []
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        said.append(str(message))
+        print(f"warning: {message}", file=sys.stderr)
+
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: print(
-            f"warning: {message}", file=sys.stderr
-        )
-        yield
+        warnings.showwarning = show
+        yield said
 
 
 def _build(args: argparse.Namespace) -> int:
     from pynq_torch.hls.build import build
 
-    with _plain_warnings():
+    with _plain_warnings() as said:
         result = build(_kernel(args), tool=args.tool, sanitize=args.sanitize)
     if result.log:
         print(result.log.rstrip())
     how = "unchanged" if result.cached else "built"
     print(f"{how} in {result.seconds:.2f} s: {result.executable}")
-    return 0
+    return 1 if args.strict and said else 0
 
 
 def _test(args: argparse.Namespace) -> int:
     from pynq_torch.hls.testbench import run_testbench
 
     kernel = _kernel(args)
-    with _plain_warnings():
+    with _plain_warnings() as said:
         result = run_testbench(
             kernel, timeout_s=args.timeout, sanitize=args.sanitize, tool=args.tool
         )
     print(result.output.rstrip())
     print(f"PASS {kernel.name}: testbench returned 0 after {result.seconds:.2f} s (wall clock)")
-    return 0
+    return 1 if args.strict and said else 0

@@ -58,7 +58,9 @@ def precompiled(text: str, arguments: Sequence[str], defines: Sequence[str]) -> 
             named.update(_DEFINED.findall(_read(file)))
     if not named.isdisjoint(_tested(tuple(file for file in files if file.startswith(hls)))):
         return []
-    key = cache.digest("libclang", importlib.metadata.version("libclang"), *arguments, *direct)
+    dates = [str(os.stat(file).st_mtime_ns) for file in direct]  # which libclang goes by
+    version = importlib.metadata.version("libclang")
+    key = cache.digest("libclang", version, *arguments, *direct, *dates)
     if cache.find(key) is None and not cache.is_in_use():
         return []
     try:

@@ -18,7 +18,7 @@ from .spelling import nearest
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import CursorKind
 
-__all__ = ["comments_on", "dependences", "misspelt", "words_of"]
+__all__ = ["comments_on", "dependences", "pragma_problems"]
 
 _TABLE = """
     aggregate variable compact
@@ -87,6 +87,24 @@ def words_of(program: Program) -> Iterator[Problem]:
                         f"names {name!r}, which {function.node.spelling} has not"
                         f"{nearest(name, known)}",
                     )
+
+
+def pragma_problems(program: Program, *, whole: bool = True) -> list[Problem]:
+    """Return what is wrong with the pragmas of a program, in order of file and line.
+
+    Parameters
+    ----------
+    program : Program
+        Its pragmas and functions.
+    whole : bool
+        Whether all of it was understood: else only the words of pragmas are looked at.
+    """
+    files = {function.location.file.name for function in program.functions}
+    found = {item for file in files for item in misspelt(file)}
+    found |= set(words_of(program) if whole else ())
+    if not whole:
+        found |= {wrong for item in program.directives for wrong in _spelling(item)}
+    return sorted(found)
 
 
 def _problem(item: Directive, text: str) -> Problem:

@@ -17,7 +17,7 @@ from pynq_torch.paths import shown
 from .interface import Interface
 from .lint_dataflow import dataflow
 from .lint_loops import accumulations, bursts, tripcounts
-from .lint_pragmas import dependences, misspelt, words_of
+from .lint_pragmas import dependences
 from .lint_tree import Problem, Program
 from .parse import interface_of, probe
 from .source import SourceUnit, read_source
@@ -121,9 +121,6 @@ def _problems(program: Program, interface: Interface) -> Iterator[Problem]:
         match = _WARNING.match(warning)
         if match:
             yield match["file"], int(match["line"]), "pragma", match["text"]
-    yield from words_of(program)
-    for file in {function.location.file.name for function in program.functions}:
-        yield from misspelt(file)
     yield from dependences(program)
     yield from dataflow(program)
     yield from tripcounts(program)

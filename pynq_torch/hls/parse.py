@@ -16,6 +16,8 @@ from .cpptypes import describe
 from .direction import argument_access, stream_direction
 from .directives import Pragma, from_files, from_pragmas
 from .interface import Interface
+from .lint_pragmas import pragma_problems
+from .lint_tree import Program
 from .ports import Ports
 from .slots import Port
 from .source import SourceUnit, read_source
@@ -100,7 +102,7 @@ def interface_of(unit: SourceUnit, top: str, tool: str) -> tuple[Interface, Curs
     interface = builder.interface(function.spelling, unit.path, _read_ports(function, body, unit))
     missing = [f"header not found, read as empty: {name}" for name in unit.missing]
     notes = (*interface.notes, *missing)
-    warnings = (*interface.warnings, *broken, *_outside(unit))
+    warnings = (*interface.warnings, *broken, *_pragmas(unit, body))
     qualified = "::".join(_scope(function)) + "".join(re.findall(r"<.*", top))
     return replace(interface, qualified=qualified, notes=notes, warnings=warnings), body
 
@@ -225,20 +227,11 @@ def _pragmas_in(unit: SourceUnit, body: Cursor) -> list[Pragma]:
     ]
 
 
-def _outside(unit: SourceUnit) -> list[str]:
-    """Return a warning for each INTERFACE pragma of the source that is in no function."""
-    inner = [
-        (cursor.extent.start.line, cursor.extent.end.line)
-        for cursor in _declarations(unit.unit.cursor)
-        if cursor.location.file is not None and cursor.location.file.name == str(unit.path)
-    ]
-    return [
-        f"{pragma.where}: INTERFACE outside a function is ignored; move it into the top function"
-        for pragma in unit.pragmas
-        if pragma.file == str(unit.path)
-        and pragma.text.lower().startswith("interface")
-        and not any(begin <= pragma.line <= end for begin, end in inner)
-    ]
+def _pragmas(unit: SourceUnit, body: Cursor) -> list[str]:
+    """Return a warning for each pragma that the tool would ignore."""
+    program = Program(unit.unit.cursor, body, unit.pragmas)
+    problems = pragma_problems(program, whole=not (unit.missing or unit.errors))
+    return [f"{file}:{line}: {text}" for file, line, _, text in problems]
 
 
 def constants_of(unit: SourceUnit) -> dict[str, str]:

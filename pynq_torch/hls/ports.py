@@ -15,7 +15,7 @@ from .directives import Directive, Pragma, Settings, Wanted, contradictions, wan
 from .interface import Argument, AxiBundle, Axis, Interface, Partition, Register
 from .registers import Placement, Slot, check_overlaps, lay_out
 from .slots import Port, array_slots, member_slots, partition_of, pragmas_on, register_name
-from .spelling import BLOCK_MODES, NUMBERS, OFFSETS, check_command, check_mode
+from .spelling import BLOCK_MODES, NUMBERS, OFFSETS, check_mode
 
 __all__ = ["Port", "Ports"]
 
@@ -96,10 +96,6 @@ class Ports:
 
     def _check(self, top: str, known: set[str]) -> None:
         """Check the words of the directives; raise or warn where one does not exist."""
-        for pragma in self.pragmas:
-            keyword = (pragma.text.split(None, 1) or [""])[0]
-            if keyword.lower() != "interface":
-                self.warnings += check_command(keyword, ("interface",), pragma.where)
         names = ", ".join(sorted(known - {"return"})) or "none"
         for directive in self.directives:
             where, port = directive.where, directive.port

@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -132,8 +132,12 @@ def read_source(
             taken = []
             arguments += ["-Xclang", "-fexperimental-max-bitint-width=65536"]
         content = f"{text}\n{appendix}\n"
-        unit = _parse(path, content, [*arguments, *taken], folders, Path(stubs), missing)
-        if taken and _errors(unit):  # they may be the precompiled headers'
+        unit = None
+        if taken:
+            # libclang refuses those of headers that were installed anew, the same to the letter.
+            with suppress(cindex.TranslationUnitLoadError):
+                unit = _parse(path, content, [*arguments, *taken], folders, Path(stubs), missing)
+        if unit is None or (taken and _errors(unit)):  # they may be the precompiled headers'
             unit = _parse(path, content, arguments, folders, Path(stubs), missing)
         pragmas, errors = _active_pragmas(path, preprocessed), _errors(unit)
         said = preprocessed.errors

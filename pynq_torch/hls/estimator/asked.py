@@ -43,8 +43,10 @@ class LoopPlan:
     trips: tuple[int, int] | None = None
     dataflow: bool = False
     least: int | None = None
-    #: Variables ("" for all) whose iterations are called independent.
+    #: Variables ("" for all) whose iterations are called independent, and those of which a read
+    #: need not wait for a write of its own iteration.
     independent: set[str] = field(default_factory=set)
+    unordered: set[str] = field(default_factory=set)
 
     def walk(self) -> Iterator[LoopPlan]:
         """Yield this loop and those in it."""
@@ -77,11 +79,12 @@ class FunctionPlan:
     dataflow: bool = False
     arrays: dict[str, ArrayPlan] = field(default_factory=dict)
     dimensions: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    #: Bytes of an element of each array.
-    words: dict[str, int] = field(default_factory=dict)
+    #: Bytes of an element of each array, and the bits that are used of them.
+    words: dict[str, tuple[int, int]] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
     ports: dict[str, dict[str, str]] = field(default_factory=dict)
     independent: set[str] = field(default_factory=set)
+    unordered: set[str] = field(default_factory=set)
     least: int | None = None
     arguments: tuple[str, ...] = ()
     #: Inlined because a pipeline calls it.
@@ -171,13 +174,19 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
             )
     elif item.name == "dependence":
         if item.is_false:
-            loop.independent.add(item.variable)
+            _apart(loop, item).add(item.variable)
     elif item.name == "dataflow":
         loop.dataflow = True
     elif item.name == "latency":
         loop.least = number(item.options.get("min"))
     else:
         of_function(loop.function, item, constants)
+
+
+def _apart(plan: LoopPlan | FunctionPlan, item: Directive) -> set[str]:
+    """Return the set that a DEPENDENCE adds to; its type is ``inter`` by default (UG1399)."""
+    kinds = {item.options.get("type", "").lower(), *(word.lower() for word in item.words)}
+    return plan.unordered if "intra" in kinds else plan.independent
 
 
 def of_function(function: FunctionPlan, item: Directive, constants: Constants) -> None:
@@ -214,7 +223,7 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
             function.limits[kind.lower()] = limit
     elif name == "dependence":
         if item.is_false:
-            function.independent.add(variable)
+            _apart(function, item).add(variable)
     elif name == "interface":
         ports = (options.get("port") or "").split(",")
         mode = options.get("mode") or (item.words[0] if item.words else "")

@@ -13,7 +13,7 @@ from .memory import Access, plain_name
 from .operators import constant_in
 from .region import AFTER_READ, MOST_PAIRS, Node, Region, Slot
 
-__all__ = ["Limit", "carried", "port_limit", "recurrence_limit"]
+__all__ = ["Limit", "carried", "late_limit", "port_limit", "recurrence_limit"]
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,13 @@ def recurrence_limit(region: Region, pairs: Sequence[tuple[Node, Node, int]]) ->
     best = Limit(1)
     for node, last in region.carried_values():
         end = _path(region, node, last)
-        if end is not None and end[0] + 1 > best.interval:
-            best = Limit(end[0] + 1, _carried_reason(region, node, last), last.item.place)
+        if end is None:
+            continue
+        again = _path(region, node, last, end[1])
+        # Where there is time left in its last cycle, the next iteration begins in that one.
+        interval = end[0] + (again is None or again[0] > end[0])
+        if interval > best.interval:
+            best = Limit(interval, _carried_reason(region, node, last), last.item.place)
     for first, last, distance in pairs:
         end = _path(region, first, last)
         if end is not None:
@@ -94,6 +99,14 @@ def recurrence_limit(region: Region, pairs: Sequence[tuple[Node, Node, int]]) ->
                     interval, _memory_reason(region, first, last, distance), last.item.place
                 )
     return best
+
+
+def late_limit(region: Region, interval: int, late: tuple[Node, Node, int]) -> Limit:
+    """Return why a schedule needs an interval: what comes too late, and over which distance."""
+    first, last, distance = late
+    if distance:
+        return Limit(interval, _memory_reason(region, first, last, distance), last.item.place)
+    return Limit(interval, _carried_reason(region, first, last), last.item.place)
 
 
 def carried(region: Region, independent: set[str]) -> list[tuple[Node, Node, int]]:
@@ -152,9 +165,9 @@ def _only(region: Region, store: Node, symbol: str) -> int | None:
     return (value - known.expression.constant) // step
 
 
-def _path(region: Region, first: Node, last: Node) -> Slot | None:
-    """When `last` ends at the earliest, if `first` starts a cycle and all else is ready."""
-    ends: dict[int, Slot] = {id(first): region.ends(first, (0, 0.0))}
+def _path(region: Region, first: Node, last: Node, time: float = 0.0) -> Slot | None:
+    """When `last` ends at the earliest, if `first` starts at `time` and all else is ready."""
+    ends: dict[int, Slot] = {id(first): region.ends(first, (0, time))}
     begun = False
     for node in region.nodes:
         if node is first:
@@ -187,6 +200,8 @@ def _slowest(region: Region, first: Node, last: Node) -> Node:
             on_way.append(node)
         if node is last:
             break
+    if not on_way:
+        return last
     return max(on_way, key=lambda node: (node.cost.latency, node.cost.delay))
 
 

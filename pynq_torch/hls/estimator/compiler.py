@@ -20,6 +20,7 @@ from pynq_torch.errors import KernelBuildError
 from .. import toolchain
 from ..source import read_text
 from .slices import address_slice
+from .tables import with_tables
 
 __all__ = ["HEADERS", "Locations", "Place", "compile_raw", "finish", "linked", "optimise", "tools"]
 
@@ -36,7 +37,8 @@ _FLAGS = (
 _TIDY = "sroa,early-cse<memssa>,simplifycfg<no-sink-common-insts>,instcombine"
 #: Loop-invariant code leaves loops, as in HLS; a memory location is never kept in a register.
 _PASSES = (
-    "always-inline,globaldce,function(" + _TIDY + ",lower-constant-intrinsics," + _TIDY + ","
+    "always-inline,globaldce,function(" + _TIDY + "){into_callees},function("
+    "lower-constant-intrinsics," + _TIDY + ","
     "loop-simplify,lcssa,loop-mssa(loop-rotate),indvars,"
     "loop-unroll<O1;no-runtime;no-profile-peeling;full-unroll-max=1000000>," + _TIDY + ","
     "loop-mssa(licm<no-allowspeculation>),early-cse<memssa>,instcombine,"
@@ -155,6 +157,7 @@ def optimise(
     folder: Path,
     *,
     promote: bool = False,
+    run_of: str = "",
 ) -> tuple[str, str]:
     """Return a module after the passes, and what LLVM's analyses print of its loops.
 
@@ -171,11 +174,16 @@ def optimise(
     promote : bool
         Whether an element that a loop reads and writes is kept in a register while it runs: Vivado
         HLS does so; Vitis flattens the nest instead, where the element is another in each turn.
+    run_of : str
+        The top function, where the values of its arguments are known: callees get to know them.
     """
     path = folder / "marked.ll"
-    path.write_text(_marked(text, inlined, unrolled), encoding="utf-8")
+    path.write_text(_marked(with_tables(text), inlined, unrolled), encoding="utf-8")
     options = _OPTIONS if promote else (*_OPTIONS, "-disable-licm-promotion")
-    made, _ = _opt([f"-passes={_PASSES}", *options, str(path), "-S", "-o", "-"])
+    passes = _PASSES.format(into_callees=",internalize,ipsccp" if run_of else "")
+    if run_of:
+        options = (*options, f"-internalize-public-api-list={run_of}")
+    made, _ = _opt([f"-passes={passes}", *options, str(path), "-S", "-o", "-"])
     # Names, not numbers, so that instructions can be left out; a table's text stays as it is.
     made = re.sub(r"(?m)^(\d+):", r"v\1:", made)
     rows = (

@@ -132,8 +132,8 @@ class Module:
     functions: dict[str, Function]
     globals: dict[str, str]
     structs: dict[str, str]
-    #: Of each constant table of integers the least and the greatest.
-    tables: dict[str, tuple[int, int]]
+    #: Of each constant table the least and the greatest number, None where it has no integers.
+    tables: dict[str, tuple[int, int] | None]
 
     def bytes_of(self, kind: str) -> int:
         """Bytes that a type takes in an array."""
@@ -207,7 +207,7 @@ def read_module(text: str, printed: str) -> Module:
     )
     structs = dict(re.findall(rf"^(%{_NAME}) = type (.*)$", text, re.MULTILINE))
     constants = re.findall(rf"^(@{_NAME}) = .*?\bconstant (.+)$", text, re.MULTILINE)
-    tables = {name: found for name, body in constants if (found := _extremes(body))}
+    tables = {name: _extremes(body) for name, body in constants}
     return Module(functions, variables, structs, tables)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
-from math import ceil
 
 from .asked import FunctionPlan
 from .cycles import add, at_least, greater, plus
@@ -16,7 +15,7 @@ from .memory import Array, Arrays
 from .operators import Target
 from .plan import Plan
 from .region import Region
-from .resources import block_rams
+from .resources import DspBlocks, block_rams
 from .result import Cycles, Estimate, LoopEstimate
 from .schedule import pipeline, place_all
 
@@ -112,9 +111,7 @@ class Kernel:
             return self._done[name]
         function = self.module.functions[name]
         plan = self.plan.function_at(function.place, name) if function.place else None
-        arrays = Arrays(
-            self.module, function, plan, self.plan.functions, handed, self.target.tool
-        )
+        arrays = Arrays(self.module, function, plan, self.plan.functions, handed, self.target.tool)
         body = Body(self, function, plan, arrays)
         done = body.schedule()
         self._done[name] = done
@@ -130,9 +127,8 @@ class Body:
         self.kernel, self.function, self.plan, self.arrays = kernel, function, plan, arrays
         self.target = kernel.target
         self.order = _reverse_postorder(function)
-        self.shared: Counter[str] = Counter()
-        self.sizes: dict[str, int] = {}
-        self.own = 0
+        limits = plan.limits if plan is not None else {}
+        self.blocks_used = DspBlocks(function, kernel.target.tool, limits)
         self.brams = 0
         self.callees: set[str] = set()
         self.stages: list[tuple[str, int | None]] = []
@@ -155,7 +151,7 @@ class Body:
                 cycles = plus(states, -1)
         if self.plan is not None and self.plan.least is not None:
             cycles = at_least(cycles, self.plan.least)
-        dsp = self.own + sum(count * self.sizes.get(core, 0) for core, count in self.shared.items())
+        dsp = self.blocks_used.total
         brams = (
             block_rams(self.arrays.all(), self.plan is not None and self.plan.dataflow) + self.brams
         )
@@ -167,7 +163,7 @@ class Body:
         if any(cycles is None for cycles in known):
             return (None, None), None
         numbers = [cycles for cycles in known if cycles is not None]
-        streams = any(array.kind == "stream" for array in self.arrays.all())
+        streams = self.arrays.has_stream
         total = max(numbers) + 3 * (len(numbers) - 1) if streams else sum(numbers) + len(numbers)
         return (total, total), max(numbers) + 1
 
@@ -178,10 +174,16 @@ class Body:
         names = set(loop.blocks) if loop is not None else None
         return [self.function.blocks[n] for n in self.order if names is None or n in names]
 
-    def region(self, items: list[Instruction], header: str = "", *, bursts: bool) -> Region:
+    def region(
+        self, items: list[Instruction], header: str = "", *, bursts: bool,
+        unordered: Iterable[str] = (),
+    ) -> Region:  # fmt: skip
+        """Return the operations of some instructions; `unordered` are the arrays of a loop."""
+        free = frozenset(unordered) | (self.plan.unordered if self.plan is not None else set())
         return Region(
-            self.function, self.arrays, self.target, self.plan, items, header, bursts=bursts
-        )
+            self.function, self.arrays, self.target, self.plan, items, header,
+            bursts=bursts, unordered=free,
+        )  # fmt: skip
 
     def states(self, loop: Loop | None) -> Cycles:
         """Return the states of a body along its longest path: code, loops and calls."""
@@ -305,61 +307,15 @@ class Body:
         done = self.kernel.function(item.callee, handed)
         if item.callee not in self.callees:
             self.callees.add(item.callee)
-            self.own += done.dsp
+            self.blocks_used.own += done.dsp
             self.brams += done.brams
         plan = self.kernel.plan.function_at(callee.place, callee.name) if callee.place else None
         self.stages.append((plan.name if plan else item.callee, done.cycles[1]))
         return plus(done.cycles, 1)
 
     def count(self, region: Region, interval: int | None) -> None:
-        """Count the operators that a region needs: those of a pipeline start once an interval."""
-        used: Counter[str] = Counter()
-        starts: Counter[tuple[str, int]] = Counter()
-        products = 0
-        # Outside of a pipeline Vitis uses a large multiplier several times.
-        own = 2 if self.target.tool == "vitis" and not interval else 1_000
-        for node in region.nodes:
-            cost = node.cost
-            if cost.core == "mul" and cost.dsp < own:
-                products += cost.dsp or (cost.mac and self._is_added(node.item))
-            elif cost.dsp:
-                core = f"{cost.core} {cost.dsp}"
-                self.sizes[core] = cost.dsp
-                starts[core, node.start[0]] += 1
-                used[core] += 1
-        self.own += ceil(products / (interval or 1))
-        reads: Counter[tuple[Array, int]] = Counter()
-        for node in region.nodes:
-            if node.access is not None and node.access.array.constant:
-                cycle = node.start[0]
-                reads[node.access.array, cycle % interval if interval else cycle] += 1
-        for (array, _), most in reads.items():
-            array.copies = max(array.copies, ceil(most / 2))
-        for core, count in used.items():
-            if interval:
-                needed = ceil(count / interval)
-            else:
-                needed = max(n for (name, _), n in starts.items() if name == core)
-            limit = self.plan.limits.get(core.split()[0]) if self.plan is not None else None
-            needed = min(needed, limit) if limit else needed
-            self.shared[core] = max(self.shared[core], needed)
-
-    def _is_added(self, item: Instruction) -> bool:
-        """Whether a product goes into one sum only, which is then in its DSP block."""
-        users = self.users.get(item.name, [])
-        while len(users) == 1 and users[0].op in ("sext", "zext", "trunc"):
-            users = self.users.get(users[0].name, [])
-        return len(users) == 1 and users[0].op in ("add", "sub")
-
-    @functools.cached_property
-    def users(self) -> dict[str, list[Instruction]]:
-        """The instructions that take each value."""
-        found: dict[str, list[Instruction]] = defaultdict(list)
-        for block in self.function.blocks.values():
-            for item in block.instructions:
-                for name in item.operands:
-                    found[name].append(item)
-        return found
+        """Count the operators that a region needs."""
+        self.blocks_used.count(region, interval)
 
 
 def _reverse_postorder(function: Function) -> list[str]:

@@ -109,7 +109,8 @@ def _pipelined(
     body: Body, loop: Loop, plan: LoopPlan, loops: list[Loop], plans: list[LoopPlan]
 ) -> Cycles:
     items = [i for block in body.blocks(loops[0]) for i in block.instructions]
-    region = body.region(items, loop.header, bursts=True)
+    unordered = set().union(*(one.unordered for one in plans))
+    region = body.region(items, loop.header, bursts=True, unordered=unordered)
     independent = set().union(*(one.independent for one in plans))
     if body.plan is not None:
         independent |= body.plan.independent

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from .asked import ArrayPlan, FunctionPlan
-from .ir import Function, Instruction, Module, bits_of
+from .ir import Function, Instruction, Module, bits_of, split_types
 from .scev import Expression, Known
 
 __all__ = ["Access", "Array", "Arrays"]
@@ -164,8 +164,13 @@ class Arrays:
         return self._known[base]
 
     def all(self) -> list[Array]:
-        """Every array met so far."""
-        return list(self._known.values())
+        """Every array met so far, but not what the caller handed over."""
+        return [array for base, array in self._known.items() if base not in self._handed]
+
+    @property
+    def has_stream(self) -> bool:
+        """Whether the function met a stream."""
+        return any(array.kind == "stream" for array in self._known.values())
 
     def _make(self, base: str) -> Array:
         if base in self._handed:
@@ -178,22 +183,40 @@ class Arrays:
             else self._module.globals.get(base, "")
         )
         plan, owner = self._planned(name)
-        dimensions, element = _dimensions(kind)
+        dimensions, element = self._dimensions(kind)
         size = self._module.bytes_of(element) if element else 0
         accessed = self._accessed_bytes.get(base, 0)
-        typed = bool(dimensions)
+        typed, bits = bool(dimensions), 0
         if not dimensions and owner is not None and name in owner.dimensions:
             dimensions = owner.dimensions[name]
-        if not typed and owner is not None and name in owner.words:
-            size = owner.words[name]
+        if owner is not None and name in owner.words:
+            bytes_written, bits = owner.words[name]
+            size = size if typed else bytes_written
         elif not size or (base in self._function.arguments):
             size = accessed or 4
-        bits = size * 8
+        bits = bits or size * 8
         local = bool(kind)
         array = Array(name, "memory", dimensions, size, bits, plan, local=local)
         array.constant = local and (base in self._constants or base in self._module.tables)
-        self._classify(array, base, owner)
+        self._classify(array, base, owner, kind)
         return array
+
+    def _dimensions(self, kind: str) -> tuple[tuple[int, ...], str]:
+        """Return an array's dimensions and the type of an element."""
+        sizes = []
+        while True:
+            if match := _PART.match(kind):
+                sizes.append(int(match[1]))
+                kind = match[2]
+            elif kind.startswith("<{"):  # rows that are written out, and zeros behind them
+                parts = split_types(kind.strip("<>").strip()[1:-1])
+                lengths = [self._module.bytes_of(part) for part in parts]
+                rows = len(set(lengths)) == 1
+                last = _PART.match(parts[-1])
+                kind = parts[-1] if rows or last is None else last[2]
+                sizes.append(sum(lengths) // max(self._module.bytes_of(kind), 1))
+            else:
+                return tuple(sizes), kind
 
     def _taken(self, base: str) -> Array:
         """An array of the caller's, cut as this function asks too."""
@@ -205,11 +228,14 @@ class Arrays:
                 array.kind, array.latency = "register", 0
         return array
 
-    def _classify(self, array: Array, base: str, owner: FunctionPlan | None) -> None:
+    def _classify(
+        self, array: Array, base: str, owner: FunctionPlan | None, item_type: str
+    ) -> None:
         port = owner.ports.get(array.name, {}) if owner is not None else {}
         mode = port.get("mode", "").lower()
         if (
             base in self._streams
+            or "hls::stream" in item_type
             or (array.plan.kind == "fifo" and not array.local)
             or mode in ("axis", "ap_fifo")
         ):
@@ -347,14 +373,6 @@ def split(address: Expression, array: Array) -> list[tuple[int, list[int], bool]
         symbols = [factor // stride for _, factor in here]
         found.append((whole, symbols, bool(odd)))
     return found
-
-
-def _dimensions(kind: str) -> tuple[tuple[int, ...], str]:
-    sizes = []
-    while match := _PART.match(kind):
-        sizes.append(int(match[1]))
-        kind = match[2]
-    return tuple(sizes), kind
 
 
 def plain_name(base: str) -> str:

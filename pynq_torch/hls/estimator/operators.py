@@ -182,7 +182,7 @@ def _staged(
     core = _SHARED.get(core, core)
     name = ("d" if is_double else "f") + core.lstrip("f")
     # A sum chains behind the read of a memory and a write behind it; a product does not.
-    part = (0.65 if core in ("fmul", "fdiv") else 0.5) * target.budget
+    part = (0.65 if core in ("fmul", "fdiv") else 0.52) * target.budget
     return Cost(latency, part, part, dsp_double if is_double else dsp, name)
 
 
@@ -230,7 +230,7 @@ def _integer(item: Instruction, function: Function, target: Target) -> Cost:
         if constant is not None and constant > 0 and constant & (constant - 1) == 0:
             return Cost(0, speed * (0.0 if op[0] == "u" else _add(bits)))
         wide = max([width_of(o, function, item.type) for o in item.operands[:1]] or [bits])
-        return Cost(wide + 3, 0.4 * target.budget, 0.4 * target.budget, core="div")
+        return Cost(wide + 3, 0.6 * target.budget, 0.6 * target.budget, core="div")
     return Cost()
 
 
@@ -271,9 +271,9 @@ def multiplier(small: int, large: int, target: Target) -> Cost:
     if small + large <= 11 or small <= 4 or small * large <= 80:
         wide = small * large >= _LEAST_MAC
         return Cost(0, target.speed * (1.9 + 0.22 * min(small, large)), core="mul", mac=wide)
-    wide = {32: 3, 64: 10 if target.tool == "vitis" else 16}
+    whole = {32: 3, 64: 10 if target.tool == "vitis" else 16}
     if small > 17 and large > 17:
-        blocks = wide.get(large, ceil((small - 1) / 17) * ceil((large - 1) / 24))
+        blocks = whole.get(large, ceil((small - 1) / 17) * ceil((large - 1) / 24))
     one = 36.0 if blocks >= 10 else 8.51 if blocks > 1 else 6.38 if small + large > 20 else 4.17
     one *= target.speed
     if one <= target.budget:

@@ -220,11 +220,11 @@ def _function(
     function.arguments = tuple(child.spelling for child in arguments)
     for child in walk(node):
         if child.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
-            dimensions, size = _dimensions(child)
+            dimensions, size, bits = _dimensions(child)
             if dimensions:
                 function.dimensions.setdefault(child.spelling, dimensions)
                 if size > 0:
-                    function.words.setdefault(child.spelling, size)
+                    function.words.setdefault(child.spelling, (size, bits))
     labels = {
         (part.location.line, part.location.column): child.spelling
         for child in walk(node)
@@ -236,8 +236,11 @@ def _function(
     return function
 
 
-def _dimensions(node: Cursor) -> tuple[tuple[int, ...], int]:
-    """Return an array's dimensions and the bytes of an element."""
+_NARROW = re.compile(r"(?:const )?ap_u?(?:int|fixed)<(\d+)")
+
+
+def _dimensions(node: Cursor) -> tuple[tuple[int, ...], int, int]:
+    """Return an array's dimensions, the bytes of an element and the bits that are used of it."""
     kind, sizes = node.type.get_canonical(), []
     if node.kind == CursorKind.PARM_DECL and kind.get_pointee().get_array_size() > 0:
         sizes, kind = [0], kind.get_pointee()  # T a[][N]: the first one is not known here
@@ -246,7 +249,9 @@ def _dimensions(node: Cursor) -> tuple[tuple[int, ...], int]:
     ):
         sizes.append(kind.get_array_size())
         kind = kind.element_type.get_canonical()
-    return tuple(sizes), kind.get_size()
+    size = kind.get_size()
+    narrow = _NARROW.match(kind.spelling)
+    return tuple(sizes), size, int(narrow[1]) if narrow else size * 8
 
 
 def _scopes(

@@ -6,6 +6,7 @@ body. Branches are predicated, as HLS does it.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from math import log2
@@ -20,6 +21,7 @@ __all__ = ["AFTER_READ", "MOST_PAIRS", "Node", "Region", "Slot"]
 
 #: A cycle, and ns within it.
 Slot = tuple[int, float]
+_VALUE = re.compile(r"%[-\w.$]+")
 _SKIPPED = frozenset(("br", "ret", "switch", "unreachable", "alloca"))
 #: Of a block RAM: from the address, and to the data.
 _MEMORY_NS = 3.25
@@ -40,7 +42,7 @@ class Node:
     stream: str = ""
     start: Slot = (0, 0.0)
     end: Slot = (0, 0.0)
-    least: int = 0
+    least: Slot = (0, 0.0)
 
 
 class Region:
@@ -49,9 +51,11 @@ class Region:
     def __init__(
         self, function: Function, arrays: Arrays, target: Target, plan: FunctionPlan | None,
         items: list[Instruction], header: str = "", *, bursts: bool = False,
+        unordered: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
         self.function, self.arrays, self.target, self.plan = function, arrays, target, plan
-        self.header, self._bursts = header, bursts
+        self.header, self._bursts, self._unordered = header, bursts, unordered
+        self._blocks = {item.block for item in items}
         self.nodes: list[Node] = []
         self.by_value: dict[str, Node] = {}
         self.accesses: dict[int, list[Node]] = defaultdict(list)
@@ -108,7 +112,7 @@ class Region:
             )
             node.cost = Cost(0, delay)
         elif array.kind == "m_axi":
-            node.cost = self._bus(access)
+            node.cost = self._bus(node, access)
         elif access.write:
             node.cost = Cost(0, _MEMORY_NS * speed)
         else:
@@ -121,6 +125,8 @@ class Region:
             assert other.access is not None
             if array.kind == "m_axi" and access.write != other.access.write:
                 continue
+            if other.access.write and not access.write and array.name in self._unordered:
+                continue
             if may_meet(access, other.access):
                 later = 1 if array.kind not in ("scalar", "register") else 0
                 node.before.append((other, later if other.access.write else AFTER_READ))
@@ -128,11 +134,19 @@ class Region:
             wrote.append(node)
         previous.append(node)
 
-    def _bus(self, access: Access) -> Cost:
+    def _bus(self, node: Node, access: Access) -> Cost:
         full = 0.85 * self.target.budget
-        if self._bursts:
+        if self._bursts and not self._is_single(node, access):
             return Cost(0 if access.write else 1, full if access.write else 0.0, full)
         return Cost(7, 0.0, full) if not access.write else Cost(6, 0.0, full)
+
+    def _is_single(self, node: Node, access: Access) -> bool:
+        """Whether a word of a bus is volatile, or its address computed anew in each iteration."""
+        if "volatile" in node.item.text:
+            return True
+        symbols = [name for name, _ in access.address.terms if not name.startswith("loop ")]
+        values = [self.function.values.get(name) for s in symbols for name in _VALUE.findall(s)]
+        return any(value is not None and value.block in self._blocks for value in values)
 
     def _stream(self, node: Node) -> None:
         node.stream = self.arrays.base_of(node.item.operands[0])
@@ -218,8 +232,10 @@ class Region:
         access = node.access
         if node.stream:
             return [] if node.item.callee.endswith(("empty", "full")) else [(node.stream, 1)]
-        if access is None or access.array.kind in ("scalar", "register") or access.array.constant:
-            return []  # of a table there are as many copies as are read at a time
+        if access is None or access.array.kind in ("scalar", "register"):
+            return []
+        if access.array.constant and self.header:
+            return []  # a pipeline has as many copies of a table as it reads at a time
         if access.array.kind == "m_axi":
             return [((access.array.bundle, access.write), 1)]
         return [((id(access.array), bank), access.array.ports()) for bank in self._banks(access)]

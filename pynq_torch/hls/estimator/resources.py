@@ -1,13 +1,17 @@
-"""Block RAM of arrays (UG473: 18 Kbit blocks of 1 to 36 bits a word)."""
+"""Block RAM of arrays (UG473: 18 Kbit blocks of 1 to 36 bits a word), DSP blocks of operators."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from math import ceil, prod
 
+from .ir import Function, Instruction
 from .memory import Array
+from .region import Region
 
-__all__ = ["block_rams"]
+__all__ = ["DspBlocks", "block_rams"]
 
 _SHAPES = ((16384, 1), (8192, 2), (4096, 4), (2048, 9), (1024, 18), (512, 36))
 _LUT_BITS = 1024
@@ -44,3 +48,69 @@ def _banks(array: Array) -> int:
         for dimension, (kind, factor) in array.cuts().items()
     ]
     return max(prod(found), 1)
+
+
+class DspBlocks:
+    """The DSP blocks of one function's operators; ``ALLOCATION`` limits those of a core."""
+
+    def __init__(self, function: Function, tool: str, limits: Mapping[str, int]) -> None:
+        self._function, self._tool, self._limits = function, tool, limits
+        self._shared: Counter[str] = Counter()
+        self._sizes: dict[str, int] = {}
+        #: Of operators that nothing else uses, and of the functions that are called.
+        self.own = 0
+
+    @property
+    def total(self) -> int:
+        """The blocks of all regions counted; regions take turns with what they share."""
+        return self.own + sum(n * self._sizes[core] for core, n in self._shared.items())
+
+    def count(self, region: Region, interval: int | None) -> None:
+        """Count the operators that a region needs: those of a pipeline start once an interval."""
+        used: Counter[str] = Counter()
+        starts: Counter[tuple[str, int]] = Counter()
+        products = 0
+        # Outside of a pipeline Vitis uses a large multiplier several times.
+        own = 2 if self._tool == "vitis" and not interval else 1_000
+        for node in region.nodes:
+            cost = node.cost
+            if cost.core == "mul" and cost.dsp < own:
+                products += cost.dsp or (cost.mac and self._is_added(node.item))
+            elif cost.dsp:
+                core = f"{cost.core} {cost.dsp}"
+                self._sizes[core] = cost.dsp
+                starts[core, node.start[0]] += 1
+                used[core] += 1
+        self.own += ceil(products / (interval or 1))
+        reads = Counter(
+            (node.access.array, node.access.banks, node.start[0] % interval)
+            for node in region.nodes
+            if interval and node.access is not None and node.access.array.constant
+        )
+        for (array, _, _), most in reads.items():
+            array.copies = max(array.copies, ceil(most / 2))
+        for core, count in used.items():
+            if interval:
+                needed = ceil(count / interval)
+            else:
+                needed = max(n for (name, _), n in starts.items() if name == core)
+            limit = self._limits.get(core.split()[0])
+            needed = min(needed, limit) if limit else needed
+            self._shared[core] = max(self._shared[core], needed)
+
+    def _is_added(self, item: Instruction) -> bool:
+        """Whether a product goes into one sum only, which is then in its DSP block."""
+        users = self._users.get(item.name, [])
+        while len(users) == 1 and users[0].op in ("sext", "zext", "trunc"):
+            users = self._users.get(users[0].name, [])
+        return len(users) == 1 and users[0].op in ("add", "sub")
+
+    @functools.cached_property
+    def _users(self) -> dict[str, list[Instruction]]:
+        """The instructions that take each value."""
+        found: dict[str, list[Instruction]] = defaultdict(list)
+        for block in self._function.blocks.values():
+            for item in block.instructions:
+                for name in item.operands:
+                    found[name].append(item)
+        return found

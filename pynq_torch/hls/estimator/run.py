@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from pynq_torch.errors import KernelBuildError
 from pynq_torch.paths import shown
 
 from ..constants import Constants
-from ..lint_pragmas import misspelt, words_of
+from ..lint_pragmas import pragma_problems
 from ..lint_tree import Program
 from ..parse import constants_of, find_top, probe
 from ..source import SourceUnit, read_source
@@ -25,6 +25,7 @@ from .latency import Kernel
 from .operators import target_of
 from .plan import Plan, Trips, key_of, make_plan
 from .result import Estimate
+from .tables import with_arguments
 from .tool import DEFAULT_PART, guess_tool
 
 __all__ = ["estimate"]
@@ -41,6 +42,7 @@ def estimate(
     sources: Sequence[Path | str] = (),
     include_dirs: Sequence[Path] = (),
     defines: Sequence[str] = (),
+    arguments: Mapping[str, int] | None = None,
 ) -> Estimate:
     """Estimate what HLS would make of a kernel: II, latency, DSP blocks, block RAM.
 
@@ -67,11 +69,16 @@ def estimate(
         Further include folders.
     defines : sequence of str
         Macros, ``NAME`` or ``NAME=VALUE``.
+    arguments : mapping of str to int, optional
+        Values of scalar arguments: the latency is then that of a run with them. The hardware is
+        that for any values.
 
     Raises
     ------
     InterfaceError
         The file or the function is not there.
+    KernelError
+        An argument is none of the top function's.
     KernelBuildError
         It does not compile, holds what HLS forbids, or clang is not installed.
     """
@@ -87,7 +94,7 @@ def estimate(
             compiler.finish(begun, top)
         text = compiler.linked(folder, len(paths))
         forbidden.check(text, plan, top)
-        module = _optimised(text, plan, folder)
+        module = _optimised(text, plan, folder, arguments or {})
     kernel = Kernel(module, plan, target_of(clock, part, plan.tool), entry_of(module, plan))
     return kernel.result(top, clock, part, found)
 
@@ -120,18 +127,14 @@ def _plan(
         chosen = tool or guess_tool(units, directives, asked, part)
         plan = make_plan(programs, top, chosen, asked)
         for program, _ in programs:
-            files = {function.location.file.name for function in program.functions}
-            wrong = [
-                *words_of(program),
-                *(item for file in sorted(files) for item in misspelt(file)),
-            ]
             plan.warnings += [
-                f"{shown(Path(file))}:{line}: {text}" for file, line, _, text in wrong
+                f"{shown(Path(file))}:{line}: {text}"
+                for file, line, _, text in pragma_problems(program)
             ]
     return plan, plan.warnings
 
 
-def _optimised(text: str, plan: Plan, folder: Path) -> Module:
+def _optimised(text: str, plan: Plan, folder: Path, arguments: Mapping[str, int]) -> Module:
     """Run LLVM's passes: once for the trip counts as written, then with the plan."""
 
     def inlined(name: str, place: Place) -> bool:
@@ -140,10 +143,12 @@ def _optimised(text: str, plan: Plan, folder: Path) -> Module:
             return True
         return function is not plan.top and not _is_module(function)
 
+    headers = tuple(str(path) for path in (compiler.HEADERS, *toolchain.include_dirs()))
+
     def unrolled(place: Place) -> int:
         loop = plan.loop_at(place)
-        if loop is None:  # our headers' loops count bits
-            return 0 if place.file.startswith(str(compiler.HEADERS)) else 1
+        if loop is None:  # those of HLS headers count bits and the lanes of vectors
+            return 0 if place.file.startswith(headers) else 1
         return loop.unroll
 
     trips: Trips = {}
@@ -153,8 +158,14 @@ def _optimised(text: str, plan: Plan, folder: Path) -> Module:
         )
         trips = _trips(read_module(*written))
     plan.settle(trips)
-    promote = plan.tool == "vivado"
-    return read_module(*compiler.optimise(text, inlined, unrolled, folder, promote=promote))
+    promote, entry = plan.tool == "vivado", ""
+    if arguments:
+        written = compiler.optimise(text, inlined, unrolled, folder)
+        entry = entry_of(read_module(*written), plan)
+        text = with_arguments(text, entry, arguments)
+    return read_module(
+        *compiler.optimise(text, inlined, unrolled, folder, promote=promote, run_of=entry)
+    )
 
 
 def _trips(module: Module) -> Trips:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from .bounds import Limit, carried, port_limit, recurrence_limit
+from .bounds import Limit, carried, late_limit, port_limit, recurrence_limit
 from .region import AFTER_READ, Node, Region, Slot
 
 __all__ = ["pipeline", "place_all"]
@@ -23,34 +23,37 @@ def pipeline(region: Region, asked: int, independent: set[str]) -> tuple[int, in
     limit = values if values.interval >= ports.interval else ports
     interval = max(asked, limit.interval, 1)
     for _ in range(200):
-        depth = _fit(region, interval, pairs)
-        if depth is not None:
+        depth, late = _fit(region, interval, pairs)
+        if late is None:
             return interval, depth, limit
         interval += 1
-        limit = Limit(interval, limit.reason or "no schedule fits its ports", limit.place)
+        limit = late_limit(region, interval, late)
     return interval, place_all(region, interval), limit
 
 
-def _fit(region: Region, interval: int, pairs: list[tuple[Node, Node, int]]) -> int | None:
-    """Schedule at an interval; None where carried values come too late."""
+def _fit(
+    region: Region, interval: int, pairs: list[tuple[Node, Node, int]]
+) -> tuple[int, tuple[Node, Node, int] | None]:
+    """Schedule at an interval; return the depth, and a carried value that comes too late."""
     for node in region.nodes:
-        node.least = 0
+        node.least = (0, 0.0)
     users, values = _users(region), region.carried_values()
     for _ in range(_TRIES):
         depth = place_all(region, interval)
-        late = False
+        late = None
         for phi, last in values:
-            due = last.end[0] + 1 - interval
+            # What is made late in a cycle can still be used in it: there is a bypass.
+            due = last.end[0] - interval, last.end[1]
             for user in users.get(id(phi), ()):
-                if user.start[0] < due and user.least < due:
-                    user.least, late = due, True
+                if user.start < due and user.least < due:
+                    user.least, late = due, (phi, last, 0)
         for load, store, distance in pairs:
-            due = store.end[0] + 1 - interval * distance
-            if load.start[0] < due and load.least < due:
-                load.least, late = due, True
-        if not late:
-            return depth
-    return None
+            due = store.end[0] + 1 - interval * distance, 0.0
+            if load.start < due and load.least < due:
+                load.least, late = due, (load, store, distance)
+        if late is None:
+            break
+    return depth, late
 
 
 def _users(region: Region) -> dict[int, list[Node]]:
@@ -71,7 +74,7 @@ def place_all(region: Region, interval: int | None) -> int:
 
 
 def _ready(node: Node) -> Slot:
-    cycle, time = node.least, 0.0
+    cycle, time = node.least
     for other, gap in node.before:
         end = other.end
         if gap == AFTER_READ:  # a write may share the cycle of a read before it
