@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import textwrap
+from pathlib import Path
 
 import pytest
+from estimates import COMPARED, REASONS, own_row
 
 from pynq_torch import paths
 from pynq_torch.cli import main
-from pynq_torch.errors import InterfaceError, KernelBuildError
+from pynq_torch.errors import InterfaceError, KernelBuildError, KernelError
 from pynq_torch.hls import estimate
 from pynq_torch.hls.estimator import compiler, scev
 
@@ -394,3 +396,125 @@ def test_our_own_kernels_have_an_estimate(name):
     if name not in UNBOUNDED:
         assert found.latency[1] is not None, "a loop without LOOP_TRIPCOUNT"
         assert found.latency[1] >= found.latency[0] > 0
+
+
+# ---- this project's kernels against their formulas -----------------------------------------------
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_a_kernel_s_formula_is_within_a_tenth_of_the_estimate_or_says_why_not(name: str) -> None:
+    _, formula, cycles = own_row(name)
+    assert (abs(cycles - formula) <= 0.1 * formula) is (name not in REASONS), (formula, cycles)
+
+
+# ---- arguments of a run --------------------------------------------------------------------------
+
+TILES = """
+static void fill(int tile[64], int count) {
+    fill_loop: for (int i = 0; i < count; ++i) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
+        tile[i] = i;
+    }
+}
+void tiles(int* out, int n, unsigned char most) {
+#pragma HLS INTERFACE m_axi port=out offset=slave
+    int tile[64];
+#pragma HLS INLINE off
+    fill(tile, most);
+    out_loop: for (int i = 0; i < n; ++i) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=1000
+        out[i] = tile[i & 63];
+    }
+}
+"""
+
+
+def test_arguments_give_the_latency_of_a_run(tmp_path: Path) -> None:
+    source = tmp_path / "tiles.cpp"
+    source.write_text(TILES)
+
+    def trips(**arguments: int) -> list[tuple[int | None, int | None]]:
+        return [loop.trip_count for loop in estimate(source, "tiles", arguments=arguments).loops]
+
+    assert trips() == [(1, 64), (1, 1000)]
+    assert trips(n=200) == [(1, 64), (200, 200)]
+    assert trips(n=200, most=7) == [(7, 7), (200, 200)]  # callees know it too
+    with pytest.raises(KernelError, match="no integer argument 'm'.*; it has n, most"):
+        trips(m=1)
+    whole, one = estimate(source, "tiles"), estimate(source, "tiles", arguments={"n": 200})
+    assert whole.resources == one.resources  # the hardware is the same
+    assert one.latency[1] < whole.latency[1]
+
+
+def test_arguments_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "tiles.cpp"
+    source.write_text(TILES)
+    command = ["hls", "estimate", str(source), "--top", "tiles"]
+    assert main([*command, "--json", "-a", "n=0x10", "--argument", "most=2"]) == 0
+    assert json.loads(capsys.readouterr().out)["loops"][1]["trip_count"] == 16
+    for wrong in ("n", "n=", "n=ten", "=4"):
+        with pytest.raises(SystemExit):
+            main([*command, "-a", wrong])
+        assert "argument -a/--argument" in capsys.readouterr().err
+
+
+# ---- what the schedule follows -------------------------------------------------------------------
+
+ROM = """
+static const unsigned char table[256] = {3, 1, 4, 1, 5, 9, 2, 6};
+static unsigned char order[8] = {7, 6, 5, 4, 3, 2, 1, 0};
+unsigned mix(unsigned word) {
+    unsigned sum = 0;
+    turns: for (int i = 0; i < 100; ++i) {
+#pragma HLS PIPELINE
+        unsigned made = 0;
+        for (int j = 0; j < 8; ++j) {
+            made = (made << 4) | ((word >> (4 * order[j])) & 15);
+        }
+        word = made ^ table[made & 255];
+        sum += table[(made >> 8) & 255] + table[made >> 24];
+    }
+    return word + sum;
+}
+"""
+
+
+def test_wires_and_tables_take_no_ports_and_no_time(tmp_path: Path) -> None:
+    """Bits put side by side are wires; a table has copies; its answer goes round in the cycle."""
+    source = tmp_path / "mix.cpp"
+    source.write_text(ROM)
+    (loop,) = estimate(source, "mix", clock=12).loops
+    assert loop.ii == 1
+    assert estimate(source, "mix").resources["BRAM_18K"] == 2
+
+
+@pytest.mark.parametrize(
+    ("numbers", "blocks"), [("100, 200, 300, 400", 2), ("1, 2, 3, 4", 0), ("10, -20, 30, 25", 1)]
+)
+def test_a_product_is_as_wide_as_the_table_s_numbers(
+    tmp_path: Path, numbers: str, blocks: int
+) -> None:
+    source = tmp_path / "weigh.cpp"
+    source.write_text(
+        f"int weigh(const int x[4]) {{ const int w[4] = {{{numbers}}}; int sum = 0;\n"
+        "for (int i = 0; i < 4; ++i) {\n#pragma HLS PIPELINE\nsum += x[i] * w[i]; }\nreturn sum; }"
+    )
+    assert estimate(source, "weigh").resources["DSP"] == blocks
+
+
+def test_small_products_with_a_sum_are_dsp_blocks_and_share_them_over_the_interval(
+    tmp_path: Path,
+) -> None:
+    source = tmp_path / "dense.cpp"
+    text = (
+        "void dense(const signed char x[64][8], signed char w[64][8], int y[64]) {\n"
+        "#pragma HLS ARRAY_PARTITION variable=x complete dim=2\n"
+        "#pragma HLS ARRAY_PARTITION variable=w complete dim=2\n"
+        "for (int i = 0; i < 64; ++i) {\n#pragma HLS PIPELINE II=%d\nint sum = 0;\n"
+        "for (int j = 0; j < 8; ++j) sum += x[i][j] * w[i][j];\ny[i] = sum; } }"
+    )
+    found = []
+    for interval in (1, 2, 4):
+        source.write_text(text % interval)
+        found.append(estimate(source, "dense").resources["DSP"])
+    assert found == [8, 4, 2]

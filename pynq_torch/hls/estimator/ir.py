@@ -200,11 +200,8 @@ def read_module(text: str, printed: str) -> Module:
             scev.read_printed(chunk, functions[name])
             _loops(before, functions[name])
         before = chunk
-    variables = dict(
-        re.findall(
-            rf"^(@{_NAME}) = .*?(?:global|constant) (.+?)(?: [\[\d\-cz]|, )", text, re.MULTILINE
-        )
-    )
+    written = re.findall(rf"^(@{_NAME}) = .*?\b(?:global|constant) (.+)$", text, re.MULTILINE)
+    variables = {name: _leading_type(body) for name, body in written}
     structs = dict(re.findall(rf"^(%{_NAME}) = type (.*)$", text, re.MULTILINE))
     constants = re.findall(rf"^(@{_NAME}) = .*?\bconstant (.+)$", text, re.MULTILINE)
     tables = {name: _extremes(body) for name, body in constants}
@@ -308,13 +305,18 @@ def _type_of(op: str, rest: str) -> str:
         words = words.split(" ", 1)[1]
     if op == "select":
         words = words.split(", ", 1)[1] if ", " in words else words
-    if words.startswith(("[", "{", "<")):
+    return _leading_type(words.strip())
+
+
+def _leading_type(text: str) -> str:
+    """Return the type that a text begins with."""
+    if text.startswith(("[", "{", "<")):
         level = 0
-        for at, letter in enumerate(words):
+        for at, letter in enumerate(text):
             level += (letter in "[{<") - (letter in "]}>")
             if level == 0:
-                return words[: at + 1]
-    return re.split(r"[ ,]", words.strip(), maxsplit=1)[0]
+                return text[: at + 1]
+    return re.split(r"[ ,]", text, maxsplit=1)[0]
 
 
 def _loops(printed: str, function: Function) -> None:

@@ -269,7 +269,7 @@ def multiplier(small: int, large: int, target: Target) -> Cost:
     if 25 < large <= 32 and small <= 6:  # the upper bits are multiplied beside the block
         blocks = 1
     if small + large <= 11 or small <= 4 or small * large <= 80:
-        wide = small * large >= _LEAST_MAC
+        wide = small > 4 and small * large >= _LEAST_MAC
         return Cost(0, target.speed * (1.9 + 0.22 * min(small, large)), core="mul", mac=wide)
     whole = {32: 3, 64: 10 if target.tool == "vitis" else 16}
     if small > 17 and large > 17:

@@ -12,6 +12,7 @@ from pathlib import Path
 from pynq_torch.errors import KernelBuildError
 from pynq_torch.paths import shown
 
+from .. import toolchain
 from ..constants import Constants
 from ..lint_pragmas import pragma_problems
 from ..lint_tree import Program
