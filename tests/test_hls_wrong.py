@@ -527,7 +527,7 @@ def test_an_option_with_two_values_is_an_error(tmp_path, pragma):
 # ---- pragmas that do nothing ---------------------------------------------------------------------
 
 NOTHING = {
-    "#pragma HLS PIPELIN II=1": "PIPELIN is no HLS pragma and is ignored; did you mean HLS pip",
+    "#pragma HLS PIPELNIE II=1": "PIPELNIE is no HLS pragma and is ignored; did you mean HLS pip",
     "#pragma HSL PIPELINE": "#pragma HSL is ignored; did you mean #pragma HLS?",
     "#pragma HLS UNROLL fctor=2": "UNROLL has no option 'fctor'; did you mean factor?",
     "#pragma HLS ARRAY_PARTITION variable=n complete": "ARRAY_PARTITION names 'n', which k has not",
