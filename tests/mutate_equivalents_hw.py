@@ -137,8 +137,30 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
         _NO_ELEMENTS,
     ),
     *(
-        ("hw/include/nll.hpp", "constexpr int TILE = 512;", f"constexpr int TILE = {n};", _SIZE)
-        for n in (511, 513)
+        (file, f"{name} = {size};", f"{name} = {size + more};", _SIZE)
+        for file, name, size in (
+            ("hw/include/nll.hpp", "constexpr int TILE", 512),
+            ("hw/include/norm.hpp", "constexpr int TILE", 1024),
+            ("hw/include/norm.hpp", "constexpr int CHANNELS", 1024),
+            ("hw/include/pool2d.hpp", "constexpr int TILE", 1024),
+            ("hw/include/pool2d.hpp", "constexpr int BAND", 4096),
+            ("hw/kernels/spmm_f32/spmm_f32.hpp", "static constexpr int TILE", 256),
+        )
+        for more in (-1, 1)
+    ),
+    (
+        "hw/include/pool2d_forward.hpp",
+        "const int taps = span.first < span.last ? "
+        "(span.last - span.first - 1) / job.rows.step + 1 : 0;",
+        "const int taps = span.first <= span.last ? "
+        "(span.last - span.first - 1) / job.rows.step + 1 : 0;",
+        "A pad is at most half of a window, so that each window has a pixel.",
+    ),
+    (
+        "hw/kernels/norm_f32/norm_f32.cpp",
+        "if (outer <= 0 || channels <= 0 || inner <= 0) return;",
+        "if (outer < 0 || channels <= 0 || inner <= 0) return;",
+        _NO_ELEMENTS,
     ),
     (
         "hw/include/norm_layer.hpp",

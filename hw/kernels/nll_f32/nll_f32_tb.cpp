@@ -86,10 +86,28 @@ static int check(const Case& c, int reduction) {
     return errors;
 }
 
+static int check_nothing() {
+    int errors = 0;
+    for (int none = 0; none < 3; ++none) {
+        int n[] = {1, 1, 1};
+        n[none] = 0;
+        std::vector<float> source(1), weight(1), result(1, -1.0f), total(1, -1.0f);
+        std::vector<int64_t> target(1);
+        cosim::deepen(nll_f32_config::COSIM_DEPTH, source, weight, result, total, target);
+        for (int op : {int(FORWARD), int(BACKWARD)}) {
+            nll_f32(source.data(), target.data(), weight.data(), result.data(), total.data(), op, SUM, n[0], n[1], n[2], -100, 0,
+                1, 1, 1, 1, 1);
+            errors += result[0] != -1.0f || total[0] != -1.0f;
+        }
+    }
+    std::printf("nll_f32 sizes of 0 %s\n", errors == 0 ? "PASS" : "FAIL");
+    return errors;
+}
+
 int main() {
     const Case cases[] = {
-        {2, 1, 1, -100, 0, 0}, {7, 10, 1, 3, 0, 0}, {7, 10, 1, -100, 1, 2}, {3, 5, TILE - 1, 4, 1, 0}, {2, 3, 2 * TILE + 5, 1, 0, 1}};
-    int errors = 0;
+        {1, 4, 3, -100, 1, 0}, {2, 1, 1, -100, 0, 0}, {7, 10, 1, 3, 0, 0}, {7, 10, 1, -100, 1, 2}, {3, 5, TILE - 1, 4, 1, 0}, {2, 3, 2 * TILE + 5, 1, 0, 1}};
+    int errors = check_nothing();
     for (const Case& c : cases) for (int reduction : {int(NONE), int(MEAN), int(SUM)}) errors += check(c, reduction);
     return errors == 0 ? 0 : 1;
 }

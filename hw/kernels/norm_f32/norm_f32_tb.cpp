@@ -41,7 +41,8 @@ static int check(const Case& c) {
     norm_f32(source.data(), mean.data(), variance.data(), weight.data(), bias.data(), result.data(), c.op, c.outer,
         c.channels, c.inner, c.affine, eps, from.outer, from.channel, from.inner, to.outer, to.channel, to.inner);
     int errors = 0;
-    for (int n = 0; n < c.outer; ++n) {
+    const bool nothing = c.outer * c.channels * c.inner == 0;
+    for (int n = 0; !nothing && n < c.outer; ++n) {
         for (int k = 0; k < c.channels; ++k) {
             const size_t first = n * from.outer + k * from.channel, place = n * to.outer + k * to.channel;
             double average = mean[k], spread = variance[k];
@@ -71,6 +72,7 @@ static int check(const Case& c) {
         }
     }
     for (float value : result) errors += value != guard;
+    for (int n = 0; nothing && c.op == LAYER && n < written; ++n) errors += mean[n] != guard || variance[n] != guard;
     errors += mean[written] != guard || variance[written] != guard;
     std::printf("norm_f32 op=%d %dx%dx%d affine=%d %s\n", c.op, c.outer, c.channels, c.inner, c.affine, errors == 0 ? "PASS" : "FAIL");
     return errors;
@@ -81,7 +83,8 @@ int main() {
         {BATCH, 1, 1, 1, 0, 0, 0}, {BATCH, 3, 5, 77, 3, 7, 100}, {BATCH, 2, CHANNELS + 3, 1, 1, 0, -1}, {BATCH, 3, 7, TILE, 2, 1, 0},
         {BATCH, 2, 3, 500, 3, 0, 5}, {BATCH, 2, 3, 500, 0, 2, 5}, {BATCH, 3, 3, 250, 0, 4, 5}, {BATCH, 2, CHANNELS + 1, 3, 3, 0, 0},
         {LAYER, 3, 1, 1, 3, 0, 0}, {LAYER, 5, 1, 77, 3, 7, 1000}, {LAYER, 2, 1, ROW, 0, 4, -3}, {LAYER, 2, 1, 2 * ROW + 5, 2, 0, 10},
-        {LAYER, 2, 1, ROW + 1, 3, 1, 10}};
+        {LAYER, 2, 1, ROW + 1, 3, 1, 10}, {BATCH, 0, 2, 3, 3, 0, 0}, {BATCH, 2, 0, 3, 3, 0, 0}, {BATCH, 2, 3, 0, 3, 0, 0},
+        {LAYER, 2, 0, 3, 3, 0, 0}, {LAYER, 2, 1, 0, 3, 0, 0}};
     int errors = 0;
     for (const Case& c : cases) errors += check(c);
     return errors == 0 ? 0 : 1;

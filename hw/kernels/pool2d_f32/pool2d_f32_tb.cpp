@@ -1,43 +1,15 @@
 // Testbench of pool2d_f32: every opcode against loops over the pixels of each window, with gaps in memory.
 #include "pool2d_f32.hpp"
 #include "../../include/cosim.hpp"
+#include "../../include/pool2d_tb.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <vector>
 
-using namespace pool2d;
+using namespace pool2d_tb;
+
 static_assert(MAX == 0 && AVERAGE == 1 && ADAPTIVE == 2 && BACKWARD == 4 && COUNT_PAD == 8, "the numbers that the driver writes");
-struct Case { int op, divisor, gap; Axis rows, cols; };
-
-static const int IMAGES = 2, CHANNELS = 3, PLANES = IMAGES * CHANNELS;
-// Planes in memory, with `gap` elements behind every pixel, row, plane and image.
-struct Layout {
-    int col, row, plane, image;
-    Layout(int rows, int cols, int gap)
-        : col(1 + gap), row(cols * col + gap), plane(rows * row + gap), image(CHANNELS * plane + gap) {}
-    size_t at(int p, int r, int c) const { return p / CHANNELS * image + p % CHANNELS * plane + r * row + c * col; }
-};
-
-// First pixel of window i and the one behind its last, clipped to the image; `with_pad` clips to the padding.
-struct Range { int first, last; };
-static Range window(int op, const Axis& a, int i, bool with_pad) {
-    if ((op & KIND) == ADAPTIVE) return {i * a.size / a.out, (i * a.size + a.size + a.out - 1) / a.out};
-    int first = i * a.stride - a.pad;
-    const int last = std::min(first + (a.kernel - 1) * a.step + 1, with_pad ? a.size + a.pad : a.size);
-    if (!with_pad) while (first < 0) first += a.step;
-    return {first, last};
-}
-
-static float divided(const Case& c, float sum, int i, int j) {
-    const bool padded = (c.op & COUNT_PAD) != 0;
-    const Range y = window(c.op, c.rows, i, padded), x = window(c.op, c.cols, j, padded);
-    const int high = y.last - y.first, wide = x.last - x.first;
-    if ((c.op & KIND) == ADAPTIVE) return sum / static_cast<float>(high) / static_cast<float>(wide);
-    return sum / static_cast<float>(c.divisor ? c.divisor : high * wide);
-}
-
 static int check(const Case& c) {
     const bool backward = (c.op & BACKWARD) != 0, maxima = (c.op & KIND) == MAX;
     const Axis &rows = c.rows, &cols = c.cols;
@@ -100,6 +72,25 @@ static int check(const Case& c) {
     return errors;
 }
 
+// One pixel of one image gives itself; where a size is 0, nothing is written.
+static int check_sizes() {
+    int errors = 0;
+    for (int none = 0; none < 7; ++none) {
+        int n[] = {1, 1, 1, 1, 1, 1, 1};
+        n[none] = 0;  // the last one is no size
+        std::vector<float> input(1, 5.0f), output(2, -1.0f);
+        std::vector<int64_t> indices(2, -7);
+        cosim::deepen(pool2d_f32_config::COSIM_DEPTH, input, output, indices);
+        for (int op : {int(MAX), AVERAGE | BACKWARD}) {
+            pool2d_f32(input.data(), output.data(), indices.data(), op, n[0], n[1], n[2], n[3], n[4], n[5], 1, 1, 1, 1, 0, 0, 1, 1,
+                0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
+            errors += output[0] != (none < 6 ? -1.0f : 5.0f) || output[1] != -1.0f;
+        }
+    }
+    std::printf("pool2d_f32 sizes of 0 and 1 %s\n", errors == 0 ? "PASS" : "FAIL");
+    return errors;
+}
+
 int main() {
     // opcode (filled in below), divisor, gap; of rows and columns: size, out, kernel, stride, pad, step, tile
     const Case shapes[] = {
@@ -108,7 +99,7 @@ int main() {
         {0, 0, 0, {2, 2, 2, 2, 1, 1, 2}, {5, 3, 2, 2, 1, 1, 3}}, {0, 0, 0, {10, 5, 3, 2, 0, 1, 4}, {9, 2, 4, 4, 0, 1, 2}},
         {0, 0, 1, {2, 2, 1, 1, 0, 1, 1}, {TILE + 6, TILE + 6, 1, 1, 0, 1, 600}}};
     // With dilation, which averages have not; in the second, windows step over the padding.
-    int errors = check({MAX, 0, 1, {17, 5, 3, 3, 1, 2, 2}, {16, 8, 2, 2, 1, 3, 2}}) + check({MAX, 0, 0, {17, 9, 5, 1, 2, 3, 4}, {19, 11, 5, 1, 2, 3, 11}});
+    int errors = check_sizes() + check({MAX, 0, 1, {17, 5, 3, 3, 1, 2, 2}, {16, 8, 2, 2, 1, 3, 2}}) + check({MAX, 0, 0, {17, 9, 5, 1, 2, 3, 4}, {19, 11, 5, 1, 2, 3, 11}});
     for (Case c : shapes) {
         for (int op : {int(MAX), int(AVERAGE), AVERAGE | COUNT_PAD, int(ADAPTIVE), MAX | BACKWARD, AVERAGE | BACKWARD,
                        AVERAGE | BACKWARD | COUNT_PAD, ADAPTIVE | BACKWARD}) {

@@ -88,7 +88,8 @@ int main() {
     constexpr int T = Shape::TILE;
     const Size sizes[] = {{{1, 1, 1}, {1, 1, 2}, 0}, {{1, 1, 3}, {1, 1, 10}, 1}, {{1, 1, 2}, {1, 3, Shape::LANES + 1}, 0},
                           {{1, 1, 2}, {1, 1, 2 * T + 3}, 0}, {{1, 1, T + 5}, {1, 2, 3}, 0}, {{1, 1, 20}, {1, 5, 70}, 0},
-                          {{2, 3, 4}, {2, 3, 5}, 1}, {{1, 2, 3}, {1, 0, 3}, 0}, {{1, 0, 3}, {1, 2, 3}, 0}};
+                          {{2, 3, 4}, {2, 3, 5}, 1}, {{1, 2, 3}, {1, 0, 3}, 0}, {{1, 0, 3}, {1, 2, 3}, 0},
+                          {{1, 2, 3}, {0, 2, 3}, 0}, {{1, 2, 3}, {2, 2, 0}, 0}, {{1, 1, 2}, {1, 1, 1}, 0}};
     int errors = check_blocks(false) + check_blocks(true);
     for (const Operation& op : operations)
         for (const Size& size : sizes) errors += check(op, size, false) + check(op, size, true);
