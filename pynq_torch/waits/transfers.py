@@ -6,7 +6,7 @@ import time
 from typing import Any, NamedTuple
 
 from pynq_torch import events
-from pynq_torch.buffers import buffer_of, check_alive
+from pynq_torch.buffers import buffer_of
 from pynq_torch.diagnosis import Facts, diagnose, snapshot
 from pynq_torch.diagnosis.snapshot import is_scatter_gather, side_of
 from pynq_torch.errors import TransferError, TransferTimeout
@@ -227,7 +227,6 @@ def _operand(dma: Any, side: str, data: Any) -> Any:
             "expected a buffer from pynq.allocate() or a tensor over one: "
             "buffers.to_buffer(data), buffers.empty_tensor(shape)"
         )
-    check_alive(buffer)
     if not buffer.flags.c_contiguous:
         raise TransferError(
             f"{side} has strides {buffer.strides} for shape {buffer.shape}: a DMA moves contiguous "
