@@ -38,7 +38,7 @@ RTL_LESSONS   := 00 01 02 03 04 05 06 07 08 09 10 16 21
 CSIM_LESSONS  := 02 05 13 14 17 21
 CSIM_VALUES   := SEED=3 SIZES=96,160
 # Rooms and kernels in which `make test-long` plants faults, SAMPLE in each.
-MUTATED       := waits diagnosis buffers board hls kernels ops nn verify hw/kernels/gemm
+MUTATED       := waits diagnosis buffers board hls kernels ops nn verify hw/kernels hw/include
 # Where each part of `make test` writes how long its tests took.
 TIMES         := reports/times
 

@@ -112,6 +112,24 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
         )
         for n in ("256 * 257", "257 * 256", "256 * 255", "255 * 256")
     ),
+    *(
+        (
+            f"hw/{file}",
+            f"{head}[3][3]{tail}",
+            f"{head}[{rows}][3]{tail}",
+            "C++ does not look at the first bound of an argument.",
+        )
+        for file, head, tail in (
+            ("kernels/gauss/gauss.cpp", "static int value_of(const int w", ") {"),
+            ("kernels/sobel/sobel.cpp", "static int value_of(const int w", ") {"),
+            (
+                "include/lines3x3.hpp",
+                "inline void slide(int window",
+                ", unsigned char upper[COLUMNS], unsigned char lower[COLUMNS], int row, int col,",
+            ),
+        )
+        for rows in (2, 4)
+    ),
     (
         "hw/kernels/cordic/cordic.cpp",
         "if (rest < 0) {",
