@@ -163,6 +163,10 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
             ("hw/include/pool2d.hpp", "constexpr int TILE", 1024),
             ("hw/include/pool2d.hpp", "constexpr int BAND", 4096),
             ("hw/kernels/spmm_f32/spmm_f32.hpp", "static constexpr int TILE", 256),
+            *(
+                (f"hw/kernels/{rung}/{rung}.hpp", "constexpr int TILE", 1024)
+                for rung in ("dot_1", "vadd_1")
+            ),
         )
         for more in (-1, 1)
     ),
@@ -179,6 +183,15 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
         "if (outer <= 0 || channels <= 0 || inner <= 0) return;",
         "if (outer < 0 || channels <= 0 || inner <= 0) return;",
         _NO_ELEMENTS,
+    ),
+    *(
+        (
+            "hw/kernels/gemm/gemm_memory.hpp",
+            "constexpr int AHEAD = 8;  // rows; as many bursts as a port may have under way",
+            f"constexpr int AHEAD = {n};  // rows; as many bursts as a port may have under way",
+            "How early a burst is asked for changes no result.",
+        )
+        for n in (7, 9)
     ),
     (
         "hw/include/norm_layer.hpp",

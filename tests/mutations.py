@@ -182,7 +182,7 @@ _HIDDEN = re.compile(
     rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)+'|^[ \t]*#(?:[^\n\\]|\\.)*"
     rb"|\bstatic_assert\([^;]*;|\balignas\([^)]*\)"
     # What only directives of HLS read: C++ computes the same without them.
-    rb"|\bconstexpr int (?:OUTSTANDING|BURST|FIFO|MIN_SUMS|COSIM_\w+) = [^;]*;"
+    rb"|\bconstexpr int (?:OUTSTANDING|BURST|FIFO|MIN_SUMS|PORT_BITS|COSIM_\w+) = [^;]*;"
     rb"|\b(?:UNARY|BINARY|TERNARY)\(\w+, \d+,|(?:, 0){3}>"  # an interval; side channels of a stream
     # How long a wait spins or sleeps: no test may depend on the PC's clock.
     rb"|\bk\w*Ns = [\d']+|\btimespec \w+\{[^;]*;"
