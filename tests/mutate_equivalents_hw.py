@@ -12,10 +12,10 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
         (
             "hw/kernels/activation_f32/activation_f32.cpp",
             "walk(gradient, x, y, op, threshold, n, n > 0 ? (n - 1) / TILE + 1 : 0);",
-            f"walk(gradient, x, y, op, threshold, n, n > 0 ? (n - 1) / TILE + {ends});",
+            f"walk(gradient, x, y, op, threshold, n, n > 0 ? {tiles});",
             _NO_ELEMENTS,
         )
-        for ends in ("2 : 0", "1 : 1")
+        for tiles in ("(n - 1) / TILE + 2 : 0", "(n - 1) / TILE + 1 : 1", "(n - 0) / TILE + 1 : 0")
     ),
     *(
         (
