@@ -72,15 +72,15 @@ static int check_mask(int op, const int (&n)[4], int step) {
 }
 
 int main() {
-    const Case cases[] = {  // name, opcode as the driver writes it, p, q, operands, result
-        {"addcmul", 0, 2, 0, {1, -3, 4}, -23},
-        {"where", 2, 0, 0, {3, 4, 0}, 4},
-        {"where", 2, 0, 0, {3, 4, 1}, 3},
-        {"where", 2, 0, 0, {3, 4, -1}, 3},
-        {"clamp", 4, 0, 0, {-7, -3, 4}, -3},
-        {"clamp", 4, 0, 0, {7, -3, 4}, 4},
-        {"clamp", 4, 0, 0, {2, -3, 4}, 2},
-        {"clamp", 4, 0, 0, {2, 4, -3}, -3},
+    const Case cases[] = {  // name, opcode as the driver writes it, p, q, operands, result, room
+        {"addcmul", 0, 2, 0, {1, -3, 4}, -23, 0},
+        {"where", 2, 0, 0, {3, 4, 0}, 4, 0},
+        {"where", 2, 0, 0, {3, 4, 1}, 3, 0},
+        {"where", 2, 0, 0, {3, 4, -1}, 3, 0},
+        {"clamp", 4, 0, 0, {-7, -3, 4}, -3, 0},
+        {"clamp", 4, 0, 0, {7, -3, 4}, 4, 0},
+        {"clamp", 4, 0, 0, {2, -3, 4}, 2, 0},
+        {"clamp", 4, 0, 0, {2, 4, -3}, -3, 0},
     };
     int errors = 0;
     for (const Case& e : cases) errors += pointwise_tb::check_example(e, run) + check_registers(e);
