@@ -67,6 +67,11 @@ def _serve() -> None:
         import_module(".profiler.debug", __name__).enable()
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """Make ``%%hls`` known: IPython calls this at ``%load_ext pynq_torch``."""
+    import_module(".widgets.hls_cell", __name__).register(shell)
+
+
 def __getattr__(name: str) -> Any:
     if name in _EXPORTS:
         value = getattr(import_module(f".{_EXPORTS[name]}", __name__), name)

@@ -140,7 +140,9 @@ class Estimate:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        reasons = "".join(f"<li>{escape(loop.why)}</li>" for loop in self.loops if loop.why)
+        said = [loop.why for loop in self.loops if loop.why]
+        said += [f"warning: {warning}" for warning in self.warnings]
+        reasons = "".join(f"<li>{escape(text)}</li>" for text in dict.fromkeys(said))
         head = escape(str(self).split("\n\n", 1)[0]).replace("\n", "<br>")
         return f"<p>{head}</p>{self.table()._repr_html_()}<ul>{reasons}</ul>"
 
