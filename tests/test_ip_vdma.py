@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from ip_handoff import AXI_DMA, Ip, write_design
 
 from pynq_torch.board import use_board
 from pynq_torch.board.device import VirtualBoard
+from pynq_torch.board.ip.dma_channel import ChannelParameters
+from pynq_torch.board.ip.dma_slot import Fault
+from pynq_torch.board.ip.vdma_channel import VdmaChannel
 from pynq_torch.errors import BoardHang, KernelFault, NotModelledWarning
 
 pytestmark = pytest.mark.timeout(120)
@@ -336,3 +340,24 @@ def test_a_vdma_with_one_channel(load: Load) -> None:
     vdma.write(S2MM + CR, RS)
     vdma.write(PARK, 0x0101)
     assert [vdma.read(r) for r in (S2MM + CR, S2MM + SR, PARK, 0xA0)] == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("bit", "name", "mask"),
+    [
+        *((4, "VDMAIntErr", 0), (5, "VDMASlvErr", 0), (6, "VDMADecErr", 0), (7, "SOFEarlyErr", 1)),
+        *((8, "EOLEarlyErr", 2), (11, "SOFLateErr", 4), (15, "EOLLateErr", 8)),
+    ],
+)
+def test_bits_of_errors_and_what_keeps_them_from_interrupting(
+    bit: int, name: str, mask: int
+) -> None:
+    for masked in {0, mask}:  # PG020, "S2MM_VDMASR" and "S2MM_VDMA_IRQ_MASK"
+        channel = VdmaChannel(ChannelParameters("S2MM", False, 14, 32, 4, False), 1)
+        ended: Any = SimpleNamespace(busy=False, error=1 << bit, fault=(Fault.NONE,))
+        channel.slot, channel.busy, channel.mask = ended, True, masked
+        assert channel.update()
+        assert channel.errors == 1 << bit and channel.error_text().startswith(name)
+        assert bool(channel.pending & 1 << 14) == (not masked)
+        channel.clear(0xFFFFFFFF)
+        assert channel.errors == (0 if mask else 1 << bit) and not channel.pending

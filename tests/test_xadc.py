@@ -13,6 +13,7 @@ from ip_handoff import Ip, write_design
 
 from pynq_torch.board import use_board
 from pynq_torch.board.device import VirtualBoard
+from pynq_torch.board.xadc import Xadc
 
 FOLDER = "/sys/bus/iio/devices/iio:device0"
 CFG, INT_STS, MASK, MSTS, CMD, DATA, MCTL = range(0, 0x1C, 4)
@@ -116,3 +117,10 @@ def test_the_wizard(board: VirtualBoard, tmp_path: Path) -> None:
         assert xadc.read(offset) == value
     xadc.write(0x00, 0xA)
     assert [xadc.read(offset) for offset in (0x5C, 0x68, 0x304)] == [0, 0, 0]
+
+
+def test_highest_and_lowest_values_are_the_present_ones() -> None:
+    xadc = Xadc()
+    channels = {0x00: 0x20, 0x01: 0x21, 0x02: 0x22, 0x06: 0x23, 0x0D: 0x28, 0x0E: 0x29, 0x0F: 0x2A}
+    for channel, highest in channels.items():  # UG480, table 3-1
+        assert xadc.read(channel) == xadc.read(highest) == xadc.read(highest + 4) != 0
