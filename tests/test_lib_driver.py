@@ -34,6 +34,7 @@ class Pl:
     def __init__(self) -> None:
         self.events: list[Any] = []
         self.words = np.zeros(256, np.uint32)
+        self.looks: list[Any] = []  # where a program has read besides
         #: What AP_CTRL reads: values or exceptions, of which the last one stays.
         self.control: list[Any] = [IDLE]
         self.flush_fails: BaseException | None = None
@@ -54,6 +55,7 @@ class Pl:
 
     def __getitem__(self, at: Any) -> Any:
         if at != 0:
+            self.looks.append(at)
             return self.words[at]
         value = self.control.pop(0) if len(self.control) > 1 else self.control[0]
         if isinstance(value, BaseException):
@@ -357,6 +359,7 @@ def test_outputs(pl: Pl) -> None:
     kernel = _kernel(pl, Memory_t=memory)
     assert kernel.read_memory("t", 2).tolist() == [0x01020304, 0x05060708]
     assert kernel.read_memory("t", 5, "u1").tolist() == [4, 3, 2, 1, 8]
+    assert pl.looks[-2:] == [slice(8, 10)] * 2  # no word more than is needed
     assert kernel.signature_text == "k_0(t)"
     assert _kernel(pl, in_r=_register(16)).signature_text == "k_0(in)"
 
