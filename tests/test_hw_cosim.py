@@ -78,7 +78,8 @@ def cosimulate(
 
 @pytest.mark.parametrize("kernel", WITH_MASTERS)
 def test_testbench_has_what_cosimulation_reads(kernel: str, tmp_path: Path) -> None:
-    objects = run_testbench(kernel, tmp_path)
+    # Co-simulation reads behind the end of a vector, which the sanitizer would not let it.
+    objects = run_testbench(kernel, tmp_path, "SANITIZE=")
     done = cosimulate(interface_of(kernel), objects, tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout[-2000:]
 

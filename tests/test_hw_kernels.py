@@ -50,18 +50,19 @@ def shared_text() -> str:
     return cache.digest(toolchain.compiler_version(), *folders, *texts)
 
 
-def kept_build(kernel: str) -> Path:
+def kept_build(kernel: str, *more: str) -> Path:
     """Return the folder for the testbench of a kernel, which a change of any file leaves unused."""
     files = sorted(path for path in (ROOT / "hw/kernels" / kernel).rglob("*") if path.is_file())
-    key = cache.digest(shared_text(), *(path.read_bytes() for path in files))
-    return cache.cache_dir() / "testbenches" / f"{kernel}-{key}"
+    key = cache.digest(shared_text(), *more, *(path.read_bytes() for path in files))
+    name = "-".join([*("plain" for _ in more), kernel, key])
+    return cache.cache_dir() / "testbenches" / name
 
 
-def run_testbench(kernel: str, scratch: Path) -> Path:
-    """Build and run the testbench of a kernel; return the folder with its objects."""
-    kept = kept_build(kernel)
+def run_testbench(kernel: str, scratch: Path, *more: str) -> Path:
+    """Build and run the testbench of a kernel, with `more` for make; return its objects' folder."""
+    kept = kept_build(kernel, *more)
     build = kept if kept.is_dir() else scratch / "build"
-    given = [f"BUILD={build}"]
+    given = [f"BUILD={build}", *more]
     if kernel != KERNELS[0]:  # that one lets make ask for the folders, at each of its commands
         given.append("INCLUDES=" + " ".join(f"-isystem {d}" for d in toolchain.include_dirs()))
     done = make(f"tb-{kernel}", *given)

@@ -25,7 +25,7 @@ struct Matrix {
     std::vector<float> values;
     Matrix(int batch, int rows, int columns, bool transposed, int step = 1)
         : row(transposed ? step : columns * step + GAP), column(transposed ? rows * step + GAP : step), values() {
-        matrix = (rows * step + GAP) * (columns * step + GAP);
+        matrix = (transposed ? columns * column : rows * row) + GAP;
         cosim::deepen(matmul_f32_config::COSIM_DEPTH, values);
         values.assign(static_cast<size_t>(batch) * matrix + 1, 0.0f);
         for (float& value : values) value = next();
@@ -77,6 +77,7 @@ int main() {
         for (int bits = 0; bits < 8; ++bits) {
             errors += check(s[0], s[1], s[2], s[3], bits & 1, bits & 2, bits & 4, bits % 4 * 4, bits % 3, 1);
         }
+        if (s[1] > 17 || s[3] > 65) continue;  // apart, larger ones need more memory than co-simulation has
         errors += check(s[0], s[1], s[2], s[3], false, true, false, 0, 0, 2) + check(s[0], s[1], s[2], s[3], true, false, true, 4, 1, 2);
     }
     return errors == 0 ? 0 : 1;
