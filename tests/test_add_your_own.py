@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pynq
 import pytest
 
+import pynq_torch
 from pynq_torch import hls
 from pynq_torch.errors import HandoffError, KernelError
 from pynq_torch.hls.design import build_overlay
@@ -83,6 +86,68 @@ def test_a_skeleton_is_a_kernel(empty: Path) -> None:
     assert text.count("HP3") == 2 and '"a_0.interrupt", "a_1.interrupt"' in text
     built = build_overlay("both", root=empty, out=empty)
     assert {p.name for p in built.iterdir()} == {"both.bit", "both.hwh", "manifest.json"}
+
+
+STREAMS = {
+    "pass": """
+typedef ap_axis<32, 0, 0, 0> word;
+void pass(hls::stream<word>& samples, hls::stream<word>& out) {
+#pragma HLS INTERFACE axis port=samples
+#pragma HLS INTERFACE axis port=out
+#pragma HLS INTERFACE s_axilite port=return
+    word w;
+    do {
+        w = samples.read();
+        w.data = 3 * w.data;
+        out.write(w);
+    } while (!w.last);
+}
+""",
+    "count": """
+typedef ap_axiu<64, 0, 0, 0> word;
+void count(hls::stream<word> sums[2], int n) {
+#pragma HLS INTERFACE axis port=sums
+#pragma HLS INTERFACE s_axilite port=n
+#pragma HLS INTERFACE s_axilite port=return
+    for (int i = 0; i < n; ++i) {
+        word w;
+        w.data = i;
+        w.keep = -1;
+        w.last = i == n - 1;
+        sums[0].write(w);
+        w.data = -i;
+        sums[1].write(w);
+    }
+}
+""",
+}
+
+
+def test_streams_get_a_dma(empty: Path) -> None:
+    for name, text in STREAMS.items():
+        folder = empty / "hw" / "kernels" / name
+        folder.mkdir(parents=True)
+        head = "#include <ap_axi_sdata.h>\n#include <hls_stream.h>\n"
+        (folder / f"{name}.cpp").write_text(head + text)
+    hls.new_overlay("streams", empty, {"pass_0": "pass", "count_0": "count"})
+    built = build_overlay("streams", root=empty, out=empty)
+    pynq_torch.use_board("csim", kernels=[empty / "hw" / "kernels"])
+    overlay = pynq_torch.load(built / "streams.bit")
+    x, y = (pynq.allocate(8, np.int32) for _ in range(2))
+    up, down = (pynq.allocate(8, np.int64) for _ in range(2))
+    x[:] = range(8)
+    overlay.pass_0.write(0, 1)
+    pynq_torch.transfer(overlay.axi_dma_0, x, y)
+    overlay.axi_dma_1.recvchannel.transfer(up)
+    overlay.axi_dma_2.recvchannel.transfer(down)
+    overlay.count_0.write(0x10, 8)
+    overlay.count_0.write(0, 1)
+    overlay.axi_dma_1.recvchannel.wait()
+    overlay.axi_dma_2.recvchannel.wait()
+    assert (y.tolist(), up.tolist()) == ([3 * i for i in range(8)], list(range(8)))
+    assert down.tolist() == [-i for i in range(8)]
+    with pytest.raises(TypeError, match="axi_dma_0"):
+        overlay.pass_0(x)
 
 
 def test_a_wrong_kernel_fails_its_testbench(empty: Path) -> None:

@@ -8,14 +8,18 @@ from __future__ import annotations
 import itertools
 import json
 import keyword
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pynq_torch.errors import HandoffError, KernelError
 
+from .design.kernel_cell import stream_ports
 from .design.part import MEMORY_PORTS
 from .generate import fill
+
+if TYPE_CHECKING:
+    from .interface import Interface
 
 __all__ = ["new_kernel", "new_overlay"]
 
@@ -135,7 +139,8 @@ def new_overlay(
         ``hw/overlays/<name>/overlay.toml``.
     units : mapping of str to str
         Compute unit -> kernel, e.g. ``{"hypot_f32_0": "hypot_f32"}``. Their masters go to the four
-        memory ports in turn; their interrupts to an AXI interrupt controller.
+        memory ports in turn; their interrupts to an AXI interrupt controller. A stream gets an AXI
+        DMA; an input and an output of a unit share one where they are equally wide.
     clock_mhz : int
         Of the PL.
 
@@ -151,11 +156,20 @@ def new_overlay(
     """
     root = Path(root)
     places = itertools.cycle(MEMORY_PORTS)
+    found = {unit: _interface(root, kernel) for unit, kernel in units.items()}
     ports = {
-        unit: {master: next(places) for master in _masters(root, kernel)}
-        for unit, kernel in units.items()
+        unit: {master: next(places) for master in interface.axi_bundles}
+        for unit, interface in found.items()
     }
-    values = {"units": dict(units), "ports": ports, "clock_mhz": clock_mhz}
+    dmas = [dma for unit, interface in found.items() for dma in _dmas(unit, interface, places)]
+    interrupts = [f"{unit}.interrupt" for unit in units]
+    for number, dma in enumerate(dmas):
+        ends = (("feeds", "mm2s"), ("drains", "s2mm"))
+        interrupts += [f"axi_dma_{number}.{name}_introut" for end, name in ends if dma[end]]
+    values = {
+        "units": dict(units), "ports": ports, "dmas": dmas, "interrupts": interrupts,
+        "clock_mhz": clock_mhz,
+    }  # fmt: skip
     folder = root / "hw" / "overlays" / name
     return (
         _write(folder, {"overlay.toml": fill("overlay.toml", [_TEMPLATES], values)})
@@ -163,7 +177,7 @@ def new_overlay(
     )
 
 
-def _masters(root: Path, kernel: str) -> list[str]:
+def _interface(root: Path, kernel: str) -> Interface:
     from .parse import read_interface
 
     source = root / "hw" / "kernels" / kernel / f"{kernel}.cpp"
@@ -171,7 +185,34 @@ def _masters(root: Path, kernel: str) -> list[str]:
         raise HandoffError(
             f"there is no {source.relative_to(root)} in {root}; hls.new_kernel writes one"
         )
-    return list(read_interface(source, kernel).axi_bundles)
+    return read_interface(source, kernel)
+
+
+def _dmas(unit: str, interface: Interface, places: Iterator[str]) -> Iterator[dict[str, Any]]:
+    """Yield for each DMA of a unit what it feeds and what it drains; both are equally wide."""
+    fed, drained = (
+        [
+            (name, 8 * argument.axis.data_bytes)
+            for argument in interface.arguments
+            if argument.axis is not None and argument.direction == direction
+            for name in stream_ports(argument, interface.tool)
+        ]
+        for direction in ("in", "out")
+    )
+    for name, bits in fed:
+        match = next((port for port in drained if port[1] == bits), None)
+        if match is not None:
+            drained.remove(match)
+        yield _dma(unit, name, match[0] if match else "", bits, places)
+    for name, bits in drained:
+        yield _dma(unit, "", name, bits, places)
+
+
+def _dma(unit: str, feeds: str, drains: str, bits: int, places: Iterator[str]) -> dict[str, Any]:
+    return {
+        "unit": unit, "feeds": feeds, "drains": drains, "bits": bits,
+        "read": next(places) if feeds else "", "write": next(places) if drains else "",
+    }  # fmt: skip
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> Path:

@@ -11,7 +11,7 @@ from pynq_torch.hls.registers import is_renamed
 from .catalogue import stream_bus
 from .model import Bus, Cell, Field, Pin, RegisterEntry
 
-__all__ = ["kernel_cell", "register_entries"]
+__all__ = ["kernel_cell", "register_entries", "stream_ports"]
 
 _RW, _RO, _WO = "read-write", "read-only", "write-only"
 _RESERVED = "Reserved, 0 on read"
@@ -102,13 +102,20 @@ def _data(register: Register) -> Iterator[RegisterEntry]:
         )
 
 
+def stream_ports(argument: Argument, tool: str) -> list[str]:
+    """Return the AXI4-Stream ports of an argument; an array of streams has several."""
+    if argument.axis is None:
+        return []
+    port = argument.name + ("_r" if is_renamed(argument.name, tool) else "")
+    count = argument.axis.count
+    return [port] if count == 1 else [f"{port}_{i}" for i in range(count)]
+
+
 def _stream_buses(argument: Argument, tool: str) -> Iterator[Bus]:
     axis = argument.axis
     if axis is None:
         return
-    port = argument.name + ("_r" if is_renamed(argument.name, tool) else "")
-    names = [port] if axis.count == 1 else [f"{port}_{i}" for i in range(axis.count)]
-    for name in names:
+    for name in stream_ports(argument, tool):
         yield stream_bus(
             name,
             is_source=argument.direction == "out",
