@@ -90,14 +90,17 @@ def recurrence_limit(region: Region, pairs: Sequence[tuple[Node, Node, int]]) ->
         interval = end[0] + (again is None or again[0] > end[0])
         if interval > best.interval:
             best = Limit(interval, _carried_reason(region, node, last), last.item.place)
-    for first, last, distance in pairs:
-        end = _path(region, first, last)
-        if end is not None:
-            interval = ceil((end[0] + 1) / distance)
+    by_first: dict[int, list[tuple[Node, Node, int]]] = defaultdict(list)
+    for pair in pairs:
+        by_first[id(pair[0])].append(pair)
+    for group in by_first.values():
+        ends = _ends(region, group[0][0])
+        for first, last, distance in group:
+            end = ends.get(id(last))
+            interval = ceil((end[0] + 1) / distance) if end is not None else 0
             if interval > best.interval:
-                best = Limit(
-                    interval, _memory_reason(region, first, last, distance), last.item.place
-                )
+                reason = _memory_reason(region, first, last, distance)
+                best = Limit(interval, reason, last.item.place)
     return best
 
 
@@ -167,14 +170,13 @@ def _only(region: Region, store: Node, symbol: str) -> int | None:
 
 def _path(region: Region, first: Node, last: Node, time: float = 0.0) -> Slot | None:
     """When `last` ends at the earliest, if `first` starts at `time` and all else is ready."""
+    return _ends(region, first, time).get(id(last))
+
+
+def _ends(region: Region, first: Node, time: float = 0.0) -> dict[int, Slot]:
+    """When what waits for `first` ends at the earliest, if `first` starts at `time`."""
     ends: dict[int, Slot] = {id(first): region.ends(first, (0, time))}
-    begun = False
-    for node in region.nodes:
-        if node is first:
-            begun = True
-            continue
-        if not begun:
-            continue
+    for node in region.nodes[region.nodes.index(first) + 1 :]:
         ready: Slot | None = None
         for other, gap in node.before:
             end = ends.get(id(other))
@@ -184,9 +186,7 @@ def _path(region: Region, first: Node, last: Node, time: float = 0.0) -> Slot | 
             ready = slot if ready is None or slot > ready else ready
         if ready is not None:
             ends[id(node)] = region.ends(node, region.begins(node, ready))
-            if node is last:
-                break
-    return ends.get(id(last))
+    return ends
 
 
 def _slowest(region: Region, first: Node, last: Node) -> Node:

@@ -8,6 +8,8 @@ __all__ = ["address_slice"]
 
 _NAME = r"%(?:\"[^\"]+\"|[-\w.$]+)"
 _RESULT = re.compile(rf"^  ({_NAME}) = (.*)$")
+#: What no address is made of, unless it is looked up in a table.
+_DATA = re.compile(rf"^  ({_NAME}) = (?:or|xor|lshr|ashr|udiv|urem|sdiv|srem) (?:exact )?(i\d+) ")
 _POINTER = re.compile(rf"ptr (?:noundef |nonnull )*({_NAME})")
 _ENDS = ("  br ", "  switch ", "    i", "  ]", "  unreachable")
 
@@ -19,23 +21,46 @@ def address_slice(text: str) -> str:
 
 
 def _sliced(function: str) -> str:
-    """Keep what leads to a pointer of a load, a store or a call, or to a branch's condition."""
+    """Keep what leads to a pointer of a load, a store or a call, or to a branch's condition.
+
+    An index that is computed from data is one unknown number: what is printed of it would be a
+    tree that holds each part as often as it is used.
+    """
     lines = function.split("\n")
     made = {match[1]: number for number, row in enumerate(lines) if (match := _RESULT.match(row))}
-    kept: set[int] = set()
-    waiting: list[str] = []
+    conditions: list[str] = []
+    pointers: list[str] = []
     for row in lines:
         if row.startswith(_ENDS):
-            waiting += re.findall(_NAME, row)
+            conditions += re.findall(_NAME, row)
         elif " load " in row or row.startswith(("  store ", "  call ", "  tail call ")):
-            waiting += _POINTER.findall(row)
-    while waiting:
-        number = made.get(waiting.pop())
-        if number is not None and number not in kept:
-            kept.add(number)
-            waiting += re.findall(_NAME, lines[number])[1:]
+            pointers += _POINTER.findall(row)
+    kept: set[int] = set()
+    _follow(conditions, lines, made, kept, cuts=False)
+    for number in _follow(pointers, lines, made, kept, cuts=True) - kept:
+        match = _DATA.match(lines[number])
+        assert match is not None
+        lines[number] = f"  {match[1]} = freeze {match[2]} poison"
+        kept.add(number)
     return "\n".join(
         "  unreachable" if row.startswith("  ret ") else row
         for number, row in enumerate(lines)
         if number in kept or not row.startswith("  ") or row.startswith((*_ENDS, "  ret "))
     )
+
+
+def _follow(
+    waiting: list[str], lines: list[str], made: dict[str, int], kept: set[int], *, cuts: bool
+) -> set[int]:
+    """Add to `kept` the lines that make some values; return those of data, where it ends."""
+    ends: set[int] = set()
+    while waiting:
+        number = made.get(waiting.pop())
+        if number is None or number in kept or number in ends:
+            continue
+        if cuts and _DATA.match(lines[number]):
+            ends.add(number)
+            continue
+        kept.add(number)
+        waiting += re.findall(_NAME, lines[number])[1:]
+    return ends
