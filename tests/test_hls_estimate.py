@@ -518,3 +518,22 @@ def test_small_products_with_a_sum_are_dsp_blocks_and_share_them_over_the_interv
         source.write_text(text % interval)
         found.append(estimate(source, "dense").resources["DSP"])
     assert found == [8, 4, 2]
+
+
+def test_allocation_limits_integers_too(tmp_path: Path) -> None:
+    source = tmp_path / "area.cpp"
+    text = (
+        "void area(const int x[64][4], int y[64]) {\n"
+        "#pragma HLS ARRAY_PARTITION variable=x complete dim=2\n%s"
+        "for (int i = 0; i < 64; ++i) {\n#pragma HLS PIPELINE\n"
+        "y[i] = x[i][0] * x[i][1] + x[i][2] * x[i][3]; } }"
+    )
+    source.write_text(text % "")
+    free = estimate(source, "area")
+    source.write_text(text % "#pragma HLS ALLOCATION operation instances=mul limit=1\n")
+    limited = estimate(source, "area")
+    assert [one.loops[0].ii for one in (free, limited)] == [1, 2]
+    assert limited.loops[0].why.startswith(
+        "II=2: 2 times `mul` in an iteration, ALLOCATION allows 1"
+    )
+    assert (free.resources["DSP"], limited.resources["DSP"]) == (6, 3)

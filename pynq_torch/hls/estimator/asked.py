@@ -130,6 +130,8 @@ def directives_of(path: Path) -> Iterator[tuple[str, Directive]]:
             continue
         if len(positional) > 1 and name in _NAMES_VARIABLE:
             options.setdefault("variable", positional[1])
+        if name == "allocation" and len(positional) > 1:
+            options.setdefault("instances", positional[1])
         if name == "interface" and len(positional) > 1:
             options.setdefault("port", positional[1])
         given = {key: value for key, value in options.items() if value != "true"}

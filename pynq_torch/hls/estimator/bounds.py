@@ -62,7 +62,8 @@ def _port_reason(region: Region, node: Node, count: int, most: int) -> str:
     if node.stream:
         name = plain_name(node.stream)
         return f"{count} accesses of stream `{name}` in an iteration, it takes one a cycle"
-    assert node.access is not None
+    if node.access is None:
+        return f"{count} times `{node.item.op}` in an iteration, ALLOCATION allows {most} of it"
     array = node.access.array
     if array.kind == "m_axi":
         way = "writes" if node.access.write else "reads"

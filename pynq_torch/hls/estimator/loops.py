@@ -39,7 +39,7 @@ def loop_states(body: Body, loop: Loop) -> Cycles:
         states = at_least(states, plan.least)
     total = multiply(trips, states)
     _record(body, place, [loop], [plan], trips, None, None, states, total, "", False)
-    body.stages.append((_name(body, [loop], [plan]), total[1]))
+    body.stages[begun:] = [(_name(body, [loop], [plan]), total[1])]
     return total
 
 

@@ -244,12 +244,19 @@ class Arrays:
             array.kind, array.bundle = "m_axi", port.get("bundle", "gmem")
         elif not array.dimensions and (array.local or not self._indexed(base)):
             array.kind = "scalar"
-        elif array.is_registers or (base[0] == "@" and self._vitis and self._only_fixed(base)):
+        elif array.is_registers or self._is_taken_apart(array, base):
             array.kind = "register"
         if array.kind in ("scalar", "register"):
             array.latency = 0
         elif array.plan.latency is not None:
             array.latency = array.plan.latency
+
+    def _is_taken_apart(self, array: Array, base: str) -> bool:
+        """Whether an array is the compiler's own, or one that Vitis makes registers of."""
+        if base[0] == "@":
+            return self._vitis and self._only_fixed(base)
+        plans = [self._plan] if self._plan is not None else []
+        return array.local and not any(array.name in p.dimensions for p in [*plans, *self._all])
 
     def _only_fixed(self, base: str) -> bool:
         """Whether a static array is met at fixed places only: Vitis takes it apart."""

@@ -228,8 +228,14 @@ class Region:
         return sum(1 for other in others if not self._exclusive(block, other.item.block))
 
     def ports(self, node: Node) -> list[tuple[object, int]]:
-        """Return the ports that an operation takes, each with how many accesses it has a cycle."""
+        """Return the ports that an operation takes, each with how many accesses it has a cycle.
+
+        What ALLOCATION limits is a port too.
+        """
         access = node.access
+        most = self.plan.limits.get(node.item.op) if self.plan is not None else None
+        if most and (node.cost.delay or node.cost.latency) and access is None:
+            return [(("operation", node.item.op), most)]
         if node.stream:
             return [] if node.item.callee.endswith(("empty", "full")) else [(node.stream, 1)]
         if access is None or access.array.kind in ("scalar", "register"):

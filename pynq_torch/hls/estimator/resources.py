@@ -57,31 +57,37 @@ class DspBlocks:
         self._function, self._tool, self._limits = function, tool, limits
         self._shared: Counter[str] = Counter()
         self._sizes: dict[str, int] = {}
+        self._multipliers: list[int] = []
         #: Of operators that nothing else uses, and of the functions that are called.
         self.own = 0
 
     @property
     def total(self) -> int:
         """The blocks of all regions counted; regions take turns with what they share."""
-        return self.own + sum(n * self._sizes[core] for core, n in self._shared.items())
+        shared = sum(n * self._sizes[core] for core, n in self._shared.items())
+        return self.own + shared + sum(self._multipliers)
 
     def count(self, region: Region, interval: int | None) -> None:
         """Count the operators that a region needs: those of a pipeline start once an interval."""
         used: Counter[str] = Counter()
         starts: Counter[tuple[str, int]] = Counter()
-        products = 0
+        products: list[int] = []
         # Outside of a pipeline Vitis uses a large multiplier several times.
         own = 2 if self._tool == "vitis" and not interval else 1_000
         for node in region.nodes:
             cost = node.cost
             if cost.core == "mul" and cost.dsp < own:
-                products += cost.dsp or (cost.mac and self._is_added(node.item))
+                products.append(cost.dsp or int(cost.mac and self._is_added(node.item)))
             elif cost.dsp:
                 core = f"{cost.core} {cost.dsp}"
                 self._sizes[core] = cost.dsp
                 starts[core, node.start[0]] += 1
                 used[core] += 1
-        self.own += ceil(products / (interval or 1))
+        allowed = self._limits.get("mul")
+        if allowed:  # all regions use the same ones
+            self._multipliers = sorted([*self._multipliers, *products])[-allowed:]
+        else:
+            self.own += ceil(sum(products) / (interval or 1))
         reads = Counter(
             (node.access.array, node.access.banks, node.start[0] % interval)
             for node in region.nodes
