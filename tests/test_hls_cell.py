@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from IPython.core.error import UsageError
-from IPython.testing.globalipapp import start_ipython
 
 from pynq_torch.hls import build
 from pynq_torch.hls.estimator import compiler
-from pynq_torch.widgets import hls_cell
 from pynq_torch.widgets.hls_cell import run_cell
 
 pytestmark = [
@@ -101,7 +102,15 @@ def test_without_clang_the_rest_is_shown(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "PIPELNIE is no HLS pragma" in repr(made)
 
 
-def test_the_extension() -> None:
-    shell = start_ipython() or hls_cell.get_ipython()
-    shell.run_line_magic("load_ext", "pynq_torch")
-    assert shell.run_cell_magic("hls", "triple", CELL).output == "y[63] is 189\n"
+def test_the_extension(tmp_path: Path) -> None:
+    script = tmp_path / "lesson.ipy"
+    script.write_text(
+        f"%load_ext pynq_torch\nget_ipython().run_cell_magic('hls', 'triple', {CELL!r})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "IPython", "--quick", "--colors=NoColor", str(script)],
+        env={**os.environ, "IPYTHONDIR": str(tmp_path / "ipython")},
+        capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "triple_loop" in done.stdout and "testbench passed\ny[63] is 189" in done.stdout
