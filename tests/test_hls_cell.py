@@ -103,13 +103,14 @@ def test_without_clang_the_rest_is_shown(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_extension(tmp_path: Path) -> None:
-    script = tmp_path / "lesson.ipy"
-    script.write_text(
-        f"%load_ext pynq_torch\nget_ipython().run_cell_magic('hls', 'triple', {CELL!r})"
+    program = (
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance()\n"
+        "shell.run_line_magic('load_ext', 'pynq_torch')\n"
+        f"print(shell.run_cell_magic('hls', 'triple', {CELL!r}))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "IPython", "--quick", "--colors=NoColor", str(script)],
-        env={**os.environ, "IPYTHONDIR": str(tmp_path / "ipython")},
+        [sys.executable, "-c", program], env={**os.environ, "IPYTHONDIR": str(tmp_path)},
         capture_output=True, text=True, timeout=100, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
