@@ -527,7 +527,6 @@ def test_beats_of_an_earlier_transfer(
     clock: Clock, monkeypatch: pytest.MonkeyPatch, left: int
 ) -> None:
     monkeypatch.setattr(transfers, "buffer_of", lambda data: data)
-    monkeypatch.setattr(transfers, "check_alive", lambda data: None)
     monkeypatch.setattr(transfers, "_Probe", lambda buffer: None)
     mmio = Registers(_4=0x2, _34=0x2, _0=0)
     mmio.device.ip = {"dma": SimpleNamespace(describe=lambda: {"MM2S": {"left": left}})}
