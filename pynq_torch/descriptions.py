@@ -7,7 +7,7 @@ import functools
 import json
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -201,13 +201,18 @@ class AnswerRegister:
     Parameters
     ----------
     offset : int
-        In bytes, behind the registers of HLS.
+        In bytes: a word that HLS leaves free, behind its registers or behind a pointer.
     channels : tuple of str
         The ports, with ``read`` or ``write``.
     """
 
     offset: int
     channels: tuple[str, ...]
+
+    def fits(self, offsets: Collection[int]) -> bool:
+        """Whether a unit with registers at `offsets` decodes this address, and has none there."""
+        decoded = 1 << max(offsets, default=0).bit_length()
+        return self.offset not in offsets and self.offset < decoded
 
     def errors(self, value: int) -> dict[str, str]:
         """Return channel -> ``"SLVERR"`` or ``"DECERR"`` for those that answered an error."""

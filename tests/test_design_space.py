@@ -32,7 +32,7 @@ def _result(share: float, cycles: int, bits: int = 64) -> Result:
 
 def test_parameters_follow_the_array() -> None:
     assert Design(16, 32).parameters == {
-        "ROWS": 16, "COLS": 32, "DSP_ROWS": 13, "DATA_WIDTH": 64,
+        "ROWS": 16, "COLS": 32, "DSP_ROWS": 12, "DATA_WIDTH": 64,
     }  # fmt: skip
     assert Design(4, 8, 32).parameters["DSP_ROWS"] == 4
     assert (Design(8, 16).macs, str(Design(8, 16, 32))) == (128, "8 x 16, 32 bit")

@@ -11,6 +11,7 @@ from rtl_bench import KERNELS, Bench, Model, build
 
 import pynq_torch
 from pynq_torch.hls import toolchain
+from pynq_torch.models import evidence
 
 
 def _bench(bus_bytes: int = 8, macros: tuple[str, ...] = (), **parameters: int) -> Bench:
@@ -80,3 +81,26 @@ def test_cycles(memory: str) -> None:
         assert run.phases["compute"] == macs // 512  # 16 x 32 products in each of these cycles
         assert run.cycles > run.phases["drain"] > 0
         assert run.phases["load"] >= 3 * 128 * 256 // 8  # three panels at 8 bytes a cycle
+
+
+# A busy PC simulates fewer cycles than the program lets pass between two looks.
+@pytest.mark.filterwarnings("ignore:the program waited:pynq_torch.errors.NotModelledWarning")
+@pytest.mark.slow
+def test_a_large_product_takes_the_cycles_that_are_committed() -> None:
+    """1024^3 keeps at least 500 of the 512 multipliers busy, on the memory of the PYNQ-Z2."""
+    size = 1024
+    generator = torch.Generator().manual_seed(4)
+    a, b = (
+        torch.randint(-128, 128, (size, size), dtype=torch.int8, generator=generator)
+        for _ in range(2)
+    )
+    board = pynq_torch.use_board("rtl", memory="pynq-z2")
+    try:
+        product = pynq_torch.load("gemm").gemm(a, b, timeout_s=300.0)
+        cycles = board.cus["gemm_0"].last_run.cycles
+    finally:
+        board.close()
+    assert torch.equal(product, torch._int_mm(a, b))
+    assert size**3 / cycles >= 500
+    committed = evidence.latency("gemm", 1e8, m=size, n=size, k=size)
+    assert (committed.kind, round(committed.seconds * 1e8)) == ("cycles", cycles)

@@ -30,6 +30,10 @@ TWINS = {
         ("fifo.sv", "ready_o = count_q != COUNT_BITS'(DEPTH)", "ready_o = 1'b1", "full"),
         ("fifo.sv", "if (pop) head_q", "if (ready_i) head_q", "in_order"),
     ],
+    "credits": [
+        ("credits.sv", "room_o <= left_d >= COUNT", "room_o <= left_q >= COUNT", "room_is_right"),
+        ("credits.sv", "given + COUNT_BITS'(give_i[i])", "COUNT_BITS'(give_i[i])", "counts_match"),
+    ],
     "gemm_queue": [
         ("gemm_queue.sv", "= count_q != (INDEX_BITS + 1)'(DEPTH)", "= 1'b1", "no_overflow"),
         ("gemm_queue.sv", "else if (ready_i) valid_q <= 1'b0;", "else valid_q <= 1'b0;", "stays"),

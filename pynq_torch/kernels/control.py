@@ -63,9 +63,10 @@ class Control(DefaultIP):
         self._told: events.KernelCall | None = None
         self._loaded = getattr(self.device, "timestamp", None)
         answers = answer_register(HW / "kernels" / self.kernel_name)
-        last = max((r["address_offset"] for r in (self._registers or {}).values()), default=0)
-        # A kernel of another's with the same name may have an argument there.
-        self._answers = answers if answers is not None and 0 < last < answers.offset else None
+        offsets = [r["address_offset"] for r in (self._registers or {}).values()]
+        # A kernel of another's with the same name may have an argument there, or fewer registers:
+        # HLS decodes no more address bits than they need, so that others appear there again.
+        self._answers = answers if answers is not None and answers.fits(offsets) else None
 
     def wait(self, timeout_s: float = 10.0) -> None:
         """Wait until the compute unit has finished.

@@ -39,9 +39,9 @@ __all__ = [
 
 _KERNEL = KERNELS / "gemm"
 _FILE = _KERNEL / "rtl" / "design_space.json"
-#: Products of a row of the array that fit into the part's DSPs, two in each; a few DSPs are left
-#: for scaling. What is beyond is made of LUTs.
-_DSP_PRODUCTS = 416
+#: Products of a row of the array that fit into the part's DSPs, two in each; eight DSPs are left
+#: for scaling, and twenty to the placer. What is beyond is made of LUTs.
+_DSP_PRODUCTS = 384
 #: m = n = k of the products that are counted.
 SIZES = (64, 256)
 MEMORY = "pynq-z2"

@@ -6,7 +6,6 @@ module gemm_product #(
     parameter int unsigned COLS = 32
 ) (
     input  wire logic              clk_i,
-    input  wire logic              step_i,
     input  wire logic [8*COLS-1:0] b_i,
     input  wire logic [7:0]        a_i,
     output logic                   arrived_o,  // both rows multiply b_i
@@ -23,7 +22,6 @@ module gemm_product #(
   ) dut (
       .clk_i,
       .rst_ni(1'b1),
-      .step_i,
       .b_i,
       .a_i({a_i, a_i}),
       .first_i(2'b11),

@@ -1,6 +1,6 @@
 // Bench of gemm: the HLS kernel's own checks (../../hw/kernels/gemm/gemm_tb_common.hpp) on the RTL, at odd
 // addresses and with stalls; then products that go beyond panels and blocks, registers that change during a
-// run, a reset in the middle. With arguments "m n k mode latency": the cycles of one product.
+// run, a reset in the middle, answers that are errors. With arguments "m n k mode latency": the cycles of one product.
 #include "Vgemm.h"
 
 #include "axi_lite.hpp"
@@ -13,7 +13,7 @@
 #endif
 
 static constexpr uint64_t BASE = 0x10000000;
-static constexpr unsigned AP_START = 1, AP_DONE = 2, AP_IDLE = 4;
+static constexpr unsigned AP_START = 1, AP_DONE = 2, AP_IDLE = 4, STATUS = 0x78;
 
 // The sizes of the RTL's blocks under the names of the HLS kernel's.
 struct Shape {
@@ -45,6 +45,7 @@ struct Gemm : Bench<Vgemm> {
 
     Gemm() {
         clock = &top->ap_clk;
+        top->m_axi_gmem0_RRESP = top->m_axi_gmem1_RRESP = top->m_axi_gmem2_RRESP = top->m_axi_gmem2_BRESP = 0;
         restart();
     }
     void restart() {
@@ -148,6 +149,16 @@ int main(int count, char** arguments) {
         for (const int mode : {0, 1 | 4, 2 | 4 | 8}) errors += gemm_tb::check("gemm", kernel, size, depth, columns, mode, false);
     }
 
+    // The largest sum and the lowest one of a panel: they take all of the array's bits.
+    for (const int weight : {-128, 127}) {
+        const int m = 5, n = 9, k = 512;
+        std::vector<int8_t> a(depth, -128), b(depth, int8_t(weight));
+        std::vector<int32_t> c(depth), bias(columns);
+        std::vector<float> scale(columns);
+        kernel(a.data(), b.data(), c.data(), m, n, k, k, n, n, bias.data(), scale.data(), 0);
+        for (int i = 0; i < m * n; ++i) CHECK(c[i] == k * -128 * weight, "%d products of -128 and %d: %d", k, weight, c[i]);
+    }
+
     // A reset in the middle of everything, and a product behind it.
     for (unsigned i = 0; i < 6; ++i) {
         place(bench);
@@ -159,6 +170,29 @@ int main(int count, char** arguments) {
         CHECK(bench.lite.read(0) == AP_IDLE, "AP_CTRL after a reset in the middle");
         errors += gemm_tb::check("gemm", kernel, {40, 50, 60, 60, 50, 50}, depth, columns, 2 | 4, false);
     }
+
+    // Answers: the first one of each channel that is an error, of this run only.
+    auto status_of_run = [&] {
+        errors += gemm_tb::check("gemm", kernel, {20, 9, 17, 17, 9, 9}, depth, columns, 2 | 4, false);
+        return bench.lite.read(STATUS);
+    };
+    CData* const answers[] = {&bench.top->m_axi_gmem0_RRESP, &bench.top->m_axi_gmem1_RRESP,
+                              &bench.top->m_axi_gmem2_RRESP, &bench.top->m_axi_gmem2_BRESP};
+    for (unsigned channel = 0; channel < 4; ++channel) {
+        for (const unsigned answer : {1u, 2u, 3u}) {
+            *answers[channel] = answer;
+            const uint32_t status = status_of_run(), expected = answer == 1 ? 0 : answer << 2 * channel;
+            *answers[channel] = 0;
+            CHECK(status == expected, "channel %u answers %u: 0x%x, expected 0x%x", channel, answer, status, expected);
+        }
+    }
+    const uint32_t status = status_of_run();
+    CHECK(status == 0, "the answers of a run before: 0x%x", status);
+    CHECK(bench.top->m_axi_gmem0_ARCACHE == 3 && bench.top->m_axi_gmem1_ARCACHE == 3
+              && bench.top->m_axi_gmem2_ARCACHE == 3 && bench.top->m_axi_gmem2_AWCACHE == 3,
+          "AxCACHE is not that of HLS");
+    CHECK((bench.top->m_axi_gmem0_ARPROT | bench.top->m_axi_gmem1_ARPROT | bench.top->m_axi_gmem2_ARPROT
+           | bench.top->m_axi_gmem2_AWPROT) == 0, "AxPROT is not that of HLS");
     std::printf("%llu cycles, %d errors\n%s\n", (unsigned long long)bench.cycle, errors, errors ? "FAIL" : "PASS");
     return errors != 0;
 }

@@ -11,7 +11,6 @@ int main() {
     for (unsigned first = 0; first < 0x10000; first += PAIRS) {
         for (unsigned i = 0; i < PAIRS / 2; ++i)
             top.b_i[i] = (first + 2 * i) | (first + 2 * i + 1) << 16;
-        top.step_i = 1;
         // Row 1 gets its weights through a memory of two words.
         for (unsigned cycle = 0; cycle < 4; ++cycle) {
             top.clk_i = 0;
@@ -19,7 +18,6 @@ int main() {
             top.clk_i = 1;
             top.eval();
         }
-        top.step_i = 0;
         CHECK(top.arrived_o, "the weights from %04x on have not arrived", first);
         for (unsigned a = 0; a < 256; ++a) {
             top.a_i = a;

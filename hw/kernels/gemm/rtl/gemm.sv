@@ -7,13 +7,14 @@
 //
 // gemm_jobs cuts the product into jobs, a panel of a times a panel of b, and gives each unit its part
 // of them. The units work on their jobs at their own pace: the next panels arrive and the block before
-// is stored while the array multiplies. Only a full queue stops it.
+// is stored while the array multiplies. Only a full queue holds it up, before the first k of a tile:
+// between two tiles nothing there has an enable.
 `default_nettype none
 
 module gemm #(
     parameter int unsigned ROWS        = 16,   // ROWS x COLS products in a cycle
     parameter int unsigned COLS        = 32,
-    parameter int unsigned DSP_ROWS    = 13,   // rows whose products are made by DSPs; the others by LUTs
+    parameter int unsigned DSP_ROWS    = 12,   // rows whose products are made by DSPs; the others by LUTs
     parameter int unsigned DEPTH       = 256,  // k of a panel
     parameter int unsigned BLOCK_ROWS  = 128,  // rows of a panel of a, columns of a panel of b
     parameter int unsigned BLOCK_COLS  = 128,
@@ -29,7 +30,9 @@ module gemm #(
     output logic                    interrupt,
     /* verilator lint_on SYMRSVDWORD */
     // registers: 0x10 a, 0x1c b, 0x28 c (64 bits each), 0x34 m, 0x3c n, 0x44 k, 0x4c lda, 0x54 ldb,
-    // 0x5c ldc, 0x64 bias, 0x70 scale (64 bits each), 0x7c mode
+    // 0x5c ldc, 0x64 bias, 0x70 scale (64 bits each), 0x7c mode; in the word behind scale, which HLS
+    // reserves and reads as 0: 0x78, what memory has answered, see axi_responses: bits 1:0 gmem0,
+    // 3:2 gmem1, 5:4 reads of gmem2, 7:6 writes
     input  wire logic               s_axi_control_AWVALID,
     output logic                    s_axi_control_AWREADY,
     input  wire logic [6:0]         s_axi_control_AWADDR,
@@ -54,6 +57,8 @@ module gemm #(
     output logic [7:0]              m_axi_gmem0_ARLEN,
     output logic [2:0]              m_axi_gmem0_ARSIZE,
     output logic [1:0]              m_axi_gmem0_ARBURST,
+    output logic [3:0]              m_axi_gmem0_ARCACHE,
+    output logic [2:0]              m_axi_gmem0_ARPROT,
     input  wire logic               m_axi_gmem0_RVALID,
     output logic                    m_axi_gmem0_RREADY,
     input  wire logic [DATA_WIDTH-1:0] m_axi_gmem0_RDATA,
@@ -66,6 +71,8 @@ module gemm #(
     output logic [7:0]              m_axi_gmem1_ARLEN,
     output logic [2:0]              m_axi_gmem1_ARSIZE,
     output logic [1:0]              m_axi_gmem1_ARBURST,
+    output logic [3:0]              m_axi_gmem1_ARCACHE,
+    output logic [2:0]              m_axi_gmem1_ARPROT,
     input  wire logic               m_axi_gmem1_RVALID,
     output logic                    m_axi_gmem1_RREADY,
     input  wire logic [DATA_WIDTH-1:0] m_axi_gmem1_RDATA,
@@ -78,6 +85,8 @@ module gemm #(
     output logic [7:0]              m_axi_gmem2_ARLEN,
     output logic [2:0]              m_axi_gmem2_ARSIZE,
     output logic [1:0]              m_axi_gmem2_ARBURST,
+    output logic [3:0]              m_axi_gmem2_ARCACHE,
+    output logic [2:0]              m_axi_gmem2_ARPROT,
     input  wire logic               m_axi_gmem2_RVALID,
     output logic                    m_axi_gmem2_RREADY,
     input  wire logic [DATA_WIDTH-1:0] m_axi_gmem2_RDATA,
@@ -89,6 +98,8 @@ module gemm #(
     output logic [7:0]              m_axi_gmem2_AWLEN,
     output logic [2:0]              m_axi_gmem2_AWSIZE,
     output logic [1:0]              m_axi_gmem2_AWBURST,
+    output logic [3:0]              m_axi_gmem2_AWCACHE,
+    output logic [2:0]              m_axi_gmem2_AWPROT,
     output logic                    m_axi_gmem2_WVALID,
     input  wire logic               m_axi_gmem2_WREADY,
     output logic [DATA_WIDTH-1:0]   m_axi_gmem2_WDATA,
@@ -101,19 +112,21 @@ module gemm #(
 
   localparam int unsigned WORDS = 28;  // registers from 0x10 on
   localparam int unsigned A = 0, B = 3, C = 6, M = 9, N = 11, K = 13, LDA = 15, LDB = 17, LDC = 19;
-  localparam int unsigned BIAS = 21, SCALE = 24, MODE = 27;
+  localparam int unsigned BIAS = 21, SCALE = 24, STATUS = 26, MODE = 27;
   localparam int unsigned ROW_TILES = BLOCK_ROWS / ROWS;
   localparam int unsigned COL_TILES = BLOCK_COLS / COLS;
   localparam int unsigned SKEW = COLS / LANES;
-  localparam int unsigned SUM_BITS = 16 + $clog2(DEPTH);
+  localparam int unsigned SUM_BITS = 15 + $clog2(DEPTH);
 
   logic ap_start, ap_done, ap_idle, ap_ready;
   logic [32*WORDS-1:0] regs, args_q;
+  logic [7:0] status;
 
   axil_control #(
       .ADDR_WIDTH(7),
       .WORDS(WORDS),
-      .INPUTS(28'b1011_0110_1010_1010_1010_1101_1011)  // a hole behind each
+      .INPUTS(28'b1011_0110_1010_1010_1010_1101_1011),  // a hole behind each
+      .OUTPUTS(28'b1 << STATUS)
   ) control (
       .clk_i(ap_clk),
       .rst_ni(ap_rst_n),
@@ -135,13 +148,26 @@ module gemm #(
       .rdata_o(s_axi_control_RDATA),
       .rresp_o(s_axi_control_RRESP),
       .regs_o(regs),
-      .values_i('0),
+      .values_i((32 * WORDS)'(status) << 32 * STATUS),
       .ap_start_o(ap_start),
       .ap_done_i(ap_done),
       .ap_idle_i(ap_idle),
       .ap_ready_i(ap_ready),
       .interrupt_o(interrupt)
   );
+
+  // The reset, a register for each unit. It ends a cycle late, and a start takes longer than that to come.
+  localparam int unsigned RUN = 0, JOBS = 1, LOAD_A = 2, LOAD_B = 3, SCHEDULE = 4, ARRAY = 5, SUMS = 6;
+  localparam int unsigned QUEUED = 7, COLUMNS = 8, STORE = 9, UNITS = 10;
+  logic [UNITS-1:0] rst_nq;
+
+  for (genvar i = 0; i < UNITS; ++i) begin : gen_reset
+    replica reset (
+        .clk_i (ap_clk),
+        .data_i(ap_rst_n),
+        .data_o(rst_nq[i])
+    );
+  end
 
   // The run. What it works on is taken over at its start: registers may be written for the next one.
   logic running_q, start_q, jobs_busy, storing, store_idle;
@@ -151,7 +177,7 @@ module gemm #(
   assign ap_idle  = !running_q && !ap_start;
 
   always_ff @(posedge ap_clk) begin
-    if (!ap_rst_n) begin
+    if (!rst_nq[RUN]) begin
       running_q <= 1'b0;
       start_q   <= 1'b0;
     end else begin
@@ -195,7 +221,7 @@ module gemm #(
       .BLOCK_COLS(BLOCK_COLS)
   ) jobs (
       .clk_i(ap_clk),
-      .rst_ni(ap_rst_n),
+      .rst_ni(rst_nq[JOBS]),
       .start_i(start_q),
       .busy_o(jobs_busy),
       .a_i(args_q[32*A+:ADDR_WIDTH]),
@@ -241,7 +267,7 @@ module gemm #(
       .OUTSTANDING(OUTSTANDING)
   ) load_a (
       .clk_i(ap_clk),
-      .rst_ni(ap_rst_n),
+      .rst_ni(rst_nq[LOAD_A]),
       .start_i(start_q),
       .release_i(release_a),
       .pitch_i(pitch_a),
@@ -277,7 +303,7 @@ module gemm #(
       .OUTSTANDING(OUTSTANDING)
   ) load_b (
       .clk_i(ap_clk),
-      .rst_ni(ap_rst_n),
+      .rst_ni(rst_nq[LOAD_B]),
       .start_i(start_q),
       .release_i(release_b),
       .pitch_i(pitch_b),
@@ -305,8 +331,9 @@ module gemm #(
       .rlast_i(m_axi_gmem1_RLAST)
   );
 
-  // The array and what it is told. A full queue stops everything between the panels and itself.
-  logic step, multiplies, buffer_a, buffer_b, first, last, from_zero, zero, store;
+  // The array and what it is told. A tile begins when the queue has room for its sums.
+  logic tile_room, tile_promise, nothing_promised;
+  logic multiplies, buffer_a, buffer_b, first, last, from_zero, zero, store;
   logic [$clog2(ROW_TILES) - 1:0] row_tile;
   logic [$clog2(COL_TILES) - 1:0] col_tile;
   logic [$clog2(DEPTH) - 1:0] k;
@@ -322,9 +349,10 @@ module gemm #(
       .MIN_STEPS(ROWS * SKEW)
   ) schedule (
       .clk_i(ap_clk),
-      .rst_ni(ap_rst_n),
+      .rst_ni(rst_nq[SCHEDULE]),
       .start_i(start_q),
-      .step_i(step),
+      .room_i(tile_room),
+      .promise_o(tile_promise),
       .job_valid_i(job),
       .job_ready_o(ready_schedule),
       .job_rows_i(job_rows),
@@ -370,7 +398,6 @@ module gemm #(
       .write_row_i(write_a_row),
       .write_word_i(write_a_word),
       .write_data_i(write_a_data),
-      .step_i(step),
       .buffer_i(buffer_a),
       .tile_i(row_tile),
       .k_i(k),
@@ -391,7 +418,6 @@ module gemm #(
       .write_row_i(write_b_row),
       .write_word_i(write_b_word),
       .write_data_i(write_b_data),
-      .step_i(step),
       .buffer_i(buffer_b),
       .tile_i(col_tile),
       .k_i(k),
@@ -407,12 +433,12 @@ module gemm #(
   logic from_zero_q, zero_q, store_q;
 
   always_ff @(posedge ap_clk) begin
-    if (!ap_rst_n) last_q <= '0;
-    else if (step) last_q <= {last_q[0], last};
+    if (!rst_nq[RUN]) last_q <= '0;
+    else last_q <= {last_q[0], last};
   end
 
   always_ff @(posedge ap_clk) begin
-    if (step && last) begin
+    if (last) begin
       row_tile_q  <= row_tile;
       col_tile_q  <= col_tile;
       tile_rows_q <= tile_rows;
@@ -436,8 +462,7 @@ module gemm #(
       .SUM_BITS(SUM_BITS)
   ) array (
       .clk_i(ap_clk),
-      .rst_ni(ap_rst_n),
-      .step_i(step),
+      .rst_ni(rst_nq[ARRAY]),
       .b_i(b_bytes),
       .a_i(a_bytes),
       .first_i(first_of_row),
@@ -449,7 +474,7 @@ module gemm #(
       .sums_o(drained)
   );
 
-  logic sums_valid, sums_ready;
+  logic sums_valid, sums_spare, sums_ready;
   logic [32*LANES-1:0] sums;
 
   gemm_sums #(
@@ -460,8 +485,7 @@ module gemm #(
       .COL_TILES(COL_TILES)
   ) sums_of_block (
       .clk_i(ap_clk),
-      .rst_ni(ap_rst_n),
-      .step_i(step),
+      .rst_ni(rst_nq[SUMS]),
       .drain_i(drain),
       .row_tile_i(row_tile_q),
       .col_tile_i(col_tile_q),
@@ -475,10 +499,9 @@ module gemm #(
       .group_i(drained_group),
       .sums_i(drained),
       .valid_o(sums_valid),
-      .sums_o(sums)
+      .sums_o(sums),
+      .spare_o(sums_spare)
   );
-
-  assign step = !sums_valid || sums_ready;
 
   // To memory.
   logic queue_valid, queue_ready, columns_ready, columns_take;
@@ -491,13 +514,25 @@ module gemm #(
       .DEPTH(QUEUE)
   ) queue (
       .clk_i(ap_clk),
-      .rst_ni(ap_rst_n),
+      .rst_ni(rst_nq[QUEUED]),
       .valid_i(sums_valid),
       .ready_o(sums_ready),
       .data_i(sums),
       .valid_o(queue_valid),
       .ready_i(queue_ready),
       .data_o(queue_sums)
+  );
+
+  credits #(
+      .TOTAL(QUEUE),
+      .TAKE(ROWS * SKEW)
+  ) tiles (
+      .clk_i(ap_clk),
+      .rst_ni(rst_nq[QUEUED]),
+      .take_i(tile_promise),
+      .give_i({sums_spare, queue_valid && queue_ready}),
+      .room_o(tile_room),
+      .idle_o(nothing_promised)
   );
 
   gemm_columns #(
@@ -507,7 +542,7 @@ module gemm #(
       .LANES(LANES)
   ) columns (
       .clk_i(ap_clk),
-      .rst_ni(ap_rst_n),
+      .rst_ni(rst_nq[COLUMNS]),
       .start_i(start_q),
       .with_bias_i(with_bias),
       .with_scale_i(with_scale),
@@ -545,7 +580,7 @@ module gemm #(
       .OUTSTANDING(OUTSTANDING)
   ) store_c (
       .clk_i(ap_clk),
-      .rst_ni(ap_rst_n),
+      .rst_ni(rst_nq[STORE]),
       .pitch_i(pitch_c),
       .kind_i(kind),
       .with_bias_i(with_bias),
@@ -582,16 +617,47 @@ module gemm #(
       .bready_o(m_axi_gmem2_BREADY)
   );
 
+  // A run ends after its last answer: done takes what there is, and the next run begins with none.
+  axi_responses #(
+      .CHANNELS(4)
+  ) responses (
+      .clk_i(ap_clk),
+      .rst_ni(rst_nq[RUN]),
+      .clear_i(ap_done),
+      .valid_i({m_axi_gmem2_BVALID && m_axi_gmem2_BREADY,
+                m_axi_gmem2_RVALID && m_axi_gmem2_RREADY,
+                m_axi_gmem1_RVALID && m_axi_gmem1_RREADY,
+                m_axi_gmem0_RVALID && m_axi_gmem0_RREADY}),
+      .resp_i({m_axi_gmem2_BRESP, m_axi_gmem2_RRESP, m_axi_gmem1_RRESP, m_axi_gmem0_RRESP}),
+      .status_o(status)
+  );
+
+  // As HLS drives them: normal memory that may be buffered, no privilege, secure, data.
+  assign m_axi_gmem0_ARCACHE = 4'b0011;
+  assign m_axi_gmem0_ARPROT  = 3'b000;
+  assign m_axi_gmem1_ARCACHE = 4'b0011;
+  assign m_axi_gmem1_ARPROT  = 3'b000;
+  assign m_axi_gmem2_ARCACHE = 4'b0011;
+  assign m_axi_gmem2_ARPROT  = 3'b000;
+  assign m_axi_gmem2_AWCACHE = 4'b0011;
+  assign m_axi_gmem2_AWPROT  = 3'b000;
+
   // What is done in a cycle, for those who watch; several at once as a rule.
   wire perf_load = loading_a || loading_b;
-  wire perf_compute = multiplies && step;
+  wire perf_compute = multiplies;
   wire perf_drain = storing;
 
-  wire unused = &{1'b0, args_q, perf_load, perf_compute, perf_drain, m_axi_gmem0_RRESP, m_axi_gmem1_RRESP, m_axi_gmem2_RRESP, m_axi_gmem2_BRESP};
+  wire unused = &{1'b0, args_q, sums_ready, nothing_promised, perf_load, perf_compute, perf_drain};
 
 `ifndef SYNTHESIS
   initial assert (ROW_TILES * ROWS == BLOCK_ROWS && COL_TILES * COLS == BLOCK_COLS && SKEW * LANES == COLS)
   else $fatal(1, "gemm: blocks of %0d x %0d on an array of %0d x %0d", BLOCK_ROWS, BLOCK_COLS, ROWS, COLS);
+  initial assert (ROWS / 4 + 5 <= ROWS * SKEW)
+  else $fatal(1, "gemm: %0d rows begin to drain after the next tile of %0d cycles ends", ROWS, ROWS * SKEW);
+  assert property (@(posedge ap_clk) disable iff (!ap_rst_n) ap_start |-> &rst_nq)
+  else $error("gemm: a start while units are still in their reset");
+  assert property (@(posedge ap_clk) disable iff (!ap_rst_n) sums_valid |-> sums_ready)
+  else $error("gemm: sums for which there is no room");
   assert property (@(posedge ap_clk) disable iff (!ap_rst_n) ap_done |-> !queue_valid && !job_valid)
   else $error("gemm: done while there is work left");
 `endif

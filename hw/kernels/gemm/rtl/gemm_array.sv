@@ -1,9 +1,11 @@
-// gemm_array: ROWS x COLS multipliers and sums, output stationary.
+// gemm_array: ROWS x COLS multipliers and sums, output stationary. It never stops: nothing here has an
+// enable that comes from outside of its row.
 //
-// A step multiplies a byte of a for each row with a row of b for all. Row r works SKEW steps after
+// A cycle multiplies a byte of a for each row with a row of b for all. Row r works GROUPS cycles after
 // row r - 1: the bytes of b pass from row to row through small memories. So the rows finish their
-// tiles one after the other, each in the step in which the one before has been drained, and one row of
-// registers is all that stands between the sums and those of the next tile.
+// tiles one after the other. Each keeps its sums in registers beside them, while it begins the next
+// tile, and sends LANES of them a cycle; these shift from row to row down to the last one. A bit that
+// passes the rows with the tile's last k says when: all wires go from a row to the next.
 //
 // The rows below DSP_ROWS make two products in a DSP48E1 (25 x 18 bit): the weights share the 25-bit
 // operand, 16 bits apart, through its pre-adder. The low product fits 16 bits
@@ -16,19 +18,18 @@
 module gemm_array #(
     parameter int unsigned ROWS     = 16,
     parameter int unsigned COLS     = 32,
-    parameter int unsigned DSP_ROWS = 13,
-    parameter int unsigned LANES    = 4,   // sums drained in a step
-    parameter int unsigned SUM_BITS = 24
+    parameter int unsigned DSP_ROWS = 12,
+    parameter int unsigned LANES    = 4,   // sums drained in a cycle
+    parameter int unsigned SUM_BITS = 23   // of DEPTH products: 15 + log2(DEPTH)
 ) (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
-    input  wire logic                      step_i,
     input  wire logic [8*COLS-1:0]         b_i,      // for row 0
-    input  wire logic [8*ROWS-1:0]         a_i,      // a step after b_i, each row at its own time
+    input  wire logic [8*ROWS-1:0]         a_i,      // a cycle after b_i, each row at its own time
     input  wire logic [ROWS-1:0]           first_i,  // with a_i: a new tile
     input  wire logic                      last_i,   // with a_i, for row 0: the last k of its tile
     // the sums of the tile, row by row
-    output logic                           drain_o,  // the tile's first ones come with the next step
+    output logic                           drain_o,  // the tile's first ones come with the next cycle
     output logic                           valid_o,
     output logic [$clog2(ROWS) - 1:0]      row_o,
     output logic [$clog2(COLS/LANES)-1:0]  group_o,
@@ -39,22 +40,23 @@ module gemm_array #(
   localparam int unsigned GROUPS = COLS / LANES;
   localparam int unsigned ROW_BITS = $clog2(ROWS);
   localparam int unsigned GROUP_BITS = $clog2(GROUPS);
+  localparam int unsigned BAND = ROWS < 4 ? ROWS : 4;  // four choices are a LUT6
+  localparam int unsigned BANDS = ROWS / BAND;
+  localparam int unsigned BAND_BITS = $clog2(BAND);
 
-  // b passes from row to row; each stage holds it for as long as a row takes to drain.
+  // b passes from row to row; each stage holds it for as long as a row takes to drain. Every row counts
+  // for itself, from another number on.
   logic [8*COLS-1:0] b[ROWS];
-  logic [GROUP_BITS-1:0] turn_q;
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) turn_q <= '0;
-    else if (step_i) turn_q <= turn_q + 1'b1;
-  end
 
   assign b[0] = b_i;
   for (genvar r = 1; r < ROWS; ++r) begin : gen_pass
     (* ram_style = "distributed" *) logic [8*COLS-1:0] held[GROUPS];
+    logic [GROUP_BITS-1:0] turn_q;
     always_ff @(posedge clk_i) begin
-      if (step_i) held[turn_q] <= b[r-1];
+      if (!rst_ni) turn_q <= GROUP_BITS'(r);
+      else turn_q <= turn_q + 1'b1;
     end
+    always_ff @(posedge clk_i) held[turn_q] <= b[r-1];
     assign b[r] = held[turn_q];
   end
 
@@ -135,52 +137,108 @@ module gemm_array #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (step_i) begin
-      b_q        <= b_d;
-      products_q <= products_d;
-      first_q    <= first_i;
-      low_one_q  <= low_one_d;
-      sums_q     <= sums_d;
+    b_q        <= b_d;
+    products_q <= products_d;
+    first_q    <= first_i;
+    low_one_q  <= low_one_d;
+    sums_q     <= sums_d;
+  end
+
+  // Bit i is high i + 1 cycles after the tile's last bytes of a have come for row 0. Row r is summed up
+  // GROUPS r + 2 cycles after that; the next tile takes its sums from the cycle after on.
+  localparam int unsigned LAST_ROW = GROUPS * (ROWS - 1);
+  localparam int unsigned PASSES = (LAST_ROW > BANDS + 2 ? LAST_ROW : BANDS + 2) + 1;
+  logic [PASSES-1:0] passes_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) passes_q <= '0;
+    else passes_q <= {passes_q[PASSES-2:0], last_i};
+  end
+
+  logic [32*LANES-1:0] kept_q[BANDS][GROUPS];
+  logic [32*LANES-1:0] shift_q[BANDS];
+
+  for (genvar s = 0; s < BANDS; ++s) begin : gen_band
+    // A row that is summed up with the next cycle. Each group of columns has a copy of which one it is.
+    logic [BAND-1:0] ends;
+    logic [BAND_BITS-1:0] row;
+
+    for (genvar i = 0; i < BAND; ++i) begin : gen_row
+      assign ends[i] = passes_q[GROUPS*(BAND*s+i)];
+    end
+
+    always_comb begin
+      row = '0;
+      for (int unsigned i = 0; i < BAND; ++i) row = row | (ends[i] ? BAND_BITS'(i) : '0);
+    end
+
+    for (genvar g = 0; g < GROUPS; ++g) begin : gen_group
+      logic keep;
+      logic [BAND_BITS-1:0] kept_row;
+
+      replica #(
+          .WIDTH(1 + BAND_BITS)
+      ) choice (
+          .clk_i,
+          .data_i({ends != '0, row}),
+          .data_o({keep, kept_row})
+      );
+
+      always_ff @(posedge clk_i) begin
+        if (keep) begin
+          for (int unsigned lane = 0; lane < LANES; ++lane) begin
+            kept_q[s][g][32*lane+:32] <= sums_q[(LANES*g+lane)%4][BAND*s+32'(kept_row)][(LANES*g+lane)/4];
+          end
+        end
+      end
+    end
+
+    // What is kept goes out group by group, row after row without a gap. The first bands wait for as long as
+    // their sums shift less: each sum leaves the last band as many cycles after it was ready.
+    logic sends_q;
+    logic [BAND_BITS+GROUP_BITS-1:0] place_q;
+    logic [32*LANES-1:0] waits_q[s+1];
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) sends_q <= 1'b0;
+      else if (passes_q[GROUPS*BAND*s+1]) sends_q <= 1'b1;
+      else if (place_q == '1) sends_q <= 1'b0;
+    end
+
+    always_ff @(posedge clk_i) begin
+      place_q    <= passes_q[GROUPS*BAND*s+1] ? '0 : place_q + 1'b1;
+      waits_q[0] <= sends_q ? kept_q[s][place_q[GROUP_BITS-1:0]] : '0;
+      for (int unsigned i = 1; i <= s; ++i) waits_q[i] <= waits_q[i-1];
+    end
+
+    // There is one group at a time, so OR will do.
+    if (s == 0) begin : gen_first
+      always_ff @(posedge clk_i) shift_q[s] <= waits_q[s];
+    end else begin : gen_next
+      always_ff @(posedge clk_i) shift_q[s] <= shift_q[s-1] | waits_q[s];
     end
   end
 
-  // Row 0 is summed up two steps after its last byte; the others follow.
-  logic last_q, draining_q, taken_q;
-  logic [ROW_BITS+GROUP_BITS-1:0] turn_of_drain_q, taken_turn_q;
-  logic [32*COLS-1:0] row_q;
-  wire [ROW_BITS-1:0] row = turn_of_drain_q[GROUP_BITS+:ROW_BITS];
+  // What the last band sends. The largest sum, of -128 times -128 alone, is 2^(SUM_BITS-1); no sum is as low
+  // as -2^(SUM_BITS-1), so those bits are free for it.
+  logic [ROW_BITS+GROUP_BITS-1:0] turn_q;
 
-  assign drain_o = taken_q && taken_turn_q == '0;
+  assign drain_o          = passes_q[BANDS+2];
+  assign {row_o, group_o} = turn_q;
+  for (genvar lane = 0; lane < LANES; ++lane) begin : gen_lane
+    wire [SUM_BITS-1:0] sum = shift_q[BANDS-1][32*lane+:SUM_BITS];
+    wire negative = sum[SUM_BITS-1] && sum[SUM_BITS-2:0] != '0;
+    assign sums_o[32*lane+:32] = {{32 - SUM_BITS{negative}}, sum};
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      last_q          <= 1'b0;
-      draining_q      <= 1'b0;
-      turn_of_drain_q <= '0;
-      taken_q         <= 1'b0;
-      valid_o         <= 1'b0;
-    end else if (step_i) begin
-      last_q <= last_i;
-      if (last_q) draining_q <= 1'b1;
-      else if (turn_of_drain_q == '1) draining_q <= 1'b0;
-      if (draining_q) turn_of_drain_q <= turn_of_drain_q + 1'b1;
-      taken_q <= draining_q;
-      valid_o <= taken_q;
-    end
-  end
-
-  wire [GROUP_BITS-1:0] group = taken_turn_q[GROUP_BITS-1:0];
-
-  always_ff @(posedge clk_i) begin
-    if (step_i) begin
-      if (draining_q && turn_of_drain_q[GROUP_BITS-1:0] == '0) begin
-        for (int unsigned c = 0; c < COLS; ++c) row_q[32*c+:32] <= sums_q[c%4][row][c/4];
-      end
-      taken_turn_q     <= turn_of_drain_q;
-      {row_o, group_o} <= taken_turn_q;
-      for (int unsigned lane = 0; lane < LANES; ++lane) begin
-        sums_o[32*lane+:32] <= 32'(signed'(row_q[32*(32'(group)*LANES+lane)+:SUM_BITS]));
-      end
+      valid_o <= 1'b0;
+      turn_q  <= '0;
+    end else begin
+      if (drain_o) valid_o <= 1'b1;
+      else if (turn_q == '1) valid_o <= 1'b0;
+      if (valid_o) turn_q <= turn_q + 1'b1;
     end
   end
 
@@ -188,7 +246,7 @@ module gemm_array #(
   initial assert (LANES * GROUPS == COLS && 2 ** GROUP_BITS == GROUPS && GROUPS >= 2 && 2 ** ROW_BITS == ROWS)
   else $fatal(1, "gemm_array: %0d columns drained by %0d; expected powers of two", COLS, LANES);
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-      step_i && last_q |-> !draining_q || turn_of_drain_q == '1)
+      drain_o |-> !valid_o || turn_q == '1)
   else $error("gemm_array: a tile ends while the one before is being drained");
 `endif
 

@@ -48,6 +48,18 @@ module gemm_columns #(
   localparam int unsigned GROUP_BITS = $clog2(COLS / LANES);
   localparam int unsigned WORD_BITS = GROUP_BITS + BANK_BITS;
 
+  // Copies for this unit, a cycle late: the first job comes after.
+  logic with_bias_q, with_scale_q;
+  logic [ADDR_WIDTH-1:0] bias_q, scale_q;
+
+  replica #(
+      .WIDTH(2 * ADDR_WIDTH + 2)
+  ) arguments (
+      .clk_i,
+      .data_i({with_bias_i, with_scale_i, bias_i, scale_i}),
+      .data_o({with_bias_q, with_scale_q, bias_q, scale_q})
+  );
+
   // Ask for bias, then for scale.
   logic [2:0] jobs_count;
   logic idle;
@@ -57,10 +69,10 @@ module gemm_columns #(
   logic [1:0] free_q, ready_q;
   logic valid, last;
   logic [DATA_WIDTH-1:0] data;
-  wire asks_scale = !with_bias_i || asked_bias_q;
+  wire asks_scale = !with_bias_q || asked_bias_q;
   wire ask = job_valid && free_q != '0;
   wire asked = ask && cmd_ready;
-  wire job_asked = asked && (asks_scale || !with_scale_i);
+  wire job_asked = asked && (asks_scale || !with_scale_q);
 
   fifo #(
       .WIDTH(32 + COLS_WIDTH),
@@ -88,7 +100,7 @@ module gemm_columns #(
       .rst_ni,
       .cmd_valid_i(ask),
       .cmd_ready_o(cmd_ready),
-      .cmd_addr_i ((asks_scale ? scale_i : bias_i) + (ADDR_WIDTH'(column) << 2)),
+      .cmd_addr_i ((asks_scale ? scale_q : bias_q) + (ADDR_WIDTH'(column) << 2)),
       .cmd_bytes_i({cols, 2'b00}),
       .valid_o    (valid),
       .ready_i    (1'b1),
@@ -110,8 +122,8 @@ module gemm_columns #(
   // Take them in.
   logic [WORD_BITS-1:0] word_q;
   logic write_scale_q, write_buffer_q, read_buffer_q, old_q;
-  wire writes_scale = !with_bias_i || write_scale_q;
-  wire loaded = valid && last && (writes_scale || !with_scale_i);
+  wire writes_scale = !with_bias_q || write_scale_q;
+  wire loaded = valid && last && (writes_scale || !with_scale_q);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || start_i) begin

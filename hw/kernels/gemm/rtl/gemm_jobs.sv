@@ -52,6 +52,18 @@ module gemm_jobs #(
   localparam int unsigned COLS_WIDTH = $clog2(BLOCK_COLS + 1);
   localparam int unsigned DEPTH_WIDTH = $clog2(DEPTH + 1);
 
+  // Copies for this unit, a cycle after start_i: from then on there are jobs.
+  logic wide_q;
+  logic [ADDR_WIDTH-1:0] pitch_a_q, pitch_b_q, pitch_c_q;
+
+  replica #(
+      .WIDTH(3 * ADDR_WIDTH + 1)
+  ) arguments (
+      .clk_i,
+      .data_i({wide_i, pitch_a_i, pitch_b_i, pitch_c_i}),
+      .data_o({wide_q, pitch_a_q, pitch_b_q, pitch_c_q})
+  );
+
   logic active_q, first_q, back_q, new_a_q, new_b_q, new_columns_q;
   logic [31:0] rows_left_q, depth_left_q, column_q;
   logic [ADDR_WIDTH-1:0] a_row_q, a_q, b_q, c_row_q;
@@ -67,14 +79,14 @@ module gemm_jobs #(
   wire three = depth_left_q > DEPTH + 2 * QUARTER && depth_left_q <= DEPTH + 3 * QUARTER;
   wire two = depth_left_q <= DEPTH + 2 * QUARTER;
   wire [2:0] quarters = two ? 3'd2 : three ? 3'd3 : 3'd4;
-  wire [ADDR_WIDTH-1:0] quarter_b = pitch_b_i << $clog2(QUARTER);
+  wire [ADDR_WIDTH-1:0] quarter_b = pitch_b_q << $clog2(QUARTER);
   wire [ADDR_WIDTH-1:0] depth_b = two ? quarter_b << 1 : three ? (quarter_b << 1) + quarter_b : quarter_b << 2;
 
   assign busy_o   = active_q;
   assign valid_o  = active_q;
   assign a_o      = a_q;
   assign b_o      = b_q + ADDR_WIDTH'(column_q);
-  assign c_o      = c_row_q + (wide_i ? ADDR_WIDTH'(column_q) << 2 : ADDR_WIDTH'(column_q));
+  assign c_o      = c_row_q + (wide_q ? ADDR_WIDTH'(column_q) << 2 : ADDR_WIDTH'(column_q));
   assign column_o = column_q;
   assign rows_o   = last_row ? ROWS_WIDTH'(rows_left_q) : ROWS_WIDTH'(BLOCK_ROWS);
   assign cols_o   = cols_left <= BLOCK_COLS ? COLS_WIDTH'(cols_left) : COLS_WIDTH'(BLOCK_COLS);
@@ -119,9 +131,9 @@ module gemm_jobs #(
           a_q      <= a_row_q;
         end else begin
           rows_left_q <= rows_left_q - BLOCK_ROWS;
-          a_row_q     <= a_row_q + (pitch_a_i << $clog2(BLOCK_ROWS));
-          a_q         <= a_row_q + (pitch_a_i << $clog2(BLOCK_ROWS));
-          c_row_q     <= c_row_q + (pitch_c_i << $clog2(BLOCK_ROWS));
+          a_row_q     <= a_row_q + (pitch_a_q << $clog2(BLOCK_ROWS));
+          a_q         <= a_row_q + (pitch_a_q << $clog2(BLOCK_ROWS));
+          c_row_q     <= c_row_q + (pitch_c_q << $clog2(BLOCK_ROWS));
           back_q      <= !back_q;
         end
       end

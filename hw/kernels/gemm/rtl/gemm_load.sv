@@ -48,6 +48,17 @@ module gemm_load #(
   localparam int unsigned ROW_BITS = $clog2(MAX_ROWS);
   localparam int unsigned WORD_BITS = $clog2(8 * MAX_BYTES / DATA_WIDTH);
 
+  // A copy for this unit, a cycle late: the first job's second row comes long after.
+  logic [ADDR_WIDTH-1:0] pitch_q;
+
+  replica #(
+      .WIDTH(ADDR_WIDTH)
+  ) arguments (
+      .clk_i,
+      .data_i(pitch_i),
+      .data_o(pitch_q)
+  );
+
   // Jobs in turn, each into a buffer of its own.
   logic job_valid, shape_ready;
   logic [2:0] jobs_count;
@@ -83,7 +94,7 @@ module gemm_load #(
       rows_left_q <= job_rows;
       bytes_q     <= job_bytes;
     end else if (active_q && cmd_ready) begin
-      addr_q      <= addr_q + pitch_i;
+      addr_q      <= addr_q + pitch_q;
       rows_left_q <= rows_left_q - 1'b1;
     end
   end

@@ -20,12 +20,11 @@ module gemm_panel_a #(
     input  wire logic [$clog2(8 * DEPTH / DATA_WIDTH) - 1:0] write_word_i,
     input  wire logic [DATA_WIDTH-1:0]                      write_data_i,
     // to the array
-    input  wire logic                                       step_i,
     input  wire logic                                       buffer_i,
     input  wire logic [$clog2(TILES) - 1:0]                 tile_i,
     input  wire logic [$clog2(DEPTH) - 1:0]                 k_i,
     input  wire logic                                       first_i,   // k of a new tile
-    output logic [8*ROWS-1:0]                               a_o,       // two steps later, a byte a row
+    output logic [8*ROWS-1:0]                               a_o,       // two cycles later, a byte a row
     output logic [ROWS-1:0]                                 first_o    // with a_o
 );
 
@@ -35,14 +34,14 @@ module gemm_panel_a #(
   localparam int unsigned BYTE_BITS = $clog2(DATA_WIDTH / 8);
   localparam int unsigned INDEX_BITS = 1 + TILE_BITS + WORD_BITS;
   localparam int unsigned CONTROL_BITS = INDEX_BITS + BYTE_BITS + 1;
-  localparam int unsigned LENGTH = SKEW * (ROWS - 1);  // steps from row 0 to the last one
+  localparam int unsigned LENGTH = SKEW * (ROWS - 1);  // cycles from row 0 to the last one
 
   logic [LENGTH*CONTROL_BITS-1:0] chain_q;
   wire [CONTROL_BITS-1:0] control = {first_i, buffer_i, tile_i, k_i};
   wire [(LENGTH+1)*CONTROL_BITS-1:0] chain = {chain_q, control};
 
   always_ff @(posedge clk_i) begin
-    if (step_i) chain_q <= chain[LENGTH*CONTROL_BITS-1:0];
+    chain_q <= chain[LENGTH*CONTROL_BITS-1:0];
   end
 
   wire [BANK_BITS-1:0] bank = write_row_i[BANK_BITS-1:0];
@@ -65,13 +64,11 @@ module gemm_panel_a #(
     end
 
     always_ff @(posedge clk_i) begin
-      if (step_i) begin
-        word_q   <= words[index_r];
-        byte_q   <= byte_r;
-        first_q  <= first_r;
-        a_q      <= word_q[8*byte_q+:8];
-        first_q2 <= first_q;
-      end
+      word_q   <= words[index_r];
+      byte_q   <= byte_r;
+      first_q  <= first_r;
+      a_q      <= word_q[8*byte_q+:8];
+      first_q2 <= first_q;
     end
 
     assign a_o[8*r+:8] = a_q;

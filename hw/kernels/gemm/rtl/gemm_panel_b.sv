@@ -1,4 +1,4 @@
-// gemm_panel_b: two panels of b. A step reads a row of one tile, COLS neighbouring bytes, from as
+// gemm_panel_b: two panels of b. A cycle reads a row of one tile, COLS neighbouring bytes, from as
 // many banks as it has bus words.
 `default_nettype none
 
@@ -16,11 +16,10 @@ module gemm_panel_b #(
     input  wire logic [$clog2(8 * COLS * TILES / DATA_WIDTH) - 1:0] write_word_i,
     input  wire logic [DATA_WIDTH-1:0]                             write_data_i,
     // to the array
-    input  wire logic                                              step_i,
     input  wire logic                                              buffer_i,
     input  wire logic [$clog2(TILES) - 1:0]                        tile_i,
     input  wire logic [$clog2(DEPTH) - 1:0]                        k_i,
-    output logic [8*COLS-1:0]                                      b_o  // a step later
+    output logic [8*COLS-1:0]                                      b_o  // a cycle later
 );
 
   localparam int unsigned BANKS = 8 * COLS / DATA_WIDTH;
@@ -46,7 +45,7 @@ module gemm_panel_b #(
     end
 
     always_ff @(posedge clk_i) begin
-      if (step_i) word_q <= words[index];
+      word_q <= words[index];
     end
 
     assign b_o[DATA_WIDTH*i+:DATA_WIDTH] = word_q;

@@ -1,8 +1,9 @@
-// gemm_schedule: says what row 0 of the array does in every step: which panel, which tile, which k.
+// gemm_schedule: says what row 0 of the array does in every cycle: which panel, which tile, which k.
 //
 // A job goes through its block tile by tile, and through all k in each. A tile takes at least
 // MIN_STEPS, which is what draining one takes: a short one waits before its first k. Jobs follow each
-// other without a gap as long as their panels are there.
+// other without a gap as long as their panels are there. A tile whose sums go to memory begins
+// when there is room for all of them: from then on nothing stops.
 `default_nettype none
 
 module gemm_schedule #(
@@ -16,7 +17,8 @@ module gemm_schedule #(
     input  wire logic                                 clk_i,
     input  wire logic                                 rst_ni,
     input  wire logic                                 start_i,    // no panel is there
-    input  wire logic                                 step_i,
+    input  wire logic                                 room_i,     // for the sums of a tile
+    output logic                                      promise_o,  // a tile begins that needs it
     // jobs
     input  wire logic                                 job_valid_i,
     output logic                                      job_ready_o,
@@ -32,7 +34,7 @@ module gemm_schedule #(
     input  wire logic                                 loaded_b_i,
     output logic                                      release_a_o, // no row reads the other one of a any more
     output logic                                      release_b_o,
-    // the step of row 0
+    // what row 0 does
     output logic                                      busy_o,      // multiplies
     output logic                                      buffer_a_o,
     output logic                                      buffer_b_o,
@@ -90,7 +92,8 @@ module gemm_schedule #(
   logic [$clog2(ROW_TILES) - 1:0] row_tile_q;
   logic [$clog2(COL_TILES) - 1:0] col_tile_q;
 
-  wire works = active_q && wait_left_q == '0;
+  wire due = active_q && wait_left_q == '0;
+  wire works = due && (k_q != '0 || !store_q || room_i);
   wire tile_ends = works && k_q == last_k_q;
   wire last_row = rows_left_q <= ROWS_WIDTH'(ROWS);
   wire last_col = cols_left_q <= COLS_WIDTH'(COLS);
@@ -101,12 +104,13 @@ module gemm_schedule #(
   wire [DEPTH_WIDTH-1:0] wait_steps =
       steps < DEPTH_WIDTH'(MIN_STEPS) ? DEPTH_WIDTH'(MIN_STEPS) - steps : '0;
 
-  assign take        = valid && there && step_i && (!active_q || job_ends);
+  assign take        = valid && there && (!active_q || job_ends);
   // The array's last row works MIN_STEPS after the first: only then is an old panel of a done with.
   logic [DEPTH_WIDTH-1:0] old_left_q;
-  assign release_a_o = step_i && old_left_q == DEPTH_WIDTH'(1);
+  assign release_a_o = old_left_q == DEPTH_WIDTH'(1);
   assign release_b_o = take_b && old_b_q;
   assign busy_o      = works;
+  assign promise_o   = works && k_q == '0 && store_q;
   assign buffer_a_o  = buffer_a_q;
   assign buffer_b_o  = buffer_b_q;
   assign row_tile_o  = row_tile_q;
@@ -134,9 +138,9 @@ module gemm_schedule #(
       k_q         <= '0;
       row_tile_q  <= '0;
       col_tile_q  <= '0;
-    end else if (step_i && active_q) begin
-      if (!works) wait_left_q <= wait_left_q - 1'b1;
-      else k_q <= tile_ends ? '0 : k_q + 1'b1;
+    end else if (active_q) begin
+      if (!due) wait_left_q <= wait_left_q - 1'b1;
+      if (works) k_q <= tile_ends ? '0 : k_q + 1'b1;
       if (tile_ends) begin
         wait_left_q <= wait_q;
         col_tile_q  <= last_col ? '0 : col_tile_q + 1'b1;
@@ -161,11 +165,11 @@ module gemm_schedule #(
       buffer_b_q <= 1'b1;
     end else begin
       if (take) active_q <= 1'b1;
-      else if (step_i && job_ends) active_q <= 1'b0;
+      else if (job_ends) active_q <= 1'b0;
       ready_a_q <= ready_a_q + 2'(loaded_a_i) - 2'(take_a);
       ready_b_q <= ready_b_q + 2'(loaded_b_i) - 2'(take_b);
       if (take_a && old_a_q) old_left_q <= DEPTH_WIDTH'(MIN_STEPS);
-      else if (step_i && old_left_q != '0) old_left_q <= old_left_q - 1'b1;
+      else if (old_left_q != '0) old_left_q <= old_left_q - 1'b1;
       if (take_a) begin
         old_a_q    <= 1'b1;
         buffer_a_q <= !buffer_a_q;

@@ -1,7 +1,8 @@
 // gemm_store: takes the sums of c's blocks out of their queue, finishes them and writes them to memory.
 //
 // Sums come in the order in which the array drains them: tile by tile, row by row, LANES at a time. A
-// row of a tile is a write command of its own.
+// row of a tile is a write command of its own. The lanes never stop: a group goes into them when the queue
+// behind them has room for it.
 `default_nettype none
 
 module gemm_store #(
@@ -61,8 +62,20 @@ module gemm_store #(
   localparam int unsigned COUNT_WIDTH = $clog2(LANES + 1);
   localparam int unsigned BYTES_WIDTH = $clog2(4 * COLS + 1);
   localparam int unsigned GROUP_BITS = $clog2(COLS / LANES);
-  localparam int unsigned STEPS = 9;  // of gemm_lane
-  wire bytes = kind_i == 2'd1;
+  localparam int unsigned STEPS = 22;  // of gemm_lane
+  localparam int unsigned WAITING = 32;  // groups in the lanes and behind them
+
+  // Copies for this unit, a cycle late: the first sum of a run comes long after.
+  logic bytes, needs_vectors_q;
+  logic [ADDR_WIDTH-1:0] pitch_q;
+
+  replica #(
+      .WIDTH(ADDR_WIDTH + 2)
+  ) arguments (
+      .clk_i,
+      .data_i({kind_i == 2'd1, with_bias_i || with_scale_i, pitch_i}),
+      .data_o({bytes, needs_vectors_q, pitch_q})
+  );
 
   // Blocks.
   logic [2:0] jobs_count;
@@ -103,12 +116,12 @@ module gemm_store #(
   wire last_group = left_in_row <= COLS_WIDTH'(LANES);
   wire [COUNT_WIDTH-1:0] count = last_group ? left_in_row[COUNT_WIDTH-1:0] : COUNT_WIDTH'(LANES);
   wire [ADDR_WIDTH-1:0] next_tile = tile_q + (bytes ? ADDR_WIDTH'(COLS) : ADDR_WIDTH'(4 * COLS));
-  wire [ADDR_WIDTH-1:0] next_band = band_q + (pitch_i << $clog2(ROWS));
-  wire needs_columns = job_new_columns && (with_bias_i || with_scale_i);
+  wire [ADDR_WIDTH-1:0] next_band = band_q + (pitch_q << $clog2(ROWS));
+  wire needs_columns = job_new_columns && needs_vectors_q;
 
-  logic cmd_ready, step;
-  wire fire = active_q && valid_i && step && (group_q != '0 || cmd_ready);
-  wire cmd_valid = active_q && valid_i && step && group_q == '0;
+  logic cmd_ready, room;
+  wire fire = active_q && valid_i && room && (group_q != '0 || cmd_ready);
+  wire cmd_valid = active_q && valid_i && room && group_q == '0;
   wire [BYTES_WIDTH-1:0] words_bytes = {BYTES_WIDTH'(tile_cols) << 2};
   wire [BYTES_WIDTH-1:0] whole_bytes = {BYTES_WIDTH'(tile_cols + COLS_WIDTH'(3)) >> 2} << 2;
   wire block_ends = fire && last_group && last_row && last_tile_row && last_tile_col;
@@ -133,7 +146,7 @@ module gemm_store #(
       group_q <= last_group ? '0 : group_q + 1'b1;
       if (last_group) begin
         row_q      <= last_row ? '0 : row_q + 1'b1;
-        row_addr_q <= row_addr_q + pitch_i;
+        row_addr_q <= row_addr_q + pitch_q;
       end
       if (last_group && last_row) begin
         col_tile_q  <= last_tile_col ? '0 : col_tile_q + 1'b1;
@@ -157,31 +170,39 @@ module gemm_store #(
   // Elements, with how many of a group there are and whether it ends its row.
   logic [STEPS-1:0] valid_q;
   logic [STEPS*(COUNT_WIDTH+1)-1:0] shape_q;
-  logic [32*LANES-1:0] elements;
-  logic pack_ready, words_valid, words_ready, written;
-  logic [DATA_WIDTH-1:0] word;
-  wire out_valid = valid_q[STEPS-1];
-  wire out_last;
-  wire [COUNT_WIDTH-1:0] out_count;
-
-  wire lanes_step = step && (fire || valid_q[STEPS-2:0] != '0);  // something is on its way
-
-  assign step = !out_valid || pack_ready;
-  assign {out_last, out_count} = shape_q[STEPS*(COUNT_WIDTH+1)-1-:COUNT_WIDTH+1];
+  logic [32*LANES-1:0] elements, out_elements;
+  logic nothing_waits, queue_ready, out_valid, out_last, pack_ready;
+  logic packed_valid, packed_ready, words_valid, words_ready, written;
+  logic [$clog2(WAITING + 1) - 1:0] queue_count;
+  logic [DATA_WIDTH-1:0] packed_word, word;
+  logic [COUNT_WIDTH-1:0] out_count;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) valid_q <= '0;
-    else if (step) valid_q <= {valid_q[STEPS-2:0], fire};
+    else valid_q <= {valid_q[STEPS-2:0], fire};
   end
 
   always_ff @(posedge clk_i) begin
-    if (step) shape_q <= {shape_q[(STEPS-1)*(COUNT_WIDTH+1)-1:0], last_group, count};
+    shape_q <= {shape_q[(STEPS-1)*(COUNT_WIDTH+1)-1:0], last_group, count};
   end
+
+  credits #(
+      .TOTAL(WAITING),
+      .TAKE (1),
+      .GIVES(1)
+  ) groups (
+      .clk_i,
+      .rst_ni,
+      .take_i(fire),
+      .give_i(out_valid && pack_ready),
+      .room_o(room),
+      .idle_o(nothing_waits)
+  );
 
   for (genvar i = 0; i < LANES; ++i) begin : gen_lane
     gemm_lane lane (
         .clk_i,
-        .step_i(lanes_step),
+        .valid_i(fire),
         .kind_i,
         .with_bias_i,
         .relu_i,
@@ -192,6 +213,21 @@ module gemm_store #(
     );
   end
 
+  fifo #(
+      .WIDTH(32 * LANES + COUNT_WIDTH + 1),
+      .DEPTH(WAITING)
+  ) queue (
+      .clk_i,
+      .rst_ni,
+      .valid_i(valid_q[STEPS-1]),
+      .ready_o(queue_ready),
+      .data_i ({elements, shape_q[STEPS*(COUNT_WIDTH+1)-1-:COUNT_WIDTH+1]}),
+      .valid_o(out_valid),
+      .ready_i(pack_ready),
+      .data_o ({out_elements, out_last, out_count}),
+      .count_o(queue_count)
+  );
+
   gemm_pack #(
       .DATA_WIDTH(DATA_WIDTH),
       .LANES(LANES)
@@ -201,12 +237,25 @@ module gemm_store #(
       .bytes_i(bytes),
       .valid_i(out_valid),
       .ready_o(pack_ready),
-      .elements_i(elements),
+      .elements_i(out_elements),
       .count_i(out_count),
       .last_i(out_last),
+      .valid_o(packed_valid),
+      .ready_i(packed_ready),
+      .word_o(packed_word)
+  );
+
+  skid #(
+      .WIDTH(DATA_WIDTH)
+  ) words (
+      .clk_i,
+      .rst_ni,
+      .valid_i(packed_valid),
+      .ready_o(packed_ready),
+      .data_i (packed_word),
       .valid_o(words_valid),
       .ready_i(words_ready),
-      .word_o(word)
+      .data_o (word)
   );
 
   axi_write #(
@@ -240,10 +289,15 @@ module gemm_store #(
       .bready_o
   );
 
-  assign busy_o = valid_i || valid_q != '0 || !written;
-  assign idle_o = !active_q && !job_valid && valid_q == '0 && written;
+  assign busy_o = valid_i || !nothing_waits || !written;
+  assign idle_o = !active_q && !job_valid && nothing_waits && written;
 
-  wire unused = &{1'b0, jobs_count};
+  wire unused = &{1'b0, jobs_count, queue_count, queue_ready};
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) valid_q[STEPS-1] |-> queue_ready)
+  else $error("gemm_store: elements for which there is no room");
+`endif
 
 endmodule
 

@@ -12,7 +12,6 @@ module gemm_sums #(
 ) (
     input  wire logic                           clk_i,
     input  wire logic                           rst_ni,
-    input  wire logic                           step_i,
     // a tile that is about to be drained
     input  wire logic                           drain_i,
     input  wire logic [$clog2(ROW_TILES) - 1:0] row_tile_i,
@@ -29,7 +28,8 @@ module gemm_sums #(
     input  wire logic [32*LANES-1:0]            sums_i,
     // the whole ones, where c has them
     output logic                                valid_o,
-    output logic [32*LANES-1:0]                 sums_o
+    output logic [32*LANES-1:0]                 sums_o,
+    output logic                                spare_o   // one less than a whole tile has: c ends before
 );
 
   localparam int unsigned ROW_TILE_BITS = $clog2(ROW_TILES);
@@ -44,7 +44,7 @@ module gemm_sums #(
   logic from_zero_q, zero_q, store_q;
 
   always_ff @(posedge clk_i) begin
-    if (step_i && drain_i) begin
+    if (drain_i) begin
       tile_q      <= {row_tile_i, col_tile_i};
       rows_q      <= rows_i;
       cols_q      <= cols_i;
@@ -56,44 +56,53 @@ module gemm_sums #(
 
   // Read, add, write back or send on. A sum is met again after MIN_STEPS at the earliest.
   (* ram_style = "block" *) logic [32*LANES-1:0] block[2 ** INDEX_BITS];
-  logic [32*LANES-1:0] before_q, sums_q, added_q;
-  logic [INDEX_BITS-1:0] index_q, added_index_q;
-  logic valid_q, store_q2, from_zero_q2, zero_q2;  // with sums_q
-  logic write_q, send_q;                           // with added_q
+  logic [32*LANES-1:0] before_q, before_q2, sums_q, sums_q2, added_q;
+  logic [INDEX_BITS-1:0] index_q, index_q2, added_index_q;
+  logic valid_q, valid_q2;  // with sums_q, with sums_q2
+  logic store_q2, store_q3, from_zero_q2, from_zero_q3, zero_q2, zero_q3;
+  logic write_q, send_q;  // with added_q
   wire [INDEX_BITS-1:0] index = {tile_q, row_i, group_i};
   wire in_c = ROWS_WIDTH'(row_i) < rows_q && COLS_WIDTH'(group_i) * COLS_WIDTH'(LANES) < cols_q;
 
   always_ff @(posedge clk_i) begin
-    if (step_i) before_q <= block[index];
+    before_q  <= block[index];
+    before_q2 <= before_q;
   end
 
   always_ff @(posedge clk_i) begin
-    if (step_i && write_q) block[added_index_q] <= added_q;
+    if (write_q) block[added_index_q] <= added_q;
   end
 
   always_ff @(posedge clk_i) begin
-    if (step_i) begin
-      sums_q       <= sums_i;
-      index_q      <= index;
-      from_zero_q2 <= from_zero_q;
-      zero_q2      <= zero_q;
-      store_q2     <= store_q;
-      added_index_q <= index_q;
-      for (int unsigned lane = 0; lane < LANES; ++lane) begin
-        added_q[32*lane+:32] <= zero_q2 ? '0 : sums_q[32*lane+:32] + (from_zero_q2 ? '0 : before_q[32*lane+:32]);
-      end
+    sums_q        <= sums_i;
+    sums_q2       <= sums_q;
+    index_q       <= index;
+    index_q2      <= index_q;
+    added_index_q <= index_q2;
+    from_zero_q2  <= from_zero_q;
+    from_zero_q3  <= from_zero_q2;
+    zero_q2       <= zero_q;
+    zero_q3       <= zero_q2;
+    store_q2      <= store_q;
+    store_q3      <= store_q2;
+    for (int unsigned lane = 0; lane < LANES; ++lane) begin
+      added_q[32*lane+:32] <= zero_q3 ? '0 : sums_q2[32*lane+:32] + (from_zero_q3 ? '0 : before_q2[32*lane+:32]);
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      valid_q <= 1'b0;
-      write_q <= 1'b0;
-      send_q  <= 1'b0;
-    end else if (step_i) begin
-      valid_q <= valid_i && in_c;
-      write_q <= valid_q && !store_q2;
-      send_q  <= valid_q && store_q2;
+      valid_q  <= 1'b0;
+      valid_q2 <= 1'b0;
+      write_q  <= 1'b0;
+      send_q   <= 1'b0;
+      spare_o  <= 1'b0;
+    end else begin
+      valid_q  <= valid_i && in_c;
+      valid_q2 <= valid_q;
+      write_q  <= valid_q2 && !store_q3;
+      send_q   <= valid_q2 && store_q3;
+      spare_o  <= valid_i && !in_c && store_q;
     end
   end
 
