@@ -256,6 +256,19 @@ def explain(path: Path, error: ValidationError) -> str:
     return f"{path}: {entry or 'the whole file'} is {found}; {expected}"
 
 
+def _checked(path: Path) -> _File:
+    cu = path.parent.name
+    try:
+        return _schema().validate_json(path.read_bytes(), strict=True)
+    except FileNotFoundError as error:
+        raise InterfaceError(f"{path} does not exist", cu=cu) from error
+    except OSError as error:
+        said = f"{path}: cannot be read ({error.strerror})"
+        raise InterfaceError(said, cu=cu) from error
+    except ValueError as error:  # what pydantic raises is one
+        raise InterfaceError(explain(path, cast("ValidationError", error)), cu=cu) from error
+
+
 def read_kernel_description(folder: Path) -> KernelDescription:
     """Read the ``description.json`` of a kernel's folder.
 
@@ -265,16 +278,7 @@ def read_kernel_description(folder: Path) -> KernelDescription:
         It is missing, is no JSON, or lacks an entry; the message names file and entry.
     """
     path = folder / "description.json"
-    try:
-        data = _schema().validate_json(path.read_bytes(), strict=True)
-    except FileNotFoundError as error:
-        raise InterfaceError(f"{path} does not exist", cu=folder.name) from error
-    except OSError as error:
-        said = f"{path}: cannot be read ({error.strerror})"
-        raise InterfaceError(said, cu=folder.name) from error
-    except ValueError as error:  # what pydantic raises is one
-        said = explain(path, cast("ValidationError", error))
-        raise InterfaceError(said, cu=folder.name) from error
+    data = _checked(path)
     latency = data["latency"]
     symbols = latency["symbols"]
     example = latency.get("example", dict.fromkeys(symbols, EXAMPLE))

@@ -25,7 +25,7 @@ module axi_write #(
     input  wire logic                   valid_i,
     output logic                        ready_o,
     input  wire logic [DATA_WIDTH-1:0]  data_i,
-    output logic                        idle_o,       // no command at work, every burst answered
+    output logic                        idle_o,       // no command running, every burst answered
     // AXI4
     output logic                        awvalid_o,
     input  wire logic                   awready_i,

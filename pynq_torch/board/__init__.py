@@ -30,6 +30,26 @@ def available_boards() -> dict[str, str]:
     return dict(BOARDS)
 
 
+def _made(name: str, options: dict[str, Any]) -> VirtualBoard:
+    kind = _kind(name)
+    known = set(kind.__init__.__kwdefaults__ or ())
+    unknown = set(options) - known
+    if unknown:
+        raise BoardError(
+            f"board {name!r} has no option {', '.join(sorted(unknown))}; "
+            f"it has {', '.join(sorted(known))}"
+        )
+    return kind(name, **options)
+
+
+def _installed(board: VirtualBoard) -> VirtualBoard:
+    _release()
+    board.install()
+    vendor.install()
+    board.on_close(vendor.uninstall)
+    return board
+
+
 def use_board(name: str = "csim", **options: Any) -> Device:
     """Choose the board that pynq uses from now on.
 
@@ -61,25 +81,12 @@ def use_board(name: str = "csim", **options: Any) -> Device:
             raise BoardError(f"board 'local' takes no options; found {', '.join(options)}")
         _release()
         return _use_local()
-    kind = _kind(name)
-    known = set(kind.__init__.__kwdefaults__ or ())
-    unknown = set(options) - known
-    if unknown:
-        raise BoardError(
-            f"board {name!r} has no option {', '.join(sorted(unknown))}; "
-            f"it has {', '.join(sorted(known))}"
-        )
-    board = kind(name, **options)
-    _release()
-    board.install()
-    vendor.install()
-    board.on_close(vendor.uninstall)
-    _current = board
+    _current = _installed(_made(name, options))
     if name == "rtl":
         from .rtl.observe.watch import watch_from_environment
 
-        watch_from_environment(board)
-    return board
+        watch_from_environment(_current)
+    return _current
 
 
 def ensure_board() -> Device:

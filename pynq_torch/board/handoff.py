@@ -94,6 +94,20 @@ class Handoff:
         return "vivado" if self.release < (2020, 2) else "vitis"
 
 
+def _root_of(path: Path) -> ET.Element:
+    if not path.is_file():
+        raise HandoffError(
+            f"{path.name} is missing: pynq needs the hardware handoff beside the bitstream, with "
+            f"the same name ({path}). Copy it from Vivado's hw_handoff folder."
+        )
+    try:
+        return ET.parse(path).getroot()
+    except (ET.ParseError, UnicodeDecodeError) as error:
+        raise HandoffError(
+            f"{path.name} is not XML ({error}): it is damaged or another file. Copy the .hwh again."
+        ) from error
+
+
 def read_handoff(path: Path) -> Handoff:
     """Parse a ``.hwh``.
 
@@ -103,17 +117,7 @@ def read_handoff(path: Path) -> Handoff:
         The file is missing, is no XML, is no handoff, is for another part, or its address map
         cannot be.
     """
-    if not path.is_file():
-        raise HandoffError(
-            f"{path.name} is missing: pynq needs the hardware handoff beside the bitstream, with "
-            f"the same name ({path}). Copy it from Vivado's hw_handoff folder."
-        )
-    try:
-        root = ET.parse(path).getroot()
-    except (ET.ParseError, UnicodeDecodeError) as error:
-        raise HandoffError(
-            f"{path.name} is not XML ({error}): it is damaged or another file. Copy the .hwh again."
-        ) from error
+    root = _root_of(path)
     info = root.find("SYSTEMINFO")
     modules = root.findall("./MODULES/MODULE")
     if info is None or not modules:

@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pynq_torch.errors import KernelError
 
@@ -33,18 +33,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     _add_strict(interface)
     interface.set_defaults(func=_interface)
 
-    lint = commands.add_parser(
-        "lint",
-        help="say where Vitis HLS would not schedule a kernel as its pragmas ask",
-        description="Hold a kernel against the rules of UG1399: canonical DATAFLOW, bursts that "
-        "can be proved, sums that reach their II, reasons beside DEPENDENCE false, LOOP_TRIPCOUNT, "
-        "words of pragmas. Each finding is one line, FILE:LINE: RULE: TEXT; the exit status is 1 "
-        "where there is one, 2 where the source cannot be read.",
-    )
-    _add_source(lint)
-    _add_macros(lint)
-    lint.set_defaults(func=_lint)
-
+    _declare_lint(commands)
     _declare_estimate(commands.add_parser(
         "estimate",
         help="say what II, latency, DSP and BRAM a kernel would have after HLS, without Vitis",
@@ -64,6 +53,20 @@ def declare(parser: argparse.ArgumentParser) -> None:
         _add_common(made)
         made.set_defaults(func=function)
     test.add_argument("--timeout", type=float, default=300.0, metavar="SECONDS")
+
+
+def _declare_lint(commands: Any) -> None:
+    parser = commands.add_parser(
+        "lint",
+        help="say where Vitis HLS would not schedule a kernel as its pragmas ask",
+        description="Hold a kernel against the rules of UG1399: canonical DATAFLOW, bursts that "
+        "can be proved, sums that reach their II, reasons beside DEPENDENCE false, LOOP_TRIPCOUNT, "
+        "words of pragmas. Each finding is one line, FILE:LINE: RULE: TEXT; the exit status is 1 "
+        "where there is one, 2 where the source cannot be read.",
+    )
+    _add_source(parser)
+    _add_macros(parser)
+    parser.set_defaults(func=_lint)
 
 
 def _declare_estimate(parser: argparse.ArgumentParser) -> None:

@@ -60,9 +60,8 @@ def execute(program: Path, timeout_s: int, environment: dict[str, str]) -> int:
         why = f"its Jupyter kernel cannot be used: {error}"
         raise BoardError(f"notebook '{program}': {why}") from error
     finally:
-        for cell in notebook.cells:
-            for output in cell.get("outputs", []):
-                _print_output(output)
+        for output in (o for cell in notebook.cells for o in cell.get("outputs", [])):
+            _print_output(output)
     return 0
 
 

@@ -264,30 +264,35 @@ def store(
         From :func:`pynq_torch.hls.depends.absent`: one of these that appears makes the entry stale.
     """
     with _clean_errors():
-        every = [*files, *(str(path) for path in extra)]
-        prints = {path: _print_at(path, _begun[folder]) for path in every}
+        more = [str(path) for path in extra]
+        prints = {path: _print_at(path, _begun[folder]) for path in (*files, *more)}
         name = f"{key}-{digest(*sorted(prints.items()))[:12]}-{os.getpid():x}{os.urandom(3).hex()}"
         entry = {
             "name": name,
             "files": prints,
-            "extra": [str(path) for path in extra],
+            "extra": more,
             "facts": facts,
             "absent": dict(absent or {}),
             "results": _results(folder),
         }
         target = cache_dir() / "entries" / name
         folder.rename(target)
-        kept = [item for item in _entries(key) if item["files"] != prints]
-        index = _index(key)
-        index.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            _write_atomically(index, json.dumps([entry, *kept[: _KEPT - 1]]))
-        except OSError:
-            shutil.rmtree(target, ignore_errors=True)
-            raise
-        for dropped in kept[_KEPT - 1 :]:
-            shutil.rmtree(cache_dir() / "entries" / dropped["name"], ignore_errors=True)
+        _list_first(key, entry, target)
     return {**entry, "path": str(target)}
+
+
+def _list_first(key: str, entry: Entry, target: Path) -> None:
+    """Put an entry before the others of its key, and remove those that are too many."""
+    kept = [item for item in _entries(key) if item["files"] != entry["files"]]
+    index = _index(key)
+    index.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _write_atomically(index, json.dumps([entry, *kept[: _KEPT - 1]]))
+    except OSError:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
+    for dropped in kept[_KEPT - 1 :]:
+        shutil.rmtree(cache_dir() / "entries" / dropped["name"], ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -53,9 +53,8 @@ def precompiled(text: str, arguments: Sequence[str], defines: Sequence[str]) -> 
     if direct is None or not slow or "c++" not in arguments:
         return []
     named = {define.partition("=")[0] for define in defines}
-    for file in files:
-        if not file.startswith((*hls, *system)):
-            named.update(_DEFINED.findall(_read(file)))
+    own = [file for file in files if not file.startswith((*hls, *system))]
+    named.update(*(_DEFINED.findall(_read(file)) for file in own))
     if not named.isdisjoint(_tested(tuple(file for file in files if file.startswith(hls)))):
         return []
     dates = [str(os.stat(file).st_mtime_ns) for file in direct]  # which libclang goes by

@@ -202,13 +202,7 @@ class Ports:
             placed = replace(base, kind="scalar", bundle=control_bundle)
             return (base, []) if control_bundle is None else (placed, [slot])
         if port.unknown:
-            if "s_axilite" in modes and "m_axi" not in modes:
-                raise InterfaceError(
-                    f"the type of argument {port.name!r} is not known, and its registers depend "
-                    f"on it: {port.unknown}. Give the folder of the header with include_dirs (-I)"
-                )
-            # Behind an AXI master or a stream the type changes no register.
-            self.notes.append(f"{port.name}: type not known ({port.unknown})")
+            self._note_unknown(port, modes)
             if "axis" in modes:
                 return replace(base, kind="axis", width=0, axis=Axis(0)), []
         if ctype.form == "burst_maxi" or "m_axi" in modes:
@@ -221,6 +215,15 @@ class Ports:
         if default and not ctype.reference:
             return self._m_axi(port, base, wanted)
         return base, []
+
+    def _note_unknown(self, port: Port, modes: Container[str]) -> None:
+        if "s_axilite" in modes and "m_axi" not in modes:
+            raise InterfaceError(
+                f"the type of argument {port.name!r} is not known, and its registers depend "
+                f"on it: {port.unknown}. Give the folder of the header with include_dirs (-I)"
+            )
+        # Behind an AXI master or a stream the type changes no register.
+        self.notes.append(f"{port.name}: type not known ({port.unknown})")
 
     def _partition(self, port: Port, modes: Container[str]) -> Partition | None:
         found = partition_of(port, self.pragmas, self.constants.number)

@@ -134,7 +134,7 @@ def read_source(
         content = f"{text}\n{appendix}\n"
         unit = None
         if taken:
-            # libclang refuses those of headers that were installed anew, the same to the letter.
+            # libclang refuses those of headers that were installed again, the same to the letter.
             with suppress(cindex.TranslationUnitLoadError):
                 unit = _parse(path, content, [*arguments, *taken], folders, Path(stubs), missing)
         if unit is None or (taken and _errors(unit)):  # they may be the precompiled headers'

@@ -53,16 +53,13 @@ def registers_of(
     scalars : list of int
         From ``op`` to ``q``, see `pynq_torch.kernels.tables.pointwise.registers`.
     """
-    pointers: list[Pointer] = []
-    flags, numbers = 0, []
-    for index, operand in enumerate(operands):
-        if isinstance(operand, (int, float)):
-            flags |= 1 << index
-            numbers.append(bits_of(operand, dtype))
-            pointers.append((0, 0, index))
-        else:
-            numbers.append(0)
-            pointers.append((operand.address, operand.itemsize, index))
+    is_number = [isinstance(operand, (int, float)) for operand in operands]
+    flags = sum(1 << index for index, number in enumerate(is_number) if number)
+    numbers = [bits_of(o, dtype) if n else 0 for o, n in zip(operands, is_number, strict=True)]
+    pointers: list[Pointer] = [
+        (0, 0, index) if is_number[index] else (operand.address, operand.itemsize, index)
+        for index, operand in enumerate(operands)
+    ]
     values = [function.opcode]
     if kind == "binary":
         values += [flags, numbers[0] or numbers[1]]

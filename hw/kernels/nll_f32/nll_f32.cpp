@@ -31,7 +31,7 @@ void nll_f32(const float* source, const int64_t* target, const float* weight, fl
 #pragma HLS INTERFACE s_axilite port=target_inner bundle=control
 #pragma HLS INTERFACE s_axilite port=return bundle=control
 #pragma HLS INTERFACE ap_ctrl_hs port=return
-// Both directions are inlined here, and never at work together: they share their operators.
+// Both directions are inlined here, and never run together: they share their operators.
 #pragma HLS ALLOCATION operation instances=dadd limit=1
 #pragma HLS ALLOCATION operation instances=fmul limit=1
 #pragma HLS ALLOCATION operation instances=fdiv limit=1

@@ -75,7 +75,7 @@ void Engine::apply_grants() {
         if (was.end != 0) continue;
         protect(now.begin, now.end, PROT_READ | PROT_WRITE);
         was = {now.begin, now.end};
-        // With the page behind it, which is the buffer's own whoever had it before.
+        // With the page behind it, which is the buffer's own, however it was used before.
         if (now.end) std::memset(freed_ + now.begin / 4096, 0, pages_of(now.end) + 1 - now.begin / 4096);
     }
     generation_ = generation;

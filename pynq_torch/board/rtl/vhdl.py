@@ -93,9 +93,8 @@ def convert(
     owner = next(found for found in map(_scan, needed) if top.lower() in found.generics)
     program = _ghdl(name, owner.path)
     generics = tuple(_options(name, owner, top, ip))
-    tool = (program, os.stat(program).st_mtime_ns)
-    module = module or top
-    key = cache.digest("vhdl", top, module, *needed, *generics, *tool)
+    module, dated = module or top, os.stat(program).st_mtime_ns
+    key = cache.digest("vhdl", top, module, *needed, *generics, program, dated)
 
     def make() -> cache.Entry:
         with cache.scratch() as folder, tempfile.TemporaryDirectory() as work:

@@ -146,6 +146,24 @@ def kernel_cell(name: str, interface: Interface) -> Cell:
             cu=name,
         )
     parameters: dict[str, str] = {}
+    buses = _register_buses(interface, parameters)
+    for bundle, axi in interface.axi_bundles.items():
+        generic = f"C_M_AXI_{bundle.upper()}"
+        parameters[f"{generic}_ADDR_WIDTH"] = str(axi.address_bits)
+        parameters[f"{generic}_DATA_WIDTH"] = str(axi.data_bits)
+        port = f"m_axi_{bundle}"
+        buses.append(Bus(port, "aximm", True, axi.data_bits, space=f"Data_{port}"))
+    for argument in interface.arguments:
+        buses += _stream_buses(argument, interface.tool)
+    pins = [Pin("ap_clk", "I", "clk"), Pin("ap_rst_n", "I", "rst", active_low=True)]
+    if interface.control_bundle is not None:
+        pins.append(Pin("interrupt", "O", "interrupt"))
+    vlnv = f"xilinx.com:hls:{interface.top}:1.0"
+    return Cell(name, vlnv, {}, parameters, tuple(buses), tuple(pins))
+
+
+def _register_buses(interface: Interface, parameters: dict[str, str]) -> list[Bus]:
+    """Return the AXI4-Lite buses of a kernel, and add their widths to its parameters."""
     buses: list[Bus] = []
     chain = interface.control == "ap_ctrl_chain"
     for bundle, registers in interface.bundles.items():
@@ -160,16 +178,4 @@ def kernel_cell(name: str, interface: Interface) -> Cell:
                 base_parameter=f"{generic}_BASEADDR", high_parameter=f"{generic}_HIGHADDR",
             )
         )  # fmt: skip
-    for bundle, axi in interface.axi_bundles.items():
-        generic = f"C_M_AXI_{bundle.upper()}"
-        parameters[f"{generic}_ADDR_WIDTH"] = str(axi.address_bits)
-        parameters[f"{generic}_DATA_WIDTH"] = str(axi.data_bits)
-        port = f"m_axi_{bundle}"
-        buses.append(Bus(port, "aximm", True, axi.data_bits, space=f"Data_{port}"))
-    for argument in interface.arguments:
-        buses += _stream_buses(argument, interface.tool)
-    pins = [Pin("ap_clk", "I", "clk"), Pin("ap_rst_n", "I", "rst", active_low=True)]
-    if interface.control_bundle is not None:
-        pins.append(Pin("interrupt", "O", "interrupt"))
-    vlnv = f"xilinx.com:hls:{interface.top}:1.0"
-    return Cell(name, vlnv, {}, parameters, tuple(buses), tuple(pins))
+    return buses

@@ -227,16 +227,18 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
         if item.is_false:
             _apart(function, item).add(variable)
     elif name == "interface":
-        ports = (options.get("port") or "").split(",")
-        mode = options.get("mode") or (item.words[0] if item.words else "")
-        for port in ports:
-            port = port_name(port)
-            if port and mode != "s_axilite":
-                function.ports[port] = {"mode": mode, **options}
-            elif port:
-                function.ports.setdefault(port, {"mode": mode, **options})
+        _interface(function, item)
     elif name == "latency":
         function.least = number(options.get("min"))
+
+
+def _interface(function: FunctionPlan, item: Directive) -> None:
+    mode = item.options.get("mode") or (item.words[0] if item.words else "")
+    for port in map(port_name, (item.options.get("port") or "").split(",")):
+        if port and mode != "s_axilite":
+            function.ports[port] = {"mode": mode, **item.options}
+        elif port:
+            function.ports.setdefault(port, {"mode": mode, **item.options})
 
 
 _CUTS = ("cyclic", "block", "complete")

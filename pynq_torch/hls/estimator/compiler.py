@@ -11,7 +11,7 @@ import contextlib
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,9 +22,10 @@ from ..source import read_text
 from .slices import address_slice
 from .tables import with_tables
 
-__all__ = ["HEADERS", "Locations", "Place", "compile_raw", "finish", "linked", "optimise", "tools"]
+__all__ = ["HEADERS", "Locations", "Place", "compiling", "linked", "optimise", "tools"]
 
 CLANG, OPT, LINK = "clang-16", "opt-16", "llvm-link-16"
+_LIMITED = ("/bin/sh", "-c", 'ulimit -t 60; ulimit -v 8000000; exec "$@"', "sh")
 _TIMEOUT_S = 60
 HEADERS = toolchain.LIGHT_HEADERS
 _FLAGS = (
@@ -79,22 +80,23 @@ def tools() -> str | None:
     return None
 
 
-def compile_raw(
+@contextlib.contextmanager
+def compiling(
     sources: Sequence[Path],
     folder: Path,
     include_dirs: Sequence[Path],
     defines: Sequence[str],
     top: str,
-) -> list[subprocess.Popen[str]]:
-    """Begin to compile each source into ``folder/N.ll``; the processes run side by side.
+) -> Iterator[None]:
+    """Compile each source into ``folder/N.ll``, side by side and beside the ``with`` block.
 
     Raises
     ------
     KernelBuildError
-        clang or opt is not installed.
+        clang or opt is not installed; or, behind the block, a source does not compile: the message
+        is the compiler's first.
     """
-    missing = tools()
-    if missing:
+    if missing := tools():
         raise KernelBuildError(missing, top)
     system = [HEADERS, *toolchain.include_dirs()]
     options = [f"-I{path}" for path in include_dirs] + [f"-D{name}" for name in defines]
@@ -102,35 +104,30 @@ def compile_raw(
     for source in sources:
         read_text(source)
     processes = []
-    for number, source in enumerate(sources):
-        language = ("-x", "c", "-std=gnu17") if source.suffix == ".c" else ("-std=gnu++17",)
-        command = [CLANG, *language, *_FLAGS, "-D__SYNTHESIS__", "-D__VITIS_HLS__", *options]
-        command += ["-o", str(folder / f"{number}.ll"), str(source)]
-        processes.append(
-            subprocess.Popen(
-                ["/bin/sh", "-c", 'ulimit -t 60; ulimit -v 8000000; exec "$@"', "sh", *command],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                text=True, errors="replace",
-            )
-        )  # fmt: skip
-    return processes
+    with contextlib.ExitStack() as stack:
+        for number, source in enumerate(sources):
+            language = ("-x", "c", "-std=gnu17") if source.suffix == ".c" else ("-std=gnu++17",)
+            command = [CLANG, *language, *_FLAGS, "-D__SYNTHESIS__", "-D__VITIS_HLS__", *options]
+            command += ["-o", str(folder / f"{number}.ll"), str(source)]
+            process = stack.enter_context(
+                subprocess.Popen(
+                    [*_LIMITED, *command], text=True, errors="replace",
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                )
+            )  # fmt: skip
+            stack.callback(process.kill)  # no effect on one that has ended
+            processes.append(process)
+        try:
+            yield
+        finally:
+            _finish(processes, top)
 
 
-def finish(processes: Sequence[subprocess.Popen[str]], top: str) -> None:
-    """Wait for clang.
-
-    Raises
-    ------
-    KernelBuildError
-        A source does not compile; the message is the compiler's first.
-    """
+def _finish(processes: Sequence[subprocess.Popen[str]], top: str) -> None:
     for process in processes:
         try:
             _, said = process.communicate(timeout=_TIMEOUT_S)
         except subprocess.TimeoutExpired as error:
-            for other in processes:
-                other.kill()
-                other.wait()
             raise KernelBuildError(f"{CLANG} took more than {_TIMEOUT_S} s", top) from error
         if process.returncode:
             first = _ERROR.search(said)
@@ -184,14 +181,17 @@ def optimise(
     if run_of:
         options = (*options, f"-internalize-public-api-list={run_of}")
     made, _ = _opt([f"-passes={passes}", *options, str(path), "-S", "-o", "-"])
-    # Names, not numbers, so that instructions can be left out; a table's text stays as it is.
-    made = re.sub(r"(?m)^(\d+):", r"v\1:", made)
-    rows = (
-        row if row.startswith("@") else re.sub(r"%(\d+)\b", r"%v\1", row)
-        for row in made.split("\n")
-    )
-    made = "\n".join(rows)
+    made = _named(made)
     return made, _analysed(made, path)
+
+
+def _named(text: str) -> str:
+    """Return a module with names for numbers, so that instructions can be left out."""
+    rows = (  # a table's text stays as it is
+        row if row.startswith("@") else re.sub(r"%(\d+)\b", r"%v\1", row)
+        for row in re.sub(r"(?m)^(\d+):", r"v\1:", text).split("\n")
+    )
+    return "\n".join(rows)
 
 
 def _analysed(text: str, path: Path) -> str:

@@ -217,26 +217,29 @@ class Body:
                         batch = Batch(reads, writes, set())
                     batch.results.add(item.name)
                 else:
-                    copied = self._copied(item)
-                    if copied:
-                        group += 1
-                        spans.append((group, (copied, copied)))
-                        group += 1
-                        spans.append((group, (0, 0)))
+                    if copied := self._copied(item):
+                        spans += [(group + 1, (copied, copied)), (group + 2, (0, 0))]
+                        group += 2
                     if batch is not None and batch.results & set(item.operands):
                         batch.results.add(item.name)
                     groups[group].append(item)
             costs[block.name] = spans
-        depth: dict[int, int] = {}
-        for number, items in groups.items():
-            region = self.region(items, header, bursts=False)
-            work = any(
-                node.cost.latency or node.cost.delay or node.access or node.stream
-                for node in region.nodes
-            )
-            depth[number] = place_all(region, None) if work or number not in calls_around else 0
-            self.count(region, None)
+        depth = {
+            number: self._placed(items, header, number in calls_around)
+            for number, items in groups.items()
+        }
         return self._longest(inside, loop, costs, depth, loops_done, calls_around)
+
+    def _placed(self, items: list[Instruction], header: str, beside_call: bool) -> int:
+        """Return the states of some operations; beside a call, those without work take none."""
+        region = self.region(items, header, bursts=False)
+        work = any(
+            node.cost.latency or node.cost.delay or node.access or node.stream
+            for node in region.nodes
+        )
+        depth = place_all(region, None) if work or not beside_call else 0
+        self.count(region, None)
+        return depth
 
     def _longest(
         self, inside: list[Block], loop: Loop | None, costs: dict[str, list[tuple[int, Cycles]]],

@@ -16,6 +16,7 @@ from .schedule import pipeline
 
 if TYPE_CHECKING:
     from .latency import Body
+    from .region import Region
 
 __all__ = ["loop_states"]
 
@@ -140,13 +141,17 @@ def _pipelined(
     )
     body.stages.append((_name(body, loops, list(plans)), total[1]))
     extra = 3 if body.target.tool == "vitis" and not _is_whole(body, loops[0]) else 1
-    for array in {
-        id(n.access.array): n.access
-        for n in region.nodes
-        if n.access and n.access.array.kind == "m_axi"
-    }.values():
-        extra += 6 if array.write else 8
-    return plus(total, extra)
+    return plus(total, extra + _to_buses(region))
+
+
+def _to_buses(region: Region) -> int:
+    """Return the cycles that a pipeline takes to begin and end the bursts on its buses."""
+    buses = {
+        id(node.access.array): node.access
+        for node in region.nodes
+        if node.access and node.access.array.kind == "m_axi"
+    }
+    return sum(6 if access.write else 8 for access in buses.values())
 
 
 def _is_whole(body: Body, loop: Loop) -> bool:

@@ -141,7 +141,7 @@ class Region:
         return Cost(7, 0.0, full) if not access.write else Cost(6, 0.0, full)
 
     def _is_single(self, node: Node, access: Access) -> bool:
-        """Whether a word of a bus is volatile, or its address computed anew in each iteration."""
+        """Whether a word of a bus is volatile, or its address computed in each iteration."""
         if "volatile" in node.item.text:
             return True
         symbols = [name for name, _ in access.address.terms if not name.startswith("loop ")]

@@ -60,19 +60,15 @@ def estimate(
     part : str
         Device; its family and speed grade scale the delays.
     directives : path, optional
-        A Tcl file of ``set_directive_...`` or a configuration file of ``syn.directive...``, which
-        count besides the pragmas.
+        ``set_directive_...`` (Tcl) or ``syn.directive...`` lines, which count besides the pragmas.
     tool : {"vitis", "vivado"}, optional
         Whose defaults count; guessed from the source's directives where it is not given.
-    sources : sequence of path
-        Further source files.
-    include_dirs : sequence of pathlib.Path
-        Further include folders.
+    sources, include_dirs : sequence of path
+        Further source files, further include folders.
     defines : sequence of str
         Macros, ``NAME`` or ``NAME=VALUE``.
     arguments : mapping of str to int, optional
-        Values of scalar arguments: the latency is then that of a run with them. The hardware is
-        that for any values.
+        Values of scalar arguments, for the latency of a run; the hardware is that for any values.
 
     Raises
     ------
@@ -85,16 +81,12 @@ def estimate(
     """
     if not clock > 0:
         raise KernelBuildError(f"clock {clock!r} is no period; expected ns above 0", top)
-    paths = [Path(source).resolve(), *(Path(one).resolve() for one in sources)]
+    paths = [Path(one).resolve() for one in (source, *sources)]
     with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as name:
         folder = Path(name)
-        begun = compiler.compile_raw(paths, folder, include_dirs, defines, top)
-        try:
+        with compiler.compiling(paths, folder, include_dirs, defines, top):
             plan, found = _plan(paths, top, tool, part, directives, include_dirs, defines)
-        finally:
-            compiler.finish(begun, top)
-        text = compiler.linked(folder, len(paths))
-        forbidden.check(text, plan, top)
+        forbidden.check(text := compiler.linked(folder, len(paths)), plan, top)
         module = _optimised(text, plan, folder, arguments or {})
     kernel = Kernel(module, plan, target_of(clock, part, plan.tool), entry_of(module, plan))
     return kernel.result(top, clock, part, found)
