@@ -22,6 +22,10 @@ from .kernels import SUFFIXES, KernelSource, companions, has_main
 __all__ = ["TestbenchResult", "find_testbench", "run_testbench"]
 
 _LAST_LINES = 20
+#: More than this is not kept of what a testbench prints, and a program that has written sixteen
+#: times as much to a file is stopped (SIGXFSZ): a loop that prints without end would fill the disk.
+_MOST_OUTPUT = 16 << 20
+_LIMITED = ("/bin/sh", "-c", f'ulimit -f {16 * _MOST_OUTPUT // 512}; exec "$0"')
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ def _run(program: Path, bench: Path, timeout_s: float) -> tuple[int | None, str]
         code = None
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = subprocess.run(
-                [str(program)],
+                [*_LIMITED, str(program)],
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -151,8 +155,12 @@ def _run(program: Path, bench: Path, timeout_s: float) -> tuple[int | None, str]
                 timeout=timeout_s,
                 check=False,
             ).returncode
-        output.seek(0)
-        return code, output.read().decode("utf-8", errors="replace")
+        size = output.seek(0, 2)
+        output.seek(max(0, size - _MOST_OUTPUT))
+        text = output.read().decode("utf-8", errors="replace")
+        if size > _MOST_OUTPUT:
+            text = f"({size - _MOST_OUTPUT:,} bytes before this are left out)\n{text}"
+        return code, text
 
 
 def _compile(

@@ -15,6 +15,7 @@ from .charts import COLOURS, Chart, ProvenanceError, save
 from .durations import speedup, sweep, timeline, times
 from .errors import error, error_table
 from .rooflines import Point, roofline
+from .schedules import schedule
 
 __all__ = [
     "COLOURS",
@@ -26,6 +27,7 @@ __all__ = [
     "error_table",
     "roofline",
     "save",
+    "schedule",
     "speedup",
     "sweep",
     "timeline",

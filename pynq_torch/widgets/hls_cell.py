@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import atexit
-import re
 import shlex
 import shutil
 import tempfile
@@ -24,16 +23,12 @@ from pynq_torch.hls import KernelSource, estimate, read_interface, run_testbench
 from pynq_torch.hls.estimator import Estimate, compiler
 from pynq_torch.hls.interface import Interface
 from pynq_torch.hls.reading import format_interface
-from pynq_torch.hls.source import read_source
+from pynq_torch.hls.snippet import CELLS, declarations, split
 
 with needs("IPython", "%%hls"):
     from IPython.core.error import UsageError
-with needs("clang", "Reading HLS C++"):
-    from clang.cindex import CursorKind, LinkageKind
 
 __all__ = ["HlsCell", "register", "run_cell"]
-
-_SPLIT = re.compile(r"(?mi)^[ \t]*//[ \t]*test ?bench\b.*$")
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,10 +118,11 @@ def run_cell(line: str, cell: str) -> HlsCell:
         raise UsageError(f"%%hls: {asked.top!r} is no name of a function")
     folder = asked.save or _scratch()
     folder.mkdir(parents=True, exist_ok=True)
-    match = _SPLIT.search(cell)
+    code, test = split(cell)
+    CELLS[asked.top] = cell
     source, bench = folder / f"{asked.top}.cpp", folder / f"{asked.top}_tb.cpp"
     # The magic's own line is the cell's first.
-    source.write_text("\n" + (cell[: match.start()] if match else cell), encoding="utf-8")
+    source.write_text("\n" + code, encoding="utf-8")
     bench.unlink(missing_ok=True)
     kernel = KernelSource(asked.top, source)
     try:
@@ -136,9 +132,9 @@ def run_cell(line: str, cell: str) -> HlsCell:
             source, asked.top, clock=asked.clock, tool=asked.tool, arguments=dict(numbers)
         )  # fmt: skip
         output = None
-        if match:
+        if test:
             # The same lines as in the cell, so that a message's line is the cell's.
-            bench.write_text(_declarations(kernel.source) + cell[match.start() :], encoding="utf-8")
+            bench.write_text(declarations(kernel.source) + test, encoding="utf-8")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", InterfaceWarning)  # the value shows them
                 output = run_testbench(kernel, timeout_s=asked.timeout, tool=asked.tool).output
@@ -150,29 +146,6 @@ def run_cell(line: str, cell: str) -> HlsCell:
 def _number(text: str) -> tuple[str, int]:
     name, _, number = text.partition("=")
     return name, int(number, 0)
-
-
-def _declarations(source: Path) -> str:
-    """Return a source with ``;`` for the body of each function that the linker will find."""
-    code, bodies = source.read_bytes(), []
-    with read_source(source) as unit:
-        waiting = list(unit.unit.cursor.get_children())
-        while waiting:
-            node = waiting.pop()
-            if node.location.file is None or node.location.file.name != str(source):
-                continue
-            if node.kind in (CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC):
-                waiting += node.get_children()
-            elif node.kind == CursorKind.FUNCTION_DECL and node.linkage == LinkageKind.EXTERNAL:
-                bodies += [
-                    (part.extent.start.offset, part.extent.end.offset)
-                    for part in node.get_children()
-                    if part.kind == CursorKind.COMPOUND_STMT
-                ]
-    for begin, end in sorted(bodies, reverse=True):
-        lines = b"\n" * code.count(b"\n", begin, end)
-        code = code[:begin] + b";" + lines + code[end:]
-    return code.decode("utf-8")
 
 
 def _scratch() -> Path:

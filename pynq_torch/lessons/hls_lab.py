@@ -1,0 +1,290 @@
+"""Exercises in HLS C++: right is what its testbench passes and whose estimate reaches a goal.
+
+`check` ends in a sentence, whatever it is given: C++ that does not compile, a wrong result, a loop
+that never ends.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pynq_torch.errors import (
+    InterfaceWarning,
+    KernelBuildError,
+    KernelTimeout,
+    PynqTorchError,
+    VerificationError,
+)
+from pynq_torch.hls import Estimate, KernelSource, estimate, run_testbench
+from pynq_torch.hls.estimator.result import LoopEstimate
+from pynq_torch.hls.snippet import CELLS, declarations, split
+
+__all__ = ["Checked", "Target", "check", "with_pragmas"]
+
+#: What a testbench is stopped by most often.
+_SIGNALS = {
+    4: "an illegal instruction: is anything divided by zero, or a return missing",
+    6: "an abort: is an assertion wrong",
+    8: "an arithmetic error: is anything divided by zero",
+    11: "a segmentation fault: is an index or pointer outside its array",
+    25: "the limit of what it may print: does a loop print without end",
+}
+_ERROR = re.compile(r"([^\s/]+:\d+):\d+: (?:fatal )?error: (.*)")
+_WIDTH = 400
+
+
+@dataclass(frozen=True)
+class Target:
+    """What an answer has to reach; what is not given does not matter.
+
+    Parameters
+    ----------
+    ii : mapping of str to int
+        Label of a loop -> the most its II may be. The loop has to be pipelined.
+    latency : int, optional
+        The most cycles of one run.
+    interval : int, optional
+        The most cycles from one start to the next.
+    dsp, bram : int, optional
+        The most DSP blocks and halves of block RAM (BRAM_18K).
+    """
+
+    ii: Mapping[str, int] = field(default_factory=dict)
+    latency: int | None = None
+    interval: int | None = None
+    dsp: int | None = None
+    bram: int | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Checked:
+    """What became of an answer; shows as its sentence.
+
+    Parameters
+    ----------
+    passed : bool
+        Whether the result is exact and the target reached.
+    sentence : str
+        That in words, with what is missing.
+    schedule : Estimate or None
+        ``None`` where the C++ does not compile.
+    """
+
+    passed: bool
+    sentence: str
+    schedule: Estimate | None = None
+
+    def __repr__(self) -> str:
+        return self.sentence
+
+
+def check(
+    answer: str,
+    top: str,
+    target: Target,
+    bench: str | Path,
+    *,
+    clock: float = 10.0,
+    tool: str = "vitis",
+    arguments: Mapping[str, int] | None = None,
+    include_dirs: Sequence[Path] = (),
+    timeout_s: float = 10.0,
+) -> Checked:
+    """Check an answer: it compiles, its pragmas count, its testbench passes, its goal is reached.
+
+    Parameters
+    ----------
+    answer : str
+        C++ source, or the name of a ``%%hls`` cell that has been run. From a line ``// testbench``
+        on it is left out: the exercise has its own.
+    top : str
+        The function.
+    target : Target
+        The goal.
+    bench : str or path
+        The testbench: C++ with ``main``, in which the answer's functions are declared, or a file
+        of it. It returns 0 where the result is exact.
+    clock : float
+        Period in ns.
+    tool : {"vitis", "vivado"}
+        Whose defaults count.
+    arguments : mapping of str to int, optional
+        Values of scalar arguments that the latency is for.
+    include_dirs : sequence of pathlib.Path
+        Where the answer's headers are.
+    timeout_s : float
+        Limit for the run of the testbench, in seconds.
+
+    Returns
+    -------
+    Checked
+        Not an error, so that a notebook goes on; ``assert check(...).passed`` makes one.
+    """
+    if answer.isidentifier():
+        if answer not in CELLS:
+            return Checked(False, f"{top}: NOT YET. There is no cell %%hls {answer}; run it first.")
+        answer = CELLS[answer]
+    given = {"clock": clock, "tool": tool, "arguments": arguments}
+    with tempfile.TemporaryDirectory(prefix="pynq_torch_lab_") as name:
+        folder = Path(name)
+        found: Estimate | None = None
+        try:
+            kernel = _written(folder, top, split(answer)[0], bench, include_dirs)
+            found = estimate(kernel.source, top, include_dirs=include_dirs, **given)  # type: ignore[arg-type]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", InterfaceWarning)  # among those of the estimate
+                run_testbench(kernel, timeout_s=timeout_s, tool=tool)
+            missing = list(_missing(found, target))
+        except (PynqTorchError, OSError) as error:
+            missing = [_why(error, timeout_s)]
+        text = " ".join(missing).replace(f"{folder.resolve()}/", "").replace(f"{folder}/", "")
+    if missing or found is None:
+        return Checked(False, f"{top}: NOT YET. {text}", found)
+    return Checked(True, f"{top}: the result is exact, {_reached(found, target)}: PASS", found)
+
+
+def with_pragmas(source: str, pragmas: Mapping[str, str | Sequence[str]]) -> str:
+    r"""Return a source with pragmas at the beginning of loops and functions.
+
+    Parameters
+    ----------
+    source : str
+        C++.
+    pragmas : mapping of str to str or sequence of str
+        Label of a loop, or name of a function -> what is behind ``#pragma HLS``.
+
+    Raises
+    ------
+    ValueError
+        Nothing in the source has such a label or name, with a body in braces.
+
+    Examples
+    --------
+    >>> print(with_pragmas("void f() {\n}", {"f": "INLINE"}))
+    void f() {
+    #pragma HLS INLINE
+    }
+    """
+    for name, texts in pragmas.items():
+        place = re.search(
+            rf"\b{re.escape(name)}\s*(:[^{{;]*(;[^{{;]*;)?[^{{;]*|\([^;{{]*)\{{", source
+        )
+        if place is None:
+            raise ValueError(f"no loop or function {name!r} with a body in braces is in the source")
+        lines = [texts] if isinstance(texts, str) else texts
+        added = "".join(f"\n#pragma HLS {line}" for line in lines)
+        source = source[: place.end()] + added + source[place.end() :]
+    return source
+
+
+def _written(
+    folder: Path, top: str, code: str, bench: str | Path, include_dirs: Sequence[Path]
+) -> KernelSource:
+    """Write an answer and its testbench into a folder."""
+    if re.search(r"\bint\s+main\s*\(", code):
+        raise KernelBuildError("it has a main of its own; put that behind a line // testbench", top)
+    source = folder / f"{top}.cpp"
+    source.write_text(code, encoding="utf-8")
+    if isinstance(bench, Path):
+        text, dirs = bench.read_text(encoding="utf-8"), (*include_dirs, bench.parent)
+    else:
+        text, dirs = declarations(source) + "\n" + bench, tuple(include_dirs)
+    (folder / f"{top}_tb.cpp").write_text(text, encoding="utf-8")
+    return KernelSource(top, source, include_dirs=tuple(dirs))
+
+
+def _why(error: Exception, timeout_s: float) -> str:
+    """Return why there is no verdict on the numbers, as a sentence."""
+    text = str(error).strip()
+    if isinstance(error, KernelTimeout):
+        return f"The testbench did not end within {timeout_s:g} s: is there a loop that never ends?"
+    if isinstance(error, VerificationError):
+        signal = re.search(r"killed by signal (\d+)", text)
+        if signal:
+            what = _SIGNALS.get(int(signal[1]), f"signal {signal[1]}")
+            return f"The testbench was stopped by {what}?"
+        printed = text.partition("It printed last:\n")[2].strip()
+        return f"The result is wrong. The testbench printed: {_short(printed)}"
+    first = _ERROR.search(text)
+    if first:
+        text = f"{first[1]}: {first[2]}"
+    kind = "It does not compile" if isinstance(error, KernelBuildError) else "It cannot be read"
+    return f"{kind}. {_short(text)}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WIDTH else f"{text[:_WIDTH]} ..."
+
+
+def _missing(found: Estimate, target: Target) -> Iterator[str]:
+    """Yield a sentence for each thing that is not as it should be."""
+    if found.warnings:
+        yield f"A pragma does nothing as it stands: {'; '.join(found.warnings)}."
+    for label, most in target.ii.items():
+        yield from _ii_missing(found, label, most)
+    for name, value, limit in _numbers(found, target):
+        if value is None:
+            yield f"The {name} is not known; give loops constant bounds or LOOP_TRIPCOUNT."
+        elif value > limit:
+            reason = _slow(found) if "cycles" in name else ""
+            yield f"The {name} is {value:,} (estimate), the target at most {limit:,}.{reason}"
+
+
+def _slow(found: Estimate) -> str:
+    """Return where most of the cycles go, and why."""
+    loops = [one for one in found.loops if one.latency[1]]
+    if not loops:
+        return ""
+    longest = max(loops, key=lambda one: (one.latency[1] or 0, one.depth))
+    text = f" Most are in {longest.name}, {longest.latency[1]:,} cycles"
+    if longest.why:
+        return f"{text}. {longest.why}."
+    return f"{text}{'' if longest.ii else ', which is not pipelined'}."
+
+
+def _ii_missing(found: Estimate, label: str, most: int) -> Iterator[str]:
+    loop = _loop(found, label)
+    if loop is None:
+        names = ", ".join(one.name for one in found.loops) or "none"
+        yield (
+            f"There is no loop {label} in the schedule (there is: {names}): keep its label, and do "
+            "not unroll it completely."
+        )
+    elif loop.ii is None:
+        yield f"The loop {label} is not pipelined; the target is II={most}."
+    elif loop.ii > most:
+        reason = loop.why or f"it asks for II={loop.asked}"
+        yield f"{label} has II={loop.ii}, the target is {most}. {reason}."
+
+
+def _loop(found: Estimate, label: str) -> LoopEstimate | None:
+    """Return the loop with a label, also where it was flattened into another."""
+    named = (one for one in found.loops if f"_{label}_" in f"_{one.name}_")
+    return next(named, None)
+
+
+def _numbers(found: Estimate, target: Target) -> Iterator[tuple[str, int | None, int]]:
+    """Yield name, value and limit of each number that counts."""
+    pairs = (
+        ("latency in cycles", found.latency[1], target.latency),
+        ("interval in cycles", found.interval[1], target.interval),
+        ("number of DSP blocks", found.resources["DSP"], target.dsp),
+        ("number of BRAM_18K", found.resources["BRAM_18K"], target.bram),
+    )
+    for name, value, limit in pairs:
+        if limit is not None:
+            yield name, value, limit
+
+
+def _reached(found: Estimate, target: Target) -> str:
+    loops = [(label, _loop(found, label)) for label in target.ii]
+    parts = [f"{label} has II={loop.ii}" for label, loop in loops if loop is not None]
+    latency = "?" if found.latency[1] is None else f"{found.latency[1]:,}"
+    parts += [f"{latency} cycles", f"{found.resources['DSP']} DSP"]
+    parts += [f"{found.resources['BRAM_18K']} BRAM_18K"]
+    return f"{', '.join(parts)} (estimate)"

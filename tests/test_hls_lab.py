@@ -1,0 +1,135 @@
+"""Exercises in HLS C++: right answers, and every kind of wrong one, end in a sentence."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pynq_torch.hls.estimator import compiler
+from pynq_torch.lessons.hls_lab import Target, check, with_pragmas
+from pynq_torch.widgets.hls_cell import run_cell
+
+pytestmark = [
+    pytest.mark.usefixtures("own_cache"),
+    pytest.mark.skipif(compiler.tools() is not None, reason=compiler.tools() or ""),
+]
+
+NAIVE = """\
+const int N = 256;
+float dot(const float x[N], const float y[N]) {
+    float acc = 0;
+    dot_loop: for (int i = 0; i < N; ++i) {
+#pragma HLS PIPELINE
+        acc += x[i] * y[i];
+    }
+    return acc;
+}
+"""
+RIGHT = """\
+const int N = 256, P = 8;
+float dot(const float x[N], const float y[N]) {
+    float part[P];
+    clear_loop: for (int p = 0; p < P; ++p) part[p] = 0;
+    dot_loop: for (int i = 0; i < N; ++i) {
+#pragma HLS PIPELINE II=1
+#pragma HLS DEPENDENCE variable=part type=inter direction=RAW distance=8 true
+        part[i % P] += x[i] * y[i];
+    }
+    float acc = 0;
+    sum_loop: for (int p = 0; p < P; ++p) acc += part[p];
+    return acc;
+}
+"""
+BENCH = """\
+#include <cstdio>
+int main() {
+    float x[N], y[N], expected = 0;
+    for (int i = 0; i < N; ++i) {
+        x[i] = i % 7;
+        y[i] = i % 5 - 2;
+        expected += x[i] * y[i];
+    }
+    const float found = dot(x, y);
+    std::printf("dot is %g, expected %g\\n", found, expected);
+    return found != expected;
+}
+"""
+TARGET = Target(ii={"dot_loop": 1}, dsp=8, bram=0)
+
+
+def test_a_right_answer() -> None:
+    done = check(RIGHT, "dot", TARGET, BENCH)
+    assert done.passed and done.schedule is not None
+    assert repr(done) == done.sentence
+    assert done.sentence.startswith("dot: the result is exact, dot_loop has II=1, ")
+    assert done.sentence.endswith(" 5 DSP, 0 BRAM_18K (estimate): PASS")
+
+
+WRONG = [
+    (NAIVE, TARGET, r"dot_loop has II=5, the target is 1\. II=5: .*floating-point addition"),
+    (RIGHT, Target(dsp=1), "number of DSP blocks is 5 .* at most 1"),
+    (RIGHT, Target(latency=9), "latency in cycles is .* at most 9. Most are in dot_loop"),
+    (NAIVE, Target(interval=9), "interval in cycles is .*II=5"),
+    (RIGHT.replace("= 0;\n    sum", "= 1;\n    sum"), TARGET, "result is wrong.*expected"),
+    (RIGHT.replace("PIPELINE", "PIPELNIE"), TARGET, "dot.cpp:6: PIPELNIE .* mean HLS pipeline"),
+    (RIGHT.replace("float acc = 0;", "float acc = 0"), TARGET, r"compile\. dot\.cpp:10: expected"),
+    (RIGHT.replace("++i", "i = 0"), TARGET, "did not end within 2 s: .* never ends"),
+    (RIGHT.replace("[i % P]", "[i << 22]"), TARGET, "stopped by a segmentation fault"),
+    (RIGHT.replace("dot_loop", "loop"), TARGET, "no loop dot_loop .*clear_loop, loop, sum_loop"),
+    (RIGHT.replace("PIPELINE II=1", "PIPELINE off"), TARGET, "dot_loop is not pipelined"),
+    (RIGHT.replace("float dot", "float dot2"), TARGET, "no definition of the top function 'dot'"),
+    (RIGHT.replace("float x[N], const", "float x[N], int n, const"), TARGET, r"tb.cpp:\d+: inv"),
+    (RIGHT.replace("float part[P]", "float* part = new float[P]"), TARGET, "no heap"),
+    (RIGHT + BENCH, TARGET, "a main of its own; put that behind a line // testbench"),
+    (RIGHT.replace("i < N;", "i < y[0] + N + 2;"), Target(latency=400), "latency .* not known"),
+    ("", TARGET, "no definition of the top function"),
+    ("dot", TARGET, "no cell %%hls dot; run it first"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "target", "said"), WRONG, ids=[str(n) for n in range(len(WRONG))]
+)
+def test_a_wrong_answer_is_told_why(answer: str, target: Target, said: str) -> None:
+    done = check(answer, "dot", target, BENCH, timeout_s=2)
+    assert not done.passed
+    assert done.sentence.startswith("dot: NOT YET. ")
+    assert re.search(said, done.sentence, re.DOTALL), done.sentence
+    assert "/tmp" not in done.sentence
+
+
+def test_a_loop_that_prints_without_end_fills_no_disk() -> None:
+    endless = "#include <cstdio>\n" + RIGHT.replace(
+        "float acc = 0;", 'float acc = 0; for (;;) std::printf("%0999d\\n", 7);'
+    )
+    done = check(endless, "dot", TARGET, BENCH, timeout_s=60)
+    assert not done.passed and "does a loop print without end" in done.sentence
+
+
+def test_a_cell_is_checked_by_its_name() -> None:
+    run_cell("dot", NAIVE + "// testbench\nint main() { return 0; }\n")
+    assert "II=5" in check("dot", "dot", TARGET, BENCH).sentence
+    run_cell("dot", RIGHT)
+    assert check("dot", "dot", TARGET, BENCH).passed
+
+
+def test_a_testbench_and_headers_from_files(tmp_path: Path) -> None:
+    (tmp_path / "dot.hpp").write_text(
+        "const int N = 256, P = 8;\nfloat dot(const float*, const float*);\n"
+    )
+    (tmp_path / "bench.cpp").write_text('#include "dot.hpp"\n' + BENCH)
+    answer = RIGHT.replace("const int N = 256, P = 8;", '#include "dot.hpp"')
+    done = check(answer, "dot", TARGET, tmp_path / "bench.cpp", include_dirs=[tmp_path])
+    assert done.passed, done.sentence
+
+
+def test_pragmas_put_into_loops_and_functions() -> None:
+    plain = RIGHT.replace("#pragma HLS PIPELINE II=1\n", "")
+    made = with_pragmas(plain, {"dot_loop": "PIPELINE II=1", "dot": ["INLINE off", "PIPELINE off"]})
+    assert "++i) {\n#pragma HLS PIPELINE II=1\n#pragma HLS DEP" in made
+    assert "y[N]) {\n#pragma HLS INLINE off\n#pragma HLS PIPELINE off\n    float" in made
+    for name in ("clear_loop", "no_loop"):  # without braces; not there
+        with pytest.raises(ValueError, match=f"no loop or function '{name}'"):
+            with_pragmas(RIGHT, {name: "UNROLL"})
