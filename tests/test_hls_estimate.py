@@ -154,6 +154,29 @@ def test_a_distance_of_two_iterations_halves_the_interval(kernel):
     assert "2 iterations before" in two.why
 
 
+@pytest.mark.parametrize("index", ["i % 8", "i & 7", "i % 6"])
+def test_an_index_that_comes_round_again_meets_what_was_written(kernel, index):
+    """No tool works out after how many iterations; DEPENDENCE says it."""
+    text = f"""
+    float sums(const float x[64]) {{
+        float p[8] = {{}}, sum = 0;
+        walk: for (int i = 0; i < 64; ++i) {{
+    #pragma HLS PIPELINE
+    MORE
+            p[{index}] += x[i];
+        }}
+        add: for (int i = 0; i < 8; ++i) sum += p[i];
+        return sum;
+    }}
+    """
+    conservative = loop(kernel(text.replace("MORE", "")), "walk")
+    assert conservative.ii == 6 and "`p` is read after the iteration before" in conservative.why
+    told = "#pragma HLS DEPENDENCE variable=p type=inter direction=RAW distance=6 true"
+    assert loop(kernel(text.replace("MORE", told)), "walk").ii == 1
+    near = loop(kernel(text.replace("MORE", told.replace("6", "3"))), "walk")
+    assert near.ii == 2 and "3 iterations before" in near.why
+
+
 def test_unrolling_divides_the_iterations(kernel):
     text = DOT.replace("float", "int").replace("PIPELINE", "UNROLL factor=4\n#pragma HLS PIPELINE")
     found = loop(kernel(text), "dot_loop")

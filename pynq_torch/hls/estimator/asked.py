@@ -43,9 +43,9 @@ class LoopPlan:
     trips: tuple[int, int] | None = None
     dataflow: bool = False
     least: int | None = None
-    #: Variables ("" for all) whose iterations are called independent, and those of which a read
-    #: need not wait for a write of its own iteration.
-    independent: set[str] = field(default_factory=set)
+    #: Variables ("" for all) -> after how many iterations a read meets a write, 0 for never; and
+    #: those of which a read need not wait for a write of its own iteration.
+    distances: dict[str, int] = field(default_factory=dict)
     unordered: set[str] = field(default_factory=set)
 
     def walk(self) -> Iterator[LoopPlan]:
@@ -83,7 +83,7 @@ class FunctionPlan:
     words: dict[str, tuple[int, int]] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
     ports: dict[str, dict[str, str]] = field(default_factory=dict)
-    independent: set[str] = field(default_factory=set)
+    distances: dict[str, int] = field(default_factory=dict)
     unordered: set[str] = field(default_factory=set)
     least: int | None = None
     arguments: tuple[str, ...] = ()
@@ -175,8 +175,7 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
                 most if most is not None else least or 0,
             )
     elif item.name == "dependence":
-        if item.is_false:
-            _apart(loop, item).add(item.variable)
+        _dependence(loop, item, constants)
     elif item.name == "dataflow":
         loop.dataflow = True
     elif item.name == "latency":
@@ -185,10 +184,16 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
         of_function(loop.function, item, constants)
 
 
-def _apart(plan: LoopPlan | FunctionPlan, item: Directive) -> set[str]:
-    """Return the set that a DEPENDENCE adds to; its type is ``inter`` by default (UG1399)."""
+def _dependence(plan: LoopPlan | FunctionPlan, item: Directive, constants: Constants) -> None:
+    """Note what a DEPENDENCE says; its type is ``inter`` by default (UG1399)."""
     kinds = {item.options.get("type", "").lower(), *(word.lower() for word in item.words)}
-    return plan.unordered if "intra" in kinds else plan.independent
+    if "intra" in kinds:
+        if item.is_false:
+            plan.unordered.add(item.variable)
+        return
+    distance = 0 if item.is_false else constants.number(item.options.get("distance"))
+    if distance is not None:
+        plan.distances[item.variable] = distance
 
 
 def of_function(function: FunctionPlan, item: Directive, constants: Constants) -> None:
@@ -224,8 +229,7 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
         if limit and kind:
             function.limits[kind.lower()] = limit
     elif name == "dependence":
-        if item.is_false:
-            _apart(function, item).add(variable)
+        _dependence(function, item, constants)
     elif name == "interface":
         _interface(function, item)
     elif name == "latency":

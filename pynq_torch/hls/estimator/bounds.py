@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -113,16 +113,15 @@ def late_limit(region: Region, interval: int, late: tuple[Node, Node, int]) -> L
     return Limit(interval, _carried_reason(region, first, last), last.item.place)
 
 
-def carried(region: Region, independent: set[str]) -> list[tuple[Node, Node, int]]:
+def carried(region: Region, distances: Mapping[str, int]) -> list[tuple[Node, Node, int]]:
     """Loads that read what a store of an earlier iteration wrote: load, store, iterations."""
-    if "" in independent:
-        return []
     found = []
     symbol = "loop " + region.header
     for nodes in region.accesses.values():
         first = nodes[0].access
         assert first is not None
-        if first.array.name in independent or first.array.kind == "m_axi":
+        told = distances.get(first.array.name, distances.get(""))
+        if told == 0 or first.array.kind == "m_axi":
             continue
         stores = [node for node in nodes if node.access is not None and node.access.write]
         loads = [node for node in nodes if node.access is not None and not node.access.write]
@@ -131,7 +130,7 @@ def carried(region: Region, independent: set[str]) -> list[tuple[Node, Node, int
                 assert load.access is not None and store.access is not None
                 distance = distance_of(load.access, store.access, symbol)
                 if distance and not _passed(region, load, store, symbol):
-                    found.append((load, store, distance))
+                    found.append((load, store, max(distance, told or 0)))
     return found
 
 
@@ -239,7 +238,9 @@ def distance_of(load: Access, store: Access, symbol: str) -> int:
     difference = store.address.plus(load.address, -1)
     step = store.address.factor(symbol)
     size = store.array.element_bytes
-    if difference.terms:
+    # A symbol that holds the loop's count, such as of `i % 8`, comes again in a later iteration.
+    again = any(symbol[5:] in name for name, _ in store.address.terms if name != symbol)
+    if difference.terms or again:
         return 1
     if step == 0:
         return 1 if abs(difference.constant) < size else 0

@@ -140,7 +140,7 @@ class Body:
         if pipelined and self.plan is not None:
             items = [i for block in self.blocks(None) for i in block.instructions]
             region = self.region(items, bursts=False)
-            interval, depth, _ = pipeline(region, self.plan.interval or 1, self.plan.independent)
+            interval, depth, _ = pipeline(region, self.plan.interval or 1, self.plan.distances)
             self.count(region, interval)
             cycles: Cycles = (depth - 1, depth - 1)
         else:

@@ -112,10 +112,10 @@ def _pipelined(
     items = [i for block in body.blocks(loops[0]) for i in block.instructions]
     unordered = set().union(*(one.unordered for one in plans))
     region = body.region(items, loop.header, bursts=True, unordered=unordered)
-    independent = set().union(*(one.independent for one in plans))
-    if body.plan is not None:
-        independent |= body.plan.independent
-    interval, depth, limit = pipeline(region, plan.interval or 1, independent)
+    distances = dict(body.plan.distances) if body.plan is not None else {}
+    for nested in plans:
+        distances |= nested.distances
+    interval, depth, limit = pipeline(region, plan.interval or 1, distances)
     body.count(region, interval)
     trips: Cycles = (1, 1)
     for one, its in zip(loops, plans, strict=True):

@@ -105,6 +105,11 @@ def parse(text: str) -> Expression:
         return Expression(0, ((text, 1),))
 
 
+def _counts(expression: Expression) -> bool:
+    """Whether a loop's count is in it."""
+    return any(name.startswith("loop ") for name, _ in expression.terms)
+
+
 class _Reader:
     """A reader of prefix-free SCEV text, one token after another."""
 
@@ -165,15 +170,16 @@ class _Reader:
 
     def _cast(self, begin: int) -> Expression:
         """A conversion keeps the value of what cannot overflow; others are their own symbol."""
-        kind = self._next()
-        self._next()
+        kind, width = self._next(), self._next()
         inner = self.one()
         if self._next() != "to":
             raise ValueError(self.tokens)
         self._next()
         if self._next() != ")":
             raise ValueError(self.tokens)
-        if kind in ("sext", "zext", "ptrtoint"):
+        # A count in a few bits, which is what `i % 8` becomes, wraps round.
+        narrow = width[:1] == "i" and width[1:].isdigit() and int(width[1:]) < 32
+        if kind in ("sext", "zext", "ptrtoint") and not (narrow and _counts(inner)):
             return inner
         return Expression(0, ((" ".join(self.tokens[begin : self.at - 1]), 1),))
 

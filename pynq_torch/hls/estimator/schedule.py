@@ -7,6 +7,7 @@ interval (II) is tried from the least that memory ports and recurrences allow.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 
 from .bounds import Limit, carried, late_limit, port_limit, recurrence_limit
 from .region import AFTER_READ, Node, Region, Slot
@@ -16,9 +17,9 @@ __all__ = ["pipeline", "place_all"]
 _TRIES = 24
 
 
-def pipeline(region: Region, asked: int, independent: set[str]) -> tuple[int, int, Limit]:
+def pipeline(region: Region, asked: int, distances: Mapping[str, int]) -> tuple[int, int, Limit]:
     """Return II, cycles of one iteration (depth) and what limits II."""
-    pairs = carried(region, independent)
+    pairs = carried(region, distances)
     ports, values = port_limit(region), recurrence_limit(region, pairs)
     limit = values if values.interval >= ports.interval else ports
     interval = max(asked, limit.interval, 1)
