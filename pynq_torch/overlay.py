@@ -7,8 +7,9 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import reduce
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pynq
 from pynq.overlay import DefaultIP
@@ -20,6 +21,9 @@ from .errors import BitstreamError, HandoffError
 from .kernels import AffineDmas, Kernel, StreamKernel, driver_for
 from .kernels.base import StaleOverlay
 from .paths import BITSTREAMS, to_write
+
+if TYPE_CHECKING:
+    from .plot.block_design import BlockDesign
 
 __all__ = [
     "Kernels",
@@ -241,6 +245,25 @@ class Overlay(pynq.Overlay):
     def clock_hz(self) -> float:
         """The PL clock (FCLK0) as it is set now, in Hz."""
         return float(pynq.Clocks.fclk0_mhz) * 1e6
+
+    def draw(self) -> BlockDesign:
+        """Return the block diagram: processor, interconnects, kernels, DMAs, streams, interrupts.
+
+        A notebook shows it; ``draw().save("gemm.svg")`` writes it to a file.
+
+        Raises
+        ------
+        HandoffError
+            The handoff beside the bitstream is gone, or another.
+        """
+        from .board.diagram import read_diagram
+        from .plot.block_design import BlockDesign
+
+        return BlockDesign(read_diagram(Path(self.bitfile_name)))
+
+    def _repr_html_(self) -> str | None:
+        # Where Graphviz is not installed a notebook shows the text below.
+        return None if find_spec("pygraphviz") is None else self.draw().svg
 
     def __repr__(self) -> str:
         return f"<Overlay {self.name}: {', '.join(self.kernels) or 'no kernels'}>"

@@ -40,6 +40,7 @@ class HandoffBus:
     data_bytes: int | None  #: None where the handoff does not give it
     port_map: dict[str, str] = field(default_factory=dict)  #: AXI's name -> the port's
     connected: bool = True
+    net: str = ""  #: the initiator's and the target's have the same; empty where unconnected
 
 
 def constants_of(modules: list[ET.Element]) -> dict[str, int]:
@@ -84,6 +85,7 @@ def buses_of(module: ET.Element) -> Iterator[HandoffBus]:
         if kind is None or bus.get("TYPE") not in (*INITIATORS, *TARGETS):
             continue
         nbytes: int | None = data_bytes(bus)
+        net = bus.get("BUSNAME", "")
         if kind == "aximm":
             bits = bus.get("DATAWIDTH", "")
             nbytes = int(bits) // 8 if bits.isdigit() else None
@@ -96,7 +98,8 @@ def buses_of(module: ET.Element) -> Iterator[HandoffBus]:
                 item.get("LOGICAL", ""): item.get("PHYSICAL", "")
                 for item in bus.findall("./PORTMAPS/PORTMAP")
             },
-            bus.get("BUSNAME", "") not in ("", UNCONNECTED),
+            net not in ("", UNCONNECTED),
+            net if net != UNCONNECTED else "",
         )
 
 

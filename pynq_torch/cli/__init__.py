@@ -103,6 +103,12 @@ def _dispatch(argv: Sequence[str] | None) -> int:
         print(_unavailable(command, error), file=sys.stderr)
     except PynqTorchError as error:
         print(f"error: {error}", file=sys.stderr)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"error: {error.strerror}: '{error.filename}'", file=sys.stderr)
     return 1
 
 

@@ -16,7 +16,7 @@ _OUT = (
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Declare ``overlay list``, ``build``, ``scripts`` and ``import``."""
+    """Declare ``overlay list``, ``draw``, ``build``, ``scripts`` and ``import``."""
     parser.description = "Generate what hw/overlays/NAME/overlay.toml implies."
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     at = argparse.ArgumentParser(add_help=False)
@@ -30,6 +30,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
         return made
 
     action("list", _list, "name the overlays")
+    draw = actions.add_parser("draw", help="write the block diagram of an overlay as SVG")
+    draw.add_argument("overlay", metavar="OVERLAY", help="a name, or the path of a .bit or .xsa")
+    draw.add_argument("--output", "-o", type=Path, metavar="FILE", help="default: OVERLAY.svg")
+    draw.set_defaults(func=_draw)
     build = action("build", _build, "write bitstreams/NAME: simulation image, handoff, manifest")
     scripts = action("scripts", _scripts, "write NAME.tcl for Vivado and NAME.cfg for v++ --link")
     for made in (build, scripts):
@@ -55,6 +59,16 @@ def _list(options: argparse.Namespace) -> int:
     for name in overlay_names(root):
         description = read_description(root / "hw" / "overlays" / name)
         print(f"{name:<12} {description.clock_mhz:g} MHz  {description.summary}")
+    return 0
+
+
+def _draw(options: argparse.Namespace) -> int:
+    from pynq_torch.board.diagram import read_diagram
+    from pynq_torch.overlay import find_overlay
+    from pynq_torch.plot.block_design import BlockDesign
+
+    drawn = BlockDesign(read_diagram(find_overlay(options.overlay)))
+    print(drawn.save(options.output or Path(f"{drawn.diagram.name}.svg")))
     return 0
 
 

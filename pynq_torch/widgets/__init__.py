@@ -9,8 +9,11 @@ Jupyter kernel.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from pynq_torch.board.diagram import read_diagram
+from pynq_torch.plot.block_design import BlockDesign
 from pynq_torch.views import interactive
 
 from .address_map import MemoryMap
@@ -24,6 +27,7 @@ from .sliders import explore
 __all__ = [
     "MemoryMap",
     "RegisterView",
+    "block_design",
     "explore",
     "explore_grid",
     "function_explorer",
@@ -33,6 +37,23 @@ __all__ = [
     "memory_map",
     "register_map",
 ]
+
+
+def block_design(overlay: Any) -> BlockDesign:
+    """Draw what is in the PL with an overlay, and what connects it.
+
+    Parameters
+    ----------
+    overlay : pynq.Overlay
+        Upstream's or ours; ours has ``draw()`` besides.
+
+    Returns
+    -------
+    BlockDesign
+        Processor, interconnects, kernels, DMAs with ports, addresses and clocks; AXI, streams and
+        interrupts between them.
+    """
+    return BlockDesign(read_diagram(Path(overlay.bitfile_name)))
 
 
 def register_map(ip: Any, *, live: bool | None = None) -> Any:
