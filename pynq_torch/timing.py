@@ -17,7 +17,7 @@ from .paths import find_kernel
 
 __all__ = ["Duration", "measure", "model", "model_cycles", "where_measured"]
 
-KINDS = ("measured", "cycles", "model")
+KINDS = ("measured", "cycles", "estimate", "model")
 PARTS = ("total", "host", "transfer", "compute")
 
 
@@ -29,14 +29,14 @@ class Duration:
     ----------
     seconds : float
         The value; the median, where measured repeatedly.
-    kind : {"measured", "cycles", "model"}
-        Wall clock; counted in RTL at the overlay's clock; computed from a kernel's
-        ``description.json``.
+    kind : {"measured", "cycles", "estimate", "model"}
+        Wall clock; counted in RTL at the overlay's clock; scheduled from a kernel's C++ without a
+        vendor's tool; computed from its ``description.json``.
     label : str
         What took so long; a chart's tick.
     where : str
         Whose wall clock, e.g. ``"csim on this PC"``; of a model, whose it is where it is not the
-        one of a ``description.json``.
+        one of a ``description.json``; of an estimate, what it leaves out.
     repeat : int
         Repetitions.
     clock_hz : float or None
@@ -76,7 +76,7 @@ class Duration:
             times = f", median of {self.repeat}" if self.repeat > 1 else ""
             return f"measured ({self.where}{times})"
         clock = (self.clock_hz or 0.0) / 1e6
-        word = "cycles counted in RTL" if self.kind == "cycles" else "model"
+        word = "cycles counted in RTL" if self.kind == "cycles" else self.kind
         whose = f"{self.where}, " if self.where else ""
         return f"{word} ({whose}at {clock:g} MHz)"
 

@@ -48,6 +48,10 @@ def test_the_table_of_the_ladder() -> None:
     assert [rows[d.label]["II"] for d in rungs] == ["8", "1", "1", "1"]
     two = rows["vadd_2"]
     assert int(two["latency / cycles"]) == N + 90
+    # In tiles, as vadd_1 does it, the length alone does not decide the estimate.
+    assert rows["vadd_1"]["estimate / cycles"] == "-"
+    assert N < int(two["estimate / cycles"]) < N + 90
+    assert N / 2 < int(rows["vadd_3 x2"]["estimate / cycles"]) < N / 2 + 90
     # Throughput = 1 / (clock x cycles), the clock being a period of 10 ns.
     assert two["throughput"] == f"{1 / (10e-9 * (N + 90)):.0f} / s"
     assert two["of DDR"] == "66%"

@@ -136,21 +136,29 @@ def test_a_kernel_without_components_has_no_resources(folder: Path) -> None:
 
 
 def test_the_best_evidence_wins(folder: Path) -> None:
-    model = evidence.latency("vadd", 1e8, n=1000, other=3)
+    model = evidence.latency("vadd", 1e8, estimated=False, n=1000, other=3)
     assert (model.kind, model.label, model.part) == ("model", "vadd", "compute")
     assert model.seconds == (1000 + 50 + 2 * 1000 + 60) / 1e8
+    estimate = evidence.latency("vadd", 1e8, n=1000, other=3)
+    assert estimate.provenance == "estimate (memory never waits, at 100 MHz)"
+    assert 0.9 * model.seconds < estimate.seconds < model.seconds
+    assert list(evidence.latencies("vadd", 1e8, n=1000)) == ["estimate", "model"]
     # A range is no latency for these arguments; one number is the schedule.
     (folder / "csynth.xml").write_text(REPORT.format(best=1, worst=9))
-    assert evidence.latency("vadd", 1e8, n=1000) == model
+    assert evidence.latency("vadd", 1e8, n=1000) == estimate
     (folder / "csynth.xml").write_text(REPORT.format(best=1234, worst=1234))
     scheduled = evidence.latency("vadd", 1e8, n=1000)
     assert scheduled.seconds == 1234e-8
     assert scheduled.provenance == "model (csynth.xml, 2023.2, at 100 MHz)"
     counted = Duration(1500e-8, "cycles", clock_hz=1e8)
     evidence.record("vadd", counted, n=1000)
+    kinds = ["csynth", "cycles", "estimate", "model"]
+    assert list(evidence.latencies("vadd", 1e8, n=1000)) == kinds
+    assert evidence.latency("vadd", 1e8, n=1000) == scheduled
+    (folder / "csynth.xml").unlink()
     assert evidence.latency("vadd", 2e8, n=1000).seconds == 1500 / 2e8
     assert evidence.latency("vadd", 1e8, n=1000).provenance == "cycles counted in RTL (at 100 MHz)"
-    assert evidence.latency("vadd", 1e8, n=1001).kind == "model"
+    assert evidence.latency("vadd", 1e8, n=1001).kind == "estimate"
     on_board = Duration(2e-5, "measured", "", "PL of the board", 7, clock_hz=1e8)
     evidence.record("vadd", on_board, n=1000)
     measured = evidence.latency("vadd", 1e8, n=1000, label="rung")
@@ -158,6 +166,23 @@ def test_the_best_evidence_wins(folder: Path) -> None:
     assert "PL of the board, median of 7" in measured.provenance
     # At another clock that wall clock means nothing; the cycles do.
     assert evidence.latency("vadd", 2e8, n=1000).kind == "cycles"
+
+
+def test_an_estimate_counts_where_the_sizes_alone_decide_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = folder / "vadd.cpp"
+    text = source.read_text()
+    assert "i < count; ++i" in text
+    source.write_text(text.replace("i < count; ++i", "i < count && a[i] != 0; ++i"))
+    assert list(evidence.latencies("vadd", 1e8, n=1000)) == ["model"]
+    source.write_text(text)
+    assert evidence.latency("vadd", 1e8, n=1000).kind == "estimate"
+    assert evidence.schedule("vadd", 1e8, n=1000).loops
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
+    assert evidence.latency("vadd", 1e8, n=1000).kind == "model"
+    with pytest.raises(KernelError, match="apt-get install clang-16"):
+        evidence.schedule("vadd", 1e8, n=1000)
 
 
 def test_recording_replaces_what_was_recorded(folder: Path) -> None:
@@ -171,6 +196,7 @@ def test_recording_replaces_what_was_recorded(folder: Path) -> None:
     "duration",
     [
         Duration(1.0, "model", clock_hz=1e8),
+        Duration(1.0, "estimate", clock_hz=1e8),
         Duration(1.0, "measured", where="csim on this PC", clock_hz=1e8),
         Duration(1.0, "measured", where="PL of the board"),
     ],

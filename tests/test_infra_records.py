@@ -12,9 +12,9 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
 from pynq_torch import report
-from pynq_torch.board.hls_ip import Run
 from pynq_torch.board.rtl.fallback import MODELLED, UNKNOWN
 from pynq_torch.board.rtl.unit import COUNTED
+from pynq_torch.board.runs import Run
 from pynq_torch.report.records import METADATA
 from pynq_torch.timing import Duration
 
@@ -90,7 +90,7 @@ def test_a_run_is_recorded_where_the_board_counts(
 @pytest.mark.parametrize(
     ("arguments", "options", "words"),
     [
-        (("a", 1, "s"), {}, "kind is ''; expected one of measured, cycles, model"),
+        (("a", 1, "s"), {}, "kind is ''; expected one of measured, cycles, estimate, model"),
         (("a", 1, "s", "guess"), {}, "kind is 'guess'"),
         (("a", float("nan"), "s", "model"), {}, "value is nan; expected a finite number"),
         (("a", float("inf"), "s", "model"), {}, "value is inf"),

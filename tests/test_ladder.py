@@ -272,7 +272,7 @@ def test_a_result_of_odd_length_leaves_its_neighbours_alone() -> None:
 
 
 def cycles(kernel: str, n: int) -> float:
-    return evidence.latency(kernel, 1.0, n=n).seconds
+    return evidence.latency(kernel, 1.0, estimated=False, n=n).seconds
 
 
 def test_the_fourth_rung_reaches_what_ddr_delivers() -> None:

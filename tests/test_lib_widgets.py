@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 import pynq_torch
 from pynq_torch import timing, verify, widgets
 from pynq_torch.errors import KernelError
+from pynq_torch.hls.estimator import compiler
 from pynq_torch.kernels.tables.pointwise import FUNCTIONS
 from pynq_torch.lessons import gemm_tiles, kernel_cases
 from pynq_torch.lessons.gemm_tiles import Shape, Stage, read_shape, stages
+from pynq_torch.models import evidence
 from pynq_torch.widgets.panel import Panel, Picture, figure
 
 PNG = b"\x89PNG"
@@ -226,13 +228,26 @@ def test_the_tiler_refuses(arguments: dict[str, Any], words: str) -> None:
 
 def test_a_kernel_runs_and_is_checked(board: Any) -> None:
     overlay = pynq_torch.load("vadd")
-    picture = widgets.kernel_explorer(overlay, size=4096, live=False)
+    picture = widgets.kernel_explorer(overlay, size=256, live=False)
     assert picture.png[:4] == PNG
-    cycles = timing.model_cycles("vadd", n=4096)
-    assert picture.text.splitlines() == [
-        "vadd: float32[4096], max error 0, tolerance 0 + 0 * |reference|: PASS",
-        f"vadd of overlay vadd, 4,096 elements, float32: {cycles:,} cycles, model (at 100 MHz)",
+    cycles = timing.model_cycles("vadd", n=256)
+    (estimate,) = evidence.schedule("vadd", 1e8, n=256).latency[:1]
+    lines = picture.text.splitlines()
+    assert lines[:3] == [
+        "vadd: float32[256], max error 0, tolerance 0 + 0 * |reference|: PASS",
+        f"vadd of overlay vadd, 256 elements, float32: {estimate:,} cycles, estimate (memory "
+        f"never waits, at 100 MHz); {cycles:,} cycles, model (at 100 MHz)",
+        "vadd: estimate for xc7z020clg400-1 at 10 ns, as Vitis HLS would do it",
     ]
+    header = next(line for line in lines if line.startswith("loop "))
+    assert header.split() == ["loop", "line", "trips", "II", "depth", "latency"]
+
+
+def test_a_kernel_is_explored_without_clang(board: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "tools", lambda: "there is no clang-16")
+    text = widgets.kernel_explorer("vadd", size=4096, live=False).text
+    assert "float32: 6,404 cycles, model" in text and "PASS" in text
+    assert text.endswith("no estimate: there is no clang-16")
 
 
 def test_every_control_of_the_kernel_explorer_runs_again(board: Any) -> None:

@@ -18,7 +18,7 @@ import torch
 
 import pynq_torch
 from pynq_torch import events
-from pynq_torch.board.hls_ip import Run
+from pynq_torch.board.runs import Run
 from pynq_torch.kernels import launch
 from pynq_torch.kernels.base import Kernel
 from pynq_torch.profiler.tally import MAX_REASONS, OTHER_REASONS, Row, folded

@@ -6,8 +6,9 @@ releases as found in generated headers (see ``pynq_torch.hls.registers``).
 
 from __future__ import annotations
 
+import functools
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 from pynq_torch.hls.ap_ctrl import (
     AP_CONTINUE,
@@ -20,6 +21,7 @@ from pynq_torch.hls.ap_ctrl import (
 )
 from pynq_torch.hls.build import Build
 from pynq_torch.hls.interface import Interface
+from pynq_torch.models.run_model import RunCycles, cycles_of_run
 
 from .bus import IpModel
 from .engine import EngineProcess, Flag, State
@@ -27,6 +29,7 @@ from .engine_faults import warn_outside
 from .handoff import IpInstance
 from .hls_binding import Binding
 from .hls_wires import InputWires
+from .runs import Run, Scalars
 from .services import BoardServices
 from .streams import Ring
 from .vain_polls import why_idle
@@ -35,32 +38,6 @@ from .vain_polls import why_idle
 _DONE_LAG_S = 0.01
 #: How long a kernel that runs all the time may take to see what a program has written.
 _CATCH_UP_S = 0.25
-
-
-@dataclass(frozen=True)
-class Run:
-    """One finished run of a compute unit.
-
-    Parameters
-    ----------
-    number : int
-        Counted from 1 since the overlay was loaded.
-    seconds : float
-        Wall clock of this PC.
-    kind : str
-        Provenance.
-    cycles : int or None
-        Of the PL's clock: counted in RTL, or of the kernel's model (`kind` says which); ``None``
-        on a board that counts none.
-    phases : dict of str to int
-        Cycles that the unit itself says it spent on each of its phases; they may overlap.
-    """
-
-    number: int
-    seconds: float
-    kind: str = "measured (csim, wall clock of this PC)"
-    cycles: int | None = None
-    phases: dict[str, int] = field(default_factory=dict)
 
 
 class HlsKernel(IpModel):
@@ -84,6 +61,8 @@ class HlsKernel(IpModel):
         self._moves = binding.moves
         self._inputs = InputWires(board, ip.name, binding.wired, self.engine.registers)
         self.engine.set_offsets(binding.offsets)
+        self._scalars = Scalars(build.interface, binding.offsets)
+        self._given: bytes | None = None  # the registers with them at the last start
         self._valid, self._pointers = binding.valid, binding.outputs
         self._chain = self.interface.control == "ap_ctrl_chain"
         # A kernel without a control register runs as soon as the bitstream is loaded: ap_ctrl_none,
@@ -236,7 +215,15 @@ class HlsKernel(IpModel):
         warn_outside(self.ip.name, self.engine.take_outside(), self._outside)
 
     def _run_of(self, number: int) -> Run:
-        return Run(number, self.engine.seconds)
+        return Run(number, self.engine.seconds, cycles_of=self._cycles_of())
+
+    def _cycles_of(self) -> Callable[[], RunCycles]:
+        """Return what works out the cycles in the PL of the run that ended last."""
+        if self._given is None:
+            return lambda: RunCycles(None, note="it starts by itself: its arguments are not known")
+        values = self._scalars.values(self._given)
+        clock_hz = self.board.clock_hz(self.ip)
+        return functools.partial(cycles_of_run, self.interface, values, clock_hz)
 
     def raise_fault(self) -> None:
         """Raise what happened to the engine, with a fresh one in its place."""
@@ -341,6 +328,7 @@ class HlsKernel(IpModel):
                 self.raise_fault()
             self._seen = self.engine.completed
             self._gather()
+            self._given = None if auto else self._scalars.taken(self.engine.registers)
             self.engine.start()
             self.board.settle()
 

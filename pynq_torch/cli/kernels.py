@@ -25,8 +25,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Declare ``kernels [ACTION] [NAME ...]``."""
     parser.description = (
         "Kernels of the library: operators, resources, latency, overlays that hold them. Numbers "
-        "say what they are: model, csynth (the vendor's estimate), yosys (the RTL, mapped to "
-        "cells), cycles (RTL), measured (a board)."
+        "say what they are: model, estimate (scheduled from the C++; of a single kernel), csynth "
+        "(the vendor's), yosys (the RTL, mapped to cells), cycles (RTL), measured (a board)."
     )
     parser.usage = (
         "%(prog)s [list | NAME | build [NAME ...] | synth [NAME ...] | generate | chart FILE]"
@@ -75,6 +75,7 @@ _DESIGNS = {
     "yosys": "RTL yosys",
     "cycles": "RTL counted",
     "csynth": "HLS csynth",
+    "estimate": "HLS estimate",
     "model": "HLS model",
     "measured": "measured",
 }
@@ -162,7 +163,7 @@ def full_text(found: Entry) -> str:
 
     own = kernel(found.name)
     used = resources_by_kind(found.name)
-    takes = latencies(found.name, FCLK_HZ, label="", **found.sizes)
+    takes = latencies(found.name, FCLK_HZ, label="", estimated=True, **found.sizes)
     sizes = [f"{name}: {text}" for name, text in own.description.latency.symbols.items()]
     overlays = (f"{name} x{n}" if n > 1 else name for name, n in found.overlays.items())
     lines = [
@@ -177,7 +178,9 @@ def full_text(found: Entry) -> str:
     lines += _rtl(own, takes.get("cycles"), used.get("yosys"), found.sizes)
     source = "csynth" if "csynth" in used else "model"
     lines += ["", f"HLS ({source}): {found.name}.cpp, which board csim runs"]
-    lines += [_latency(takes["model"], found.sizes), *_hls(own, used)]
+    known = [takes[kind] for kind in ("csynth", "estimate", "model") if kind in takes]
+    lines += [_latency(item, found.sizes) for item in known]
+    lines += _hls(own, used)
     interface = read_interface(own.folder / f"{found.name}.cpp", found.name)
     lines += ["", "Registers and ports, the same for every design", format_interface(interface)]
     return "\n".join(lines)

@@ -212,7 +212,8 @@ class Control(DefaultIP):
         """The run that ended last, as the board counted it; ``None`` where it counts none.
 
         On the virtual boards: `number`, `seconds`, `kind` (where the numbers come from), `cycles`
-        and `phases`. ``rtl`` counts cycles; ``csim`` has only the wall clock of this PC.
+        and `phases`. ``rtl`` counts cycles; ``csim`` has only the wall clock of this PC, and
+        `pl_cycles` what a formula or an estimate gives the run, or why that is unknown.
         """
         unit = getattr(self.device, "cus", {}).get(self.cu)
         return getattr(unit, "last_run", None)

@@ -132,7 +132,7 @@ def overlay_resources(overlay: str) -> Resources:
     return Resources(bram, dsp, ff, lut, kind, f"kernels of overlay {overlay}")
 
 
-def entry(name: str, overlays: dict[str, int] | None = None) -> Entry:
+def entry(name: str, overlays: dict[str, int] | None = None, *, estimated: bool = True) -> Entry:
     """Return what is known of a kernel.
 
     Parameters
@@ -141,6 +141,8 @@ def entry(name: str, overlays: dict[str, int] | None = None) -> Entry:
         On the kernel path.
     overlays : dict, optional
         From `overlays_with`, where it is there already.
+    estimated : bool
+        See `pynq_torch.models.evidence.latency`.
 
     Raises
     ------
@@ -157,16 +159,20 @@ def entry(name: str, overlays: dict[str, int] | None = None) -> Entry:
         description.reference,
         description.operators,
         evidence.resources(name),
-        evidence.latency(name, FCLK_HZ, label=name, **sizes),
+        evidence.latency(name, FCLK_HZ, label=name, estimated=estimated, **sizes),
         sizes,
         overlays_with().get(name, {}) if overlays is None else overlays,
     )
 
 
 def entries() -> tuple[Entry, ...]:
-    """Return all kernels of the kernel path, in alphabetical order."""
+    """Return all kernels of the kernel path, in alphabetical order.
+
+    Their latencies leave estimates out, which would take half a second a kernel.
+    """
     overlays = overlays_with()
-    return tuple(entry(name, overlays.get(name, {})) for name in evidence.kernel_names())
+    names = evidence.kernel_names()
+    return tuple(entry(name, overlays.get(name, {}), estimated=False) for name in names)
 
 
 # ---- building ------------------------------------------------------------------------------------

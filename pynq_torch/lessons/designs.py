@@ -88,9 +88,10 @@ class Design:
         return _COSTS[self.function][1] * n
 
     def duration(self, n: int, clock_hz: float = FCLK_HZ) -> Duration:
-        """Return the time for vectors of n elements, by the best evidence.
+        """Return the time for vectors of n elements, by the best evidence but an estimate.
 
-        Modelled units that work at the same time share DDR: together they are no faster than it.
+        Not every design has one (`estimated`), and a model is not divided by an estimate. Modelled
+        units that work at the same time share DDR: together they are no faster than it.
 
         Parameters
         ----------
@@ -100,12 +101,24 @@ class Design:
             Clock of the PL.
         """
         longest = max(count for _, count in parts(n, self.units))
-        found = evidence.latency(self.kernel, clock_hz, label=self.label, n=longest)
+        found = evidence.latency(
+            self.kernel, clock_hz, label=self.label, estimated=False, n=longest
+        )
         if found.kind != "model" or self.units == 1:
             return found
-        start = evidence.latency(self.kernel, clock_hz, n=1).seconds
+        start = evidence.latency(self.kernel, clock_hz, estimated=False, n=1).seconds
         together = start + self.nbytes(n) / DDR_BYTES_PER_SECOND
         return replace(found, seconds=max(found.seconds, together))
+
+    def estimated(self, n: int, clock_hz: float = FCLK_HZ) -> Duration | None:
+        """Return the estimate of the C++ for vectors of n elements, as if memory never waited.
+
+        ``None`` where the length alone does not decide it, or clang is not installed
+        (`pynq_torch.models.evidence.schedule` says which).
+        """
+        longest = max(count for _, count in parts(n, self.units))
+        found = evidence.latencies(self.kernel, clock_hz, label=self.label, n=longest)
+        return found.get("estimate")
 
     def point(self, n: int, clock_hz: float = FCLK_HZ) -> Point:
         """Return the design as a point of a roofline, see `pynq_torch.plot.roofline`."""
@@ -159,8 +172,9 @@ def compare(designs: Sequence[Design], n: int) -> Table:
     Returns
     -------
     Table
-        II, latency in cycles and as time, BRAM, DSP, LUT, FF, throughput = 1 / (clock x cycles)
-        in runs a second, share of the memory bandwidth, what the numbers are, and the best.
+        II, latency in cycles, the estimate of the C++ in cycles, time, BRAM, DSP, LUT, FF,
+        throughput = 1 / (clock x cycles) in runs a second, share of the memory bandwidth, what the
+        numbers are (but for the estimate), and the best.
     """
     parts_of_pl = ("BRAM_18K", "DSP", "LUT", "FF")
     rows = []
@@ -170,10 +184,12 @@ def compare(designs: Sequence[Design], n: int) -> Table:
         kinds = time.kind if time.kind == used.kind else f"{time.kind}, area {used.kind}"
         cycles = round(time.seconds * (time.clock_hz or FCLK_HZ))
         rates = [f"{1 / time.seconds:.0f} / s", f"{design.bandwidth_share(n):.0%}"]
-        row = [design.label, design.ii, cycles, seconds_text(time.seconds)]
+        guess = design.estimated(n)
+        estimate = "-" if guess is None else round(guess.seconds * (guess.clock_hz or FCLK_HZ))
+        row = [design.label, design.ii, cycles, estimate, seconds_text(time.seconds)]
         row += [used.used[name] for name in parts_of_pl]
         rows.append([*row, *rates, kinds, "best" if design == winner else ""])
-    header = ["design", "II", "latency / cycles", "time", *parts_of_pl]
+    header = ["design", "II", "latency / cycles", "estimate / cycles", "time", *parts_of_pl]
     return Table([*header, "throughput", "of DDR", "kind", ""], rows)
 
 

@@ -5,9 +5,10 @@ says which it is:
 
 - resources: a ``csynth.xml`` below the kernel's folder or where ``make -C hw kernels`` leaves it,
   then what yosys counted in its RTL (``rtl/resources.json``), then the model;
-- latency: a board's wall clock, then cycles counted in RTL, both from ``measurements.json`` in the
-  kernel's folder (`record` writes it), then a ``csynth.xml`` whose latency does not depend on
-  arguments, then the model.
+- latency: a board's wall clock, then a ``csynth.xml`` whose latency does not depend on arguments,
+  then cycles counted in RTL, then the estimate of `pynq_torch.hls.estimate` where the sizes alone
+  decide it, then the model. Measurements and counts are in ``measurements.json`` in the kernel's
+  folder (`record` writes it).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from .hls_resources import AVAILABLE, Resources, estimate, itemised
 
 if TYPE_CHECKING:
     from pynq_torch.hls.csynth import SynthesisReport
+    from pynq_torch.hls.estimator import Estimate
 
 __all__ = [
     "Kernel",
@@ -38,6 +40,7 @@ __all__ = [
     "record",
     "resources",
     "resources_by_kind",
+    "schedule",
 ]
 
 MEASUREMENTS = "measurements.json"
@@ -157,24 +160,26 @@ def initiation_interval(name: str) -> int:
     return max(achieved, default=found.description.ii)
 
 
-def latencies(name: str, clock_hz: float, *, label: str = "", **sizes: int) -> dict[str, Duration]:
+def latencies(
+    name: str, clock_hz: float, *, label: str = "", estimated: bool = True, **sizes: int
+) -> dict[str, Duration]:
     """Return how long a run takes by all there is, the best evidence first.
 
     Parameters
     ----------
-    name, clock_hz, label, **sizes
+    name, clock_hz, label, estimated, **sizes
         See `latency`.
 
     Returns
     -------
     dict of str to Duration
-        By kind: ``"measured"`` and ``"cycles"`` where they were recorded at these sizes, and
-        ``"model"`` always: the schedule of a ``csynth.xml``, or the description's formula.
+        ``"measured"`` and ``"cycles"`` where they were recorded at these sizes, ``"csynth"`` where
+        the vendor's report has one number, ``"estimate"`` where there is one for these sizes, and
+        ``"model"`` always: the description's formula.
     """
     own = kernel(name)
     model = own.description.latency
     wanted = {symbol: int(sizes[symbol]) for symbol in model.symbols if symbol in sizes}
-    label = label or name
     made = partial(Duration, clock_hz=clock_hz, part="compute")
     found = {}
     for entry in _measurements(own.folder):
@@ -182,21 +187,62 @@ def latencies(name: str, clock_hz: float, *, label: str = "", **sizes: int) -> d
         if entry["sizes"] != wanted or kind in found:
             continue
         if kind == "cycles":
-            found[kind] = made(entry["cycles"] / clock_hz, kind, label)
+            found[kind] = made(entry["cycles"] / clock_hz, kind, label or name)
         elif entry["clock_hz"] == clock_hz:
-            found[kind] = made(entry["seconds"], kind, label, entry["where"], entry["repeat"])
+            more = (entry["where"], entry["repeat"])
+            found[kind] = made(entry["seconds"], kind, label or name, *more)
     report = _synthesis(own)
     # A latency that is one number for all arguments is the schedule; a range is none for these.
     if report is not None and report.latency_worst == report.latency_best is not None:
-        cycles, where = report.latency_best, f"csynth.xml, {report.tool_version}"
-    else:
-        cycles, where = model.cycles(**wanted), ""
-    found["model"] = made(cycles / clock_hz, "model", label, where)
-    order = ("measured", "cycles", "model")
+        where = f"csynth.xml, {report.tool_version}"
+        found["csynth"] = made(report.latency_best / clock_hz, "model", label or name, where)
+    cycles = _estimated(own, clock_hz, wanted) if estimated else None
+    if cycles is not None:
+        found["estimate"] = made(cycles / clock_hz, "estimate", label or name, "memory never waits")
+    found["model"] = made(model.cycles(**wanted) / clock_hz, "model", label or name)
+    order = ("measured", "csynth", "cycles", "estimate", "model")
     return {kind: found[kind] for kind in order if kind in found}
 
 
-def latency(name: str, clock_hz: float, *, label: str = "", **sizes: int) -> Duration:
+def schedule(name: str, clock_hz: float, **sizes: int) -> Estimate:
+    """Return the estimate of a run: its loops with II, depth and latency, and what limits them.
+
+    Parameters
+    ----------
+    name : str
+        See `kernel`.
+    clock_hz : float
+        Of the PL.
+    **sizes : int
+        Scalar arguments; others are ignored.
+
+    Raises
+    ------
+    KernelError
+        There is none: clang is not installed, or the C++ cannot be scheduled.
+    """
+    from pynq_torch.hls.estimator import estimate_of_run
+    from pynq_torch.hls.kernels import KernelSource
+
+    folder = kernel(name).folder
+    source = KernelSource(name, folder / f"{name}.cpp")
+    return estimate_of_run(source, sizes, clock=round(1e9 / clock_hz, 3))
+
+
+def _estimated(own: Kernel, clock_hz: float, sizes: dict[str, int]) -> int | None:
+    """Return the estimated cycles of a run; None where the sizes alone do not decide them."""
+    if not (own.folder / f"{own.folder.name}.cpp").is_file():
+        return None
+    try:
+        least, most = schedule(own.folder.name, clock_hz, **sizes).latency
+    except KernelError:
+        return None  # `schedule` says why; the next evidence counts
+    return most if least == most else None
+
+
+def latency(
+    name: str, clock_hz: float, *, label: str = "", estimated: bool = True, **sizes: int
+) -> Duration:
     """Return how long a run takes, by the best evidence there is.
 
     Parameters
@@ -207,6 +253,9 @@ def latency(name: str, clock_hz: float, *, label: str = "", **sizes: int) -> Dur
         Converts cycles; a measurement counts only where it was made at this clock.
     label : str
         For a chart; default: the kernel.
+    estimated : bool
+        Estimate it where nothing better is known: some tenths of a second where the build cache has
+        no estimate for these sizes.
     **sizes : int
         The symbols of its latency model; others are ignored.
 
@@ -215,7 +264,8 @@ def latency(name: str, clock_hz: float, *, label: str = "", **sizes: int) -> Dur
     Duration
         The first of `latencies`.
     """
-    return next(iter(latencies(name, clock_hz, label=label, **sizes).values()))
+    found = latencies(name, clock_hz, label=label, estimated=estimated, **sizes)
+    return next(iter(found.values()))
 
 
 def _measurements(folder: Path) -> list[dict[str, Any]]:
@@ -282,7 +332,7 @@ def record(name: str, duration: Duration, *, cycles: int | None = None, **sizes:
 
 def _check_evidence(found: Kernel, duration: Duration, sizes: dict[str, int]) -> None:
     name = found.description.name
-    if duration.kind == "model" or duration.where.endswith("this PC"):
+    if duration.kind in ("model", "estimate") or duration.where.endswith("this PC"):
         raise ValueError(
             f"{duration.provenance} is no evidence about {name!r} on the board; "
             "expected a measurement on a board, or cycles counted in RTL"

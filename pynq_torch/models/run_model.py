@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
+from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Any
 
 from pynq_torch.descriptions import KernelDescription, read_kernel_description
-from pynq_torch.errors import KernelError
+from pynq_torch.errors import KernelError, PynqTorchError
 from pynq_torch.paths import KERNELS
 from pynq_torch.timing import Duration, model_cycles
 
@@ -16,8 +18,9 @@ from .tiling import patch_cells
 
 if TYPE_CHECKING:
     from pynq_torch.events import KernelCall
+    from pynq_torch.hls.interface import Interface
 
-__all__ = ["modelled", "run_cycles", "symbols"]
+__all__ = ["RunCycles", "cycles_of_run", "formula_cycles", "modelled", "run_cycles", "symbols"]
 
 Numbers = Mapping[str, int]
 
@@ -106,3 +109,109 @@ def modelled(runs: Sequence[KernelCall], clock_hz: float, label: str = "") -> Du
     """Return the modelled duration of runs, one after the other, at a clock of the PL."""
     total = sum(run_cycles(run) for run in runs)
     return Duration(total / clock_hz, "model", label, clock_hz=clock_hz, part="compute")
+
+
+@dataclass(frozen=True)
+class RunCycles:
+    """What a run takes in the PL.
+
+    Parameters
+    ----------
+    cycles : int or None
+        ``None`` where it is not known; `note` says why.
+    kind : {"cycles", "model", "estimate", ""}
+        Counted in RTL; the formula of a ``description.json``; an estimate from the C++.
+    note : str
+        What the number was found from, or why there is none.
+    """
+
+    cycles: int | None
+    kind: str = ""
+    note: str = ""
+
+    def __str__(self) -> str:
+        if self.cycles is None:
+            return f"cycles unknown: {self.note}"
+        about = f" ({self.note})" if self.note else ""
+        return f"{self.cycles:,} cycles, {self.kind}{about}"
+
+
+def cycles_of_run(interface: Interface, arguments: Numbers, clock_hz: float) -> RunCycles:
+    """Return the cycles of a run with these arguments, without having run it.
+
+    By the formula of the ``description.json`` beside the source; without one by the estimate of
+    `pynq_torch.hls.estimate`, where the arguments alone decide how long the kernel takes.
+
+    Parameters
+    ----------
+    interface : Interface
+        Of the kernel.
+    arguments : mapping of str to int
+        The integers that it gets by value.
+    clock_hz : float
+        Of the PL; operators take more cycles at a faster one.
+    """
+    why = ""
+    try:
+        cycles = formula_cycles(interface, arguments)
+        if cycles is not None:
+            return RunCycles(cycles, "model", "description.json")
+    except (PynqTorchError, ArithmeticError) as error:
+        why = f"no formula: {error}; "
+    found = _estimated(interface, arguments, clock_hz)
+    return replace(found, note=why + found.note)
+
+
+def formula_cycles(interface: Interface, arguments: Numbers) -> int | None:
+    """Return what the ``description.json`` beside a kernel's source gives a run.
+
+    Parameters
+    ----------
+    interface, arguments
+        See `cycles_of_run`.
+
+    Returns
+    -------
+    int or None
+        ``None`` where there is no such file.
+
+    Raises
+    ------
+    KernelError
+        The formula asks for what is no argument.
+    """
+    folder = interface.source.parent
+    if not (folder / "description.json").is_file():
+        return None
+    latency = read_kernel_description(folder).latency
+    numbers = dict(arguments)
+    if interface.top in _DERIVED and folder.parent == KERNELS:
+        numbers |= _DERIVED[interface.top](numbers)
+    missing = [name for name in latency.symbols if name not in numbers]
+    if missing:
+        raise KernelError(
+            f"that of {folder / 'description.json'} asks for {', '.join(missing)}, which is no "
+            "integer argument",
+            interface.top,
+        )
+    return latency.cycles(**{name: numbers[name] for name in latency.symbols})
+
+
+def _estimated(interface: Interface, arguments: Numbers, clock_hz: float) -> RunCycles:
+    from pynq_torch.hls.estimator import estimate_of_run
+    from pynq_torch.hls.kernels import KernelSource
+
+    source = KernelSource(interface.top, interface.source)
+    clock = round(1e9 / clock_hz, 3)
+    try:
+        found = estimate_of_run(source, arguments, clock=clock, tool=interface.tool)
+    except (KernelError, OSError, SubprocessError) as error:
+        return RunCycles(None, note=f"no estimate: {error}")
+    least, most = found.latency
+    if least is None or most is None:
+        return RunCycles(None, note="the data, not the arguments alone, say how often a loop runs")
+    if least != most:
+        return RunCycles(None, note=f"branches decide, an estimate says {least:,} to {most:,}")
+    return RunCycles(
+        most, "estimate", f"as {found.tool.title()} HLS would schedule it at {clock:g} ns"
+    )

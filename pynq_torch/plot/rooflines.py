@@ -72,8 +72,8 @@ def roofline(
     Parameters
     ----------
     points : sequence of Point
-        The kind of each is drawn as its marker: model a circle, cycles a square, measured a
-        triangle; the legend says so.
+        The kind of each is drawn as its marker: model a circle, estimate a diamond, cycles a
+        square, measured a triangle; the legend says so.
     roofs : sequence of Roof, optional
         Default: the DDR of the PYNQ-Z2, see `pynq_torch.models.pynq_z2.memory_roofs`. The hard
         ones bound every point and make the thick line; the others are thin.

@@ -79,8 +79,20 @@ class _Choice:
 
     def latency(self, size: int, clock_hz: float) -> Duration:
         """Return how long it takes on the board, by the best evidence there is."""
+        return next(iter(self.latencies(size, clock_hz).values()))
+
+    def latencies(self, size: int, clock_hz: float) -> dict[str, Duration]:
+        """Return how long it takes by all that is known, the best evidence first."""
         sizes = self.case.symbols(size, self.units)
-        return evidence.latency(self.kernel, clock_hz, label=self.label, **sizes)
+        return evidence.latencies(self.kernel, clock_hz, label=self.label, estimated=True, **sizes)
+
+    def schedule(self, size: int, clock_hz: float) -> str:
+        """Return II, depth and latency of its loops by the estimate, or why there is none."""
+        sizes = self.case.symbols(size, self.units)
+        try:
+            return str(evidence.schedule(self.kernel, clock_hz, **sizes))
+        except KernelError as error:
+            return f"no estimate: {error}"
 
 
 class _Explorer:
@@ -178,12 +190,15 @@ class _Explorer:
             label.set_fontweight("bold" if chosen else "normal")
         plot.times([pl, cpu], title=f"{dtype}, wall clock of this machine", ax=right)
         right.set_xlabel(right.get_xlabel().replace("; ", "\n"), fontsize=11)
-        own = choice.latency(size, clock_hz)
+        known = (
+            f"{round(own.seconds * clock_hz):,} cycles, {own.provenance}"
+            for own in choice.latencies(size, clock_hz).values()
+        )
         return Picture(
             drawn,
             f"{verdict}\n{choice.label} of overlay {choice.overlay}, {size:,} "
-            f"{choice.case.size_text}, {dtype}: {round(own.seconds * clock_hz):,} cycles, "
-            f"{own.provenance}",
+            f"{choice.case.size_text}, {dtype}: {'; '.join(known)}\n"
+            f"{choice.schedule(size, clock_hz)}",
         )
 
     def _overlay(self, name: str) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pynq_torch.board.bus import IpModel
 from pynq_torch.board.engine import EngineProcess
-from pynq_torch.board.hls_ip import Run
+from pynq_torch.board.runs import Run
 from pynq_torch.board.streams import Endpoint, Ring
 from pynq_torch.board.vain_polls import why_idle
 from pynq_torch.errors import KernelError, NotModelledWarning, RtlResetWarning

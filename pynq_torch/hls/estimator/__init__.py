@@ -4,7 +4,8 @@ clang and LLVM give the operations, trip counts and addresses; what is written h
 cycles of each operation, memory ports, recurrences, loops added up.
 """
 
+from .kept import estimate_of_run
 from .result import Estimate, LoopEstimate
 from .run import estimate
 
-__all__ = ["Estimate", "LoopEstimate", "estimate"]
+__all__ = ["Estimate", "LoopEstimate", "estimate", "estimate_of_run"]

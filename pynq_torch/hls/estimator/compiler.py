@@ -8,9 +8,11 @@ keeps: no loop is turned into a closed form, no memory becomes a register, nothi
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +20,22 @@ from pathlib import Path
 from pynq_torch.errors import KernelBuildError
 
 from .. import toolchain
+from ..depends import gcc_files
 from ..source import read_text
 from .slices import address_slice
 from .tables import with_tables
 
-__all__ = ["HEADERS", "Locations", "Place", "compiling", "linked", "optimise", "tools"]
+__all__ = [
+    "HEADERS",
+    "Locations",
+    "Place",
+    "compiling",
+    "included",
+    "linked",
+    "optimise",
+    "release",
+    "tools",
+]
 
 CLANG, OPT, LINK = "clang-16", "opt-16", "llvm-link-16"
 _LIMITED = ("/bin/sh", "-c", 'ulimit -t 60; ulimit -v 8000000; exec "$@"', "sh")
@@ -98,16 +111,12 @@ def compiling(
     """
     if missing := tools():
         raise KernelBuildError(missing, top)
-    system = [HEADERS, *toolchain.include_dirs()]
-    options = [f"-I{path}" for path in include_dirs] + [f"-D{name}" for name in defines]
-    options += [word for path in system for word in ("-isystem", str(path))]
     for source in sources:
         read_text(source)
     processes = []
     with contextlib.ExitStack() as stack:
         for number, source in enumerate(sources):
-            language = ("-x", "c", "-std=gnu17") if source.suffix == ".c" else ("-std=gnu++17",)
-            command = [CLANG, *language, *_FLAGS, "-D__SYNTHESIS__", "-D__VITIS_HLS__", *options]
+            command = [CLANG, *_options(source, include_dirs, defines), *_FLAGS]
             command += ["-o", str(folder / f"{number}.ll"), str(source)]
             process = stack.enter_context(
                 subprocess.Popen(
@@ -121,6 +130,32 @@ def compiling(
             yield
         finally:
             _finish(processes, top)
+
+
+def _options(source: Path, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:
+    """Return the language, macros and folders with which a source is read."""
+    language = ("-x", "c", "-std=gnu17") if source.suffix == ".c" else ("-std=gnu++17",)
+    options = [*language, "-D__SYNTHESIS__", "-D__VITIS_HLS__"]
+    options += [f"-I{path}" for path in include_dirs] + [f"-D{name}" for name in defines]
+    system = [HEADERS, *toolchain.include_dirs()]
+    return [*options, *(word for path in system for word in ("-isystem", str(path)))]
+
+
+def included(source: Path, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:
+    """Return a source and every file that it includes; the source alone where one is missing."""
+    with tempfile.TemporaryDirectory(prefix="pynq_torch_includes_") as name:
+        listing = Path(name, "files.d")
+        command = [CLANG, *_options(source, include_dirs, defines), "-M", "-MF", str(listing)]
+        done = subprocess.run(
+            [*command, str(source)], capture_output=True, check=False, timeout=_TIMEOUT_S
+        )
+        return gcc_files(listing) if done.returncode == 0 else [str(source)]
+
+
+def release() -> str:
+    """Return which clang and opt there are: where, how large, and how old."""
+    paths = [os.path.realpath(shutil.which(program) or program) for program in (CLANG, OPT)]
+    return " ".join(f"{path}:{os.stat(path).st_mtime_ns}" for path in paths)
 
 
 def _finish(processes: Sequence[subprocess.Popen[str]], top: str) -> None:

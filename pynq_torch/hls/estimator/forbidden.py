@@ -18,8 +18,19 @@ _CALL = re.compile(r"call [^@]*@(\"[^\"]+\"|[-\w.$]+)\(.*?(?:!dbg (!\d+))?$")
 _DEFINE = re.compile(r"^define .*?@(\"[^\"]+\"|[-\w.$]+)\(")
 
 
-def check(text: str, plan: Plan, top: str) -> None:
+def check(text: str, plan: Plan, top: str, *, bodies: bool = False) -> None:
     """Refuse a module that HLS would refuse, as far as the top function reaches.
+
+    Parameters
+    ----------
+    text : str
+        The raw module.
+    plan : Plan
+        Takes a warning for each function without a body.
+    top : str
+        The top function, for messages.
+    bodies : bool
+        Refuse functions without a body.
 
     Raises
     ------
@@ -53,7 +64,7 @@ def check(text: str, plan: Plan, top: str) -> None:
                 path[callee] = [*path[name], callee]
                 waiting.append(callee)
             elif callee not in calls and not knows_call(callee) and "llvm" not in callee:
-                _note(plan, callee, where)
+                _note(plan, callee, where, bodies)
 
 
 def _is_named(mangled: str, name: str) -> bool:
@@ -64,12 +75,19 @@ def _is_named(mangled: str, name: str) -> bool:
     )
 
 
-def _note(plan: Plan, callee: str, where: Place | None) -> None:
+def _note(plan: Plan, callee: str, where: Place | None, refuse: bool) -> None:
     at = f"{where.file}:{where.line}" if where else plan.top.place.file
-    warning = f"{at}: {plain_name(callee)} has no body here and is taken to cost nothing"
-    if warning not in plan.warnings and not callee.startswith(
-        ("_ZNSo", "_ZSt", "printf", "puts", "__cxa", "_ZNS")
-    ):
+    if callee.startswith(("_ZNSo", "_ZSt", "printf", "puts", "__cxa", "_ZNS")):
+        return
+    name = plain_name(callee)
+    if refuse:
+        raise KernelBuildError(
+            f"{at}: {name} has no body here, so its cycles are not known; estimate it with the "
+            "file that has it as a further source",
+            plan.top.name,
+        )
+    warning = f"{at}: {name} has no body here and is taken to cost nothing"
+    if warning not in plan.warnings:
         plan.warnings.append(warning)
 
 

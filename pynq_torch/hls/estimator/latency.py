@@ -53,14 +53,18 @@ class Done:
     interval: int | None
     dsp: int
     brams: int
-    stages: tuple[tuple[str, int | None], ...] = ()
+    stages: tuple[tuple[str, Cycles], ...] = ()
 
 
 class Kernel:
     """A kernel's functions, scheduled bottom up."""
 
-    def __init__(self, module: Module, plan: Plan, target: Target, entry: str) -> None:
+    def __init__(
+        self, module: Module, plan: Plan, target: Target, entry: str, *, exact: bool = False
+    ) -> None:
         self.module, self.plan, self.target, self.entry = module, plan, target, entry
+        #: Whether the least is that of the shortest way, past a loop or a branch too.
+        self.exact = exact
         self.loops: list[LoopEstimate] = []
         self._done: dict[str, Done] = {}
         self._written: dict[str, set[str]] = {}
@@ -86,7 +90,9 @@ class Kernel:
             between,
             loops,
             resources,
-            done.stages if self.plan.top.dataflow else (),
+            tuple((name, most) for name, (_, most) in done.stages)
+            if self.plan.top.dataflow
+            else (),
             tuple(dict.fromkeys(warnings)),
         )
 
@@ -131,7 +137,7 @@ class Body:
         self.blocks_used = DspBlocks(function, kernel.target.tool, limits)
         self.brams = 0
         self.callees: set[str] = set()
-        self.stages: list[tuple[str, int | None]] = []
+        self.stages: list[tuple[str, Cycles]] = []
 
     def schedule(self) -> Done:
         """Schedule the whole function."""
@@ -159,13 +165,16 @@ class Body:
 
     def _dataflow(self) -> tuple[Cycles, int | None]:
         """Processes run side by side: the slowest counts, and how the others begin and end."""
-        known = [cycles for _, cycles in self.stages]
-        if any(cycles is None for cycles in known):
-            return (None, None), None
-        numbers = [cycles for cycles in known if cycles is not None]
         streams = self.arrays.has_stream
-        total = max(numbers) + 3 * (len(numbers) - 1) if streams else sum(numbers) + len(numbers)
-        return (total, total), max(numbers) + 1
+        total: list[int | None] = []
+        for end in zip(*(cycles for _, cycles in self.stages), strict=True):
+            known = [number for number in end if number is not None]
+            beside = max(known, default=0) + 3 * (len(known) - 1)
+            after = sum(known) + len(known)
+            total.append((beside if streams else after) if len(known) == len(end) else None)
+        most = [cycles[1] for _, cycles in self.stages if cycles[1] is not None]
+        least, longest = total
+        return (least, longest), None if longest is None else max(most) + 1
 
     # -- bodies --------------------------------------------------------------------------------
 
@@ -276,7 +285,10 @@ class Body:
                         seen = number
                 best[block.name] = (at, seen)
             end = greater(end, best[block.name][0])
-        return end
+        if not self.kernel.exact:  # LOOP_TRIPCOUNT speaks of loops that are entered
+            return end
+        last = [best[block.name] for block in inside if _is_last(block, loop)]
+        return (_joined(last)[0][0], end[1]) if last else end
 
     def _copied(self, item: Instruction) -> int:
         """Cycles of a ``memcpy`` or ``memset`` of an array, which HLS makes a pipelined loop."""
@@ -313,7 +325,7 @@ class Body:
             self.blocks_used.own += done.dsp
             self.brams += done.brams
         plan = self.kernel.plan.function_at(callee.place, callee.name) if callee.place else None
-        self.stages.append((plan.name if plan else item.callee, done.cycles[1]))
+        self.stages.append((plan.name if plan else item.callee, done.cycles))
         return plus(done.cycles, 1)
 
     def count(self, region: Region, interval: int | None) -> None:
@@ -353,6 +365,11 @@ def _child(loop: Loop | None, around: Loop | None) -> Loop | None:
             return loop
         loop = loop.parent
     return None
+
+
+def _is_last(block: Block, loop: Loop | None) -> bool:
+    """Whether a function, or an iteration of a loop, ends with a block."""
+    return not block.successors if loop is None else loop.header in block.successors
 
 
 def _joined(paths: list[tuple[Cycles, int]]) -> tuple[Cycles, int]:

@@ -34,39 +34,33 @@ def loop_states(body: Body, loop: Loop) -> Cycles:
     begun = len(body.stages)
     states = body.states(loop)
     inner = [cycles for _, cycles in body.stages[begun:]]
-    if plan is not None and plan.dataflow and len(inner) > 1 and None not in inner:
-        return _dataflow_loop(body, loop, plan, trips, place, [n for n in inner if n is not None])
+    if plan is not None and plan.dataflow and len(inner) > 1:
+        return _dataflow_loop(body, loop, plan, trips, place, inner)
     if plan is not None and plan.least is not None:
         states = at_least(states, plan.least)
     total = multiply(trips, states)
     _record(body, place, [loop], [plan], trips, None, None, states, total, "", False)
-    body.stages[begun:] = [(_name(body, [loop], [plan]), total[1])]
+    body.stages[begun:] = [(_name(body, [loop], [plan]), total)]
     return total
 
 
 def _dataflow_loop(
-    body: Body, loop: Loop, plan: LoopPlan, trips: Cycles, place: int, stages: list[int]
+    body: Body, loop: Loop, plan: LoopPlan, trips: Cycles, place: int, stages: list[Cycles]
 ) -> Cycles:
     """Iterations overlap: one begins when the slowest process of the one before has ended."""
-    slowest, first = max(stages) + 1, sum(stages) + len(stages)
-    most = trips[1]
-    total = None if most is None else (most - 1) * slowest + first
-    iteration: Cycles = (first, first)
-    _record(
-        body,
-        place,
-        [loop],
-        [plan],
-        trips,
-        None,
-        None,
-        iteration,
-        (None if trips[0] is None else total, total),
-        "",
-        False,
-    )
+    first: list[int | None] = []
+    all_of: list[int | None] = []
+    for count, *end in zip(trips, *stages, strict=True):
+        known = [number for number in end if number is not None]
+        one = sum(known) + len(known) if len(known) == len(end) else None
+        first.append(one)
+        more = (count or 1) - 1
+        all_of.append(None if count is None or one is None else more * (max(known) + 1) + one)
+    total: Cycles = (all_of[0], all_of[1])
+    iteration: Cycles = (first[0], first[1])
+    _record(body, place, [loop], [plan], trips, None, None, iteration, total, "", False)
     body.stages.append((_name(body, [loop], [plan]), total))
-    return (total, total)
+    return total
 
 
 def _flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | None:
@@ -139,7 +133,7 @@ def _pipelined(
         why,
         plan.automatic,
     )
-    body.stages.append((_name(body, loops, list(plans)), total[1]))
+    body.stages.append((_name(body, loops, list(plans)), total))
     extra = 3 if body.target.tool == "vitis" and not _is_whole(body, loops[0]) else 1
     return plus(total, extra + _to_buses(region))
 

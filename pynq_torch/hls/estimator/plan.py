@@ -44,6 +44,12 @@ class Plan:
         loops = [loop for function in self.functions for loop in function.all_loops()]
         return self.tool == "vitis" and any(loop.inner and loop.interval is None for loop in loops)
 
+    def forget_trips(self) -> None:
+        """Leave out what LOOP_TRIPCOUNT says: it is of no run in particular."""
+        for function in self.functions:
+            for loop in function.all_loops():
+                loop.trips = None
+
     def loop_at(self, place: Place) -> LoopPlan | None:
         """Return the loop whose keyword is at a place."""
         return self._loops.get(key_of(place))

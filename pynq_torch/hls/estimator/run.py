@@ -44,6 +44,7 @@ def estimate(
     include_dirs: Sequence[Path] = (),
     defines: Sequence[str] = (),
     arguments: Mapping[str, int] | None = None,
+    exact: bool = False,
 ) -> Estimate:
     """Estimate what HLS would make of a kernel: II, latency, DSP blocks, block RAM.
 
@@ -69,6 +70,8 @@ def estimate(
         Macros, ``NAME`` or ``NAME=VALUE``.
     arguments : mapping of str to int, optional
         Values of scalar arguments, for the latency of a run; the hardware is that for any values.
+    exact : bool
+        Estimate this run: no LOOP_TRIPCOUNT, branches are a range, unknown `arguments` left out.
 
     Raises
     ------
@@ -86,10 +89,22 @@ def estimate(
         folder = Path(name)
         with compiler.compiling(paths, folder, include_dirs, defines, top):
             plan, found = _plan(paths, top, tool, part, directives, include_dirs, defines)
-        forbidden.check(text := compiler.linked(folder, len(paths)), plan, top)
-        module = _optimised(text, plan, folder, arguments or {})
-    kernel = Kernel(module, plan, target_of(clock, part, plan.tool), entry_of(module, plan))
+        text = compiler.linked(folder, len(paths))
+        kernel = _scheduled(text, plan, folder, arguments or {}, exact, clock, part)
     return kernel.result(top, clock, part, found)
+
+
+def _scheduled(
+    text: str, plan: Plan, folder: Path, arguments: Mapping[str, int], exact: bool, clock: float,
+    part: str,
+) -> Kernel:  # fmt: skip
+    """Check the raw module, let LLVM's passes run, and return what schedules the functions."""
+    forbidden.check(text, plan, plan.top.name, bodies=exact)
+    if exact:
+        plan.forget_trips()
+    module = _optimised(text, plan, folder, arguments, exact)
+    target = target_of(clock, part, plan.tool)
+    return Kernel(module, plan, target, entry_of(module, plan), exact=exact)
 
 
 def _plan(
@@ -127,7 +142,9 @@ def _plan(
     return plan, plan.warnings
 
 
-def _optimised(text: str, plan: Plan, folder: Path, arguments: Mapping[str, int]) -> Module:
+def _optimised(
+    text: str, plan: Plan, folder: Path, arguments: Mapping[str, int], lenient: bool
+) -> Module:
     """Run LLVM's passes: once for the trip counts as written, then with the plan."""
 
     def inlined(name: str, place: Place) -> bool:
@@ -155,7 +172,7 @@ def _optimised(text: str, plan: Plan, folder: Path, arguments: Mapping[str, int]
     if arguments:
         written = compiler.optimise(text, inlined, unrolled, folder)
         entry = entry_of(read_module(*written), plan)
-        text = with_arguments(text, entry, arguments)
+        text = with_arguments(text, entry, arguments, lenient=lenient)
     return read_module(
         *compiler.optimise(text, inlined, unrolled, folder, promote=promote, run_of=entry)
     )

@@ -44,7 +44,9 @@ def with_tables(text: str) -> str:
     return "\n".join(lines)
 
 
-def with_arguments(text: str, entry: str, values: Mapping[str, int]) -> str:
+def with_arguments(
+    text: str, entry: str, values: Mapping[str, int], *, lenient: bool = False
+) -> str:
     """Return a raw module whose top function has numbers in place of some scalar arguments.
 
     Parameters
@@ -55,6 +57,8 @@ def with_arguments(text: str, entry: str, values: Mapping[str, int]) -> str:
         The mangled name of the top function.
     values : mapping of str to int
         By the argument's name.
+    lenient : bool
+        Leave out names that are no such argument.
 
     Raises
     ------
@@ -69,6 +73,8 @@ def with_arguments(text: str, entry: str, values: Mapping[str, int]) -> str:
     known = re.findall(r"\bi\d+ (?:\w+ )*%([A-Za-z_$][\w$]*?)(?:\.coerce)?(?=[,)])", taken)
     for name, value in values.items():
         if name not in known:
+            if lenient:
+                continue
             raise KernelError(
                 f"the top function has no integer argument {name!r} passed by value; it has "
                 f"{', '.join(known) or 'none'}"
