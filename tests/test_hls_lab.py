@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pynq_torch.hls.estimator import compiler
-from pynq_torch.lessons.hls_lab import Target, check, with_pragmas
+from pynq_torch.lessons.hls_lab import Target, cell, check, with_pragmas
 from pynq_torch.widgets.hls_cell import run_cell
 
 pytestmark = [
@@ -111,6 +111,9 @@ def test_a_loop_that_prints_without_end_fills_no_disk() -> None:
 def test_a_cell_is_checked_by_its_name() -> None:
     run_cell("dot", NAIVE + "// testbench\nint main() { return 0; }\n")
     assert "II=5" in check("dot", "dot", TARGET, BENCH).sentence
+    assert cell("dot") == (NAIVE, "// testbench\nint main() { return 0; }\n")
+    with pytest.raises(ValueError, match="no cell %%hls dots; those that have been run: .*dot"):
+        cell("dots")
     run_cell("dot", RIGHT)
     assert check("dot", "dot", TARGET, BENCH).passed
 

@@ -84,3 +84,23 @@ def test_processes_side_by_side() -> None:
 def test_what_cannot_be_drawn(estimate: Estimate, name: str, count: int, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         plot.schedule(estimate, name, iterations=count)
+
+
+def test_variants_of_a_kernel_and_those_that_none_beats() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+
+    def variant(cycles: int, dsp: int) -> Estimate:
+        used = {"DSP": dsp, "BRAM_18K": 0}
+        return replace(ESTIMATE, latency=(cycles, cycles), resources=used)
+
+    found = {"slow": variant(900, 5), "good": variant(500, 5), "twin": variant(500, 5)}
+    chart = plot.design.estimates(found | {"large": variant(100, 20)})
+    assert [row[7] for row in chart.table.rows] == ["", "yes", "yes", "yes"]
+    assert chart.table.rows[0] == ["1", "slow", "5", "900", "9.0", "5", "0", "", "estimate"]
+    assert {text.get_text() for text in chart.texts} == {"1", "2, 3", "4"}
+    assert "estimate for part at 10 ns" in chart.get_xlabel()
+    chart.figure.clear()
+    with pytest.raises(ValueError, match="nothing to draw"):
+        plot.design.estimates({})
+    with pytest.raises(ValueError, match="of 'open' are not known"):
+        plot.design.estimates({"open": replace(ESTIMATE, latency=(1, None))})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -240,8 +241,11 @@ def constants_of(unit: SourceUnit) -> dict[str, str]:
     for cursor in _declarations(unit.unit.cursor):
         if cursor.kind == CursorKind.VAR_DECL and cursor.type.is_const_qualified():
             tokens = [token.spelling for token in cursor.get_tokens()]
-            if "=" in tokens and len(tokens) < 20:
-                constants[cursor.spelling] = " ".join(tokens[tokens.index("=") + 1 :])
+            # Of `const int M = 2, N = 4` the second's tokens begin with the first's.
+            pairs = list(itertools.pairwise(tokens))
+            if (cursor.spelling, "=") in pairs and len(tokens) < 20:
+                value = tokens[pairs.index((cursor.spelling, "=")) + 2 :]
+                constants[cursor.spelling] = " ".join(value)
     return constants
 
 

@@ -24,7 +24,7 @@ from pynq_torch.hls import Estimate, KernelSource, estimate, run_testbench
 from pynq_torch.hls.estimator.result import LoopEstimate
 from pynq_torch.hls.snippet import CELLS, declarations, split
 
-__all__ = ["Checked", "Target", "check", "with_pragmas"]
+__all__ = ["Checked", "Target", "cell", "check", "with_pragmas"]
 
 #: What a testbench is stopped by most often.
 _SIGNALS = {
@@ -288,3 +288,17 @@ def _reached(found: Estimate, target: Target) -> str:
     parts += [f"{latency} cycles", f"{found.resources['DSP']} DSP"]
     parts += [f"{found.resources['BRAM_18K']} BRAM_18K"]
     return f"{', '.join(parts)} (estimate)"
+
+
+def cell(name: str) -> tuple[str, str]:
+    """Return the kernel and the testbench of the latest ``%%hls`` cell of a name.
+
+    Raises
+    ------
+    ValueError
+        No such cell has been run.
+    """
+    if name not in CELLS:
+        known = ", ".join(CELLS) or "none"
+        raise ValueError(f"there is no cell %%hls {name}; those that have been run: {known}")
+    return split(CELLS[name])

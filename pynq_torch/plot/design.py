@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pynq_torch.tables import Table
@@ -10,9 +10,10 @@ from pynq_torch.tables import Table
 from .charts import COLOURS, Chart, axes, foot, note, nothing_to_draw
 
 if TYPE_CHECKING:
+    from pynq_torch.hls.estimator import Estimate
     from pynq_torch.lessons.design_space import Result
 
-__all__ = ["designs", "pareto"]
+__all__ = ["designs", "estimates", "pareto"]
 
 _LOOK = {64: ("s", "blue"), 32: ("o", "orange")}
 
@@ -128,3 +129,70 @@ def pareto(found: Sequence[Result], size: int) -> tuple[Result, ...]:
         if not best or one.cycles[size] < best[-1].cycles[size]:
             best.append(one)
     return tuple(best)
+
+
+def estimates(found: Mapping[str, Estimate], *, title: str = "", ax: Any = None) -> Chart:
+    """Draw the cycles of variants of a kernel against their DSP blocks, as HLS would make them.
+
+    Parameters
+    ----------
+    found : mapping of str to Estimate
+        Label -> from `pynq_torch.hls.estimate`; the chart numbers them from 1.
+    title : str
+        Title of the chart.
+    ax : matplotlib Axes, optional
+        Axes to draw on; default: those of a new figure.
+
+    Returns
+    -------
+    Chart
+        The table has II of the innermost loops, cycles, DSP, BRAM_18K and time at the clock, and
+        says which variants no other beats in both cycles and DSP.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to draw, or a latency or the DSP blocks are not known.
+    """
+    if not found:
+        raise nothing_to_draw("the estimate of a kernel at least")
+    points: dict[tuple[int, int], list[int]] = {}
+    for number, (label, one) in enumerate(found.items(), 1):
+        dsp, cycles = one.resources["DSP"], one.latency[1]
+        if dsp is None or cycles is None:
+            raise ValueError(f"the cycles or DSP blocks of {label!r} are not known")
+        points.setdefault((dsp, cycles), []).append(number)
+    best = [at for at in points if not any(_beats(other, at) for other in points)]
+    ax = axes(ax, height=5.0)
+    look = {"color": "black", "label": "none is smaller and faster", "zorder": 1}
+    ax.plot(*zip(*sorted(best), strict=True), "--", **look)
+    for at, numbers in points.items():
+        colour = COLOURS["vermillion" if at in best else "blue"]
+        ax.plot(*at, "o", markersize=12, markeredgecolor="black", color=colour)
+        note(ax, ", ".join(map(str, numbers)), at, (9, 7), fontsize=12)
+    ax.set(yscale="log", ylabel="cycles of a run", xlabel="DSP blocks")
+    ax.margins(0.12)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_title(title or "Variants: cycles against DSP blocks")
+    ax.legend(fontsize=10)
+    one = next(iter(found.values()))
+    foot(ax, [], f"numbers: rows of the table; estimate for {one.part} at {one.clock:g} ns")
+    return Chart(ax, _variants(found, {number for at in best for number in points[at]}))
+
+
+def _beats(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether a point is not worse in both, and not the same."""
+    return one != other and one[0] <= other[0] and one[1] <= other[1]
+
+
+def _variants(found: Mapping[str, Estimate], best: set[int]) -> Table:
+    rows = []
+    for number, (label, one) in enumerate(found.items(), 1):
+        cycles = one.latency[1] or 0
+        intervals = ", ".join(str(loop.ii) for loop in one.loops if loop.ii is not None)
+        time = f"{cycles * one.clock / 1000:,.1f}"
+        used = [one.resources["DSP"], one.resources["BRAM_18K"]]
+        row = [number, label, intervals or "-", f"{cycles:,}", time, *used]
+        rows.append([*row, "yes" if number in best else "", one.kind])
+    header = ["", "design", "II", "cycles", "µs", "DSP", "BRAM_18K", "best", "kind"]
+    return Table(header, rows)

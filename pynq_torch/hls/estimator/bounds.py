@@ -217,11 +217,13 @@ def _carried_reason(region: Region, first: Node, last: Node) -> str:
 def _memory_reason(region: Region, first: Node, last: Node, distance: int) -> str:
     assert first.access is not None
     name = first.access.array.name
-    before = "the iteration before" if distance == 1 else f"{distance} iterations before"
+    when = "the iteration before has written it"
+    if distance > 1:
+        when = f"it was written {distance} iterations before"
     slow = _slowest(region, first, last)
     through = f", through {words_for(slow.item)}" if slow.cost.latency > 1 else ""
     return (
-        f"`{name}` is read after {before} has written it (load to store{through}); keep the value "
+        f"`{name}` is read after {when} (load to store{through}); keep the value "
         "in a variable, or say DEPENDENCE false where addresses never meet"
     )
 
