@@ -12,11 +12,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pynq_torch.board import current_board
 from pynq_torch.board.diagram import read_diagram
+from pynq_torch.board.panel import Panel
+from pynq_torch.errors import BoardError
 from pynq_torch.plot.block_design import BlockDesign
 from pynq_torch.views import interactive
 
 from .address_map import MemoryMap
+from .board_view import BoardView
 from .gemm import gemm_tiler
 from .kernels import kernel_explorer
 from .pointwise import function_explorer
@@ -28,6 +32,7 @@ __all__ = [
     "MemoryMap",
     "RegisterView",
     "block_design",
+    "board",
     "explore",
     "explore_grid",
     "function_explorer",
@@ -54,6 +59,38 @@ def block_design(overlay: Any) -> BlockDesign:
         interrupts between them.
     """
     return BlockDesign(read_diagram(Path(overlay.bitfile_name)))
+
+
+def board(*, live: bool | None = None) -> Any:
+    """Show the PYNQ-Z2 with its LEDs, RGB LEDs, switches and buttons.
+
+    Parameters
+    ----------
+    live : bool, optional
+        LEDs follow the program, and a click moves a switch or a button and raises its interrupt.
+        Default: where somebody can use it. A click reaches the board while no cell runs, or while
+        one awaits something.
+
+    Returns
+    -------
+    BoardView or None
+        The static view; ``None`` where it was displayed with controls.
+
+    Raises
+    ------
+    BoardError
+        No virtual board is in use, or its overlay has not the base overlay's GPIO.
+
+    Examples
+    --------
+    >>> base = BaseOverlay("base.bit")  # doctest: +SKIP
+    >>> base.leds[0].on(); widgets.board()
+    PYNQ-Z2: LEDs 1000, RGB LEDs off, off, switches 00, buttons 0000
+    """
+    device = current_board()
+    if device is None:
+        raise BoardError("widgets.board() shows a virtual board; choose one with use_board('csim')")
+    return _show(BoardView(Panel(device)), live)
 
 
 def register_map(ip: Any, *, live: bool | None = None) -> Any:
