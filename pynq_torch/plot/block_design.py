@@ -103,7 +103,7 @@ class BlockDesign:
         Path(path).write_text(self.svg + "\n", encoding="utf-8")
         return Path(path)
 
-    def _repr_svg_(self) -> str:
+    def _repr_html_(self) -> str:
         return self.svg
 
     def __str__(self) -> str:

@@ -34,6 +34,16 @@ CELLS = (
     "WaveFile('waves.vcd').show(['count', 'high'], (0, 20))",
 )
 
+#: A board's LEDs and buttons, and a task that waits for a button.
+BOARD_CELLS = (
+    'import pynq_torch\npynq_torch.use_board("csim")\nfrom pynq_torch import widgets\n'
+    'from pynq.overlays.base import BaseOverlay\nbase = BaseOverlay("base.bit")\nwidgets.board()',
+    "import asyncio\nbase.leds[3].on()\n"
+    "async def answer():\n"
+    "    await base.buttons[2].wait_for_value_async(1)\n    base.leds[2].on()\n"
+    "task = asyncio.ensure_future(answer())",
+)
+
 
 def _photograph(notebook: Notebook, name: str) -> str:
     """Keep a picture of the page, and say where it is and what is in the console."""
@@ -81,10 +91,11 @@ def browser() -> Iterator[Any]:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Start JupyterLab on a folder with a notebook of widgets and copies of the lessons."""
     folder = tmp_path_factory.mktemp("lab")
-    cells = [new_code_cell(source) for source in CELLS]
     spec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook = new_notebook(cells=cells, metadata={"kernelspec": spec})
-    nbformat.write(notebook, folder / "widgets.ipynb")
+    for name, sources in (("widgets", CELLS), ("board", BOARD_CELLS)):
+        cells = [new_code_cell(source) for source in sources]
+        notebook = new_notebook(cells=cells, metadata={"kernelspec": spec})
+        nbformat.write(notebook, folder / f"{name}.ipynb")
     # Copies: JupyterLab saves what it runs. Lessons look at sources and bitstreams beside them.
     (folder / "notebooks").mkdir()
     for lesson in (ROOT / "notebooks").glob("*.ipynb"):
@@ -117,6 +128,12 @@ def _opened(browser: Any, lab: Lab, path: str) -> Iterator[Notebook]:
 def explorers(browser: Any, lab: Lab) -> Iterator[Notebook]:
     """Open and run the notebook with a cell for each widget."""
     yield from _opened(browser, lab, "widgets.ipynb")
+
+
+@pytest.fixture(scope="module")
+def board(browser: Any, lab: Lab) -> Iterator[Notebook]:
+    """Open and run the notebook that shows a board."""
+    yield from _opened(browser, lab, "board.ipynb")
 
 
 @pytest.fixture(scope="module")

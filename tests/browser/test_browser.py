@@ -93,10 +93,21 @@ def test_waves(explorers: Notebook) -> None:
     cell.locator(".pynq-torch-error", has_text="choose fewer cycles").wait_for()
 
 
+def test_board(board: Notebook) -> None:
+    cell = board.cell(0)
+    picture = cell.locator(".pynq-torch-board svg")
+    board.until(lambda: "LEDs 0001" in picture.get_attribute("aria-label"), "the LED")
+    cell.get_by_role("button", name="BTN2").click()
+    # A task of the second cell waits for the interrupt, and then lights the LED beside it.
+    board.until(lambda: "LEDs 0011" in picture.get_attribute("aria-label"), "the other LED")
+    assert "buttons 0010" in picture.get_attribute("aria-label")
+
+
 def test_a_lesson(lesson: Notebook) -> None:
     lesson.until(lambda: lesson.page.get_by_text("PASS").count() >= 3, "the verdicts")
     cell = lesson.page.locator(".jp-CodeCell", has_text="memory_map(").first
-    cell.locator("svg").wait_for()
+    cell.locator("svg[aria-label*=vadd_0]").wait_for()
+    cell.locator("svg").nth(1).wait_for()
     # The lesson ends with another overlay; a control of the old one must not be silent.
     cell.locator("select").select_option("vadd_0")
     cell.locator(".pynq-torch-error", has_text="Overlay not currently loaded").wait_for()
