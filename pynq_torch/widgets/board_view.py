@@ -182,7 +182,6 @@ def _box(x: int, y: int, width: int, height: int, colour: str = "#F2F2F2") -> st
 
 
 def _text(x: float, y: float, text: str, colour: str = "#111111") -> str:
-    return (
-        f'<text x="{x:g}" y="{y:g}" style="font-size: 10px" font-family="Helvetica,Arial,sans-serif" '
-        f'text-anchor="middle" fill="{colour}">{text}</text>'
-    )
+    # As a style: JupyterLab has one of its own for text, which wins against an attribute.
+    font = 'style="font: 10px Helvetica, Arial, sans-serif" text-anchor="middle"'
+    return f'<text x="{x:g}" y="{y:g}" {font} fill="{colour}">{text}</text>'
