@@ -129,7 +129,7 @@ class KernelCall:
     cu, kernel : str
         The compute unit and the kernel it is an instance of.
     arguments : dict
-        Argument name -> number, or `Array` for a buffer.
+        Argument name -> number, or `Array` for a buffer; and the words of a job by their names.
     registers : dict of str to int
         Register name, as the hardware handoff has it -> 32-bit value.
     thread : str

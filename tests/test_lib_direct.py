@@ -94,6 +94,6 @@ def test_durations_show_the_copying_apart() -> None:
     assert compute.seconds == lowering.cost(sizes).cycles / 100e6
 
 
-def test_registers_are_signed() -> None:
-    table = direct.registers({"a": {"pad_y": 2**32 - 3, "rows": 7}}, ["rows", "pad_y"])
+def test_words_are_signed() -> None:
+    table = direct.words({"a": {"pad_y": 2**32 - 3, "rows": 7}}, ["rows", "pad_y"])
     assert [list(row) for row in table.rows] == [["rows", "7"], ["pad_y", "-3"]]

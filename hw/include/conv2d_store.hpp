@@ -1,5 +1,6 @@
 // The outer loops of a conv2d kernel: tiles, steps over channels and taps; and the way out in float32.
 #pragma once
+#include "conv2d_job.hpp"
 #include "conv2d_run.hpp"
 
 namespace conv2d {
@@ -91,14 +92,15 @@ bool fits(Window w, Tiling t) {
 
 // `ports` are what the Store reads and writes.
 template <typename S, typename Store, typename... Ports>
-void convolve(const typename S::Value* image, const typename S::Value* weight, Size size, Window w, Steps si, Steps sw,
-              Steps sr, Tiling tiling, int mode, Ports... ports) {
+void convolve(const typename S::Value* image, const typename S::Value* weight, Job job, Ports... ports) {
 #pragma HLS ALLOCATION operation instances=mul limit=1
     typename S::Sum sums[S::OUTS][S::PIXELS];
     constexpr int LANES = S::LANES;
     static_assert(LANES > 0, "banks of sums");
 #pragma HLS ARRAY_PARTITION variable=sums type=cyclic factor=LANES dim=2
-    if (!fits<S>(w, tiling)) return;
+    const Size size = job.size;
+    const Tiling tiling = job.tiling;
+    if (!fits<S>(job.window, tiling)) return;
     const int down = whole(size.rows, tiling.rows), across = whole(size.columns, tiling.columns);
 group_loop:
     for (int group = 0; group < size.groups; ++group) {
@@ -115,8 +117,8 @@ group_loop:
                 for (int out = 0; out < size.outs; out += S::OUTS) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=64
                     const Tile at = {group, batch, out, y, x, at_most(size.outs - out, S::OUTS), rows, columns};
-                    sum_tile<S>(image, weight, size, w, si, sw, tiling, at, sums);
-                    Store::template store<S>(sums, size, sr, at, mode, ports...);
+                    sum_tile<S>(image, weight, size, job.window, job.image, job.weight, tiling, at, sums);
+                    Store::template store<S>(sums, size, job.result, at, job.mode, ports...);
                 }
             }
         }

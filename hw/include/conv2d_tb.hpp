@@ -95,14 +95,15 @@ double exact(const std::vector<T>& image, Steps si, const std::vector<T>& weight
     return sum;
 }
 
-// All registers behind the pointers.
-template <typename Call>
-void with_settings(Case c, Steps si, Steps sw, Steps sr, Tiling t, int mode, Call call) {
+// The job of a case as the words that the kernel reads, and no word more.
+inline std::vector<int32_t> job_of(Case c, Steps si, Steps sw, Steps sr, Tiling t, int mode) {
     const Size& s = c.size;
     const Window& w = c.window;
-    call(s.groups, s.batch, s.channels, s.outs, s.height, s.width, s.rows, s.columns, s.k_rows, s.k_columns, w.stride_y,
-         w.stride_x, w.pad_y, w.pad_x, w.step_y, w.step_x, w.gap_y, w.gap_x, si.group, si.outer, si.inner, si.row, si.column,
-         sw.group, sw.outer, sw.inner, sw.row, sw.column, sr.group, sr.outer, sr.inner, sr.row, sr.column, t.rows, t.columns,
-         t.k_rows, t.k_columns, mode);
+    return {s.groups, s.batch, s.channels, s.outs, s.height, s.width, s.rows, s.columns, s.k_rows, s.k_columns,
+            w.stride_y, w.stride_x, w.pad_y, w.pad_x, w.step_y, w.step_x, w.gap_y, w.gap_x,
+            si.group, si.outer, si.inner, si.row, si.column,
+            sw.group, sw.outer, sw.inner, sw.row, sw.column,
+            sr.group, sr.outer, sr.inner, sr.row, sr.column,
+            t.rows, t.columns, t.k_rows, t.k_columns, mode};
 }
 }  // namespace conv2d_tb

@@ -19,9 +19,8 @@ int check_float(const char* name, Kernel kernel, Case c, int mode, Tiling tiling
     for (float& value : weight) value = static_cast<int32_t>(next(state)) / 2147483648.0f;
     for (float& value : bias) value = static_cast<int32_t>(next(state)) / 2147483648.0f;
     weight[0] = INFINITY;  // beside the image it is no product, and so no NaN
-    with_settings(c, li.steps, lw.steps, lr.steps, tiling, mode, [&](auto... settings) {
-        kernel(image.data(), weight.data(), bias.data(), result.data(), settings...);
-    });
+    const std::vector<int32_t> job = job_of(c, li.steps, lw.steps, lr.steps, tiling, mode);
+    kernel(image.data(), weight.data(), bias.data(), result.data(), job.data());
     int errors = 0;
     const int depth = s.channels * s.k_rows * s.k_columns;
     for (int g = 0; g < s.groups; ++g) {

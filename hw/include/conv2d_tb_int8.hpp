@@ -28,9 +28,8 @@ int check_int8(const char* name, Kernel kernel, Case c, int mode, Tiling tiling,
         bias[o] = static_cast<int32_t>(next(state)) >> 12;
         if ((mode & gemm_core::KIND) == gemm_core::FLOAT32) bias[o] = gemm_core::as_bits(static_cast<float>(bias[o]) * 0.37f);
     }
-    with_settings(c, li.steps, lw.steps, lr.steps, tiling, mode, [&](auto... settings) {
-        kernel(image.data(), weight.data(), bias.data(), scale.data(), result.data(), steps.data(), settings...);
-    });
+    const std::vector<int32_t> job = job_of(c, li.steps, lw.steps, lr.steps, tiling, mode);
+    kernel(image.data(), weight.data(), bias.data(), scale.data(), result.data(), steps.data(), job.data());
     int errors = 0;
     for (int g = 0; g < s.groups; ++g) {
         for (int n = 0; n < s.batch; ++n) {

@@ -129,8 +129,7 @@ part_loop:
 }
 
 template <typename S, typename Store, typename... Ports>
-void convolve(const typename S::Value* image, const typename S::Value* weight, Size size, Window w, Steps si, Steps sw,
-              Steps sr, Tiling t, int mode, Ports... ports) {
+void convolve(const typename S::Value* image, const typename S::Value* weight, conv2d::Job job, Ports... ports) {
 #pragma HLS ALLOCATION operation instances=mul limit=1
     typename S::Value patch[S::ROWS][S::WIDTH];
     bool kept[S::ROWS][S::WIDTH];
@@ -139,6 +138,9 @@ void convolve(const typename S::Value* image, const typename S::Value* weight, S
     static_assert(S::ROWS % LANES == 0 && S::OUTS == 1, "rows in banks, one channel at a time");
 #pragma HLS ARRAY_PARTITION variable=patch type=cyclic factor=LANES dim=1
 #pragma HLS ARRAY_PARTITION variable=kept type=cyclic factor=LANES dim=1
+    const Size size = job.size;
+    const Window w = job.window;
+    const Tiling t = job.tiling;
     if (t.rows < 1 || t.columns < 1 || t.rows * t.columns > S::PIXELS || size.k_rows * size.k_columns > S::TAPS ||
         extent(t.rows, w.stride_y, size.k_rows, w.step_y) > S::ROWS || extent(t.columns, w.stride_x, size.k_columns, w.step_x) > S::WIDTH) return;
     const int down = whole(size.rows, t.rows), across = whole(size.columns, t.columns);
@@ -150,13 +152,13 @@ channel_loop:
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1024
             const int y = tile / across * t.rows, x = tile % across * t.columns;
             Tile at = {item / size.batch, item % size.batch, 0, y, x, 1, at_most(size.rows - y, t.rows), at_most(size.columns - x, t.columns)};
-            load_patch<S>(image, si, size, w, at, patch, kept);
+            load_patch<S>(image, job.image, size, w, at, patch, kept);
         out_loop:
             for (int out = 0; out < size.outs; ++out) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=4
                 at.out = out;
-                sum_tile<S>(weight, patch, kept, size, w, sw, at, sums);
-                Store::template store<S>(sums, size, sr, at, mode, ports...);
+                sum_tile<S>(weight, patch, kept, size, w, job.weight, at, sums);
+                Store::template store<S>(sums, size, job.result, at, job.mode, ports...);
             }
         }
     }

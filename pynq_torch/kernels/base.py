@@ -67,9 +67,12 @@ class Kernel(Control):
         Its arguments, in order.
     expects : tuple of str
         Names of the arguments that a kernel of this driver has; empty where any will do.
+    job : tuple of str
+        Names of the words behind its pointer ``job``, where it has one; see `job.job_in_cma`.
     """
 
     expects: ClassVar[tuple[str, ...]] = ()
+    job: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, description: dict[str, Any]) -> None:
         super().__init__(description)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pynq_torch.events import Array, KernelCall, runs
 from pynq_torch.timing import where_measured
 
+from .job import ARGUMENT, job_of
+
 if TYPE_CHECKING:
     from .base import Kernel
 
@@ -36,10 +38,13 @@ def prepare(
         Buffers and tensors whose addresses may be among the integers in `values`.
     """
     places = [place for place in map(_array, owners) if place is not None]
+    told: dict[str, Any] = {name: _describe(value, places) for name, value in values.items()}
+    if kernel.job:
+        told |= job_of(kernel.job, values[ARGUMENT], owners)
     return KernelCall(
         kernel.cu,
         kernel.kernel_name,
-        {name: _describe(value, places) for name, value in values.items()},
+        told,
         _registers(kernel, words),
         threading.current_thread().name,
         where=where_measured("pl", kernel.device),

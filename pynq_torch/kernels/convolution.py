@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pynq_torch.models import tiling
 
 from . import windows
 from .arguments import ArgumentError, check_tensor
 from .base import Kernel
+from .job import Planned, job_in_cma
 from .operand import Operand
-from .tables.convolution import BIAS, RELU
+from .tables.convolution import BIAS, JOB, RELU
 from .windows import Window
 
 if TYPE_CHECKING:
@@ -36,10 +37,10 @@ def plan_forward(
     *,
     relu: bool = False,
     tile: tiling.Tiling | None = None,
-) -> list[tuple[int, ...]]:
-    """Return the registers of a convolution; arguments as in `windows.forward`, `bias` [OC]."""
+) -> Planned:
+    """Return the run of a convolution; arguments as in `windows.forward`, `bias` [OC]."""
     settings = windows.forward(x, weight, result, window, tile)
-    return [(x.address, weight.address, *_rest(result, bias, settings, relu))]
+    return _planned(x.address, weight.address, result, bias, settings, relu=relu)
 
 
 def plan_grad_input(
@@ -48,26 +49,32 @@ def plan_grad_input(
     result: Operand,
     window: Window,
     bias: Operand | None = None,
-) -> list[tuple[int, ...]]:
-    """Return the registers for the gradient of the input; shapes as in `windows.grad_input`."""
+) -> Planned:
+    """Return the run for the gradient of the input; shapes as in `windows.grad_input`."""
     settings, offset = windows.grad_input(grad, weight, result, window)
     at = weight.address + offset * weight.itemsize
-    return [(grad.address, at, *_rest(result, bias, settings, False))]
+    return _planned(grad.address, at, result, bias, settings)
 
 
-def plan_grad_weight(
-    x: Operand, grad: Operand, result: Operand, window: Window
-) -> list[tuple[int, ...]]:
-    """Return the registers for the gradient of the weight; shapes as in `windows.grad_weight`."""
+def plan_grad_weight(x: Operand, grad: Operand, result: Operand, window: Window) -> Planned:
+    """Return the run for the gradient of the weight; shapes as in `windows.grad_weight`."""
     settings = windows.grad_weight(x, grad, result, window)
-    return [(x.address, grad.address, *_rest(result, None, settings, False))]
+    return _planned(x.address, grad.address, result, None, settings)
 
 
-def _rest(
-    result: Operand, bias: Operand | None, settings: tuple[int, ...], relu: bool
-) -> tuple[int, ...]:
+def _planned(
+    image: int,
+    weight: int,
+    result: Operand,
+    bias: Operand | None,
+    settings: tuple[int, ...],
+    *,
+    relu: bool = False,
+) -> Planned:
     mode = (BIAS if bias is not None else 0) | (RELU if relu else 0)
-    return (bias.address if bias is not None else 0, result.address, *settings, mode)
+    job = job_in_cma(JOB, (*settings, mode), result.memory.device)
+    offset = bias.address if bias is not None else 0
+    return [(image, weight, offset, result.address, job.address)], job
 
 
 def pair(value: int | Sequence[int]) -> tuple[int, int]:
@@ -108,6 +115,9 @@ def check_window(cu: str, x: Any, weight: Any, window: Window) -> tuple[int, int
 
 class Conv2dFloat(Kernel):
     """``overlay.conv2d_f32(x, weight)`` convolves float32 images, and gives both gradients."""
+
+    expects: ClassVar[tuple[str, ...]] = ("image", "weight", "bias", "result", "job")
+    job: ClassVar[tuple[str, ...]] = JOB
 
     def __call__(
         self,
@@ -163,8 +173,8 @@ class Conv2dFloat(Kernel):
         offset = self.vector("bias", bias, shape=(weight.shape[0],))
         result = self.result(shape)
         tile = self._tile(window, result.shape, weight)
-        runs = plan_forward(image, filters, result, window, offset, relu=relu, tile=tile)
-        return self.run_into(result, runs, (image, filters, offset), timeout_s)
+        runs, job = plan_forward(image, filters, result, window, offset, relu=relu, tile=tile)
+        return self.run_into(result, runs, (image, filters, offset, job), timeout_s)
 
     call: Any = __call__
 
@@ -187,8 +197,8 @@ class Conv2dFloat(Kernel):
         reads = [self.operand("grad", grad), self.operand("weight", weight)]
         result = self.result(shape)
         self._check_gradient(result.tensor, weight, window, grad)
-        runs = plan_grad_input(reads[0], reads[1], result, window)
-        return self.run_into(result, runs, reads, timeout_s)
+        runs, job = plan_grad_input(reads[0], reads[1], result, window)
+        return self.run_into(result, runs, (*reads, job), timeout_s)
 
     def grad_weight(
         self,
@@ -208,8 +218,8 @@ class Conv2dFloat(Kernel):
         reads = [self.operand("x", x), self.operand("grad", grad)]
         result = self.result((grad.shape[1], x.shape[1] // groups, *size))
         self._check_gradient(x, result.tensor, window, grad)
-        runs = plan_grad_weight(reads[0], reads[1], result, window)
-        return self.run_into(result, runs, reads, timeout_s)
+        runs, job = plan_grad_weight(reads[0], reads[1], result, window)
+        return self.run_into(result, runs, (*reads, job), timeout_s)
 
     def _tile(self, window: Window, shape: Sequence[int], weight: Any) -> tiling.Tiling | None:
         """Return the tiles; ``None`` for those of `tiling.tiling`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pynq_torch.models import tiling
 from pynq_torch.models.tiling import depthwise_tiling
@@ -13,7 +13,9 @@ from .arguments import ArgumentError
 from .base import Kernel
 from .convolution import Conv2dFloat, check_images, check_window, pair
 from .epilogue import INT8, KIND, check_columns, mode_of
+from .job import Planned, job_in_cma
 from .operand import Operand
+from .tables.convolution import JOB
 from .windows import Window
 
 if TYPE_CHECKING:
@@ -32,8 +34,8 @@ def plan_int8(
     bias: Operand | None = None,
     scale: Operand | None = None,
     tile: tiling.Tiling | None = None,
-) -> list[tuple[int, ...]]:
-    """Return the registers of an int8 convolution.
+) -> Planned:
+    """Return the run of an int8 convolution.
 
     Parameters
     ----------
@@ -52,7 +54,8 @@ def plan_int8(
     columns = [o.address if o is not None else 0 for o in (bias, scale)]
     # Bytes have a port of their own.
     places = (0, result.address) if mode & KIND == INT8 else (result.address, 0)
-    return [(x.address, weight.address, *columns, *places, *settings, mode)]
+    job = job_in_cma(JOB, (*settings, mode), result.memory.device)
+    return [(x.address, weight.address, *columns, *places, job.address)], job
 
 
 def check_depthwise(cu: str, window: Window, result: Sequence[int], weight: Any) -> tiling.Tiling:
@@ -97,6 +100,17 @@ class DepthwiseFloat(Conv2dFloat):
 
 class Conv2dInt8(Kernel):
     """``overlay.conv2d_i8(x, weight)`` convolves int8 images exactly."""
+
+    expects: ClassVar[tuple[str, ...]] = (
+        "image",
+        "weight",
+        "bias",
+        "scale",
+        "result",
+        "steps",
+        "job",
+    )
+    job: ClassVar[tuple[str, ...]] = JOB
 
     def __call__(
         self,
@@ -178,8 +192,8 @@ class Conv2dInt8(Kernel):
         offset = self.vector("bias", bias, None if bias is None else bias.dtype)
         factor = self.vector("scale", scale)
         result = self.result(shape, kind)
-        runs = plan_int8(image, filters, result, bias=offset, scale=factor, **how)
-        return self.run_into(result, runs, (image, filters, offset, factor), timeout_s)
+        runs, job = plan_int8(image, filters, result, bias=offset, scale=factor, **how)
+        return self.run_into(result, runs, (image, filters, offset, factor, job), timeout_s)
 
     def _tile(self, window: Window, shape: Sequence[int], weight: Any) -> tiling.Tiling | None:
         """Return the tiles; ``None`` for those of `tiling.tiling`."""

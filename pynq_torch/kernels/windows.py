@@ -1,4 +1,4 @@
-"""A convolution and its gradients as registers of the conv2d kernels: which tap lies where.
+"""A convolution and its gradients as jobs of the conv2d kernels: which tap lies where.
 
 The kernel computes, for every group, image and channel,
 
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 Pair = tuple[int, int]
-#: What a register holds of a number, in two's complement.
+#: What a word holds of a number, in two's complement.
 _WORD = 0xFFFFFFFF
 
 
@@ -158,7 +158,7 @@ def _settings(
     *steps: tuple[int, ...],
     tile: Tiling | None = None,
 ) -> tuple[int, ...]:
-    """Return sizes, window, steps of image, weight and result, and tiles, as registers."""
+    """Return sizes, window, steps of image, weight and result, and tiles, as words of a job."""
     stride, pad, step, gap = window
     tile = tile or tiling((sizes[6], sizes[7]), (sizes[8], sizes[9]), stride, step)
     moves = (*stride, pad[0] & _WORD, pad[1] & _WORD, *step, *gap)

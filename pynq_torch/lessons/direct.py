@@ -21,7 +21,7 @@ from pynq_torch.timing import Duration, model
 
 from . import lowering
 
-__all__ = ["KERNELS", "Work", "compare", "durations", "lowered", "of_kernel", "registers"]
+__all__ = ["KERNELS", "Work", "compare", "durations", "lowered", "of_kernel", "words"]
 
 #: The kernels that convolve directly -> bytes of an element that they read.
 KERNELS = {"conv2d_i8": 1, "conv2d_f32": 4, "depthwise_i8": 1, "depthwise_f32": 4}
@@ -224,17 +224,17 @@ def durations(sizes: Geometry, kernel: str, clock_hz: float, label: str = "") ->
     return [compute, Duration(seconds, "model", name, clock_hz=clock_hz, part="transfer")]
 
 
-def registers(runs: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> Table:
-    """Return registers of several runs side by side, as the signed numbers that they are.
+def words(runs: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> Table:
+    """Return words of the jobs of several runs side by side, as the signed numbers that they are.
 
     Parameters
     ----------
     runs : mapping of str to mapping
         Heading -> arguments, as `torch.pynq.kernel_logger.entries` has them.
     names : sequence of str
-        Registers to show.
+        Words to show.
     """
     rows = [
         [name, *((run[name] + 2**31) % 2**32 - 2**31 for run in runs.values())] for name in names
     ]
-    return Table(["register", *runs], rows)
+    return Table(["word", *runs], rows)

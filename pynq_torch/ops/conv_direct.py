@@ -98,8 +98,8 @@ def convolve(
     shape = (image.shape[0], filters.shape[0], *size)
     result, place = room_for(shape, x, dtype=result_dtype(mode))
     mode |= BIAS if bias is not None else 0
-    runs = plan_int8(image, filters, place, window, mode, bias=offset, scale=factor, tile=tile)
-    reads = [o for o in (image, filters, offset, factor) if o is not None]
+    runs, job = plan_int8(image, filters, place, window, mode, bias=offset, scale=factor, tile=tile)
+    reads = [o for o in (image, filters, offset, factor, job) if o is not None]
     work = result.numel() * weight.numel() // weight.shape[0]
     launch(slots, runs, reads=reads, writes=[place], timeout_s=timeout_of(work))
     return result

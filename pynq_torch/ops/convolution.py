@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from pynq_torch.kernels.convolution import plan_forward, plan_grad_input, plan_grad_weight
+from pynq_torch.kernels.job import Planned
 from pynq_torch.kernels.launch import ComputeUnit
 from pynq_torch.kernels.operand import Operand
 from pynq_torch.kernels.windows import Window
@@ -75,11 +76,11 @@ def convolution(
         return NOT_EACH if available(DEPTHWISE) else MISSING
     result, place = room_for((x.shape[0], outs, *size), input, weight)
     if transposed:
-        runs = plan_grad_input(x, w, place, window, offset)
+        runs, job = plan_grad_input(x, w, place, window, offset)
     else:
-        runs = plan_forward(x, w, place, window, offset, tile=tile)
+        runs, job = plan_forward(x, w, place, window, offset, tile=tile)
     work = result.numel() * w.tensor.numel() // w.shape[0]
-    reads = [x, w] if offset is None else [x, w, offset]
+    reads = [o for o in (x, w, offset, job) if o is not None]
     launch(slots, runs, reads=reads, writes=[place], timeout_s=timeout_of(work))
     return result
 
@@ -104,7 +105,7 @@ def _size(
 
 def _gradient(
     slots: Sequence[ComputeUnit],
-    plan: Callable[..., list[tuple[int, ...]]],
+    plan: Callable[..., Planned],
     operands: tuple[Operand, Operand],
     shape: Sizes,
     like: torch.Tensor,
@@ -112,11 +113,10 @@ def _gradient(
     window: Window,
     timeout_s: float,
 ) -> torch.Tensor:
-    """Return the gradient that the runs of `plan` compute from two operands."""
+    """Return the gradient that the run of `plan` computes from two operands."""
     result, place = room_for(shape, like)
-    launch(
-        slots, plan(*operands, place, window), reads=operands, writes=[place], timeout_s=timeout_s
-    )
+    runs, job = plan(*operands, place, window)
+    launch(slots, runs, reads=(*operands, job), writes=[place], timeout_s=timeout_s)
     return result
 
 

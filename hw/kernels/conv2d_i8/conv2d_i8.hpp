@@ -25,6 +25,8 @@ struct Shape {
 };
 }  // namespace conv2d_i8_config
 
+// `job` points to the words of a conv2d::Job (conv2d_job.hpp), which has the names below.
+//
 // For each group and image: result[o][y][x] = sum over channels c and taps (i, j) of
 //   weight[o][c][i][j] * image[c][(y * stride_y + i * step_y - pad_y) / gap_y][x likewise with j]
 // channels and outs are those of a group; height x width is the image, rows x columns the result,
@@ -35,10 +37,5 @@ struct Shape {
 //
 // mode is that of gemm (gemm_epilogue.hpp): result receives int32, or float32 by its bits; steps receives
 // int8. bias and scale have a value for each output channel (group * outs + o).
-void conv2d_i8(const int8_t* image, const int8_t* weight, const int32_t* bias, const float* scale, int32_t* result, int8_t* steps,
-                int groups, int batch, int channels, int outs, int height, int width, int rows,
-                int columns, int k_rows, int k_columns, int stride_y, int stride_x, int pad_y, int pad_x,
-                int step_y, int step_x, int gap_y, int gap_x, int image_group, int image_batch, int image_channel,
-                int image_row, int image_column, int weight_group, int weight_out, int weight_channel, int weight_row, int weight_column,
-                int result_group, int result_batch, int result_out, int result_row, int result_column, int tile_rows, int tile_columns,
-                int tile_k_rows, int tile_k_columns, int mode);
+void conv2d_i8(const int8_t* image, const int8_t* weight, const int32_t* bias, const float* scale,
+               int32_t* result, int8_t* steps, const int32_t* job);

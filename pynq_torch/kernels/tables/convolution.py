@@ -7,9 +7,9 @@ from typing import Any
 from pynq_torch.hls.instance import Instance
 from pynq_torch.models.tiling import DEPTHWISE_PATCH, DEPTHWISE_PIXELS, PATCH, PIXELS, TAPS
 
-__all__ = ["BIAS", "INSTANCES", "LANES", "OUTS", "PATCH", "PIXELS", "RELU", "TAPS"]
+__all__ = ["BIAS", "INSTANCES", "JOB", "LANES", "OUTS", "PATCH", "PIXELS", "RELU", "TAPS"]
 
-#: Bits of the ``mode`` register, those of gemm's epilogue.
+#: Bits of ``mode``, those of gemm's epilogue.
 BIAS, RELU = 4, 8
 #: Output channels on chip.
 OUTS = {"float": 32, "int8": 64}
@@ -39,14 +39,15 @@ _STEPS = tuple(
     for step in steps
 )
 _TILES = ("tile_rows", "tile_columns", "tile_k_rows", "tile_k_columns")
-#: All registers but the pointers.
-_SETTINGS = (*_SIZES, *_STEPS, *_TILES, "mode")
+#: The words behind the pointer ``job``, in order: ``conv2d::Job`` in ``conv2d_job.hpp``.
+JOB = (*_SIZES, *_STEPS, *_TILES, "mode")
 
 _FLOAT = (
     ("const float*", "image", 0),
     ("const float*", "weight", 1),
     ("const float*", "bias", 1),
     ("float*", "result", 2),
+    ("const int32_t*", "job", 1),
 )
 _INT8 = (
     ("const int8_t*", "image", 0),
@@ -55,6 +56,7 @@ _INT8 = (
     ("const float*", "scale", 2),
     ("int32_t*", "result", 2),
     ("int8_t*", "steps", 3),
+    ("const int32_t*", "job", 2),
 )
 
 
@@ -62,7 +64,7 @@ def _instance(name: str, body: str, kind: str, parameters: Parameters, **text: s
     values: dict[str, Any] = {parameter.lower(): value for parameter, value, _ in parameters}
     pointers = _FLOAT if kind == "float" else _INT8
     values.update(
-        body=body, kind=kind, parameters=parameters, pointers=pointers, settings=_SETTINGS,
+        body=body, kind=kind, parameters=parameters, pointers=pointers, settings=JOB,
         multipliers=MULTIPLIERS[body],
     )  # fmt: skip
     return Instance(name, "conv2d", {**values, **text})
