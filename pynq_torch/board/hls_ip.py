@@ -79,7 +79,7 @@ class HlsKernel(IpModel):
         self._outside: set[str] = set()  # indices that were warned of
         # Runs that were over when the input of a running kernel changed.
         self._written: int | None = None
-        self.last_run: Run | None = None
+        self._last_run: Run | None = None
         self.engine.set_flag(Flag.CHAIN, self._chain)
         self.engine.set_flag(Flag.FREE_RUNNING, self.free_running)
         self.engine.spawn()
@@ -205,7 +205,7 @@ class HlsKernel(IpModel):
         self._polls = 0
         self._done = self._ready = True
         self._isr |= self._ier & 3
-        self.last_run = self._run_of(ended)
+        self._last_run = self._run_of(ended)
         registers = self.engine.registers
         self.board.memory.check_overruns(
             self.ip.name,
@@ -356,6 +356,14 @@ class HlsKernel(IpModel):
     def irq(self, pin: str) -> bool:
         """Return the interrupt output: GIE and any bit of ISR."""
         return bool(self._gie and self._isr)
+
+    @property
+    def last_run(self) -> Run | None:
+        """The run that ended last, also where a stream told the program so, and no register."""
+        with self.lock:
+            if self.engine.state not in (State.FAULT, State.BOOTING):
+                self._still_busy()
+        return self._last_run
 
     # ---- for people ------------------------------------------------------------------------
 

@@ -21,8 +21,15 @@ __all__ = ["declare"]
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Declare ``hls interface``, ``lint``, ``estimate``, ``build`` and ``test``."""
+    """Declare ``hls new``, ``interface``, ``lint``, ``estimate``, ``build`` and ``test``."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    _declare_new(commands.add_parser(
+        "new",
+        help="write the first files of a kernel of your own",
+        description="Write hw/kernels/NAME: C++, header, testbench and description of a kernel "
+        "that computes a formula of vectors, an element a cycle. 'overlay new' puts it on the PL.",
+    ))  # fmt: skip
 
     interface = commands.add_parser(
         "interface", help="print the registers and ports that a kernel's source implies"
@@ -67,6 +74,40 @@ def _declare_lint(commands: Any) -> None:
     _add_source(parser)
     _add_macros(parser)
     parser.set_defaults(func=_lint)
+
+
+def _declare_new(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", help="the kernel: folder, file and top function")
+    parser.add_argument("--inputs", required=True, type=_names, metavar="A,B", help="vectors read")
+    parser.add_argument("--formula", required=True, metavar="C++", help='e.g. "gain * a + b"')
+    parser.add_argument("--golden", default="", metavar="C++", help="for the testbench (formula)")
+    parser.add_argument("--output", default="out", metavar="NAME", help="vector written (out)")
+    parser.add_argument(
+        "--type",
+        default="float32",
+        dest="dtype",
+        help="of the elements: float32 (default), int8, int16, int32, ap_fixed<W,I>",
+    )
+    parser.add_argument(
+        "--interface", default="m_axi", help="m_axi: arrays in memory (default); axis: AXI4-Streams"
+    )
+    parser.add_argument(
+        "--scalars", default=(), type=_names, metavar="A,B", help="values in registers"
+    )
+    parser.add_argument("--root", type=Path, default=Path(), help="your project (this folder)")
+    parser.set_defaults(func=_new)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _new(args: argparse.Namespace) -> int:
+    from pynq_torch.hls.skeleton import new_kernel
+
+    given = ("inputs", "formula", "golden", "output", "dtype", "interface", "scalars")
+    print(new_kernel(args.name, args.root, **{name: getattr(args, name) for name in given}))
+    return 0
 
 
 def _declare_estimate(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ _OUT = (
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Declare ``overlay list``, ``draw``, ``build``, ``scripts`` and ``import``."""
+    """Declare ``overlay list``, ``new``, ``draw``, ``build``, ``scripts`` and ``import``."""
     parser.description = "Generate what hw/overlays/NAME/overlay.toml implies."
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     at = argparse.ArgumentParser(add_help=False)
@@ -30,6 +30,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
         return made
 
     action("list", _list, "name the overlays")
+    new = actions.add_parser("new", help="write the overlay.toml of kernels of your own")
+    new.add_argument("name", metavar="NAME")
+    new.add_argument("units", nargs="+", type=_unit, metavar="UNIT=KERNEL",
+                     help="a compute unit and its kernel, e.g. fir_0=fir")  # fmt: skip
+    new.add_argument("--clock", type=int, default=100, metavar="MHZ", help="of the PL (100)")
+    new.add_argument("--root", type=Path, default=Path(), help="your project (this folder)")
+    new.set_defaults(func=_new)
     draw = actions.add_parser("draw", help="write the block diagram of an overlay as SVG")
     draw.add_argument("overlay", metavar="OVERLAY", help="a name, or the path of a .bit or .xsa")
     draw.add_argument("--output", "-o", type=Path, metavar="FILE", help="default: OVERLAY.svg")
@@ -48,6 +55,21 @@ def declare(parser: argparse.ArgumentParser) -> None:
                         help="a program that made them (repeatable)")  # fmt: skip
     for made in (build, record):
         made.add_argument("--out", type=Path, help=_OUT)
+
+
+def _unit(text: str) -> tuple[str, str]:
+    unit, _, kernel = text.partition("=")
+    if not (unit.isidentifier() and kernel):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected UNIT=KERNEL, e.g. fir_0=fir")
+    return unit, kernel
+
+
+def _new(options: argparse.Namespace) -> int:
+    from pynq_torch.hls.skeleton import new_overlay
+
+    units = dict(options.units)
+    print(new_overlay(options.name, options.root, units, clock_mhz=options.clock))
+    return 0
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -7,18 +7,23 @@ from typing import Any
 
 __all__ = ["kernels_on_stream", "stream_hint"]
 
+#: Registers of the block control, as a handoff has them.
+_CONTROL = {"CTRL", "GIER", "IP_IER", "IP_ISR"}
 
-def stream_hint(device: Any, name: str) -> str:
+
+def stream_hint(device: Any, name: str, *, only: bool = False) -> str:
     """Say in one or two sentences how data get to a kernel that has AXI4-Streams.
 
     `name` is the instance, or the kernel's name in its VLNV. Empty where the design has no such
-    kernel, or it has no streams.
+    kernel, or it has no streams; with `only` also where it reaches memory by itself.
     """
     graph = getattr(getattr(device, "parser", None), "systemgraph", None)
     for block in getattr(graph, "blocks", {}).values():
         instance = getattr(block, "hierarchy_name", "") or block.name
         kernel = getattr(getattr(block, "vlnv", None), "name", "")
         if name in (instance, _flat(instance), kernel):
+            if only and any(type(port).__name__ == "ManagerPort" for port in block.ports.values()):
+                return ""
             return _text(device, instance, block)
     return ""
 
@@ -31,14 +36,28 @@ def _text(device: Any, instance: str, block: Any) -> str:
     if not sides:
         return f"{start}; no DMA is connected to them."
     lines = []
-    if "CTRL" in (device.ip_dict.get(instance, {}).get("registers") or {}):
-        lines.append(f"overlay.{instance.replace('/', '.')}.start()")
-    for dma, channels in sides.items():
-        given = {"MM2S": "send=x", "S2MM": "recv=y"}
-        operands = ", ".join(text for channel, text in given.items() if channel in channels)
-        lines.append(f"pynq_torch.transfer(overlay.{dma.replace('/', '.')}, {operands})")
+    registers = set(device.ip_dict.get(instance, {}).get("registers") or {})
+    if "CTRL" in registers:
+        more = "..." if registers - _CONTROL else ""
+        lines.append(f"overlay.{instance.replace('/', '.')}.start({more})")
+    lines += _transfers({dma.replace("/", "."): channels for dma, channels in sides.items()})
     names = " and ".join(sides)
     return f"{start}: move buffers from pynq.allocate with {names}, {'; '.join(lines)}."
+
+
+def _transfers(sides: dict[str, set[str]]) -> list[str]:
+    """Return the calls that move a packet: of several DMAs, all but one begin without waiting."""
+    *others, last = sorted(sides, key=lambda dma: (len(sides[dma]), sides[dma] == {"MM2S"}, dma))
+    calls, waits = [], []
+    for dma in others:
+        if "S2MM" in sides[dma]:
+            calls.append(f"overlay.{dma}.recvchannel.transfer(y)")
+            waits.append(f"overlay.{dma}.recvchannel.wait()")
+        if "MM2S" in sides[dma]:
+            calls.append(f"overlay.{dma}.sendchannel.transfer(x)")
+    given = {"MM2S": "send=x", "S2MM": "recv=y"}
+    operands = ", ".join(text for channel, text in given.items() if channel in sides[last])
+    return [*calls, f"pynq_torch.transfer(overlay.{last}, {operands})", *waits]
 
 
 def _sides(device: Any, block: Any) -> dict[str, set[str]]:

@@ -287,7 +287,7 @@ def _processor() -> str:
 
 
 #: Modules that neither derive an interface nor compile: a change of these rebuilds no engine.
-_NO_PART_OF_A_BUILD = {"csynth.py", "generate.py", "skeleton.py", "testbench.py"}
+_NO_PART_OF_A_BUILD = {"csynth.py", "generate.py", "testbench.py"}
 
 
 @functools.cache

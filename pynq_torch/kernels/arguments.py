@@ -114,10 +114,20 @@ def bind(kernel: Kernel, arguments: tuple[Any, ...], registers: dict[str, Any]) 
     for given, value in registers.items():
         name = by_name.get(given)
         if name is None:
-            raise TypeError(f"{call} has no argument {given!r} to write")
+            hint = stream_hint(kernel.device, kernel.cu) if _is_array(value) else ""
+            raise TypeError(
+                f"{call} has no argument {given!r} to write" + (f". {hint}" if hint else "")
+            )
         if name in values:
             raise TypeError(f"{call}: argument {given!r} is given twice")
         values[name] = value
+    for p in inputs:
+        if p.kind == "memory" or not _is_array(values.get(p.name)):
+            continue
+        if hint := stream_hint(kernel.device, kernel.cu, only=True):
+            raise TypeError(
+                f"{call}: argument {p.names[-1]} is a number in a register; found an array. {hint}"
+            )
     missing = [p.names[-1] for p in inputs if p.name not in values and p.kind == "in"]
     if missing:
         raise TypeError(
@@ -125,6 +135,10 @@ def bind(kernel: Kernel, arguments: tuple[Any, ...], registers: dict[str, Any]) 
             "the run before."
         )
     return values
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) > 0
 
 
 def reach(value: Any) -> Any:
