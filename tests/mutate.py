@@ -67,8 +67,8 @@ def files_of(module: str, root: Path) -> list[Path]:
         if (root / name).is_file() and name.suffix in _SOURCES:
             return [name]
         if (root / name).is_dir():
-            found = (p for p in (root / name).rglob("*") if p.suffix in _SOURCES)
-            return sorted(p.relative_to(root) for p in found if "_tb" not in p.stem)
+            found = (p.relative_to(root) for p in (root / name).rglob("*") if p.suffix in _SOURCES)
+            return sorted(p for p in found if "tb" not in (p.parent.name, *p.stem.split("_")))
     end = module.strip("/")
     ends = sorted((root / "pynq_torch").rglob(f"{end}.py")) if end else []
     if len(ends) == 1:  # the end of a path: ``transfers``

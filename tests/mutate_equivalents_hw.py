@@ -4,6 +4,10 @@ from __future__ import annotations
 
 _NO_ELEMENTS = "A tile of no elements reads and writes nothing."
 _SINGLE = "Single accesses give what bursts give; which of them it is, HLS alone sees."
+_WINDOWS = "A pad is at most half of a window, so that each window has a pixel."
+_POOL_SIZES = (
+    "batch <= 0 || channels <= 0 || rows <= 0 || cols <= 0 || out_rows <= 0 || out_cols <= 0"
+)
 _SIZE = "How much is on chip at a time changes no result."
 
 #: As `mutate_equivalents.EQUIVALENT`.
@@ -107,12 +111,13 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
     ),
     *(
         (
-            "hw/kernels/matrix_mult/matrix_mult.hpp",
+            f"hw/kernels/{kernel}/{kernel}.hpp",
             "constexpr int ELEMENTS = 256 * 256;  // behind each pointer",
             f"constexpr int ELEMENTS = {n};  // behind each pointer",
             "Room for co-simulation alone.",
         )
-        for n in ("256 * 257", "257 * 256", "256 * 255", "255 * 256")
+        for kernel in ("matrix_mult", "matrix_mult_fabric")
+        for n in ("256 * 257", "257 * 256", "256 * 255", "255 * 256", "256 / 256")
     ),
     *(
         (
@@ -178,7 +183,7 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
         "(span.last - span.first - 1) / job.rows.step + 1 : 0;",
         "const int taps = span.first <= span.last ? "
         "(span.last - span.first - 1) / job.rows.step + 1 : 0;",
-        "A pad is at most half of a window, so that each window has a pixel.",
+        _WINDOWS,
     ),
     (
         "hw/kernels/norm_f32/norm_f32.cpp",
@@ -195,17 +200,124 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
         )
         for n in (7, 9)
     ),
+    *(
+        (
+            f"hw/kernels/{kernel}/{kernel}.hpp",
+            f"static constexpr bool HOLD = {was};",
+            f"static constexpr bool HOLD = {other};",
+            "Weights read once or in each row: the same values.",
+        )
+        for kernel, was, other in (("gemm", "true", "false"), ("gemm_lut", "false", "true"))
+    ),
     (
         "hw/include/norm_layer.hpp",
         "float factor = 0;",
         "float factor = 1;",
         "The second pass sets it before the third one uses it.",
     ),
+    *(
+        (
+            "hw/kernels/softmax_f32/softmax_f32.cpp",
+            "{b_outer, b_length, b_inner}, {c_outer, c_length, c_inner}, column != 0);",
+            f"{{b_outer, b_length, b_inner}}, {{c_outer, c_length, c_inner}}, column {other});",
+            "Row by row or many at a time: the results are the same.",
+        )
+        for other in ("!= 1", "== 0")
+    ),
+    *(
+        (
+            "hw/include/softmax.hpp",
+            "const int first = backward ? 1 : 0, "
+            "tiles = column ? length : (length - 1) / S::TILE + 1;",
+            f"const int first = backward ? 1 : 0, tiles = column ? length : {tiles};",
+            _NO_ELEMENTS,
+        )
+        for tiles in (
+            "(length + 1) / S::TILE + 1",
+            "(length - 0) / S::TILE + 1",
+            "(length - 1) / S::TILE + 2",
+        )
+    ),
+    *(
+        (
+            f"hw/kernels/{kind}_{dtype}/{kind}_{dtype}.cpp",
+            "break;",
+            ";",
+            "Nothing follows in the switch.",
+        )
+        for kind in ("unary", "binary", "ternary")
+        for dtype in ("f32", "i32", "i8")
+    ),
+    *(
+        (
+            f"hw/kernels/unary_{dtype}/unary_{dtype}.cpp",
+            "UNARY(ABS, 1, x < 0 ? -x : x)",
+            f"UNARY(ABS, 1, x {condition} ? -x : x)",
+            "An integer 0 has no sign.",
+        )
+        for dtype in ("i32", "i8")
+        for condition in ("<= 0", "< 1")
+    ),
+    *(
+        (
+            "hw/kernels/chain/chain.cpp",
+            line,
+            ";" + line.partition(";")[2],
+            "Our ap_axi_sdata.h begins with all bytes valid; that of Vitis does not say.",
+        )
+        for line in ("beat.keep = -1;  // all bytes count", "beat.strb = -1;")
+    ),
+    *(
+        (
+            f"hw/kernels/{filter}/{filter}.hpp",
+            f"constexpr int {line};",
+            f"constexpr int {other};",
+            "For the report of the latency only.",
+        )
+        for filter in ("gauss", "sobel")
+        for line, other in (
+            ("ROWS = MAX_HEIGHT + 1", "ROWS = MAX_HEIGHT + 2"),
+            ("ROWS = MAX_HEIGHT + 1", "ROWS = MAX_HEIGHT + 0"),
+            ("ROWS = MAX_HEIGHT + 1", "ROWS = MAX_HEIGHT - 1"),
+            ("MAX_HEIGHT = 1080", "MAX_HEIGHT = 1079"),
+            ("MAX_HEIGHT = 1080", "MAX_HEIGHT = 1081"),
+        )
+    ),
+    *(
+        (
+            "hw/kernels/matmul_f32/matmul_f32.hpp",
+            "static constexpr int LANES = 4, TILE_M = 64, TILE_N = 128, TILE_K = 64;",
+            f"static constexpr int LANES = 4, TILE_M = {n}, TILE_N = 128, TILE_K = 64;",
+            _SIZE,
+        )
+        for n in (63, 65)
+    ),
+    *(
+        (
+            "hw/kernels/pool2d_f32/pool2d_f32.cpp",
+            f"if ({_POOL_SIZES}) return;",
+            f"if ({_POOL_SIZES.replace(f'{name} <= 0', f'{name} < 0', 1)}) return;",
+            _NO_ELEMENTS,
+        )
+        for name in ("batch", "channels", "out_cols")
+    ),
     (
-        "hw/kernels/softmax_f32/softmax_f32.cpp",
-        "{b_outer, b_length, b_inner}, {c_outer, c_length, c_inner}, column != 0);",
-        "{b_outer, b_length, b_inner}, {c_outer, c_length, c_inner}, column != 1);",
-        "Row by row or many at a time: the results are the same.",
+        "hw/include/pool2d.hpp",
+        "const int skipped = begin < 0 ? (axis.step - 1 - begin) / axis.step : 0;",
+        "const int skipped = begin <= 0 ? (axis.step - 1 - begin) / axis.step : 0;",
+        "From 0 on nothing is skipped either way: (step - 1) / step is 0.",
+    ),
+    (
+        "hw/include/pool2d_backward.hpp",
+        "for (int col0 = 0; col0 < job.cols.out; col0 += TILE) {",
+        "for (int col0 = 0; col0 <= job.cols.out; col0 += TILE) {",
+        _NO_ELEMENTS,
+    ),
+    (
+        "hw/include/pool2d_forward.hpp",
+        "if (down[i].taps > 0 && across[j].first < across[j].last) {",
+        "if (down[i].taps >= 0 && across[j].first < across[j].last) {",
+        _WINDOWS,
     ),
     (
         "hw/include/sparse.hpp",

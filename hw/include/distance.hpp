@@ -112,12 +112,13 @@ depth_loop:
     }
 }
 
+// Results of a row lie side by side.
 template <class S>
 void store(const float sum[S::ROWS][S::COLS], float* memory, Strides s, Tile at, int op, float p) {
 row_loop:
     for (int i = 0; i < at.rows; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=S::ROWS
-        const int first = (at.row + i) * s.row + at.col * s.step;
+        const int first = (at.row + i) * s.row + at.col;
         float line[S::COLS];
     root_loop:
         for (int j = 0; j < at.cols; ++j) {
@@ -125,20 +126,11 @@ row_loop:
 #pragma HLS LOOP_TRIPCOUNT min=1 max=S::COLS
             line[j] = root_of<S>(sum[i][j], op, p);
         }
-        if (s.step == 1) {
-        burst_loop:
-            for (int j = 0; j < at.cols; ++j) {
+    burst_loop:
+        for (int j = 0; j < at.cols; ++j) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=S::COLS
-                memory[first + j] = line[j];
-            }
-        } else {
-        single_loop:
-            for (int j = 0; j < at.cols; ++j) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT min=1 max=S::COLS
-                memory[first + j * s.step] = line[j];
-            }
+            memory[first + j] = line[j];
         }
     }
 }

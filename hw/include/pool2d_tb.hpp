@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 
 #include "pool2d.hpp"
 
@@ -11,11 +12,12 @@ using namespace pool2d;
 struct Case { int op, divisor, gap; Axis rows, cols; };
 
 constexpr int IMAGES = 2, CHANNELS = 3, PLANES = IMAGES * CHANNELS;
-// Planes in memory, with `gap` elements behind every pixel, row, plane and image.
+// Planes in memory, with `gap` elements behind every pixel, row, plane and image; none behind pixels where it is negative.
 struct Layout {
     int col, row, plane, image;
     Layout(int rows, int cols, int gap)
-        : col(1 + gap), row(cols * col + gap), plane(rows * row + gap), image(CHANNELS * plane + gap) {}
+        : col(1 + std::max(gap, 0)), row(cols * col + std::abs(gap)), plane(rows * row + std::abs(gap)),
+          image(CHANNELS * plane + std::abs(gap)) {}
     size_t at(int p, int r, int c) const { return p / CHANNELS * image + p % CHANNELS * plane + r * row + c * col; }
 };
 

@@ -15,7 +15,7 @@ static void run(const Type* const* from, Type* y, const Case& e, const int n[4],
 
 // Operands in registers give what operands in memory give.
 static int check_registers(const Case& e) {
-    std::vector<Type> values[2], y = pointwise_tb::buffer<Type>(1), expected = pointwise_tb::buffer<Type>(1);
+    std::vector<Type> values[2], y = pointwise_tb::buffer<Type>(3), expected = pointwise_tb::buffer<Type>(1);
     const Type* from[2];
     for (int o = 0; o < 2; ++o) {
         values[o] = pointwise_tb::buffer(1, e.operands[o]);
@@ -25,12 +25,12 @@ static int check_registers(const Case& e) {
     int errors = 0;
     run(from, expected.data(), e, one, none);
     values[0][0] = Type(pointwise_tb::GUARD);  // what memory holds does not count
-    binary_i32(from[0], from[1], y.data(), e.op, A_SCALAR, e.operands[0], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
-    errors += !pointwise_tb::alike(y[0], expected[0]);
+    binary_i32(from[0], from[1], y.data(), e.op, A_SCALAR, e.operands[0], e.p, e.q, 1, 1, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0);
+    for (Type found : y) errors += !pointwise_tb::alike(found, expected[0]);
     values[0][0] = e.operands[0];
     values[1][0] = Type(pointwise_tb::GUARD);
-    binary_i32(from[0], from[1], y.data(), e.op, B_SCALAR, e.operands[1], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
-    errors += !pointwise_tb::alike(y[0], expected[0]);
+    binary_i32(from[0], from[1], y.data(), e.op, B_SCALAR, e.operands[1], e.p, e.q, 1, 1, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0);
+    for (Type found : y) errors += !pointwise_tb::alike(found, expected[0]);
     if (errors != 0) std::printf("  %s: an operand in a register: FAIL\n", e.name);
     return errors;
 }

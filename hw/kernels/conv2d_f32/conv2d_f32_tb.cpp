@@ -5,6 +5,8 @@
 
 int main() {
     using namespace conv2d_f32_config;
+    static_assert(Shape::LANES == 8 && Shape::PIXELS == 256 && Shape::OUTS == 32 && Shape::PATCH == 4096 && Shape::TAPS == 128,
+                  "the numbers that the driver plans with");
     int errors = 0;
     const auto check = [](const conv2d_tb::Case& c, int mode, conv2d::Tiling tiling, bool fits = true) {
         return conv2d_tb::check_float("conv2d_f32", conv2d_f32, c, mode, tiling, fits);

@@ -5,6 +5,8 @@
 
 int main() {
     using namespace conv2d_i8_config;
+    static_assert(Shape::LANES == 32 && Shape::PIXELS == 256 && Shape::OUTS == 64 && Shape::PATCH == 4096 && Shape::TAPS == 128,
+                  "the numbers that the driver plans with");
     int errors = 0;
     const auto check = [](const conv2d_tb::Case& c, int mode, conv2d::Tiling tiling, bool fits = true) {
         int wrong = 0;

@@ -5,6 +5,8 @@
 
 int main() {
     using namespace depthwise_f32_config;
+    static_assert(Shape::LANES == 4 && Shape::PIXELS == 1024 && Shape::OUTS == 1 && Shape::ROWS == 64 && Shape::WIDTH == 128 && Shape::TAPS == 128,
+                  "the numbers that the driver plans with");
     int errors = 0;
     const auto check = [](const conv2d_tb::Case& c, int mode, conv2d::Tiling tiling, bool fits = true) {
         return conv2d_tb::check_float("depthwise_f32", depthwise_f32, c, mode, tiling, fits);

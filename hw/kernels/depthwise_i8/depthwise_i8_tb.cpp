@@ -5,6 +5,8 @@
 
 int main() {
     using namespace depthwise_i8_config;
+    static_assert(Shape::LANES == 4 && Shape::PIXELS == 1024 && Shape::OUTS == 1 && Shape::ROWS == 64 && Shape::WIDTH == 128 && Shape::TAPS == 128,
+                  "the numbers that the driver plans with");
     int errors = 0;
     const auto check = [](const conv2d_tb::Case& c, int mode, conv2d::Tiling tiling, bool fits = true) {
         int wrong = 0;

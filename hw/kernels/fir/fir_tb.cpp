@@ -5,6 +5,7 @@
 
 using fir_config::Beat;
 using fir_config::TAPS;
+static_assert(TAPS == 16, "the number of coefficients that the driver writes");
 
 // Large enough for the sums to wrap round.
 static unsigned int sample(int i) { return 2654435761u * static_cast<unsigned int>(i + 1); }

@@ -9,7 +9,7 @@
 
 using namespace pool2d_tb;
 
-static_assert(MAX == 0 && AVERAGE == 1 && ADAPTIVE == 2 && BACKWARD == 4 && COUNT_PAD == 8, "the numbers that the driver writes");
+static_assert(KIND == 3 && MAX == 0 && AVERAGE == 1 && ADAPTIVE == 2 && BACKWARD == 4 && COUNT_PAD == 8, "the numbers that the driver writes");
 static int check(const Case& c) {
     const bool backward = (c.op & BACKWARD) != 0, maxima = (c.op & KIND) == MAX;
     const Axis &rows = c.rows, &cols = c.cols;
@@ -97,6 +97,7 @@ int main() {
         {0, 0, 0, {8, 4, 2, 2, 0, 1, 4}, {8, 4, 2, 2, 0, 1, 4}}, {0, 0, 1, {9, 5, 3, 2, 1, 1, 2}, {13, 6, 4, 2, 1, 1, 3}},
         {0, 5, 2, {11, 9, 3, 1, 0, 1, 4}, {13, 5, 5, 2, 0, 1, 5}}, {0, 0, 1, {70, 36, 2, 2, 1, 1, 7}, {66, 34, 2, 2, 1, 1, 34}},
         {0, 0, 0, {2, 2, 2, 2, 1, 1, 2}, {5, 3, 2, 2, 1, 1, 3}}, {0, 0, 0, {10, 5, 3, 2, 0, 1, 4}, {9, 2, 4, 4, 0, 1, 2}},
+        {0, 0, -1, {9, 5, 3, 2, 1, 1, 2}, {13, 6, 4, 2, 1, 1, 3}},  // gaps behind rows, and none in them
         {0, 0, 1, {2, 2, 1, 1, 0, 1, 1}, {TILE + 6, TILE + 6, 1, 1, 0, 1, 600}}};
     // With dilation, which averages have not; in the second, windows step over the padding.
     int errors = check_sizes() + check({MAX, 0, 1, {17, 5, 3, 3, 1, 2, 2}, {16, 8, 2, 2, 1, 3, 2}}) + check({MAX, 0, 0, {17, 9, 5, 1, 2, 3, 4}, {19, 11, 5, 1, 2, 3, 11}});

@@ -71,6 +71,25 @@ int check_blocks(bool column) {
     std::printf("ones behind 2**24 %-6s %s\n", column ? "column" : "row", passed ? "PASS" : "FAIL");
     return passed ? 0 : 1;
 }
+// Columns whose means lie far apart and far from zero: each takes the differences to an element of its own.
+int check_means() {
+    constexpr int results = 3, n = 100;
+    std::vector<float> x(2 * results * n), y(results);  // every other element
+    std::vector<int64_t> index(results);
+    cosim::deepen(reduce_f32_config::COSIM_DEPTH, x, y, index);
+    double mean = 0, want = 0;
+    for (int i = 0; i < n; ++i) {
+        mean += i % 7 / static_cast<double>(n);
+        for (int k = 0; k < results; ++k) x[2 * (i * results + k)] = static_cast<float>((k * k - 2) * 400000 + i % 7);
+    }
+    for (int i = 0; i < n; ++i) want += (i % 7 - mean) * (i % 7 - mean) / n;
+    reduce_f32(x.data(), y.data(), index.data(), Shape::DEVIATION, Shape::ADD, Shape::DIVIDE, 1, 1, results, 1, 1, n, 0, 0, 2,
+               0, 0, 2 * results, 0, 0, 1, true, static_cast<float>(n), 1.0f);
+    int errors = 0;
+    for (float found : y) errors += !(std::fabs(found - want) <= 2e-4 * want);
+    std::printf("variances around means far apart %s\n", errors == 0 ? "PASS" : "FAIL");
+    return errors;
+}
 }  // namespace
 
 int main() {
@@ -90,7 +109,7 @@ int main() {
                           {{1, 1, 2}, {1, 1, 2 * T + 3}, 0}, {{1, 1, T + 5}, {1, 2, 3}, 0}, {{1, 1, 20}, {1, 5, 70}, 0},
                           {{2, 3, 4}, {2, 3, 5}, 1}, {{1, 2, 3}, {1, 0, 3}, 0}, {{1, 0, 3}, {1, 2, 3}, 0},
                           {{1, 2, 3}, {0, 2, 3}, 0}, {{1, 2, 3}, {2, 2, 0}, 0}, {{1, 1, 2}, {1, 1, 1}, 0}};
-    int errors = check_blocks(false) + check_blocks(true);
+    int errors = check_blocks(false) + check_blocks(true) + check_means();
     for (const Operation& op : operations)
         for (const Size& size : sizes) errors += check(op, size, false) + check(op, size, true);
     return errors == 0 ? 0 : 1;

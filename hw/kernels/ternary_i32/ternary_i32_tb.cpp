@@ -18,7 +18,7 @@ static void run(const Type* const* from, Type* y, const Case& e, const int n[4],
 
 // Operands in registers give what operands in memory give; so does a condition of bytes.
 static int check_registers(const Case& e) {
-    std::vector<Type> values[3], y = pointwise_tb::buffer<Type>(1), expected = pointwise_tb::buffer<Type>(1);
+    std::vector<Type> values[3], y = pointwise_tb::buffer<Type>(3), expected = pointwise_tb::buffer<Type>(1);
     const Type* from[3];
     for (int o = 0; o < 3; ++o) {
         values[o] = pointwise_tb::buffer(1, e.operands[o]);
@@ -29,14 +29,14 @@ static int check_registers(const Case& e) {
     run(from, expected.data(), e, one, none);
     for (std::vector<Type>& value : values) value[0] = Type(pointwise_tb::GUARD);  // what memory holds does not count
     ternary_i32(from[0], from[1], from[2], NO_MASK.data(), y.data(), e.op, A_SCALAR | B_SCALAR | C_SCALAR, e.operands[0],
-                e.operands[1], e.operands[2], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-    errors += y[0] != expected[0];
+                e.operands[1], e.operands[2], e.p, e.q, 1, 1, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    for (Type found : y) errors += found != expected[0];
     const int bits[] = {A_SCALAR, B_SCALAR, C_SCALAR};
     for (int in_register = 0; in_register < 3; ++in_register) {
         for (int o = 0; o < 3; ++o) values[o][0] = o == in_register ? Type(pointwise_tb::GUARD) : e.operands[o];
         ternary_i32(from[0], from[1], from[2], NO_MASK.data(), y.data(), e.op, bits[in_register], e.operands[0],
-                    e.operands[1], e.operands[2], e.p, e.q, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-        errors += y[0] != expected[0];
+                    e.operands[1], e.operands[2], e.p, e.q, 1, 1, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+        for (Type found : y) errors += found != expected[0];
     }
     std::vector<uint8_t> condition(pointwise::COSIM_DEPTH);
     condition[0] = 255;
@@ -44,9 +44,9 @@ static int check_registers(const Case& e) {
     values[2][0] = 1;
     run(from, expected.data(), e, one, none);
     values[2][0] = Type(pointwise_tb::GUARD);
-    ternary_i32(from[0], from[1], from[2], condition.data(), y.data(), e.op, C_MASK, 0, 0, 0, e.p, e.q, 1, 1, 1, 1, 0, 0, 0,
+    ternary_i32(from[0], from[1], from[2], condition.data(), y.data(), e.op, C_MASK, 0, 0, 0, e.p, e.q, 1, 1, 1, 3, 0, 0, 0,
                 0, 0, 0, 0, 0, 0, 0, 0, 0);
-    errors += y[0] != expected[0];
+    for (Type found : y) errors += found != expected[0];
     if (errors != 0) std::printf("  %s: an operand in a register: FAIL\n", e.name);
     return errors;
 }
