@@ -545,6 +545,21 @@ def test_an_engine_that_is_gone_is_noticed_by_starts_and_polls(
         unit.read(0, _C)
     assert polls == list(range(1, 64))
     assert (unit.read(0, _C), unit.engine._process) == (4, None)
+    for _ in range(2):  # each run, and each reset, begins to count again
+        polls.clear()
+        unit.write(0, 1, _C)
+        for _ in range(3):
+            unit.read(0, _C)
+        _ends(unit)
+        assert unit.read(0, _C) & 2 and polls == [1, 2, 3]
+    unit.write(0, 1, _C)
+    unit.read(0, _C)
+    unit.reset()
+    polls.clear()
+    unit.engine._counters[2] = 1
+    unit.read(0, _C)
+    assert polls == [1]
+    unit.engine._counters[2] = 0
     unit.engine._process = gone
     with pytest.raises(KernelFault, match="was killed by SIGKILL"):
         unit.write(0, 1, _C)

@@ -252,6 +252,56 @@ def test_the_alarm_is_set_for_the_first_rollover(monkeypatch: pytest.MonkeyPatch
     assert bench.timer._alarm is None
 
 
+def test_what_is_written_to_tcsr_reads_back() -> None:
+    bench = Bench()
+    for index, bits in ((0, 0xE7F), (1, 0x67F)):  # but ENT, which ENALL sets, and TINT
+        bench.timer.write(16 * index, 0xFFFFFF7F)
+        assert bench.control(index) == bits | _ENT
+    for bit in (1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80, 0x200, 0x800):
+        bench.timer.write(0, bit)
+        assert bench.control() == bit
+
+
+def test_an_alarm_that_comes_after_the_end_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+
+    class Alarm(SimpleNamespace):
+        daemon = False
+
+        def __init__(self, seconds: float, call: Any) -> None:
+            super().__init__(seconds=seconds, did=[])
+            made.append(self)
+
+        def start(self) -> None:
+            self.did.append("start")
+
+        def cancel(self) -> None:
+            self.did.append("cancel")
+
+    monkeypatch.setattr("pynq_torch.board.ip.axi_timer.threading.Timer", Alarm)
+    bench = Bench()
+    bench.start(0, 98, _UDT | _ENIT)
+    assert made[-1].did == ["start"] and made[-1].daemon
+    bench.tick(200)
+    bench.timer._expired()
+    assert bench.timer._alarm is None and made[-1].did == ["start"]  # it is over by itself
+    assert len(made) == 1 and bench.timer.irq("interrupt")
+    bench.start(0, 98, _UDT | _ENIT | _TINT)
+    bench.irqs.clear()
+    bench.timer.close()
+    assert made[-1].did == ["start", "cancel"]
+    bench.tick(200)
+    bench.timer._expired()
+    assert not bench.irqs.is_set() and len(made) == 2
+    bench.timer.write(0, _UDT | _ENIT | _TINT | _ENT)
+    bench.timer.write(4, 98)
+    assert len(made) == 2
+    slow = Bench()
+    slow.timer.board.clock_hz = lambda ip: 1.0  # type: ignore[method-assign]
+    slow.start(0, 90_000, _UDT | _ENIT)
+    assert made[-1].seconds == 86_400  # a day
+
+
 def test_block_ram_is_plain_memory_shared_with_the_pl() -> None:
     memory = PhysicalMemory()
     try:

@@ -156,7 +156,6 @@ class DmaChannel:
         if not over:
             return new > 0
         self.busy = False
-        self.polls = 0
         self.errors = slot.error
         if self.errors:
             self.pending |= ERR

@@ -91,7 +91,7 @@ class VdmaChannel(DmaChannel):
         slot = self.slot
         if slot is None or not self.busy or slot.busy:
             return False
-        self.busy, self.polls = False, 0
+        self.busy = False
         if self.given_up:
             return False
         error = slot.error
