@@ -304,6 +304,30 @@ def test_block_ram_of_local_arrays(kernel):
     assert kernel(text.replace("CUT", lut)).resources["BRAM_18K"] == 0
 
 
+def test_reshaped_parts_share_the_words_of_a_memory(kernel):
+    text = """
+    void shift(const unsigned char in[256], unsigned char out[256]) {
+        unsigned char line[2][256];
+    CUT
+        walk: for (int i = 0; i < 256; ++i) {
+    #pragma HLS PIPELINE
+            out[i] = line[0][i];
+            line[0][i] = line[1][i];
+            line[1][i] = in[i];
+        }
+    }
+    """
+    found = {
+        name: kernel(text.replace("CUT", f"#pragma HLS {name} variable=line complete dim=1"))
+        for name in ("ARRAY_PARTITION", "ARRAY_RESHAPE")
+    }
+    assert [loop(one, "walk").ii for one in found.values()] == [1, 1]
+    assert [one.resources["BRAM_18K"] for one in found.values()] == [2, 1]
+    plain = kernel(text.replace("CUT", ""))
+    assert (loop(plain, "walk").ii, plain.resources["BRAM_18K"]) == (2, 1)
+
+
+
 @pytest.mark.parametrize(
     ("name", "line"),
     [

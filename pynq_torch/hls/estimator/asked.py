@@ -57,9 +57,13 @@ class LoopPlan:
 
 @dataclass
 class ArrayPlan:
-    """How an array is kept and cut: dimension (from 1, 0 for all), kind and factor of each cut."""
+    """How an array is kept and cut: dimension (from 1, 0 for all), kind and factor of each cut.
+
+    What is cut in the `reshaped` dimensions is side by side in the words of one memory.
+    """
 
     parts: list[tuple[int, str, int]] = field(default_factory=list)
+    reshaped: set[int] = field(default_factory=set)
     kind: str = ""
     implementation: str = ""
     latency: int | None = None
@@ -214,6 +218,8 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
         cut = (1 if dimension is None else dimension, kind.lower(), factor)
         if variable:
             function.array(variable).parts.append(cut)
+            if name == "array_reshape":
+                function.array(variable).reshaped.add(cut[0])
     elif name in ("bind_storage", "resource"):
         core = (options.get("core") or options.get("type") or "").lower()
         if variable and core:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from math import ceil, prod
+from math import ceil
 
 from .ir import Function, Instruction
 from .memory import Array
@@ -30,24 +30,28 @@ def block_rams(arrays: Sequence[Array], dataflow: bool) -> int:
         if "lutram" in core or ("lut" in core and "bram" not in core) or "srl" in core:
             continue
         words = array.plan.depth or 2 if array.kind == "stream" else array.words
-        banks = _banks(array)
-        depth = ceil(words / banks)
-        if not words or (depth * array.element_bits < _LUT_BITS and "bram" not in core):
+        memories, elements = _banks(array)
+        depth, width = ceil(words / (memories * elements)), elements * array.element_bits
+        if not words or (depth * width < _LUT_BITS and "bram" not in core):
             continue
-        one = min(ceil(depth / rows) * ceil(array.element_bits / bits) for rows, bits in _SHAPES)
-        total += banks * one * array.copies * (2 if dataflow and array.kind == "memory" else 1)
+        one = min(ceil(depth / rows) * ceil(width / bits) for rows, bits in _SHAPES)
+        total += memories * one * array.copies * (2 if dataflow and array.kind == "memory" else 1)
     for bits in bundles.values():
         total += 2 * max(ceil(bits / 32), 1)
     return total
 
 
-def _banks(array: Array) -> int:
-    sizes = array.dimensions
-    found = [
-        (sizes[dimension] if dimension < len(sizes) else 1) if kind == "complete" else factor
-        for dimension, (kind, factor) in array.cuts().items()
-    ]
-    return max(prod(found), 1)
+def _banks(array: Array) -> tuple[int, int]:
+    """Return into how many memories an array is cut, and the elements of a word."""
+    sizes, memories, elements = array.dimensions, 1, 1
+    for dimension, (kind, factor) in array.cuts().items():
+        size = sizes[dimension] if dimension < len(sizes) else 1
+        parts = max(size if kind == "complete" else factor, 1)
+        if {0, dimension + 1} & array.plan.reshaped:
+            elements *= parts
+        else:
+            memories *= parts
+    return memories, elements
 
 
 class DspBlocks:
