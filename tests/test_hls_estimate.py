@@ -327,7 +327,6 @@ def test_reshaped_parts_share_the_words_of_a_memory(kernel):
     assert (loop(plain, "walk").ii, plain.resources["BRAM_18K"]) == (2, 1)
 
 
-
 @pytest.mark.parametrize(
     ("name", "line"),
     [

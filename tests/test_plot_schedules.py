@@ -98,6 +98,9 @@ def test_variants_of_a_kernel_and_those_that_none_beats() -> None:
     assert [row[7] for row in chart.table.rows] == ["", "yes", "yes", "yes"]
     assert chart.table.rows[0] == ["1", "slow", "5", "900", "9.0", "5", "0", "", "estimate"]
     assert {text.get_text() for text in chart.texts} == {"1", "2, 3", "4"}
+    plain = plot.design.variants(found)
+    assert plain.header[-2:] == ["BRAM_18K", "kind"]
+    assert plain.rows[0][:4] == ["1", "slow", "5", "900"]
     assert "estimate for part at 10 ns" in chart.get_xlabel()
     chart.figure.clear()
     with pytest.raises(ValueError, match="nothing to draw"):

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pynq_torch.errors import (
     InterfaceWarning,
@@ -24,7 +25,7 @@ from pynq_torch.hls import Estimate, KernelSource, estimate, run_testbench
 from pynq_torch.hls.estimator.result import LoopEstimate
 from pynq_torch.hls.snippet import CELLS, declarations, split
 
-__all__ = ["Checked", "Target", "cell", "check", "with_pragmas"]
+__all__ = ["Checked", "Target", "cell", "check", "estimated", "with_pragmas"]
 
 #: What a testbench is stopped by most often.
 _SIGNALS = {
@@ -146,6 +147,20 @@ def check(
     if missing or found is None:
         return Checked(False, f"{top}: NOT YET. {text}", found)
     return Checked(True, f"{top}: the result is exact, {_reached(found, target)}: PASS", found)
+
+
+def estimated(answer: str, top: str, **options: Any) -> Estimate:
+    """Return the estimate of C++ in a string; `options` are those of `pynq_torch.hls.estimate`.
+
+    Raises
+    ------
+    KernelError
+        It does not compile, or holds what HLS forbids.
+    """
+    with tempfile.TemporaryDirectory(prefix="pynq_torch_lab_") as name:
+        source = Path(name) / f"{top}.cpp"
+        source.write_text(split(answer)[0], encoding="utf-8")
+        return estimate(source, top, **options)
 
 
 def with_pragmas(source: str, pragmas: Mapping[str, str | Sequence[str]]) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pynq_torch.hls.estimator import Estimate
     from pynq_torch.lessons.design_space import Result
 
-__all__ = ["designs", "estimates", "pareto"]
+__all__ = ["designs", "estimates", "pareto", "variants"]
 
 _LOOK = {64: ("s", "blue"), 32: ("o", "orange")}
 
@@ -183,6 +183,20 @@ def estimates(found: Mapping[str, Estimate], *, title: str = "", ax: Any = None)
 def _beats(one: tuple[int, int], other: tuple[int, int]) -> bool:
     """Whether a point is not worse in both, and not the same."""
     return one != other and one[0] <= other[0] and one[1] <= other[1]
+
+
+def variants(found: Mapping[str, Estimate]) -> Table:
+    """Return the table of `estimates` without its chart, and without saying which are best.
+
+    Parameters
+    ----------
+    found : mapping of str to Estimate
+        Label -> from `pynq_torch.hls.estimate`.
+    """
+    table = _variants(found, set())
+    at = table.header.index("best")
+    drop = [[cell for n, cell in enumerate(row) if n != at] for row in [table.header, *table.rows]]
+    return Table(drop[0], drop[1:])
 
 
 def _variants(found: Mapping[str, Estimate], best: set[int]) -> Table:
