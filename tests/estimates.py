@@ -45,8 +45,6 @@ COMPARED = (
 #: Why an estimate is more than a tenth off the formula.
 REASONS = {
     "affine_lite": "the formula allows 20 cycles for multiplier and adder to fill",
-    "histogram": "at 10 ns the estimate does not fit reading, adding and writing into one cycle: "
-    "II=2, where the formula has 1",
     "vadd_1": "the formula has 8 cycles in an addition and 50 for the first word of each tile",
     "vadd_4": "the formula has DDR's limit, which no schedule knows",
 }

@@ -2,7 +2,11 @@
 //
 // counts[v] = counts[v] + 1 for each byte v takes three cycles: read, add, write. Where two equal
 // bytes follow each other, the second would read before the first has written, so HLS lets a byte in
-// only every second or third cycle. The remedy: keep the count of the latest value in a register.
+// only every second or third cycle. The remedy: keep the counts of the latest two values in registers.
+//
+// One is not enough at 100 MHz: its count would have to come out of the BRAM, grow by 1 and be back in
+// the BRAM within a cycle, for the byte after the next. Of two, the older one has been in its register
+// for a cycle when it is written.
 #include "histogram.hpp"
 
 using namespace histogram_config;
@@ -16,28 +20,35 @@ clear_loop:
 }
 
 static void count(const unsigned char* values, int bins[BINS], int n) {
-    int last = 0;   // the latest value ...
-    int total = 0;  // ... and its count, newer than bins[last]
+    int last = 0, before = 1;    // the latest two values ...
+    int total = 0, waiting = 0;  // ... and their counts, newer than those in bins
 value_loop:
     for (int i = 0; i < n; ++i) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=COSIM_DEPTH
-// Why this holds: an iteration that writes and reads does so at two addresses, bins[last] and
-// bins[v] with v != last. So its read need not wait for its own write.
+// Why this holds: an iteration that writes and reads does so at two addresses, bins[before] and
+// bins[v] with v != before. So its read need not wait for its own write.
 //
 // What it does not say: of two iterations in a row, the second may well read what the first has
-// written (values a b a). HLS knows, and has the write ready in the cycle before that read: `total`
-// is what the BRAM gave plus 1, at 10 ns one cycle. Hence II=1.
+// written (values a b c a). HLS knows, and has the write done in the cycle before that read: `waiting`
+// is a register by then. Hence II=1.
 #pragma HLS DEPENDENCE variable=bins type=intra direction=RAW dependent=false
         const int v = values[i];
         if (v == last) {
             total = total + 1;
         } else {
-            bins[last] = total;
-            total = bins[v] + 1;
+            int count = waiting;
+            if (v != before) {
+                bins[before] = waiting;
+                count = bins[v];
+            }
+            before = last;
+            waiting = total;
+            last = v;
+            total = count + 1;
         }
-        last = v;
     }
+    bins[before] = waiting;
     bins[last] = total;
 }
 

@@ -7,10 +7,10 @@
 using histogram_config::BINS;
 using histogram_config::COSIM_DEPTH;
 
-// style 0: noise; 1: equal bytes; 2: a b a b; 3: a a b b; 4: all values in order
+// style 0: noise; 1: equal bytes; 2: a b a b; 3: a a b b; 4: all values in order; 5: a b c a b c
 static unsigned char value_at(int i, int style) {
     const unsigned int noise = (2654435761u * static_cast<unsigned int>(i + 1)) >> 24;
-    const int values[] = {static_cast<int>(noise), 255, i % 2 * 255, i / 2 % 2 * 7, i % BINS};
+    const int values[] = {static_cast<int>(noise), 255, i % 2 * 255, i / 2 % 2 * 7, i % BINS, i % 3 * 100};
     return static_cast<unsigned char>(values[style]);
 }
 
@@ -37,7 +37,7 @@ static int check(int n, int style) {
 
 int main() {
     int errors = 0;
-    for (int style = 0; style < 5; ++style) {
+    for (int style = 0; style < 6; ++style) {
         for (int n : {-1, 0, 1, 2, 3, 255, 257, COSIM_DEPTH - 1}) errors += check(n, style);
     }
     return errors == 0 ? 0 : 1;
