@@ -458,6 +458,7 @@ def _unit(
     board: Any = SimpleNamespace(
         memory=memory, tool_version=release, polled=nothing, raise_irq=nothing, settle=nothing,
         watch=nothing, unwatch=nothing, vain_polls=SimpleNamespace(note=nothing),
+        clock_hz=lambda _: 1e8,
     )  # fmt: skip
     ip = IpInstance(
         "unit_0",
