@@ -1,0 +1,131 @@
+"""The server: gRPC on a port of this PC, in front of a virtual board."""
+
+from __future__ import annotations
+
+import ipaddress
+import threading
+from collections.abc import Callable, Sequence
+from concurrent import futures
+from pathlib import Path
+from types import TracebackType
+
+import grpc
+from pynq.remote import buffer_pb2_grpc, mmio_pb2_grpc, remote_device_pb2_grpc
+
+from pynq_torch.board.device import VirtualBoard
+from pynq_torch.errors import BoardError
+from pynq_torch.overlay import available_overlays
+
+from .files import BoardFiles
+from .services import Buffers, DeviceFiles, Registers
+from .session import Session
+
+__all__ = ["PORT", "Server"]
+
+#: Where the client looks for a board; it has no option for another one.
+PORT = 7967
+_LOOK_S = 1.0
+
+
+class Server:
+    """A virtual board behind PYNQ.remote's protocol.
+
+    One client has the board at a time. When its connection ends, however it ends, the board is made
+    again: kernels that ran are ended, buffers freed, the PL is empty.
+
+    Parameters
+    ----------
+    make_board : callable
+        Returns a board; called for each client.
+    host : str
+        An address of the loopback interface: the protocol is not encrypted and knows no password.
+    port : int
+        0 for any that is free.
+    overlays : sequence of pathlib.Path
+        Folders with further ``NAME.bit`` and ``NAME.hwh``.
+
+    Attributes
+    ----------
+    port : int
+        Where it listens.
+
+    Raises
+    ------
+    BoardError
+        The address is not of the loopback interface, or the port is taken.
+    """
+
+    def __init__(
+        self,
+        make_board: Callable[[], VirtualBoard],
+        *,
+        host: str = "127.0.0.1",
+        port: int = PORT,
+        overlays: Sequence[Path] = (),
+    ) -> None:
+        _check_host(host)
+        # Linux would let two servers share a port, and give each of them some of the clients.
+        options = [("grpc.so_reuseport", 0)]
+        self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=8), options=options)
+        try:
+            self.port = self._server.add_insecure_port(f"{host}:{port}")
+        except RuntimeError as error:
+            raise BoardError(
+                f"nothing can listen on {host}:{port}: another server has that port, or this user "
+                "may not use it"
+            ) from error
+        self.session = Session(make_board, self.port)
+        files = BoardFiles(lambda: _known(overlays), self.session.download)
+        remote_device_pb2_grpc.add_RemoteDeviceServicer_to_server(
+            DeviceFiles(self.session, files), self._server
+        )
+        mmio_pb2_grpc.add_MmioServicer_to_server(Registers(self.session), self._server)
+        buffer_pb2_grpc.add_RemoteBufferServicer_to_server(Buffers(self.session), self._server)
+        self._ended = threading.Event()
+        self._watch = threading.Thread(target=self._look, name="clients of the board", daemon=True)
+
+    def __enter__(self) -> Server:
+        self._server.start()
+        self._watch.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        self._server.stop(grace=0.5).wait()
+        self._watch.join()
+        self.session.close()
+
+    def wait(self) -> None:
+        """Serve until the process is told to end."""
+        self._ended.wait()
+
+    def _look(self) -> None:
+        while not self._ended.wait(_LOOK_S):
+            self.session.leave_if_gone()
+
+
+def _check_host(host: str) -> None:
+    try:
+        loopback = host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        raise BoardError(
+            f"host {host!r} is not this PC's loopback interface (127.0.0.1): pynq's client neither "
+            "encrypts nor asks for a password. From another machine, open a tunnel there: "
+            f"ssh -N -L {PORT}:localhost:{PORT} USER@THIS_PC"
+        )
+
+
+def _known(folders: Sequence[Path]) -> dict[str, Path]:
+    own = [
+        path
+        for folder in folders
+        for path in sorted((*folder.glob("*.bit"), *folder.glob("*/*.bit")))
+    ]
+    return available_overlays() | {path.stem: path for path in reversed(own)}
