@@ -48,12 +48,14 @@ def _draw_more_examples(times: int) -> None:
     hypothesis.settings = Settings
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put long files first: one that starts last runs alone, while the other worker is idle.
 
     Those are the tests in a browser, `LONG`, files with a test marked as slow (the benches of the
-    RTL are among them), and files with many tests.
+    RTL are among them), and files with many tests. `make mutate` has an order of its own.
     """
+    if config.pluginmanager.hasplugin("mutate"):
+        return
     tests = Counter(item.path for item in items)
     slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
     rank = {f"test_{name}": number for number, name in enumerate(LONG)}

@@ -304,18 +304,18 @@ def _name(path: Path) -> str:
 def run(
     arguments: argparse.Namespace, root: Path, areas: dict[str, str], equivalent: Equivalent
 ) -> int:
-    """Try the sample; print what survived and the share killed."""
+    """Try the sample with the tests of the files it meets; print what survived, and the share."""
     files = files_of(arguments.module, root)
     given = arguments.tests.split()
-    area = {file: given or tests_of(file, root, areas) for file in files}
-    tests = list(dict.fromkeys(test for found in area.values() for test in found))
-    if not tests:
-        raise Misuse(f"MODULE={arguments.module}: no test file carries its name; give TESTS=")
     chosen, total = sample(
         arguments.module, files, arguments.seed, arguments.sample, root, equivalent
     )
     if not chosen:
         raise Misuse(f"MODULE={arguments.module}: there is nothing in it to mutate")
+    area = {f: given or tests_of(f, root, areas) for f in dict.fromkeys(m.path for m in chosen)}
+    tests = list(dict.fromkeys(test for found in area.values() for test in found))
+    if not tests:
+        raise Misuse(f"MODULE={arguments.module}: no test file carries its name; give TESTS=")
     print(f"{arguments.module}: {len(chosen)} of {total} mutations, seed {arguments.seed}; tests:")
     print("  " + " ".join(tests), flush=True)
     outcomes: dict[Mutation, Outcome] = {}

@@ -27,6 +27,8 @@ def _python(
     cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYNQ_TORCH_")}
+    if python != sys.executable:
+        environment.pop("PYTHONPATH", None)  # it would name another copy of the package
     if board is not None:
         environment["PYNQ_TORCH_BOARD"] = board
     return subprocess.run(
