@@ -94,10 +94,10 @@ def test_variants_of_a_kernel_and_those_that_none_beats() -> None:
         return replace(ESTIMATE, latency=(cycles, cycles), resources=used)
 
     found = {"slow": variant(900, 5), "good": variant(500, 5), "twin": variant(500, 5)}
-    chart = plot.design.estimates(found | {"large": variant(100, 20)})
-    assert [row[7] for row in chart.table.rows] == ["", "yes", "yes", "yes"]
+    chart = plot.design.estimates(found | {"large": variant(100, 20), "near": variant(101, 20)})
+    assert [row[7] for row in chart.table.rows] == ["", "yes", "yes", "yes", ""]
     assert chart.table.rows[0] == ["1", "slow", "5", "900", "9.0", "5", "0", "", "estimate"]
-    assert {text.get_text() for text in chart.texts} == {"1", "2, 3", "4"}
+    assert {text.get_text() for text in chart.texts} == {"1", "2, 3", "4, 5"}
     plain = plot.design.variants(found)
     assert plain.header[-2:] == ["BRAM_18K", "kind"]
     assert plain.rows[0][:4] == ["1", "slow", "5", "900"]

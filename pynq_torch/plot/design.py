@@ -166,9 +166,10 @@ def estimates(found: Mapping[str, Estimate], *, title: str = "", ax: Any = None)
     ax = axes(ax, height=5.0)
     look = {"color": "black", "label": "none is smaller and faster", "zorder": 1}
     ax.plot(*zip(*sorted(best), strict=True), "--", **look)
-    for at, numbers in points.items():
+    for at in points:
         colour = COLOURS["vermillion" if at in best else "blue"]
         ax.plot(*at, "o", markersize=12, markeredgecolor="black", color=colour)
+    for at, numbers in _labels(points).items():
         note(ax, ", ".join(map(str, numbers)), at, (9, 7), fontsize=12)
     ax.set(yscale="log", ylabel="cycles of a run", xlabel="DSP blocks")
     ax.margins(0.12)
@@ -178,6 +179,15 @@ def estimates(found: Mapping[str, Estimate], *, title: str = "", ax: Any = None)
     one = next(iter(found.values()))
     foot(ax, [], f"numbers: rows of the table; estimate for {one.part} at {one.clock:g} ns")
     return Chart(ax, _variants(found, {number for at in best for number in points[at]}))
+
+
+def _labels(points: Mapping[tuple[int, int], Sequence[int]]) -> dict[tuple[int, int], list[int]]:
+    """Return the numbers at each place; points that nearly cover each other share one."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for at, numbers in points.items():
+        near = (one for one in found if one[0] == at[0] and 0.9 < one[1] / at[1] < 1.1)
+        found.setdefault(next(near, at), []).extend(numbers)
+    return found
 
 
 def _beats(one: tuple[int, int], other: tuple[int, int]) -> bool:
