@@ -21,7 +21,7 @@ from pynq_torch import paths
 from pynq_torch.events import Array, runs
 from pynq_torch.kernels.convolution_int8 import plan_int8
 from pynq_torch.kernels.epilogue import INT32
-from pynq_torch.kernels.job import job_in_cma, job_of
+from pynq_torch.kernels.job import KEPT, job_in_cma, job_of
 from pynq_torch.kernels.launch import Runs
 from pynq_torch.kernels.tables.convolution import JOB
 from pynq_torch.kernels.windows import Window
@@ -87,6 +87,20 @@ def test_a_run_reports_its_job(overlay: Any) -> None:
     assert isinstance(arguments["job"], Array) and arguments["job"].shape == (len(JOB),)
 
 
+def test_equal_settings_share_a_job_that_nobody_changes(overlay: Any) -> None:
+    one, same = (job_in_cma("ab", (1, 2), overlay.device) for _ in range(2))
+    assert one is same and one.constant
+    assert job_in_cma("ab", (1, 3), overlay.device).address != one.address
+    with pytest.raises(ValueError, match="read-only"):
+        one.tensor[0] = 5
+    for value in range(100, 100 + KEPT):
+        job_in_cma("ab", (1, value), overlay.device)
+    gone = weakref.ref(one.tensor)
+    del one, same
+    gc.collect()
+    assert gone() is None
+
+
 def test_a_job_lives_until_its_run_has_ended(overlay: Any) -> None:
     driver = overlay.conv2d_i8_0
     x, w = int8(1, 3, 40, 40), int8(8, 3, 3, 3)
@@ -97,13 +111,11 @@ def test_a_job_lives_until_its_run_has_ended(overlay: Any) -> None:
     made = Runs((image, weight, job), (result,), 10.0)
     made.start(driver, values)
     del made, job
+    overlay.device._pynq_torch_jobs.cache_clear()
     gc.collect()
     assert kept() is not None
     driver.wait()
     assert torch.equal(result.tensor, functional.conv2d(x.double(), w.double()).int())
-    driver(x, w)  # the next run lets go of it
-    gc.collect()
-    assert kept() is None
 
 
 def test_runs_side_by_side_have_jobs_of_their_own(overlay: Any) -> None:
@@ -133,8 +145,10 @@ def test_a_plan_that_does_not_fit_writes_nothing(overlay: Any, name: str) -> Non
     result = driver.result((1, 1, 6, 6), torch.int32)
     result.tensor.fill_(77)
     (values,), job = plan_int8(image, weight, result, Window(), INT32)
-    job.tensor[JOB.index(name)] = 1000
-    driver.run_into(result, [values], (image, weight, job), 10.0)
+    words = job.tensor.tolist()
+    words[JOB.index(name)] = 1000
+    large = job_in_cma(JOB, tuple(words), overlay.device)
+    driver.run_into(result, [(*values[:-1], large.address)], (image, weight, large), 10.0)
     assert bool((result.tensor == 77).all())
 
 
