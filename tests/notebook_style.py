@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 Notebook = dict[str, Any]
@@ -39,6 +40,15 @@ _ABSOLUTE_PATH = re.compile(
 )
 #: A path that depends on who runs the notebook: papermill stays in the folder of its caller.
 _RELATIVE_PATH = re.compile(r"""["']\.\.?/|\bgetcwd\(|\bcwd\(\)|Path\((["']\.{0,2}["'])?\)""")
+#: Code, links, headings and formulas.
+_NO_PROSE = re.compile(
+    r"(?ms)^```.*?^```|`[^`]*`|!?\[[^\]]*\]\([^)]*\)|^#[^\n]*$|\$[^$]*\$|<[^>]*>"
+)
+#: The abbreviations of the glossary; its other words are explained where lessons introduce them.
+GLOSSARY = Path(__file__).resolve().parents[1] / "notebooks" / "glossary.md"
+TERMS = [
+    line[3:] for line in GLOSSARY.read_text().splitlines() if line[:3] == "## " and line.isupper()
+]
 _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
@@ -206,6 +216,17 @@ def rule_cell_ids(notebook: Notebook) -> Iterator[str]:
     ids = [cell.get("id") for cell in notebook["cells"]]
     if None in ids or len(set(ids)) != len(ids):
         yield "cells without an id of their own: save the file as nbformat 4.5"
+
+
+def rule_glossary(notebook: Notebook) -> Iterator[str]:
+    """The first use of an abbreviation that the glossary has links to it."""
+    texts = [text(cell) for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    for term in TERMS:
+        link = f"](glossary.md#{term.lower()})"
+        word = re.compile(rf"(?<![\w_/.-]){term}s?(?![\w_-])")
+        used = any(word.search(_NO_PROSE.sub("", part)) for part in texts)
+        if used and not any(link in part for part in texts):
+            yield f"write [{term}{link} where the lesson uses {term} for the first time"
 
 
 Rule = Callable[[Notebook], Iterator[str]]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_style import RULES, Notebook, code_cells, text
+from notebook_style import GLOSSARY, RULES, TERMS, Notebook, code_cells, text
 
 #: Numbers kept for lessons on board rtl.
 RESERVED = set(range(17, 21))
@@ -144,6 +144,7 @@ BROKEN: list[tuple[str, Callable[[Notebook], object]]] = [
     ("paths", _set(2, source="open('/home/me/x')\nb = 2\nc = 3")),
     ("paths", _set(2, outputs=[_PATH])),
     ("tags", _tag("raises-exception")),
+    ("glossary", lambda lesson: lesson["cells"][3].update(source="## Build\nThe II is 1.")),
     ("cell_ids", lambda lesson: lesson["cells"][3].pop("id")),
 ]
 
@@ -161,6 +162,14 @@ def test_a_broken_lesson_is_told(rule: str, edit: Callable[[Notebook], object]):
     lesson = _lesson()
     edit(lesson)
     assert list(RULES[rule](lesson))
+
+
+def test_the_glossary_is_in_order():
+    headings = [line[3:] for line in GLOSSARY.read_text().splitlines() if line.startswith("## ")]
+    assert headings == sorted(headings, key=str.casefold) and set(TERMS) < set(headings)
+    lesson = _lesson()
+    lesson["cells"][3]["source"] = "## An II\n`II` [II](glossary.md#ii), and once more the II."
+    assert not list(RULES["glossary"](lesson))
 
 
 def test_every_rule_is_broken_by_some_case():
