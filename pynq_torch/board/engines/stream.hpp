@@ -186,14 +186,18 @@ class Port {
     static constexpr long kSleepNs = 100'000, kLongSleepNs = 50'000'000;
     // Sleeps until `ready` holds, and asks again at the latest after `most_ns`.
     template <class Ready> void wait(Ready ready, bool for_data, long most_ns = kLongSleepNs) {
+        const auto done = [&] {  // what was written just before the data counts, also while it spins
+            if (observer_ && observer_->stale()) throw Relatch{};
+            return ready();
+        };
         for (int spin = 0; spin < 200; ++spin) {
-            if (ready()) return;
+            if (done()) return;
             relax();
         }
         // Where both sides share a core, the other one makes more of it than spinning would.
         for (int turn = 0; turn < 16; ++turn) {
             sched_yield();
-            if (ready()) return;
+            if (done()) return;
         }
         if (observer_) observer_->blocked(index_, for_data);
         header_->sleepers.fetch_add(1, std::memory_order_seq_cst);
