@@ -166,6 +166,10 @@ class ArrayBoundsWarning(UserWarning):
     """A kernel's C++ used an index outside a local array."""
 
 
+class StreamWarning(UserWarning):
+    """A stream of a DATAFLOW region still held elements when the region ended."""
+
+
 class KernelFault(KernelError):
     """A kernel crashed or touched memory that is not its own.
 

@@ -13,7 +13,7 @@ from .lint_tree import Problem, Program, Scope, calls, is_constant, plain, probl
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, TypeKind
 
-__all__ = ["dataflow"]
+__all__ = ["dataflow", "touches"]
 
 _STEP = "a DATAFLOW loop counts one variable with ++; count steps and let the processes compute"
 _BOUND = (
@@ -81,7 +81,7 @@ def _body(program: Program, scope: Scope) -> Iterator[Problem]:
             yield from (
                 [problem_at(node, "dataflow", _CALLS)] if assigns else _process(program, node)
             )
-            for variable, reads, writes in _touches(program, node):
+            for variable, reads, writes in touches(program, node):
                 touched.setdefault(variable.hash, []).append((variable, reads, writes))
         elif node.kind == CursorKind.DECL_STMT:
             for variable in node.get_children():
@@ -118,7 +118,7 @@ def _process(program: Program, call: Cursor) -> Iterator[Problem]:
             yield _value_used(inner)
 
 
-def _touches(program: Program, call: Cursor) -> Iterator[tuple[Cursor, bool, bool]]:
+def touches(program: Program, call: Cursor) -> Iterator[tuple[Cursor, bool, bool]]:
     """Yield the variables that a process is given, and whether it reads and writes them."""
     functions = program.callees(call)
     operator = call.spelling.startswith("operator")

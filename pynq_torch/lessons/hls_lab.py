@@ -35,6 +35,7 @@ _SIGNALS = {
     11: "a segmentation fault: is an index or pointer outside its array",
     25: "the limit of what it may print: does a loop print without end",
 }
+_THROWN = re.compile(r"what\(\):\s+(.*)")
 _ERROR = re.compile(r"([^\s/]+:\d+):\d+: (?:fatal )?error: (.*)")
 _WIDTH = 400
 
@@ -219,6 +220,8 @@ def _why(error: Exception, timeout_s: float) -> str:
     if isinstance(error, KernelTimeout):
         return f"The testbench did not end within {timeout_s:g} s: is there a loop that never ends?"
     if isinstance(error, VerificationError):
+        if thrown := _THROWN.search(text):
+            return f"The testbench was stopped: {thrown[1]}."
         signal = re.search(r"killed by signal (\d+)", text)
         if signal:
             what = _SIGNALS.get(int(signal[1]), f"signal {signal[1]}")

@@ -14,12 +14,13 @@ from pynq_torch.paths import shown
 
 from .. import toolchain
 from ..constants import Constants
+from ..directive_files import directives_of
 from ..lint_pragmas import pragma_problems
 from ..lint_tree import Program
 from ..parse import constants_of, find_top, probe
 from ..source import SourceUnit, read_source
 from . import compiler, forbidden
-from .asked import FunctionPlan, directives_of
+from .asked import FunctionPlan
 from .compiler import Place
 from .ir import Module, read_module
 from .latency import Kernel
