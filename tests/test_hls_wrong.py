@@ -524,6 +524,11 @@ def test_an_option_with_two_values_is_an_error(tmp_path, pragma):
         read(tmp_path, pragma)
 
 
+def test_a_path_that_libclang_cannot_read(tmp_path):
+    with pytest.raises(InterfaceError, match=r"\\udcff.*is no UTF-8, .*; rename the file"):
+        hls.read_interface(write(tmp_path / os.fsdecode(b"\xff") / "k.cpp", BODY % ""), "k")
+
+
 # ---- pragmas that do nothing ---------------------------------------------------------------------
 
 NOTHING = {
@@ -531,6 +536,15 @@ NOTHING = {
     "#pragma HSL PIPELINE": "#pragma HSL is ignored; did you mean #pragma HLS?",
     "#pragma HLS UNROLL fctor=2": "UNROLL has no option 'fctor'; did you mean factor?",
     "#pragma HLS ARRAY_PARTITION variable=n complete": "ARRAY_PARTITION names 'n', which k has not",
+}
+#: Likewise; the way from the words to the commands is the same.
+NO_VALUES = {
+    "#pragma HLSPIPELINE II=1": "#pragma HLSPIPELINE is ignored; did you mean #pragma HLS?",
+    "#pragma HLS PIPELINE II=0": "PIPELINE has II=0; expected a whole number of at least 1",
+    "#pragma HLS PIPELINE II=1.5": "PIPELINE has II=1.5; expected a whole number of at least 1",
+    "#pragma HLS UNROLL factor=": "UNROLL has FACTOR=nothing; expected a whole number",
+    "#pragma HLS LOOP_TRIPCOUNT min=-1": "LOOP_TRIPCOUNT has MIN=-1; expected a whole number",
+    "#pragma HLS PIPELINE style=fpl": "PIPELINE has STYLE=fpl; expected one of flp, frp, stp; did",
 }
 
 
@@ -552,3 +566,13 @@ def test_a_pragma_that_does_nothing_is_told_wherever_the_kernel_is_read(
         ) == 2
     with pytest.warns(InterfaceWarning, match=re.escape(where + text)):
         hls.build(hls.KernelSource("k", source))  # as the board does when it loads the kernel
+
+
+def test_values_that_a_pragma_cannot_have(tmp_path: Path) -> None:
+    loops = [f"for (int i = 0; i < 4; i++) {{\n{pragma}\nm[i] = 0;\n}}" for pragma in NO_VALUES]
+    good = "#pragma HLS PIPELINE II=2u style=FLP\n#pragma HLS UNROLL factor=2*2"
+    loops.append(f"for (int i = 0; i < 4; i++) {{\n{good}\nm[i] = 0;\n}}")
+    source = write(tmp_path / "k.cpp", BODY % "\n".join(loops))
+    found = hls.read_interface(source, "k").warnings
+    expected = [f"{source}:{4 * n}: {text}" for n, text in enumerate(NO_VALUES.values(), start=1)]
+    assert [w[: len(text)] for w, text in zip(found, expected, strict=True)] == expected
