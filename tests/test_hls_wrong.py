@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
@@ -14,7 +15,7 @@ from helpers import write
 from pynq_torch import hls
 from pynq_torch.cli import main
 from pynq_torch.errors import CacheWarning, InterfaceError, InterfaceWarning, KernelBuildError
-from pynq_torch.hls import preprocess
+from pynq_torch.hls import cache, preprocess
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -502,6 +503,30 @@ def test_a_damaged_engine_is_built_again_and_that_is_said_once(tmp_path, damage,
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert hls.compile_engine(source, cflags=["-O0"]) == again
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"name": "../../outside"},
+        {"name": 5},
+        {"files": []},
+        {"files": {"\0": ""}},
+        {"results": {"engine": [1]}},
+    ],
+)
+def test_an_index_that_is_damaged_is_no_entry_and_removes_nothing(tmp_path, own_cache, damage):
+    outside = write(tmp_path / "outside" / "file", "the user's")
+    source = write(tmp_path / "source.txt", "")
+    os.utime(source, (1, 1))
+    key = cache.digest("test")
+    with cache.scratch() as folder:
+        write(folder / "engine", "")
+        cache.store(key, folder, [str(source)], (), {})
+    index = own_cache / "index" / f"{key}.json"
+    index.write_text(json.dumps([json.loads(index.read_text())[0] | damage]))
+    assert cache.find(key) is None
+    assert outside.read_text() == "the user's"
 
 
 def test_a_copied_cache_is_good(tmp_path):
