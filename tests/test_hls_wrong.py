@@ -389,6 +389,8 @@ def odd_file(folder: Path, kind: str) -> str:
         path.mkdir()
     elif kind == "pipe":
         os.mkfifo(path)
+    elif kind == "loop":
+        path.symlink_to(path.name)
     elif kind == "huge":
         path.touch()
         os.truncate(path, 1 << 40)
@@ -400,7 +402,7 @@ def odd_file(folder: Path, kind: str) -> str:
 KINDS = {
     "device": "is a device, pipe or socket", "folder": "is a folder",
     "pipe": "is a device, pipe or socket", "huge": "has 1048576 MB, more than the 64 MB",
-    "binary": "is a binary file",
+    "binary": "is a binary file", "loop": "Too many levels of symbolic links",
 }  # fmt: skip
 
 
@@ -409,7 +411,7 @@ def test_sources_that_nothing_should_read(tmp_path, capsys, kind):
     assert KINDS[kind] in one_line(capsys, odd_file(tmp_path, kind), "--top", "k")
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "folder"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("folder", "loop")])
 def test_headers_that_nothing_should_read(tmp_path, capsys, kind):
     odd = odd_file(tmp_path, kind)
     write(tmp_path / "between.h", f'#include "gone.h"\n#include "{odd}"\n')
