@@ -6,6 +6,7 @@ source's syntax.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -104,7 +105,7 @@ def lint(
     >>> lint("hw/kernels/vadd/vadd.cpp", "vadd")  # doctest: +SKIP
     []
     """
-    path = Path(source).resolve()
+    path = Path(os.path.realpath(source))
     with read_source(path, include_dirs, defines, probe(top)) as unit:
         _check(unit, top)
         interface, body = interface_of(unit, top, tool="vitis")

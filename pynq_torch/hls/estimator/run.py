@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -85,7 +86,7 @@ def estimate(
     """
     if not clock > 0:
         raise KernelBuildError(f"clock {clock!r} is no period; expected ns above 0", top)
-    paths = [Path(one).resolve() for one in (source, *sources)]
+    paths = [Path(os.path.realpath(one)) for one in (source, *sources)]
     with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as name:
         folder = Path(name)
         with compiler.compiling(paths, folder, include_dirs, defines, top):
