@@ -166,14 +166,25 @@ def dependences(program: Program) -> Iterator[Problem]:
 
 
 def comments_on(item: Directive) -> bool:
-    """Whether a comment stands beside a pragma or above it and its neighbours."""
+    """Whether a reason, a comment of two words or more, is beside a pragma or above its group."""
     lines = _lines(item.pragma.file)
     at = item.pragma.line - 1
-    if at >= len(lines) or re.search(r"//|/\*", lines[at]):
+    if at >= len(lines):
         return True
-    while at > 0 and re.match(r"\s*#\s*pragma\s+HLS\b", lines[at - 1], re.IGNORECASE):
+    if _is_reason(lines[at][re.search(r"//|/\*|$", lines[at]).start() :]):  # type: ignore[union-attr]
+        return True
+    while at > 0 and re.match(r"\s*(#\s*pragma\s+HLS\b|_Pragma\b)", lines[at - 1], re.IGNORECASE):
         at -= 1
-    return bool(re.match(r"\s*(//|/\*|\*)|.*\*/\s*$", lines[at - 1])) if at else False
+    above: list[str] = []
+    while at > 0 and re.match(r"\s*(//|/\*|\*)|.*\*/\s*$", lines[at - 1]):
+        at -= 1
+        above.insert(0, lines[at])
+    return _is_reason(" ".join(above))
+
+
+def _is_reason(comment: str) -> bool:
+    words = re.findall(r"[^\W\d_]{2,}", comment)
+    return len(words) >= 2 and words[0].upper() not in ("TODO", "FIXME", "XXX")
 
 
 def _lines(file: str) -> list[str]:

@@ -22,10 +22,13 @@ with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, conf
 
 __all__ = [
+    "ADD",
     "ASSIGN",
     "COMMA",
     "EQUAL",
     "MULTIPLY",
+    "SHIFT",
+    "SUBTRACT",
     "UNEQUAL",
     "Directive",
     "Problem",
@@ -45,6 +48,7 @@ __all__ = [
 Problem = tuple[str, int, str, str]
 _WRAPPERS = (CursorKind.UNEXPOSED_EXPR, CursorKind.LABEL_STMT, CursorKind.PAREN_EXPR)
 ASSIGN, COMMA, MULTIPLY, EQUAL, UNEQUAL = 22, 33, 3, 15, 16  # clang-c/Index.h, as in direction
+ADD, SUBTRACT, SHIFT = 6, 7, 8
 LOOPS = {
     CursorKind.FOR_STMT: "for",
     CursorKind.WHILE_STMT: "while",

@@ -14,9 +14,12 @@ from pathlib import Path
 from pynq_torch.errors import KernelBuildError
 from pynq_torch.paths import shown
 
+from .estimator import Estimate, estimate
 from .interface import Interface
+from .lint_bursts import bursts
 from .lint_dataflow import dataflow
-from .lint_loops import accumulations, bursts, tripcounts
+from .lint_intervals import intervals
+from .lint_loops import accumulations, tripcounts
 from .lint_pragmas import dependences
 from .lint_tree import Problem, Program
 from .parse import interface_of, probe
@@ -30,6 +33,7 @@ _CHAPTERS = {
     "void": 'UG1399, "Canonical Body"',
     "burst": 'UG1399, "Preconditions and Limitations of Burst Transfer"',
     "accumulate": 'UG1399, "Array Accesses and Performance"',
+    "interval": 'UG1399, "pragma HLS pipeline"',
     "dependence": 'UG1399, "pragma HLS dependence"',
     "tripcount": 'UG1399, "pragma HLS loop_tripcount"',
     "pragma": 'UG1399, "HLS Pragmas"',
@@ -48,8 +52,9 @@ class Finding:
         The source or header.
     line : int
         From 1.
-    rule : {"dataflow", "void", "burst", "accumulate", "dependence", "tripcount", "pragma"}
-        Which rule it breaks.
+    rule : str
+        Which rule it breaks: dataflow, void, burst, accumulate, interval, dependence, tripcount or
+        pragma.
     text : str
         What is wrong and what to write.
     chapter : str
@@ -72,6 +77,7 @@ def lint(
     *,
     include_dirs: Sequence[Path] = (),
     defines: Sequence[str] = (),
+    schedule: bool | Estimate = True,
 ) -> list[Finding]:
     """Return what Vitis HLS would not schedule as a kernel's source says.
 
@@ -86,6 +92,9 @@ def lint(
         Further include folders.
     defines : sequence of str
         Macros, ``NAME`` or ``NAME=VALUE``; ``__SYNTHESIS__`` is not defined without it.
+    schedule : bool or Estimate
+        Estimate the schedule too, for rule ``interval``; it needs clang-16 and llvm-16. False looks
+        at the syntax only; an estimate of the source that is there already is taken.
 
     Returns
     -------
@@ -97,7 +106,7 @@ def lint(
     InterfaceError
         The file or the function is not there.
     KernelBuildError
-        The source does not compile; the message is the compiler's first.
+        The source does not compile, the message is the compiler's first; or there is no schedule.
 
     Examples
     --------
@@ -110,6 +119,15 @@ def lint(
         interface, body = interface_of(unit, top, tool="vitis")
         program = Program(unit.unit.cursor, body, unit.pragmas)
         problems = {*_problems(program, interface)}
+        if schedule:
+            reached = (
+                schedule
+                if isinstance(schedule, Estimate)
+                else estimate(path, top, include_dirs=include_dirs, defines=defines)
+            )
+            said = {(file, line) for file, line, rule, _ in problems if rule == "accumulate"}
+            late = intervals(program, reached)
+            problems |= {problem for problem in late if problem[:2] not in said}
     return sorted(
         Finding(shown(Path(file).resolve()), line, rule, text, _CHAPTERS[rule])
         for file, line, rule, text in problems
