@@ -11,6 +11,7 @@ from helpers import write
 from pynq_torch import hls
 from pynq_torch.cli import main
 from pynq_torch.errors import InterfaceError, KernelBuildError
+from pynq_torch.hls.estimator import compiler
 
 HEAD = """static void load(const float* memory, float tile[64], int t) {
     for (int i = 0; i < 64; ++i) tile[i] = memory[t * 64 + i];
@@ -377,3 +378,16 @@ def test_what_cannot_be_read_is_one_line(
     missing = write(tmp_path / "m.cpp", '#include "gone.h"\n' + in_loop("y[i] = a[i];"))
     with pytest.raises(KernelBuildError, match=r"m\.cpp:1: header not found: gone\.h"):
         hls.lint(missing, "k")
+
+
+def test_without_clang_the_command_says_what_it_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(compiler, "CLANG", "no-such-clang")
+    path = write(tmp_path / "k.cpp", in_loop("y[i] = a[i];"))
+    assert main(["hls", "lint", str(path), "--top", "k"]) == 0
+    assert (
+        "note: rule 'interval' is left out: hls estimate needs no-such" in capsys.readouterr().err
+    )
+    with pytest.raises(KernelBuildError, match="no-such-clang"):
+        hls.lint(path, "k")

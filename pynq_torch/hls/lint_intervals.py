@@ -33,8 +33,10 @@ def intervals(program: Program, estimate: Estimate) -> Iterator[Problem]:
         if loop.automatic or not loop.why or found is None:
             continue
         array = _ARRAY.search(loop.why)
-        if array is not None and _is_struct(program, array[1]):
-            continue  # Vitis HLS makes a memory of each member; the estimate knows one for all
+        # Of a struct Vitis HLS makes a memory of each member; the estimate knows one for all. Nor
+        # does it know factors that depend on a template's parameters.
+        if array and (_is_struct(program, array[1]) or _is_cut_by_template(program, array[1])):
+            continue
         if _MEMORY.search(loop.why) and _has_dependence(program, loop):
             continue  # the author answers for it; the estimate knows arrays by their callers' names
         file, line = loop.file, loop.line
@@ -57,12 +59,28 @@ def _has_dependence(program: Program, loop: LoopEstimate) -> bool:
 
 def _is_struct(program: Program, name: str) -> bool:
     """Whether a variable of this name is a struct, an array of them, or a reference to one."""
-    return any(
-        _element(node.type).kind == TypeKind.RECORD
+    kinds = [
+        _element(node.type)
         for function in program.functions
         for node in _declared(function)
         if node.spelling == name
-    )
+    ]
+    # State<S>, in a template, is of no kind yet.
+    return any(kind.kind == TypeKind.RECORD or "<" in kind.spelling for kind in kinds)
+
+
+def _is_cut_by_template(program: Program, name: str) -> bool:
+    for function in program.scopes:
+        parameters = {
+            child.spelling
+            for child in function.node.get_children()
+            if child.kind == CursorKind.TEMPLATE_NON_TYPE_PARAMETER
+        }
+        for item in (item for scope in function.walk() for item in scope.pragmas):
+            factor = item.options.get("factor", "")
+            if item.variable == name and ("::" in factor or factor in parameters):
+                return True
+    return False
 
 
 def _declared(function: Cursor) -> Iterator[Cursor]:
