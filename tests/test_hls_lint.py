@@ -342,6 +342,25 @@ def test_pragmas_stand_where_they_have_an_effect(tmp_path: Path) -> None:
     assert "PIPELINE is outside every function" in texts(tmp_path, source)
 
 
+def test_directives_of_a_file_count(tmp_path: Path) -> None:
+    source = "    float sum = 0, part[8];\n    loop:\n" + LOOP % "sum += a[i]; part[i % 8] = a[i];"
+    source = source.replace("#pragma HLS PIPELINE II=1\n", "")
+    path = write(tmp_path / "k.cpp", TOP % source)
+    lines = [
+        'set_directive_pipeline -II 1 "k/loop"',
+        "# A reason of two words.",
+        'set_directive_dependence -variable part -type inter -dependent false "k/loop"',
+        "set x 1",
+        'set_directive_dependence -variable part -type inter -dependent false "k/loop"',
+        'set_directive_unroll "k/lop"',
+    ]
+    script = write(tmp_path / "d.tcl", "\n".join(lines) + "\n")
+    found = hls.lint(path, "k", directives=script, schedule=False)
+    said = [(Path(one.file).name, one.line, one.rule) for one in found]
+    assert said == [("d.tcl", 5, "dependence"), ("d.tcl", 6, "pragma"), ("k.cpp", 8, "accumulate")]
+    assert hls.lint(path, "k", schedule=False) == []
+
+
 # ---- the command ---------------------------------------------------------------------------------
 
 

@@ -73,6 +73,10 @@ def _declare_lint(commands: Any) -> None:
     )
     _add_source(parser)
     _add_macros(parser)
+    parser.add_argument(
+        "--directives", type=Path, metavar="FILE",
+        help="Tcl with set_directive_..., or a cfg with syn.directive..., besides the pragmas",
+    )  # fmt: skip
     parser.set_defaults(func=_lint)
 
 
@@ -213,7 +217,7 @@ def _lint(args: argparse.Namespace) -> int:
     try:
         found = lint(
             args.file, args.top, include_dirs=args.include_dirs, defines=args.defines,
-            schedule=missing is None,
+            directives=args.directives, schedule=missing is None,
         )  # fmt: skip
     except KernelError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -15,6 +15,7 @@ from pynq_torch.errors import KernelBuildError
 from pynq_torch.paths import shown
 
 from .estimator import Estimate, estimate
+from .estimator.asked import directives_of
 from .interface import Interface
 from .lint_bursts import bursts
 from .lint_dataflow import dataflow
@@ -77,6 +78,7 @@ def lint(
     *,
     include_dirs: Sequence[Path] = (),
     defines: Sequence[str] = (),
+    directives: Path | str | None = None,
     schedule: bool | Estimate = True,
 ) -> list[Finding]:
     """Return what Vitis HLS would not schedule as a kernel's source says.
@@ -92,6 +94,9 @@ def lint(
         Further include folders.
     defines : sequence of str
         Macros, ``NAME`` or ``NAME=VALUE``; ``__SYNTHESIS__`` is not defined without it.
+    directives : path, optional
+        A Tcl file with ``set_directive_...``, or a cfg file with ``syn.directive...``, which count
+        besides the pragmas.
     schedule : bool or Estimate
         Estimate the schedule too, for rule ``interval``; it needs clang-16 and llvm-16. False looks
         at the syntax only; an estimate of the source that is there already is taken.
@@ -118,12 +123,15 @@ def lint(
         _check(unit, top)
         interface, body = interface_of(unit, top, tool="vitis")
         program = Program(unit.unit.cursor, body, unit.pragmas)
-        problems = {*_problems(program, interface)}
+        problems = set(_added(program, directives))
+        problems |= {*_problems(program, interface)}
         if schedule:
             reached = (
                 schedule
                 if isinstance(schedule, Estimate)
-                else estimate(path, top, include_dirs=include_dirs, defines=defines)
+                else estimate(
+                    path, top, directives=directives, include_dirs=include_dirs, defines=defines
+                )
             )
             said = {(file, line) for file, line, rule, _ in problems if rule == "accumulate"}
             late = intervals(program, reached)
@@ -132,6 +140,14 @@ def lint(
         Finding(shown(Path(file).resolve()), line, rule, text, _CHAPTERS[rule])
         for file, line, rule, text in problems
     )
+
+
+def _added(program: Program, path: Path | str | None) -> Iterator[Problem]:
+    """Add the directives of a file to a program; yield those whose place it has not."""
+    for where, item in directives_of(Path(path)) if path is not None else ():
+        if not program.add(where, item):
+            text = f"{item.name.upper()} is for {where!r}, which is not there; write FUNCTION/LABEL"
+            yield item.pragma.file, item.pragma.line, "pragma", text
 
 
 def _problems(program: Program, interface: Interface) -> Iterator[Problem]:
