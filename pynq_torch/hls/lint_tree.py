@@ -217,7 +217,7 @@ class Program:
         return any(_holds(other, file, line) for other in others)
 
     def add(self, where: str, item: Directive) -> bool:
-        """Put a directive for ``function`` or ``function/label`` into its scope, if there is one."""
+        """Put a directive for ``function`` or ``function/label`` into its scope, if any."""
         name, _, label = where.partition("/")
         for function in self.scopes:
             loops = [part for part in function.walk() if part.is_loop and label_of(part) == label]
