@@ -19,7 +19,7 @@ copy_loop:
     for (int k = 0; k < TAPS; ++k) {
 #pragma HLS PIPELINE II=1
         // range() is the bits as they are; an assignment of the number itself would mean whole numbers.
-        c[k].range(BITS - 1, 0) = coefficients[k];
+        c[k].range() = coefficients[k];
         x[k] = 0;
     }
 
@@ -31,14 +31,14 @@ packet_loop:
         Beat beat = samples.read();
     shift_loop:
         for (int k = TAPS - 1; k > 0; --k) x[k] = x[k - 1];
-        x[0].range(BITS - 1, 0) = beat.data;
+        x[0].range() = beat.data;
         // A product of two Numbers has all of its 32 bits, and Sum has room for 16 of them: rounding
         // happens once, at the end, and not in every tap.
         Sum sum = 0;
     tap_loop:
         for (int k = 0; k < TAPS; ++k) sum += c[k] * x[k];
         const Number y = sum;
-        beat.data = y.range(BITS - 1, 0);
+        beat.data = y.range();
         last = beat.last;
         filtered.write(beat);
     }
