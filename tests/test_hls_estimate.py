@@ -12,7 +12,7 @@ from estimates import COMPARED, REASONS, own_row
 from pynq_torch import paths
 from pynq_torch.cli import main
 from pynq_torch.errors import InterfaceError, KernelBuildError, KernelError
-from pynq_torch.hls import estimate
+from pynq_torch.hls import estimate, lint
 from pynq_torch.hls.estimator import compiler, scev
 
 MISSING = compiler.tools()
@@ -434,7 +434,7 @@ def test_what_is_no_sum_is_one_symbol():
 @pytest.mark.parametrize(
     "name", sorted(path.name for path in paths.KERNELS.iterdir() if path.is_dir())
 )
-def test_our_own_kernels_have_an_estimate(name):
+def test_our_own_kernels_have_an_estimate_and_are_clean_under_lint(name):
     source = paths.KERNELS / name / f"{name}.cpp"
     if not source.is_file():
         pytest.skip("a kernel in RTL only")
@@ -443,6 +443,7 @@ def test_our_own_kernels_have_an_estimate(name):
     if name not in UNBOUNDED:
         assert found.latency[1] is not None, "a loop without LOOP_TRIPCOUNT"
         assert found.latency[1] >= found.latency[0] > 0
+    assert list(map(str, lint(source, name, schedule=found))) == []
 
 
 # ---- this project's kernels against their formulas -----------------------------------------------

@@ -59,7 +59,8 @@ _PRAGMAS = {
     for row in re.sub(r"\n {8}", " ", _TABLE).strip().splitlines()
     if (words := row.split())
 }
-_FALSE = re.compile(r"\bfalse\b", re.IGNORECASE)
+#: What stands in a row below one comment.
+_GROUP = r"\s*(#\s*pragma\s+HLS\b|_Pragma\b|set_directive_|syn\.directive)"
 #: Where a pragma may stand, for those that cannot stand in any scope.
 _PLACES = {
     "pipeline": ("function", "loop"),
@@ -197,14 +198,27 @@ def dependences(program: Program) -> Iterator[Problem]:
 
 
 def comments_on(item: Directive) -> bool:
-    """Whether a comment stands beside a pragma or above it and its neighbours."""
+    """Whether a reason, a comment of two words or more, is beside a pragma or above its group."""
     lines = _lines(item.pragma.file)
     at = item.pragma.line - 1
-    if at >= len(lines) or re.search(r"//|/\*", lines[at]):
+    if at >= len(lines):
         return True
-    while at > 0 and re.match(r"\s*#\s*pragma\s+HLS\b", lines[at - 1], re.IGNORECASE):
+    if _is_reason(lines[at][re.search(r"//|/\*|;\s*#|$", lines[at]).start() :]):  # type: ignore[union-attr]
+        return True
+    while at > 0 and re.match(_GROUP, lines[at - 1], re.IGNORECASE):
         at -= 1
-    return bool(re.match(r"\s*(//|/\*|\*)|.*\*/\s*$", lines[at - 1])) if at else False
+    above: list[str] = []
+    is_script = item.pragma.file.endswith((".tcl", ".cfg"))
+    comment = r"\s*#" if is_script else r"\s*(//|/\*|\*)|.*\*/\s*$"
+    while at > 0 and re.match(comment, lines[at - 1]):
+        at -= 1
+        above.insert(0, lines[at])
+    return _is_reason(" ".join(above))
+
+
+def _is_reason(comment: str) -> bool:
+    words = re.findall(r"[^\W\d_]{2,}", comment)
+    return len(words) >= 2 and words[0].upper() not in ("TODO", "FIXME", "XXX")
 
 
 def _lines(file: str) -> list[str]:

@@ -22,10 +22,13 @@ with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, conf
 
 __all__ = [
+    "ADD",
     "ASSIGN",
     "COMMA",
     "EQUAL",
     "MULTIPLY",
+    "SHIFT",
+    "SUBTRACT",
     "UNEQUAL",
     "Directive",
     "Problem",
@@ -45,6 +48,7 @@ __all__ = [
 Problem = tuple[str, int, str, str]
 _WRAPPERS = (CursorKind.UNEXPOSED_EXPR, CursorKind.LABEL_STMT, CursorKind.PAREN_EXPR)
 ASSIGN, COMMA, MULTIPLY, EQUAL, UNEQUAL = 22, 33, 3, 15, 16  # clang-c/Index.h, as in direction
+ADD, SUBTRACT, SHIFT = 6, 7, 8
 LOOPS = {
     CursorKind.FOR_STMT: "for",
     CursorKind.WHILE_STMT: "while",
@@ -212,6 +216,17 @@ class Program:
         others = (other for group in self.named.values() for other in group)
         return any(_holds(other, file, line) for other in others)
 
+    def add(self, where: str, item: Directive) -> bool:
+        """Put a directive for ``function`` or ``function/label`` into its scope, if any."""
+        name, _, label = where.partition("/")
+        for function in self.scopes:
+            loops = [part for part in function.walk() if part.is_loop and label_of(part) == label]
+            if function.node.spelling == name.rpartition("::")[2] and (loops or not label):
+                (loops or [function])[0].pragmas.append(item)
+                self.directives.append(item)
+                return True
+        return False
+
     def callees(self, call: Cursor) -> list[Cursor]:
         """Return the definitions that a call may mean."""
         target = call.referenced
@@ -257,6 +272,14 @@ def walk(node: Cursor) -> Iterator[Cursor]:
     if node.kind != CursorKind.INIT_LIST_EXPR:
         for child in node.get_children():
             yield from walk(child)
+
+
+def label_of(scope: Scope) -> str:
+    """Return the label of a loop, ``""`` for none."""
+    for node in walk(scope.function):
+        if node.kind == CursorKind.LABEL_STMT and plain(node) == scope.node:
+            return str(node.spelling)
+    return ""
 
 
 def names(node: Cursor) -> set[int]:

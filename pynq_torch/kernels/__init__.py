@@ -28,7 +28,7 @@ from .pool2d import Pool2d
 from .reduce import Reduce
 from .registers import Parameter, parameters_of
 from .scale_stream import ScaleStream
-from .signals import Chain, Cordic, Fft, Fir, PrefixSum
+from .signals import Chain, Cordic, Fft, Fir, FirFixed, PrefixSum
 from .softmax import Softmax
 from .sparse import SpmmF32, SpmvF32
 from .streamed import StreamKernel
@@ -50,6 +50,7 @@ __all__ = [
     "Fft",
     "Filter3x3",
     "Fir",
+    "FirFixed",
     "Gemm",
     "GenericKernel",
     "Histogram",
@@ -121,6 +122,7 @@ DRIVERS: dict[str, type[Kernel]] = {
     "gauss": Filter3x3,
     "histogram": Histogram,
     "fir": Fir,
+    "fir_fixed": FirFixed,
     "chain": Chain,
     "prefix_sum": PrefixSum,
     "cordic": Cordic,
