@@ -1,0 +1,183 @@
+"""Buffers of a served board: local arrays, moved when they differ from what the board has.
+
+What is known of the board's memory is kept beside each buffer. Only runs and DMAs change it there,
+so it stays known until a run is started that names the buffer among its results, or something of
+which nobody knows what it writes (`RemoteMemory.forget`).
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from pynq_torch.board.cma_buffer import Allocation, VirtualBuffer, checked_layout
+from pynq_torch.errors import BoardError
+
+from .steps import Steps
+
+__all__ = ["Piece", "RemoteMemory"]
+
+#: What is known is noted by lines: torch's tensors start on such ones.
+LINE = 64
+
+
+@dataclass(eq=False)
+class RemoteAllocation(Allocation):
+    """A buffer on the board, its local memory, and what is known of the former."""
+
+    handle: str = ""
+    local: Any = None  #: uint8, what the program reads and writes
+    board: Any = None  #: uint8, what the board's memory has, as far as `known`
+    known: Any = None  #: bool, a line each
+    epoch: int = 0  #: of `RemoteMemory` when `known` was right
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Bytes of a buffer."""
+
+    of: RemoteAllocation
+    start: int
+    nbytes: int
+    lines: slice = field(init=False)
+
+    def __post_init__(self) -> None:
+        end = self.start + self.nbytes
+        object.__setattr__(self, "lines", slice(self.start // LINE, -(-end // LINE)))
+
+    @property
+    def span(self) -> slice:
+        """Where they are."""
+        return slice(self.start, self.start + self.nbytes)
+
+
+class RemoteMemory:
+    """The CMA memory of a served board, as `pynq.allocate` and the buffer pool use it."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._lock = threading.RLock()
+        self._live: dict[int, RemoteAllocation] = {}
+        self._epoch = 0
+        #: Something runs that may write anywhere, e.g. a DMA: nothing is known until a download.
+        self.busy = False
+        self.gone = ""
+
+    def allocate(
+        self, shape: int | tuple[int, ...], dtype: DTypeLike = "u4", *, device: Any = None, **_: Any
+    ) -> VirtualBuffer:
+        """Allocate a buffer; the CPU's view of it is zeros until it is invalidated.
+
+        Raises
+        ------
+        CmaExhausted
+            The board has no contiguous memory for it.
+        """
+        if self.gone:
+            raise BoardError(f"no memory can be allocated: it {self.gone}; call use_board() again")
+        dims, kind = checked_layout(shape, dtype)
+        nbytes = math.prod(dims) * kind.itemsize
+        handle, address = self._steps.allocate(max(nbytes, 1))
+        place = mmap.mmap(-1, max(nbytes, 1))
+        made = RemoteAllocation(address, nbytes, nbytes, 0, dims, kind, handle=handle)
+        made.local = np.frombuffer(place, np.uint8, nbytes)
+        made.board = np.zeros(nbytes, np.uint8)
+        made.known = np.zeros(-(-nbytes // LINE), np.bool_)
+        known = {"device": device, "device_address": address, "coherent": False}
+        buffer = VirtualBuffer(dims, kind, bo=made, buffer=place, offset=0, **known)
+        buffer.memory = self
+        with self._lock:
+            self._live[address] = made
+        return buffer
+
+    def release(self, allocation: RemoteAllocation) -> None:
+        """Free a buffer: with the next message, since this may run inside the collector."""
+        if not allocation.freed:
+            allocation.freed = True
+            self._live.pop(allocation.address, None)
+            if not allocation.gone:
+                self._steps.free(allocation.handle)
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of this program's buffers."""
+        return sum(each.nbytes for each in self.buffers())
+
+    def buffers(self) -> list[RemoteAllocation]:
+        """Return the live buffers."""
+        return list(self._live.values())
+
+    def disown(self, why: str) -> None:
+        """Note that the board has no such memory any more; values stay readable."""
+        self.gone = why
+        for each in self.buffers():
+            each.gone = why
+
+    # ---- moving ------------------------------------------------------------------------------
+
+    def flush(self, piece: Piece) -> None:
+        """Let the board have what the program wrote: what differs from what it has."""
+        of, span = piece.of, piece.span
+        with self._lock:
+            new, old = of.local[span], of.board[span]
+            if self._is_known(piece):
+                differs = new != old
+                if not differs.any():
+                    return
+                first, last = int(differs.argmax()), len(differs) - int(differs[::-1].argmax())
+                span = slice(piece.start + first, piece.start + last)
+            content = of.local[span].tobytes()
+            of.board[span] = np.frombuffer(content, np.uint8)
+            self._note(piece)
+            self._steps.upload(of.handle, span.start, content, at_once=self.busy)
+
+    def invalidate(self, piece: Piece) -> None:
+        """Let the program see what the board has."""
+        with self._lock:
+            if not self._is_known(piece):
+                self.put(piece, self._steps.download(piece.of.handle, piece.start, piece.nbytes))
+            piece.of.local[piece.span] = piece.of.board[piece.span]
+
+    def put(self, piece: Piece, content: bytes) -> None:
+        """Note what the board has."""
+        with self._lock:
+            piece.of.board[piece.span] = np.frombuffer(content, np.uint8)
+            self._note(piece)
+
+    # ---- what is known -----------------------------------------------------------------------
+
+    def is_known(self, pieces: Iterable[Piece]) -> bool:
+        """Whether what the board has is known for all of them."""
+        return all(self._is_known(piece) for piece in pieces)
+
+    def written(self, pieces: Iterable[Piece]) -> None:
+        """Note that a run may write there."""
+        with self._lock:
+            for piece in pieces:
+                piece.of.known[piece.lines] = False
+
+    def forget(self, busy: bool) -> None:
+        """Note that anything may have been written; while `busy`, that it goes on."""
+        with self._lock:
+            self._epoch += 1
+            self.busy = busy
+
+    def _is_known(self, piece: Piece) -> bool:
+        if piece.of.epoch != self._epoch:
+            piece.of.known[:] = False
+            piece.of.epoch = self._epoch
+        return not self.busy and bool(piece.of.known[piece.lines].all())
+
+    def _note(self, piece: Piece) -> None:
+        """Note that what the board has is known: for lines that are whole, or end the buffer."""
+        self._is_known(piece)  # brings the epoch up to date
+        end = piece.start + piece.nbytes
+        last = piece.lines.stop if end == piece.of.nbytes else end // LINE
+        piece.of.known[-(-piece.start // LINE) : last] = True
