@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -24,8 +25,9 @@ from pynq.pl_server.embedded_device import bit2bin
 import pynq_torch
 from pynq_torch import buffers, errors
 from pynq_torch.board.device import VirtualBoard
-from pynq_torch.board.remote import RemoteBoard, steps, wire
-from pynq_torch.paths import BITSTREAMS
+from pynq_torch.board.remote import RemoteBoard, link, registers, steps, wire
+from pynq_torch.cli.doctor_checks import check_boards
+from pynq_torch.paths import BITSTREAMS, NOTEBOOKS
 from pynq_torch.remote import Server, together
 from pynq_torch.remote.access import make_access
 from pynq_torch.remote.local import LocalFiles, device_code
@@ -101,20 +103,20 @@ def test_the_plain_protocol(server: Server, monkeypatch: pytest.MonkeyPatch, pat
         cost = board.calls - before
     assert torch.equal(out[2].tensor, a + b)
     # Idle?, arguments, start, AP_CTRL (again until it ends), and two for the result.
-    assert cost.count >= 6 and cost.received > 12_000 > cost.sent
+    assert cost.count >= 6 and cost.received > 12_000 > cost.sent, cost
     board.close()
 
 
 def test_registers_by_hand(board: RemoteBoard, server: Server) -> None:
-    registers = pynq_torch.load("vadd").vadd_0.register_map
+    unit = pynq_torch.load("vadd").vadd_0.register_map
     a, b, c = (pynq.allocate((500,), "f4") for _ in range(3))
     a[:], b[:] = 1.5, 2
     for each in (a, b, c):
         each.flush()
-    registers.a_1, registers.b_1 = a.device_address, b.device_address
-    registers.c_1, registers.n = c.device_address, 500
-    registers.CTRL.AP_START = 1
-    while not registers.CTRL.AP_DONE:
+    unit.a_1, unit.b_1 = a.device_address, b.device_address
+    unit.c_1, unit.n = c.device_address, 500
+    unit.CTRL.AP_START = 1
+    while not unit.CTRL.AP_DONE:
         pass
     assert (_inside(server, c) == 3.5).all() and not c.any()
     # The program writes what it had before, unaware of the run: the board has to get it.
@@ -126,7 +128,9 @@ def test_registers_by_hand(board: RemoteBoard, server: Server) -> None:
         a.flush()
 
 
-def test_what_a_run_has_written_is_not_taken_for_known(board: RemoteBoard, server: Server) -> None:
+def test_what_a_run_has_written_is_not_taken_for_known(
+    board: RemoteBoard, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kernel = pynq_torch.load("vadd").vadd
     a, b, c = (pynq.allocate((500,), "f4") for _ in range(3))
     a[:], b[:] = 1, 2
@@ -138,6 +142,10 @@ def test_what_a_run_has_written_is_not_taken_for_known(board: RemoteBoard, serve
     eventually(kernel.has_ended)
     kernel.wait()
     assert (c == 3).all()  # as a cache that is invalidated
+    monkeypatch.setattr(registers, "AT_ONCE", 100)  # results that do not come along with the end
+    a[:] = 5
+    kernel.start_raw(run, flush=(a, b, c), results=(c,)).wait()
+    assert (c == 7).all()
     before = board.calls.copy()
     a.flush()
     c.invalidate()
@@ -192,16 +200,28 @@ def test_two_boards_in_a_row_and_two_clients(server: Server, board: RemoteBoard)
     again.close()
 
 
+def test_a_lesson(server: Server, tmp_path: Path) -> None:
+    notebook = NOTEBOOKS / "04_first_kernel.ipynb"
+    command = [sys.executable, "-m", "papermill", str(notebook), str(tmp_path / "done.ipynb")]
+    command += ["--cwd", str(tmp_path), "-p", "BOARD", "remote", "--no-progress-bar"]
+    place = os.environ | {"PYNQ_TORCH_ADDRESS": f"127.0.0.1:{server.port}"}
+    done = subprocess.run(command, env=place, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+
+
 # ---- what is wrong from the start ----------------------------------------------------------------
 
 
-def test_wrong_addresses(tmp_path: Path) -> None:
+def test_wrong_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
+        monkeypatch.setenv("PYNQ_TORCH_ADDRESS", f"127.0.0.1:{port}")
+        assert list(check_boards())[1].status == "ok"
         with pytest.raises(errors.BoardError, match="something answers .* but not as a board"):
             pynq_torch.use_board("remote", address=f"127.0.0.1:{port}")
     with pytest.raises(errors.BoardError, match=f"no board at 127.0.0.1:{port}: .*refused"):
         pynq_torch.use_board("remote", address=f"127.0.0.1:{port}")
+    assert "refused" in list(check_boards())[1].found
     for address in ("127.0.0.1:x", ":5", "127.0.0.1:0", "127.0.0.1:70000"):
         with pytest.raises(errors.BoardError, match="expected a host or host:port"):
             pynq_torch.use_board("remote", address=address)
@@ -212,6 +232,9 @@ def test_wrong_addresses(tmp_path: Path) -> None:
 
 
 def test_another_version(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    for noise in (b"GET / HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(99)):
+        with socket.create_connection(("127.0.0.1", server.port)) as other:
+            other.sendall(noise)
     monkeypatch.setattr(together, "VERSION", 2)
     with pytest.raises(errors.BoardError, match="speaks version 2 .* this client version 1"):
         pynq_torch.use_board("remote", address=f"127.0.0.1:{server.port}")
@@ -254,14 +277,21 @@ def test_a_server_that_dies(when: str) -> None:
         else:
             process.send_signal(signal.SIGKILL)
             process.wait()
-            kernel.start_raw = lambda values: kernel  # type: ignore[method-assign]
         with pytest.raises(errors.DeviceLost, match="its buffers and its overlay are lost"):
             kernel.wait(60.0) if when == "during a run" else kernel.read(0x10)
         assert tensor.cpu().sum() == 5
         with pytest.raises(errors.DeviceLost):
-            tensor + tensor
+            torch.zeros(100_000, device="pynq")
     pynq_torch.use_board("csim")
     assert tensor.clone().sum() == 5
+
+
+def test_a_server_that_does_not_answer(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link, "LIMIT_S", 5.0)
+    board = pynq_torch.use_board("remote", address=f"127.0.0.1:{server.port}")
+    with server.session._lock, pytest.raises(errors.DeviceLost, match="not answered within 5 s"):
+        board.read_file("/proc/version")
+    assert board.closed
 
 
 def test_a_board_that_was_made_again(server: Server, board: RemoteBoard) -> None:

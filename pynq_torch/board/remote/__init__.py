@@ -31,7 +31,7 @@ from .registers import Registers, RemoteArray
 from .steps import PlainSteps, Steps, StepsTogether
 from .wire import HELLO, VERSION, unpack
 
-__all__ = ["RemoteBoard"]
+__all__ = ["RemoteBoard", "host_and_port"]
 
 
 class RemoteBoard(RemoteDevice):
@@ -65,7 +65,7 @@ class RemoteBoard(RemoteDevice):
         address = address or os.environ.get("PYNQ_TORCH_ADDRESS") or "127.0.0.1"
         access = access or os.environ.get("PYNQ_TORCH_ACCESS") or None
         self.address = address
-        self.ip_addr, self.port = _host_and_port(address)
+        self.ip_addr, self.port = host_and_port(address)
         self._link = Link(self.ip_addr, self.port, access)
         self.calls = self._link.calls
         self._stub: dict[str, Any] = {"device": remote_device_pb2_grpc.RemoteDeviceStub(self._link)}
@@ -82,7 +82,7 @@ class RemoteBoard(RemoteDevice):
         self.board_name = f"{said['board']}, remote" if self.simulates else ""
         self.capabilities = {"MEMORY_MAPPED": True, "REGISTER_RW": False, "CALLABLE": False}
         self.memory = RemoteMemory(self.steps)
-        self.closed, self.loads = False, 0
+        self._closed, self.loads = False, 0
         self.timestamp = self.bitfile_name = ""
         self._pid = os.getpid()
         self._at_close: list[Callable[[], object]] = []
@@ -193,6 +193,11 @@ class RemoteBoard(RemoteDevice):
             self._clock_at = self.steps.clock, now
         return self._clock_at[0] + now - self._clock_at[1]
 
+    @property
+    def closed(self) -> bool:
+        """Whether the board was given back, or its server has gone."""
+        return self._closed or bool(self._link.lost)
+
     def install(self) -> None:
         """Become the device that pynq uses."""
         from pynq.ps import Clocks
@@ -208,9 +213,9 @@ class RemoteBoard(RemoteDevice):
 
     def close(self) -> None:
         """Give the board back; the server frees its buffers and ends what runs."""
-        if self.closed or os.getpid() != self._pid:
+        if self._closed or os.getpid() != self._pid:
             return
-        self.closed = True
+        self._closed = True
         for call in self._at_close:
             call()
         self.memory.disown("belongs to a board that was closed")
@@ -220,7 +225,7 @@ class RemoteBoard(RemoteDevice):
 
     def left_in_child(self) -> None:
         """Let go of the board in a forked child: it is its parent's."""
-        self.closed = True
+        self._closed = True
         why = f"belongs to process {self._pid}, from which this one was forked"
         self.memory.disown(why)
         self._link.lost = why
@@ -230,7 +235,14 @@ class RemoteBoard(RemoteDevice):
         return f"<RemoteBoard {self._link.where}: {self.name}, {loaded}>"
 
 
-def _host_and_port(address: str) -> tuple[str, int]:
+def host_and_port(address: str) -> tuple[str, int]:
+    """Return where an address is; PYNQ.remote's port where it names none.
+
+    Raises
+    ------
+    BoardError
+        It is no ``host`` and no ``host:port``.
+    """
     host, colon, port = address.rpartition(":")
     if not colon or "]" in port:
         return address, PYNQ_PORT

@@ -11,8 +11,8 @@ import math
 import mmap
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -24,9 +24,6 @@ from .steps import Steps
 
 __all__ = ["Piece", "RemoteMemory"]
 
-#: What is known is noted by lines: torch's tensors start on such ones.
-LINE = 64
-
 
 @dataclass(eq=False)
 class RemoteAllocation(Allocation):
@@ -35,22 +32,16 @@ class RemoteAllocation(Allocation):
     handle: str = ""
     local: Any = None  #: uint8, what the program reads and writes
     board: Any = None  #: uint8, what the board's memory has, as far as `known`
-    known: Any = None  #: bool, a line each
+    known: Any = None  #: bool, of each byte
     epoch: int = 0  #: of `RemoteMemory` when `known` was right
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """Bytes of a buffer."""
 
     of: RemoteAllocation
     start: int
     nbytes: int
-    lines: slice = field(init=False)
-
-    def __post_init__(self) -> None:
-        end = self.start + self.nbytes
-        object.__setattr__(self, "lines", slice(self.start // LINE, -(-end // LINE)))
 
     @property
     def span(self) -> slice:
@@ -89,7 +80,7 @@ class RemoteMemory:
         made = RemoteAllocation(address, nbytes, nbytes, 0, dims, kind, handle=handle)
         made.local = np.frombuffer(place, np.uint8, nbytes)
         made.board = np.zeros(nbytes, np.uint8)
-        made.known = np.zeros(-(-nbytes // LINE), np.bool_)
+        made.known = np.zeros(nbytes, np.bool_)
         known = {"device": device, "device_address": address, "coherent": False}
         buffer = VirtualBuffer(dims, kind, bo=made, buffer=place, offset=0, **known)
         buffer.memory = self
@@ -161,7 +152,7 @@ class RemoteMemory:
         """Note that a run may write there."""
         with self._lock:
             for piece in pieces:
-                piece.of.known[piece.lines] = False
+                piece.of.known[piece.span] = False
 
     def forget(self, busy: bool) -> None:
         """Note that anything may have been written; while `busy`, that it goes on."""
@@ -173,11 +164,9 @@ class RemoteMemory:
         if piece.of.epoch != self._epoch:
             piece.of.known[:] = False
             piece.of.epoch = self._epoch
-        return not self.busy and bool(piece.of.known[piece.lines].all())
+        return not self.busy and bool(piece.of.known[piece.span].all())
 
     def _note(self, piece: Piece) -> None:
-        """Note that what the board has is known: for lines that are whole, or end the buffer."""
+        """Note that what the board has is known."""
         self._is_known(piece)  # brings the epoch up to date
-        end = piece.start + piece.nbytes
-        last = piece.lines.stop if end == piece.of.nbytes else end // LINE
-        piece.of.known[-(-piece.start // LINE) : last] = True
+        piece.of.known[piece.span] = True
