@@ -59,7 +59,8 @@ def board(server: Server) -> Iterator[RemoteBoard]:
 
 
 def _inside(server: Server, buffer: Any) -> Any:
-    """Return a buffer's bytes as the served board has them."""
+    """Return a buffer's elements as the served board has them."""
+    buffer.device.steps.download(buffer.bo.handle, 0, 1)  # uploads wait for the next message
     return np.asarray(server.session.buffers[buffer.bo.handle])[: buffer.nbytes].view(buffer.dtype)
 
 
@@ -158,6 +159,28 @@ def test_what_a_run_has_written_is_not_taken_for_known(
     kernel.start_raw((c.device_address, b.device_address, a.device_address, 500)).wait()
     a.invalidate()  # not named as a result: the board's old values are known, these are not asked
     assert _inside(server, a)[100] == 9
+
+
+def test_a_view_with_gaps(board: RemoteBoard, server: Server) -> None:
+    whole = pynq.allocate((4, 6), "i4")
+    whole[:] = np.arange(24).reshape(4, 6)
+    whole.flush()
+    view = whole[1:3, 2:5]
+    whole[:] = -1
+    view.flush()
+    expected = np.arange(24).reshape(4, 6)
+    expected[1:3, 2:5] = -1
+    there = _inside(server, whole).reshape(4, 6)
+    assert there.tolist() == expected.tolist()
+    there[:] = 9
+    board.memory.written([view.span])
+    view.invalidate()
+    assert (view == 9).all() and np.count_nonzero(whole == 9) == 6
+    backwards = whole[::-1, ::2]
+    assert backwards.span == (whole.bo, 0, 4 * 23)
+    backwards.flush()
+    _inside(server, whole)
+    assert (there == whole)[:, ::2].all()
 
 
 def test_a_dma(board: RemoteBoard) -> None:

@@ -129,7 +129,9 @@ class RemoteBoard(RemoteDevice):
 
     def invalidate(self, bo: Any, offset: int, ptr: int, size: int) -> None:
         """Let the program see what the board has in a buffer."""
-        self.memory.invalidate(Piece(bo, offset, size))
+        piece = Piece(bo, offset, size)
+        self.memory.fetch(piece)
+        self.memory.show(piece)
 
     def mmap(self, base_addr: int, length: int) -> Any:
         """Return the array over a physical range."""

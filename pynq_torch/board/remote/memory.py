@@ -49,6 +49,48 @@ class Piece(NamedTuple):
         return slice(self.start, self.start + self.nbytes)
 
 
+class RemoteBuffer(VirtualBuffer):
+    """A buffer of a served board: of a view with gaps only what it shows is moved.
+
+    `PynqBuffer.flush` takes as many bytes as a view has elements, from its first on: too few there.
+    """
+
+    bo: Any
+
+    def flush(self) -> None:
+        """Let the board have what the program wrote."""
+        self._own()
+        for piece in self._rows():
+            self.device.memory.flush(piece)
+
+    def invalidate(self) -> None:
+        """Let the program see what the board has."""
+        self._own()
+        self.device.memory.fetch(self.span)
+        for piece in self._rows():
+            self.device.memory.show(piece)
+
+    @property
+    def span(self) -> Piece:
+        """From the first byte to the last."""
+        steps = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
+        if not self.size:
+            return Piece(self.bo, self.offset, 0)
+        low, high = (sum(take(0, step) for step in steps) for take in (min, max))
+        return Piece(self.bo, self.offset + low, high - low + self.itemsize)
+
+    def _rows(self) -> list[Piece]:
+        """Return the parts without gaps; all of it where elements stand alone."""
+        row = self[(0,) * (self.ndim - 1)] if self.ndim and self.size else self
+        if self.flags.c_contiguous or not row.flags.c_contiguous or min(self.strides) < 0:
+            return [self.span]
+        starts = np.zeros(self.shape[:-1], np.int64)
+        for axis, step in enumerate(self.strides[:-1]):
+            places = np.arange(self.shape[axis]) * step
+            starts += places.reshape([-1 if a == axis else 1 for a in range(self.ndim - 1)])
+        return [Piece(self.bo, self.offset + int(at), row.nbytes) for at in starts.flat]
+
+
 class RemoteMemory:
     """The CMA memory of a served board, as `pynq.allocate` and the buffer pool use it."""
 
@@ -82,7 +124,7 @@ class RemoteMemory:
         made.board = np.zeros(nbytes, np.uint8)
         made.known = np.zeros(nbytes, np.bool_)
         known = {"device": device, "device_address": address, "coherent": False}
-        buffer = VirtualBuffer(dims, kind, bo=made, buffer=place, offset=0, **known)
+        buffer = RemoteBuffer(dims, kind, bo=made, buffer=place, offset=0, **known)
         buffer.memory = self
         with self._lock:
             self._live[address] = made
@@ -129,12 +171,15 @@ class RemoteMemory:
             self._note(piece)
             self._steps.upload(of.handle, span.start, content, at_once=self.busy)
 
-    def invalidate(self, piece: Piece) -> None:
-        """Let the program see what the board has."""
+    def fetch(self, piece: Piece) -> None:
+        """Find out what the board has, where that is not known."""
         with self._lock:
             if not self._is_known(piece):
                 self.put(piece, self._steps.download(piece.of.handle, piece.start, piece.nbytes))
-            piece.of.local[piece.span] = piece.of.board[piece.span]
+
+    def show(self, piece: Piece) -> None:
+        """Let the program see what was fetched."""
+        piece.of.local[piece.span] = piece.of.board[piece.span]
 
     def put(self, piece: Piece, content: bytes) -> None:
         """Note what the board has."""
@@ -143,10 +188,6 @@ class RemoteMemory:
             self._note(piece)
 
     # ---- what is known -----------------------------------------------------------------------
-
-    def is_known(self, pieces: Iterable[Piece]) -> bool:
-        """Whether what the board has is known for all of them."""
-        return all(self._is_known(piece) for piece in pieces)
 
     def written(self, pieces: Iterable[Piece]) -> None:
         """Note that a run may write there."""

@@ -153,4 +153,4 @@ class RemoteArray(RegisterArray):
 
 def _pieces(buffers: Sequence[Any]) -> list[Piece]:
     windows = (getattr(buffer, "window", buffer) for buffer in buffers)
-    return [Piece(w.bo, w.offset, w.nbytes) for w in windows if w.bo is not None and w.nbytes]
+    return [window.span for window in windows if window.bo is not None and window.size]
