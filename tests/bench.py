@@ -328,6 +328,13 @@ def leaks(starts: int, loads: int) -> Table:
     return table
 
 
+def remote_figures() -> list[Figure]:
+    """Board "remote": a call, and an operator that takes one."""
+    import bench_remote
+
+    return [Figure(what, us, "us", 2000, how) for what, us, how in bench_remote.results()]
+
+
 def main() -> int:
     """Print the table; ``--json FILE`` writes it too."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -346,6 +353,7 @@ def main() -> int:
         *device_figures(),
         *library_figures(),
         *rtl_figures(),
+        *remote_figures(),
     ]
     table = Table(
         title=f"measured on {platform.machine()}, {os.cpu_count()} cores, "
