@@ -7,7 +7,6 @@ board is, and bounds every wait.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 import time
@@ -184,18 +183,16 @@ def _no_board(client: Client, board: str) -> str:
 def _on_board(function: Callable[[Item], Value], item: Item, timeout_s: float) -> Value:
     """Compute one item in a worker, on a board as after power-on, within a time limit."""
     from pynq_torch.board import use_board
+    from pynq_torch.overlay import ensure_event_loop
 
     # A thread cannot be stopped from outside. Dask's nanny starts the worker again, and the
     # scheduler counts its end against the item.
     limit = threading.Timer(timeout_s, os._exit, [1])
     limit.daemon = True
     limit.start()
-    loop = asyncio.new_event_loop()  # pynq's overlays ask for the thread's, as for interrupts
-    asyncio.set_event_loop(loop)
     try:
+        ensure_event_loop()
         use_board(os.environ.get("PYNQ_TORCH_BOARD") or "csim")
         return function(item)
     finally:
-        asyncio.set_event_loop(None)
-        loop.close()
         limit.cancel()
