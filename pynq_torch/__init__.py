@@ -32,8 +32,8 @@ _EXPORTS = {
     "wait": "waits",
     "wait_async": "waits",
 }
-#: Where a module that programs import from here is now.
-_MOVED = {"timeline": "profiler.timeline"}
+#: Modules with a shorter name than their place.
+_MOVED = {"farm": "remote.farm", "timeline": "profiler.timeline"}
 _MODULES = (
     *("board", "buffers", "errors", "hls", "kernels", "lessons", "models", "nn", "overlay"),
     *("paths", "plot", "profiler", "report", "timing", "verify", "waits", "widgets"),

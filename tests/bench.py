@@ -283,6 +283,19 @@ def rtl_figures() -> list[Figure]:
     ]
 
 
+def farm_figures() -> list[Figure]:
+    """The scheduler's share of a job on a farm of boards."""
+    import bench_farm
+
+    return [
+        Figure(
+            f"an empty job on a farm of {workers}", seconds * 1e3, "ms", 20,
+            f"{bench_farm.JOBS} jobs, processes of this PC, a new board csim a job",
+        )
+        for workers, seconds in bench_farm.results()
+    ]  # fmt: skip
+
+
 def held() -> dict[str, int]:
     """Return what this process holds: memory, descriptors, child processes, CMA."""
     import pynq_torch
@@ -354,6 +367,7 @@ def main() -> int:
         *library_figures(),
         *rtl_figures(),
         *remote_figures(),
+        *farm_figures(),
     ]
     table = Table(
         title=f"measured on {platform.machine()}, {os.cpu_count()} cores, "

@@ -32,6 +32,7 @@ COMMANDS = (
         "doctor", "say what is there, what is missing, and what mends it", "pynq_torch.cli.doctor"
     ),
     Command("serve", "serve a virtual board to pynq's remote client", "pynq_torch.cli.serve"),
+    Command("farm", "give a Dask scheduler the boards of this machine", "pynq_torch.cli.farm"),
     Command("report", "run the notebooks and write an HTML report", "pynq_torch.cli.report"),
     Command("hls", "read, build and test HLS kernels", "pynq_torch.cli.hls"),
     Command("overlay", "generate what an overlay description implies", "pynq_torch.cli.overlay"),
