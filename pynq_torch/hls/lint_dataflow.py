@@ -118,13 +118,8 @@ def _body(program: Program, scope: Scope) -> Iterator[Problem]:
             yield from (
                 [problem_at(node, "dataflow", _CALLS)] if assigns else _process(program, node)
             )
-<<<<<<< HEAD
             for variable, reads, writes in touches(program, node):
-                touched.setdefault(variable.hash, []).append((variable, reads, writes))
-=======
-            for variable, reads, writes in _touches(program, node):
                 touched.setdefault(variable.hash, []).append(_Use(variable, reads, writes, node))
->>>>>>> w-i14
         elif node.kind == CursorKind.DECL_STMT:
             for variable in node.get_children():
                 local[variable.hash] = variable
@@ -175,9 +170,6 @@ def _process(program: Program, call: Cursor) -> Iterator[Problem]:
             yield _value_used(inner)
 
 
-<<<<<<< HEAD
-def touches(program: Program, call: Cursor) -> Iterator[tuple[Cursor, bool, bool]]:
-=======
 def _name(call: Cursor, function: Cursor) -> str:
     """Name a process: a lambda by its variable."""
     if function.spelling != "operator()":
@@ -186,8 +178,7 @@ def _name(call: Cursor, function: Cursor) -> str:
     return str(root.spelling) if root is not None else "operator()"
 
 
-def _touches(program: Program, call: Cursor) -> Iterator[tuple[Cursor, bool, bool]]:
->>>>>>> w-i14
+def touches(program: Program, call: Cursor) -> Iterator[tuple[Cursor, bool, bool]]:
     """Yield the variables that a process is given, and whether it reads and writes them."""
     functions = program.callees(call)
     arguments = list(call.get_arguments())
