@@ -31,6 +31,9 @@ COMMANDS = (
     Command(
         "doctor", "say what is there, what is missing, and what mends it", "pynq_torch.cli.doctor"
     ),
+    Command(
+        "board-check", "try a board part by part, and report on it", "pynq_torch.cli.board_check"
+    ),
     Command("serve", "serve a virtual board to pynq's remote client", "pynq_torch.cli.serve"),
     Command("farm", "give a Dask scheduler the boards of this machine", "pynq_torch.cli.farm"),
     Command("report", "run the notebooks and write an HTML report", "pynq_torch.cli.report"),
