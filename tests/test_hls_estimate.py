@@ -291,6 +291,30 @@ def test_what_is_outside_of_the_inner_loop_meets_the_next_row_only(kernel):
     assert "addition" in found.why and found.ii < 8
 
 
+def test_sums_are_chains_where_expression_balance_is_off(kernel):
+    text = """
+    int sum(const int x[8]) {
+#pragma HLS PIPELINE
+#pragma HLS ARRAY_PARTITION variable=x complete
+MORE
+        int s = 0;
+        for (int i = 0; i < 8; ++i) s += x[i];
+        return s;
+    }
+    """
+    off = text.replace("MORE", "#pragma HLS EXPRESSION_BALANCE off")
+    chain, tree = (
+        kernel(one, top="sum", clock=4).latency[1] for one in (off, text.replace("MORE", ""))
+    )
+    assert chain > tree
+
+
+def test_loops_in_an_unrolled_loop_are_pipelined_each(kernel):
+    text = NEST.replace("ROWS", "3").replace("OFF", "")
+    found = kernel(text.replace("BEFORE", "#pragma HLS UNROLL"), tool="vitis").loops
+    assert [(item.line, item.trip_count, item.ii) for item in found] == [(7, (6, 6), 1)] * 3
+
+
 def test_the_processor_has_one_port_of_an_array_on_s_axilite(kernel):
     text = DOT.replace("x[i] * y[i]", "x[i] * x[63 - i] * x[(i + 7) % 64]").replace("float", "int")
     lite = text.replace("int sum", "\n#pragma HLS INTERFACE s_axilite port=x\nint sum")

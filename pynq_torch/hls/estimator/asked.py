@@ -84,6 +84,8 @@ class FunctionPlan:
     interval: int | None = None
     #: Whether PIPELINE off keeps the tool from pipelining its loops unasked.
     off: bool = False
+    #: Whether long sums become trees.
+    balanced: bool = True
     dataflow: bool = False
     arrays: dict[str, ArrayPlan] = field(default_factory=dict)
     dimensions: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -225,6 +227,8 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
         function.inline = "off" not in item.words
     elif name == "dataflow":
         function.dataflow = True
+    elif name == "expression_balance":
+        function.balanced = "off" not in item.words
     elif name in ("array_partition", "array_reshape"):
         kind = options.get("type") or next((w for w in item.words if w in _CUTS), "complete")
         dimension = number(options.get("dim"))

@@ -114,16 +114,16 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips) -> None:
 
     A loop that holds nothing but another one is flattened with it instead.
     """
-    if loop.interval is not None or loop.unroll == 0:
+    if loop.interval is not None:
         return
-    short = loop.inner and all(_is_short(inner, trips) for inner in loop.inner)
+    short = loop.unroll and loop.inner and all(_is_short(inner, trips) for inner in loop.inner)
     if short and not loop.perfect and not loop.off:
         loop.interval, loop.automatic = 0, True
         return
     for inner in loop.inner:
         _pipeline_by_itself(inner, trips)
     calls_loops = any(any(callee.all_loops()) for callee in loop.callees)
-    if not (loop.inner or loop.off or loop.dataflow or calls_loops):
+    if loop.unroll and not (loop.inner or loop.off or loop.dataflow or calls_loops):
         loop.interval, loop.automatic = 0, True
 
 
