@@ -26,6 +26,7 @@ __all__ = [
     "ASSIGN",
     "COMMA",
     "EQUAL",
+    "LOOPS",
     "MULTIPLY",
     "SHIFT",
     "SUBTRACT",
@@ -146,6 +147,12 @@ class Scope:
             yield scope
             scope = scope.parent
 
+    def holds(self, file: str, line: int) -> bool:
+        """Whether a pragma on a line is in here; those above a loop's body are the loop's."""
+        if not self.is_loop or self.kind == "do":
+            return _holds(self.body, file, line)
+        return self.node.location.line < line and _holds(self.node, file, line)
+
     def header(self) -> tuple[Cursor | None, Cursor | None, Cursor | None]:
         """Return begin, condition and step of a ``for``; libclang leaves out what is absent."""
         begin = condition = step = None
@@ -209,7 +216,7 @@ class Program:
         """Put a pragma into its scope; True as well where its function is not the kernel's."""
         file, line = item.pragma.file, item.pragma.line
         for scope in self.scopes:
-            around = [part for part in scope.walk() if _holds(part.body, file, line)]
+            around = [part for part in scope.walk() if part.holds(file, line)]
             if around:
                 around[-1].pragmas.append(item)
                 return True

@@ -40,6 +40,8 @@ class LoopPlan:
     trips: tuple[int, int] | None = None
     dataflow: bool = False
     least: int | None = None
+    #: Whether another loop is all that is in it.
+    perfect: bool = False
     #: Variables ("" for all) -> after how many iterations a read meets a write, 0 for never; and
     #: those of which a read need not wait for a write of its own iteration.
     distances: dict[str, int] = field(default_factory=dict)
@@ -77,6 +79,10 @@ class FunctionPlan:
     callees: list[FunctionPlan] = field(default_factory=list)
     inline: bool | None = None
     interval: int | None = None
+    #: Whether PIPELINE off keeps the tool from pipelining its loops unasked.
+    off: bool = False
+    #: Whether long sums become trees.
+    balanced: bool = True
     dataflow: bool = False
     arrays: dict[str, ArrayPlan] = field(default_factory=dict)
     dimensions: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -110,6 +116,8 @@ LOOP_NAMES = {
 def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
     """Note what a directive asks of a loop."""
     number = constants.number
+    if _is_refused(item):
+        return
     if item.name == "pipeline":
         if "off" in item.words:
             loop.off, loop.interval = True, None
@@ -139,6 +147,11 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
         of_function(loop.function, item, constants)
 
 
+def _is_refused(item: Directive) -> bool:
+    """Whether a PIPELINE has a word that the tool does not know: it ignores the whole line."""
+    return item.name == "pipeline" and not {*item.words} <= _PIPELINE_WORDS
+
+
 def _dependence(plan: LoopPlan | FunctionPlan, item: Directive, constants: Constants) -> None:
     """Note what a DEPENDENCE says; its type is ``inter`` by default (UG1399)."""
     kinds = {item.options.get("type", "").lower(), *(word.lower() for word in item.words)}
@@ -156,12 +169,17 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
     number = constants.number
     name, options = item.name, item.options
     variable = item.variable
+    if _is_refused(item):
+        return
     if name == "pipeline":
-        function.interval = None if "off" in item.words else number(options.get("ii")) or 0
+        function.off = "off" in item.words
+        function.interval = None if function.off else number(options.get("ii")) or 0
     elif name == "inline":
         function.inline = "off" not in item.words
     elif name == "dataflow":
         function.dataflow = True
+    elif name == "expression_balance":
+        function.balanced = "off" not in item.words
     elif name in ("array_partition", "array_reshape"):
         kind = options.get("type") or next((w for w in item.words if w in _CUTS), "complete")
         dimension = number(options.get("dim"))
@@ -202,5 +220,6 @@ def _interface(function: FunctionPlan, item: Directive) -> None:
             function.ports.setdefault(port, {"mode": mode, **item.options})
 
 
+_PIPELINE_WORDS = {"off", "rewind", "enable_flush", "flush", "frp"}
 _CUTS = ("cyclic", "block", "complete")
 _ALLOCATES = ("function", "operation", "core", "instances")
