@@ -20,6 +20,7 @@ class MissingPackage(PynqTorchError, ModuleNotFoundError):
 
 #: Extra of pynq_torch -> the names in imports that it installs.
 _EXTRAS = {
+    "class": "jupyterhub nbgrader",
     "farm": "distributed",
     "lab": "IPython ipykernel ipywidgets matplotlib nbclient nbconvert nbformat papermill pygments "
     "pygraphviz sklearn tqdm",

