@@ -46,7 +46,7 @@ class Compiled:
 
     def __init__(self, model: GraphModule, example: tuple[torch.Tensor, ...]) -> None:
         with torch.no_grad():
-            ShapeProp(model).propagate(*example)  # type: ignore[no-untyped-call]
+            ShapeProp(model).propagate(*example)
         self._model = model
         self._order: Partition = partition(model)
         self._pieces: dict[int, Piece] = {}

@@ -121,12 +121,15 @@ def entries(bias: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
 def copy_of(source: Steps, result: Steps, name: str, **bounds: int) -> Layer:
     """Return a layer that gives its input in other steps: a mean over one element."""
     factor = torch.tensor([source.scale / result.scale], dtype=torch.float64)
+    # Both are contiguous, so that the input can be read in the shape of the result.
+    image = plane(result.shape)
     return Layer(
         name,
         "copy" if source.same(result) else "scale",
         result,
         (source,),
         MEAN,
-        {"groups": plane(source.shape)[0], **bounds},
+        {"groups": image[0], **bounds},
         table=entries(torch.tensor([-source.zero]), factor),
+        image=image,
     )

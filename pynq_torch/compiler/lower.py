@@ -88,10 +88,10 @@ def lower(model: GraphModule, node: Node) -> Layer:
     if name == DEQUANTIZE:
         # Nothing but an activation, or other steps.
         source = _source(operator)
-        bounds = _bounds(node, result)
+        bounds, name = _bounds(node, result), node.all_input_nodes[0].name
         if source.same(result) and not bounds:
-            return Layer(node.name, "view", result, (source,))
-        return copy_of(source, result, node.name, **bounds)
+            return Layer(name, "view", result, (source,))
+        return copy_of(source, result, name, **bounds)
     make = _LOWER.get(name)
     if make is None:
         raise Declined(f"kernel net has no {name.removesuffix('.default')}")

@@ -95,7 +95,9 @@ def _cover(
             try:
                 layer = _lowered(model, node, refused)
             except Declined as why:
-                reasons.setdefault(operator_of(node), str(why))
+                operator = operator_of(node)
+                at = operator if operator.op == "call_function" else node
+                reasons.setdefault(at, str(why))
             else:
                 layers[node] = layer
                 waiting.extend(source.node for source in layer.inputs)

@@ -163,7 +163,7 @@ def _like(batch: torch.Tensor, example: torch.Tensor) -> list[torch.Tensor]:
     """Cut a batch into pieces of the size of the example; the last repeats what it lacks."""
     size = len(example)
     index = torch.arange(-(-len(batch) // size) * size) % len(batch)
-    return list(batch[index].split(size))
+    return [batch[index[first : first + size]] for first in range(0, len(index), size)]
 
 
 def _watched(batches: Iterable[Any]) -> Iterable[Any]:

@@ -9,9 +9,19 @@ import os
 
 from .file import NetFileError, Network, Port, read
 from .listing import listing, summary
-from .runner import Runner
+from .runner import Runner, view
 
-__all__ = ["NetFileError", "Network", "Port", "Runner", "listing", "load", "read", "summary"]
+__all__ = [
+    "NetFileError",
+    "Network",
+    "Port",
+    "Runner",
+    "listing",
+    "load",
+    "read",
+    "summary",
+    "view",
+]
 
 
 def load(path: str | os.PathLike[str]) -> Runner:

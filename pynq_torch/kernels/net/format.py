@@ -18,6 +18,7 @@ __all__ = [
     "HEADER",
     "MAX",
     "MEAN",
+    "NAMES",
     "OPCODES",
     "OUTS",
     "PATCH",
@@ -29,6 +30,7 @@ __all__ = [
     "decode",
     "encode",
     "float_words",
+    "head",
 ]
 
 VERSION = 1
@@ -151,6 +153,7 @@ class Instruction:
         return elements * (2 if self.opcode == ADD else self.taps)
 
 
+#: The words' names, in order.
 NAMES = tuple(field.name for field in fields(Instruction))
 assert len(NAMES) == WORDS
 
