@@ -35,10 +35,10 @@ def compile(
         Called like the model; see ``explain()``, ``layers()`` and ``save()``.
     """
     inputs = (example,) if isinstance(example, torch.Tensor) else tuple(example)
-    training = model.training
+    modes = [(module, module.training) for module in model.modules()]
     try:
-        if training:
-            model.eval()
+        for module, _ in modes:
+            module.training = False  # a model of PT2E refuses eval()
         if calibrate is not None:
             from .quantizer import quantise
 
@@ -48,6 +48,6 @@ def compile(
             assert isinstance(exported, GraphModule)
             graph = exported
     finally:
-        if training:
-            model.train()
+        for module, training in modes:
+            module.training = training
     return Compiled(graph, inputs)

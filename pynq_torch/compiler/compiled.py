@@ -27,6 +27,8 @@ from .plan import Piece, plan
 
 __all__ = ["Compiled", "model_cycles"]
 
+_EDGES = {QUANTIZE: "quantise", DEQUANTIZE: "dequantise"}
+
 
 class Compiled:
     """A model cut into programs for kernel ``net``, and what the CPU does between them.
@@ -128,10 +130,14 @@ class Compiled:
                 rows.extend(self._explained(index))
                 continue
             for node in stage.nodes:
-                if name_of(node) not in (QUANTIZE, DEQUANTIZE) or self._order.reasons.get(node):
-                    why = self._order.reasons.get(node, "")
-                    does = name_of(node).removesuffix(".default").rpartition(".")[2]
-                    rows.append([layer_name(node), does, "CPU", why, "", "", "", ""])
+                # What a person looks for is the operator that such a node belongs to.
+                edge = name_of(node) in _EDGES
+                of = operator_of(node.all_input_nodes[0]) if edge else node
+                does = name_of(node).removesuffix(".default").rpartition(".")[2]
+                does, why = _EDGES.get(name_of(node), does), self._order.reasons.get(node, "")
+                rows.append([layer_name(of), does, "CPU", why, "", "", "", ""])
+        sums = [sum(int(row[n] or 0) for row in rows) for n in range(4, 7)]
+        rows.append(["together", "", "", "", *sums, ""])
         return Table(header, rows)
 
     def _explained(self, index: int) -> Iterator[list[Any]]:
@@ -214,7 +220,7 @@ class Compiled:
     @property
     def network(self) -> Network:
         """The network as one program, from float32 to float32."""
-        edges = {n for n in self._order.reasons if name_of(n) in (QUANTIZE, DEQUANTIZE)}
+        edges = {n for n in self._order.reasons if name_of(n) in _EDGES}
         others = [n for n in self._order.reasons if n not in edges]
         first = [n for n in edges if name_of(n) == QUANTIZE]
         whole = len(self.pieces) == 1 and not others

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Literal
 
 import torch
 from torch.fx import Node
@@ -97,8 +98,8 @@ def plan(layers: Sequence[Layer], outputs: Sequence[Node]) -> Piece:
 
     def port(node: Node) -> Port:
         place, at = places[node], steps[node]
-        kind = "float32" if node in real else "int8"
-        return Port(place.buffer.at + place.offset, at.shape, kind, at.scale, at.zero)  # type: ignore[arg-type]
+        kind: Literal["int8", "float32"] = "float32" if node in real else "int8"
+        return Port(place.buffer.at + place.offset, at.shape, kind, at.scale, at.zero)
 
     program, weights, tables = _emit(work, places)
     network = Network(

@@ -13,6 +13,8 @@ import itertools
 import torch
 from torch import nn
 
+from .lenet import SIZE, lenet5
+
 __all__ = ["NETWORKS", "SHAPES", "autoencoder", "ds_cnn", "mlp", "mobilenet_v1", "resnet"]
 
 
@@ -121,6 +123,7 @@ NETWORKS = {
     "ds_cnn": ds_cnn,
     "mobilenet_v1": mobilenet_v1,
     "autoencoder": autoencoder,
+    "lenet5": lenet5,
     "mlp": mlp,
 }
 #: Name -> the shape of an image.
@@ -130,5 +133,6 @@ SHAPES = {
     "ds_cnn": (1, 49, 10),
     "mobilenet_v1": (3, 96, 96),
     "autoencoder": (640,),
+    "lenet5": (1, SIZE, SIZE),
     "mlp": (1, 8, 8),
 }
