@@ -145,7 +145,7 @@ def test_digits_are_read_as_well_in_int8():
     data = digits()
     torch.manual_seed(0)
     model = mlp()
-    fit(model, data, 15)
+    fit(model, data, 8)
     compiled = pynq_torch.compile(model.eval(), data.x_train[:1], calibrate=[data.x_train[:64]])
     answers = compiled(data.x_test).argmax(1)
     accuracy = float((answers == data.y_test).sum()) / len(answers)

@@ -79,8 +79,8 @@ def _bound(graph: GraphModule, inputs: Sequence[Any]) -> tuple[GraphModule, list
         if not fixed and not isinstance(value, torch.nn.Parameter):
             free.append(index)
             continue
-        name = f"constant_{index}"
-        bound.register_buffer(name, value.detach())
+        name = f"pynq_bound_{index}"
+        bound.register_parameter(name, torch.nn.Parameter(value.detach(), requires_grad=False))
         with bound.graph.inserting_before(node):
             node.replace_all_uses_with(bound.graph.get_attr(name))
         bound.graph.erase_node(node)

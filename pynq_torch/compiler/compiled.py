@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch.fx import GraphModule, Node
-from torch.fx.passes.shape_prop import ShapeProp
 
 from pynq_torch.descriptions import read_kernel_description
 from pynq_torch.errors import PynqTorchError, VerificationError
@@ -20,7 +19,7 @@ from pynq_torch.paths import KERNELS
 from pynq_torch.tables import Table, size_text
 
 from . import reference
-from .lower import DEQUANTIZE, QUANTIZE, constant, layer_name, operator_of, shape_of
+from .lower import DEQUANTIZE, QUANTIZE, constant, layer_name, operator_of
 from .names import name_of
 from .partition import Partition, partition
 from .plan import Piece, plan
@@ -28,6 +27,19 @@ from .plan import Piece, plan
 __all__ = ["Compiled", "model_cycles"]
 
 _EDGES = {QUANTIZE: "quantise", DEQUANTIZE: "dequantise"}
+
+
+class _Shapes(torch.fx.Interpreter):
+    """Notes the shape of every node's value for `shape_of`.
+
+    torch's own ShapeProp would work on fake tensors while torch.compile is running.
+    """
+
+    def run_node(self, n: Node) -> Any:
+        value = super().run_node(n)
+        if isinstance(value, torch.Tensor):
+            n.meta["shape"] = tuple(value.shape)
+        return value
 
 
 class Compiled:
@@ -48,7 +60,7 @@ class Compiled:
 
     def __init__(self, model: GraphModule, example: tuple[torch.Tensor, ...]) -> None:
         with torch.no_grad():
-            ShapeProp(model).propagate(*example)
+            _Shapes(model).run(*example)
         self._model = model
         self._order: Partition = partition(model)
         self._pieces: dict[int, Piece] = {}
@@ -234,7 +246,7 @@ class Compiled:
 
     def __repr__(self) -> str:
         layers = sum(len(piece.layers) for piece in self.pieces)
-        cpu = sum(1 for node in self._order.reasons if shape_of(node) is not None)
+        cpu = len(self._order.reasons)
         return f"<Compiled: {layers} instructions in {len(self.pieces)} programs, {cpu} on the CPU>"
 
 

@@ -26,7 +26,8 @@ _BY_CHANNEL = "quantized_decomposed.dequantize_per_channel.default"
 
 def shape_of(node: Node) -> tuple[int, ...]:
     """Return the shape of a node's value, as the example has it."""
-    return tuple(node.meta["tensor_meta"].shape)
+    shape: tuple[int, ...] = node.meta["shape"]
+    return shape
 
 
 def layer_name(node: Node) -> str:
@@ -73,7 +74,7 @@ def lower(model: GraphModule, node: Node) -> Layer:
     Parameters
     ----------
     model : torch.fx.GraphModule
-        With shapes from `torch.fx.passes.shape_prop.ShapeProp`.
+        With the shapes that `Compiled` notes.
     node : torch.fx.Node
         One that quantises, or a convolution or linear layer.
 

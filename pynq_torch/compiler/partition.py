@@ -55,7 +55,7 @@ def partition(model: GraphModule) -> Partition:
     Parameters
     ----------
     model : torch.fx.GraphModule
-        With shapes from `torch.fx.passes.shape_prop.ShapeProp`.
+        With the shapes that `Compiled` notes.
 
     Notes
     -----

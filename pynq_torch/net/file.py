@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from math import prod
@@ -19,6 +20,11 @@ from pynq_torch.kernels.net.format import VERSION, WORDS, Instruction
 
 __all__ = ["NetFileError", "Network", "Port", "read"]
 
+#: What numpy, zipfile and json raise for a file that is none of theirs.
+_DAMAGE = (
+    *(ValueError, KeyError, TypeError, AttributeError, EOFError, NotImplementedError),
+    *(RuntimeError, zipfile.BadZipFile, zlib.error, MemoryError, OverflowError),
+)
 _ARRAYS = {"program": "uint32", "weights": "int8", "tables": "int32"}
 
 
@@ -140,7 +146,7 @@ def read(path: str | os.PathLike[str]) -> Network:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in _ARRAYS}
             header = json.loads(bytes(arrays["header"]))
-    except (KeyError, ValueError, EOFError, zipfile.BadZipFile, TypeError, AttributeError) as error:
+    except _DAMAGE as error:
         raise NetFileError(
             f"{path} is no network, or is damaged: {error}; expected a file that "
             "pynq_torch.compile(...).save() wrote"
