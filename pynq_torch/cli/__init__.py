@@ -40,6 +40,7 @@ COMMANDS = (
     Command("hls", "read, build and test HLS kernels", "pynq_torch.cli.hls"),
     Command("overlay", "generate what an overlay description implies", "pynq_torch.cli.overlay"),
     Command("kernels", "list, show, build and generate kernels", "pynq_torch.cli.kernels"),
+    Command("net", "print and run a network from a file", "pynq_torch.cli.net"),
     Command("workbook", "write the notebooks into a folder of yours", "pynq_torch.cli.workbook"),
     Command("course", "write the lessons as an nbgrader course", "pynq_torch.cli.course"),
     Command("kernels-install", "register the boards as Jupyter kernels", "pynq_torch.cli.jupyter"),

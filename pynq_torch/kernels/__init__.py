@@ -21,6 +21,7 @@ from .ladder import LadderAdd, LadderDot
 from .matmul import Matmul
 from .matrix_mult import MatrixMult, multiply_tiled
 from .movement import Move32
+from .net import Net
 from .nll import Nll
 from .norm import Norm
 from .pointwise import Binary, Ternary, Unary
@@ -61,6 +62,7 @@ __all__ = [
     "Matmul",
     "MatrixMult",
     "Move32",
+    "Net",
     "Nll",
     "Norm",
     "Parameter",
@@ -96,6 +98,7 @@ DRIVERS: dict[str, type[Kernel]] = {
     "matrix_mult": MatrixMult,
     "matrix_mult_fabric": MatrixMult,
     "move_32": Move32,
+    "net": Net,
     "nll_f32": Nll,
     "norm_f32": Norm,
     "pool2d_f32": Pool2d,
