@@ -15,8 +15,8 @@ from pathlib import Path
 from pynq_torch.errors import KernelBuildError
 from pynq_torch.paths import shown
 
+from .directive_files import directives_of
 from .estimator import Estimate, estimate
-from .estimator.asked import directives_of
 from .interface import Interface
 from .lint_bursts import bursts
 from .lint_dataflow import dataflow
