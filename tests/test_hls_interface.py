@@ -658,7 +658,7 @@ def test_json_and_back(read):
 
 
 def _pynq_shows(name):
-    """Whether pynq's register map can set and get a register with a field of its own name."""
+    """Whether pynq's register map can set, print and get a register with a field of its own name."""
     part = {"access": "read-write", "description": ""}
     register = part | {"address_offset": 16, "size": 32, "fields": {
         name: part | {"bit_offset": 0, "bit_width": 32}}}  # fmt: skip
@@ -666,6 +666,7 @@ def _pynq_shows(name):
     try:
         registers = RegisterMap.create_subclass("top", {name: register})(words)
         setattr(registers, name, 5)
+        repr(registers)
         return int(getattr(registers, name)) == words[4] == 5
     except (AttributeError, RecursionError, TypeError):
         return False
