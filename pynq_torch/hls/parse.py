@@ -116,7 +116,7 @@ def _unusable(interface: Interface, where: str) -> Iterator[str]:
     Seen with pynq 3.1.2: ``pynq.registers.Register`` sets these and reads them for every access.
     """
     names = {register.name for bundle in interface.bundles.values() for register in bundle}
-    for name in sorted(names & {"access", "address", "debug", "width"}):
+    for name in sorted(names & {"address", "debug", "width"}):
         yield (
             f"{where}: a register called {name!r} breaks register_map in pynq 3.1, which has an "
             f"attribute of that name; give the argument of {interface.top} another name"
