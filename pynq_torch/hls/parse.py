@@ -58,10 +58,8 @@ def read_interface(
         The top function: ``name``, ``space::name`` or ``name<4, float>``.
     tool : {"vitis", "vivado"}
         Vitis HLS (2020.2 and later) or Vivado HLS (up to 2020.1): their offsets and names differ.
-    include_dirs : sequence of pathlib.Path
-        Further include folders; the source's own is always searched.
-    defines : sequence of str
-        Macros, ``NAME`` or ``NAME=VALUE``.
+    include_dirs, defines : sequence of pathlib.Path, sequence of str
+        Include folders besides the source's own, and macros: ``NAME`` or ``NAME=VALUE``.
 
     Raises
     ------
