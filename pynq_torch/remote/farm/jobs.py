@@ -1,4 +1,4 @@
-"""A farm of boards on Dask: each worker process owns one board, and work waits for a free one.
+"""Jobs on a farm: each worker process owns one board, and work waits for a free one.
 
 ``dask scheduler`` runs somewhere, ``python -m pynq_torch farm ADDRESS`` on each machine that has
 boards. Dask queues, restarts workers that died and runs their work again; this module says what a
