@@ -145,14 +145,13 @@ def test_streams_by_another_name_are_streams(tmp_path: Path) -> None:
     source = """
 #include <hls_stream.h>
 typedef hls::stream<int> fifo;
-using ends = fifo&;
 static void make(int n, fifo& out) {
     loop: for (int i = 0; i < n; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=64
         out.write(i);
     }
 }
-static void take(ends in, int n, int& sum) {
+static void take(fifo& in, int n, int& sum) {
     int all = 0;
     loop: for (int i = 0; i < n; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=64
