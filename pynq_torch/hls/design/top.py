@@ -240,23 +240,29 @@ def _lite_nets(index: int, address_bits: int) -> dict[str, str]:
 def _master_nets(
     cell: Cell, bus: Bus, ports: frozenset[str], pins: dict[str, str]
 ) -> Iterator[str]:
-    """Yield the nets of a memory port, all of them: what the kernel lacks is 0."""
+    """Yield the nets of a memory port, all of them: a direction that the kernel lacks is 0."""
     if bus.data_bits not in (32, 64):
         raise HandoffError(
             f"{cell.name}: {bus.name} has {bus.data_bits} bits; the shim to the PS' memory ports "
             "takes 32 or 64. Use --tool vivado"
         )
     widths = {0: bus.data_bits, -1: bus.data_bits // 8}
-    for name, bits in {**_DRIVES, **_TAKES}.items():
+    signals = {**_DRIVES, **_TAKES}
+    here = {_reads(name) for name in signals if f"{bus.name}_{name}" in ports}
+    for name, bits in signals.items():
         port, net = f"{bus.name}_{name}", f"{cell.name}_{bus.name}_{name}"
         yield _wire(widths.get(bits, bits), net)
-        if port in ports:
+        if not here or _reads(name) in here:
             pins[port] = net
         elif name in _DRIVES:
             yield f"  assign {net} = '0;"
     for name in ("BID", "RID", "BUSER", "RUSER"):  # inputs of an export: AXI4 without IDs
         if f"{bus.name}_{name}" in ports:
             pins[f"{bus.name}_{name}"] = "'0"
+
+
+def _reads(name: str) -> bool:
+    return name.startswith(("AR", "R"))
 
 
 def _memory_port(design: Design, port: str, masters: list[tuple[str, str]]) -> Iterator[str]:
