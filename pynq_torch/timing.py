@@ -17,7 +17,7 @@ from .paths import find_kernel
 
 __all__ = ["Duration", "measure", "model", "model_cycles", "where_measured"]
 
-KINDS = ("measured", "cycles", "estimate", "model")
+KINDS = ("measured", "routed", "cycles", "estimate", "model")
 PARTS = ("total", "host", "transfer", "compute")
 
 
@@ -29,8 +29,9 @@ class Duration:
     ----------
     seconds : float
         The value; the median, where measured repeatedly.
-    kind : {"measured", "cycles", "estimate", "model"}
-        Wall clock; counted in RTL at the overlay's clock; scheduled from a kernel's C++ without a
+    kind : {"measured", "routed", "cycles", "estimate", "model"}
+        Wall clock; counted in RTL, at the clock that place and route has reached; counted in RTL at
+        the overlay's clock, which is an assumption; scheduled from a kernel's C++ without a
         vendor's tool; computed from its ``description.json``.
     label : str
         What took so long; a chart's tick.
@@ -76,7 +77,8 @@ class Duration:
             times = f", median of {self.repeat}" if self.repeat > 1 else ""
             return f"measured ({self.where}{times})"
         clock = (self.clock_hz or 0.0) / 1e6
-        word = "cycles counted in RTL" if self.kind == "cycles" else self.kind
+        counted = {"cycles": "cycles counted in RTL", "routed": "routed: cycles counted in RTL"}
+        word = counted.get(self.kind, self.kind)
         whose = f"{self.where}, " if self.where else ""
         return f"{word} ({whose}at {clock:g} MHz)"
 
