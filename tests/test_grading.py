@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -109,6 +110,8 @@ def test_the_students_edition_has_neither_solutions_nor_hidden_tests(course: Cou
         graded(c).get("grade_id") for c in source["cells"]
     ]
     assert all("NotImplementedError" in text(cell) for cell in answers(given))
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", everything)
+    assert all((course.notebook("release", lesson).parent / name).is_file() for name in pictures)
     checks = [cell for cell in given["cells"] if graded(cell).get("grade")]
     assert all(text(cell).strip() and cell["metadata"]["editable"] is False for cell in checks)
 
