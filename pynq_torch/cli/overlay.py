@@ -46,6 +46,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     for made in (build, scripts):
         made.add_argument("names", nargs="*", metavar="NAME", help="overlays (default: all)")
     scripts.add_argument("--out", type=Path, required=True, help="folder to write into")
+    card = "in NAME.cfg: a card's memory, e.g. HBM[0], for the HP ports"
+    scripts.add_argument("--memory", default="", metavar="NAME", help=card)
     real = action("bitstream", _bitstream, "build the real bitstream, by Vivado or by open tools")
     _bitstream_options(real)
     record = action(
@@ -134,12 +136,14 @@ def _build(options: argparse.Namespace) -> int:
 
 def _scripts(options: argparse.Namespace) -> int:
     from pynq_torch.hls.design.build import generate, overlay_names
+    from pynq_torch.hls.design.vitis import write_connectivity
 
     options.out.mkdir(parents=True, exist_ok=True)
     for name in options.names or overlay_names(options.root):
         generated = generate(name, options.root)
         (options.out / f"{name}.tcl").write_text(generated.tcl, encoding="utf-8")
-        (options.out / f"{name}.cfg").write_text(generated.connectivity, encoding="utf-8")
+        connectivity = write_connectivity(generated.design, options.memory)
+        (options.out / f"{name}.cfg").write_text(connectivity, encoding="utf-8")
         print(f"{name}: {options.out / name}.tcl, {options.out / name}.cfg")
     return 0
 

@@ -111,6 +111,8 @@ def machine() -> dict[str, str]:
     """Return what the checks ran on."""
     import pynq
 
+    import pynq_torch
+
     device = pynq.Device.active_device
     kind = getattr(device, "board_name", "")  # "csim"; a real board has none
     return {
@@ -120,7 +122,7 @@ def machine() -> dict[str, str]:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "pynq": version("pynq"),
-        "pynq_torch": version("pynq_torch"),
+        "pynq_torch": pynq_torch.__version__,
     }
 
 
