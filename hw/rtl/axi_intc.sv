@@ -70,7 +70,7 @@ module axi_intc #(
         unique case (awaddr_i[4:2])
           ISR: if (!hardware_q) isr_q <= bits;
           IER: ier_q <= bits;
-          IAR: isr_q <= (isr_q & ~bits) | (hardware_q ? intr_i : '0);
+          IAR: isr_q <= isr_q & ~bits;  // an input that is high comes back in the next cycle
           SIE: ier_q <= ier_q | bits;
           CIE: ier_q <= ier_q & ~bits;
           MER: begin

@@ -2,7 +2,8 @@
 
 yosys is a Python package. The others are third-party programs, taken from the PATH; nothing of
 theirs is kept here. Mapping avoids what nextpnr-xilinx has had faults in: DSP blocks (an inferred
-DSP48E1 ignores an input on silicon), block RAM of some widths, long SRLs; all become LUTs.
+DSP48E1 ignores an input on silicon), block RAM of some widths, long SRLs. All become LUTs, but for
+block RAM that the RTL asks for by an attribute.
 """
 
 from __future__ import annotations
