@@ -9,6 +9,7 @@ VENV_BOARD    ?= .venv-board-image
 BOARD         ?= csim
 JOBS          ?=
 NOTEBOOKS     ?=
+COURSE        ?= course
 LAB_FLAGS     ?=
 PYTEST_FLAGS  ?=
 BENCH_FLAGS   ?=
@@ -50,11 +51,11 @@ AS_ROOT       := $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 empty         :=
 GAP           := @gap@
 OVERRIDES      = $(subst \$(empty) $(empty),$(GAP),$(MAKEOVERRIDES))
-OWN           := PYTHON=% VENV=% VENV_BOARD=% BOARD=% JOBS=% NOTEBOOKS=% LAB_FLAGS=% \
+OWN           := PYTHON=% COURSE=% VENV=% VENV_BOARD=% BOARD=% JOBS=% NOTEBOOKS=% LAB_FLAGS=% \
                  PYTEST_FLAGS=% BENCH_FLAGS=%
 PARAMETERS     = $(foreach word,$(filter-out $(OWN),$(OVERRIDES)),'$(subst $(GAP), ,$(subst ','\'',$(word)))')
 
-.PHONY: help env env-test lab report test test-long lint lint-sources format test-unit test-reports \
+.PHONY: help env env-test lab report release instructor test test-long lint lint-sources format test-unit test-reports \
         test-notebooks mutate bench test-board-image clean distclean
 
 help: ## list the targets
@@ -74,6 +75,12 @@ report: $(STAMP) ## run the notebooks, write reports/index.html (BOARD=csim SIZE
 	$(PY) -m pynq_torch report --board '$(BOARD)' $(if $(JOBS),--jobs '$(JOBS)') \
 	  $(if $(NOTEBOOKS),--only '$(NOTEBOOKS)') $(PARAMETERS)
 
+release: $(STAMP_TEST) ## the course for nbgrader, with the student's edition in course/release (COURSE=course)
+	$(PY) -m pynq_torch course '$(COURSE)'
+
+instructor: $(STAMP_TEST) ## the instructor's edition alone, in course/source (COURSE=course)
+	$(PY) -m pynq_torch course --instructor '$(COURSE)'
+
 # A part that fails does not keep the others from running, and fails the whole.
 test: $(STAMP_TEST) ## everything that CI runs; ends with its ten slowest parts
 	@$(PY) tests/browser/chromium.py
@@ -87,6 +94,7 @@ test: $(STAMP_TEST) ## everything that CI runs; ends with its ten slowest parts
 
 test-long: $(STAMP_TEST) ## what takes hours: all lessons, 10 times the examples, mutations (SEED=0 SAMPLE=40)
 	$(PY) -m pynq_torch report --board csim --jobs 2 --keep 3 --output reports/long
+	PYNQ_TORCH_GRADE=all $(PY) -m pytest --timeout 20000 $(PYTEST_FLAGS) tests/test_grading.py
 	PYNQ_TORCH_EXAMPLES=10 $(PY) -m pytest -n 2 --timeout 3000 -m hypothesis $(PYTEST_FLAGS) tests
 	@failed=; for module in $(or $(MODULE),$(MUTATED)); do \
 	  $(MAKE) mutate MODULE="$$module" JOBS='$(or $(JOBS),2)' || failed=1; \

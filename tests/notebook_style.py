@@ -16,10 +16,11 @@ from typing import Any
 Notebook = dict[str, Any]
 Cell = dict[str, Any]
 
+#: Up to the exercises, which have an anatomy of their own (`rule_graded`).
 CELLS = range(25, 41)
 MAX_LINES = 30
 MAX_MEAN_LINES = 8
-MEDIAN_LINES = (2, 6)  # 3 to 5, with a line of tolerance on either side
+MEDIAN_LINES = (2, 7)  # 3 to 5, with some tolerance on either side
 MIN_VERDICTS = 3
 
 #: Headings that every lesson has, in this order: a pattern for the start of the heading.
@@ -50,6 +51,8 @@ TERMS = [
     line[3:] for line in GLOSSARY.read_text().splitlines() if line[:3] == "## " and line.isupper()
 ]
 _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
+_HIDDEN, _HIDDEN_END = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
+EXERCISES = range(3, 6)
 
 
 def text(cell: Cell) -> str:
@@ -68,6 +71,18 @@ def tags(cell: Cell) -> set[str]:
 
 def code_lines(cell: Cell) -> int:
     return sum(bool(line.strip()) for line in text(cell).splitlines())
+
+
+def graded(cell: Cell) -> dict[str, Any]:
+    """Return what nbgrader is told of a cell."""
+    return dict(cell.get("metadata", {}).get("nbgrader", {}))
+
+
+def lesson_cells(notebook: Notebook) -> list[Cell]:
+    """Return the cells before the exercises."""
+    cells: list[Cell] = notebook["cells"]
+    starts = [i for i, heading in headings(notebook) if heading.lower().startswith("exercise")]
+    return cells[: starts[0] if starts else None]
 
 
 def headings(notebook: Notebook) -> list[tuple[int, str]]:
@@ -133,10 +148,10 @@ def rule_sections(notebook: Notebook) -> Iterator[str]:
 
 
 def rule_size(notebook: Notebook) -> Iterator[str]:
-    count = len(notebook["cells"])
+    count = len(lesson_cells(notebook))
     if count not in CELLS:
-        yield f"{count} cells, expected {CELLS.start} to {CELLS.stop - 1}"
-    lengths = [code_lines(cell) for cell in code_cells(notebook)]
+        yield f"{count} cells before the exercises, expected {CELLS.start} to {CELLS.stop - 1}"
+    lengths = [code_lines(cell) for cell in code_cells({"cells": lesson_cells(notebook)})]
     if not lengths:
         yield "no code cell"
         return
@@ -154,6 +169,8 @@ def rule_size(notebook: Notebook) -> Iterator[str]:
 def rule_prose(notebook: Notebook) -> Iterator[str]:
     cells = notebook["cells"]
     for index, cell in enumerate(cells):
+        if graded(cell).get("grade") and index and graded(cells[index - 1]).get("solution"):
+            continue  # a check speaks for itself
         if cell["cell_type"] == "code" and (index == 0 or cells[index - 1]["cell_type"] == "code"):
             yield f"cell {index}: no prose directly before the code {text(cell)[:40]!r}"
 
@@ -165,16 +182,39 @@ def rule_verdicts(notebook: Notebook) -> Iterator[str]:
 
 
 def rule_solutions(notebook: Notebook) -> Iterator[str]:
-    starts = [i for i, heading in headings(notebook) if heading.lower().startswith("exercise")]
-    solutions = 0
+    """Solutions and hidden tests are where nbgrader takes them out of the student's edition."""
     for index, cell in enumerate(notebook["cells"]):
         lines = [line.strip() for line in text(cell).splitlines()]
-        marks = [line for line in lines if line in (_BEGIN, _END)]
-        if marks != [_BEGIN, _END] * (len(marks) // 2):
-            yield f"cell {index}: '{_BEGIN}' and '{_END}' do not alternate"
-        solutions += bool(marks and cell["cell_type"] == "code" and starts and index > starts[0])
-    if not solutions:
-        yield f"no solution cell ('{_BEGIN}' ... '{_END}') below the heading 'Exercises'"
+        for begin, end, kind in ((_BEGIN, _END, "solution"), (_HIDDEN, _HIDDEN_END, "grade")):
+            marks = [line for line in lines if line in (begin, end)]
+            if marks != [begin, end] * (len(marks) // 2):
+                yield f"cell {index}: '{begin}' and '{end}' do not alternate"
+            if marks and not graded(cell).get(kind):
+                yield f"cell {index}: '{begin}' in a cell whose nbgrader metadata has no {kind}"
+
+
+def rule_graded(notebook: Notebook) -> Iterator[str]:
+    """Three to five exercises: a cell for the answer, right behind it a locked one that checks."""
+    cells = notebook["cells"]
+    ids = [graded(cell).get("grade_id") for cell in cells if graded(cell)]
+    if len(set(ids)) != len(ids):
+        yield f"grade_ids that are not unique: {ids}"
+    checks = [index for index, cell in enumerate(cells) if graded(cell).get("grade")]
+    if len(checks) not in EXERCISES:
+        yield f"{len(checks)} graded exercises, expected {EXERCISES.start} to {EXERCISES.stop - 1}"
+    for index in checks:
+        own = graded(cells[index])
+        if not own.get("locked") or own.get("solution") or not own.get("points"):
+            yield f"cell {index}: expected a check that is locked, no solution, and has points"
+        if not graded(cells[index - 1]).get("solution"):
+            yield f"cell {index}: no cell for the answer directly before the check"
+        visible, mark, _ = text(cells[index]).partition(_HIDDEN)
+        if not mark or not visible.strip():
+            yield f"cell {index}: expected visible tests, and hidden ones after '{_HIDDEN}'"
+        if any(output["output_type"] == "execute_result" for output in cells[index]["outputs"]):
+            yield f"cell {index}: nbgrader reads a check's last value as its points; print it"
+        if any(output.get("name") == "stderr" for output in cells[index]["outputs"]):
+            yield f"cell {index}: a check that writes to stderr has no points in nbgrader"
 
 
 def rule_outputs(notebook: Notebook) -> Iterator[str]:

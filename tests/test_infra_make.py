@@ -363,7 +363,7 @@ def _ci(clone: Path, **programs: str) -> subprocess.CompletedProcess[str]:
 def test_ci_runs_the_readme_command(root: Path, clone: Path):
     assert os.access(root / ".ci" / "run", os.X_OK)
     assert "make test" in (root / "README.md").read_text()
-    there = dict.fromkeys(("chromium", "ghdl", "clang-16", "opt-16"), "exit 1")
+    there = dict.fromkeys(PROVIDED, "exit 1")
     done = _ci(clone, **there)
     assert done.stdout.strip() == f"{clone}|test|true|"
     assert done.stderr == ""
@@ -371,10 +371,16 @@ def test_ci_runs_the_readme_command(root: Path, clone: Path):
 
 
 #: Programs that .ci/run looks for, and the package of each.
-PROVIDED = {"chromium": "chromium", "ghdl": "ghdl", "clang-16": "clang-16", "opt-16": "llvm-16"}
+PROVIDED = {
+    "chromium": "chromium",
+    "bwrap": "bubblewrap",
+    "ghdl": "ghdl",
+    "clang-16": "clang-16",
+    "opt-16": "llvm-16",
+}
 
 
-@pytest.mark.parametrize("missing", ["chromium", "ghdl", "clang-16", "opt-16"])
+@pytest.mark.parametrize("missing", PROVIDED)
 @pytest.mark.parametrize(
     ("programs", "installs", "complaint"),
     [

@@ -55,9 +55,18 @@ def _lesson() -> Notebook:
         output = [printed] if heading.startswith("Verify") else []
         cells.append(_cell("code", "a = 1\nb = 2\nprint(a + b)", outputs=output))
     cells.append(_cell("markdown", "## Summary"))
-    for _ in range(3):
+    # The lower limit of a lesson's cells, so that one less is too few.
+    cells[-1:-1] = [_cell("markdown", "Why.") for _ in range(7)]
+    for n in range(3):
         cells.append(_cell("markdown", "## Exercises\nDo."))
         cells.append(_cell("code", "### BEGIN SOLUTION\nx = 1\n### END SOLUTION"))
+        cells[-1]["metadata"]["nbgrader"] = {"grade_id": f"{n}", "solution": True}
+        hidden = "assert x\n### BEGIN HIDDEN TESTS\nassert x == 1\n### END HIDDEN TESTS"
+        cells.append(_cell("code", hidden))
+        cells[-1]["metadata"]["nbgrader"] = {
+            **{"grade_id": f"{n}-check", "grade": True, "locked": True, "solution": False},
+            "points": 1,
+        }
     cells.append(_cell("markdown", "## What comes next"))
     for index, cell in enumerate(cells):
         cell["id"] = f"cell{index}"
@@ -81,6 +90,10 @@ def _drop(pattern: str) -> Callable[[Notebook], None]:
 
 def _set(index: int, **values: Any) -> Callable[[Notebook], None]:
     return lambda lesson: _code(lesson, index).update(copy.deepcopy(values))
+
+
+def _nbgrader(index: int, **values: Any) -> Callable[[Notebook], None]:
+    return lambda lesson: _code(lesson, index)["metadata"]["nbgrader"].update(values)
 
 
 def _tag(tag: str) -> Callable[[Notebook], None]:
@@ -124,8 +137,8 @@ BROKEN: list[tuple[str, Callable[[Notebook], object]]] = [
     ("sections", _drop("## Goal")),
     ("sections", _drop("## Summary")),
     ("sections", _swap(0, -1)),
-    ("size", lambda lesson: lesson["cells"].extend(lesson["cells"])),
-    ("size", lambda lesson: lesson["cells"].pop()),
+    ("size", lambda lesson: lesson["cells"].__setitem__(slice(3, 3), lesson["cells"][3:20])),
+    ("size", lambda lesson: lesson["cells"].pop(3)),
     ("size", _set(3, source="a = 1\n" * 31)),
     ("size", _each_code("a = 1\n" * 9)),
     ("size", _each_code("a = 1")),
@@ -133,7 +146,18 @@ BROKEN: list[tuple[str, Callable[[Notebook], object]]] = [
     ("prose", lambda lesson: lesson["cells"].pop(3)),
     ("verdicts", _set(4, outputs=[])),
     ("solutions", _drop("### BEGIN SOLUTION\n")),
-    ("solutions", _drop("### (BEGIN|END) SOLUTION\n?")),
+    ("solutions", _drop("### BEGIN HIDDEN TESTS\n")),
+    ("solutions", lambda lesson: _code(lesson, -1)["metadata"]["nbgrader"].update(grade=False)),
+    ("solutions", lambda lesson: _code(lesson, -2)["metadata"].clear()),
+    ("graded", _drop("### (BEGIN|END) HIDDEN TESTS\n?")),
+    ("graded", _set(-1, source="### BEGIN HIDDEN TESTS\nassert x\n### END HIDDEN TESTS")),
+    ("graded", _set(-1, metadata={})),
+    ("graded", _nbgrader(-1, points=0)),
+    ("graded", _nbgrader(-1, locked=False)),
+    ("graded", _nbgrader(-1, grade_id="0-check")),
+    ("graded", _nbgrader(-2, solution=False)),
+    ("graded", _set(-1, outputs=[{"output_type": "execute_result", "data": {}}])),
+    ("graded", _set(-1, outputs=[{"output_type": "stream", "name": "stderr", "text": "no"}])),
     ("outputs", _set(2, execution_count=None)),
     ("outputs", _set(2, execution_count=7)),
     ("outputs", _set(2, outputs=[_ERROR])),

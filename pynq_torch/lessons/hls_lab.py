@@ -22,7 +22,7 @@ from pynq_torch.errors import (
     PynqTorchError,
     VerificationError,
 )
-from pynq_torch.hls import Estimate, KernelSource, estimate, run_testbench
+from pynq_torch.hls import Estimate, KernelSource, estimate, lint, run_testbench
 from pynq_torch.hls.estimator.result import LoopEstimate
 from pynq_torch.hls.snippet import CELLS, declarations, split
 
@@ -36,6 +36,7 @@ _SIGNALS = {
     11: "a segmentation fault: is an index or pointer outside its array",
     25: "the limit of what it may print: does a loop print without end",
 }
+_THROWN = re.compile(r"what\(\):\s+(.*)")
 _ERROR = re.compile(r"([^\s/]+:\d+):\d+: (?:fatal )?error: (.*)")
 _TWICE = re.compile(r"multiple definition of `(\w+)'")
 _NOWHERE = re.compile(r"undefined reference to `([\w:]+)")
@@ -61,6 +62,8 @@ int main() {{
     return code;
 }}
 """
+#: Rules of ``hls lint`` that a testbench and an estimate do not see.
+_HINTS = ("dataflow", "void", "burst", "dependence")
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ class Checked:
     passed : bool
         Whether the result is exact and the target reached.
     sentence : str
-        That in words, with what is missing.
+        That in words, with what is missing; behind it, a line each, what ``hls lint`` says.
     schedule : Estimate or None
         ``None`` where the C++ does not compile.
     printed : str
@@ -117,69 +120,71 @@ def check(
     target: Target,
     bench: str | Path,
     *,
-    clock: float = 10.0,
-    tool: str = "vitis",
-    arguments: Mapping[str, int] | None = None,
-    include_dirs: Sequence[Path] = (),
     timeout_s: float = 10.0,
+    **options: Any,
 ) -> Checked:
     """Check an answer: it compiles, its pragmas count, its testbench passes, its goal is reached.
 
     Parameters
     ----------
     answer : str
-        C++ source, or the name of a ``%%hls`` cell that has been run. From a line ``// testbench``
-        on it is left out: the exercise has its own.
+        C++, or the name of a ``%%hls`` cell that has been run; up to a line ``// testbench``.
     top : str
         The function.
     target : Target
         The goal.
     bench : str or path
-        The testbench: C++ with ``main``, in which the answer's functions are declared, or a file
-        of it. It returns 0 where the result is exact. Data from ``std::rand()`` are others for
-        each answer, so that no table of results passes.
-    clock : float
-        Period in ns.
-    tool : {"vitis", "vivado"}
-        Whose defaults count.
-    arguments : mapping of str to int, optional
-        Values of scalar arguments that the latency is for.
-    include_dirs : sequence of pathlib.Path
-        Where the answer's headers are.
+        C++ with ``main``, in which the answer's functions are declared, or a file of it; it returns
+        0 where the result is exact. ``std::rand()`` gives other data to each answer, so that no
+        table of results passes.
     timeout_s : float
         Limit for the run of the testbench, in seconds.
+    options
+        Those of `pynq_torch.hls.estimate`; ``tool`` is ``"vitis"`` where it is not given.
 
     Returns
     -------
     Checked
         Not an error, so that a notebook goes on; ``assert check(...).passed`` makes one.
     """
-    if answer.isidentifier():
-        if answer not in CELLS:
-            return Checked(False, f"{top}: NOT YET. There is no cell %%hls {answer}; run it first.")
-        answer = CELLS[answer]
-    given = {"clock": clock, "tool": tool, "arguments": arguments}
+    if answer.isidentifier() and answer not in CELLS:
+        return Checked(False, f"{top}: NOT YET. There is no cell %%hls {answer}; run it first.")
+    code = split(CELLS.get(answer, answer))[0]
     with tempfile.TemporaryDirectory(prefix="pynq_torch_lab_") as name:
-        folder = Path(name)
-        found: Estimate | None = None
-        printed = ""
-        try:
-            kernel, end = _written(folder, top, split(answer)[0], bench, include_dirs)
-            found = estimate(kernel.source, top, include_dirs=include_dirs, **given)  # type: ignore[arg-type]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", InterfaceWarning)  # among those of the estimate
-                output = run_testbench(kernel, timeout_s=timeout_s, tool=tool).output
-            printed = output.replace(end, "").strip()
-            missing = list(_missing(found, target))
-            if end not in output:
-                missing.insert(0, "The testbench did not come to its end: what calls exit?")
-        except (PynqTorchError, OSError) as error:
-            missing = [_why(error, timeout_s)]
-        text = " ".join(missing).replace(f"{folder.resolve()}/", "").replace(f"{folder}/", "")
-    if missing or found is None:
-        return Checked(False, f"{top}: NOT YET. {text}", found, printed)
-    reached = f"{top}: the result is exact, {_reached(found, target)}: PASS"
-    return Checked(True, reached, found, printed)
+        return _checked(Path(name), code, top, target, bench, timeout_s, options)
+
+
+def _checked(
+    folder: Path,
+    code: str,
+    top: str,
+    target: Target,
+    bench: str | Path,
+    timeout_s: float,
+    options: dict[str, Any],
+) -> Checked:
+    """Check an answer in a folder for its files."""
+    options = {"tool": "vitis", "include_dirs": (), **options}
+    found, printed, hints = None, "", []
+    try:
+        kernel, end = _written(folder, top, code, bench, options["include_dirs"])
+        found = estimate(kernel.source, top, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InterfaceWarning)  # among those of the estimate
+            output = run_testbench(kernel, timeout_s=timeout_s, tool=options["tool"]).output
+        printed, missing = output.replace(end, "").strip(), list(_missing(found, target))
+        if end not in output:
+            missing.insert(0, "The testbench did not come to its end: what calls exit?")
+        lines = lint(kernel.source, top, include_dirs=options["include_dirs"], schedule=False)
+        hints = [f"lint: {line}" for line in lines if line.rule in _HINTS]
+    except (PynqTorchError, OSError) as error:
+        missing = [_why(error, timeout_s)]
+    sentence = f"{top}: NOT YET. {' '.join(missing)}"
+    if found is not None and not missing:
+        sentence = f"{top}: the result is exact, {_reached(found, target)}: PASS"
+    text = "\n".join([sentence, *hints])
+    text = text.replace(f"{folder.resolve()}/", "").replace(f"{folder}/", "")
+    return Checked(found is not None and not missing, text, found, printed)
 
 
 def estimated(answer: str, top: str, **options: Any) -> Estimate:
@@ -265,6 +270,8 @@ def _why(error: Exception, timeout_s: float) -> str:
     if isinstance(error, KernelTimeout):
         return f"The testbench did not end within {timeout_s:g} s: is there a loop that never ends?"
     if isinstance(error, VerificationError):
+        if thrown := _THROWN.search(text):
+            return f"The testbench was stopped: {thrown[1]}."
         signal = re.search(r"killed by signal (\d+)", text)
         if signal:
             what = _SIGNALS.get(int(signal[1]), f"signal {signal[1]}")
