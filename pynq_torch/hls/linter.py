@@ -131,9 +131,8 @@ def lint(
                 path, top, directives=directives, include_dirs=include_dirs, defines=defines
             )
         if schedule:
-            said = {(file, line) for file, line, rule, _ in problems if rule == "accumulate"}
-            late = intervals(program, schedule)
-            problems |= {problem for problem in late if problem[:2] not in said}
+            said = {problem[:2] for problem in problems if problem[2] == "accumulate"}
+            problems |= {one for one in intervals(program, schedule) if one[:2] not in said}
     return sorted(
         Finding(shown(Path(file).resolve()), line, rule, text, _CHAPTERS[rule])
         for file, line, rule, text in problems

@@ -294,10 +294,10 @@ def _marked(
                     lines[labels[header]] += mark
         elif (label := _LABEL.match(line)) is not None:
             labels[label[1]] = number
-    for number, line in enumerate(lines):
-        node = line.split(" ", 1)[0]
-        if node in extra and line.startswith("!"):
-            lines[number] = _with_unrolling(line, extra[node])
+    lines = [
+        _with_unrolling(line, extra[node]) if (node := line.split(" ", 1)[0]) in extra else line
+        for line in lines
+    ]
     words = [("#9001", "alwaysinline"), ("#9002", "noinline")]
     lines += [f"declare void @{MARKER}() #9003"]
     lines += ["attributes #9003 = { nounwind willreturn memory(inaccessiblemem: readwrite) }"]
