@@ -427,7 +427,7 @@ def test_a_reader_who_leaves_does_not_hang_the_run(tmp_path: Path):
 
 
 #: Labs record no numbers: theirs are the students'.
-LABS = ("22", "23", "24", "25")
+LABS = ("22", "23", "24", "25", "26", "27", "28")
 #: Lessons of which `make test` writes no report, since they take the longest: nbval executes them,
 #: `make test-long` reports them, and the tests below make a page of each as it is committed.
 NO_REPORT = ("11", "12", "15", "18", "19", "20", *LABS, "30")
