@@ -31,16 +31,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
     action("list", _list, "name the overlays")
     new = actions.add_parser("new", help="write the overlay.toml of kernels of your own")
-    new.add_argument("name", metavar="NAME")
-    new.add_argument("units", nargs="+", type=_unit, metavar="UNIT=KERNEL",
-                     help="a compute unit and its kernel, e.g. fir_0=fir")  # fmt: skip
-    new.add_argument("--clock", type=int, default=100, metavar="MHZ", help="of the PL (100)")
-    new.add_argument("--root", type=Path, default=Path(), help="your project (this folder)")
-    new.set_defaults(func=_new)
+    _new_options(new)
     draw = actions.add_parser("draw", help="write the block diagram of an overlay as SVG")
-    draw.add_argument("overlay", metavar="OVERLAY", help="a name, or the path of a .bit or .xsa")
-    draw.add_argument("--output", "-o", type=Path, metavar="FILE", help="default: OVERLAY.svg")
-    draw.set_defaults(func=_draw)
+    _draw_options(draw)
     build = action("build", _build, "write bitstreams/NAME: simulation image, handoff, manifest")
     scripts = action("scripts", _scripts, "write NAME.tcl for Vivado and NAME.cfg for v++ --link")
     for made in (build, scripts):
@@ -59,6 +52,21 @@ def declare(parser: argparse.ArgumentParser) -> None:
                         help="a program that made them (repeatable)")  # fmt: skip
     for made in (build, real, record):
         made.add_argument("--out", type=Path, help=_OUT)
+
+
+def _new_options(new: argparse.ArgumentParser) -> None:
+    new.add_argument("name", metavar="NAME")
+    new.add_argument("units", nargs="+", type=_unit, metavar="UNIT=KERNEL",
+                     help="a compute unit and its kernel, e.g. fir_0=fir")  # fmt: skip
+    new.add_argument("--clock", type=int, default=100, metavar="MHZ", help="of the PL (100)")
+    new.add_argument("--root", type=Path, default=Path(), help="your project (this folder)")
+    new.set_defaults(func=_new)
+
+
+def _draw_options(draw: argparse.ArgumentParser) -> None:
+    draw.add_argument("overlay", metavar="OVERLAY", help="a name, or the path of a .bit or .xsa")
+    draw.add_argument("--output", "-o", type=Path, metavar="FILE", help="default: OVERLAY.svg")
+    draw.set_defaults(func=_draw)
 
 
 def _bitstream_options(real: argparse.ArgumentParser) -> None:

@@ -130,13 +130,17 @@ def lint(
             schedule = estimate(
                 path, top, directives=directives, include_dirs=include_dirs, defines=defines
             )
-        if schedule:
-            said = {problem[:2] for problem in problems if problem[2] == "accumulate"}
-            problems |= {one for one in intervals(program, schedule) if one[:2] not in said}
+        problems |= _late(program, schedule, problems) if schedule else set()
     return sorted(
         Finding(shown(Path(file).resolve()), line, rule, text, _CHAPTERS[rule])
         for file, line, rule, text in problems
     )
+
+
+def _late(program: Program, schedule: Estimate, problems: set[Problem]) -> set[Problem]:
+    """Return the loops whose II is above what was asked for, where nothing has said why yet."""
+    said = {problem[:2] for problem in problems if problem[2] == "accumulate"}
+    return {problem for problem in intervals(program, schedule) if problem[:2] not in said}
 
 
 def _added(program: Program, path: Path | str | None) -> Iterator[Problem]:

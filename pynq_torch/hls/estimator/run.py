@@ -91,16 +91,16 @@ def estimate(
         folder = Path(name)
         with compiler.compiling(paths, folder, include_dirs, defines, top):
             plan, found = _plan(paths, top, tool, part, directives, include_dirs, defines)
-        text = compiler.linked(folder, len(paths))
         target = target_of(clock, part, plan.tool, margin_of(directives, clock))
-        kernel = _scheduled(text, plan, folder, arguments or {}, exact, target)
+        kernel = _scheduled(len(paths), plan, folder, arguments or {}, exact, target)
     return kernel.result(top, clock, part, found)
 
 
 def _scheduled(
-    text: str, plan: Plan, folder: Path, arguments: Mapping[str, int], exact: bool, target: Target
+    count: int, plan: Plan, folder: Path, arguments: Mapping[str, int], exact: bool, target: Target
 ) -> Kernel:
-    """Check the raw module, let LLVM's passes run, and return what schedules the functions."""
+    """Link and check `count` raw modules, let LLVM's passes run, and return what schedules them."""
+    text = compiler.linked(folder, count)
     forbidden.check(text, plan, plan.top.name, bodies=exact)
     if exact:
         plan.forget_trips()

@@ -122,9 +122,8 @@ def results(
     try:
         while waiting or futures:
             boards = _boards(client, board)
-            if boards:
-                seen = time.monotonic()
-            elif time.monotonic() - seen > PATIENCE_S:
+            seen = time.monotonic() if boards else seen
+            if time.monotonic() - seen > PATIENCE_S:
                 raise BoardError(_no_board(client, board))
             # No more than can run: Dask blames the end of a worker on all that waits there too.
             while waiting and len(futures) < boards:
