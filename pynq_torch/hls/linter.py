@@ -119,16 +119,14 @@ def lint(
     >>> lint("hw/kernels/vadd/vadd.cpp", "vadd")  # doctest: +SKIP
     []
     """
-    path = Path(os.path.realpath(source))
-    with read_source(path, include_dirs, defines, probe(top)) as unit:
+    with read_source(Path(os.path.realpath(source)), include_dirs, defines, probe(top)) as unit:
         _check(unit, top)
         interface, body = interface_of(unit, top, tool="vitis")
         program = Program(unit.unit.cursor, body, unit.pragmas)
-        problems = set(_added(program, directives))
-        problems |= {*_problems(program, interface)}
+        problems = {*_added(program, directives), *_problems(program, interface)}
         if schedule is True:
             schedule = estimate(
-                path, top, directives=directives, include_dirs=include_dirs, defines=defines
+                source, top, directives=directives, include_dirs=include_dirs, defines=defines
             )
         problems |= _late(program, schedule, problems) if schedule else set()
     return sorted(
