@@ -16,7 +16,8 @@ from pynq_torch import cli
 from pynq_torch.paths import KERNELS
 from pynq_torch.report import board_check
 
-pytestmark = pytest.mark.timeout(240)
+# From an empty cache every kernel of every overlay is compiled first.
+pytestmark = pytest.mark.timeout(900)
 
 
 def test_a_board_without_torch(tmp_path: Path):
@@ -28,7 +29,7 @@ def test_a_board_without_torch(tmp_path: Path):
         env={k: v for k, v in os.environ.items() if k != "PYNQ_TORCH_BOARD"},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=840,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
