@@ -139,7 +139,7 @@ class Estimate:
                 f"{name} {'?' if n is None else f'{n:,}'}" + (f" from {begin:,}" if begin else "")
                 for (name, n), begin in zip(self.stages, begins, strict=True)
             )
-            lines.append("processes side by side, in cycles: " + ", ".join(stages))
+            lines.append("processes side by side: " + ", ".join(stages))
         if self.loops:
             lines += ["", str(self.table())]
         reasons = [loop.why for loop in self.loops if loop.why]
