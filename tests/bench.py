@@ -283,6 +283,19 @@ def rtl_figures() -> list[Figure]:
     ]
 
 
+def farm_figures() -> list[Figure]:
+    """The scheduler's share of a job on a farm of boards."""
+    import bench_farm
+
+    return [
+        Figure(
+            f"an empty job on a farm of {workers}", seconds * 1e3, "ms", 20,
+            f"{bench_farm.JOBS} jobs, processes of this PC, a new board csim a job",
+        )
+        for workers, seconds in bench_farm.results()
+    ]  # fmt: skip
+
+
 def held() -> dict[str, int]:
     """Return what this process holds: memory, descriptors, child processes, CMA."""
     import pynq_torch
@@ -328,6 +341,13 @@ def leaks(starts: int, loads: int) -> Table:
     return table
 
 
+def remote_figures() -> list[Figure]:
+    """Board "remote": a call, and an operator that takes one."""
+    import bench_remote
+
+    return [Figure(what, us, "us", 2000, how) for what, us, how in bench_remote.results()]
+
+
 def main() -> int:
     """Print the table; ``--json FILE`` writes it too."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -346,6 +366,8 @@ def main() -> int:
         *device_figures(),
         *library_figures(),
         *rtl_figures(),
+        *remote_figures(),
+        *farm_figures(),
     ]
     table = Table(
         title=f"measured on {platform.machine()}, {os.cpu_count()} cores, "

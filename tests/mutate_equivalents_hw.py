@@ -144,6 +144,32 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
         "From an angle of 0 either direction is as good: the next steps turn back.",
     ),
     (
+        "hw/kernels/cordic/cordic.cpp",
+        "const bool left = angle < -HALF_PI;",
+        "const bool left = angle <= -HALF_PI;",
+        "A quarter of the circle is reached with and without the half turn.",
+    ),
+    (
+        "hw/kernels/cordic/cordic.cpp",
+        "3.7252902984619141e-09, 1.862645149230957e-09, 9.3132257461547852e-10, "
+        "4.6566128730773926e-10,",
+        "3.7252902984619141e-09, 1.862645149230957e-09, 9.3132257461547852e-10, "
+        "4.6566128730773926e-11,",
+        "The last angle is a quarter of a step of the result.",
+    ),
+    (
+        "hw/kernels/histogram/histogram.cpp",
+        "int last = 0, before = 1;    // the latest two values ...",
+        "int last = 1, before = 1;    // the latest two values ...",
+        "Both counts are 0 at first, whichever values they are taken for.",
+    ),
+    (
+        "hw/kernels/fft/fft.cpp",
+        "static const Number QUARTER[N / 4 + 1] = {",
+        "static const Number QUARTER[N * 4 + 1] = {",
+        "Zeros behind the table that nothing reads.",
+    ),
+    (
         "hw/kernels/cordic/cordic.hpp",
         "using Wide = ap_fixed<40, 3>;",
         "using Wide = ap_fixed<40, 2>;",

@@ -283,7 +283,7 @@ def test_unusable_hwh(bit, text, says):
 def test_unknown_board_and_option():
     with pytest.raises(
         pynq_torch.errors.BoardError,
-        match="no board is called 'zcu102'; there are csim, rtl, local",
+        match="no board is called 'zcu102'; there are csim, rtl, local, remote",
     ):
         pynq_torch.use_board("zcu102")
     with pytest.raises(pynq_torch.errors.BoardError, match="has no option cma; it has cma_bytes"):

@@ -325,10 +325,10 @@ def test_the_ports_of_an_ip():
     ]
     shown = [dataclasses.astuple(bus) for bus in buses_of(module)]
     assert shown == [
-        ("m", "aximm", True, 8, {"L": "P"}, True),
-        ("i", "aximm", True, None, {}, False),
-        ("s", "axis", False, 8, {"L": "P"}, False),
-        ("t", "axis", False, None, {"L": "P"}, True),
+        ("m", "aximm", True, 8, {"L": "P"}, True, "net"),
+        ("i", "aximm", True, None, {}, False, ""),
+        ("s", "axis", False, 8, {"L": "P"}, False, ""),
+        ("t", "axis", False, None, {"L": "P"}, True, "net"),
     ]
     assert HandoffBus("m", "aximm", True, 4).connected
 

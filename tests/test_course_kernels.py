@@ -178,6 +178,20 @@ def off(found: torch.Tensor, exact: torch.Tensor) -> float:
 
 
 @SMALL
+@given(n=st.integers(1, 200), taps=st.integers(0, 16), large=st.booleans(), seed=SEEDS)
+def test_fir_fixed_rounds_once_and_saturates(n: int, taps: int, large: bool, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    x, coefficients = (torch.rand(size, generator=generator) * 2 - 1 for size in (n, taps))
+    if not large:
+        coefficients = coefficients / 16
+    steps = [(v.double() * 2**15).round().clamp(max=2**15 - 1) for v in (x, coefficients)]
+    exact = np.convolve(*(v.numpy() for v in (steps[0], torch.cat([steps[1], torch.zeros(1)]))))[:n]
+    expected = np.clip(np.floor(exact / 2**15 + 0.5), -(2**15), 2**15 - 1) / 2**15
+    result = loaded("signal").fir_fixed(x, coefficients)
+    assert result.dtype == torch.float32 and result.double().tolist() == expected.tolist()
+
+
+@SMALL
 @given(st.lists(st.floats(-4, 4, exclude_max=True), min_size=1, max_size=50))
 def test_cordic_is_within_its_bound(angles: list[float]) -> None:
     x = torch.tensor(angles, dtype=torch.float64)
@@ -228,6 +242,7 @@ def test_fft_of_special_frames() -> None:
 # ---- refusals ------------------------------------------------------------------------------------
 
 U8, I32 = torch.zeros((4, 4), dtype=torch.uint8), torch.zeros(4, dtype=torch.int32)
+F32 = torch.zeros(4)
 CASES: list[tuple[str, str, tuple[Any, ...], str]] = [
     ("filters", "sobel", (U8.int(),), r"image has dtype torch.int32; expected torch.uint8"),
     ("filters", "gauss", (U8[0],), r"image has shape \(4,\); expected 2 dimensions"),
@@ -238,6 +253,9 @@ CASES: list[tuple[str, str, tuple[Any, ...], str]] = [
     ("signal", "fir", (I32.long(), I32), r"x has dtype torch.int64; .*x.to\(torch.int32\)"),
     ("signal", "fir", (I32, I32.repeat(5)), "coefficients has 20 elements; expected at most 16"),
     ("signal", "fir", (I32.reshape(2, 2), I32), "expected 1 dimensions"),
+    ("signal", "fir_fixed", (I32, I32), "x has dtype torch.int32; .*float32"),
+    ("signal", "fir_fixed", (F32 + 1.1, F32), "x has values that are not from -1 to 1"),
+    ("signal", "fir_fixed", (F32, F32.repeat(5)), "coefficients has 20 elements"),
     ("signal", "chain", (I32, 2.5), "gain is 2.5; expected an int of 32 bits"),
     ("signal", "chain", (I32, 1, 2**31), "limit is 2147483648; expected an int of 32 bits"),
     ("signal", "prefix_sum", (I32.float(),), "expected torch.int32"),

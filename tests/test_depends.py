@@ -17,7 +17,7 @@ from pynq_torch import hls
 from pynq_torch.board.rtl.build import BuiltModel, build_model
 from pynq_torch.board.rtl.sources import find_rtl
 from pynq_torch.errors import CacheWarning
-from pynq_torch.hls import cache, depends
+from pynq_torch.hls import cache, depends, headers
 from pynq_torch.hls.toolchain import compiler
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -123,6 +123,13 @@ def test_names_that_would_change_a_build(tmp_path):
     assert not depends.appeared(names)
     write(tmp_path / "src" / "sub" / "part.h", "")
     assert depends.appeared(names)
+
+
+@pytest.mark.parametrize("char", ["\n", "\r"])
+def test_a_name_that_no_include_can_spell_is_included_through_a_link(tmp_path, char):
+    path = tmp_path / f"a{char}b" / "k.h"
+    assert headers.include(path, tmp_path) == f'#include "{tmp_path}/source/k.h"'
+    assert (tmp_path / "source").readlink() == path.parent
 
 
 def test_many_names_are_looked_for_in_one_listing(tmp_path):
@@ -243,6 +250,7 @@ def value(built: BuiltModel) -> int:
 
 
 def test_an_edited_include_in_an_odd_folder_is_built_again(odd):
+    odd /= os.fsdecode(b"\xff")  # no UTF-8
     write(odd / "constant/rtl/constant.v", MODULE)
     write(odd / "constant/rtl/value.vh", "`define VALUE 8'd3\n")
     first = model(odd)

@@ -12,7 +12,7 @@ from estimates import COMPARED, REASONS, own_row
 from pynq_torch import paths
 from pynq_torch.cli import main
 from pynq_torch.errors import InterfaceError, KernelBuildError, KernelError
-from pynq_torch.hls import estimate
+from pynq_torch.hls import estimate, lint
 from pynq_torch.hls.estimator import compiler, scev
 
 MISSING = compiler.tools()
@@ -219,6 +219,119 @@ def test_perfect_nests_are_flattened(kernel):
     assert [(item.name, item.ii) for item in nested] == [("rows", None), ("columns", 1)]
 
 
+NEST = """
+void move(const int in[ROWS][6], int out[ROWS][6], int sum[ROWS]) {
+    OFF
+    for (int i = 0; i < ROWS; ++i)
+    {
+BEFORE
+        for (int j = 0; j < 6; ++j)
+            out[i][j] = in[i][j] + 1;
+    }
+}
+"""
+
+
+def test_vitis_flattens_perfect_nests_and_unrolls_short_loops_of_others(kernel):
+    text = NEST.replace("ROWS", "40").replace("OFF", "")
+    (found,) = kernel(text.replace("BEFORE", ""), tool="vitis").loops
+    assert (found.name, found.trip_count, found.ii) == (
+        "VITIS_LOOP_4_1_VITIS_LOOP_7_2",
+        (240, 240),
+        1,
+    )
+    (found,) = kernel(text.replace("BEFORE", "sum[i] = 0;"), tool="vitis").loops
+    assert (found.name, found.trip_count, found.ii) == ("VITIS_LOOP_4_1", (40, 40), 3)
+
+
+def test_a_function_with_pipeline_off_keeps_its_loops_as_they_are(kernel):
+    text = NEST.replace("ROWS", "40").replace("BEFORE", "")
+    for line, pipelined in (("off", False), ("on", True)):  # the tool ignores what it does not know
+        found = kernel(text.replace("OFF", f"\n#pragma HLS PIPELINE {line}\n"), tool="vitis")
+        assert any(item.ii is not None for item in found.loops) == pipelined, line
+
+
+@pytest.mark.parametrize("body", ["{ y[i] = x[i]; }", "y[i] = x[i];"])
+def test_a_pragma_above_a_loop_s_body_is_the_loop_s(kernel, body):
+    loop = f"for (int i = 0; i < 8; ++i)\n#pragma HLS UNROLL\n {body}"
+    text = f"void copy(int x[8], int y[8]) {{\n {loop}\n}}"
+    found = kernel(text, tool="vivado")
+    assert found.loops == () and found.warnings == ()
+
+
+def test_arrays_handed_over_are_memories_of_their_own(kernel):
+    text = """
+    void scale(const int x[64], int y[64][64]) {
+        outer: for (int i = 0; i < 64; ++i)
+            inner: for (int j = 0; j < 64; ++j) {
+#pragma HLS PIPELINE
+                y[i][j] -= x[0] + x[1] + x[2] + x[3];
+                y[i][j] /= 4;
+            }
+    }
+    """
+    (found,) = kernel(text, top="scale").loops
+    assert (found.ii, found.why) == (1, "")
+
+
+def test_what_is_outside_of_the_inner_loop_meets_the_next_row_only(kernel):
+    text = """
+    void mean(const float x[40][100], float y[40]) {
+        rows: for (int i = 0; i < 40; ++i) {
+            y[i] = 0;
+            sum: for (int j = 0; j < 100; ++j) {
+#pragma HLS PIPELINE
+                y[i] += x[i][j];
+            }
+            y[i] /= 100;
+        }
+    }
+    """
+    found = kernel(text, top="mean", tool="vitis").loops[-1]
+    assert "addition" in found.why and found.ii < 8
+
+
+def test_sums_are_chains_where_expression_balance_is_off(kernel):
+    text = """
+    int sum(const int x[8]) {
+#pragma HLS PIPELINE
+#pragma HLS ARRAY_PARTITION variable=x complete
+MORE
+        int s = 0;
+        for (int i = 0; i < 8; ++i) s += x[i];
+        return s;
+    }
+    """
+    off = text.replace("MORE", "#pragma HLS EXPRESSION_BALANCE off")
+    chain, tree = (
+        kernel(one, top="sum", clock=4).latency[1] for one in (off, text.replace("MORE", ""))
+    )
+    assert chain > tree
+
+
+def test_loops_in_an_unrolled_loop_are_pipelined_each(kernel):
+    text = NEST.replace("ROWS", "3").replace("OFF", "")
+    found = kernel(text.replace("BEFORE", "#pragma HLS UNROLL"), tool="vitis").loops
+    assert [(item.line, item.trip_count, item.ii) for item in found] == [(7, (6, 6), 1)] * 3
+
+
+def test_the_processor_has_one_port_of_an_array_on_s_axilite(kernel):
+    text = DOT.replace("x[i] * y[i]", "x[i] * x[63 - i] * x[(i + 7) % 64]").replace("float", "int")
+    lite = text.replace("int sum", "\n#pragma HLS INTERFACE s_axilite port=x\nint sum")
+    assert [loop(kernel(one), "dot_loop").ii for one in (text, lite)] == [2, 3]
+
+
+def test_the_tool_is_guessed_from_what_wrote_the_project(kernel, tmp_path):
+    script = tmp_path / "solution1" / "script.tcl"
+    script.parent.mkdir()
+    script.write_text("## This file is generated automatically by Vivado HLS.\n")
+    assert kernel(DOT).tool == "vivado"
+    assert kernel(DOT, part="xck26-sfvc784-2LV-c").tool == "vitis"
+    tcl = tmp_path / "directives.tcl"
+    tcl.write_text(script.read_text().replace("Vivado", "Vitis"))
+    assert kernel(DOT, directives=tcl).tool == "vitis"
+
+
 def test_a_bound_that_is_not_known_stays_unknown(kernel):
     text = """
     int total(const int x[100], int n) {
@@ -373,13 +486,17 @@ def test_a_misspelt_pragma_speaks(kernel, tmp_path, capsys):
         ("int* p = new int[4]; x[0] = p[1];", "heap"),
         ("x[0] = y;", "undeclared"),
         ("if (x[0]) top(x);", "recursion"),
+        ("int (*f)(int) = x[0] ? rand1 : rand2; x[0] = f(x[1]);", "function pointer"),
+        ("std::string s(x[0], 'a');", "heap"),
+        ('asm volatile("nop");', "assembly"),
     ],
 )
 def test_what_hls_forbids_is_an_error_with_its_line(kernel, body, words):
-    text = f"#include <stdlib.h>\nvoid top(int x[4]) {{\n    {body}\n}}\n"
+    head = "#include <stdlib.h>\n#include <string>\nint rand1(int), rand2(int);\n"
+    text = f"{head}void top(int x[4]) {{\n    {body} }}\n"
     with pytest.raises(KernelBuildError, match=words) as error:
         kernel(text, top="top")
-    assert "kernel.cpp:3" in str(error.value)
+    assert "kernel.cpp:5" in str(error.value)
 
 
 def test_wrong_arguments(kernel, tmp_path):
@@ -434,7 +551,7 @@ def test_what_is_no_sum_is_one_symbol():
 @pytest.mark.parametrize(
     "name", sorted(path.name for path in paths.KERNELS.iterdir() if path.is_dir())
 )
-def test_our_own_kernels_have_an_estimate(name):
+def test_our_own_kernels_have_an_estimate_and_are_clean_under_lint(name):
     source = paths.KERNELS / name / f"{name}.cpp"
     if not source.is_file():
         pytest.skip("a kernel in RTL only")
@@ -443,6 +560,7 @@ def test_our_own_kernels_have_an_estimate(name):
     if name not in UNBOUNDED:
         assert found.latency[1] is not None, "a loop without LOOP_TRIPCOUNT"
         assert found.latency[1] >= found.latency[0] > 0
+    assert list(map(str, lint(source, name, schedule=found))) == []
 
 
 # ---- this project's kernels against their formulas -----------------------------------------------

@@ -67,6 +67,13 @@ def test_a_right_answer() -> None:
     assert done.sentence.endswith(" 5 DSP, 0 BRAM_18K (estimate): PASS")
 
 
+def test_lint_s_hints_stand_behind_the_verdict() -> None:
+    answer = RIGHT.replace("direction=RAW distance=8 true", "dependent=false")
+    done = check(answer, "dot", TARGET, BENCH)
+    assert done.passed
+    assert re.search(r": PASS\nlint: dot\.cpp:7: dependence: .*say.* why", done.sentence)
+
+
 WRONG = [
     (NAIVE, TARGET, r"dot_loop has II=5, the target is 1\. II=5: .*floating-point addition"),
     (RIGHT, Target(dsp=1), "number of DSP blocks is 5 .* at most 1"),

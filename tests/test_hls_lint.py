@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from helpers import write
 
-from pynq_torch import hls, paths
+from pynq_torch import hls
 from pynq_torch.cli import main
 from pynq_torch.errors import InterfaceError, KernelBuildError
+from pynq_torch.hls.estimator import compiler
 
 HEAD = """static void load(const float* memory, float tile[64], int t) {
     for (int i = 0; i < 64; ++i) tile[i] = memory[t * 64 + i];
@@ -19,11 +20,13 @@ static void store(const float tile[64], float* memory, int t) {
     for (int i = 0; i < 64; ++i) memory[t * 64 + i] = tile[i];
 }
 static int whole(int n) { return n / 64; }
+int seen;
+void note() { ++seen; }
 static bool check(const float tile[64]) { return tile[0] > 0; }
 """
 PORTS = """
-#pragma HLS INTERFACE m_axi port=a offset=slave depth=64
-#pragma HLS INTERFACE m_axi port=y offset=slave depth=64
+#pragma HLS INTERFACE m_axi port=a bundle=gmem0 offset=slave depth=64
+#pragma HLS INTERFACE m_axi port=y bundle=gmem1 offset=slave depth=64
 #pragma HLS INTERFACE s_axilite port=return
 """
 REGION = """static void tiles(const float* a, float* y, int n) {
@@ -46,12 +49,12 @@ LOOP = """    for (int i = 0; i < 64; ++i) {
 
 def rules(folder: Path, text: str) -> list[str]:
     """Return the rules that a kernel breaks, each once."""
-    found = hls.lint(write(folder / "k.cpp", text), "k")
+    found = hls.lint(write(folder / "k.cpp", text), "k", schedule=False)
     return sorted({finding.rule for finding in found})
 
 
 def texts(folder: Path, text: str) -> str:
-    return "\n".join(map(str, hls.lint(write(folder / "k.cpp", text), "k")))
+    return "\n".join(map(str, hls.lint(write(folder / "k.cpp", text), "k", schedule=False)))
 
 
 def in_region(old: str, new: str) -> str:
@@ -74,7 +77,7 @@ def test_a_canonical_region_has_no_findings(tmp_path: Path) -> None:
     ("old", "new", "said"),
     [
         ("for (int t = 0; t < n; ++t) {", "int t = 0; while (t < n) {", "loop that does not count"),
-        ("++t", "t += 1", r"counts one variable with \+\+"),
+        ("++t", "t += 1", r"counts one variable from 0 with \+\+"),
         ("t < n;", "t < n / 64;", "bound of a DATAFLOW loop is computed"),
         ("t < n;", "t < whole(n);", "bound of a DATAFLOW loop is computed"),
         ("load(a, x, t);", "load(a, x, whole(t));", r"value of whole\(\) is used"),
@@ -82,6 +85,10 @@ def test_a_canonical_region_has_no_findings(tmp_path: Path) -> None:
         ("load(a, x, t);", "if (t < 8) load(a, x, t);", "declarations and calls only"),
         ("load(a, x, t);", "load(a, x, t); if (t > 8) break;", "declarations and calls only"),
         ("load(a, x, t);", "load(a, x, t); n = n - 1;", "declarations and calls only"),
+        ("++t", "--t", r"counts one variable from 0 with \+\+"),
+        ("int t = 0", "int t = 1", r"counts one variable from 0 with \+\+"),
+        ("float x[64];", "static float x[64];", "a static variable keeps its value"),
+        ("store(x, y, t);", "store(x, y, t); note(); note();", "2 processes write 'seen'"),
         ("load(a, x, t);", "load(a, x, t); load(a, x, t);", "2 processes write 'x'"),
         ("store(x, y, t);", "store(x, y, t); store(x, y + 64, t);", "processes read 'x'"),
         ("load(a, x, t);\n        store(x, y, t);", "store(x, y, t);\n        load(a, x, t);",
@@ -103,6 +110,17 @@ def test_a_region_that_is_not_canonical(tmp_path: Path, old: str, new: str, said
 def test_a_process_returns_nothing(tmp_path: Path) -> None:
     source = in_region("store(x, y, t);", "check(x);\n")
     assert re.search(r"k\.cpp:\d+: void: the process check returns bool", texts(tmp_path, source))
+
+
+def test_a_lambda_is_a_process_too(tmp_path: Path) -> None:
+    source = HEAD + TOP % (
+        "#pragma HLS DATAFLOW\n    float x[64];\n"
+        "    auto scale = [](float t[64]) { t[0] = 2; };\n"
+        "    auto first = [](const float t[64], float* to) { to[0] = t[0]; return 1; };\n"
+        "    scale(x);\n    first(x, y);"
+    )
+    assert re.findall(r"the process (\w+) returns int", texts(tmp_path, source)) == ["first"]
+    assert rules(tmp_path, source.replace(" return 1;", "")) == []
 
 
 def test_what_one_process_keeps_to_itself_may_be_carried(tmp_path: Path) -> None:
@@ -129,13 +147,39 @@ def test_regions_in_templates_are_looked_at(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("index", "clean"),
     [
-        ("i", True), ("n + i", True), ("n * 64 + i", True), ("4 * i", True),
-        ("i * s", False), ("(n + i) * s", False), ("n + i * s", False),
-        ("static_cast<int>(y[i]) * s", True),  # a gather: no stride at all
+        ("i", True), ("n + i", True), ("n * 64 + i", True),
+        ("i * s", False), ("(n + i) * s", False), ("n + i * s", False), ("i << s", False),
+        ("4 * i", False), ("63 - i", False), ("0]; if (i > s) y[i] = a[i", False),
+        ("static_cast<int>(w[i]) * s", True),  # a gather: no stride at all
     ],
 )  # fmt: skip
 def test_bursts_are_provable(tmp_path: Path, index: str, clean: bool) -> None:
-    assert rules(tmp_path, in_loop(f"y[i] = a[{index}];")) == ([] if clean else ["burst"])
+    source = in_loop(f"y[i] = a[{index}];", "    float w[64];\n")
+    assert rules(tmp_path, source) == ([] if clean else ["burst"])
+
+
+@pytest.mark.parametrize(
+    ("statement", "clean"),
+    [
+        ("y[i] = *(a + i * s);", False),
+        ("y[i] = *at; at += s;", False),
+        ("y[i] = *at; at = at + s;", False),
+        ("y[i] = *at++;", True),
+        ("y[i] = get(a, i, s);", False),
+        ("y[i] = get(a, i, 1);", False),  # what a caller passes is not followed
+        ("y[i] = walk.get(i);", False),
+        ("y[i] += a[i];", False),  # read and written
+        ("y[2 * i] = a[2 * i]; y[2 * i + 1] = a[2 * i + 1];", True),
+    ],
+)
+def test_pointers_are_followed(tmp_path: Path, statement: str, clean: bool) -> None:
+    walk = (
+        "struct Walk {\n    int step;\n    const float* from;\n"
+        "    float get(int i) const { return from[i * step]; }\n};\n"
+        "static float get(const float* from, int i, int s) { return from[i * s]; }\n"
+    )
+    source = walk + in_loop(statement, "    const float* at = a;\n    Walk walk = {s, a};\n")
+    assert rules(tmp_path, source) == ([] if clean else ["burst"])
 
 
 def test_a_stride_is_followed_through_calls_and_variables(tmp_path: Path) -> None:
@@ -161,6 +205,7 @@ def test_a_branch_for_neighbours_or_a_comment_allows_strides(
     assert rules(tmp_path, TOP % (branch % (condition, *bodies))) == []
     assert rules(tmp_path, TOP % (branch % ("s > 1", *bodies))) == ["burst"]
     assert rules(tmp_path, TOP % ("    // Rows lie apart: single accesses.\n" + bodies[1])) == []
+    assert rules(tmp_path, TOP % ("    // No single accesses here.\n" + bodies[1])) == ["burst"]
 
 
 @pytest.mark.parametrize(
@@ -213,6 +258,44 @@ def test_sums_reach_their_interval(
 # ---- pragmas -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("before", "statement", "said"),
+    [
+        ("Sum sum = {0};", "sum.value += a[i]; y[i] = sum.value;", "the floating-point addition"),
+        ("Sum sum = {0};", "sum.add(a[i]); y[i] = sum.value;", "the floating-point addition"),
+        (
+            "float sum = 0;",
+            "float next = sum + a[i]; sum = next; y[i] = sum;",
+            "floating-point add",
+        ),
+        ("int bins[64];", "bins[n ^ s] += i;", "`bins` is read after the iteration before"),
+        (
+            "float t[64];\n    for (int i = 0; i < 64; ++i) t[i] = a[i];",
+            "y[i] = t[i] + t[63 - i] + t[i ^ n] + t[i ^ s];",
+            "4 accesses of `t`",
+        ),
+        (
+            "Pair pair[64];\n    for (int i = 0; i < 64; ++i) pair[i].a = pair[i].b = a[i];",
+            "y[i] = pair[i].a + pair[63 - i].b + pair[i ^ n].a;",
+            "",
+        ),
+    ],
+)
+def test_the_schedule_finds_what_syntax_hides(
+    tmp_path: Path, before: str, statement: str, said: str
+) -> None:
+    types = "struct Sum {\n    float value;\n    void add(float v) { value += v; }\n};\n"
+    types += "struct Pair { float a, b; };\n"
+    source = types + in_loop(statement, f"    {before}\n")
+    found = "\n".join(map(str, hls.lint(write(tmp_path / "k.cpp", source), "k")))
+    if said:
+        assert re.fullmatch(
+            rf"\S*k\.cpp:\d+: interval: II=\d: .*{said}.*pragma HLS pipeline.*", found
+        )
+    else:
+        assert not found
+
+
 def test_a_false_dependence_says_why(tmp_path: Path) -> None:
     pragma = "#pragma HLS DEPENDENCE variable=sum inter %s\n"
     source = in_loop("\n" + pragma % "false" + "        sum[i % 8] += a[i];", "    float sum[8];\n")
@@ -221,6 +304,8 @@ def test_a_false_dependence_says_why(tmp_path: Path) -> None:
     assert rules(tmp_path, told) == []
     assert rules(tmp_path, source.replace("inter false", "inter false  // eight apart")) == []
     assert rules(tmp_path, source.replace("inter false", "dependent=false")) == ["dependence"]
+    todo = source.replace("\n#pragma HLS DEP", "\n        // TODO say why\n#pragma HLS DEP")
+    assert rules(tmp_path, todo) == ["dependence"]
     assert rules(tmp_path, source.replace("inter false", "inter RAW distance=8 true")) == []
 
 
@@ -255,6 +340,25 @@ def test_pragmas_stand_where_they_have_an_effect(tmp_path: Path) -> None:
     assert rules(tmp_path, TOP % "#pragma HLS PIPELINE\n    y[0] = a[0];") == []
     source = "#pragma HLS PIPELINE\n" + TOP % "    y[0] = a[0];"
     assert "PIPELINE is outside every function" in texts(tmp_path, source)
+
+
+def test_directives_of_a_file_count(tmp_path: Path) -> None:
+    source = "    float sum = 0, part[8];\n    loop:\n" + LOOP % "sum += a[i]; part[i % 8] = a[i];"
+    source = source.replace("#pragma HLS PIPELINE II=1\n", "")
+    path = write(tmp_path / "k.cpp", TOP % source)
+    lines = [
+        'set_directive_pipeline -II 1 "k/loop"',
+        "# A reason of two words.",
+        'set_directive_dependence -variable part -type inter -dependent false "k/loop"',
+        "set x 1",
+        'set_directive_dependence -variable part -type inter -dependent false "k/loop"',
+        'set_directive_unroll "k/lop"',
+    ]
+    script = write(tmp_path / "d.tcl", "\n".join(lines) + "\n")
+    found = hls.lint(path, "k", directives=script, schedule=False)
+    said = [(Path(one.file).name, one.line, one.rule) for one in found]
+    assert said == [("d.tcl", 5, "dependence"), ("d.tcl", 6, "pragma"), ("k.cpp", 8, "accumulate")]
+    assert hls.lint(path, "k", schedule=False) == []
 
 
 # ---- the command ---------------------------------------------------------------------------------
@@ -295,11 +399,14 @@ def test_what_cannot_be_read_is_one_line(
         hls.lint(missing, "k")
 
 
-# ---- the project's own kernels -------------------------------------------------------------------
-
-KERNELS = sorted(folder.name for folder in paths.KERNELS.iterdir() if folder.is_dir())
-
-
-@pytest.mark.parametrize("name", KERNELS)
-def test_our_kernels_are_clean(name: str) -> None:
-    assert list(map(str, hls.lint(paths.KERNELS / name / f"{name}.cpp", name))) == []
+def test_without_clang_the_command_says_what_it_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(compiler, "CLANG", "no-such-clang")
+    path = write(tmp_path / "k.cpp", in_loop("y[i] = a[i];"))
+    assert main(["hls", "lint", str(path), "--top", "k"]) == 0
+    assert (
+        "note: rule 'interval' is left out: hls estimate needs no-such" in capsys.readouterr().err
+    )
+    with pytest.raises(KernelBuildError, match="no-such-clang"):
+        hls.lint(path, "k")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
@@ -14,7 +15,7 @@ from helpers import write
 from pynq_torch import hls
 from pynq_torch.cli import main
 from pynq_torch.errors import CacheWarning, InterfaceError, InterfaceWarning, KernelBuildError
-from pynq_torch.hls import preprocess
+from pynq_torch.hls import cache, preprocess
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -388,6 +389,8 @@ def odd_file(folder: Path, kind: str) -> str:
         path.mkdir()
     elif kind == "pipe":
         os.mkfifo(path)
+    elif kind == "loop":
+        path.symlink_to(path.name)
     elif kind == "huge":
         path.touch()
         os.truncate(path, 1 << 40)
@@ -399,7 +402,7 @@ def odd_file(folder: Path, kind: str) -> str:
 KINDS = {
     "device": "is a device, pipe or socket", "folder": "is a folder",
     "pipe": "is a device, pipe or socket", "huge": "has 1048576 MB, more than the 64 MB",
-    "binary": "is a binary file",
+    "binary": "is a binary file", "loop": "Too many levels of symbolic links",
 }  # fmt: skip
 
 
@@ -408,7 +411,7 @@ def test_sources_that_nothing_should_read(tmp_path, capsys, kind):
     assert KINDS[kind] in one_line(capsys, odd_file(tmp_path, kind), "--top", "k")
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "folder"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("folder", "loop")])
 def test_headers_that_nothing_should_read(tmp_path, capsys, kind):
     odd = odd_file(tmp_path, kind)
     write(tmp_path / "between.h", f'#include "gone.h"\n#include "{odd}"\n')
@@ -504,6 +507,30 @@ def test_a_damaged_engine_is_built_again_and_that_is_said_once(tmp_path, damage,
         assert hls.compile_engine(source, cflags=["-O0"]) == again
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"name": "../../outside"},
+        {"name": 5},
+        {"files": []},
+        {"files": {"\0": ""}},
+        {"results": {"engine": [1]}},
+    ],
+)
+def test_an_index_that_is_damaged_is_no_entry_and_removes_nothing(tmp_path, own_cache, damage):
+    outside = write(tmp_path / "outside" / "file", "the user's")
+    source = write(tmp_path / "source.txt", "")
+    os.utime(source, (1, 1))
+    key = cache.digest("test")
+    with cache.scratch() as folder:
+        write(folder / "engine", "")
+        cache.store(key, folder, [str(source)], (), {})
+    index = own_cache / "index" / f"{key}.json"
+    index.write_text(json.dumps([json.loads(index.read_text())[0] | damage]))
+    assert cache.find(key) is None
+    assert outside.read_text() == "the user's"
+
+
 def test_a_copied_cache_is_good(tmp_path):
     """Copying gives files a new time; their content is what counts."""
     source = write(tmp_path / "tool.cpp", "int main() { return 7; }\n")
@@ -524,6 +551,11 @@ def test_an_option_with_two_values_is_an_error(tmp_path, pragma):
         read(tmp_path, pragma)
 
 
+def test_a_path_that_libclang_cannot_read(tmp_path):
+    with pytest.raises(InterfaceError, match=r"\\udcff.*is no UTF-8, .*; rename the file"):
+        hls.read_interface(write(tmp_path / os.fsdecode(b"\xff") / "k.cpp", BODY % ""), "k")
+
+
 # ---- pragmas that do nothing ---------------------------------------------------------------------
 
 NOTHING = {
@@ -531,6 +563,15 @@ NOTHING = {
     "#pragma HSL PIPELINE": "#pragma HSL is ignored; did you mean #pragma HLS?",
     "#pragma HLS UNROLL fctor=2": "UNROLL has no option 'fctor'; did you mean factor?",
     "#pragma HLS ARRAY_PARTITION variable=n complete": "ARRAY_PARTITION names 'n', which k has not",
+}
+#: Likewise; the way from the words to the commands is the same.
+NO_VALUES = {
+    "#pragma HLSPIPELINE II=1": "#pragma HLSPIPELINE is ignored; did you mean #pragma HLS?",
+    "#pragma HLS PIPELINE II=0": "PIPELINE has II=0; expected a whole number of at least 1",
+    "#pragma HLS PIPELINE II=1.5": "PIPELINE has II=1.5; expected a whole number of at least 1",
+    "#pragma HLS UNROLL factor=": "UNROLL has FACTOR=nothing; expected a whole number",
+    "#pragma HLS LOOP_TRIPCOUNT min=-1": "LOOP_TRIPCOUNT has MIN=-1; expected a whole number",
+    "#pragma HLS PIPELINE style=fpl": "PIPELINE has STYLE=fpl; expected one of flp, frp, stp; did",
 }
 
 
@@ -552,3 +593,13 @@ def test_a_pragma_that_does_nothing_is_told_wherever_the_kernel_is_read(
         ) == 2
     with pytest.warns(InterfaceWarning, match=re.escape(where + text)):
         hls.build(hls.KernelSource("k", source))  # as the board does when it loads the kernel
+
+
+def test_values_that_a_pragma_cannot_have(tmp_path: Path) -> None:
+    loops = [f"for (int i = 0; i < 4; i++) {{\n{pragma}\nm[i] = 0;\n}}" for pragma in NO_VALUES]
+    good = "#pragma HLS PIPELINE II=2u style=FLP\n#pragma HLS UNROLL factor=2*2"
+    loops.append(f"for (int i = 0; i < 4; i++) {{\n{good}\nm[i] = 0;\n}}")
+    source = write(tmp_path / "k.cpp", BODY % "\n".join(loops))
+    found = hls.read_interface(source, "k").warnings
+    expected = [f"{source}:{4 * n}: {text}" for n, text in enumerate(NO_VALUES.values(), start=1)]
+    assert [w[: len(text)] for w, text in zip(found, expected, strict=True)] == expected

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pynq_torch import waits
+from pynq_torch import board, waits
 from pynq_torch.diagnosis import snapshot
 from pynq_torch.errors import BoardHang, KernelTimeout, TransferTimeout
 from pynq_torch.waits import channels as dma_channels
@@ -110,7 +110,8 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(polling, "time", SimpleNamespace(perf_counter=clock, sleep=clock.sleep))
-    monkeypatch.setattr(polling, "current_board", lambda: None)
+    monkeypatch.setattr(board, "time", SimpleNamespace(perf_counter=clock))
+    monkeypatch.setattr(board, "_current", None)
     monkeypatch.setattr(waits, "wait_clock", clock)
     return clock
 
@@ -141,7 +142,7 @@ def test_the_clock_is_the_boards_where_there_is_one(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert polling.wait_clock() == pytest.approx(100.0)
-    monkeypatch.setattr(polling, "current_board", lambda: SimpleNamespace(wait_clock=lambda: 7.0))
+    monkeypatch.setattr(board, "_current", SimpleNamespace(wait_clock=lambda: 7.0))
     assert polling.wait_clock() == 7.0
 
 

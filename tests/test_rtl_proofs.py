@@ -21,6 +21,8 @@ TWINS = {
         ("axil_control.sv", "arready_o = !rvalid_o", "arready_o = 1'b1", "one_answer_a_read"),
         ("axil_control.sv", "if (ap_ready_i) ap_start_o", "if (!write) ap_start_o", "start_held"),
         ("axil_control.sv", "if (wstrb_i[lane]) word_q", "if (wstrb_i[0]) word_q", "word_kept"),
+        ("axil_control.sv", "ap_start_o <= auto_q", "ap_start_o <= 1'b0", "restarts"),
+        ("axil_control.sv", "<= stored[32*i+:32]", "<= stored[31:0]", "word_read"),
     ],
     "skid": [
         ("skid.sv", "if (out_free) out_q", "out_q", "stable"),
@@ -45,6 +47,7 @@ TWINS = {
     "axi_read": [
         ("axi_read.sv", ">= COUNT_BITS'(MAX_BURST)", "!= '0", "credits"),
         ("axi_read.sv", "&& on_the_way == '0 && waiting", "&& waiting", "no_answer_lost"),
+        ("axi_read.sv", "idle_o = !bursts_left && ", "idle_o = ", "no_answer_lost"),
     ],
     "axi_write": [
         ("axi_write.sv", "wlast_o  = beat_q == mark_len", "wlast_o = mark_last", "last_is_last"),

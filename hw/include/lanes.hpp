@@ -108,6 +108,10 @@ fold_loop:
         for (int lane = 0; lane < half; ++lane) {
 #pragma HLS PIPELINE II=2
 #pragma HLS LOOP_TRIPCOUNT min=1 max=8
+#pragma HLS LOOP_FLATTEN off
+// Lanes below half are written, and what a later iteration reads is its own lane and one from half on.
+// The next half begins when the pipeline is empty: the loops stay two.
+#pragma HLS DEPENDENCE variable=state type=inter dependent=false
             state[lane] = combine(state[lane], state[lane + half]);
         }
     }

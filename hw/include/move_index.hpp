@@ -48,7 +48,7 @@ inline int sum(int a, int b) {
 template <class C>
 void scatter_row(const int* src, const int* index, int* dst, int from, int at, int to, const Walk& w) {
     if (w.x[3] != 0 || w.d[3] == 0) {
-    // A word may be the target of the next one too: one after the other, in single accesses.
+    // A word may be the target of the next one too: one after the other: single accesses.
     scatter_word_loop:
         for (int i = 0; i < w.n[3]; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=1024

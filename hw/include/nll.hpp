@@ -69,6 +69,7 @@ image_loop:
 #pragma HLS LOOP_TRIPCOUNT min=1 max=16
             const int cols = sizes.inner - s0 < TILE ? sizes.inner - s0 : TILE;
             load_targets(target, weight, klass, factor, target_image + s0 * targets.inner, targets.inner, cols, sizes, rule);
+        // The targets choose what is read, and a loss takes eight cycles: single accesses.
         loss_loop:
             for (int j = 0; j < cols; ++j, place += from.inner) {
 #pragma HLS PIPELINE II=8

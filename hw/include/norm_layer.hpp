@@ -41,17 +41,31 @@ total_loop:
     return total;
 }
 
-// In place: the way to memory has loops of its own, one of them for bursts.
+// In place: the way to memory has loops of its own, one of them for bursts. So have the two vectors: read in a
+// branch of the loop, they would be single accesses.
 static void normalise_row(float row[ROW], const float* weight, const float* bias, int first, int count, int affine,
                           double mean, float factor) {
 normalise_loop:
     for (int i = 0; i < count; ++i) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=ROW
-        float y = static_cast<float>(row[i] - mean) * factor;
-        if (affine & WEIGHT) y *= weight[first + i];
-        if (affine & BIAS) y += bias[first + i];
-        row[i] = y;
+        row[i] = static_cast<float>(row[i] - mean) * factor;
+    }
+    if (affine & WEIGHT) {
+    weight_loop:
+        for (int i = 0; i < count; ++i) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=ROW
+            row[i] = row[i] * weight[first + i];
+        }
+    }
+    if (affine & BIAS) {
+    bias_loop:
+        for (int i = 0; i < count; ++i) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=ROW
+            row[i] = row[i] + bias[first + i];
+        }
     }
 }
 

@@ -7,12 +7,7 @@ namespace reduce {
 // element, so that a mean far from zero costs the deviations no digits.
 template <class S> void find_center(const float* x, State<S>& s, Walk w, int width, Task task) {
     const float count = static_cast<float>(w.size.outer) * w.size.middle * w.size.inner;
-first_loop:
-    for (int i = 0; i < width; ++i) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT min=1 max=S::TILE
-        s.center[i] = x[i * w.across];
-    }
+    lanes::load<S>(x, w.across, s.center, width, 0.0f);
     walk<S>(x, s, w, width, task, false);
 center_loop:
     for (int i = 0; i < width; ++i) {

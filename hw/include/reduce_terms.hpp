@@ -91,6 +91,10 @@ fold_loop:
         for (int lane = 0; lane < half; ++lane) {
 #pragma HLS PIPELINE II=2
 #pragma HLS LOOP_TRIPCOUNT min=1 max=8
+#pragma HLS LOOP_FLATTEN off
+// As in lanes::fold: a later iteration reads its own lane and one from half on, and none of those is written before.
+#pragma HLS DEPENDENCE variable=state type=inter dependent=false
+#pragma HLS DEPENDENCE variable=at type=inter dependent=false
             const int other = lane + half;
             if (wins(state[other], at[other], state[lane], at[lane], greatest)) {
                 state[lane] = state[other];

@@ -48,6 +48,10 @@ fold_loop:
         for (int lane = 0; lane < half; ++lane) {  // two reads and a write of one memory
 #pragma HLS PIPELINE II=2
 #pragma HLS LOOP_TRIPCOUNT min=1 max=4
+#pragma HLS LOOP_FLATTEN off
+// A later iteration reads its own lane and one from half on, and none of those is written before. The next half
+// begins when the pipeline is empty: the loops stay two.
+#pragma HLS DEPENDENCE variable=partial type=inter dependent=false
             partial[lane] += partial[lane + half];
         }
     }

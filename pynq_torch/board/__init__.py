@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +16,16 @@ if TYPE_CHECKING:
     from pynq.pl_server.device import Device
 
     from .device import VirtualBoard
+    from .remote import RemoteBoard
 
 #: What each board is.
 BOARDS = {
     "csim": "virtual PYNQ-Z2 on this PC; kernels are their compiled HLS C++",
     "rtl": "virtual PYNQ-Z2 on this PC; kernels are their RTL, simulated cycle by cycle",
     "local": "the board that pynq itself finds on this machine (a real PYNQ-Z2)",
+    "remote": "a board that `python -m pynq_torch serve` has in another process, or elsewhere",
 }
-_current: VirtualBoard | None = None
+_current: VirtualBoard | RemoteBoard | None = None
 
 
 def available_boards() -> dict[str, str]:
@@ -30,7 +33,7 @@ def available_boards() -> dict[str, str]:
     return dict(BOARDS)
 
 
-def _made(name: str, options: dict[str, Any]) -> VirtualBoard:
+def _made(name: str, options: dict[str, Any]) -> Any:
     kind = _kind(name)
     known = set(kind.__init__.__kwdefaults__ or ())
     unknown = set(options) - known
@@ -39,7 +42,7 @@ def _made(name: str, options: dict[str, Any]) -> VirtualBoard:
             f"board {name!r} has no option {', '.join(sorted(unknown))}; "
             f"it has {', '.join(sorted(known))}"
         )
-    return kind(name, **options)
+    return kind(**options) if name == "remote" else kind(name, **options)
 
 
 def _installed(board: VirtualBoard) -> VirtualBoard:
@@ -57,11 +60,12 @@ def use_board(name: str = "csim", **options: Any) -> Device:
     ----------
     name : str
         ``"csim"``, the virtual PYNQ-Z2 (default), ``"rtl"``, the same with RTL behind its
-        registers, or ``"local"``, the board pynq finds.
+        registers, ``"local"``, the board pynq finds, or ``"remote"``, one that is served.
     **options
         For a virtual board: ``cma_bytes``, ``strict_cache``, ``guard``, ``kernels``, ``sanitize``,
         ``hang_timeout_s`` (see `VirtualBoard`); for ``"rtl"`` besides: ``memory``, ``stalls``,
-        ``seed``, ``timeout_cycles`` (see `pynq_torch.board.rtl.board.RtlBoard`).
+        ``seed``, ``timeout_cycles`` (see `pynq_torch.board.rtl.board.RtlBoard`); for ``"remote"``:
+        ``address``, ``access`` (see `pynq_torch.board.remote.RemoteBoard`).
 
     Returns
     -------
@@ -71,7 +75,7 @@ def use_board(name: str = "csim", **options: Any) -> Device:
     Raises
     ------
     BoardError
-        The name is unknown, or there is no local board.
+        The name is unknown, or there is no such board.
     """
     global _current
     if name not in BOARDS:
@@ -81,12 +85,18 @@ def use_board(name: str = "csim", **options: Any) -> Device:
             raise BoardError(f"board 'local' takes no options; found {', '.join(options)}")
         _release()
         return _use_local()
-    _current = _installed(_made(name, options))
+    if name == "remote":
+        _release()  # it may be the same one, which has one client
+        remote: RemoteBoard = _made(name, options)
+        remote.install()
+        _current = remote
+        return remote
+    _current = board = _installed(_made(name, options))
     if name == "rtl":
         from .rtl.observe.watch import watch_from_environment
 
-        watch_from_environment(_current)
-    return _current
+        watch_from_environment(board)
+    return board
 
 
 def ensure_board() -> Device:
@@ -114,7 +124,11 @@ def _pynq_finds_a_board() -> bool:
         return bool(Device.devices)
 
 
-def _kind(name: str) -> type[VirtualBoard]:
+def _kind(name: str) -> type[Any]:
+    if name == "remote":
+        from .remote import RemoteBoard
+
+        return RemoteBoard
     if name == "rtl":
         from .rtl.board import RtlBoard
 
@@ -143,7 +157,7 @@ def _use_local() -> Device:
 
 @atexit.register
 def _release() -> None:
-    """Close the virtual board in use, if there is one."""
+    """Close the board in use, if `use_board` has made it."""
     global _current
     board, _current = _current, None
     if board is not None:
@@ -161,4 +175,11 @@ os.register_at_fork(after_in_child=_after_fork)
 
 def current_board() -> VirtualBoard | None:
     """Return the virtual board in use, or ``None``."""
-    return _current
+    from .device import VirtualBoard
+
+    return _current if isinstance(_current, VirtualBoard) else None
+
+
+def wait_clock() -> float:
+    """Return the seconds that bounded waits count, see `pynq_torch.waits`."""
+    return time.perf_counter() if _current is None else _current.wait_clock()

@@ -96,6 +96,9 @@ class VirtualBoard(LoadablePl, Device):
         this long; ten times as long where another thread may still start what it waits for.
     """
 
+    #: Simulation images are for such a board.
+    simulates = True
+
     def __init__(
         self,
         name: str = "csim",

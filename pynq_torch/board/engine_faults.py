@@ -7,7 +7,7 @@ import signal
 import warnings
 from dataclasses import dataclass
 
-from pynq_torch.errors import ArrayBoundsWarning, KernelFault
+from pynq_torch.errors import ArrayBoundsWarning, KernelFault, StreamWarning
 
 from .memory import PhysicalMemory
 
@@ -95,13 +95,17 @@ def sanitizer_report(printed: str) -> tuple[str, list[str]] | None:
     return None
 
 
+_TAILS: dict[type[Warning], str] = {
+    ArrayBoundsWarning: "Board csim used what is beside the array; the PL has no such place, so a "
+    "board computes something else. Check the loop bounds.",
+    StreamWarning: "Board csim drops them; in the PL they are the first that the next run reads. "
+    "Let its reader take as many as its writer gives.",
+}
+
+
 def warn_outside(ip: str, text: str, told: set[str]) -> None:
-    """Warn of an index outside its array, once each; no text: there was none."""
+    """Warn of what an engine noted, once each; no text: there was nothing."""
     if text and text not in told:
         told.add(text)
-        warnings.warn(
-            f"{ip}: {text}. Board csim used what is beside the array; the PL has no such place, so "
-            "a board computes something else. Check the loop bounds.",
-            ArrayBoundsWarning,
-            stacklevel=3,
-        )
+        kind = StreamWarning if text.startswith("stream ") else ArrayBoundsWarning
+        warnings.warn(f"{ip}: {text}. {_TAILS[kind]}", kind, stacklevel=3)

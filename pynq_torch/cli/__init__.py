@@ -31,11 +31,16 @@ COMMANDS = (
     Command(
         "doctor", "say what is there, what is missing, and what mends it", "pynq_torch.cli.doctor"
     ),
+    Command(
+        "board-check", "try a board part by part, and report on it", "pynq_torch.cli.board_check"
+    ),
     Command("serve", "serve a virtual board to pynq's remote client", "pynq_torch.cli.serve"),
+    Command("farm", "give a Dask scheduler the boards of this machine", "pynq_torch.cli.farm"),
     Command("report", "run the notebooks and write an HTML report", "pynq_torch.cli.report"),
     Command("hls", "read, build and test HLS kernels", "pynq_torch.cli.hls"),
     Command("overlay", "generate what an overlay description implies", "pynq_torch.cli.overlay"),
     Command("kernels", "list, show, build and generate kernels", "pynq_torch.cli.kernels"),
+    Command("net", "print and run a network from a file", "pynq_torch.cli.net"),
     Command("workbook", "write the notebooks into a folder of yours", "pynq_torch.cli.workbook"),
     Command("course", "write the lessons as an nbgrader course", "pynq_torch.cli.course"),
     Command("kernels-install", "register the boards as Jupyter kernels", "pynq_torch.cli.jupyter"),

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -220,6 +221,20 @@ def check_boards() -> Iterator[Finding]:
         return
     found = ", ".join(boards)
     yield _verdict("csim" in boards, "boards", "missing", found, remedy(), required=True)
+    if address := os.environ.get("PYNQ_TORCH_ADDRESS"):
+        yield _served(address)
+
+
+def _served(address: str) -> Finding:
+    """Whether the board that `use_board("remote")` would take answers; it is not opened."""
+    from pynq_torch.board.remote import host_and_port
+
+    fix = "start `python -m pynq_torch serve` there, or correct PYNQ_TORCH_ADDRESS"
+    try:
+        socket.create_connection(host_and_port(address), timeout=5).close()
+    except (OSError, PynqTorchError) as error:
+        return Finding("served board", "missing", f"{address}: {error}", fix)
+    return Finding("served board", "ok", address)
 
 
 def check_bitstreams(root: Path = ROOT) -> Iterator[Finding]:

@@ -67,12 +67,16 @@ def _declare_lint(commands: Any) -> None:
         "lint",
         help="say where Vitis HLS would not schedule a kernel as its pragmas ask",
         description="Hold a kernel against the rules of UG1399: canonical DATAFLOW, bursts that "
-        "can be proved, sums that reach their II, reasons beside DEPENDENCE false, LOOP_TRIPCOUNT, "
-        "words of pragmas. Each finding is one line, FILE:LINE: RULE: TEXT; the exit status is 1 "
-        "where there is one, 2 where the source cannot be read.",
+        "can be proved, loops that reach their II, reasons beside DEPENDENCE false, "
+        "LOOP_TRIPCOUNT, words of pragmas. Each finding is one line, FILE:LINE: RULE: TEXT; the "
+        "exit status is 1 where there is one, 2 where the source cannot be read.",
     )
     _add_source(parser)
     _add_macros(parser)
+    parser.add_argument(
+        "--directives", type=Path, metavar="FILE",
+        help="Tcl with set_directive_..., or a cfg with syn.directive..., besides the pragmas",
+    )  # fmt: skip
     parser.set_defaults(func=_lint)
 
 
@@ -204,10 +208,17 @@ def _interface(args: argparse.Namespace) -> int:
 
 
 def _lint(args: argparse.Namespace) -> int:
+    from pynq_torch.hls.estimator.compiler import tools
     from pynq_torch.hls.linter import lint
 
+    missing = tools()
+    if missing:
+        print(f"note: rule 'interval' is left out: {missing}", file=sys.stderr)
     try:
-        found = lint(args.file, args.top, include_dirs=args.include_dirs, defines=args.defines)
+        found = lint(
+            args.file, args.top, include_dirs=args.include_dirs, defines=args.defines,
+            directives=args.directives, schedule=missing is None,
+        )  # fmt: skip
     except KernelError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -13,7 +13,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -28,9 +28,10 @@ from pynq_torch.report.history import (
     versions,
     write_all,
 )
-from pynq_torch.report.plan import find_notebooks, plan
+from pynq_torch.report.plan import Run, find_notebooks, plan
 from pynq_torch.report.records import ReportError
 from pynq_torch.report.result import Result
+from pynq_torch.report.spread import execute_on_farm
 
 from .interrupts import ended_in_order
 from .run import DEFAULT_BOARD, check_board
@@ -61,6 +62,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs", type=int, default=cores, help=f"notebooks at a time (default: the cores, {cores})"
     )
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS",
+        help="execute on a farm of boards instead, by this Dask scheduler (see docs/farm.md)",
+    )  # fmt: skip
     parser.add_argument(
         "--timeout", type=int, default=EXECUTION_TIMEOUT_S, metavar="SECONDS",
         help="the longest that one cell may take (default: %(default)s)",
@@ -119,10 +124,7 @@ def _run(parsed: argparse.Namespace) -> int:
     ended: list[Result] = []
     try:
         with ended_in_order():
-            results = execute_all(
-                runs, folder, parsed.board,
-                jobs=parsed.jobs, timeout_s=parsed.timeout, on_result=ended.append,
-            )  # fmt: skip
+            results = _execute(parsed, runs, folder, ended.append)
     except (KeyboardInterrupt, SystemExit) as error:
         print(f"\n{_kept(ended, len(runs), folder)}", file=sys.stderr)  # below the bar
         if isinstance(error, SystemExit):
@@ -145,6 +147,23 @@ def _run(parsed: argparse.Namespace) -> int:
             print(f"\n{result.name}: {result.error}", file=sys.stderr)
     print(f"{page}\n{folder / 'index.html'}\n{summary.passed} passed, {summary.failed} failed")
     return 1 if summary.failed else 0
+
+
+def _execute(
+    parsed: argparse.Namespace,
+    runs: Sequence[Run],
+    folder: Path,
+    on_result: Callable[[Result], object],
+) -> list[Result]:
+    if parsed.scheduler:
+        return execute_on_farm(
+            runs, folder, parsed.board, parsed.scheduler,
+            timeout_s=parsed.timeout, on_result=on_result,
+        )  # fmt: skip
+    return execute_all(
+        runs, folder, parsed.board,
+        jobs=parsed.jobs, timeout_s=parsed.timeout, on_result=on_result,
+    )  # fmt: skip
 
 
 def _kept(ended: Sequence[Result], runs: int, folder: Path) -> str:

@@ -8,7 +8,7 @@ import platform
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pynq_torch.errors import InterfaceWarning, KernelBuildError
@@ -164,13 +164,20 @@ def _compile(
     *,
     as_c: bool,
 ) -> cache.Entry:
-    def provide(symbols: set[str]) -> list[Path]:
-        own = [kernel.source] if as_c else []
-        return [*own, *companions(kernel, symbols)]
+    from .dataflow import Copies  # loads libclang
 
     with cache.scratch() as folder:
+        copies = Copies(folder, kernel.include_dirs, kernel.defines)
+
+        def provide(symbols: set[str]) -> list[Path]:
+            if as_c:  # a lambda is no C: its processes run in order
+                return [kernel.source, *companions(kernel, symbols)]
+            return list(map(copies.of, companions(kernel, symbols)))
+
+        compiled = kernel.source if as_c else copies.of(kernel.source)
         source = folder / f"{kernel.name}_engine.cpp"
-        cache.write_text(source, adapter(interface, as_c=as_c, scratch=folder))
+        text = adapter(replace(interface, source=compiled), as_c=as_c, scratch=folder)
+        cache.write_text(source, text)
         made = compile_program(
             source,
             folder / _ENGINE,
@@ -180,6 +187,7 @@ def _compile(
             cflags=[*_macros(kernel, interface), *cflags],
             include_dirs=[kernel.source.parent, *kernel.include_dirs],
             as_c=as_c,
+            copied=copies.files,
         )
         headers.drop_link(folder)
         facts = {"interface": interface.as_json(), "log": made.log}

@@ -15,6 +15,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -47,7 +48,11 @@ FORMAT = 2
 _KEPT = 8
 #: Entries from which on a precompiled header saves more than it takes to be made.
 _ENOUGH = 5
-_FIELDS = {"name", "files", "extra", "facts", "absent", "results"}
+_FIELDS = {
+    "name": str, "files": dict, "extra": list, "facts": dict, "absent": dict, "results": dict,
+}  # fmt: skip
+#: The name of an entry's folder: what is damaged is removed, so it must not lead anywhere else.
+_NAME = re.compile(r"[0-9a-f]+(-[0-9a-f]+)*")
 #: A program up to this size is compared by content at every use: it takes a tenth of a millisecond.
 _SMALL_BYTES = 256 << 10
 #: Entries whose damage was reported.
@@ -80,7 +85,7 @@ def _print_of(path: str) -> str:
             status = os.stat(path)
             return f"{status.st_size}:{status.st_mtime_ns}"
         return _hash(path)
-    except OSError:
+    except (OSError, ValueError):  # a NUL in a damaged index
         return ""
 
 
@@ -109,12 +114,22 @@ def _index(key: str) -> Path:
 def _entries(key: str) -> list[Entry]:
     try:
         entries = json.loads(_index(key).read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # none yet, or one that a full disk cut off: build again
+    except (OSError, ValueError, RecursionError):  # none yet, or one that was cut off: build again
         return []
     if not isinstance(entries, list):
         return []
     # Anything may have written into the cache; what is no entry is built again.
-    return [item for item in entries if isinstance(item, dict) and item.keys() >= _FIELDS]
+    return [item for item in entries if _is_entry(item)]
+
+
+def _is_entry(item: object) -> bool:
+    if not isinstance(item, dict):
+        return False
+    if not all(isinstance(item.get(field), kind) for field, kind in _FIELDS.items()):
+        return False
+    rows = item["results"].values()
+    whole = all(isinstance(row, list) and len(row) == 4 for row in rows)
+    return whole and _NAME.fullmatch(item["name"]) is not None
 
 
 def find(key: str, extra: Sequence[Path] = ()) -> Entry | None:
@@ -137,7 +152,7 @@ def find(key: str, extra: Sequence[Path] = ()) -> Entry | None:
         for path, value in entry["files"].items():
             if path not in known:
                 known[path] = _print_of(path)
-            if known[path] != value:
+            if not known[path] or known[path] != value:  # what is gone is never unchanged
                 break
         else:
             if not depends.appeared(entry["absent"]) and _is_whole(entry):

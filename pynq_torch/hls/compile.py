@@ -52,6 +52,7 @@ def compile_program(
     cflags: Sequence[str] = (),
     include_dirs: Sequence[Path] = (),
     as_c: bool = False,
+    copied: Sequence[str] = (),
 ) -> Compiled:
     """Compile `main` and whatever else it turns out to need, and link them to `output`.
 
@@ -70,6 +71,8 @@ def compile_program(
         As for :func:`compile_command`.
     as_c : bool
         ``.c`` files are C; otherwise they are C++, like all others.
+    copied : sequence of str
+        Files that are compiled as copies of them in the build's folder; read when all is done.
 
     Raises
     ------
@@ -84,7 +87,7 @@ def compile_program(
         folder = os.path.dirname(precompiled) + os.sep
         units.files = [*(file for file in units.files if not file.startswith(folder)), *made_from]
     _link(units, output, provide)
-    read = _from_elsewhere(units.files, output.parent.absolute())
+    read = _from_elsewhere([*units.files, *copied], output.parent.absolute())
     units.remove()
     searched: list[Path | str] = [
         *include_dirs,

@@ -26,9 +26,9 @@ def include(path: Path, scratch: Path) -> str:
         Gets a link to the folder where no spelling of C++ gives its name.
     """
     text = str(path)
-    if not set('"\n') & set(text):
+    if not set('"\n\r') & set(text):
         return f'#include "{text}"'
-    if not set(">\n") & set(text):
+    if not set(">\n\r") & set(text):
         return f"#include <{text}>"
     link = scratch.absolute() / _LINK
     if not link.is_symlink():

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from pynq_torch.errors import needs
 
-from .cursors import is_read_only, parameters_of
+from .cursors import is_read_only, operator_kind, parameters_of
 from .direction import argument_access, stream_direction
-from .lint_tree import Problem, Program, Scope, calls, is_constant, plain, problem_at, root_of
+from .lint_tree import (
+    Problem,
+    Program,
+    Scope,
+    calls,
+    is_constant,
+    names,
+    plain,
+    problem_at,
+    root_of,
+    walk,
+)
 
 with needs("clang", "Reading HLS C++"):
-    from clang.cindex import Cursor, CursorKind, TypeKind
+    from clang.cindex import Cursor, CursorKind, StorageClass, Type, TypeKind
 
-__all__ = ["dataflow"]
+__all__ = ["dataflow", "touches"]
 
-_STEP = "a DATAFLOW loop counts one variable with ++; count steps and let the processes compute"
+_OUTSIDE = (CursorKind.TRANSLATION_UNIT, CursorKind.NAMESPACE)
+_STEP = (
+    "a DATAFLOW loop counts one variable from 0 with ++; count steps and let the processes compute"
+)
+_STATIC = (
+    "a static variable keeps its value, so iterations and calls wait for each other; drop static"
+)
 _BOUND = (
     "the bound of a DATAFLOW loop is computed here; put the loop into a function of its own and "
     "pass the bound as an argument"
@@ -27,6 +45,14 @@ _WHILE = (
     "DATAFLOW in a loop that does not count is not canonical; write for (int i = 0; i < n; ++i) "
     "with n a constant or an argument"
 )
+
+
+@dataclass(frozen=True)
+class _Use:
+    variable: Cursor
+    reads: bool
+    writes: bool
+    call: Cursor
 
 
 def dataflow(program: Program) -> Iterator[Problem]:
@@ -45,7 +71,7 @@ def _header(scope: Scope) -> Iterator[Problem]:
         return
     begin, condition, step = scope.header()
     variables = list(begin.get_children()) if begin is not None else []
-    if len(variables) != 1 or step is None or step.kind != CursorKind.UNARY_OPERATOR:
+    if len(variables) != 1 or step is None or not _is_counted(variables[0], step):
         yield problem_at(scope.node, "dataflow", _STEP)
     if condition is None or not _is_given(plain(list(condition.get_children())[-1])):
         yield problem_at(scope.node, "dataflow", _BOUND)
@@ -62,6 +88,16 @@ def _header(scope: Scope) -> Iterator[Problem]:
             return
 
 
+def _is_counted(variable: Cursor, step: Cursor) -> bool:
+    """Whether a variable begins with 0 and is counted up."""
+    words = [token.spelling for token in variable.get_tokens()]
+    value = (
+        words[words.index("=") + 1 :] if "=" in words else [w for w in words if w not in "{}"][-1:]
+    )
+    up = step.kind == CursorKind.UNARY_OPERATOR and operator_kind(step, unary=True) in (1, 3)
+    return up and "".join(value).strip("{}uUlL") == "0"
+
+
 def _is_given(bound: Cursor) -> bool:
     """Whether a bound is a constant or an argument."""
     target = bound.referenced if bound.kind == CursorKind.DECL_REF_EXPR else None
@@ -70,8 +106,9 @@ def _is_given(bound: Cursor) -> bool:
 
 def _body(program: Program, scope: Scope) -> Iterator[Problem]:
     """Look at the statements of a region: declarations of channels, and calls of processes."""
-    touched: dict[int, list[tuple[Cursor, bool, bool]]] = {}
+    touched: dict[int, list[_Use]] = {}
     local: dict[int, Cursor] = {}
+    other: set[int] = set()  # of statements that are no processes: reported once, as such
     body = scope.body
     statements = body.get_children() if body.kind == CursorKind.COMPOUND_STMT else [body]
     for statement in statements:
@@ -81,18 +118,30 @@ def _body(program: Program, scope: Scope) -> Iterator[Problem]:
             yield from (
                 [problem_at(node, "dataflow", _CALLS)] if assigns else _process(program, node)
             )
-            for variable, reads, writes in _touches(program, node):
-                touched.setdefault(variable.hash, []).append((variable, reads, writes))
+            for variable, reads, writes in touches(program, node):
+                touched.setdefault(variable.hash, []).append(_Use(variable, reads, writes, node))
         elif node.kind == CursorKind.DECL_STMT:
             for variable in node.get_children():
                 local[variable.hash] = variable
-                if variable.kind == CursorKind.VAR_DECL:
+                if variable.kind == CursorKind.VAR_DECL and not _is_lambda(variable):
                     for call in calls(variable)[:1]:
                         yield _value_used(call)
+                    if _is_static(variable) and "stream" not in variable.type.spelling:
+                        yield problem_at(variable, "dataflow", _STATIC)
         elif node.kind != CursorKind.NULL_STMT:
             yield problem_at(node, "dataflow", _CALLS)
+            other |= names(node)
     for uses in touched.values():
-        yield from _channel(scope, uses, uses[0][0].hash in local)
+        if uses[0].variable.hash not in other:
+            yield from _channel(scope, uses, uses[0].variable.hash in local)
+
+
+def _is_lambda(variable: Cursor) -> bool:
+    return any(child.kind == CursorKind.LAMBDA_EXPR for child in walk(variable))
+
+
+def _is_static(variable: Cursor) -> bool:
+    return variable.storage_class == StorageClass.STATIC and not variable.type.is_const_qualified()
 
 
 def _value_used(call: Cursor) -> Problem:
@@ -106,28 +155,44 @@ def _value_used(call: Cursor) -> Problem:
 
 def _process(program: Program, call: Cursor) -> Iterator[Problem]:
     for function in program.callees(call)[:1]:
-        if function.result_type.kind != TypeKind.VOID:
+        returned = function.result_type.get_canonical()
+        if returned.kind == TypeKind.AUTO or returned.kind == TypeKind.UNEXPOSED:
+            returned = call.type.get_canonical()  # auto, or a template's T
+        if returned.kind != TypeKind.VOID:
             yield problem_at(
                 call,
                 "void",
-                f"the process {function.spelling} returns {function.result_type.spelling}; make it "
-                "void and give it an argument to write to",
+                f"the process {_name(call, function)} returns {returned.spelling}; make it void "
+                "and give it an argument to write to",
             )
     for argument in call.get_arguments():
         for inner in calls(argument)[:1]:
             yield _value_used(inner)
 
 
-def _touches(program: Program, call: Cursor) -> Iterator[tuple[Cursor, bool, bool]]:
+def _name(call: Cursor, function: Cursor) -> str:
+    """Name a process: a lambda by its variable."""
+    if function.spelling != "operator()":
+        return str(function.spelling)
+    root = root_of(next(iter(call.get_children())))
+    return str(root.spelling) if root is not None else "operator()"
+
+
+def touches(program: Program, call: Cursor) -> Iterator[tuple[Cursor, bool, bool]]:
     """Yield the variables that a process is given, and whether it reads and writes them."""
     functions = program.callees(call)
-    operator = call.spelling.startswith("operator")
+    arguments = list(call.get_arguments())
+    if call.spelling == "operator()":  # of a lambda, which is the first of them
+        arguments = arguments[1:]
+    operator = call.spelling.startswith("operator") and call.spelling != "operator()"
     first = next(iter(call.get_children()), None)
     if first is not None and first.kind == CursorKind.MEMBER_REF_EXPR:
         variable, method = root_of(first), call.referenced
         if variable is not None:
             yield variable, True, method is None or not method.is_const_method()
-    for position, argument in enumerate(call.get_arguments()):
+    for function in functions[:1]:
+        yield from _globals(program, function, ())
+    for position, argument in enumerate(arguments):
         variable = root_of(argument)
         if variable is None or variable.kind not in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
             continue
@@ -146,31 +211,59 @@ def _touches(program: Program, call: Cursor) -> Iterator[tuple[Cursor, bool, boo
                 yield variable, access.reads, access.writes
 
 
+def _globals(
+    program: Program, function: Cursor, inside: tuple[int, ...]
+) -> Iterator[tuple[Cursor, bool, bool]]:
+    """Yield the variables outside every function that a process works with; it may write them."""
+    for node in walk(function):
+        target = node.referenced
+        if node.kind == CursorKind.CALL_EXPR and function.hash not in inside:
+            for other in program.callees(node)[:1]:
+                yield from _globals(program, other, (*inside, function.hash))
+        elif node.kind == CursorKind.DECL_REF_EXPR and target is not None:
+            outside = target.kind == CursorKind.VAR_DECL and target.spelling in program.globals
+            if outside and target.semantic_parent.kind in _OUTSIDE and not _is_fixed(target.type):
+                yield target, True, True
+
+
+def _is_fixed(kind: Type) -> bool:
+    while (element := kind.get_array_element_type()).kind != TypeKind.INVALID:
+        kind = element
+    return bool(kind.is_const_qualified())
+
+
 def _is_array(variable: Cursor) -> bool:
     return "[" in variable.type.spelling or "stream" in variable.type.spelling
 
 
-def _channel(scope: Scope, uses: list[tuple[Cursor, bool, bool]], local: bool) -> Iterator[Problem]:
-    variable = uses[0][0]
+def _channel(scope: Scope, uses: list[_Use], local: bool) -> Iterator[Problem]:
+    variable = uses[0].variable
     name, array = variable.spelling, _is_array(variable)
-    writers = [index for index, (_, _, writes) in enumerate(uses) if writes]
-    readers = [index for index, (_, reads, _) in enumerate(uses) if reads]
+    calls_of = list(dict.fromkeys(use.call for use in uses))
+    writers = [call for call in calls_of if any(u.writes for u in uses if u.call == call)]
     if not writers:
         return
-    others = set(readers) - set(writers)
-    wrong = ""
+    readers = [call for call in calls_of if any(u.reads for u in uses if u.call == call)]
+    others = [call for call in readers if call not in writers]
+    at, wrong = scope.node, ""
     if len(writers) > 1:
-        wrong = f"{len(writers)} processes write {name!r}; give each its own variable"
+        at, wrong = (
+            writers[1],
+            f"{len(writers)} processes write {name!r}; give each its own variable",
+        )
     elif local and array and len(others) > 1:
-        wrong = f"{len(others)} processes read {name!r}; let one of them copy it on"
+        at, wrong = others[1], f"{len(others)} processes read {name!r}; let one of them copy it on"
     elif local and array and not others:
+        at = variable
         wrong = f"no process reads {name!r}; declare it in the process that writes it"
-    elif local and any(reader < writers[0] for reader in readers):
+    elif local and any(calls_of.index(call) < calls_of.index(writers[0]) for call in readers):
+        at = others[0] if others else writers[0]
         wrong = f"{name!r} is read before the process that writes it; order the calls by their data"
     elif not local and scope.is_loop and others:
+        at = others[0]
         wrong = (
             f"{name!r} is carried between processes from one iteration to the next; declare it in "
             "the loop, or keep it in one process"
         )
     if wrong:
-        yield problem_at(scope.node, "dataflow", wrong)
+        yield problem_at(at, "dataflow", wrong)

@@ -1,4 +1,4 @@
-"""What Vitis HLS makes of loops: trip counts, bursts, accumulations.
+"""What Vitis HLS makes of loops: trip counts, accumulations.
 
 Only syntax is looked at: types in templates and values that a caller passes are not known.
 """
@@ -6,22 +6,19 @@ Only syntax is looked at: types in templates and values that a caller passes are
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from pynq_torch.errors import needs
 
-from .cursors import operator_kind, parameters_of
+from .cursors import operator_kind
 from .lint_tree import (
+    ADD,
     ASSIGN,
     COMMA,
-    EQUAL,
-    MULTIPLY,
-    UNEQUAL,
+    SUBTRACT,
     Directive,
     Problem,
     Program,
     Scope,
-    calls,
     is_constant,
     is_step,
     names,
@@ -33,7 +30,7 @@ from .lint_tree import (
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, TypeKind
 
-__all__ = ["accumulations", "bursts", "tripcounts"]
+__all__ = ["accumulations", "changes", "tripcounts"]
 
 #: Cycles of an addition at 10 ns on a Zynq-7000: II of a loop around `sum += x`.
 _ADDER = {TypeKind.FLOAT: 5, TypeKind.DOUBLE: 8}
@@ -78,157 +75,35 @@ def _counts(step: Cursor, condition: Cursor | None) -> bool:
     return root is None or condition is None or root.hash in names(condition)
 
 
-def bursts(program: Program, masters: set[str]) -> Iterator[Problem]:
-    """Yield accesses of m_axi arguments whose stride is a variable, without a branch for 1."""
-    pointers = _followed(program, masters)
-    for function in program.scopes:
-        for scope in function.walk():
-            if not _is_pipelined(scope) or _is_told(scope):
-                continue
-            seen: set[int] = set()
-            for node in scope.node.walk_preorder():
-                if node.kind != CursorKind.ARRAY_SUBSCRIPT_EXPR:
-                    continue
-                root = root_of(node)
-                if root is None or root.hash not in pointers or node.location.line in seen:
-                    continue
-                if _strides(program, scope, list(node.get_children())[1]):
-                    seen.add(node.location.line)
-                    yield problem_at(
-                        node,
-                        "burst",
-                        f"{root.spelling!r} is read or written with a stride known only at run "
-                        "time, a single access each; branch to a loop over [first + i] where it "
-                        "is 1, or comment 'single accesses' above the loop",
-                    )
-
-
-def _followed(program: Program, masters: set[str]) -> set[int]:
-    """Return the hashes of m_axi arguments, of the top function and of those they are passed to."""
-    top = program.scopes[0].function
-    waiting = [item for item in parameters_of(top) if item.spelling in masters]
-    found = {item.hash for item in waiting}
-    called = [call for function in program.functions for call in calls(function)]
-    while waiting:
-        waiting = []
-        for call in called:
-            for position, argument in enumerate(call.get_arguments()):
-                root = root_of(argument)
-                if root is None or root.hash not in found:
-                    continue
-                for function in program.callees(call):
-                    given = parameters_of(function)[position : position + 1]
-                    waiting += [item for item in given if item.hash not in found]
-                    found |= {item.hash for item in given}
-    return found
-
-
-def _is_pipelined(scope: Scope) -> bool:
-    """Whether it is the loop that the tool pipelines: with the pragma, or the innermost one."""
-    if not scope.is_loop or any(outer.pragma("pipeline") for outer in scope.above()):
-        return False
-    return bool(scope.pragma("pipeline")) or not any(
-        inner.is_loop for inner in scope.walk() if inner is not scope
-    )
-
-
-def _is_told(scope: Scope) -> bool:
-    """Whether a branch or a comment says that the stride is not 1."""
-    for outer in scope.above():
-        if outer.kind == "if":
-            condition = next(iter(outer.node.get_children()))
-            if any(_compares_with_one(node) for node in condition.walk_preorder()):
-                return True
-    line = scope.node.location.line
-    lines = Path(scope.node.location.file.name).read_text(errors="replace").splitlines()
-    return "single accesses" in " ".join(lines[max(line - 4, 0) : line])
-
-
-def _compares_with_one(node: Cursor) -> bool:
-    if node.kind != CursorKind.BINARY_OPERATOR:
-        return False
-    spelt = [token.spelling for token in node.get_tokens()]
-    return operator_kind(node, unary=False) in (EQUAL, UNEQUAL) and spelt[-1] == "1"
-
-
-def _changes(scope: Scope) -> dict[int, list[Cursor]]:
+def changes(scope: Scope) -> dict[int, list[Cursor]]:
     """Return the variables that a loop steps, and the expressions they are stepped by."""
     found: dict[int, list[Cursor]] = {}
     for node in scope.node.walk_preorder():
-        if node.kind in (CursorKind.UNARY_OPERATOR, CursorKind.COMPOUND_ASSIGNMENT_OPERATOR):
+        if is_step(node):
             parts = list(node.get_children())
-            root = root_of(parts[0]) if is_step(node) else None
-            if root is not None:
-                found.setdefault(root.hash, []).extend(parts[1:])
+            element = plain(parts[0]).kind == CursorKind.ARRAY_SUBSCRIPT_EXPR
+            root = None if element else root_of(parts[0])
+            by = parts[1:] if root is None else _addends(node, root, parts[1:])
+            if root is not None and by is not None:
+                found.setdefault(root.hash, []).extend(by)
     for node in scope.node.walk_preorder():
         if node.kind == CursorKind.VAR_DECL and not names(node).isdisjoint(found):
             found.setdefault(node.hash, [])
     return found
 
 
-def _strides(program: Program, scope: Scope, index: Cursor) -> bool:
-    """Whether an index moves by a variable from iteration to iteration; not for gathers."""
-    moving = _changes(scope)
-    nodes = list(_expanded(scope, index))
-    if any(node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR and _moves(node, moving) for node in nodes):
-        return False
-    for node in nodes:
-        if node.kind == CursorKind.DECL_REF_EXPR and node.referenced is not None:
-            if not is_constant(moving.get(node.referenced.hash, [])):
-                return True
-        elif node.kind == CursorKind.BINARY_OPERATOR and _is_product(node, moving):
-            return True
-        elif node.kind == CursorKind.CALL_EXPR and _moves(node, moving):
-            inner = (f.walk_preorder() for f in program.callees(node))
-            if any(_is_product(part, None) for body in inner for part in body):
-                return True
-        elif node.kind == CursorKind.MEMBER_REF_EXPR and _walks(program, scope, node):
-            return True
-    return False
-
-
-def _expanded(scope: Scope, node: Cursor) -> Iterator[Cursor]:
-    """Yield the nodes of an expression, and of the constants of the loop that it uses."""
-    for item in node.walk_preorder():
-        yield item
-        target = item.referenced if item.kind == CursorKind.DECL_REF_EXPR else None
-        if target is not None and target.kind == CursorKind.VAR_DECL:
-            begin, end = scope.body.extent.start.offset, scope.body.extent.end.offset
-            if begin < target.location.offset < end and target.type.is_const_qualified():
-                for child in target.get_children():
-                    yield from _expanded(scope, child)
-
-
-def _moves(node: Cursor, moving: dict[int, list[Cursor]]) -> bool:
-    return not names(node).isdisjoint(moving)
-
-
-def _is_product(node: Cursor, moving: dict[int, list[Cursor]] | None) -> bool:
-    """Whether something that moves (all, for None) is multiplied by a variable."""
-    if node.kind != CursorKind.BINARY_OPERATOR or operator_kind(node, unary=False) != MULTIPLY:
-        return False
-    left, right = node.get_children()
-    if moving is None:
-        return not is_constant([left]) and not is_constant([right])
-    return any(
-        _moves(one, moving) and not is_constant([other])
-        for one, other in ((left, right), (right, left))
+def _addends(step: Cursor, root: Cursor, values: list[Cursor]) -> list[Cursor] | None:
+    """Return what ``i += s`` or ``i = i + s`` adds; None where a variable gets another value."""
+    if step.kind != CursorKind.BINARY_OPERATOR:
+        return values
+    value = plain(values[0])
+    is_sum = value.kind == CursorKind.BINARY_OPERATOR and operator_kind(value, unary=False) in (
+        ADD,
+        SUBTRACT,
     )
-
-
-def _walks(program: Program, scope: Scope, member: Cursor) -> bool:
-    """Whether a method that the loop calls moves a member by a variable (``walk.step()``)."""
-    owner = root_of(member)
-    for call in calls(scope.node):
-        first = next(iter(call.get_children()), None)
-        if owner is None or first is None or root_of(first) != owner:
-            continue
-        for node in (part for method in program.callees(call) for part in method.walk_preorder()):
-            if node.kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR:
-                moved, by = node.get_children()
-                if moved.spelling == member.spelling and not is_constant([by]):
-                    return True
-    return False
+    if operator_kind(step, unary=False) != ASSIGN or not is_sum or root.hash not in names(value):
+        return None
+    return [part for part in value.get_children() if root.hash not in names(part)]
 
 
 def accumulations(program: Program) -> Iterator[Problem]:
@@ -279,7 +154,7 @@ def _sum(scope: Scope, node: Cursor, interval: int, banks: dict[str, int]) -> st
                 f"element has a multiplexer, and a sum of {cycles} cycles no known distance; keep "
                 "the array whole, with DEPENDENCE distance=... true"
             )
-    moving = _changes(scope).keys() - _unrolled(scope)
+    moving = changes(scope).keys() - _unrolled(scope)
     if any(item.variable == root.spelling for item in _dependences(scope)):
         return ""
     if any(not names(index).isdisjoint(moving) for index in indices):

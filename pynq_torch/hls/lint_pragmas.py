@@ -59,13 +59,29 @@ _PRAGMAS = {
     for row in re.sub(r"\n {8}", " ", _TABLE).strip().splitlines()
     if (words := row.split())
 }
-_FALSE = re.compile(r"\bfalse\b", re.IGNORECASE)
+#: What stands in a row below one comment.
+_GROUP = r"\s*(#\s*pragma\s+HLS\b|_Pragma\b|set_directive_|syn\.directive)"
 #: Where a pragma may stand, for those that cannot stand in any scope.
 _PLACES = {
     "pipeline": ("function", "loop"),
     "dataflow": ("function", "loop"),
     "inline": ("function",),
     **dict.fromkeys(("unroll", "loop_flatten", "loop_tripcount"), ("loop",)),
+}
+#: Options whose value is a whole number, and the smallest it may be; a name is not looked up.
+_NUMBERS = {
+    "ii": 1, "factor": 1, "depth": 1, "dim": 0, "distance": 1, "limit": 1,
+    "min": 0, "max": 0, "avg": 0, "lines": 1, "ways": 1, "users": 1,
+}  # fmt: skip
+#: Options that have one of a few words.
+_CHOICES = {
+    ("array_partition", "type"): ("block", "complete", "cyclic"),
+    ("array_reshape", "type"): ("block", "complete", "cyclic"),
+    ("dependence", "class"): ("array", "pointer"),
+    ("dependence", "direction"): ("raw", "war", "waw"),
+    ("dependence", "type"): ("inter", "intra"),
+    ("pipeline", "style"): ("flp", "frp", "stp"),
+    ("stream", "type"): ("fifo", "pipo", "shared", "unsync"),
 }
 _VARIABLE = frozenset(name for name, options in _PRAGMAS.items() if "variable" in options)
 
@@ -129,8 +145,24 @@ def _spelling(item: Directive) -> Iterator[Problem]:
         for word in (*item.options, *item.words):
             if word not in options:
                 yield _problem(item, f"has no option {word!r}{nearest(word, options)}")
+    for option, value in item.options.items():
+        least, choices = _NUMBERS.get(option, -1), _CHOICES.get((item.name, option), ())
+        if choices and value.lower() not in choices:
+            expected = f"one of {', '.join(choices)}{nearest(value, choices)}"
+            yield _problem(item, f"has {option.upper()}={value}; expected {expected}")
+        elif least >= 0 and not _may_be_number(value, least) and item.name != "interface":
+            expected = f"a whole number of at least {least}"
+            yield _problem(item, f"has {option.upper()}={value or 'nothing'}; expected {expected}")
     if item.name in _VARIABLE - {"dependence", "reset"} and "variable" not in item.options:
         yield _problem(item, "names no variable; write variable=NAME")
+
+
+def _may_be_number(text: str, least: int) -> bool:
+    """Tell whether a text is a whole number of at least `least`, or may be one: a name, a sum."""
+    try:
+        return int(text.rstrip("uUlL"), 0) >= least
+    except ValueError:
+        return re.fullmatch(r"[-+]?[\d.][\w.']*|", text) is None
 
 
 def _place(item: Directive, scope: Scope) -> Iterator[Problem]:
@@ -148,7 +180,7 @@ def misspelt(file: str) -> Iterator[Problem]:
         found = re.match(r"\s*#\s*pragma\s+(\w+)\s+\w", line)
         word = found[1] if found else "HLS"
         ratio = difflib.SequenceMatcher(None, word.lower(), "hls").ratio()
-        if word.lower() != "hls" and ratio > 0.6:
+        if word.lower() != "hls" and (ratio > 0.6 or word.lower().startswith("hls")):
             yield file, number, "pragma", f"#pragma {word} is ignored; did you mean #pragma HLS?"
 
 
@@ -166,14 +198,27 @@ def dependences(program: Program) -> Iterator[Problem]:
 
 
 def comments_on(item: Directive) -> bool:
-    """Whether a comment stands beside a pragma or above it and its neighbours."""
+    """Whether a reason, a comment of two words or more, is beside a pragma or above its group."""
     lines = _lines(item.pragma.file)
     at = item.pragma.line - 1
-    if at >= len(lines) or re.search(r"//|/\*", lines[at]):
+    if at >= len(lines):
         return True
-    while at > 0 and re.match(r"\s*#\s*pragma\s+HLS\b", lines[at - 1], re.IGNORECASE):
+    if _is_reason(lines[at][re.search(r"//|/\*|;\s*#|$", lines[at]).start() :]):  # type: ignore[union-attr]
+        return True
+    while at > 0 and re.match(_GROUP, lines[at - 1], re.IGNORECASE):
         at -= 1
-    return bool(re.match(r"\s*(//|/\*|\*)|.*\*/\s*$", lines[at - 1])) if at else False
+    above: list[str] = []
+    is_script = item.pragma.file.endswith((".tcl", ".cfg"))
+    comment = r"\s*#" if is_script else r"\s*(//|/\*|\*)|.*\*/\s*$"
+    while at > 0 and re.match(comment, lines[at - 1]):
+        at -= 1
+        above.insert(0, lines[at])
+    return _is_reason(" ".join(above))
+
+
+def _is_reason(comment: str) -> bool:
+    words = re.findall(r"[^\W\d_]{2,}", comment)
+    return len(words) >= 2 and words[0].upper() not in ("TODO", "FIXME", "XXX")
 
 
 def _lines(file: str) -> list[str]:

@@ -22,10 +22,14 @@ with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, conf
 
 __all__ = [
+    "ADD",
     "ASSIGN",
     "COMMA",
     "EQUAL",
+    "LOOPS",
     "MULTIPLY",
+    "SHIFT",
+    "SUBTRACT",
     "UNEQUAL",
     "Directive",
     "Problem",
@@ -45,6 +49,7 @@ __all__ = [
 Problem = tuple[str, int, str, str]
 _WRAPPERS = (CursorKind.UNEXPOSED_EXPR, CursorKind.LABEL_STMT, CursorKind.PAREN_EXPR)
 ASSIGN, COMMA, MULTIPLY, EQUAL, UNEQUAL = 22, 33, 3, 15, 16  # clang-c/Index.h, as in direction
+ADD, SUBTRACT, SHIFT = 6, 7, 8
 LOOPS = {
     CursorKind.FOR_STMT: "for",
     CursorKind.WHILE_STMT: "while",
@@ -142,6 +147,12 @@ class Scope:
             yield scope
             scope = scope.parent
 
+    def holds(self, file: str, line: int) -> bool:
+        """Whether a pragma on a line is in here; those above a loop's body are the loop's."""
+        if not self.is_loop or self.kind == "do":
+            return _holds(self.body, file, line)
+        return self.node.location.line < line and _holds(self.node, file, line)
+
     def header(self) -> tuple[Cursor | None, Cursor | None, Cursor | None]:
         """Return begin, condition and step of a ``for``; libclang leaves out what is absent."""
         begin = condition = step = None
@@ -205,12 +216,23 @@ class Program:
         """Put a pragma into its scope; True as well where its function is not the kernel's."""
         file, line = item.pragma.file, item.pragma.line
         for scope in self.scopes:
-            around = [part for part in scope.walk() if _holds(part.body, file, line)]
+            around = [part for part in scope.walk() if part.holds(file, line)]
             if around:
                 around[-1].pragmas.append(item)
                 return True
         others = (other for group in self.named.values() for other in group)
         return any(_holds(other, file, line) for other in others)
+
+    def add(self, where: str, item: Directive) -> bool:
+        """Put a directive for ``function`` or ``function/label`` into its scope, if any."""
+        name, _, label = where.partition("/")
+        for function in self.scopes:
+            loops = [part for part in function.walk() if part.is_loop and label_of(part) == label]
+            if function.node.spelling == name.rpartition("::")[2] and (loops or not label):
+                (loops or [function])[0].pragmas.append(item)
+                self.directives.append(item)
+                return True
+        return False
 
     def callees(self, call: Cursor) -> list[Cursor]:
         """Return the definitions that a call may mean."""
@@ -257,6 +279,14 @@ def walk(node: Cursor) -> Iterator[Cursor]:
     if node.kind != CursorKind.INIT_LIST_EXPR:
         for child in node.get_children():
             yield from walk(child)
+
+
+def label_of(scope: Scope) -> str:
+    """Return the label of a loop, ``""`` for none."""
+    for node in walk(scope.function):
+        if node.kind == CursorKind.LABEL_STMT and plain(node) == scope.node:
+            return str(node.spelling)
+    return ""
 
 
 def names(node: Cursor) -> set[int]:

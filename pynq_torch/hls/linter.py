@@ -6,6 +6,7 @@ source's syntax.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,9 +15,13 @@ from pathlib import Path
 from pynq_torch.errors import KernelBuildError
 from pynq_torch.paths import shown
 
+from .estimator import Estimate, estimate
+from .estimator.asked import directives_of
 from .interface import Interface
+from .lint_bursts import bursts
 from .lint_dataflow import dataflow
-from .lint_loops import accumulations, bursts, tripcounts
+from .lint_intervals import intervals
+from .lint_loops import accumulations, tripcounts
 from .lint_pragmas import dependences
 from .lint_tree import Problem, Program
 from .parse import interface_of, probe
@@ -30,6 +35,7 @@ _CHAPTERS = {
     "void": 'UG1399, "Canonical Body"',
     "burst": 'UG1399, "Preconditions and Limitations of Burst Transfer"',
     "accumulate": 'UG1399, "Array Accesses and Performance"',
+    "interval": 'UG1399, "pragma HLS pipeline"',
     "dependence": 'UG1399, "pragma HLS dependence"',
     "tripcount": 'UG1399, "pragma HLS loop_tripcount"',
     "pragma": 'UG1399, "HLS Pragmas"',
@@ -48,8 +54,9 @@ class Finding:
         The source or header.
     line : int
         From 1.
-    rule : {"dataflow", "void", "burst", "accumulate", "dependence", "tripcount", "pragma"}
-        Which rule it breaks.
+    rule : str
+        Which rule it breaks: dataflow, void, burst, accumulate, interval, dependence, tripcount or
+        pragma.
     text : str
         What is wrong and what to write.
     chapter : str
@@ -72,6 +79,8 @@ def lint(
     *,
     include_dirs: Sequence[Path] = (),
     defines: Sequence[str] = (),
+    directives: Path | str | None = None,
+    schedule: bool | Estimate = True,
 ) -> list[Finding]:
     """Return what Vitis HLS would not schedule as a kernel's source says.
 
@@ -86,6 +95,12 @@ def lint(
         Further include folders.
     defines : sequence of str
         Macros, ``NAME`` or ``NAME=VALUE``; ``__SYNTHESIS__`` is not defined without it.
+    directives : path, optional
+        A Tcl file with ``set_directive_...``, or a cfg file with ``syn.directive...``, which count
+        besides the pragmas.
+    schedule : bool or Estimate
+        Estimate the schedule too, for rule ``interval``; it needs clang-16 and llvm-16. False looks
+        at the syntax only; an estimate of the source that is there already is taken.
 
     Returns
     -------
@@ -97,23 +112,43 @@ def lint(
     InterfaceError
         The file or the function is not there.
     KernelBuildError
-        The source does not compile; the message is the compiler's first.
+        The source does not compile, the message is the compiler's first; or there is no schedule.
 
     Examples
     --------
     >>> lint("hw/kernels/vadd/vadd.cpp", "vadd")  # doctest: +SKIP
     []
     """
-    path = Path(source).resolve()
+    path = Path(os.path.realpath(source))
     with read_source(path, include_dirs, defines, probe(top)) as unit:
         _check(unit, top)
         interface, body = interface_of(unit, top, tool="vitis")
         program = Program(unit.unit.cursor, body, unit.pragmas)
-        problems = {*_problems(program, interface)}
+        problems = set(_added(program, directives))
+        problems |= {*_problems(program, interface)}
+        if schedule:
+            reached = (
+                schedule
+                if isinstance(schedule, Estimate)
+                else estimate(
+                    path, top, directives=directives, include_dirs=include_dirs, defines=defines
+                )
+            )
+            said = {(file, line) for file, line, rule, _ in problems if rule == "accumulate"}
+            late = intervals(program, reached)
+            problems |= {problem for problem in late if problem[:2] not in said}
     return sorted(
         Finding(shown(Path(file).resolve()), line, rule, text, _CHAPTERS[rule])
         for file, line, rule, text in problems
     )
+
+
+def _added(program: Program, path: Path | str | None) -> Iterator[Problem]:
+    """Add the directives of a file to a program; yield those whose place it has not."""
+    for where, item in directives_of(Path(path)) if path is not None else ():
+        if not program.add(where, item):
+            text = f"{item.name.upper()} is for {where!r}, which is not there; write FUNCTION/LABEL"
+            yield item.pragma.file, item.pragma.line, "pragma", text
 
 
 def _problems(program: Program, interface: Interface) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -77,7 +78,7 @@ def read_interface(
     """
     if tool not in _TOOLS:
         raise InterfaceError(f"tool {tool!r} is unknown; expected one of {', '.join(_TOOLS)}")
-    path = Path(source).resolve()
+    path = Path(os.path.realpath(source))  # unlike resolve() it takes a link to itself
     with read_source(path, include_dirs, defines, probe(top)) as unit:
         return interface_of(unit, top, tool)[0]
 

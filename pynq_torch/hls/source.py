@@ -175,15 +175,22 @@ def read_text(path: Path) -> str:
     Raises
     ------
     InterfaceError
-        It is no file, is too large, holds bytes of no text, or cannot be read.
+        It is no file, is too large, holds bytes of no text, cannot be read, or has a name that
+        is no UTF-8.
     """
     try:
         wrong = unreadable(path)
         if wrong:
             raise InterfaceError(f"{path}: {wrong}; expected a C++ source")
+        str(path).encode()
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise InterfaceError(f"{path}: cannot be read ({error.strerror})") from error
+    except UnicodeEncodeError as error:
+        raise InterfaceError(
+            f"{str(path)!r} is no UTF-8, and libclang reads no other names; "
+            "rename the file or folder"
+        ) from error
     except ValueError as error:  # a name with a NUL
         raise InterfaceError(f"{str(path)!r} is no file's name: {error}") from error
 

@@ -171,16 +171,20 @@ def _compile(
     extra = files_beside(kernel.source)
 
     def make() -> cache.Entry:
+        from .dataflow import Copies  # loads libclang
+
         interface = kernel_interface(kernel, tool)
         with cache.scratch() as folder:
+            copies = Copies(folder, (kernel.source.parent, *kernel.include_dirs), kernel.defines)
             made = compile_program(
-                bench,
+                copies.of(bench),
                 folder / "testbench",
                 name=kernel.name,
-                provide=lambda symbols: _providers(kernel, symbols),
+                provide=lambda symbols: list(map(copies.of, _providers(kernel, symbols))),
                 sanitize=sanitize,
                 cflags=[f"-D{define}" for define in kernel.defines],
                 include_dirs=[kernel.source.parent, bench.parent, *kernel.include_dirs],
+                copied=copies.files,
             )
             facts = {"log": made.log, "warnings": list(interface.warnings)}
             return cache.store(key, folder, made.files, extra, facts, made.absent)

@@ -21,6 +21,7 @@ from .ladder import LadderAdd, LadderDot
 from .matmul import Matmul
 from .matrix_mult import MatrixMult, multiply_tiled
 from .movement import Move32
+from .net import Net
 from .nll import Nll
 from .norm import Norm
 from .pointwise import Binary, Ternary, Unary
@@ -28,7 +29,7 @@ from .pool2d import Pool2d
 from .reduce import Reduce
 from .registers import Parameter, parameters_of
 from .scale_stream import ScaleStream
-from .signals import Chain, Cordic, Fft, Fir, PrefixSum
+from .signals import Chain, Cordic, Fft, Fir, FirFixed, PrefixSum
 from .softmax import Softmax
 from .sparse import SpmmF32, SpmvF32
 from .streamed import StreamKernel
@@ -50,6 +51,7 @@ __all__ = [
     "Fft",
     "Filter3x3",
     "Fir",
+    "FirFixed",
     "Gemm",
     "GenericKernel",
     "Histogram",
@@ -60,6 +62,7 @@ __all__ = [
     "Matmul",
     "MatrixMult",
     "Move32",
+    "Net",
     "Nll",
     "Norm",
     "Parameter",
@@ -95,6 +98,7 @@ DRIVERS: dict[str, type[Kernel]] = {
     "matrix_mult": MatrixMult,
     "matrix_mult_fabric": MatrixMult,
     "move_32": Move32,
+    "net": Net,
     "nll_f32": Nll,
     "norm_f32": Norm,
     "pool2d_f32": Pool2d,
@@ -121,6 +125,7 @@ DRIVERS: dict[str, type[Kernel]] = {
     "gauss": Filter3x3,
     "histogram": Histogram,
     "fir": Fir,
+    "fir_fixed": FirFixed,
     "chain": Chain,
     "prefix_sum": PrefixSum,
     "cordic": Cordic,

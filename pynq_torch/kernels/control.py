@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from pynq import DefaultIP
@@ -55,6 +56,9 @@ class Control(DefaultIP):
         # tells: there AP_DONE can be read twice.
         self._chain: bool | None = True if "AP_CONTINUE" in fields else None
         self._array = self.mmio.array
+        # A board in another process starts a unit, and waits for it, by one message.
+        self._start_there = getattr(self._array, "start", None)
+        self._look = getattr(self._array, "look", partial(self._array.__getitem__, 0))
         self._lock = threading.Lock()
         self._owner: threading.Thread | None = None
         self._held: Sequence[Any] = ()
@@ -93,7 +97,7 @@ class Control(DefaultIP):
 
         def over() -> bool:
             nonlocal seen
-            seen = int(self._array[0])
+            seen = int(self._look())
             return has_ended(seen)
 
         try:
@@ -227,7 +231,11 @@ class Control(DefaultIP):
         if told is not None:
             self._told = calls.begun(told)
         try:
-            self._array[0] = AP_START
+            if self._start_there is None:
+                self._array[0] = AP_START
+            else:
+                also = None if self._answers is None else self._answers.offset
+                self._start_there(also, self._results)
         except BaseException as error:
             self._tell_end(type(error).__name__)
             raise

@@ -25,7 +25,7 @@ class Filter3x3(StreamKernel):
     Pixels outside the image count as 0, as with ``torch.nn.functional.conv2d(..., padding=1)``.
     """
 
-    expects: ClassVar[tuple[str, ...]] = ("width", "height")
+    expects: ClassVar[tuple[str, ...]] = ("columns", "rows")
 
     def __call__(self, image: torch.Tensor, *, timeout_s: float = 10.0) -> torch.Tensor:
         """Return the filtered image.
@@ -51,7 +51,7 @@ class Filter3x3(StreamKernel):
                 f"image has rows of {width} pixels; expected at most {MAX_WIDTH}, what a line "
                 "buffer holds. Cut it into parts that overlap by a pixel on each side"
             )
-        return self.through("image", image, timeout_s, width=width, height=height)
+        return self.through("image", image, timeout_s, columns=width, rows=height)
 
     call: Any = __call__
 

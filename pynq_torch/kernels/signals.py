@@ -1,4 +1,4 @@
-"""Drivers of the kernels for signals: ``fir``, ``chain``, ``prefix_sum``, ``cordic``, ``fft``."""
+"""Drivers of the kernels for signals: filters, chain, sums, sine and cosine, transforms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .streamed import StreamKernel
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Chain", "Cordic", "Fft", "Fir", "PrefixSum"]
+__all__ = ["Chain", "Cordic", "Fft", "Fir", "FirFixed", "PrefixSum"]
 
 
 class Fir(StreamKernel):
@@ -64,6 +64,52 @@ class Fir(StreamKernel):
         every = np.zeros(self.taps, np.int32)
         every[: coefficients.numel()] = coefficients.numpy()
         return self.through("x", x, timeout_s, coefficients=every)
+
+    call: Any = __call__
+
+
+class FirFixed(Fir):
+    """``overlay.fir_fixed(x, coefficients)`` filters a signal in ``ap_fixed<16, 1>``."""
+
+    #: Of ``ap_fixed<16, 1>``: steps of 2**-15.
+    fraction_bits = 15
+
+    def __call__(
+        self, x: torch.Tensor, coefficients: torch.Tensor, *, timeout_s: float = 10.0
+    ) -> torch.Tensor:
+        """Return the filtered signal, rounded to steps of 2**-15 and saturated.
+
+        Parameters
+        ----------
+        x : torch.Tensor
+            float32, 1 dimension, from -1 to 1 (which becomes 1 - 2**-15), device cpu. It is rounded
+            to steps of 2**-15; samples before the first are 0.
+        coefficients : torch.Tensor
+            As `x`, at most `taps`.
+        timeout_s : float
+            Bound of the transfer and of the wait.
+
+        Returns
+        -------
+        torch.Tensor
+            float32, as long as `x`: for the rounded inputs exact but for the last rounding.
+        """
+        import torch
+
+        words = []
+        for name, tensor in {"x": x, "coefficients": coefficients}.items():
+            check_tensor(self.cu, name, tensor, torch.float32, ndim=1)
+            if not bool((tensor.abs() <= 1).all()):
+                raise self.wrong(f"{name} has values that are not from -1 to 1; divide it first")
+            words.append(_fixed(tensor, self.fraction_bits, 16).to(torch.int16))
+        if coefficients.numel() > self.taps:
+            raise self.wrong(
+                f"coefficients has {coefficients.numel()} elements; expected at most {self.taps}"
+            )
+        every = np.zeros(self.taps, np.int32)
+        every[: coefficients.numel()] = words[1].numpy()
+        filtered = self.through("x", words[0], timeout_s, coefficients=every)
+        return filtered.float() * 2.0**-self.fraction_bits
 
     call: Any = __call__
 
@@ -136,12 +182,12 @@ class PrefixSum(Kernel):
     call: Any = __call__
 
 
-def _fixed(values: torch.Tensor, fraction_bits: int) -> torch.Tensor:
+def _fixed(values: torch.Tensor, fraction_bits: int, bits: int = 32) -> torch.Tensor:
     """Return real numbers as the words of a signed fixed-point type, rounded to nearest."""
     import torch
 
     scaled = (values.detach().double() * 2.0**fraction_bits).round()
-    return scaled.clamp(max=2.0**31 - 1).to(torch.int32)
+    return scaled.clamp(max=2.0 ** (bits - 1) - 1).to(torch.int32)
 
 
 def _real(words: Any, fraction_bits: int) -> torch.Tensor:

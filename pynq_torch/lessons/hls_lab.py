@@ -21,7 +21,7 @@ from pynq_torch.errors import (
     PynqTorchError,
     VerificationError,
 )
-from pynq_torch.hls import Estimate, KernelSource, estimate, run_testbench
+from pynq_torch.hls import Estimate, KernelSource, estimate, lint, run_testbench
 from pynq_torch.hls.estimator.result import LoopEstimate
 from pynq_torch.hls.snippet import CELLS, declarations, split
 
@@ -35,8 +35,11 @@ _SIGNALS = {
     11: "a segmentation fault: is an index or pointer outside its array",
     25: "the limit of what it may print: does a loop print without end",
 }
+_THROWN = re.compile(r"what\(\):\s+(.*)")
 _ERROR = re.compile(r"([^\s/]+:\d+):\d+: (?:fatal )?error: (.*)")
 _WIDTH = 400
+#: Rules of ``hls lint`` that a testbench and an estimate do not see.
+_HINTS = ("dataflow", "void", "burst", "dependence")
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class Checked:
     passed : bool
         Whether the result is exact and the target reached.
     sentence : str
-        That in words, with what is missing.
+        That in words, with what is missing; behind it, a line each, what ``hls lint`` says.
     schedule : Estimate or None
         ``None`` where the C++ does not compile.
     """
@@ -134,6 +137,7 @@ def check(
     with tempfile.TemporaryDirectory(prefix="pynq_torch_lab_") as name:
         folder = Path(name)
         found: Estimate | None = None
+        hints: list[str] = []
         try:
             kernel = _written(folder, top, split(answer)[0], bench, include_dirs)
             found = estimate(kernel.source, top, include_dirs=include_dirs, **given)  # type: ignore[arg-type]
@@ -141,12 +145,16 @@ def check(
                 warnings.simplefilter("ignore", InterfaceWarning)  # among those of the estimate
                 run_testbench(kernel, timeout_s=timeout_s, tool=tool)
             missing = list(_missing(found, target))
+            lines = lint(kernel.source, top, include_dirs=include_dirs, schedule=False)
+            hints = [f"lint: {line}" for line in lines if line.rule in _HINTS]
         except (PynqTorchError, OSError) as error:
             missing = [_why(error, timeout_s)]
-        text = " ".join(missing).replace(f"{folder.resolve()}/", "").replace(f"{folder}/", "")
-    if missing or found is None:
-        return Checked(False, f"{top}: NOT YET. {text}", found)
-    return Checked(True, f"{top}: the result is exact, {_reached(found, target)}: PASS", found)
+    sentence = f"{top}: NOT YET. {' '.join(missing)}"
+    if found is not None and not missing:
+        sentence = f"{top}: the result is exact, {_reached(found, target)}: PASS"
+    text = "\n".join([sentence, *hints])
+    text = text.replace(f"{folder.resolve()}/", "").replace(f"{folder}/", "")
+    return Checked(found is not None and not missing, text, found)
 
 
 def estimated(answer: str, top: str, **options: Any) -> Estimate:
@@ -219,6 +227,8 @@ def _why(error: Exception, timeout_s: float) -> str:
     if isinstance(error, KernelTimeout):
         return f"The testbench did not end within {timeout_s:g} s: is there a loop that never ends?"
     if isinstance(error, VerificationError):
+        if thrown := _THROWN.search(text):
+            return f"The testbench was stopped: {thrown[1]}."
         signal = re.search(r"killed by signal (\d+)", text)
         if signal:
             what = _SIGNALS.get(int(signal[1]), f"signal {signal[1]}")

@@ -67,6 +67,7 @@ COMPONENTS: Mapping[str, Component] = {
     "fpow": Component(29, 1100, 2900, 0, _PG060 + "a log, a double-width product, an exp", False),
     # integers
     "imul32": Component(3, 165, 49, 0, "csynth reports, mul_32s_32s_32_2, three DSPs", True),
+    "imul16": Component(1, 0, 0, 0, "UG479: a product of 25 x 18 bits a DSP48E1", False),
     "idiv32": Component(0, 394, 238, 0, "estimate: sdiv_32 of 36 steps, one bit a step", False),
     "int8_mul": Component(1, 0, 0, 0, "UG479: a product of 25 x 18 bits a DSP48E1", False),
     "int8_mul_pair": Component(1, 0, 20, 0,

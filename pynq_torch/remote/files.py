@@ -14,10 +14,10 @@ from pynq.pl_server.embedded_device import bit2bin
 from pynq_torch.errors import BitstreamError, PynqTorchError
 from pynq_torch.hls.design import is_simulation_image
 
-__all__ = ["BoardFiles"]
+__all__ = ["FIRMWARE", "MANAGER", "BoardFiles"]
 
-_MANAGER = "/sys/class/fpga_manager/fpga0/"
-_FIRMWARE = "/lib/firmware/"
+MANAGER = "/sys/class/fpga_manager/fpga0/"
+FIRMWARE = "/lib/firmware/"
 #: A PYNQ-Z2's bitstream has 4 MB.
 _LARGEST = 32 << 20
 
@@ -32,23 +32,30 @@ class BoardFiles:
         handoff, which is what a virtual board needs.
     download : callable
         Called with the ``.bit`` to load.
+    cma : callable
+        Returns the bytes of CMA memory, all and free.
     """
 
     def __init__(
-        self, overlays: Callable[[], dict[str, Path]], download: Callable[[Path], None]
+        self,
+        overlays: Callable[[], dict[str, Path]],
+        download: Callable[[Path], None],
+        cma: Callable[[], tuple[int, int]] = lambda: (0, 0),
     ) -> None:
-        self._overlays, self._download = overlays, download
+        self._overlays, self._download, self._cma = overlays, download, cma
         self._firmware: dict[str, bytes] = {}
         self._state = "unknown"
         self._flags = "0"
 
     def read(self, path: str) -> bytes | None:
         """Return a file's content; None where there is no such file."""
+        total, free = (nbytes >> 10 for nbytes in self._cma())
         texts = {
+            "/proc/meminfo": f"CmaTotal: {total:8} kB\nCmaFree:  {free:8} kB\n",
             "/proc/version": "Linux version 6.6 (armv7l), a virtual board of pynq_torch\n",
             "/proc/device-tree/chosen/pynq_board": "Pynq-Z2\0",
-            f"{_MANAGER}state": f"{self._state}\n",
-            f"{_MANAGER}flags": f"{self._flags}\n",
+            f"{MANAGER}state": f"{self._state}\n",
+            f"{MANAGER}flags": f"{self._flags}\n",
         }
         return texts[path].encode() if path in texts else None
 
@@ -68,24 +75,30 @@ class BoardFiles:
                 raise PynqTorchError(
                     f"{path}: more than {_LARGEST >> 20} MB; no bitstream has so many"
                 )
-        if path.startswith(_FIRMWARE) and PurePosixPath(path).suffix == ".bin":
-            self._firmware = {path.removeprefix(_FIRMWARE): bytes(data)}
-        elif path == f"{_MANAGER}flags":
-            self._flags = data.decode(errors="replace").strip()
-        elif path == f"{_MANAGER}firmware":
+        if path.startswith(FIRMWARE) and PurePosixPath(path).suffix == ".bin":
+            self._store(path.removeprefix(FIRMWARE), bytes(data))
+        elif path == f"{MANAGER}flags":
+            self._set_flags(data.decode(errors="replace").strip())
+        elif path == f"{MANAGER}firmware":
             self._configure(data.decode(errors="replace").strip())
         else:
             raise PynqTorchError(
                 f"{path} cannot be written: a served board has the FPGA manager's files and "
-                f"{_FIRMWARE}NAME.bin, no others"
+                f"{FIRMWARE}NAME.bin, no others"
             )
+
+    def _store(self, name: str, data: bytes) -> None:
+        self._firmware = {name: data}
+
+    def _set_flags(self, flags: str) -> None:
+        self._flags = flags
 
     def _configure(self, name: str) -> None:
         if self._flags == "1":
             raise BitstreamError(f"{name}: partial reconfiguration is not modelled")
         frames = self._firmware.get(name)
         if frames is None:
-            raise BitstreamError(f"{_FIRMWARE}{name} was not written before its name")
+            raise BitstreamError(f"{FIRMWARE}{name} was not written before its name")
         self._state = "write error"
         self._download(self._find(name, frames))
         self._state = "operating"

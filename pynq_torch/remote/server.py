@@ -16,15 +16,26 @@ from pynq_torch.board.device import VirtualBoard
 from pynq_torch.errors import BoardError
 from pynq_torch.overlay import available_overlays
 
+from .access import credentials
 from .files import BoardFiles
 from .services import Buffers, DeviceFiles, Registers
 from .session import Session
+from .together import Together
 
 __all__ = ["PORT", "Server"]
 
 #: Where the client looks for a board; it has no option for another one.
 PORT = 7967
 _LOOK_S = 1.0
+_OPTIONS = [
+    # Linux would let two servers share a port, and give each of them some of the clients.
+    ("grpc.so_reuseport", 0),
+    # A client whose cable was pulled has gone after half a minute; clients may look as often.
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_ping_strikes", 0),
+]
 
 
 class Server:
@@ -38,9 +49,14 @@ class Server:
     make_board : callable
         Returns a board; called for each client.
     host : str
-        An address of the loopback interface: the protocol is not encrypted and knows no password.
+        Without an access file an address of the loopback interface: PYNQ.remote's protocol is not
+        encrypted and knows no password.
     port : int
         0 for any that is free.
+    access : pathlib.Path, optional
+        An access file (`access.make_access`): connections are encrypted then, and want its token.
+    files : BoardFiles, optional
+        Of a real board. Default: those of a virtual one.
     overlays : sequence of pathlib.Path
         Folders with further ``NAME.bit`` and ``NAME.hwh``.
 
@@ -61,26 +77,38 @@ class Server:
         *,
         host: str = "127.0.0.1",
         port: int = PORT,
+        access: Path | None = None,
+        files: BoardFiles | None = None,
         overlays: Sequence[Path] = (),
     ) -> None:
-        _check_host(host)
-        # Linux would let two servers share a port, and give each of them some of the clients.
-        options = [("grpc.so_reuseport", 0)]
-        self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=8), options=options)
+        secret, token = (None, None) if access is None else credentials(access)
+        if secret is None:
+            _check_host(host)
+        pool = futures.ThreadPoolExecutor(max_workers=8)
+        checks = () if token is None else (token,)
+        self._server = grpc.server(pool, options=_OPTIONS, interceptors=checks)
+        place = f"{host}:{port}"
         try:
-            self.port = self._server.add_insecure_port(f"{host}:{port}")
+            self.port = (
+                self._server.add_insecure_port(place)
+                if secret is None
+                else self._server.add_secure_port(place, secret)
+            )
         except RuntimeError as error:
             raise BoardError(
                 f"nothing can listen on {host}:{port}: another server has that port, or this user "
                 "may not use it"
             ) from error
         self.session = Session(make_board, self.port)
-        files = BoardFiles(lambda: _known(overlays), self.session.download)
+        files = files or BoardFiles(
+            lambda: _known(overlays), self.session.download, self.session.cma
+        )
         remote_device_pb2_grpc.add_RemoteDeviceServicer_to_server(
             DeviceFiles(self.session, files), self._server
         )
         mmio_pb2_grpc.add_MmioServicer_to_server(Registers(self.session), self._server)
         buffer_pb2_grpc.add_RemoteBufferServicer_to_server(Buffers(self.session), self._server)
+        self._server.add_generic_rpc_handlers((Together(self.session),))
         self._ended = threading.Event()
         self._watch = threading.Thread(target=self._look, name="clients of the board", daemon=True)
 
@@ -118,7 +146,8 @@ def _check_host(host: str) -> None:
         raise BoardError(
             f"host {host!r} is not this PC's loopback interface (127.0.0.1): pynq's client neither "
             "encrypts nor asks for a password. From another machine, open a tunnel there: "
-            f"ssh -N -L {PORT}:localhost:{PORT} USER@THIS_PC"
+            f"ssh -N -L {PORT}:localhost:{PORT} USER@THIS_PC; or serve pynq_torch's client alone, "
+            "encrypted: --access FILE"
         )
 
 

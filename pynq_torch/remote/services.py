@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import grpc
-from pynq import MMIO
 from pynq.remote import (
     buffer_pb2,
     buffer_pb2_grpc,
@@ -21,10 +20,12 @@ from pynq.remote import (
     remote_device_pb2_grpc,
 )
 
+from pynq_torch.board.remote.wire import ERROR_KIND
+
 from .files import BoardFiles
 from .session import BoardInUse, Session, found
 
-__all__ = ["Buffers", "DeviceFiles", "Registers", "sentence"]
+__all__ = ["Buffers", "DeviceFiles", "Registers", "enter", "sentence"]
 
 #: As the client's own; gRPC refuses messages of more than 4 MB.
 _CHUNK = 2 << 20
@@ -45,7 +46,7 @@ def _answers(answer: Callable[..., _Answer]) -> Callable[[_Method[_Answer]], _Me
     def decorate(method: _Method[_Answer]) -> _Method[_Answer]:
         @functools.wraps(method)
         def call(self: Any, request: Any, context: grpc.ServicerContext) -> _Answer:
-            _enter(self.session, context)
+            enter(self.session, context)
             try:
                 return method(self, request, context)
             except Exception as error:  # noqa: BLE001 - the client raises it
@@ -61,17 +62,19 @@ def _aborts(method: _Method[_Answer]) -> _Method[_Answer]:
 
     @functools.wraps(method)
     def call(self: Any, request: Any, context: grpc.ServicerContext) -> _Answer:
-        _enter(self.session, context)
+        enter(self.session, context)
         try:
             return method(self, request, context)
         except Exception as error:
+            context.set_trailing_metadata(((ERROR_KIND, type(error).__name__),))
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, sentence(error))
             raise AssertionError("gRPC's abort returned") from error
 
     return call
 
 
-def _enter(session: Session, context: grpc.ServicerContext) -> None:
+def enter(session: Session, context: grpc.ServicerContext) -> None:
+    """Take the board for the client of a call; end the call where another has it."""
     try:
         session.enter(context.peer())
     except BoardInUse as error:
@@ -130,14 +133,13 @@ class Registers(mmio_pb2_grpc.MmioServicer):
     @_answers(mmio_pb2.GetMmioResponse)
     def get_mmio(self, request: Any, context: grpc.ServicerContext) -> Any:
         """Open a range of addresses."""
-        mmio = MMIO(request.base_addr, request.length, device=self.session.board)
-        handle = self.session.keep(self.session.mmios, mmio)
+        handle = self.session.open(request.base_addr, request.length)
         return mmio_pb2.GetMmioResponse(status=True, mmio_id=handle)
 
     @_answers(mmio_pb2.ReadResponse)
     def read(self, request: Any, context: grpc.ServicerContext) -> Any:
         """Read a register."""
-        mmio = self._range(request, request.length)
+        mmio = self.session.range(request.mmio_id, request.offset, request.length)
         data = int(mmio.read(request.offset, request.length, request.word_order or "little"))
         if data >> 32:
             raise OverflowError(
@@ -149,19 +151,8 @@ class Registers(mmio_pb2_grpc.MmioServicer):
     @_answers(mmio_pb2.WriteResponse)
     def write(self, request: Any, context: grpc.ServicerContext) -> Any:
         """Write registers that follow each other."""
-        data = request.data
-        word = int.from_bytes(data, "little") if len(data) == 4 else data
-        self._range(request, len(data)).write(request.offset, word)
+        self.session.write(request.mmio_id, request.offset, request.data)
         return mmio_pb2.WriteResponse(status=True)
-
-    def _range(self, request: Any, nbytes: int) -> MMIO:
-        mmio = found(self.session.mmios, request.mmio_id, "MMIO")
-        if not 0 <= request.offset <= mmio.length - nbytes:
-            raise IndexError(
-                f"{nbytes} bytes at offset 0x{request.offset:x} are outside the {mmio.length} "
-                f"bytes from 0x{mmio.base_addr:08x}"
-            )
-        return mmio
 
 
 class Buffers(buffer_pb2_grpc.RemoteBufferServicer):
@@ -189,26 +180,16 @@ class Buffers(buffer_pb2_grpc.RemoteBufferServicer):
         """Write pieces of a buffer; a piece without a place follows the one before."""
         position = None
         for request in requests:
-            buffer = self._buffer(request)
             begin = request.start if position is None or request.start else position
             position = begin + len(request.data)
-            if begin < 0 or position > buffer.nbytes:
-                raise IndexError(
-                    f"bytes {begin} to {position} are outside a buffer of {buffer.nbytes}"
-                )
-            memoryview(buffer).cast("B")[begin:position] = request.data
+            memoryview(self.session.piece(request.buffer_id, begin, position))[:] = request.data
         return buffer_pb2.BufferWriteResponse()
 
     @_aborts  # an empty answer would be taken for the buffer's content
     def read(self, request: Any, context: grpc.ServicerContext) -> Any:
         """Send a buffer, or bytes of it, in pieces."""
-        buffer = self._buffer(request)
-        end = request.end or buffer.nbytes
-        if not 0 <= request.start <= end <= buffer.nbytes:
-            raise IndexError(
-                f"bytes {request.start} to {end} are outside a buffer of {buffer.nbytes}"
-            )
-        content = memoryview(buffer).cast("B")[request.start : end].tobytes()
+        end = request.end or self._buffer(request).nbytes
+        content = self.session.piece(request.buffer_id, request.start, end).tobytes()
         return (
             buffer_pb2.BufferReadResponse(data=content[at : at + _CHUNK])
             for at in range(0, len(content), _CHUNK)

@@ -45,6 +45,8 @@ class Session:
         self._make_board = make_board
         self._lock = threading.RLock()
         self._owner, self._since = "", ""
+        #: Another one for each use, so that a client whose connection had ended is told.
+        self.id = ""
         self.board = make_board()
         self.mmios: dict[str, pynq.MMIO] = {}
         self.buffers: dict[str, Any] = {}
@@ -72,13 +74,27 @@ class Session:
                     "as that program ends or closes its connection."
                 )
             self._owner, self._since = peer, time.strftime("%H:%M:%S")
+            self.id = uuid.uuid4().hex
 
     def leave_if_gone(self) -> None:
         """Free the board where its client's connection has ended."""
         with self._lock:
             if self._owner and not is_connected(self._owner, self.port):
-                self._forget()
-                self.board = self._make_board()
+                self.leave()
+
+    def leave(self) -> None:
+        """Free the board."""
+        with self._lock:
+            # First: what ran may write to the buffers until then.
+            before, self.board = self.board, self._make_board()
+            if before is not self.board:
+                before.close()
+            self._forget()
+
+    def cma(self) -> tuple[int, int]:
+        """Return the bytes of CMA memory of a virtual board: all, and free."""
+        memory = self.board.memory
+        return memory.cma_bytes, memory.free_bytes
 
     def close(self) -> None:
         """End the board."""
@@ -87,7 +103,7 @@ class Session:
             self.board.close()
 
     def _forget(self) -> None:
-        self._owner = ""
+        self._owner = self.id = ""
         self.mmios.clear()
         self.buffers.clear()
 
@@ -108,6 +124,44 @@ class Session:
             handle = uuid.uuid4().hex
             table[handle] = item
             return handle
+
+    def open(self, base: int, length: int) -> str:
+        """Return the handle of a range of addresses."""
+        return self.keep(self.mmios, pynq.MMIO(base, length, device=self.board))
+
+    def range(self, handle: str, offset: int, nbytes: int) -> pynq.MMIO:
+        """Return the registers of a handle.
+
+        Raises
+        ------
+        IndexError
+            Some of the bytes from the offset on are outside.
+        """
+        mmio = found(self.mmios, handle, "MMIO")
+        if not 0 <= offset <= mmio.length - nbytes:
+            raise IndexError(
+                f"{nbytes} bytes at offset 0x{offset:x} are outside the {mmio.length} "
+                f"bytes from 0x{mmio.base_addr:08x}"
+            )
+        return mmio
+
+    def write(self, handle: str, offset: int, data: bytes) -> None:
+        """Write registers that follow each other."""
+        word = int.from_bytes(data, "little") if len(data) == 4 else data
+        self.range(handle, offset, len(data)).write(offset, word)
+
+    def piece(self, handle: str, start: int, end: int) -> Any:
+        """Return bytes of a buffer.
+
+        Raises
+        ------
+        IndexError
+            They are outside.
+        """
+        buffer = found(self.buffers, handle, "buffer")
+        if not 0 <= start <= end <= buffer.nbytes:
+            raise IndexError(f"bytes {start} to {end} are outside a buffer of {buffer.nbytes}")
+        return buffer[start:end]
 
     def allocate(self, nbytes: int) -> str:
         """Return the handle of a new buffer of so many bytes in the board's memory."""

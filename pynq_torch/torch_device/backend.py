@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -161,13 +162,13 @@ def synchronize(device: _Device = None) -> None:
 
 def get_device_name(device: _Device = None) -> str:
     """Return the board's name, e.g. ``"Pynq-Z2 (csim)"``."""
-    from pynq_torch.board import current_board, ensure_board
+    from pynq_torch.board import ensure_board
 
     _index(device)
     active = ensure_board()
-    virtual = current_board()
     name = str(getattr(active, "name", "PYNQ"))
-    return f"{name} ({virtual.board_name})" if virtual is active else name
+    kind = getattr(active, "board_name", "")
+    return f"{name} ({kind})" if kind else name
 
 
 def get_device_capability(device: _Device = None) -> tuple[int, int]:
@@ -317,11 +318,13 @@ def mem_get_info(device: _Device = None) -> tuple[int, int]:
     if board is active and board is not None:
         free = int(board.memory.free_bytes)
         return free, free + int(board.memory.used_bytes)
+    file = "/proc/meminfo"
+    served = getattr(active, "read_file", None)  # board remote
+    text = Path(file).read_text() if served is None else served(file).decode()
     found = {}
-    with open("/proc/meminfo", encoding="ascii") as lines:
-        for line in lines:
-            if line.startswith("Cma"):
-                found[line.split(":")[0]] = int(line.split()[1]) * 1024
+    for line in text.splitlines():
+        if line.startswith("Cma"):
+            found[line.split(":")[0]] = int(line.split()[1]) * 1024
     return found["CmaFree"], found["CmaTotal"]
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from pynq_torch.board import current_board
+from pynq_torch import board
 from pynq_torch.diagnosis import Diagnosis
 from pynq_torch.errors import BoardHang
 
@@ -35,8 +35,7 @@ def wait_clock() -> float:
     Wall clock, but for board ``rtl``: there a run of 10 ms takes seconds of this PC, and what
     counts is the board's own time while its clock goes on.
     """
-    board = current_board()
-    return time.perf_counter() if board is None else board.wait_clock()
+    return board.wait_clock()
 
 
 def polls(timeout_s: float) -> Iterator[float]:

@@ -13,6 +13,7 @@ constexpr int DEPTH = 2;
 constexpr int DATA_BITS = 32;
 using Beat = ap_axiu<DATA_BITS, 0, 0, 0>;  // TDATA, TKEEP, TSTRB, TLAST
 
+static_assert(DATA_BITS == 32, "a sample is an int32");
 static_assert(DEPTH >= 2, "with one place, writer and reader would take turns");
 }  // namespace chain_config
 

@@ -15,6 +15,8 @@ constexpr int COSIM_DEPTH = 16 * N;
 constexpr int MAX_FRAMES = 64;  // for the report of the latency only
 constexpr int BURST = 16;       // the longest burst of an AXI3 port of the Zynq-7000 PS
 using Number = ap_fixed<32, 2>;
+
+static_assert(sizeof(Number) == 4, "a part of a number is a word of memory");
 }  // namespace fft_config
 
 // input, output: frames * N complex numbers, real and imaginary part side by side, both from -1 to 1;

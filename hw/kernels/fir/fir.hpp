@@ -13,6 +13,7 @@ constexpr int TAPS = 16;
 constexpr int DATA_BITS = 32;
 using Beat = ap_axiu<DATA_BITS, 0, 0, 0>;  // TDATA, TKEEP, TSTRB, TLAST
 
+static_assert(DATA_BITS == 32, "a sample is an int32");
 static_assert(TAPS > 1, "a filter has a past");
 }  // namespace fir_config
 

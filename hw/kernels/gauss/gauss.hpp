@@ -3,7 +3,7 @@
 // | parameter  | value | why                                                                   |
 // |------------|-------|-----------------------------------------------------------------------|
 // | MAX_WIDTH  | 1920  | full HD: a line buffer of 1921 bytes is one BRAM of 18 Kbit (lines3x3.hpp) |
-// | MAX_HEIGHT | 1080  | for the report of the latency only: any height works                  |
+// | MAX_HEIGHT | 1080  | for the report of the latency only: any number works                |
 #pragma once
 #include "../../include/lines3x3.hpp"
 
@@ -14,7 +14,7 @@ constexpr int MAX_HEIGHT = 1080;
 constexpr int ROWS = MAX_HEIGHT + 1;
 }  // namespace gauss_config
 
-// Reads width * height pixels, row by row, and writes as many, TLAST with the last one; TLAST of the
-// input does not count. Pixels outside the image are 0. A width above lines3x3::MAX_WIDTH, and a
-// width or height below 1, reads and writes nothing.
-void gauss(hls::stream<lines3x3::Beat>& pixels, hls::stream<lines3x3::Beat>& smooth, int width, int height);
+// Reads columns * rows pixels, row by row, and writes as many, TLAST with the last one; TLAST of the
+// input does not count. Pixels outside the image are 0. Columns above lines3x3::MAX_WIDTH, and
+// columns or rows below 1, read and write nothing.
+void gauss(hls::stream<lines3x3::Beat>& pixels, hls::stream<lines3x3::Beat>& smooth, int columns, int rows);

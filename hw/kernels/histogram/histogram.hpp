@@ -10,6 +10,8 @@ namespace histogram_config {
 constexpr int BINS = 256;
 constexpr int COSIM_DEPTH = 4096;
 constexpr int BURST = 16;  // the longest burst of an AXI3 port of the Zynq-7000 PS
+
+static_assert(BINS == 1 << 8, "every value of a byte has a bin");
 }  // namespace histogram_config
 
 // values: n bytes; counts: BINS words, counts[v] becomes the number of bytes with the value v.

@@ -96,7 +96,7 @@ module axi_read_proof #(
   wire no_overflow = !live_q || !rvalid_i || (rready_o && dut.queue_ready && dut.marks_valid);
   wire credits = !live_q
       || 16'(dut.room_q) + 16'(dut.waiting) + owed == 16'(DEPTH) && 16'(dut.waiting) + owed <= 16'(DEPTH);
-  wire no_answer_lost = !live_q || !idle_o || (owed == '0 && !valid_o);
+  wire no_answer_lost = !live_q || !idle_o || (owed == '0 && !valid_o && !arvalid_o);
   wire not_too_many = !live_q || 32'(bursts_q) <= OUTSTANDING;
   wire within_4_kb = !live_q || !arvalid_o
       || 32'(araddr_o[11:0]) + WORD_BYTES * (32'(arlen_o) + 1) <= 4096;

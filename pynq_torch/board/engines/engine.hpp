@@ -72,7 +72,7 @@ struct Mailbox {
     uint32_t nwindows;               // 88  physical memories
     uint32_t guard;                  // 92
     char message[664];               // 96
-    char outside[256];               // 760 the first use of an index outside its array; "": none
+    char outside[256];               // 760 the first thing that a board would do otherwise; "": none
     std::atomic<uint64_t> read_ahead; // 1016 address of a read just outside a buffer; 0: none
     uint8_t user[1024];              // 1024
     struct Window { uint64_t base, size, file_offset; } windows[16];  // 2048

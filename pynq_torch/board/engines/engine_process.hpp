@@ -26,6 +26,10 @@ Engine::Engine(int argc, char** argv) {
         ports[size_t(i - 9)].attach(map(uint64_t(fd), uint64_t(st.st_size)), i - 9, this);
     }
     g_engine = this;
+    note_hook() = [](const char* text) {
+        char* noted = g_engine->mailbox->outside;
+        if (noted[0] == 0) std::snprintf(noted, sizeof g_engine->mailbox->outside, "%s", text);
+    };
     adopt_orphans();
     install_handlers();
     // The board may die without a word (kill -9): the read end then reports end of file.

@@ -95,6 +95,12 @@ struct WaitObserver {
 struct Aborted {};
 struct Relatch {};
 
+// Takes what a kernel did that a board would not do, as text; none: a program without a board.
+inline void (*&note_hook())(const char*) {
+    static void (*hook)(const char*) = nullptr;
+    return hook;
+}
+
 class Port {
   public:
     size_t data_bytes = 0;
@@ -177,9 +183,47 @@ class Port {
         wait([&] { return size() <= header_->depth; }, false);
     }
 
+    static constexpr long kSleepNs = 100'000, kLongSleepNs = 50'000'000;
+    // Sleeps until `ready` holds, and asks again at the latest after `most_ns`.
+    template <class Ready> void wait(Ready ready, bool for_data, long most_ns = kLongSleepNs) {
+        const auto done = [&] {  // what was written just before the data counts, also while it spins
+            if (observer_ && observer_->stale()) throw Relatch{};
+            return ready();
+        };
+        for (int spin = 0; spin < 200; ++spin) {
+            if (done()) return;
+            relax();
+        }
+        // Where both sides share a core, the other one makes more of it than spinning would.
+        for (int turn = 0; turn < 16; ++turn) {
+            sched_yield();
+            if (done()) return;
+        }
+        if (observer_) observer_->blocked(index_, for_data);
+        header_->sleepers.fetch_add(1, std::memory_order_seq_cst);
+        long limit_ns = kSleepNs;
+        for (;;) {
+            const uint32_t seen = header_->signal.load(std::memory_order_seq_cst);
+            if (observer_ && observer_->stale()) {
+                header_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
+                observer_->unblocked();
+                throw Relatch{};
+            }
+            if (ready()) break;
+            if (observer_ && observer_->aborted()) {
+                header_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
+                throw Aborted{};
+            }
+            struct timespec limit{0, limit_ns};
+            limit_ns = std::min(2 * limit_ns, most_ns);
+            syscall(SYS_futex, &header_->signal, FUTEX_WAIT, seen, &limit, nullptr, 0);
+        }
+        header_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
+        if (observer_) observer_->unblocked();
+    }
+
   private:
     static constexpr uint64_t kWakeNs = 50'000;
-    static constexpr long kSleepNs = 100'000, kLongSleepNs = 50'000'000;
 
     unsigned char* slot(uint64_t position) const { return beats_ + (position & mask_) * stride_; }
     // Slots that are free: a withdrawn beat keeps its own until the reader has passed it.
@@ -211,39 +255,6 @@ class Port {
         header_->signal.fetch_add(1, std::memory_order_seq_cst);
         syscall(SYS_futex, &header_->signal, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
     }
-    template <class Ready> void wait(Ready ready, bool for_data) {
-        for (int spin = 0; spin < 200; ++spin) {
-            if (ready()) return;
-            relax();
-        }
-        // Where both sides share a core, the other one makes more of it than spinning would.
-        for (int turn = 0; turn < 16; ++turn) {
-            sched_yield();
-            if (ready()) return;
-        }
-        if (observer_) observer_->blocked(index_, for_data);
-        header_->sleepers.fetch_add(1, std::memory_order_seq_cst);
-        long limit_ns = kSleepNs;
-        for (;;) {
-            const uint32_t seen = header_->signal.load(std::memory_order_seq_cst);
-            if (observer_ && observer_->stale()) {
-                header_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
-                observer_->unblocked();
-                throw Relatch{};
-            }
-            if (ready()) break;
-            if (observer_ && observer_->aborted()) {
-                header_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
-                throw Aborted{};
-            }
-            struct timespec limit{0, limit_ns};
-            limit_ns = std::min(2 * limit_ns, kLongSleepNs);
-            syscall(SYS_futex, &header_->signal, FUTEX_WAIT, seen, &limit, nullptr, 0);
-        }
-        header_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
-        if (observer_) observer_->unblocked();
-    }
-
     RingHeader* header_ = nullptr;
     unsigned char* beats_ = nullptr;
     size_t stride_ = 0;

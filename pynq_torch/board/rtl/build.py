@@ -171,7 +171,7 @@ def _handoff(source: RtlSource) -> str:
     words = {word.lower() for file in source.files for word in scan(file).words}
     parameters = {name: v for name, v in ip.parameters.items() if name.lower() in words}
     ports = [asdict(port) | {"constant": None, "net": ""} for port in ip.ports.values()]
-    buses = [asdict(bus) for bus in ip.buses.values()]
+    buses = [asdict(bus) | {"net": ""} for bus in ip.buses.values()]
     return json.dumps([parameters, ip.interrupt_pins, ports, buses], sort_keys=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -165,7 +166,7 @@ def _tree(tool: lint.Verilator, source: RtlSource, work: Path, given: Sequence[s
     tree = json.loads(path.read_text(encoding="utf-8"))
     links = _links(source)
     # No JSON reader takes it where a path has a backslash: Verilator writes paths as they are.
-    listed = _LISTED.findall(meta.read_text(encoding="utf-8"))
+    listed = _LISTED.findall(os.fsdecode(meta.read_bytes()))
     files = {number: _real_name(name, links) for number, name in listed}
     twice = tuple(drivers.conflicts(tree, files))
     path.unlink()

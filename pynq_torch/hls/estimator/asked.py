@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from ..constants import Constants
-from ..directives import Pragma, config_lines, port_name, tcl_words
+from ..directives import port_name
 from ..lint_tree import Directive
 from .compiler import Place
 
@@ -17,7 +15,6 @@ __all__ = [
     "ArrayPlan",
     "FunctionPlan",
     "LoopPlan",
-    "directives_of",
     "of_function",
     "of_loop",
 ]
@@ -43,6 +40,8 @@ class LoopPlan:
     trips: tuple[int, int] | None = None
     dataflow: bool = False
     least: int | None = None
+    #: Whether another loop is all that is in it.
+    perfect: bool = False
     #: Variables ("" for all) -> after how many iterations a read meets a write, 0 for never; and
     #: those of which a read need not wait for a write of its own iteration.
     distances: dict[str, int] = field(default_factory=dict)
@@ -80,6 +79,10 @@ class FunctionPlan:
     callees: list[FunctionPlan] = field(default_factory=list)
     inline: bool | None = None
     interval: int | None = None
+    #: Whether PIPELINE off keeps the tool from pipelining its loops unasked.
+    off: bool = False
+    #: Whether long sums become trees.
+    balanced: bool = True
     dataflow: bool = False
     arrays: dict[str, ArrayPlan] = field(default_factory=dict)
     dimensions: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -104,52 +107,6 @@ class FunctionPlan:
             yield from loop.walk()
 
 
-def directives_of(path: Path) -> Iterator[tuple[str, Directive]]:
-    """Yield the location (``top/loop``) and the directive of each line of a Tcl or cfg file."""
-    for where, line in config_lines(path):
-        text = line.strip()
-        file, _, number = where.rpartition(":")
-        if text.startswith("set_directive_"):
-            try:
-                words = shlex.split(text, comments=True)
-            except ValueError:
-                continue
-            options, positional = tcl_words(words[1:])
-            name = words[0].removeprefix("set_directive_").lower()
-        elif text.startswith("syn.directive."):
-            key, _, value = text.partition("=")
-            name = key.removeprefix("syn.directive.").strip().lower()
-            first, *rest = shlex.split(value) or [""]
-            pairs = [word.partition("=") for word in rest]
-            options = {k.lower().lstrip("-"): v or "true" for k, e, v in pairs if e}
-            flags = {k.lower(): "true" for k, e, _ in pairs if not e}
-            positional = [first]
-            if flags and name in _NAMES_VARIABLE and "variable" not in options:
-                positional.append(next(iter(flags)))
-                flags.pop(positional[-1])
-            options |= flags
-        else:
-            continue
-        if not positional:
-            continue
-        if len(positional) > 1 and name in _NAMES_VARIABLE:
-            options.setdefault("variable", positional[1])
-        if name == "allocation" and len(positional) > 1:
-            options.setdefault("instances", positional[1])
-        if name == "interface" and len(positional) > 1:
-            options.setdefault("port", positional[1])
-        given = {key: value for key, value in options.items() if value != "true"}
-        flags_only = tuple(key for key, value in options.items() if value == "true")
-        pragma = Pragma(file, int(number), text)
-        yield positional[0], Directive(pragma, name, flags_only, given)
-
-
-_NAMES_VARIABLE = {
-    "array_partition", "array_reshape", "bind_storage", "resource", "stream", "dependence",
-    "bind_op",
-}  # fmt: skip
-
-
 LOOP_NAMES = {
     "pipeline", "unroll", "loop_flatten", "loop_tripcount", "dependence", "dataflow", "latency",
     "loop_merge",
@@ -159,6 +116,8 @@ LOOP_NAMES = {
 def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
     """Note what a directive asks of a loop."""
     number = constants.number
+    if _is_refused(item):
+        return
     if item.name == "pipeline":
         if "off" in item.words:
             loop.off, loop.interval = True, None
@@ -188,6 +147,11 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
         of_function(loop.function, item, constants)
 
 
+def _is_refused(item: Directive) -> bool:
+    """Whether a PIPELINE has a word that the tool does not know: it ignores the whole line."""
+    return item.name == "pipeline" and not {*item.words} <= _PIPELINE_WORDS
+
+
 def _dependence(plan: LoopPlan | FunctionPlan, item: Directive, constants: Constants) -> None:
     """Note what a DEPENDENCE says; its type is ``inter`` by default (UG1399)."""
     kinds = {item.options.get("type", "").lower(), *(word.lower() for word in item.words)}
@@ -205,12 +169,17 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
     number = constants.number
     name, options = item.name, item.options
     variable = item.variable
+    if _is_refused(item):
+        return
     if name == "pipeline":
-        function.interval = None if "off" in item.words else number(options.get("ii")) or 0
+        function.off = "off" in item.words
+        function.interval = None if function.off else number(options.get("ii")) or 0
     elif name == "inline":
         function.inline = "off" not in item.words
     elif name == "dataflow":
         function.dataflow = True
+    elif name == "expression_balance":
+        function.balanced = "off" not in item.words
     elif name in ("array_partition", "array_reshape"):
         kind = options.get("type") or next((w for w in item.words if w in _CUTS), "complete")
         dimension = number(options.get("dim"))
@@ -251,5 +220,6 @@ def _interface(function: FunctionPlan, item: Directive) -> None:
             function.ports.setdefault(port, {"mode": mode, **item.options})
 
 
+_PIPELINE_WORDS = {"off", "rewind", "enable_flush", "flush", "frp"}
 _CUTS = ("cyclic", "block", "complete")
 _ALLOCATES = ("function", "operation", "core", "instances")

@@ -128,10 +128,18 @@ def carried(region: Region, distances: Mapping[str, int]) -> list[tuple[Node, No
         for store in stores[-MOST_PAIRS:]:
             for load in loads[-MOST_PAIRS:]:
                 assert load.access is not None and store.access is not None
-                distance = distance_of(load.access, store.access, symbol)
+                distance = distance_of(load.access, store.access, _counter(region, load, store))
                 if distance and not _passed(region, load, store, symbol):
                     found.append((load, store, max(distance, told or 0)))
     return found
+
+
+def _counter(region: Region, load: Node, store: Node) -> str:
+    """The loop whose iterations lie between two accesses: an outer one, where one is outside."""
+    blocks = [node.item.block for node in (load, store)]
+    loops = [block.loop for block in blocks if block is not None and block.loop is not None]
+    outer = min(loops, key=lambda loop: loop.depth, default=None)
+    return "loop " + (outer.header if outer is not None else region.header)
 
 
 def _passed(region: Region, load: Node, store: Node, symbol: str) -> bool:

@@ -46,7 +46,8 @@ _FLAGS = (
     "-fno-discard-value-names", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
     "-fno-builtin", "-fno-threadsafe-statics", "-funroll-loops",
     "-Xclang", "-fexperimental-max-bitint-width=65536",
-    "-w", "-ferror-limit=1", "-Wno-error=implicit-int", "-S", "-emit-llvm",
+    "-w", "-ferror-limit=1", "-Wno-error=implicit-int",
+    "-Wno-error=implicit-function-declaration", "-S", "-emit-llvm",
 )  # fmt: skip
 _TIDY = "sroa,early-cse<memssa>,simplifycfg<no-sink-common-insts>,instcombine"
 #: Loop-invariant code leaves loops, as in HLS; a memory location is never kept in a register.
@@ -55,7 +56,7 @@ _PASSES = (
     "lower-constant-intrinsics," + _TIDY + ","
     "loop-simplify,lcssa,loop-mssa(loop-rotate),indvars,"
     "loop-unroll<O1;no-runtime;no-profile-peeling;full-unroll-max=1000000>," + _TIDY + ","
-    "loop-mssa(licm<no-allowspeculation>),early-cse<memssa>,instcombine,"
+    "loop-mssa(licm<no-allowspeculation>),early-cse<memssa>,dse,instcombine,"
     "simplifycfg<no-sink-common-insts>,adce,loop-simplify,lcssa),"
     "globaldce"
 )
@@ -277,6 +278,8 @@ def _marked(
             labels = {}
             match = _DEFINE.match(line)
             if match and match[2]:
+                # Arrays that are handed over are memories of their own.
+                line = re.sub(r"\bptr (?!noalias)(?=[^,()]*%)", "ptr noalias ", line)
                 where = places.of_function(match[4]) if match[4] else Place("", 0)
                 inline = inlined(match[1].strip('"'), where)
                 lines[number] = line.replace(match[2], "#9001" if inline else "#9002", 1)

@@ -1,4 +1,4 @@
-"""What HLS forbids: memory from the heap, recursion, functions without a body, system calls."""
+"""What HLS forbids: memory from the heap, recursion, calls through pointers, missing bodies."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ __all__ = ["check"]
 
 _HEAP = re.compile(r"^(?:malloc|calloc|realloc|free|_Zn[wa][mj].*|_Zd[la]Pv.*)$")
 _CALL = re.compile(r"call [^@]*@(\"[^\"]+\"|[-\w.$]+)\(.*?(?:!dbg (!\d+))?$")
+_INDIRECT = re.compile(r" call (?:[^@%(\"]*\([^)]*\) |[^@%(\"]*)%[^ ]+\(")
+_NODE = re.compile(r"!dbg (!\d+)")
+#: Instead of a callee's name: the function is known at run time only; assembly.
+_POINTER, _ASSEMBLY = "", "asm"
+_REFUSED = {
+    _POINTER: "a function pointer or a virtual function cannot be synthesised; call the function "
+    "by its name, or make it a template's parameter",
+    _ASSEMBLY: "assembly cannot be synthesised; write C++",
+}
 _DEFINE = re.compile(r"^define .*?@(\"[^\"]+\"|[-\w.$]+)\(")
 
 
@@ -43,11 +52,16 @@ def check(text: str, plan: Plan, top: str, *, bodies: bool = False) -> None:
     if begin is None:
         return
     reached, waiting, path = {begin}, [begin], {begin: [begin]}
+    entered = {begin: plan.top.place}
     while waiting:
         name = waiting.pop()
         for callee, node in calls[name]:
             where = places.of(node) if node else None
-            at = f"{where.file}:{where.line}" if where else plan.top.place.file
+            if where is None or where.file.startswith(_SYSTEM):
+                where = entered[name]
+            at = f"{where.file}:{where.line}"
+            if callee in _REFUSED:
+                raise KernelBuildError(f"{at}: {_REFUSED[callee]}", top)
             if _HEAP.match(callee):
                 raise KernelBuildError(
                     f"{at}: hardware has no heap (malloc, new); declare an array of fixed size",
@@ -61,10 +75,15 @@ def check(text: str, plan: Plan, top: str, *, bodies: bool = False) -> None:
                 )
             if callee in calls and callee not in reached:
                 reached.add(callee)
+                entered[callee] = where
                 path[callee] = [*path[name], callee]
                 waiting.append(callee)
             elif callee not in calls and not knows_call(callee) and "llvm" not in callee:
                 _note(plan, callee, where, bodies)
+
+
+#: Headers of the C++ library: what is wrong there is said of the line that came to call it.
+_SYSTEM = "/usr/"
 
 
 def _is_named(mangled: str, name: str) -> bool:
@@ -75,8 +94,8 @@ def _is_named(mangled: str, name: str) -> bool:
     )
 
 
-def _note(plan: Plan, callee: str, where: Place | None, refuse: bool) -> None:
-    at = f"{where.file}:{where.line}" if where else plan.top.place.file
+def _note(plan: Plan, callee: str, where: Place, refuse: bool) -> None:
+    at = f"{where.file}:{where.line}"
     if callee.startswith(("_ZNSo", "_ZSt", "printf", "puts", "__cxa", "_ZNS")):
         return
     name = plain_name(callee)
@@ -102,4 +121,8 @@ def _calls(text: str) -> dict[str, list[tuple[str, str]]]:
                 current = found.setdefault(match[1].strip('"'), [])
         elif " call " in line and (match := _CALL.search(line)):
             current.append((match[1].strip('"'), match[2] or ""))
+        elif " call " in line and (_INDIRECT.search(line) or " asm " in line):
+            found_at = _NODE.search(line)
+            callee = _ASSEMBLY if " asm " in line else _POINTER
+            current.append((callee, found_at[1] if found_at else ""))
     return found

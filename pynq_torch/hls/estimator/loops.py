@@ -188,9 +188,7 @@ def _name(body: Body, loops: list[Loop], plans: Sequence[LoopPlan | None]) -> st
     for loop, plan in zip(loops, plans, strict=True):
         line = loop.place.line if loop.place else 0
         names.append(
-            plan.label
-            if plan is not None and plan.label
-            else f"VITIS_LOOP_{line}_{_number(plan, line)}"
+            plan.label if plan is not None and plan.label else f"VITIS_LOOP_{line}_{_number(plan)}"
         )
     return "_".join(names)
 
@@ -210,8 +208,9 @@ def _record(body: Body, at: int, loops: list[Loop], plans: Sequence[LoopPlan | N
     body.kernel.loops.insert(at, made)
 
 
-def _number(plan: LoopPlan | None, line: int) -> int:
-    """The n-th loop of its function, as Vitis numbers loops without a label."""
+def _number(plan: LoopPlan | None) -> int:
+    """The n-th loop without a label of its function, as Vitis numbers them."""
     if plan is None:
         return 1
-    return next((n for n, loop in enumerate(plan.function.all_loops(), 1) if loop is plan), 1)
+    unnamed = (loop for loop in plan.function.all_loops() if not loop.label)
+    return next((n for n, loop in enumerate(unnamed, 1) if loop is plan), 1)

@@ -30,6 +30,8 @@ class Array:
     local: bool = False
     #: Written with constants only, before anything else: HLS makes a ROM of it.
     constant: bool = False
+    #: Whether the processor has the other port of its memory.
+    shared: bool = False
     #: Latency of a read in cycles.
     latency: int = 1
     #: How often a table is there, so that enough of it can be read at a time.
@@ -62,7 +64,7 @@ class Array:
     def ports(self) -> int:
         """Accesses a cycle of one bank; FIFOs and single-port memories have one."""
         core = self.plan.kind + "_" + self.plan.implementation
-        if self.kind == "stream":
+        if self.kind == "stream" or self.shared:
             return 1
         if "2p" in core or "s2p" in core or "t2p" in core or "tdp" in core or "sdp" in core:
             return 2
@@ -127,7 +129,7 @@ class Arrays:
                         self._stored[base] = min(low, int(number[1])), max(high, int(number[1]))
                 elif item.op == "call":
                     pointers = [self.base_of(one) for one in item.operands]
-                    is_copy = item.callee.startswith("llvm.memcpy")
+                    is_copy = item.callee.startswith(("llvm.memcpy", "llvm.memset"))
                     (found if is_copy else other).update(pointers)
                     if is_copy:
                         self._copied_from[pointers[0]] = pointers[-1]
@@ -240,6 +242,8 @@ class Arrays:
             or mode in ("axis", "ap_fifo")
         ):
             array.kind = "stream"
+        elif mode == "s_axilite" and array.dimensions:
+            array.shared = True
         elif mode == "m_axi":
             array.kind, array.bundle = "m_axi", port.get("bundle", "gmem")
         elif not array.dimensions and (array.local or not self._indexed(base)):

@@ -15,7 +15,7 @@ from pathlib import Path
 from pynq_torch.errors import needs
 
 from ..constants import Constants
-from ..lint_tree import Directive, Program, Scope, calls, walk
+from ..lint_tree import LOOPS, Directive, Program, Scope, calls, plain, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
 from .compiler import Place
 
@@ -82,7 +82,7 @@ class Plan:
         """
         if self.tool == "vitis":
             for function in self.functions:
-                if function.interval is None:
+                if function.interval is None and not function.off:
                     for loop in function.loops:
                         _pipeline_by_itself(loop, trips)
         for function in self.functions:
@@ -110,16 +110,20 @@ def key_of(place: Place) -> tuple[str, int, int]:
 
 
 def _pipeline_by_itself(loop: LoopPlan, trips: Trips) -> None:
-    """Pipeline a nest as Vitis does: short inner loops are unrolled, what is around pipelined."""
-    if loop.interval is not None or loop.unroll == 0:
+    """Pipeline a nest as Vitis does: short inner loops are unrolled, what is around pipelined.
+
+    A loop that holds nothing but another one is flattened with it instead.
+    """
+    if loop.interval is not None:
         return
-    if loop.inner and all(_is_short(inner, trips) for inner in loop.inner) and not loop.off:
+    short = loop.unroll and loop.inner and all(_is_short(inner, trips) for inner in loop.inner)
+    if short and not loop.perfect and not loop.off:
         loop.interval, loop.automatic = 0, True
         return
     for inner in loop.inner:
         _pipeline_by_itself(inner, trips)
     calls_loops = any(any(callee.all_loops()) for callee in loop.callees)
-    if not (loop.inner or loop.off or loop.dataflow or calls_loops):
+    if loop.unroll and not (loop.inner or loop.off or loop.dataflow or calls_loops):
         loop.interval, loop.automatic = 0, True
 
 
@@ -280,9 +284,18 @@ def _scopes(
             at = inner.node.location
             label = labels.get((at.line, at.column), "")
             made = LoopPlan(Place(at.file.name, at.line, at.column), label, function, loop)
+            made.perfect = _is_perfect(inner)
             (function.loops if loop is None else loop.inner).append(made)
             links.append((function, made, inner, program))
         _scopes(inner, function, made, labels, constants, links, program)
+
+
+def _is_perfect(scope: Scope) -> bool:
+    """Whether another loop is the only statement of a loop."""
+    body = scope.body
+    parts = list(body.get_children()) if body.kind == CursorKind.COMPOUND_STMT else [body]
+    parts = [plain(part) for part in parts if part.kind != CursorKind.NULL_STMT]
+    return len(parts) == 1 and parts[0].kind in LOOPS
 
 
 def _link(

@@ -64,7 +64,8 @@ class Region:
         for item in items:
             if item.op not in _SKIPPED:
                 self._add(item)
-        balance(self)
+        if plan is None or plan.balanced:
+            balance(self)
         self._find_branches(items)
         self._predicates(items)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,12 +15,13 @@ from pynq_torch.paths import shown
 
 from .. import toolchain
 from ..constants import Constants
+from ..directive_files import directives_of
 from ..lint_pragmas import pragma_problems
 from ..lint_tree import Program
 from ..parse import constants_of, find_top, probe
 from ..source import SourceUnit, read_source
 from . import compiler, forbidden
-from .asked import FunctionPlan, directives_of
+from .asked import FunctionPlan
 from .compiler import Place
 from .ir import Module, read_module
 from .latency import Kernel
@@ -84,7 +86,7 @@ def estimate(
     """
     if not clock > 0:
         raise KernelBuildError(f"clock {clock!r} is no period; expected ns above 0", top)
-    paths = [Path(one).resolve() for one in (source, *sources)]
+    paths = [Path(os.path.realpath(one)) for one in (source, *sources)]
     with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as name:
         folder = Path(name)
         with compiler.compiling(paths, folder, include_dirs, defines, top):

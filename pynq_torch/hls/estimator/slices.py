@@ -9,7 +9,10 @@ __all__ = ["address_slice"]
 _NAME = r"%(?:\"[^\"]+\"|[-\w.$]+)"
 _RESULT = re.compile(rf"^  ({_NAME}) = (.*)$")
 #: What no address is made of, unless it is looked up in a table.
-_DATA = re.compile(rf"^  ({_NAME}) = (?:or|xor|lshr|ashr|udiv|urem|sdiv|srem) (?:exact )?(i\d+) ")
+#: An `or` with a number is a sum, of an unrolled loop's counter.
+_DATA = re.compile(
+    rf"^  ({_NAME}) = (?:or(?!.*, \d+(?:,|$))|xor|lshr|ashr|udiv|urem|sdiv|srem) (?:exact )?(i\d+) "
+)
 _POINTER = re.compile(rf"ptr (?:noundef |nonnull )*({_NAME})")
 _ENDS = ("  br ", "  switch ", "    i", "  ]", "  unreachable")
 

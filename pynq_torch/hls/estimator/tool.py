@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..lint_tree import Directive
@@ -19,6 +20,12 @@ _VITIS = re.compile(
     re.IGNORECASE,
 )
 _VIVADO = re.compile(r"\b(resource|data_pack|array_map)\b|\bcore\s*=", re.IGNORECASE)
+#: How both tools begin the scripts that they write for a project.
+_WRITTEN = re.compile(r"generated automatically by (Vivado|Vitis) HLS")
+#: Parts that Vivado HLS did not have: Alveo, Kria, Versal.
+_NEW = re.compile(r"^xc(?:u\d|k2[46]|v[cehmp]\d)")
+#: Scripts beside a source that are read.
+_SCRIPTS = 40
 
 
 def guess_tool(
@@ -29,11 +36,15 @@ def guess_tool(
 ) -> str:
     """Return ``"vivado"`` or ``"vitis"``; Vitis where nothing tells.
 
-    The directives' words tell first, then the names of files and folders, then the part: reports of
-    Vivado HLS write it without a dash before the package.
+    A file of directives tells first, then the directives' words, the names of files and folders,
+    parts that only Vitis HLS has, the scripts of solutions beside the source, and how the part is
+    written: Vivado HLS has no dash before the package.
     """
-    if file is not None and str(file).endswith(".cfg"):
-        return "vitis"
+    if file is not None:
+        if str(file).endswith(".cfg"):
+            return "vitis"
+        if written := _written_by([Path(file)]):
+            return written
     texts = [pragma.text for unit in units for pragma in unit.pragmas]
     texts += [item.pragma.text for _, item in asked]
     for pattern, tool in ((_VITIS, "vitis"), (_VIVADO, "vivado")):
@@ -43,7 +54,30 @@ def guess_tool(
     for word in ("vitis", "vivado"):
         if word in path:
             return word
+    if _NEW.match(part):
+        return "vitis"
+    if written := _written_by(_scripts(units[0].path.parent)):
+        return written
     if path.endswith(".c"):
         return "vivado"
     undashed = re.match(r"^x[ac]\w+[a-z]{2,4}\d{3,4}-", part) is not None
     return "vivado" if undashed and part != DEFAULT_PART else "vitis"
+
+
+def _scripts(folder: Path) -> Iterator[Path]:
+    """Yield the scripts in the solutions of HLS projects in a folder, and in that around it.
+
+    A script beside the source says nothing: it is handed on with the sources from tool to tool.
+    """
+    places = ((folder, "solution*"), (folder, "*/solution*"), (folder.parent, "solution*"))
+    found = (path for place, pattern in places for path in place.glob(pattern + "/script.tcl"))
+    return itertools.islice(found, _SCRIPTS)
+
+
+def _written_by(scripts: Iterable[Path]) -> str | None:
+    """Return the tool that wrote some scripts, None where none says so or they differ."""
+    tools = set()
+    for path in filter(Path.is_file, scripts):
+        with path.open(encoding="utf-8", errors="replace") as file:
+            tools.update(_WRITTEN.findall(file.read(400)))
+    return tools.pop().lower() if len(tools) == 1 else None

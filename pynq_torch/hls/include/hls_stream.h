@@ -1,7 +1,8 @@
 // hls::stream for execution on a PC: the API of UG1399, "HLS Stream Library".
 //
 // A stream is an unbounded FIFO inside the process, as in C simulation, unless the engine binds it
-// to one end of an AXI4-Stream connection; then reads and writes block as they do in hardware.
+// to one end of an AXI4-Stream connection; then reads and writes block as they do in hardware. So
+// they do in a DATAFLOW region (pynq_torch_flow.h), whose streams have a depth.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,7 @@
 #include <time.h>
 
 #include "pynq_torch_beat.h"
-#include "../../board/engines/stream.hpp"  // by path: kernels have headers of that name too
+#include "pynq_torch_flow.h"
 
 namespace pynq_torch {
 
@@ -115,7 +116,7 @@ template <class Type> class Fifo {
         --count_;
         return value;
     }
-    const Type& front() const { return slots_[first_]; }
+    const size_t& count() const { return count_; }
 
   private:
     void grow() {
@@ -178,6 +179,7 @@ template <typename Type> class stream<Type, 0> {
         if (port_) {
             pynq_torch::Beat beat;
             beat.data = scratch_.data();
+            while (pynq_torch::in_process() && port_->empty()) await<Waits::beat>();
             port_->read(beat);
             pynq_torch::BeatOf<Type>::unpack(beat, port_->data_bytes, value);
         } else if (threaded()) {
@@ -185,7 +187,10 @@ template <typename Type> class stream<Type, 0> {
             while (fifo_.empty()) lock.wait();
             value = fifo_.pop();
         } else {
-            if (fifo_.empty()) throw pynq_torch::EmptyStream(name_);
+            while (fifo_.empty()) {
+                if (!pynq_torch::in_process()) throw pynq_torch::EmptyStream(name_);
+                await<Waits::element>();
+            }
             value = fifo_.pop();
         }
     }
@@ -194,10 +199,11 @@ template <typename Type> class stream<Type, 0> {
         if (port_) {
             pynq_torch::Beat beat;
             beat.data = scratch_.data();
-            if (!port_->try_read(beat)) return false;
+            if (!port_->try_read(beat)) return missed();
             pynq_torch::BeatOf<Type>::unpack(beat, port_->data_bytes, value);
             return true;
         }
+        if (nothing_yet()) return false;
         pynq_torch::StreamGuard lock(threaded());
         if (fifo_.empty()) return false;
         value = fifo_.pop();
@@ -206,9 +212,11 @@ template <typename Type> class stream<Type, 0> {
     void write(const Type& value) {
         touch();
         if (port_) {
+            while (pynq_torch::in_process() && port_->full()) await<Waits::space>();
             port_->write(pack(value));
             return;
         }
+        while (is_full()) await<Waits::room>();
         {
             pynq_torch::StreamGuard lock(threaded());
             fifo_.push(value);
@@ -216,7 +224,8 @@ template <typename Type> class stream<Type, 0> {
         if (threaded()) pthread_cond_broadcast(&pynq_torch::stream_lock().changed);
     }
     bool write_nb(const Type& value) {
-        if (port_) return port_->try_write(pack(value));
+        if (port_) return port_->try_write(pack(value)) || missed();
+        if (is_full()) return missed();
         write(value);
         return true;
     }
@@ -229,11 +238,12 @@ template <typename Type> class stream<Type, 0> {
 
     bool empty() const {
         touch();
-        if (port_) return port_->empty();
+        if (port_) return port_->empty() && !missed();
+        if (nothing_yet()) return true;
         pynq_torch::StreamGuard lock(threaded());
         return fifo_.empty();
     }
-    bool full() const { return port_ ? port_->full() : false; }
+    bool full() const { return (port_ ? port_->full() : is_full()) && !missed(); }
     size_t size() const {
         if (port_) return port_->size();
         pynq_torch::StreamGuard lock(threaded());
@@ -242,11 +252,53 @@ template <typename Type> class stream<Type, 0> {
     size_t capacity() const { return depth_ ? depth_ : size_t(-1); }
     void set_name(const char* name) { name_ = name ? name : ""; }
     const std::string& get_name() const { return name_; }
+    // For the DATAFLOW region that it is declared in.
+    pynq_torch::Channel& channel() { return channel_; }
+    const size_t& count() const { return fifo_.count(); }
 
   protected:
     size_t depth_ = 0;
 
   private:
+    enum class Waits { element, room, beat, space };
+    // Lets the other processes of a region run until this one can go on.
+    template <Waits what> void await() {
+        struct Here : pynq_torch::Condition {
+            explicit Here(stream& of) : of(of) {}
+            bool ready() override {
+                switch (what) {
+                case Waits::element: return !of.fifo_.empty();
+                case Waits::room: return !of.channel_.is_full(of.fifo_.size());
+                case Waits::beat: return !of.port_->empty();
+                default: return !of.port_->full();
+                }
+            }
+            std::string text() const override {
+                const auto& named = of.channel_.name.empty() ? of.name_ : of.channel_.name;
+                const std::string name = named.empty() ? "a stream" : named;
+                switch (what) {
+                case Waits::element: return "waits to read " + name + ", which is empty";
+                case Waits::room:
+                    return "waits to write " + name + ", which is full with " +
+                           std::to_string(of.channel_.given);
+                case Waits::beat: return "waits for a beat from outside";
+                default: return "waits for the outside to take a beat";
+                }
+            }
+            pynq_torch::Channel* full() override { return what == Waits::room ? &of.channel_ : nullptr; }
+            pynq_torch::Port* port() override { return of.port_; }
+            bool for_data() const override { return what == Waits::beat; }
+            stream& of;
+        } here(*this);
+        pynq_torch::scheduler().wait(here);
+    }
+    bool is_full() const { return channel_.is_full(fifo_.size()) && pynq_torch::in_process(); }
+    // A process that looks and finds nothing lets the others run before it looks again.
+    bool missed() const {
+        if (pynq_torch::in_process()) pynq_torch::scheduler().pass();
+        return false;
+    }
+    bool nothing_yet() const { return pynq_torch::in_process() && fifo_.empty() && !missed(); }
     // Before anything else in the stream is looked at, which may be gone by now.
     void touch() const {
         if (!threaded() || !pynq_torch::in_task()) return;
@@ -267,6 +319,7 @@ template <typename Type> class stream<Type, 0> {
     pynq_torch::Port* port_ = nullptr;
     std::vector<unsigned char> scratch_;
     pynq_torch::Fifo<Type> fifo_;
+    pynq_torch::Channel channel_;
     std::string name_;
     mutable std::atomic<bool> tasked_{false};
 };

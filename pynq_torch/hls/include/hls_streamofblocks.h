@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "pynq_torch_flow.h"
+
 namespace hls {
 
 template <class Block, int Depth = 2> class stream_of_blocks;
@@ -18,24 +20,52 @@ template <class Block> struct Boxed {
 };
 template <class Block> struct Channel {
     std::deque<std::shared_ptr<Boxed<Block>>> blocks;
+    size_t depth = 0, writing = 0;
 };
+// In a DATAFLOW region a process waits for a block, or for room for one.
+template <class Block> void await(Channel<Block>& of, bool room) {
+    struct Here : pynq_torch::Condition {
+        Here(Channel<Block>& of, bool room) : of(of), room(room) {}
+        bool ready() override {
+            return room ? of.blocks.size() + of.writing < of.depth : !of.blocks.empty();
+        }
+        std::string text() const override {
+            return room ? "waits for room in a stream of blocks" : "waits to read a block";
+        }
+        Channel<Block>& of;
+        bool room;
+    } here(of, room);
+    while (pynq_torch::in_process() && !here.ready()) pynq_torch::scheduler().wait(here);
+}
 }  // namespace blocks_detail
 
 template <class Block> class stream_of_blocks<Block, 0> : public blocks_detail::Channel<Block> {
   public:
     stream_of_blocks() = default;
     stream_of_blocks(const stream_of_blocks&) = delete;
-    bool empty() const { return this->blocks.empty(); }
+    bool empty() const {  // who looks and finds nothing lets the others run first
+        if (this->blocks.empty() && pynq_torch::in_process()) pynq_torch::scheduler().pass();
+        return this->blocks.empty();
+    }
     bool full() const { return false; }
 };
-template <class Block, int Depth> class stream_of_blocks : public stream_of_blocks<Block, 0> {};
+template <class Block, int Depth> class stream_of_blocks : public stream_of_blocks<Block, 0> {
+  public:
+    stream_of_blocks() { this->depth = Depth; }
+};
 
 template <class Block> class write_lock {
   public:
     template <int Depth>
     explicit write_lock(stream_of_blocks<Block, Depth>& stream)
-        : channel_(stream), box_(std::make_shared<blocks_detail::Boxed<Block>>()) {}
-    ~write_lock() { channel_.blocks.push_back(box_); }
+        : channel_(stream), box_(std::make_shared<blocks_detail::Boxed<Block>>()) {
+        blocks_detail::await(channel_, true);
+        ++channel_.writing;
+    }
+    ~write_lock() {
+        --channel_.writing;
+        channel_.blocks.push_back(box_);
+    }
     operator Block&() { return box_->value; }
     template <class Index> auto& operator[](Index i) { return box_->value[i]; }
     Block& get() { return box_->value; }
@@ -49,6 +79,7 @@ template <class Block> class read_lock {
   public:
     template <int Depth>
     explicit read_lock(stream_of_blocks<Block, Depth>& stream) : channel_(stream) {
+        blocks_detail::await(channel_, false);
         if (stream.empty())
             throw std::runtime_error("read from empty hls::stream_of_blocks: nothing fills it");
         box_ = channel_.blocks.front();

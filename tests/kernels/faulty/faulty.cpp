@@ -33,8 +33,8 @@ int faulty(int *data, int n, int sin) {
     case WRITE_PAST:
         data[n] = 7;
         break;
-    case READ_PAST:
-        for (int i = n; i < n + 4096; ++i) sum += data[i];
+    case READ_PAST:  // one word after the other, whatever vectors this PC has
+        for (int i = n; i < n + 4096; ++i) sum += *(volatile int *)&data[i];
         break;
     case WRITE_FAR:
         data[1 << 24] = 7;

@@ -1,0 +1,53 @@
+"""From a model in torch to programs of kernel ``net``: quantise, partition, plan, run, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch.fx import GraphModule
+
+from .compiled import Compiled
+
+__all__ = ["Compiled", "compile"]
+
+
+def compile(
+    model: torch.nn.Module, example: Any, calibrate: Iterable[Any] | None = None
+) -> Compiled:
+    """Compile a model for the PL: what kernel ``net`` can do runs there, from one start.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        In evaluation mode or not: it is compiled as it evaluates. One that PT2E has quantised runs
+        in int8; any other stays float32, and on the CPU, unless it is calibrated.
+    example : torch.Tensor or tuple of torch.Tensor
+        Its inputs, with the batch as the first dimension.
+    calibrate : iterable, optional
+        Batches of inputs. With them the model is quantised to int8: PT2E (torchao) with
+        `pynq_torch.compiler.quantizer.PynqQuantizer`.
+
+    Returns
+    -------
+    Compiled
+        Called like the model; see ``explain()``, ``layers()`` and ``save()``.
+    """
+    inputs = (example,) if isinstance(example, torch.Tensor) else tuple(example)
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        for module, _ in modes:
+            module.training = False  # a model of PT2E refuses eval()
+        if calibrate is not None:
+            from .quantizer import quantise
+
+            graph = quantise(model, inputs, calibrate)
+        else:
+            exported = torch.export.export(model, inputs).module()
+            assert isinstance(exported, GraphModule)
+            graph = exported
+    finally:
+        for module, training in modes:
+            module.training = training
+    return Compiled(graph, inputs)

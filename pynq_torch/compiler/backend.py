@@ -1,0 +1,88 @@
+"""``torch.compile(model, backend="pynq")``: torch finds this by its entry point."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.fx import GraphModule
+
+from . import compile as compile_model
+
+__all__ = ["pynq"]
+
+
+def pynq(
+    graph: GraphModule, inputs: Sequence[Any], options: Mapping[str, Any] | None = None
+) -> Callable[..., Any]:
+    """Compile a graph that torch.compile has captured.
+
+    Parameters
+    ----------
+    graph : torch.fx.GraphModule
+        With parameters and buffers among its inputs.
+    inputs : sequence
+        What the first call gives.
+    options : mapping, optional
+        ``calibrate``: batches of inputs; the model is quantised to int8 with them, see
+        `pynq_torch.compile`.
+
+    Returns
+    -------
+    callable
+        The compiled graph. A float graph is the graph itself: exact, and on device "pynq" operator
+        by operator. So is one that gradients are needed of: int8 has none.
+
+    Raises
+    ------
+    ValueError
+        An unknown option.
+    """
+    given = dict(options or {})
+    calibrate = given.pop("calibrate", None)
+    if given:
+        raise ValueError(f"options has {', '.join(map(repr, given))}; expected 'calibrate'")
+    if calibrate is None and not _is_quantised(graph):
+        return graph.forward
+    why = _refusal(inputs)
+    if why:
+        warnings.warn(f"backend 'pynq': {why}", stacklevel=2)
+        return graph.forward
+    bound, free = _bound(graph, inputs)
+    compiled = compile_model(bound, tuple(inputs[i] for i in free), calibrate)
+    return lambda *arguments: compiled(*(arguments[i] for i in free))
+
+
+def _refusal(inputs: Sequence[Any]) -> str:
+    """Return why a graph that is to be int8 runs in float32 on the CPU; empty where it need not."""
+    if not all(isinstance(value, torch.Tensor) for value in inputs):
+        return "sizes are dynamic, so that it runs as it is; pass dynamic=False"
+    if torch.is_grad_enabled() and any(value.requires_grad for value in inputs):
+        return "gradients are needed, so that it runs as it is; call it under torch.no_grad()"
+    return ""
+
+
+def _is_quantised(graph: GraphModule) -> bool:
+    return any("quantized_decomposed" in str(node.target) for node in graph.graph.nodes)
+
+
+def _bound(graph: GraphModule, inputs: Sequence[Any]) -> tuple[GraphModule, list[int]]:
+    """Return the graph with its parameters and buffers as constants, and which inputs are left."""
+    bound = copy.deepcopy(graph)
+    free: list[int] = []
+    holders = [node for node in bound.graph.nodes if node.op == "placeholder"]
+    for index, (node, value) in enumerate(zip(holders, inputs, strict=True)):
+        fixed = "_dynamo_static_input_type" in (node.meta.get("tensor_dict") or {})
+        if not fixed and not isinstance(value, torch.nn.Parameter):
+            free.append(index)
+            continue
+        name = f"pynq_bound_{index}"
+        bound.register_parameter(name, torch.nn.Parameter(value.detach(), requires_grad=False))
+        with bound.graph.inserting_before(node):
+            node.replace_all_uses_with(bound.graph.get_attr(name))
+        bound.graph.erase_node(node)
+    bound.recompile()
+    return bound, free

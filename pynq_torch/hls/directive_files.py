@@ -1,0 +1,57 @@
+"""Directives that are written in files beside a source: Tcl commands and lines of a cfg file."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from .directives import Pragma, config_lines, tcl_words
+from .lint_tree import Directive
+
+__all__ = ["directives_of"]
+
+_NAMES_VARIABLE = {
+    "array_partition", "array_reshape", "bind_storage", "resource", "stream", "dependence",
+    "bind_op",
+}  # fmt: skip
+
+
+def directives_of(path: Path) -> Iterator[tuple[str, Directive]]:
+    """Yield the location (``top/loop``) and the directive of each line of a Tcl or cfg file."""
+    for where, line in config_lines(path):
+        text = line.strip()
+        file, _, number = where.rpartition(":")
+        if text.startswith("set_directive_"):
+            try:
+                words = shlex.split(text, comments=True)
+            except ValueError:
+                continue
+            options, positional = tcl_words(words[1:])
+            name = words[0].removeprefix("set_directive_").lower()
+        elif text.startswith("syn.directive."):
+            key, _, value = text.partition("=")
+            name = key.removeprefix("syn.directive.").strip().lower()
+            first, *rest = shlex.split(value) or [""]
+            pairs = [word.partition("=") for word in rest]
+            options = {k.lower().lstrip("-"): v or "true" for k, e, v in pairs if e}
+            flags = {k.lower(): "true" for k, e, _ in pairs if not e}
+            positional = [first]
+            if flags and name in _NAMES_VARIABLE and "variable" not in options:
+                positional.append(next(iter(flags)))
+                flags.pop(positional[-1])
+            options |= flags
+        else:
+            continue
+        if not positional:
+            continue
+        if len(positional) > 1 and name in _NAMES_VARIABLE:
+            options.setdefault("variable", positional[1])
+        if name == "allocation" and len(positional) > 1:
+            options.setdefault("instances", positional[1])
+        if name == "interface" and len(positional) > 1:
+            options.setdefault("port", positional[1])
+        given = {key: value for key, value in options.items() if value != "true"}
+        flags_only = tuple(key for key, value in options.items() if value == "true")
+        pragma = Pragma(file, int(number), text)
+        yield positional[0], Directive(pragma, name, flags_only, given)

@@ -1,0 +1,237 @@
+"""From models in torch to programs: what runs where, bit by bit, in a file, by torch.compile."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from test_without_torch import REFUSE
+from torch import nn
+
+import pynq_torch
+from pynq_torch.compiler import Compiled, backend, reference
+from pynq_torch.compiler.quantizer import quantise
+from pynq_torch.errors import PynqTorchError, VerificationError
+from pynq_torch.kernels.net import ProgramError
+from pynq_torch.lessons.datasets import digits, fit
+from pynq_torch.lessons.networks import NETWORKS, SHAPES, mlp
+from pynq_torch.net import NetFileError, load, read
+
+
+@pytest.fixture(autouse=True, scope="module")
+def board() -> None:
+    pynq_torch.use_board("csim")
+
+
+def compiled_of(model: nn.Module, *shape: int) -> tuple[Compiled, torch.Tensor]:
+    torch.manual_seed(0)
+    x = torch.randn(2, *shape)
+    with torch.no_grad():
+        model.train()(x)  # statistics of batch norms
+    return pynq_torch.compile(model.eval(), x, calibrate=[torch.randn(3, *shape), x]), x
+
+
+def assert_near(compiled: Compiled, model: nn.Module, x: torch.Tensor) -> None:
+    """Every bit as the reference has it, and about what the float model gives."""
+    assert {row[-1] for row in compiled.layers(x).rows} == {"0"}
+    with torch.no_grad():
+        expected = model(x)
+    error = (compiled(x) - expected).abs().max() / (expected.max() - expected.min())
+    assert error < 0.1
+
+
+class Odd(nn.Module):
+    """Odd sizes, dilation, groups, pools of two kinds, a concatenation within another, a tensor
+    that is in both, the same convolution twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 6, (3, 2), padding=(1, 0), bias=False)
+        self.norm = nn.BatchNorm2d(6)
+        self.wide = nn.Conv2d(6, 18, 3, padding=2, dilation=2, groups=3)
+        self.same = nn.Conv2d(24, 5, 4, padding="same")
+        self.pool = nn.MaxPool2d(3, 2, padding=1, ceil_mode=True)
+        self.mean = nn.AvgPool2d((2, 1), stride=(2, 1))
+        self.last = nn.Linear(35 * 2 * 6, 7)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        a = nn.functional.relu6(self.norm(self.first(x)))
+        c = torch.cat([a, torch.clamp(self.wide(a), -0.5, 0.7)], 1)
+        d = nn.functional.hardtanh(self.same(c).relu() + self.same(-c.relu()))
+        f = self.mean(self.pool(torch.cat([c, d, a], 1)))
+        return self.last(nn.functional.dropout(f, 0.5, self.training).flatten(1))
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths:UserWarning")
+def test_an_odd_network_is_cut_where_the_kernel_ends():
+    model = Odd()
+    compiled, x = compiled_of(model, 3, 9, 11)
+    where = {row[1]: row[2:4] for row in compiled.explain().rows}
+    assert where["neg"] == ["CPU", "kernel net has no aten.neg"]
+    assert where["cat"][0] == where["copy"][0] == where["max"][0] == "PL"
+    assert len(compiled.pieces) == 2
+    assert_near(compiled, model, x)
+    assert torch.equal(compiled(x)[1:], compiled(x[1:]))  # any number of images
+
+
+def test_random_networks_give_the_bytes_of_the_reference():
+    for seed in range(4):
+        rng = random.Random(seed)
+        channels, layers = 3, []
+        for _ in range(4):
+            groups = rng.choice([1, channels])
+            outs, taps, step = (
+                groups * rng.choice([1, 2, 5]),
+                rng.choice([1, 2, 3]),
+                rng.choice([1, 2]),
+            )
+            pad = rng.randint(0, (taps - 1) * step)
+            layers += [nn.Conv2d(channels, outs, taps, rng.choice([1, 2]), pad, step, groups)]
+            layers += rng.choice([[], [nn.ReLU()], [nn.BatchNorm2d(outs), nn.ReLU6()]])
+            channels = outs
+        model = nn.Sequential(
+            *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 4)
+        )
+        compiled, x = compiled_of(model, 3, 37, 41)
+        assert len(compiled.pieces) == 1
+        assert {row[-1] for row in compiled.layers(x).rows} == {"0"}
+
+
+def test_a_layer_that_differs_is_named(monkeypatch: pytest.MonkeyPatch):
+    compiled, x = compiled_of(mlp(), 1, 8, 8)
+    run = reference.run
+
+    def wrong(*given: object) -> list[torch.Tensor]:
+        results = run(*given)
+        results[1][3, 0, 0] += 1
+        return results
+
+    monkeypatch.setattr(reference, "run", wrong)
+    with pytest.raises(VerificationError, match=r"layer 3 .instruction 1.*first at \[3, 0, 0\]"):
+        compiled.layers(x)
+
+
+def test_a_float_model_stays_float_and_exact():
+    model = mlp().eval()
+    x = torch.randn(2, 1, 8, 8)
+    compiled = pynq_torch.compile(model, x)
+    assert torch.equal(compiled(x), model(x))
+    assert not compiled.pieces
+    assert any("pass calibrate=batches" in row[3] for row in compiled.explain().rows)
+    with pytest.raises(PynqTorchError, match="found 0 programs, on the CPU"):
+        compiled.save("never")
+    with pytest.raises(ValueError, match="calibrate is empty"):
+        pynq_torch.compile(model, x, calibrate=[])
+
+
+#: ResNet-20 is ResNet-8 with more of the same.
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name not in ("resnet20", "mlp")])
+def test_a_published_network_is_one_program(name: str):
+    model = NETWORKS[name]()
+    compiled, x = compiled_of(model, *SHAPES[name])
+    assert len(compiled.pieces) == 1
+    assert compiled.network.outputs[0].dtype == "float32"
+    # Half a megabyte of activations would not fit the chip's memory.
+    assert compiled.network.arena < 1 << 19
+    assert {row[-1] for row in compiled.layers(x[:1]).rows} == {"0"}
+
+
+def test_digits_are_read_as_well_in_int8():
+    data = digits()
+    torch.manual_seed(0)
+    model = mlp()
+    fit(model, data, 8)
+    compiled = pynq_torch.compile(model.eval(), data.x_train[:1], calibrate=[data.x_train[:64]])
+    answers = compiled(data.x_test).argmax(1)
+    accuracy = float((answers == data.y_test).sum()) / len(answers)
+    assert data.accuracy(model) > 0.9
+    assert accuracy > data.accuracy(model) - 0.02
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+RUN = """
+import numpy as np
+import pynq_torch
+from pynq_torch.cli import main
+
+pynq_torch.use_board("csim")
+assert main(["net", "show", "net.pynq"]) == 0
+assert main(["net", "run", "net.pynq", "--input", "x.npy", "--output", "y.npy"]) == 0
+"""
+
+
+def test_a_saved_network_runs_without_torch(tmp_path: Path):
+    compiled, x = compiled_of(mlp(), 1, 8, 8)
+    compiled.save(tmp_path / "net.pynq")
+    np.save(tmp_path / "x.npy", x.numpy())
+    program = f"REFUSED = ('torch', 'torchao', 'libclang')\n{REFUSE}{RUN}"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert torch.equal(torch.from_numpy(np.load(tmp_path / "y.npy")), compiled(x))
+    assert "linear" not in done.stdout and "64x1x1 at" in done.stdout
+    assert np.array_equal(load(tmp_path / "net.pynq")(x[0].numpy()), compiled(x)[0].numpy())
+    with pytest.raises(ValueError, match=r"shape \(2, 3\); expected \[N, 1, 8, 8\]"):
+        load(tmp_path / "net.pynq")(np.zeros((2, 3), np.float32))
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path):
+    compiled, _ = compiled_of(mlp(), 1, 8, 8)
+    path = compiled.save(tmp_path / "net.pynq")
+    good, rng = path.read_bytes(), random.Random(0)
+    refused = 0
+    for _ in range(150):
+        data = bytearray(good)
+        for _ in range(rng.choice([1, 1, 30])):
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        path.write_bytes(data[: rng.choice([len(data), len(data), rng.randrange(len(data))])])
+        try:
+            read(path)
+        except (NetFileError, ProgramError, PynqTorchError):
+            refused += 1
+    assert refused > 120  # a change in the archive's dates is none of the network's
+
+
+# ---- torch.compile -------------------------------------------------------------------------------
+
+
+def test_torch_compile_calibrates_and_a_training_step_is_as_it_was():
+    model, x = NETWORKS["resnet8"]().eval(), torch.randn(2, 3, 32, 32)
+    quantised = torch.compile(model, backend=backend.pynq, options={"calibrate": [x]})
+    with torch.no_grad():
+        expected = pynq_torch.compile(model, x, calibrate=[x])(x)
+        assert torch.equal(quantised(x), expected)
+        ready = quantise(model, (x,), [x])  # as a user of PT2E has it
+        assert torch.equal(pynq_torch.compile(ready, x)(x), expected)
+        assert torch.equal(torch.compile(ready, backend=backend.pynq)(x), expected)
+    plain = torch.compile(model.train(), backend=backend.pynq)
+    plain(x).sum().backward()
+    assert all(p.grad is not None for p in model.parameters())
+    with pytest.raises(ValueError, match="options has 'speed'"):
+        backend.pynq(None, [], {"speed": 1})
+
+
+def test_torch_finds_the_backend_by_its_entry_point(root: Path, tmp_path: Path):
+    text = (root / "pyproject.toml").read_text()
+    line = text.split('entry-points."torch_dynamo_backends"]\n')[1].splitlines()[0]
+    info = tmp_path / "fresh-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fresh\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(
+        f"[torch_dynamo_backends]\n{line.replace(chr(34), '')}\n"
+    )
+    program = "import torch; from torch._dynamo.backends.registry import lookup_backend as find; "
+    program += "import sys; sys.path.insert(0, sys.argv[1]); print(find('pynq').__module__)"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, str(tmp_path)],
+        capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.stdout.strip() == "pynq_torch.compiler.backend", done.stderr

@@ -1,0 +1,119 @@
+"""Kernel ``net`` and its driver: against the reference, and with programs that are wrong."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from net_cases import OPCODES, Case
+
+import pynq_torch
+from pynq_torch.compiler import reference
+from pynq_torch.kernels.net import Limits, Loaded, Net, ProgramError
+from pynq_torch.kernels.net.check import verdict
+from pynq_torch.kernels.net.format import CONV, HEADER, NAMES, WORDS, decode
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Net:
+    pynq_torch.use_board("csim")
+    return pynq_torch.load("net").net
+
+
+def loaded(kernel: Net, case: Case) -> Loaded:
+    made = kernel(case.program, case.weights, case.table, case.size)
+    made.arena[:] = case.arena
+    return made
+
+
+@pytest.mark.parametrize("name", OPCODES)
+def test_an_instruction_gives_the_bytes_of_the_reference(kernel: Net, name: str) -> None:
+    for seed in range(40):
+        case = Case(seed, OPCODES[name])
+        made = loaded(kernel, case)
+        expected = case.arena.copy()
+        reference.run(made.instructions, case.weights, case.table, expected)
+        made.run()
+        # The whole arena: what lies around the result has stayed as it was.
+        assert np.array_equal(made.arena, expected), f"seed {seed}: {case.item}"
+        assert made.cycles is None  # csim counts none
+
+
+def test_a_wrong_program_is_refused_alike_by_driver_and_kernel(kernel: Net) -> None:
+    rng, found = random.Random(1), set()
+    case = Case(5, CONV)
+    made = loaded(kernel, case)
+    limits = Limits(case.weights.nbytes, case.table.size, case.size)
+    words, report = made._constants[0], made._report
+    for _ in range(600):
+        program = case.program.copy()
+        for _ in range(rng.choice([1, 1, 2])):
+            at = rng.randrange(WORDS), rng.choice([0, 1, 2, 255, 65535, 65536, 2**31, 2**32 - 1])
+            program[rng.choice([0, 0, 1]), at[0]] = at[1]
+        if rng.random() < 0.4:  # near what it was, where the checks are exact
+            name = rng.randrange(WORDS)
+            program[0, name] = (int(case.program[0, name]) + rng.choice([-1, 1, 4])) % 2**32
+        index, reason = verdict(decode(program), limits)
+        words[:] = program
+        words.flush()
+        made.arena[:] = case.arena
+        kernel.start_raw(made._values, flush=(made._memory,), results=(report,)).wait()
+        assert (int(report[0]), int(report[1])) == (reason, index), decode(program)
+        found.add(reason)
+        if index == 0:
+            assert np.array_equal(made.arena, case.arena)  # not begun
+        else:
+            expected = case.arena.copy()
+            reference.run(decode(program)[:1], case.weights, case.table, expected)
+            assert np.array_equal(made.arena, expected)
+        if reason:
+            with pytest.raises(ProgramError, match=f"instruction {index} "):
+                kernel(program, case.weights, case.table, case.size)
+    assert found >= {0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 12, 13}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"step_x": 5000, "k_columns": 2, "pad_x": 0}, 6),
+        ({"y": "x"}, 11),
+        ({"k_rows": 60000, "pad_y": 0}, 12),
+    ],
+)
+def test_other_reasons(kernel: Net, change: dict[str, object], reason: int) -> None:
+    case = Case(5, CONV)
+    for name, value in change.items():
+        case.program[0, NAMES.index(name)] = (
+            getattr(case.item, value) if isinstance(value, str) else value
+        )
+    with pytest.raises(ProgramError) as raised:
+        loaded(kernel, case)
+    assert (raised.value.index, raised.value.reason) == (0, reason)
+
+
+def test_a_program_without_an_end_is_refused(kernel: Net) -> None:
+    case = Case(5, CONV)
+    case.program[1] = case.program[0]
+    with pytest.raises(
+        ProgramError, match="instruction 2 .none. cannot run: the program has no end"
+    ):
+        loaded(kernel, case)
+
+
+def test_an_error_of_the_kernel_names_the_instruction(kernel: Net) -> None:
+    made = loaded(kernel, Case(7, CONV))
+    made._constants[0][1, 0] = 77  # the end, changed behind the driver's back
+    made._constants[0].flush()
+    with pytest.raises(ProgramError, match="net_0: instruction 1 .*the version is not 1"):
+        made.run()
+    assert made._report.size == HEADER + 2
+
+
+def test_a_multiplier_that_is_no_number_is_refused(kernel: Net) -> None:
+    case = Case(5, CONV)
+    case.table[1] = np.array(np.nan, np.float32).view(np.int32)
+    with pytest.raises(
+        pynq_torch.errors.KernelError, match="instruction 0 .conv. has a multiplier"
+    ):
+        loaded(kernel, case)
