@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -14,12 +15,16 @@ from pathlib import Path
 
 import nbformat
 import numpy as np
+import pynq
 import pytest
 from helpers import eventually
 from nbformat.v4 import new_code_cell, new_notebook
 
+import pynq_torch
 from pynq_torch import cli, farm
-from pynq_torch.errors import BoardError
+from pynq_torch.errors import BoardError, DeviceLost
+from pynq_torch.paths import BITSTREAMS
+from pynq_torch.remote.farm import jobs
 
 pytestmark = pytest.mark.timeout(240)
 BOARDS = 2
@@ -57,11 +62,6 @@ def scheduler() -> Iterator[str]:
 
 def _sum_of(n: int) -> tuple[int, int]:
     """Add on the PL through pynq alone, and say in which process."""
-    import pynq
-
-    import pynq_torch
-    from pynq_torch.paths import BITSTREAMS
-
     unit = pynq.Overlay(str(BITSTREAMS / "vadd" / "vadd.bit")).vadd_0
     a, b, out = (pynq.allocate(n, np.float32) for _ in range(3))
     a[:], b[:] = np.arange(n), 1
@@ -108,7 +108,7 @@ def test_items_are_spread_over_boards_and_come_back_in_order(scheduler: str):
 
 
 def test_the_work_of_a_worker_that_dies_is_done_again(scheduler: str, tmp_path: Path):
-    paths = [str(tmp_path / name) for name in "abcd"]
+    paths = [str(tmp_path / "a")]
     assert farm.map(_dies_once, paths, scheduler=scheduler) == paths
 
 
@@ -142,8 +142,52 @@ def test_what_an_item_raises_is_raised_here(scheduler: str):
         farm.map(_refuses, range(3), scheduler=scheduler)
 
 
+def test_a_board_is_lent_and_comes_back(scheduler: str):
+    with farm.board(scheduler=scheduler) as device:
+        assert device is pynq.Device.active_device
+        vadd = pynq_torch.load("vadd").vadd
+        a, b, c = (pynq.allocate(100, np.float32) for _ in range(3))
+        a[:], b[:] = np.arange(100), 2
+        vadd.start(a=a, b=b, c=c, n=100).wait()
+        assert (c == np.arange(100) + 2).all()
+        assert f"process {os.getpid()}" in str(farm.holders(scheduler))
+    eventually(lambda: not farm.holders(scheduler).rows)
+
+
+def test_all_boards_are_lent(scheduler: str):
+    with farm.board(scheduler=scheduler), contextlib.ExitStack() as others:
+        # This process has one board at a time, so the second one only waits.
+        code = (
+            "import sys, time; from pynq_torch import farm\n"
+            f"with farm.board(scheduler={scheduler!r}): print(1, flush=True); sys.stdin.read()"
+        )
+        other = others.enter_context(
+            subprocess.Popen(
+                [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+        )
+        assert other.stdout is not None and other.stdout.readline() == b"1\n"
+        with (
+            pytest.raises(BoardError, match=r"no board 'pynq-z2' was free for 0.5 s. Busy: lease"),
+            farm.board(scheduler=scheduler, wait_s=0.5),
+        ):
+            pass
+        other.kill()  # a holder that dies gives its board back
+        other.wait()
+        eventually(lambda: len(farm.holders(scheduler).rows) == 1, 40)
+
+
+def test_a_lease_ends_at_its_limit(scheduler: str):
+    with farm.board(scheduler=scheduler, limit_s=1.0):
+        vadd = pynq_torch.load("vadd").vadd
+        with pytest.raises(DeviceLost):
+            for _ in range(1000):
+                vadd.read(0x34)
+                time.sleep(0.02)
+
+
 def test_a_board_that_no_worker_has(scheduler: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(farm, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(jobs, "PATIENCE_S", 0.2)
     with pytest.raises(BoardError, match=r"no worker .* board 'rtl' .* there are: csim, pynq-z2"):
         farm.map(_refuses, [0], scheduler=scheduler, board="rtl")
 
@@ -152,7 +196,7 @@ def test_no_scheduler(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv(farm.SCHEDULER, raising=False)
     with pytest.raises(BoardError, match=r"no scheduler is named: .* PYNQ_TORCH_SCHEDULER"):
         farm.map(_refuses, [0])
-    monkeypatch.setattr(farm, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(jobs, "PATIENCE_S", 0.2)
     for address in ("tcp://127.0.0.1:9", "nonsense://x"):
         with pytest.raises(BoardError, match="no Dask scheduler answers at"):
             farm.map(_refuses, [0], scheduler=address)

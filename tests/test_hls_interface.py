@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
+from pynq.registers import RegisterMap
 
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls import Interface, read_interface
@@ -650,3 +652,29 @@ def test_json_and_back(read):
     assert data["bundles"]["control"][0]["name"] == "AP_CTRL"
     assert data["m_axi"]["gmem"]["arguments"] == ["x"]
     assert data["axis"]["s"]["has_last"] is True
+
+
+# ---- registers that pynq cannot show ------------------------------------------------------------
+
+
+def _pynq_shows(name):
+    """Whether pynq's register map can set, print and get a register of this name."""
+    part = {"access": "read-write", "description": ""}
+    register = part | {"address_offset": 16, "size": 32, "fields": {
+        name: part | {"bit_offset": 0, "bit_width": 32}}}  # fmt: skip
+    words = np.zeros(16, np.uint32)
+    try:
+        registers = RegisterMap.create_subclass("top", {name: register})(words)
+        setattr(registers, name, 5)
+        repr(registers)  # as a notebook shows it
+        return int(getattr(registers, name)) == words[4] == 5
+    except (AttributeError, RecursionError, TypeError):
+        return False
+
+
+@pytest.mark.parametrize("name", ["width", "address", "debug", "height", "mode", "data"])
+def test_a_name_that_breaks_the_register_map_of_pynq_is_a_warning(read, name):
+    interface = read(f"int top(int {name}) {{\n{lite(name, 'return')}return {name}; }}")
+    warned = [w for w in interface.warnings if f"a register called {name!r} breaks" in w]
+    assert bool(warned) != _pynq_shows(name)
+    assert all("kernel.cpp:1: " in warning for warning in warned)

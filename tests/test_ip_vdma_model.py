@@ -146,7 +146,7 @@ def test_polls_of_a_frame_that_moves_are_counted() -> None:
     rig.end("MM2S")
     rig.did.clear()
     assert rig.model.read(SR) == 1 << 16 | 1 << 12
-    assert not rig.did  # between two frames it is neither at work nor at rest
+    assert not rig.did  # between two frames it is neither busy nor idle
 
 
 def test_a_program_that_waits_for_nothing_is_told() -> None:

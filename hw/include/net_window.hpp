@@ -58,12 +58,20 @@ inline void load_weights(const int8_t* weights, const Instruction& in, Tile at, 
 tap_loop:
     for (int j = 0; j < in.k_columns; ++j) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=3
-    lane_loop:
-        for (int o = 0; o < OUTS; ++o) {
+        const int count = in.opcode == CONV ? at.outs : 0;
+    weight_burst:
+        for (int o = 0; o < count; ++o) {
 #pragma HLS PIPELINE II=1
-            taps[j][o] = 0;
-            if (o < at.outs) taps[j][o] = in.opcode == CONV ? weights[from++] : 1;
+#pragma HLS LOOP_TRIPCOUNT min=0 max=OUTS
+            taps[j][o] = weights[from + o];
         }
+    rest_loop:
+        for (int o = count; o < OUTS; ++o) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=0 max=OUTS
+            taps[j][o] = o < at.outs;
+        }
+        from += count;
     }
 }
 

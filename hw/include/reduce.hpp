@@ -73,9 +73,9 @@ void gather(const float tile[S::TILE], State<S>& s, Walk w, int t, int width, Ta
     else if (task.combine == S::MULTIPLY)
         lanes::accumulate<S>(s.block, y, piece.count, column, same, [](float a, float b) { return a * b; });
     else if (task.combine == S::MAX)
-        lanes::accumulate<S>(s.block, y, piece.count, column, same, lanes::larger);
+        lanes::accumulate<S>(s.block, y, piece.count, column, same, [](float v, float w) { return lanes::larger(v, w); });
     else if (task.combine == S::MIN)
-        lanes::accumulate<S>(s.block, y, piece.count, column, same, smaller);
+        lanes::accumulate<S>(s.block, y, piece.count, column, same, [](float v, float w) { return smaller(v, w); });
     else
         accumulate_indexed<S>(s.block, s.at, y, piece.count, piece.position, task.combine == S::ARGMAX, column);
     s.filled += column ? 1 : lanes::groups_of<S>(piece.count);
@@ -85,8 +85,8 @@ void gather(const float tile[S::TILE], State<S>& s, Walk w, int t, int width, Ta
 template <class S> void fold(State<S>& s, int combine) {
     if (combine == S::ADD) lanes::fold<S>(s.total, [](float a, float b) { return a + b; });
     else if (combine == S::MULTIPLY) lanes::fold<S>(s.total, [](float a, float b) { return a * b; });
-    else if (combine == S::MAX) lanes::fold<S>(s.total, lanes::larger);
-    else if (combine == S::MIN) lanes::fold<S>(s.total, smaller);
+    else if (combine == S::MAX) lanes::fold<S>(s.total, [](float v, float w) { return lanes::larger(v, w); });
+    else if (combine == S::MIN) lanes::fold<S>(s.total, [](float v, float w) { return smaller(v, w); });
     else fold_indexed<S>(s.total, s.at, combine == S::ARGMAX);
 }
 

@@ -12,7 +12,7 @@ void gather(const float a[S::TILE], const float b[S::TILE], float top[S::TILE], 
     const auto same = [](float x, int) { return x; };
     const auto add = [](float x, float y) { return x + y; };
     if (pass == 0) {
-        lanes::accumulate<S>(top, a, count, column, same, lanes::larger);
+        lanes::accumulate<S>(top, a, count, column, same, [](float v, float w) { return lanes::larger(v, w); });
     } else if (op == S::LOG_SOFTMAX_BACKWARD) {
         lanes::accumulate<S>(sum, a, count, column, same, add);
     } else {
@@ -46,7 +46,7 @@ finish_loop:
 
 // Between the passes: fold the lanes, and take the logarithm once a row.
 template <class S> void settle(float top[S::TILE], float sum[S::TILE], int width, int op, int pass, bool column) {
-    if (!column && pass == 0) lanes::fold<S>(top, lanes::larger);
+    if (!column && pass == 0) lanes::fold<S>(top, [](float v, float w) { return lanes::larger(v, w); });
     if (!column && pass == 1) lanes::fold<S>(sum, [](float x, float y) { return x + y; });
 settle_loop:
     for (int i = 0; i < width; ++i) {

@@ -86,11 +86,7 @@ def use_board(name: str = "csim", **options: Any) -> Device:
         _release()
         return _use_local()
     if name == "remote":
-        _release()  # it may be the same one, which has one client
-        remote: RemoteBoard = _made(name, options)
-        remote.install()
-        _current = remote
-        return remote
+        return _use_remote(options)
     _current = board = _installed(_made(name, options))
     if name == "rtl":
         from .rtl.observe.watch import watch_from_environment
@@ -136,6 +132,15 @@ def _kind(name: str) -> type[Any]:
     from .device import VirtualBoard
 
     return VirtualBoard
+
+
+def _use_remote(options: dict[str, Any]) -> Device:
+    global _current
+    _release()  # it may be the same one, which has one client
+    remote: RemoteBoard = _made("remote", options)
+    remote.install()
+    _current = remote
+    return remote
 
 
 def _use_local() -> Device:

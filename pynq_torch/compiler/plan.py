@@ -83,16 +83,7 @@ def plan(layers: Sequence[Layer], outputs: Sequence[Node]) -> Piece:
     for layer in layers:
         sizes[layer.result.node] *= 4 if layer.real else 1
     work, places = _placed(layers, inputs, sizes)
-    for index, layer in enumerate(work):
-        for source in layer.inputs:
-            buffer = places[source.node].buffer
-            buffer.first, buffer.last = min(buffer.first, index), max(buffer.last, index)
-        made = places[layer.result.node].buffer
-        made.first, made.last = min(made.first, index), max(made.last, index)
-    for node in inputs:
-        places[node].buffer.first = -1
-    for node in outputs:
-        places[node].buffer.last = len(work)
+    _note_lives(work, places, inputs, outputs)
     arena = _allocate([place.buffer for place in places.values()])
     real = {layer.result.node for layer in layers if layer.real}
 
@@ -112,6 +103,23 @@ def plan(layers: Sequence[Layer], outputs: Sequence[Node]) -> Piece:
         names=tuple(layer.name for layer in work),
     )
     return Piece(network, tuple(work), inputs, tuple(outputs))
+
+
+def _note_lives(
+    work: Sequence[Layer],
+    places: dict[Node, _Place],
+    inputs: Sequence[Node],
+    outputs: Sequence[Node],
+) -> None:
+    """Note from which instruction to which each buffer holds something."""
+    for index, layer in enumerate(work):
+        for node in (*(source.node for source in layer.inputs), layer.result.node):
+            buffer = places[node].buffer
+            buffer.first, buffer.last = min(buffer.first, index), max(buffer.last, index)
+    for node in inputs:
+        places[node].buffer.first = -1
+    for node in outputs:
+        places[node].buffer.last = len(work)
 
 
 def _placed(

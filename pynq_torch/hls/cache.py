@@ -269,10 +269,8 @@ def store(
         From :func:`digest`.
     folder : pathlib.Path
         From :func:`scratch`; it is moved away.
-    files : sequence of str
-        Everything the result was made from.
-    extra : sequence of pathlib.Path
-        As for :func:`find`; they count as files too.
+    files, extra : sequence of str, sequence of pathlib.Path
+        Everything the result was made from; `extra` as for :func:`find`.
     facts : dict
         JSON values to remember.
     absent : mapping of str to sequence of str, optional

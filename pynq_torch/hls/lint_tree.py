@@ -149,8 +149,10 @@ class Scope:
 
     def holds(self, file: str, line: int) -> bool:
         """Whether a pragma on a line is in here; those above a loop's body are the loop's."""
+        if _holds(self.body, file, line):
+            return True  # also where a macro makes all of the loop on one line
         if not self.is_loop or self.kind == "do":
-            return _holds(self.body, file, line)
+            return False
         return self.node.location.line < line and _holds(self.node, file, line)
 
     def header(self) -> tuple[Cursor | None, Cursor | None, Cursor | None]:

@@ -15,8 +15,8 @@ from pathlib import Path
 from pynq_torch.errors import KernelBuildError
 from pynq_torch.paths import shown
 
+from .directive_files import directives_of
 from .estimator import Estimate, estimate
-from .estimator.asked import directives_of
 from .interface import Interface
 from .lint_bursts import bursts
 from .lint_dataflow import dataflow
@@ -126,16 +126,13 @@ def lint(
         program = Program(unit.unit.cursor, body, unit.pragmas)
         problems = set(_added(program, directives))
         problems |= {*_problems(program, interface)}
-        if schedule:
-            reached = (
-                schedule
-                if isinstance(schedule, Estimate)
-                else estimate(
-                    path, top, directives=directives, include_dirs=include_dirs, defines=defines
-                )
+        if schedule is True:
+            schedule = estimate(
+                path, top, directives=directives, include_dirs=include_dirs, defines=defines
             )
+        if schedule:
             said = {(file, line) for file, line, rule, _ in problems if rule == "accumulate"}
-            late = intervals(program, reached)
+            late = intervals(program, schedule)
             problems |= {problem for problem in late if problem[:2] not in said}
     return sorted(
         Finding(shown(Path(file).resolve()), line, rule, text, _CHAPTERS[rule])

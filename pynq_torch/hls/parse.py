@@ -6,7 +6,7 @@ import functools
 import itertools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,10 +58,8 @@ def read_interface(
         The top function: ``name``, ``space::name`` or ``name<4, float>``.
     tool : {"vitis", "vivado"}
         Vitis HLS (2020.2 and later) or Vivado HLS (up to 2020.1): their offsets and names differ.
-    include_dirs : sequence of pathlib.Path
-        Further include folders; the source's own is always searched.
-    defines : sequence of str
-        Macros, ``NAME`` or ``NAME=VALUE``.
+    include_dirs, defines : sequence of pathlib.Path, sequence of str
+        Include folders besides the source's own, and macros: ``NAME`` or ``NAME=VALUE``.
 
     Raises
     ------
@@ -105,8 +103,22 @@ def interface_of(unit: SourceUnit, top: str, tool: str) -> tuple[Interface, Curs
     missing = [f"header not found, read as empty: {name}" for name in unit.missing]
     notes = (*interface.notes, *missing)
     warnings = (*interface.warnings, *broken, *_pragmas(unit, body))
+    warnings += tuple(_unusable(interface, f"{unit.path}:{body.location.line}"))
     qualified = "::".join(_scope(function)) + "".join(re.findall(r"<.*", top))
     return replace(interface, qualified=qualified, notes=notes, warnings=warnings), body
+
+
+def _unusable(interface: Interface, where: str) -> Iterator[str]:
+    """Yield what keeps pynq's ``register_map`` from an IP: a field hides an attribute of its own.
+
+    Seen with pynq 3.1.2: ``pynq.registers.Register`` sets these and reads them for every access.
+    """
+    names = {register.name for bundle in interface.bundles.values() for register in bundle}
+    for name in sorted(names & {"address", "debug", "width"}):
+        yield (
+            f"{where}: a register called {name!r} breaks register_map in pynq 3.1, which has an "
+            f"attribute of that name; give the argument of {interface.top} another name"
+        )
 
 
 def _names(top: str) -> list[str]:

@@ -231,10 +231,8 @@ class Gemm(Kernel):
             Row strides in elements, at least the length of a row.
         mode : int
             See :func:`~pynq_torch.kernels.epilogue.mode_of`.
-        held, flush, results
-            See `Kernel.start_raw`.
-        timeout_s : float
-            Bound of the wait.
+        held, flush, results, timeout_s
+            See `Kernel.start_raw`, and `Run.wait`.
         """
         values = (a, b, c, m, n, k, lda, ldb, ldc, bias, scale, mode)
         self.start_raw(values, held=held, flush=flush, results=results).wait(timeout_s)

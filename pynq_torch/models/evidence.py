@@ -14,6 +14,7 @@ says which it is:
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -160,6 +161,22 @@ def initiation_interval(name: str) -> int:
     return max(achieved, default=found.description.ii)
 
 
+def _recorded(
+    folder: Path, wanted: dict[str, int], clock_hz: float, made: Callable[..., Duration]
+) -> dict[str, Duration]:
+    """Return the first measurement and the first count of cycles at these sizes."""
+    found: dict[str, Duration] = {}
+    for entry in _measurements(folder):
+        kind = entry["kind"]
+        if entry["sizes"] != wanted or kind in found:
+            continue
+        if kind == "cycles":
+            found[kind] = made(entry["cycles"] / clock_hz, kind)
+        elif entry["clock_hz"] == clock_hz:
+            found[kind] = made(entry["seconds"], kind, where=entry["where"], repeat=entry["repeat"])
+    return found
+
+
 def latencies(
     name: str, clock_hz: float, *, label: str = "", estimated: bool = True, **sizes: int
 ) -> dict[str, Duration]:
@@ -181,16 +198,7 @@ def latencies(
     model = own.description.latency
     wanted = {symbol: int(sizes[symbol]) for symbol in model.symbols if symbol in sizes}
     made = partial(Duration, clock_hz=clock_hz, part="compute")
-    found = {}
-    for entry in _measurements(own.folder):
-        kind = entry["kind"]
-        if entry["sizes"] != wanted or kind in found:
-            continue
-        if kind == "cycles":
-            found[kind] = made(entry["cycles"] / clock_hz, kind, label or name)
-        elif entry["clock_hz"] == clock_hz:
-            more = (entry["where"], entry["repeat"])
-            found[kind] = made(entry["seconds"], kind, label or name, *more)
+    found = _recorded(own.folder, wanted, clock_hz, partial(made, label=label or name))
     report = _synthesis(own)
     # A latency that is one number for all arguments is the schedule; a range is none for these.
     if report is not None and report.latency_worst == report.latency_best is not None:

@@ -57,10 +57,8 @@ def execute_on_farm(
     jobs = [_Job(run, run.path.read_bytes(), board, timeout_s) for run in runs]
     limit_s = float(_SLOW_CELLS * timeout_s + sum(START_TIMEOUTS_S))
     results: dict[str, Result] = {}
-    with (
-        farm.connected(scheduler) as client,
-        tqdm(total=len(runs), unit="notebook", desc=f"{board}, {scheduler}", mininterval=1) as bar,
-    ):
+    bar = tqdm(total=len(runs), unit="notebook", desc=f"{board}, {scheduler}", mininterval=1)
+    with bar, farm.connected(scheduler) as client:
         ended = farm.results(client, _execute, jobs, board=board, timeout_s=limit_s)
         for index, value in ended:
             if isinstance(value, Exception):

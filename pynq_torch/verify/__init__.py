@@ -271,8 +271,7 @@ def shows(
     action : callable, optional
         What raises it. Left out, use the result in a ``with`` statement.
     hide : str, optional
-        A regular expression; what it matches is printed as ``...``, for text that differs from run
-        to run (``r"0x[0-9a-f]{8}"``).
+        A regular expression of text that differs from run to run: it is printed as ``...``.
 
     Returns
     -------

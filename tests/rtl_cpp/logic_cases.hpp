@@ -247,7 +247,7 @@ inline void pl_gives_up() {
     EXPECT(l.page->cycle, stands);
     put(l.in, 3);
     l.end();
-    // It stood still once, behind the beat.
+    // It stopped once, behind the beat.
     EXPECT(told.count(rested + 1) && *told.upper_bound(rested + 1) > rested + 16, true);
 }
 

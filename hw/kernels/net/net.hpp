@@ -14,7 +14,7 @@
 namespace net_config {
 constexpr int OUTSTANDING = 8;
 constexpr int BURST = 16;
-constexpr int COSIM_DEPTH = 1 << 14;  // elements behind each pointer in co-simulation
+constexpr int COSIM_DEPTH = 1 << 15;  // elements behind each pointer in co-simulation
 }  // namespace net_config
 
 // program: `instructions` of 32 words each. weights: int8. tables: int32 biases and float32 multipliers by their

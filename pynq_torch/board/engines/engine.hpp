@@ -350,8 +350,8 @@ class Frame {
         }
     };
 #ifdef PYNQ_TORCH_AXIS_ARRAYS
-    // What an array or a pointer behind a stream shows the kernel. It ends where memory does: whoever
-    // goes past it crashes there, and does not read or write something else.
+    // What an array or a pointer behind a stream shows the kernel. It ends where memory
+    // does: a kernel that goes past it crashes there, and does not read or write something else.
     template <class T> struct Array : Holder {
         static constexpr size_t most = 1u << 20;  // elements behind a pointer
         T* values = nullptr;

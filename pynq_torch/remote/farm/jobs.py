@@ -1,4 +1,4 @@
-"""A farm of boards on Dask: each worker process owns one board, and work waits for a free one.
+"""Jobs on a farm: each worker process owns one board, and work waits for a free one.
 
 ``dask scheduler`` runs somewhere, ``python -m pynq_torch farm ADDRESS`` on each machine that has
 boards. Dask queues, restarts workers that died and runs their work again; this module says what a
@@ -43,8 +43,8 @@ def map(
 ) -> list[Value]:
     """Return ``[function(item) for item in items]``, each computed on a board of the farm.
 
-    The board is chosen anew for each item, as after power-on. An item whose worker dies is computed
-    again by another one.
+    Each item gets a board as after power-on. An item whose worker dies is computed again by
+    another one.
 
     Parameters
     ----------
@@ -67,14 +67,12 @@ def map(
         What `function` raised, for the first item in order that failed.
     """
     asked = list(items)
-    found: dict[int, Any] = {}
     with connected(scheduler) as client:
-        for index, value in results(client, function, asked, board=board, timeout_s=timeout_s):
-            found[index] = value
-    for index in range(len(asked)):
-        if isinstance(found[index], Exception):
-            raise found[index]
-    return [found[index] for index in range(len(asked))]
+        found = dict(results(client, function, asked, board=board, timeout_s=timeout_s))
+    values: list[Any] = [found[index] for index in range(len(asked))]
+    for error in (value for value in values if isinstance(value, Exception)):
+        raise error
+    return values
 
 
 @contextmanager
