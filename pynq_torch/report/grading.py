@@ -4,6 +4,9 @@ The sandbox is Bubblewrap's. A kernel in it sees the system's programs, the Pyth
 this package, all read-only, and an empty home. It sees neither the course's folder nor the
 notebooks with their solutions, has no network, and its processes end with it. What is left to a
 student's code is its own process. `deploy/nbgrader_config.py` puts this in nbgrader's place.
+
+Linux counts no processes of root's against their limit. Where root grades, a kernel is therefore
+the user "nobody"'s.
 """
 
 from __future__ import annotations
@@ -31,6 +34,8 @@ from pynq_torch.paths import BITSTREAMS, HW, NOTEBOOKS, PACKAGE
 __all__ = ["RestoreCells", "SandboxedExecute", "SandboxedKernel"]
 
 _HOME = "/tmp/home"
+#: User and group "nobody" of every Linux distribution (overflowuid, overflowgid).
+_NOBODY = 65534
 _MIB = 1 << 20
 #: Where Linux distributions have programs, libraries and what those read.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt")
@@ -65,14 +70,38 @@ class SandboxedKernel(AsyncKernelManager):
         ]
         inner = super().format_kernel_cmd(extra_arguments=extra_arguments)
         linked = ["sh", "-c", _LINK_CACHE, str(cache_dir())]
-        return [*self._bubblewrap(), "prlimit", *limits, *linked, *inner]
+        return [*self._bubblewrap(), *self._as_nobody(), "prlimit", *limits, *linked, *inner]
+
+    def _as_nobody(self) -> list[str]:
+        if not _is_root():
+            return []
+        for path in (Path(self.connection_file).parent, Path(self.connection_file)):
+            os.chown(path, _NOBODY, _NOBODY)
+        return [
+            "setpriv",
+            f"--reuid={_NOBODY}",
+            f"--regid={_NOBODY}",
+            "--clear-groups",
+            "--inh-caps=-all",
+        ]
 
     def _bubblewrap(self) -> list[str]:
-        words = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
-        words += ["--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
-        words += ["--size", str(self.disk_mb * _MIB), "--tmpfs", "/tmp", "--dir", _HOME]
+        words = ["bwrap", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"]
+        if _is_root():  # in a user namespace there would be no other user to change to
+            words += [f"--unshare-{what}" for what in ("pid", "net", "ipc", "uts", "cgroup-try")]
+            words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+        else:
+            words += ["--unshare-all"]
+        words += ["--proc", "/proc", "--dev", "/dev"]
+        for folder in ("/tmp", "/dev/shm"):
+            words += ["--size", str(self.disk_mb * _MIB), "--perms", "1777", "--tmpfs", folder]
+        words += ["--perms", "0777", "--dir", _HOME]
         for path in _SYSTEM:
             words += ["--ro-bind-try", path, path]
+        connection = str(Path(self.connection_file).parent)
+        for folder in (*_folders(), str(cache_dir()), connection):
+            for parent in list(Path(folder).parents)[-2::-1]:  # root's would be closed to others
+                words += ["--perms", "0755", "--dir", str(parent)]
         for folder in _folders():
             words += ["--ro-bind", folder, folder]
         # Solutions and hidden tests are in the lessons and in the course's folder, where nbgrader
@@ -82,7 +111,6 @@ class SandboxedKernel(AsyncKernelManager):
             if any(hidden.is_relative_to(folder) for folder in seen) and hidden.is_dir():
                 words += ["--tmpfs", str(hidden)]
         words += ["--ro-bind-try", str(cache_dir()), str(cache_dir())]
-        connection = str(Path(self.connection_file).parent)
         words += ["--bind", connection, connection, "--chdir", _HOME]
         environment = {
             "HOME": _HOME,
@@ -96,6 +124,12 @@ class SandboxedKernel(AsyncKernelManager):
         for name, value in environment.items():
             words += ["--setenv", name, value]
         return words
+
+
+def _is_root() -> bool:
+    """Return whether Linux takes this process for root's, which root of a container may not be."""
+    mapped = Path("/proc/self/uid_map").read_text(encoding="ascii").split()
+    return os.geteuid() == 0 and mapped[:2] == ["0", "0"]
 
 
 def _folders() -> list[str]:
@@ -185,6 +219,16 @@ class SandboxedExecute(Execute):
                 if output.get("name") == "stderr":
                     output.name = "stdout"
         return cell, resources
+
+    def on_cell_executed(self, **about: Any) -> None:
+        """Note that a cell asked the kernel to end.
+
+        ipykernel does so 0.1 s later, and cells that run until then would count by chance.
+        """
+        super().on_cell_executed(**about)
+        payload = about["execute_reply"]["content"].get("payload", [])
+        if any(p.get("source") == "ask_exit" and not p.get("keepkernel") for p in payload):
+            self._why_ended = "the kernel died: this cell or one before it ended it with exit()"
 
     def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> Any:
         """Keep what a cell prints up to a limit, which spares the grader's own memory."""
