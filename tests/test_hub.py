@@ -1,10 +1,11 @@
 """The JupyterHub of deploy/hub: several users at once, each with a virtual board in a sandbox.
 
-Runs in `make test-long` (PYNQ_TORCH_GRADE=all): it starts a server for each user.
+It starts a server for each user, which takes a minute or two.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -12,11 +13,12 @@ import shutil
 import socket
 import subprocess
 import sys
+import sysconfig
 import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,10 +28,9 @@ import pytest
 
 from pynq_torch.paths import ROOT
 
-USERS = ("ada", "grace", "joan", "mary")
+USERS = ("ada", "grace", "joan")
 TOKEN = "of-the-test"
 pytestmark = [
-    pytest.mark.skipif(os.environ.get("PYNQ_TORCH_GRADE") != "all", reason="make test-long only"),
     pytest.mark.skipif(
         not (importlib.util.find_spec("jupyterhub") and shutil.which("bwrap")),
         reason="jupyterhub or Bubblewrap is not installed",
@@ -43,6 +44,8 @@ c.JupyterHub.authenticator_class = "dummy"
 c.JupyterHub.bind_url = "http://127.0.0.1:{port}"
 c.JupyterHub.hub_port = {hub}
 c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:{proxy}"
+c.ConfigurableHTTPProxy.should_start = False
+c.ConfigurableHTTPProxy.auth_token = {token!r}
 c.JupyterHub.services = [{{"name": "test", "api_token": {token!r}}}]
 c.JupyterHub.load_roles = [{{
     "name": "test",
@@ -70,6 +73,19 @@ try:
 except OSError as error:
     print(type(error).__name__)
 """
+#: Processes up to the limit. 600 is above it.
+FORKS = """
+import subprocess
+children = []
+try:
+    for _ in range(600):
+        children.append(subprocess.Popen(["sleep", "60"]))
+except OSError as error:
+    print(type(error).__name__, len(children) < 512)
+for child in children:
+    child.kill()
+    child.wait()
+"""
 
 
 def _port() -> int:
@@ -77,22 +93,45 @@ def _port() -> int:
         return int(server.getsockname()[1])
 
 
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+def _until(done: Callable[[], bool], what: str, timeout_s: float = 600) -> None:
+    end = time.monotonic() + timeout_s
+    while not done():
+        assert time.monotonic() < end, f"waited {timeout_s} s until {what}"
+        time.sleep(0.5)
+
+
 class Hub:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "srv"
-        self.base = f"http://127.0.0.1:{(port := _port())}"
+        port, hub, proxy = _port(), _port(), _port()
+        self.base = f"http://127.0.0.1:{port}"
         config = folder / "test_config.py"
         base = str(ROOT / "deploy/hub/jupyterhub_config.py")
-        ports = {"port": port, "hub": _port(), "proxy": _port()}
-        config.write_text(CONFIG.format(base=base, token=TOKEN, **ports))
+        config.write_text(CONFIG.format(base=base, token=TOKEN, port=port, hub=hub, proxy=proxy))
         self.log = folder / "hub.log"
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "jupyterhub", "-f", str(config)],
-                cwd=folder,
-                env={**os.environ, "HUB_FOLDER": str(self.folder)},
-                stdout=log,
-                stderr=subprocess.STDOUT,
+        # The hub gives the proxy that it starts itself ten seconds, which a busy PC may need.
+        program = Path(sysconfig.get_path("scripts"), "configurable-http-proxy")
+        words = [str(program), f"--port={port}", f"--api-port={proxy}", "--ip=127.0.0.1"]
+        words += ["--api-ip=127.0.0.1", f"--default-target=http://127.0.0.1:{hub}"]
+        self.started: list[subprocess.Popen[bytes]] = []
+        self._start(folder, [*words, "--error-target", f"http://127.0.0.1:{hub}/hub/error"])
+        for at in (port, proxy):
+            _until(lambda at=at: _listens(at), f"the proxy listens at {at}")
+        self._start(folder, [sys.executable, "-m", "jupyterhub", "-f", str(config)])
+
+    def _start(self, folder: Path, words: list[str]) -> None:
+        env = {**os.environ, "HUB_FOLDER": str(self.folder), "CONFIGPROXY_AUTH_TOKEN": TOKEN}
+        with self.log.open("a") as log:
+            self.started.append(
+                subprocess.Popen(words, cwd=folder, env=env, stdout=log, stderr=subprocess.STDOUT)
             )
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
@@ -106,20 +145,17 @@ class Hub:
             text = answer.read()
         return json.loads(text) if text else None
 
-    def wait(self, path: str, ready: Any, timeout_s: float = 600) -> Any:
+    def wait(self, path: str, ready: Callable[[Any], bool]) -> None:
         """Ask until the answer is ready."""
-        end = time.monotonic() + timeout_s
-        while time.monotonic() < end:
-            assert self.process.poll() is None, self.log.read_text()[-3000:]
+
+        def asked() -> bool:
+            assert not any(program.poll() for program in self.started), self.log.read_text()[-3000:]
             try:
-                if ready(answer := self.ask("GET", path)):
-                    return answer
+                return ready(self.ask("GET", path))
             except (urllib.error.URLError, ConnectionError):
-                pass  # it is starting
-            time.sleep(0.5)
-        raise AssertionError(
-            f"{path} is not ready after {timeout_s} s\n{self.log.read_text()[-3000:]}"
-        )
+                return False  # it is starting
+
+        _until(asked, f"{path} is ready")
 
     def start(self, user: str) -> None:
         self.ask("POST", f"/hub/api/users/{user}")
@@ -138,9 +174,16 @@ class Hub:
         header |= {"msg_type": "execute_request", "version": "5.3", "date": ""}
         content = {"code": code, "silent": False, "store_history": False, "stop_on_error": True}
         message = {"header": header, "parent_header": {}, "metadata": {}, "content": content}
-        connection = websocket.create_connection(
-            address, timeout=timeout_s, header={"Authorization": f"token {TOKEN}"}
-        )
+        connection = websocket.WebSocket()
+        connection.settimeout(timeout_s)
+
+        def connected() -> bool:
+            # A kernel that starts on a busy PC for longer than Jupyter waits is an error 500 first.
+            with contextlib.suppress(websocket.WebSocketBadStatusException):
+                connection.connect(address, header={"Authorization": f"token {TOKEN}"})
+            return bool(connection.connected)
+
+        _until(connected, f"a kernel of {user} is there")
         try:
             connection.send(json.dumps({**message, "channel": "shell"}))
             return self._answer(connection, header["msg_id"])
@@ -164,17 +207,17 @@ class Hub:
                 return printed
 
     def stop(self) -> None:
-        if self.process.poll() is not None:
-            return
-        children = psutil.Process(self.process.pid).children(recursive=True)
-        self.process.terminate()
-        try:
-            self.process.wait(60)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-        for child in children:
-            if child.is_running():
-                child.kill()
+        """End the hub, which ends the users' servers, then the proxy; nothing is left."""
+        everything = [psutil.Process(program.pid) for program in self.started]
+        everything += [child for p in everything if p.is_running() for child in p.children(True)]
+        for program in reversed(self.started):
+            program.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                program.wait(60)
+        left = [process for process in everything if process.is_running()]
+        for process in left:
+            process.kill()
+        assert not left, left
 
 
 @pytest.fixture(scope="module")
@@ -199,14 +242,15 @@ def test_users_run_and_crash_boards_beside_each_other(hub: Hub):
             crash = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
             return hub.run(user, kernels[user], crash if user == "ada" else ADD.format(n=9))
 
-        assert list(pool.map(second, USERS)) == ["the kernel died"] + ["True\n"] * 3
+        assert list(pool.map(second, USERS)) == ["the kernel died"] + ["True\n"] * 2
     # Whose kernel died starts another, and has a board again.
     assert hub.run("ada", hub.kernel("ada"), ADD.format(n=1)) == "True\n"
 
 
 def test_a_user_sees_neither_others_nor_the_hub(hub: Hub):
     spy = SPY.format(folder=str(hub.folder), package=str(ROOT / "pynq_torch"))
-    assert hub.run("mary", hub.kernel("mary"), spy).splitlines() == ["['mary']", "True", "OSError"]
+    seen = hub.run("grace", hub.kernel("grace"), spy)
+    assert seen.splitlines() == ["['grace']", "True", "OSError"]
 
 
 def test_memory_and_processes_of_a_user_end_somewhere(hub: Hub):
@@ -214,4 +258,5 @@ def test_memory_and_processes_of_a_user_end_somewhere(hub: Hub):
     assert hub.run("joan", kernel, "bytearray(64 << 30)").startswith("MemoryError")
     grow = "open('large', 'wb').truncate(1 << 40)"
     assert hub.run("joan", kernel, grow).startswith("OSError")
+    assert hub.run("joan", kernel, FORKS) == "BlockingIOError True\n"
     assert hub.run("grace", hub.kernel("grace"), ADD.format(n=3)) == "True\n"

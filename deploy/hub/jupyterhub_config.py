@@ -10,6 +10,9 @@ import os
 import sysconfig
 from pathlib import Path
 
+from pynq_torch.paths import NOTEBOOKS
+from pynq_torch.report import sandbox
+
 c = get_config()  # noqa: F821  JupyterHub defines it
 
 FOLDER = Path(os.environ.get("HUB_FOLDER", "/srv/pynq_torch")).resolve()
@@ -18,6 +21,8 @@ HOMES, OWN, EXCHANGE = FOLDER / "homes", FOLDER / "hub", FOLDER / "exchange"
 MEMORY_MB, FILE_MB = 8192, 2048
 #: Of each user: processes and threads.
 PROCESSES = 512
+#: Where root starts the hub: the first user is the next one. No account of the server has it.
+FIRST_UID = 200_000
 
 for folder in (HOMES, OWN, EXCHANGE):
     folder.mkdir(parents=True, exist_ok=True)
@@ -36,8 +41,8 @@ c.JupyterHub.shutdown_on_logout = True
 c.JupyterHub.authenticator_class = "pam"
 c.Authenticator.allow_all = True
 
-# Every user is the hub's own user here, which JupyterHub says is for testing; the sandbox is what
-# keeps them apart: a home of its own, everything else read-only, nobody else's processes.
+# JupyterHub says of its simple spawner that it is for testing, as it starts every user as the hub's
+# own user. Here each is in a sandbox and, where root starts the hub, a user of its own.
 c.JupyterHub.spawner_class = "simple"
 c.SimpleLocalProcessSpawner.home_dir_template = str(HOMES / "{username}")
 c.Spawner.default_url = "/lab"
@@ -47,24 +52,20 @@ if "PYTHONPATH" in os.environ:
     c.Spawner.environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
 
 
-def sandbox(home: str) -> list[str]:
-    """Return the words before a user's server: what it sees of this PC, and its limits."""
-    return [
-        *("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid"),
-        *("--die-with-parent", "--cap-drop", "ALL", "--tmpfs", "/tmp", "--tmpfs", str(FOLDER)),
-        *("--bind", home, home, "--bind", str(EXCHANGE), str(EXCHANGE), "--chdir", home),
-        *("prlimit", f"--as={MEMORY_MB << 20}", f"--fsize={FILE_MB << 20}", "--core=0"),
-        f"--nproc={PROCESSES}",
-    ]
-
-
 def before_spawn(spawner):
     """Make a home, and put a user's server into a sandbox."""
     home = HOMES / spawner.user.name
     home.mkdir(mode=0o700, exist_ok=True)
-    spawner.cmd = [*sandbox(str(home)), f"{SCRIPTS}/jupyterhub-singleuser"]
-    # As root in a container, Jupyter asks for this word.
-    spawner.args = [] if os.getuid() else ["--allow-root"]
+    uid = FIRST_UID + spawner.user.id
+    if sandbox.is_root():
+        os.chown(home, uid, uid)
+    spawner.cmd = [
+        *sandbox.sandbox([str(home), str(EXCHANGE)], [NOTEBOOKS], FILE_MB, network=True),
+        *sandbox.as_user(uid),
+        *("env", f"--chdir={home}"),  # not Bubblewrap's, which may not enter another user's home
+        *sandbox.limits(MEMORY_MB, FILE_MB, PROCESSES),
+        f"{SCRIPTS}/jupyterhub-singleuser",
+    ]
 
 
 c.Spawner.pre_spawn_hook = before_spawn
