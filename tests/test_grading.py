@@ -244,7 +244,7 @@ def test_whatever_is_handed_in_ends_in_points_and_a_sentence(tiny: Course):
 
 
 @needs_sandbox
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_submission_sees_and_harms_nothing_but_itself(tiny: Course):
     listener = socket.create_server(("127.0.0.1", 0))
     tries = {
@@ -263,10 +263,10 @@ def test_a_submission_sees_and_harms_nothing_but_itself(tiny: Course):
 
 
 @needs_sandbox
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_without_the_sandbox_nothing_is_run(tiny: Course):
     tiny.hand_in("somebody", TINY, _answer("answer_1 = 1"))
     options = ["--student=somebody", "--SandboxedExecute.bubblewrap=no-such-command"]
-    done = tiny.run("autograde", TINY, *options, timeout_s=100)
+    done = tiny.run("autograde", TINY, *options, timeout_s=300)
     assert done.returncode != 0 and "apt install bubblewrap" in done.stderr
     assert not tiny.notebook("autograded/somebody", TINY).exists()

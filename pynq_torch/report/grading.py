@@ -4,16 +4,12 @@ The sandbox is Bubblewrap's. A kernel in it sees the system's programs, the Pyth
 this package, all read-only, and an empty home. It sees neither the course's folder nor the
 notebooks with their solutions, has no network, and its processes end with it. What is left to a
 student's code is its own process. `deploy/nbgrader_config.py` puts this in nbgrader's place.
-
-Linux counts no processes of root's against their limit. Where root grades, a kernel is therefore
-the user "nobody"'s.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -29,16 +25,12 @@ from traitlets import Integer, Unicode
 
 from pynq_torch.errors import PynqTorchError
 from pynq_torch.hls.cache import cache_dir
-from pynq_torch.paths import BITSTREAMS, HW, NOTEBOOKS, PACKAGE
+from pynq_torch.paths import NOTEBOOKS
+from pynq_torch.report import sandbox
 
 __all__ = ["RestoreCells", "SandboxedExecute", "SandboxedKernel"]
 
 _HOME = "/tmp/home"
-#: User and group "nobody" of every Linux distribution (overflowuid, overflowgid).
-_NOBODY = 65534
-_MIB = 1 << 20
-#: Where Linux distributions have programs, libraries and what those read.
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt")
 #: Where nbgrader keeps what all students hand in.
 _EXCHANGE = Path("/usr/local/share/nbgrader")
 #: What has been built is used, not built again: each file of the cache becomes a link to it. Locks
@@ -61,83 +53,36 @@ class SandboxedKernel(AsyncKernelManager):
         """Return the kernel's command, behind those that make the sandbox around it."""
         # A signal from here would end Bubblewrap; the kernel interrupts itself when it is asked to.
         self.kernel_spec.interrupt_mode = "message"
-        limits = [
-            f"--as={self.memory_mb * _MIB}",
-            f"--fsize={self.disk_mb * _MIB}",
-            f"--nproc={self.processes}",
-            f"--cpu={self.cpu_s}",
-            "--core=0",
-        ]
-        inner = super().format_kernel_cmd(extra_arguments=extra_arguments)
-        linked = ["sh", "-c", _LINK_CACHE, str(cache_dir())]
-        return [*self._bubblewrap(), *self._as_nobody(), "prlimit", *limits, *linked, *inner]
-
-    def _as_nobody(self) -> list[str]:
-        if not _is_root():
-            return []
-        for path in (Path(self.connection_file).parent, Path(self.connection_file)):
-            os.chown(path, _NOBODY, _NOBODY)
-        return [
-            "setpriv",
-            f"--reuid={_NOBODY}",
-            f"--regid={_NOBODY}",
-            "--clear-groups",
-            "--inh-caps=-all",
-        ]
-
-    def _bubblewrap(self) -> list[str]:
-        words = ["bwrap", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"]
-        if _is_root():  # in a user namespace there would be no other user to change to
-            words += [f"--unshare-{what}" for what in ("pid", "net", "ipc", "uts", "cgroup-try")]
-            words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-        else:
-            words += ["--unshare-all"]
-        words += ["--proc", "/proc", "--dev", "/dev"]
-        for folder in ("/tmp", "/dev/shm"):
-            words += ["--size", str(self.disk_mb * _MIB), "--perms", "1777", "--tmpfs", folder]
-        words += ["--perms", "0777", "--dir", _HOME]
-        for path in _SYSTEM:
-            words += ["--ro-bind-try", path, path]
-        connection = str(Path(self.connection_file).parent)
-        for folder in (*_folders(), str(cache_dir()), connection):
-            for parent in list(Path(folder).parents)[-2::-1]:  # root's would be closed to others
-                words += ["--perms", "0755", "--dir", str(parent)]
-        for folder in _folders():
-            words += ["--ro-bind", folder, folder]
+        connection = Path(self.connection_file)
+        if sandbox.is_root():
+            for path in (connection.parent, connection):
+                os.chown(path, sandbox.NOBODY, sandbox.NOBODY)
         # Solutions and hidden tests are in the lessons and in the course's folder, where nbgrader
-        # runs; both may be below one of these.
-        seen = (*_SYSTEM, *_folders())
-        for hidden in (NOTEBOOKS, Path.cwd(), _EXCHANGE):
-            if any(hidden.is_relative_to(folder) for folder in seen) and hidden.is_dir():
-                words += ["--tmpfs", str(hidden)]
-        words += ["--ro-bind-try", str(cache_dir()), str(cache_dir())]
-        words += ["--bind", connection, connection, "--chdir", _HOME]
-        environment = {
-            "HOME": _HOME,
-            "PATH": os.environ.get("PATH", os.defpath),
-            "LANG": os.environ.get("LANG", "C.UTF-8"),
-            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
-            "NBGRADER_EXECUTION": "autograde",
-            "PYNQ_TORCH_STATIC": "1",  # nobody is there to move a slider
-            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-        }
-        for name, value in environment.items():
-            words += ["--setenv", name, value]
-        return words
+        # runs; both may be below a folder that is read.
+        hidden = (NOTEBOOKS, Path.cwd(), _EXCHANGE)
+        return [
+            *sandbox.sandbox([str(connection.parent)], hidden, self.disk_mb),
+            *("--perms", "0777", "--dir", _HOME, "--chdir", _HOME, "--clearenv"),
+            *_environment(),
+            *sandbox.as_user(sandbox.NOBODY),
+            *sandbox.limits(self.memory_mb, self.disk_mb, self.processes),
+            f"--cpu={self.cpu_s}",
+            *("sh", "-c", _LINK_CACHE, str(cache_dir())),
+            *super().format_kernel_cmd(extra_arguments=extra_arguments),
+        ]
 
 
-def _is_root() -> bool:
-    """Return whether Linux takes this process for root's, which root of a container may not be."""
-    mapped = Path("/proc/self/uid_map").read_text(encoding="ascii").split()
-    return os.geteuid() == 0 and mapped[:2] == ["0", "0"]
-
-
-def _folders() -> list[str]:
-    """Return the folders that a submission may read: Python's, its packages', this project's."""
-    # An environment may have packages outside its own folder.
-    packages = [entry for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]
-    own = map(str, (PACKAGE, HW, BITSTREAMS))
-    return list(dict.fromkeys([sys.base_prefix, sys.prefix, *packages, *own]))
+def _environment() -> list[str]:
+    environment = {
+        "HOME": _HOME,
+        "PATH": os.environ.get("PATH", os.defpath),
+        "LANG": os.environ.get("LANG", "C.UTF-8"),
+        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        "NBGRADER_EXECUTION": "autograde",
+        "PYNQ_TORCH_STATIC": "1",  # nobody is there to move a slider
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }
+    return [word for name, value in environment.items() for word in ("--setenv", name, value)]
 
 
 class SandboxedExecute(Execute):
