@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from .descriptions import read_kernel_description
 from .paths import find_kernel
 
@@ -43,7 +45,7 @@ class Duration:
     clock_hz : float or None
         The PL clock that cycles were converted with.
     low, high : float or None
-        Shortest and longest repetition, in seconds.
+        Where the middle half of the repetitions begins and ends, in seconds.
     part : {"total", "host", "transfer", "compute"}
         What it covers: transfers are charted apart from compute, and both apart from the host's
         own work (checks, registers, waiting).
@@ -184,7 +186,7 @@ def measure(
     function : callable
         Called without arguments.
     repeat : int
-        Repetitions; the median counts.
+        Repetitions; the median counts, and the middle half of them is the whisker of a chart.
     label : str
         For the chart.
     on : {"pl", "cpu"}
@@ -205,7 +207,8 @@ def measure(
             function()
         times = timeit.repeat(function, timer=time.perf_counter, number=1, repeat=repeat)
     where, median = where_measured(on, device) + threads, statistics.median(times)
-    low, high = min(times), max(times)
+    # Not the longest: one run that something else delayed would flatten every bar of a chart.
+    low, high = map(float, np.quantile(times, (0.25, 0.75)))
     return Duration(median, "measured", label, where, repeat, None, low, high, part)
 
 

@@ -109,6 +109,7 @@ def test_board(board: Notebook) -> None:
     assert "buttons 0010" in picture.get_attribute("aria-label")
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("lesson", ["01"], indirect=True)
 def test_a_lesson(lesson: Notebook) -> None:
     lesson.until(lambda: lesson.page.get_by_text("PASS").count() >= 3, "the verdicts")
@@ -120,6 +121,7 @@ def test_a_lesson(lesson: Notebook) -> None:
     cell.locator(".pynq-torch-error", has_text="Overlay not currently loaded").wait_for()
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("lesson", ["00"], indirect=True)
 def test_the_board_of_the_first_lesson(lesson: Notebook) -> None:
     cell = lesson.page.locator(".jp-CodeCell", has=lesson.page.locator(".pynq-torch-board"))
@@ -131,6 +133,7 @@ def test_the_board_of_the_first_lesson(lesson: Notebook) -> None:
         cell.locator(f"svg[aria-label*='buttons {buttons}']").wait_for()
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("lesson", "slider"),
     [
