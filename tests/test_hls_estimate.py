@@ -580,6 +580,7 @@ def test_a_misspelt_pragma_speaks(kernel, tmp_path, capsys):
         ("int (*f)(int) = x[0] ? rand1 : rand2; x[0] = f(x[1]);", "function pointer"),
         ("std::string s(x[0], 'a');", "heap"),
         ('asm volatile("nop");', "assembly"),
+        ("int v[x[0]]; v[0] = 1; x[0] = v[x[1]];", "size is known at run time"),
     ],
 )
 def test_what_hls_forbids_is_an_error_with_its_line(kernel, body, words):

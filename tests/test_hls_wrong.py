@@ -572,6 +572,9 @@ NO_VALUES = {
     "#pragma HLS UNROLL factor=": "UNROLL has FACTOR=nothing; expected a whole number",
     "#pragma HLS LOOP_TRIPCOUNT min=-1": "LOOP_TRIPCOUNT has MIN=-1; expected a whole number",
     "#pragma HLS PIPELINE style=fpl": "PIPELINE has STYLE=fpl; expected one of flp, frp, stp; did",
+    "#pragma HLS BIND_OP variable=a op=fadd impl=fuldsp": "BIND_OP has IMPL=fuldsp; expected one",
+    "#pragma HLS BIND_OP variable=a op=faddd": "BIND_OP has OP=faddd; expected one of add, sub,",
+    "#pragma HLS ALLOCATION operation instances=mul": "ALLOCATION has no limit, so it limits",
 }
 
 
@@ -593,6 +596,18 @@ def test_a_pragma_that_does_nothing_is_told_wherever_the_kernel_is_read(
         ) == 2
     with pytest.warns(InterfaceWarning, match=re.escape(where + text)):
         hls.build(hls.KernelSource("k", source))  # as the board does when it loads the kernel
+
+
+def test_a_dimension_that_a_local_array_has_not(tmp_path: Path) -> None:
+    partition = "#pragma HLS ARRAY_PARTITION complete variable="
+    asked = ("t dim=1", "t dim=2", "g dim=2", "g dim=3", "g dim=0")
+    lines = ["int t[4]; float g[4][8];", *(partition + one for one in asked)]
+    source = write(tmp_path / "k.cpp", BODY % "\n".join(lines))
+    found = [warning.split(": ", 1)[1] for warning in hls.read_interface(source, "k").warnings]
+    assert found == [
+        "ARRAY_PARTITION has DIM=2, and t has 1 dimension",
+        "ARRAY_PARTITION has DIM=3, and g has 2 dimensions",
+    ]
 
 
 def test_values_that_a_pragma_cannot_have(tmp_path: Path) -> None:

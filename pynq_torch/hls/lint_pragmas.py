@@ -73,16 +73,23 @@ _NUMBERS = {
     "ii": 1, "factor": 1, "depth": 1, "dim": 0, "distance": 1, "limit": 1,
     "min": 0, "max": 0, "avg": 0, "lines": 1, "ways": 1, "users": 1,
 }  # fmt: skip
-#: Options that have one of a few words.
-_CHOICES = {
-    ("array_partition", "type"): ("block", "complete", "cyclic"),
-    ("array_reshape", "type"): ("block", "complete", "cyclic"),
-    ("dependence", "class"): ("array", "pointer"),
-    ("dependence", "direction"): ("raw", "war", "waw"),
-    ("dependence", "type"): ("inter", "intra"),
-    ("pipeline", "style"): ("flp", "frp", "stp"),
-    ("stream", "type"): ("fifo", "pipo", "shared", "unsync"),
-}
+#: Options that have one of a few words: PRAGMA OPTION WORD ...
+_WORDS = """
+    bind_op impl auto all dsp fabric fulldsp maxdsp meddsp none primitivedsp
+    bind_storage impl auto bram bram_ecc lutram memory srl uram uram_ecc
+    bind_storage type fifo ram_1p ram_1wnr ram_2p ram_s2p ram_t2p rom_1p rom_2p rom_np
+    array_partition type block complete cyclic
+    array_reshape type block complete cyclic
+    dependence class array pointer
+    dependence direction raw war waw
+    dependence type inter intra
+    pipeline style flp frp stp
+    stream type fifo pipo shared unsync
+"""
+_FLOATS = "add sub mul div exp log sqrt rsqrt recip acc macc madd"
+_CHOICES = {tuple(row.split()[:2]): row.split()[2:] for row in _WORDS.strip().splitlines()}
+_CHOICES["bind_op", "op"] = ["add", "sub", "mul"]
+_CHOICES["bind_op", "op"] += [kind + name for kind in "fdh" for name in _FLOATS.split()]
 _VARIABLE = frozenset(name for name, options in _PRAGMAS.items() if "variable" in options)
 
 
@@ -96,6 +103,7 @@ def words_of(program: Program) -> Iterator[Problem]:
             for item in scope.pragmas:
                 yield from _spelling(item)
                 yield from _place(item, scope)
+                yield from _dimension(item, function)
                 name = item.variable
                 if name and name not in known and item.name in _VARIABLE:
                     yield _problem(
@@ -146,15 +154,35 @@ def _spelling(item: Directive) -> Iterator[Problem]:
             if word not in options:
                 yield _problem(item, f"has no option {word!r}{nearest(word, options)}")
     for option, value in item.options.items():
-        least, choices = _NUMBERS.get(option, -1), _CHOICES.get((item.name, option), ())
+        least, choices = _NUMBERS.get(option, -1), _CHOICES.get((item.name, option), [])
         if choices and value.lower() not in choices:
             expected = f"one of {', '.join(choices)}{nearest(value, choices)}"
             yield _problem(item, f"has {option.upper()}={value}; expected {expected}")
         elif least >= 0 and not _may_be_number(value, least) and item.name != "interface":
             expected = f"a whole number of at least {least}"
             yield _problem(item, f"has {option.upper()}={value or 'nothing'}; expected {expected}")
+    if item.name == "allocation" and "limit" not in item.options:
+        yield _problem(item, "has no limit, so it limits nothing; write limit=N")
     if item.name in _VARIABLE - {"dependence", "reset"} and "variable" not in item.options:
         yield _problem(item, "names no variable; write variable=NAME")
+
+
+def _dimension(item: Directive, function: Scope) -> Iterator[Problem]:
+    """Yield a partition of a dimension that the array has not."""
+    asked = item.options.get("dim", "")
+    if item.name not in ("array_partition", "array_reshape") or not asked.isdigit():
+        return
+    declared = [
+        node.type.get_canonical()
+        for node in function.node.walk_preorder()
+        if node.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
+        and node.spelling == item.variable
+    ]
+    # An array of streams or of structures is not looked into.
+    sizes = [len(re.findall(r"\[\w*\]", kind.spelling)) for kind in declared]
+    if len(sizes) == 1 and 0 < sizes[0] < int(asked) and "<" not in declared[0].spelling:
+        plural = "dimension" if sizes[0] == 1 else "dimensions"
+        yield _problem(item, f"has DIM={asked}, and {item.variable} has {sizes[0]} {plural}")
 
 
 def _may_be_number(text: str, least: int) -> bool:

@@ -20,6 +20,8 @@ _NODE = re.compile(r"!dbg (!\d+)")
 #: Instead of a callee's name: the function is known at run time only; assembly.
 _POINTER, _ASSEMBLY = "", "asm"
 _REFUSED = {
+    "llvm.stacksave": "an array whose size is known at run time only cannot be synthesised; "
+    "declare it with its largest size",
     _POINTER: "a function pointer or a virtual function cannot be synthesised; call the function "
     "by its name, or make it a template's parameter",
     _ASSEMBLY: "assembly cannot be synthesised; write C++",
