@@ -591,6 +591,16 @@ def test_what_hls_forbids_is_an_error_with_its_line(kernel, body, words):
     assert "kernel.cpp:5" in str(error.value)
 
 
+def test_a_loop_whose_end_is_not_known_says_so(kernel):
+    found = kernel(
+        "void top(int n, int y[64]) {\n int i = 0;\n while (y[i] != n) ++i;\n y[0] = i; }",
+        top="top",
+    )
+    assert found.latency[1] is None
+    assert "how often it runs is not known, and so its latency; write LOOP_TRIPCOUNT" in str(found)
+    assert "(kernel.cpp:3)" in str(found) and "(kernel.cpp:3)" in found._repr_html_()
+
+
 def test_wrong_arguments(kernel, tmp_path):
     with pytest.raises(InterfaceError, match="no definition of the top function"):
         kernel(DOT, top="dott")

@@ -551,6 +551,13 @@ def test_an_option_with_two_values_is_an_error(tmp_path, pragma):
         read(tmp_path, pragma)
 
 
+@pytest.mark.parametrize("declared", ["int** p", "int* p[4]", "const int* const* p"])
+def test_pointers_to_pointers_are_no_ports(tmp_path, declared):
+    source = write(tmp_path / "k.cpp", f"\nvoid k({declared}, int n, int* y) {{ *y = p[0][n]; }}\n")
+    with pytest.raises(InterfaceError, match=r"k\.cpp:2: argument 'p' points to pointers, "):
+        hls.read_interface(source, "k")
+
+
 def test_a_path_that_libclang_cannot_read(tmp_path):
     with pytest.raises(InterfaceError, match=r"\\udcff.*is no UTF-8, .*; rename the file"):
         hls.read_interface(write(tmp_path / os.fsdecode(b"\xff") / "k.cpp", BODY % ""), "k")

@@ -268,6 +268,13 @@ def _read_ports(function: Cursor, body: Cursor, unit: SourceUnit) -> list[Port]:
     for index, parameter in enumerate(function.get_arguments()):
         ctype = describe(parameter.type)
         name = parameter.spelling or f"arg{index}"
+        full = parameter.type.get_canonical()
+        if TypeKind.POINTER in (full.get_pointee().kind, full.get_array_element_type().kind):
+            where = f"{parameter.location.file}:{parameter.location.line}"
+            raise InterfaceError(
+                f"{where}: argument {name!r} points to pointers, which HLS makes no port of; "
+                "hand over an array, or a pointer for each"
+            )
         wrong = parameter.type.get_canonical().kind == TypeKind.INVALID or ctype.form == "unknown"
         port = Port(name, index, ctype, "in", _unknown(parameter, wrong, unit))
         if ctype.form in ("stream", "burst_maxi"):  # by value as well: a copy is the same port

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from pynq_torch.tables import Table
@@ -142,15 +143,25 @@ class Estimate:
             lines.append("processes side by side: " + ", ".join(stages))
         if self.loops:
             lines += ["", str(self.table())]
-        reasons = [loop.why for loop in self.loops if loop.why]
-        lines += ["", *dict.fromkeys(reasons)] if reasons else []
+        reasons = self._reasons()
+        lines += ["", *reasons] if reasons else []
         lines += [f"warning: {warning}" for warning in self.warnings]
         return "\n".join(lines)
 
-    def _repr_html_(self) -> str:
+    def _reasons(self) -> list[str]:
+        """Return what limits loops, and why the latency of some is not known; each once."""
         said = [loop.why for loop in self.loops if loop.why]
-        said += [f"warning: {warning}" for warning in self.warnings]
-        reasons = "".join(f"<li>{escape(text)}</li>" for text in dict.fromkeys(said))
+        said += [
+            f"{loop.name}: how often it runs is not known, and so its latency; write "
+            f"LOOP_TRIPCOUNT min= max= for the report ({Path(loop.file).name}:{loop.line})"
+            for loop in self.loops
+            if loop.trip_count[1] is None
+        ]
+        return list(dict.fromkeys(said))
+
+    def _repr_html_(self) -> str:
+        said = self._reasons() + [f"warning: {warning}" for warning in self.warnings]
+        reasons = "".join(f"<li>{escape(text)}</li>" for text in said)
         head = escape(str(self).split("\n\n", 1)[0]).replace("\n", "<br>")
         return f"<p>{head}</p>{self.table()._repr_html_()}<ul>{reasons}</ul>"
 
