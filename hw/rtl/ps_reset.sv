@@ -20,8 +20,8 @@ module ps_reset (
   end
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!fclk_resetn_i) rst_no |=> rst_no)
-  else $error("ps_reset: the reset came back by itself");
+  assert property (@(posedge clk_i) rst_no |-> &steps_q)
+  else $error("ps_reset: it ended before its 16 steps");
 `endif
 
 endmodule
