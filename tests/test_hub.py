@@ -214,7 +214,8 @@ class Hub:
             program.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 program.wait(60)
-        left = [process for process in everything if process.is_running()]
+        # Who has ended, but whose parent has not asked, is a zombie: where nobody collects orphans.
+        left = [p for p in everything if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
         for process in left:
             process.kill()
         assert not left, left

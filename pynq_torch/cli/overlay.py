@@ -71,6 +71,8 @@ def _draw_options(draw: argparse.ArgumentParser) -> None:
 
 def _bitstream_options(real: argparse.ArgumentParser) -> None:
     real.add_argument("name", metavar="NAME")
+    work = "for Vivado: packaged kernels and its project (hw/build)"
+    real.add_argument("--build", type=Path, metavar="FOLDER", help=work)
     real.add_argument(
         "--tool",
         choices=("vivado", "open"),
@@ -160,7 +162,7 @@ def _bitstream(options: argparse.Namespace) -> int:
     if options.tool == "vivado":
         from pynq_torch.hls.design.bitstream import build_vivado
 
-        made = build_vivado(options.name, root=options.root, out=options.out)
+        made = build_vivado(options.name, root=options.root, out=options.out, build=options.build)
         print(f"{options.name}: {made}")
         return 0
     from pynq_torch.board.rtl.open_tools import OpenTools, build_open, map_overlay

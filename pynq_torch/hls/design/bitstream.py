@@ -17,7 +17,9 @@ __all__ = ["build_vivado", "run_tool"]
 _TIMEOUT_S = 6 * 3600.0
 
 
-def build_vivado(name: str, *, root: Path | None = None, out: Path | None = None) -> Path:
+def build_vivado(
+    name: str, *, root: Path | None = None, out: Path | None = None, build: Path | None = None
+) -> Path:
     """Build the real bitstream of an overlay by Vivado, of kernels that Vitis HLS has packaged.
 
     Parameters
@@ -26,6 +28,8 @@ def build_vivado(name: str, *, root: Path | None = None, out: Path | None = None
         The overlay.
     root, out : pathlib.Path, optional
         As for :func:`pynq_torch.hls.design.build.build_overlay`.
+    build : pathlib.Path, optional
+        Where the packaged kernels are and Vivado's project goes; by default ``hw/build``.
 
     Returns
     -------
@@ -44,7 +48,7 @@ def build_vivado(name: str, *, root: Path | None = None, out: Path | None = None
         )
     root = root or ROOT
     generated = generate(name, root)
-    build = to_write(root / "hw" / "build")
+    build = build or to_write(root / "hw" / "build")
     packaged, project, result = build / "hls" / "ip", build / "vivado" / name, build / "result"
     cells = [cell for cell in generated.design.cells if ":hls:" in cell.vlnv]
     kernels = dict.fromkeys(cell.kind for cell in cells)
