@@ -1,4 +1,5 @@
 // net_types: an instruction of kernel net, word 0 lowest (docs/net.md), and how it is cut into tiles.
+/* verilator lint_off UNUSEDPARAM */  // each is used by some unit
 package net_types;
 
   localparam logic [7:0] END = 8'd0, CONV = 8'd1, MAX = 8'd2, ADD = 8'd4;
