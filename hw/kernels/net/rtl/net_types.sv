@@ -1,4 +1,6 @@
 // net_types: an instruction of kernel net, word 0 lowest (docs/net.md), and how it is cut into tiles.
+`default_nettype none
+
 /* verilator lint_off UNUSEDPARAM */  // each is used by some unit
 package net_types;
 
@@ -60,3 +62,5 @@ package net_types;
   } job_t;
 
 endpackage
+
+`default_nettype wire
