@@ -174,6 +174,10 @@ module net_walk
   wire last_row = rows_left <= 16'(plan_i.rows);
   wire last_group = group_q + 16'd1 == plan_i.groups;
 
+  // Bytes from chunk to chunk: as many channels as were taken.
+  logic [31:0] skip_q;
+  always_ff @(posedge clk_i) skip_q <= item_i.x_channel * 32'(channels);
+
   always_ff @(posedge clk_i) begin
     if (!rst_ni || start_i) buffers_q <= 2'd2;
     else buffers_q <= buffers_q + 2'(free_i) - 2'(takes);
@@ -312,10 +316,6 @@ module net_walk
       endcase
     end
   end
-
-  // Bytes from chunk to chunk: as many channels as were taken.
-  logic [31:0] skip_q;
-  always_ff @(posedge clk_i) skip_q <= item_i.x_channel * 32'(channels);
 
   wire unused = &{1'b0, item_i, plan_i, places, bottom, right, cells, made_q};
 
