@@ -6,6 +6,7 @@ PYTHON        ?= $(or $(shell for name in python3.12 python3.11 python3.10; do \
                      echo $$name; break; fi; done),python3.11)
 VENV          ?= .venv
 VENV_BOARD    ?= .venv-board-image
+SYSROOT_ARMV7 ?= .venv-armv7
 BOARD         ?= csim
 JOBS          ?=
 NOTEBOOKS     ?=
@@ -56,11 +57,11 @@ OWN           := PYTHON=% COURSE=% VENV=% VENV_BOARD=% BOARD=% JOBS=% NOTEBOOKS=
 PARAMETERS     = $(foreach word,$(filter-out $(OWN),$(OVERRIDES)),'$(subst $(GAP), ,$(subst ','\'',$(word)))')
 
 .PHONY: help env env-test lab report release instructor test test-long lint lint-sources format test-unit test-reports \
-        test-notebooks mutate bench test-board-image clean distclean
+        test-notebooks mutate bench test-board-image armv7-sysroot clean distclean
 
 help: ## list the targets
 	@echo "make TARGET"
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
 	  | while IFS='|' read -r target text; do printf '  %-18s %s\n' "$$target" "$$text"; done
 
 env: $(STAMP) ## create .venv with what the lessons need
@@ -95,6 +96,7 @@ test: $(STAMP_TEST) ## everything that CI runs; ends with its ten slowest parts
 test-long: $(STAMP_TEST) ## what takes hours: all lessons, 10 times the examples, mutations (SEED=0 SAMPLE=40)
 	$(PY) -m pynq_torch report --board csim --jobs 2 --keep 3 --output reports/long
 	PYNQ_TORCH_GRADE=all $(PY) -m pytest --timeout 20000 $(PYTEST_FLAGS) tests/test_grading.py
+	PYNQ_TORCH_LESSONS=all $(PY) -m pytest $(PYTEST_FLAGS) tests/browser
 	PYNQ_TORCH_EXAMPLES=10 $(PY) -m pytest -n 2 --timeout 3000 -m hypothesis $(PYTEST_FLAGS) tests
 	@failed=; for module in $(or $(MODULE),$(MUTATED)); do \
 	  $(MAKE) mutate MODULE="$$module" JOBS='$(or $(JOBS),2)' || failed=1; \
@@ -143,12 +145,14 @@ bench: $(STAMP) ## print the figures of speed, each with its conditions (BENCH_F
 test-board-image: $(STAMP_BOARD) ## run the notebooks under the board image's own Jupyter
 	$(PY_BOARD) -m pynq_torch report --board csim --jobs 2 --keep 3 --output reports/board-image
 
+armv7-sysroot: $(SYSROOT_ARMV7)/.installed ## an emulated armhf Python with pynq, for tests/test_armv7.py
+
 clean: ## remove reports and caches, keep the environments
 	rm -rf reports .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find pynq_torch tests ci hw -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## remove the environments as well
-	rm -rf $(VENV) $(VENV_BOARD) $(VENV).lock $(VENV_BOARD).lock
+	rm -rf $(VENV) $(VENV_BOARD) $(SYSROOT_ARMV7) $(VENV).lock $(VENV_BOARD).lock
 
 $(STAMP): $(PACKAGING) ci/constraints.txt ci/install.sh
 	@PYTHON='$(PYTHON)' ci/install.sh $@ ci/constraints.txt --editable '.[virtual,lab,rtl]'
@@ -159,3 +163,6 @@ $(STAMP_TEST): $(STAMP)
 $(STAMP_BOARD): $(PACKAGING) ci/constraints-board-image.txt ci/install.sh
 	@PYTHON='$(PYTHON)' ci/install.sh $@ ci/constraints-board-image.txt \
 	  --editable '.[virtual,lab,rtl]' notebook
+
+$(SYSROOT_ARMV7)/.installed: ci/constraints.txt ci/armv7/sysroot.sh | $(STAMP)
+	@VENV='$(VENV)' ci/armv7/sysroot.sh '$(SYSROOT_ARMV7)'

@@ -26,6 +26,10 @@ c = get_config()  # noqa: F821  nbgrader defines it
 os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
 
 c.CourseDirectory.course_id = "pynq_torch"
+if (
+    "NBGRADER_EXCHANGE" in os.environ
+):  # on the hub: lessons are released and handed in by this folder
+    c.Exchange.root = os.environ["NBGRADER_EXCHANGE"]
 
 # What a student changed or deleted among the checks is put back, and the submission runs in a
 # sandbox, within limits. All other steps are nbgrader's own.

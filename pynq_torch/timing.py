@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from .descriptions import read_kernel_description
 from .paths import find_kernel
 
 __all__ = ["Duration", "measure", "model", "model_cycles", "where_measured"]
 
-KINDS = ("measured", "cycles", "estimate", "model")
+KINDS = ("measured", "routed", "cycles", "estimate", "model")
 PARTS = ("total", "host", "transfer", "compute")
 
 
@@ -29,8 +31,9 @@ class Duration:
     ----------
     seconds : float
         The value; the median, where measured repeatedly.
-    kind : {"measured", "cycles", "estimate", "model"}
-        Wall clock; counted in RTL at the overlay's clock; scheduled from a kernel's C++ without a
+    kind : {"measured", "routed", "cycles", "estimate", "model"}
+        Wall clock; counted in RTL, at the clock that place and route has reached; counted in RTL at
+        the overlay's clock, which is an assumption; scheduled from a kernel's C++ without a
         vendor's tool; computed from its ``description.json``.
     label : str
         What took so long; a chart's tick.
@@ -42,7 +45,7 @@ class Duration:
     clock_hz : float or None
         The PL clock that cycles were converted with.
     low, high : float or None
-        Shortest and longest repetition, in seconds.
+        Where the middle half of the repetitions begins and ends, in seconds.
     part : {"total", "host", "transfer", "compute"}
         What it covers: transfers are charted apart from compute, and both apart from the host's
         own work (checks, registers, waiting).
@@ -76,7 +79,8 @@ class Duration:
             times = f", median of {self.repeat}" if self.repeat > 1 else ""
             return f"measured ({self.where}{times})"
         clock = (self.clock_hz or 0.0) / 1e6
-        word = "cycles counted in RTL" if self.kind == "cycles" else self.kind
+        counted = {"cycles": "cycles counted in RTL", "routed": "routed: cycles counted in RTL"}
+        word = counted.get(self.kind, self.kind)
         whose = f"{self.where}, " if self.where else ""
         return f"{word} ({whose}at {clock:g} MHz)"
 
@@ -182,7 +186,7 @@ def measure(
     function : callable
         Called without arguments.
     repeat : int
-        Repetitions; the median counts.
+        Repetitions; the median counts, and the middle half of them is the whisker of a chart.
     label : str
         For the chart.
     on : {"pl", "cpu"}
@@ -203,7 +207,8 @@ def measure(
             function()
         times = timeit.repeat(function, timer=time.perf_counter, number=1, repeat=repeat)
     where, median = where_measured(on, device) + threads, statistics.median(times)
-    low, high = min(times), max(times)
+    # Not the longest: one run that something else delayed would flatten every bar of a chart.
+    low, high = map(float, np.quantile(times, (0.25, 0.75)))
     return Duration(median, "measured", label, where, repeat, None, low, high, part)
 
 

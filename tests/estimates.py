@@ -39,8 +39,8 @@ LONGEST_S = 60
 #: those of LOOP_TRIPCOUNT.
 COMPARED = (
     "affine_lite", "affine_maxi", "chain", "cordic", "dot_1", "dot_2", "dot_3", "dot_4", "fft",
-    "fir", "gauss", "histogram", "packetize", "prefix_sum", "scale_stream", "sobel", "vadd",
-    "vadd_1", "vadd_2", "vadd_3", "vadd_4",
+    "fir", "gauss", "gauss_fixed", "histogram", "packetize", "prefix_sum", "scale_stream", "sobel",
+    "sobel_fixed", "vadd", "vadd_1", "vadd_2", "vadd_3", "vadd_4",
 )  # fmt: skip
 #: Why an estimate is more than a tenth off the formula.
 REASONS = {

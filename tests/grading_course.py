@@ -115,7 +115,7 @@ class Course:
         """Autograde what was handed in; return student -> points."""
         done = self.run("autograde", lesson, *options, timeout_s=timeout_s)
         assert done.returncode == 0, done.stderr[-4000:]
-        exported = self.run("export", timeout_s=60)
+        exported = self.run("export", timeout_s=300)
         assert exported.returncode == 0, exported.stderr[-4000:]
         with (self.folder / "grades.csv").open(encoding="utf-8") as file:
             rows = [row for row in csv.DictReader(file) if row["assignment"] == lesson]

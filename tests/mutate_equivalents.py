@@ -192,17 +192,20 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         )
         for turns in (127, 129)
     ),
-    (
-        "board/engines/rtl/pl.hpp",
-        "if (now - worked > kFreezeNs || now - begin > kPatienceNs) {",
-        "if (now - worked > kFreezeNs || now - begin >= kPatienceNs) {",
-        "A nanosecond of 5 s.",
+    *(
+        (
+            "board/engines/rtl/pl.hpp",
+            "if (now - worked > kFreezeNs || now - begin > kPatienceNs) {",
+            f"if (now - worked {freeze} kFreezeNs || now - begin {patience} kPatienceNs) {{",
+            "A nanosecond of 10 ms, or of 5 s.",
+        )
+        for freeze, patience in ((">", ">="), (">=", ">"))
     ),
     (
         "board/engines/rtl/pl.hpp",
-        "if (now - worked > kFreezeNs || now - begin > kPatienceNs) {",
-        "if (now - worked >= kFreezeNs || now - begin > kPatienceNs) {",
-        "A nanosecond of 10 ms.",
+        "if (!waits && waiting_since != Unit::kNever && cycle >= slice_end_)",
+        "if (!waits && waiting_since != Unit::kNever && cycle > slice_end_)",
+        "At the end of a slice the board was last told that the unit runs.",
     ),
     *(
         ("board/engines/rtl/pl.hpp", f"{name} = -1;{rest}", f"{name} = -2;{rest}", _SET_FIRST)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 _NO_ELEMENTS = "A tile of no elements reads and writes nothing."
+_ZERO = "An integer 0 has no sign."
+_AMOUNTS = "const int sum = (across < 0 ? -across : across) + (down < 0 ? -down : down);"
 _SINGLE = "Single accesses give what bursts give; which of them it is, HLS alone sees."
 _WINDOWS = "A pad is at most half of a window, so that each window has a pixel."
 _POOL_SIZES = (
@@ -276,16 +278,6 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
     ),
     *(
         (
-            f"hw/kernels/unary_{dtype}/unary_{dtype}.cpp",
-            "UNARY(ABS, 1, x < 0 ? -x : x)",
-            f"UNARY(ABS, 1, x {condition} ? -x : x)",
-            "An integer 0 has no sign.",
-        )
-        for dtype in ("i32", "i8")
-        for condition in ("<= 0", "< 1")
-    ),
-    *(
-        (
             "hw/kernels/chain/chain.cpp",
             line,
             ";" + line.partition(";")[2],
@@ -300,7 +292,7 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
             f"constexpr int {other};",
             "For the report of the latency only.",
         )
-        for filter in ("gauss", "sobel")
+        for filter in ("gauss", "gauss_fixed", "sobel", "sobel_fixed")
         for line, other in (
             ("ROWS = MAX_HEIGHT + 1", "ROWS = MAX_HEIGHT + 2"),
             ("ROWS = MAX_HEIGHT + 1", "ROWS = MAX_HEIGHT + 0"),
@@ -362,6 +354,24 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
         "int begin = rows > 0 ? crow[0] : 0;",
         "int begin = rows >= 0 ? crow[0] : 0;",
         "A matrix without rows has a bound, too, which nothing uses.",
+    ),
+    *(
+        (f"hw/kernels/{k}/{k}.cpp", line, line.replace(f"{x} < 0", f"{x} {sign}"), _ZERO)
+        for k, x, line in (
+            ("unary_i32", "x", "UNARY(ABS, 1, x < 0 ? -x : x)"),
+            ("unary_i8", "x", "UNARY(ABS, 1, x < 0 ? -x : x)"),
+            ("sobel", "across", _AMOUNTS),
+            ("sobel", "down", _AMOUNTS),
+            ("sobel_fixed", "across", "const Amount a = across < 0 ? -across : across;"),
+            ("sobel_fixed", "down", "const Amount b = down < 0 ? -down : down;"),
+        )
+        for sign in ("<= 0", "< 1")
+    ),
+    (
+        "hw/kernels/nll_f32/nll_f32.cpp",
+        "const Strides targets = {target_image, 0, target_inner};",
+        "const Strides targets = {target_image, 1, target_inner};",
+        "Nothing reads the stride between the classes of targets: they have none.",
     ),
     *(
         (f"hw/include/{file}.hpp", f"if ({what} == 1) {{", f"if ({what} == 0) {{", _SINGLE)

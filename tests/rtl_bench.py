@@ -29,6 +29,7 @@ class Model:
     parameters: tuple[tuple[str, str], ...] = ()
     macros: tuple[str, ...] = ()
     path: Path | None = None
+    options: tuple[str, ...] = ()  # of Verilator
 
     @property
     def source(self) -> Path:
@@ -92,7 +93,7 @@ def _compile(tool: Verilator, bench: Bench, folder: Path) -> None:
         options = ["--cc", "--assert", "--no-timing", "--x-initial", "unique", "-O3"]
         options += ["--top-module", model.top, "--prefix", f"V{model.top}", "--Mdir", str(made)]
         options += [f"-G{name}={value}" for name, value in model.parameters]
-        options += [f"-D{macro}" for macro in model.macros]
+        options += [*model.options, *(f"-D{macro}" for macro in model.macros)]
         answer = _run(tool, [*options, *_search(model.source), str(model.source)])
         assert answer.returncode == 0, answer.stdout + answer.stderr
         parts = sorted(made.glob("*.cpp"))

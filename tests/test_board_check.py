@@ -16,7 +16,8 @@ from pynq_torch import cli
 from pynq_torch.paths import KERNELS
 from pynq_torch.report import board_check
 
-pytestmark = pytest.mark.timeout(240)
+# From an empty cache every kernel of every overlay is compiled first.
+pytestmark = pytest.mark.timeout(900)
 
 
 def test_a_board_without_torch(tmp_path: Path):
@@ -28,10 +29,10 @@ def test_a_board_without_torch(tmp_path: Path):
         env={k: v for k, v in os.environ.items() if k != "PYNQ_TORCH_BOARD"},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=840,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     found = json.loads((tmp_path / "board-check" / "board-check.json").read_text())
     assert {check["name"]: check["verdict"] for check in found["checks"]} == dict.fromkeys(
         board_check.CHECKS, "pass"
@@ -39,7 +40,7 @@ def test_a_board_without_torch(tmp_path: Path):
     rows = {row["what"]: row for check in found["checks"] for row in check["rows"]}
     assert rows["overlays loaded"]["value"] == len(pynq_torch.overlay.available_overlays())
     page = (tmp_path / "board-check" / "board-check.html").read_text()
-    assert "8 passed, 0 failed, 0 skipped" in page and "PYNQ-Z2" in found["machine"]["board"]
+    assert "8 passed, 0 failed, 0 skipped" in page and found["machine"]["board"] == "Pynq-Z2 (csim)"
 
 
 @pytest.mark.parametrize(
@@ -86,9 +87,10 @@ def test_a_real_board_is_given_no_simulation_image(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(board_check, "where_measured", lambda **_: "PL of the board")
     monkeypatch.setattr(board_check, "CHECKS", {"overlays": board_check.CHECKS["overlays"]})
     (outcome,) = board_check.check_board()
+    there = len(pynq_torch.overlay.available_overlays())
     assert (outcome.verdict, outcome.said) == (
         "skipped",
-        "all 22 bitstreams are simulation images; build real ones first",
+        f"all {there} bitstreams are simulation images; build real ones first",
     )
 
 

@@ -60,17 +60,35 @@ def convolved(image: torch.Tensor, weights: list[list[int]]) -> torch.Tensor:
     return torch.nn.functional.conv2d(padded, kernel, padding=1)[0, 0]
 
 
+def gradient(image: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    across = [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]
+    down = [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]
+    return convolved(image, across).abs(), convolved(image, down).abs()
+
+
 def edges(image: torch.Tensor) -> torch.Tensor:
-    across = convolved(image, [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
-    down = convolved(image, [[-1, -2, -1], [0, 0, 0], [1, 2, 1]])
-    return (across.abs() + down.abs()).clamp(max=255).to(torch.uint8)
+    across, down = gradient(image)
+    return (across + down).clamp(max=255).to(torch.uint8)
+
+
+def lengths(image: torch.Tensor) -> torch.Tensor:
+    a, b = gradient(image)
+    sums = 246 * torch.maximum(a, b) + 102 * torch.minimum(a, b)
+    return ((sums + 128) // 256).clamp(max=255).to(torch.uint8)
 
 
 def smooth(image: torch.Tensor) -> torch.Tensor:
     return ((convolved(image, [[1, 2, 1], [2, 4, 2], [1, 2, 1]]) + 8) // 16).to(torch.uint8)
 
 
-FILTERS = {"sobel": edges, "gauss": smooth}
+def smooth_fixed(image: torch.Tensor) -> torch.Tensor:
+    sums = convolved(image, [[19, 32, 19], [32, 52, 32], [19, 32, 19]])
+    return ((sums + 128) // 256).to(torch.uint8)
+
+
+FILTERS = {
+    "sobel": edges, "gauss": smooth, "sobel_fixed": lengths, "gauss_fixed": smooth_fixed,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FILTERS)
@@ -97,10 +115,20 @@ def test_filters_of_any_size(height: int, width: int, seed: int) -> None:
     assert torch.equal(overlay.gauss(image.T), smooth(image.T))
 
 
+def test_filters_in_fixed_point_are_near_the_real_ones() -> None:
+    overlay, image = loaded("filters"), images(40, 40, 1) // 4
+    exact = torch.hypot(*gradient(image))
+    wrong = (overlay.sobel_fixed(image) - exact).abs()
+    assert bool(((wrong <= 0.041 * exact + 0.5) | (exact > 244)).all())
+    line = torch.exp(-(torch.arange(-1.0, 2) ** 2) / 2)
+    weights = (line.outer(line) / line.sum() ** 2).tolist()
+    assert off(overlay.gauss_fixed(image), convolved(image, weights)) <= 0.5 + 63 * 2.4 / 256
+
+
 def test_filters_have_each_their_own_dma() -> None:
     overlay = loaded("filters")
-    assert overlay.sobel.dma is overlay.axi_dma_0
-    assert overlay.gauss.dma is overlay.axi_dma_1
+    for i, name in enumerate(FILTERS):
+        assert getattr(overlay, name).dma is getattr(overlay, f"axi_dma_{i}")
     assert overlay.gauss(torch.empty((0, 5), dtype=torch.uint8)).shape == (0, 5)
 
 

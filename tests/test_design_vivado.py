@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -12,7 +14,9 @@ from typing import Any
 
 import pytest
 import tomllib
+from test_design_image import real_image
 
+from pynq_torch.cli import main
 from pynq_torch.hls.design.build import Generated, generate, overlay_names
 from pynq_torch.paths import ROOT
 
@@ -238,3 +242,45 @@ def test_connectivity_names_what_the_platform_must_bring(generated: dict[str, Ge
     assert "axi_dma_0" in text
     assert "# stream_connect=axi_dma_0.M_AXIS_MM2S:scale_stream_0.samples" in text
     assert not [line for line in text.splitlines() if line.startswith("stream_connect")]
+
+
+VIVADO = """#!/bin/sh
+# stands in for Vivado: every command of the script is recorded, the results are prepared
+[ "$1" = -version ] && {{ echo "Vivado v0 (stand-in)"; exit 0; }}
+[ -e {folder}/fails ] && {{ echo "ERROR: no licence"; exit 1; }}
+{tclsh} {recorder} "$5" {folder}/record "$7" "$8" "$9" && cp {folder}/vadd.* "$9"
+"""
+
+
+@needs_tclsh
+def test_the_command_runs_vivado_and_takes_its_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, folder = tmp_path / "root", tmp_path / "bin"
+    for part in ("hw/overlays/vadd", "hw/kernels/vadd"):
+        shutil.copytree(ROOT / part, root / part)
+    folder.mkdir()
+    script = VIVADO.format(folder=folder, tclsh=TCLSH, recorder=RECORDER)
+    (folder / "vivado").write_text(script)
+    (folder / "vivado").chmod(0o755)
+    shutil.copy(ROOT / "bitstreams" / "vadd" / "vadd.hwh", folder)
+    (folder / "vadd.bit").write_bytes(real_image("vadd"))
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    command = ["overlay", "bitstream", "vadd", "--root", str(root), "--out", str(tmp_path / "out")]
+    assert main(command) == 1
+    assert 'run: make -C hw kernels KERNELS="vadd"' in capsys.readouterr().err
+    packaged = root / "hw" / "build" / "hls" / "ip" / "vadd"
+    packaged.mkdir(parents=True)
+    (packaged / "component.xml").touch()
+    (root / "hw" / "build" / "result").mkdir()
+    (folder / "fails").touch()
+    assert main(command) == 1
+    assert "vivado failed, exit status 1:\nERROR: no licence" in capsys.readouterr().err
+    (folder / "fails").unlink()
+    assert main(command) == 0
+    record = (folder / "record").read_text().splitlines()
+    assert f"set_property\tip_repo_paths\t{packaged.parent}\t" in record
+    manifest = json.loads((tmp_path / "out" / "vadd" / "manifest.json").read_text())
+    assert manifest["tools"] == {"vivado": "Vivado v0 (stand-in)"}
+    assert manifest["routed"]["reached_mhz"] == manifest["clock_mhz"] == 100
+    assert manifest["hardware"] == "never run on a board"

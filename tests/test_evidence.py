@@ -168,6 +168,29 @@ def test_the_best_evidence_wins(folder: Path) -> None:
     assert evidence.latency("vadd", 2e8, n=1000).kind == "cycles"
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_routed_clock_replaces_the_assumed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evidence, "BITSTREAMS", tmp_path / "bitstreams")
+    evidence.record("vadd", Duration(1500e-8, "cycles", clock_hz=1e8), n=1000)
+    for name, kind, clock in (("a", "simulation image", 100), ("b", "open tools", 62.5),
+                              ("c", "open tools", 80), ("d", "vivado", 50)):  # fmt: skip
+        manifest = {"overlay": name, "kind": kind, "clock_mhz": clock,
+                    "kernels": {"vadd_0": "vadd"}, "routed": {"by": "nextpnr-xilinx"}}  # fmt: skip
+        (tmp_path / "bitstreams" / name).mkdir(parents=True)
+        (tmp_path / "bitstreams" / name / "manifest.json").write_text(json.dumps(manifest))
+        if name == "a":
+            assert evidence.latency("vadd", 1e8, estimated=False, n=1000).kind == "cycles"
+    routed = evidence.latency("vadd", 1e8, estimated=False, n=1000)
+    assert (routed.kind, routed.seconds) == ("routed", 1500 / 62.5e6)
+    whose = "b by nextpnr-xilinx, at 62.5 MHz"
+    assert routed.provenance == f"routed: cycles counted in RTL ({whose})"
+    assert evidence.latencies("vadd", 1e8, estimated=False, n=1000)["cycles"].seconds == 1500e-8
+    with pytest.raises(ValueError, match="is no evidence"):
+        evidence.record("vadd", routed, n=1000)
+
+
 def test_an_estimate_counts_where_the_sizes_alone_decide_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

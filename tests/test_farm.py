@@ -82,6 +82,14 @@ def _dies_once(path: str) -> str:
     return path
 
 
+def _stops_once(path: str) -> str:
+    """Stop this worker the first time: it neither answers nor ends."""
+    if not Path(path).exists():
+        Path(path).touch()
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return path
+
+
 def _waits(path: str) -> str:
     """Tell which process this is, and take a while."""
     Path(path).write_text(str(os.getpid()))
@@ -135,6 +143,14 @@ def test_an_item_without_end_loses_its_worker_and_says_so(scheduler: str):
     with pytest.raises(BoardError, match=r"takes longer than timeout_s=1"):
         farm.map(_never, range(3), scheduler=scheduler, timeout_s=1)
     assert farm.map(_never, [0], scheduler=scheduler) == [0]
+
+
+def test_a_worker_that_says_nothing_is_started_again(
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(jobs, "PATIENCE_S", 10.0)
+    paths = [str(tmp_path / "a")]
+    assert farm.map(_stops_once, paths, scheduler=scheduler, timeout_s=5) == paths
 
 
 def test_what_an_item_raises_is_raised_here(scheduler: str):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -109,6 +110,8 @@ def test_the_students_edition_has_neither_solutions_nor_hidden_tests(course: Cou
         graded(c).get("grade_id") for c in source["cells"]
     ]
     assert all("NotImplementedError" in text(cell) for cell in answers(given))
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", everything)
+    assert all((course.notebook("release", lesson).parent / name).is_file() for name in pictures)
     checks = [cell for cell in given["cells"] if graded(cell).get("grade")]
     assert all(text(cell).strip() and cell["metadata"]["editable"] is False for cell in checks)
 
@@ -241,7 +244,7 @@ def test_whatever_is_handed_in_ends_in_points_and_a_sentence(tiny: Course):
 
 
 @needs_sandbox
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_submission_sees_and_harms_nothing_but_itself(tiny: Course):
     listener = socket.create_server(("127.0.0.1", 0))
     tries = {
@@ -260,10 +263,10 @@ def test_a_submission_sees_and_harms_nothing_but_itself(tiny: Course):
 
 
 @needs_sandbox
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_without_the_sandbox_nothing_is_run(tiny: Course):
     tiny.hand_in("somebody", TINY, _answer("answer_1 = 1"))
     options = ["--student=somebody", "--SandboxedExecute.bubblewrap=no-such-command"]
-    done = tiny.run("autograde", TINY, *options, timeout_s=100)
+    done = tiny.run("autograde", TINY, *options, timeout_s=300)
     assert done.returncode != 0 and "apt install bubblewrap" in done.stderr
     assert not tiny.notebook("autograded/somebody", TINY).exists()

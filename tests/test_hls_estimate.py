@@ -369,6 +369,97 @@ def test_processes_of_dataflow_run_side_by_side(kernel):
     assert [name for name, _ in beside.stages] == ["twice", "second"]
 
 
+def test_the_reader_of_an_array_begins_when_its_writer_has_ended(kernel):
+    text = """
+    static void fill(const int x[1000], int kept[1000]) {
+        for (int i = 0; i < 1000; ++i) kept[i] = x[i];
+    }
+    static void turn(const int kept[1000], int y[1000]) {
+        for (int i = 0; i < 1000; ++i) y[i] = kept[999 - i];
+    }
+    void both(const int x[1000], int y[1000]) {
+    #pragma HLS DATAFLOW
+        int kept[1000];
+    HOW
+        fill(x, kept);
+        turn(kept, y);
+    }
+    """
+    array = kernel(text.replace("HOW", ""), top="both")
+    assert array.latency[1] == array.begins[1] + 1002 == 2005
+    assert array.interval[1] < 1010 and "turn 1,002 from 1,003" in str(array)
+    fifo = kernel(text.replace("HOW", "#pragma HLS STREAM variable=kept depth=4"), top="both")
+    assert fifo.latency[1] < 1010 and fifo.begins == (0, 3)
+
+
+def test_each_stream_of_an_array_of_them_has_its_own_port(kernel):
+    text = """
+    #include <hls_stream.h>
+    void spread(const int x[64], hls::stream<int> out[2]) {
+        walk: for (int i = 0; i < 64; ++i) {
+    #pragma HLS PIPELINE
+            out[0].write(x[i]);
+            out[WHICH].write(x[i] + 1);
+        }
+    }
+    """
+    assert loop(kernel(text.replace("WHICH", "1")), "walk").ii == 1
+    assert loop(kernel(text.replace("WHICH", "0")), "walk").ii == 2
+
+
+def test_addresses_behind_multiplexers_are_not_compared(kernel):
+    text = """
+    void sums(const float x[256], float out[16]) {
+        float sum[16];
+    CUT
+        walk: for (int i = 0; i < 256; ++i) {
+    #pragma HLS PIPELINE
+            sum[i % 16] += x[i];
+        }
+        write: for (int i = 0; i < 16; ++i) out[i] = sum[i];
+    }
+    """
+    cut = kernel(text.replace("CUT", "#pragma HLS ARRAY_PARTITION variable=sum complete"))
+    assert loop(cut, "walk").ii > 4 and "floating-point addition" in loop(cut, "walk").why
+
+
+def test_functions_of_the_c_library_write_no_memory(kernel):
+    text = """
+    #include <math.h>
+    void wave(const float a[8], float out[32], float w) {
+        walk: for (int i = 0; i < 32; i += 4) {
+    #pragma HLS PIPELINE
+            for (int k = 0; k < 4; ++k) out[i + k] = a[3] * cos(w * (i + k));
+        }
+    }
+    """
+    assert "`a`" not in loop(kernel(text), "walk").why
+
+
+def test_a_break_and_a_narrow_bound_leave_a_most(kernel):
+    text = """
+    int find(const int x[100], unsigned char n) {
+        int at = -1;
+        search: for (int i = 0; i < 100; ++i) if (x[i] == n) { at = i; break; }
+        narrow: for (int i = 0; i < n; ++i) at += x[i % 100];
+        return at;
+    }
+    """
+    found = kernel(text)
+    assert loop(found, "search").trip_count == (0, 100)
+    assert loop(found, "narrow").trip_count == (0, 255)
+
+
+def test_the_margin_of_the_clock_is_that_of_the_script(kernel, tmp_path):
+    tcl = tmp_path / "directives.tcl"
+    tcl.write_text("")
+    usual = loop(kernel(DOT, clock=7, directives=tcl), "dot_loop")
+    (tmp_path / "script.tcl").write_text("set_clock_uncertainty 5\n")
+    assert loop(kernel(DOT, clock=7, directives=tcl), "dot_loop").ii > usual.ii
+    (tmp_path / "hls.cfg").write_text("[hls]\nclock_uncertainty=70%\n")
+    assert loop(kernel(DOT, clock=7, directives=tmp_path / "hls.cfg"), "dot_loop").ii > usual.ii
+
+
 def test_divisions_and_double_take_longer(kernel):
     single = loop(kernel(DOT.replace("x[i] * y[i]", "x[i] / y[i]")), "dot_loop")
     double = loop(

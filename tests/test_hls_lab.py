@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pynq_torch.hls.estimator import compiler
-from pynq_torch.lessons.hls_lab import Target, cell, check, with_pragmas
+from pynq_torch.lessons.hls_lab import Target, cell, check, estimated, with_pragmas
 from pynq_torch.widgets.hls_cell import run_cell
 
 pytestmark = [
@@ -92,6 +92,15 @@ WRONG = [
     (RIGHT + BENCH, TARGET, "a main of its own; put that behind a line // testbench"),
     (RIGHT.replace("i < N;", "i < y[0] + N + 2;"), Target(latency=400), "latency .* not known"),
     ("", TARGET, "no definition of the top function"),
+    # Answers that would fool the testbench, or the estimate.
+    ('#include <cstdlib>\n#include <cstdio>\n' + RIGHT.replace(
+        "float acc = 0;", 'std::puts("PASS"); std::exit(0); float acc = 0;'
+     ), TARGET, "did not come to its end: what calls exit?"),
+    (RIGHT.replace("        part[i % P] += x[i] * y[i];", "#ifndef __SYNTHESIS__\n"
+     "        part[i % P] += x[i] * y[i];\n#endif"), TARGET, "dot.cpp:8: #ifndef makes one"),
+    ("float twice(float);\n" + RIGHT.replace("return acc", "return twice(acc)"), TARGET,
+     "twice is declared, and nothing defines it"),
+    ("int calls = 0;\n" + RIGHT, TARGET, "calls is defined in the testbench as well; write static"),
     ("dot", TARGET, "no cell %%hls dot; run it first"),
 ]  # fmt: skip
 
@@ -105,6 +114,15 @@ def test_a_wrong_answer_is_told_why(answer: str, target: Target, said: str) -> N
     assert done.sentence.startswith("dot: NOT YET. ")
     assert re.search(said, done.sentence, re.DOTALL), done.sentence
     assert "/tmp" not in done.sentence
+
+
+def test_a_result_that_was_read_off_is_wrong_for_the_next_answer() -> None:
+    """std::rand() gives other data to each answer."""
+    random = BENCH.replace("i % 7", "std::rand() % 7")
+    first = check(NAIVE.replace("return acc", "return 0"), "dot", Target(), random)
+    (read,) = re.findall(r"dot is 0, expected (-?\d+)", first.sentence)
+    done = check(NAIVE.replace("return acc", f"return {read}"), "dot", Target(), random)
+    assert not done.passed and f"dot is {read}, expected" in done.sentence
 
 
 def test_a_loop_that_prints_without_end_fills_no_disk() -> None:
@@ -143,3 +161,14 @@ def test_pragmas_put_into_loops_and_functions() -> None:
     for name in ("clear_loop", "no_loop"):  # without braces; not there
         with pytest.raises(ValueError, match=f"no loop or function '{name}'"):
             with_pragmas(RIGHT, {name: "UNROLL"})
+
+
+def test_a_shift_by_more_bits_than_there_are_leaves_the_sign() -> None:
+    """In C++ it is undefined, and the compiler would drop what follows from it."""
+    source = """#include <ap_fixed.h>
+typedef ap_fixed<12, 2> number;
+void f(const number x[64], number y[64]) {
+    for (int i = 0; i < 64; ++i) y[i] = (x[i] >> 14) < 0 ? number(x[i] * x[i]) : number(0);
+}
+"""
+    assert estimated(source, "f").resources["DSP"] == 1

@@ -141,6 +141,36 @@ def test_regions_in_templates_are_looked_at(tmp_path: Path) -> None:
     assert "2 processes write 'x'" in texts(tmp_path, twice)
 
 
+def test_streams_by_another_name_are_streams(tmp_path: Path) -> None:
+    source = """
+#include <hls_stream.h>
+typedef hls::stream<int> fifo;
+static void make(int n, fifo& out) {
+    loop: for (int i = 0; i < n; ++i) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
+        out.write(i);
+    }
+}
+static void take(fifo& in, int n, int& sum) {
+    int all = 0;
+    loop: for (int i = 0; i < n; ++i) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
+        all += in.read();
+    }
+    sum = all;
+}
+void k(int n, int& sum) {
+#pragma HLS DATAFLOW
+    fifo between;
+    make(n, between);
+    take(between, n, sum);
+}
+"""
+    assert rules(tmp_path, source) == []
+    twice = source.replace("make(n, between);", "make(n, between); make(n, between);")
+    assert "2 processes write 'between'" in texts(tmp_path, twice)
+
+
 # ---- loops ---------------------------------------------------------------------------------------
 
 

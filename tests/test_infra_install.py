@@ -105,7 +105,8 @@ def test_load_by_name_runs_a_kernel(installed: Installed):
 
 def test_kernels_are_listed(installed: Installed):
     said = installed.run("-m", "pynq_torch", "kernels")
-    assert "52 kernels" in said and "gemm" in said
+    here = len([*(ROOT / "hw" / "kernels").glob("*/description.json")])
+    assert f"{here} kernels" in said and "gemm" in said
 
 
 def test_the_doctor_advises_no_make(installed: Installed):

@@ -90,7 +90,7 @@ def test_a_run_is_recorded_where_the_board_counts(
 @pytest.mark.parametrize(
     ("arguments", "options", "words"),
     [
-        (("a", 1, "s"), {}, "kind is ''; expected one of measured, cycles, estimate, model"),
+        (("a", 1, "s"), {}, "kind is ''; expected one of measured, routed, cycles"),
         (("a", 1, "s", "guess"), {}, "kind is 'guess'"),
         (("a", float("nan"), "s", "model"), {}, "value is nan; expected a finite number"),
         (("a", float("inf"), "s", "model"), {}, "value is inf"),

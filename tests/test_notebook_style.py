@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from notebook_style import GLOSSARY, RULES, TERMS, Notebook, code_cells, text
 
-#: Numbers kept for lessons on board rtl.
-RESERVED = set(range(17, 21))
+#: Kept for a later lesson.
+RESERVED = {29}
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
 
 

@@ -175,6 +175,14 @@ def test_every_chart_has_its_data() -> None:
             _ = chart.no_such_thing
 
 
+def test_a_logarithmic_axis_shows_every_bar() -> None:
+    long, short = model(0.5, "long"), Duration(2e-3, "measured", "short", "PC", 3, None, 1.1e-3)
+    chart = plot.times([long, short], log=True)
+    assert chart.get_ylim()[0] == pytest.approx(0.1)  # ms: the fastest took 1.1
+    with pytest.raises(ValueError, match="a bar of 0 s has no place"):
+        plot.times([long, model(0.0)], log=True)
+
+
 def test_a_chart_is_drawn_into_another() -> None:
     chart = plot.times([model(1.0, "a")])
     assert plot.times([model(1.0, "b")], ax=chart).axes is chart.axes

@@ -62,9 +62,10 @@ def test_the_innermost_loop_with_most_cycles_is_the_default() -> None:
 
 def test_processes_side_by_side() -> None:
     stages = (("load", 100), ("add", 500), ("store", 100))
-    shown = plot.schedule(replace(ESTIMATE, stages=stages, interval=(501, 501)))
+    begins = (0, 3, 504)
+    shown = plot.schedule(replace(ESTIMATE, stages=stages, begins=begins, interval=(501, 501)))
     assert [(bar.lane, bar.begin, bar.end) for bar in shown.bars] == [
-        (0, 0, 100), (0, 501, 601), (1, 0, 500), (1, 501, 1001), (2, 0, 100), (2, 501, 601),
+        (0, 0, 100), (0, 501, 601), (1, 3, 503), (1, 504, 1004), (2, 504, 604), (2, 1005, 1105),
     ]  # fmt: skip
     assert {bar.lane for bar in shown.bars if bar.colour == "vermillion"} == {1}
     assert shown.spans == (("interval 501 cycles", 0, 501),)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -484,28 +485,39 @@ def test_the_pl_ends_with_the_program(board):
     assert "exit status 0" in made.pl.fault().text
 
 
-def test_nothing_is_left_of_a_hundred_loads(board):
-    made = board()
+#: In a process of its own: one that has run other tests grows by what those left to reuse.
+HUNDRED_LOADS = """
+import gc, os
+from pathlib import Path
+import torch, pynq_torch
 
-    def kept() -> tuple[int, int]:
-        gc.collect()
-        status = Path("/proc/self/status").read_text()
-        rows = dict(row.split(":", 1) for row in status.splitlines())
-        return len(os.listdir("/proc/self/fd")), int(rows["VmRSS"].split()[0])
+def kept():
+    gc.collect()
+    status = Path("/proc/self/status").read_text()
+    rows = dict(row.split(":", 1) for row in status.splitlines())
+    return len(os.listdir("/proc/self/fd")), int(rows["VmRSS"].split()[0])
 
-    a = floats(64)
-    pids = set()
-    for turn in range(100):
-        overlay = pynq_torch.load("vadd")
-        assert torch.equal(overlay.vadd(a, a), a + a)
-        pids.add(made.pl.pid)
-        if turn == 19:
-            before = kept()
-    after = kept()
-    assert after[0] <= before[0] and after[1] < before[1] + 20_000
-    made.close()
-    assert len(pids) == 100
-    assert not [pid for pid in pids if Path(f"/proc/{pid}/exe").exists()]
+board = pynq_torch.use_board("rtl")
+a = torch.rand(64)
+pids = set()
+for turn in range(100):
+    overlay = pynq_torch.load("vadd")
+    assert torch.equal(overlay.vadd(a, a), a + a)
+    pids.add(board.pl.pid)
+    if turn == 19:
+        before = kept()
+after = kept()
+assert after[0] <= before[0] and after[1] < before[1] + 10_000, (before, after)
+board.close()
+assert len(pids) == 100
+assert not [pid for pid in pids if Path(f"/proc/{pid}/exe").exists()]
+"""
+
+
+def test_nothing_is_left_of_a_hundred_loads():
+    command = [sys.executable, "-c", HUNDRED_LOADS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 # ---- several units -------------------------------------------------------------------------------

@@ -25,8 +25,13 @@ def handoff_file(bitstream: Path) -> Path:
     Raises
     ------
     HandoffError
-        An ``.xsa`` of the same name is beside it.
+        An ``.xsa`` of the same name is beside it, or it is an ``.xclbin``.
     """
+    if bitstream.suffix == ".xclbin":
+        raise HandoffError(
+            f"{bitstream.name} is for a card that XRT drives, and this is a PYNQ-Z2; expected a "
+            ".bit or .xsa. docs/xrt.md says how an .xclbin is run"
+        )
     archive = bitstream.with_suffix(".xsa")
     if bitstream.suffix == ".xsa" or not archive.exists():
         return archive if bitstream.suffix == ".xsa" else bitstream.with_suffix(".hwh")

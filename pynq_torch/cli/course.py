@@ -30,17 +30,16 @@ def write(folder: Path) -> list[str]:
         The lessons, which are nbgrader's assignments.
     """
     lessons = sorted(NOTEBOOKS.glob("*.ipynb"))
-    beside = [path for path in NOTEBOOKS.iterdir() if path.suffix in {".md", ".svg", ".png"}]
     for lesson in lessons:
         target = folder / "source" / lesson.stem
         target.mkdir(parents=True, exist_ok=True)
+        text = lesson.read_text(encoding="utf-8")
+        for name in set(re.findall(r"\]\(([\w/]+\.(?:md|svg))", text)):
+            (target / name).parent.mkdir(exist_ok=True)
+            shutil.copyfile(NOTEBOOKS / name, target / name)
         # Lessons link to each other, and each is in a folder of its own here.
-        text = re.sub(
-            r"\]\((\d\d_\w+)\.ipynb", r"](../\1/\1.ipynb", lesson.read_text(encoding="utf-8")
-        )
+        text = re.sub(r"\]\((\d\d_\w+)\.ipynb", r"](../\1/\1.ipynb", text)
         (target / lesson.name).write_text(text, encoding="utf-8")
-        for path in beside:
-            shutil.copyfile(path, target / path.name)
     if not (folder / _CONFIG).exists():
         shutil.copyfile(ROOT / "deploy" / _CONFIG, folder / _CONFIG)
     return [lesson.stem for lesson in lessons]

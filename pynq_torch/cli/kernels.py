@@ -74,6 +74,7 @@ def _run(options: argparse.Namespace) -> int:
 _DESIGNS = {
     "yosys": "RTL yosys",
     "cycles": "RTL counted",
+    "routed": "RTL routed",
     "csynth": "HLS csynth",
     "estimate": "HLS estimate",
     "model": "HLS model",
@@ -175,7 +176,7 @@ def full_text(found: Entry) -> str:
     ]
     if "measured" in takes:
         lines += ["", "On a board", _latency(takes["measured"], found.sizes)]
-    lines += _rtl(own, takes.get("cycles"), used.get("yosys"), found.sizes)
+    lines += _rtl(own, takes.get("routed", takes.get("cycles")), used.get("yosys"), found.sizes)
     source = "csynth" if "csynth" in used else "model"
     lines += ["", f"HLS ({source}): {found.name}.cpp, which board csim runs"]
     known = [takes[kind] for kind in ("csynth", "estimate", "model") if kind in takes]

@@ -11,8 +11,12 @@ __all__ = ["APART", "AXIS_ARRAYS", "CHECK_INDICES", "compile_command", "flags"]
 
 # Speed without changing a result: x86 would contract a*b+c into one rounding (-ffp-contract), and
 # HLS integers wrap around (-fwrapv); kernels reinterpret floats through pointers
-# (-fno-strict-aliasing). errno is nothing a kernel can read.
-_COMMON = ("-std=gnu++17", "-pthread", "-Wno-unknown-pragmas", "-fno-strict-aliasing")
+# (-fno-strict-aliasing). errno is nothing a kernel can read. A plain char has a sign in HLS, and on
+# x86, but not on Arm (-fsigned-char).
+_COMMON = (
+    *("-std=gnu++17", "-pthread", "-Wno-unknown-pragmas", "-fno-strict-aliasing"),
+    "-fsigned-char",
+)
 # C as the vendor's compiler takes it: `static acc = 0;` is an int there.
 _C = ("-std=gnu11", "-Wno-implicit-int", "-Wno-implicit-function-declaration")
 # Published kernels add up in local arrays they never clear: block RAM is zero after configuration.

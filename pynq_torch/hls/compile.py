@@ -20,6 +20,7 @@ __all__ = ["Compiled", "compile_program", "message"]
 _TIMEOUT_S = 900
 _PROCESS = "engine_process.o"
 _NO_HEADER = re.compile(r"fatal error: ([^:]+): No such file")
+_LINKING = re.compile("undefined reference to|multiple definition of")
 _UNDEFINED = re.compile(r"undefined reference to [`'‘]([^'’]+)['’]")
 
 
@@ -328,16 +329,16 @@ def message(name: str, said: str, code: int) -> str:
     """Return the compiler's errors, without the warnings before and the template noise between."""
     lines = said.splitlines()
     first = next((i for i, line in enumerate(lines) if re.search(r"\berror:", line)), None)
-    undefined = [line for line in lines if _UNDEFINED.search(line)]
-    if undefined:
-        shown = undefined[:40]
+    linking = [line for line in lines if _LINKING.search(line)]
+    if linking:
+        shown = linking[:40]
     elif first is None:
         shown = lines[-40:]
     else:
         # The "In function ..." line before the error says where it is.
         begin = first - 1 if first and lines[first - 1].endswith(":") else first
         shown = lines[begin : begin + 40]
-    kind = "link" if undefined else "compile"
+    kind = "link" if linking else "compile"
     header = _NO_HEADER.search(said)
     hint = ""
     if header:

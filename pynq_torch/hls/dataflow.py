@@ -17,7 +17,7 @@ from pynq_torch.errors import needs
 from . import depends, headers, toolchain
 from .directive_files import directives_of
 from .directives import files_beside
-from .lint_dataflow import touches
+from .lint_dataflow import is_stream, touches
 from .lint_tree import LOOPS, Directive, Program, Scope, is_step, plain, root_of, walk
 from .source import read_source
 
@@ -30,7 +30,6 @@ _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b")
 _QUOTED = re.compile(rb'^([ \t]*#[ \t]*include[ \t]*)"([^"\n]+)"', re.MULTILINE)
 _DATAFLOW = re.compile(rb"dataflow", re.IGNORECASE)
 _STREAMS = re.compile(rb"\bstream(_of_blocks)?\s*<")
-_STREAM = re.compile(r"\bstream(_of_blocks)?\b")
 _QUIET = (CursorKind.DECL_STMT, CursorKind.NULL_STMT)
 _BLOCKS = (*LOOPS, CursorKind.IF_STMT, CursorKind.COMPOUND_STMT, CursorKind.SWITCH_STMT)
 _JUMPS = (CursorKind.RETURN_STMT, CursorKind.GOTO_STMT)
@@ -279,7 +278,7 @@ def _uses(statement: Cursor) -> Iterator[tuple[Cursor, bool, bool]]:
 def _is_stream(variable: Cursor) -> bool:
     if variable.kind not in (CursorKind.VAR_DECL, CursorKind.PARM_DECL, CursorKind.FIELD_DECL):
         return False
-    return _STREAM.search(_spelt(variable)) is not None
+    return is_stream(variable.type)
 
 
 def _spelt(variable: Cursor) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -25,7 +26,7 @@ from .lint_tree import (
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, StorageClass, Type, TypeKind
 
-__all__ = ["dataflow", "touches"]
+__all__ = ["dataflow", "is_stream", "touches"]
 
 _OUTSIDE = (CursorKind.TRANSLATION_UNIT, CursorKind.NAMESPACE)
 _STEP = (
@@ -126,7 +127,7 @@ def _body(program: Program, scope: Scope) -> Iterator[Problem]:
                 if variable.kind == CursorKind.VAR_DECL and not _is_lambda(variable):
                     for call in calls(variable)[:1]:
                         yield _value_used(call)
-                    if _is_static(variable) and "stream" not in variable.type.spelling:
+                    if _is_static(variable) and not is_stream(variable.type):
                         yield problem_at(variable, "dataflow", _STATIC)
         elif node.kind != CursorKind.NULL_STMT:
             yield problem_at(node, "dataflow", _CALLS)
@@ -191,7 +192,7 @@ def touches(program: Program, call: Cursor) -> Iterator[tuple[Cursor, bool, bool
         if variable is not None:
             yield variable, True, method is None or not method.is_const_method()
     for function in functions[:1]:
-        yield from _globals(program, function, ())
+        yield from _globals(program, function, set())
     for position, argument in enumerate(arguments):
         variable = root_of(argument)
         if variable is None or variable.kind not in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
@@ -201,10 +202,12 @@ def touches(program: Program, call: Cursor) -> Iterator[tuple[Cursor, bool, bool
             continue
         for function in functions[:1]:
             declared = parameters_of(function)[position].type
-            if "stream" in declared.spelling:
+            if is_stream(declared):
                 direction = stream_direction(function, position)
                 yield variable, direction != "out", direction != "in"
-            elif is_read_only(declared) or not any(mark in declared.spelling for mark in "*&["):
+            elif is_read_only(declared) or not any(
+                mark in declared.get_canonical().spelling for mark in "*&["
+            ):
                 yield variable, True, False
             else:
                 access = argument_access(function, position)
@@ -212,14 +215,16 @@ def touches(program: Program, call: Cursor) -> Iterator[tuple[Cursor, bool, bool
 
 
 def _globals(
-    program: Program, function: Cursor, inside: tuple[int, ...]
+    program: Program, function: Cursor, seen: set[int]
 ) -> Iterator[tuple[Cursor, bool, bool]]:
     """Yield the variables outside every function that a process works with; it may write them."""
+    seen.add(function.hash)
     for node in walk(function):
         target = node.referenced
-        if node.kind == CursorKind.CALL_EXPR and function.hash not in inside:
+        if node.kind == CursorKind.CALL_EXPR:
             for other in program.callees(node)[:1]:
-                yield from _globals(program, other, (*inside, function.hash))
+                if other.hash not in seen and program.has(other):
+                    yield from _globals(program, other, seen)
         elif node.kind == CursorKind.DECL_REF_EXPR and target is not None:
             outside = target.kind == CursorKind.VAR_DECL and target.spelling in program.globals
             if outside and target.semantic_parent.kind in _OUTSIDE and not _is_fixed(target.type):
@@ -232,8 +237,14 @@ def _is_fixed(kind: Type) -> bool:
     return bool(kind.is_const_qualified())
 
 
+def is_stream(kind: Type) -> bool:
+    """Whether a type is a stream, a reference to one or an array of them, by whatever name."""
+    spelt = f"{kind.spelling} {kind.get_canonical().spelling}"
+    return re.search(r"\bstream(_of_blocks)?\b", spelt) is not None
+
+
 def _is_array(variable: Cursor) -> bool:
-    return "[" in variable.type.spelling or "stream" in variable.type.spelling
+    return "[" in variable.type.get_canonical().spelling or is_stream(variable.type)
 
 
 def _channel(scope: Scope, uses: list[_Use], local: bool) -> Iterator[Problem]:

@@ -173,25 +173,28 @@ class Program:
 
     def __init__(self, unit: Cursor, top: Cursor | None, pragmas: Sequence[Pragma]) -> None:
         folders = (*toolchain.include_dirs(), toolchain.LIGHT_HEADERS)
-        system = tuple(str(folder) + "/" for folder in folders)
+        self._system = tuple(str(folder) + "/" for folder in folders)
         self.named: dict[str, list[Cursor]] = defaultdict(list)
         self.globals: set[str] = set()
-        self._collect(unit, system)
+        self._collect(unit)
         everything = [function for group in self.named.values() for function in group]
         self.functions = everything if top is None else self._reached(top)
         self.directives = [Directive.read(pragma) for pragma in pragmas]
         self.scopes = [self._scope_of(function) for function in self.functions]
         self.outside = [item for item in self.directives if not self._attach(item)]
 
-    def _collect(self, cursor: Cursor, system: tuple[str, ...]) -> None:
+    def has(self, cursor: Cursor) -> bool:
+        """Whether something stands in the kernel's own files, not in a header of the tools."""
+        file = cursor.location.file
+        away = conf.lib.clang_Location_isInSystemHeader(cursor.location)
+        return not away and (file is None or not file.name.startswith(self._system))
+
+    def _collect(self, cursor: Cursor) -> None:
         for child in cursor.get_children():
-            if conf.lib.clang_Location_isInSystemHeader(child.location):
-                continue
-            file = child.location.file
-            if file is not None and file.name.startswith(system):
+            if not self.has(child):
                 continue
             if child.kind in _SPACES:
-                self._collect(child, system)
+                self._collect(child)
             elif child.kind in _FUNCTIONS and body_of(child) is not None:
                 self.named[child.spelling].append(child)
             elif child.kind == CursorKind.VAR_DECL:

@@ -119,25 +119,26 @@ def lint(
     >>> lint("hw/kernels/vadd/vadd.cpp", "vadd")  # doctest: +SKIP
     []
     """
-    path = Path(os.path.realpath(source))
-    with read_source(path, include_dirs, defines, probe(top)) as unit:
+    with read_source(Path(os.path.realpath(source)), include_dirs, defines, probe(top)) as unit:
         _check(unit, top)
         interface, body = interface_of(unit, top, tool="vitis")
         program = Program(unit.unit.cursor, body, unit.pragmas)
-        problems = set(_added(program, directives))
-        problems |= {*_problems(program, interface)}
+        problems = {*_added(program, directives), *_problems(program, interface)}
         if schedule is True:
             schedule = estimate(
-                path, top, directives=directives, include_dirs=include_dirs, defines=defines
+                source, top, directives=directives, include_dirs=include_dirs, defines=defines
             )
-        if schedule:
-            said = {(file, line) for file, line, rule, _ in problems if rule == "accumulate"}
-            late = intervals(program, schedule)
-            problems |= {problem for problem in late if problem[:2] not in said}
+        problems |= _late(program, schedule, problems) if schedule else set()
     return sorted(
         Finding(shown(Path(file).resolve()), line, rule, text, _CHAPTERS[rule])
         for file, line, rule, text in problems
     )
+
+
+def _late(program: Program, schedule: Estimate, problems: set[Problem]) -> set[Problem]:
+    """Return the loops whose II is above what was asked for, where nothing has said why yet."""
+    said = {problem[:2] for problem in problems if problem[2] == "accumulate"}
+    return {problem for problem in intervals(program, schedule) if problem[:2] not in said}
 
 
 def _added(program: Program, path: Path | str | None) -> Iterator[Problem]:

@@ -123,6 +123,8 @@ DRIVERS: dict[str, type[Kernel]] = {
     "softmax_f32": Softmax,
     "sobel": Filter3x3,
     "gauss": Filter3x3,
+    "sobel_fixed": Filter3x3,
+    "gauss_fixed": Filter3x3,
     "histogram": Histogram,
     "fir": Fir,
     "fir_fixed": FirFixed,

@@ -1,4 +1,4 @@
-"""Drivers of the kernels for 8-bit images: ``sobel``, ``gauss`` and ``histogram``."""
+"""Drivers of the kernels for 8-bit images: the 3x3 filters and ``histogram``."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ MAX_WIDTH = 1920
 
 class Filter3x3(StreamKernel):
     """``overlay.sobel(image)`` marks edges, ``overlay.gauss(image)`` smooths.
+
+    ``sobel_fixed`` and ``gauss_fixed`` do so in fixed point.
 
     Pixels outside the image count as 0, as with ``torch.nn.functional.conv2d(..., padding=1)``.
     """

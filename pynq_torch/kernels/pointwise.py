@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pynq_torch import buffers
@@ -63,7 +64,11 @@ class Pointwise(Kernel):
     def __init__(self, description: dict[str, Any]) -> None:
         super().__init__(description)
         self._short = self.kernel_name.rpartition("_")[2]
-        self._dtype = dtype_of(self._short)
+
+    @cached_property
+    def _dtype(self) -> torch.dtype:
+        # Not in __init__: the driver is there without torch too, as every overlay is.
+        return dtype_of(self._short)
 
     def __call__(
         self,

@@ -55,11 +55,9 @@ class ScaleStream(StreamKernel):
             return torch.empty(x.shape) if out is None else out
         source = buffers.to_buffer(x, device=self.device)
         place = place_for(out, source, device=self.device)
-        values = {"gain": float(gain), "offset": float(offset)}
         sent, received, step = source.reshape(-1), place.reshape(-1), self.packet_bytes // 4
-        for begin in range(0, sent.size, step):
-            part = slice(begin, begin + step)
-            self.move(sent[part], received[part], timeout_s, **values)
+        for part in (slice(begin, begin + step) for begin in range(0, sent.size, step)):
+            self.move(sent[part], received[part], timeout_s, gain=float(gain), offset=float(offset))
         return deliver(place, out)
 
     call: Any = __call__

@@ -6,6 +6,7 @@ that never ends.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tempfile
 import warnings
@@ -37,7 +38,30 @@ _SIGNALS = {
 }
 _THROWN = re.compile(r"what\(\):\s+(.*)")
 _ERROR = re.compile(r"([^\s/]+:\d+):\d+: (?:fatal )?error: (.*)")
+_TWICE = re.compile(r"multiple definition of `(\w+)'")
+_NOWHERE = re.compile(r"undefined reference to `([\w:]+)")
+_FORKED = re.compile(r"(?m)^[ \t]*#[ \t]*(?:el)?if\w*|__SYNTHESIS__")
 _WIDTH = 400
+#: Around a testbench: its data, by std::rand(), are others for each answer, and it says that it
+#: came to its end, by a word that no answer can know.
+_AROUND = """\
+{declared}
+#include <cstdio>
+#include <cstdlib>
+#pragma GCC diagnostic error "-Wreturn-type"
+#define main pynq_torch_bench
+#line 1 "{name}"
+{bench}
+#undef main
+static int pynq_torch_run(int (*bench)()) {{ return bench(); }}
+static int pynq_torch_run(int (*bench)(int, char**)) {{ return bench(0, nullptr); }}
+int main() {{
+    std::srand({seed}u);
+    const int code = pynq_torch_run(pynq_torch_bench);
+    std::puts("\\n{end}");
+    return code;
+}}
+"""
 #: Rules of ``hls lint`` that a testbench and an estimate do not see.
 _HINTS = ("dataflow", "void", "burst", "dependence")
 
@@ -77,11 +101,14 @@ class Checked:
         That in words, with what is missing; behind it, a line each, what ``hls lint`` says.
     schedule : Estimate or None
         ``None`` where the C++ does not compile.
+    printed : str
+        What the testbench has printed, where the result was exact.
     """
 
     passed: bool
     sentence: str
     schedule: Estimate | None = None
+    printed: str = ""
 
     def __repr__(self) -> str:
         return self.sentence
@@ -93,68 +120,71 @@ def check(
     target: Target,
     bench: str | Path,
     *,
-    clock: float = 10.0,
-    tool: str = "vitis",
-    arguments: Mapping[str, int] | None = None,
-    include_dirs: Sequence[Path] = (),
     timeout_s: float = 10.0,
+    **options: Any,
 ) -> Checked:
     """Check an answer: it compiles, its pragmas count, its testbench passes, its goal is reached.
 
     Parameters
     ----------
     answer : str
-        C++ source, or the name of a ``%%hls`` cell that has been run. From a line ``// testbench``
-        on it is left out: the exercise has its own.
+        C++, or the name of a ``%%hls`` cell that has been run; up to a line ``// testbench``.
     top : str
         The function.
     target : Target
         The goal.
     bench : str or path
-        The testbench: C++ with ``main``, in which the answer's functions are declared, or a file
-        of it. It returns 0 where the result is exact.
-    clock : float
-        Period in ns.
-    tool : {"vitis", "vivado"}
-        Whose defaults count.
-    arguments : mapping of str to int, optional
-        Values of scalar arguments that the latency is for.
-    include_dirs : sequence of pathlib.Path
-        Where the answer's headers are.
+        C++ with ``main``, in which the answer's functions are declared, or a file of it; it returns
+        0 where the result is exact. ``std::rand()`` gives other data to each answer, so that no
+        table of results passes.
     timeout_s : float
         Limit for the run of the testbench, in seconds.
+    options
+        Those of `pynq_torch.hls.estimate`; ``tool`` is ``"vitis"`` where it is not given.
 
     Returns
     -------
     Checked
         Not an error, so that a notebook goes on; ``assert check(...).passed`` makes one.
     """
-    if answer.isidentifier():
-        if answer not in CELLS:
-            return Checked(False, f"{top}: NOT YET. There is no cell %%hls {answer}; run it first.")
-        answer = CELLS[answer]
-    given = {"clock": clock, "tool": tool, "arguments": arguments}
+    if answer.isidentifier() and answer not in CELLS:
+        return Checked(False, f"{top}: NOT YET. There is no cell %%hls {answer}; run it first.")
+    code = split(CELLS.get(answer, answer))[0]
     with tempfile.TemporaryDirectory(prefix="pynq_torch_lab_") as name:
-        folder = Path(name)
-        found: Estimate | None = None
-        hints: list[str] = []
-        try:
-            kernel = _written(folder, top, split(answer)[0], bench, include_dirs)
-            found = estimate(kernel.source, top, include_dirs=include_dirs, **given)  # type: ignore[arg-type]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", InterfaceWarning)  # among those of the estimate
-                run_testbench(kernel, timeout_s=timeout_s, tool=tool)
-            missing = list(_missing(found, target))
-            lines = lint(kernel.source, top, include_dirs=include_dirs, schedule=False)
-            hints = [f"lint: {line}" for line in lines if line.rule in _HINTS]
-        except (PynqTorchError, OSError) as error:
-            missing = [_why(error, timeout_s)]
+        return _checked(Path(name), code, top, target, bench, timeout_s, options)
+
+
+def _checked(
+    folder: Path,
+    code: str,
+    top: str,
+    target: Target,
+    bench: str | Path,
+    timeout_s: float,
+    options: dict[str, Any],
+) -> Checked:
+    """Check an answer in a folder for its files."""
+    options = {"tool": "vitis", "include_dirs": (), **options}
+    found, printed, hints = None, "", []
+    try:
+        kernel, end = _written(folder, top, code, bench, options["include_dirs"])
+        found = estimate(kernel.source, top, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InterfaceWarning)  # among those of the estimate
+            output = run_testbench(kernel, timeout_s=timeout_s, tool=options["tool"]).output
+        printed, missing = output.replace(end, "").strip(), list(_missing(found, target))
+        if end not in output:
+            missing.insert(0, "The testbench did not come to its end: what calls exit?")
+        lines = lint(kernel.source, top, include_dirs=options["include_dirs"], schedule=False)
+        hints = [f"lint: {line}" for line in lines if line.rule in _HINTS]
+    except (PynqTorchError, OSError) as error:
+        missing = [_why(error, timeout_s)]
     sentence = f"{top}: NOT YET. {' '.join(missing)}"
     if found is not None and not missing:
         sentence = f"{top}: the result is exact, {_reached(found, target)}: PASS"
     text = "\n".join([sentence, *hints])
     text = text.replace(f"{folder.resolve()}/", "").replace(f"{folder}/", "")
-    return Checked(found is not None and not missing, text, found)
+    return Checked(found is not None and not missing, text, found, printed)
 
 
 def estimated(answer: str, top: str, **options: Any) -> Estimate:
@@ -207,18 +237,31 @@ def with_pragmas(source: str, pragmas: Mapping[str, str | Sequence[str]]) -> str
 
 def _written(
     folder: Path, top: str, code: str, bench: str | Path, include_dirs: Sequence[Path]
-) -> KernelSource:
-    """Write an answer and its testbench into a folder."""
+) -> tuple[KernelSource, str]:
+    """Write an answer and its testbench into a folder; return what the latter prints at its end."""
     if re.search(r"\bint\s+main\s*\(", code):
         raise KernelBuildError("it has a main of its own; put that behind a line // testbench", top)
+    fork = _FORKED.search(code)
+    if fork:
+        line = code.count("\n", 0, fork.start()) + 1
+        raise KernelBuildError(
+            f"{top}.cpp:{line}: {fork[0].strip()} makes one program for the testbench and another "
+            "one for the hardware; write what is right for both",
+            top,
+        )
     source = folder / f"{top}.cpp"
     source.write_text(code, encoding="utf-8")
+    digest, declared, text = hashlib.sha256(code.encode()).hexdigest(), "", bench
     if isinstance(bench, Path):
-        text, dirs = bench.read_text(encoding="utf-8"), (*include_dirs, bench.parent)
+        text, include_dirs = bench.read_text(encoding="utf-8"), [*include_dirs, bench.parent]
     else:
-        text, dirs = declarations(source) + "\n" + bench, tuple(include_dirs)
-    (folder / f"{top}_tb.cpp").write_text(text, encoding="utf-8")
-    return KernelSource(top, source, include_dirs=tuple(dirs))
+        declared = declarations(source)
+    name = f"{top}_tb.cpp"
+    whole = _AROUND.format(
+        declared=declared, name=name, bench=text, seed=int(digest[:8], 16), end=digest
+    )
+    (folder / name).write_text(whole, encoding="utf-8")
+    return KernelSource(top, source, include_dirs=tuple(include_dirs)), digest
 
 
 def _why(error: Exception, timeout_s: float) -> str:
@@ -233,11 +276,16 @@ def _why(error: Exception, timeout_s: float) -> str:
         if signal:
             what = _SIGNALS.get(int(signal[1]), f"signal {signal[1]}")
             return f"The testbench was stopped by {what}?"
-        printed = text.partition("It printed last:\n")[2].strip()
+        printed = text.partition("It printed last:\n")[2]
+        printed = re.sub(r"\n[0-9a-f]{64}$", "", printed).strip()
         return f"The result is wrong. The testbench printed: {_short(printed)}"
-    first = _ERROR.search(text)
+    first, twice, nowhere = (one.search(text) for one in (_ERROR, _TWICE, _NOWHERE))
     if first:
         text = f"{first[1]}: {first[2]}"
+    elif twice:
+        text = f"{twice[1]} is defined in the testbench as well; write static before it"
+    elif nowhere:
+        text = f"{nowhere[1]} is declared, and nothing defines it"
     kind = "It does not compile" if isinstance(error, KernelBuildError) else "It cannot be read"
     return f"{kind}. {_short(text)}"
 
@@ -248,8 +296,9 @@ def _short(text: str) -> str:
 
 def _missing(found: Estimate, target: Target) -> Iterator[str]:
     """Yield a sentence for each thing that is not as it should be."""
-    if found.warnings:
-        yield f"A pragma does nothing as it stands: {'; '.join(found.warnings)}."
+    for text in found.warnings:
+        kind = "It calls what is not there" if " has no body " in text else "A pragma does nothing"
+        yield f"{kind}: {text}."
     for label, most in target.ii.items():
         yield from _ii_missing(found, label, most)
     for name, value, limit in _numbers(found, target):

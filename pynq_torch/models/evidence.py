@@ -6,23 +6,24 @@ says which it is:
 - resources: a ``csynth.xml`` below the kernel's folder or where ``make -C hw kernels`` leaves it,
   then what yosys counted in its RTL (``rtl/resources.json``), then the model;
 - latency: a board's wall clock, then a ``csynth.xml`` whose latency does not depend on arguments,
-  then cycles counted in RTL, then the estimate of `pynq_torch.hls.estimate` where the sizes alone
-  decide it, then the model. Measurements and counts are in ``measurements.json`` in the kernel's
-  folder (`record` writes it).
+  then cycles counted in RTL, at the clock that a bitstream of the kernel was routed for where there
+  is one (``routed`` in its manifest), then the estimate of `pynq_torch.hls.estimate` where the
+  sizes alone decide it, then the model. Measurements and counts are in ``measurements.json`` in
+  the kernel's folder (`record` writes it).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pynq_torch.descriptions import KernelDescription, read_kernel_description
 from pynq_torch.errors import InterfaceError, KernelError
-from pynq_torch.paths import HW, find_kernel, kernel_path, to_read, to_write
+from pynq_torch.paths import BITSTREAMS, HW, find_kernel, kernel_path, to_read, to_write
 from pynq_torch.timing import Duration
 
 from .hls_resources import AVAILABLE, Resources, estimate, itemised
@@ -41,6 +42,7 @@ __all__ = [
     "record",
     "resources",
     "resources_by_kind",
+    "routed_clock",
     "schedule",
 ]
 
@@ -142,6 +144,32 @@ def resources(name: str) -> Resources | None:
     return next(iter(resources_by_kind(name).values()), None)
 
 
+@dataclass(frozen=True)
+class RoutedClock:
+    """The clock that place and route has reached for a kernel's bitstream, derated."""
+
+    hz: float
+    by: str  #: overlay and tool
+
+
+def routed_clock(name: str) -> RoutedClock | None:
+    """Return the PL clock of the bitstream that open tools made of a kernel's RTL, by its manifest.
+
+    Of several it is the slowest. ``None`` where ``bitstreams`` has none: simulation images were not
+    routed, and Vivado's are made of the C++, another design.
+    """
+    from pynq_torch.hls.design.build import OPEN_TOOLS
+
+    found = []
+    for folder in dict.fromkeys((to_write(BITSTREAMS), BITSTREAMS)):
+        for path in sorted(folder.glob("*/manifest.json")):
+            manifest = json.loads(path.read_text(encoding="utf-8"))
+            if manifest["kind"] == OPEN_TOOLS and name in manifest["kernels"].values():
+                by = f"{manifest['overlay']} by {manifest['routed']['by']}"
+                found.append(RoutedClock(1e6 * manifest["clock_mhz"], by))
+    return min(found, key=lambda clock: clock.hz, default=None)
+
+
 def initiation_interval(name: str) -> int:
     """Return the II of the loop that does the work: the greatest of a ``csynth.xml``, or the model.
 
@@ -190,7 +218,8 @@ def latencies(
     Returns
     -------
     dict of str to Duration
-        ``"measured"`` and ``"cycles"`` where they were recorded at these sizes, ``"csynth"`` where
+        ``"measured"`` and ``"cycles"`` where they were recorded at these sizes, ``"routed"`` where
+        cycles were and `routed_clock` knows a clock, whatever `clock_hz` is, ``"csynth"`` where
         the vendor's report has one number, ``"estimate"`` where there is one for these sizes, and
         ``"model"`` always: the description's formula.
     """
@@ -199,16 +228,22 @@ def latencies(
     wanted = {symbol: int(sizes[symbol]) for symbol in model.symbols if symbol in sizes}
     made = partial(Duration, clock_hz=clock_hz, part="compute")
     found = _recorded(own.folder, wanted, clock_hz, partial(made, label=label or name))
+    if "cycles" in found and (clock := routed_clock(name)) is not None:
+        cycles = found["cycles"].seconds * clock_hz
+        found["routed"] = replace(
+            found["cycles"], seconds=cycles / clock.hz, kind="routed", clock_hz=clock.hz,
+            where=clock.by,
+        )  # fmt: skip
     report = _synthesis(own)
     # A latency that is one number for all arguments is the schedule; a range is none for these.
     if report is not None and report.latency_worst == report.latency_best is not None:
         where = f"csynth.xml, {report.tool_version}"
         found["csynth"] = made(report.latency_best / clock_hz, "model", label or name, where)
-    cycles = _estimated(own, clock_hz, wanted) if estimated else None
-    if cycles is not None:
-        found["estimate"] = made(cycles / clock_hz, "estimate", label or name, "memory never waits")
+    guess = _estimated(own, clock_hz, wanted) if estimated else None
+    if guess is not None:
+        found["estimate"] = made(guess / clock_hz, "estimate", label or name, "memory never waits")
     found["model"] = made(model.cycles(**wanted) / clock_hz, "model", label or name)
-    order = ("measured", "csynth", "cycles", "estimate", "model")
+    order = ("measured", "csynth", "routed", "cycles", "estimate", "model")
     return {kind: found[kind] for kind in order if kind in found}
 
 
@@ -340,7 +375,7 @@ def record(name: str, duration: Duration, *, cycles: int | None = None, **sizes:
 
 def _check_evidence(found: Kernel, duration: Duration, sizes: dict[str, int]) -> None:
     name = found.description.name
-    if duration.kind in ("model", "estimate") or duration.where.endswith("this PC"):
+    if duration.kind in ("model", "estimate", "routed") or duration.where.endswith("this PC"):
         raise ValueError(
             f"{duration.provenance} is no evidence about {name!r} on the board; "
             "expected a measurement on a board, or cycles counted in RTL"

@@ -30,9 +30,9 @@ COLOURS = {
     "black": "#000000",
 }
 #: Kinds differ in hatching and in markers too, since many print without colour.
-HATCH = {"measured": "", "cycles": "//", "estimate": "xx", "model": ".."}
-MARKER = {"measured": "^", "cycles": "s", "estimate": "D", "model": "o"}
-DASH = {"measured": "-", "cycles": "--", "estimate": "-.", "model": ":"}
+HATCH = {"measured": "", "routed": "\\\\", "cycles": "//", "estimate": "xx", "model": ".."}
+MARKER = {"measured": "^", "routed": "v", "cycles": "s", "estimate": "D", "model": "o"}
+DASH = {"measured": "-", "routed": "--", "cycles": "--", "estimate": "-.", "model": ":"}
 _PARTS = {"total": "purple", "compute": "blue", "transfer": "orange", "host": "sky"}
 PART_COLOUR = {part: COLOURS[name] for part, name in _PARTS.items()}
 #: Readable from the last row of a lecture room.

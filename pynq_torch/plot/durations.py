@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ def times(
     title : str
         Title of the chart.
     log : bool
-        Logarithmic axis (for bars that are not stacked).
+        Logarithmic axis (for bars that are not stacked), from a power of ten on.
     ax : matplotlib Axes, optional
         Axes to draw on; default: those of a new figure.
 
@@ -57,7 +58,7 @@ def times(
     ax.set(ylabel=f"time / {name}", title=title)
     ax.margins(y=0.15)
     if log:
-        ax.set_yscale("log")
+        _logarithmic(ax, everything, scale)
     handles = [charts.patch(part, charts.PART_COLOUR[part]) for part in parts]
     if mixed:
         handles += [
@@ -87,6 +88,17 @@ def _bars(durations: Sequence[Duration | Sequence[Duration]]) -> list[list[Durat
                 "expected one kind in a stack"
             )
     return bars
+
+
+def _logarithmic(ax: Any, durations: Sequence[Duration], scale: float) -> None:
+    """Make the axis logarithmic, from a power of ten well below the shortest, so that all show."""
+    shortest = min(d.seconds if d.low is None else d.low for d in durations)
+    if shortest <= 0:
+        raise ValueError(
+            f"a bar of {shortest:g} s has no place on a logarithmic axis; use log=False"
+        )
+    ax.set_yscale("log")
+    ax.set_ylim(bottom=10 ** math.floor(math.log10(shortest * scale / 2)))
 
 
 def _stack(ax: Any, x: int, stack: Sequence[Duration], scale: float) -> None:

@@ -272,14 +272,16 @@ def _processes(estimate: Estimate, title: str) -> SchedulePicture:
     slowest, length = max(known, key=lambda stage: stage[1])
     interval = estimate.interval[1] or length
     bars = []
-    for lane, (_, cycles) in enumerate(known):
+    for lane, ((_, cycles), begin) in enumerate(zip(known, estimate.begins, strict=True)):
         colour = "vermillion" if cycles == length else "blue"
         bars += [
-            Bar(lane, begin, begin + cycles, colour, begin > 0) for begin in (0, interval)
+            Bar(lane, begin + later, begin + later + cycles, colour, later > 0)
+            for later in (0, interval)
         ]  # two runs
     caption = (
-        f"The slowest process, {slowest}, sets the interval. Each bar is how long a process takes; "
-        "one that reads from another begins a little later. Pale: the next run."
+        f"The slowest process, {slowest}, sets the interval. A process that reads a FIFO begins "
+        "soon after its writer, one that reads an array when its writer has ended. Pale: the next "
+        "run."
     )
     head = f"{title or estimate.top}: processes side by side, estimate"
     spans = ((f"interval {_cycles(interval)}", 0, interval),)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -26,14 +25,12 @@ from traitlets import Integer, Unicode
 
 from pynq_torch.errors import PynqTorchError
 from pynq_torch.hls.cache import cache_dir
-from pynq_torch.paths import BITSTREAMS, HW, NOTEBOOKS, PACKAGE
+from pynq_torch.paths import NOTEBOOKS
+from pynq_torch.report import sandbox
 
 __all__ = ["RestoreCells", "SandboxedExecute", "SandboxedKernel"]
 
 _HOME = "/tmp/home"
-_MIB = 1 << 20
-#: Where Linux distributions have programs, libraries and what those read.
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt")
 #: Where nbgrader keeps what all students hand in.
 _EXCHANGE = Path("/usr/local/share/nbgrader")
 #: What has been built is used, not built again: each file of the cache becomes a link to it. Locks
@@ -56,54 +53,36 @@ class SandboxedKernel(AsyncKernelManager):
         """Return the kernel's command, behind those that make the sandbox around it."""
         # A signal from here would end Bubblewrap; the kernel interrupts itself when it is asked to.
         self.kernel_spec.interrupt_mode = "message"
-        limits = [
-            f"--as={self.memory_mb * _MIB}",
-            f"--fsize={self.disk_mb * _MIB}",
-            f"--nproc={self.processes}",
-            f"--cpu={self.cpu_s}",
-            "--core=0",
-        ]
-        inner = super().format_kernel_cmd(extra_arguments=extra_arguments)
-        linked = ["sh", "-c", _LINK_CACHE, str(cache_dir())]
-        return [*self._bubblewrap(), "prlimit", *limits, *linked, *inner]
-
-    def _bubblewrap(self) -> list[str]:
-        words = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
-        words += ["--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
-        words += ["--size", str(self.disk_mb * _MIB), "--tmpfs", "/tmp", "--dir", _HOME]
-        for path in _SYSTEM:
-            words += ["--ro-bind-try", path, path]
-        for folder in _folders():
-            words += ["--ro-bind", folder, folder]
+        connection = Path(self.connection_file)
+        if sandbox.is_root():
+            for path in (connection.parent, connection):
+                os.chown(path, sandbox.NOBODY, sandbox.NOBODY)
         # Solutions and hidden tests are in the lessons and in the course's folder, where nbgrader
-        # runs; both may be below one of these.
-        seen = (*_SYSTEM, *_folders())
-        for hidden in (NOTEBOOKS, Path.cwd(), _EXCHANGE):
-            if any(hidden.is_relative_to(folder) for folder in seen) and hidden.is_dir():
-                words += ["--tmpfs", str(hidden)]
-        words += ["--ro-bind-try", str(cache_dir()), str(cache_dir())]
-        connection = str(Path(self.connection_file).parent)
-        words += ["--bind", connection, connection, "--chdir", _HOME]
-        environment = {
-            "HOME": _HOME,
-            "PATH": os.environ.get("PATH", os.defpath),
-            "LANG": os.environ.get("LANG", "C.UTF-8"),
-            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
-            "NBGRADER_EXECUTION": "autograde",
-            "PYNQ_TORCH_STATIC": "1",  # nobody is there to move a slider
-            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-        }
-        for name, value in environment.items():
-            words += ["--setenv", name, value]
-        return words
+        # runs; both may be below a folder that is read.
+        hidden = (NOTEBOOKS, Path.cwd(), _EXCHANGE)
+        return [
+            *sandbox.sandbox([str(connection.parent)], hidden, self.disk_mb),
+            *("--perms", "0777", "--dir", _HOME, "--chdir", _HOME, "--clearenv"),
+            *_environment(),
+            *sandbox.as_user(sandbox.NOBODY),
+            *sandbox.limits(self.memory_mb, self.disk_mb, self.processes),
+            f"--cpu={self.cpu_s}",
+            *("sh", "-c", _LINK_CACHE, str(cache_dir())),
+            *super().format_kernel_cmd(extra_arguments=extra_arguments),
+        ]
 
 
-def _folders() -> list[str]:
-    """Return the folders that a submission may read: Python's, its packages', this project's."""
-    # An environment may have packages outside its own folder.
-    packages = [entry for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]
-    own = map(str, (PACKAGE, HW, BITSTREAMS))
-    return list(dict.fromkeys([sys.base_prefix, sys.prefix, *packages, *own]))
+def _environment() -> list[str]:
+    environment = {
+        "HOME": _HOME,
+        "PATH": os.environ.get("PATH", os.defpath),
+        "LANG": os.environ.get("LANG", "C.UTF-8"),
+        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        "NBGRADER_EXECUTION": "autograde",
+        "PYNQ_TORCH_STATIC": "1",  # nobody is there to move a slider
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }
+    return [word for name, value in environment.items() for word in ("--setenv", name, value)]
 
 
 class SandboxedExecute(Execute):
@@ -185,6 +164,16 @@ class SandboxedExecute(Execute):
                 if output.get("name") == "stderr":
                     output.name = "stdout"
         return cell, resources
+
+    def on_cell_executed(self, **about: Any) -> None:
+        """Note that a cell asked the kernel to end.
+
+        ipykernel does so 0.1 s later, and cells that run until then would count by chance.
+        """
+        super().on_cell_executed(**about)
+        payload = about["execute_reply"]["content"].get("payload", [])
+        if any(p.get("source") == "ask_exit" and not p.get("keepkernel") for p in payload):
+            self._why_ended = "the kernel died: this cell or one before it ended it with exit()"
 
     def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> Any:
         """Keep what a cell prints up to a limit, which spares the grader's own memory."""

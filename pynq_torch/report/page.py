@@ -46,13 +46,14 @@ def _render(template: str, **values: Any) -> str:
     return environment.get_template(template).render(values)
 
 
-def write_notebook(page: Path, notebook: Any, result: Result) -> None:
-    """Write an executed notebook as HTML."""
+def write_notebook(page: Path, notebook: Any, result: Result, beside: Path) -> None:
+    """Write an executed notebook as HTML; pictures of its text are in the folder `beside`."""
     from nbconvert import HTMLExporter
     from pygments.formatters import HtmlFormatter
 
     # "basic" is the body alone: the full templates fetch scripts from elsewhere.
-    body, _ = HTMLExporter(template_name="basic").from_notebook_node(notebook)
+    exporter = HTMLExporter(template_name="basic", embed_images=True)
+    body, _ = exporter.from_notebook_node(notebook, {"metadata": {"path": str(beside)}})
     style = HtmlFormatter(nowrap=False).get_style_defs(".highlight")
     text = _render("notebook.html.j2", result=result, content=body, code_style=style)
     replace_file(page, text)

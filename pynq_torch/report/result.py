@@ -104,7 +104,7 @@ def describe(run: Run, executed: Path, seconds: float, passed: bool, log: str) -
         result.passed, result.error = False, result.error or str(error)
     result.charts = list(_write_charts(notebook, executed.parent, run.name))
     page = executed.with_name(f"{run.name}.html")
-    write_notebook(page, notebook, result)
+    write_notebook(page, notebook, result, run.path.parent)
     result.html = page.name
     return result
 

@@ -97,9 +97,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         notebook = new_notebook(cells=cells, metadata={"kernelspec": spec})
         nbformat.write(notebook, folder / f"{name}.ipynb")
     # Copies: JupyterLab saves what it runs. Lessons look at sources and bitstreams beside them.
-    (folder / "notebooks").mkdir()
-    for lesson in (ROOT / "notebooks").glob("*.ipynb"):
-        shutil.copy(lesson, folder / "notebooks")
+    shutil.copytree(ROOT / "notebooks", folder / "notebooks")
     for name in ("hw", "bitstreams", "tests"):
         (folder / name).symlink_to(ROOT / name)
     started = Lab(folder, tmp_path_factory.mktemp("state"))
@@ -136,10 +134,11 @@ def board(browser: Any, lab: Lab) -> Iterator[Notebook]:
     yield from _opened(browser, lab, "board.ipynb")
 
 
-@pytest.fixture(scope="module")
-def lesson(browser: Any, lab: Lab) -> Iterator[Notebook]:
-    """Open and run a lesson of the course."""
-    yield from _opened(browser, lab, "notebooks/01_overlays_and_registers.ipynb")
+@pytest.fixture
+def lesson(browser: Any, lab: Lab, request: pytest.FixtureRequest) -> Iterator[Notebook]:
+    """Open and run the lesson of the number that the test is parametrised with."""
+    (path,) = (ROOT / "notebooks").glob(f"{request.param}_*.ipynb")
+    yield from _opened(browser, lab, f"notebooks/{path.name}")
 
 
 @pytest.fixture(autouse=True)

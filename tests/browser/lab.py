@@ -23,6 +23,14 @@ SETTINGS = {
     "notebook-extension/tracker": {"windowingMode": "none"},
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
 }
+#: What is drawn beyond the right edge of the notebook. Tables may be wider: they scroll.
+_TOO_WIDE = """() => {
+    const page = document.querySelector('.jp-Notebook')
+    const edge = page.getBoundingClientRect().left + page.clientWidth
+    return [...page.querySelectorAll('img, .jp-OutputArea-output svg, button, .widget-hslider')]
+        .filter(part => part.getBoundingClientRect().right > edge + 1)
+        .map(part => part.outerHTML.slice(0, 80))
+}"""
 
 
 def free_port() -> int:
@@ -97,7 +105,7 @@ class Lab:
             request = urllib.request.Request(self.url("api/shutdown"), method="POST")
             with urllib.request.urlopen(request, timeout=30):
                 pass
-        self._process.wait(timeout=60)
+        self._process.wait(timeout=PATIENCE_S)
 
 
 class Notebook:
@@ -198,6 +206,18 @@ class Notebook:
 
         self.until(other, "another chart")
         return found
+
+    def fits(self, width: int) -> None:
+        """Check that what is drawn is there, and not wider than a page in a window of `width`."""
+        self.page.set_viewport_size({"width": width, "height": 900})
+        assert self.page.get_by_text("Error displaying widget").count() == 0
+        pictures = self.page.locator(".jp-Notebook img")
+        pictures.evaluate_all("all => all.forEach(i => i.scrollIntoView())")
+        self.until(
+            lambda: pictures.evaluate_all("all => all.every(i => i.complete && i.naturalWidth)"),
+            "all pictures",
+        )
+        self.until(lambda: self.page.evaluate(_TOO_WIDE) == [], f"a page that fits {width} px")
 
     def until(self, condition: Callable[[], Any], what: str) -> None:
         """Wait until a condition holds."""

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
+import pytest
 from lab import Notebook
+
+#: `make test-long` sets it.
+ALL = os.environ.get("PYNQ_TORCH_LESSONS") == "all"
 
 
 def test_kernel_explorer(explorers: Notebook) -> None:
@@ -103,6 +109,8 @@ def test_board(board: Notebook) -> None:
     assert "buttons 0010" in picture.get_attribute("aria-label")
 
 
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("lesson", ["01"], indirect=True)
 def test_a_lesson(lesson: Notebook) -> None:
     lesson.until(lambda: lesson.page.get_by_text("PASS").count() >= 3, "the verdicts")
     cell = lesson.page.locator(".jp-CodeCell", has_text="memory_map(").first
@@ -111,3 +119,34 @@ def test_a_lesson(lesson: Notebook) -> None:
     # The lesson ends with another overlay; a control of the old one must not be silent.
     cell.locator("select").select_option("vadd_0")
     cell.locator(".pynq-torch-error", has_text="Overlay not currently loaded").wait_for()
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("lesson", ["00"], indirect=True)
+def test_the_board_of_the_first_lesson(lesson: Notebook) -> None:
+    cell = lesson.page.locator(".jp-CodeCell", has=lesson.page.locator(".pynq-torch-board"))
+    picture = cell.locator(".pynq-torch-board svg")
+    assert "LEDs 1000, RGB LEDs green" in picture.get_attribute("aria-label")
+    for button, (width, buttons) in enumerate(((1280, "1000"), (1024, "1100"))):
+        lesson.fits(width)
+        cell.get_by_role("button", name=f"BTN{button}").click()
+        cell.locator(f"svg[aria-label*='buttons {buttons}']").wait_for()
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("lesson", "slider"),
+    [
+        ("05", "size"),
+        pytest.param("09", "pixel", marks=pytest.mark.skipif(not ALL, reason="make test-long")),
+    ],
+    indirect=["lesson"],
+)
+def test_the_sliders_of_a_lesson(lesson: Notebook, slider: str) -> None:
+    labelled = lesson.page.locator(f"label:text-is('{slider}')")
+    cell = lesson.page.locator(".jp-CodeCell", has=labelled).first
+    before = lesson.picture(cell)
+    for width, to in ((1280, 0.1), (1024, 0.6)):
+        lesson.fits(width)
+        lesson.drag(cell, slider, to)
+        before = lesson.changed(cell, before)

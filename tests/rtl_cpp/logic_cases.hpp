@@ -321,11 +321,13 @@ inline void pl_slices() {
                                           {kAgain + 16'384 + 32'768, 40}};
     uint64_t last = 0, rested = 0;
     uint32_t before = kPlFault, behind = kPlFault;  // what the page says
+    uint32_t within = 0;                            // and the unit, in a slice
     Logic l(true, [&](Logic& logic, uint64_t cycle) {
         const uint64_t begin = std::exchange(last, now());
         if (const auto rest = rests.find(cycle); rest != rests.end())
             rested += last - begin >= rest->second * 1'000'000;
         if (hand->registers[0]) std::memcpy(hand->state.data(), &cycle, sizeof cycle);  // no two alike
+        if (cycle == kBegins + 20'000) within = logic.box->state;
         if (cycle == kByItself) before = logic.page->state;
         if (cycle == kByItself + 65) behind = logic.page->state;
         hand->set("out_TVALID", cycle == kByItself), hand->set("out_TLAST", 1);
@@ -338,6 +340,7 @@ inline void pl_slices() {
     l.end();
     EXPECT(rested, rests.size());
     EXPECT(before == kPlAsleep && behind == kPlRunning, true);
+    EXPECT(within, uint32_t(Doing::kRunning));
     EXPECT(l.box->runs[1].end, kComes + 101);
     EXPECT(l.box->runs[1].idle, kComes + 1 - kAgain);
     expect_text(l.stopped, "");

@@ -1,6 +1,7 @@
 // The ends of a stream's ring, each against a ring that is written and read by hand.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -92,7 +93,8 @@ inline void withdraw(Ring& ring, uint64_t from, uint64_t to) {
 
 struct Observer : WaitObserver {
     std::string said;
-    bool abort = false, is_stale = false;
+    bool abort = false;
+    std::atomic<bool> is_stale{false};
     void blocked(int port, bool data) override {
         said += (data ? "r" : "w") + std::to_string(port);
     }
@@ -149,14 +151,23 @@ inline void ring_port() {
         EXPECT(out.empty(), true);
         EXPECT(in.try_read(beat), false);
         expect_text(waits(ring, takes, [&] { in.read(beat); }), "r4!");
-        takes.is_stale = true;
-        try {
-            in.read(beat);
-            throw std::runtime_error("arguments that changed were not noticed");
-        } catch (const Relatch&) {}
+        // Arguments that change, before the sleep and during it.
+        for (const bool asleep : {false, true}) {
+            takes.is_stale = !asleep;
+            std::thread late([&] {
+                while (asleep && ring.header.sleepers == 0) usleep(100);
+                takes.is_stale = true;
+            });
+            bool noticed = false;
+            try {
+                in.read(beat);
+            } catch (const Relatch&) { noticed = true; }
+            late.join();
+            EXPECT(noticed, true);
+            EXPECT(ring.header.sleepers, 0);
+            expect_text(takes.said, asleep ? "r4r4." : "r4");
+        }
         takes.is_stale = false;
-        EXPECT(ring.header.sleepers, 0);
-        expect_text(takes.said, "r4r4.");
     }
 }
 

@@ -107,7 +107,10 @@ class Engine : public WaitObserver {
     Engine(int argc, char** argv);
 
     // The kernel's pointer to a physical address. Zynq-7000's AXI addresses have 32 bits.
-    uint8_t* at(uint64_t physical) const { return window_ + (physical & 0xffffffffull); }
+    uint8_t* at(uint64_t physical) {
+        const uint64_t address = physical & 0xffffffffull;
+        return address < kSpan ? window_ + address : beyond(address);
+    }
 
     // Waits for the next AP_START; false when the board closes the engine. A short spin comes first:
     // programs start the next run soon after the last, and waking a sleeper costs more than a run.
@@ -164,6 +167,11 @@ class Engine : public WaitObserver {
 
   private:
     static constexpr uint64_t kSpinNs = 50'000;
+    // Physical addresses that have their place in the reservation. A processor of 32 bits has room
+    // for DDR only, and each memory of the PL is where the system puts it.
+    static constexpr bool kWide = sizeof(void*) >= 8;
+    static constexpr uint64_t kSpan = kWide ? uint64_t(1) << 32 : uint64_t(1) << 30;
+    static constexpr size_t kMargin = kWide ? size_t(1) << 30 : size_t(1) << 28;
     static constexpr long long kTrapFlag = 0x100;  // of EFLAGS (Intel SDM vol. 3, 2.3)
 
     struct Range { uint64_t begin, end; };
@@ -171,6 +179,8 @@ class Engine : public WaitObserver {
     [[noreturn]] static void die(const char* text);
     static void* map(uint64_t fd, uint64_t bytes);
     void reserve(int ddr_fd);
+    uint8_t* beyond(uint64_t address);
+    uint64_t physical_of(const uint8_t* p) const;
     void protect(uint64_t begin, uint64_t end, int prot) const;
     static void on_signal(int signal, siginfo_t* info, void* context);
     void install_handlers();
@@ -187,6 +197,8 @@ class Engine : public WaitObserver {
     uint8_t* reservation_ = nullptr;
     size_t reservation_bytes_ = 0;
     uint8_t* window_ = nullptr;
+    std::vector<uint8_t*> places_;  // of the memories, where they are beyond kSpan
+    uint64_t beyond_ = kSpan;       // the last address beyond it that no memory has
     int start_fd_ = -1, done_fd_ = -1, life_fd_ = -1;
 };
 
@@ -292,6 +304,9 @@ class Frame {
         const Arg& arg = args_[i];
         const auto& offset = engine_.mailbox->offsets[i];
         using T = Plain<P>;
+        using Value = std::remove_cv_t<std::remove_all_extents_t<std::remove_pointer_t<T>>>;
+        static_assert(sizeof(long) == 8 || !(std::is_same_v<Value, long> || std::is_same_v<Value, unsigned long>),
+                      "an argument is a long, which has 64 bits in HLS and 32 here: write long long");
         if constexpr (IsStream<T>::value) {
             return static_cast<P>(*streams<T>(i));
         } else if constexpr (std::is_pointer_v<T> &&

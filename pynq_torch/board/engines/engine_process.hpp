@@ -160,20 +160,38 @@ void* Engine::map(uint64_t fd, uint64_t bytes) {
 void Engine::reserve(int ddr_fd) {
     freed_ = static_cast<uint8_t*>(std::calloc((size_t(1) << 20) + 1, 1));
     if (!freed_) die("no memory for a table of pages");
-    constexpr size_t margin = size_t(1) << 30;  // catches negative and overlong indices too
-    const size_t bytes = (size_t(1) << 32) + 2 * margin;
+    const size_t bytes = size_t(kSpan + 2 * kMargin);  // margins catch negative and overlong indices
     void* p = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) die("cannot reserve the physical address space");
     reservation_ = static_cast<uint8_t*>(p);
     reservation_bytes_ = bytes;
-    window_ = reservation_ + margin;
+    window_ = reservation_ + kMargin;
+    places_.assign(mailbox->nwindows, nullptr);
     for (uint32_t i = 0; i < mailbox->nwindows; ++i) {
         const auto& w = mailbox->windows[i];
         const int prot = (w.base == 0 && mailbox->guard) ? PROT_NONE : PROT_READ | PROT_WRITE;
-        if (mmap(window_ + w.base, w.size, prot, MAP_SHARED | MAP_FIXED, ddr_fd,
-                 off_t(w.file_offset)) == MAP_FAILED)
-            die("cannot map a physical memory");
+        const bool inside = w.base + w.size <= kSpan;
+        void* at = mmap(inside ? window_ + w.base : nullptr, w.size, prot,
+                        MAP_SHARED | (inside ? MAP_FIXED : 0), ddr_fd, off_t(w.file_offset));
+        if (at == MAP_FAILED) die("cannot map a physical memory");
+        if (!inside) places_[i] = static_cast<uint8_t*>(at);
     }
+}
+
+uint8_t* Engine::beyond(uint64_t address) {
+    for (size_t i = 0; i < places_.size(); ++i) {
+        const auto& w = mailbox->windows[i];
+        if (places_[i] && address >= w.base && address - w.base < w.size)
+            return places_[i] + (address - w.base);
+    }
+    beyond_ = address;  // closed memory stands for it
+    return window_ + kSpan;
+}
+
+uint64_t Engine::physical_of(const uint8_t* p) const {
+    // Negative indices wrap; the board says so.
+    if (kWide || p < window_ + kSpan) return uint64_t(p - window_);
+    return beyond_ + uint64_t(p - window_ - kSpan);
 }
 
 void Engine::protect(uint64_t begin, uint64_t end, int prot) const {
@@ -204,7 +222,7 @@ void Engine::on_signal(int signal, siginfo_t* info, void* context) {
         m.fault_address = uint64_t(reinterpret_cast<uintptr_t>(p));
         if (p >= e.reservation_ && p < e.reservation_ + e.reservation_bytes_) {
             m.fault_physical = 1;
-            m.fault_address = uint64_t(p - e.window_);  // negative indices wrap; the board says so
+            m.fault_address = e.physical_of(p);
         }
         for (const PastTheEnd& end : e.past_the_end) {
             if (p < end.at || p >= end.at + end.bytes) continue;

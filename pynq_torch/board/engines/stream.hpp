@@ -214,9 +214,9 @@ class Port {
                 header_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
                 throw Aborted{};
             }
-            struct timespec limit{0, limit_ns};
+            const long limit[] = {0, limit_ns};  // of the system call: time_t may be longer
             limit_ns = std::min(2 * limit_ns, most_ns);
-            syscall(SYS_futex, &header_->signal, FUTEX_WAIT, seen, &limit, nullptr, 0);
+            syscall(SYS_futex, &header_->signal, FUTEX_WAIT, seen, limit, nullptr, 0);
         }
         header_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
         if (observer_) observer_->unblocked();

@@ -7,7 +7,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pynq_torch.errors import BitstreamError, HandoffError, InterfaceWarning
@@ -31,10 +31,13 @@ __all__ = [
     "make_design",
     "overlay_names",
     "sources_of",
+    "write_folder",
     "write_manifest",
 ]
 
-SIMULATION, VIVADO = "simulation image", "vivado"
+SIMULATION, VIVADO, OPEN_TOOLS = "simulation image", "vivado", "open tools"
+#: What the manifest of a real bitstream says: nobody has loaded one.
+NEVER_RUN = "never run on a board"
 #: Raised by hand when the generator's output changes for the same description.
 GENERATOR = "pynq_torch.hls.design 1"
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
@@ -112,8 +115,13 @@ def sources_of(path: Path) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def make_design(name: str, root: Path | None = None) -> tuple[Design, tuple[Path, ...]]:
-    """Return the block design of an overlay and the files it came from."""
+def make_design(
+    name: str, root: Path | None = None, clock_mhz: float | None = None
+) -> tuple[Design, tuple[Path, ...]]:
+    """Return the block design of an overlay and the files it came from.
+
+    With `clock_mhz` its PL clock is that one, instead of the description's.
+    """
     # libclang loads only when something is generated.
     from pynq_torch.hls.parse import read_interface
 
@@ -124,6 +132,8 @@ def make_design(name: str, root: Path | None = None) -> tuple[Design, tuple[Path
             f"{', '.join(overlay_names(root)) or 'none'}"
         )
     description = read_description(root / "hw" / "overlays" / name)
+    if clock_mhz is not None:
+        description = replace(description, clock_mhz=clock_mhz)
     interfaces: dict[str, Interface] = {}
     sources = [description.path]
     for kernel in dict.fromkeys(item.kernel for item in description.instances if item.kernel):
@@ -173,6 +183,7 @@ def write_manifest(
     sources: Iterable[Path],
     tools: Mapping[str, str],
     root: Path,
+    routed: Mapping[str, object] | None = None,
 ) -> str:
     """Return the manifest of a bitstream folder.
 
@@ -180,7 +191,7 @@ def write_manifest(
     ----------
     design : Design
         The block design.
-    kind : {"simulation image", "vivado"}
+    kind : {"simulation image", "vivado", "open tools"}
         What the ``.bit`` is.
     files : mapping of str to bytes
         The files beside the manifest.
@@ -190,8 +201,10 @@ def write_manifest(
         The programs that made them, with their versions.
     root : pathlib.Path
         Sources are named relative to it.
+    routed : mapping, optional
+        Of a real bitstream: what place and route has found about its clock.
     """
-    manifest = {
+    manifest: dict[str, object] = {
         "overlay": design.name,
         "summary": design.summary,
         "kind": kind,
@@ -202,6 +215,8 @@ def write_manifest(
         "sources": _source_hashes(sources, root),
         "tools": dict(tools),
     }
+    if routed is not None:
+        manifest |= {"routed": dict(routed), "hardware": NEVER_RUN}
     return json.dumps(manifest, indent=2) + "\n"
 
 
@@ -236,7 +251,7 @@ def build_overlay(
         root=root,
     )
     folder = to_write(root / "bitstreams") if out is None else Path(out)
-    return _write(folder / name, files, manifest)
+    return write_folder(folder / name, files, manifest)
 
 
 def import_overlay(
@@ -277,11 +292,16 @@ def import_overlay(
             f"{folder / name}.bit is a simulation image, not what Vivado built; run: "
             f"make -C hw overlays OVERLAYS={name}"
         )
-    text = write_manifest(design, kind=VIVADO, files=files, sources=sources, tools=tools, root=root)
-    return _write((out or to_write(root / "bitstreams")) / name, files, text)
+    # The Tcl leaves no bitstream behind whose slack is negative.
+    routed = {"by": tools.get("vivado", "Vivado"), "reached_mhz": design.clock_mhz, "derate": 1}
+    text = write_manifest(
+        design, kind=VIVADO, files=files, sources=sources, tools=tools, root=root, routed=routed
+    )
+    return write_folder((out or to_write(root / "bitstreams")) / name, files, text)
 
 
-def _write(folder: Path, files: Mapping[str, bytes], manifest: str) -> Path:
+def write_folder(folder: Path, files: Mapping[str, bytes], manifest: str) -> Path:
+    """Write the files of a bitstream and its manifest into `folder`, and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     for file, data in {**files, "manifest.json": manifest.encode()}.items():
         (folder / file).write_bytes(data)

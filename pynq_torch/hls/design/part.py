@@ -16,6 +16,7 @@ __all__ = [
     "ClockDividers",
     "MemoryPort",
     "clock_dividers",
+    "highest_clock",
 ]
 
 PART = "xc7z020clg400-1"
@@ -58,6 +59,31 @@ class ClockDividers:
         return IO_PLL_MHZ / (self.divisor0 * self.divisor1)
 
 
+def _pairs() -> list[ClockDividers]:
+    return [
+        ClockDividers(first, second)
+        for first in range(1, _DIVIDER_MAX + 1)
+        for second in range(1, first + 1)
+    ]
+
+
+def highest_clock(limit_mhz: float) -> float:
+    """Return the highest clock that a PYNQ-Z2 makes and that is no higher than `limit_mhz`.
+
+    Raises
+    ------
+    HandoffError
+        The limit is below the lowest clock.
+    """
+    possible = [pair.mhz for pair in _pairs() if pair.mhz <= limit_mhz]
+    if not possible:
+        raise HandoffError(
+            f"a PYNQ-Z2 makes no clock of at most {limit_mhz:g} MHz; its lowest is "
+            f"{min(pair.mhz for pair in _pairs()):.3f} MHz"
+        )
+    return max(possible)
+
+
 def clock_dividers(clock_mhz: float) -> ClockDividers:
     """Return the dividers that give `clock_mhz` on a PYNQ-Z2.
 
@@ -66,12 +92,7 @@ def clock_dividers(clock_mhz: float) -> ClockDividers:
     HandoffError
         No pair of dividers gives this clock to 0.1 %; the message names the nearest.
     """
-    pairs = [
-        ClockDividers(first, second)
-        for first in range(1, _DIVIDER_MAX + 1)
-        for second in range(1, first + 1)
-    ]
-    nearest = sorted(pairs, key=lambda pair: (abs(pair.mhz - clock_mhz), pair.divisor0))
+    nearest = sorted(_pairs(), key=lambda pair: (abs(pair.mhz - clock_mhz), pair.divisor0))
     best = nearest[0]
     if clock_mhz <= 0 or abs(best.mhz - clock_mhz) > 1e-3 * clock_mhz:
         # Many pairs give the same clock: name the two nearest clocks, not pairs.

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from pynq_torch.errors import HandoffError
+
 from .model import Cell, Design
 
 __all__ = ["write_connectivity"]
 
 
-def write_connectivity(design: Design) -> str:
+def write_connectivity(design: Design, memory: str = "") -> str:
     """Return the v++ configuration of the kernels of `design`.
 
     Only kernels are linked by v++: other IP, and streams to it, belong to the platform, so they
     are named in comments.
+
+    Parameters
+    ----------
+    design : Design
+    memory : str
+        The memory of a card, e.g. ``"HBM[0]"``, in place of the HP ports of a Zynq.
+
+    Raises
+    ------
+    HandoffError
+        Streams end at other IP, and a card has none.
     """
     kernels = {cell.name: cell for cell in design.cells if ":hls:" in cell.vlnv}
     lines = [
@@ -26,7 +39,7 @@ def write_connectivity(design: Design) -> str:
         lines.append(f"nk={kind}:{len(units)}:{'.'.join(units)}")
     for segment in design.segments:
         if segment.master[0] in kernels:
-            port = segment.slave[1].removeprefix("S_AXI_")
+            port = memory or segment.slave[1].removeprefix("S_AXI_")
             lines.append(f"sp={'.'.join(segment.master)}:{port}")
     outside = []
     for source, sink in design.links:
@@ -39,6 +52,11 @@ def write_connectivity(design: Design) -> str:
             outside.append(f"# {text}")
     if outside:
         others = ", ".join(cell.name for cell in design.cells if _is_platform(cell))
+        if memory:
+            raise HandoffError(
+                f"overlay {design.name} has streams to {others}; expected kernels whose streams "
+                "end at kernels, since a card's platform has no such IP. Use memory ports (m_axi)"
+            )
         lines += [f"# These streams end at {others}, which the platform has to bring:", *outside]
     lines += ["", "[clock]"]
     lines += [f"freqHz={round(design.clock_mhz * 1e6)}:{name}" for name in kernels]

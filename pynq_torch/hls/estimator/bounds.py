@@ -11,7 +11,7 @@ from .compiler import Place
 from .ir import Instruction
 from .memory import Access, plain_name
 from .operators import constant_in
-from .region import AFTER_READ, MOST_PAIRS, Node, Region, Slot
+from .region import AFTER_READ, MOST_PAIRS, Node, Region, Slot, may_meet
 
 __all__ = ["Limit", "carried", "late_limit", "port_limit", "recurrence_limit"]
 
@@ -90,7 +90,8 @@ def recurrence_limit(region: Region, pairs: Sequence[tuple[Node, Node, int]]) ->
         # Where there is time left in its last cycle, the next iteration begins in that one.
         interval = end[0] + (again is None or again[0] > end[0])
         if interval > best.interval:
-            best = Limit(interval, _carried_reason(region, node, last), last.item.place)
+            reason = _carried_reason(region, node, last, interval)
+            best = Limit(interval, reason, last.item.place)
     by_first: dict[int, list[tuple[Node, Node, int]]] = defaultdict(list)
     for pair in pairs:
         by_first[id(pair[0])].append(pair)
@@ -110,13 +111,13 @@ def late_limit(region: Region, interval: int, late: tuple[Node, Node, int]) -> L
     first, last, distance = late
     if distance:
         return Limit(interval, _memory_reason(region, first, last, distance), last.item.place)
-    return Limit(interval, _carried_reason(region, first, last), last.item.place)
+    return Limit(interval, _carried_reason(region, first, last, interval), last.item.place)
 
 
 def carried(region: Region, distances: Mapping[str, int]) -> list[tuple[Node, Node, int]]:
     """Loads that read what a store of an earlier iteration wrote: load, store, iterations."""
     found = []
-    symbol = "loop " + region.header
+    own, vitis = "loop " + region.header, region.target.tool == "vitis"
     for nodes in region.accesses.values():
         first = nodes[0].access
         assert first is not None
@@ -128,8 +129,12 @@ def carried(region: Region, distances: Mapping[str, int]) -> list[tuple[Node, No
         for store in stores[-MOST_PAIRS:]:
             for load in loads[-MOST_PAIRS:]:
                 assert load.access is not None and store.access is not None
-                distance = distance_of(load.access, store.access, _counter(region, load, store))
-                if distance and not _passed(region, load, store, symbol):
+                symbol = _counter(region, load, store)
+                distance = distance_of(load.access, store.access, symbol)
+                if vitis and first.array.kind == "register" and None in load.access.banks:
+                    # Behind multiplexers addresses are not compared.
+                    distance = int(may_meet(load.access, store.access))
+                if distance and not _passed(region, load, store, own):
                     found.append((load, store, max(distance, told or 0)))
     return found
 
@@ -199,25 +204,20 @@ def _ends(region: Region, first: Node, time: float = 0.0) -> dict[int, Slot]:
 
 def _slowest(region: Region, first: Node, last: Node) -> Node:
     """The operation of a recurrence that takes longest."""
-    reach = {id(first)}
-    on_way = []
-    for node in region.nodes[region.nodes.index(first) :]:
-        before = (other for other, gap in node.before if gap != AFTER_READ)
-        if node is first or any(id(other) in reach for other in before):
-            reach.add(id(node))
-            on_way.append(node)
-        if node is last:
-            break
-    if not on_way:
-        return last
-    return max(on_way, key=lambda node: (node.cost.latency, node.cost.delay))
+    ends = _ends(region, first)
+    leads = {id(last)}
+    for node in reversed(region.nodes[: region.nodes.index(last) + 1]):
+        if id(node) in leads:
+            leads |= {id(other) for other, gap in node.before if gap != AFTER_READ}
+    on_way = [node for node in region.nodes if id(node) in leads and id(node) in ends]
+    return max(on_way, key=lambda node: (node.cost.latency, node.cost.delay), default=last)
 
 
-def _carried_reason(region: Region, first: Node, last: Node) -> str:
+def _carried_reason(region: Region, first: Node, last: Node, interval: int) -> str:
     slow = _slowest(region, first, last)
     what = words_for(slow.item)
     cycles = slow.cost.latency
-    took = f" ({cycles + 1} cycles at {region.target.clock:g} ns)" if cycles else ""
+    took = f" ({min(cycles + 1, interval)} cycles at {region.target.clock:g} ns)" if cycles else ""
     hint = "; use several accumulators" if what.startswith("the floating-point add") else ""
     return f"each iteration waits for {what} of the one before it{took}{hint}"
 

@@ -263,6 +263,9 @@ _LABEL = re.compile(r"^([-\w.$]+):")
 #: A call of this stands in each loop, with the loop's place; LLVM may drop a loop's own metadata.
 MARKER = "__hls_loop"
 _LOOP = re.compile(r"!llvm\.loop (!\d+)")
+_NUMBER = r"(?:float|double)(?: noundef)?"
+#: A function without a body from numbers to a number, as the C library's: it uses no memory.
+_MATHS = re.compile(rf"^declare [^(@]*\b(?:float|double) @[^(]+\({_NUMBER}(?:, {_NUMBER})*\)")
 
 
 def _marked(
@@ -298,7 +301,9 @@ def _marked(
         node = line.split(" ", 1)[0]
         if node in extra and line.startswith("!"):
             lines[number] = _with_unrolling(line, extra[node])
-    words = [("#9001", "alwaysinline"), ("#9002", "noinline")]
+        elif _MATHS.match(line):
+            lines[number] = re.sub(r"\)[^)]*$", ") #9004", line)
+    words = [("#9001", "alwaysinline"), ("#9002", "noinline"), ("#9004", "memory(none)")]
     lines += [f"declare void @{MARKER}() #9003"]
     lines += ["attributes #9003 = { nounwind willreturn memory(inaccessiblemem: readwrite) }"]
     lines += [f"attributes {name} = {{ {word} nounwind willreturn }}" for name, word in words]

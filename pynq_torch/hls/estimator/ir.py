@@ -32,6 +32,8 @@ _FLAGS = re.compile(
     r"\b(?:nuw|nsw|exact|inbounds|volatile|fast|nnan|ninf|nsz|arcp|contract|afn|reassoc|noundef|"
     r"signext|zeroext|fastcc|dso_local|freeze)\b ?"
 )
+#: An `int` may count so far: of such a bound nothing is known.
+_ANY = 1 << 30
 _IGNORED = (MARKER, "llvm.lifetime", "llvm.dbg", "llvm.assume", "llvm.experimental.noalias")
 
 
@@ -87,6 +89,8 @@ class Loop:
     chain: list[Place] = field(default_factory=list)
     #: Iterations less one, as scalar evolution knows it; None where it does not.
     taken: scev.Expression | None = None
+    #: The most that this can be, from the widths of what it depends on; None for any number.
+    most: int | None = None
 
     def above(self) -> Iterator[Loop]:
         """Yield this loop and those around it."""
@@ -334,6 +338,9 @@ def _loops(printed: str, function: Function) -> None:
         loop = Loop(header, depth, list(marks), stack[-1] if stack else None)
         known = function.known.get("loop " + header)
         loop.taken = known.expression if known is not None else None
+        known = function.known.get("most " + header)
+        most = int(known.text) if known is not None and known.text.isdigit() else _ANY
+        loop.most = most if most < _ANY else None
         for name in marks:
             function.blocks[name].loop = loop
         if loop.parent is not None:

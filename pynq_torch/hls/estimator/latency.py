@@ -14,6 +14,7 @@ from .loops import loop_states
 from .memory import Array, Arrays
 from .operators import Target
 from .plan import Plan
+from .processes import Process, begins_of, side_by_side
 from .region import Region
 from .resources import DspBlocks, block_rams
 from .result import Cycles, Estimate, LoopEstimate
@@ -54,6 +55,8 @@ class Done:
     dsp: int
     brams: int
     stages: tuple[tuple[str, Cycles], ...] = ()
+    #: Of the processes of DATAFLOW, the cycle in which each begins.
+    begins: tuple[int, ...] = ()
 
 
 class Kernel:
@@ -93,6 +96,7 @@ class Kernel:
             tuple((name, most) for name, (_, most) in done.stages)
             if self.plan.top.dataflow
             else (),
+            done.begins,
             tuple(dict.fromkeys(warnings)),
         )
 
@@ -137,12 +141,13 @@ class Body:
         self.blocks_used = DspBlocks(function, kernel.target.tool, limits)
         self.brams = 0
         self.callees: set[str] = set()
-        self.stages: list[tuple[str, Cycles]] = []
+        self.stages: list[Process] = []
 
     def schedule(self) -> Done:
         """Schedule the whole function."""
         pipelined = self.plan is not None and self.plan.interval is not None
         interval: int | None = None
+        begins: tuple[int, ...] = ()
         if pipelined and self.plan is not None:
             items = [i for block in self.blocks(None) for i in block.instructions]
             region = self.region(items, bursts=False)
@@ -152,7 +157,9 @@ class Body:
         else:
             states = self.states(None)
             if self.plan is not None and self.plan.dataflow and self.stages:
-                cycles, interval = self._dataflow()
+                cycles, begins = side_by_side(self, self.stages), begins_of(self, self.stages) or ()
+                most = [process.cycles[1] or 0 for process in self.stages]
+                interval = max(most) + 1 if cycles[1] is not None else None
             else:
                 cycles = plus(states, -1)
         if self.plan is not None and self.plan.least is not None:
@@ -161,20 +168,8 @@ class Body:
         brams = (
             block_rams(self.arrays.all(), self.plan is not None and self.plan.dataflow) + self.brams
         )
-        return Done(cycles, interval, dsp, brams, tuple(self.stages))
-
-    def _dataflow(self) -> tuple[Cycles, int | None]:
-        """Processes run side by side: the slowest counts, and how the others begin and end."""
-        streams = self.arrays.has_stream
-        total: list[int | None] = []
-        for end in zip(*(cycles for _, cycles in self.stages), strict=True):
-            known = [number for number in end if number is not None]
-            beside = max(known, default=0) + 3 * (len(known) - 1)
-            after = sum(known) + len(known)
-            total.append((beside if streams else after) if len(known) == len(end) else None)
-        most = [cycles[1] for _, cycles in self.stages if cycles[1] is not None]
-        least, longest = total
-        return (least, longest), None if longest is None else max(most) + 1
+        stages = tuple((process.name, process.cycles) for process in self.stages)
+        return Done(cycles, interval, dsp, brams, stages, begins)
 
     # -- bodies --------------------------------------------------------------------------------
 
@@ -214,7 +209,7 @@ class Body:
             batch: Batch | None = None
             for item in block.instructions:
                 if item.op == "call" and item.callee in self.kernel.module.functions:
-                    reads, writes = self._used(item)
+                    reads, writes = self.used(item)
                     cycles = self._call(item)
                     if batch is not None and batch.takes(item, reads, writes):
                         spans[-1] = (group, greater(spans[-1][1], cycles))
@@ -301,7 +296,7 @@ class Body:
         bus = 8 if any(array.kind == "m_axi" for array in arrays) else 0
         return int(match[1]) // max(min(array.element_bytes for array in arrays), 1) + 2 + bus
 
-    def _used(self, item: Instruction) -> tuple[set[str], set[str]]:
+    def used(self, item: Instruction) -> tuple[set[str], set[str]]:
         """The arrays that a call reads and those that it writes."""
         callee = self.kernel.module.functions[item.callee]
         written = self.kernel.written(item.callee)
@@ -325,7 +320,7 @@ class Body:
             self.blocks_used.own += done.dsp
             self.brams += done.brams
         plan = self.kernel.plan.function_at(callee.place, callee.name) if callee.place else None
-        self.stages.append((plan.name if plan else item.callee, done.cycles))
+        self.stages.append(Process(plan.name if plan else item.callee, done.cycles, item))
         return plus(done.cycles, 1)
 
     def count(self, region: Region, interval: int | None) -> None:

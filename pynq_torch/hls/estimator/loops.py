@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .asked import LoopPlan
-from .cycles import at_least, multiply, pipeline_latency, plus
+from .cycles import add, at_least, greater, multiply, pipeline_latency, plus
 from .ir import Loop
 from .operators import knows_call
+from .processes import Process, side_by_side
 from .result import Cycles, LoopEstimate
 from .scev import Expression
 from .schedule import pipeline
@@ -33,33 +34,28 @@ def loop_states(body: Body, loop: Loop) -> Cycles:
     trips = _trips(body, loop, plan)
     begun = len(body.stages)
     states = body.states(loop)
-    inner = [cycles for _, cycles in body.stages[begun:]]
+    inner = body.stages[begun:]
     if plan is not None and plan.dataflow and len(inner) > 1:
         return _dataflow_loop(body, loop, plan, trips, place, inner)
     if plan is not None and plan.least is not None:
         states = at_least(states, plan.least)
     total = multiply(trips, states)
     _record(body, place, [loop], [plan], trips, None, None, states, total, "", False)
-    body.stages[begun:] = [(_name(body, [loop], [plan]), total)]
+    body.stages[begun:] = [Process(_name(body, [loop], [plan]), total, loop)]
     return total
 
 
 def _dataflow_loop(
-    body: Body, loop: Loop, plan: LoopPlan, trips: Cycles, place: int, stages: list[Cycles]
+    body: Body, loop: Loop, plan: LoopPlan, trips: Cycles, place: int, inner: list[Process]
 ) -> Cycles:
     """Iterations overlap: one begins when the slowest process of the one before has ended."""
-    first: list[int | None] = []
-    all_of: list[int | None] = []
-    for count, *end in zip(trips, *stages, strict=True):
-        known = [number for number in end if number is not None]
-        one = sum(known) + len(known) if len(known) == len(end) else None
-        first.append(one)
-        more = (count or 1) - 1
-        all_of.append(None if count is None or one is None else more * (max(known) + 1) + one)
-    total: Cycles = (all_of[0], all_of[1])
-    iteration: Cycles = (first[0], first[1])
+    iteration = plus(side_by_side(body, inner), 1)
+    slowest: Cycles = (0, 0)
+    for process in inner:
+        slowest = greater(slowest, process.cycles)
+    total = add(multiply(plus(trips, -1), plus(slowest, 1)), iteration)
     _record(body, place, [loop], [plan], trips, None, None, iteration, total, "", False)
-    body.stages.append((_name(body, [loop], [plan]), total))
+    body.stages.append(Process(_name(body, [loop], [plan]), total, loop))
     return total
 
 
@@ -133,7 +129,7 @@ def _pipelined(
         why,
         plan.automatic,
     )
-    body.stages.append((_name(body, loops, list(plans)), total))
+    body.stages.append(Process(_name(body, loops, list(plans)), total, loops[0]))
     extra = 3 if body.target.tool == "vitis" and not _is_whole(body, loops[0]) else 1
     return plus(total, extra + _to_buses(region))
 
@@ -163,7 +159,10 @@ def _trips(body: Body, loop: Loop, plan: LoopPlan | None) -> Cycles:
         least, most = _range(body, loop.taken, loop)
         if least is not None and most is not None:
             return max(least + 1, 0), max(most + 1, 0)
-    return plan.trips if plan is not None and plan.trips is not None else (None, None)
+    if plan is not None and plan.trips is not None:
+        return plan.trips
+    # A bound of a few bits, or a `break` out of a loop with a constant bound.
+    return (0, loop.most + 1) if loop.most is not None and not body.kernel.exact else (None, None)
 
 
 def _range(body: Body, taken: Expression, loop: Loop) -> Cycles:

@@ -17,7 +17,7 @@ from .ir import Block, Function, Instruction
 from .memory import Access, Arrays
 from .operators import Cost, Target, cost_of
 
-__all__ = ["AFTER_READ", "MOST_PAIRS", "Node", "Region", "Slot"]
+__all__ = ["AFTER_READ", "MOST_PAIRS", "Node", "Region", "Slot", "may_meet"]
 
 #: A cycle, and ns within it.
 Slot = tuple[int, float]
@@ -150,8 +150,9 @@ class Region:
         return any(value is not None and value.block in self._blocks for value in values)
 
     def _stream(self, node: Node) -> None:
-        node.stream = self.arrays.base_of(node.item.operands[0])
-        self.arrays.array(node.stream)
+        base = self.arrays.base_of(node.item.operands[0])
+        self.arrays.array(base)
+        node.stream = base + self._element(node.item.operands[0], base)
         asks = node.item.callee.endswith(("empty", "full"))
         node.cost = Cost(0, (0.5 if asks else 2.2) * self.target.speed)
         previous = self._streams[node.stream]
@@ -162,12 +163,19 @@ class Region:
         if node.item.callee.endswith("write"):
             for other in reversed(self.nodes):
                 item = other.item
-                if item.op == "store" and self.arrays.base_of(item.operands[-1]) == node.stream:
+                if item.op == "store" and self.arrays.base_of(item.operands[-1]) == base:
                     node.before.append((other, 0))
                     continue
                 break
         if node.item.callee.endswith("read"):
-            self.by_value["read " + node.stream] = node
+            self.by_value["read " + base] = node
+
+    def _element(self, pointer: str, base: str) -> str:
+        """Which stream of an array of them a pointer is to; ``""`` for the first or only one."""
+        known = self.function.known.get(pointer)
+        if pointer == base or known is None or known.expression.terms != ((base, 1),):
+            return ""
+        return f"+{known.expression.constant}" if known.expression.constant else ""
 
     def _predicates(self, items: list[Instruction]) -> None:
         """Whatever a branch guards and can be seen outside waits for the branch's condition."""

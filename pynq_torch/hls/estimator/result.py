@@ -92,6 +92,9 @@ class Estimate:
         ``DSP`` and ``BRAM_18K``; ``LUT`` and ``FF`` are None: they are not estimated.
     stages : tuple of (str, int or None)
         Processes of a DATAFLOW region and their cycles.
+    begins : tuple of int
+        The cycle in which each of them begins: behind a FIFO soon after the writer, behind an array
+        when the writer has ended. Empty where that is not known.
     warnings : tuple of str
         With file and line.
     """
@@ -105,6 +108,7 @@ class Estimate:
     loops: tuple[LoopEstimate, ...]
     resources: dict[str, int | None]
     stages: tuple[tuple[str, int | None], ...] = ()
+    begins: tuple[int, ...] = ()
     warnings: tuple[str, ...] = field(default=())
     kind: str = "estimate"
 
@@ -130,7 +134,11 @@ class Estimate:
             f"BRAM_18K {brams}; LUT and FF are not estimated",
         ]
         if self.stages:
-            stages = (f"{name} {'?' if n is None else f'{n:,}'}" for name, n in self.stages)
+            begins = self.begins or (0,) * len(self.stages)
+            stages = (
+                f"{name} {'?' if n is None else f'{n:,}'}" + (f" from {begin:,}" if begin else "")
+                for (name, n), begin in zip(self.stages, begins, strict=True)
+            )
             lines.append("processes side by side: " + ", ".join(stages))
         if self.loops:
             lines += ["", str(self.table())]

@@ -25,11 +25,11 @@ from .asked import FunctionPlan
 from .compiler import Place
 from .ir import Module, read_module
 from .latency import Kernel
-from .operators import target_of
+from .operators import Target, target_of
 from .plan import Plan, Trips, key_of, make_plan
 from .result import Estimate
 from .tables import with_arguments
-from .tool import DEFAULT_PART, guess_tool
+from .tool import DEFAULT_PART, guess_tool, margin_of
 
 __all__ = ["estimate"]
 
@@ -91,21 +91,20 @@ def estimate(
         folder = Path(name)
         with compiler.compiling(paths, folder, include_dirs, defines, top):
             plan, found = _plan(paths, top, tool, part, directives, include_dirs, defines)
-        text = compiler.linked(folder, len(paths))
-        kernel = _scheduled(text, plan, folder, arguments or {}, exact, clock, part)
+        target = target_of(clock, part, plan.tool, margin_of(directives, clock))
+        kernel = _scheduled(len(paths), plan, folder, arguments or {}, exact, target)
     return kernel.result(top, clock, part, found)
 
 
 def _scheduled(
-    text: str, plan: Plan, folder: Path, arguments: Mapping[str, int], exact: bool, clock: float,
-    part: str,
-) -> Kernel:  # fmt: skip
-    """Check the raw module, let LLVM's passes run, and return what schedules the functions."""
+    count: int, plan: Plan, folder: Path, arguments: Mapping[str, int], exact: bool, target: Target
+) -> Kernel:
+    """Link and check `count` raw modules, let LLVM's passes run, and return what schedules them."""
+    text = compiler.linked(folder, count)
     forbidden.check(text, plan, plan.top.name, bodies=exact)
     if exact:
         plan.forget_trips()
     module = _optimised(text, plan, folder, arguments, exact)
-    target = target_of(clock, part, plan.tool)
     return Kernel(module, plan, target, entry_of(module, plan), exact=exact)
 
 

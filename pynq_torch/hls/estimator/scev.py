@@ -83,6 +83,9 @@ def read_printed(text: str, function: Function) -> None:
         elif line.startswith("Loop %") and ": backedge-taken count is " in line:
             header, _, count = line[6:].partition(": backedge-taken count is ")
             function.known["loop " + header.strip('"')] = Known(count)
+        elif line.startswith("Loop %") and ": constant max backedge-taken count is " in line:
+            header, _, count = line[6:].partition(": constant max backedge-taken count is ")
+            function.known["most " + header.strip('"')] = Known(count)
 
 
 def _bounds(text: str) -> tuple[int, int] | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..lint_tree import Directive
 from ..source import SourceUnit
 
-__all__ = ["DEFAULT_PART", "guess_tool"]
+__all__ = ["DEFAULT_PART", "guess_tool", "margin_of"]
 
 DEFAULT_PART = "xc7z020clg400-1"
 
@@ -24,6 +24,9 @@ _VIVADO = re.compile(r"\b(resource|data_pack|array_map)\b|\bcore\s*=", re.IGNORE
 _WRITTEN = re.compile(r"generated automatically by (Vivado|Vitis) HLS")
 #: Parts that Vivado HLS did not have: Alveo, Kria, Versal.
 _NEW = re.compile(r"^xc(?:u\d|k2[46]|v[cehmp]\d)")
+_MARGIN = re.compile(
+    r"^\s*(?:set_clock_uncertainty\s+|clock_uncertainty\s*=\s*)(\d+(?:\.\d+)?)(%?)", re.MULTILINE
+)
 #: Scripts beside a source that are read.
 _SCRIPTS = 40
 
@@ -62,6 +65,16 @@ def guess_tool(
         return "vivado"
     undashed = re.match(r"^x[ac]\w+[a-z]{2,4}\d{3,4}-", part) is not None
     return "vivado" if undashed and part != DEFAULT_PART else "vitis"
+
+
+def margin_of(file: Path | str | None, clock: float) -> float | None:
+    """Return the ns of a period that a file of directives, or the script beside it, keeps free."""
+    for path in () if file is None else (Path(file), Path(file).with_name("script.tcl")):
+        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        if match := _MARGIN.search(text):
+            ns = float(match[1]) * (clock / 100 if match[2] else 1)
+            return ns if ns < clock else None
+    return None
 
 
 def _scripts(folder: Path) -> Iterator[Path]:

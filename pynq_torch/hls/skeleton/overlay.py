@@ -57,7 +57,8 @@ def new_overlay(
         for unit, interface in found.items()
     }
     dmas = [dma for unit, interface in found.items() for dma in _dmas(unit, interface, places)]
-    interrupts = [f"{unit}.interrupt" for unit in units]
+    # A kernel without control registers (ap_ctrl_none) has no interrupt.
+    interrupts = [f"{u}.interrupt" for u, one in found.items() if one.control_bundle is not None]
     for number, dma in enumerate(dmas):
         ends = (("feeds", "mm2s"), ("drains", "s2mm"))
         interrupts += [f"axi_dma_{number}.{name}_introut" for end, name in ends if dma[end]]

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pynq_torch.errors import BoardError, needs
@@ -114,16 +115,15 @@ def results(
     """
     from distributed import as_completed
 
-    futures: dict[Future[Any], int] = {}
+    futures: dict[Future[Any], _Asked] = {}
     ended = as_completed()
     waiting = list(enumerate(items))[::-1]
     seen = time.monotonic()
     try:
         while waiting or futures:
             boards = _boards(client, board)
-            if boards:
-                seen = time.monotonic()
-            elif time.monotonic() - seen > PATIENCE_S:
+            seen = time.monotonic() if boards else seen
+            if time.monotonic() - seen > PATIENCE_S:
                 raise BoardError(_no_board(client, board))
             # No more than can run: Dask blames the end of a worker on all that waits there too.
             while waiting and len(futures) < boards:
@@ -131,12 +131,36 @@ def results(
                 future = client.submit(
                     _on_board, function, item, timeout_s, resources={board: 1}, pure=False
                 )
-                futures[future] = index
+                futures[future] = _Asked(index, time.monotonic() + timeout_s + PATIENCE_S)
                 ended.add(future)
             for future in _next(ended):
-                yield futures.pop(future), _value(future, timeout_s)
+                yield futures.pop(future).index, _value(future, timeout_s)
+            _end_the_silent(client, futures, timeout_s)
     finally:
         client.cancel(list(futures), force=True)
+
+
+@dataclass
+class _Asked:
+    """An item at a worker: until when an answer is due, by the clock of `time.monotonic`."""
+
+    index: int
+    until: float
+
+
+def _end_the_silent(client: Client, futures: dict[Future[Any], _Asked], timeout_s: float) -> None:
+    """Start workers again that say nothing of an item, long after it had to end by itself.
+
+    Such a worker is stopped, or its machine is; the scheduler gives the item to another one, and
+    counts the end against it.
+    """
+    now = time.monotonic()
+    late = {future.key: asked for future, asked in futures.items() if asked.until < now}
+    if late:
+        having = [name for name, keys in client.processing().items() if late.keys() & {*keys}]
+        client.restart_workers(having, timeout=PATIENCE_S, raise_for_error=False)
+    for asked in late.values():
+        asked.until = time.monotonic() + timeout_s + PATIENCE_S
 
 
 def _next(ended: Any) -> list[Future[Any]]:

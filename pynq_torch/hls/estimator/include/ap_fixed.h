@@ -102,7 +102,8 @@ struct ap_fixed_base {
   AP_INLINE ap_fixed_base operator+() const { return *this; }
   AP_INLINE ap_fixed_base operator~() const { ap_fixed_base r; r.V_ = (AP_V)~get(); return r; }
   AP_INLINE bool operator!() const { return get() == 0; }
-  AP_INLINE ap_fixed_base operator>>(int n) const { ap_fixed_base r; r.V_ = (AP_V)(get() >> n); return r; }
+  // By as many places as it has, or more: all of them are the sign. In C++ that is undefined.
+  AP_INLINE ap_fixed_base operator>>(int n) const { ap_fixed_base r; r.V_ = (AP_V)(get() >> (n < AP_W ? n : AP_W - 1)); return r; }
   AP_INLINE ap_fixed_base operator<<(int n) const { ap_fixed_base r; r.V_ = (AP_V)(get() << n); return r; }
   AP_INLINE ap_fixed_base& operator>>=(int n) { return *this = *this >> n; }
   AP_INLINE ap_fixed_base& operator<<=(int n) { return *this = *this << n; }

@@ -1,0 +1,86 @@
+"""The generated Tcl run by Vivado, and what running a tool of others has in common."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from pynq_torch.errors import BitstreamError
+from pynq_torch.paths import ROOT, to_write
+
+from .build import generate, import_overlay
+
+__all__ = ["build_vivado", "run_tool"]
+
+_TIMEOUT_S = 6 * 3600.0
+
+
+def build_vivado(name: str, *, root: Path | None = None, out: Path | None = None) -> Path:
+    """Build the real bitstream of an overlay by Vivado, of kernels that Vitis HLS has packaged.
+
+    Parameters
+    ----------
+    name : str
+        The overlay.
+    root, out : pathlib.Path, optional
+        As for :func:`pynq_torch.hls.design.build.build_overlay`.
+
+    Returns
+    -------
+    pathlib.Path
+        The folder with ``<name>.bit``, ``<name>.hwh`` and ``manifest.json``.
+
+    Raises
+    ------
+    BitstreamError
+        Vivado or a packaged kernel is missing, or Vivado fails; it does where timing is not met.
+    """
+    if shutil.which("vivado") is None:
+        raise BitstreamError(
+            "vivado is not on the PATH: AMD's Vivado, 2022.1 or later, is at "
+            "https://www.xilinx.com/support/download.html. Install it and source its settings64.sh"
+        )
+    root = root or ROOT
+    generated = generate(name, root)
+    build = to_write(root / "hw" / "build")
+    packaged, project, result = build / "hls" / "ip", build / "vivado" / name, build / "result"
+    cells = [cell for cell in generated.design.cells if ":hls:" in cell.vlnv]
+    kernels = dict.fromkeys(cell.kind for cell in cells)
+    missing = [k for k in kernels if not (packaged / k / "component.xml").is_file()]
+    if missing:
+        raise BitstreamError(
+            f"{packaged} has no packaged {', '.join(missing)}; on a machine with Vitis HLS run: "
+            f'make -C hw kernels KERNELS="{" ".join(missing)}"'
+        )
+    project.parent.mkdir(parents=True, exist_ok=True)
+    script = build / "scripts" / f"{name}.tcl"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(generated.tcl, encoding="utf-8")
+    batch = ["vivado", "-mode", "batch", "-nojournal", "-source", script]
+    run_tool([*batch, "-tclargs", packaged, project, result], project.parent, _TIMEOUT_S)
+    version = run_tool(["vivado", "-version"], project.parent, 600).splitlines()[0]
+    return import_overlay(name, result, {"vivado": version}, root=root, out=out)
+
+
+def run_tool(command: Sequence[object], folder: Path, timeout_s: float) -> str:
+    """Run a program in `folder` and return what it says.
+
+    Raises
+    ------
+    BitstreamError
+        It fails or takes longer than `timeout_s` seconds; the message has its last lines.
+    """
+    words = [str(word) for word in command]
+    try:
+        done = subprocess.run(
+            words, cwd=folder, capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise BitstreamError(f"{words[0]} took more than {timeout_s:.0f} s") from error
+    said = done.stdout + done.stderr
+    if done.returncode:
+        last = "\n".join(said.strip().splitlines()[-12:])
+        raise BitstreamError(f"{words[0]} failed, exit status {done.returncode}:\n{last}")
+    return said

