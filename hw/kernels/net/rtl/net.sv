@@ -16,7 +16,7 @@ module net
   import net_types::*;
 #(
     parameter int unsigned ROWS        = 16,  // output channels at a time: ROWS x COLS products in a cycle
-    parameter int unsigned COLS        = 32,  // pixels at a time
+    parameter int unsigned COLS        = 24,  // pixels at a time
     parameter int unsigned ADDR_WIDTH  = 64,
     parameter int unsigned OUTSTANDING = 8    // bursts; DDR answers after 37 cycles, 85 at worst
 ) (

@@ -1,14 +1,22 @@
 // net_array: ROWS output channels times COLS pixels. A tap a cycle: a byte of each pixel's window with the
 // weights of all channels.
 //
-// Where each output channel has its own input channel, only that one's row counts.
+// Where each output channel has its own input channel, the other rows' weights are 0. A maximum is a sum, too:
+// of the first byte, and of what each later one is greater by.
+//
+// The rows below DSP_ROWS make two products in a DSP48E1 (25 x 18 bit): two neighbouring pixels share the
+// 25-bit operand, 16 bits apart. The low product fits 16 bits (|-128 * -128| = 2^14; a maximum's are 255 at
+// most, with a weight of 1) and takes one from the high one where it is negative: its sign bit is added again,
+// with the sum. The other rows are made of LUTs: the weight's digits of base 4, -2 to 2, choose what is added
+// up. A negative one takes the complement and adds one; the first digit's one is added with the sum, too.
 `default_nettype none
 
 module net_array
   import net_types::*;
 #(
-    parameter int unsigned ROWS = 16,
-    parameter int unsigned COLS = 32
+    parameter int unsigned ROWS     = 16,
+    parameter int unsigned COLS     = 24,
+    parameter int unsigned DSP_ROWS = 15
 ) (
     input  wire logic                     clk_i,
     input  wire logic                     rst_ni,
@@ -37,7 +45,7 @@ module net_array
     output logic [32*COLS*ROWS-1:0]       sums_o
 );
 
-  localparam int unsigned STEPS = 5;  // from the address to the sum
+  localparam int unsigned STEPS = 6;  // from the address to the sum
 
   wire maximum = item_i.head[7:0] == MAX;
   wire weighted = item_i.head[7:0] == CONV;
@@ -189,46 +197,55 @@ module net_array
     end
   end
 
-  // 1: the address. 2, 3: the byte. 4: the product. 5: the sum.
-  logic [4:1] tap_q, start_q;
-  logic [ROWS-1:0] rows_q1, rows_q2, rows_q3, rows_q4;
-  logic [8*ROWS-1:0] weights_q1, weights_q2, weights_q3;
+  // 1: the address. 2, 3: the byte. 4: what is multiplied. 5: the product. 6: the sum.
+  logic [5:1] tap_q, start_q;
+  logic [3:1] fresh_q;      // a channel's first byte
+  logic [3:0] own_before_q;
+  logic [ROWS-1:0] rows_q1, low_one_q5;
+  logic [8*ROWS-1:0] weights_q1, weights_q2, weights_q3, weights_q4;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) tap_q <= '0;
-    else tap_q <= {tap_q[3:1], tap};
+    else tap_q <= {tap_q[4:1], tap};
   end
 
   always_ff @(posedge clk_i) begin
-    start_q <= {start_q[3:1], first_q};
+    start_q <= {start_q[4:1], first_q};
+    fresh_q <= {fresh_q[2:1], first_q || own_q != own_before_q};
+    if (tap) own_before_q <= own_q;
     rows_q1 <= plan_i.alone ? ROWS'(1) << own_q : '1;
-    rows_q2 <= rows_q1;
-    rows_q3 <= rows_q2;
-    rows_q4 <= rows_q3;
     for (int unsigned r = 0; r < ROWS; ++r) begin
       weights_q1[8*r+:8] <= !weighted ? 8'd1 : plan_i.alone ? weights_i[7:0] : weights_i[8*r+:8];
+      weights_q2[8*r+:8] <= rows_q1[r] ? weights_q1[8*r+:8] : '0;
+      low_one_q5[r]      <= weights_q4[8*r+1];
     end
-    weights_q2 <= weights_q1;
     weights_q3 <= weights_q2;
+    weights_q4 <= weights_q3;
   end
 
   wire [7:0] beside = maximum ? 8'h80 : item_i.x_zero[7:0];
   wire signed [17:0] height = 18'(item_i.height[16:0]);
   wire signed [17:0] width = 18'(item_i.width[16:0]);
+  logic signed [8:0] seen_q[COLS];
 
   for (genvar c = 0; c < COLS; ++c) begin : gen_column
     logic [12:0] byte_q;
     logic inside_q1, inside_q2, inside_q3;
     logic [7:0] read;
+    logic signed [7:0] most_q;
     wire signed [17:0] y = plan_i.by_row ? '0 : line_q + signed'({1'b0, y_q[c]});
     wire signed [17:0] x = column_at_q + signed'({1'b0, x_q[c]});
     wire signed [7:0] seen = inside_q3 ? read : beside;
+    wire signed [8:0] more = 9'(seen) - 9'(most_q);
 
     always_ff @(posedge clk_i) begin
       byte_q    <= {job_q.buffer, at_q + cell_q[c]};
       inside_q1 <= job_q.there && !y[17] && y < height && !x[17] && x < width;
       inside_q2 <= inside_q1;
       inside_q3 <= inside_q2;
+      if (!maximum || fresh_q[3]) seen_q[c] <= 9'(seen);
+      else seen_q[c] <= more[8] ? '0 : more;
+      if (tap_q[3] && (fresh_q[3] || !more[8])) most_q <= seen;
     end
 
     net_patch patch (
@@ -239,21 +256,43 @@ module net_array
         .byte_i(byte_q),
         .byte_o(read)
     );
+  end
 
-    for (genvar r = 0; r < ROWS; ++r) begin : gen_row
-      logic signed [15:0] product_q;
-      logic signed [31:0] sum_q;
-      wire signed [7:0] weight = weights_q3[8*r+:8];
+  // A digit of a weight times w, less one if it is negative: a[2j+1:2j-1] stands for 0, 1, 1, 2, -2, -1, -1, 0.
+  function automatic logic [10:0] part(input logic [8:0] w, input logic [2:0] digit);
+    logic [10:0] size;
+    size = digit[1] != digit[0] ? 11'(signed'(w)) : digit[2] != digit[1] ? 11'(signed'({w, 1'b0})) : '0;
+    return digit[2] ? ~size : size;
+  endfunction
 
-      assign sums_o[32*(COLS*r+c)+:32] = sum_q;
+  // w * a, less one if the first digit of a is negative.
+  function automatic logic [15:0] product(input logic [8:0] w, input logic [7:0] a);
+    logic [10:0] s0, s1, s2;
+    logic [9:0] s3;
+    s0 = part(w, {a[1:0], 1'b0});
+    s1 = 11'(signed'(s0[10:2])) + part(w, a[3:1]) + 11'(a[3]);
+    s2 = 11'(signed'(s1[10:2])) + part(w, a[5:3]) + 11'(a[5]);
+    s3 = 10'(signed'(s2[10:2])) + 10'(part(w, a[7:5])) + 10'(a[7]);
+    return {s3, s2[1:0], s1[1:0], s0[1:0]};
+  endfunction
+
+  for (genvar r = 0; r < ROWS; ++r) begin : gen_row
+    wire [7:0] weight = weights_q4[8*r+:8];
+
+    for (genvar p = 0; p < COLS / 2; ++p) begin : gen_pair
+      logic [31:0] products_q, low_q, high_q;
+      wire signed [24:0] both = {seen_q[2*p+1], 16'b0} + 25'(seen_q[2*p]);
+
+      assign sums_o[32*(COLS*r+2*p)+:64] = {high_q, low_q};
 
       always_ff @(posedge clk_i) begin
-        if (tap_q[3]) product_q <= seen * weight;
-        if (tap_q[4]) begin
-          automatic logic signed [31:0] held = start_q[4] ? (maximum ? -32'sd128 : '0) : sum_q;
-          if (!rows_q4[r]) sum_q <= held;
-          else if (maximum) sum_q <= 32'(product_q) > held ? 32'(product_q) : held;
-          else sum_q <= held + 32'(product_q);
+        if (r < DSP_ROWS) products_q <= 32'(both * signed'(weight));
+        else products_q <= {product(seen_q[2*p+1], weight), product(seen_q[2*p], weight)};
+        if (tap_q[5]) begin
+          low_q  <= (start_q[5] ? '0 : low_q) + 32'(signed'(products_q[15:0]))
+              + 32'(r >= DSP_ROWS && low_one_q5[r]);
+          high_q <= (start_q[5] ? '0 : high_q) + 32'(signed'(products_q[31:16]))
+              + 32'(r < DSP_ROWS ? products_q[15] : low_one_q5[r]);
         end
       end
     end

@@ -1,12 +1,12 @@
 // net_drain: takes a tile of sums from the array and gives them to net_store, four pixels of a channel at a time,
-// with that channel's bias and multiplier.
+// with that channel's bias and multiplier. The tile stays as it is; a channel moves out of it a register ahead.
 `default_nettype none
 
 module net_drain
   import net_types::*;
 #(
     parameter int unsigned ROWS       = 16,
-    parameter int unsigned COLS       = 32,
+    parameter int unsigned COLS       = 24,
     parameter int unsigned ADDR_WIDTH = 64
 ) (
     input  wire logic                     clk_i,
@@ -45,7 +45,10 @@ module net_drain
   typedef enum logic [1:0] {IDLE, ASK, FILL, SEND} state_t;
   state_t state_q;
   place_t place_q;
-  logic [32*COLS*ROWS-1:0] sums_q;
+  logic [32*COLS-1:0] tile_q[ROWS];
+  logic [32*COLS-1:0] sums_q, next_q;
+  logic [$clog2(ROWS)-1:0] ahead_q;
+  logic [1:0] moves_q;  // until the first channel is there
   logic known_q;
   logic [15:0] known_out_q;
   logic [4:0] entry_q, channel_q;
@@ -67,6 +70,7 @@ module net_drain
   wire last_line = plan_i.y_merge || line_q + 6'd1 == place_q.rows;
   wire last_channel = channel_q + 5'd1 == place_q.outs;
   wire send = valid_o && ready_i;
+  wire moves = moves_q != '0 || (send && last_o && last_line);
 
   assign ready_o       = state_q == IDLE;
   assign busy_o        = state_q != IDLE;
@@ -74,7 +78,7 @@ module net_drain
   assign cmd_addr_o    = tables_i + ADDR_WIDTH'({entry_at, 2'b00});
   assign cmd_bytes_o   = {24'b0, entries, 3'b000};
   assign entry_ready_o = state_q == FILL;
-  assign valid_o       = state_q == SEND;
+  assign valid_o       = state_q == SEND && moves_q == '0;
   assign first_o       = done_q == '0;
   assign last_o        = left <= 7'd4;
   assign count_o       = last_o ? left[2:0] : 3'd4;
@@ -103,7 +107,9 @@ module net_drain
     if (start_i) known_q <= 1'b0;
     if (valid_i && ready_o) begin
       place_q      <= place_i;
-      sums_q       <= sums_i;
+      for (int unsigned r = 0; r < ROWS; ++r) tile_q[r] <= sums_i[32*COLS*r+:32*COLS];
+      ahead_q      <= '0;
+      moves_q      <= 2'd2;
       channel_at_q <= place_i.y;
       at_q         <= place_i.y;
       channel_q    <= '0;
@@ -117,10 +123,17 @@ module net_drain
       known_q               <= 1'b1;
       known_out_q           <= place_q.out;
     end
+    // A channel's first pixels are lowest; what was sent goes, at its end all that is left of the channel.
+    if (moves) begin
+      sums_q  <= next_q;
+      next_q  <= tile_q[ahead_q];
+      ahead_q <= ahead_q + 1'b1;
+      moves_q <= moves_q == '0 ? '0 : moves_q - 1'b1;
+    end else if (send) begin
+      sums_q <= sums_q >> {count_o, 5'b0};
+    end
     if (send) begin
-      // A channel's first pixels are lowest; what was sent goes, at its end all that is left of the channel.
-      sums_q[32*COLS-1:0] <= sums_q[32*COLS-1:0] >> {count_o, 5'b0};
-      done_q              <= done_q + 7'(count_o);
+      done_q <= done_q + 7'(count_o);
       if (last_o) begin
         done_q <= '0;
         line_q <= line_q + 1'b1;
@@ -130,7 +143,6 @@ module net_drain
           channel_q    <= channel_q + 1'b1;
           channel_at_q <= channel_at_q + item_i.y_channel;
           at_q         <= channel_at_q + item_i.y_channel;
-          sums_q       <= sums_q >> 32 * COLS;
         end
       end
     end

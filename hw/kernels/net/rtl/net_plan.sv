@@ -5,7 +5,7 @@
 module net_plan
   import net_types::*;
 #(
-    parameter int unsigned COLS  = 32,   // pixels of a tile
+    parameter int unsigned COLS  = 24,   // pixels of a tile
     parameter int unsigned PATCH = 4096  // bytes of activations in a buffer
 ) (
     input  wire logic        clk_i,
