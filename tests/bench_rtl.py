@@ -1,9 +1,11 @@
-"""Board rtl: simulated cycles a second, beside cocotb's; the build of the gemm; its cycles."""
+"""Board rtl: simulated cycles a second, beside cocotb's; the build of the gemm; cycles of the gemm
+and of whole networks, which ``python tests/bench_rtl.py networks`` counts alone."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,6 +18,14 @@ ROOT = Path(__file__).resolve().parents[1]
 BEATS = 1_000_000  # of a packet
 PACKETS = 5
 COCOTB_CYCLES = 100_000
+#: Network -> cycles of an image that it should take at most.
+NETWORKS = {
+    "resnet8": 45_000,
+    "resnet20": 120_000,
+    "ds_cnn": 35_000,
+    "mobilenet_v1": 80_000,
+    "autoencoder": 25_000,
+}
 
 
 @dataclass(frozen=True)
@@ -118,6 +128,27 @@ def gemm_figures() -> list[Result]:
     ]
 
 
+def network_figures() -> list[Result]:
+    """Cycles of one image, memory as on the PYNQ-Z2, the sum over a network's instructions."""
+    import torch
+
+    import pynq_torch
+    from pynq_torch.lessons import networks
+
+    board = pynq_torch.use_board("rtl", memory="pynq-z2")
+    figures = []
+    for name, target in NETWORKS.items():
+        torch.manual_seed(0)
+        x = torch.randn(1, *networks.SHAPES[name])
+        compiled = pynq_torch.compile(networks.NETWORKS[name]().eval(), x, calibrate=[x])
+        compiled(x)
+        cycles = sum(int(row[-1] or 0) for row in compiled.explain().rows)
+        memory = "one image, memory pynq-z2, 100 MHz"
+        figures.append(Result(name, cycles, "cycles", target, memory, kind="cycles"))
+    board.close()
+    return figures
+
+
 def build_seconds() -> float:
     """Return the seconds of a Verilator build of the gemm from an empty cache."""
     from pynq_torch.board.rtl.build import build_model
@@ -154,13 +185,14 @@ def results() -> list[Result]:
             True,
         ),
         *gemm_figures(),
+        *network_figures(),
         Result("Verilator build of the gemm", build_seconds(), "s", 60, "empty cache"),
     ]
 
 
 def main() -> None:
     """Print the figures alone."""
-    for r in results():
+    for r in network_figures() if "networks" in sys.argv[1:] else results():
         sign = ">=" if r.least else "<="
         print(
             f"{r.what}: {r.value:.5g} {r.unit} ({r.kind}), target {sign} {r.target:g}, "

@@ -54,7 +54,9 @@ def lint(path: Path) -> list[str]:
     """Return what Verilator has to say of one file under ``-Wall``."""
     tool = find_verilator()
     command = ["--lint-only", "-Wall", "--assert", "--top-module", path.stem]
-    answer = _run(tool, [*command, *_search(path), str(path)])
+    # Verilator finds modules by their files' names, and no packages: those come first.
+    packages = [str(file) for file in sorted(path.parent.glob("*_types.sv")) if file != path]
+    answer = _run(tool, [*command, *_search(path), *packages, str(path)])
     lines = (answer.stdout + answer.stderr).splitlines()
     said = [line for line in lines if line.strip() and not line.startswith("- ")]
     return said if said or answer.returncode == 0 else [f"exit status {answer.returncode}"]

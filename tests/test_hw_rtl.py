@@ -89,9 +89,9 @@ def test_lint(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES + PROOFS, ids=lambda path: path.stem)
 def test_layout(path: Path) -> None:
-    """One module a file, of the file's name, every net declared."""
+    """One module or package a file, of the file's name, every net declared."""
     text = path.read_text(encoding="utf-8")
-    assert re.findall(r"^module (\w+)", text, re.MULTILINE) == [path.stem]
+    assert re.findall(r"^(?:module|package) (\w+)", text, re.MULTILINE) == [path.stem]
     assert text.startswith("// ") and "\n`default_nettype none\n" in text
     assert text.endswith("`default_nettype wire\n")
     if path.parent == SHARED and "always_ff" in text:

@@ -32,11 +32,11 @@ cycle_loop:
 
 void net(const uint32_t* program, const int8_t* weights, const int32_t* tables, int8_t* arena, uint32_t* outcome, int instructions,
          uint32_t weights_bytes, uint32_t table_words, uint32_t arena_bytes) {
-#pragma HLS INTERFACE m_axi port=program bundle=gmem2 offset=slave depth=COSIM_DEPTH max_read_burst_length=BURST num_read_outstanding=OUTSTANDING
-#pragma HLS INTERFACE m_axi port=weights bundle=gmem1 offset=slave depth=COSIM_DEPTH max_read_burst_length=BURST num_read_outstanding=OUTSTANDING
-#pragma HLS INTERFACE m_axi port=tables bundle=gmem2 offset=slave depth=COSIM_DEPTH max_read_burst_length=BURST num_read_outstanding=OUTSTANDING
-#pragma HLS INTERFACE m_axi port=arena bundle=gmem0 offset=slave depth=COSIM_DEPTH max_read_burst_length=BURST max_write_burst_length=BURST num_read_outstanding=OUTSTANDING num_write_outstanding=OUTSTANDING
-#pragma HLS INTERFACE m_axi port=outcome bundle=gmem2 offset=slave depth=COSIM_DEPTH max_write_burst_length=BURST num_write_outstanding=OUTSTANDING
+#pragma HLS INTERFACE m_axi port=program bundle=gmem2 offset=slave depth=COSIM_DEPTH max_widen_bitwidth=PORT_BITS max_read_burst_length=BURST num_read_outstanding=OUTSTANDING
+#pragma HLS INTERFACE m_axi port=weights bundle=gmem1 offset=slave depth=COSIM_DEPTH max_widen_bitwidth=PORT_BITS max_read_burst_length=BURST num_read_outstanding=OUTSTANDING
+#pragma HLS INTERFACE m_axi port=tables bundle=gmem2 offset=slave depth=COSIM_DEPTH max_widen_bitwidth=PORT_BITS max_read_burst_length=BURST num_read_outstanding=OUTSTANDING
+#pragma HLS INTERFACE m_axi port=arena bundle=gmem0 offset=slave depth=COSIM_DEPTH max_widen_bitwidth=PORT_BITS max_read_burst_length=BURST max_write_burst_length=BURST num_read_outstanding=OUTSTANDING num_write_outstanding=OUTSTANDING
+#pragma HLS INTERFACE m_axi port=outcome bundle=gmem2 offset=slave depth=COSIM_DEPTH max_widen_bitwidth=PORT_BITS max_write_burst_length=BURST num_write_outstanding=OUTSTANDING
 #pragma HLS INTERFACE s_axilite port=program bundle=control
 #pragma HLS INTERFACE s_axilite port=weights bundle=control
 #pragma HLS INTERFACE s_axilite port=tables bundle=control

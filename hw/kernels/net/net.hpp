@@ -6,12 +6,14 @@
 // | PIXELS      | 256   | sums of as many pixels of 16 channels stay on chip: 16 KB               |
 // | PATCH       | 4096  | cells of a channel on chip; a window's row with its gaps fits           |
 // | TAPS        | 1024  | columns of a window                                                     |
+// | PORT_BITS   | 64    | as wide as an HP port; the RTL in rtl/ uses all of it                   |
 // | OUTSTANDING | 8     | DDR answers a burst after 37 cycles, 85 at worst: 6 needed              |
 // | BURST       | 16    | the longest burst of an AXI3 port of the Zynq-7000 PS                   |
 #pragma once
 #include <cstdint>
 
 namespace net_config {
+constexpr int PORT_BITS = 64;
 constexpr int OUTSTANDING = 8;
 constexpr int BURST = 16;
 constexpr int COSIM_DEPTH = 1 << 15;  // elements behind each pointer in co-simulation

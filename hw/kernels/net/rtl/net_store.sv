@@ -1,0 +1,176 @@
+// net_store: finishes groups of up to four elements and writes them to the arena, a line at a time.
+`default_nettype none
+
+module net_store #(
+    parameter int unsigned ADDR_WIDTH  = 64,
+    parameter int unsigned OUTSTANDING = 8
+) (
+    input  wire logic                  clk_i,
+    input  wire logic                  rst_ni,
+    input  wire logic [ADDR_WIDTH-1:0] arena_i,
+    input  wire logic                  both_i,
+    input  wire logic                  wide_i,
+    input  wire logic signed [8:0]     zero_i,
+    input  wire logic signed [7:0]     low_i,
+    input  wire logic signed [7:0]     high_i,
+    output logic                       busy_o,
+    // groups
+    input  wire logic                  valid_i,
+    output logic                       ready_o,
+    input  wire logic                  first_i,
+    input  wire logic                  last_i,
+    input  wire logic [31:0]           at_i,
+    input  wire logic [12:0]           bytes_i,
+    input  wire logic [2:0]            count_i,
+    input  wire logic [127:0]          left_i,
+    input  wire logic [31:0]           left_bias_i,
+    input  wire logic [31:0]           left_factor_i,
+    input  wire logic [127:0]          right_i,
+    input  wire logic [31:0]           right_bias_i,
+    input  wire logic [31:0]           right_factor_i,
+    // AXI4
+    output logic                       awvalid_o,
+    input  wire logic                  awready_i,
+    output logic [ADDR_WIDTH-1:0]      awaddr_o,
+    output logic [7:0]                 awlen_o,
+    output logic [2:0]                 awsize_o,
+    output logic [1:0]                 awburst_o,
+    output logic                       wvalid_o,
+    input  wire logic                  wready_i,
+    output logic [63:0]                wdata_o,
+    output logic [7:0]                 wstrb_o,
+    output logic                       wlast_o,
+    input  wire logic                  bvalid_i,
+    output logic                       bready_o
+);
+
+  localparam int unsigned LATENCY = 15;  // of net_lane
+  localparam int unsigned WAITING = 32;  // groups in the lanes and behind them
+
+  logic cmd_ready, room, nothing_waits, queue_ready, out_valid, out_last, out_take, written;
+  logic [LATENCY-1:0] valid_q;
+  logic [3:0] shape_q[LATENCY];
+  logic [127:0] elements, out;
+  logic [2:0] out_count;
+  logic [5:0] waiting;
+  wire fire = valid_i && ready_o;
+
+  assign ready_o = room && (!first_i || cmd_ready);
+  assign busy_o  = !nothing_waits || !written;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) valid_q <= '0;
+    else valid_q <= {valid_q[LATENCY-2:0], fire};
+  end
+
+  always_ff @(posedge clk_i) begin
+    shape_q[0] <= {last_i, count_i};
+    for (int i = 1; i < LATENCY; ++i) shape_q[i] <= shape_q[i-1];
+  end
+
+  credits #(
+      .TOTAL(WAITING),
+      .TAKE (1),
+      .GIVES(1)
+  ) groups (
+      .clk_i,
+      .rst_ni,
+      .take_i(fire),
+      .give_i(out_take),
+      .room_o(room),
+      .idle_o(nothing_waits)
+  );
+
+  for (genvar i = 0; i < 4; ++i) begin : gen_lane
+    net_lane lane (
+        .clk_i,
+        .rst_ni,
+        .both_i,
+        .wide_i,
+        .left_i(left_i[32*i+:32]),
+        .left_bias_i,
+        .left_factor_i,
+        .right_i(right_i[32*i+:32]),
+        .right_bias_i,
+        .right_factor_i,
+        .zero_i,
+        .low_i,
+        .high_i,
+        .element_o(elements[32*i+:32])
+    );
+  end
+
+  fifo #(
+      .WIDTH(132),
+      .DEPTH(WAITING)
+  ) queue (
+      .clk_i,
+      .rst_ni,
+      .valid_i(valid_q[LATENCY-1]),
+      .ready_o(queue_ready),
+      .data_i ({elements, shape_q[LATENCY-1]}),
+      .valid_o(out_valid),
+      .ready_i(out_take),
+      .data_o ({out, out_last, out_count}),
+      .count_o(waiting)
+  );
+
+  // Words of 64 bits: two groups of bytes, or half a group of float32. In a line, every group but the last is whole.
+  logic half_q;
+  logic [31:0] low_q;
+  logic word_ready;
+  wire [31:0] bytes = {out[103:96], out[71:64], out[39:32], out[7:0]};
+  wire word_valid = out_valid && (wide_i || half_q || out_last);
+  wire [63:0] word = wide_i ? (half_q ? out[127:64] : out[63:0]) : half_q ? {bytes, low_q} : 64'(bytes);
+  wire ends = wide_i ? half_q || out_count <= 3'd2 : 1'b1;
+
+  assign out_take = out_valid && ends && (word_ready || !word_valid);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) half_q <= 1'b0;
+    else if (wide_i) half_q <= word_valid && word_ready ? !ends : half_q;
+    else if (out_take) half_q <= !half_q && !out_last;
+    if (out_take) low_q <= bytes;
+  end
+
+  axi_write #(
+      .ADDR_WIDTH (ADDR_WIDTH),
+      .DATA_WIDTH (64),
+      .BYTES_WIDTH(13),
+      .OUTSTANDING(OUTSTANDING)
+  ) write (
+      .clk_i,
+      .rst_ni,
+      .cmd_valid_i(valid_i && first_i && room),
+      .cmd_ready_o(cmd_ready),
+      .cmd_addr_i (arena_i + ADDR_WIDTH'(at_i)),
+      .cmd_bytes_i(bytes_i),
+      .valid_i    (word_valid),
+      .ready_o    (word_ready),
+      .data_i     (word),
+      .idle_o     (written),
+      .awvalid_o,
+      .awready_i,
+      .awaddr_o,
+      .awlen_o,
+      .awsize_o,
+      .awburst_o,
+      .wvalid_o,
+      .wready_i,
+      .wdata_o,
+      .wstrb_o,
+      .wlast_o,
+      .bvalid_i,
+      .bready_o
+  );
+
+  wire unused = &{1'b0, waiting, queue_ready, out};
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) valid_q[LATENCY-1] |-> queue_ready)
+  else $error("net_store: elements for which there is no room");
+`endif
+
+endmodule
+
+`default_nettype wire
