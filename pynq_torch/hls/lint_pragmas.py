@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pynq_torch.errors import needs
 
-from .lint_tree import Directive, Problem, Program, Scope
+from .lint_tree import Directive, Problem, Program, Scope, walk
 from .spelling import nearest
 
 with needs("clang", "Reading HLS C++"):
@@ -174,7 +174,7 @@ def _dimension(item: Directive, function: Scope) -> Iterator[Problem]:
         return
     declared = [
         node.type.get_canonical()
-        for node in function.node.walk_preorder()
+        for node in walk(function.node)
         if node.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
         and node.spelling == item.variable
     ]

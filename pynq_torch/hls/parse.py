@@ -275,7 +275,7 @@ def _read_ports(function: Cursor, body: Cursor, unit: SourceUnit) -> list[Port]:
                 f"{where}: argument {name!r} points to pointers, which HLS makes no port of; "
                 "hand over an array, or a pointer for each"
             )
-        wrong = parameter.type.get_canonical().kind == TypeKind.INVALID or ctype.form == "unknown"
+        wrong = full.kind == TypeKind.INVALID or ctype.form == "unknown"
         port = Port(name, index, ctype, "in", _unknown(parameter, wrong, unit))
         if ctype.form in ("stream", "burst_maxi"):  # by value as well: a copy is the same port
             port = replace(port, direction=stream_direction(body, index))

@@ -55,6 +55,7 @@ def sandbox(
     network : bool
         Whether it has the PC's network.
     """
+    read = readable()
     words = ["bwrap", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     if is_root():  # in a user namespace there would be no other user to change to
         words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
@@ -65,13 +66,13 @@ def sandbox(
     words += ["--proc", "/proc", "--dev", "/dev"]
     for folder in ("/tmp", "/dev/shm"):
         words += ["--size", str(size_mb * MIB), "--perms", "1777", "--tmpfs", folder]
-    for folder in (*readable(), str(cache_dir()), *writable):
+    for folder in (*read, str(cache_dir()), *writable):
         for parent in list(Path(folder).parents)[-2::-1]:  # Bubblewrap's would be root's alone
             words += ["--perms", "0755", "--dir", str(parent)]
-    for folder in readable():
+    for folder in read:
         words += ["--ro-bind-try", folder, folder]
     for empty in hidden:
-        if any(empty.is_relative_to(seen) for seen in readable()) and empty.is_dir():
+        if any(empty.is_relative_to(seen) for seen in read) and empty.is_dir():
             words += ["--tmpfs", str(empty)]
     words += ["--ro-bind-try", str(cache_dir()), str(cache_dir())]
     for folder in writable:

@@ -14,7 +14,7 @@ from .loops import loop_states
 from .memory import Array, Arrays
 from .operators import Target
 from .plan import Plan
-from .processes import Process, begins_of, side_by_side
+from .processes import Process, side_by_side
 from .region import Region
 from .resources import DspBlocks, block_rams
 from .result import Cycles, Estimate, LoopEstimate
@@ -157,7 +157,7 @@ class Body:
         else:
             states = self.states(None)
             if self.plan is not None and self.plan.dataflow and self.stages:
-                cycles, begins = side_by_side(self, self.stages), begins_of(self, self.stages) or ()
+                cycles, begins = side_by_side(self, self.stages)
                 most = [process.cycles[1] or 0 for process in self.stages]
                 interval = max(most) + 1 if cycles[1] is not None else None
             else:

@@ -49,7 +49,7 @@ def _dataflow_loop(
     body: Body, loop: Loop, plan: LoopPlan, trips: Cycles, place: int, inner: list[Process]
 ) -> Cycles:
     """Iterations overlap: one begins when the slowest process of the one before has ended."""
-    iteration = plus(side_by_side(body, inner), 1)
+    iteration = plus(side_by_side(body, inner)[0], 1)
     slowest: Cycles = (0, 0)
     for process in inner:
         slowest = greater(slowest, process.cycles)

@@ -16,7 +16,7 @@ from .result import Cycles
 if TYPE_CHECKING:
     from .latency import Body
 
-__all__ = ["Process", "begins_of", "side_by_side"]
+__all__ = ["Process", "side_by_side"]
 
 #: Cycles until a FIFO's reader sees what its writer wrote.
 _FIFO = 3
@@ -31,19 +31,15 @@ class Process:
     what: Instruction | Loop
 
 
-def side_by_side(body: Body, processes: Sequence[Process]) -> Cycles:
-    """Return the cycles until the last process has ended, least and most."""
+def side_by_side(body: Body, processes: Sequence[Process]) -> tuple[Cycles, tuple[int, ...]]:
+    """Return the cycles until the last process has ended, and the cycle in which each begins.
+
+    The first is least and most; the second is empty where it is not known.
+    """
     links = _links(body, processes)
-    least, most = (
-        max(ends, default=0) if ends is not None else None
-        for ends in (_run(processes, links, end)[1] for end in (0, 1))
-    )
-    return least, most
-
-
-def begins_of(body: Body, processes: Sequence[Process]) -> tuple[int, ...] | None:
-    """Return the cycle in which each process begins, None where that is not known."""
-    return _run(processes, _links(body, processes), 1)[0]
+    (_, least), (begins, most) = (_run(processes, links, end) for end in (0, 1))
+    ends = [None if one is None else max(one, default=0) for one in (least, most)]
+    return (ends[0], ends[1]), begins or ()
 
 
 def _run(
