@@ -190,9 +190,8 @@ def measure(
     label : str
         For the chart.
     on : {"pl", "cpu"}
-        Whether it runs a kernel or the CPU alone; see :func:`where_measured`. What the CPU does
-        alone gets one thread of torch: in jobs of microseconds several threads can wait for each
-        other much longer than the work takes, and the baseline is one core.
+        Whether it runs a kernel or the CPU alone; see :func:`where_measured`. The CPU alone gets
+        one thread of torch: in jobs of microseconds several can wait for each other much longer.
     warmup : int
         Calls before, not timed.
     part : {"total", "host", "transfer", "compute"}

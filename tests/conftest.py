@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 _LOOPS: list[asyncio.AbstractEventLoop] = []
@@ -28,13 +29,17 @@ def pytest_configure() -> None:
     """Let Ctrl-C interrupt: what a script puts in the background is started without it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # On a busy machine every example is slow; no test here asserts a time.
+    hypothesis.settings.register_profile(
+        "quiet or busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
+    hypothesis.settings.load_profile("quiet or busy")
     if times := os.environ.get("PYNQ_TORCH_EXAMPLES"):
         _draw_more_examples(int(times))
 
 
 def _draw_more_examples(times: int) -> None:
     """Let hypothesis draw so many times the examples that each test asks for."""
-    import hypothesis
 
     class Settings(hypothesis.settings):
         def __init__(self, *given: Any, **values: Any) -> None:
@@ -43,7 +48,7 @@ def _draw_more_examples(times: int) -> None:
             super().__init__(*given, **values)
 
     default = hypothesis.settings.default.max_examples
-    hypothesis.settings.register_profile("more", max_examples=default * times, deadline=None)
+    hypothesis.settings.register_profile("more", max_examples=default * times)
     hypothesis.settings.load_profile("more")
     hypothesis.settings = Settings
 

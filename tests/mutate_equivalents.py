@@ -139,6 +139,24 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "The same three fills in another order.",
     ),
     (
+        "board/engines/rtl/main.cpp",
+        "_exit(71);",
+        "_exit(70);",
+        "The board reads the text, and no status but 0 means that all went well.",
+    ),
+    (
+        "board/engines/rtl/main.cpp",
+        "pthread_detach(watcher);",
+        ";",
+        "The process never joins that thread, which lives as long as it.",
+    ),
+    (
+        "board/engines/rtl/unit.hpp",
+        "bool seen_ = false, chain_ = false, armed_ = false, was_done_ = false;",
+        "bool seen_ = true, chain_ = false, armed_ = false, was_done_ = false;",
+        "The constructor sets it.",
+    ),
+    (
         "board/engines/rtl/pins.hpp",
         "uint64_t last_handshake = 0;  // cycle",
         "uint64_t last_handshake = 1;  // cycle",

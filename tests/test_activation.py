@@ -79,7 +79,7 @@ def same(found: torch.Tensor, expected: torch.Tensor) -> None:
     torch.testing.assert_close(found.cpu(), expected, rtol=0, atol=0, equal_nan=True)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     shape=shapes,
     layout=st.sampled_from(LAYOUTS),

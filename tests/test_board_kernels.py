@@ -149,7 +149,7 @@ values = st.tuples(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(values)
 def test_scalars_of_every_type_arrive_and_return_bit_for_bit(overlay, given_values):
     flag, c, s, i, wide, f, d, h, a5, a33, a100, x, io = given_values

@@ -89,7 +89,7 @@ def test_free_ranges_are_split_and_joined():
     assert (free.nbytes, free.largest) == (4, 4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 40000), st.booleans()), max_size=40))
 def test_allocator_never_overlaps_and_never_leaks(steps):
     memory = PhysicalMemory(cma_bytes=1 << 20)

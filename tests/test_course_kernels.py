@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("closing")]
 __all__ = ["closing"]
 
 SEEDS = st.integers(0, 2**31)
-SMALL = settings(max_examples=15, deadline=None)
+SMALL = settings(max_examples=15)
 ENDS = [0, 1, -1, 2**31 - 1, -(2**31)]
 
 

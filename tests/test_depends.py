@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers import write
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rtl_model import Model
 
@@ -49,7 +49,7 @@ ODD = ["a b#$HOME\\:%'äö", 'q"uote', 'new\n>"line']
 # ---- the readers --------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(
     st.lists(
         st.text(" \t\n#$\\:%\"'`|;&()*?[]{}~=,ab\u00e4\u2028\x0c", min_size=1, max_size=6),

@@ -39,7 +39,7 @@ def bound(p: float, n: int, exact: torch.Tensor) -> torch.Tensor:
     return EPS * 1.01 * ((n + 4) / p + 3 * log + 4) * exact + 1e-44
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     batch=st.sampled_from([((), ()), ((2,), (2,)), ((3, 1), (2,)), ((2, 2), (2, 2)), ((4,), ())]),
     sizes=st.tuples(st.integers(1, 40), st.integers(1, 70), st.integers(1, 20) | st.just(70)),
@@ -64,7 +64,7 @@ def test_distances_keep_their_bound(
     assert bool(((found.cpu() - exact).abs() <= bound(p, n, exact)).all())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     n=st.integers(1, 5000),
     step=st.integers(1, 3),

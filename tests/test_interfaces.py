@@ -45,7 +45,7 @@ def ways(overlay: Any, x: torch.Tensor, gain: float, offset: float) -> dict[str,
     }
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     n=st.sampled_from([1, 2, 63, 64, 65, 200, 1000]),
     gain=st.floats(-1e3, 1e3, width=32),

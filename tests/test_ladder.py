@@ -68,7 +68,7 @@ def bound(a: torch.Tensor, b: torch.Tensor) -> float:
 # ---- drivers -------------------------------------------------------------------------------------
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     n=st.one_of(st.integers(0, 70), st.sampled_from([1023, 1024, 1025, 3077, 40001])),
     seed=st.integers(0, 99),
@@ -79,7 +79,7 @@ def test_every_rung_adds(rung: int, n: int, seed: int) -> None:
     same(first(a, b, helpers=rest), a + b)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     n=st.one_of(st.integers(0, 70), st.sampled_from([1023, 1024, 1025, 3077, 40001])),
     seed=st.integers(0, 99),
@@ -186,7 +186,7 @@ def on_pl(function: Any, *names: str) -> Any:
     return result
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     shape=st.lists(st.integers(1, 9), max_size=3).map(tuple),
     seed=st.integers(0, 99),

@@ -48,7 +48,7 @@ def board(shared: VirtualBoard) -> VirtualBoard:
     dtype=st.sampled_from(DTYPES),
     seed=st.integers(0, 1000),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_round_trip(shared: VirtualBoard, shape: tuple[int, ...], dtype: Any, seed: int) -> None:
     torch.manual_seed(seed)
     tensor = (torch.randn(shape) * 50).to(dtype)
@@ -62,7 +62,7 @@ def test_round_trip(shared: VirtualBoard, shape: tuple[int, ...], dtype: Any, se
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_views_keep_their_place(shared: VirtualBoard, data: st.DataObject) -> None:
     tensor = buffers.empty_tensor((6, 8, 5), torch.int32)
     tensor.copy_(torch.arange(240).reshape(6, 8, 5))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pynq_torch.diagnosis import (
@@ -377,7 +377,6 @@ kernels = st.builds(KernelState, st.just("k"), st.none() | st.integers(0, 0xFFFF
 
 
 # How long it takes to draw seven values a channel says how busy the PC is, not whether it is slow.
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     send=st.none() | channels,
     recv=st.none() | channels,

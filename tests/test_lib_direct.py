@@ -37,7 +37,7 @@ def read_by_loops(sizes: Geometry) -> int:
     return seen
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     size=st.tuples(st.integers(1, 90), st.integers(1, 90)),
     kernel=st.tuples(st.integers(1, 20), st.integers(1, 20)),

@@ -82,7 +82,7 @@ def columns(draw: st.DrawFn, n: int, dtype: torch.dtype) -> tuple[Any, Any]:
 
 
 @given(data=st.data(), dtype=st.sampled_from(DTYPES), relu=st.booleans(), seed=st.integers(0, 99))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_mode_is_what_torch_gives(
     overlay: Any, data: st.DataObject, dtype: torch.dtype, relu: bool, seed: int
 ) -> None:
@@ -130,7 +130,7 @@ def test_what_is_no_number(overlay: Any) -> None:
 
 
 @given(m=st.integers(1, 9), n=st.integers(1, 24), at=st.integers(0, 9), width=st.integers(24, 41))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_int8_leaves_its_neighbours_alone(
     overlay: Any, m: int, n: int, at: int, width: int
 ) -> None:
@@ -165,7 +165,7 @@ def test_a_result_over_its_own_scale(overlay: Any) -> None:
 
 
 @given(m=st.integers(0, 40), n=st.integers(1, 30), seed=st.integers(0, 9), data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_two_units_share_an_epilogue(
     overlay: Any, m: int, n: int, seed: int, data: st.DataObject
 ) -> None:

@@ -98,7 +98,7 @@ def test_a_driver_takes_tensors_and_returns_one(loaded: Loaded) -> None:
     cma=st.booleans(),
     seed=st.integers(0, 100),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_gemm_is_exact(loaded: Loaded, m: int, k: int, n: int, cma: bool, seed: int) -> None:
     torch.manual_seed(seed)
     a, b = _int8(m, k, cma=cma), _int8(k, n, cma=cma)
@@ -108,7 +108,7 @@ def test_gemm_is_exact(loaded: Loaded, m: int, k: int, n: int, cma: bool, seed: 
 
 
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_gemm_honours_row_strides_without_a_copy(loaded: Loaded, data: st.DataObject) -> None:
     gemm = loaded("gemm").gemm
     rows, columns = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 40))
@@ -163,7 +163,7 @@ def test_gemm_refuses_with_a_sentence(loaded: Loaded, a: Any, b: Any, text: str)
 
 
 @given(m=st.integers(0, 60), seed=st.integers(0, 9), speeds=st.none() | st.just([1.0, 9.0]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_two_units_share_a_product(loaded: Loaded, m: int, seed: int, speeds: Any) -> None:
     torch.manual_seed(seed)
     overlay = loaded("gemm_dual")

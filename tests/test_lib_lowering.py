@@ -14,7 +14,7 @@ from pynq_torch.lessons import lowering
 from pynq_torch.ops.conv import tiles
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_the_matrix_times_the_weights_is_the_convolution(data: st.DataObject):
     draw, small = data.draw, st.integers(1, 3)

@@ -142,7 +142,7 @@ def test_any_size_is_exact(fresh: Dual, m: int, k: int, n: int) -> None:
     seed=st.integers(0, 99),
     count=st.integers(1, 2),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_random_sizes(dual: Dual, sizes: tuple[int, int, int], seed: int, count: int) -> None:
     torch.manual_seed(seed)
     m, k, n = sizes

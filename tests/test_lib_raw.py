@@ -163,7 +163,7 @@ def test_another_overlay_was_loaded() -> None:
 
 
 @given(sizes=st.lists(st.sampled_from([4, 8]), min_size=1, max_size=9), data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_layout_puts_every_argument_in_its_place(sizes: list[int], data: st.DataObject) -> None:
     """Against registers filled one by one; what lies between them takes a zero."""
     at, run, values = 16, [], []

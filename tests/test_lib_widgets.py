@@ -81,7 +81,7 @@ def _multiply(shape: Shape, a: Any, b: Any) -> Any:
     return c, last
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     sizes=st.tuples(*[st.integers(1, 20)] * 3),
     tiles=st.tuples(*[st.integers(1, 8)] * 3),

@@ -89,7 +89,7 @@ def to_pynq(arguments: dict[str, Any]) -> dict[str, Any]:
     return {k: v.to("pynq") if isinstance(v, torch.Tensor) else v for k, v in arguments.items()}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(problem=problems())
 def test_losses_and_gradients(problem: Any) -> None:
     loaded("neural")

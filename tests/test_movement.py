@@ -87,7 +87,7 @@ dtypes = st.sampled_from([torch.float32, torch.int32])
 # ---- copies --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(shape=shapes, view=views(), dtype=dtypes, seed=st.integers(0, 99))
 def test_copies_of_any_layout(shape: list[int], view: Any, dtype: Any, seed: int) -> None:
     driver = loaded("movement").move_32
@@ -196,7 +196,7 @@ def test_stacks_of_channels_last_parts() -> None:
         assert same_bits(found, expected) and found.stride() == expected.stride()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     sizes=st.lists(st.integers(0, 5), min_size=1, max_size=4),
     rest=st.lists(st.integers(1, 5), min_size=0, max_size=4),
@@ -254,7 +254,7 @@ def test_cat_of_odd_lists() -> None:
 # ---- with an index -------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     shape=shapes,
     view=views(),
@@ -287,7 +287,7 @@ def test_gathers_of_any_layout(
     assert same_bits(driver.gather(x, dim, places), x.gather(dim, places))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(shape=shapes, view=views(), data=st.data(), seed=st.integers(0, 99))
 def test_what_an_index_chooses_lies_as_the_index_does(
     shape: list[int], view: Any, data: Any, seed: int
@@ -344,7 +344,7 @@ def test_sums_are_added_in_order() -> None:
     assert torch.equal(total, exact)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(shape=st.lists(st.integers(1, 7), min_size=1, max_size=4), data=st.data())
 def test_scatter_add_of_any_shape(shape: list[int], data: Any) -> None:
     loaded("movement")

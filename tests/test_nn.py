@@ -73,7 +73,7 @@ def on_both(layer: torch.nn.Module, x: torch.Tensor, **options: Any) -> torch.Te
     out_step=st.none() | st.sampled_from([0.003, 0.05]),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @torch.no_grad()
 def test_linear(
     overlay: str,
@@ -100,7 +100,7 @@ def test_linear(
 
 @pytest.mark.filterwarnings("ignore:Using padding='same'")
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @torch.no_grad()
 def test_conv2d(overlay: str, data: st.DataObject) -> None:
     groups = data.draw(st.sampled_from([1, 1, 2, 3]))

@@ -40,7 +40,7 @@ sizes = st.sampled_from([1e-44, 1e-38, 3e-37, 1e-6, 1.0, 127.0, 1e30, FLOAT32_MA
 
 
 @given(x=st.lists(values, min_size=1, max_size=9), size=sizes, long=st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_dynamic_steps(x: list[float], size: float, long: bool) -> None:
     given = (torch.tensor(x, dtype=torch.float64) * size).float()
     if long:  # torch does it, numpy the short ones
@@ -61,7 +61,7 @@ def test_dynamic_steps(x: list[float], size: float, long: bool) -> None:
     long=st.booleans(),
 )
 @example(x=[0.875], size=3.4028234663852886e38, scale=0.875, long=False)  # overflows by rounding
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_steps_of_a_given_scale(x: list[float], size: float, scale: float, long: bool) -> None:
     given = (torch.tensor(x, dtype=torch.float64) * size).float()
     if long:
@@ -96,7 +96,7 @@ def test_other_floats_are_float32_first(dtype: torch.dtype) -> None:
     columns=st.lists(sizes | st.just(ZERO_BELOW), min_size=1, max_size=5),
     data=st.data(),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_columns(rows: int, columns: list[float], data: st.DataObject) -> None:
     listed = st.lists(values, min_size=rows, max_size=rows)
     x = torch.tensor([data.draw(listed) for _ in columns], dtype=torch.float64).t()
@@ -121,7 +121,7 @@ def test_columns(rows: int, columns: list[float], data: st.DataObject) -> None:
     seed=st.integers(0, 2**16),
     size=st.sampled_from([1e-40, 1e-30, 1e-3, 1.0, 1e4]),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_error_stays_in_its_bound(m: int, k: int, n: int, seed: int, size: float) -> None:
     random = torch.Generator().manual_seed(seed)
     a, b = torch.randn(m, k, generator=random), torch.randn(k, n, generator=random) * size

@@ -91,7 +91,7 @@ def test_int8_is_passed_and_every_bit_is_known(overlay: str) -> None:
     batch=st.integers(1, 3),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @torch.no_grad()
 def test_chains_of_linear(
     overlay: str, widths: list[int], relus: list[bool], batch: int, seed: int

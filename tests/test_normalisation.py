@@ -89,7 +89,7 @@ def ran(calls: Any) -> None:
 shapes = st.lists(st.integers(1, 7), min_size=2, max_size=5).map(tuple)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     shape=shapes,
     layout=st.sampled_from(LAYOUTS),
@@ -124,7 +124,7 @@ def test_batches(
         assert found.stride() == functional.batch_norm(x, mean, variance, weight, bias).stride()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     shape=shapes,
     data=st.data(),

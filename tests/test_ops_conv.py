@@ -103,7 +103,7 @@ def later_images(x: torch.Tensor) -> torch.Tensor:
 LAYOUTS = (plain, channels_last, part_of_more, later_images)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(case=cases, bias=st.booleans(), layout=st.sampled_from(LAYOUTS), seed=st.integers(0, 2**31))
 def test_int8_is_exact(case: Case, bias: bool, layout: Any, seed: int) -> None:
     loaded("gemm_dual")
@@ -160,7 +160,7 @@ def _unfolding(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("dilation", "padding", "stride")}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(case=cases, bias=st.booleans(), layout=st.sampled_from(LAYOUTS), seed=st.integers(0, 2**31))
 def test_floats_have_the_bits_of_the_formula_and_are_within_the_bound(
     case: Case, bias: bool, layout: Any, seed: int
@@ -394,7 +394,7 @@ def test_values_that_int8_cannot_hold_run_on_the_cpu(bad: float) -> None:
 # ---- lowering ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(case=cases, tile_bytes=st.integers(1, 3000), seed=st.integers(0, 2**31))
 def test_tiles_cover_each_output_pixel_once(case: Case, tile_bytes: int, seed: int) -> None:
     geometry = Geometry(

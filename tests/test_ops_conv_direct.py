@@ -62,7 +62,7 @@ def columns(count: int, kind: torch.dtype, seed: int) -> tuple[Any, Any]:
     return bias.float() * 0.3 if kind is torch.float32 else bias, scale
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     problem=problems() | problems(each=True),
     kind=st.sampled_from(KINDS),
@@ -91,7 +91,7 @@ def test_results_are_those_of_the_epilogue_to_the_bit(
         assert torch.equal(found.permute(0, 2, 3, 1), expected), unit.cu
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(problem=problems() | problems(each=True), seed=st.integers(0, 2**31))
 def test_int8_tensors_convolve_as_torch_says(problem: tuple[Any, ...], seed: int) -> None:
     loaded("convolution")
@@ -107,7 +107,7 @@ def test_int8_tensors_convolve_as_torch_says(problem: tuple[Any, ...], seed: int
     assert {run.cu for run in call.kernels} == {"depthwise_i8_0" if each else "conv2d_i8_0"}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(problem=problems(each=True), seed=st.integers(0, 2**31))
 def test_each_channel_by_itself_in_float32(problem: tuple[Any, ...], seed: int) -> None:
     loaded("convolution")
@@ -211,7 +211,7 @@ def test_the_int8_driver_refuses_with_a_sentence(overlay: Any, options: Any, sai
         overlay.conv2d_i8(x, w, **options)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(*(st.tuples(st.integers(1, m), st.integers(1, m)) for m in (300, 12, 9, 40)))
 def test_depthwise_tiles_fit_the_patch(result: Any, kernel: Any, stride: Any, step: Any) -> None:
     found = depthwise_tiling(result, kernel, stride, step)

@@ -77,7 +77,7 @@ def exactly(
     return [result.detach(), *torch.autograd.grad(result, leaves, grad.double())]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     problem=problems(),
     layout=st.sampled_from(["row-major", "channels last", "every other"]),
@@ -110,7 +110,7 @@ def test_forward_and_backward_are_within_the_bound(
     assert found.is_contiguous() or layout == "channels last"
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(problem=problems(), more=st.booleans(), seed=st.integers(0, 2**31))
 def test_transposed_convolutions_too(problem: tuple[Any, ...], more: bool, seed: int) -> None:
     loaded(OVERLAY)
@@ -308,7 +308,7 @@ def test_the_driver_refuses_with_a_sentence(
         conv2d.grad_weight(torch.zeros(1, 2, 5, 5), torch.zeros(1, 4, 5, 5), (3, 3))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     *(st.tuples(st.integers(1, 700), st.integers(1, 700)) for _ in range(2)),
     *(st.tuples(st.integers(1, 40), st.integers(1, 40)) for _ in range(2)),

@@ -62,7 +62,7 @@ LAYOUTS = (row_major, column_major, offset, every_other, rows_backwards)
 sizes = st.integers(0, 40) | st.just(1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     m=sizes,
     k=sizes,
@@ -172,7 +172,7 @@ def test_operators_give_what_the_cpu_gives(gemm: Any, case: str) -> None:
         assert torch.equal(mine.cpu(), theirs)  # written in place on both, or on neither
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     alpha=st.integers(-128, 127),
     beta=st.integers(-128, 127),

@@ -71,7 +71,7 @@ def check(found: torch.Tensor, a: torch.Tensor, b: torch.Tensor, more: int = 2) 
     assert bool((error <= bound).all()), float((error - bound).max())
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     m=sizes,
     k=sizes,
@@ -97,7 +97,7 @@ def test_products_are_within_the_bound_in_any_layout(
     assert torch.equal(x.cpu(), a) and torch.equal(w.cpu(), b)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(m=st.integers(1, 12), k=st.integers(1, 12), n=st.integers(1, 20), seed=st.integers(0, 2**31))
 def test_infinities_and_nan_are_those_of_the_cpu(m: int, k: int, n: int, seed: int) -> None:
     loaded("lenet")

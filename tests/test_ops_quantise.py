@@ -71,7 +71,7 @@ tensors = st.sampled_from(list(RANGES)).flatmap(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(kind=tensors, m=st.integers(1, 9), k=st.integers(1, 200) | st.just(3000))
 def test_a_tensor_is_off_by_half_a_step_at_most(kind: Any, m: int, k: int) -> None:
     loaded("gemm_dual")
@@ -87,7 +87,7 @@ def test_a_tensor_is_off_by_half_a_step_at_most(kind: Any, m: int, k: int) -> No
         assert int(steps.abs().max()) == 127
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @example(kind=("uniform", torch.float32, -120, 0), k=5, n=3)
 @example(kind=("uniform", torch.float32, -149, 1), k=5, n=3)
 @given(kind=tensors, k=st.integers(1, 60), n=st.integers(1, 9))
@@ -135,7 +135,7 @@ def reference(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None
     return (exact if bias is None else exact + bias).float()
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @example(("uniform", torch.float16, -8, 7), ("uniform", torch.float16, -15, 8), 4, 3, 4)
 @example(("uniform", torch.float16, -3, 7), ("uniform", torch.float16, 2, 8), 4, 1, 4)
 @example(("uniform", torch.bfloat16, 0, 7), ("uniform", torch.bfloat16, 0, 8), 4, 1, 4)
@@ -170,7 +170,7 @@ def test_products_are_within_the_bound(left: Any, right: Any, m: int, k: int, n:
     assert not bool(y.isnan().any())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     m=st.integers(1, 40),
     k=st.integers(1, 300),

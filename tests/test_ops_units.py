@@ -76,7 +76,7 @@ def test_the_longer_side_is_split(m: int, n: int) -> None:
     assert {run.cu for run in runs} == (set(CUS) if max(m, n) > 1 else {"gemm_0"})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     m=st.integers(1, 70),
     k=st.integers(1, 70),

@@ -239,7 +239,7 @@ def pairs(draw: st.DrawFn) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @given(data=st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_any_strides_give_what_torch_gives(data: st.DataObject) -> None:
     unit = loaded("pointwise").binary_f32_0
     a, b = data.draw(pairs())
@@ -257,7 +257,7 @@ def test_any_strides_give_what_torch_gives(data: st.DataObject) -> None:
     sizes=st.lists(st.integers(1, 40), min_size=1, max_size=6),
     parts=st.integers(1, 4),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_runs_cover_the_result_once(sizes: list[int], parts: int) -> None:
     shape = tuple(sizes)
     lie = tuple(

@@ -132,7 +132,7 @@ def windows(draw: Any, height: int, width: int, dilated: bool) -> dict[str, Any]
     return {**found, "dilation": dilation} if dilated else found
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     data=st.data(),
     shape=shapes,
@@ -150,7 +150,7 @@ def test_maxima(data: Any, shape: Any, layout: Any, flat: bool, seed: int) -> No
     )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     data=st.data(),
     shape=shapes,
@@ -174,7 +174,7 @@ def test_averages(
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     shape=shapes,
     out=st.tuples(st.integers(1, 15), st.integers(2, 15)),
@@ -343,7 +343,7 @@ def test_the_driver_says_what_is_wrong(neural: Any, arguments: Any, said: str) -
         neural.pool2d_f32_0(*arguments)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     size=st.tuples(st.integers(1, 300), st.integers(1, 3000)),
     kernel=st.tuples(st.integers(1, 70), st.integers(1, 70)),

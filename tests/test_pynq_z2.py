@@ -51,7 +51,7 @@ def test_short_bursts_and_narrow_ports_cost() -> None:
     assert single.limited_by == "outstanding"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     nbytes=st.integers(0, 1 << 26),
     count=st.integers(1, 4),

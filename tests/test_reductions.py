@@ -87,7 +87,7 @@ shapes = st.lists(st.integers(1, 6) | st.sampled_from([17, 40]), min_size=0, max
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(shape=shapes, data=st.data(), op=st.sampled_from(sorted(EXACT)), seed=st.integers(0, 2**31))
 def test_any_dimensions_in_any_layout_keep_the_bound(
     shape: list[int], data: st.DataObject, op: str, seed: int
@@ -115,7 +115,7 @@ def test_any_dimensions_in_any_layout_keep_the_bound(
     assert bool(((found.cpu() - exact).abs() <= allowed).all())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     n=st.integers(1, 60_000), scale=st.sampled_from([1.0, 1e30, 1e-30]), seed=st.integers(0, 2**31)
 )
@@ -130,7 +130,7 @@ def test_long_sums_keep_the_bound_also_where_they_cancel(n: int, scale: float, s
     assert abs(found - x.double().sum()) <= EPS * 1.01 * depth * x.double().abs().sum() + 1e-44
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     rows=st.integers(1, 40), n=st.integers(1, 60), dim=st.integers(0, 1), seed=st.integers(0, 2**31)
 )
@@ -142,7 +142,7 @@ def test_products_keep_their_bound(rows: int, n: int, dim: int, seed: int) -> No
     assert bool(((found - exact).abs() <= BOUNDS["prod"](x, x.shape[dim], dim, exact)).all())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     values=st.lists(
         st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.5, INF, -INF, NAN]), min_size=1, max_size=70
@@ -351,7 +351,7 @@ SQUARED: dict[str, Function] = {
 }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.sampled_from(sorted(SQUARED)),
     st.lists(st.floats(0.5, 1.0, width=32), min_size=2, max_size=9),

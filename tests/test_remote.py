@@ -324,7 +324,7 @@ def _call(client: Client, message: Any) -> None:
         assert error.details()
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(MESSAGES, max_size=20))
 def test_any_message(fuzzed: tuple[Server, Client], messages: list[Any]) -> None:
     server, client = fuzzed

@@ -18,7 +18,7 @@ import pynq
 import pytest
 import torch
 from helpers import eventually
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pynq.pl_server.embedded_device import bit2bin
 
@@ -358,7 +358,7 @@ def fuzzed() -> Iterator[together.Together]:
         yield together.Together(server.session)
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 @given(st.lists(MESSAGES, min_size=5, max_size=5))  # 1,000; under `make test-long` 10,000
 def test_any_message(fuzzed: together.Together, messages: list[Any]) -> None:
     context: Any = _Context()

@@ -6,7 +6,7 @@ import re
 import zlib
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rtl_cpp_bench import build, run, values
 
@@ -39,7 +39,7 @@ def test_every_kind_of_burst_moves_the_right_bytes(bench, preset, width):
     run(bench, "random", preset, width, width, 0, 0, 600)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(
     preset=st.sampled_from(sorted(PRESETS)),
     width=st.sampled_from(WIDTHS),

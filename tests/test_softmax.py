@@ -61,7 +61,7 @@ shapes = st.lists(st.integers(1, 6) | st.just(33), min_size=1, max_size=4).filte
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     shape=shapes,
     data=st.data(),
@@ -85,7 +85,7 @@ def test_forward_keeps_its_bound(
     assert bool(((found.cpu() - exact).abs() <= bound(op, x, exact, dim)).all())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     op=st.sampled_from(["softmax", "log_softmax"]),
     rows=st.integers(1, 40),

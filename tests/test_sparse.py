@@ -80,7 +80,7 @@ def on_pl(calls: list[Any], *names: str) -> bool:
 shapes = st.integers(1, 60)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     rows=shapes,
     columns=shapes,

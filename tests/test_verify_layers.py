@@ -430,7 +430,7 @@ values = st.floats(width=32) | st.just(1.0)
     ),
     tolerance=st.sampled_from([0.0, 0.1]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_errors_element_by_element(pairs: list[tuple[float, float]], tolerance: float) -> None:
     left, right = (torch.tensor(v, dtype=torch.float32) for v in zip(*pairs, strict=True))
     found = _errors(left, right, tolerance)

@@ -182,17 +182,20 @@ class PhysicalMemory:
             allocation = self._take(nbytes, dims, kind)
             start = allocation.address
             self._clear(start, nbytes)
-            if cached:
-                allocation.copy = mmap.mmap(-1, max(pages_of(nbytes), PAGE))
-                place = {"buffer": allocation.copy, "offset": 0}
-            else:
-                backing, offset = self._mapping.place(start, max(nbytes, 1))
-                place = {"buffer": backing, "offset": offset}
+            place = self._seen_by_cpu(allocation, nbytes, cached)
             known = {"device": device, "device_address": start, "coherent": coherent}
             buffer = VirtualBuffer(dims, kind, bo=allocation, **place, **known)
             allocation.holder = weakref.ref(buffer)
         buffer.memory = self
         return buffer
+
+    def _seen_by_cpu(self, allocation: Allocation, nbytes: int, cached: bool) -> dict[str, Any]:
+        """Return the memory behind a buffer's array: a copy that stands for the cache, or CMA."""
+        if cached:
+            allocation.copy = mmap.mmap(-1, max(pages_of(nbytes), PAGE))
+            return {"buffer": allocation.copy, "offset": 0}
+        backing, offset = self._mapping.place(allocation.address, max(nbytes, 1))
+        return {"buffer": backing, "offset": offset}
 
     def _clear(self, start: int, nbytes: int) -> None:
         """Make fresh memory zero, as on the board, and write the canary behind it."""

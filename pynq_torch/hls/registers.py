@@ -149,26 +149,25 @@ def lay_out(
         By slot name.
     """
     word = 8 if data64 else 4
-    registers: list[Register] = []
-    if control:
-        names = ("AP_CTRL", "GIE", "IER", "ISR")
-        registers += [
-            Register(name, index * word, 32, "inout", "control", word)
-            for index, name in enumerate(names)
-        ]
-    start = 4 * word
-    if auto_restart and control:
-        counter = Register("AUTO_RESTART_COUNTER", start, 32, "in", "control", word)
-        registers.append(counter)
-        start += word
-    space = _Map(start, first_fit=tool == "vitis")
+    registers = _control(word, auto_restart) if control else []
+    space = _Map(max(4, len(registers)) * word, first_fit=tool == "vitis")
     placements: dict[str, Placement] = {}
-    fixed = [slot for slot in slots if slot.offset is not None]
-    for slot in [*fixed, *(slot for slot in slots if slot.offset is None)]:
+    for slot in sorted(slots, key=lambda slot: slot.offset is None):
         found, placement = _place(slot, space, word, tool)
         registers += found
         placements[slot.name] = placement
     return tuple(sorted(registers, key=lambda register: register.offset)), placements
+
+
+def _control(word: int, auto_restart: bool) -> list[Register]:
+    names = ("AP_CTRL", "GIE", "IER", "ISR")
+    registers = [
+        Register(name, index * word, 32, "inout", "control", word)
+        for index, name in enumerate(names)
+    ]
+    if auto_restart:
+        registers.append(Register("AUTO_RESTART_COUNTER", 4 * word, 32, "in", "control", word))
+    return registers
 
 
 def check_overlaps(

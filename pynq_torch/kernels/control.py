@@ -93,6 +93,20 @@ class Control(DefaultIP):
         self._check_loaded()
         if self._owner is None:
             raise KernelError(f"{self.cu} was not started: call start(...) before wait()", self.cu)
+        seen = self._seen_at_end(timeout_s)
+        # The registers are the new overlay's by then: its unit is idle, ours did not finish.
+        self._check_loaded()
+        results = self._results
+        self._acknowledge(seen)
+        told = self._told
+        fault = self._answered_errors()
+        self._release("" if fault is None else "KernelFault")
+        self._show(results, told)
+        if fault is not None:
+            raise fault
+
+    def _seen_at_end(self, timeout_s: float) -> int:
+        """Return the control register of a run that has ended; give the unit up otherwise."""
         seen = 0
 
         def over() -> bool:
@@ -114,16 +128,7 @@ class Control(DefaultIP):
         if not ended:
             self.abandon()
             raise kernel_timeout(self, self.cu, timeout_s, seen)
-        # The registers are the new overlay's by then: its unit is idle, ours did not finish.
-        self._check_loaded()
-        results = self._results
-        self._acknowledge(seen)
-        told = self._told
-        fault = self._answered_errors()
-        self._release("" if fault is None else "KernelFault")
-        self._show(results, told)
-        if fault is not None:
-            raise fault
+        return seen
 
     def _answered_errors(self) -> KernelFault | None:
         """Return the error of a run that ended although memory has refused an access of it."""

@@ -56,11 +56,27 @@ def multiply(
     relu : bool
         Whether negative results become 0.
     """
+    if declined := _declined(a, b, alpha, beta):
+        return declined
+    shape = (*a.shape[:-1], b.shape[-1])
+    added = None
+    if bias is not None:
+        if bias.dtype is not torch.float32 or bias.device.type != "pynq":
+            return MIXED
+        if not broadcasts(bias.shape, shape):
+            return _SHAPE
+        added = operand(bias) if beta else None
+    c = room(shape, torch.float32)
+    units, left, right = available(KERNEL), operand(a), operand(b)
+    return _run(units, left, right, c, added, alpha=alpha, beta=beta, relu=relu)
+
+
+def _declined(a: torch.Tensor, b: torch.Tensor, alpha: Any, beta: Any) -> Declined | None:
+    """Return why the PL cannot multiply these matrices; None where it can."""
     if not a.dtype is b.dtype is torch.float32:
         # Nobody served them before, and where no unit does int8 that is what is missing.
         return _NO_UNIT
-    units = available(KERNEL)
-    if not units:
+    if not available(KERNEL):
         return _MISSING
     if a.device.type != "pynq" or b.device.type != "pynq":
         return _NOT_2D
@@ -71,18 +87,7 @@ def multiply(
     if not alpha:
         # The CPU then does not look at the operands: 0 times their NaN would be NaN here.
         return _NO_PRODUCT
-    shape = (*a.shape[:-1], b.shape[-1])
-    if not (a.numel() and b.numel()):
-        return _EMPTY
-    added = None
-    if bias is not None:
-        if bias.dtype is not torch.float32 or bias.device.type != "pynq":
-            return MIXED
-        if not broadcasts(bias.shape, shape):
-            return _SHAPE
-        added = operand(bias) if beta else None
-    c = room(shape, torch.float32)
-    return _run(units, operand(a), operand(b), c, added, alpha=alpha, beta=beta, relu=relu)
+    return None if a.numel() and b.numel() else _EMPTY
 
 
 def _run(

@@ -50,22 +50,14 @@ def times(
     ax = charts.axes(ax)
     for x, stack in enumerate(bars):
         _stack(ax, x, stack, scale)
-    parts = dict.fromkeys(d.part for d in everything)
-    kinds = dict.fromkeys(d.kind for d in everything)
-    mixed = len(kinds) > 1
+    mixed = len({d.kind for d in everything}) > 1
     ticks = [f"{s[0].label}\n({s[0].kind})" if mixed else s[0].label for s in bars]
     ax.set_xticks(range(len(bars)), ticks)
     ax.set(ylabel=f"time / {name}", title=title)
     ax.margins(y=0.15)
     if log:
         _logarithmic(ax, everything, scale)
-    handles = [charts.patch(part, charts.PART_COLOUR[part]) for part in parts]
-    if mixed:
-        handles += [
-            charts.patch(kind, "0.8", hatch=charts.HATCH[kind], edgecolor="0.3") for kind in kinds
-        ]
-    if len(handles) > 1:
-        ax.legend(handles=handles)
+    _legend(ax, everything)
     charts.foot(ax, everything)
     header = ["bar", "label", "part", "seconds", "kind", "provenance"]
     rows = [
@@ -74,6 +66,21 @@ def times(
         for d in stack
     ]
     return Chart(ax, Table(header, rows))
+
+
+def _legend(ax: Any, durations: Sequence[Duration]) -> None:
+    """Name the parts by colour and, where there are several, the kinds by hatch."""
+    handles = [
+        charts.patch(part, charts.PART_COLOUR[part])
+        for part in dict.fromkeys(d.part for d in durations)
+    ]
+    kinds = dict.fromkeys(d.kind for d in durations)
+    if len(kinds) > 1:
+        handles += [
+            charts.patch(kind, "0.8", hatch=charts.HATCH[kind], edgecolor="0.3") for kind in kinds
+        ]
+    if len(handles) > 1:
+        ax.legend(handles=handles)
 
 
 def _bars(durations: Sequence[Duration | Sequence[Duration]]) -> list[list[Duration]]:

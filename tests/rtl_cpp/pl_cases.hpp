@@ -283,6 +283,9 @@ inline void pl_unseen() {
         EXPECT(r.box->completed, 1);
         EXPECT(r.told(), Doing::kIdle);
     }
+    Rig idle(false);
+    idle.write(0, 0), idle.write(0, 0x80);  // without the start bit nothing starts
+    EXPECT(idle.unit->counting() || idle.unit->just_started(), false);
 }
 
 inline void pl_rest() {

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -169,15 +169,20 @@ def map_overlay(
         "write_verilog -noattr top.v",
     ]
     others = [path for path in files if path.parent != folder]
-    done = yosys.run(script, [*others, *yosys.beside(others)], folder, _MAP_TIMEOUT_S, name)
+    resources = _mapped(name, script, others, folder)
+    return Mapped(design, folder, resources, (*described, *others))
+
+
+def _mapped(name: str, script: Sequence[str], files: Sequence[Path], folder: Path) -> Resources:
+    """Run yosys on a top, and return what of the PL it takes."""
+    done = yosys.run(script, [*files, *yosys.beside(files)], folder, _MAP_TIMEOUT_S, name)
     if done.returncode:
         said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         raise RtlError(f"{name}: yosys cannot map it:\n" + "\n".join(said[-12:]), name)
     cells = json.loads((folder / "stat.json").read_text(encoding="utf-8"))
     counts = cells["design"]["num_cells_by_type"]
     counts.pop("PS7")
-    resources = rtl_resources.counted(counts, yosys.version("Mapping an overlay"))
-    return Mapped(design, folder, resources, (*described, *others))
+    return rtl_resources.counted(counts, yosys.version("Mapping an overlay"))
 
 
 def _kernel_rtl(root: Path, kernel: str) -> Path:

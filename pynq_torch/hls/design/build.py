@@ -282,16 +282,7 @@ def import_overlay(
     """
     root = root or ROOT
     design, sources = make_design(name, root)
-    files: dict[str, bytes] = {}
-    for file in (f"{name}.bit", f"{name}.hwh"):
-        if not (folder / file).is_file():
-            raise BitstreamError(f"{folder / file} does not exist: did Vivado finish?")
-        files[file] = (folder / file).read_bytes()
-    if is_simulation_image(folder / f"{name}.bit"):
-        raise BitstreamError(
-            f"{folder / name}.bit is a simulation image, not what Vivado built; run: "
-            f"make -C hw overlays OVERLAYS={name}"
-        )
+    files = _from_vivado(name, folder)
     # The Tcl leaves no bitstream behind whose slack is negative.
     routed = {"by": tools.get("vivado", "Vivado"), "reached_mhz": design.clock_mhz, "derate": 1}
     text = write_manifest(
@@ -306,3 +297,17 @@ def write_folder(folder: Path, files: Mapping[str, bytes], manifest: str) -> Pat
     for file, data in {**files, "manifest.json": manifest.encode()}.items():
         (folder / file).write_bytes(data)
     return folder
+
+
+def _from_vivado(name: str, folder: Path) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    for file in (f"{name}.bit", f"{name}.hwh"):
+        if not (folder / file).is_file():
+            raise BitstreamError(f"{folder / file} does not exist: did Vivado finish?")
+        files[file] = (folder / file).read_bytes()
+    if is_simulation_image(folder / f"{name}.bit"):
+        raise BitstreamError(
+            f"{folder / name}.bit is a simulation image, not what Vivado built; run: "
+            f"make -C hw overlays OVERLAYS={name}"
+        )
+    return files

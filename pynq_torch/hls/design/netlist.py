@@ -7,7 +7,7 @@ interrupts, and the addresses.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pynq_torch.errors import HandoffError
 from pynq_torch.hls.interface import Interface
@@ -67,11 +67,8 @@ def elaborate(description: OverlayDescription, interfaces: Mapping[str, Interfac
         for index, (name, bus) in enumerate(slaves)
     ]
     for port in ports:
-        connect = f"axi_mem_{port.lower()}"
-        system.append(_connect(connect, len(memory[port]), 1, part.MEMORY_PORT_BITS))
-        for index, (name, bus) in enumerate(memory[port]):
-            links.append(((name, bus.name), (connect, f"S{index:02}_AXI")))
-        links.append(((connect, "M00_AXI"), (PS, f"S_AXI_{port}")))
+        system.append(_connect(_memory(port), len(memory[port]), 1, part.MEMORY_PORT_BITS))
+        links += _memory_links(port, memory[port])
     links += [_stream(description, by_name, *ends) for ends in description.streams]
     interrupt_nets, helpers = _interrupts(description, by_name)
     everything = (*system, *helpers, *cells)
@@ -85,6 +82,19 @@ def elaborate(description: OverlayDescription, interfaces: Mapping[str, Interfac
         segments=(*_addresses(description, slaves), *_memory_segments(memory)),
         external=_EXTERNAL,
     )
+
+
+def _memory(port: str) -> str:
+    return f"axi_mem_{port.lower()}"
+
+
+def _memory_links(
+    port: str, masters: Sequence[tuple[str, Bus]]
+) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """Yield the links of a memory port's interconnect: from its masters, and to the PS."""
+    for index, (name, bus) in enumerate(masters):
+        yield (name, bus.name), (_memory(port), f"S{index:02}_AXI")
+    yield (_memory(port), "M00_AXI"), (PS, f"S_AXI_{port}")
 
 
 def _cell(

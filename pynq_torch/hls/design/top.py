@@ -8,11 +8,11 @@ registers of Xilinx' own, and the reset.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from pynq_torch.errors import HandoffError
 
-from .model import Bus, Cell, Design
+from .model import Bus, Cell, Design, Segment
 
 __all__ = ["PRIMITIVES", "PS7_PORTS", "read_ports", "write_top"]
 
@@ -114,27 +114,7 @@ def write_top(
         Something in the design has no RTL here, or a kernel's RTL lacks a port.
     """
     registers = [s for s in design.segments if s.master[1] == "M_AXI_GP0"]
-    slaves = sorted(segment.slave[0] for segment in registers)
-    if slaves != sorted(cell.name for cell in design.cells if cell.role == "peripheral"):
-        raise HandoffError(
-            f"{design.name}: open tools make units with one register bundle each; found bundles of "
-            f"{', '.join(slaves) or 'none'}. Use --tool vivado"
-        )
-    body: list[str] = []
-    if all(cell.kind != "axi_intc" for cell in design.cells):
-        body.append("  assign irq = 1'b0;")
-    for index, segment in enumerate(registers):
-        cell = design.cell(segment.slave[0])
-        if cell.kind == "axi_intc":
-            body += _interrupt_controller(design, cell, index)
-        elif ":hls:" in cell.vlnv:
-            given = (parameters or {}).get(cell.name, {})
-            body += _unit(cell, segment.slave[1], index, ports[cell.kind], given)
-        else:
-            raise HandoffError(
-                f"{design.name}: {cell.name} is the vendor's {cell.kind}, which open tools cannot "
-                "make; expected kernels with RTL and an axi_intc. Use --tool vivado"
-            )
+    body = _units(design, registers, ports, parameters or {})
     for port in (bus.name for bus in design.cells[0].buses if bus.name.startswith("S_AXI_HP")):
         masters = [s.master for s in design.segments if s.slave[1] == port]
         body += _memory_port(design, port.removeprefix("S_AXI_"), masters)
@@ -149,6 +129,37 @@ def write_top(
         "`default_nettype wire",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _units(
+    design: Design,
+    registers: Sequence[Segment],
+    ports: Mapping[str, frozenset[str]],
+    parameters: Mapping[str, Mapping[str, int]],
+) -> list[str]:
+    """Return the instances of the units behind the register bundles `registers`."""
+    slaves = sorted(segment.slave[0] for segment in registers)
+    if slaves != sorted(cell.name for cell in design.cells if cell.role == "peripheral"):
+        raise HandoffError(
+            f"{design.name}: open tools make units with one register bundle each; found bundles of "
+            f"{', '.join(slaves) or 'none'}. Use --tool vivado"
+        )
+    body: list[str] = []
+    if all(cell.kind != "axi_intc" for cell in design.cells):
+        body.append("  assign irq = 1'b0;")
+    for index, segment in enumerate(registers):
+        cell = design.cell(segment.slave[0])
+        if cell.kind == "axi_intc":
+            body += _interrupt_controller(design, cell, index)
+        elif ":hls:" in cell.vlnv:
+            given = parameters.get(cell.name, {})
+            body += _unit(cell, segment.slave[1], index, ports[cell.kind], given)
+        else:
+            raise HandoffError(
+                f"{design.name}: {cell.name} is the vendor's {cell.kind}, which open tools cannot "
+                "make; expected kernels with RTL and an axi_intc. Use --tool vivado"
+            )
+    return body
 
 
 def _instance(module: str, name: str, pins: Mapping[str, str], given: Mapping[str, object]) -> str:

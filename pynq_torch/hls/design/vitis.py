@@ -41,7 +41,15 @@ def write_connectivity(design: Design, memory: str = "") -> str:
         if segment.master[0] in kernels:
             port = memory or segment.slave[1].removeprefix("S_AXI_")
             lines.append(f"sp={'.'.join(segment.master)}:{port}")
-    outside = []
+    lines += _streams(design, set(kernels), has_platform=not memory)
+    lines += ["", "[clock]"]
+    lines += [f"freqHz={round(design.clock_mhz * 1e6)}:{name}" for name in kernels]
+    return "\n".join(lines) + "\n"
+
+
+def _streams(design: Design, kernels: set[str], *, has_platform: bool) -> list[str]:
+    """Return the streams between kernels, and as comments those to other IP."""
+    lines, outside = [], []
     for source, sink in design.links:
         if design.cell(source[0]).bus(source[1]).protocol != "axis":
             continue
@@ -52,15 +60,13 @@ def write_connectivity(design: Design, memory: str = "") -> str:
             outside.append(f"# {text}")
     if outside:
         others = ", ".join(cell.name for cell in design.cells if _is_platform(cell))
-        if memory:
+        if not has_platform:
             raise HandoffError(
                 f"overlay {design.name} has streams to {others}; expected kernels whose streams "
                 "end at kernels, since a card's platform has no such IP. Use memory ports (m_axi)"
             )
         lines += [f"# These streams end at {others}, which the platform has to bring:", *outside]
-    lines += ["", "[clock]"]
-    lines += [f"freqHz={round(design.clock_mhz * 1e6)}:{name}" for name in kernels]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _is_platform(cell: Cell) -> bool:

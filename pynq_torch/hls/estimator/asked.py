@@ -168,7 +168,6 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
     """Note what a directive asks of a function or of its variables."""
     number = constants.number
     name, options = item.name, item.options
-    variable = item.variable
     if _is_refused(item):
         return
     if name == "pipeline":
@@ -180,24 +179,9 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
         function.dataflow = True
     elif name == "expression_balance":
         function.balanced = "off" not in item.words
-    elif name in ("array_partition", "array_reshape"):
-        kind = options.get("type") or next((w for w in item.words if w in _CUTS), "complete")
-        dimension = number(options.get("dim"))
-        factor = number(options.get("factor")) or 0
-        cut = (1 if dimension is None else dimension, kind.lower(), factor)
-        if variable:
-            function.array(variable).parts.append(cut)
-            if name == "array_reshape":
-                function.array(variable).reshaped.add(cut[0])
-    elif name in ("bind_storage", "resource"):
-        core = (options.get("core") or options.get("type") or "").lower()
-        if variable and core:
-            plan = function.array(variable)
-            plan.kind, plan.implementation = core, options.get("impl", "").lower()
-            plan.latency = number(options.get("latency"))
-    elif name == "stream" and variable:
-        function.array(variable).depth = number(options.get("depth"))
-        function.array(variable).kind = "fifo"
+    elif name in _OF_VARIABLES:
+        if item.variable:
+            _of_variable(function.array(item.variable), item, constants)
     elif name == "allocation":
         limit = number(options.get("limit"))
         kind = options.get("instances") or next((w for w in item.words if w not in _ALLOCATES), "")
@@ -211,6 +195,22 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
         function.least = number(options.get("min"))
 
 
+def _of_variable(plan: ArrayPlan, item: Directive, constants: Constants) -> None:
+    number, options = constants.number, item.options
+    if item.name == "stream":
+        plan.depth, plan.kind = number(options.get("depth")), "fifo"
+    elif item.name in ("array_partition", "array_reshape"):
+        kind = options.get("type") or next((w for w in item.words if w in _CUTS), "complete")
+        dimension, factor = number(options.get("dim")), number(options.get("factor")) or 0
+        cut = (1 if dimension is None else dimension, kind.lower(), factor)
+        plan.parts.append(cut)
+        if item.name == "array_reshape":
+            plan.reshaped.add(cut[0])
+    elif core := (options.get("core") or options.get("type") or "").lower():
+        plan.kind, plan.implementation = core, options.get("impl", "").lower()
+        plan.latency = number(options.get("latency"))
+
+
 def _interface(function: FunctionPlan, item: Directive) -> None:
     mode = item.options.get("mode") or (item.words[0] if item.words else "")
     for port in map(port_name, (item.options.get("port") or "").split(",")):
@@ -222,4 +222,6 @@ def _interface(function: FunctionPlan, item: Directive) -> None:
 
 _PIPELINE_WORDS = {"off", "rewind", "enable_flush", "flush", "frp"}
 _CUTS = ("cyclic", "block", "complete")
+#: Directives of a variable.
+_OF_VARIABLES = ("array_partition", "array_reshape", "bind_storage", "resource", "stream")
 _ALLOCATES = ("function", "operation", "core", "instances")

@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -303,14 +303,18 @@ def _marked(
             lines[number] = _with_unrolling(line, extra[node])
         elif _MATHS.match(line):
             lines[number] = re.sub(r"\)[^)]*$", ") #9004", line)
+    return "\n".join(lines + _declarations(extra.values()))
+
+
+def _declarations(unrolled: Iterable[int]) -> list[str]:
+    """Return what the marks of a module refer to; `unrolled` are its loops' unrolling factors."""
     words = [("#9001", "alwaysinline"), ("#9002", "noinline"), ("#9004", "memory(none)")]
-    lines += [f"declare void @{MARKER}() #9003"]
+    lines = [f"declare void @{MARKER}() #9003"]
     lines += ["attributes #9003 = { nounwind willreturn memory(inaccessiblemem: readwrite) }"]
     lines += [f"attributes {name} = {{ {word} nounwind willreturn }}" for name, word in words]
     lines += ['!90001 = !{!"llvm.loop.unroll.full"}', '!90002 = !{!"llvm.loop.unroll.disable"}']
-    counts = sorted({count for count in extra.values() if count > 1})
-    lines += [f'!{91000 + n} = !{{!"llvm.loop.unroll.count", i32 {n}}}' for n in counts]
-    return "\n".join(lines)
+    counts = sorted({count for count in unrolled if count > 1})
+    return lines + [f'!{91000 + n} = !{{!"llvm.loop.unroll.count", i32 {n}}}' for n in counts]
 
 
 def _with_unrolling(line: str, count: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from pynq_torch.errors import KernelBuildError
 
@@ -53,7 +54,7 @@ def check(text: str, plan: Plan, top: str, *, bodies: bool = False) -> None:
     begin = next((name for name in calls if _is_named(name, plan.top.name)), None)
     if begin is None:
         return
-    reached, waiting, path = {begin}, [begin], {begin: [begin]}
+    waiting, path = [begin], {begin: [begin]}
     entered = {begin: plan.top.place}
     while waiting:
         name = waiting.pop()
@@ -61,27 +62,28 @@ def check(text: str, plan: Plan, top: str, *, bodies: bool = False) -> None:
             where = places.of(node) if node else None
             if where is None or where.file.startswith(_SYSTEM):
                 where = entered[name]
-            at = f"{where.file}:{where.line}"
-            if callee in _REFUSED:
-                raise KernelBuildError(f"{at}: {_REFUSED[callee]}", top)
-            if _HEAP.match(callee):
-                raise KernelBuildError(
-                    f"{at}: hardware has no heap (malloc, new); declare an array of fixed size",
-                    top,
-                )
-            if callee in path[name]:
-                raise KernelBuildError(
-                    f"{at}: recursion cannot be synthesised; write a loop, with an array as its "
-                    "stack where it needs one",
-                    top,
-                )
-            if callee in calls and callee not in reached:
-                reached.add(callee)
+            if reason := _reason(callee, path[name]):
+                raise KernelBuildError(f"{where.file}:{where.line}: {reason}", top)
+            if callee in calls and callee not in path:
                 entered[callee] = where
                 path[callee] = [*path[name], callee]
                 waiting.append(callee)
             elif callee not in calls and not knows_call(callee) and "llvm" not in callee:
                 _note(plan, callee, where, bodies)
+
+
+def _reason(callee: str, path: Sequence[str]) -> str:
+    """Return why HLS refuses a call from the end of `path`; empty where it does not."""
+    if callee in _REFUSED:
+        return _REFUSED[callee]
+    if _HEAP.match(callee):
+        return "hardware has no heap (malloc, new); declare an array of fixed size"
+    if callee in path:
+        return (
+            "recursion cannot be synthesised; write a loop, with an array as its stack where it "
+            "needs one"
+        )
+    return ""
 
 
 #: Headers of the C++ library: what is wrong there is said of the line that came to call it.

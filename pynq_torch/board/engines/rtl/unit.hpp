@@ -356,7 +356,7 @@ class Unit {
         // Where its end cannot be seen it may have come long ago: what counts is when it was still
         // known to be running, by a read of AP_CTRL or what it did on a bus.
         const uint64_t known = seen_ ? cycle : std::max(busy_, stirred_);
-        if (known <= begin || known - begin <= timeout_ + excused_) return;
+        if (known <= begin + timeout_ + excused_) return;
         std::string text = "no ap_done in " + std::to_string(cycle - begin) + " cycles (timeout_cycles = " +
                            std::to_string(timeout_) + "). " + last_activity(cycle);
         throw RunTimeout(text);
