@@ -53,15 +53,15 @@ def rig(rigs, bit):
     """Return the board of the test before, unless a test with a board of its own has closed it."""
     if not rigs or rigs[-1].board.closed:
         board = pynq_torch.use_board("rtl", kernels=[KERNELS], timeout_cycles=20_000)
-        rigs.append(Rig(board, Overlay(str(bit))))
+        rigs.append(Rig(board, Overlay(str(bit)).culprit_0))
     return rigs[-1]
 
 
 class Rig:
     """A board with the culprit, and two buffers that it may use."""
 
-    def __init__(self, board, overlay):
-        self.board, self.ip = board, overlay.culprit_0
+    def __init__(self, board, ip):
+        self.board, self.ip = board, ip
         self.source, self.target = allocate(1024, "u4"), allocate(1024, "u4")
         self.source[:] = np.arange(1024) + 7
 
@@ -171,7 +171,7 @@ def test_a_register_that_does_not_answer(rig):
 
 def test_random_stalls_change_nothing_but_cycles(bit):
     board = pynq_torch.use_board("rtl", kernels=[KERNELS], stalls=0.6, seed=3, memory="ideal")
-    with_stalls = Rig(board, Overlay(str(bit)))
+    with_stalls = Rig(board, Overlay(str(bit)).culprit_0)
     assert all(with_stalls.works() for _ in range(10))
     board.close()
 
@@ -215,4 +215,16 @@ def test_an_interrupt_that_the_rtl_does_not_have(tmp_path):
     with pytest.raises(RtlPortError, match=r"culprit_0: .* output interrupt, and module culprit"):
         Overlay(str(connected))
     assert Overlay(str(alone)).culprit_0.read(0) == 4
+    board.close()
+
+
+def test_a_unit_that_cannot_be_made_is_named(tmp_path):
+    """The process starts again after a fault; here one unit's plan names a signal it has not."""
+    both = {"good_0": "culprit", "odd_0": "culprit"}
+    image = write_overlay(tmp_path, both, kernels=KERNELS)
+    board = pynq_torch.use_board("rtl", kernels=[KERNELS])
+    overlay = Overlay(str(image))
+    board.pl.plans[1].ties["absent"] = 1
+    with pytest.raises(KernelFault, match="^odd_0 cannot be simulated: the model has no signal ab"):
+        Rig(board, overlay.good_0).run(GIVES_UP)
     board.close()
