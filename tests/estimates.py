@@ -157,6 +157,10 @@ def compare(
             have_count = found.resources[name] if found is not None else None
             near = have_count is not None and abs(have_count - reported) <= max(1, 0.1 * reported)
             tally[name].append(near)
+    for name in ("LUT", "FF"):
+        if reported := (record["resources"] or {}).get(name):
+            have_count = found.resources[name] if found is not None else None
+            tally[name].append(error(have_count, reported))
     return said
 
 
@@ -183,6 +187,8 @@ def table(tally: dict[str, list[float]], count: int, failed: int, absent: int) -
         ("total latency, median error", spread("total")),
         ("DSP within 10 % or one", share("DSP")),
         ("BRAM_18K within 10 % or one", share("BRAM_18K")),
+        ("LUT, median error", spread("LUT")),
+        ("FF, median error", spread("FF")),
     ]
     return "\n".join(["| what | agreement |", "|---|---|", *(f"| {a} | {b} |" for a, b in rows)])
 

@@ -151,6 +151,18 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "The process never joins that thread, which lives as long as it.",
     ),
     (
+        "board/engines/rtl/pl.hpp",
+        "int answer_fd = -1;  // rung when a request was answered",
+        "int answer_fd = -0;  // rung when a request was answered",
+        _SET_FIRST,
+    ),
+    (
+        "board/engines/rtl/pl.hpp",
+        "const uint64_t limit = for_good ? ~uint64_t(0) : kFreezeNs << slices_;",
+        "const uint64_t limit = for_good ? ~uint64_t(1) : kFreezeNs << slices_;",
+        "584 years in nanoseconds, less one.",
+    ),
+    (
         "board/engines/rtl/unit.hpp",
         "bool seen_ = false, chain_ = false, armed_ = false, was_done_ = false;",
         "bool seen_ = true, chain_ = false, armed_ = false, was_done_ = false;",

@@ -618,7 +618,7 @@ def test_the_command_prints_json(tmp_path, capsys):
     assert data["kind"] == "estimate"
     assert data["loops"][0]["ii"] == 5 and data["loops"][0]["line"] == 4
     assert set(data["resources"]) == {"DSP", "BRAM_18K", "LUT", "FF"}
-    assert data["resources"]["LUT"] is None
+    assert 500 < data["resources"]["LUT"] < 2000
     assert main(["hls", "estimate", str(path), "--top", "dot"]) == 0
     assert "dot_loop" in capsys.readouterr().out
     assert main(["hls", "estimate", str(path), "--top", "no"]) == 2
@@ -709,7 +709,8 @@ def test_arguments_give_the_latency_of_a_run(tmp_path: Path) -> None:
     with pytest.raises(KernelError, match="no integer argument 'm'.*; it has n, most"):
         trips(m=1)
     whole, one = estimate(source, "tiles"), estimate(source, "tiles", arguments={"n": 200})
-    assert whole.resources == one.resources  # the hardware is the same
+    # The hardware is the same, but its logic was not counted for this run.
+    assert {**whole.resources, "LUT": None, "FF": None} == one.resources
     assert one.latency[1] < whole.latency[1]
 
 

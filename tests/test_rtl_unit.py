@@ -16,7 +16,7 @@ def bench(tmp_path_factory):
 
 
 UNIT = "made reset requests runs unseen rest streams time"
-CLOCK = "clock waits slices computes gives_up restarts wakes late alone"
+CLOCK = "clock waits slices computes gives_up restarts wakes late alone busy"
 
 
 @pytest.mark.parametrize("case", [*UNIT.split(), *CLOCK.split()])

@@ -381,6 +381,18 @@ inline void pl_wakes() {
     EXPECT(came, slept);
 }
 
+// The board need not wait for a unit that never rests: the process is said to run all the same.
+inline void pl_busy() {
+    std::atomic<uint64_t> ran{0};
+    Logic l(false, [&](Logic& logic, uint64_t cycle) {
+        std::memcpy(hand->state.data(), &cycle, sizeof cycle);
+        if (!ran && logic.page->state == kPlRunning) ran = cycle;
+    });
+    l.until("it is said to run", [&] { return ran != 0; });
+    l.end();
+    EXPECT(ran >= 2'048 && ran < 2'080, true);
+}
+
 inline void pl_late() {
     bool at_once = false;
     Logic l(false, [&](Logic& logic, uint64_t cycle) {
@@ -402,6 +414,7 @@ inline const std::map<std::string, void (*)()>& logic_cases() {
         {"clock", pl_clock},       {"waits", pl_waits}, {"slices", pl_slices},
         {"computes", pl_computes}, {"late", pl_late},   {"gives_up", pl_gives_up},
         {"restarts", pl_restarts}, {"wakes", pl_wakes}, {"alone", pl_alone},
+        {"busy", pl_busy},
     };
     return cases;
 }

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from ..constants import Constants
 from ..directives import port_name
 from ..lint_tree import Directive
-from .compiler import Place
+from .bindings import Binding, core_binding, op_binding
+from .place import Place
 
 __all__ = [
     "LOOP_NAMES",
@@ -37,6 +38,8 @@ class LoopPlan:
     #: 1: not unrolled; 0: completely; else the factor.
     unroll: int = 1
     flatten: bool | None = None
+    #: Whether the loops in it become one.
+    merge: bool = False
     trips: tuple[int, int] | None = None
     dataflow: bool = False
     least: int | None = None
@@ -84,11 +87,14 @@ class FunctionPlan:
     #: Whether long sums become trees.
     balanced: bool = True
     dataflow: bool = False
+    merge: bool = False
     arrays: dict[str, ArrayPlan] = field(default_factory=dict)
     dimensions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     #: Bytes of an element of each array, and the bits that are used of them.
     words: dict[str, tuple[int, int]] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
+    #: Variable -> how the operations that it gets its value from are built.
+    bindings: dict[str, list[Binding]] = field(default_factory=dict)
     ports: dict[str, dict[str, str]] = field(default_factory=dict)
     distances: dict[str, int] = field(default_factory=dict)
     unordered: set[str] = field(default_factory=set)
@@ -129,6 +135,8 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
         loop.unroll = 1 if off else factor if factor is not None else 0
     elif item.name == "loop_flatten":
         loop.flatten = "off" not in item.words
+    elif item.name == "loop_merge":
+        loop.merge = True
     elif item.name == "loop_tripcount":
         most = number(item.options.get("max")) or number(item.options.get("avg"))
         least = number(item.options.get("min"))
@@ -177,8 +185,12 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
         function.inline = "off" not in item.words
     elif name == "dataflow":
         function.dataflow = True
+    elif name == "loop_merge":
+        function.merge = True
     elif name == "expression_balance":
         function.balanced = "off" not in item.words
+    elif binding := _binding(item, constants):
+        function.bindings.setdefault(item.variable, []).append(binding)
     elif name in _OF_VARIABLES:
         if item.variable:
             _of_variable(function.array(item.variable), item, constants)
@@ -193,6 +205,17 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
         _interface(function, item)
     elif name == "latency":
         function.least = number(options.get("min"))
+
+
+def _binding(item: Directive, constants: Constants) -> Binding | None:
+    options, latency = item.options, constants.number(item.options.get("latency"))
+    if not item.variable:
+        return None
+    if item.name == "bind_op":
+        return op_binding(options.get("op", "").lower(), options.get("impl", "").lower(), latency)
+    if item.name == "resource":
+        return core_binding(options.get("core", "").lower(), latency)
+    return None
 
 
 def _of_variable(plan: ArrayPlan, item: Directive, constants: Constants) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from .compiler import Place
 from .ir import Instruction
 from .memory import Access, plain_name
 from .operators import constant_in
+from .place import Place
 from .region import AFTER_READ, MOST_PAIRS, Node, Region, Slot, may_meet
 
 __all__ = ["Limit", "carried", "late_limit", "port_limit", "recurrence_limit"]

@@ -14,14 +14,15 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
+from pynq_torch.paths import shown
 
 from .. import toolchain
 from ..depends import gcc_files
 from ..source import read_text
+from .place import Place
 from .slices import address_slice
 from .tables import with_tables
 
@@ -72,15 +73,6 @@ _OPTIONS = (
 _LONG = 4000
 _PATIENCE_S = 2.0
 _ERROR = re.compile(r"^(.+?:\d+):\d+: (?:fatal )?error: (.*)$", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where something is in the source: file as the compiler names it, line and column from 1."""
-
-    file: str
-    line: int
-    column: int = 0
 
 
 def tools() -> str | None:
@@ -210,15 +202,27 @@ def optimise(
     run_of : str
         The top function, where the values of its arguments are known: callees get to know them.
     """
+    factors: dict[Place, int] = {}
     path = folder / "marked.ll"
-    path.write_text(_marked(with_tables(text), inlined, unrolled), encoding="utf-8")
+    path.write_text(_marked(with_tables(text), inlined, unrolled, factors), encoding="utf-8")
     options = _OPTIONS if promote else (*_OPTIONS, "-disable-licm-promotion")
     passes = _PASSES.format(into_callees=",internalize,ipsccp" if run_of else "")
     if run_of:
         options = (*options, f"-internalize-public-api-list={run_of}")
-    made, _ = _opt([f"-passes={passes}", *options, str(path), "-S", "-o", "-"])
+    try:
+        made, _ = _opt([f"-passes={passes}", *options, str(path), "-S", "-o", "-"])
+    except _TooLongError as error:
+        raise _too_much([place for place, n in factors.items() if n != 1]) from error
     made = _named(made)
     return made, _analysed(made, path)
+
+
+def _too_much(unrolled: Sequence[Place]) -> KernelBuildError:
+    where = ", ".join(f"{shown(Path(place.file))}:{place.line}" for place in unrolled[:5])
+    return KernelBuildError(
+        f"{where}: unrolling makes more code than {OPT} can take in {_TIMEOUT_S} s; give the loop "
+        "a factor"
+    )
 
 
 def _named(text: str) -> str:
@@ -241,6 +245,10 @@ def _analysed(text: str, path: Path) -> str:
     return _opt([analyses, str(path), "-disable-output"])[1]
 
 
+class _TooLongError(KernelBuildError):
+    """A pass did not end in time."""
+
+
 def _opt(arguments: Sequence[str], patience: float | None = None) -> tuple[str, str]:
     limit = patience or _TIMEOUT_S
     try:
@@ -250,7 +258,7 @@ def _opt(arguments: Sequence[str], patience: float | None = None) -> tuple[str, 
     except subprocess.TimeoutExpired as error:
         if patience:
             raise
-        raise KernelBuildError(f"{OPT} took more than {limit} s; unroll less") from error
+        raise _TooLongError(f"{OPT} took more than {limit} s; unroll less") from error
     if done.returncode:
         raise KernelBuildError(f"{OPT} failed: {done.stderr.strip()[:400]}")
     return done.stdout, done.stderr
@@ -269,9 +277,12 @@ _MATHS = re.compile(rf"^declare [^(@]*\b(?:float|double) @[^(]+\({_NUMBER}(?:, {
 
 
 def _marked(
-    text: str, inlined: Callable[[str, Place], bool], unrolled: Callable[[Place], int]
+    text: str,
+    inlined: Callable[[str, Place], bool],
+    unrolled: Callable[[Place], int],
+    factors: dict[Place, int],
 ) -> str:
-    """Put inlining and unrolling into a raw module's text."""
+    """Put inlining and unrolling into a raw module's text; note each loop's factor."""
     places = Locations(text)
     lines = text.split("\n")
     extra: dict[str, int] = {}
@@ -289,7 +300,7 @@ def _marked(
         elif "!llvm.loop" in line and (found := _LOOP.search(line)):
             start = places.of_loop(found[1])
             if start is not None:
-                extra[found[1]] = unrolled(start)
+                extra[found[1]] = factors[start] = unrolled(start)
                 targets = re.findall(r"label %([-\w.$]+)", line)
                 header = next((name for name in targets if name in labels), None)
                 if header is not None:  # the header is above; `continue` jumps down

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from . import scev
-from .compiler import MARKER, Locations, Place
+from .compiler import MARKER, Locations
+from .place import Place
 
 __all__ = ["Block", "Function", "Instruction", "Loop", "Module", "read_module"]
 
@@ -112,6 +113,8 @@ class Function:
     values: dict[str, Instruction] = field(default_factory=dict)
     #: What scalar evolution says of a value: the expression and its unsigned and signed bounds.
     known: dict[str, scev.Known] = field(default_factory=dict)
+    #: Bits of the elements that a value was loaded from, where its type has more.
+    loaded: dict[str, int] = field(default_factory=dict)
     #: Masks of the bits that may be ones, of the values that were asked for.
     ones: dict[str, int] = field(default_factory=dict)
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .asked import FunctionPlan
 from .cycles import add, at_least, greater, plus
 from .ir import Block, Function, Instruction, Loop, Module
+from .logic import Logic, join, of_arrays, of_region, totals
 from .loops import loop_states
 from .memory import Array, Arrays
+from .merge import merge
 from .operators import Target
 from .plan import Plan
 from .processes import Process, side_by_side
@@ -57,6 +59,7 @@ class Done:
     stages: tuple[tuple[str, Cycles], ...] = ()
     #: Of the processes of DATAFLOW, the cycle in which each begins.
     begins: tuple[int, ...] = ()
+    logic: Logic = field(default_factory=Counter)
 
 
 class Kernel:
@@ -80,9 +83,8 @@ class Kernel:
         between: Cycles = (interval, interval) if interval is not None else (
             least + 1 if least is not None else None, most + 1 if most is not None else None
         )  # fmt: skip
-        resources: dict[str, int | None] = {
-            "DSP": done.dsp, "BRAM_18K": done.brams, "LUT": None, "FF": None,
-        }  # fmt: skip
+        resources: dict[str, int | None] = {"DSP": done.dsp, "BRAM_18K": done.brams}
+        resources |= totals(done.logic, len(self.loops), self.plan.top)
         loops = tuple(self.loops)
         return Estimate(
             top,
@@ -140,6 +142,7 @@ class Body:
         limits = plan.limits if plan is not None else {}
         self.blocks_used = DspBlocks(function, kernel.target.tool, limits)
         self.brams = 0
+        self.logic: Logic = Counter({"function": 1})
         self.callees: set[str] = set()
         self.stages: list[Process] = []
 
@@ -169,7 +172,8 @@ class Body:
             block_rams(self.arrays.all(), self.plan is not None and self.plan.dataflow) + self.brams
         )
         stages = tuple((process.name, process.cycles) for process in self.stages)
-        return Done(cycles, interval, dsp, brams, stages, begins)
+        join(self.logic, of_arrays(self.arrays.all()))
+        return Done(cycles, interval, dsp, brams, stages, begins, self.logic)
 
     # -- bodies --------------------------------------------------------------------------------
 
@@ -186,7 +190,7 @@ class Body:
         free = frozenset(unordered) | (self.plan.unordered if self.plan is not None else set())
         return Region(
             self.function, self.arrays, self.target, self.plan, items, header,
-            bursts=bursts, unordered=free,
+            bursts=bursts, unordered=free, bindings=self.kernel.plan.bindings,
         )  # fmt: skip
 
     def states(self, loop: Loop | None) -> Cycles:
@@ -196,12 +200,15 @@ class Body:
         costs: dict[str, list[tuple[int, Cycles]]] = {}
         groups: dict[int, list[Instruction]] = defaultdict(list)
         group, loops_done = 0, {}
+        children: list[tuple[Loop, LoopEstimate]] = []
         calls_around: set[int] = set()
         for block in inside:
             inner = _child(block.loop, loop)
             if inner is not None:
                 if inner.header not in loops_done:
+                    before = len(self.kernel.loops)
                     loops_done[inner.header] = loop_states(self, inner)
+                    children.append((inner, self.kernel.loops[before]))
                     group += 1
                 costs[block.name] = []
                 continue
@@ -228,11 +235,20 @@ class Body:
                         batch.results.add(item.name)
                     groups[group].append(item)
             costs[block.name] = spans
+        if self._merges(loop):
+            merge(self, children, loops_done)
         depth = {
             number: self._placed(items, header, number in calls_around)
             for number, items in groups.items()
         }
         return self._longest(inside, loop, costs, depth, loops_done, calls_around)
+
+    def _merges(self, loop: Loop | None) -> bool:
+        """Whether LOOP_MERGE is asked for the loops of a body."""
+        plan = self.plan
+        if loop is not None:
+            return bool(loop.place and (at := self.kernel.plan.loop_at(loop.place)) and at.merge)
+        return plan is not None and plan.merge
 
     def _placed(self, items: list[Instruction], header: str, beside_call: bool) -> int:
         """Return the states of some operations; beside a call, those without work take none."""
@@ -319,6 +335,7 @@ class Body:
             self.callees.add(item.callee)
             self.blocks_used.own += done.dsp
             self.brams += done.brams
+            join(self.logic, done.logic)
         plan = self.kernel.plan.function_at(callee.place, callee.name) if callee.place else None
         self.stages.append(Process(plan.name if plan else item.callee, done.cycles, item))
         return plus(done.cycles, 1)
@@ -326,6 +343,7 @@ class Body:
     def count(self, region: Region, interval: int | None) -> None:
         """Count the operators that a region needs."""
         self.blocks_used.count(region, interval)
+        join(self.logic, of_region(region, interval))
 
 
 def _reverse_postorder(function: Function) -> list[str]:

@@ -106,6 +106,7 @@ def _pipelined(
     for nested in plans:
         distances |= nested.distances
     interval, depth, limit = pipeline(region, plan.interval or 1, distances)
+    depth = max(depth, plan.least or 0)
     body.count(region, interval)
     trips: Cycles = (1, 1)
     for one, its in zip(loops, plans, strict=True):

@@ -103,6 +103,7 @@ _CONSTANT = re.compile(r"(?:^|[ ,])(-?\d+)$")
 def width_of(value: str, function: Function, kind: str) -> int:
     """Return the bits that a value needs: those of its type, or less where its range is known."""
     bits = bits_of(kind)
+    bits = min(bits, function.loaded.get(value, bits))
     known = function.known.get(value)
     if known is None or not bits:
         return bits

@@ -10,14 +10,14 @@ import functools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from pynq_torch.errors import needs
 
 from ..constants import Constants
 from ..lint_tree import LOOPS, Directive, Program, Scope, calls, plain, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
-from .compiler import Place
+from .bindings import Bindings, lines_of
+from .place import Place
 
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind
@@ -38,6 +38,7 @@ class Plan:
     functions: list[FunctionPlan]
     tool: str
     warnings: list[str] = field(default_factory=list)
+    bindings: Bindings = field(default_factory=dict)
 
     def needs_trips(self) -> bool:
         """Whether trip counts decide what the tool does by itself."""
@@ -58,11 +59,7 @@ class Plan:
         """Return the function whose name is on a line."""
         for function in self.functions:
             at = function.place
-            if (
-                at.line == place.line
-                and function.name in name
-                and _real(at.file) == _real(place.file)
-            ):
+            if at.line == place.line and function.name in name and at.path == place.path:
                 return function
         return None
 
@@ -99,14 +96,9 @@ class Plan:
                         _swallow_function(other)
 
 
-@functools.lru_cache(maxsize=1024)
-def _real(file: str) -> str:
-    return str(Path(file).resolve())
-
-
 def key_of(place: Place) -> tuple[str, int, int]:
-    """Return a place as loops are looked up by it: one file has several names."""
-    return _real(place.file), place.line, place.column
+    """Return a place as loops are looked up by it."""
+    return place.path, place.line, place.column
 
 
 def _pipeline_by_itself(loop: LoopPlan, trips: Trips) -> None:
@@ -193,6 +185,10 @@ def make_plan(
     plan = Plan(first, found, tool)
     for location, item in directives:
         _attach(plan, location, item)
+    for function, loop, scope, _ in links:
+        if loop is None and function.bindings:
+            for name, file, line in lines_of(scope.node, function.bindings):
+                plan.bindings.setdefault((file, line), []).extend(function.bindings[name])
     return plan
 
 

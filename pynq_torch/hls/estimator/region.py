@@ -13,6 +13,7 @@ from math import log2
 
 from .asked import FunctionPlan
 from .balance import balance
+from .bindings import Bindings, bound
 from .ir import Block, Function, Instruction
 from .memory import Access, Arrays
 from .operators import Cost, Target, cost_of
@@ -51,11 +52,11 @@ class Region:
     def __init__(
         self, function: Function, arrays: Arrays, target: Target, plan: FunctionPlan | None,
         items: list[Instruction], header: str = "", *, bursts: bool = False,
-        unordered: frozenset[str] = frozenset(),
+        unordered: frozenset[str] = frozenset(), bindings: Bindings | None = None,
     ) -> None:  # fmt: skip
         self.function, self.arrays, self.target, self.plan = function, arrays, target, plan
         self.header, self._bursts, self._unordered = header, bursts, unordered
-        self._blocks = {item.block for item in items}
+        self._blocks, self._bindings = {item.block for item in items}, bindings or {}
         self.nodes: list[Node] = []
         self.by_value: dict[str, Node] = {}
         self.accesses: dict[int, list[Node]] = defaultdict(list)
@@ -99,7 +100,8 @@ class Region:
     def _costs(self, item: Instruction, carried: bool) -> Cost:
         if item.op == "phi":
             return Cost(0, 0.0 if carried else 0.5 * self.target.speed)
-        return cost_of(item, self.function, self.target)
+        cost = cost_of(item, self.function, self.target)
+        return bound(cost, item, self._bindings, self.target) if self._bindings else cost
 
     def _memory(self, node: Node, access: Access) -> None:
         array, speed = access.array, self.target.speed
@@ -119,6 +121,8 @@ class Region:
         else:
             delay = _MEMORY_NS * speed
             node.cost = Cost(array.latency, delay, delay)
+        if node.item.name and array.element_bits < node.item.bits:
+            self.function.loaded[node.item.name] = array.element_bits
         key = id(array)
         previous = self.accesses[key]
         wrote = self._writes[key]

@@ -22,10 +22,10 @@ from ..parse import constants_of, find_top, probe
 from ..source import SourceUnit, read_source
 from . import compiler, forbidden
 from .asked import FunctionPlan
-from .compiler import Place
 from .ir import Module, read_module
 from .latency import Kernel
 from .operators import Target, target_of
+from .place import Place
 from .plan import Plan, Trips, key_of, make_plan
 from .result import Estimate
 from .tables import with_arguments
@@ -93,7 +93,10 @@ def estimate(
             plan, found = _plan(paths, top, tool, part, directives, include_dirs, defines)
         target = target_of(clock, part, plan.tool, margin_of(directives, clock))
         kernel = _scheduled(len(paths), plan, folder, arguments or {}, exact, target)
-    return kernel.result(top, clock, part, found)
+    result = kernel.result(top, clock, part, found)
+    if arguments:  # their values have simplified the code, which the hardware's logic is not
+        result.resources.update({"LUT": None, "FF": None})
+    return result
 
 
 def _scheduled(

@@ -1,0 +1,209 @@
+"""``hls estimate``: directives that bind operators, merge loops and ask for a latency."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pynq_torch.errors import KernelBuildError
+from pynq_torch.hls import Estimate, estimate
+from pynq_torch.hls.estimator import compiler
+
+MISSING = compiler.tools()
+pytestmark = [
+    pytest.mark.usefixtures("own_cache"),
+    pytest.mark.skipif(MISSING is not None, reason=MISSING or ""),
+]
+
+PRODUCT = """
+#include <ap_int.h>
+void k(const TYPE x[64], const TYPE u[64], TYPE y[64], TYPE z[64]) {
+    a: for (int i = 0; i < 64; ++i) {
+        TYPE p = x[i] * u[i];
+BIND
+        y[i] = p;
+    }
+    b: for (int i = 0; i < 64; ++i)
+        z[i] = x[i] + u[i];
+}
+"""
+MERGE = """
+void k(const int x[64], int y[64], const int u[64], int z[64], int n) {
+#pragma HLS LOOP_MERGE
+    a: for (int i = 0; i < LEFT; ++i) {
+#pragma HLS LOOP_TRIPCOUNT min=8 max=16
+        y[i] = 3 * x[i];
+    }
+    b: for (int i = 0; i < RIGHT; ++i) {
+#pragma HLS LOOP_TRIPCOUNT min=8 max=16
+        z[i] = FROM;
+    }
+}
+"""
+
+
+def _of(folder: Path, text: str, **words: str) -> Estimate:
+    for word, value in words.items():
+        text = text.replace(word, value)
+    source = folder / "k.cpp"
+    source.write_text(text)
+    return estimate(source, "k", tool="vitis")
+
+
+def _bound(folder: Path, kind: str, pragma: str) -> tuple[int | None, tuple[int | None, ...]]:
+    """The DSP blocks, and the depths of the loops."""
+    made = _of(folder, PRODUCT, TYPE=kind, BIND=f"#pragma HLS {pragma}" if pragma else "")
+    return made.resources["DSP"], tuple(loop.iteration_latency[1] for loop in made.loops)
+
+
+@pytest.mark.parametrize(
+    ("kind", "pragma", "dsp", "later"),
+    [
+        ("int", "BIND_OP variable=p op=mul impl=fabric", -3, 0),
+        ("int", "BIND_OP variable=p op=mul impl=dsp latency=4", 0, 3),
+        ("int", "BIND_OP variable=p op=mul latency=-1", 0, 0),
+        ("int", "BIND_OP variable=p op=add impl=fabric", 0, 0),  # no sum gives it its value
+        ("int", "BIND_OP variable=y op=mul impl=fabric", 0, 0),  # it is only assigned
+        ("int", "BIND_OP variable=z op=add impl=dsp", 1, 0),
+        ("int", "RESOURCE variable=p core=Mul_LUT", -3, 0),
+        ("int", "RESOURCE variable=p core=Mul5S", 0, 3),
+        ("ap_int<18>", "BIND_OP variable=p op=mul impl=fabric", -1, 0),
+        ("ap_int<4>", "BIND_OP variable=p op=mul impl=dsp", 1, 0),
+        ("float", "BIND_OP variable=p op=fmul impl=meddsp", -2, 0),
+        ("float", "BIND_OP variable=p op=fmul impl=fabric latency=7", -3, 4),
+        ("float", "RESOURCE variable=z core=FAddSub_nodsp", -2, 0),
+        ("double", "BIND_OP variable=p op=dmul impl=fabric", -11, 0),
+    ],
+)
+def test_operators_are_bound(tmp_path: Path, kind: str, pragma: str, dsp: int, later: int) -> None:
+    blocks, depths = _bound(tmp_path, kind, "")
+    assert blocks is not None
+    assert depths[0] is not None
+    assert _bound(tmp_path, kind, pragma) == (blocks + dsp, (depths[0] + later, *depths[1:]))
+
+
+def test_a_bound_operator_in_an_inlined_function(tmp_path: Path) -> None:
+    text = """
+int product(int x, int u) {
+    int p = x * u;
+#pragma HLS BIND_OP variable=p op=mul impl=fabric
+    return p;
+}
+void k(const int x[64], int y[64]) {
+    for (int i = 0; i < 64; ++i) y[i] = product(x[i], x[63 - i]) + 1;
+}
+"""
+    assert _of(tmp_path, text).resources["DSP"] == 0
+    assert _of(tmp_path, text, fabric="dsp").resources["DSP"] == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "trips", "ii", "depth"),
+    [
+        ({"LEFT": "64", "RIGHT": "32", "FROM": "u[i] + 1"}, (64, 64), 1, 3),
+        ({"LEFT": "n", "RIGHT": "n", "FROM": "u[i] + 1"}, (8, 16), 1, 3),
+        # Three reads of x an iteration: two ports give two a cycle.
+        ({"LEFT": "64", "RIGHT": "64", "FROM": "x[i] + x[i ^ 5]"}, (64, 64), 2, 3),
+        # The second loop waits for what the first one has written.
+        ({"LEFT": "64", "RIGHT": "64", "FROM": "y[i] + 1"}, (64, 64), 1, 6),
+    ],
+)
+def test_merged_loops(
+    tmp_path: Path, words: dict[str, str], trips: tuple[int, int], ii: int, depth: int
+) -> None:
+    (loop,) = (made := _of(tmp_path, MERGE, **words)).loops
+    assert (loop.name, loop.trip_count, loop.ii) == ("a_b", trips, ii)
+    assert loop.iteration_latency == (depth, depth)
+    assert loop.latency == tuple((n - 1) * ii + depth - 1 for n in trips)
+    apart = _of(tmp_path, MERGE, **{"#pragma HLS LOOP_MERGE": "", **words})
+    assert [loop.name for loop in apart.loops] == ["a", "b"]
+    assert (made.latency[1] or 0) < (apart.latency[1] or 0)
+
+
+def test_loops_that_cannot_be_merged_say_why(tmp_path: Path) -> None:
+    made = _of(tmp_path, MERGE, LEFT="64", RIGHT="n", FROM="u[i]")
+    assert [loop.name for loop in made.loops] == ["a", "b"]
+    (warning,) = made.warnings
+    assert "k.cpp:4: LOOP_MERGE has no effect in this estimate: a constant and a" in warning
+
+
+def test_a_pipeline_takes_the_latency_that_is_asked_for(tmp_path: Path) -> None:
+    text = """
+void k(const int x[64], int y[64]) {
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+#pragma HLS LATENCY min=12
+        y[i] = x[i] + 1;
+    }
+}
+"""
+    (loop,) = _of(tmp_path, text).loops
+    assert (loop.ii, loop.iteration_latency, loop.latency) == (1, (12, 12), (74, 74))
+    (loop,) = _of(tmp_path, text, **{"min=12": "min=2"}).loops
+    assert loop.iteration_latency == (3, 3)
+
+
+def test_too_much_unrolling_names_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "_TIMEOUT_S", 2.0)  # as a million iterations do to a minute
+    text = """
+void k(const int x[20000], int y[20000]) {
+    for (int i = 0; i < 20000; ++i) {
+#pragma HLS UNROLL
+        y[i] = x[i] + 1;
+    }
+}
+"""
+    with pytest.raises(KernelBuildError, match=r"k\.cpp:3: unrolling makes more code .* factor"):
+        _of(tmp_path, text)
+
+
+def test_an_element_s_bits_are_those_of_a_product(tmp_path: Path) -> None:
+    """LLVM loads an ap_int<18> as 32 bits, and lets the sign go where the result has 18."""
+    made = _of(tmp_path, PRODUCT, TYPE="ap_int<18>", BIND="")
+    assert made.resources["DSP"] == 1
+
+
+LOGIC = """
+#include <ap_int.h>
+void k(const TYPE x[64], const TYPE u[64], TYPE y[64]) {
+    a: for (int i = 0; i < 64; ++i) {
+#pragma HLS UNROLL factor=TIMES
+        y[i] = x[i] OP u[i];
+    }
+}
+"""
+
+
+def test_logic_grows_with_what_is_computed(tmp_path: Path) -> None:
+    def logic(**words: str) -> tuple[int, int]:
+        found = _of(tmp_path, LOGIC, **words).resources
+        assert found["LUT"] is not None
+        assert found["FF"] is not None
+        return found["LUT"], found["FF"]
+
+    one = logic(TYPE="ap_int<16>", OP="+", TIMES="1")
+    # Three more sums of 16 bits, each with three accesses.
+    four = logic(TYPE="ap_int<16>", OP="+", TIMES="4")
+    assert 3 * 16 <= four[0] - one[0] <= 3 * (16 + 3 * 6) + 20
+    wide = logic(TYPE="ap_int<32>", OP="+", TIMES="1")
+    assert 16 <= wide[0] - one[0] <= 24
+    # A core for floating point takes some 500 LUTs and 300 flip-flops; double twice as many.
+    single, double = (logic(TYPE=kind, OP="+", TIMES="1") for kind in ("float", "double"))
+    assert 400 <= single[0] - one[0] <= 600
+    assert 250 <= single[1] - one[1] <= 400
+    assert double[0] - single[0] >= 500
+
+
+def test_buses_and_registers_of_the_top_are_counted(tmp_path: Path) -> None:
+    bus = """
+void k(const int *x, int y[64]) {
+#pragma HLS INTERFACE m_axi port=x bundle=one depth=64
+#pragma HLS INTERFACE s_axilite port=return
+    for (int i = 0; i < 64; ++i) y[i] = x[i];
+}
+"""
+    with_bus = _of(tmp_path, bus).resources
+    without = _of(tmp_path, bus, **{"#pragma HLS INTERFACE m_axi": "//"}).resources
+    assert 700 <= (with_bus["LUT"] or 0) - (without["LUT"] or 0) <= 900
+    assert 800 <= (with_bus["FF"] or 0) - (without["FF"] or 0) <= 900
