@@ -207,3 +207,17 @@ void k(const int *x, int y[64]) {
     without = _of(tmp_path, bus, **{"#pragma HLS INTERFACE m_axi": "//"}).resources
     assert 700 <= (with_bus["LUT"] or 0) - (without["LUT"] or 0) <= 900
     assert 800 <= (with_bus["FF"] or 0) - (without["FF"] or 0) <= 900
+
+
+def test_a_pointer_that_the_data_choose_is_a_warning(tmp_path: Path) -> None:
+    text = """
+void k(const int a[64], const int b[64], int y[64], int c) {
+    for (int i = 0; i < 64; ++i) {
+        const int *p = c ? a : b;
+        y[i] = p[i] + FROM[63 - i];
+    }
+}
+"""
+    (warning,) = _of(tmp_path, text, FROM="a").warnings
+    assert "choose between pointers into several arrays; the estimate takes all" in warning
+    assert not _of(tmp_path, text, **{"FROM": "a", "c ? a : b": "a"}).warnings

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pynq_torch.errors import KernelBuildError
 
 from .compiler import Locations
-from .memory import plain_name
+from .ir import plain_name
 from .operators import knows_call
 from .place import Place
 from .plan import Plan

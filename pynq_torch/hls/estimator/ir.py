@@ -15,7 +15,7 @@ from . import scev
 from .compiler import MARKER, Locations
 from .place import Place
 
-__all__ = ["Block", "Function", "Instruction", "Loop", "Module", "read_module"]
+__all__ = ["Block", "Function", "Instruction", "Loop", "Module", "plain_name", "read_module"]
 
 _NAME = r'(?:"[^"]+"|[-\w.$]+)'
 _DEFINE = re.compile(rf"^define .*?@({_NAME})\((.*)\)[^()]*\{{$")
@@ -360,3 +360,16 @@ def _loops(printed: str, function: Function) -> None:
 
 def _rank(chain: list[Place]) -> tuple[int, int, int]:
     return len(chain), chain[0].line, chain[0].column
+
+
+def plain_name(base: str) -> str:
+    """Return the name in the source of ``%buf.i``, ``@top.buf`` or ``@_ZZ3topvE3buf``."""
+    name = base.lstrip("%@").strip('"')
+    if match := re.match(r"^_ZZ.*E(\d+)(\D\w*)$", name):
+        return match[2][: int(match[1])]
+    if match := re.match(r"^_Z(?:N\w*?|L)?(\d+)(\D\w*)$", name):
+        return match[2][: int(match[1])]
+    if base.startswith("@"):  # C writes FUNCTION.VARIABLE, and __const.FUNCTION.VARIABLE
+        parts = [part for part in name.split(".") if part and not part.isdigit()]
+        return parts[-1] if parts else name
+    return re.sub(r"(?:\.|_)?(?:addr|sroa)\b.*$", "", name).split(".")[0]

@@ -125,8 +125,8 @@ class Kernel:
         plan = self.plan.function_at(function.place, name) if function.place else None
         arrays = Arrays(self.module, function, plan, self.plan.functions, handed, self.target.tool)
         body = Body(self, function, plan, arrays)
-        done = body.schedule()
-        self._done[name] = done
+        done = self._done[name] = body.schedule()
+        self.plan.warn_of_choices(arrays.chosen)
         return done
 
 
@@ -245,9 +245,9 @@ class Body:
 
     def _merges(self, loop: Loop | None) -> bool:
         """Whether LOOP_MERGE is asked for the loops of a body."""
-        plan = self.plan
-        if loop is not None:
-            return bool(loop.place and (at := self.kernel.plan.loop_at(loop.place)) and at.merge)
+        if loop is None:
+            return self.plan is not None and self.plan.merge
+        plan = self.kernel.plan.loop_at(loop.place) if loop.place else None
         return plan is not None and plan.merge
 
     def _placed(self, items: list[Instruction], header: str, beside_call: bool) -> int:

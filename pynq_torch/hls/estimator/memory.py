@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from .asked import ArrayPlan, FunctionPlan
-from .ir import Function, Instruction, Module, bits_of, split_types
+from .ir import Function, Instruction, Module, bits_of, plain_name, split_types
 from .scev import Expression, Known
 
 __all__ = ["Access", "Array", "Arrays"]
@@ -98,6 +98,8 @@ class Arrays:
         self._known: dict[str, Array] = {}
         self._streams: set[str] = set()
         self._accessed_bytes: dict[str, int] = {}
+        #: Choices between pointers into several arrays -> the array that is taken for all.
+        self.chosen: dict[Instruction, str] = {}
         for block in function.blocks.values():
             for item in block.instructions:
                 if item.op == "call" and item.callee.startswith("__hls_stream") and item.operands:
@@ -154,10 +156,22 @@ class Arrays:
                 values = [one for one in item.operands if one != pointer]
                 if not values:
                     return pointer
+                if item.op == "select" and len(arrays := self._arrays_of(values)) > 1:
+                    self.chosen[item] = arrays[-1]
                 pointer = values[-1]
             else:
                 return pointer
         return pointer
+
+    def _arrays_of(self, pointers: list[str]) -> list[str]:
+        """Return the arrays that pointers are addresses in, but for those that are computed."""
+        found: dict[str, None] = {}
+        for pointer in pointers:
+            while (item := self._function.values.get(pointer)) and item.op == "getelementptr":
+                pointer = item.operands[0]
+            if item is None or item.op == "alloca":
+                found[pointer] = None
+        return list(found)
 
     def array(self, base: str) -> Array:
         """Return the array of a base pointer."""
@@ -384,16 +398,3 @@ def split(address: Expression, array: Array) -> list[tuple[int, list[int], bool]
         symbols = [factor // stride for _, factor in here]
         found.append((whole, symbols, bool(odd)))
     return found
-
-
-def plain_name(base: str) -> str:
-    """Return the name in the source of ``%buf.i``, ``@top.buf`` or ``@_ZZ3topvE3buf``."""
-    name = base.lstrip("%@").strip('"')
-    if match := re.match(r"^_ZZ.*E(\d+)(\D\w*)$", name):
-        return match[2][: int(match[1])]
-    if match := re.match(r"^_Z(?:N\w*?|L)?(\d+)(\D\w*)$", name):
-        return match[2][: int(match[1])]
-    if base.startswith("@"):  # C writes FUNCTION.VARIABLE, and __const.FUNCTION.VARIABLE
-        parts = [part for part in name.split(".") if part and not part.isdigit()]
-        return parts[-1] if parts else name
-    return re.sub(r"(?:\.|_)?(?:addr|sroa)\b.*$", "", name).split(".")[0]

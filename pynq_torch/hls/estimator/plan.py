@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pynq_torch.errors import needs
+from pynq_torch.paths import shown
 
 from ..constants import Constants
 from ..lint_tree import LOOPS, Directive, Program, Scope, calls, plain, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
 from .bindings import Bindings, lines_of
+from .ir import Instruction, plain_name
 from .place import Place
 
 with needs("clang", "Reading HLS C++"):
@@ -50,6 +53,15 @@ class Plan:
         for function in self.functions:
             for loop in function.all_loops():
                 loop.trips = None
+
+    def warn_of_choices(self, chosen: Mapping[Instruction, str]) -> None:
+        """Say which pointers the data choose: the estimate takes one of their arrays for all."""
+        for item, base in chosen.items():
+            at = f"{shown(Path(item.place.file))}:{item.place.line}: " if item.place else ""
+            self.warnings.append(
+                f"{at}the data choose between pointers into several arrays; the estimate takes all "
+                f"their accesses as those of {plain_name(base)!r}"
+            )
 
     def loop_at(self, place: Place) -> LoopPlan | None:
         """Return the loop whose keyword is at a place."""
