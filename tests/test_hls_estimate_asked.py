@@ -221,3 +221,44 @@ void k(const int a[64], const int b[64], int y[64], int c) {
     (warning,) = _of(tmp_path, text, FROM="a").warnings
     assert "choose between pointers into several arrays; the estimate takes all" in warning
     assert not _of(tmp_path, text, **{"FROM": "a", "c ? a : b": "a"}).warnings
+
+
+def test_a_rom_keeps_no_more_bits_than_its_numbers_need(tmp_path: Path) -> None:
+    """65,536 zeros take 4 blocks as one bit each, and no time to write (as Vitis HLS reports)."""
+    text = """
+#include <ap_fixed.h>
+typedef ap_fixed<8, 3> data;
+void k(ap_uint<16> i, data *y) {
+    data t[65536] = {0};
+    *y = t[i];
+}
+"""
+    made = _of(tmp_path, text)
+    assert made.resources["BRAM_18K"] == 4
+    assert not made.loops
+    assert (made.latency[1] or 0) < 5
+    integers = """
+void k(int i, int *y) {
+    const int t[4096] = {1, -2, 3};
+    *y = t[i & 4095];
+}
+"""
+    assert _of(tmp_path, integers).resources["BRAM_18K"] == 1  # -2 to 3: three bits
+
+
+def test_a_wide_static_memory_with_two_ports_takes_two_blocks(tmp_path: Path) -> None:
+    """A port that reads and writes has 18 bits of a block (UG473)."""
+    text = """
+void k(TYPE x, TYPE *y) {
+    static TYPE kept[128];
+    TYPE sum = 0;
+    for (int i = 127; i > 0; --i) {
+        kept[i] = kept[i - 1];
+        sum += kept[i];
+    }
+    kept[0] = x;
+    *y = sum;
+}
+"""
+    blocks = [_of(tmp_path, text, TYPE=kind).resources["BRAM_18K"] for kind in ("int", "short")]
+    assert blocks == [2, 1]

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from .array import Access
 from .ir import Instruction, plain_name
-from .memory import Access
 from .operators import constant_in
 from .place import Place
 from .region import AFTER_READ, MOST_PAIRS, Node, Region, Slot, may_meet

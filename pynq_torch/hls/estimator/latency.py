@@ -7,12 +7,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from .array import Array
 from .asked import FunctionPlan
 from .cycles import add, at_least, greater, plus
 from .ir import Block, Function, Instruction, Loop, Module
 from .logic import Logic, join, of_arrays, of_region, totals
 from .loops import loop_states
-from .memory import Array, Arrays
+from .memory import Arrays
 from .merge import merge
 from .operators import Target
 from .plan import Plan
@@ -168,9 +169,8 @@ class Body:
         if self.plan is not None and self.plan.least is not None:
             cycles = at_least(cycles, self.plan.least)
         dsp = self.blocks_used.total
-        brams = (
-            block_rams(self.arrays.all(), self.plan is not None and self.plan.dataflow) + self.brams
-        )
+        halves = self.plan is not None and self.plan.dataflow
+        brams = self.brams + block_rams(self.arrays.all(), halves, self.target)
         stages = tuple((process.name, process.cycles) for process in self.stages)
         join(self.logic, of_arrays(self.arrays.all()))
         return Done(cycles, interval, dsp, brams, stages, begins, self.logic)
@@ -208,7 +208,7 @@ class Body:
                 if inner.header not in loops_done:
                     before = len(self.kernel.loops)
                     loops_done[inner.header] = loop_states(self, inner)
-                    children.append((inner, self.kernel.loops[before]))
+                    children += [(inner, one) for one in self.kernel.loops[before : before + 1]]
                     group += 1
                 costs[block.name] = []
                 continue

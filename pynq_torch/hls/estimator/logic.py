@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from .array import Array
 from .asked import FunctionPlan
 from .ir import Function, bits_of
-from .memory import Array
 from .operators import constant_in, width_of
 from .region import Node, Region
 

@@ -24,6 +24,8 @@ __all__ = ["loop_states"]
 
 def loop_states(body: Body, loop: Loop) -> Cycles:
     """Schedule a loop; return what it adds to the states around it."""
+    if _fills_a_table(body, loop):
+        return (0, 0)
     place = len(body.kernel.loops)
     plan = body.kernel.plan.loop_at(loop.place) if loop.place else None
     if plan is not None and plan.interval is not None and not loop.inner:
@@ -43,6 +45,14 @@ def loop_states(body: Body, loop: Loop) -> Cycles:
     _record(body, place, [loop], [plan], trips, None, None, states, total, "", False)
     body.stages[begun:] = [Process(_name(body, [loop], [plan]), total, loop)]
     return total
+
+
+def _fills_a_table(body: Body, loop: Loop) -> bool:
+    """Whether a loop is clang's own, and gives a table its constants: HLS makes a ROM of it."""
+    if not loop.header.startswith("arrayinit.body"):
+        return False
+    stores = [i for block in body.blocks(loop) for i in block.instructions if i.op == "store"]
+    return all(body.arrays.array(body.arrays.base_of(i.operands[-1])).constant for i in stores)
 
 
 def _dataflow_loop(

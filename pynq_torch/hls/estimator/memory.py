@@ -3,85 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from math import ceil, prod
+from math import ceil
 
+from .array import Access, Array
 from .asked import ArrayPlan, FunctionPlan
 from .ir import Function, Instruction, Module, bits_of, plain_name, split_types
 from .scev import Expression, Known
 
-__all__ = ["Access", "Array", "Arrays"]
+__all__ = ["Arrays"]
 
+_ZEROS = re.compile(r", i8 0, i64 ")
 _STORED = re.compile(r"store (?:volatile )?i\d+ (-?\d+),")
 _PART = re.compile(r"^\[(\d+) x (.*)\]$")
-
-
-@dataclass(eq=False)
-class Array:
-    """One array or port as a function sees it."""
-
-    name: str
-    kind: str  # "memory", "register", "port", "m_axi", "stream", "scalar"
-    dimensions: tuple[int, ...]
-    element_bytes: int
-    element_bits: int
-    plan: ArrayPlan
-    bundle: str = ""
-    local: bool = False
-    #: Written with constants only, before anything else: HLS makes a ROM of it.
-    constant: bool = False
-    #: Whether the processor has the other port of its memory.
-    shared: bool = False
-    #: Latency of a read in cycles.
-    latency: int = 1
-    #: How often a table is there, so that enough of it can be read at a time.
-    copies: int = 1
-
-    @property
-    def words(self) -> int:
-        """Elements, 0 where the size is not known."""
-        return prod(self.dimensions) if self.dimensions else 0
-
-    def cuts(self) -> dict[int, tuple[str, int]]:
-        """How each dimension (from 0) is cut."""
-        found: dict[int, tuple[str, int]] = {}
-        for dimension, kind, factor in self.plan.parts:
-            chosen = range(max(len(self.dimensions), 1)) if dimension == 0 else [dimension - 1]
-            for one in chosen:
-                size = self.dimensions[one] if one < len(self.dimensions) else 0
-                if kind != "complete" and size and factor >= size:
-                    kind = "complete"
-                found[one] = (kind, factor or 2)
-        return found
-
-    @property
-    def is_registers(self) -> bool:
-        """Whether every element is a register."""
-        cuts = self.cuts()
-        size = len(self.dimensions) or 1
-        return bool(cuts) and all(cuts.get(one, ("", 0))[0] == "complete" for one in range(size))
-
-    def ports(self) -> int:
-        """Accesses a cycle of one bank; FIFOs and single-port memories have one."""
-        core = self.plan.kind + "_" + self.plan.implementation
-        if self.kind == "stream" or self.shared:
-            return 1
-        if "2p" in core or "s2p" in core or "t2p" in core or "tdp" in core or "sdp" in core:
-            return 2
-        if "1p" in core:
-            return 1
-        return 2
-
-
-@dataclass
-class Access:
-    """One load or store: its array, where in it, and which banks it takes."""
-
-    array: Array
-    write: bool
-    address: Expression
-    #: For each cut dimension the bank, None where it is not known or is any.
-    banks: tuple[int | None, ...] = ()
 
 
 class Arrays:
@@ -123,7 +56,9 @@ class Arrays:
             for item in block.instructions:
                 if item.op == "store" and item.operands:
                     base = self.base_of(item.operands[-1])
-                    plain = len(item.operands) == 1 and block.loop is None
+                    # clang's own loop gives the rest of `{0}` of a class its value.
+                    once = block.loop is None or block.name.startswith("arrayinit.body")
+                    plain = len(item.operands) == 1 and once
                     (found if plain else other).add(base)
                     number = _STORED.match(item.text) if plain else None
                     if number is not None:
@@ -135,6 +70,8 @@ class Arrays:
                     (found if is_copy else other).update(pointers)
                     if is_copy:
                         self._copied_from[pointers[0]] = pointers[-1]
+                    if item.callee.startswith("llvm.memset") and _ZEROS.search(item.text):
+                        self._stored.setdefault(pointers[0], (0, 0))
         return found - other
 
     def base_of(self, pointer: str) -> str:
@@ -213,7 +150,10 @@ class Arrays:
         bits = bits or size * 8
         local = bool(kind)
         array = Array(name, "memory", dimensions, size, bits, plan, local=local)
+        array.static = base[0] == "@"
         array.constant = local and (base in self._constants or base in self._module.tables)
+        if array.constant and (extremes := self._extremes(base)):
+            array.element_bits = min(bits, _bits_between(*extremes))
         self._classify(array, base, owner, kind)
         return array
 
@@ -272,7 +212,7 @@ class Arrays:
     def _is_taken_apart(self, array: Array, base: str) -> bool:
         """Whether an array is the compiler's own, or one that Vitis makes registers of."""
         if base[0] == "@":
-            return self._vitis and self._only_fixed(base)
+            return self._vitis and array.words <= 64 and self._only_fixed(base)
         plans = [self._plan] if self._plan is not None else []
         return array.local and not any(array.name in p.dimensions for p in [*plans, *self._all])
 
@@ -327,10 +267,14 @@ class Arrays:
 
     def _note_range(self, item: Instruction, base: str) -> None:
         """Note between which numbers a word of a constant table is: its product is narrower."""
-        source = self._copied_from.get(base, base) if base in self._constants else base
-        extremes = self._module.tables.get(source) or self._stored.get(source)
+        extremes = self._extremes(base)
         if item.op == "load" and extremes is not None and item.type.startswith("i"):
             self._function.known[item.name] = Known(item.name, signed=extremes)
+
+    def _extremes(self, base: str) -> tuple[int, int] | None:
+        """Return the least and the greatest number in a constant table, None where not known."""
+        source = self._copied_from.get(base, base) if base in self._constants else base
+        return self._module.tables.get(source) or self._stored.get(source)
 
     def _offset(self, text: str) -> int:
         """Return the bytes of ``getelementptr inbounds ([8 x i32], ptr @x, i64 0, i64 5)``."""
@@ -398,3 +342,8 @@ def split(address: Expression, array: Array) -> list[tuple[int, list[int], bool]
         symbols = [factor // stride for _, factor in here]
         found.append((whole, symbols, bool(odd)))
     return found
+
+
+def _bits_between(low: int, high: int) -> int:
+    """Return the bits of a memory for numbers between two: HLS keeps no more."""
+    return max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0, 1) + (low < 0)

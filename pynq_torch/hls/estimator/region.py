@@ -11,11 +11,12 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from math import log2
 
+from .array import Access
 from .asked import FunctionPlan
 from .balance import balance
 from .bindings import Bindings, bound
 from .ir import Block, Function, Instruction
-from .memory import Access, Arrays
+from .memory import Arrays
 from .operators import Cost, Target, cost_of
 
 __all__ = ["AFTER_READ", "MOST_PAIRS", "Node", "Region", "Slot", "may_meet"]

@@ -7,8 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from math import ceil
 
+from .array import Array
 from .ir import Function, Instruction
-from .memory import Array
+from .operators import Target
 from .region import Region
 
 __all__ = ["DspBlocks", "block_rams"]
@@ -17,8 +18,11 @@ _SHAPES = ((16384, 1), (8192, 2), (4096, 4), (2048, 9), (1024, 18), (512, 36))
 _LUT_BITS = 1024
 
 
-def block_rams(arrays: Sequence[Array], dataflow: bool) -> int:
+def block_rams(arrays: Sequence[Array], dataflow: bool, target: Target) -> int:
     """Return the 18 Kbit blocks that arrays take; small ones are kept in LUTs."""
+    # The adapter of a bus has two in Vivado HLS and Vitis HLS 2021; in a 7-series part 2022 reports
+    # none, 2024 one, 2023 four. Which release is meant is not known.
+    of_a_bus = 1 if target.tool == "vitis" and target.speed >= 0.75 else 2
     total = 0
     bundles: dict[str, int] = {}
     for array in arrays:
@@ -34,10 +38,11 @@ def block_rams(arrays: Sequence[Array], dataflow: bool) -> int:
         depth, width = ceil(words / (memories * elements)), elements * array.element_bits
         if not words or (depth * width < _LUT_BITS and "bram" not in core):
             continue
-        one = min(ceil(depth / rows) * ceil(width / bits) for rows, bits in _SHAPES)
+        shapes = _SHAPES[:-1] if array.static and not array.constant else _SHAPES
+        one = min(ceil(depth / rows) * ceil(width / bits) for rows, bits in shapes)
         total += memories * one * array.copies * (2 if dataflow and array.kind == "memory" else 1)
     for bits in bundles.values():
-        total += 2 * max(ceil(bits / 32), 1)
+        total += of_a_bus * max(ceil(bits / 32), 1)
     return total
 
 

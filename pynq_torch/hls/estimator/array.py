@@ -1,0 +1,81 @@
+"""Arrays as a function sees them, and accesses to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from .asked import ArrayPlan
+from .scev import Expression
+
+__all__ = ["Access", "Array"]
+
+
+@dataclass(eq=False)
+class Array:
+    """One array or port as a function sees it."""
+
+    name: str
+    kind: str  # "memory", "register", "port", "m_axi", "stream", "scalar"
+    dimensions: tuple[int, ...]
+    element_bytes: int
+    element_bits: int
+    plan: ArrayPlan
+    bundle: str = ""
+    local: bool = False
+    #: Whether it keeps its values from call to call.
+    static: bool = False
+    #: Written with constants only, before anything else: HLS makes a ROM of it.
+    constant: bool = False
+    #: Whether the processor has the other port of its memory.
+    shared: bool = False
+    #: Latency of a read in cycles.
+    latency: int = 1
+    #: How often a table is there, so that enough of it can be read at a time.
+    copies: int = 1
+
+    @property
+    def words(self) -> int:
+        """Elements, 0 where the size is not known."""
+        return prod(self.dimensions) if self.dimensions else 0
+
+    def cuts(self) -> dict[int, tuple[str, int]]:
+        """How each dimension (from 0) is cut."""
+        found: dict[int, tuple[str, int]] = {}
+        for dimension, kind, factor in self.plan.parts:
+            chosen = range(max(len(self.dimensions), 1)) if dimension == 0 else [dimension - 1]
+            for one in chosen:
+                size = self.dimensions[one] if one < len(self.dimensions) else 0
+                if kind != "complete" and size and factor >= size:
+                    kind = "complete"
+                found[one] = (kind, factor or 2)
+        return found
+
+    @property
+    def is_registers(self) -> bool:
+        """Whether every element is a register."""
+        cuts = self.cuts()
+        size = len(self.dimensions) or 1
+        return bool(cuts) and all(cuts.get(one, ("", 0))[0] == "complete" for one in range(size))
+
+    def ports(self) -> int:
+        """Accesses a cycle of one bank; FIFOs and single-port memories have one."""
+        core = self.plan.kind + "_" + self.plan.implementation
+        if self.kind == "stream" or self.shared:
+            return 1
+        if "2p" in core or "s2p" in core or "t2p" in core or "tdp" in core or "sdp" in core:
+            return 2
+        if "1p" in core:
+            return 1
+        return 2
+
+
+@dataclass
+class Access:
+    """One load or store: its array, where in it, and which banks it takes."""
+
+    array: Array
+    write: bool
+    address: Expression
+    #: For each cut dimension the bank, None where it is not known or is any.
+    banks: tuple[int | None, ...] = ()
