@@ -151,6 +151,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "The process never joins that thread, which lives as long as it.",
     ),
     (
+        "board/engines/rtl/main.cpp",
+        "while (read(int(reinterpret_cast<intptr_t>(at)), &byte, 1) < 0 && errno == EINTR) {}",
+        "while (read(int(reinterpret_cast<intptr_t>(at)), &byte, 1) < 0 || errno == EINTR) {}",
+        "Nothing is written there, and no signal has a handler that returns.",
+    ),
+    (
         "board/engines/rtl/pl.hpp",
         "int answer_fd = -1;  // rung when a request was answered",
         "int answer_fd = -0;  // rung when a request was answered",

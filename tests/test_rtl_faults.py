@@ -30,7 +30,8 @@ REFUSED, UNANSWERED = 0x30, 0x34
     GIVES_UP,
     TOO_WIDE,
     HANGS_ON_READ,
-) = range(9)
+    RECURSES,
+) = range(10)
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +155,14 @@ def test_a_design_that_stops_the_simulation(rig):
     with pytest.raises(KernelFault, match="RTL stopped in cycle") as error:
         rig.run(GIVES_UP)
     assert "culprit gives up" in str(error.value) and "culprit.sv" in str(error.value)
+    assert rig.works()
+
+
+def test_a_design_that_overflows_the_stack(rig):
+    with pytest.raises(KernelFault, match=r"the PL crashed with culprit_0 in .* SIGSEGV") as error:
+        rig.run(RECURSES)
+    crashed, *_, started = map(int, re.findall(r"(?:in cycle|ended at) (\d+)", str(error.value)))
+    assert crashed > started  # in the cycle of the crash, which its handler notes
     assert rig.works()
 
 

@@ -55,7 +55,7 @@ module culprit (
 
   localparam logic [31:0] NONE = 0, WLAST_EARLY = 1, VALID_DROPPED = 2, CROSSES_4K = 3;
   localparam logic [31:0] DATA_CHANGES = 4, NEVER_DONE = 5, GIVES_UP = 6, TOO_WIDE = 7;
-  localparam logic [31:0] HANGS_ON_READ = 8;
+  localparam logic [31:0] HANGS_ON_READ = 8, RECURSES = 9;
 
   typedef enum logic [2:0] {IDLE, ADDRESS, READ, WRITE, RESPONSE, DONE} state_t;
 
@@ -63,6 +63,11 @@ module culprit (
   logic [63:0] source_q, target_q;
   logic [31:0] sin_q, word_q, counter_q;
   logic done_q, aw_done_q, w_done_q;
+
+  // Calls itself until the simulator's stack is full.
+  function automatic logic [31:0] endless(input logic [31:0] n);
+    return n == 0 ? 0 : n ^ (3 * endless(n - 1));
+  endfunction
 
   // By the names of HLS, from which the board counts a run's cycles.
   logic ap_start;
@@ -175,6 +180,7 @@ module culprit (
       end
       ADDRESS: begin
         if (sin_q == GIVES_UP) $fatal(1, "culprit gives up");
+        if (sin_q == RECURSES) word_q <= endless(32'hffff_ffff);
         if (m_axi_gmem_ARREADY && sin_q != VALID_DROPPED) state_q <= READ;
       end
       READ:
