@@ -1,8 +1,8 @@
 """The anatomy of a lesson as rules over its JSON; test_notebook_style.py applies them.
 
 The rules are those of the project's notebooks: a goal, what it needs, parameters, a body, a
-verification, a measurement, a summary, exercises with solutions, what comes next; a drawing,
-what a real board would show, further reading; short cells with prose before each;
+verification, a measurement, a summary, exercises with solutions, what comes next; a drawing, a
+prediction, what a real board would show, further reading; short cells with prose before each;
 verdicts that the reader sees; outputs that are committed and clean.
 """
 
@@ -229,6 +229,14 @@ def rule_picture(notebook: Notebook) -> Iterator[str]:
         yield f"no such file in notebooks/figures: {', '.join(missing)}"
     if not re.search(r"\]\(figures/|\.draw\(\)|block_design\(", parts):
         yield "no drawing: a picture of notebooks/figures, or `overlay.draw()`"
+
+
+def rule_prediction(notebook: Notebook) -> Iterator[str]:
+    """A number is predicted in a cell, and compared in a later one."""
+    sources = [text(cell) for cell in code_cells(notebook)]
+    asked = [i for i, source in enumerate(sources) if re.search(r"= predict\(", source)]
+    if not asked or not any(".compare(" in source for source in sources[asked[0] + 1 :]):
+        yield "no `predict(...)` that a later cell compares with what came"
 
 
 def rule_reading(notebook: Notebook) -> Iterator[str]:

@@ -56,6 +56,8 @@ def _lesson() -> Notebook:
         cells.append(_cell("markdown", f"## {heading}\nWhy."))
         output = [printed] if heading.startswith("Verify") else []
         cells.append(_cell("code", "a = 1\nb = 2\nprint(a + b)", outputs=output))
+    cells[-3]["source"] = 'a = 1\nb = 2\nguess = predict("sum", 3, "")'
+    cells[-1]["source"] = 'a = 1\nb = 2\nguess.compare(a + b, "model")'
     cells.append(_cell("markdown", "## Summary"))
     # The lower limit of a lesson's cells, so that one less is too few.
     cells[-1:-1] = [_cell("markdown", "Why.") for _ in range(7)]
@@ -149,6 +151,8 @@ BROKEN: list[tuple[str, Callable[[Notebook], object]]] = [
     ("verdicts", _set(4, outputs=[])),
     ("picture", _drop(r"!\[a\]\(.*\)")),
     ("picture", lambda lesson: lesson["cells"][3].update(source="![a](figures/none.svg)")),
+    ("prediction", _drop("predict")),
+    ("prediction", _drop("compare")),
     ("reading", _drop("Further reading")),
     ("reading", _drop("> .*")),
     ("solutions", _drop("### BEGIN SOLUTION\n")),
