@@ -1,8 +1,9 @@
 """The anatomy of a lesson as rules over its JSON; test_notebook_style.py applies them.
 
 The rules are those of the project's notebooks: a goal, what it needs, parameters, a body, a
-verification, a measurement, a summary, exercises with solutions, what comes next; short cells
-with prose before each; verdicts that the reader sees; outputs that are committed and clean.
+verification, a measurement, a summary, exercises with solutions, what comes next; a drawing, a
+prediction, what a real board would show, further reading; short cells with prose before each;
+verdicts that the reader sees; outputs that are committed and clean.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ _NO_PROSE = re.compile(
 )
 #: The abbreviations of the glossary; its other words are explained where lessons introduce them.
 GLOSSARY = Path(__file__).resolve().parents[1] / "notebooks" / "glossary.md"
+FIGURES = GLOSSARY.parent / "figures"
 TERMS = [
     line[3:] for line in GLOSSARY.read_text().splitlines() if line[:3] == "## " and line.isupper()
 ]
@@ -215,6 +217,34 @@ def rule_graded(notebook: Notebook) -> Iterator[str]:
             yield f"cell {index}: nbgrader reads a check's last value as its points; print it"
         if any(output.get("name") == "stderr" for output in cells[index]["outputs"]):
             yield f"cell {index}: a check that writes to stderr has no points in nbgrader"
+
+
+def rule_picture(notebook: Notebook) -> Iterator[str]:
+    """A drawing of the hardware: one of the figures, or an overlay's block diagram."""
+    parts = "".join(map(text, notebook["cells"]))
+    missing = [
+        n for n in re.findall(r"\]\(figures/([\w.]+)\)", parts) if not (FIGURES / n).exists()
+    ]
+    if missing:
+        yield f"no such file in notebooks/figures: {', '.join(missing)}"
+    if not re.search(r"\]\(figures/|\.draw\(\)|block_design\(", parts):
+        yield "no drawing: a picture of notebooks/figures, or `overlay.draw()`"
+
+
+def rule_prediction(notebook: Notebook) -> Iterator[str]:
+    """A number is predicted in a cell, and compared in a later one."""
+    sources = [text(cell) for cell in code_cells(notebook)]
+    asked = [i for i, source in enumerate(sources) if re.search(r"= predict\(", source)]
+    if not asked or not any(".compare(" in source for source in sources[asked[0] + 1 :]):
+        yield "no `predict(...)` that a later cell compares with what came"
+
+
+def rule_reading(notebook: Notebook) -> Iterator[str]:
+    cells = notebook["cells"]
+    if not cells or "**Further reading.**" not in text(cells[-1]):
+        yield "the last cell has no paragraph that begins with '**Further reading.**'"
+    if not any("> **What a real board would show.**" in text(cell) for cell in cells):
+        yield "no box that begins with '> **What a real board would show.**'"
 
 
 def rule_outputs(notebook: Notebook) -> Iterator[str]:

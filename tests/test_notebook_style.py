@@ -46,7 +46,9 @@ def _lesson() -> Notebook:
     printed = {"output_type": "stream", "name": "stdout", "text": ["int32 (3,) error 0 PASS\n"]}
     cells = [
         _cell("markdown", "# A lesson\n\n## Goal\nTo see.\n\n## What it needs\nFive minutes.\n\n"),
-        _cell("markdown", "## Parameters"),
+        _cell(
+            "markdown", "## Parameters\n![a](figures/zynq.svg)\n> **What a real board would show.**"
+        ),
         _cell("code", 'BOARD = "csim"  # the board\nSIZE = 4  # edge\nSEED = 0  # of the data'),
     ]
     cells[-1]["metadata"]["tags"] = ["parameters"]
@@ -54,6 +56,8 @@ def _lesson() -> Notebook:
         cells.append(_cell("markdown", f"## {heading}\nWhy."))
         output = [printed] if heading.startswith("Verify") else []
         cells.append(_cell("code", "a = 1\nb = 2\nprint(a + b)", outputs=output))
+    cells[-3]["source"] = 'a = 1\nb = 2\nguess = predict("sum", 3, "")'
+    cells[-1]["source"] = 'a = 1\nb = 2\nguess.compare(a + b, "model")'
     cells.append(_cell("markdown", "## Summary"))
     # The lower limit of a lesson's cells, so that one less is too few.
     cells[-1:-1] = [_cell("markdown", "Why.") for _ in range(7)]
@@ -67,7 +71,7 @@ def _lesson() -> Notebook:
             **{"grade_id": f"{n}-check", "grade": True, "locked": True, "solution": False},
             "points": 1,
         }
-    cells.append(_cell("markdown", "## What comes next"))
+    cells.append(_cell("markdown", "## What comes next\n**Further reading.** UG585."))
     for index, cell in enumerate(cells):
         cell["id"] = f"cell{index}"
     lesson = {"metadata": {"kernelspec": {"name": "python3"}}, "cells": cells}
@@ -145,6 +149,12 @@ BROKEN: list[tuple[str, Callable[[Notebook], object]]] = [
     ("size", _each_code("")),
     ("prose", lambda lesson: lesson["cells"].pop(3)),
     ("verdicts", _set(4, outputs=[])),
+    ("picture", _drop(r"!\[a\]\(.*\)")),
+    ("picture", lambda lesson: lesson["cells"][3].update(source="![a](figures/none.svg)")),
+    ("prediction", _drop("predict")),
+    ("prediction", _drop("compare")),
+    ("reading", _drop("Further reading")),
+    ("reading", _drop("> .*")),
     ("solutions", _drop("### BEGIN SOLUTION\n")),
     ("solutions", _drop("### BEGIN HIDDEN TESTS\n")),
     ("solutions", lambda lesson: _code(lesson, -1)["metadata"]["nbgrader"].update(grade=False)),
