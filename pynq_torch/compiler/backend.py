@@ -58,10 +58,11 @@ def pynq(
 
 def _refusal(inputs: Sequence[Any]) -> str:
     """Return why a graph that is to be int8 runs in float32 on the CPU; empty where it need not."""
-    if not all(isinstance(value, torch.Tensor) for value in inputs):
-        return "sizes are dynamic, so that it runs as it is; pass dynamic=False"
-    if torch.is_grad_enabled() and any(value.requires_grad for value in inputs):
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+    if torch.is_grad_enabled() and any(value.requires_grad for value in tensors):
         return "gradients are needed, so that it runs as it is; call it under torch.no_grad()"
+    if len(tensors) < len(inputs):
+        return "sizes are dynamic, so that it runs as it is; pass dynamic=False"
     return ""
 
 
