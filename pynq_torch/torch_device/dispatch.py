@@ -207,8 +207,8 @@ def register_sparse() -> int:
     """Give every operator that the CPU has for sparse tensors its kernel for ours; count them."""
     count = 0
     for key, on_cpu in STRUCTURE.items():
-        for name in torch._C._dispatch_get_all_op_names():
-            if name.startswith("aten::") and has_kernel(name, on_cpu):
+        for name in torch._C._dispatch_get_registrations_for_dispatch_key(on_cpu):
+            if name.startswith("aten::"):
                 register(name, _sparse_kernel(name, key), key)
                 count += 1
     return count
