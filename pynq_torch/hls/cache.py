@@ -299,6 +299,8 @@ def _list_first(key: str, entry: Entry, target: Path) -> None:
     kept = [item for item in _entries(key) if item["files"] != entry["files"]]
     index = _index(key)
     index.parent.mkdir(parents=True, exist_ok=True)
+    if index.is_dir() and not index.is_symlink():  # no file can be renamed to it
+        shutil.rmtree(index)
     try:
         _write_atomically(index, json.dumps([entry, *kept[: _KEPT - 1]]))
     except OSError:
