@@ -537,12 +537,17 @@ def test_an_index_that_is_damaged_is_no_entry_and_removes_nothing(tmp_path, own_
     index = own_cache / "index" / f"{key}.json"
     index.write_text(json.dumps([json.loads(index.read_text())[0] | damage]))
     assert cache.find(key) is None
-    index.unlink()
-    (index / "folder").mkdir(parents=True)
-    with cache.scratch() as folder:
-        write(folder / "engine", "")
-        cache.store(key, folder, [str(source)], (), {})
-    assert cache.find(key) is not None
+    for make in (Path.mkdir, os.mkfifo):
+        index.unlink()
+        make(index)
+        assert cache.find(key) is None
+        with cache.scratch() as folder:
+            write(folder / "engine", "")
+            cache.store(key, folder, [str(source)], (), {})
+        assert cache.find(key) is not None
+    source.unlink()
+    os.mkfifo(source)
+    assert cache.find(key) is None
     assert outside.read_text() == "the user's"
 
 
