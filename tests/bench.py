@@ -348,6 +348,18 @@ def remote_figures() -> list[Figure]:
     return [Figure(what, us, "us", 2000, how) for what, us, how in bench_remote.results()]
 
 
+def net_figures() -> list[Figure]:
+    """A network in one start: latency, and throughput with several inputs in flight."""
+    import bench_net
+
+    first, *others = bench_net.results()
+    alone = 1e3 / first[1]  # images a second, one after the other
+    return [
+        Figure(first[0], first[1], first[2], 500, first[3]),
+        *(Figure(what, value, unit, alone, how, True) for what, value, unit, how in others),
+    ]
+
+
 def main() -> int:
     """Print the table; ``--json FILE`` writes it too."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -367,6 +379,7 @@ def main() -> int:
         *library_figures(),
         *rtl_figures(),
         *remote_figures(),
+        *net_figures(),
         *farm_figures(),
     ]
     table = Table(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -43,6 +46,33 @@ def test_one_access_is_one_bus_access(array, ip):
     array[4] = 7
     assert array[4] == 7 and isinstance(array[4], np.uint32)
     assert ip.log[:2] == [("w", 16, 7), ("r", 16)]
+
+
+def test_methods_of_numpy_read_registers_too(array, ip):
+    ip.words[12] = 103
+    assert array.item(3) == array.reshape(8, 8).item(0, 3) == array.flat[3] == 103
+    assert int(array[3:4]) == array[3:4].item() == array.flatten()[3] == array.take([3])[0] == 103
+    assert array[3:4] and array.argmax() == 3 and copy.deepcopy(array)[3] == 103
+    assert pickle.loads(pickle.dumps(array))[3] == 103
+    ip.log.clear()
+    array.item(3)
+    assert ip.log == [("r", 12)]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda a: np.asarray(a).__setitem__(1, 9), lambda a: a.itemset(1, 9),
+        lambda a: a.put([1], 9), lambda a: np.place(a, a == 0, 9),
+        lambda a: np.add.at(a, 1, 9), lambda a: np.clip(a, 9, 9, out=a),
+    ],
+)  # fmt: skip
+def test_what_cannot_write_a_register_is_an_error(array, ip, write):
+    with pytest.raises((ValueError, TypeError), match="read-only|NotImplemented"):
+        write(array)
+    assert not ip.words
+    array[:2].fill(9)
+    assert ip.words == {0: 9, 4: 9}
 
 
 def test_negative_index_and_bounds(array, ip):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import eventually, overlay_of, start, wait_done
+from helpers import eventually, overlay_of, start, wait_done, write_overlay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pynq import MMIO, Clocks, Overlay, allocate
@@ -373,3 +373,25 @@ def test_a_register_that_the_source_wires_is_refused(tmp_path):
             pynq_torch.load("vadd")
     finally:
         board.close()
+
+
+def test_a_kernel_folder_that_is_a_link_is_followed_at_each_load(tmp_path):
+    for name, factor in (("one", 3), ("two", 5)):
+        source = tmp_path / name / "scale" / "scale.cpp"
+        source.parent.mkdir(parents=True)
+        source.write_text(
+            "int scale(int x) {\n#pragma HLS INTERFACE s_axilite port=x\n"
+            f"#pragma HLS INTERFACE s_axilite port=return\n  return {factor} * x;\n}}\n"
+        )
+    link = tmp_path / "now"
+    link.symlink_to("one")
+    bit = write_overlay(tmp_path, {"scale_0": "scale"}, kernels=tmp_path / "one")
+    pynq_torch.use_board("csim", kernels=[link])
+    for target, result in (("one", 21), ("two", 35)):
+        link.unlink()
+        link.symlink_to(target)
+        ip = Overlay(str(bit)).scale_0
+        ip.write(0x18, 7)
+        start(ip)
+        wait_done(ip)
+        assert ip.read(0x10) == result

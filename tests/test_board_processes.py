@@ -208,6 +208,17 @@ def test_what_a_kernel_starts_ends_with_its_fault(tmp_path, seconds, how):
     eventually(lambda: not sleepers(seconds))
 
 
+def test_a_daemon_ends_with_an_engine_that_was_killed(tmp_path, seconds):
+    overlay = overlay_of(tmp_path, {"forking_0": "forking"})
+    board = pynq_torch.current_board()
+    run(overlay.forking_0, DAEMON, seconds)
+    eventually(lambda: sleepers(seconds))
+    os.kill(board.cus["forking_0"].engine.pid, signal.SIGKILL)  # as where memory runs out
+    eventually(lambda: board.cus["forking_0"].engine.faulted)
+    board.close()
+    eventually(lambda: not sleepers(seconds))
+
+
 def test_a_child_that_comes_back_from_the_kernel_serves_nothing(tmp_path):
     overlay = overlay_of(tmp_path, {"forking_0": "forking"})
     for _ in range(5):

@@ -237,6 +237,8 @@ def test_a_report_is_cut_to_the_lines_of_the_kernel():
         (r' FULLNAME="[^"]*"', ""),
         (r' INSTANCE="[^"]*"', ""),
         (r' DIR="[^"]*"', ""),
+        ('^<\\?xml version="1.0" encoding="[^"]*"', '<?xml version="1.0" encoding="FOO"'),
+        ('^<\\?xml version="1.0" encoding="[^"]*"', '<?xml version="1.0" encoding="Shift_JIS"'),
     ],
 )
 def test_a_damaged_handoff_is_named(board, tmp_path, old, new):

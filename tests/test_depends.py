@@ -185,6 +185,25 @@ def test_a_header_that_appears(tmp_path):
     assert build(source).cached
 
 
+def test_a_link_to_nothing_whose_target_appears(tmp_path):
+    source = write(tmp_path / "k.cpp", '#if __has_include("extra.h")\n#endif\n')
+    (tmp_path / "extra.h").symlink_to("parts/real.h")
+    names = depends.absent([str(source)], [])
+    assert names == {str(tmp_path): ["parts"]}
+    write(tmp_path / "parts" / "real.h", "")
+    assert depends.appeared(names)
+
+
+def test_the_environments_include_folders_are_part_of_a_build(tmp_path, monkeypatch):
+    source = write(tmp_path / "tool.cpp", '#include "answer.h"\nint main() { return ANSWER; }\n')
+    built = []
+    for number in (3, 4):
+        write(tmp_path / str(number) / "answer.h", f"#define ANSWER {number}\n")
+        monkeypatch.setenv("CPATH", str(tmp_path / str(number)))
+        built.append(hls.compile_engine(source, cflags=["-O0"]))
+    assert [subprocess.run([path], check=False).returncode for path in built] == [3, 4]
+
+
 def test_a_link_that_points_elsewhere_is_built_again(tmp_path):
     for name, factor in (("one", 3), ("two", 4)):
         write(tmp_path / name / "scale.h", f"#define FACTOR {factor}\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,12 @@ def test_overlays_of_another_folder(tmp_path: Path, monkeypatch, capsys) -> None
     build = ["overlay", "build", "--root", "own"]
     assert main(build) == 1
     assert "own has no hw/overlays" in capsys.readouterr().err
+    (tmp_path / "hw" / "overlays" / "pipe").mkdir(parents=True)
+    assert main(["overlay", "build", "--root", str(tmp_path)]) == 1
+    assert "hw/overlays has no overlay" in capsys.readouterr().err
+    os.mkfifo(tmp_path / "hw" / "overlays" / "pipe" / "overlay.toml")
+    assert main(["overlay", "build", "--root", str(tmp_path)]) == 1
+    assert "pipe/overlay.toml is a folder, device, pipe or" in capsys.readouterr().err
     for folder, file, content in (
         ("kernels/triple", "triple.cpp", OWN_KERNEL),
         (

@@ -89,7 +89,12 @@ def test_the_newest_report_of_the_kernel_is_found(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("<profile", "not XML"), ("<html/>", "found <html>"), ("<profile/>", "top model")],
+    [
+        ("<profile", "not XML"),
+        ("<?xml version='1.0' encoding='FOO'?><profile/>", "not XML"),
+        ("<html/>", "found <html>"),
+        ("<profile/>", "top model"),
+    ],
 )
 def test_what_is_no_report(tmp_path, text, message):
     path = tmp_path / "csynth.xml"

@@ -604,6 +604,8 @@ def test_a_loop_whose_end_is_not_known_says_so(kernel):
 def test_wrong_arguments(kernel, tmp_path):
     with pytest.raises(InterfaceError, match="no definition of the top function"):
         kernel(DOT, top="dott")
+    with pytest.raises(InterfaceError, match="-D '' is no macro"):
+        kernel(DOT, defines=[""])
     with pytest.raises(KernelBuildError, match="clock"):
         kernel(DOT, clock=0.0)
     with pytest.raises(InterfaceError, match="cannot be read"):

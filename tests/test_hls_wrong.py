@@ -49,7 +49,7 @@ def read(folder: Path, *pragmas: str, tool: str = "vitis") -> hls.Interface:
         *[((f"s_axilite port=a offset={n}",),
            r"k\.cpp:3: offset=.* of argument 'a'; expected a multiple of 4")
           for n in ("here", "1.5", "0x1z", "-4", "0x12", "UNKNOWN+4", "1<<99999999999", "1<<40",
-                    "(" * 5000, "9" * 3000, '"0x10"x')],
+                    "(" * 5000, "9" * 3000, "0x1_0", "0o20", '"0x10"x')],
         (("s_axilit port=a",),
          r"k\.cpp:3: INTERFACE has no mode 's_axilit'; did you mean s_axilite\?"),
         (("mode=m_axy port=m",), r"k\.cpp:3: INTERFACE has no mode 'm_axy'; did you mean m_axi\?"),
@@ -124,6 +124,15 @@ def test_pragmas_that_contradict_each_other(tmp_path, pragmas, said):
 def test_pragmas_that_complete_each_other(tmp_path):
     pragmas = ("s_axilite port=a", "s_axilite port=a bundle=x", "ap_none port=a")
     assert read(tmp_path, *pragmas).warnings == ()
+
+
+def test_a_stream_has_no_register(tmp_path):
+    text = "#include <hls_stream.h>\nvoid k(hls::stream<int>& s) {\n%s\n  s.write(1);\n}\n"
+    path = write(tmp_path / "k.cpp", text % "#pragma HLS INTERFACE s_axilite port=s")
+    (found,) = hls.read_interface(path, "k").warnings
+    assert found == (
+        f"{path}:3: s_axilite of argument 's', a stream, has no register and is ignored; write axis"
+    )
 
 
 def test_a_bundle_that_can_name_no_port(tmp_path):
@@ -527,6 +536,17 @@ def test_an_index_that_is_damaged_is_no_entry_and_removes_nothing(tmp_path, own_
         cache.store(key, folder, [str(source)], (), {})
     index = own_cache / "index" / f"{key}.json"
     index.write_text(json.dumps([json.loads(index.read_text())[0] | damage]))
+    assert cache.find(key) is None
+    for make in (Path.mkdir, os.mkfifo):
+        index.unlink()
+        make(index)
+        assert cache.find(key) is None
+        with cache.scratch() as folder:
+            write(folder / "engine", "")
+            cache.store(key, folder, [str(source)], (), {})
+        assert cache.find(key) is not None
+    source.unlink()
+    os.mkfifo(source)
     assert cache.find(key) is None
     assert outside.read_text() == "the user's"
 

@@ -112,6 +112,16 @@ def test_without_a_board_a_warning_says_how_to_choose_one(tmp_path: Path):
     assert done.stderr.splitlines()[-1] == "RuntimeError: No Devices Found"
 
 
+def test_the_boards_first_program_without_a_board(tmp_path: Path):
+    program = tmp_path / "program.py"
+    program.write_text(START + "from pynq.overlays.base import BaseOverlay\n")
+    done = _python("-I", str(program), board=None)
+    first, *_, last = done.stderr.splitlines()
+    assert first.startswith(f"{program}:5: UserWarning: No devices found")
+    assert f"Start the program with PYNQ_TORCH_BOARD=csim python {program}" in first
+    assert last == "ModuleNotFoundError: No module named 'pynq.overlays.base'"
+
+
 @pytest.mark.parametrize(
     "before", ["pass", "import pynq_torch; pynq_torch.use_board('csim')", "import pynq_torch"]
 )

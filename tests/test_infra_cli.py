@@ -202,6 +202,7 @@ BROKEN = {
     "cells": '{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": {}}',
     "cell": '{"nbformat": 4, "nbformat_minor": 5, "cells": [{"cell_type": "code"}]}',
     "version": '{"nbformat": 9, "nbformat_minor": 0, "metadata": {}, "cells": []}',
+    "deep": "[" * 100_000,
     "old": '{"nbformat": 3, "nbformat_minor": 0, "metadata": {}}',
 }
 
@@ -226,7 +227,11 @@ def test_programs_that_are_none_are_one_line(tmp_path: Path, capsys: pytest.Capt
         (line,) = capsys.readouterr().err.splitlines()
         assert "is not Python" in line and name in line
     (tmp_path / "c.ipynb").mkdir()
-    for name, words in (("c.ipynb", "Is a directory"), (".", "without __main__"), ("x", "no such")):
+    os.mkfifo(tmp_path / "pipe.ipynb")
+    for name, words in (
+        ("c.ipynb", "Is a directory"), (".", "without __main__"), ("x", "no such"),
+        ("pipe.ipynb", "is a device, pipe or socket"), ("/dev/zero", "is a device, pipe or socket"),
+    ):  # fmt: skip
         assert cli.main(["run", str(tmp_path / name)]) == 1
         (line,) = capsys.readouterr().err.splitlines()
         assert words in line

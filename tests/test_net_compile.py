@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import subprocess
 import sys
+import threading
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from test_board_processes import stop
 from test_without_torch import REFUSE
 from torch import nn
 
 import pynq_torch
+from pynq_torch.board import current_board
 from pynq_torch.compiler import Compiled, backend, reference
 from pynq_torch.compiler.quantizer import quantise
-from pynq_torch.errors import PynqTorchError, VerificationError
+from pynq_torch.errors import KernelBusy, KernelTimeout, PynqTorchError, VerificationError
 from pynq_torch.kernels.net import ProgramError
 from pynq_torch.lessons.datasets import digits, fit
 from pynq_torch.lessons.networks import NETWORKS, SHAPES, mlp
-from pynq_torch.net import NetFileError, load, read
+from pynq_torch.net import NetFileError, Queue, load, read
+from pynq_torch.overlay import current_overlay
+from pynq_torch.waits.polling import ends
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -153,6 +161,70 @@ def test_digits_are_read_as_well_in_int8():
     assert accuracy > data.accuracy(model) - 0.02
 
 
+# ---- several inputs in flight --------------------------------------------------------------------
+
+
+def test_a_queue_keeps_the_order_of_batches_of_any_size():
+    compiled, _ = compiled_of(mlp(), 1, 8, 8)
+    inputs = [torch.randn(n, 1, 8, 8) for n in (1, 3, 2, 1, 5, 1, 1)]
+    expected = [compiled(x) for x in inputs]
+    for depth in (1, 2, 3):
+        with compiled.queue(depth) as queue:
+            assert all(map(torch.equal, queue.map(inputs), expected))
+            futures = [queue.submit(x) for x in inputs]
+            assert all(torch.equal(f.result(), y) for f, y in zip(futures, expected, strict=True))
+    with pytest.raises(ValueError, match="depth is 0; expected at least 1"):
+        compiled.queue(0)
+
+
+def test_no_more_than_depth_inputs_are_in_flight():
+    begun, go = threading.Semaphore(0), threading.Event()
+
+    def run(x: int, timeout_s: float) -> int:
+        begun.release()
+        assert go.wait(60)
+        return x
+
+    with Queue(run, 2) as queue:
+        results: list[int] = []
+        reader = threading.Thread(target=lambda: results.extend(queue.map(range(9))))
+        reader.start()
+        assert begun.acquire(timeout=60) and begun.acquire(timeout=60)  # two at a time
+        assert not begun.acquire(timeout=0.2)
+        go.set()
+        reader.join(60)
+    assert results == list(range(9))
+
+
+def test_an_error_is_that_of_its_input_and_leaves_nothing_behind():
+    compiled, x = compiled_of(mlp(), 1, 8, 8)
+    wrong, expected, before = torch.randn(1, 1, 7, 7), compiled(x), threading.active_count()
+    unit = current_overlay().kernels.of("net")[0]
+    board = current_board()
+    process = board.cus[unit.cu].engine.pid
+    with compiled.queue() as queue:
+        results = queue.map([x, wrong, x, x])
+        assert torch.equal(next(results), expected)
+        with pytest.raises(ValueError, match="expected int8"):
+            next(results)
+        stop(process)  # the kernel hangs
+        try:
+            with pytest.raises(KernelTimeout):
+                queue.submit(x, timeout_s=0.3).result()
+            with pytest.raises(KernelBusy):
+                queue.submit(x).result()
+        finally:
+            os.kill(process, signal.SIGCONT)
+        assert ends(lambda: not unit.is_claimed(), 60)
+        assert torch.equal(queue.submit(x).result(), expected)
+    assert threading.active_count() == before
+    free = board.memory.free_bytes
+    for _ in range(3):
+        with compiled.queue() as queue, pytest.raises(ValueError, match="expected int8"):
+            list(queue.map([x, wrong]))
+    assert torch.equal(compiled(x), expected) and board.memory.free_bytes == free
+
+
 # ---- files ---------------------------------------------------------------------------------------
 
 RUN = """
@@ -203,7 +275,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path):
 # ---- torch.compile -------------------------------------------------------------------------------
 
 
-def test_torch_compile_calibrates_and_a_training_step_is_as_it_was():
+def test_torch_compile_calibrates():
     model, x = NETWORKS["resnet8"]().eval(), torch.randn(2, 3, 32, 32)
     quantised = torch.compile(model, backend=backend.pynq, options={"calibrate": [x]})
     with torch.no_grad():
@@ -212,11 +284,33 @@ def test_torch_compile_calibrates_and_a_training_step_is_as_it_was():
         ready = quantise(model, (x,), [x])  # as a user of PT2E has it
         assert torch.equal(pynq_torch.compile(ready, x)(x), expected)
         assert torch.equal(torch.compile(ready, backend=backend.pynq)(x), expected)
-    plain = torch.compile(model.train(), backend=backend.pynq)
-    plain(x).sum().backward()
-    assert all(p.grad is not None for p in model.parameters())
     with pytest.raises(ValueError, match="options has 'speed'"):
         backend.pynq(None, [], {"speed": 1})
+
+
+@pytest.mark.parametrize(("device", "int8"), [("cpu", True), ("cpu", False), ("pynq", True)])
+def test_a_training_step_is_as_it_was_and_the_reason_is_said_once(device: str, int8: bool):
+    def steps(compile_it: bool) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        conv, norm = nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4)
+        model = nn.Sequential(conv, norm, nn.ReLU(), nn.Flatten(), nn.Linear(144, 3)).to(device)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        x, y = torch.randn(6, 1, 8, 8).to(device), torch.tensor([0, 1, 2, 0, 1, 2]).to(device)
+        options = {"calibrate": [x.cpu()]} if int8 else {}
+        run = torch.compile(model, backend=backend.pynq, options=options) if compile_it else model
+        for n in (6, 6, 4):  # another size: compiled again
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(run(x[:n]), y[:n]).backward()
+            optimizer.step()
+        return [t for p in model.parameters() for t in (p.detach(), p.grad)]
+
+    torch.compiler.reset()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        found = steps(compile_it=True)
+    said = [str(w.message) for w in caught if "backend 'pynq'" in str(w.message)]
+    assert len(said) == 1 and "gradients are needed" in said[0]
+    assert all(map(torch.equal, found, steps(compile_it=False)))
 
 
 def test_torch_finds_the_backend_by_its_entry_point(root: Path, tmp_path: Path):

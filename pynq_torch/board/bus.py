@@ -218,7 +218,9 @@ class RegisterArray(np.ndarray[Any, Any]):
     """What ``pynq.MMIO.array`` is on the virtual board: an array whose elements are registers.
 
     On the board it is a plain array over ``/dev/mem``. Here every access through it reads or
-    writes the bus; slices and views (also with another dtype) keep doing so.
+    writes the bus; slices and views (also with another dtype) keep doing so. What reads memory
+    without asking the array (``np.asarray``, ``np.array``, ``memoryview``) sees zeros that cannot
+    be written: take ``array[:].copy()`` for the values.
     """
 
     _bus: Bus | None = None
@@ -237,6 +239,8 @@ class RegisterArray(np.ndarray[Any, Any]):
             plain = np.frombuffer(backing, np.uint32, words)
         else:
             plain = np.zeros(words, np.uint32)
+            # What goes round the methods below, as np.asarray does, writes to no register.
+            plain.flags.writeable = False
         self = plain.view(cls)
         self._bus = bus
         self._address = address
@@ -351,6 +355,8 @@ class RegisterArray(np.ndarray[Any, Any]):
         return plain
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "at":
+            return NotImplemented  # it writes to its first input
         out = kwargs.pop("out", None)
         result = getattr(ufunc, method)(*map(_plain, inputs), **kwargs)
         if out is None:
@@ -377,6 +383,31 @@ class RegisterArray(np.ndarray[Any, Any]):
         """Read every element; the result is an ordinary array."""
         return self.fetch()
 
+    def item(self, *args: Any) -> Any:
+        """Read one element, as a Python number."""
+        if self._bus is None:
+            return super().item(*args)
+        index = np.arange(self.size).reshape(self.shape).item(*args)  # numpy's rules and errors
+        return self._load(int(self._addresses().flat[index])).item()
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __bool__(self) -> bool:
+        return bool(self.fetch())
+
+    @property
+    def flat(self) -> Any:
+        """The elements in one dimension: registers too, where they are next to each other."""
+        return self.reshape(-1) if self.flags.c_contiguous else self.fetch().flat
+
+    def fill(self, value: Any) -> None:
+        """Write every element."""
+        self[...] = value
+
     def tolist(self) -> Any:
         """Read every element into a list."""
         return self.fetch().tolist()
@@ -396,5 +427,25 @@ class RegisterArray(np.ndarray[Any, Any]):
         return str(self.fetch())
 
 
+def _of_the_values(name: str) -> Any:
+    def method(self: RegisterArray, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.fetch(), name)(*args, **kwargs)
+
+    return method
+
+
+# numpy's own would look at the memory behind the array, and not at the registers.
+for _name in (
+    "__copy__", "__deepcopy__", "__reduce_ex__", "argmax", "argmin", "argsort", "byteswap",
+    "choose", "compress", "dot", "dump", "dumps", "flatten", "nonzero", "repeat", "searchsorted",
+    "take", "tofile",
+):  # fmt: skip
+    setattr(RegisterArray, _name, _of_the_values(_name))
+
+
 def _plain(value: Any) -> Any:
-    return value.fetch() if isinstance(value, RegisterArray) else value
+    if not isinstance(value, RegisterArray):
+        return value
+    plain = value.fetch()
+    plain.flags.writeable = False  # a function that writes to it would write to no register
+    return plain

@@ -34,6 +34,7 @@ _SANITIZERS = {
     "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_abort=0:allow_user_segv_handler=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:abort_on_error=1",
 }
+_MARK = "PYNQ_TORCH_ENGINE"
 
 
 class State(enum.IntEnum):
@@ -93,7 +94,7 @@ class EngineProcess:
         self._life_read, self._life_write = os.pipe2(os.O_CLOEXEC)
         self._log_begin = 0
         self._offsets: tuple[tuple[int, int, int, int], ...] = ()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: PlProcess | None = None
         self._closed = False
 
     # ---- life ------------------------------------------------------------------------------
@@ -119,15 +120,10 @@ class EngineProcess:
         numbers = [self.fd, self._nbytes, *shared, *events, *rings]
         # A fault shows what this process printed, not what the one before it did.
         self._log_begin = os.lseek(self._log_fd, 0, os.SEEK_END)
-        # A session of its own: Ctrl-C in the terminal is for the program, not for the PL.
-        self._process = subprocess.Popen(
+        self._process = PlProcess(
             [str(self.executable), *map(str, numbers)],
-            pass_fds=[self.fd, memory.fd, memory.grants_fd, *events, *rings],
-            stdin=subprocess.DEVNULL,
-            stdout=self._log_fd,
-            stderr=self._log_fd,
-            start_new_session=True,
-            env=os.environ | _SANITIZERS,
+            [self.fd, memory.fd, memory.grants_fd, *events, *rings],
+            self._log_fd,
         )
 
     def _prepare_mailbox(self) -> None:
@@ -301,9 +297,38 @@ class EngineProcess:
         ).error(self.memory)
 
 
-def end_process(process: subprocess.Popen[bytes]) -> None:
+class PlProcess(subprocess.Popen[bytes]):
+    """A process of the virtual PL.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The program and its arguments.
+    fds : sequence of int
+        What it inherits.
+    log_fd : int
+        Where it prints.
+    """
+
+    def __init__(self, command: Sequence[str], fds: Sequence[int], log_fd: int) -> None:
+        #: In the environment of all that the design starts.
+        self.mark = f"{os.getpid()}-{time.monotonic_ns()}"
+        super().__init__(
+            command,
+            pass_fds=fds,
+            stdin=subprocess.DEVNULL,
+            stdout=log_fd,
+            stderr=log_fd,
+            # Ctrl-C in the terminal is for the program, not for the PL.
+            start_new_session=True,
+            env={**os.environ, **_SANITIZERS, _MARK: self.mark},
+        )
+
+
+def end_process(process: PlProcess) -> None:
     """End an engine at once, with what its design forked or started by ``system()``."""
-    started = _descendants(process.pid) if process.poll() is None else ()
+    # One that is there has adopted its daemons; those of one that was killed have another parent.
+    started = _descendants(process.pid) if process.poll() is None else _marked(process.mark)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     for pid in started:  # those that left the engine's session, as daemons do
@@ -324,6 +349,19 @@ def _descendants(pid: int) -> list[int]:
                 continue  # the thread has ended
             found += children
             left += children
+    return found
+
+
+def _marked(mark: str) -> list[int]:
+    """Return every process that inherited the environment of an engine."""
+    text = f"{_MARK}={mark}\0".encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if text in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:
+            continue  # it has ended, or is another user's
     return found
 
 

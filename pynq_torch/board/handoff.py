@@ -102,7 +102,7 @@ def _root_of(path: Path) -> ET.Element:
         )
     try:
         return ET.parse(path).getroot()
-    except (ET.ParseError, UnicodeDecodeError) as error:
+    except (ET.ParseError, LookupError, ValueError) as error:  # the latter two: of its encoding
         raise HandoffError(
             f"{path.name} is not XML ({error}): it is damaged or another file. Copy the .hwh again."
         ) from error

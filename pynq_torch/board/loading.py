@@ -200,10 +200,11 @@ def search_paths(given: Iterable[str | os.PathLike[str]]) -> list[Path]:
     folders: list[Path] = []
     given = [given] if isinstance(given, (str, os.PathLike)) else given
     for item in (*given, *paths.environment_kernels()):
-        path = Path(item).expanduser().resolve()
+        path = Path(item).expanduser().absolute()
         if not path.is_dir():
             raise BoardError(f"the kernel folder {path} does not exist")
-        folders.append(path)
+        # A link is followed at each load: it may point somewhere else by then.
+        folders.append(paths.KERNELS if path.resolve() == paths.KERNELS else path)
     if paths.KERNELS.is_dir():
         folders.append(paths.KERNELS)
     return folders

@@ -101,7 +101,9 @@ def _read_notebook(program: Path) -> Any:
     except json.JSONDecodeError as error:
         why = f"it is no JSON: {error}" if text.strip() else "it is empty"
         raise BoardError(f"notebook '{program}' cannot be read: {why}") from error
-    except (nbformat.ValidationError, LookupError, TypeError, ValueError, AttributeError) as error:
+    except (
+        nbformat.ValidationError, LookupError, TypeError, ValueError, AttributeError, RecursionError
+    ) as error:  # fmt: skip
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise BoardError(
             f"notebook '{program}' is not as the notebook format has it: {first}"

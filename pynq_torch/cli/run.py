@@ -97,14 +97,16 @@ def _check_program(program: Path) -> None:
     """Raise `BoardError` for what is no program; what a program does wrong, Python says itself."""
     if not program.exists():
         raise BoardError(f"program '{program}': no such file; looked in '{Path.cwd()}'")
-    if program.suffix == ".ipynb":
+    # A shell's <(...) is a pipe, which can be read only once.
+    piped = program.is_fifo() and program.suffix != ".ipynb"
+    if not (program.is_file() or program.is_dir() or piped):
+        raise BoardError(f"program '{program}' is a device, pipe or socket; expected a file")
+    if program.suffix in (".ipynb", ".pyc") or piped:
         return
     if program.is_dir():
         if not (program / "__main__.py").is_file():
             raise BoardError(f"program '{program}' is a folder without __main__.py")
         return
-    if not program.is_file() or program.suffix == ".pyc":
-        return  # a pipe can be read only once
     try:
         source = program.read_bytes()
         if zipfile.is_zipfile(program) or (program.suffix == ".py" and b"\0" not in source):

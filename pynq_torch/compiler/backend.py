@@ -45,23 +45,25 @@ def pynq(
     calibrate = given.pop("calibrate", None)
     if given:
         raise ValueError(f"options has {', '.join(map(repr, given))}; expected 'calibrate'")
-    if calibrate is None and not _is_quantised(graph):
-        return graph.forward
-    why = _refusal(inputs)
+    is_float = calibrate is None and not _is_quantised(graph)
+    why = _refusal(inputs, is_float)
     if why:
         warnings.warn(f"backend 'pynq': {why}", stacklevel=2)
+    if why or is_float:
         return graph.forward
     bound, free = _bound(graph, inputs)
     compiled = compile_model(bound, tuple(inputs[i] for i in free), calibrate)
     return lambda *arguments: compiled(*(arguments[i] for i in free))
 
 
-def _refusal(inputs: Sequence[Any]) -> str:
-    """Return why a graph that is to be int8 runs in float32 on the CPU; empty where it need not."""
-    if not all(isinstance(value, torch.Tensor) for value in inputs):
+def _refusal(inputs: Sequence[Any], is_float: bool) -> str:
+    """Return why a graph runs in float32 on the CPU; empty where nobody would expect otherwise."""
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+    if torch.is_grad_enabled() and any(value.requires_grad for value in tensors):
+        why = "gradients are needed, and int8 has none: it runs as without torch.compile"
+        return why if is_float else f"{why}. For inference call it under torch.no_grad()"
+    if len(tensors) < len(inputs) and not is_float:
         return "sizes are dynamic, so that it runs as it is; pass dynamic=False"
-    if torch.is_grad_enabled() and any(value.requires_grad for value in inputs):
-        return "gradients are needed, so that it runs as it is; call it under torch.no_grad()"
     return ""
 
 

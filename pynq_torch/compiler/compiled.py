@@ -14,7 +14,7 @@ from torch.fx import GraphModule, Node
 from pynq_torch.descriptions import read_kernel_description
 from pynq_torch.errors import PynqTorchError, VerificationError
 from pynq_torch.kernels.net.format import END, OUTS, Instruction, encode, head
-from pynq_torch.net import Network, Runner
+from pynq_torch.net import Network, Queue, Runner
 from pynq_torch.paths import KERNELS
 from pynq_torch.tables import Table, size_text
 
@@ -85,13 +85,15 @@ class Compiled:
 
     # ---- running -----------------------------------------------------------------------------
 
-    def __call__(self, *inputs: torch.Tensor) -> Any:
+    def __call__(self, *inputs: torch.Tensor, timeout_s: float = 60.0) -> Any:
         """Run the model.
 
         Parameters
         ----------
         *inputs : torch.Tensor
             As the example, with any number of images.
+        timeout_s : float
+            Bound of the wait for the PL, for each image and program.
 
         Returns
         -------
@@ -99,10 +101,14 @@ class Compiled:
         """
         values = self._values(inputs)
         for index in range(len(self._order.stages)):
-            self._run(index, values)
+            self._run(index, values, timeout_s)
         last = next(iter(reversed(self._model.graph.nodes)))
         found = torch.fx.node.map_arg(last.args[0], lambda node: self._value(node, values))
         return self._model.graph.process_outputs(found)
+
+    def queue(self, depth: int = 2) -> Queue:
+        """Return a queue for several inputs in flight: ``submit(x)`` and ``map(inputs)``."""
+        return Queue(self, depth)
 
     def _values(self, inputs: tuple[torch.Tensor, ...]) -> dict[Node, Any]:
         flat = self._model.graph.process_inputs(*inputs)
@@ -112,11 +118,11 @@ class Compiled:
     def _value(self, node: Node, values: dict[Node, Any]) -> Any:
         return constant(self._model, node) if node.op == "get_attr" else values[node]
 
-    def _run(self, index: int, values: dict[Node, Any]) -> None:
+    def _run(self, index: int, values: dict[Node, Any], timeout_s: float = 60.0) -> None:
         if index in self._pieces:
             piece = self._pieces[index]
             given = [values[node].contiguous().numpy() for node in piece.inputs]
-            results = self._runners[index].run(given)
+            results = self._runners[index].run(given, timeout_s)
             for node, result in zip(piece.outputs, results, strict=True):
                 values[node] = torch.from_numpy(result)
             return

@@ -277,8 +277,13 @@ def machine() -> str:
     path = os.path.realpath(toolchain.compiler())
     status = os.stat(path)
     folders = " ".join(map(str, toolchain.include_dirs()))
-    parts = (path, status.st_size, status.st_mtime_ns, flags(), flags(True), folders)
+    searched = [os.environ.get(name, "") for name in _SEARCHED]
+    parts = (path, status.st_size, status.st_mtime_ns, flags(), flags(True), folders, *searched)
     return "|".join(map(str, (*parts, _processor())))
+
+
+#: Where g++ looks for headers and libraries too.
+_SEARCHED = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH")
 
 
 @functools.cache

@@ -17,6 +17,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 import time
 import warnings
@@ -90,8 +91,14 @@ def _print_of(path: str) -> str:
 
 
 def _hash(path: str | Path) -> str:
+    return hashlib.sha256(_content(path)).hexdigest()
+
+
+def _content(path: str | Path) -> bytes:
+    if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe waits for its other end
+        raise OSError(errno.EINVAL, "no file", str(path))
     with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+        return file.read()
 
 
 def _print_at(path: str, begun: int) -> str:
@@ -112,14 +119,17 @@ def _index(key: str) -> Path:
 
 
 def _entries(key: str) -> list[Entry]:
-    try:
-        entries = json.loads(_index(key).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):  # none yet, or one that was cut off: build again
-        return []
-    if not isinstance(entries, list):
-        return []
     # Anything may have written into the cache; what is no entry is built again.
-    return [item for item in entries if _is_entry(item)]
+    return [item for item in _list_in(_index(key)) or () if _is_entry(item)]
+
+
+def _list_in(path: Path) -> list[Any] | None:
+    """Return the list in a file of the cache, None where there is none, or one that was cut off."""
+    try:
+        found = json.loads(_content(path))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list) else None
 
 
 def _is_entry(item: object) -> bool:
@@ -299,6 +309,8 @@ def _list_first(key: str, entry: Entry, target: Path) -> None:
     kept = [item for item in _entries(key) if item["files"] != entry["files"]]
     index = _index(key)
     index.parent.mkdir(parents=True, exist_ok=True)
+    if index.is_dir() and not index.is_symlink():  # no file can be renamed to it
+        shutil.rmtree(index)
     try:
         _write_atomically(index, json.dumps([entry, *kept[: _KEPT - 1]]))
     except OSError:
@@ -325,11 +337,8 @@ def remembered(key: str, ask: Callable[[], list[str]]) -> list[str]:
         Gives the answer, which is not kept where the cache cannot be written.
     """
     path = cache_dir() / "answers" / f"{key}.json"
-    try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        known = None
-    if isinstance(known, list):
+    known = _list_in(path)
+    if known is not None:
         return known
     answer = ask()
     with contextlib.suppress(OSError):

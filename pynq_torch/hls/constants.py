@@ -15,6 +15,8 @@ __all__ = ["Constants"]
 
 _LONGEST_NUMBER = 4096
 _NAME = re.compile(r"\b[A-Za-z_]\w*")
+#: ``0x1_0`` and ``0o20`` are numbers in Python only.
+_PYTHON_NUMBER = re.compile(r"\b\d\w*_|\b0[oO]")
 
 
 def _shift_left(value: int, count: int) -> int:
@@ -56,6 +58,8 @@ class Constants:
             return None
         for _ in range(8):
             if len(text) > _LONGEST_NUMBER:  # macros that multiply themselves
+                return None
+            if _PYTHON_NUMBER.search(text):
                 return None
             text = re.sub(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b", r"\1", text)
             try:

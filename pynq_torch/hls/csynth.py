@@ -107,7 +107,7 @@ def find_report(folder: Path, top: str) -> Path | None:
 def _top_of(path: Path) -> str | None:
     try:
         root = ElementTree.parse(path).getroot()
-    except ElementTree.ParseError:
+    except (ElementTree.ParseError, LookupError, ValueError):  # the latter two: of its encoding
         return None
     return root.findtext("UserAssignments/TopModelName")
 
@@ -153,7 +153,7 @@ def _profile(path: Path) -> tuple[ElementTree.Element, str]:
         root = ElementTree.parse(path).getroot()
     except OSError as error:
         raise KernelError(f"{path}: cannot be read ({error.strerror})") from error
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
         raise KernelError(f"{path}: not XML ({error}); expected a csynth.xml") from error
     top = root.findtext("UserAssignments/TopModelName")
     if root.tag != "profile" or top is None:

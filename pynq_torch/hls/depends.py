@@ -151,6 +151,8 @@ def _look(name: str, places: Sequence[str], missing: set[tuple[str, str]]) -> No
             break
         if not os.path.lexists(path):
             empty.append(path)
+        elif not os.path.lexists(target := os.path.realpath(path)):
+            empty.append(target)  # a link to it is there already
     missing.update(map(_first_missing, empty))
 
 

@@ -208,6 +208,11 @@ class Ports:
         if ctype.form == "burst_maxi" or "m_axi" in modes:
             return self._m_axi(port, base, wanted)
         if ctype.form == "stream" or "axis" in modes:
+            if "s_axilite" in modes:
+                self.warnings.append(
+                    f"{wanted.at['s_axilite']}: s_axilite of argument {port.name!r}, a stream, has "
+                    "no register and is ignored; write axis"
+                )
             return _streamed(port, base, self.constants.number(wanted.option("axis", "depth"))), []
         default = self._kernel_flow() and not modes
         if "s_axilite" in modes or (default and port.by_value):

@@ -119,7 +119,7 @@ def read_source(
     InterfaceError
         The file cannot be read.
     """
-    _check_macros(defines)
+    check_macros(defines)
     text = read_text(path)
     with tempfile.TemporaryDirectory(prefix="pynq_torch_stubs_") as stubs:
         folders = [path.parent, *include_dirs, *light, *toolchain.include_dirs()]
@@ -154,7 +154,8 @@ def _arguments(
     return [*begin, *common, *system], precompiled(text, [*begin, *places, *system], defines)
 
 
-def _check_macros(defines: Sequence[str]) -> None:
+def check_macros(defines: Sequence[str]) -> None:
+    """Raise `InterfaceError` for what no compiler takes as ``-D``."""
     for define in defines:
         if not _DEFINE.fullmatch(define):
             raise InterfaceError(f"-D {define!r} is no macro; expected NAME or NAME=VALUE")

@@ -9,12 +9,14 @@ import os
 
 from .file import NetFileError, Network, Port, read
 from .listing import listing, summary
+from .queue import Queue
 from .runner import Runner, view
 
 __all__ = [
     "NetFileError",
     "Network",
     "Port",
+    "Queue",
     "Runner",
     "listing",
     "load",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
@@ -13,6 +15,7 @@ from pynq_torch.errors import PynqTorchError
 from pynq_torch.kernels.net import Loaded, Net
 
 from .file import Network, Port
+from .queue import Queue
 
 __all__ = ["Runner"]
 
@@ -28,23 +31,39 @@ class Runner:
     Notes
     -----
     The overlay that is in use is taken where it has a kernel ``net``; otherwise the network's is
-    loaded.
+    loaded. Several threads may run it: each then has an arena of its own, see `queue`.
     """
 
     def __init__(self, network: Network) -> None:
         self.network = network
         self._loaded: Loaded | None = None
         self._overlay: Any = None
+        self._free: list[Loaded] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def _taken(self) -> Iterator[Loaded]:
+        """Yield the program in CMA memory, with an arena that nobody else uses meanwhile."""
+        with self._lock:
+            current = overlays.overlay_in_use()
+            if self._loaded is None or self._overlay is not current:
+                kernel, n = self._kernel(current), self.network
+                self._loaded = kernel(n.program, n.weights, n.tables, n.arena)
+                self._free = [self._loaded]
+            loaded = self._free.pop() if self._free else self._loaded.twin()
+            free = self._free
+        try:
+            yield loaded
+        finally:
+            with self._lock:
+                self._loaded = loaded if free is self._free else self._loaded
+                free.append(loaded)
 
     @property
     def loaded(self) -> Loaded:
-        """The program in CMA memory."""
-        current = overlays.overlay_in_use()
-        if self._loaded is None or self._overlay is not current:
-            kernel = self._kernel(current)
-            n = self.network
-            self._loaded = kernel(n.program, n.weights, n.tables, n.arena)
-        return self._loaded
+        """The program in CMA memory; where there was a run, with the arena of a last one."""
+        with self._taken() as loaded:
+            return loaded
 
     def _kernel(self, current: Any) -> Net:
         if current is None or current.kernels.unit_of("net") is None:
@@ -73,13 +92,15 @@ class Runner:
         part.run()
         return part.arena.copy()
 
-    def __call__(self, x: Any) -> np.ndarray[Any, Any]:
+    def __call__(self, x: Any, *, timeout_s: float = 60.0) -> np.ndarray[Any, Any]:
         """Return the output in float32 for an input in float32.
 
         Parameters
         ----------
         x : array
             float32 [N, ...], or one image without N; int8 is taken as quantised already.
+        timeout_s : float
+            Bound of the wait for one image.
 
         Returns
         -------
@@ -98,7 +119,7 @@ class Runner:
         if values.dtype != np.int8:
             values = port.quantised(values)
         out = self.network.outputs[0]
-        result = out.real(self.run([values[None] if alone else values])[0])
+        result = out.real(self.run([values[None] if alone else values], timeout_s)[0])
         return result[0] if alone else result
 
     def run(
@@ -120,15 +141,19 @@ class Runner:
                 raise ValueError(
                     f"an input is {given.dtype} {given.shape}; expected int8 {(count, *port.shape)}"
                 )
-        loaded = self.loaded
         results = [np.empty((count, *port.shape), port.dtype) for port in n.outputs]
-        for index in range(count):
-            for port, given in zip(n.inputs, inputs, strict=True):
-                view(loaded.arena, port)[...] = given[index]
-            loaded.run(timeout_s)
-            for port, result in zip(n.outputs, results, strict=True):
-                result[index] = view(loaded.arena, port)
+        with self._taken() as loaded:
+            for index in range(count):
+                for port, given in zip(n.inputs, inputs, strict=True):
+                    view(loaded.arena, port)[...] = given[index]
+                loaded.run(timeout_s)
+                for port, result in zip(n.outputs, results, strict=True):
+                    result[index] = view(loaded.arena, port)
         return results
+
+    def queue(self, depth: int = 2) -> Queue:
+        """Return a queue for several inputs in flight."""
+        return Queue(self, depth)
 
 
 def view(arena: np.ndarray[Any, Any], port: Port) -> np.ndarray[Any, Any]:

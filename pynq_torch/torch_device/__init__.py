@@ -48,6 +48,7 @@ def enable(*at_first: Callable[[], None]) -> Any:
     for name, kernel in composed_kernels().items():
         dispatch.register(name, kernel, "AutogradPrivateUse1")
     foreign.install(dispatch.library)
+    dispatch.install_sparse()
     torch_profiler.install()
     dispatch.fill_with(*at_first)
     at_first_use(_register)
@@ -59,11 +60,12 @@ def enable(*at_first: Callable[[], None]) -> Any:
 
 
 def _register() -> None:
-    from .dispatch import fill, register_all
+    from .dispatch import fill, register_all, register_sparse
     from .structure import own_kernels, view_kernel
 
     fill()
     register_all(own_kernels(), view_kernel)
+    register_sparse()
 
 
 # Last, and before any module of this room: torch calls `enable` while it is imported, which would

@@ -18,6 +18,7 @@ from pynq_torch.errors import NoKernelError
 from pynq_torch.events import OperatorCall
 
 from . import record
+from .layouts import STRUCTURE, structure_kernel
 from .quick import fallback_of
 from .record import inputs_of, switches
 from .recurrent import cell_kernels
@@ -25,17 +26,19 @@ from .schema import has_kernel, operator, plan_of
 
 __all__ = [
     "LAYERS",
+    "SPARSE",
     "Declined",
     "Offer",
     "add_offer",
     "fill",
     "fill_with",
+    "install_sparse",
     "kind_of",
     "library",
-    "note_serving",
     "possible",
     "register",
     "register_all",
+    "register_sparse",
     "serving",
 ]
 
@@ -68,11 +71,11 @@ class Declined:
 
 
 Offer = Callable[..., Any]
+#: Before the name of an overload with sparse tensors: their kernels are others.
+SPARSE = "sparse::"
 #: Overload -> offers in the order in which they are asked, each with the kernels one of which it
 #: needs; with none, it is asked always.
 _offers: dict[str, tuple[tuple[int, Offer, frozenset[str]], ...]] = {}
-#: Kernels that serve operators without an offer.
-_besides: set[str] = set()
 #: Of `_overlay`: overload -> what to ask, for those that its kernels could serve.
 _possible: dict[str, Offer] = {}
 _overlay: Any = overlays  # nothing that can be loaded, so that the first call looks
@@ -128,11 +131,6 @@ def fill() -> None:
         _fillers.pop()()
 
 
-def note_serving(*kernels: str) -> None:
-    """Count kernels that serve operators otherwise than by an offer, such as sparse ones."""
-    _besides.update(kernels)
-
-
 def serving() -> dict[str, str]:
     """Return the compute units of the loaded overlay that an offer needs: name -> kernel."""
     fill()
@@ -140,7 +138,6 @@ def serving() -> dict[str, str]:
     if loaded is None:
         return {}
     wanted = {kernel for entries in _offers.values() for *_, needs in entries for kernel in needs}
-    wanted |= _besides
     units = {driver.cu: driver.kernel_name for driver in loaded.kernels.values()}
     return {cu: kernel for cu, kernel in units.items() if kernel in wanted}
 
@@ -206,6 +203,43 @@ def register(name: str, kernel: Callable[..., Any], key: str = "PrivateUse1") ->
     library.impl(name.partition("::")[2], kernel, key)
 
 
+def register_sparse() -> int:
+    """Give every operator that the CPU has for sparse tensors its kernel for ours; count them."""
+    count = 0
+    for key, on_cpu in STRUCTURE.items():
+        for name in torch._C._dispatch_get_registrations_for_dispatch_key(on_cpu):
+            if name.startswith("aten::"):
+                register(name, _sparse_kernel(name, key), key)
+                count += 1
+    return count
+
+
+def install_sparse() -> None:
+    """Register what answers for operators of sparse tensors that have no kernel of their own."""
+    for key in STRUCTURE:
+        _all_operators.fallback(_sparse_fallback(key), key)
+
+
+_all_operators: Any = torch.library.Library("_", "IMPL")  # type: ignore[no-untyped-call]
+
+
+def _sparse_kernel(name: str, key: str) -> Callable[..., Any]:
+    offered = name.replace("aten::", SPARSE)
+    return structure_kernel(name, key) or _kernel(name, offered=offered)
+
+
+def _sparse_fallback(key: str) -> Callable[..., Any]:
+    kernels: dict[str, Callable[..., Any]] = {}
+
+    def run(op: Any, *args: Any, **kwargs: Any) -> Any:
+        name = op.name()
+        if name not in kernels:
+            kernels[name] = _sparse_kernel(name, key)
+        return kernels[name](*args, **kwargs)
+
+    return run
+
+
 def register_all(own: dict[str, Callable[..., Any]], views: Callable[[str], Any]) -> int:
     """Give every overload its kernel for device "pynq"; return how many were registered.
 
@@ -258,17 +292,23 @@ def kind_of(name: str) -> str:
     return "value"
 
 
-def _kernel(name: str, on_cpu: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """Return the kernel of one overload; its schema is read at the first call."""
+def _kernel(
+    name: str, on_cpu: Callable[..., Any] | None = None, offered: str = ""
+) -> Callable[..., Any]:
+    """Return the kernel of one overload; its schema is read at the first call.
+
+    `offered` is the name under which kernels offer to serve it, if not its own.
+    """
+    offered = offered or name
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         nonlocal on_cpu
         if on_cpu is None:
             on_cpu = fallback_of(plan_of(name))
         if switches.active and record.state.call is None:
-            return _watched(name, offer_of(name), on_cpu, args, kwargs)
+            return _watched(name, offer_of(offered), on_cpu, args, kwargs)
         # Looked up in each call: overlays change, and a program may offer a kernel at any time.
-        ask = possible(name)
+        ask = possible(offered)
         if ask is None:
             return on_cpu(*args, **kwargs)
         result = ask(*args, **kwargs)

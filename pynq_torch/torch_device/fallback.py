@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from .layouts import SPARSE, alias_sparse, follow_sparse, mapped
 from .memory import (
     CmaStorage,
     alias,
@@ -25,6 +26,8 @@ __all__ = ["NOT_RESIZABLE", "fallback", "place", "reshape", "set_storage"]
 
 #: In torch's error where a kernel wants to resize a tensor over memory of ours.
 NOT_RESIZABLE = "resize storage that is not resizable"
+#: Only then does the CPU's kernel return what the backward pass reads without a check.
+_LOOKS_AT_REQUIRES_GRAD = "aten::_sparse_mm_reduce_impl"
 #: torch lets these take CPU tensors beside tensors of a device.
 _CPU_TOO = frozenset(
     f"aten::{name}"
@@ -52,16 +55,20 @@ def fallback(plan: Plan, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """
     given = dict(zip(plan.names, args, strict=False))
     given.update(kwargs)
-    on_cpu = {
+    on_cpu: dict[str, Any] = {
         name: [_reach(plan, name, v) for v in value]
         if name in plan.lists and value is not None
         else _reach(plan, name, value)
         for name, value in given.items()
     }
     # An operand that is written as well has to be one tensor for the CPU too: only so does torch
-    # see that ``out`` is an input, which must not be resized.
+    # see that ``out`` is an input, which must not be resized. It adds some sparse layouts only if
+    # both are one tensor.
     for name, other in _twice(plan, given):
         on_cpu[other] = on_cpu[name]
+    if plan.name == _LOOKS_AT_REQUIRES_GRAD:
+        wanted = [v.requires_grad for v in given.values() if isinstance(v, torch.Tensor)]
+        on_cpu["self"].requires_grad_(any(wanted))
     if plan.generator and on_cpu.get("generator") is None:
         on_cpu["generator"] = default_generator
     if not plan.written:
@@ -70,7 +77,8 @@ def fallback(plan: Plan, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         result = _call(plan, on_cpu, given)
     except BaseException:
         for tensor, _ in _written(plan, given, on_cpu):  # maybe half way
-            note_write(tensor)
+            if tensor.layout is torch.strided:
+                note_write(tensor)
         raise
     return _finished(plan, given, on_cpu, result)
 
@@ -80,6 +88,9 @@ def _finished(
 ) -> torch.Tensor | tuple[Any, ...] | None:
     """Return what an operator that writes to arguments returns; resized ones have been moved."""
     for tensor, view in _written(plan, given, on_cpu):
+        if tensor.layout is not torch.strided:
+            follow_sparse(tensor, view, place)
+            continue
         note_write(tensor)
         if tensor.shape != view.shape or tensor.stride() != view.stride():
             _follow(tensor, view)
@@ -92,13 +103,14 @@ def _finished(
 
 
 def _twice(plan: Plan, given: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return pairs of arguments that are the same tensor, the first of them written."""
+    """Return pairs of arguments that are the same tensor, the first of them written or sparse."""
+    tensors = {name: v for name, v in given.items() if isinstance(v, torch.Tensor)}
     return [
         (name, other)
-        for name in plan.written
-        if isinstance(given.get(name), torch.Tensor)
+        for name, value in tensors.items()
+        if name in plan.written or value.layout is not torch.strided
         for other in plan.singles
-        if other != name and given.get(other) is given[name]
+        if other != name and given.get(other) is value
     ]
 
 
@@ -145,7 +157,8 @@ def _make_room(
         view: torch.Tensor = _reach(plan, name, tensor)
         if empty and tensor.numel():
             return view
-        return view.new_empty(0) if name in named else view.clone()
+        own = name in named and view.layout is torch.strided
+        return view.new_empty(0) if own else view.clone()
 
     for name in plan.written:
         value = given.get(name)
@@ -162,6 +175,8 @@ def _reach(plan: Plan, name: str, value: Any) -> Any:
     """Return a tensor argument as the CPU sees it; torch gives plain numbers as numbers."""
     if not isinstance(value, torch.Tensor):
         return value
+    if value.layout in SPARSE and value.device.type == "pynq":
+        return alias_sparse(value)
     try:
         found = alias(value)
     except (AttributeError, NotImplementedError):
@@ -175,8 +190,8 @@ def _reach(plan: Plan, name: str, value: Any) -> Any:
 def _foreign(plan: Plan, name: str, value: torch.Tensor) -> torch.Tensor:
     if value.layout is not torch.strided:
         raise NotImplementedError(
-            f"{plan.name}: argument {name!r} has layout {value.layout}; device 'pynq' has strided "
-            "tensors only: pass tensor.to_dense(), or do this on the CPU"
+            f"{plan.name}: argument {name!r} has layout {value.layout}, which device 'pynq' has no "
+            "tensors of: pass tensor.to_dense(), or do this on the CPU"
         )
     readable = value.device.type == "cpu" and name not in plan.written
     may = plan.name in _CPU_TOO and (name == "indices" or "indices" not in plan.names)
@@ -197,9 +212,11 @@ def _foreign(plan: Plan, name: str, value: torch.Tensor) -> torch.Tensor:
 def place(value: Any) -> Any:
     """Return results of the CPU on device "pynq": new tensors in CMA memory with their values."""
     if isinstance(value, torch.Tensor):
+        if value.layout in SPARSE:
+            return mapped(value, place)
         if value.layout is not torch.strided:
             raise NotImplementedError(
-                f"the result has layout {value.layout}; device 'pynq' has strided tensors only: "
+                f"the result has layout {value.layout}, which device 'pynq' has no tensors of: "
                 "do this on the CPU (tensor.cpu())"
             )
         # Dense: the elements fill a stretch of memory, in whatever order.

@@ -10,11 +10,6 @@ __all__ = ["install"]
 
 #: Dispatch key of what such a tensor would be -> what it is called, and what to do instead.
 _LAYOUTS = {
-    "SparsePrivateUse1": ("sparse tensors", "pass tensor.to_dense()"),
-    "SparseCsrPrivateUse1": (
-        "kernel for this with compressed sparse tensors (CSR has products, see ops.sparse)",
-        "pass tensor.to_dense()",
-    ),
     "QuantizedPrivateUse1": (
         "tensors with torch's quantised dtypes",
         "pass tensor.int_repr() and keep scale and zero_point beside it, or see pynq_torch.nn",

@@ -84,7 +84,9 @@ def _tensor_difference(
         return None
     parts = _parts(x_cpu)
     if parts is not None:
-        return difference(parts, _parts(x), f"{where}'s parts", values=values)
+        # Copies: whether a part is a view of another tensor's is no property of the sparse one.
+        copies = [[part.detach().clone() for part in of] for of in (parts, _parts(x) or [])]
+        return difference(*copies, f"{where}'s parts", values=values)
     x_cpu = x_cpu.detach().resolve_conj().resolve_neg()
     back = x.detach().cpu().resolve_conj().resolve_neg()
     if back.dtype != x_cpu.dtype or back.shape != x_cpu.shape:

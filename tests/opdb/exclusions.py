@@ -53,7 +53,6 @@ class Exclusion:
 
 
 _FLOATS = ("float32", "backward", "float16", "bfloat16")
-_SPARSE = "Tensors on the device are strided; torch keeps sparse ones on the CPU."
 _ATTENTION = "torch has a fused attention for the CPU, and composes it of products elsewhere."
 
 EXCLUSIONS: tuple[Exclusion, ...] = (
@@ -115,14 +114,6 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
         ("float32", "backward", "out="),
         "On some processors LAPACK's sums depend on where its memory lies.",
     ),
-    Exclusion(
-        Allowed.FAILURE,
-        ("to_sparse",),
-        (*DTYPE_COLUMNS, "backward", "method"),
-        _SPARSE,
-    ),
-    Exclusion(Allowed.FAILURE, ("sparse.mm.reduce",), _FLOATS, _SPARSE),
-    Exclusion(Allowed.FAILURE, ("sparse.sampled_addmm",), ("float32", "backward"), _SPARSE),
     Exclusion(
         Allowed.FAILURE,
         ("cat",),

@@ -47,6 +47,13 @@ A view among the arguments is copied with all of its storage. `x.to(...)` copies
 alone, to any device: of inputs that are moved so, `as_strided.partial_views` reaches beyond them,
 and torch raises.
 
+A sparse tensor is compared by its shape, its layout and the dense tensors that it is made of
+(`tests/test_sparse_layouts.py` has all layouts). torch gives such tensors dispatch keys of their
+own, which Python can serve; two things differ from the CPU. torch checks indices only where a
+program asks for it, the device at every call: one that points outside is an `IndexError`, not a
+crash. And torch's own kernels make two sparse tensors share an index vector where they can; on the
+device each has its own.
+
 `python tests/opdb/table.py --write` writes this page; `tests/test_op_db.py` compares every row
 with what it finds.
 

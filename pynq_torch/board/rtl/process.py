@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pynq_torch.board.engine import end_process
+from pynq_torch.board.engine import PlProcess, end_process
 from pynq_torch.board.memory import PhysicalMemory
 from pynq_torch.board.streams import Ring
 from pynq_torch.errors import BoardError, RtlTimeout
@@ -71,7 +71,7 @@ class Pl:
         self._answer_fds = [_event() for _ in self.plans]
         self._pollers = [_poller(fd) for fd in self._answer_fds]
         self._life_read, self._life_write = os.pipe2(os.O_CLOEXEC)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: PlProcess | None = None
         self._log_begin = 0
         self._closed = False
         self._ending = threading.Lock()
@@ -107,15 +107,7 @@ class Pl:
         fds += [ring.fd for ring in rings]
         fds += [s.peer_fd for plan in self.plans for s in plan.streams if s.peer_fd >= 0]
         self._log_begin = os.lseek(self._log_fd, 0, os.SEEK_END)
-        # A session of its own: Ctrl-C in the terminal is for the program, not for the PL.
-        self._process = subprocess.Popen(
-            [str(self.executable), str(self._config_fd)],
-            pass_fds=fds,
-            stdin=subprocess.DEVNULL,
-            stdout=self._log_fd,
-            stderr=self._log_fd,
-            start_new_session=True,
-        )
+        self._process = PlProcess([str(self.executable), str(self._config_fd)], fds, self._log_fd)
         self.spawns += 1
 
     def _setup(self, rings: Sequence[Ring], cycle: int | None) -> list[Row]:

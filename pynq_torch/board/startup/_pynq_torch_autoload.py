@@ -105,22 +105,35 @@ def _explain_missing_board() -> None:
     module = sys.modules.get("pynq.pl_server.device")
     if module is None:
         return  # another package of that name
+    sys.meta_path.append(_NoBaseOverlay)
     device = module.Device
 
     def probe(cls: type) -> list[object]:
         if not device._devices:
-            program = sys.argv[0] if sys.argv and sys.argv[0].endswith(".py") else "program.py"
-            warnings.warn(
-                "No devices found on this PC, and no virtual board is chosen. Start the program "
-                f"with {VARIABLE}=csim python {program}, or call pynq_torch.use_board('csim') "
-                "before it asks pynq for a device.",
-                stacklevel=4,
-            )
+            _warn("before it asks pynq for a device", stacklevel=5)
         return []
 
     type(device)(
         "NoBoardChosen", (device,), {"_probe_": classmethod(probe), "_probe_priority_": _LAST}
     )
+
+
+def _warn(when: str, stacklevel: int) -> None:
+    program = sys.argv[0] if sys.argv and sys.argv[0].endswith(".py") else "program.py"
+    warnings.warn(
+        "No devices found on this PC, and no virtual board is chosen. Start the program with "
+        f"{VARIABLE}=csim python {program}, or call pynq_torch.use_board('csim') {when}.",
+        stacklevel=stacklevel,
+    )
+
+
+class _NoBaseOverlay:
+    """Last on ``sys.meta_path``: the base overlay is on the SD card and on virtual boards only."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name == "pynq.overlays.base" and "pynq_torch.board.device" not in sys.modules:
+            _warn("before it imports pynq.overlays.base", stacklevel=3)
 
 
 def find_pynq() -> ModuleSpec | None:

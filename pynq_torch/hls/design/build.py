@@ -73,7 +73,7 @@ def overlay_names(root: Path | None = None) -> tuple[str, ...]:
     Raises
     ------
     HandoffError
-        `root` has no folder ``hw/overlays``.
+        `root` has no folder ``hw/overlays``, or that has no overlays.
     """
     folder = (root or ROOT) / "hw" / "overlays"
     if not folder.is_dir():
@@ -81,7 +81,10 @@ def overlay_names(root: Path | None = None) -> tuple[str, ...]:
             f"{folder.parent.parent} has no hw/overlays: expected a folder with hw/overlays/NAME/"
             f"{FILE_NAME} and hw/kernels/KERNEL/KERNEL.cpp"
         )
-    return tuple(sorted(path.parent.name for path in folder.glob(f"*/{FILE_NAME}")))
+    names = tuple(sorted(path.parent.name for path in folder.glob(f"*/{FILE_NAME}")))
+    if not names:
+        raise HandoffError(f"{folder} has no overlay: expected a folder in it with an {FILE_NAME}")
+    return names
 
 
 def _kernel_source(root: Path, kernel: str, description: OverlayDescription) -> Path:

@@ -183,6 +183,8 @@ def read_description(path: Path) -> OverlayDescription:
 
 
 def _read(path: Path) -> _File:
+    if path.exists() and not path.is_file():
+        raise HandoffError(f"{path} is a folder, device, pipe or socket; expected a TOML file")
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         return _SCHEMA.validate_python(data, strict=True)

@@ -19,7 +19,7 @@ from ..directive_files import directives_of
 from ..lint_pragmas import pragma_problems
 from ..lint_tree import Program
 from ..parse import constants_of, find_top, probe
-from ..source import SourceUnit, read_source
+from ..source import SourceUnit, check_macros, read_source
 from . import compiler, forbidden
 from .asked import FunctionPlan
 from .ir import Module, read_module
@@ -86,6 +86,7 @@ def estimate(
     """
     if not clock > 0:
         raise KernelBuildError(f"clock {clock!r} is no period; expected ns above 0", top)
+    check_macros(defines)
     paths = [Path(os.path.realpath(one)) for one in (source, *sources)]
     with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as name:
         folder = Path(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import threading
 from typing import Any, ClassVar
 
 import numpy as np
@@ -56,29 +58,41 @@ class Loaded:
         # A kernel has an address for each pointer, also where there is nothing behind it.
         self._constants = [buffers.to_buffer(c if c.size else c.dtype.type([0]), device=device)
                            for c in constants]  # fmt: skip
+        self._sizes = (len(program), limits.weights, limits.table, limits.arena)
+        self._take_memory()
+
+    def _take_memory(self) -> None:
+        length, _, _, arena = self._sizes
+        device = self._kernel.device
         self._memory = buffers.empty((max(arena, 1),), np.int8, device=device)
-        self._report = buffers.empty((HEADER + len(program),), np.uint32, device=device)
+        self._report = buffers.empty((HEADER + length,), np.uint32, device=device)
         self.arena = np.asarray(self._memory)
         places = (*self._constants, self._memory, self._report)
-        self._values = (
-            *(int(place.device_address) for place in places),
-            *(len(program), limits.weights, limits.table, limits.arena),
-        )
+        self._values = (*(int(place.device_address) for place in places), *self._sizes)
+
+    def twin(self) -> Loaded:
+        """Return the same program with an arena of its own: one is filled while another runs."""
+        other = copy.copy(self)
+        other._take_memory()
+        return other
 
     def run(self, timeout_s: float = 10.0) -> None:
         """Start once and wait: from what is in the arena to the results there.
+
+        Threads take turns on the kernel; each waits only for runs that are bounded like its own.
 
         Raises
         ------
         ProgramError
             The kernel has stopped at an instruction.
         """
-        self._kernel.start_raw(
-            self._values,
-            held=self._constants,
-            flush=(self._memory,),
-            results=(self._memory, self._report),
-        ).wait(timeout_s)
+        with self._kernel.turn:
+            self._kernel.start_raw(
+                self._values,
+                held=self._constants,
+                flush=(self._memory,),
+                results=(self._memory, self._report),
+            ).wait(timeout_s)
         reason, index = (int(word) for word in self._report[:2])
         if reason:
             raise ProgramError(index, reason, "as the kernel says", self._kernel.cu)
@@ -97,6 +111,11 @@ class Net(Kernel):
         *("program", "weights", "tables", "arena", "outcome"),
         *("instructions", "weights_bytes", "table_words", "arena_bytes"),
     )
+
+    def __init__(self, description: dict[str, Any]) -> None:
+        super().__init__(description)
+        #: Held during a run: programs in several threads run one after the other.
+        self.turn = threading.Lock()
 
     def __call__(
         self,
