@@ -630,6 +630,26 @@ def test_free_running_units_in_a_stream(board, tmp_path, units, stalls):
     assert made.pl.cpu_seconds - before < 0.25
 
 
+def test_a_stream_from_ddr_waits_for_it_and_its_stalls_are_those_of_the_seed(tmp_path, board):
+    extra = DMA.format(first="increment_0", last="increment_0", between="")
+    bit = write_overlay(tmp_path, {"increment_0": "increment"}, extra, _RTL_KERNELS)
+
+    def cycles(**options):
+        made = board(kernels=[_RTL_KERNELS], **options)
+        dma = Overlay(str(bit)).axi_dma_0
+        source, target = allocate(5000, "u4"), allocate(5000, "u4")
+        dma.recvchannel.transfer(target)
+        dma.sendchannel.transfer(source)
+        dma.sendchannel.wait()
+        dma.recvchannel.wait()
+        (packet,) = [t for t in made.trace_records() if t.port == "samples"]
+        made.close()
+        return packet.done - packet.cycle
+
+    assert 5010 < cycles() < 5100  # 5,000 beats, and DDR's refresh: the DMA reads over HP0
+    assert len({cycles(stalls=0.3, seed=seed) for seed in (1, 2, 3)}) == 3
+
+
 def test_a_stream_that_breaks_a_rule_is_named(board, tmp_path):
     kernels = tmp_path / "kernels"
     shutil.copytree(_RTL_KERNELS / "increment", kernels / "increment")
