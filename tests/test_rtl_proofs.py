@@ -53,6 +53,7 @@ TWINS = {
         ("axi_read.sv", "{mark_last && rlast_i, mark", "{mark_last, mark", "words_followed"),
         ("axi_read.sv", "word_last && !two", "word_last", "last_is_last"),
         ("axi_read.sv", "{word_start, 3'b0}", "{2'b0, word_start, 2'b0}", "bytes_in_order"),
+        ("axi_read.sv", ">= COUNT_BITS'(MAX_BURST)", "> COUNT_BITS'(MAX_BURST)", "asks_in_time"),
         ("axi_read.sv", "|| have_q || word_last)", "|| have_q)", "none_missing"),
     ],
     "axi_write": [
