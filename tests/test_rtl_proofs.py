@@ -60,6 +60,7 @@ TWINS = {
         ("axi_write.sv", "wlast_o  = beat_q == mark_len", "wlast_o = mark_last", "last_is_last"),
         ("axi_write.sv", "&& unanswered_q == '0 ", "", "no_answer_lost"),
         ("axi_write.sv", "mark_valid && (valid_i || !needs", "(valid_i || !needs", "address_first"),
+        ("axi_write.sv", "valid_i || !needs_word", "valid_i", "sends_the_rest"),
         ("axi_write.sv", "final_word = mark_last && ", "final_word = ", "strobes_match"),
         ("axi_write.sv", "> mark_end", ">= mark_end", "strobes_match"),
         ("axi_write.sv", "&& wready_i && needs_word", "&& wready_i", "takes_its_words"),

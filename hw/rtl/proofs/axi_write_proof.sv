@@ -173,6 +173,7 @@ module axi_write_proof #(
   wire bytes_in_order = !live_q || !at_head || !wvalid_o || data_right;
   wire takes_its_words = !live_q || !at_head || (sent && sent_of_it + 1'b1 == bus_words_q
       ? taken_q + N'(taken) == words_q : !taken || taken_q < words_q);
+  wire sends_the_rest = !live_q || !at_head || open == '0 || taken_q != words_q || wvalid_o;
   wire asks_in_order = !live_q || !being_asked || !awvalid_o
       || (awaddr_o == {addr_q[ADDR_WIDTH-1:LANE_BITS] + INDEX_WIDTH'(asked_of_it), LANE_BITS'(0)}
           && awlen_o < 8'(MAX_BURST) && N'(awlen_o) < N'(bus_words_q - asked_of_it));
@@ -241,6 +242,7 @@ module axi_write_proof #(
     assert (strobes_match);
     assert (bytes_in_order);
     assert (takes_its_words);
+    assert (sends_the_rest);
     assert (asks_in_order);
     assert (asks_in_time);
     assert (answers_match);
