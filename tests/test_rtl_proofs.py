@@ -44,6 +44,7 @@ TWINS = {
     ],
     "axi_bursts": [
         ("axi_bursts.sv", "{1'b0, index_q[INDEX_BITS-1:0]};", "'0;", "within_4_kb"),
+        ("axi_bursts.sv", "(taken && fits)", "1'b0", "none_waits"),
         ("axi_bursts.sv", "SPAN_WIDTH'(lane) - 1'b1", "SPAN_WIDTH'(lane)", "lanes"),
     ],
     "axi_read": [
