@@ -14,6 +14,12 @@ _SIZE = "How much is on chip at a time changes no result."
 
 #: As `mutate_equivalents.EQUIVALENT`.
 KERNELS: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "hw/kernels/reduce_f32/reduce_f32.cpp",
+        "{y_k0, y_k1, y_k2}, { {r0, r1, r2}, {x_r0, x_r1, x_r2}, x_k2, column != 0});",
+        "{y_k0, y_k1, y_k2}, { {r0, r1, r2}, {x_r0, x_r1, x_r2}, x_k2, column != 1});",
+        "A row and a column are two orders of the same walk, with the same results.",
+    ),
     *(
         (
             "hw/kernels/activation_f32/activation_f32.cpp",

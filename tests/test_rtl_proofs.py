@@ -19,10 +19,11 @@ pytestmark = pytest.mark.timeout(900)
 TWINS = {
     "axil_control": [
         ("axil_control.sv", "arready_o = !rvalid_o", "arready_o = 1'b1", "one_answer_a_read"),
-        ("axil_control.sv", "if (ap_ready_i) ap_start_o", "if (!write) ap_start_o", "start_held"),
+        ("axil_control.sv", "if (ap_ready_i) ap_s", "if (!write) ap_s", "starts_when_told"),
         ("axil_control.sv", "if (wstrb_i[lane]) word_q", "if (wstrb_i[0]) word_q", "word_kept"),
-        ("axil_control.sv", "ap_start_o <= auto_q", "ap_start_o <= 1'b0", "restarts"),
+        ("axil_control.sv", "ap_start_o <= auto_q", "ap_start_o <= 1'b0", "starts_when_told"),
         ("axil_control.sv", "<= stored[32*i+:32]", "<= stored[31:0]", "word_read"),
+        ("axil_control.sv", "ap_done_i && ier_q[0]", "ap_done_i", "registers_match"),
     ],
     "skid": [
         ("skid.sv", "if (out_free) out_q", "out_q", "stable"),
@@ -37,24 +38,36 @@ TWINS = {
         ("credits.sv", "given + COUNT_BITS'(give_i[i])", "COUNT_BITS'(give_i[i])", "counts_match"),
     ],
     "gemm_queue": [
-        ("gemm_queue.sv", "= count_q != (INDEX_BITS + 1)'(DEPTH)", "= 1'b1", "no_overflow"),
+        ("gemm_queue.sv", "= count_q != (INDEX_BITS + 1)'(DEPTH)", "= 1'b1", "full"),
         ("gemm_queue.sv", "else if (ready_i) valid_q <= 1'b0;", "else valid_q <= 1'b0;", "stays"),
+        ("gemm_queue.sv", "(!valid_q || ready_i)", "ready_i", "comes_out"),
     ],
     "axi_bursts": [
         ("axi_bursts.sv", "{1'b0, index_q[INDEX_BITS-1:0]};", "'0;", "within_4_kb"),
+        ("axi_bursts.sv", "(taken && fits)", "1'b0", "none_waits"),
         ("axi_bursts.sv", "SPAN_WIDTH'(lane) - 1'b1", "SPAN_WIDTH'(lane)", "lanes"),
     ],
     "axi_read": [
         ("axi_read.sv", ">= COUNT_BITS'(MAX_BURST)", "!= '0", "credits"),
         ("axi_read.sv", "&& on_the_way == '0 && waiting", "&& waiting", "no_answer_lost"),
         ("axi_read.sv", "idle_o = !bursts_left && ", "idle_o = ", "no_answer_lost"),
+        ("axi_read.sv", "{mark_last && rlast_i, mark", "{mark_last, mark", "words_followed"),
+        ("axi_read.sv", "word_last && !two", "word_last", "last_is_last"),
+        ("axi_read.sv", "{word_start, 3'b0}", "{2'b0, word_start, 2'b0}", "bytes_in_order"),
+        ("axi_read.sv", ">= COUNT_BITS'(MAX_BURST)", "> COUNT_BITS'(MAX_BURST)", "asks_in_time"),
+        ("axi_read.sv", "|| have_q || word_last)", "|| have_q)", "none_missing"),
     ],
     "axi_write": [
         ("axi_write.sv", "wlast_o  = beat_q == mark_len", "wlast_o = mark_last", "last_is_last"),
         ("axi_write.sv", "&& unanswered_q == '0 ", "", "no_answer_lost"),
         ("axi_write.sv", "mark_valid && (valid_i || !needs", "(valid_i || !needs", "address_first"),
+        ("axi_write.sv", "valid_i || !needs_word", "valid_i", "sends_the_rest"),
+        ("axi_write.sv", "final_word = mark_last && ", "final_word = ", "strobes_match"),
+        ("axi_write.sv", "> mark_end", ">= mark_end", "strobes_match"),
+        ("axi_write.sv", "&& wready_i && needs_word", "&& wready_i", "takes_its_words"),
     ],
     "normalise": [
+        ("normalise.sv", "shift_o[k] = take", "shift_o[k] = 1'b0", "is_a_shift"),
         ("normalise.sv", "&& limit[k+1] >= SHIFT_BITS'(2 ** k)", "", "within_limit"),
         ("normalise.sv", "WIDTH-1-:2**k", "WIDTH-1-:2**k-(k>3)", "no_bit_lost"),
     ],

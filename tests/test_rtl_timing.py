@@ -26,6 +26,8 @@ BLOCKS: dict[str, dict[str, int]] = {
     "gemm_jobs": {},
     "gemm_load": {},
     "axi_read": {"DATA_WIDTH": 64},
+    "f32_add": {},
+    "f32_mul": {},
 }
 
 

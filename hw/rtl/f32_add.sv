@@ -114,23 +114,26 @@ module f32_add #(
     end
   end
 
-  // 4: the leading one to the top, unless the exponent would fall below 1.
+  // 4: the leading one to the top or near it, unless the exponent would fall below 1.
   wire [4:0] limit = exponent_3 > 8'd31 ? 5'd31 : exponent_3[4:0];
   logic [27:0] normal;
-  logic [4:0] shift;
+  logic [4:0] shift, rest;
 
   normalise #(
-      .WIDTH(28)
-  ) to_the_top (
+      .WIDTH(28),
+      .LOW(2)
+  ) near_the_top (
       .value_i(sum_3),
       .limit_i(limit),
       .value_o(normal),
-      .shift_o(shift)
+      .shift_o(shift),
+      .limit_o(rest)
   );
 
   logic sign_4, special_4;
   logic [9:0] exponent_4;
-  logic [25:0] significand_4;
+  logic [27:0] significand_4;
+  logic [1:0] rest_4;
   logic [31:0] result_4;
 
   always_ff @(posedge clk_i) begin
@@ -138,24 +141,40 @@ module f32_add #(
       sign_4        <= sign_3;
       special_4     <= special_3;
       exponent_4    <= 10'(exponent_3) + 10'd1 - 10'(shift);
-      significand_4 <= {normal[27:3], normal[2:0] != '0};
+      significand_4 <= normal;
+      rest_4        <= rest > 5'd3 ? 2'd3 : rest[1:0];
       result_4      <= result_3;
     end
   end
 
-  // 5: round.
+  // 5: the rest of the way to the top, and round.
+  logic [27:0] top;
+  logic [1:0] last_shift, unused_limit;
   logic [31:0] rounded;
+
+  normalise #(
+      .WIDTH(28),
+      .SHIFT_BITS(2)
+  ) to_the_top (
+      .value_i(significand_4),
+      .limit_i(rest_4),
+      .value_o(top),
+      .shift_o(last_shift),
+      .limit_o(unused_limit)
+  );
 
   f32_round round (
       .sign_i(sign_4),
-      .exponent_i(exponent_4),
-      .significand_i(significand_4),
+      .exponent_i(exponent_4 - 10'(last_shift)),
+      .significand_i({top[27:3], top[2:0] != '0}),
       .float_o(rounded)
   );
 
   always_ff @(posedge clk_i) begin
     if (step) sum_o <= special_4 ? result_4 : rounded;
   end
+
+  wire unused = &{1'b0, unused_limit};
 
 `ifndef SYNTHESIS
   assert property (@(posedge clk_i) disable iff (!rst_ni)

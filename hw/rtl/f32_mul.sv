@@ -83,8 +83,8 @@ module f32_mul #(
     end
   end
 
-  // 3: the leading one to the top, unless the exponent would fall below 1; or to the right until the
-  // exponent is 1. The top bit of the product stands for 2..4, hence exponent + 1.
+  // 3: the leading one to the top or near it, unless the exponent would fall below 1; or to the right
+  // until the exponent is 1. The top bit of the product stands for 2..4, hence exponent + 1.
   wire negative = exponent_2[9];
   wire [9:0] below = -exponent_2;
   wire [5:0] right = below > 10'd63 ? 6'd63 : below[5:0];
@@ -92,20 +92,23 @@ module f32_mul #(
   wire [5:0] limit = exponent_2 > 10'd63 ? 6'd63 : exponent_2[5:0];
   wire [47:0] moved = product_2 >> right;
   logic [47:0] normal;
-  logic [5:0] shift;
+  logic [5:0] shift, rest;
 
   normalise #(
-      .WIDTH(48)
-  ) to_the_top (
+      .WIDTH(48),
+      .LOW(2)
+  ) near_the_top (
       .value_i(product_2),
       .limit_i(limit),
       .value_o(normal),
-      .shift_o(shift)
+      .shift_o(shift),
+      .limit_o(rest)
   );
 
   logic sign_3, special_3;
   logic [9:0] exponent_3;
-  logic [25:0] significand_3;
+  logic [28:0] significand_3;  // with three bits more: the next stage shifts by at most three
+  logic [1:0] rest_3;
   logic [31:0] result_3;
 
   always_ff @(posedge clk_i) begin
@@ -115,27 +118,44 @@ module f32_mul #(
       result_3  <= result_2;
       if (negative) begin
         exponent_3    <= 10'd1;
-        significand_3 <= {moved[47:23], moved[22:0] != '0 || lost};
+        significand_3 <= {moved[47:20], moved[19:0] != '0 || lost};
+        rest_3        <= '0;
       end else begin
         exponent_3    <= exponent_2 + 10'd1 - 10'(shift);
-        significand_3 <= {normal[47:23], normal[22:0] != '0};
+        significand_3 <= {normal[47:20], normal[19:0] != '0};
+        rest_3        <= rest > 6'd3 ? 2'd3 : rest[1:0];
       end
     end
   end
 
-  // 4: round.
+  // 4: the rest of the way to the top, and round.
+  logic [28:0] top;
+  logic [1:0] last_shift, unused_limit;
   logic [31:0] rounded;
+
+  normalise #(
+      .WIDTH(29),
+      .SHIFT_BITS(2)
+  ) to_the_top (
+      .value_i(significand_3),
+      .limit_i(rest_3),
+      .value_o(top),
+      .shift_o(last_shift),
+      .limit_o(unused_limit)
+  );
 
   f32_round round (
       .sign_i(sign_3),
-      .exponent_i(exponent_3),
-      .significand_i(significand_3),
+      .exponent_i(exponent_3 - 10'(last_shift)),
+      .significand_i({top[28:4], top[3:0] != '0}),
       .float_o(rounded)
   );
 
   always_ff @(posedge clk_i) begin
     if (step) product_o <= special_3 ? result_3 : rounded;
   end
+
+  wire unused = &{1'b0, unused_limit};
 
 `ifndef SYNTHESIS
   assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -82,6 +82,7 @@ module axi_bursts_proof #(
   wire stable = !live_q || !held_q
       || (burst_valid_o && burst_addr_o == held_addr_q && burst_len_o == held_len_q);
   wire commands_wait = !live_q || !accepted || !busy_q || (taken && burst_last_o);
+  wire none_waits = !live_q || cmd_ready_o == (!busy_q || (taken && burst_last_o));
   // An invariant, without which induction starts in states that never are.
   wire words_left = !live_q || (busy_q
       ? 32'(dut.words_q) == 32'(last_word) - 32'(next_q) + 1 && next_q <= last_word : dut.words_q == '0);
@@ -96,6 +97,7 @@ module axi_bursts_proof #(
     assert (within_4_kb);
     assert (stable);
     assert (commands_wait);
+    assert (none_waits);
     assert (words_left);
   end
 

@@ -3,7 +3,7 @@
 `default_nettype none
 
 module credits_proof #(
-    parameter int unsigned TOTAL = 12,
+    parameter int unsigned TOTAL = 8,
     parameter int unsigned TAKE  = 4,
     parameter int unsigned GIVES = 2
 ) (

@@ -64,9 +64,9 @@ UNARY = (
          overloads=("aten::round",)),
     # Of NaN it is 0, as in torch.
     _row(13, "sign", "torch.sign(x)", "(x > 0) - (x < 0)", integer="(x > 0) - (x < 0)",
-         example=(-2.5, -1.0), integer_example=(-7, -1), units={"fcmp": 2},
-         more=((2.5, 1.0), (0.0, 0.0), (math.nan, 0.0)),
-         more_integers=((7, 1), (0, 0)),
+         example=(-0.5, -1.0), integer_example=(-1, -1), units={"fcmp": 2},
+         more=((0.5, 1.0), (0.0, 0.0), (math.nan, 0.0)),
+         more_integers=((1, 1), (0, 0)),
          overloads=("aten::sign",)),
     _row(14, "clamp", "torch.clamp(x, p, q)", "between(x, p, q)", integer="between(x, p, q)",
          parameters=_RANGE, example=(-2.5, -1.0), integer_example=(-7, -1), units={"fcmp": 2},

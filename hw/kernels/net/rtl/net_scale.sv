@@ -12,7 +12,7 @@ module net_scale (
 
   // 1: the sum. 2: its highest one to the top. 3: rounded to float32.
   logic [31:0] sum_q, factor_q, factor_q2, factor_q3, normal, normal_q, float, float_q;
-  logic [4:0] shift, shift_q;
+  logic [4:0] shift, shift_q, unused_limit;
   logic negative_q;
   wire [31:0] magnitude = sum_q[31] ? -sum_q : sum_q;
 
@@ -22,7 +22,8 @@ module net_scale (
       .value_i(magnitude),
       .limit_i(5'd31),
       .value_o(normal),
-      .shift_o(shift)
+      .shift_o(shift),
+      .limit_o(unused_limit)
   );
 
   f32_round round (
@@ -59,7 +60,7 @@ module net_scale (
       .tag_o(unused_flags[2])
   );
 
-  wire unused = &{1'b0, unused_flags};
+  wire unused = &{1'b0, unused_flags, unused_limit};
 
 endmodule
 

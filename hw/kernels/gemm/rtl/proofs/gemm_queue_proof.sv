@@ -32,6 +32,7 @@ module gemm_queue_proof #(
   logic [COUNT_BITS-1:0] count_q;
   logic [WIDTH-1:0] model_q[ROOM];
   logic held_q;  // the step before offered a word, and nobody took it
+  logic fetched_q;  // the step before had words inside, and room on data_o
   wire push = valid_i && ready_o;
   wire pop = valid_o && ready_i;
   wire [COUNT_BITS-1:0] left = count_q - COUNT_BITS'(pop);
@@ -40,12 +41,15 @@ module gemm_queue_proof #(
     live_q  <= live_q || !rst_ni;
     count_q <= rst_ni ? left + COUNT_BITS'(push) : '0;
     held_q  <= rst_ni && valid_o && !ready_i;
+    fetched_q <= rst_ni && count_q != COUNT_BITS'(valid_o) && (!valid_o || ready_i);
     for (int unsigned i = 0; i < ROOM; ++i) begin
       if (push && COUNT_BITS'(i) == left) model_q[i] <= data_i;
       else if (pop && i + 1 < ROOM) model_q[i] <= model_q[(i+1)%ROOM];
     end
   end
 
+  wire full = !live_q || ready_o == (count_q - COUNT_BITS'(valid_o) != COUNT_BITS'(DEPTH));
+  wire comes_out = !live_q || !fetched_q || valid_o;
   wire stays = !live_q || !held_q || valid_o;
   wire no_overflow = !live_q || count_q <= COUNT_BITS'(ROOM);
   wire in_order = !live_q || !valid_o || (count_q != '0 && data_o == model_q[0]);
@@ -66,6 +70,8 @@ module gemm_queue_proof #(
   end
 
   always_comb begin
+    assert (full);
+    assert (comes_out);
     assert (stays);
     assert (no_overflow);
     assert (in_order);
