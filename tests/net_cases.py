@@ -25,11 +25,14 @@ GUARD = 64
 
 
 class Case:
-    """One instruction with its memory; ``program`` has the end behind it."""
+    """One instruction with its memory; ``program`` has the end behind it.
 
-    def __init__(self, seed: int, opcode: int) -> None:
+    `sizes` has the members that are not random.
+    """
+
+    def __init__(self, seed: int, opcode: int, **sizes: int) -> None:
         rng, noise = random.Random(seed), np.random.default_rng(seed)
-        self.item = item = self._instruction(rng, opcode)
+        self.item = item = self._instruction(rng, opcode, sizes)
         self.program = encode([item, Instruction(head(END))])
         self.weights = noise.integers(-128, 128, item.outs * item.taps, dtype=np.int8)
         entries = item.outs if opcode == CONV else 1
@@ -41,7 +44,7 @@ class Case:
         self.table = np.concatenate([biases, factors], 1).flatten()
         self.arena = noise.integers(-128, 128, self.size, dtype=np.int8)
 
-    def _instruction(self, rng: random.Random, opcode: int) -> Instruction:
+    def _instruction(self, rng: random.Random, opcode: int, sizes: dict[str, int]) -> Instruction:
         groups = rng.choice([1, 1, 2, 3, 20])
         outs, channels = groups * rng.choice([1, 2, 17, 33]), groups * rng.choice([1, 3, 5])
         values: dict[str, Any] = {"groups": groups, "outs": outs, "channels": channels}
@@ -56,6 +59,7 @@ class Case:
             )
             values |= one | {"pad_y": 0, "pad_x": 0}
             values |= {"rows": values["height"], "columns": values["width"]}
+        values |= sizes
         float_result = opcode == CONV and rng.random() < 0.3
         size, place = 4 if float_result else 1, GUARD
         shapes = {
@@ -96,6 +100,21 @@ class Case:
             size: length, count: windows, taps: window,
             f"stride_{axis}": stride, f"step_{axis}": step, f"pad_{axis}": pad,
         }  # fmt: skip
+
+
+def sized(
+    channels: int, size: tuple[int, int], outs: int, window: tuple[int, int] = (1, 1),
+    stride: int = 1, pad: int = 0, step_x: int = 1, groups: int = 1,
+) -> dict[str, int]:  # fmt: skip
+    """Return the sizes of a window for `Case`; the padding is the same on all sides."""
+    (height, width), (k_rows, k_columns) = size, window
+    return {
+        "channels": channels, "height": height, "width": width, "outs": outs, "groups": groups,
+        "k_rows": k_rows, "k_columns": k_columns, "stride_y": stride, "stride_x": stride,
+        "pad_y": pad, "pad_x": pad, "step_y": 1, "step_x": step_x,
+        "rows": (height + 2 * pad - k_rows) // stride + 1,
+        "columns": (width + 2 * pad - (k_columns - 1) * step_x - 1) // stride + 1,
+    }  # fmt: skip
 
 
 OPCODES = {"conv": CONV, "max": MAX, "mean": MEAN, "add": ADD}

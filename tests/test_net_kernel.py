@@ -6,13 +6,16 @@ import random
 
 import numpy as np
 import pytest
-from net_cases import OPCODES, Case
+import torch
+from net_cases import OPCODES, Case, sized
 
 import pynq_torch
 from pynq_torch.compiler import reference
+from pynq_torch.errors import KernelFault
 from pynq_torch.kernels.net import Limits, Loaded, Net, ProgramError
 from pynq_torch.kernels.net.check import verdict
-from pynq_torch.kernels.net.format import CONV, HEADER, NAMES, WORDS, decode
+from pynq_torch.kernels.net.format import CONV, HEADER, MAX, MEAN, NAMES, WORDS, decode
+from pynq_torch.lessons.networks import NETWORKS, SHAPES
 
 
 @pytest.fixture(scope="module", params=["csim", pytest.param("rtl", marks=pytest.mark.slow)])
@@ -32,19 +35,72 @@ def loaded(kernel: Net, case: Case) -> Loaded:
     return made
 
 
+def same(kernel: Net, case: Case) -> Loaded:
+    """Run an instruction; the bytes are those of the reference."""
+    made = loaded(kernel, case)
+    expected = case.arena.copy()
+    reference.run(made.instructions, case.weights, case.table, expected)
+    made.run()
+    # The whole arena: what lies around the result has stayed as it was.
+    assert np.array_equal(made.arena, expected), case.item
+    return made
+
+
 @pytest.mark.parametrize("name", OPCODES)
 def test_an_instruction_gives_the_bytes_of_the_reference(
     kernel: Net, board: str, name: str
 ) -> None:
     for seed in range(40):
-        case = Case(seed, OPCODES[name])
-        made = loaded(kernel, case)
-        expected = case.arena.copy()
-        reference.run(made.instructions, case.weights, case.table, expected)
-        made.run()
-        # The whole arena: what lies around the result has stayed as it was.
-        assert np.array_equal(made.arena, expected), f"seed {seed}: {case.item}"
+        made = same(kernel, Case(seed, OPCODES[name]))
         assert (made.cycles is None) == (board == "csim")  # there none are counted
+
+
+#: What the random ones are too small for, or do not meet: the limits of what is on chip.
+LARGE = {
+    "some channels at a time, rows": (CONV, sized(300, (7, 7), 20, (3, 3), pad=1)),
+    "some channels at a time, columns": (CONV, sized(40, (5, 60), 3, (3, 3), pad=1)),
+    "the table in two parts, twice": (CONV, sized(2, (6, 6), 1100)),
+    "more weights than fit, of one block": (CONV, sized(5000, (1, 2), 20)),
+    "more weights than fit, twice": (CONV, sized(256, (6, 6), 256)),
+    "as many weights as fit, twice": (CONV, sized(273, (6, 6), 240)),
+    "two groups of weights": (CONV, sized(500, (6, 6), 512, groups=2)),
+    "a row of the window at a time": (CONV, sized(2, (4, 3100), 2, (3, 3), pad=1, step_x=1500)),
+    "a high image": (MAX, sized(1, (300, 1), 1)),
+    "a mean of 16 channels at a time": (MEAN, sized(40, (9, 7), 40, (9, 7), groups=40)),
+    "a mean of a channel at a time": (MEAN, sized(20, (30, 30), 20, (30, 30), groups=20)),
+    "a maximum of a row at a time": (MAX, sized(3, (80, 80), 3, (80, 80), groups=3)),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_what_does_not_fit_on_chip(kernel: Net, name: str) -> None:
+    opcode, sizes = LARGE[name]
+    for seed in range(3):
+        same(kernel, Case(seed, opcode, **sizes))
+
+
+ON_RTL = pytest.mark.parametrize(
+    "board", [pytest.param("rtl", marks=pytest.mark.slow)], indirect=True
+)
+
+
+@ON_RTL
+@pytest.mark.parametrize("name", ["resnet8", "mobilenet_v1"])
+def test_every_layer_of_a_network(kernel: Net, name: str) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(1, *SHAPES[name])
+    compiled = pynq_torch.compile(NETWORKS[name]().eval(), x, calibrate=[x])
+    assert {row[-1] for row in compiled.layers(x).rows} == {"0"}
+
+
+@ON_RTL
+def test_memory_that_is_not_there(kernel: Net) -> None:
+    made = loaded(kernel, Case(5, CONV))
+    program, weights, tables, _, *rest = made._values
+    nowhere = (program, weights, tables, 0x3000_0000, *rest)
+    with pytest.raises(KernelFault, match=r"net_0 read from memory outside.*DECERR"):
+        kernel.start_raw(nowhere).wait()
+    same(kernel, Case(5, CONV))  # and it works again
 
 
 def test_a_wrong_program_is_refused_alike_by_driver_and_kernel(kernel: Net) -> None:

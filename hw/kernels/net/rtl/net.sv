@@ -8,8 +8,9 @@
 //
 //   gmem0 -> net_sum (addition) -------------------------> net_store
 //
-// An instruction begins when the results of the one before are in memory. Within one, the next activations and
-// weights arrive and the tile before is finished and written while the array multiplies.
+// An instruction begins when the results of the one before are in memory; it has been fetched and checked by then.
+// Within one, the next activations and weights arrive and the tile before is finished and written while the array
+// multiplies.
 `default_nettype none
 
 module net
@@ -171,38 +172,74 @@ module net
   wire [ADDR_WIDTH-1:0] outcome_at = args_q[32*OUTCOME+:ADDR_WIDTH];
   wire [31:0] instructions = args_q[32*INSTRUCTIONS+:32];
 
-  // The run: fetch, check, do, write down the cycles; at the end the report, and 0 for what did not run.
-  typedef enum logic [3:0] {IDLE, ASK, FETCH, CHECK, BEGIN_RUN, RUN, COUNT, WRITE_COUNT, REPORT, WRITE_REPORT, REST, WRITE_REST, LAST} state_t;
+  // The run: do, write down the cycles; at the end the report, and 0 for what did not run.
+  typedef enum logic [3:0] {IDLE, TAKE, BEGIN_RUN, RUN, COUNT, WRITE_COUNT, REPORT, WRITE_REPORT, REST, WRITE_REST, LAST} state_t;
   state_t state_q;
   item_t item_q;
-  plan_t plan;
-  logic [31:0] index_q, cycles_q, rest_q;
-  logic [3:0] reason, reason_q;
-  logic [3:0] words_q;
+  plan_t plan_q;
+  logic [31:0] index_q, cycles_q, count_q, rest_q;
+  logic [3:0] reason_q;
+  logic [1:0] words_q;
   logic [1:0] settle_q;
-  logic checked, check_start_q, walk_start_q, sum_start_q;
+  logic walk_start_q, sum_start_q;
   logic walking, multiplying, draining, storing, adding, weighing;
   wire add = item_q.head[7:0] == ADD;
-  wire ends = item_q.head[7:0] == END;
   wire none_left = signed'(index_q) >= signed'(instructions);
   wire busy = walking || multiplying || draining || storing || adding || weighing;
 
-  // Port 2: instructions and tables, one at a time.
-  logic table_cmd_valid, cmd2_valid, cmd2_ready, word2_valid, word2_ready, table_ready, word2_last, idle2;
+  // Ahead of it: fetch the next instruction, check it.
+  typedef enum logic [2:0] {OFF, ASK, FETCH, CHECK, READY} ahead_t;
+  ahead_t ahead_q;
+  item_t next_q;
+  plan_t next_plan;
+  logic [31:0] next_index_q;
+  logic [3:0] reason;
+  logic checked, check_start_q, no_next_q;
+  wire no_next = signed'(next_index_q) >= signed'(instructions);
+  wire takes = state_q == TAKE && ahead_q == READY;
+  wire ends = no_next_q || reason != '0 || next_q.head[7:0] == END;
+
+  // Port 2: tables, instructions and some of the weights, one after the other. Tables go first: nothing waits for
+  // weights that wait behind a table.
+  wire starts = state_q == BEGIN_RUN || walk_start_q || sum_start_q;
+  logic table_cmd_valid, cmd2_valid, cmd2_ready, word2_valid, word2_last, idle2;
   logic [ADDR_WIDTH-1:0] table_cmd_addr, cmd2_addr;
   logic [31:0] table_cmd_bytes, cmd2_bytes;
   logic [63:0] word2;
-  wire asks = state_q == ASK && !none_left;
+  logic [1:0] cmd1_valid, word1_ready;
+  logic [ADDR_WIDTH-1:0] cmd1_addr;
+  logic [31:0] cmd1_bytes;
+  logic kinds_ready, kinds_valid, of_table, of_weights;
+  logic [3:0] kinds;
+  wire asks = ahead_q == ASK && !no_next && !table_cmd_valid;
+  wire port2_ready = cmd2_ready && kinds_ready;
+  wire table_valid = word2_valid && of_table;
+  wire fetched = word2_valid && !of_table && !of_weights;
 
-  assign cmd2_valid  = asks || table_cmd_valid;
-  assign cmd2_addr   = asks ? program_at + (ADDR_WIDTH'(index_q) << 7) : table_cmd_addr;
-  assign cmd2_bytes  = asks ? 32'd128 : table_cmd_bytes;
-  assign word2_ready = state_q == FETCH || table_ready;
+  assign cmd2_valid = (asks || table_cmd_valid || (cmd1_valid[1] && !starts)) && kinds_ready;
+  assign cmd2_addr  = table_cmd_valid ? table_cmd_addr
+      : asks ? program_at + (ADDR_WIDTH'(next_index_q) << 7) : cmd1_addr;
+  assign cmd2_bytes = table_cmd_valid ? table_cmd_bytes : asks ? 32'd128 : cmd1_bytes;
+
+  fifo #(
+      .WIDTH(2),
+      .DEPTH(8)
+  ) order (
+      .clk_i  (ap_clk),
+      .rst_ni (ap_rst_n),
+      .valid_i(cmd2_valid && cmd2_ready),
+      .ready_o(kinds_ready),
+      .data_i ({table_cmd_valid, !table_cmd_valid && !asks}),
+      .valid_o(kinds_valid),
+      .ready_i(word2_valid && word2_last && (!of_weights || word1_ready[1])),
+      .data_o ({of_table, of_weights}),
+      .count_o(kinds)
+  );
 
   axi_read #(
       .ADDR_WIDTH (ADDR_WIDTH),
       .DATA_WIDTH (64),
-      .OUTSTANDING(2)
+      .OUTSTANDING(OUTSTANDING)
   ) read_2 (
       .clk_i(ap_clk),
       .rst_ni(ap_rst_n),
@@ -211,7 +248,7 @@ module net
       .cmd_addr_i(cmd2_addr),
       .cmd_bytes_i(cmd2_bytes),
       .valid_o(word2_valid),
-      .ready_i(word2_ready),
+      .ready_i(!of_weights || word1_ready[1]),
       .data_o(word2),
       .last_o(word2_last),
       .idle_o(idle2),
@@ -245,9 +282,9 @@ module net
     end
     if (state_q == REST) cmd3_bytes = {1'b0, not_run, 2'b00};
     word3 = '0;
-    if (state_q == WRITE_COUNT) word3 = 64'(cycles_q);
-    if (state_q == WRITE_REPORT && words_q == 4'd0) word3 = {index_q, 28'b0, reason_q};
-    if (state_q == WRITE_REPORT && words_q == 4'd1) word3 = 64'd1;  // the version
+    if (state_q == WRITE_COUNT) word3 = 64'(count_q);
+    if (state_q == WRITE_REPORT && words_q == 2'd0) word3 = {index_q, 28'b0, reason_q};
+    if (state_q == WRITE_REPORT && words_q == 2'd1) word3 = 64'd1;  // the version
   end
 
   axi_write #(
@@ -287,40 +324,55 @@ module net
 
   always_ff @(posedge ap_clk) begin
     check_start_q <= 1'b0;
-    walk_start_q  <= 1'b0;
-    sum_start_q   <= 1'b0;
-    cycles_q      <= cycles_q + 1'b1;
+    if (!ap_rst_n) begin
+      ahead_q <= OFF;
+    end else begin
+      unique case (ahead_q)
+        OFF: if (state_q == IDLE && ap_start) begin
+          next_index_q <= '0;
+          ahead_q      <= ASK;
+        end
+        ASK: begin
+          no_next_q <= no_next;
+          if (no_next) ahead_q <= READY;
+          else if (asks && port2_ready) ahead_q <= FETCH;
+        end
+        FETCH: if (fetched) begin
+          next_q <= {word2, next_q[1023:64]};
+          if (word2_last) begin
+            check_start_q <= 1'b1;
+            ahead_q       <= CHECK;
+          end
+        end
+        CHECK: if (checked) ahead_q <= READY;
+        default: if (takes) begin
+          next_index_q <= next_index_q + 1'b1;
+          ahead_q      <= ends ? OFF : ASK;
+        end
+      endcase
+    end
+  end
+
+  always_ff @(posedge ap_clk) begin
+    walk_start_q <= 1'b0;
+    sum_start_q  <= 1'b0;
+    cycles_q     <= cycles_q + 1'b1;
     if (!ap_rst_n) begin
       state_q <= IDLE;
     end else begin
       unique case (state_q)
         IDLE: if (ap_start) begin
-          args_q  <= regs;
-          index_q <= '0;
-          state_q <= ASK;
-        end
-        ASK: begin
-          words_q  <= '0;
+          args_q   <= regs;
+          index_q  <= '0;
           cycles_q <= '0;
-          if (none_left) begin
-            reason_q <= 4'd15;
-            state_q  <= REPORT;
-          end else if (cmd2_ready) begin
-            state_q <= FETCH;
-          end
+          state_q  <= TAKE;
         end
-        FETCH: if (word2_valid) begin
-          item_q  <= {word2, item_q[1023:64]};
-          words_q <= words_q + 1'b1;
-          if (word2_last) begin
-            check_start_q <= 1'b1;
-            state_q       <= CHECK;
-          end
-        end
-        CHECK: if (checked) begin
-          reason_q <= reason;
+        TAKE: if (takes) begin
+          item_q   <= next_q;
+          plan_q   <= next_plan;
+          reason_q <= no_next_q ? 4'd15 : reason;
           words_q  <= '0;
-          state_q  <= reason != '0 || ends ? REPORT : BEGIN_RUN;
+          state_q  <= ends ? REPORT : BEGIN_RUN;
         end
         BEGIN_RUN: begin
           walk_start_q <= !add;
@@ -331,17 +383,21 @@ module net
         RUN: begin
           // Nothing is on its way from one unit to the next where none has been busy for some cycles.
           settle_q <= busy ? 2'd3 : settle_q - 1'b1;
-          if (!busy && settle_q == '0) state_q <= COUNT;
+          if (!busy && settle_q == '0) begin
+            count_q  <= cycles_q;
+            cycles_q <= 32'd1;
+            state_q  <= COUNT;
+          end
         end
         COUNT: if (cmd3_ready) state_q <= WRITE_COUNT;
         WRITE_COUNT: if (word3_ready) begin
           index_q <= index_q + 1'b1;
-          state_q <= ASK;
+          state_q <= TAKE;
         end
         REPORT: if (cmd3_ready) state_q <= WRITE_REPORT;
         WRITE_REPORT: if (word3_ready) begin
           words_q <= words_q + 1'b1;
-          if (words_q == 4'd3) state_q <= REST;
+          if (words_q == 2'd3) state_q <= REST;
         end
         REST: if (cmd3_ready) begin
           rest_q  <= (not_run + 32'd1) >> 1;
@@ -362,13 +418,13 @@ module net
       .clk_i(ap_clk),
       .rst_ni(ap_rst_n),
       .start_i(check_start_q),
-      .item_i(item_q),
+      .item_i(next_q),
       .weights_bytes_i(args_q[32*WEIGHTS_BYTES+:32]),
       .table_words_i(args_q[32*TABLE_WORDS+:32]),
       .arena_bytes_i(args_q[32*ARENA_BYTES+:32]),
       .done_o(checked),
       .reason_o(reason),
-      .plan_o(plan)
+      .plan_o(next_plan)
   );
 
   // Port 0, reads: for the walk or for an addition.
@@ -383,7 +439,8 @@ module net
       .ADDR_WIDTH (ADDR_WIDTH),
       .DATA_WIDTH (64),
       .BYTES_WIDTH(13),
-      .OUTSTANDING(OUTSTANDING)
+      .OUTSTANDING(2 * OUTSTANDING),  // short ones: a line of a channel each
+      .DEPTH      (16 * OUTSTANDING)
   ) read_0 (
       .clk_i(ap_clk),
       .rst_ni(ap_rst_n),
@@ -416,13 +473,14 @@ module net
   wire weighted = item_q.head[7:0] == CONV;
 
   net_walk #(
-      .ADDR_WIDTH(ADDR_WIDTH)
+      .ADDR_WIDTH(ADDR_WIDTH),
+      .COLS(COLS)
   ) walk (
       .clk_i(ap_clk),
       .rst_ni(ap_rst_n),
       .start_i(walk_start_q),
       .item_i(item_q),
-      .plan_i(plan),
+      .plan_i(plan_q),
       .arena_i(arena_at),
       .busy_o(walking),
       .cmd_valid_o(walk_cmd_valid),
@@ -445,12 +503,11 @@ module net
       .job_o(job)
   );
 
-  // Port 1: weights.
-  logic cmd1_valid, cmd1_ready, word1_valid, word1_ready, word1_last, idle1;
-  logic [ADDR_WIDTH-1:0] cmd1_addr;
-  logic [31:0] cmd1_bytes;
+  // Port 1: weights, or half of them.
+  logic cmd1_ready, word1_valid, word1_last, idle1;
   logic [63:0] word1;
   logic weights_valid, weights_take;
+  logic drain_all;  // of the table is on chip
   logic [127:0] weights;
 
   net_weights #(
@@ -458,22 +515,26 @@ module net
   ) weights_of_tiles (
       .clk_i(ap_clk),
       .rst_ni(ap_rst_n),
+      .start_i(walk_start_q),
       .weights_i(weights_at),
-      .alone_i(plan.alone),
-      .outs_i(plan.outs),
+      .alone_i(plan_q.alone),
+      .resident_i(plan_q.resident),
+      .both_i(drain_all),
+      .outs_i(plan_q.outs),
       .busy_o(weighing),
       .valid_i(request_valid && weighted),
       .ready_o(request_ready),
       .again_i(request_again),
       .at_i(request_at),
       .taps_i(request_taps),
+      .vectors_i(plan_q.alone ? request_taps : plan_q.vectors),
       .cmd_valid_o(cmd1_valid),
-      .cmd_ready_i(cmd1_ready),
+      .cmd_ready_i({port2_ready && !table_cmd_valid && !asks && !starts, cmd1_ready}),
       .cmd_addr_o(cmd1_addr),
       .cmd_bytes_o(cmd1_bytes),
-      .valid_word_i(word1_valid),
+      .valid_word_i({word2_valid && of_weights, word1_valid}),
       .ready_word_o(word1_ready),
-      .word_i(word1),
+      .word_i({word2, word1}),
       .last_word_i(word1_last),
       .valid_o(weights_valid),
       .take_i(weights_take),
@@ -487,12 +548,12 @@ module net
   ) read_1 (
       .clk_i(ap_clk),
       .rst_ni(ap_rst_n),
-      .cmd_valid_i(cmd1_valid),
+      .cmd_valid_i(cmd1_valid[0]),
       .cmd_ready_o(cmd1_ready),
       .cmd_addr_i(cmd1_addr),
       .cmd_bytes_i(cmd1_bytes),
       .valid_o(word1_valid),
-      .ready_i(word1_ready),
+      .ready_i(word1_ready[0]),
       .data_o(word1),
       .last_o(word1_last),
       .idle_o(idle1),
@@ -520,7 +581,7 @@ module net
       .rst_ni(ap_rst_n),
       .start_i(walk_start_q),
       .item_i(item_q),
-      .plan_i(plan),
+      .plan_i(plan_q),
       .busy_o(multiplying),
       .write_i(patch_write),
       .word_i(patch_word),
@@ -546,7 +607,7 @@ module net
   logic [2:0] drain_count, sum_count;
   logic [127:0] drain_sums, sum_left, sum_right;
   logic [63:0] factors_q;  // of an addition
-  logic factors_asked_q, factors_known_q, drain_cmd_valid, drain_table_ready;
+  logic factors_asked_q, factors_known_q, drain_cmd_valid;
   logic [ADDR_WIDTH-1:0] drain_cmd_addr;
   logic [31:0] drain_cmd_bytes;
 
@@ -559,7 +620,7 @@ module net
       .rst_ni(ap_rst_n),
       .start_i(walk_start_q),
       .item_i(item_q),
-      .plan_i(plan),
+      .plan_i(plan_q),
       .tables_i(tables_at),
       .busy_o(draining),
       .ready_o(tile_ready),
@@ -567,12 +628,12 @@ module net
       .place_i(tile_place),
       .sums_i(tile_sums),
       .cmd_valid_o(drain_cmd_valid),
-      .cmd_ready_i(cmd2_ready),
+      .cmd_ready_i(port2_ready && !add),
       .cmd_addr_o(drain_cmd_addr),
       .cmd_bytes_o(drain_cmd_bytes),
-      .entry_valid_i(word2_valid),
-      .entry_ready_o(drain_table_ready),
+      .entry_valid_i(table_valid && !add),
       .entry_i(word2),
+      .all_o(drain_all),
       .valid_o(drain_valid),
       .ready_i(store_ready),
       .first_o(drain_first),
@@ -585,18 +646,17 @@ module net
       .factor_o(factor)
   );
 
-  wire adds = state_q == RUN && add;
-  assign table_cmd_valid = adds ? !factors_asked_q : drain_cmd_valid;
-  assign table_cmd_addr  = adds ? tables_at + ADDR_WIDTH'({item_q.entry, 2'b00}) : drain_cmd_addr;
-  assign table_cmd_bytes = adds ? 32'd8 : drain_cmd_bytes;
-  assign table_ready     = adds || drain_table_ready;
+  assign table_cmd_valid = add ? !factors_asked_q : drain_cmd_valid;
+  assign table_cmd_addr  = add ? tables_at + ADDR_WIDTH'({item_q.entry, 2'b00}) : drain_cmd_addr;
+  assign table_cmd_bytes = add ? 32'd8 : drain_cmd_bytes;
 
   always_ff @(posedge ap_clk) begin
-    if (sum_start_q) factors_known_q <= 1'b0;
-    else if (adds && word2_valid) factors_known_q <= 1'b1;
-    if (state_q == BEGIN_RUN) factors_asked_q <= 1'b0;
-    else if (adds && cmd2_ready) factors_asked_q <= 1'b1;
-    if (adds && word2_valid) factors_q <= word2;
+    if (!ap_rst_n || (add && table_valid)) factors_known_q <= 1'b1;
+    else if (sum_start_q) factors_known_q <= 1'b0;
+    if (!ap_rst_n) factors_asked_q <= 1'b1;
+    else if (sum_start_q) factors_asked_q <= 1'b0;
+    else if (add && port2_ready) factors_asked_q <= 1'b1;
+    if (add && table_valid) factors_q <= word2;
   end
 
   net_sum #(
@@ -606,7 +666,7 @@ module net
       .rst_ni(ap_rst_n),
       .start_i(sum_start_q),
       .item_i(item_q),
-      .plane_i(plan.x_plane),
+      .plane_i(plan_q.x_plane),
       .arena_i(arena_at),
       .busy_o(adding),
       .cmd_valid_o(sum_cmd_valid),
@@ -630,7 +690,7 @@ module net
 
   net_store #(
       .ADDR_WIDTH (ADDR_WIDTH),
-      .OUTSTANDING(OUTSTANDING)
+      .OUTSTANDING(2 * OUTSTANDING)
   ) store (
       .clk_i(ap_clk),
       .rst_ni(ap_rst_n),
@@ -701,7 +761,8 @@ module net
   wire perf_compute = multiplying;
   wire perf_drain = storing;
 
-  wire unused = &{1'b0, args_q, idle0, idle1, idle2, item_q, plan, perf_load, perf_compute, perf_drain};
+  wire unused = &{1'b0, args_q, idle0, idle1, idle2, item_q, plan_q, perf_load, perf_compute, perf_drain,
+      kinds, kinds_valid};
 
 endmodule
 

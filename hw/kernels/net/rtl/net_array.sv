@@ -50,36 +50,34 @@ module net_array
   wire maximum = item_i.head[7:0] == MAX;
   wire weighted = item_i.head[7:0] == CONV;
 
-  // Where each pixel of a tile is, from the first one on; a pixel a cycle.
-  logic [16:0] y_q[COLS], x_q[COLS];
-  logic [11:0] cell_q[COLS];
-  logic [6:0] pixels_q;
-  logic [5:0] column_q;
+  // Where each pixel of a tile is, from the band's first one on. The next tile's are found, a pixel a cycle, while
+  // this one is multiplied.
+  logic [16:0] y_q[COLS], x_q[COLS], next_y_q[COLS], next_x_q[COLS];
+  logic [11:0] cell_q[COLS], next_cell_q[COLS];
+  logic [4:0] pixels_q;
+  logic [8:0] column_q;
   logic [16:0] y_at_q, x_at_q;
   logic [11:0] row_cell_q, cell_at_q;
+  logic found_q;
+  logic queued, take;
+  job_t job, job_q;
 
   always_ff @(posedge clk_i) begin
-    if (start_i) begin
-      pixels_q   <= 7'(COLS);
-      column_q   <= 6'd1;
-      y_at_q     <= '0;
-      x_at_q     <= '0;
-      row_cell_q <= plan_i.row_stride;
-      cell_at_q  <= '0;
-    end else if (pixels_q != '0) begin
+    if (pixels_q != '0) begin
       pixels_q <= pixels_q - 1'b1;
+      found_q  <= pixels_q == 5'd1;
       for (int unsigned i = 0; i < COLS - 1; ++i) begin
-        y_q[i]    <= y_q[i+1];
-        x_q[i]    <= x_q[i+1];
-        cell_q[i] <= cell_q[i+1];
+        next_y_q[i]    <= next_y_q[i+1];
+        next_x_q[i]    <= next_x_q[i+1];
+        next_cell_q[i] <= next_cell_q[i+1];
       end
-      y_q[COLS-1]    <= y_at_q;
-      x_q[COLS-1]    <= x_at_q;
-      cell_q[COLS-1] <= cell_at_q;
+      next_y_q[COLS-1]    <= y_at_q;
+      next_x_q[COLS-1]    <= x_at_q;
+      next_cell_q[COLS-1] <= cell_at_q;
       if (column_q == plan_i.columns) begin
-        column_q   <= 6'd1;
+        column_q   <= 9'd1;
         x_at_q     <= '0;
-        y_at_q     <= y_at_q + item_i.stride_y[16:0];
+        y_at_q     <= plan_i.fan ? '0 : y_at_q + item_i.stride_y[16:0];
         cell_at_q  <= row_cell_q;
         row_cell_q <= row_cell_q + plan_i.row_stride;
       end else begin
@@ -87,18 +85,34 @@ module net_array
         x_at_q    <= x_at_q + item_i.stride_x[16:0];
         cell_at_q <= cell_at_q + item_i.stride_x[11:0];
       end
+    end else if (queued && job.tile && !found_q) begin
+      pixels_q <= 5'(COLS);
+      if (job.band) begin
+        column_q   <= 9'd1;
+        y_at_q     <= '0;
+        x_at_q     <= '0;
+        row_cell_q <= plan_i.row_stride;
+        cell_at_q  <= '0;
+      end
     end
-    if (!rst_ni) pixels_q <= '0;
+    if (take && job.tile) begin
+      found_q <= 1'b0;
+      y_q     <= next_y_q;
+      x_q     <= next_x_q;
+      cell_q  <= next_cell_q;
+    end
+    if (!rst_ni) begin
+      pixels_q <= '0;
+      found_q  <= 1'b0;
+    end
   end
 
   // Jobs.
-  logic queued, take;
-  logic [2:0] jobs;
-  job_t job, job_q;
+  logic [3:0] jobs;
 
   fifo #(
       .WIDTH($bits(job_t)),
-      .DEPTH(4)
+      .DEPTH(8)
   ) queue (
       .clk_i,
       .rst_ni,
@@ -111,33 +125,56 @@ module net_array
       .count_o(jobs)
   );
 
-  typedef enum logic [1:0] {IDLE, RUN, END_RUN, HAND_OVER} state_t;
+  typedef enum logic [1:0] {IDLE, RUN, HAND_OVER} state_t;
   state_t state_q;
-  logic [1:0] loads_q;  // that are complete and not begun
+  logic [1:0] loads_q;    // that are complete and not begun
+  logic partial_q;        // this job's is not complete
+  logic [9:0] words_q;    // of the load that arrives, that are there: all up to this one
+  logic [12:0] needed_q;  // bytes of this channel and those before
   logic [12:0] channel_q;
   logic [15:0] tap_row_q, tap_column_q;
   logic [11:0] channel_at_q, row_at_q, at_q;
   logic signed [17:0] line_q, column_at_q;
   logic first_q;
   logic [3:0] own_q;
-  logic [2:0] wait_q;
+  logic pending_q;        // a tile is about to be handed over
+  logic [2:0] wait_q;     // until its sums are complete
+  logic [2:0] free_q;
+  place_t place_q;
 
   wire last_column = tap_column_q + 16'd1 == item_i.k_columns[15:0];
   wire last_row = plan_i.by_row || tap_row_q + 16'd1 == item_i.k_rows[15:0];
   wire last_channel = channel_q + 13'd1 == job_q.channels;
-  wire tap = state_q == RUN && (weights_valid_i || !weighted);
-  wire last_tap = tap && last_column && last_row && last_channel;
+  // The sums of the next tile may begin when nobody waits for those of the last one.
+  wire ends_job = last_column && last_row && last_channel;
+  wire there = !partial_q || (!plan_i.fan && needed_q <= {words_q, 3'b0});
+  wire may = state_q == RUN && there && !(ends_job && job_q.last && pending_q);
+  wire tap = may && (weights_valid_i || !weighted);
+  wire last_tap = tap && ends_job;
+  wire hands_over = ready_i && !pending_q && ((last_tap && job_q.last) || state_q == HAND_OVER);
 
-  assign take = state_q == IDLE && queued && (!job.load || loads_q != '0) && pixels_q == '0;
-  assign weights_take_o = state_q == RUN && weighted;
-  assign busy_o = state_q != IDLE || queued;
-  assign free_o = state_q == END_RUN && wait_q == '0 && job_q.free;
-  assign valid_o = state_q == HAND_OVER && ready_i;
-  assign place_o = job_q.place;
+  assign take = state_q == IDLE && queued && (!job.tile || found_q);
+  assign weights_take_o = may && weighted;
+  assign busy_o = state_q != IDLE || queued || pending_q;
+  assign free_o = free_q[2];
+  assign valid_o = pending_q && wait_q == '0;
+  assign place_o = place_q;
+
+  // A load that is begun before it is complete is not counted when it is.
+  wire begins = take && job.load && loads_q == '0 && !loaded_i;
+  wire completes = loaded_i && partial_q;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || start_i) loads_q <= '0;
-    else loads_q <= loads_q + 2'(loaded_i) - 2'(take && job.load);
+    if (!rst_ni || start_i) begin
+      loads_q   <= '0;
+      partial_q <= 1'b0;
+      words_q   <= '0;
+    end else begin
+      loads_q   <= loads_q + 2'(loaded_i && !completes) - 2'(take && job.load && !begins);
+      partial_q <= begins || (partial_q && !loaded_i);
+      if (loaded_i) words_q <= '0;
+      else if (write_i) words_q <= {1'b0, word_i[8:0]} + 1'b1;
+    end
   end
 
   always_ff @(posedge clk_i) begin
@@ -146,9 +183,8 @@ module net_array
     end else begin
       unique case (state_q)
         IDLE: if (take) state_q <= RUN;
-        RUN: if (last_tap) state_q <= END_RUN;
-        END_RUN: if (wait_q == '0) state_q <= job_q.last ? HAND_OVER : IDLE;
-        default: if (ready_i) state_q <= IDLE;
+        RUN: if (last_tap) state_q <= !job_q.last || hands_over ? IDLE : HAND_OVER;
+        default: if (hands_over) state_q <= IDLE;
       endcase
     end
   end
@@ -165,11 +201,16 @@ module net_array
       line_q       <= job.y;
       column_at_q  <= job.x;
       first_q      <= job.first;
+      needed_q     <= plan_i.plane;
       own_q        <= job.channel;
     end
-    // The buffer is free when the last tap has read it, the sums are complete two steps later.
-    if (last_tap) wait_q <= 3'(STEPS);
+    if (last_tap && job_q.last) wait_q <= 3'(STEPS - 1);
     else if (wait_q != '0) wait_q <= wait_q - 1'b1;
+    if (hands_over) place_q <= job_q.place;
+    if (!rst_ni || valid_o) pending_q <= 1'b0;
+    else if (hands_over) pending_q <= 1'b1;
+    // The buffer is free when the last tap has read it.
+    free_q <= !rst_ni ? '0 : {free_q[1:0], last_tap && job_q.free};
     if (tap) begin
       first_q <= 1'b0;
       if (!last_column) begin
@@ -189,6 +230,7 @@ module net_array
           line_q       <= job_q.y;
           channel_q    <= channel_q + 1'b1;
           own_q        <= own_q + 1'b1;
+          needed_q     <= needed_q + plan_i.plane;
           channel_at_q <= channel_at_q + plan_i.plane[11:0];
           row_at_q     <= channel_at_q + plan_i.plane[11:0];
           at_q         <= channel_at_q + plan_i.plane[11:0];
@@ -299,6 +341,11 @@ module net_array
   end
 
   wire unused = &{1'b0, item_i, plan_i, job_q, jobs};
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) valid_o |-> ready_i)
+  else $error("net_array: a tile that nobody takes");
+`endif
 
 endmodule
 

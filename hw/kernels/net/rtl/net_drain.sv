@@ -1,5 +1,7 @@
 // net_drain: takes a tile of sums from the array and gives them to net_store, four pixels of a channel at a time,
-// with that channel's bias and multiplier. The tile stays as it is; a channel moves out of it a register ahead.
+// with that channel's bias and multiplier. The tile stays as it is; its channels move out, two registers ahead of
+// net_store, so that the next tile may come while the last ones are sent.
+// Biases and multipliers are read once, when the instruction begins, as far as there is room for them.
 `default_nettype none
 
 module net_drain
@@ -7,6 +9,7 @@ module net_drain
 #(
     parameter int unsigned ROWS       = 16,
     parameter int unsigned COLS       = 24,
+    parameter int unsigned ENTRIES    = 1024,  // biases and multipliers on chip
     parameter int unsigned ADDR_WIDTH = 64
 ) (
     input  wire logic                     clk_i,
@@ -27,8 +30,8 @@ module net_drain
     output logic [ADDR_WIDTH-1:0]         cmd_addr_o,
     output logic [31:0]                   cmd_bytes_o,
     input  wire logic                     entry_valid_i,
-    output logic                          entry_ready_o,
     input  wire logic [63:0]              entry_i,
+    output logic                          all_o,     // there is room for the whole table: it is read once
     // groups of sums
     output logic                          valid_o,
     input  wire logic                     ready_i,
@@ -42,113 +45,129 @@ module net_drain
     output logic [31:0]                   factor_o
 );
 
-  typedef enum logic [1:0] {IDLE, ASK, FILL, SEND} state_t;
-  state_t state_q;
+  localparam int unsigned ENTRY_BITS = $clog2(ENTRIES);
+
+  // What is in tile_q, and the channel that leaves next.
+  logic full_q;
   place_t place_q;
   logic [32*COLS-1:0] tile_q[ROWS];
-  logic [32*COLS-1:0] sums_q, next_q;
-  logic [$clog2(ROWS)-1:0] ahead_q;
-  logic [1:0] moves_q;  // until the first channel is there
-  logic known_q;
-  logic [15:0] known_out_q;
-  logic [4:0] entry_q, channel_q;
-  logic [5:0] line_q;
-  logic [6:0] done_q;
-  logic [31:0] channel_at_q, at_q;
-  logic [63:0] table_q[ROWS];
+  logic [4:0] channel_q;
+  logic [31:0] channel_at_q;
+
+  // A channel on its way: the next one, and the one that is sent.
+  logic next_valid_q, sums_valid_q;
+  logic [32*COLS-1:0] next_q, sums_q;
+  logic [31:0] next_at_q, at_q;
+  logic [4:0] next_pixels_q, pixels_q, left_q;
 
   wire conv = item_i.head[7:0] == CONV;
   wire scaled = item_i.head[7:0] != MAX;
   wire wide = item_i.head[8];
-  wire [4:0] entries = conv ? place_q.outs : 5'd1;
-  wire [31:0] entry_at = item_i.entry + (conv ? {15'b0, place_q.out, 1'b0} : '0);
-  wire known = !scaled || (known_q && (!conv || known_out_q == place_q.out));
 
-  wire [11:0] area = place_q.rows * place_q.columns;
-  wire [6:0] length = plan_i.y_merge ? area[6:0] : 7'(place_q.columns);
-  wire [6:0] left = length - done_q;
-  wire last_line = plan_i.y_merge || line_q + 6'd1 == place_q.rows;
-  wire last_channel = channel_q + 5'd1 == place_q.outs;
-  wire send = valid_o && ready_i;
-  wire moves = moves_q != '0 || (send && last_o && last_line);
+  // The table's entries from first_q on.
+  logic asks_q;
+  logic [15:0] first_q;
+  logic [ENTRY_BITS:0] wanted_q, known_q;
+  logic [63:0] table_q[ENTRIES];
+  logic [63:0] entry_q, next_entry_q;
+  wire [15:0] beyond = item_i.outs[15:0] - first_q;
+  wire [ENTRY_BITS:0] wanted = !conv ? (ENTRY_BITS + 1)'(1)
+      : beyond > 16'(ENTRIES) ? (ENTRY_BITS + 1)'(ENTRIES) : beyond[ENTRY_BITS:0];
+  wire [15:0] at = place_q.out - first_q;
+  wire [16:0] end_at = 17'(at) + 17'(place_q.outs);
+  wire reached = !conv || end_at <= 17'(ENTRIES);
+  wire known = !scaled || (reached && (conv ? end_at <= 17'(known_q) : known_q != '0));
+  wire filled = !asks_q && known_q == wanted_q;
+  wire asked = cmd_valid_o && cmd_ready_i;
 
-  assign ready_o       = state_q == IDLE;
-  assign busy_o        = state_q != IDLE;
-  assign cmd_valid_o   = state_q == ASK && !known;
-  assign cmd_addr_o    = tables_i + ADDR_WIDTH'({entry_at, 2'b00});
-  assign cmd_bytes_o   = {24'b0, entries, 3'b000};
-  assign entry_ready_o = state_q == FILL;
-  assign valid_o       = state_q == SEND && moves_q == '0;
-  assign first_o       = done_q == '0;
-  assign last_o        = left <= 7'd4;
-  assign count_o       = last_o ? left[2:0] : 3'd4;
-  assign at_o          = at_q;
-  assign bytes_o       = wide ? {4'b0, length, 2'b00} : 13'(length);
-  assign sums_o        = sums_q[127:0];
-  assign {factor_o, bias_o} = !scaled ? {32'h3f80_0000, 32'd0} : table_q[conv ? channel_q[3:0] : 4'd0];
+  assign cmd_valid_o   = asks_q;
+  assign cmd_addr_o    = tables_i + ADDR_WIDTH'({item_i.entry + {15'b0, first_q, 1'b0}, 2'b00});
+  assign cmd_bytes_o   = {29'(wanted), 3'b000};
+  assign all_o         = item_i.outs[15:0] <= 16'(ENTRIES);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      state_q <= IDLE;
+      asks_q   <= 1'b0;
+      wanted_q <= '0;
+      known_q  <= '0;
+    end else if (start_i) begin
+      asks_q   <= scaled;
+      first_q  <= '0;
+      wanted_q <= '0;
+      known_q  <= '0;
+    end else if (asked) begin
+      asks_q   <= 1'b0;
+      wanted_q <= wanted;
+    end else if (entry_valid_i) begin
+      known_q <= known_q + 1'b1;
+    end else if (full_q && scaled && !reached && filled) begin
+      asks_q  <= 1'b1;
+      first_q <= place_q.out;
+      known_q <= '0;
+    end
+  end
+
+  wire send = valid_o && ready_i;
+  wire moves = !sums_valid_q || (send && last_o);
+  wire leaves = full_q && known && (!next_valid_q || moves);
+  wire last_channel = channel_q + 5'd1 == place_q.outs;
+  wire [ENTRY_BITS-1:0] entry_at = conv ? at[ENTRY_BITS-1:0] + ENTRY_BITS'(channel_q) : '0;
+
+  assign ready_o  = !full_q;
+  assign busy_o   = full_q || next_valid_q || sums_valid_q || !filled;
+  assign valid_o  = sums_valid_q;
+  assign first_o  = left_q == pixels_q;
+  assign last_o   = left_q <= 5'd4;
+  assign count_o  = last_o ? left_q[2:0] : 3'd4;
+  assign at_o     = at_q;
+  assign bytes_o  = wide ? {6'b0, pixels_q, 2'b00} : 13'(pixels_q);
+  assign sums_o   = sums_q[127:0];
+  assign {factor_o, bias_o} = scaled ? entry_q : {32'h3f80_0000, 32'd0};
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      full_q       <= 1'b0;
+      next_valid_q <= 1'b0;
+      sums_valid_q <= 1'b0;
     end else begin
-      unique case (state_q)
-        IDLE: if (valid_i) state_q <= ASK;
-        ASK: begin
-          if (known) state_q <= SEND;
-          else if (cmd_ready_i) state_q <= FILL;
-        end
-        FILL: if (entry_valid_i && entry_q + 5'd1 == entries) state_q <= SEND;
-        default: if (send && last_o && last_line && last_channel) state_q <= IDLE;
-      endcase
+      if (valid_i) full_q <= 1'b1;
+      else if (leaves && last_channel) full_q <= 1'b0;
+      if (leaves) next_valid_q <= 1'b1;
+      else if (moves) next_valid_q <= 1'b0;
+      if (moves) sums_valid_q <= next_valid_q;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (start_i) known_q <= 1'b0;
-    if (valid_i && ready_o) begin
+    if (valid_i) begin
       place_q      <= place_i;
       for (int unsigned r = 0; r < ROWS; ++r) tile_q[r] <= sums_i[32*COLS*r+:32*COLS];
-      ahead_q      <= '0;
-      moves_q      <= 2'd2;
-      channel_at_q <= place_i.y;
-      at_q         <= place_i.y;
       channel_q    <= '0;
-      line_q       <= '0;
-      done_q       <= '0;
-      entry_q      <= '0;
+      channel_at_q <= place_i.y;
     end
-    if (state_q == FILL && entry_valid_i) begin
-      table_q[entry_q[3:0]] <= entry_i;
-      entry_q               <= entry_q + 1'b1;
-      known_q               <= 1'b1;
-      known_out_q           <= place_q.out;
+    if (leaves) begin
+      next_q        <= tile_q[channel_q[$clog2(ROWS)-1:0]];
+      next_entry_q  <= table_q[entry_at];
+      next_at_q     <= channel_at_q;
+      next_pixels_q <= place_q.pixels;
+      channel_q     <= channel_q + 1'b1;
+      channel_at_q  <= channel_at_q + item_i.y_channel;
     end
-    // A channel's first pixels are lowest; what was sent goes, at its end all that is left of the channel.
+    if (entry_valid_i) table_q[known_q[ENTRY_BITS-1:0]] <= entry_i;
+    // A channel's first pixels are lowest; what was sent goes.
     if (moves) begin
-      sums_q  <= next_q;
-      next_q  <= tile_q[ahead_q];
-      ahead_q <= ahead_q + 1'b1;
-      moves_q <= moves_q == '0 ? '0 : moves_q - 1'b1;
+      sums_q   <= next_q;
+      entry_q  <= next_entry_q;
+      at_q     <= next_at_q;
+      pixels_q <= next_pixels_q;
+      left_q   <= next_pixels_q;
     end else if (send) begin
-      sums_q <= sums_q >> {count_o, 5'b0};
-    end
-    if (send) begin
-      done_q <= done_q + 7'(count_o);
-      if (last_o) begin
-        done_q <= '0;
-        line_q <= line_q + 1'b1;
-        at_q   <= at_q + item_i.y_row;
-        if (last_line) begin
-          line_q       <= '0;
-          channel_q    <= channel_q + 1'b1;
-          channel_at_q <= channel_at_q + item_i.y_channel;
-          at_q         <= channel_at_q + item_i.y_channel;
-        end
-      end
+      sums_q <= sums_q >> 128;
+      left_q <= left_q - 5'd4;
     end
   end
 
-  wire unused = &{1'b0, item_i, plan_i, place_q, area};
+  wire unused = &{1'b0, item_i, plan_i, place_q};
 
 endmodule
 

@@ -1,5 +1,6 @@
 // net_plan: whether an instruction may run, by the rules and in the order of net_program.hpp, and how it is
-// cut into tiles. A multiplication or division at a time: some 250 cycles an instruction.
+// cut into bands. A multiplication or division at a time: some 400 cycles an instruction, while the one before
+// runs.
 `default_nettype none
 
 module net_plan
@@ -22,8 +23,8 @@ module net_plan
 
   typedef enum logic [5:0] {
     IDLE, HEAD, DEPTH, OUTS, SPAN_Y, SPAN_X, LAST_Y, LAST_X, X_PLANE, X_END, Y_PLANE, Y_END, B_PLANE, B_END,
-    WINDOW, TAPS, WEIGHTS, WORK, MOST, CELLS, ROWS, LINES, PLANE, CHUNK, ROW_STEP, ROW_STRIDE, RESIDENT, W_GROUP,
-    X_GROUP, Y_GROUP, Y_TILE, DOWN, ACROSS, DONE
+    WINDOW, TAPS, WEIGHTS, WORK, MOST, SHARE, MOST_LINES, MOST_ROWS, REST, EVEN, CELLS, ROWS, LINES, PLANE, CHUNK, ROW_STEP, ROW_STRIDE, RESIDENT, W_GROUP,
+    X_GROUP, Y_GROUP, Y_BAND, DOWN, ACROSS, DONE
   } step_t;
 
   localparam logic [33:0] MANY = '1;  // more than any limit
@@ -57,19 +58,51 @@ module net_plan
   wire in_range = is_int8(item_i.x_zero) && is_int8(item_i.y_zero) && is_int8(item_i.b_zero) && is_int8(item_i.low)
       && is_int8(item_i.high) && signed'(item_i.low) <= signed'(item_i.high);
 
+  // Rows of the result follow each other in memory, lines fit on chip: a band may have all columns and several rows.
+  logic full_q, flat_q;
+  logic [12:0] share_q;         // bytes on chip for each channel
+  logic [4:0] modulo_q, sum_q;  // pixels beyond whole tiles: of a row, of some
+  logic [6:0] tried_q, even_q;
+  wire follows = item_i.x_row == item_i.width;
+  wire [12:0] full_pitch = follows ? item_i.width[12:0] : 13'({13'(item_i.width[12:0]) + 13'd7} & ~13'd7);
+  wire full = item_i.y_row == 32'(y_bytes) && item_i.width[15:0] <= 16'(PATCH) && item_i.columns[15:0] <= 16'd511;
+  wire [5:0] sum = 6'(sum_q) + 6'(modulo_q);
+  wire [4:0] next_sum = sum >= 6'(COLS) ? 5'(sum - 6'(COLS)) : sum[4:0];
+
+  // The window's cells, less one.
+  logic [31:0] span_y_q;
+  logic [11:0] span_x_q;
+
   // Division, a bit a cycle.
   logic [16:0] rest_q;
   logic [15:0] dividend_q, quotient_q;
   logic [4:0] bits_q;
   logic [15:0] dividend, divisor;
   wire [16:0] rest = {rest_q[15:0], dividend_q[15]};
-  wire divides = step_q == DEPTH || step_q == OUTS || step_q == CHUNK;
+  wire divides = step_q == DEPTH || step_q == OUTS || step_q == SHARE || step_q == MOST_LINES || step_q == MOST_ROWS
+      || step_q == REST || step_q == CHUNK;
 
   always_comb begin
     divisor = item_i.groups[15:0];
     unique case (step_q)
       DEPTH: dividend = item_i.channels[15:0];
       OUTS: dividend = item_i.outs[15:0];
+      SHARE: begin
+        dividend = 16'(PATCH);
+        divisor  = plan_o.depth;
+      end
+      MOST_LINES: begin
+        dividend = {3'b0, share_q[12:3], 3'b0};
+        divisor  = 16'(full_pitch);
+      end
+      MOST_ROWS: begin
+        dividend = quotient_q - 16'd1 - span_y_q[15:0];
+        divisor  = item_i.stride_y[15:0];
+      end
+      REST: begin
+        dividend = 16'(plan_o.columns);
+        divisor  = 16'(COLS);
+      end
       default: begin
         dividend = 16'(PATCH);
         divisor  = 16'(plan_o.plane);
@@ -78,8 +111,6 @@ module net_plan
   end
 
   // What is known so far.
-  logic [31:0] span_y_q;
-  logic [11:0] span_x_q;
   logic beside_q, apart_q;
   logic [51:0] plane_q, x_end_q, y_end_q, b_end_q;
   logic [33:0] taps_q;
@@ -119,7 +150,7 @@ module net_plan
       W_GROUP: {left, right} = {34'(plan_o.taps), plan_o.alone ? 16'd1 : plan_o.outs};
       X_GROUP: {left, right} = {34'(item_i.x_channel), plan_o.depth};
       Y_GROUP: {left, right} = {34'(item_i.y_channel), plan_o.outs};
-      Y_TILE: {left, right} = {34'(item_i.y_row), 16'(plan_o.rows)};
+      Y_BAND: {left, right} = {34'(item_i.y_row), 16'(plan_o.rows)};
       DOWN: {left, right} = {34'(item_i.stride_y), 16'(plan_o.rows)};
       ACROSS: {left, right} = {34'(item_i.stride_x), 16'(plan_o.columns)};
       default: ;
@@ -138,13 +169,13 @@ module net_plan
   wire [33:0] lines = 34'(product_q) + 34'(span_y_q) + 34'd1;
   wire whole = 16'(plan_o.columns) == item_i.columns[15:0] && item_i.width[15:0] <= 16'(PATCH);
   wire merge = whole && item_i.x_row == item_i.width;
+  wire [6:0] most_rows = item_i.rows[15:0] > 16'd127 ? 7'd127 : item_i.rows[6:0];
+  wire fan = !conv && item_i.rows == 32'd1 && item_i.columns == 32'd1 && item_i.y_channel == 32'd1;
   wire [15:0] loaded = whole || item_i.width[15:0] < 16'(plan_o.cells) ? item_i.width[15:0] : 16'(plan_o.cells);
   wire [16:0] rounded = 17'(loaded) + 17'd7;
-  wire flat = merge && item_i.x_channel == plan_o.x_plane && plan_o.x_plane <= 32'(PATCH)
-      && 16'(plan_o.rows) == item_i.rows[15:0];
   wire [33:0] plane = (34'(product_q) + 34'd7) & ~34'd7;
-  wire [5:0] more_rows = plan_o.rows + 6'd1;
-  wire [11:0] area = more_rows * plan_o.columns;
+  wire [6:0] more_rows = plan_o.rows + 7'd1;
+  wire [15:0] area = more_rows * plan_o.columns;
 
   always_ff @(posedge clk_i) begin
     done_o <= 1'b0;
@@ -257,25 +288,69 @@ module net_plan
             plan_o.groups  <= item_i.groups[15:0];
             plan_o.taps    <= taps_q[31:0];
             plan_o.by_row  <= 1'b0;
-            plan_o.columns <= item_i.columns[15:0] < 16'(COLS) ? item_i.columns[5:0] : 6'(COLS);
-            plan_o.rows    <= 6'd1;
+            plan_o.columns <= full || item_i.columns[15:0] < 16'(COLS) ? item_i.columns[8:0] : 9'(COLS);
+            plan_o.rows    <= 7'd1;
+            full_q         <= full;
+            flat_q         <= 1'b0;
             if (plan_o.depth == 16'd1 && plan_o.outs == 16'd1) begin
-              plan_o.depth  <= 16'd16;
+              plan_o.depth  <= item_i.groups[15:0] < 16'd16 ? item_i.groups[15:0] : 16'd16;
               plan_o.outs   <= 16'd16;
               plan_o.groups <= 16'((17'(item_i.groups[15:0]) + 17'd15) >> 4);
               plan_o.taps   <= {taps_q[27:0], 4'b0};
             end
           end
+          SHARE: begin
+            share_q <= quotient_q[12:0];
+            if (!full_q) step_q <= CELLS;
+          end
+          MOST_LINES: begin
+            // All at once; or all lines; or as many as fit; or some channels at a time.
+            if (follows && item_i.x_channel == plan_o.x_plane && plan_o.x_plane <= 32'(share_q)
+                && item_i.rows[15:0] <= 16'd127) begin
+              plan_o.rows <= item_i.rows[6:0];
+              flat_q      <= 1'b1;
+              step_q      <= LINES;
+            end else if (quotient_q >= item_i.height[15:0]) begin
+              plan_o.rows <= most_rows;
+              step_q      <= REST;
+            end else if (32'(quotient_q) <= span_y_q) begin
+              step_q <= CELLS;
+              if (plan_o.columns > 9'(COLS)) begin
+                plan_o.columns <= 9'(COLS);
+                full_q         <= 1'b0;
+              end
+            end
+          end
+          MOST_ROWS: plan_o.rows <= quotient_q >= 16'(most_rows) ? most_rows : quotient_q[6:0] + 7'd1;
+          REST: begin
+            modulo_q <= rest_q[4:0];
+            sum_q    <= '0;
+            tried_q  <= 7'd1;
+            even_q   <= '0;
+            if (16'(plan_o.rows) == item_i.rows[15:0]) step_q <= LINES;
+          end
+          EVEN: begin
+            // The most rows that make whole tiles, if any do.
+            tried_q <= tried_q + 1'b1;
+            sum_q   <= next_sum;
+            step_q  <= EVEN;
+            if (next_sum == '0) even_q <= tried_q;
+            if (tried_q == plan_o.rows) begin
+              step_q <= LINES;
+              if (next_sum != '0 && even_q != '0) plan_o.rows <= even_q;
+            end
+          end
           CELLS: begin
             plan_o.cells <= product_q[12:0] + 13'(span_x_q) + 13'd1;
+            step_q       <= full_q ? ROWS : LINES;
             if (product_q + 50'(span_x_q) + 50'd1 > 50'(PATCH)) begin
               plan_o.columns <= plan_o.columns - 1'b1;
+              full_q         <= 1'b0;
               step_q         <= CELLS;
             end
           end
           ROWS: begin
-            if (16'(plan_o.columns) == item_i.columns[15:0] && area <= 12'(COLS)
-                && 16'(plan_o.rows) < item_i.rows[15:0]) begin
+            if (area <= 16'(COLS) && 16'(plan_o.rows) < item_i.rows[15:0]) begin
               plan_o.rows <= more_rows;
               step_q      <= ROWS;
             end
@@ -285,16 +360,16 @@ module net_plan
             plan_o.seen  <= lines > 34'h1_ffff ? 18'h1_ffff : lines[17:0];
             plan_o.whole <= whole;
             plan_o.merge <= merge;
-            plan_o.flat  <= flat;
+            plan_o.flat  <= flat_q;
             plan_o.pitch <= merge ? item_i.width[12:0] : {rounded[12:3], 3'b0};
           end
           PLANE: begin
-            plan_o.plane <= plan_o.flat ? plan_o.x_plane[12:0] : plane[12:0];
-            if (!plan_o.flat && plane > 34'(PATCH)) begin
+            plan_o.plane <= flat_q ? plan_o.x_plane[12:0] : plane[12:0];
+            if (!flat_q && plane > 34'(PATCH)) begin
               plan_o.rows <= plan_o.rows - 1'b1;
               step_q      <= LINES;
-              if (plan_o.rows == 6'd1) begin
-                plan_o.rows   <= 6'd1;
+              if (plan_o.rows == 7'd1) begin
+                plan_o.rows   <= 7'd1;
                 plan_o.by_row <= 1'b1;
                 plan_o.whole  <= 1'b0;
                 plan_o.merge  <= 1'b0;
@@ -306,18 +381,21 @@ module net_plan
           CHUNK: begin
             plan_o.chunk  <= plan_o.depth < quotient_q ? plan_o.depth[12:0] : quotient_q[12:0];
             plan_o.single <= !plan_o.by_row && quotient_q >= plan_o.depth;
+            plan_o.fan    <= fan && !plan_o.by_row && quotient_q >= plan_o.depth;
           end
           ROW_STEP: plan_o.row_step <= product_q[11:0];
-          ROW_STRIDE: plan_o.row_stride <= product_q[11:0];
-          RESIDENT: plan_o.resident <= bounded <= 34'd4096;
+          ROW_STRIDE: plan_o.row_stride <= plan_o.fan ? plan_o.plane[11:0] : product_q[11:0];
+          RESIDENT: begin
+            plan_o.vectors  <= bounded[31:0];
+            plan_o.resident <= bounded < 34'd4096;
+          end
           W_GROUP: plan_o.w_group <= product_q[31:0];
           X_GROUP: plan_o.x_group <= product_q[31:0];
           Y_GROUP: plan_o.y_group <= product_q[31:0];
-          Y_TILE: plan_o.y_tile <= product_q[31:0];
+          Y_BAND: plan_o.y_band <= product_q[31:0];
           DOWN: plan_o.down <= product_q[31:0];
           ACROSS: begin
-            plan_o.across  <= product_q[31:0];
-            plan_o.y_merge <= item_i.y_row == 32'(y_bytes) && 16'(plan_o.columns) == item_i.columns[15:0];
+            plan_o.across <= product_q[31:0];
           end
           default: ;
         endcase

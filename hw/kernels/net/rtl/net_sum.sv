@@ -109,13 +109,15 @@ module net_sum
       .count_o(parts)
   );
 
-  // The words of x wait for those of b.
-  logic x_ready, x_valid, of_b_q, high_q;
-  logic [$clog2(PART / 8 + 1) - 1:0] words;
-  logic [63:0] x_word;
+  // The words of x wait for those of b, which leave at half the speed at which they come: meanwhile the next ones
+  // of x arrive.
+  logic x_ready, x_valid, b_ready, b_valid, of_b_q, high_q;
+  logic [$clog2(PART / 4 + 1) - 1:0] x_words;
+  logic [$clog2(PART / 8 + 1) - 1:0] b_words;
+  logic [63:0] x_word, b_word;
   logic [PART_BITS-1:0] sent_q;
   wire [PART_BITS-1:0] rest = part_bytes - sent_q;
-  wire pair = part_valid && of_b_q && valid_i && x_valid;
+  wire pair = part_valid && b_valid && x_valid;
   wire send = valid_o && ready_i;
   wire word_ends = send && (high_q || last_o);
 
@@ -126,11 +128,11 @@ module net_sum
   assign at_o     = part_at;
   assign bytes_o  = 13'(part_bytes);
   assign part_end = send && last_o;
-  assign ready_o  = of_b_q ? word_ends : x_ready;
+  assign ready_o  = of_b_q ? b_ready : x_ready;
 
   fifo #(
       .WIDTH(64),
-      .DEPTH(PART / 8)
+      .DEPTH(PART / 4)
   ) xs (
       .clk_i,
       .rst_ni,
@@ -140,12 +142,27 @@ module net_sum
       .valid_o(x_valid),
       .ready_i(word_ends),
       .data_o (x_word),
-      .count_o(words)
+      .count_o(x_words)
+  );
+
+  fifo #(
+      .WIDTH(64),
+      .DEPTH(PART / 8)
+  ) bs (
+      .clk_i,
+      .rst_ni,
+      .valid_i(valid_i && of_b_q),
+      .ready_o(b_ready),
+      .data_i (data_i),
+      .valid_o(b_valid),
+      .ready_i(word_ends),
+      .data_o (b_word),
+      .count_o(b_words)
   );
 
   for (genvar i = 0; i < 4; ++i) begin : gen_pair
     wire [7:0] x = high_q ? x_word[32+8*i+:8] : x_word[8*i+:8];
-    wire [7:0] b = high_q ? data_i[32+8*i+:8] : data_i[8*i+:8];
+    wire [7:0] b = high_q ? b_word[32+8*i+:8] : b_word[8*i+:8];
     assign left_o[32*i+:32]  = {{24{x[7]}}, x};
     assign right_o[32*i+:32] = {{24{b[7]}}, b};
   end
@@ -164,7 +181,7 @@ module net_sum
     end
   end
 
-  wire unused = &{1'b0, item_i, parts, words};
+  wire unused = &{1'b0, item_i, parts, x_words, b_words};
 
 endmodule
 

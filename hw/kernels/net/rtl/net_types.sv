@@ -19,45 +19,49 @@ package net_types;
     logic alone;            // each output channel has one input channel of its own
     logic whole;            // lines of the image are loaded whole
     logic merge;            // and follow each other in memory
-    logic flat;             // as do the channels, and the tile sees the whole image
+    logic flat;             // as do the channels, and the band sees the whole image
     logic by_row;           // a channel's lines do not fit on chip: a row of the window at a time
     logic single;           // all channels fit at once
     logic resident;         // the group's weights fit on chip
-    logic y_merge;          // rows of the result follow each other in memory
+    logic fan;              // 16 channels of one result each: side by side, as a tile's pixels
     logic [15:0] groups;    // how many
     logic [15:0] depth;     // input channels of a group
     logic [15:0] outs;      // output channels of a group
     logic [31:0] taps;      // products of an element of the result, in a group
+    logic [31:0] vectors;   // of weights, in a group
     logic [31:0] x_group, y_group, w_group;  // bytes from group to group
-    logic [31:0] y_tile;    // bytes from tile to tile, down
-    logic [5:0]  rows, columns;              // of a tile
-    logic [12:0] cells;     // that a row of the tile sees
+    logic [31:0] y_band;    // bytes of the result from band to band, down
+    logic [6:0]  rows;      // of a band: what is on chip at a time; tiles are cut from it, pixel by pixel
+    logic [8:0]  columns;
+    logic [12:0] cells;     // that a row of the band sees
     logic [15:0] lines;     // that are on chip at most
-    logic [17:0] seen;      // that the tile sees, those beside the image included
+    logic [17:0] seen;      // that the band sees, those beside the image included
     logic [12:0] pitch, plane;               // bytes on chip from line to line, from channel to channel
     logic [12:0] chunk;     // channels that are on chip at a time
     logic [11:0] row_step, row_stride;       // step_y * pitch, stride_y * pitch
-    logic [31:0] down, across;               // of the image, from tile to tile
+    logic [31:0] down, across;               // of the image, from band to band
     logic [31:0] x_plane;   // bytes of a channel in memory
   } plan_t;
 
-  // From a tile to its results.
+  // From a tile to its results: side by side in memory.
   typedef struct packed {
     logic [15:0] out;       // its first output channel
     logic [4:0]  outs;
     logic [31:0] y;         // where its first result goes
-    logic [5:0]  rows, columns;
+    logic [4:0]  pixels;
   } place_t;
 
   // What the array does at a time: some channels of a tile.
   typedef struct packed {
     logic        buffer, load, free;         // load: its bytes have to be waited for
+    logic        tile;                       // the first of its tile
+    logic        band;                       // and that the first of its band
     logic        first, last;                // of the tile's channels
     logic        there;                      // by_row: this row of the window is within the image
     logic [12:0] channels;
     logic [3:0]  channel;                    // alone: the first one's row of the array
     logic [11:0] cell_at;
-    logic signed [17:0] y, x;                // in the image, of the first result's first tap
+    logic signed [17:0] y, x;                // in the image, of the band's first tap
     place_t      place;
   } job_t;
 

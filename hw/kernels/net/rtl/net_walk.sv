@@ -1,11 +1,15 @@
-// net_walk: walks through the groups, tiles, blocks of 16 output channels and chunks of input channels of an
-// instruction; reads what each needs into a free buffer, and says to the array what to do with it.
+// net_walk: walks through the groups, bands, tiles, blocks of 16 output channels and chunks of input channels of
+// an instruction; reads what each needs into a free buffer, and says to the array what to do with it.
+//
+// A band is some rows of the result; what they see is read once where all channels fit on chip. Its tiles are so
+// many of its pixels each, row after row; only the band's last one may have fewer.
 `default_nettype none
 
 module net_walk
   import net_types::*;
 #(
-    parameter int unsigned ADDR_WIDTH = 64
+    parameter int unsigned ADDR_WIDTH = 64,
+    parameter int unsigned COLS       = 24  // pixels of a tile
 ) (
     input  wire logic                  clk_i,
     input  wire logic                  rst_ni,
@@ -38,14 +42,16 @@ module net_walk
     output job_t                       job_o
 );
 
-  typedef enum logic [3:0] {IDLE, GROUP, TILE, MULTIPLY, WEIGHTS, BLOCK, CHUNK, WINDOW, BUFFER, COMMAND, JOB, NEXT} state_t;
+  typedef enum logic [3:0] {IDLE, GROUP, BAND, MULTIPLY, TILE, WEIGHTS, BLOCK, CHUNK, WINDOW, BUFFER, COMMAND, JOB, NEXT} state_t;
   state_t state_q;
 
   // Where it is.
   logic [15:0] group_q, y_q, x_q, block_q, chunk_q, row_q;
-  logic [31:0] x_base_q, y_base_q, w_base_q, y_down_q, y_block_q, chunk_at_q, row_at_q, cmd_at_q, line_at_q;
+  logic [31:0] x_base_q, y_base_q, w_base_q, y_down_q, y_tile_q, y_block_q, chunk_at_q, row_at_q, cmd_at_q, line_at_q;
   logic [15:0] out_q, depth_q;
-  logic signed [17:0] down_q, across_q;      // in the image, of the tile's first tap
+  logic [15:0] pixels_q;                     // of the band, this tile's and those after it
+  logic tile_q;                              // the band's first
+  logic signed [17:0] down_q, across_q;      // in the image, of the band's first tap
   logic signed [34:0] window_q;              // by_row: the line that is looked at
   logic [1:0] buffers_q;                     // free ones
   logic buffer_q, again_q;
@@ -55,12 +61,14 @@ module net_walk
   wire [15:0] outs = plan_i.alone ? (left < 16'd16 ? left : 16'd16) : plan_i.outs;
   wire [15:0] rows_left = item_i.rows[15:0] - y_q;
   wire [15:0] columns_left = item_i.columns[15:0] - x_q;
+  wire [6:0] rows = rows_left < 16'(plan_i.rows) ? rows_left[6:0] : plan_i.rows;
+  wire [8:0] columns = columns_left < 16'(plan_i.columns) ? columns_left[8:0] : plan_i.columns;
   wire [15:0] outs_left = outs - block_q;
   wire [15:0] depth_left = depth_q - chunk_q;
   wire [12:0] channels = plan_i.by_row ? 13'd1 : depth_left < 16'(plan_i.chunk) ? depth_left[12:0] : plan_i.chunk;
   wire there = !window_q[34] && window_q < 35'(signed'({1'b0, item_i.height}));
 
-  // The part of the image that the tile sees.
+  // The part of the image that the band sees.
   wire signed [18:0] bottom = 19'(down_q) + 19'(signed'({1'b0, plan_i.seen}));
   wire signed [18:0] right = 19'(across_q) + 19'(signed'({1'b0, plan_i.cells}));
   wire [15:0] first_line = plan_i.flat || down_q[17] ? '0 : down_q[15:0];
@@ -71,8 +79,8 @@ module net_walk
   wire [15:0] cells = end_cell - first_cell;
   wire [11:0] above = 12'(first_line) - down_q[11:0];
 
-  // Products of the tile, one after the other: its first line in memory, bytes of a channel on chip, the lines
-  // above the image, bytes of a chunk.
+  // Products of the band, one after the other: its first line in memory, bytes of a channel on chip, the lines
+  // above the image, its pixels; and the bytes of a chunk.
   logic [2:0] product_q;
   logic [31:0] left_factor, factor_q;
   logic [15:0] right_factor, right_q;
@@ -85,6 +93,7 @@ module net_walk
     {left_factor, right_factor} = {item_i.x_row, first_line};
     if (product_q == 3'd1) {left_factor, right_factor} = {32'(item_i.width[15:0]), lines};
     if (product_q == 3'd2) {left_factor, right_factor} = {32'(above), 16'(plan_i.pitch)};
+    if (product_q == 3'd3) {left_factor, right_factor} = {32'(rows), 16'(columns)};
     if (state_q == WINDOW) {left_factor, right_factor} = {item_i.x_row, window_q[15:0]};
     if (state_q == CHUNK) {left_factor, right_factor} = {32'(plan_i.plane), 16'(channels)};
   end
@@ -100,8 +109,9 @@ module net_walk
   logic place_ready;
   wire last_channel = plan_i.flat || 13'(channel_q) + 13'd1 == channels;
   wire last_line = plan_i.flat || plan_i.merge || plan_i.by_row || line_q + 16'd1 == lines;
-  wire reads = plan_i.by_row ? there : block_q == '0 || !plan_i.single;
-  wire last_block = outs_left <= 16'd16;
+  wire reads = plan_i.by_row ? there : (block_q == '0 && tile_q) || !plan_i.single;
+  wire last_block = plan_i.fan || outs_left <= 16'd16;
+  wire last_tile = pixels_q <= 16'(COLS);
   wire last_chunk = plan_i.by_row ? depth_left == 16'd1 && row_q + 16'd1 == item_i.k_rows[15:0]
       : depth_left <= 16'(plan_i.chunk);
   wire asked = cmd_valid_o && cmd_ready_i;
@@ -148,20 +158,21 @@ module net_walk
   always_comb begin
     job_o.buffer        = buffer_q;
     job_o.load          = reads;
-    job_o.free          = plan_i.single ? last_block : reads;
+    job_o.free          = plan_i.single ? last_block && last_tile : reads;
+    job_o.tile          = block_q == '0 && chunk_q == '0 && row_q == '0;
+    job_o.band          = tile_q;
     job_o.first         = chunk_q == '0 && row_q == '0;
     job_o.last          = last_chunk;
     job_o.there         = !plan_i.by_row || there;
-    job_o.channels      = channels;
+    job_o.channels      = plan_i.fan ? 13'd1 : channels;
     job_o.channel       = chunk_q[3:0];
     job_o.cell_at       = across_q[11:0] - first_cell[11:0] - (plan_i.by_row ? '0 : above_at_q);
     job_o.y             = plan_i.by_row ? '0 : down_q;
     job_o.x             = across_q;
     job_o.place.out     = out_q + block_q;
-    job_o.place.outs    = outs_left < 16'd16 ? outs_left[4:0] : 5'd16;
+    job_o.place.outs    = plan_i.fan ? 5'd1 : outs_left < 16'd16 ? outs_left[4:0] : 5'd16;
     job_o.place.y       = y_block_q;
-    job_o.place.rows    = rows_left < 16'(plan_i.rows) ? rows_left[5:0] : plan_i.rows;
-    job_o.place.columns = columns_left < 16'(plan_i.columns) ? columns_left[5:0] : plan_i.columns;
+    job_o.place.pixels  = plan_i.fan ? outs[4:0] : last_tile ? pixels_q[4:0] : 5'(COLS);
   end
   assign job_valid_o = state_q == JOB;
 
@@ -205,11 +216,11 @@ module net_walk
           across_q <= begin_x;
           y_down_q <= y_base_q;
           again_q  <= 1'b0;
-          state_q  <= TILE;
+          state_q  <= BAND;
         end
-        TILE: begin
-          y_block_q <= y_down_q + (wide ? 32'(x_q) << 2 : 32'(x_q));
-          block_q   <= '0;
+        BAND: begin
+          y_tile_q  <= y_down_q + (wide ? 32'(x_q) << 2 : 32'(x_q));
+          tile_q    <= 1'b1;
           product_q <= '0;
           wait_q    <= 2'd2;
           state_q   <= MULTIPLY;
@@ -221,12 +232,18 @@ module net_walk
             unique case (product_q)
               3'd0: first_at_q <= made_q;
               3'd1: bytes_q <= made_q[12:0];
+              3'd2: above_at_q <= made_q[11:0];
               default: begin
-                above_at_q <= made_q[11:0];
-                state_q    <= WEIGHTS;
+                pixels_q <= made_q[15:0];
+                state_q  <= TILE;
               end
             endcase
           end
+        end
+        TILE: begin
+          y_block_q <= y_tile_q;
+          block_q   <= '0;
+          state_q   <= WEIGHTS;
         end
         WEIGHTS: if (weights_ready_i) begin
           again_q <= 1'b1;
@@ -258,7 +275,7 @@ module net_walk
           line_at_q    <= plan_i.by_row ? chunk_at_q + row_at_q + 32'(first_cell) : chunk_at_q + x_offset;
           if (takes) begin
             buffer_q <= !buffer_q;
-            state_q  <= COMMAND;
+            state_q  <= JOB;
           end
         end
         COMMAND: if (asked) begin
@@ -269,10 +286,11 @@ module net_walk
             channel_q    <= channel_q + 1'b1;
             cmd_at_q     <= cmd_at_q + item_i.x_channel;
             channel_to_q <= channel_to_q + plan_i.plane[11:3];
-            if (last_channel) state_q <= JOB;
+            if (last_channel) state_q <= NEXT;
           end
         end
-        JOB: if (job_ready_i) state_q <= NEXT;
+        // The job is told first: the array begins with the first channel that is there.
+        JOB: if (job_ready_i) state_q <= reads ? COMMAND : NEXT;
         NEXT: begin
           wait_q <= 2'd2;
           if (!last_chunk) begin
@@ -290,17 +308,22 @@ module net_walk
             block_q   <= block_q + 16'd16;
             y_block_q <= y_block_q + (item_i.y_channel << 4);
             state_q   <= BLOCK;
+          end else if (!last_tile) begin
+            pixels_q <= pixels_q - 16'(COLS);
+            tile_q   <= 1'b0;
+            y_tile_q <= y_tile_q + (wide ? 32'(4 * COLS) : 32'(COLS));
+            state_q  <= TILE;
           end else if (!last_column) begin
             x_q      <= x_q + 16'(plan_i.columns);
             across_q <= across_q + plan_i.across[17:0];
-            state_q  <= TILE;
+            state_q  <= BAND;
           end else if (!last_row) begin
             x_q      <= '0;
             across_q <= begin_x;
             y_q      <= y_q + 16'(plan_i.rows);
             down_q   <= down_q + plan_i.down[17:0];
-            y_down_q <= y_down_q + plan_i.y_tile;
-            state_q  <= TILE;
+            y_down_q <= y_down_q + plan_i.y_band;
+            state_q  <= BAND;
           end else if (!last_group) begin
             group_q  <= group_q + 1'b1;
             out_q    <= out_q + plan_i.outs;
