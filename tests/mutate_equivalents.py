@@ -347,7 +347,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "A bit more than four bytes is no byte.",
     ),
     (
-        "board/bus",
+        "board/register_array",
         'word = bytearray(bus.read(address & ~3).to_bytes(4, "little"))',
         'word = bytearray(bus.read(address & ~3).to_bytes(5, "little"))',
         "A fifth byte of 0 above the word changes no number that is made of it.",

@@ -30,6 +30,7 @@ AREAS: dict[str, str] = {
     "board/ip/counter": "ip_timer",
     "board/ip/parameters": "ip_dma ip_vdma ip_fifo",
     "board/bus": "board_bus board_faults board_field linux",
+    "board/register_array": "board_bus board_device",
     "board/memory": "board_memory lib_buffers board_faults",
     "board/cma*": "board_memory lib_buffers board_faults",
     "board/no_model": "board_models board_faults board_ip",

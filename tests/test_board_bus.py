@@ -8,8 +8,9 @@ import pickle
 import numpy as np
 import pytest
 
-from pynq_torch.board.bus import Bus, IpModel, RegisterArray
+from pynq_torch.board.bus import Bus, IpModel
 from pynq_torch.board.handoff import IpInstance
+from pynq_torch.board.register_array import RegisterArray
 from pynq_torch.errors import BoardError, BusError
 
 

@@ -22,12 +22,13 @@ from pynq.ps import Clocks
 
 from pynq_torch import paths
 from pynq_torch.board import pynq_metadata
-from pynq_torch.board.bus import IpModel, RegisterArray
+from pynq_torch.board.bus import IpModel
 from pynq_torch.board.device import VirtualBoard
 from pynq_torch.board.handoff import IpInstance, StreamLink
 from pynq_torch.board.handoff_ranges import Slave
 from pynq_torch.board.loading import MODELS
 from pynq_torch.board.memory import CMA_BYTES, DDR_BYTES
+from pynq_torch.board.register_array import RegisterArray
 from pynq_torch.board.streams import Endpoint, Ring
 from pynq_torch.errors import BoardError, BufferFreed, BusError, HandoffError, NoModelError
 from pynq_torch.hls.build import Build

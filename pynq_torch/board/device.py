@@ -14,13 +14,13 @@ from pynq.pl_server.device import Device
 
 from pynq_torch.errors import BoardError
 
-from .bus import RegisterArray
 from .cma_buffer import Allocation
 from .handoff import Handoff
 from .interrupts import deferred_interrupt
 from .loading import LoadablePl, search_paths
 from .memory import CMA_BYTES, DDR_BYTES, PhysicalMemory
 from .pynq_metadata import parse_handoff
+from .register_array import RegisterArray
 from .wires import Wires
 from .xsa import handoff_file
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .bus import RegisterArray
+from .register_array import RegisterArray
 
 _ISR, _CR, _SR, _TX, _RX, _LIMIT = (
     offset >> 2 for offset in (0x20, 0x100, 0x104, 0x108, 0x10C, 0x120)

@@ -40,13 +40,8 @@ def enable(*at_first: Callable[[], None]) -> Any:
     from . import dispatch, flags, foreign, storage, torch_profiler
     from .cma import at_first_use
     from .memory import mark_forked
-    from .structure import composed_kernels, own_kernels
 
-    # A tensor of the device is made by one of these; the rest can wait until there is one.
-    for name, kernel in (own_kernels() | composed_kernels()).items():
-        dispatch.register(name, kernel)
-    for name, kernel in composed_kernels().items():
-        dispatch.register(name, kernel, "AutogradPrivateUse1")
+    _register_makers()
     foreign.install(dispatch.library)
     dispatch.install_sparse()
     torch_profiler.install()
@@ -57,6 +52,17 @@ def enable(*at_first: Callable[[], None]) -> Any:
     os.register_at_fork(after_in_child=mark_forked)
     _enabled = True
     return backend
+
+
+def _register_makers() -> None:
+    """Register what makes a tensor of the device; the rest can wait until there is one."""
+    from . import dispatch
+    from .structure import composed_kernels, own_kernels
+
+    for name, kernel in (own_kernels() | composed_kernels()).items():
+        dispatch.register(name, kernel)
+    for name, kernel in composed_kernels().items():
+        dispatch.register(name, kernel, "AutogradPrivateUse1")
 
 
 def _register() -> None:

@@ -55,6 +55,21 @@ def fallback(plan: Plan, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """
     given = dict(zip(plan.names, args, strict=False))
     given.update(kwargs)
+    on_cpu = _on_cpu(plan, given)
+    if not plan.written:
+        return place(_call(plan, on_cpu, given))
+    try:
+        result = _call(plan, on_cpu, given)
+    except BaseException:
+        for tensor, _ in _written(plan, given, on_cpu):  # maybe half way
+            if tensor.layout is torch.strided:
+                note_write(tensor)
+        raise
+    return _finished(plan, given, on_cpu, result)
+
+
+def _on_cpu(plan: Plan, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments for the CPU's kernel."""
     on_cpu: dict[str, Any] = {
         name: [_reach(plan, name, v) for v in value]
         if name in plan.lists and value is not None
@@ -71,16 +86,7 @@ def fallback(plan: Plan, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         on_cpu["self"].requires_grad_(any(wanted))
     if plan.generator and on_cpu.get("generator") is None:
         on_cpu["generator"] = default_generator
-    if not plan.written:
-        return place(_call(plan, on_cpu, given))
-    try:
-        result = _call(plan, on_cpu, given)
-    except BaseException:
-        for tensor, _ in _written(plan, given, on_cpu):  # maybe half way
-            if tensor.layout is torch.strided:
-                note_write(tensor)
-        raise
-    return _finished(plan, given, on_cpu, result)
+    return on_cpu
 
 
 def _finished(

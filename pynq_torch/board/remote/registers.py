@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pynq_torch.board.bus import RegisterArray
+from pynq_torch.board.register_array import RegisterArray
 from pynq_torch.hls.ap_ctrl import AP_IDLE, AP_START, AUTO_RESTART, has_ended
 
 from .memory import Piece, RemoteMemory

@@ -76,8 +76,10 @@ class Kernel:
         self._done: dict[str, Done] = {}
         self._written: dict[str, set[str]] = {}
 
-    def result(self, top: str, clock: float, part: str, warnings: list[str]) -> Estimate:
-        """Return the whole estimate."""
+    def result(
+        self, top: str, clock: float, part: str, warnings: list[str], *, is_a_run: bool = False
+    ) -> Estimate:
+        """Return the whole estimate; the arguments of a run have simplified the code."""
         done = self.function(self.entry, {})
         interval = done.interval
         least, most = done.cycles
@@ -85,8 +87,7 @@ class Kernel:
             least + 1 if least is not None else None, most + 1 if most is not None else None
         )  # fmt: skip
         resources: dict[str, int | None] = {"DSP": done.dsp, "BRAM_18K": done.brams}
-        resources |= totals(done.logic, len(self.loops), self.plan.top)
-        loops = tuple(self.loops)
+        resources |= totals(None if is_a_run else done.logic, len(self.loops), self.plan.top)
         return Estimate(
             top,
             self.plan.tool,
@@ -94,7 +95,7 @@ class Kernel:
             part,
             done.cycles,
             between,
-            loops,
+            tuple(self.loops),
             resources,
             tuple((name, most) for name, (_, most) in done.stages)
             if self.plan.top.dataflow
@@ -347,11 +348,9 @@ class Body:
 
 
 def _reverse_postorder(function: Function) -> list[str]:
-    seen: set[str] = set()
     order: list[str] = []
     first = next(iter(function.blocks))
-    stack: list[tuple[str, int]] = [(first, 0)]
-    seen.add(first)
+    seen, stack = {first}, [(first, 0)]
     while stack:
         name, at = stack.pop()
         block = function.blocks[name]

@@ -39,8 +39,10 @@ _OTHER_CORE = 0.4
 _FREE = frozenset(("zext", "sext", "trunc", "bitcast", "getelementptr", "ptrtoint", "alloca"))
 
 
-def totals(logic: Logic, loops: int, top: FunctionPlan) -> dict[str, int]:
+def totals(logic: Logic | None, loops: int, top: FunctionPlan) -> dict[str, int | None]:
     """Return the LUTs and flip-flops of all that was counted, and of the top's registers."""
+    if logic is None:
+        return {"LUT": None, "FF": None}
     lite = sum(port.get("mode") == "s_axilite" for port in top.ports.values())
     counts: dict[str, float] = {**logic, "loop": loops, "lite": lite, "bus": 0, "float": 0.0}
     for name, count in logic.items():

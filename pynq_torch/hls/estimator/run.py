@@ -84,9 +84,7 @@ def estimate(
     KernelBuildError
         It does not compile, holds what HLS forbids, or clang is not installed.
     """
-    if not clock > 0:
-        raise KernelBuildError(f"clock {clock!r} is no period; expected ns above 0", top)
-    check_macros(defines)
+    _check(clock, defines, top)
     paths = [Path(os.path.realpath(one)) for one in (source, *sources)]
     with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as name:
         folder = Path(name)
@@ -94,10 +92,13 @@ def estimate(
             plan, found = _plan(paths, top, tool, part, directives, include_dirs, defines)
         target = target_of(clock, part, plan.tool, margin_of(directives, clock))
         kernel = _scheduled(len(paths), plan, folder, arguments or {}, exact, target)
-    result = kernel.result(top, clock, part, found)
-    if arguments:  # their values have simplified the code, which the hardware's logic is not
-        result.resources.update({"LUT": None, "FF": None})
-    return result
+    return kernel.result(top, clock, part, found, is_a_run=bool(arguments))
+
+
+def _check(clock: float, defines: Sequence[str], top: str) -> None:
+    if not clock > 0:
+        raise KernelBuildError(f"clock {clock!r} is no period; expected ns above 0", top)
+    check_macros(defines)
 
 
 def _scheduled(
