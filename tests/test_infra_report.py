@@ -430,7 +430,7 @@ def test_a_reader_who_leaves_does_not_hang_the_run(tmp_path: Path):
 LABS = ("22", "23", "24", "25", "26", "27", "28")
 #: Lessons of which `make test` writes no report, since they take the longest: nbval executes them,
 #: `make test-long` reports them, and the tests below make a page of each as it is committed.
-NO_REPORT = ("11", "12", "15", "18", "19", "20", *LABS, "30", "31", "32", "33")
+NO_REPORT = ("11", "12", "15", "18", "19", "20", *LABS, "29", "30", "31", "32", "33")
 
 
 def test_every_lesson_is_in_a_report_of_make_test_or_below(root: Path):
