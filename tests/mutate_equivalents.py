@@ -158,6 +158,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         "board/engines/rtl/pl.hpp",
+        "while (!awaited() && now_ns() - begin < kSpinNs) relax();",
+        "while (awaited() && now_ns() - begin < kSpinNs) relax();",
+        "It would sleep at once, and be woken: the same cycles, a little later by the PC's clock.",
+    ),
+    (
+        "board/engines/rtl/pl.hpp",
         "int answer_fd = -1;  // rung when a request was answered",
         "int answer_fd = -0;  // rung when a request was answered",
         _SET_FIRST,

@@ -10,7 +10,6 @@ import queue
 import re
 import signal
 import struct
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +27,7 @@ from pynq_torch.board.device import VirtualBoard
 from pynq_torch.board.engine import (
     EngineProcess,
     Flag,
+    PlProcess,
     State,
     _descendants,
     end_process,
@@ -177,9 +177,9 @@ def test_what_an_engine_leaves_behind(memory: PhysicalMemory) -> None:
 
 
 @contextlib.contextmanager
-def _started(command: str) -> Iterator[subprocess.Popen[bytes]]:
+def _started(command: str) -> Iterator[PlProcess]:
     """Start a process in a session of its own, and end it where the test fails."""
-    process = subprocess.Popen(["sh", "-c", command], start_new_session=True)
+    process = PlProcess(["sh", "-c", command], [], 2)
     try:
         yield process
     finally:
@@ -252,13 +252,13 @@ def test_what_an_engine_started_ends_with_it() -> None:
 def test_what_an_engine_is_told_at_its_start(
     memory: PhysicalMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started: list[tuple[list[str], dict[str, Any]]] = []
+    started: list[tuple[list[str], list[int], int]] = []
 
-    def popen(command: list[str], **more: Any) -> Any:
-        started.append((command, more))
+    def start(command: list[str], fds: list[int], log_fd: int) -> Any:
+        started.append((command, fds, log_fd))
         return SimpleNamespace(poll=lambda: None, pid=(1 << 22) + 1)  # there is no such process
 
-    monkeypatch.setattr("pynq_torch.board.engine.subprocess.Popen", popen)
+    monkeypatch.setattr("pynq_torch.board.engine.PlProcess", start)
     memory.add_window("bram", 0x4200_0000, 5000)
     ring = Ring(None, Endpoint("unit", "S"), 4)
     engine = EngineProcess(Path("/x/engine"), "unit", memory, 4096, [ring], ["unit.S"])
@@ -292,14 +292,14 @@ def test_what_an_engine_is_told_at_its_start(
     for fd in (engine.start_fd, engine.done_fd):
         with pytest.raises(BlockingIOError):
             os.eventfd_read(fd)
-    ((command, more),) = started
+    ((command, fds, log_fd),) = started
     assert command[0] == "/x/engine"
     numbers = [int(text) for text in command[1:]]
     assert numbers[:4] == [engine.fd, 8192, memory.fd, memory.grants_fd]
     assert numbers[4:7] == [memory.grants_nbytes, engine.start_fd, engine.done_fd]
     assert numbers[8:] == [ring.fd]
     passed = {n for i, n in enumerate(numbers) if i not in (1, 4)}
-    assert set(more["pass_fds"]) == passed and more["start_new_session"]
+    assert set(fds) == passed and log_fd == engine._log_fd
     assert (engine.pid, engine.cpu_seconds) == ((1 << 22) + 1, float("inf"))
     this: Any = SimpleNamespace(pid=os.getpid())
     engine._process, before = this, time.process_time()
@@ -316,8 +316,10 @@ def test_a_fault_shows_what_its_own_process_printed(
     memory: PhysicalMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits: list[int] = []
-    ended: Any = SimpleNamespace(poll=lambda: 3, pid=(1 << 22) + 1, wait=lambda: waits.append(1))
-    monkeypatch.setattr("pynq_torch.board.engine.subprocess.Popen", lambda *_, **__: ended)
+    ended: Any = SimpleNamespace(
+        poll=lambda: 3, pid=(1 << 22) + 1, wait=lambda: waits.append(1), mark="of no process"
+    )
+    monkeypatch.setattr("pynq_torch.board.engine.PlProcess", lambda *_: ended)
     engine = EngineProcess(Path("none"), "unit", memory)
     os.write(engine._log_fd, b"before\n")
     engine.spawn()

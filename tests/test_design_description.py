@@ -142,7 +142,7 @@ def test_what_is_no_text_or_no_file(tmp_path: Path) -> None:
         read_description(tmp_path)
     (tmp_path / "overlay.toml").unlink()
     (tmp_path / "overlay.toml").mkdir()
-    with pytest.raises(HandoffError, match="cannot be read"):
+    with pytest.raises(HandoffError, match="is a folder, device, pipe or socket; expected a TOML"):
         read_description(tmp_path)
 
 

@@ -630,6 +630,19 @@ def test_free_running_units_in_a_stream(board, tmp_path, units, stalls):
     assert made.pl.cpu_seconds - before < 0.25
 
 
+def test_the_stalls_of_a_run_do_not_depend_on_the_run_before(board):
+    def second(n):
+        made = board(stalls=0.4, seed=5, memory="ideal")
+        overlay = pynq_torch.load("vadd")
+        for count in (n, 2000):
+            overlay.vadd_0(torch.ones(count), torch.ones(count))
+        cycles = overlay.vadd_0.last_run.cycles
+        made.close()
+        return cycles
+
+    assert second(100) == second(1500)
+
+
 def test_a_stream_from_ddr_waits_for_it_and_its_stalls_are_those_of_the_seed(tmp_path, board):
     extra = DMA.format(first="increment_0", last="increment_0", between="")
     bit = write_overlay(tmp_path, {"increment_0": "increment"}, extra, _RTL_KERNELS)
