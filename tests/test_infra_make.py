@@ -346,7 +346,8 @@ def _ci(clone: Path, **programs: str) -> subprocess.CompletedProcess[str]:
     folder.mkdir()
     for name in ("bash", "dirname", "cat"):
         (folder / name).symlink_to(shutil.which(name) or name)
-    for name, script in {"make": 'echo "$PWD|$@|$CI|$(cat)"\nexit 4', **programs}.items():
+    make = 'echo "$PWD|$@|$CI|$(cat)"\n[ "$1" != test ] || exit 4'
+    for name, script in {"make": make, **programs}.items():
         (folder / name).write_text(f"#!/bin/bash\n{script}\n")
         (folder / name).chmod(0o755)
     return subprocess.run(
@@ -365,9 +366,17 @@ def test_ci_runs_the_readme_command(root: Path, clone: Path):
     assert "make test" in (root / "README.md").read_text()
     there = dict.fromkeys(PROVIDED, "exit 1")
     done = _ci(clone, **there)
-    assert done.stdout.strip() == f"{clone}|test|true|"
+    assert done.stdout.splitlines() == [f"{clone}|{t}|true|" for t in ("armv7-sysroot", "test")]
     assert done.stderr == ""
     assert done.returncode == 4
+
+
+def test_ci_goes_on_without_the_emulated_processor(clone: Path):
+    done = _ci(clone, **dict.fromkeys(PROVIDED, ""), make='[ "$1" = test ] && exit 4; exit 2')
+    assert done.returncode == 4
+    assert done.stderr.splitlines() == [
+        "no armhf Python: the tests on an emulated Cortex-A9 will be skipped"
+    ]
 
 
 #: Programs that .ci/run looks for, and the package of each.
@@ -377,6 +386,8 @@ PROVIDED = {
     "ghdl": "ghdl",
     "clang-16": "clang-16",
     "opt-16": "llvm-16",
+    "qemu-arm-static": "qemu-user-static",
+    "arm-linux-gnueabihf-g++": "g++-arm-linux-gnueabihf",
 }
 
 
