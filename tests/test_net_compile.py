@@ -87,6 +87,46 @@ def test_an_odd_network_is_cut_where_the_kernel_ends():
     assert torch.equal(compiled(x)[1:], compiled(x[1:]))  # any number of images
 
 
+class Norms(nn.Module):
+    """Batch norms that cannot go into the layer before: another reads it, or it is there twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.read, self.twice = (nn.Conv2d(3, 3, 3, padding=1) for _ in range(3))
+        self.norms = nn.ModuleList(nn.BatchNorm2d(3) for _ in range(4))
+        self.last, self.vectors = nn.Linear(3, 5), nn.BatchNorm1d(5, affine=False)
+        for norm in self.norms:
+            nn.init.normal_(norm.weight, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.first(self.norms[0](x).relu())
+        y = self.read(x)
+        y = self.norms[1](y) + y
+        z = self.norms[3](self.twice(self.norms[2](self.twice(y))))
+        out = self.last(z.mean((2, 3)))
+        return self.vectors(out) + out
+
+
+def test_batch_norms_belong_to_no_other_layer():
+    model = Norms()
+    compiled, x = compiled_of(model, 3, 7, 6)
+    assert len(compiled.pieces) == 1 and not any(
+        "norm" in row[1] for row in compiled.explain().rows
+    )
+    assert_near(compiled, model, torch.cat([x, torch.randn(8, 3, 7, 6)]))
+    whole = nn.Sequential(model, nn.BatchNorm1d(5, track_running_stats=False)).eval()
+    with torch.no_grad():  # torchao's patterns of batch norms cannot be made within torch.compile
+        y = torch.compile(whole, backend="pynq", options={"calibrate": [x]})(x)
+        assert (y - whole(x)).abs().max() < 0.5
+
+
+def test_a_program_ends_in_a_maximum_or_has_nothing_else():
+    for model in (nn.MaxPool2d(2), nn.Sequential(nn.Conv2d(3, 2, 3), nn.MaxPool2d(2))):
+        compiled, x = compiled_of(model, 3, 6, 6)
+        assert "max" in {row[1] for row in compiled.explain().rows if row[2] == "PL"}
+        assert_near(compiled, model, x)
+
+
 def test_random_networks_give_the_bytes_of_the_reference():
     for seed in range(4):
         rng = random.Random(seed)
@@ -286,6 +326,39 @@ def test_torch_compile_calibrates():
         assert torch.equal(torch.compile(ready, backend=backend.pynq)(x), expected)
     with pytest.raises(ValueError, match="options has 'speed'"):
         backend.pynq(None, [], {"speed": 1})
+
+
+def test_torch_compile_of_models_that_share_a_graph(monkeypatch: pytest.MonkeyPatch):
+    """torch calls one graph for all models of a class, whatever their weights and sizes are."""
+    made: list[object] = []
+    compile_model = backend.compile_model
+    monkeypatch.setattr(
+        backend, "compile_model", lambda *given: made.append(given) or compile_model(*given)
+    )
+    torch.manual_seed(0)
+    calibrate = [torch.randn(4, 3, 8, 8)]
+    first, second = (nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten()).eval() for _ in range(2))
+
+    def check(model: nn.Module, x: torch.Tensor, times: int) -> None:
+        with torch.no_grad():
+            quick = torch.compile(model, backend=backend.pynq, options={"calibrate": calibrate})
+            assert (quick(x) - model(x)).abs().mean() < 0.03
+        assert len(made) == times
+
+    x = torch.randn(2, 3, 8, 8)
+    check(first, x, 1)
+    check(second, x, 2)
+    check(first, x, 2)
+    second.load_state_dict(first.state_dict())
+    check(second, -x, 3)
+    calibrate[0] = torch.randn(4, 3, 9, 8)
+    check(first, torch.randn(2, 3, 9, 8), 4)
+    check(
+        first, torch.randn(3, 3, 9, 8), 5
+    )  # the batch is dynamic from here on: a graph of its own
+    check(first, torch.randn(5, 3, 9, 8), 5)
+    with pytest.raises(ValueError, match=r"batch 0 of calibrate is .*N, 3, 9, 8.*N, 3, 10, 8"):
+        check(first, torch.randn(3, 3, 10, 8), 5)
 
 
 @pytest.mark.parametrize(("device", "int8"), [("cpu", True), ("cpu", False), ("pynq", True)])

@@ -213,15 +213,19 @@ def _emit(
         at = [places[node.node].buffer.at + places[node.node].offset for node in layer.inputs]
         result = places[layer.result.node]
         to = result.buffer.at + result.offset
-        program.append(_instruction(layer, at, to, n_weights, n_table))
+        # A maximum reads no table, but a pair of words has to be where it says.
+        table = n_table if layer.table.numel() else 0
+        program.append(_instruction(layer, at, to, n_weights, table))
         tables.append(layer.table.flatten())
         n_table += layer.table.numel()
         if layer.weight is not None:
             weights.append(pack(layer.weight, layer.window["groups"]))
             n_weights += layer.weight.numel()
+    if not n_table:
+        tables.append(torch.zeros(2))
     # Nothing to concatenate is an error in torch.
     none = torch.empty(0, dtype=torch.int8)
-    return program, torch.cat([none, *weights]), torch.cat([none.int(), *tables])
+    return program, torch.cat([none, *weights]), torch.cat(tables).int()
 
 
 def _instruction(layer: Layer, at: list[int], to: int, weights: int, table: int) -> Instruction:

@@ -13,6 +13,7 @@ from torch.fx import GraphModule, Node
 from pynq_torch.errors import needs
 
 from .names import ACTIVATIONS, PRODUCTS, SHARING, name_of
+from .norms import fold_norms
 
 
 @contextmanager
@@ -139,24 +140,47 @@ def quantise(
     Raises
     ------
     ValueError
-        There are none.
+        There are none, or one has another shape or type than the example, or NaN in it.
     """
     exported = torch.export.export(model, example).module()
     assert isinstance(exported, GraphModule)
+    fold_norms(exported)
     prepared = prepare_pt2e(exported, PynqQuantizer())
     count = 0
     with torch.no_grad():
         for batch in _watched(batches):
-            given = batch if isinstance(batch, (tuple, list)) else (batch,)
-            for images in zip(
-                *(_like(b, e) for b, e in zip(given, example, strict=True)), strict=True
-            ):
+            given = tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)
+            _check(count, given, example)
+            for images in zip(*map(_like, given, example), strict=True):
                 prepared(*images)
             count += 1
     if not count:
-        raise ValueError("calibrate is empty; expected at least one batch of inputs")
+        raise ValueError(
+            "calibrate is empty; expected at least one batch of inputs. An iterator is used up by "
+            "the first compilation: pass a list"
+        )
     converted: GraphModule = convert_pt2e(prepared)
     return converted
+
+
+def _check(number: int, given: tuple[Any, ...], example: tuple[torch.Tensor, ...]) -> None:
+    """Raise where a batch is not what the model takes: torch would say so of an inner node."""
+    kinds = [_kind(value) for value in given]
+    expected = [_kind(value) for value in example]
+    if kinds != expected:
+        raise ValueError(
+            f"batch {number} of calibrate is {', '.join(kinds)}; expected {', '.join(expected)} as "
+            "the example, with any number N of images. calibrate is a list of batches"
+        )
+    if any(not value.isfinite().all() for value in given):
+        raise ValueError(f"batch {number} of calibrate has NaN or infinity in it")
+
+
+def _kind(value: Any) -> str:
+    if not isinstance(value, torch.Tensor):
+        return type(value).__name__
+    shape = ", ".join(["N", *map(str, value.shape[1:])] if value.ndim else [])
+    return f"{str(value.dtype).removeprefix('torch.')} [{shape}]"
 
 
 def _like(batch: torch.Tensor, example: torch.Tensor) -> list[torch.Tensor]:
