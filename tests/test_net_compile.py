@@ -164,6 +164,56 @@ def test_a_layer_that_differs_is_named(monkeypatch: pytest.MonkeyPatch):
         compiled.layers(x)
 
 
+class Beside(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([x.sigmoid(), x], 1)
+
+
+def test_a_concatenation_begins_on_the_cpu():
+    model = nn.Sequential(Beside(), nn.Conv2d(6, 4, 3))
+    compiled, x = compiled_of(model, 3, 6, 6)
+    assert "cat" in {row[1] for row in compiled.explain().rows if row[2] == "PL"}
+    assert_near(compiled, model, x)
+
+
+def test_what_is_no_input_is_told():
+    model = mlp().eval()
+    x = torch.randn(2, 1, 8, 8)
+    for batch, said in (
+        (x[:, :, :7], r"batch 1 of calibrate is float32 \[N, 1, 7, 8\]; expected float32 .*8, 8\]"),
+        (x.double(), "batch 1 of calibrate is float64"),
+        (x * torch.nan, "batch 1 of calibrate has NaN"),
+        (None, "batch 1 of calibrate is NoneType"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            pynq_torch.compile(model, x, calibrate=[x, batch])
+    with pytest.raises(ValueError, match=r"float16; int8 is made of float32: \.float\(\)"):
+        pynq_torch.compile(nn.Conv2d(1, 1, 3).half(), x.half(), calibrate=[x.half()])
+    compiled = pynq_torch.compile(model, x, calibrate=[x])
+    for given, said in (
+        ((x.double(),), r"the inputs are float64 \[N, 1, 8, 8\]; expected float32 \[N, 1, 8, 8\]"),
+        ((x[0],), r"float32 \[N, 8, 8\]"),
+        ((x, x), "the inputs are float32 .*, float32 "),
+        ((), "the inputs are none"),
+        ((x * torch.nan,), "is NaN; int8 has none"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            compiled(*given)
+
+
+def test_a_model_on_device_pynq_gives_results_there():
+    model, x = mlp().eval(), torch.randn(2, 1, 8, 8)
+    expected = pynq_torch.compile(model, x, calibrate=[x])(x)
+    model, x = model.to("pynq"), x.to("pynq")
+    with torch.no_grad():
+        for compiled in (
+            pynq_torch.compile(model, x, calibrate=[x]),
+            torch.compile(model, backend=backend.pynq, options={"calibrate": [x]}),
+        ):
+            assert compiled(x).device.type == "pynq"
+            assert torch.equal(compiled(x).cpu(), expected)
+
+
 def test_a_float_model_stays_float_and_exact():
     model = mlp().eval()
     x = torch.randn(2, 1, 8, 8)
@@ -245,7 +295,7 @@ def test_an_error_is_that_of_its_input_and_leaves_nothing_behind():
     with compiled.queue() as queue:
         results = queue.map([x, wrong, x, x])
         assert torch.equal(next(results), expected)
-        with pytest.raises(ValueError, match="expected int8"):
+        with pytest.raises(ValueError, match="expected float32"):
             next(results)
         stop(process)  # the kernel hangs
         try:
@@ -260,7 +310,7 @@ def test_an_error_is_that_of_its_input_and_leaves_nothing_behind():
     assert threading.active_count() == before
     free = board.memory.free_bytes
     for _ in range(3):
-        with compiled.queue() as queue, pytest.raises(ValueError, match="expected int8"):
+        with compiled.queue() as queue, pytest.raises(ValueError, match="expected float32"):
             list(queue.map([x, wrong]))
     assert torch.equal(compiled(x), expected) and board.memory.free_bytes == free
 
@@ -340,8 +390,9 @@ def test_torch_compile_of_models_that_share_a_graph(monkeypatch: pytest.MonkeyPa
     first, second = (nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten()).eval() for _ in range(2))
 
     def check(model: nn.Module, x: torch.Tensor, times: int) -> None:
+        options = {"calibrate": list(calibrate)}  # torch compares them: tensors in tensors
         with torch.no_grad():
-            quick = torch.compile(model, backend=backend.pynq, options={"calibrate": calibrate})
+            quick = torch.compile(model, backend=backend.pynq, options=options)
             assert (quick(x) - model(x)).abs().mean() < 0.03
         assert len(made) == times
 
@@ -351,7 +402,7 @@ def test_torch_compile_of_models_that_share_a_graph(monkeypatch: pytest.MonkeyPa
     check(first, x, 2)
     second.load_state_dict(first.state_dict())
     check(second, -x, 3)
-    calibrate[0] = torch.randn(4, 3, 9, 8)
+    calibrate[0] = torch.randn(4, 3, 9, 8)  # and this one is another compilation
     check(first, torch.randn(2, 3, 9, 8), 4)
     check(
         first, torch.randn(3, 3, 9, 8), 5

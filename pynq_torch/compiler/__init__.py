@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from typing import Any
 
@@ -32,9 +33,12 @@ def compile(
     Returns
     -------
     Compiled
-        Called like the model; see ``explain()``, ``layers()`` and ``save()``.
+        Called like the model; results are on the device of the first input. See ``explain()``,
+        ``layers()`` and ``save()``.
     """
     inputs = (example,) if isinstance(example, torch.Tensor) else tuple(example)
+    if any(t.device.type != "cpu" for t in (*model.parameters(), *model.buffers(), *inputs)):
+        model, inputs = copy.deepcopy(model).cpu(), tuple(t.cpu() for t in inputs)
     modes = [(module, module.training) for module in model.modules()]
     try:
         for module, _ in modes:

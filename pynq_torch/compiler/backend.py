@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import operator
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -47,6 +48,8 @@ def pynq(
     ValueError
         An unknown option.
     """
+    if isinstance(options, dict) and isinstance(options.get("calibrate"), (list, tuple, Iterator)):
+        options["calibrate"] = _Batches(options["calibrate"])
     given = dict(options or {})
     calibrate = given.pop("calibrate", None)
     if given:
@@ -61,6 +64,22 @@ def pynq(
     if all(isinstance(value, torch.Tensor) for value in inputs):
         made.of(inputs)  # so that torch.compile says what is wrong with it
     return made
+
+
+class _Batches(list[Any]):
+    """Batches that are compared as objects.
+
+    torch compares the options of a model with those of each other one of its class, and tensors
+    are neither equal nor not. It has to find these in the place of the user's.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, list) or len(self) != len(other):
+            return False
+        return all(map(operator.is_, self, other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
 
 class _Made:

@@ -19,6 +19,7 @@ from pynq_torch.paths import KERNELS
 from pynq_torch.tables import Table, size_text
 
 from . import reference
+from .layout import described
 from .lower import DEQUANTIZE, QUANTIZE, constant, layer_name, operator_of
 from .names import name_of
 from .partition import Partition, partition
@@ -62,6 +63,7 @@ class Compiled:
         with torch.no_grad():
             _Shapes(model).run(*example)
         self._model = model
+        self._inputs = list(map(described, example))
         self._order: Partition = partition(model)
         self._pieces: dict[int, Piece] = {}
         for index, stage in enumerate(self._order.stages):
@@ -97,13 +99,21 @@ class Compiled:
 
         Returns
         -------
-        What the model returns.
+        What the model returns, on the device of the first input.
+
+        Raises
+        ------
+        ValueError
+            An input has another type or shape than the example, or a value to quantise is NaN.
         """
         values = self._values(inputs)
         for index in range(len(self._order.stages)):
             self._run(index, values, timeout_s)
         last = next(iter(reversed(self._model.graph.nodes)))
-        found = torch.fx.node.map_arg(last.args[0], lambda node: self._value(node, values))
+        device = next((t.device for t in inputs), torch.device("cpu"))
+        found = torch.fx.node.map_arg(
+            last.args[0], lambda node: self._value(node, values).to(device)
+        )
         return self._model.graph.process_outputs(found)
 
     def queue(self, depth: int = 2) -> Queue:
@@ -111,6 +121,12 @@ class Compiled:
         return Queue(self, depth)
 
     def _values(self, inputs: tuple[torch.Tensor, ...]) -> dict[Node, Any]:
+        kinds = list(map(described, inputs))
+        if kinds != self._inputs or len({len(t) for t in inputs if t.ndim}) > 1:
+            raise ValueError(
+                f"the inputs are {', '.join(kinds) or 'none'}; expected {', '.join(self._inputs)}, "
+                "with as many images N in each"
+            )
         flat = self._model.graph.process_inputs(*inputs)
         holders = [node for node in self._model.graph.nodes if node.op == "placeholder"]
         return dict(zip(holders, (t.cpu() for t in flat), strict=True))
@@ -128,9 +144,12 @@ class Compiled:
             return
         with torch.no_grad():
             for node in self._order.stages[index].nodes:
-                args, kwargs = torch.fx.node.map_arg(
+                operands: Any = torch.fx.node.map_arg(
                     (node.args, node.kwargs), lambda n: self._value(n, values)
                 )
+                args, kwargs = operands
+                if name_of(node) == QUANTIZE and args[0].isnan().any():
+                    raise ValueError(f"{layer_name(node.all_input_nodes[0])} is NaN; int8 has none")
                 values[node] = node.target(*args, **kwargs)  # type: ignore[operator]
 
     # ---- looking at it -----------------------------------------------------------------------

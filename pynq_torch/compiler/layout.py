@@ -1,12 +1,14 @@
-"""Weights in the order in which kernel ``net`` reads them."""
+"""Weights in the order in which kernel ``net`` reads them; inputs, as a message describes them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 
 from pynq_torch.kernels.net.format import OUTS
 
-__all__ = ["blocks", "pack", "unpack"]
+__all__ = ["blocks", "described", "pack", "unpack"]
 
 
 def blocks(outs: int) -> list[int]:
@@ -40,3 +42,11 @@ def unpack(packed: torch.Tensor, groups: int, outs: int, taps: int) -> torch.Ten
     """Return weights int8 [groups, outs, taps] of a group, from memory order; see `pack`."""
     parts = torch.split(packed.reshape(groups, outs * taps), [n * taps for n in blocks(outs)], 1)
     return torch.cat([part.reshape(groups, taps, -1).transpose(1, 2) for part in parts], 1)
+
+
+def described(value: Any) -> str:
+    """Return the type and shape of an input, e.g. ``"float32 [N, 3, 8, 8]"``."""
+    if not isinstance(value, torch.Tensor):
+        return type(value).__name__
+    shape = ", ".join(["N", *map(str, value.shape[1:])] if value.ndim else [])
+    return f"{str(value.dtype).removeprefix('torch.')} [{shape}]"

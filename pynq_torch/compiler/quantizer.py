@@ -12,6 +12,7 @@ from torch.fx import GraphModule, Node
 
 from pynq_torch.errors import needs
 
+from .layout import described
 from .names import ACTIVATIONS, PRODUCTS, SHARING, name_of
 from .norms import fold_norms
 
@@ -42,6 +43,7 @@ with needs("torchao", "Quantising a model"), _quiet("torchao", "torch.utils._pyt
 
 __all__ = ["PynqQuantizer", "quantise"]
 
+_INTEGERS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 #: The least scale, so that a tensor that is 0 throughout has one.
 _EPS = 2.0**-20
 ACTIVATION = QuantizationSpec(
@@ -107,8 +109,10 @@ class PynqQuantizer(Quantizer):
         tensors = node.args[0]
         assert isinstance(tensors, (list, tuple))
         shared = SharedQuantizationSpec((tensors[0], node))
-        inputs = dict.fromkeys(tensors[1:], shared)
-        self._mark(node, {**inputs, tensors[0]: ACTIVATION}, shared)
+        # The one that others share comes first: torchao takes them in this order.
+        inputs = {tensors[0]: ACTIVATION, **dict.fromkeys(tensors[1:], shared)}
+        inputs[tensors[0]] = ACTIVATION
+        self._mark(node, inputs, shared)
 
     @staticmethod
     def _mark(node: Node, inputs: dict[Any, Any], output: Any) -> None:
@@ -140,8 +144,13 @@ def quantise(
     Raises
     ------
     ValueError
-        There are none, or one has another shape or type than the example, or NaN in it.
+        There are none, or one has another shape or type than the example, or NaN in it; or the
+        model is not float32.
     """
+    kinds = {t.dtype for t in (*model.parameters(), *example) if t.dtype not in _INTEGERS}
+    if kinds - {torch.float32}:
+        names = ", ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds))
+        raise ValueError(f"the model or its input is {names}; int8 is made of float32: .float()")
     exported = torch.export.export(model, example).module()
     assert isinstance(exported, GraphModule)
     fold_norms(exported)
@@ -149,7 +158,8 @@ def quantise(
     count = 0
     with torch.no_grad():
         for batch in _watched(batches):
-            given = tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)
+            each = batch if isinstance(batch, (tuple, list)) else (batch,)
+            given = tuple(v.cpu() if isinstance(v, torch.Tensor) else v for v in each)
             _check(count, given, example)
             for images in zip(*map(_like, given, example), strict=True):
                 prepared(*images)
@@ -165,8 +175,7 @@ def quantise(
 
 def _check(number: int, given: tuple[Any, ...], example: tuple[torch.Tensor, ...]) -> None:
     """Raise where a batch is not what the model takes: torch would say so of an inner node."""
-    kinds = [_kind(value) for value in given]
-    expected = [_kind(value) for value in example]
+    kinds, expected = list(map(described, given)), list(map(described, example))
     if kinds != expected:
         raise ValueError(
             f"batch {number} of calibrate is {', '.join(kinds)}; expected {', '.join(expected)} as "
@@ -174,13 +183,6 @@ def _check(number: int, given: tuple[Any, ...], example: tuple[torch.Tensor, ...
         )
     if any(not value.isfinite().all() for value in given):
         raise ValueError(f"batch {number} of calibrate has NaN or infinity in it")
-
-
-def _kind(value: Any) -> str:
-    if not isinstance(value, torch.Tensor):
-        return type(value).__name__
-    shape = ", ".join(["N", *map(str, value.shape[1:])] if value.ndim else [])
-    return f"{str(value.dtype).removeprefix('torch.')} [{shape}]"
 
 
 def _like(batch: torch.Tensor, example: torch.Tensor) -> list[torch.Tensor]:
