@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.fx import GraphModule
@@ -48,9 +48,7 @@ def compile(
 
             graph = quantise(model, inputs, calibrate)
         else:
-            exported = torch.export.export(model, inputs).module()
-            assert isinstance(exported, GraphModule)
-            graph = exported
+            graph = cast(GraphModule, torch.export.export(model, inputs).module())
     finally:
         for module, training in modes:
             module.training = training

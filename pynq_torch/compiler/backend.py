@@ -48,12 +48,7 @@ def pynq(
     ValueError
         An unknown option.
     """
-    if isinstance(options, dict) and isinstance(options.get("calibrate"), (list, tuple, Iterator)):
-        options["calibrate"] = _Batches(options["calibrate"])
-    given = dict(options or {})
-    calibrate = given.pop("calibrate", None)
-    if given:
-        raise ValueError(f"options has {', '.join(map(repr, given))}; expected 'calibrate'")
+    calibrate = _calibrate(options)
     is_float = calibrate is None and not _is_quantised(graph)
     why = _refusal(inputs, is_float)
     if why:
@@ -64,6 +59,16 @@ def pynq(
     if all(isinstance(value, torch.Tensor) for value in inputs):
         made.of(inputs)  # so that torch.compile says what is wrong with it
     return made
+
+
+def _calibrate(options: Mapping[str, Any] | None) -> Iterable[Any] | None:
+    if isinstance(options, dict) and isinstance(options.get("calibrate"), (list, tuple, Iterator)):
+        options["calibrate"] = _Batches(options["calibrate"])
+    given = dict(options or {})
+    calibrate: Iterable[Any] | None = given.pop("calibrate", None)
+    if given:
+        raise ValueError(f"options has {', '.join(map(repr, given))}; expected 'calibrate'")
+    return calibrate
 
 
 class _Batches(list[Any]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.fx import GraphModule, Node
@@ -147,12 +147,7 @@ def quantise(
         There are none, or one has another shape or type than the example, or NaN in it; or the
         model is not float32.
     """
-    kinds = {t.dtype for t in (*model.parameters(), *example) if t.dtype not in _INTEGERS}
-    if kinds - {torch.float32}:
-        names = ", ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds))
-        raise ValueError(f"the model or its input is {names}; int8 is made of float32: .float()")
-    exported = torch.export.export(model, example).module()
-    assert isinstance(exported, GraphModule)
+    exported = _exported(model, example)
     fold_norms(exported)
     prepared = prepare_pt2e(exported, PynqQuantizer())
     count = 0
@@ -171,6 +166,14 @@ def quantise(
         )
     converted: GraphModule = convert_pt2e(prepared)
     return converted
+
+
+def _exported(model: torch.nn.Module, example: tuple[torch.Tensor, ...]) -> GraphModule:
+    kinds = {t.dtype for t in (*model.parameters(), *example) if t.dtype not in _INTEGERS}
+    if kinds - {torch.float32}:
+        names = ", ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds))
+        raise ValueError(f"the model or its input is {names}; int8 is made of float32: .float()")
+    return cast(GraphModule, torch.export.export(model, example).module())
 
 
 def _check(number: int, given: tuple[Any, ...], example: tuple[torch.Tensor, ...]) -> None:
