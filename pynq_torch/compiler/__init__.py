@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 import torch
-from torch.fx import GraphModule
 
 from .compiled import Compiled
 
@@ -48,7 +47,7 @@ def compile(
 
             graph = quantise(model, inputs, calibrate)
         else:
-            graph = cast(GraphModule, torch.export.export(model, inputs).module())
+            graph = torch.export.export(model, inputs).module()
     finally:
         for module, training in modes:
             module.training = training

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
@@ -173,7 +173,7 @@ def _exported(model: torch.nn.Module, example: tuple[torch.Tensor, ...]) -> Grap
     if kinds - {torch.float32}:
         names = ", ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds))
         raise ValueError(f"the model or its input is {names}; int8 is made of float32: .float()")
-    return cast(GraphModule, torch.export.export(model, example).module())
+    return torch.export.export(model, example).module()
 
 
 def _check(number: int, given: tuple[Any, ...], example: tuple[torch.Tensor, ...]) -> None:
