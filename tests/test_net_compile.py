@@ -108,16 +108,18 @@ class Norms(nn.Module):
 
 
 def test_batch_norms_belong_to_no_other_layer():
+    torch.manual_seed(0)
     model = Norms()
     compiled, x = compiled_of(model, 3, 7, 6)
     assert len(compiled.pieces) == 1 and not any(
         "norm" in row[1] for row in compiled.explain().rows
     )
-    assert_near(compiled, model, torch.cat([x, torch.randn(8, 3, 7, 6)]))
+    images = torch.cat([x, torch.randn(30, 3, 7, 6)])
+    assert_near(compiled, model, images)
     whole = nn.Sequential(model, nn.BatchNorm1d(5, track_running_stats=False)).eval()
     with torch.no_grad():  # torchao's patterns of batch norms cannot be made within torch.compile
-        y = torch.compile(whole, backend="pynq", options={"calibrate": [x]})(x)
-        assert (y - whole(x)).abs().max() < 0.5
+        y = torch.compile(whole, backend="pynq", options={"calibrate": [images]})(images)
+        assert (y - whole(images)).abs().mean() < 0.1
 
 
 def test_a_program_ends_in_a_maximum_or_has_nothing_else():
@@ -380,6 +382,7 @@ def test_torch_compile_calibrates():
 
 def test_torch_compile_of_models_that_share_a_graph(monkeypatch: pytest.MonkeyPatch):
     """torch calls one graph for all models of a class, whatever their weights and sizes are."""
+    torch.compiler.reset()  # which sizes are dynamic depends on what was compiled before
     made: list[object] = []
     compile_model = backend.compile_model
     monkeypatch.setattr(
