@@ -122,7 +122,7 @@ def test_the_students_edition_has_neither_solutions_nor_hidden_tests(course: Cou
 @pytest.mark.parametrize("lesson", GRADED)
 def test_points_of_right_wrong_empty_crashing_and_hanging_work(course: Course, lesson: str):
     source = course.hand_in_kinds(lesson, list(KINDS))
-    # Who hangs is waited for so long; no cell of the lesson that is graded by default builds anything.
+    # So long is waited for who hangs; no cell of lesson 01 takes half of it.
     limit_s = 300 if ALL else 60
     options = [f"--Execute.timeout={limit_s}", "--create"]
     found = course.autograde(lesson, *options, timeout_s=15000 if ALL else 1500)
