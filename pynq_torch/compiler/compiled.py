@@ -170,7 +170,7 @@ class Compiled:
                 # What a person looks for is the operator that such a node belongs to.
                 edge = name_of(node) in _EDGES
                 of = operator_of(node.all_input_nodes[0]) if edge else node
-                does = name_of(node).split(".")[1] if "." in name_of(node) else node.name
+                does = ".".join(name_of(node).split(".")[1:2]) or name_of(node)
                 does, why = _EDGES.get(name_of(node), does), self._order.reasons.get(node, "")
                 rows.append([layer_name(of), does, "CPU", why, "", "", "", ""])
         sums = [sum(int(row[n] or 0) for row in rows) for n in range(4, 7)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch.fx import Node
 
 __all__ = ["ACTIVATIONS", "PRODUCTS", "SHARING", "name_of"]
@@ -27,4 +28,8 @@ SHARING = (
 
 def name_of(node: Node) -> str:
     """Return the operator of a node, e.g. ``"aten.conv2d.default"``; empty for other nodes."""
-    return str(node.target) if node.op == "call_function" else ""
+    if node.op != "call_function":
+        return ""
+    # Operators of torch print as their names, functions of Python as what they are.
+    own = isinstance(node.target, torch._ops.OpOverload)
+    return str(node.target) if own else getattr(node.target, "__name__", str(node.target))
