@@ -203,6 +203,42 @@ def test_what_is_no_input_is_told():
             compiled(*given)
 
 
+class Counting(nn.Module):
+    """It asks for the number of its images: on the PL, on the CPU, or for indices."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.conv, self.where = nn.Conv2d(3, 4, 3), where
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.conv(x)
+        if self.where == "PL":
+            return y.view(x.size(0), -1).relu()
+        if self.where == "CPU":
+            return y.sigmoid().view(x.size(0) * 2, -1)
+        return y + torch.arange(x.size(0)).view(-1, 1, 1, 1)
+
+
+@pytest.mark.parametrize("where", ["PL", "CPU", "indices"])
+def test_a_number_of_images_that_the_model_asks_for(where: str):
+    torch.manual_seed(0)
+    model = Counting(where)
+    compiled, x = compiled_of(model, 3, 6, 6)
+    assert_near(compiled, model, x)
+    more = torch.cat([x, x[:1]])
+    if where == "PL":
+        assert_near(compiled, model, more)
+    else:
+        with pytest.raises(ValueError, match=r"compiled for 2; found 3\. Compile it with an exa"):
+            compiled(more)
+    torch.compiler.reset()
+    with torch.no_grad():
+        options = {"calibrate": [x]}
+        quick = torch.compile(model, backend=backend.pynq, options=options, dynamic=True)
+        for images in (x, more, x):
+            assert (quick(images) - model(images)).abs().mean() < 0.03
+
+
 def test_a_model_on_device_pynq_gives_results_there():
     model, x = mlp().eval(), torch.randn(2, 1, 8, 8)
     expected = pynq_torch.compile(model, x, calibrate=[x])(x)

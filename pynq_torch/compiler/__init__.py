@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
+from torch.fx import GraphModule
 
+from .batches import counting_images
 from .compiled import Compiled
 
 __all__ = ["Compiled", "compile"]
@@ -42,13 +44,20 @@ def compile(
     try:
         for module, _ in modes:
             module.training = False  # a model of PT2E refuses eval()
-        if calibrate is not None:
-            from .quantizer import quantise
-
-            graph = quantise(model, inputs, calibrate)
-        else:
-            graph = torch.export.export(model, inputs).module()
+        compiled = Compiled(_graph(model, inputs, calibrate), inputs)
+        if compiled.on_cpu:
+            compiled.limit(counting_images(model, inputs))
+        return compiled
     finally:
         for module, training in modes:
             module.training = training
-    return Compiled(graph, inputs)
+
+
+def _graph(
+    model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], batches: Iterable[Any] | None
+) -> GraphModule:
+    if batches is None:
+        return torch.export.export(model, inputs).module()
+    from .quantizer import quantise  # needs torchao
+
+    return quantise(model, inputs, batches)

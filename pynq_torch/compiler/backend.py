@@ -6,7 +6,7 @@ import copy
 import operator
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -110,7 +110,9 @@ class _Made:
         kept = [value for value, bound in zip(values, fixed, strict=True) if bound]
         batches = {len(value) for value in free if value.ndim}
         shapes = tuple((value.shape[1:], value.dtype) for value in free)
-        key = (shapes, tuple(_state(value, batches) for value in kept))
+        unread = [not node.users for node, bound in zip(holders, fixed, strict=True) if bound]
+        states = zip(kept, unread, strict=True)
+        key = (shapes, *(_state(value, batches if alone else ()) for value, alone in states))
         if key not in self._made:
             bound = _bound(self._graph, values, fixed)
             # What is kept stays alive: no other tensor gets its id.
@@ -127,7 +129,7 @@ def _is_fixed(holder: Node, value: Any) -> bool:
     return static or not isinstance(value, torch.Tensor) or isinstance(value, torch.nn.Parameter)
 
 
-def _state(value: Any, batches: set[int]) -> Hashable:
+def _state(value: Any, batches: Collection[int]) -> Hashable:
     """Return what has changed if a value has; a program runs any number of images."""
     if isinstance(value, torch.Tensor):
         return id(value), 0 if value.is_inference() else value._version

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,8 @@ class Compiled:
             _Shapes(model).run(*example)
         self._model = model
         self._inputs = list(map(described, example))
+        self._images = [len(tensor) for tensor in example if tensor.ndim]
+        self._counted: list[str] = []
         self._order: Partition = partition(model)
         self._pieces: dict[int, Piece] = {}
         for index, stage in enumerate(self._order.stages):
@@ -72,6 +74,20 @@ class Compiled:
                 self._pieces[index] = plan(layers, self._needed_after(index))
         self._runners = {index: Runner(piece.network) for index, piece in self._pieces.items()}
         self.pieces = list(self._pieces.values())
+
+    def limit(self, counted: Container[str]) -> None:
+        """Say which nodes, by name, hold the number of images of the example as a constant.
+
+        On the PL an image is alone, whatever their number is.
+        """
+        stages = (stage.nodes for stage in self._order.stages if not stage.on_pl)
+        nodes = [node.name for nodes in stages for node in nodes]
+        self._counted = [name for name in (*nodes, "output") if name in counted]
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether the CPU does more than to quantise and dequantise."""
+        return any(name_of(node) not in _EDGES for node in self._order.reasons)
 
     def _needed_after(self, index: int) -> list[Node]:
         """Return the results of a stage that other stages or the outputs read."""
@@ -105,6 +121,7 @@ class Compiled:
         ------
         ValueError
             An input has another type or shape than the example, or a value to quantise is NaN.
+            Or their number is another one, and a layer on the CPU has it as a constant.
         """
         values = self._values(inputs)
         for index in range(len(self._order.stages)):
@@ -122,10 +139,17 @@ class Compiled:
 
     def _values(self, inputs: tuple[torch.Tensor, ...]) -> dict[Node, Any]:
         kinds = list(map(described, inputs))
-        if kinds != self._inputs or len({len(t) for t in inputs if t.ndim}) > 1:
+        images = [len(tensor) for tensor in inputs if tensor.ndim] if kinds == self._inputs else []
+        if images != self._images and not len(set(self._images)) == len(set(images)) == 1:
             raise ValueError(
                 f"the inputs are {', '.join(kinds) or 'none'}; expected {', '.join(self._inputs)}, "
                 "with as many images N in each"
+            )
+        if images != self._images and self._counted:
+            raise ValueError(
+                f"the model asks for the number of its images (for {self._counted[0]}, on the "
+                f"CPU), so that it was compiled for {self._images[0]}; found {images[0]}. Compile "
+                "it with an example of as many"
             )
         flat = self._model.graph.process_inputs(*inputs)
         holders = [node for node in self._model.graph.nodes if node.op == "placeholder"]

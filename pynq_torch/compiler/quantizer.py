@@ -70,7 +70,7 @@ class PynqQuantizer(Quantizer):
     def annotate(self, model: GraphModule) -> GraphModule:
         """Annotate the nodes of an exported graph, in place."""
         for node in model.graph.nodes:
-            if node.op != "call_function" or _KEY in node.meta:
+            if node.op != "call_function" or _KEY in node.meta or not _real(node):
                 continue
             name = name_of(node)
             if name in PRODUCTS:
@@ -119,6 +119,12 @@ class PynqQuantizer(Quantizer):
         node.meta[_KEY] = QuantizationAnnotation(
             input_qspec_map=inputs, output_qspec=output, _annotated=True
         )
+
+
+def _real(node: Node) -> bool:
+    """Whether a node makes float32 of nothing but float32: indices and masks have no int8."""
+    values = [one.meta.get("val") for one in (node, *node.all_input_nodes)]
+    return all(isinstance(v, torch.Tensor) and v.dtype is torch.float32 for v in values)
 
 
 def _alike(operands: tuple[Any, ...]) -> bool:
