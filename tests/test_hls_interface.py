@@ -10,6 +10,7 @@ from pynq.registers import RegisterMap
 
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls import Interface, read_interface
+from pynq_torch.hls.source import read_source
 
 
 @pytest.fixture
@@ -678,3 +679,27 @@ def test_a_name_that_breaks_the_register_map_of_pynq_is_a_warning(read, name):
     warned = [w for w in interface.warnings if f"a register called {name!r} breaks" in w]
     assert bool(warned) != _pynq_shows(name)
     assert all("kernel.cpp:1: " in warning for warning in warned)
+
+
+def test_a_syntax_tree_is_kept_as_long_as_nothing_changes(tmp_path):
+    header, source = tmp_path / "own.hpp", tmp_path / "kernel.cpp"
+    header.write_text("typedef int number;\n")
+    source.write_text('#include "own.hpp"\nvoid top(number x) {}\n')
+
+    def tree(inner=None, **options):
+        with read_source(source, **options) as found:
+            assert found.unit.cursor.spelling == str(source)
+            return found.unit if inner is None else (found.unit, inner())
+
+    first = tree()
+    assert tree() is first
+    outer, inner = tree(inner=tree)  # the one in use is for nobody else
+    assert outer is first and inner is not first
+    assert tree(defines=["number=float"]) is not first and tree(appendix="int y;") is not first
+    for text in ("typedef short number;\n", "/* */ typedef short number;\n"):
+        header.write_text(text)
+        changed = tree()
+        assert changed is not first
+        first = changed
+    source.write_text('#include "own.hpp"\nvoid top(number* x) {}\n')
+    assert tree() is not first

@@ -6,9 +6,11 @@ library, a testbench's image reader), so a missing header is remembered, not fat
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import tempfile
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -39,7 +41,12 @@ _LINE_MARKER = re.compile(r'^#\s*(?:line\s+)?(\d+)\s+"((?:[^"\\]|\\.)*)"')
 _DIRECTIVE = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _MACRO = re.compile(r"^#define (\w+) (.+)$", re.MULTILINE)
 _PRAGMA = re.compile(r"^\s*#\s*pragma\s+HLS\s+(.*)$", re.IGNORECASE)
+_FILE = re.compile(r'^# \d+ "((?:[^"\\]|\\.)*)" 1', re.MULTILINE)
 _MAX_MISSING = 40
+#: The syntax trees that were used last: registers, lint and a testbench are about the same source.
+#: One that is in use is not among them, since libclang's belong to one thread.
+_KEPT: OrderedDict[str | None, cindex.TranslationUnit] = OrderedDict()
+_MAX_KEPT = 2
 
 
 @dataclass
@@ -132,16 +139,32 @@ def read_source(
             taken = []
             arguments += ["-Xclang", "-fexperimental-max-bitint-width=65536"]
         content = f"{text}\n{appendix}\n"
-        unit = None
-        if taken:
+        key = None if missing else _key(path, content, preprocessed.text, arguments, stubs)
+        unit = _KEPT.pop(key, None)
+        if unit is None and taken:
             # libclang refuses those of headers that were installed again, the same to the letter.
             with suppress(cindex.TranslationUnitLoadError):
                 unit = _parse(path, content, [*arguments, *taken], folders, Path(stubs), missing)
-        if unit is None or (taken and _errors(unit)):  # they may be the precompiled headers'
+                unit = None if _errors(unit) else unit  # may be the precompiled headers'
+        if unit is None:
             unit = _parse(path, content, arguments, folders, Path(stubs), missing)
         pragmas, errors = _active_pragmas(path, preprocessed), _errors(unit)
         said = preprocessed.errors
         yield SourceUnit(path, unit, pragmas, tuple(missing), errors, tuple(common), said)
+        if not missing:
+            _KEPT[key] = unit
+            while len(_KEPT) > _MAX_KEPT:
+                _KEPT.popitem(last=False)
+
+
+def _key(path: Path, content: str, text: str, arguments: Sequence[str], stubs: str) -> str:
+    """Return what a syntax tree follows from: all that libclang reads, comments by their dates."""
+    whole = hashlib.sha256(repr((path, content, [a for a in arguments if a != stubs])).encode())
+    whole.update(text.encode(errors="replace"))
+    for name in sorted({_unquoted(match[1]) for match in _FILE.finditer(text)}):
+        with suppress(OSError):
+            whole.update(f"{name} {os.stat(name).st_mtime_ns}".encode())
+    return whole.hexdigest()
 
 
 def _arguments(
