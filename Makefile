@@ -96,7 +96,6 @@ test: $(STAMP_TEST) ## everything that CI runs; ends with its ten slowest parts
 test-long: $(STAMP_TEST) ## what takes hours: all lessons, 10 times the examples, mutations (SEED=0 SAMPLE=40)
 	$(PY) -m pynq_torch report --board csim --jobs 2 --keep 3 --output reports/long
 	PYNQ_TORCH_GRADE=all $(PY) -m pytest --timeout 20000 $(PYTEST_FLAGS) tests/test_grading.py
-	PYNQ_TORCH_LESSONS=all $(PY) -m pytest $(PYTEST_FLAGS) tests/browser
 	PYNQ_TORCH_EXAMPLES=10 $(PY) -m pytest -n 2 --timeout 3000 -m hypothesis $(PYTEST_FLAGS) tests
 	@failed=; for module in $(or $(MODULE),$(MUTATED)); do \
 	  $(MAKE) mutate MODULE="$$module" JOBS='$(or $(JOBS),2)' || failed=1; \

@@ -772,6 +772,16 @@ def test_a_product_is_as_wide_as_the_table_s_numbers(
     assert estimate(source, "weigh").resources["DSP"] == blocks
 
 
+def test_an_array_that_begins_with_zeros_and_is_written_is_no_table(tmp_path: Path) -> None:
+    source = tmp_path / "late.cpp"
+    source.write_text(
+        "void late(const int x[64], const int h[64], int y[64]) { int kept[64] = {};\n"
+        "for (int i = 0; i < 64; ++i) kept[i] = x[63 - i];\n"
+        "for (int i = 0; i < 64; ++i) y[i] = h[i] * kept[i]; }"
+    )
+    assert estimate(source, "late").resources["DSP"] == 3
+
+
 def test_small_products_with_a_sum_are_dsp_blocks_and_share_them_over_the_interval(
     tmp_path: Path,
 ) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Bound of everything that waits: the machine may be busy with other tests and builds.
+#: Bound of a wait that sees no progress: the machine may be busy with other tests and builds.
 PATIENCE_S = 120
 SETTINGS = {
     # Cells beyond the window exist only while they are in sight; tests look at all of them.
@@ -142,7 +142,7 @@ class Notebook:
             assert failed.count() == 0, failed.first.inner_text()
             return all(text.strip("[]: ").isdigit() for text in prompts.all_text_contents())
 
-        self.until(ended, "all cells to run")
+        self.until(ended, "all cells to run", prompts.all_text_contents)
 
     def cell(self, number: int) -> Any:
         """Return a code cell, counted from 0, scrolled into sight."""
@@ -219,9 +219,13 @@ class Notebook:
         )
         self.until(lambda: self.page.evaluate(_TOO_WIDE) == [], f"a page that fits {width} px")
 
-    def until(self, condition: Callable[[], Any], what: str) -> None:
-        """Wait until a condition holds."""
-        deadline = time.monotonic() + PATIENCE_S
+    def until(
+        self, condition: Callable[[], Any], what: str, progress: Callable[[], Any] = lambda: None
+    ) -> None:
+        """Wait until a condition holds; what `progress` returns has to change within patience."""
+        seen, deadline = None, time.monotonic() + PATIENCE_S
         while not condition():
+            if (now := progress()) != seen:
+                seen, deadline = now, time.monotonic() + PATIENCE_S
             assert time.monotonic() < deadline, f"waited {PATIENCE_S} s for {what}"
             self.page.wait_for_timeout(100)

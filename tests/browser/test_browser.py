@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from lab import Notebook
-
-#: `make test-long` sets it.
-ALL = os.environ.get("PYNQ_TORCH_LESSONS") == "all"
 
 
 def test_kernel_explorer(explorers: Notebook) -> None:
@@ -135,12 +130,7 @@ def test_the_board_of_the_first_lesson(lesson: Notebook) -> None:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    ("lesson", "slider"),
-    [
-        ("05", "size"),
-        pytest.param("09", "pixel", marks=pytest.mark.skipif(not ALL, reason="make test-long")),
-    ],
-    indirect=["lesson"],
+    ("lesson", "slider"), [("05", "size"), ("09", "pixel")], indirect=["lesson"]
 )
 def test_the_sliders_of_a_lesson(lesson: Notebook, slider: str) -> None:
     labelled = lesson.page.locator(f"label:text-is('{slider}')")

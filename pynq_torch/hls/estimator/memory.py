@@ -273,7 +273,9 @@ class Arrays:
 
     def _extremes(self, base: str) -> tuple[int, int] | None:
         """Return the least and the greatest number in a constant table, None where not known."""
-        source = self._copied_from.get(base, base) if base in self._constants else base
+        if base not in self._constants:  # `int a[8] = {}` that is written later is no table
+            return self._module.tables.get(base)
+        source = self._copied_from.get(base, base)
         return self._module.tables.get(source) or self._stored.get(source)
 
     def _offset(self, text: str) -> int:
