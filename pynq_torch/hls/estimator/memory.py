@@ -120,11 +120,6 @@ class Arrays:
         """Every array met so far, but not what the caller handed over."""
         return [array for base, array in self._known.items() if base not in self._handed]
 
-    @property
-    def has_stream(self) -> bool:
-        """Whether the function met a stream."""
-        return any(array.kind == "stream" for array in self._known.values())
-
     def _make(self, base: str) -> Array:
         if base in self._handed:
             return self._taken(base)
