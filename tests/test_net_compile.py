@@ -116,6 +116,10 @@ def test_batch_norms_belong_to_no_other_layer():
     )
     images = torch.cat([x, torch.randn(30, 3, 7, 6)])
     assert_near(compiled, model, images)
+    rows = nn.Sequential(nn.Linear(6, 3), nn.BatchNorm1d(3), nn.ReLU(), nn.Conv1d(3, 2, 1))
+    nn.init.normal_(rows[1].weight, 2)  # by channel: not what the linear layer's weights go by
+    compiled, x = compiled_of(rows, 3, 6)
+    assert_near(compiled, rows, x)
     whole = nn.Sequential(model, nn.BatchNorm1d(5, track_running_stats=False)).eval()
     with torch.no_grad():  # torchao's patterns of batch norms cannot be made within torch.compile
         y = torch.compile(whole, backend="pynq", options={"calibrate": [images]})(images)
@@ -429,7 +433,7 @@ def test_torch_compile_of_models_that_share_a_graph(monkeypatch: pytest.MonkeyPa
     first, second = (nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten()).eval() for _ in range(2))
 
     def check(model: nn.Module, x: torch.Tensor, times: int) -> None:
-        options = {"calibrate": list(calibrate)}  # torch compares them: tensors in tensors
+        options = {"calibrate": list(calibrate)}
         with torch.no_grad():
             quick = torch.compile(model, backend=backend.pynq, options=options)
             assert (quick(x) - model(x)).abs().mean() < 0.03
@@ -441,14 +445,16 @@ def test_torch_compile_of_models_that_share_a_graph(monkeypatch: pytest.MonkeyPa
     check(first, x, 2)
     second.load_state_dict(first.state_dict())
     check(second, -x, 3)
-    calibrate[0] = torch.randn(4, 3, 9, 8)  # and this one is another compilation
-    check(first, torch.randn(2, 3, 9, 8), 4)
+    calibrate[0] = torch.randn(4, 3, 8, 8)  # torch compares options: tensors with tensors
+    check(second, x, 4)
+    calibrate[0] = torch.randn(4, 3, 9, 8)
+    check(first, torch.randn(2, 3, 9, 8), 5)
     check(
-        first, torch.randn(3, 3, 9, 8), 5
+        first, torch.randn(3, 3, 9, 8), 6
     )  # the batch is dynamic from here on: a graph of its own
-    check(first, torch.randn(5, 3, 9, 8), 5)
+    check(first, torch.randn(5, 3, 9, 8), 6)
     with pytest.raises(ValueError, match=r"batch 0 of calibrate is .*N, 3, 9, 8.*N, 3, 10, 8"):
-        check(first, torch.randn(3, 3, 10, 8), 5)
+        check(first, torch.randn(3, 3, 10, 8), 6)
 
 
 @pytest.mark.parametrize(("device", "int8"), [("cpu", True), ("cpu", False), ("pynq", True)])
