@@ -10,6 +10,14 @@ _WINDOWS = "A pad is at most half of a window, so that each window has a pixel."
 _POOL_SIZES = (
     "batch <= 0 || channels <= 0 || rows <= 0 || cols <= 0 || out_rows <= 0 || out_cols <= 0"
 )
+_DEPTHWISE_TILE = (
+    "Tile at = {item / size.batch, item % size.batch, 0, y, x, 1, "
+    "at_most(size.rows - y, t.rows), at_most(size.columns - x, t.columns)};"
+)
+_PIECES = "template <class C> int pieces_of(int n) { return n > 0 ? (n - 1) / C::TILE + 1 : 0; }"
+_LARGEST = (
+    "return {%s, at_most(in.rows, at_most(PIXELS / columns, PATCH / cells)), columns, cells};"
+)
 _SIZE = "How much is on chip at a time changes no result."
 
 #: As `mutate_equivalents.EQUIVALENT`.
@@ -27,7 +35,12 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
             f"walk(gradient, x, y, op, threshold, n, n > 0 ? {tiles});",
             _NO_ELEMENTS,
         )
-        for tiles in ("(n - 1) / TILE + 2 : 0", "(n - 1) / TILE + 1 : 1", "(n - 0) / TILE + 1 : 0")
+        for tiles in (
+            "(n - 1) / TILE + 2 : 0",
+            "(n - 1) / TILE + 1 : 1",
+            "(n - 0) / TILE + 1 : 0",
+            "(n + 1) / TILE + 1 : 0",
+        )
     ),
     *(
         (
@@ -135,8 +148,10 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
             "C++ does not look at the first bound of an argument.",
         )
         for file, head, tail in (
-            ("kernels/gauss/gauss.cpp", "static int value_of(const int w", ") {"),
-            ("kernels/sobel/sobel.cpp", "static int value_of(const int w", ") {"),
+            *(
+                (f"kernels/{filter}/{filter}.cpp", "static int value_of(const int w", ") {")
+                for filter in ("gauss", "gauss_fixed", "sobel", "sobel_fixed")
+            ),
             (
                 "include/lines3x3.hpp",
                 "inline void slide(int window",
@@ -144,6 +159,25 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
             ),
         )
         for rows in (2, 4)
+    ),
+    *(
+        (
+            f"hw/kernels/{filter}/{filter}.cpp",
+            "int window[3][3] = {};",
+            "int window[4][3] = {};",
+            "A row that nothing reads.",
+        )
+        for filter in ("gauss", "gauss_fixed", "sobel", "sobel_fixed")
+    ),
+    *(
+        (
+            f"hw/kernels/{filter}/{filter}.cpp",
+            "if (columns < 1 || columns > lines3x3::MAX_WIDTH || rows < 1) return;",
+            f"if (columns < {columns} || columns > lines3x3::MAX_WIDTH || rows < {rows}) return;",
+            "Of no columns or no rows no pixel is read, and none is written.",
+        )
+        for filter in ("gauss", "gauss_fixed", "sobel", "sobel_fixed")
+        for columns, rows in ((0, 1), (1, 0))
     ),
     (
         "hw/kernels/cordic/cordic.cpp",
@@ -378,6 +412,60 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
         "const Strides targets = {target_image, 0, target_inner};",
         "const Strides targets = {target_image, 1, target_inner};",
         "Nothing reads the stride between the classes of targets: they have none.",
+    ),
+    *(
+        (
+            "hw/include/depthwise.hpp",
+            "conv2d::load_weights<S>(weight, sw, size, Tiling{1, 1, size.k_rows, size.k_columns}, "
+            "at, 0, 1, weights, finite);",
+            f"conv2d::load_weights<S>(weight, sw, size, Tiling{{{tile}, size.k_rows, "
+            "size.k_columns}, at, 0, 1, weights, finite);",
+            "The size of a tile has no part in its weights.",
+        )
+        for tile in ("0, 1", "2, 1", "1, 0", "1, 2")
+    ),
+    (
+        "hw/include/depthwise.hpp",
+        _DEPTHWISE_TILE,
+        _DEPTHWISE_TILE.replace("% size.batch, 0,", "% size.batch, 1,"),
+        "The loop over channels sets it before it is read.",
+    ),
+    (
+        "hw/include/move.hpp",
+        _PIECES,
+        _PIECES.replace("- 1", "+ 1"),
+        _NO_ELEMENTS,
+    ),
+    *(
+        (
+            "hw/include/net_window.hpp",
+            _LARGEST % "0, 0, 0, 0, 0",
+            _LARGEST % ", ".join("1" if i == field else "0" for i in range(5)),
+            "Of the largest tile only rows, columns and cells are read.",
+        )
+        for field in range(5)
+    ),
+    *(
+        (
+            "hw/include/net_window.hpp",
+            f"for ({loop}) {{",
+            f"for ({loop.replace('<', '<=')}) {{",
+            why,
+        )
+        for loop, why in (
+            ("int out = 0; out < outs; out += OUTS", "Of no channels nothing is stored."),
+            ("int y = 0; y < in.rows; y += largest.rows", _NO_ELEMENTS),
+            ("int x = 0; x < in.columns; x += largest.columns", _NO_ELEMENTS),
+        )
+    ),
+    *(
+        (
+            "hw/kernels/distance_f32/distance_f32.cpp",
+            "{b_batch, b_row, b_step}, {c_batch, c_row, 1}, op, p);",
+            f"{{b_batch, b_row, b_step}}, {{c_batch, c_row, {step}}}, op, p);",
+            "Nothing reads the step of the results: those of a row lie side by side.",
+        )
+        for step in (0, 2)
     ),
     *(
         (f"hw/include/{file}.hpp", f"if ({what} == 1) {{", f"if ({what} == 0) {{", _SINGLE)

@@ -96,7 +96,7 @@ int check(int op, Size size, bool column) {
 int main() {
     const int tile = Shape::TILE;
     const Size sizes[] = {{1, 1, 1},    {7, 10, 1},           {2, Shape::LANES + 1, 17},
-                          {1, tile, 1}, {2, 2 * tile + 3, 1}, {1, 5, tile + 9}, {1, 0, 3}, {0, 4, 3}};
+                          {1, tile, 1}, {1, tile + 1, 1}, {2, 2 * tile + 3, 1}, {1, 5, tile + 9}, {1, 0, 3}, {0, 4, 3}};
     int errors = check_infinities(false) + check_infinities(true);
     for (int op = 0; op < 5; ++op)
         for (const Size& size : sizes) errors += check(op, size, false) + check(op, size, true);
