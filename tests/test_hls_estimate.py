@@ -548,7 +548,7 @@ def test_a_directive_for_nothing_is_a_warning(kernel, tmp_path):
     path = tmp_path / "directives.tcl"
     path.write_text('set_directive_pipeline "dot/lopp"\nset_directive_inline "dott"\n')
     warnings = kernel(DOT, directives=path).warnings
-    assert f"{path}:1" in warnings[0] and "'lopp'" in warnings[0]
+    assert f"{path}:1" in warnings[0] and "'dot/lopp'" in warnings[0]
     assert f"{path}:2" in warnings[1] and "'dott'" in warnings[1]
 
 

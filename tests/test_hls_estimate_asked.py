@@ -262,3 +262,101 @@ void k(TYPE x, TYPE *y) {
 """
     blocks = [_of(tmp_path, text, TYPE=kind).resources["BRAM_18K"] for kind in ("int", "short")]
     assert blocks == [2, 1]
+
+
+NUMBERS = """
+enum { FOUR = 4 };
+struct Config { static const int four = 4; };
+constexpr int half_of(int x) { return x / 2; }
+template <int N, class C> void body(const int x[64], int y[64]) {
+    const int local = N * 2;
+    loop: for (int i = 0; i < 64; ++i)
+#pragma HLS UNROLL factor=FACTOR
+    {
+        y[i] = 3 * x[i];
+    }
+}
+void k(const int x[64], int y[64]) {
+#pragma HLS ARRAY_PARTITION variable=x complete
+#pragma HLS ARRAY_PARTITION variable=y complete
+    body<2, Config>(x, y);
+    MORE
+}
+"""
+
+
+@pytest.mark.parametrize("factor", ["FOUR", "C::four", "N+2", "local", "half_of(8)"])
+def test_a_pragma_s_number_is_what_the_compiler_says(tmp_path: Path, factor: str) -> None:
+    made = _of(tmp_path, NUMBERS, FACTOR=factor, MORE="")
+    assert ([loop.trip_count[1] for loop in made.loops], made.warnings) == ([16], ())
+
+
+def test_a_pragma_s_number_that_is_not_known_is_a_warning(tmp_path: Path) -> None:
+    made = _of(tmp_path, NUMBERS, FACTOR="nothing", MORE="")
+    assert [loop.trip_count[1] for loop in made.loops] == [64]
+    assert "k.cpp:8: UNROLL has FACTOR=nothing, whose value is not known" in made.warnings[0]
+    (warning,) = _of(tmp_path, NUMBERS, FACTOR="N", MORE="body<8, Config>(y, y);").warnings
+    assert "FACTOR=N, which is 2 and 8 in different instances; the estimate takes 8" in warning
+    path = tmp_path / "d.tcl"
+    path.write_text('set_directive_unroll -factor $n "body/loop"\nset_directive_pipelin "body"\n')
+    source = tmp_path / "k.cpp"
+    source.write_text(NUMBERS.replace("#pragma HLS UNROLL factor=FACTOR", "").replace("MORE", ""))
+    said = estimate(source, "k", directives=path).warnings
+    assert "d.tcl:2: PIPELIN is no HLS pragma" in said[0]
+    assert "d.tcl:1: UNROLL has FACTOR=$n, whose value is not known" in said[1]
+
+
+def test_an_instance_of_a_template_is_a_top(tmp_path: Path) -> None:
+    source = tmp_path / "k.cpp"
+    source.write_text(NUMBERS.replace("FACTOR", "N").replace("MORE", "body<4, Config>(x, y);"))
+    made = estimate(source, "body<4, Config>")
+    assert made.loops[0].trip_count == (16, 16)
+
+
+def test_what_is_not_modelled_says_so(tmp_path: Path) -> None:
+    text = """
+void k(const int x[64], int y[64]) {
+#pragma HLS STABLE variable=x
+#pragma HLS ALIAS ports=x,y distance=0
+    a: for (int i = 0; i < 64; ++i) {
+#pragma HLS OCCURRENCE cycle=4
+#pragma HLS PERFORMANCE target_ti=500
+#pragma HLS LATENCY max=1
+        y[i] = 3 * x[i];
+    }
+}
+"""
+    said = _of(tmp_path, text).warnings
+    names = [warning.split(" is not modelled")[0].split()[-1] for warning in said]
+    assert sorted(names) == ["ALIAS", "LATENCY", "OCCURRENCE", "PERFORMANCE", "STABLE"]
+
+
+def test_an_instance_for_each_constant(tmp_path: Path) -> None:
+    text = """
+int g(int x, int mode) {
+#pragma HLS FUNCTION_INSTANTIATE variable=mode
+    int s = 0;
+    inner: for (int i = 0; i < 16 * mode; ++i) s += x;
+    return s;
+}
+int k(int x) { return g(x, 1) + g(x, 2); }
+"""
+    assert [loop.trip_count for loop in _of(tmp_path, text).loops] == [(16, 16), (32, 32)]
+    assert _of(tmp_path, text, FUNCTION_INSTANTIATE="STABLE").loops[0].trip_count[1] is None
+
+
+def test_half_is_no_float_with_conversions(tmp_path: Path) -> None:
+    text = """
+#include <hls_half.h>
+half k(const half x[64]) {
+    half sum = 0;
+    for (int i = 0; i < 64; ++i) sum += x[i] * x[i];
+    return sum;
+}
+"""
+    made, single = (
+        _of(tmp_path, text),
+        _of(tmp_path, text, **{"#include <hls_half.h>": "", "half": "float"}),
+    )
+    assert (made.loops[0].ii, made.resources["DSP"]) == (5, 4)
+    assert (single.loops[0].ii, single.resources["DSP"]) == (5, 5)

@@ -21,6 +21,7 @@ from pynq_torch.paths import shown
 
 from .. import toolchain
 from ..depends import gcc_files
+from ..parse import PROBE, probe
 from ..source import read_text
 from .place import Place
 from .slices import address_slice
@@ -30,8 +31,10 @@ __all__ = [
     "HEADERS",
     "Locations",
     "Place",
+    "command_of",
     "compiling",
     "included",
+    "instance_in",
     "linked",
     "optimise",
     "release",
@@ -45,7 +48,8 @@ HEADERS = toolchain.LIGHT_HEADERS
 _FLAGS = (
     "-O1", "-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-gcolumn-info",
     "-fno-discard-value-names", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
-    "-fno-builtin", "-fno-threadsafe-statics", "-funroll-loops",
+    "-Xclang", "-ffloat16-excess-precision=none", "-fno-builtin",
+    "-fno-threadsafe-statics", "-funroll-loops",
     "-Xclang", "-fexperimental-max-bitint-width=65536",
     "-w", "-ferror-limit=1", "-Wno-error=implicit-int",
     "-Wno-error=implicit-function-declaration", "-S", "-emit-llvm",
@@ -109,8 +113,12 @@ def compiling(
     processes = []
     with contextlib.ExitStack() as stack:
         for number, source in enumerate(sources):
-            command = [CLANG, *_options(source, include_dirs, defines), *_FLAGS]
-            command += ["-o", str(folder / f"{number}.ll"), str(source)]
+            command = [*command_of(source, include_dirs, defines), *_FLAGS]
+            main = source
+            if number == 0 and (instance := probe(top)):
+                main = folder / "instance.cpp"
+                main.write_text(f'#include "{source}"\n{instance}\n', encoding="utf-8")
+            command += ["-o", str(folder / f"{number}.ll"), str(main)]
             process = stack.enter_context(
                 subprocess.Popen(
                     [*_LIMITED, *command], text=True, errors="replace",
@@ -125,20 +133,20 @@ def compiling(
             _finish(processes, top)
 
 
-def _options(source: Path, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:
-    """Return the language, macros and folders with which a source is read."""
+def command_of(source: Path, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:
+    """Return clang with the language, macros and folders with which a source is read."""
     language = ("-x", "c", "-std=gnu17") if source.suffix == ".c" else ("-std=gnu++17",)
     options = [*language, "-D__SYNTHESIS__", "-D__VITIS_HLS__"]
     options += [f"-I{path}" for path in include_dirs] + [f"-D{name}" for name in defines]
     system = [HEADERS, *toolchain.include_dirs()]
-    return [*options, *(word for path in system for word in ("-isystem", str(path)))]
+    return [CLANG, *options, *(word for path in system for word in ("-isystem", str(path)))]
 
 
 def included(source: Path, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:
     """Return a source and every file that it includes; the source alone where one is missing."""
     with tempfile.TemporaryDirectory(prefix="pynq_torch_includes_") as name:
         listing = Path(name, "files.d")
-        command = [CLANG, *_options(source, include_dirs, defines), "-M", "-MF", str(listing)]
+        command = [*command_of(source, include_dirs, defines), "-M", "-MF", str(listing)]
         done = subprocess.run(
             [*command, str(source)], capture_output=True, check=False, timeout=_TIMEOUT_S
         )
@@ -161,6 +169,12 @@ def _finish(processes: Sequence[subprocess.Popen[str]], top: str) -> None:
             first = _ERROR.search(said)
             reason = f"{first[1]}: {first[2]}" if first else said.strip()[:400] or "clang failed"
             raise KernelBuildError(reason, top)
+
+
+def instance_in(text: str) -> str:
+    """Return the mangled name of the template's instance that is the top; ``""`` for none."""
+    found = re.search(rf"^@{PROBE} = .*ptr @([-\w.$]+)", text, re.MULTILINE)
+    return found[1] if found else ""
 
 
 def linked(folder: Path, count: int) -> str:

@@ -101,7 +101,7 @@ def _is_named(mangled: str, name: str) -> bool:
 
 def _note(plan: Plan, callee: str, where: Place, refuse: bool) -> None:
     at = f"{where.file}:{where.line}"
-    if callee.startswith(("_ZNSo", "_ZSt", "printf", "puts", "__cxa", "_ZNS")):
+    if callee.startswith(("_ZNSo", "_ZSt", "printf", "puts", "__cxa", "_ZNS", "__assert")):
         return
     name = plain_name(callee)
     if refuse:

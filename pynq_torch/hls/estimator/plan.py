@@ -16,7 +16,7 @@ from pynq_torch.errors import needs
 from pynq_torch.paths import shown
 
 from ..constants import Constants
-from ..lint_tree import LOOPS, Directive, Program, Scope, calls, plain, walk
+from ..lint_tree import LOOPS, Program, Scope, calls, plain, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
 from .bindings import Bindings, lines_of
 from .ir import Instruction, plain_name
@@ -167,9 +167,8 @@ def make_plan(
     programs: Iterable[tuple[Program, Constants]],
     top: str,
     tool: str,
-    directives: Iterable[tuple[str, Directive]],
 ) -> Plan:
-    """Put pragmas and directives together.
+    """Return what the directives in the scopes of programs ask for.
 
     Parameters
     ----------
@@ -179,8 +178,6 @@ def make_plan(
         Its name.
     tool : {"vitis", "vivado"}
         Whose defaults count.
-    directives : iterable of (str, Directive)
-        From :func:`directives_of`.
     """
     functions: dict[Cursor, FunctionPlan] = {}
     links: list[tuple[FunctionPlan, LoopPlan | None, Scope, Program]] = []
@@ -195,34 +192,11 @@ def make_plan(
     wanted = re.sub(r"<.*", "", top).split("::")[-1]
     first = next((item for item in found if item.name == wanted), found[0])
     plan = Plan(first, found, tool)
-    for location, item in directives:
-        _attach(plan, location, item)
     for function, loop, scope, _ in links:
         if loop is None and function.bindings:
             for name, file, line in lines_of(scope.node, function.bindings):
                 plan.bindings.setdefault((file, line), []).extend(function.bindings[name])
     return plan
-
-
-def _attach(plan: Plan, location: str, item: Directive) -> None:
-    name, _, label = location.partition("/")
-    function = next((one for one in plan.functions if one.name == name.split("::")[-1]), None)
-    if function is None:
-        plan.warnings.append(f"{item.pragma.where}: no function {name!r}; the directive is ignored")
-        return
-    numbers = Constants(dict, lambda name: False)
-    label = label.split("/")[-1]
-    if not label:
-        of_function(function, item, numbers)
-        return
-    loop = next((one for one in function.all_loops() if one.label == label), None)
-    if loop is None:
-        plan.warnings.append(
-            f"{item.pragma.where}: {name} has no loop with the label {label!r}; the directive is "
-            "ignored"
-        )
-        return
-    of_loop(loop, item, numbers)
 
 
 def _function(
@@ -266,7 +240,7 @@ def _dimensions(node: Cursor) -> tuple[tuple[int, ...], int, int]:
         not sizes and "[" in kind.spelling and kind.get_array_size() == 0
     ):
         sizes.append(kind.get_array_size())
-        kind = kind.element_type.get_canonical()
+        kind = kind.get_array_element_type().get_canonical()
     size = kind.get_size()
     narrow = _NARROW.match(kind.spelling)
     return tuple(sizes), size, int(narrow[1]) if narrow else size * 8
