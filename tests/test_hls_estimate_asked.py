@@ -360,3 +360,74 @@ half k(const half x[64]) {
     )
     assert (made.loops[0].ii, made.resources["DSP"]) == (5, 4)
     assert (single.loops[0].ii, single.resources["DSP"]) == (5, 5)
+
+
+def test_the_fields_of_an_element_are_one_access(tmp_path: Path) -> None:
+    text = """
+struct Pixel { int a; short b; char c; };
+void k(const Pixel in[64], Pixel out[64]) {
+    for (int i = 0; i < 64; ++i) {
+        Pixel p = in[i];
+        p.a += p.b * p.c;
+        out[i] = p;
+    }
+}
+"""
+    (loop,) = _of(tmp_path, text).loops
+    assert (loop.ii, loop.iteration_latency) == (1, (4, 4))
+
+
+def test_the_lanes_of_a_vector_are_one_word_of_a_bus(tmp_path: Path) -> None:
+    text = """
+#include <hls_vector.h>
+typedef hls::vector<int, 16> Lanes;
+void k(const Lanes *a, Lanes *c) {
+#pragma HLS INTERFACE m_axi port=a bundle=g0
+#pragma HLS INTERFACE m_axi port=c bundle=g1
+    for (int i = 0; i < 64; ++i) c[i] = a[i] * a[i];
+}
+"""
+    made = _of(tmp_path, text)
+    assert (made.loops[0].ii, made.resources["DSP"]) == (1, 48)
+
+
+def test_calls_at_a_time_need_instances_of_their_own(tmp_path: Path) -> None:
+    text = """
+int f(const int x[64]) {
+    int s = 0;
+    for (int i = 0; i < 64; ++i) s += x[i] * x[i];
+    return s;
+}
+int k(const int a[64], const int b[64]) {
+#pragma HLS ALLOCATION function instances=f limit=LIMIT
+    int u = f(a);
+    return u + f(b);
+}
+"""
+    two, one = _of(tmp_path, text, LIMIT="2"), _of(tmp_path, text, LIMIT="1")
+    assert (two.resources["DSP"], one.resources["DSP"]) == (6, 3)
+    assert two.latency[1] is not None
+    assert one.latency[1] == 2 * two.latency[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("s += x[i];\n#pragma HLS UNROLL factor=4", "4 floating-point additions, one after"),
+        ("p[i & 7] += x[i];", "(load to store, through the floating-point addition); keep"),
+        ("q.write(x[i]); q.write(x[i]);", "it takes one a cycle (k.cpp:7)"),
+    ],
+)
+def test_the_reason_is_of_the_kernel_s_own_line(tmp_path: Path, body: str, why: str) -> None:
+    text = """
+#include <hls_stream.h>
+float k(const float x[64], hls::stream<float>& q) {
+    static float p[8];
+    float s = 0;
+    for (int i = 0; i < 64; ++i) {
+        BODY
+    }
+    return s;
+}
+"""
+    assert why in _of(tmp_path, text, BODY=body).loops[0].why

@@ -124,7 +124,7 @@ def _pipelined(
     total = pipeline_latency(trips, interval, depth)
     why = ""
     if interval > max(plan.interval or 1, 1):
-        where = limit.place
+        where = limit.place or loop.place
         line = f" ({Path(where.file).name}:{where.line})" if where is not None else ""
         why = f"II={interval}: {limit.reason}{line}"
     _record(

@@ -10,6 +10,10 @@ __all__ = ["not_modelled"]
 
 #: Directive -> what the estimate assumes instead.
 _ASSUMED = {
+    **dict.fromkeys(
+        ("aggregate", "disaggregate", "data_pack"),
+        "the fields of one element count as one access of memory",
+    ),
     "alias": "each argument counts as memory of its own",
     "array_map": "each array keeps memories of its own",
     "cache": "each access goes to the bus",

@@ -23,7 +23,7 @@ from .ir import Instruction, plain_name
 from .place import Place
 
 with needs("clang", "Reading HLS C++"):
-    from clang.cindex import Cursor, CursorKind
+    from clang.cindex import Cursor, CursorKind, TypeKind
 
 __all__ = ["Plan", "Trips", "key_of", "make_plan"]
 
@@ -215,8 +215,8 @@ def _function(
             dimensions, size, bits = _dimensions(child)
             if dimensions:
                 function.dimensions.setdefault(child.spelling, dimensions)
-                if size > 0:
-                    function.words.setdefault(child.spelling, (size, bits))
+            if size > 0 and (dimensions or child.type.get_pointee().get_size() > 0):
+                function.words.setdefault(child.spelling, (size, bits))
     labels = {
         (part.location.line, part.location.column): child.spelling
         for child in walk(node)
@@ -236,6 +236,8 @@ def _dimensions(node: Cursor) -> tuple[tuple[int, ...], int, int]:
     kind, sizes = node.type.get_canonical(), []
     if node.kind == CursorKind.PARM_DECL and kind.get_pointee().get_array_size() > 0:
         sizes, kind = [0], kind.get_pointee()  # T a[][N]: the first one is not known here
+    elif node.kind == CursorKind.PARM_DECL and kind.kind == TypeKind.POINTER:
+        kind = kind.get_pointee().get_canonical()
     while kind.get_array_size() > 0 or (
         not sizes and "[" in kind.spelling and kind.get_array_size() == 0
     ):

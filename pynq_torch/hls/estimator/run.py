@@ -13,7 +13,6 @@ from pathlib import Path
 from pynq_torch.errors import KernelBuildError
 from pynq_torch.paths import shown
 
-from .. import toolchain
 from ..constants import Constants
 from ..directive_files import added
 from ..lint_pragmas import pragma_problems
@@ -26,7 +25,7 @@ from .ir import Module, read_module
 from .latency import Kernel
 from .not_modelled import not_modelled
 from .operators import Target, target_of
-from .place import Place
+from .place import Place, header_folders
 from .plan import Plan, Trips, key_of, make_plan
 from .result import Estimate
 from .tables import with_arguments
@@ -161,12 +160,10 @@ def _optimised(
             return True
         return function is not plan.top and not _is_module(function)
 
-    headers = tuple(str(path) for path in (compiler.HEADERS, *toolchain.include_dirs()))
-
     def unrolled(place: Place) -> int:
         loop = plan.loop_at(place)
         if loop is None:  # those of HLS headers count bits and the lanes of vectors
-            return 0 if place.file.startswith(headers) else 1
+            return 0 if place.file.startswith(header_folders()) else 1
         return loop.unroll
 
     trips: Trips = {}
