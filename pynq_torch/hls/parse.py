@@ -172,8 +172,15 @@ def find_top(unit: SourceUnit, top: str) -> tuple[Cursor, Cursor]:
     if "<" in top and probe is not None and templates:
         bodies = [item for item in templates if item.is_definition()] or templates
         return probe, bodies[0]
+    exact = [cursor for cursor in functions if _scope(cursor) == wanted]
+    if len(functions := exact or functions) > 1:
+        lines = " and ".join(str(cursor.location.line) for cursor in functions)
+        raise InterfaceError(
+            f"{unit.path}:{functions[0].location.line}: {top!r} is defined several times, in lines "
+            f"{lines}; name the namespace, as in space::{wanted[-1]}, or rename one"
+        )
     if functions:
-        return functions[-1], functions[-1]
+        return functions[0], functions[0]
     raise InterfaceError(_not_found(unit, top, templates))
 
 

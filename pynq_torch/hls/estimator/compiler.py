@@ -23,14 +23,12 @@ from .. import toolchain
 from ..depends import gcc_files
 from ..parse import PROBE, probe
 from ..source import read_text
-from .place import Place
+from .place import Locations, Place
 from .slices import address_slice
 from .tables import with_tables
 
 __all__ = [
     "HEADERS",
-    "Locations",
-    "Place",
     "command_of",
     "compiling",
     "included",
@@ -167,8 +165,17 @@ def _finish(processes: Sequence[subprocess.Popen[str]], top: str) -> None:
             raise KernelBuildError(f"{CLANG} took more than {_TIMEOUT_S} s", top) from error
         if process.returncode:
             first = _ERROR.search(said)
-            reason = f"{first[1]}: {first[2]}" if first else said.strip()[:400] or "clang failed"
-            raise KernelBuildError(reason, top)
+            reason = f"{first[1]}: {_plainly(first[2])}" if first else said.strip()[:400]
+            raise KernelBuildError(reason or "clang failed", top)
+
+
+def _plainly(said: str) -> str:
+    """Return an error of the compiler's, with what to do where it is HLS that forbids something."""
+    if "with exceptions disabled" in said:
+        return "hardware has no exceptions (try, throw); hand an error over as a result"
+    if "requires -frtti" in said:
+        return "types are not known at run time (dynamic_cast, typeid); use a template or a number"
+    return f"{said}; give its folder with -I" if said.endswith("file not found") else said
 
 
 def instance_in(text: str) -> str:
@@ -345,54 +352,3 @@ def _declarations(unrolled: Iterable[int]) -> list[str]:
 def _with_unrolling(line: str, count: int) -> str:
     word = "!90001" if count == 0 else "!90002" if count == 1 else f"!{91000 + count}"
     return line.rstrip("}") + f", {word}}}"
-
-
-class Locations:
-    """The debug locations of a module: ``!12`` to a place in the source."""
-
-    def __init__(self, text: str) -> None:
-        self._nodes = dict(re.findall(r"^(!\d+) = (.*)$", text, re.MULTILINE))
-        self._files: dict[str, str] = {}
-
-    def _field(self, node: str, name: str) -> str:
-        match = re.search(rf"\b{name}: (\"[^\"]*\"|[^,)]+)", self._nodes.get(node, ""))
-        return match[1].strip('"') if match else ""
-
-    def _file(self, scope: str) -> str:
-        if scope not in self._files:
-            node = self._field(scope, "file")
-            name, folder = self._field(node, "filename"), self._field(node, "directory")
-            self._files[scope] = name if name.startswith("/") else f"{folder}/{name}"
-        return self._files[scope]
-
-    def of_function(self, node: str) -> Place:
-        """Where a function's name is."""
-        return Place(self._file(node), int(self._field(node, "line") or 0))
-
-    def start_of(self, node: str) -> str:
-        """Return the location in a loop's metadata, ``""`` for none."""
-        parts = re.findall(r"!\d+", self._nodes.get(node, ""))[1:]
-        return next((p for p in parts if self._nodes.get(p, "").startswith("!DILocation")), "")
-
-    def of_loop(self, node: str) -> Place | None:
-        """Where a loop's keyword is; None for a loop without a place."""
-        start = self.start_of(node)
-        return self.of(start) if start else None
-
-    def of(self, node: str) -> Place | None:
-        """Where an instruction is, as written, not where it was inlined."""
-        line = self._field(node, "line")
-        if not line:
-            return None
-        column = int(self._field(node, "column") or 0)
-        return Place(self._file(self._field(node, "scope")), int(line), column)
-
-    def chain(self, node: str) -> list[Place]:
-        """Where an instruction is, then the calls that inlined it, innermost first."""
-        found = []
-        while node:
-            place = self.of(node)
-            if place is not None:
-                found.append(place)
-            node = self._field(node, "inlinedAt")
-        return found

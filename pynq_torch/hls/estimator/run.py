@@ -133,7 +133,9 @@ def _plan(
             unit = stack.enter_context(
                 read_source(path, include_dirs, defines, appendix, [compiler.HEADERS])
             )
-            body = find_top(unit, top)[1] if number == 0 else None
+            function, body = find_top(unit, top) if number == 0 else (None, None)
+            if function is not None:
+                forbidden.check_top(function, top)
             constants = Constants(
                 functools.cache(functools.partial(constants_of, unit)), unit.mentions
             )
