@@ -431,3 +431,58 @@ float k(const float x[64], hls::stream<float>& q) {
 }
 """
     assert why in _of(tmp_path, text, BODY=body).loops[0].why
+
+
+def test_a_loop_whose_inner_one_is_unrolled_is_innermost(tmp_path: Path) -> None:
+    text = """
+void k(const int x[512], int y[64]) {
+    outer: for (int i = 0; i < 64; ++i)
+        inner: for (int j = 0; j < 8; ++j) {
+#pragma HLS UNROLL FACTOR
+            y[i] = x[i] * j;
+        }
+}
+"""
+    for factor in ("", "factor=8"):
+        (loop,) = _of(tmp_path, text, FACTOR=factor).loops
+        assert (loop.name, loop.ii, loop.automatic) == ("outer", 1, True)
+
+
+def test_a_pipelined_function_is_no_faster_in_a_pipeline(tmp_path: Path) -> None:
+    text = """
+int f(int x) {
+#pragma HLS PIPELINE II=3
+    return 3 * x;
+}
+void k(const int x[64], int y[64]) {
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        y[i] = f(x[i]);
+    }
+}
+"""
+    (loop,) = _of(tmp_path, text).loops
+    assert loop.ii == 3
+    assert "II=3: it calls f, whose PIPELINE asks for II=3 (k.cpp:" in loop.why
+
+
+def test_a_chain_of_small_operations_says_how_long(tmp_path: Path) -> None:
+    text = """
+void k(const int x[64], int y[64]) {
+    int sum = 0;
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS UNROLL factor=4
+        sum += x[i];
+        y[i] = sum;
+    }
+}
+"""
+    why = _of(tmp_path, text).loops[0].why
+    assert "waits for 4 operations, one after another" in why
+    assert "longer than the 7.3 ns of a cycle" in why
+
+
+def test_powers_are_not_printed_factor_by_factor() -> None:
+    text = "".join(f"%x{n + 1} = mul nsw i32 %x{n}, %x{n}\n" for n in range(3))
+    made = compiler._SQUARE.sub(compiler._without_powers(), text).splitlines()
+    assert made == [text.splitlines()[0], "%x2 = freeze i32 %x1", "%x3 = freeze i32 %x2"]

@@ -50,6 +50,14 @@ class LoopPlan:
     distances: dict[str, int] = field(default_factory=dict)
     unordered: set[str] = field(default_factory=set)
 
+    #: Of the functions that a pipeline calls, the one whose PIPELINE asks for the greatest II.
+    floor: FunctionPlan | None = None
+
+    def called(self) -> Iterator[FunctionPlan]:
+        """Yield the functions that are called in this loop and those in it."""
+        for loop in self.walk():
+            yield from loop.callees
+
     def walk(self) -> Iterator[LoopPlan]:
         """Yield this loop and those in it."""
         yield self

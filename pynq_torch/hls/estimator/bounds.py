@@ -201,8 +201,8 @@ def _ends(region: Region, first: Node, time: float = 0.0) -> dict[int, Slot]:
     return ends
 
 
-def _slowest(region: Region, first: Node, last: Node) -> tuple[Node, int]:
-    """The operation of a recurrence that takes longest, and how many of it follow each other."""
+def _slowest(region: Region, first: Node, last: Node) -> tuple[Node, int, int]:
+    """The operation of a recurrence that takes longest; how many of it, and of any, are a chain."""
     ends = _ends(region, first)
     leads = {id(last)}
     for node in reversed(region.nodes[: region.nodes.index(last) + 1]):
@@ -210,17 +210,24 @@ def _slowest(region: Region, first: Node, last: Node) -> tuple[Node, int]:
             leads |= {id(other) for other, gap in node.before if gap != AFTER_READ}
     on_way = [node for node in region.nodes if id(node) in leads and id(node) in ends]
     slow = max(on_way, key=lambda node: (node.cost.latency, node.cost.delay), default=last)
-    counts: dict[int, int] = {}
+    counts: dict[int, tuple[int, int]] = {}
     for node in on_way:
-        before = max((counts.get(id(other), 0) for other, _ in node.before), default=0)
-        counts[id(node)] = before + (node.item.op == slow.item.op)
-    return slow, counts.get(id(last), 1)
+        before = [counts.get(id(other), (0, 0)) for other, _ in node.before] or [(0, 0)]
+        same, chained = (max(numbers) for numbers in zip(*before, strict=True))
+        works = bool(node.cost.delay or node.cost.latency)
+        counts[id(node)] = same + (node.item.op == slow.item.op), chained + works
+    return slow, *counts.get(id(last), (1, 1))
 
 
 def _carried_reason(region: Region, first: Node, last: Node, interval: int) -> str:
-    slow, count = _slowest(region, first, last)
+    slow, count, chained = _slowest(region, first, last)
     what = words_for(slow.item)
     cycles = slow.cost.latency
+    if not cycles and chained > 1:
+        return (
+            f"each iteration waits for {chained} operations, one after another, of the one before "
+            f"it, and they take longer than the {region.target.budget:.1f} ns of a cycle"
+        )
     hint = "; use several accumulators" if what.startswith("the floating-point add") else ""
     if count > 1 and what.startswith("the ") and " of " not in what:
         what, cycles = f"{count} {what.removeprefix('the ')}s, one after another,", interval
@@ -234,7 +241,7 @@ def _memory_reason(region: Region, first: Node, last: Node, distance: int) -> st
     when = "the iteration before has written it"
     if distance > 1:
         when = f"it was written {distance} iterations before"
-    slow, _ = _slowest(region, first, last)
+    slow, *_ = _slowest(region, first, last)
     through = f", through {words_for(slow.item)}" if slow.cost.latency > 1 else ""
     hint = "keep the value in a variable, or say DEPENDENCE false where addresses never meet"
     if last.access is not None and not last.access.address.plus(first.access.address, -1).terms:
@@ -273,7 +280,8 @@ _WORDS = {
     "fmul": "the floating-point product", "fdiv": "the division", "sdiv": "the division",
     "udiv": "the division", "srem": "the division", "urem": "the division", "mul": "the product",
     "load": "the read of memory", "add": "the addition", "store": "the write",
-    "fcmp": "the comparison",
+    "fcmp": "the comparison", "icmp": "the comparison", "select": "the choice",
+    "and": "the logic", "or": "the logic", "xor": "the logic", "phi": "the choice",
 }  # fmt: skip
 
 

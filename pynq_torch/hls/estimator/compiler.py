@@ -255,9 +255,24 @@ def _named(text: str) -> str:
     return "\n".join(rows)
 
 
+def _without_powers() -> Callable[[re.Match[str]], str]:
+    """Return what hides squares of squares: LLVM prints x to the 2**n as 2**n factors."""
+    squares: set[str] = set()
+
+    def shown_as(square: re.Match[str]) -> str:
+        squares.add(square["name"])
+        is_power = square["of"] in squares
+        return (
+            f"{square['name']} = freeze {square['type']} {square['of']}" if is_power else square[0]
+        )
+
+    return shown_as
+
+
 def _analysed(text: str, path: Path) -> str:
     """Return what LLVM prints of loops and values; of addresses only where a module is long."""
     analyses = "-passes=function(print<loops>,print<scalar-evolution>)"
+    text = _SQUARE.sub(_without_powers(), text)
     if text.count("\n") < _LONG:
         path.write_text(text, encoding="utf-8")
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -285,6 +300,9 @@ def _opt(arguments: Sequence[str], patience: float | None = None) -> tuple[str, 
     return done.stdout, done.stderr
 
 
+_SQUARE = re.compile(
+    r"(?P<name>%\S+) = mul [a-z ]*(?P<type>i\d+) (?P<of>%[^ ,]+), (?P=of)(?=[,\n])"
+)
 _DEFINE = re.compile(
     r'^define .*?@("[^"]+"|[-\w.$]+)\(.*?(#\d+)?( comdat.*?)?(?: !dbg (!\d+))? \{$'
 )

@@ -114,11 +114,12 @@ def _pipelined(
 ) -> Cycles:
     items = [i for block in body.blocks(loops[0]) for i in block.instructions]
     unordered = set().union(*(one.unordered for one in plans))
+    floor = plan.floor.interval or 1 if plan.floor is not None else 1
     region = body.region(items, loop.header, bursts=True, unordered=unordered)
     distances = dict(body.plan.distances) if body.plan is not None else {}
     for nested in plans:
         distances |= nested.distances
-    interval, depth, limit = pipeline(region, plan.interval or 1, distances)
+    interval, depth, limit = pipeline(region, max(plan.interval or 1, floor), distances)
     depth = max(depth, plan.least or 0)
     body.count(region, interval)
     trips: Cycles = (1, 1)
@@ -130,6 +131,9 @@ def _pipelined(
         where = limit.place or loop.place
         line = f" ({Path(where.file).name}:{where.line})" if where is not None else ""
         why = f"II={interval}: {limit.reason}{line}"
+        if plan.floor is not None and interval == floor:
+            called = f"{plan.floor.name}, whose PIPELINE asks for II={floor}"
+            why = f"II={interval}: it calls {called}{line}"
     _record(
         body,
         len(body.kernel.loops),

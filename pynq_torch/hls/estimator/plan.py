@@ -102,6 +102,7 @@ class Plan:
                     _swallow_function(other)
             for loop in function.all_loops():
                 if loop.interval is not None:
+                    loop.floor = max(loop.called(), key=lambda one: one.interval or 0, default=None)
                     for inner in loop.inner:
                         _swallow(inner)
                     for other in loop.callees:
@@ -120,8 +121,10 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips) -> None:
     """
     if loop.interval is not None:
         return
-    short = loop.unroll and loop.inner and all(_is_short(inner, trips) for inner in loop.inner)
-    if short and not loop.perfect and not loop.off:
+    gone = [_is_unrolled(inner, trips) for inner in loop.inner]
+    short = all(map(lambda inner, out: out or _is_short(inner, trips), loop.inner, gone))
+    free = loop.inner and loop.unroll and not (loop.off or loop.dataflow)
+    if free and short and (all(gone) or not loop.perfect):
         loop.interval, loop.automatic = 0, True
         return
     for inner in loop.inner:
@@ -129,6 +132,12 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips) -> None:
     calls_loops = any(any(callee.all_loops()) for callee in loop.callees)
     if loop.unroll and not (loop.inner or loop.off or loop.dataflow or calls_loops):
         loop.interval, loop.automatic = 0, True
+
+
+def _is_unrolled(loop: LoopPlan, trips: Trips) -> bool:
+    """Whether UNROLL leaves nothing of a loop."""
+    count = trips.get(key_of(loop.place))
+    return count is not None and (loop.unroll == 0 or 1 < count <= loop.unroll)
 
 
 def _is_short(loop: LoopPlan, trips: Trips) -> bool:
