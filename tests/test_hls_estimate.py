@@ -548,7 +548,7 @@ def test_a_directive_for_nothing_is_a_warning(kernel, tmp_path):
     path = tmp_path / "directives.tcl"
     path.write_text('set_directive_pipeline "dot/lopp"\nset_directive_inline "dott"\n')
     warnings = kernel(DOT, directives=path).warnings
-    assert f"{path}:1" in warnings[0] and "'lopp'" in warnings[0]
+    assert f"{path}:1" in warnings[0] and "'dot/lopp'" in warnings[0]
     assert f"{path}:2" in warnings[1] and "'dott'" in warnings[1]
 
 
@@ -581,6 +581,9 @@ def test_a_misspelt_pragma_speaks(kernel, tmp_path, capsys):
         ("std::string s(x[0], 'a');", "heap"),
         ('asm volatile("nop");', "assembly"),
         ("int v[x[0]]; v[0] = 1; x[0] = v[x[1]];", "size is known at run time"),
+        ("x[0] = rand();", "rand asks the operating system"),
+        ("x[0] = *(int*)(long)x[1];", "pointer made of a number"),
+        ("if (x[0]) throw 1;", "hardware has no exceptions"),
     ],
 )
 def test_what_hls_forbids_is_an_error_with_its_line(kernel, body, words):
@@ -589,6 +592,29 @@ def test_what_hls_forbids_is_an_error_with_its_line(kernel, body, words):
     with pytest.raises(KernelBuildError, match=words) as error:
         kernel(text, top="top")
     assert "kernel.cpp:5" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        ("static void top(int x[4])", "'top' is static"),
+        ("namespace { void top(int x[4]) { x[0] = 1; } } void other(int x[4])", "without a name"),
+        ("void top(float x[4]) { x[0] = 1; } void top(int x[4])", "defined several times"),
+        ("void top(int **x)", "'x', what it points to is a pointer again"),
+        ("struct N { N* next; int v; }; void top(N x[4])", "'x', 'next' is a pointer again"),
+    ],
+)
+def test_a_top_that_no_tool_takes_is_an_error_with_its_line(kernel, head, words):
+    with pytest.raises(KernelError, match=words) as error:
+        kernel(f"\n{head} {{ x[0] = x[1]; }}\n", top="top")
+    assert "kernel.cpp:2" in str(error.value)
+
+
+def test_a_loop_without_an_end_or_a_keyword_has_its_line(kernel):
+    text = "void top(int y[64]) {\n int i = 0;\nagain: y[i & 63] = i++;\n goto again; }"
+    found = kernel(text, top="top")
+    assert found.loops[0].line in (3, 4)
+    assert "the loop has no end, so top never returns" in found.warnings[0]
 
 
 def test_a_loop_whose_end_is_not_known_says_so(kernel):

@@ -262,3 +262,227 @@ void k(TYPE x, TYPE *y) {
 """
     blocks = [_of(tmp_path, text, TYPE=kind).resources["BRAM_18K"] for kind in ("int", "short")]
     assert blocks == [2, 1]
+
+
+NUMBERS = """
+enum { FOUR = 4 };
+struct Config { static const int four = 4; };
+constexpr int half_of(int x) { return x / 2; }
+template <int N, class C> void body(const int x[64], int y[64]) {
+    const int local = N * 2;
+    loop: for (int i = 0; i < 64; ++i)
+#pragma HLS UNROLL factor=FACTOR
+    {
+        y[i] = 3 * x[i];
+    }
+}
+void k(const int x[64], int y[64]) {
+#pragma HLS ARRAY_PARTITION variable=x complete
+#pragma HLS ARRAY_PARTITION variable=y complete
+    body<2, Config>(x, y);
+    MORE
+}
+"""
+
+
+@pytest.mark.parametrize("factor", ["FOUR", "C::four", "N+2", "local", "half_of(8)"])
+def test_a_pragma_s_number_is_what_the_compiler_says(tmp_path: Path, factor: str) -> None:
+    made = _of(tmp_path, NUMBERS, FACTOR=factor, MORE="")
+    assert ([loop.trip_count[1] for loop in made.loops], made.warnings) == ([16], ())
+
+
+def test_a_pragma_s_number_that_is_not_known_is_a_warning(tmp_path: Path) -> None:
+    made = _of(tmp_path, NUMBERS, FACTOR="nothing", MORE="")
+    assert [loop.trip_count[1] for loop in made.loops] == [64]
+    assert "k.cpp:8: UNROLL has FACTOR=nothing, whose value is not known" in made.warnings[0]
+    (warning,) = _of(tmp_path, NUMBERS, FACTOR="N", MORE="body<8, Config>(y, y);").warnings
+    assert "FACTOR=N, which is 2 and 8 in different instances; the estimate takes 8" in warning
+    path = tmp_path / "d.tcl"
+    path.write_text('set_directive_unroll -factor $n "body/loop"\nset_directive_pipelin "body"\n')
+    source = tmp_path / "k.cpp"
+    source.write_text(NUMBERS.replace("#pragma HLS UNROLL factor=FACTOR", "").replace("MORE", ""))
+    said = estimate(source, "k", directives=path).warnings
+    assert "d.tcl:2: PIPELIN is no HLS pragma" in said[0]
+    assert "d.tcl:1: UNROLL has FACTOR=$n, whose value is not known" in said[1]
+
+
+def test_an_instance_of_a_template_is_a_top(tmp_path: Path) -> None:
+    source = tmp_path / "k.cpp"
+    source.write_text(NUMBERS.replace("FACTOR", "N").replace("MORE", "body<4, Config>(x, y);"))
+    made = estimate(source, "body<4, Config>")
+    assert made.loops[0].trip_count == (16, 16)
+
+
+def test_what_is_not_modelled_says_so(tmp_path: Path) -> None:
+    text = """
+void k(const int x[64], int y[64]) {
+#pragma HLS STABLE variable=x
+#pragma HLS ALIAS ports=x,y distance=0
+    a: for (int i = 0; i < 64; ++i) {
+#pragma HLS OCCURRENCE cycle=4
+#pragma HLS PERFORMANCE target_ti=500
+#pragma HLS LATENCY max=1
+        y[i] = 3 * x[i];
+    }
+}
+"""
+    said = _of(tmp_path, text).warnings
+    names = [warning.split(" is not modelled")[0].split()[-1] for warning in said]
+    assert sorted(names) == ["ALIAS", "LATENCY", "OCCURRENCE", "PERFORMANCE", "STABLE"]
+
+
+def test_an_instance_for_each_constant(tmp_path: Path) -> None:
+    text = """
+int g(int x, int mode) {
+#pragma HLS FUNCTION_INSTANTIATE variable=mode
+    int s = 0;
+    inner: for (int i = 0; i < 16 * mode; ++i) s += x;
+    return s;
+}
+int k(int x) { return g(x, 1) + g(x, 2); }
+"""
+    assert [loop.trip_count for loop in _of(tmp_path, text).loops] == [(16, 16), (32, 32)]
+    assert _of(tmp_path, text, FUNCTION_INSTANTIATE="STABLE").loops[0].trip_count[1] is None
+
+
+def test_half_is_no_float_with_conversions(tmp_path: Path) -> None:
+    text = """
+#include <hls_half.h>
+half k(const half x[64]) {
+    half sum = 0;
+    for (int i = 0; i < 64; ++i) sum += x[i] * x[i];
+    return sum;
+}
+"""
+    made, single = (
+        _of(tmp_path, text),
+        _of(tmp_path, text, **{"#include <hls_half.h>": "", "half": "float"}),
+    )
+    assert (made.loops[0].ii, made.resources["DSP"]) == (5, 4)
+    assert (single.loops[0].ii, single.resources["DSP"]) == (5, 5)
+
+
+def test_the_fields_of_an_element_are_one_access(tmp_path: Path) -> None:
+    text = """
+struct Pixel { int a; short b; char c; };
+void k(const Pixel in[64], Pixel out[64]) {
+    for (int i = 0; i < 64; ++i) {
+        Pixel p = in[i];
+        p.a += p.b * p.c;
+        out[i] = p;
+    }
+}
+"""
+    (loop,) = _of(tmp_path, text).loops
+    assert (loop.ii, loop.iteration_latency) == (1, (4, 4))
+
+
+def test_the_lanes_of_a_vector_are_one_word_of_a_bus(tmp_path: Path) -> None:
+    text = """
+#include <hls_vector.h>
+typedef hls::vector<int, 16> Lanes;
+void k(const Lanes *a, Lanes *c) {
+#pragma HLS INTERFACE m_axi port=a bundle=g0
+#pragma HLS INTERFACE m_axi port=c bundle=g1
+    for (int i = 0; i < 64; ++i) c[i] = a[i] * a[i];
+}
+"""
+    made = _of(tmp_path, text)
+    assert (made.loops[0].ii, made.resources["DSP"]) == (1, 48)
+
+
+def test_calls_at_a_time_need_instances_of_their_own(tmp_path: Path) -> None:
+    text = """
+int f(const int x[64]) {
+    int s = 0;
+    for (int i = 0; i < 64; ++i) s += x[i] * x[i];
+    return s;
+}
+int k(const int a[64], const int b[64]) {
+#pragma HLS ALLOCATION function instances=f limit=LIMIT
+    int u = f(a);
+    return u + f(b);
+}
+"""
+    two, one = _of(tmp_path, text, LIMIT="2"), _of(tmp_path, text, LIMIT="1")
+    assert (two.resources["DSP"], one.resources["DSP"]) == (6, 3)
+    assert two.latency[1] is not None
+    assert one.latency[1] == 2 * two.latency[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("s += x[i];\n#pragma HLS UNROLL factor=4", "4 floating-point additions, one after"),
+        ("p[i & 7] += x[i];", "(load to store, through the floating-point addition); keep"),
+        ("q.write(x[i]); q.write(x[i]);", "it takes one a cycle (k.cpp:7)"),
+    ],
+)
+def test_the_reason_is_of_the_kernel_s_own_line(tmp_path: Path, body: str, why: str) -> None:
+    text = """
+#include <hls_stream.h>
+float k(const float x[64], hls::stream<float>& q) {
+    static float p[8];
+    float s = 0;
+    for (int i = 0; i < 64; ++i) {
+        BODY
+    }
+    return s;
+}
+"""
+    assert why in _of(tmp_path, text, BODY=body).loops[0].why
+
+
+def test_a_loop_whose_inner_one_is_unrolled_is_innermost(tmp_path: Path) -> None:
+    text = """
+void k(const int x[512], int y[64]) {
+    outer: for (int i = 0; i < 64; ++i)
+        inner: for (int j = 0; j < 8; ++j) {
+#pragma HLS UNROLL FACTOR
+            y[i] = x[i] * j;
+        }
+}
+"""
+    for factor in ("", "factor=8"):
+        (loop,) = _of(tmp_path, text, FACTOR=factor).loops
+        assert (loop.name, loop.ii, loop.automatic) == ("outer", 1, True)
+
+
+def test_a_pipelined_function_is_no_faster_in_a_pipeline(tmp_path: Path) -> None:
+    text = """
+int f(int x) {
+#pragma HLS PIPELINE II=3
+    return 3 * x;
+}
+void k(const int x[64], int y[64]) {
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        y[i] = f(x[i]);
+    }
+}
+"""
+    (loop,) = _of(tmp_path, text).loops
+    assert loop.ii == 3
+    assert "II=3: it calls f, whose PIPELINE asks for II=3 (k.cpp:" in loop.why
+
+
+def test_a_chain_of_small_operations_says_how_long(tmp_path: Path) -> None:
+    text = """
+void k(const int x[64], int y[64]) {
+    int sum = 0;
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS UNROLL factor=4
+        sum += x[i];
+        y[i] = sum;
+    }
+}
+"""
+    why = _of(tmp_path, text).loops[0].why
+    assert "waits for 4 operations, one after another" in why
+    assert "longer than the 7.3 ns of a cycle" in why
+
+
+def test_powers_are_not_printed_factor_by_factor() -> None:
+    text = "".join(f"%x{n + 1} = mul nsw i32 %x{n}, %x{n}\n" for n in range(3))
+    made = compiler._SQUARE.sub(compiler._without_powers(), text).splitlines()
+    assert made == [text.splitlines()[0], "%x2 = freeze i32 %x1", "%x3 = freeze i32 %x2"]

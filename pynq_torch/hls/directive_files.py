@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from .directives import Pragma, config_lines, tcl_words
-from .lint_tree import Directive
+from .lint_tree import Directive, Problem, Program
 
-__all__ = ["directives_of"]
+__all__ = ["added", "directives_of"]
 
 _NAMES_VARIABLE = {
     "array_partition", "array_reshape", "bind_storage", "resource", "stream", "dependence",
@@ -55,3 +55,11 @@ def directives_of(path: Path) -> Iterator[tuple[str, Directive]]:
         flags_only = tuple(key for key, value in options.items() if value == "true")
         pragma = Pragma(file, int(number), text)
         yield positional[0], Directive(pragma, name, flags_only, given)
+
+
+def added(programs: Sequence[Program], path: Path | str | None) -> Iterator[Problem]:
+    """Add the directives of a file to programs; yield those whose place no program has."""
+    for where, item in directives_of(Path(path)) if path is not None else ():
+        if not any(program.add(where, item) for program in programs):
+            text = f"{item.name.upper()} is for {where!r}, which is not there; write FUNCTION/LABEL"
+            yield item.pragma.file, item.pragma.line, "pragma", text

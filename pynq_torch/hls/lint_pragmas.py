@@ -158,7 +158,9 @@ def _spelling(item: Directive) -> Iterator[Problem]:
         if choices and value.lower() not in choices:
             expected = f"one of {', '.join(choices)}{nearest(value, choices)}"
             yield _problem(item, f"has {option.upper()}={value}; expected {expected}")
-        elif least >= 0 and not _may_be_number(value, least) and item.name != "interface":
+        elif item.name in ("interface", "alias"):  # ports may be 0 apart
+            continue
+        elif least >= 0 and not _may_be_number(value, least):
             expected = f"a whole number of at least {least}"
             yield _problem(item, f"has {option.upper()}={value or 'nothing'}; expected {expected}")
     if item.name == "allocation" and "limit" not in item.options:

@@ -175,6 +175,7 @@ class Program:
         folders = (*toolchain.include_dirs(), toolchain.LIGHT_HEADERS)
         self._system = tuple(str(folder) + "/" for folder in folders)
         self.named: dict[str, list[Cursor]] = defaultdict(list)
+        self._labels: dict[int, dict[str, Scope]] = {}
         self.globals: set[str] = set()
         self._collect(unit)
         everything = [function for group in self.named.values() for function in group]
@@ -232,12 +233,26 @@ class Program:
         """Put a directive for ``function`` or ``function/label`` into its scope, if any."""
         name, _, label = where.partition("/")
         for function in self.scopes:
-            loops = [part for part in function.walk() if part.is_loop and label_of(part) == label]
-            if function.node.spelling == name.rpartition("::")[2] and (loops or not label):
-                (loops or [function])[0].pragmas.append(item)
-                self.directives.append(item)
-                return True
+            if function.node.spelling == name.rpartition("::")[2]:
+                scope = self._labelled(function).get(label.rpartition("/")[2])
+                if scope is not None:
+                    scope.pragmas.append(item)
+                    self.directives.append(item)
+                    return True
         return False
+
+    def _labelled(self, function: Scope) -> dict[str, Scope]:
+        """Return the loops of a function by their labels; by ``""`` the function."""
+        if function.node.hash not in self._labels:
+            found = {
+                plain(node).hash: str(node.spelling)
+                for node in walk(function.node)
+                if node.kind == CursorKind.LABEL_STMT
+            }
+            loops = [part for part in function.walk() if part.is_loop and part.node.hash in found]
+            named = {found[part.node.hash]: part for part in reversed(loops)}
+            self._labels[function.node.hash] = {**named, "": function}
+        return self._labels[function.node.hash]
 
     def callees(self, call: Cursor) -> list[Cursor]:
         """Return the definitions that a call may mean."""
@@ -284,14 +299,6 @@ def walk(node: Cursor) -> Iterator[Cursor]:
     if node.kind != CursorKind.INIT_LIST_EXPR:
         for child in node.get_children():
             yield from walk(child)
-
-
-def label_of(scope: Scope) -> str:
-    """Return the label of a loop, ``""`` for none."""
-    for node in walk(scope.function):
-        if node.kind == CursorKind.LABEL_STMT and plain(node) == scope.node:
-            return str(node.spelling)
-    return ""
 
 
 def names(node: Cursor) -> set[int]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from pynq_torch.errors import KernelBuildError
 from pynq_torch.paths import shown
 
-from .directive_files import directives_of
+from .directive_files import added
 from .estimator import Estimate, estimate
 from .interface import Interface
 from .lint_bursts import bursts
@@ -123,7 +123,7 @@ def lint(
         _check(unit, top)
         interface, body = interface_of(unit, top, tool="vitis")
         program = Program(unit.unit.cursor, body, unit.pragmas)
-        problems = {*_added(program, directives), *_problems(program, interface)}
+        problems = {*added([program], directives), *_problems(program, interface)}
         if schedule is True:
             schedule = estimate(
                 source, top, directives=directives, include_dirs=include_dirs, defines=defines
@@ -139,14 +139,6 @@ def _late(program: Program, schedule: Estimate, problems: set[Problem]) -> set[P
     """Return the loops whose II is above what was asked for, where nothing has said why yet."""
     said = {problem[:2] for problem in problems if problem[2] == "accumulate"}
     return {problem for problem in intervals(program, schedule) if problem[:2] not in said}
-
-
-def _added(program: Program, path: Path | str | None) -> Iterator[Problem]:
-    """Add the directives of a file to a program; yield those whose place it has not."""
-    for where, item in directives_of(Path(path)) if path is not None else ():
-        if not program.add(where, item):
-            text = f"{item.name.upper()} is for {where!r}, which is not there; write FUNCTION/LABEL"
-            yield item.pragma.file, item.pragma.line, "pragma", text
 
 
 def _problems(program: Program, interface: Interface) -> Iterator[Problem]:

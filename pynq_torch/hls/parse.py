@@ -27,7 +27,7 @@ from .source import SourceUnit, read_source
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, TypeKind, conf
 
-__all__ = ["constants_of", "find_top", "interface_of", "probe", "read_interface"]
+__all__ = ["PROBE", "constants_of", "find_top", "interface_of", "probe", "read_interface"]
 
 _TOOLS = ("vitis", "vivado")
 _SCOPES = {CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL}
@@ -36,7 +36,7 @@ _SYNTAX = re.compile(
     r"#error|\bexpected\b|extraneous closing|unterminated|at end of input|#e(lse|ndif)"
 )
 _ERROR = re.compile(r"^(?P<where>.+?:\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
-_PROBE = "pynq_torch_probe"
+PROBE = "pynq_torch_probe"
 
 
 def read_interface(
@@ -83,7 +83,7 @@ def read_interface(
 
 def probe(top: str) -> str:
     """Return C++ that makes the compiler instantiate a template: ``name<4>``."""
-    return f"auto* {_PROBE} = &{top};" if "<" in top else ""
+    return f"auto* {PROBE} = &{top};" if "<" in top else ""
 
 
 def interface_of(unit: SourceUnit, top: str, tool: str) -> tuple[Interface, Cursor]:
@@ -161,7 +161,7 @@ def find_top(unit: SourceUnit, top: str) -> tuple[Cursor, Cursor]:
     templates: list[Cursor] = []
     probe: Cursor | None = None
     for cursor in _declarations(unit.unit.cursor):
-        if cursor.spelling == _PROBE:
+        if cursor.spelling == PROBE:
             probe = _referenced_function(cursor)
         if cursor.spelling != wanted[-1] or _scope(cursor)[-len(wanted) :] != wanted:
             continue
@@ -172,8 +172,15 @@ def find_top(unit: SourceUnit, top: str) -> tuple[Cursor, Cursor]:
     if "<" in top and probe is not None and templates:
         bodies = [item for item in templates if item.is_definition()] or templates
         return probe, bodies[0]
+    exact = [cursor for cursor in functions if _scope(cursor) == wanted]
+    if len(functions := exact or functions) > 1:
+        lines = " and ".join(str(cursor.location.line) for cursor in functions)
+        raise InterfaceError(
+            f"{unit.path}:{functions[0].location.line}: {top!r} is defined several times, in lines "
+            f"{lines}; name the namespace, as in space::{wanted[-1]}, or rename one"
+        )
     if functions:
-        return functions[-1], functions[-1]
+        return functions[0], functions[0]
     raise InterfaceError(_not_found(unit, top, templates))
 
 

@@ -50,6 +50,14 @@ class LoopPlan:
     distances: dict[str, int] = field(default_factory=dict)
     unordered: set[str] = field(default_factory=set)
 
+    #: Of the functions that a pipeline calls, the one whose PIPELINE asks for the greatest II.
+    floor: FunctionPlan | None = None
+
+    def called(self) -> Iterator[FunctionPlan]:
+        """Yield the functions that are called in this loop and those in it."""
+        for loop in self.walk():
+            yield from loop.callees
+
     def walk(self) -> Iterator[LoopPlan]:
         """Yield this loop and those in it."""
         yield self
@@ -88,6 +96,8 @@ class FunctionPlan:
     balanced: bool = True
     dataflow: bool = False
     merge: bool = False
+    #: Each call has hardware of its own for its constants: the calls are inlined.
+    instantiated: bool = False
     arrays: dict[str, ArrayPlan] = field(default_factory=dict)
     dimensions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     #: Bytes of an element of each array, and the bits that are used of them.
@@ -183,6 +193,8 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
         function.interval = None if function.off else number(options.get("ii")) or 0
     elif name == "inline":
         function.inline = "off" not in item.words
+    elif name == "function_instantiate":
+        function.instantiated = True
     elif name == "dataflow":
         function.dataflow = True
     elif name == "loop_merge":

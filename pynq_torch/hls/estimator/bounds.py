@@ -38,7 +38,7 @@ def port_limit(region: Region) -> Limit:
         node, most, count = nodes[-1], limits[key], _together(region, nodes)
         interval = ceil(count / most)
         if interval > best.interval:
-            best = Limit(interval, _port_reason(region, node, count, most), node.item.place)
+            best = Limit(interval, _port_reason(region, node, count, most), node.place)
     return best
 
 
@@ -71,12 +71,11 @@ def _port_reason(region: Region, node: Node, count: int, most: int) -> str:
             f"{count} {way} through m_axi bundle `{array.bundle}` in an iteration, it has one a "
             "cycle; give the arguments bundles of their own, or read a copy"
         )
-    factor = ceil(count / most)
+    factor = max(ceil(count / most), 2)
     ports = "a dual-port RAM takes two" if most == 2 else "its memory takes one"
-    return (
-        f"{count} accesses of `{array.name}` in an iteration, {ports} a cycle; partition it by "
-        f"{max(factor, 2)}"
-    )
+    blocks = any(kind == "block" for kind, _ in array.cuts().values())
+    how = "partition it cyclic, not in blocks," if blocks else "partition it"
+    return f"{count} accesses of `{array.name}` in an iteration, {ports} a cycle; {how} by {factor}"
 
 
 def recurrence_limit(region: Region, pairs: Sequence[tuple[Node, Node, int]]) -> Limit:
@@ -91,7 +90,7 @@ def recurrence_limit(region: Region, pairs: Sequence[tuple[Node, Node, int]]) ->
         interval = end[0] + (again is None or again[0] > end[0])
         if interval > best.interval:
             reason = _carried_reason(region, node, last, interval)
-            best = Limit(interval, reason, last.item.place)
+            best = Limit(interval, reason, last.place)
     by_first: dict[int, list[tuple[Node, Node, int]]] = defaultdict(list)
     for pair in pairs:
         by_first[id(pair[0])].append(pair)
@@ -102,7 +101,7 @@ def recurrence_limit(region: Region, pairs: Sequence[tuple[Node, Node, int]]) ->
             interval = ceil((end[0] + 1) / distance) if end is not None else 0
             if interval > best.interval:
                 reason = _memory_reason(region, first, last, distance)
-                best = Limit(interval, reason, last.item.place)
+                best = Limit(interval, reason, last.place)
     return best
 
 
@@ -110,8 +109,8 @@ def late_limit(region: Region, interval: int, late: tuple[Node, Node, int]) -> L
     """Return why a schedule needs an interval: what comes too late, and over which distance."""
     first, last, distance = late
     if distance:
-        return Limit(interval, _memory_reason(region, first, last, distance), last.item.place)
-    return Limit(interval, _carried_reason(region, first, last, interval), last.item.place)
+        return Limit(interval, _memory_reason(region, first, last, distance), last.place)
+    return Limit(interval, _carried_reason(region, first, last, interval), last.place)
 
 
 def carried(region: Region, distances: Mapping[str, int]) -> list[tuple[Node, Node, int]]:
@@ -202,23 +201,37 @@ def _ends(region: Region, first: Node, time: float = 0.0) -> dict[int, Slot]:
     return ends
 
 
-def _slowest(region: Region, first: Node, last: Node) -> Node:
-    """The operation of a recurrence that takes longest."""
+def _slowest(region: Region, first: Node, last: Node) -> tuple[Node, int, int]:
+    """The operation of a recurrence that takes longest; how many of it, and of any, are a chain."""
     ends = _ends(region, first)
     leads = {id(last)}
     for node in reversed(region.nodes[: region.nodes.index(last) + 1]):
         if id(node) in leads:
             leads |= {id(other) for other, gap in node.before if gap != AFTER_READ}
     on_way = [node for node in region.nodes if id(node) in leads and id(node) in ends]
-    return max(on_way, key=lambda node: (node.cost.latency, node.cost.delay), default=last)
+    slow = max(on_way, key=lambda node: (node.cost.latency, node.cost.delay), default=last)
+    counts: dict[int, tuple[int, int]] = {}
+    for node in on_way:
+        before = [counts.get(id(other), (0, 0)) for other, _ in node.before] or [(0, 0)]
+        same, chained = (max(numbers) for numbers in zip(*before, strict=True))
+        works = bool(node.cost.delay or node.cost.latency)
+        counts[id(node)] = same + (node.item.op == slow.item.op), chained + works
+    return slow, *counts.get(id(last), (1, 1))
 
 
 def _carried_reason(region: Region, first: Node, last: Node, interval: int) -> str:
-    slow = _slowest(region, first, last)
+    slow, count, chained = _slowest(region, first, last)
     what = words_for(slow.item)
     cycles = slow.cost.latency
-    took = f" ({min(cycles + 1, interval)} cycles at {region.target.clock:g} ns)" if cycles else ""
+    if not cycles and chained > 1:
+        return (
+            f"each iteration waits for {chained} operations, one after another, of the one before "
+            f"it, and they take longer than the {region.target.budget:.1f} ns of a cycle"
+        )
     hint = "; use several accumulators" if what.startswith("the floating-point add") else ""
+    if count > 1 and what.startswith("the ") and " of " not in what:
+        what, cycles = f"{count} {what.removeprefix('the ')}s, one after another,", interval
+    took = f" ({min(cycles + 1, interval)} cycles at {region.target.clock:g} ns)" if cycles else ""
     return f"each iteration waits for {what} of the one before it{took}{hint}"
 
 
@@ -228,12 +241,14 @@ def _memory_reason(region: Region, first: Node, last: Node, distance: int) -> st
     when = "the iteration before has written it"
     if distance > 1:
         when = f"it was written {distance} iterations before"
-    slow = _slowest(region, first, last)
+    slow, *_ = _slowest(region, first, last)
     through = f", through {words_for(slow.item)}" if slow.cost.latency > 1 else ""
-    return (
-        f"`{name}` is read after {when} (load to store{through}); keep the value "
-        "in a variable, or say DEPENDENCE false where addresses never meet"
-    )
+    hint = "keep the value in a variable, or say DEPENDENCE false where addresses never meet"
+    if last.access is not None and not last.access.address.plus(first.access.address, -1).terms:
+        hint = "keep the value in a variable"  # they do meet
+        if first.access.array.kind == "register" and slow.item.op in ("fadd", "fsub"):
+            hint = "use more accumulators"
+    return f"`{name}` is read after {when} (load to store{through}); {hint}"
 
 
 def distance_of(load: Access, store: Access, symbol: str) -> int:
@@ -265,7 +280,8 @@ _WORDS = {
     "fmul": "the floating-point product", "fdiv": "the division", "sdiv": "the division",
     "udiv": "the division", "srem": "the division", "urem": "the division", "mul": "the product",
     "load": "the read of memory", "add": "the addition", "store": "the write",
-    "fcmp": "the comparison",
+    "fcmp": "the comparison", "icmp": "the comparison", "select": "the choice",
+    "and": "the logic", "or": "the logic", "xor": "the logic", "phi": "the choice",
 }  # fmt: skip
 
 

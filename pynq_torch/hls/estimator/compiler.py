@@ -21,17 +21,18 @@ from pynq_torch.paths import shown
 
 from .. import toolchain
 from ..depends import gcc_files
+from ..parse import PROBE, probe
 from ..source import read_text
-from .place import Place
+from .place import Locations, Place
 from .slices import address_slice
 from .tables import with_tables
 
 __all__ = [
     "HEADERS",
-    "Locations",
-    "Place",
+    "command_of",
     "compiling",
     "included",
+    "instance_in",
     "linked",
     "optimise",
     "release",
@@ -45,7 +46,8 @@ HEADERS = toolchain.LIGHT_HEADERS
 _FLAGS = (
     "-O1", "-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-gcolumn-info",
     "-fno-discard-value-names", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
-    "-fno-builtin", "-fno-threadsafe-statics", "-funroll-loops",
+    "-Xclang", "-ffloat16-excess-precision=none", "-fno-builtin",
+    "-fno-threadsafe-statics", "-funroll-loops",
     "-Xclang", "-fexperimental-max-bitint-width=65536",
     "-w", "-ferror-limit=1", "-Wno-error=implicit-int",
     "-Wno-error=implicit-function-declaration", "-S", "-emit-llvm",
@@ -109,8 +111,12 @@ def compiling(
     processes = []
     with contextlib.ExitStack() as stack:
         for number, source in enumerate(sources):
-            command = [CLANG, *_options(source, include_dirs, defines), *_FLAGS]
-            command += ["-o", str(folder / f"{number}.ll"), str(source)]
+            command = [*command_of(source, include_dirs, defines), *_FLAGS]
+            main = source
+            if number == 0 and (instance := probe(top)):
+                main = folder / "instance.cpp"
+                main.write_text(f'#include "{source}"\n{instance}\n', encoding="utf-8")
+            command += ["-o", str(folder / f"{number}.ll"), str(main)]
             process = stack.enter_context(
                 subprocess.Popen(
                     [*_LIMITED, *command], text=True, errors="replace",
@@ -125,20 +131,20 @@ def compiling(
             _finish(processes, top)
 
 
-def _options(source: Path, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:
-    """Return the language, macros and folders with which a source is read."""
+def command_of(source: Path, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:
+    """Return clang with the language, macros and folders with which a source is read."""
     language = ("-x", "c", "-std=gnu17") if source.suffix == ".c" else ("-std=gnu++17",)
     options = [*language, "-D__SYNTHESIS__", "-D__VITIS_HLS__"]
     options += [f"-I{path}" for path in include_dirs] + [f"-D{name}" for name in defines]
     system = [HEADERS, *toolchain.include_dirs()]
-    return [*options, *(word for path in system for word in ("-isystem", str(path)))]
+    return [CLANG, *options, *(word for path in system for word in ("-isystem", str(path)))]
 
 
 def included(source: Path, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:
     """Return a source and every file that it includes; the source alone where one is missing."""
     with tempfile.TemporaryDirectory(prefix="pynq_torch_includes_") as name:
         listing = Path(name, "files.d")
-        command = [CLANG, *_options(source, include_dirs, defines), "-M", "-MF", str(listing)]
+        command = [*command_of(source, include_dirs, defines), "-M", "-MF", str(listing)]
         done = subprocess.run(
             [*command, str(source)], capture_output=True, check=False, timeout=_TIMEOUT_S
         )
@@ -159,8 +165,23 @@ def _finish(processes: Sequence[subprocess.Popen[str]], top: str) -> None:
             raise KernelBuildError(f"{CLANG} took more than {_TIMEOUT_S} s", top) from error
         if process.returncode:
             first = _ERROR.search(said)
-            reason = f"{first[1]}: {first[2]}" if first else said.strip()[:400] or "clang failed"
-            raise KernelBuildError(reason, top)
+            reason = f"{first[1]}: {_plainly(first[2])}" if first else said.strip()[:400]
+            raise KernelBuildError(reason or "clang failed", top)
+
+
+def _plainly(said: str) -> str:
+    """Return an error of the compiler's, with what to do where it is HLS that forbids something."""
+    if "with exceptions disabled" in said:
+        return "hardware has no exceptions (try, throw); hand an error over as a result"
+    if "requires -frtti" in said:
+        return "types are not known at run time (dynamic_cast, typeid); use a template or a number"
+    return f"{said}; give its folder with -I" if said.endswith("file not found") else said
+
+
+def instance_in(text: str) -> str:
+    """Return the mangled name of the template's instance that is the top; ``""`` for none."""
+    found = re.search(rf"^@{PROBE} = .*ptr @([-\w.$]+)", text, re.MULTILINE)
+    return found[1] if found else ""
 
 
 def linked(folder: Path, count: int) -> str:
@@ -234,9 +255,24 @@ def _named(text: str) -> str:
     return "\n".join(rows)
 
 
+def _without_powers() -> Callable[[re.Match[str]], str]:
+    """Return what hides squares of squares: LLVM prints x to the 2**n as 2**n factors."""
+    squares: set[str] = set()
+
+    def shown_as(square: re.Match[str]) -> str:
+        squares.add(square["name"])
+        is_power = square["of"] in squares
+        return (
+            f"{square['name']} = freeze {square['type']} {square['of']}" if is_power else square[0]
+        )
+
+    return shown_as
+
+
 def _analysed(text: str, path: Path) -> str:
     """Return what LLVM prints of loops and values; of addresses only where a module is long."""
     analyses = "-passes=function(print<loops>,print<scalar-evolution>)"
+    text = _SQUARE.sub(_without_powers(), text)
     if text.count("\n") < _LONG:
         path.write_text(text, encoding="utf-8")
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -264,6 +300,9 @@ def _opt(arguments: Sequence[str], patience: float | None = None) -> tuple[str, 
     return done.stdout, done.stderr
 
 
+_SQUARE = re.compile(
+    r"(?P<name>%\S+) = mul [a-z ]*(?P<type>i\d+) (?P<of>%[^ ,]+), (?P=of)(?=[,\n])"
+)
 _DEFINE = re.compile(
     r'^define .*?@("[^"]+"|[-\w.$]+)\(.*?(#\d+)?( comdat.*?)?(?: !dbg (!\d+))? \{$'
 )
@@ -331,54 +370,3 @@ def _declarations(unrolled: Iterable[int]) -> list[str]:
 def _with_unrolling(line: str, count: int) -> str:
     word = "!90001" if count == 0 else "!90002" if count == 1 else f"!{91000 + count}"
     return line.rstrip("}") + f", {word}}}"
-
-
-class Locations:
-    """The debug locations of a module: ``!12`` to a place in the source."""
-
-    def __init__(self, text: str) -> None:
-        self._nodes = dict(re.findall(r"^(!\d+) = (.*)$", text, re.MULTILINE))
-        self._files: dict[str, str] = {}
-
-    def _field(self, node: str, name: str) -> str:
-        match = re.search(rf"\b{name}: (\"[^\"]*\"|[^,)]+)", self._nodes.get(node, ""))
-        return match[1].strip('"') if match else ""
-
-    def _file(self, scope: str) -> str:
-        if scope not in self._files:
-            node = self._field(scope, "file")
-            name, folder = self._field(node, "filename"), self._field(node, "directory")
-            self._files[scope] = name if name.startswith("/") else f"{folder}/{name}"
-        return self._files[scope]
-
-    def of_function(self, node: str) -> Place:
-        """Where a function's name is."""
-        return Place(self._file(node), int(self._field(node, "line") or 0))
-
-    def start_of(self, node: str) -> str:
-        """Return the location in a loop's metadata, ``""`` for none."""
-        parts = re.findall(r"!\d+", self._nodes.get(node, ""))[1:]
-        return next((p for p in parts if self._nodes.get(p, "").startswith("!DILocation")), "")
-
-    def of_loop(self, node: str) -> Place | None:
-        """Where a loop's keyword is; None for a loop without a place."""
-        start = self.start_of(node)
-        return self.of(start) if start else None
-
-    def of(self, node: str) -> Place | None:
-        """Where an instruction is, as written, not where it was inlined."""
-        line = self._field(node, "line")
-        if not line:
-            return None
-        column = int(self._field(node, "column") or 0)
-        return Place(self._file(self._field(node, "scope")), int(line), column)
-
-    def chain(self, node: str) -> list[Place]:
-        """Where an instruction is, then the calls that inlined it, innermost first."""
-        found = []
-        while node:
-            place = self.of(node)
-            if place is not None:
-                found.append(place)
-            node = self._field(node, "inlinedAt")
-        return found

@@ -5,30 +5,78 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pynq_torch.errors import KernelBuildError
+from pynq_torch.errors import KernelBuildError, needs
 
-from .compiler import Locations
 from .ir import plain_name
 from .operators import knows_call
-from .place import Place
+from .place import Locations, Place, header_folders
 from .plan import Plan
 
-__all__ = ["check"]
+with needs("clang", "Reading HLS C++"):
+    from clang.cindex import Cursor, LinkageKind, TypeKind
 
+__all__ = ["check", "check_top"]
+
+#: Calls of the operating system (UG1399, "System Calls"); what only prints costs nothing.
+_SYSTEM_CALL = re.compile(
+    r"^(?:time|clock|gettimeofday|u?sleep|nanosleep|s?rand|getenv|system|getc|getchar|gets|fgets|"
+    r"fgetc|scanf|fscanf|__isoc\d+_f?scanf|fopen|fclose|fread|fwrite)$"
+)
 _HEAP = re.compile(r"^(?:malloc|calloc|realloc|free|_Zn[wa][mj].*|_Zd[la]Pv.*)$")
 _CALL = re.compile(r"call [^@]*@(\"[^\"]+\"|[-\w.$]+)\(.*?(?:!dbg (!\d+))?$")
 _INDIRECT = re.compile(r" call (?:[^@%(\"]*\([^)]*\) |[^@%(\"]*)%[^ ]+\(")
 _NODE = re.compile(r"!dbg (!\d+)")
 #: Instead of a callee's name: the function is known at run time only; assembly.
-_POINTER, _ASSEMBLY = "", "asm"
+_POINTER, _ASSEMBLY, _NUMBER = "", "asm", "inttoptr"
 _REFUSED = {
     "llvm.stacksave": "an array whose size is known at run time only cannot be synthesised; "
     "declare it with its largest size",
     _POINTER: "a function pointer or a virtual function cannot be synthesised; call the function "
     "by its name, or make it a template's parameter",
+    _NUMBER: "a pointer made of a number cannot be synthesised: it points into no array that is "
+    "known; hand over the array, and an index into it",
     _ASSEMBLY: "assembly cannot be synthesised; write C++",
 }
+_FROM_NUMBER = re.compile(r" = inttoptr i\d+ %.*!dbg (!\d+)")
 _DEFINE = re.compile(r"^define .*?@(\"[^\"]+\"|[-\w.$]+)\(")
+
+
+def check_top(function: Cursor, top: str) -> None:
+    """Refuse a top function that has no name outside of its file, or pointers behind its pointers.
+
+    Raises
+    ------
+    KernelBuildError
+        With file and line, and what to write.
+    """
+    at = f"{function.location.file}:{function.location.line}"
+    if function.linkage not in (LinkageKind.EXTERNAL, LinkageKind.UNIQUE_EXTERNAL):
+        raise KernelBuildError(
+            f"{at}: {top!r} is static or in a namespace without a name, so no tool can take it as "
+            "the top; write it without",
+            top,
+        )
+    for parameter in function.get_arguments():
+        kind = parameter.type.get_canonical()
+        inner = kind.get_pointee() if kind.get_pointee().get_size() > 0 else kind
+        while inner.get_array_size() > 0:
+            inner = inner.get_array_element_type()
+        fields = list(inner.get_fields()) if inner.kind == TypeKind.RECORD else []
+        found = "" if kind is inner or inner.kind != TypeKind.POINTER else "what it points to"
+        place = inner.get_declaration().location.file
+        if place is not None and not place.name.startswith((*header_folders(), _SYSTEM)):
+            found = next((f"{f.spelling!r}" for f in fields if _points(f)), found)
+        if found:
+            raise KernelBuildError(
+                f"{parameter.location.file}:{parameter.location.line}: of argument "
+                f"{parameter.spelling!r}, {found} is a pointer again, which HLS cannot resolve; "
+                "hand over an array, and indices into it",
+                top,
+            )
+
+
+def _points(field: Cursor) -> bool:
+    return bool(field.type.get_canonical().kind == TypeKind.POINTER)
 
 
 def check(text: str, plan: Plan, top: str, *, bodies: bool = False) -> None:
@@ -61,10 +109,12 @@ def check(text: str, plan: Plan, top: str, *, bodies: bool = False) -> None:
         name = waiting.pop()
         for callee, node in calls[name]:
             where = places.of(node) if node else None
-            if where is None or where.file.startswith(_SYSTEM):
+            library = where is not None and where.file.startswith(_SYSTEM)
+            if where is None or library:
                 where = entered[name]
-            if reason := _reason(callee, path[name]):
-                raise KernelBuildError(f"{where.file}:{where.line}: {reason}", top)
+            if reason := _reason(callee, path[name], callee in calls):
+                inside = "in the C++ library, which this line calls: " if library else ""
+                raise KernelBuildError(f"{where.file}:{where.line}: {inside}{reason}", top)
             if callee in calls and callee not in path:
                 entered[callee] = where
                 path[callee] = [*path[name], callee]
@@ -73,12 +123,17 @@ def check(text: str, plan: Plan, top: str, *, bodies: bool = False) -> None:
                 _note(plan, callee, where, bodies)
 
 
-def _reason(callee: str, path: Sequence[str]) -> str:
+def _reason(callee: str, path: Sequence[str], has_body: bool) -> str:
     """Return why HLS refuses a call from the end of `path`; empty where it does not."""
     if callee in _REFUSED:
         return _REFUSED[callee]
     if _HEAP.match(callee):
         return "hardware has no heap (malloc, new); declare an array of fixed size"
+    if not has_body and _SYSTEM_CALL.match(callee):
+        return (
+            f"{callee} asks the operating system, which hardware has not; hand its result over as "
+            "an argument, or keep the call under #ifndef __SYNTHESIS__"
+        )
     if callee in path:
         return (
             "recursion cannot be synthesised; write a loop, with an array as its stack where it "
@@ -101,7 +156,7 @@ def _is_named(mangled: str, name: str) -> bool:
 
 def _note(plan: Plan, callee: str, where: Place, refuse: bool) -> None:
     at = f"{where.file}:{where.line}"
-    if callee.startswith(("_ZNSo", "_ZSt", "printf", "puts", "__cxa", "_ZNS")):
+    if callee.startswith(("_ZNSo", "_ZSt", "printf", "puts", "__cxa", "_ZNS", "__assert")):
         return
     name = plain_name(callee)
     if refuse:
@@ -130,4 +185,6 @@ def _calls(text: str) -> dict[str, list[tuple[str, str]]]:
             found_at = _NODE.search(line)
             callee = _ASSEMBLY if " asm " in line else _POINTER
             current.append((callee, found_at[1] if found_at else ""))
+        elif " = inttoptr " in line and (match := _FROM_NUMBER.search(line)):
+            current.append((_NUMBER, match[1]))
     return found

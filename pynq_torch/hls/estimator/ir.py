@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from . import scev
-from .compiler import MARKER, Locations
-from .place import Place
+from .compiler import MARKER
+from .place import Locations, Place
 
 __all__ = ["Block", "Function", "Instruction", "Loop", "Module", "plain_name", "read_module"]
 

@@ -16,6 +16,8 @@ from .loops import loop_states
 from .memory import Arrays
 from .merge import merge
 from .operators import Target
+from .order import child, is_last, joined, reverse_postorder
+from .place import Place
 from .plan import Plan
 from .processes import Process, side_by_side
 from .region import Region
@@ -38,11 +40,20 @@ class Batch:
     reads: set[str]
     writes: set[str]
     results: set[str]
+    #: How often each function is called, which needs as many instances of it.
+    calls: Counter[str] = field(default_factory=Counter)
 
-    def takes(self, item: Instruction, reads: set[str], writes: set[str]) -> bool:
-        """Whether a call meets none of these in an array and waits for no result; it joins then."""
+    def takes(
+        self, item: Instruction, reads: set[str], writes: set[str], instances: int | None
+    ) -> bool:
+        """Whether a call meets none of these in an array and waits for no result; it joins then.
+
+        `instances` is how many of the function ALLOCATION allows.
+        """
         meets = writes & (self.reads | self.writes) or reads & self.writes
         if meets or self.results & set(item.operands):
+            return False
+        if instances and self.calls[item.callee] >= instances:
             return False
         self.reads |= reads
         self.writes |= writes
@@ -140,12 +151,12 @@ class Body:
     ) -> None:
         self.kernel, self.function, self.plan, self.arrays = kernel, function, plan, arrays
         self.target = kernel.target
-        self.order = _reverse_postorder(function)
+        self.order = reverse_postorder(function)
         limits = plan.limits if plan is not None else {}
         self.blocks_used = DspBlocks(function, kernel.target.tool, limits)
         self.brams = 0
         self.logic: Logic = Counter({"function": 1})
-        self.callees: set[str] = set()
+        self.callees: Counter[str] = Counter()
         self.stages: list[Process] = []
 
     def schedule(self) -> Done:
@@ -204,7 +215,7 @@ class Body:
         children: list[tuple[Loop, LoopEstimate]] = []
         calls_around: set[int] = set()
         for block in inside:
-            inner = _child(block.loop, loop)
+            inner = child(block.loop, loop)
             if inner is not None:
                 if inner.header not in loops_done:
                     before = len(self.kernel.loops)
@@ -219,7 +230,8 @@ class Body:
                 if item.op == "call" and item.callee in self.kernel.module.functions:
                     reads, writes = self.used(item)
                     cycles = self._call(item)
-                    if batch is not None and batch.takes(item, reads, writes):
+                    allowed = self._allowed(item.callee)
+                    if batch is not None and batch.takes(item, reads, writes, allowed):
                         spans[-1] = (group, greater(spans[-1][1], cycles))
                     else:
                         calls_around.add(group)
@@ -228,6 +240,8 @@ class Body:
                         spans.append((group, cycles))
                         batch = Batch(reads, writes, set())
                     batch.results.add(item.name)
+                    batch.calls[item.callee] += 1
+                    self._instances(item.callee, batch.calls[item.callee], loop)
                 else:
                     if copied := self._copied(item):
                         spans += [(group + 1, (copied, copied)), (group + 2, (0, 0))]
@@ -271,7 +285,7 @@ class Body:
         best: dict[str, tuple[Cycles, int]] = {}
         end: Cycles = (0, 0)
         for block in inside:
-            inner = _child(block.loop, loop)
+            inner = child(block.loop, loop)
             first = inner.header if inner is not None else block.name
             if inner is not None and block.name != inner.header:
                 best[block.name] = best.get(first, ((0, 0), -1))
@@ -283,7 +297,7 @@ class Body:
                 for p in before[block.name]
                 if p in names and p in best and p not in back and p not in inner_blocks
             ]
-            at, seen = _joined(preds)
+            at, seen = joined(preds)
             if inner is not None:
                 if seen == -1:  # nothing before it, still a state
                     at = plus(at, 1)
@@ -299,8 +313,8 @@ class Body:
             end = greater(end, best[block.name][0])
         if not self.kernel.exact:  # LOOP_TRIPCOUNT speaks of loops that are entered
             return end
-        last = [best[block.name] for block in inside if _is_last(block, loop)]
-        return (_joined(last)[0][0], end[1]) if last else end
+        last = [best[block.name] for block in inside if is_last(block, loop)]
+        return (joined(last)[0][0], end[1]) if last else end
 
     def _copied(self, item: Instruction) -> int:
         """Cycles of a ``memcpy`` or ``memset`` of an array, which HLS makes a pipelined loop."""
@@ -332,68 +346,31 @@ class Body:
                 if array.dimensions or array.kind in ("stream", "m_axi"):
                     handed[argument] = array
         done = self.kernel.function(item.callee, handed)
-        if item.callee not in self.callees:
-            self.callees.add(item.callee)
-            self.blocks_used.own += done.dsp
-            self.brams += done.brams
-            join(self.logic, done.logic)
         plan = self.kernel.plan.function_at(callee.place, callee.name) if callee.place else None
         self.stages.append(Process(plan.name if plan else item.callee, done.cycles, item))
         return plus(done.cycles, 1)
+
+    def _allowed(self, callee: str) -> int | None:
+        """How many instances of a function ALLOCATION allows."""
+        function = self.kernel.module.functions[callee]
+        plan = self.kernel.plan.function_at(function.place, callee) if function.place else None
+        if plan is None or self.plan is None:
+            return None
+        return self.plan.limits.get(plan.name.lower())
+
+    def _instances(self, callee: str, together: int, loop: Loop | None) -> None:
+        """Count the instances of a function: one for each call at a time, or each process."""
+        plan = self.plan if loop is None else self.kernel.plan.loop_at(loop.place or Place("", 0))
+        if plan is not None and plan.dataflow:
+            together = self.callees[callee] + 1
+        done = self.kernel.function(callee, {})
+        for _ in range(together - self.callees[callee]):
+            self.callees[callee] += 1
+            self.blocks_used.own += done.dsp
+            self.brams += done.brams
+            join(self.logic, done.logic)
 
     def count(self, region: Region, interval: int | None) -> None:
         """Count the operators that a region needs."""
         self.blocks_used.count(region, interval)
         join(self.logic, of_region(region, interval))
-
-
-def _reverse_postorder(function: Function) -> list[str]:
-    order: list[str] = []
-    first = next(iter(function.blocks))
-    seen, stack = {first}, [(first, 0)]
-    while stack:
-        name, at = stack.pop()
-        block = function.blocks[name]
-        # What leaves a loop comes last in the order, so that a loop's blocks stand together.
-        following = sorted(block.successors, key=lambda other: _depth(function.blocks[other].loop))
-        if at < len(following):
-            stack.append((name, at + 1))
-            if following[at] not in seen:
-                seen.add(following[at])
-                stack.append((following[at], 0))
-        else:
-            order.append(name)
-    return order[::-1]
-
-
-def _depth(loop: Loop | None) -> int:
-    return loop.depth if loop is not None else 0
-
-
-def _child(loop: Loop | None, around: Loop | None) -> Loop | None:
-    """The loop directly in `around` that holds a block of `loop`; None for the body's own code."""
-    while loop is not None and loop is not around:
-        if loop.parent is around:
-            return loop
-        loop = loop.parent
-    return None
-
-
-def _is_last(block: Block, loop: Loop | None) -> bool:
-    """Whether a function, or an iteration of a loop, ends with a block."""
-    return not block.successors if loop is None else loop.header in block.successors
-
-
-def _joined(paths: list[tuple[Cycles, int]]) -> tuple[Cycles, int]:
-    """The longest of several ways to a block."""
-    if not paths:
-        return (0, 0), -1
-    at, seen = paths[0]
-    least, most = at
-    for (low, high), group in paths[1:]:
-        least = None if least is None or low is None else min(least, low)
-        if most is None or high is None:
-            most = None
-        elif high > most:
-            most, seen = high, group
-    return (least, most), seen

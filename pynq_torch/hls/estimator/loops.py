@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pynq_torch.paths import shown
+
 from .asked import LoopPlan
 from .cycles import add, at_least, greater, multiply, pipeline_latency, plus
 from .ir import Loop
 from .operators import knows_call
+from .place import Place, own_place
 from .processes import Process, side_by_side
 from .result import Cycles, LoopEstimate
 from .scev import Expression
@@ -111,11 +114,12 @@ def _pipelined(
 ) -> Cycles:
     items = [i for block in body.blocks(loops[0]) for i in block.instructions]
     unordered = set().union(*(one.unordered for one in plans))
+    floor = plan.floor.interval or 1 if plan.floor is not None else 1
     region = body.region(items, loop.header, bursts=True, unordered=unordered)
     distances = dict(body.plan.distances) if body.plan is not None else {}
     for nested in plans:
         distances |= nested.distances
-    interval, depth, limit = pipeline(region, plan.interval or 1, distances)
+    interval, depth, limit = pipeline(region, max(plan.interval or 1, floor), distances)
     depth = max(depth, plan.least or 0)
     body.count(region, interval)
     trips: Cycles = (1, 1)
@@ -124,9 +128,12 @@ def _pipelined(
     total = pipeline_latency(trips, interval, depth)
     why = ""
     if interval > max(plan.interval or 1, 1):
-        where = limit.place
+        where = limit.place or loop.place
         line = f" ({Path(where.file).name}:{where.line})" if where is not None else ""
         why = f"II={interval}: {limit.reason}{line}"
+        if plan.floor is not None and interval == floor:
+            called = f"{plan.floor.name}, whose PIPELINE asks for II={floor}"
+            why = f"II={interval}: it calls {called}{line}"
     _record(
         body,
         len(body.kernel.loops),
@@ -196,19 +203,32 @@ def _range(body: Body, taken: Expression, loop: Loop) -> Cycles:
 def _name(body: Body, loops: list[Loop], plans: Sequence[LoopPlan | None]) -> str:
     names = []
     for loop, plan in zip(loops, plans, strict=True):
-        line = loop.place.line if loop.place else 0
+        place = loop.place or _somewhere(body, loop)
+        line = place.line if place else 0
         names.append(
             plan.label if plan is not None and plan.label else f"VITIS_LOOP_{line}_{_number(plan)}"
         )
     return "_".join(names)
 
 
+def _somewhere(body: Body, loop: Loop) -> Place | None:
+    """Return a place in a loop that has no keyword, as `goto` makes it."""
+    chains = (item.chain for block in body.blocks(loop) for item in block.instructions)
+    return next((place for chain in chains if (place := own_place(chain))), None)
+
+
 def _record(body: Body, at: int, loops: list[Loop], plans: Sequence[LoopPlan | None], trips: Cycles,
     interval: int | None, asked: int | None, iteration: Cycles, total: Cycles, why: str,
     automatic: bool,
 ) -> None:  # fmt: skip
-    last = loops[-1].place
+    last = loops[-1].place or _somewhere(body, loops[-1])
     name = _name(body, loops, plans)
+    inside = {*loops[0].blocks}
+    if last and all({*block.successors} <= inside for block in body.blocks(loops[0])):
+        body.kernel.plan.warnings.append(
+            f"{shown(Path(last.file))}:{last.line}: the loop has no end, so "
+            f"{body.kernel.plan.top.name} never returns; give it a condition"
+        )
     owner = plans[-1].function.name if plans[-1] is not None else ""
     lines = tuple(loop.place.line for loop in loops if loop.place)
     made = LoopEstimate(

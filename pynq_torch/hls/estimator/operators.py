@@ -8,7 +8,7 @@ UG479 gives the DSP block's 25 x 18 bits.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log2
 
 from .ir import Function, Instruction, bits_of
@@ -80,6 +80,8 @@ _FLOAT = {
     "fptrunc": (9.0, 9.0, 0, 0),
     "fcmp": (9.0, 9.0, 0, 0),
 }
+#: DSP blocks of a sum or a product of half.
+_HALF_BLOCKS = 2
 _FUNCTIONS = {
     "sqrt": (98.0, 258.0, 0, 0), "exp": (74.0, 157.0, 7, 26), "log": (105.0, 280.0, 13, 80),
     "sin": (150.0, 340.0, 9, 54), "cos": (150.0, 340.0, 9, 54), "sincos": (150.0, 340.0, 9, 54),
@@ -130,8 +132,8 @@ def cost_of(item: Instruction, function: Function, target: Target) -> Cost:
     if op in _FREE:
         return Cost()
     if op in _FLOAT:
-        double = "double" in item.text
-        return _staged(op, *_FLOAT[op], double, target)
+        cost = _staged(op, *_FLOAT[op], "double" in item.text, target)
+        return replace(cost, dsp=min(cost.dsp, _HALF_BLOCKS)) if "half" in item.text else cost
     if op == "call":
         return _call(item, target)
     return _integer(item, function, target)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Place", "real_path"]
+from .. import toolchain
+
+__all__ = ["Locations", "Place", "header_folders", "own_place", "real_path"]
 
 
 @dataclass(frozen=True)
@@ -27,3 +31,65 @@ class Place:
 def real_path(file: str) -> str:
     """Return a file's path without links."""
     return os.path.realpath(file)
+
+
+def own_place(chain: Sequence[Place]) -> Place | None:
+    """Return the innermost place in the kernel's own files; LLVM gives what it merges line 0."""
+    return next((at for at in chain if at.line and not at.file.startswith(header_folders())), None)
+
+
+@functools.cache
+def header_folders() -> tuple[str, ...]:
+    """Return the folders of HLS headers: what is in them is no kernel's."""
+    return tuple(str(path) for path in (toolchain.LIGHT_HEADERS, *toolchain.include_dirs()))
+
+
+class Locations:
+    """The debug locations of a module: ``!12`` to a place in the source."""
+
+    def __init__(self, text: str) -> None:
+        self._nodes = dict(re.findall(r"^(!\d+) = (.*)$", text, re.MULTILINE))
+        self._files: dict[str, str] = {}
+
+    def _field(self, node: str, name: str) -> str:
+        match = re.search(rf"\b{name}: (\"[^\"]*\"|[^,)]+)", self._nodes.get(node, ""))
+        return match[1].strip('"') if match else ""
+
+    def _file(self, scope: str) -> str:
+        if scope not in self._files:
+            node = self._field(scope, "file")
+            name, folder = self._field(node, "filename"), self._field(node, "directory")
+            self._files[scope] = name if name.startswith("/") else f"{folder}/{name}"
+        return self._files[scope]
+
+    def of_function(self, node: str) -> Place:
+        """Where a function's name is."""
+        return Place(self._file(node), int(self._field(node, "line") or 0))
+
+    def start_of(self, node: str) -> str:
+        """Return the location in a loop's metadata, ``""`` for none."""
+        parts = re.findall(r"!\d+", self._nodes.get(node, ""))[1:]
+        return next((p for p in parts if self._nodes.get(p, "").startswith("!DILocation")), "")
+
+    def of_loop(self, node: str) -> Place | None:
+        """Where a loop's keyword is; None for a loop without a place."""
+        start = self.start_of(node)
+        return self.of(start) if start else None
+
+    def of(self, node: str) -> Place | None:
+        """Where an instruction is, as written, not where it was inlined."""
+        line = self._field(node, "line")
+        if not line:
+            return None
+        column = int(self._field(node, "column") or 0)
+        return Place(self._file(self._field(node, "scope")), int(line), column)
+
+    def chain(self, node: str) -> list[Place]:
+        """Where an instruction is, then the calls that inlined it, innermost first."""
+        found = []
+        while node:
+            place = self.of(node)
+            if place is not None:
+                found.append(place)
+            node = self._field(node, "inlinedAt")
+        return found

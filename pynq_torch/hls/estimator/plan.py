@@ -16,14 +16,14 @@ from pynq_torch.errors import needs
 from pynq_torch.paths import shown
 
 from ..constants import Constants
-from ..lint_tree import LOOPS, Directive, Program, Scope, calls, plain, walk
+from ..lint_tree import LOOPS, Program, Scope, calls, plain, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
 from .bindings import Bindings, lines_of
 from .ir import Instruction, plain_name
 from .place import Place
 
 with needs("clang", "Reading HLS C++"):
-    from clang.cindex import Cursor, CursorKind
+    from clang.cindex import Cursor, CursorKind, TypeKind
 
 __all__ = ["Plan", "Trips", "key_of", "make_plan"]
 
@@ -102,6 +102,7 @@ class Plan:
                     _swallow_function(other)
             for loop in function.all_loops():
                 if loop.interval is not None:
+                    loop.floor = max(loop.called(), key=lambda one: one.interval or 0, default=None)
                     for inner in loop.inner:
                         _swallow(inner)
                     for other in loop.callees:
@@ -120,8 +121,10 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips) -> None:
     """
     if loop.interval is not None:
         return
-    short = loop.unroll and loop.inner and all(_is_short(inner, trips) for inner in loop.inner)
-    if short and not loop.perfect and not loop.off:
+    gone = [_is_unrolled(inner, trips) for inner in loop.inner]
+    short = all(map(lambda inner, out: out or _is_short(inner, trips), loop.inner, gone))
+    free = loop.inner and loop.unroll and not (loop.off or loop.dataflow)
+    if free and short and (all(gone) or not loop.perfect):
         loop.interval, loop.automatic = 0, True
         return
     for inner in loop.inner:
@@ -129,6 +132,12 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips) -> None:
     calls_loops = any(any(callee.all_loops()) for callee in loop.callees)
     if loop.unroll and not (loop.inner or loop.off or loop.dataflow or calls_loops):
         loop.interval, loop.automatic = 0, True
+
+
+def _is_unrolled(loop: LoopPlan, trips: Trips) -> bool:
+    """Whether UNROLL leaves nothing of a loop."""
+    count = trips.get(key_of(loop.place))
+    return count is not None and (loop.unroll == 0 or 1 < count <= loop.unroll)
 
 
 def _is_short(loop: LoopPlan, trips: Trips) -> bool:
@@ -167,9 +176,8 @@ def make_plan(
     programs: Iterable[tuple[Program, Constants]],
     top: str,
     tool: str,
-    directives: Iterable[tuple[str, Directive]],
 ) -> Plan:
-    """Put pragmas and directives together.
+    """Return what the directives in the scopes of programs ask for.
 
     Parameters
     ----------
@@ -179,8 +187,6 @@ def make_plan(
         Its name.
     tool : {"vitis", "vivado"}
         Whose defaults count.
-    directives : iterable of (str, Directive)
-        From :func:`directives_of`.
     """
     functions: dict[Cursor, FunctionPlan] = {}
     links: list[tuple[FunctionPlan, LoopPlan | None, Scope, Program]] = []
@@ -195,34 +201,11 @@ def make_plan(
     wanted = re.sub(r"<.*", "", top).split("::")[-1]
     first = next((item for item in found if item.name == wanted), found[0])
     plan = Plan(first, found, tool)
-    for location, item in directives:
-        _attach(plan, location, item)
     for function, loop, scope, _ in links:
         if loop is None and function.bindings:
             for name, file, line in lines_of(scope.node, function.bindings):
                 plan.bindings.setdefault((file, line), []).extend(function.bindings[name])
     return plan
-
-
-def _attach(plan: Plan, location: str, item: Directive) -> None:
-    name, _, label = location.partition("/")
-    function = next((one for one in plan.functions if one.name == name.split("::")[-1]), None)
-    if function is None:
-        plan.warnings.append(f"{item.pragma.where}: no function {name!r}; the directive is ignored")
-        return
-    numbers = Constants(dict, lambda name: False)
-    label = label.split("/")[-1]
-    if not label:
-        of_function(function, item, numbers)
-        return
-    loop = next((one for one in function.all_loops() if one.label == label), None)
-    if loop is None:
-        plan.warnings.append(
-            f"{item.pragma.where}: {name} has no loop with the label {label!r}; the directive is "
-            "ignored"
-        )
-        return
-    of_loop(loop, item, numbers)
 
 
 def _function(
@@ -241,8 +224,8 @@ def _function(
             dimensions, size, bits = _dimensions(child)
             if dimensions:
                 function.dimensions.setdefault(child.spelling, dimensions)
-                if size > 0:
-                    function.words.setdefault(child.spelling, (size, bits))
+            if size > 0 and (dimensions or child.type.get_pointee().get_size() > 0):
+                function.words.setdefault(child.spelling, (size, bits))
     labels = {
         (part.location.line, part.location.column): child.spelling
         for child in walk(node)
@@ -262,11 +245,13 @@ def _dimensions(node: Cursor) -> tuple[tuple[int, ...], int, int]:
     kind, sizes = node.type.get_canonical(), []
     if node.kind == CursorKind.PARM_DECL and kind.get_pointee().get_array_size() > 0:
         sizes, kind = [0], kind.get_pointee()  # T a[][N]: the first one is not known here
+    elif node.kind == CursorKind.PARM_DECL and kind.kind == TypeKind.POINTER:
+        kind = kind.get_pointee().get_canonical()
     while kind.get_array_size() > 0 or (
         not sizes and "[" in kind.spelling and kind.get_array_size() == 0
     ):
         sizes.append(kind.get_array_size())
-        kind = kind.element_type.get_canonical()
+        kind = kind.get_array_element_type().get_canonical()
     size = kind.get_size()
     narrow = _NARROW.match(kind.spelling)
     return tuple(sizes), size, int(narrow[1]) if narrow else size * 8

@@ -18,6 +18,7 @@ from .bindings import Bindings, bound
 from .ir import Block, Function, Instruction
 from .memory import Arrays
 from .operators import Cost, Target, cost_of
+from .place import Place, own_place
 
 __all__ = ["AFTER_READ", "MOST_PAIRS", "Node", "Region", "Slot", "may_meet"]
 
@@ -42,9 +43,16 @@ class Node:
     before: list[tuple[Node, int]] = field(default_factory=list)
     access: Access | None = None
     stream: str = ""
+    #: Whether another access of the same word, of a field or lane beside, brings it along.
+    joined: bool = False
     start: Slot = (0, 0.0)
     end: Slot = (0, 0.0)
     least: Slot = (0, 0.0)
+
+    @property
+    def place(self) -> Place | None:
+        """Where it is in the kernel's own files."""
+        return own_place(self.item.chain)
 
 
 class Region:
@@ -127,8 +135,15 @@ class Region:
         key = id(array)
         previous = self.accesses[key]
         wrote = self._writes[key]
+        word = _same_word(node, previous)
+        if word is not None:
+            node.joined = True
+            node.cost = Cost(0, node.cost.delay if access.write else 0.0)
+            node.before += [] if access.write else [(word, 0)]
         for other in (previous if access.write else wrote)[-MOST_PAIRS:]:
             assert other.access is not None
+            if word is not None and other.access.write == access.write:
+                continue
             if array.kind == "m_axi" and access.write != other.access.write:
                 continue
             if other.access.write and not access.write and array.name in self._unordered:
@@ -252,7 +267,7 @@ class Region:
             return [(("operation", node.item.op), most)]
         if node.stream:
             return [] if node.item.callee.endswith(("empty", "full")) else [(node.stream, 1)]
-        if access is None or access.array.kind in ("scalar", "register"):
+        if access is None or node.joined or access.array.kind in ("scalar", "register"):
             return []
         if access.array.constant and self.header:
             return []  # a pipeline has as many copies of a table as it reads at a time
@@ -304,3 +319,28 @@ def may_meet(one: Access, other: Access) -> bool:
         return abs(one.address.constant - other.address.constant) < one.array.element_bytes
     pairs = zip(one.banks, other.banks, strict=False)
     return not any(a is not None and b is not None and a != b for a, b in pairs)
+
+
+def _same_word(node: Node, previous: list[Node]) -> Node | None:
+    """Return the access that takes the word of which this one is another field or lane.
+
+    Structs and vectors are words of a memory or a bus (UG1399, "Aggregate Memory Mapped
+    Interface"); fields that are apart have a memory each.
+    """
+    access = node.access
+    assert access is not None
+    array = access.array
+    if array.kind not in ("memory", "m_axi") or node.item.bits >= 8 * array.element_bytes:
+        return None
+    for other in reversed(previous[-MOST_PAIRS:]):
+        assert other.access is not None
+        same = other.access.address.terms == access.address.terms and (
+            other.access.address.constant // array.element_bytes
+            == access.address.constant // array.element_bytes
+        )
+        if other.access.write != access.write:
+            if may_meet(access, other.access):
+                return None
+        elif same and not other.joined:
+            return other
+    return None

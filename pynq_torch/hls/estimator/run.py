@@ -13,23 +13,24 @@ from pathlib import Path
 from pynq_torch.errors import KernelBuildError
 from pynq_torch.paths import shown
 
-from .. import toolchain
 from ..constants import Constants
-from ..directive_files import directives_of
+from ..directive_files import added
 from ..lint_pragmas import pragma_problems
 from ..lint_tree import Program
 from ..parse import constants_of, find_top, probe
-from ..source import SourceUnit, check_macros, read_source
+from ..source import check_macros, read_source
 from . import compiler, forbidden
 from .asked import FunctionPlan
 from .ir import Module, read_module
 from .latency import Kernel
+from .not_modelled import not_modelled
 from .operators import Target, target_of
-from .place import Place
+from .place import Place, header_folders
 from .plan import Plan, Trips, key_of, make_plan
 from .result import Estimate
 from .tables import with_arguments
 from .tool import DEFAULT_PART, guess_tool, margin_of
+from .values import settle_values
 
 __all__ = ["estimate"]
 
@@ -89,7 +90,7 @@ def estimate(
     with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as name:
         folder = Path(name)
         with compiler.compiling(paths, folder, include_dirs, defines, top):
-            plan, found = _plan(paths, top, tool, part, directives, include_dirs, defines)
+            plan, found = _plan(paths, top, tool, part, directives, include_dirs, defines, folder)
         target = target_of(clock, part, plan.tool, margin_of(directives, clock))
         kernel = _scheduled(len(paths), plan, folder, arguments or {}, exact, target)
     return kernel.result(top, clock, part, found, is_a_run=bool(arguments))
@@ -110,7 +111,8 @@ def _scheduled(
     if exact:
         plan.forget_trips()
     module = _optimised(text, plan, folder, arguments, exact)
-    return Kernel(module, plan, target, entry_of(module, plan), exact=exact)
+    instance = compiler.instance_in(text)
+    return Kernel(module, plan, target, instance or entry_of(module, plan), exact=exact)
 
 
 def _plan(
@@ -121,30 +123,31 @@ def _plan(
     directives: Path | str | None,
     include_dirs: Sequence[Path],
     defines: Sequence[str],
+    folder: Path,
 ) -> tuple[Plan, list[str]]:
     """Read the sources with libclang; return the plan and warnings."""
-    asked = list(directives_of(Path(directives))) if directives is not None else []
     programs: list[tuple[Program, Constants]] = []
-    units: list[SourceUnit] = []
     with ExitStack() as stack:
         for number, path in enumerate(paths):
             appendix = probe(top) if number == 0 else ""
             unit = stack.enter_context(
                 read_source(path, include_dirs, defines, appendix, [compiler.HEADERS])
             )
-            units.append(unit)
-            body = find_top(unit, top)[1] if number == 0 else None
+            function, body = find_top(unit, top) if number == 0 else (None, None)
+            if function is not None:
+                forbidden.check_top(function, top)
             constants = Constants(
                 functools.cache(functools.partial(constants_of, unit)), unit.mentions
             )
             programs.append((Program(unit.unit.cursor, body, unit.pragmas), constants))
-        chosen = tool or guess_tool(units, directives, asked, part)
-        plan = make_plan(programs, top, chosen, asked)
-        for program, _ in programs:
-            plan.warnings += [
-                f"{shown(Path(file))}:{line}: {text}"
-                for file, line, _, text in pragma_problems(program)
-            ]
+        problems = list(added([program for program, _ in programs], directives))
+        problems += [one for program, _ in programs for one in pragma_problems(program)]
+        problems += [one for program, _ in programs for one in not_modelled(program)]
+        said = [f"{shown(Path(file))}:{line}: {text}" for file, line, _, text in problems]
+        said += settle_values(programs, paths, include_dirs, defines, folder)
+        items = [item for program, _ in programs for item in program.directives]
+        plan = make_plan(programs, top, tool or guess_tool(paths[0], items, directives, part))
+        plan.warnings += said
     return plan, plan.warnings
 
 
@@ -159,12 +162,10 @@ def _optimised(
             return True
         return function is not plan.top and not _is_module(function)
 
-    headers = tuple(str(path) for path in (compiler.HEADERS, *toolchain.include_dirs()))
-
     def unrolled(place: Place) -> int:
         loop = plan.loop_at(place)
         if loop is None:  # those of HLS headers count bits and the lanes of vectors
-            return 0 if place.file.startswith(headers) else 1
+            return 0 if place.file.startswith(header_folders()) else 1
         return loop.unroll
 
     trips: Trips = {}
@@ -177,7 +178,7 @@ def _optimised(
     promote, entry = plan.tool == "vivado", ""
     if arguments:
         written = compiler.optimise(text, inlined, unrolled, folder)
-        entry = entry_of(read_module(*written), plan)
+        entry = compiler.instance_in(text) or entry_of(read_module(*written), plan)
         text = with_arguments(text, entry, arguments, lenient=lenient)
     return read_module(
         *compiler.optimise(text, inlined, unrolled, folder, promote=promote, run_of=entry)
@@ -196,7 +197,7 @@ def _trips(module: Module) -> Trips:
 
 def _is_module(function: FunctionPlan) -> bool:
     """Whether a function stays one of its own: it has loops, or a directive says so."""
-    if function.swallowed or function.inline:
+    if function.swallowed or function.inline or function.instantiated:
         return False
     if function.inline is False or function.interval is not None or function.dataflow:
         return True

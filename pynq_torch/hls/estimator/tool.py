@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..lint_tree import Directive
-from ..source import SourceUnit
 
 __all__ = ["DEFAULT_PART", "guess_tool", "margin_of"]
 
@@ -31,12 +30,7 @@ _MARGIN = re.compile(
 _SCRIPTS = 40
 
 
-def guess_tool(
-    units: Sequence[SourceUnit],
-    file: Path | str | None,
-    asked: Sequence[tuple[str, Directive]],
-    part: str,
-) -> str:
+def guess_tool(source: Path, items: Sequence[Directive], file: Path | str | None, part: str) -> str:
     """Return ``"vivado"`` or ``"vitis"``; Vitis where nothing tells.
 
     A file of directives tells first, then the directives' words, the names of files and folders,
@@ -48,18 +42,17 @@ def guess_tool(
             return "vitis"
         if written := _written_by([Path(file)]):
             return written
-    texts = [pragma.text for unit in units for pragma in unit.pragmas]
-    texts += [item.pragma.text for _, item in asked]
+    texts = [item.pragma.text for item in items]
     for pattern, tool in ((_VITIS, "vitis"), (_VIVADO, "vivado")):
         if any(pattern.search(text) for text in texts):
             return tool
-    path = str(units[0].path).lower()
+    path = str(source).lower()
     for word in ("vitis", "vivado"):
         if word in path:
             return word
     if _NEW.match(part):
         return "vitis"
-    if written := _written_by(_scripts(units[0].path.parent)):
+    if written := _written_by(_scripts(source.parent)):
         return written
     if path.endswith(".c"):
         return "vivado"

@@ -1,0 +1,61 @@
+"""The order of blocks in a function, and the ways through them."""
+
+from __future__ import annotations
+
+from .ir import Block, Function, Loop
+from .result import Cycles
+
+__all__ = ["child", "is_last", "joined", "reverse_postorder"]
+
+
+def reverse_postorder(function: Function) -> list[str]:
+    """Return the blocks of a function, each after what leads to it."""
+    order: list[str] = []
+    first = next(iter(function.blocks))
+    seen, stack = {first}, [(first, 0)]
+    while stack:
+        name, at = stack.pop()
+        block = function.blocks[name]
+        # What leaves a loop comes last in the order, so that a loop's blocks stand together.
+        following = sorted(block.successors, key=lambda other: _depth(function.blocks[other].loop))
+        if at < len(following):
+            stack.append((name, at + 1))
+            if following[at] not in seen:
+                seen.add(following[at])
+                stack.append((following[at], 0))
+        else:
+            order.append(name)
+    return order[::-1]
+
+
+def _depth(loop: Loop | None) -> int:
+    return loop.depth if loop is not None else 0
+
+
+def child(loop: Loop | None, around: Loop | None) -> Loop | None:
+    """The loop directly in `around` that holds a block of `loop`; None for the body's own code."""
+    while loop is not None and loop is not around:
+        if loop.parent is around:
+            return loop
+        loop = loop.parent
+    return None
+
+
+def is_last(block: Block, loop: Loop | None) -> bool:
+    """Whether a function, or an iteration of a loop, ends with a block."""
+    return not block.successors if loop is None else loop.header in block.successors
+
+
+def joined(paths: list[tuple[Cycles, int]]) -> tuple[Cycles, int]:
+    """The longest of several ways to a block."""
+    if not paths:
+        return (0, 0), -1
+    at, seen = paths[0]
+    least, most = at
+    for (low, high), group in paths[1:]:
+        least = None if least is None or low is None else min(least, low)
+        if most is None or high is None:
+            most = None
+        elif high > most:
+            most, seen = high, group
+    return (least, most), seen

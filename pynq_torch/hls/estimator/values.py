@@ -1,0 +1,197 @@
+"""Numbers in pragmas that only the compiler knows: a template's parameter, a local constant.
+
+clang reads the sources again, with a call in place of each such pragma; the calls' arguments in
+its code are the values, those of every instance of a template.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from pynq_torch.errors import needs
+from pynq_torch.paths import shown
+
+from ..constants import Constants
+from ..lint_tree import Directive, Program, Scope
+from . import compiler
+
+with needs("clang", "Reading HLS C++"):
+    from clang.cindex import CursorKind
+
+__all__ = ["settle_values"]
+
+#: Options whose value is a number, but for those of INTERFACE.
+_NUMBERS = ("ii", "factor", "depth", "dim", "distance", "limit", "min", "max", "avg", "latency")
+_TRIES = 4
+_MARK = "__hls_value"
+_HEADER = f"""
+#ifdef __cplusplus
+template <long long N> struct {_MARK}_of {{ enum : long long {{ number = N }}; }};
+#define {_MARK}_in(...) {_MARK}_of<(__VA_ARGS__)>::number
+extern "C"
+#else
+#define {_MARK}_in(...) (__VA_ARGS__)
+#endif
+int {_MARK}(int, long long);
+"""
+_CALL = re.compile(rf"call [^@]*@{_MARK}\(i32 [a-z ]*(\d+), i64 [a-z ]*(\S+)\)")
+_AT = re.compile(r"^(.+?):(\d+):\d+: (?:fatal )?error:", re.MULTILINE)
+#: A directive's scope, the directive, and which of its options it is.
+_Open = tuple[Scope, Directive, str]
+
+
+def _left_out(item: Directive, option: str) -> str:
+    return (
+        f"{item.name.upper()} has {option.upper()}={item.options[option]}, whose value is not "
+        "known here; the estimate leaves the directive out"
+    )
+
+
+def _unknown(item: Directive, constants: Constants) -> Iterator[str]:
+    for option in _NUMBERS:
+        text = item.options.get(option)
+        if text is not None and item.name != "interface" and constants.number(text) is None:
+            yield option
+
+
+def settle_values(
+    programs: Iterable[tuple[Program, Constants]],
+    sources: Sequence[Path],
+    include_dirs: Sequence[Path],
+    defines: Sequence[str],
+    folder: Path,
+) -> list[str]:
+    """Put numbers in place of names in pragmas; return a warning for each that has none.
+
+    A pragma whose number is not known is taken out of its scope.
+
+    Parameters
+    ----------
+    programs : iterable of (Program, Constants)
+        One a source file; their directives are changed.
+    sources, include_dirs, defines : sequence
+        How the sources are compiled.
+    folder : pathlib.Path
+        For files that the compiler takes.
+    """
+    waiting = [
+        (scope, item, option)
+        for program, constants in programs
+        for function in program.scopes
+        for scope in function.walk()
+        for item in scope.pragmas
+        for option in _unknown(item, constants)
+    ]
+    if not waiting:
+        return []
+    found = _values(waiting, sources, include_dirs, defines, folder)
+    said = []
+    for number, (scope, item, option) in enumerate(waiting):
+        where = f"{shown(Path(item.pragma.file))}:{item.pragma.line}: "
+        values = found.get(number)
+        text = item.options[option]
+        if values:
+            item.options[option] = str(values[-1])
+            if len(values) > 1:
+                all_of_them = " and ".join(map(str, values))
+                said.append(
+                    f"{where}{item.name.upper()} has {option.upper()}={text}, which is "
+                    f"{all_of_them} in different instances; the estimate takes {values[-1]} for all"
+                )
+        elif values is None and item in scope.pragmas:
+            scope.pragmas.remove(item)
+            said.append(where + _left_out(item, option))
+    return said
+
+
+def _values(
+    waiting: Sequence[_Open],
+    sources: Sequence[Path],
+    include_dirs: Sequence[Path],
+    defines: Sequence[str],
+    folder: Path,
+) -> dict[int, list[int]]:
+    """Return the values of each number, none where no instance has it, nothing if not known."""
+    left = {number: one for number, one in enumerate(waiting) if _is_line(one[1])}
+    header = folder / "value.h"
+    header.write_text(_HEADER, encoding="utf-8")
+    for _ in range(_TRIES):
+        overlay = _overlay(left, folder)
+        code, refused = "", set()
+        for source in sources:
+            command = compiler.command_of(source, include_dirs, defines)
+            command += ["-ivfsoverlay", str(overlay), "-include", str(header), "-O0"]
+            command += ["-w", "-S", "-emit-llvm", "-o", "-", str(source)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+            code += done.stdout
+            refused |= {(Path(file).name, int(line)) for file, line in _AT.findall(done.stderr)}
+        if not refused:
+            return _read(code, left)
+        kept = {
+            number: one
+            for number, one in left.items()
+            if (Path(one[1].pragma.file).name, one[1].pragma.line) not in refused
+        }
+        if len(kept) == len(left):
+            return {}
+        left = kept
+    return {}
+
+
+def _read(code: str, asked: Iterable[int]) -> dict[int, list[int]]:
+    """Return the numbers that the calls have; nothing for one that is no constant."""
+    found: dict[int, set[str]] = {number: set() for number in asked}
+    for number, value in _CALL.findall(code):
+        found[int(number)].add(value)
+    return {
+        number: sorted(int(value) for value in values)
+        for number, values in found.items()
+        if all(re.fullmatch(r"-?\d+", value) for value in values)
+    }
+
+
+def _is_line(item: Directive) -> bool:
+    """Whether a pragma is a line of its own, not one of a macro."""
+    lines = Path(item.pragma.file).read_text(encoding="utf-8", errors="replace").split("\n")
+    at = item.pragma.line - 1
+    return at < len(lines) and re.match(r"\s*#\s*pragma\b", lines[at]) is not None
+
+
+def _overlay(waiting: dict[int, _Open], folder: Path) -> Path:
+    """Write the files with calls in place of pragmas, and what maps the sources to them."""
+    by_file: dict[str, dict[int, list[tuple[int, _Open]]]] = defaultdict(lambda: defaultdict(list))
+    for number, one in waiting.items():
+        by_file[one[1].pragma.file][one[1].pragma.line].append((number, one))
+    roots = []
+    for at, (file, lines) in enumerate(by_file.items()):
+        text = Path(file).read_text(encoding="utf-8", errors="replace").split("\n")
+        for line, group in lines.items():
+            end = line - 1
+            while text[end].endswith("\\") and end + 1 < len(text):
+                text[end], end = "", end + 1
+            text[end] = ""
+            text[line - 1] = _statement(group)
+        made = folder / f"values{at}"
+        made.write_text("\n".join(text), encoding="utf-8")
+        entry = {"name": Path(file).name, "type": "file", "external-contents": str(made)}
+        roots.append({"name": str(Path(file).parent), "type": "directory", "contents": [entry]})
+    path = folder / "overlay.yaml"
+    path.write_text(json.dumps({"version": 0, "use-external-names": False, "roots": roots}))
+    return path
+
+
+def _statement(group: Sequence[tuple[int, _Open]]) -> str:
+    calls = ", ".join(
+        f"{_MARK}({number}, {_MARK}_in({one[1].options[one[2]]}))" for number, one in group
+    )
+    scope, item, _ = group[0][1]
+    body = scope.body
+    above = scope.is_loop and item.pragma.line < body.extent.start.line
+    if above or (scope.is_loop and body.kind != CursorKind.COMPOUND_STMT):
+        return f"if ({calls}, 1)"  # between a loop's head and its body
+    return f"{calls};"
