@@ -210,11 +210,12 @@ def test_ip_without_a_model_loads_reads_back_and_names_the_folders(tmp_path):
 
 
 def test_polling_what_can_never_happen_ends(tmp_path):
-    overlay = overlay_of(tmp_path, {"counter_0": "counter"}, hang_timeout_s=0.5)
-    with pytest.raises(
-        AssertionError
-    ):  # the test's own limit: an idle kernel that was never started
-        wait_done(overlay.counter_0, 0.2)
+    units = {"counter_0": "counter", "free_running_0": "free_running"}
+    overlay = overlay_of(tmp_path, units, hang_timeout_s=0.5)
+    with pytest.raises(BoardHang, match="counter_0 was never started"):
+        wait_done(overlay.counter_0)
+    with pytest.raises(BoardHang, match="free_running_0 runs all the time: it has no AP_CTRL"):
+        wait_done(overlay.free_running_0)
     chained = overlay_of(tmp_path / "second", {"chained_0": "chained"}, hang_timeout_s=0.5)
     start(chained.chained_0)
     wait_done(chained.chained_0)
