@@ -89,6 +89,17 @@ def test_a_crash_names_the_unit_and_the_place_and_the_board_goes_on(overlay, dat
     assert int(overlay.faulty_0.register_map.ap_return) == 3000
 
 
+def test_the_upper_word_of_an_address_counts(overlay, data):
+    registers = overlay.faulty_0.register_map
+    registers.data_1, registers.data_2 = data.physical_address, 1
+    registers.n, registers.sin = 10, NOTHING
+    start(overlay.faulty_0)
+    with pytest.raises(KernelFault, match=f"0x1{data.physical_address:08x} lies outside the 512"):
+        wait_done(overlay.faulty_0)
+    launch(overlay.faulty_0, data, 10, NOTHING)
+    wait_done(overlay.faulty_0)
+
+
 def test_a_result_that_is_read_after_a_crash_is_the_fault(overlay, data):
     def read_results():
         deadline = time.monotonic() + 10
