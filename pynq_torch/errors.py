@@ -90,6 +90,10 @@ class BitstreamError(PynqTorchError):
     """A ``.bit`` is missing, damaged, or is a simulation image met on real hardware."""
 
 
+class BitstreamWarning(UserWarning):
+    """A ``.bit`` that the virtual board does not need, and that a real board would refuse."""
+
+
 class BusError(PynqTorchError):
     """An access left the address map.
 

@@ -89,6 +89,17 @@ def test_a_crash_names_the_unit_and_the_place_and_the_board_goes_on(overlay, dat
     assert int(overlay.faulty_0.register_map.ap_return) == 3000
 
 
+def test_the_upper_word_of_an_address_counts(overlay, data):
+    registers = overlay.faulty_0.register_map
+    registers.data_1, registers.data_2 = data.physical_address, 1
+    registers.n, registers.sin = 10, NOTHING
+    start(overlay.faulty_0)
+    with pytest.raises(KernelFault, match=f"0x1{data.physical_address:08x} lies outside the 512"):
+        wait_done(overlay.faulty_0)
+    launch(overlay.faulty_0, data, 10, NOTHING)
+    wait_done(overlay.faulty_0)
+
+
 def test_a_result_that_is_read_after_a_crash_is_the_fault(overlay, data):
     def read_results():
         deadline = time.monotonic() + 10
@@ -210,11 +221,12 @@ def test_ip_without_a_model_loads_reads_back_and_names_the_folders(tmp_path):
 
 
 def test_polling_what_can_never_happen_ends(tmp_path):
-    overlay = overlay_of(tmp_path, {"counter_0": "counter"}, hang_timeout_s=0.5)
-    with pytest.raises(
-        AssertionError
-    ):  # the test's own limit: an idle kernel that was never started
-        wait_done(overlay.counter_0, 0.2)
+    units = {"counter_0": "counter", "free_running_0": "free_running"}
+    overlay = overlay_of(tmp_path, units, hang_timeout_s=0.5)
+    with pytest.raises(BoardHang, match="counter_0 was never started"):
+        wait_done(overlay.counter_0)
+    with pytest.raises(BoardHang, match="free_running_0 runs all the time: it has no AP_CTRL"):
+        wait_done(overlay.free_running_0)
     chained = overlay_of(tmp_path / "second", {"chained_0": "chained"}, hang_timeout_s=0.5)
     start(chained.chained_0)
     wait_done(chained.chained_0)

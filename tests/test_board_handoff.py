@@ -16,7 +16,7 @@ import pynq_torch
 from pynq_torch.board.bus import Bus
 from pynq_torch.board.handoff import IpInstance, read_handoff
 from pynq_torch.board.handoff_ports import HandoffBus, buses_of, constants_of, ports_of
-from pynq_torch.errors import BusError, HandoffError
+from pynq_torch.errors import BitstreamWarning, BusError, HandoffError
 
 BITSTREAMS = Path(__file__).resolve().parents[1] / "bitstreams"
 
@@ -89,6 +89,39 @@ def test_a_damaged_address_range(board, loaded, tmp_path, base, high, says):
     assert board.timestamp == stamp and loaded.is_loaded() and board.memory.used_bytes == used
     assert loaded.vadd_0.read(0x10) == 77 and list(board.cus) == ["vadd_0"]
     assert Overlay(str(write(tmp_path, handoff()))).vadd_0.read(0x10) == 0
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda image: b"", "no .bit: it begins with nothing"),
+        (lambda image: b"version https://git-lfs", "no .bit: it begins with 76 65 72"),
+        (lambda image: image[:90], "damaged .bit: it ends after 90 bytes"),
+        (lambda image: image[:-4], "damaged .bit: its header says 153 bytes, the file has 149"),
+        (lambda image: image.replace(b"7z020", b"7z010"), "a .bit for the part 7z010clg400"),
+    ],
+)
+def test_a_bit_that_a_board_would_refuse(board, tmp_path, damage, says):
+    bit = write(tmp_path, handoff())
+    bit.write_bytes(damage(bit.read_bytes()))
+    with pytest.warns(BitstreamWarning, match=rf"vadd\.bit: {re.escape(says)}"):
+        assert Overlay(str(bit)).vadd_0.read(0x00) == 4
+
+
+def test_a_name_without_end(board, tmp_path):
+    name = "v" * 5000
+    overlay = Overlay(str(write(tmp_path, handoff().replace("vadd_0", name))))
+    assert getattr(overlay, name).read(0x00) == 4
+
+
+@pytest.mark.parametrize("width", [7, 27])
+def test_a_length_register_that_no_dma_has(board, tmp_path, width):
+    text, count = re.subn(
+        r'(?i)(NAME="c_sg_length_width" VALUE=")\d+', rf"\g<1>{width}", handoff("stream")
+    )
+    assert count
+    with pytest.raises(HandoffError, match=f"C_SG_LENGTH_WIDTH .* is {width}, expected 8 to 26"):
+        Overlay(str(write(tmp_path, text, "stream")))
 
 
 @pytest.mark.parametrize("shift", [0, 0x8000])

@@ -106,6 +106,20 @@ def test_factories(device: str) -> None:
     assert torch.ones(2).new_ones(3, device=device).device.type == device
 
 
+def test_uninitialised_memory_is_filled_where_results_have_to_repeat(device: str) -> None:
+    torch.use_deterministic_algorithms(True)
+    try:
+        for dtype in (torch.float32, torch.int8, torch.bool, torch.complex64):
+            for strides in ((3, 1), (1, 2), (0, 1)):
+                made = torch.empty_strided((2, 3), strides, dtype=dtype, device=device)
+                expected = torch.empty_strided((2, 3), strides, dtype=dtype)
+                assert torch.equal(made.cpu().nan_to_num(), expected.nan_to_num())
+        assert torch.empty(2, 3, device=device).isnan().all()
+        assert torch.empty_like(torch.ones(2, device=device)).isnan().all()
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
 def test_default_device(device: str) -> None:
     with torch.device(device):
         assert torch.ones(2).device.type == device

@@ -599,7 +599,7 @@ def test_what_hls_forbids_is_an_error_with_its_line(kernel, body, words):
     [
         ("static void top(int x[4])", "'top' is static"),
         ("namespace { void top(int x[4]) { x[0] = 1; } } void other(int x[4])", "without a name"),
-        ("void top(float x[4]) { x[0] = 1; } void top(int x[4])", "defined several times"),
+        ("void top(float x[4]) { x[0] = 1; } void top(int x[4])", "defined more than once"),
         ("void top(int **x)", "'x', what it points to is a pointer again"),
         ("struct N { N* next; int v; }; void top(N x[4])", "'x', 'next' is a pointer again"),
     ],

@@ -338,6 +338,54 @@ def test_a_name_that_is_not_declared_is_a_warning(tmp_path):
     assert found == f"{tmp_path}/k.cpp:5: 'c' was not declared in this scope"
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("int k(float) { return 0; }\nint k(int) { return 1; }",
+         r"the top function 'k' is defined more than once: .*k\.cpp:3, .*k\.cpp:4\. Name its"),
+        ("namespace a { void k() {} }\nnamespace b { void k() {} }", "more than once"),
+        ("int* k(int* m) { return m; }", r"k\.cpp:3: k returns an address, which HLS makes no"),
+        ("int& k(int& m) { return m; }", "k returns an address"),
+        ("void k(std::vector<int>& v) {}", r"k\.cpp:3: argument 'v' is a std::vector, which takes"),
+        ("void k(std::string s) {}", "argument 's' is a std::basic_string"),
+    ],
+)  # fmt: skip
+def test_functions_that_cannot_be_a_top(tmp_path, text, said):
+    path = write(tmp_path / "k.cpp", f"#include <string>\n#include <vector>\n{text}\n")
+    with pytest.raises(InterfaceError, match=said):
+        hls.read_interface(path, "k")
+
+
+def test_a_helper_of_the_same_name_in_a_namespace(tmp_path):
+    helper = "namespace detail { void k(float x) {} }\n"
+    for text in (helper + BODY % "", BODY % "" + helper):
+        found = hls.read_interface(write(tmp_path / "k.cpp", text), "k")
+        assert [item.name for item in found.arguments] == ["a", "b", "m"]
+
+
+def test_a_name_that_a_macro_spells_is_found_in_its_folder(tmp_path):
+    text = "#define TOP k\n" + (BODY % "").replace("void k(", "void TOP(")
+    path = write(tmp_path / "k" / "k.cpp", text)
+    assert hls.find_kernel("k", [tmp_path]).source == path
+    path.write_text("int unrelated;\n")
+    assert hls.find_kernel("k", [tmp_path]) is None
+
+
+def test_a_header_that_links_to_itself(tmp_path):
+    (tmp_path / "k.h").symlink_to("k.h")
+    path = write(tmp_path / "k.cpp", '#include "k.h"\n' + BODY % "")
+    with pytest.raises(KernelBuildError, match="Too many levels of symbolic links"):
+        hls.build(hls.KernelSource("k", path), cflags=["-O0"])
+
+
+def test_a_build_in_a_folder_that_is_gone(tmp_path, monkeypatch):
+    path = write(tmp_path / "k.cpp", BODY % "")
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert hls.build(hls.KernelSource("k", path), cflags=["-O0"]).executable.is_file()
+
+
 # ---- where it is said ----------------------------------------------------------------------------
 
 

@@ -78,6 +78,42 @@ def test_a_reader_that_has_enough_ends_the_command_quietly(arguments: list[str],
         assert process.wait(timeout=60) == 128 + signal.SIGPIPE
 
 
+@pytest.mark.parametrize(
+    ("redirection", "status", "said"),
+    [
+        (">&-", 0, ""),
+        (">/dev/full", 1, "error: the output or a file cannot be written: No space left on device"),
+        (">/dev/null", 0, ""),
+    ],
+)
+def test_an_output_that_takes_nothing(redirection: str, status: int, said: str):
+    done = subprocess.run(
+        ["sh", "-c", f'"{sys.executable}" -m pynq_torch kernels {redirection}'],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},  # which lacks letters of the table
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.strip()) == (status, said)
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "http", ""])
+def test_what_is_no_port(port: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        cli.main(["serve", f"--port={port}"])
+    assert f"{port!r} is no port; expected 0 (any) to 65535" in capsys.readouterr().err
+
+
+def test_a_folder_of_kernels_that_is_not_there(tmp_path: Path):
+    (tmp_path / "program.py").touch()
+    done = _run("run", "program.py", cwd=tmp_path, PYNQ_TORCH_KERNELS="/nowhere")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "error: PYNQ_TORCH_KERNELS: '/nowhere' is no folder; expected HLS sources\n",
+    )
+
+
 def test_a_missing_part_fails_its_own_command_only(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

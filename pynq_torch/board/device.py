@@ -13,6 +13,7 @@ from pynq.mmio import MMIO
 from pynq.pl_server.device import Device
 
 from pynq_torch.errors import BoardError
+from pynq_torch.hls.design.image import warn_of_refusal
 
 from .cma_buffer import Allocation
 from .handoff import Handoff
@@ -198,6 +199,7 @@ class VirtualBoard(LoadablePl, Device):
                 f"{Path(bitstream.bitfile_name).name} was downloaded without a hardware handoff: "
                 "use pynq.Overlay, which reads the .hwh, instead of pynq.Bitstream"
             )
+        warn_of_refusal(Path(bitstream.bitfile_name))
         handoff: Handoff = parser.handoff
         builds = self._build(handoff)
         # Half an overlay is none: another thread's download waits, and so does Ctrl-C (some 50 ms).

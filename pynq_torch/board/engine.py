@@ -13,11 +13,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from pynq_torch.errors import KernelFault
+from pynq_torch.errors import InterfaceError, KernelFault
 
 from .engine_faults import Ended
 from .memory import PhysicalMemory
-from .streams import Endpoint, Ring
+from .streams import Endpoint, Ring, memfd_name
 
 _MAGIC = 0x50594E51
 _HEADER_BYTES = 4096
@@ -81,14 +81,14 @@ class EngineProcess:
         self.rings = tuple(rings)
         self.ports = tuple(map(str, ports))
         self._nbytes = _HEADER_BYTES + (registers_nbytes + 4095 & ~4095)
-        self.fd = os.memfd_create(f"mailbox-{name}", os.MFD_CLOEXEC)
+        self.fd = os.memfd_create(memfd_name(f"mailbox-{name}"), os.MFD_CLOEXEC)
         os.ftruncate(self.fd, self._nbytes)
         self._map = mmap.mmap(self.fd, self._nbytes)
         self.words = memoryview(self._map).cast("I")
         self._counters = memoryview(self._map)[:_HEADER_BYTES].cast("Q")
         self.registers = memoryview(self._map)[_HEADER_BYTES:]
         self.user = memoryview(self._map)[_USER]
-        self._log_fd = os.memfd_create(f"log-{name}", os.MFD_CLOEXEC)
+        self._log_fd = os.memfd_create(memfd_name(f"log-{name}"), os.MFD_CLOEXEC)
         self.start_fd = os.eventfd(0, os.EFD_CLOEXEC)
         self.done_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._life_read, self._life_write = os.pipe2(os.O_CLOEXEC)
@@ -102,7 +102,10 @@ class EngineProcess:
     def set_offsets(self, offsets: Sequence[tuple[int, int, int, int]]) -> None:
         """Tell where each argument's registers are: data, out, valid, bytes; return value last."""
         if len(offsets) > _RETURN_SLOT_LIMIT:
-            raise ValueError(f"{self.name} has {len(offsets)} arguments; {_RETURN_SLOT_LIMIT} fit")
+            raise InterfaceError(
+                f"{self.name} has {len(offsets)} arguments with its return value; board csim takes "
+                f"at most {_RETURN_SLOT_LIMIT}. Put some of them into an array or a struct"
+            )
         self._offsets = tuple(offsets)
 
     def spawn(self) -> None:

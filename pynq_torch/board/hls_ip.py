@@ -60,6 +60,7 @@ class HlsKernel(IpModel):
         self._words = self.engine.registers.cast("I")
         self._moves = binding.moves
         self._inputs = InputWires(board, ip.name, binding.wired, self.engine.registers)
+        self._offsets = binding.offsets
         self.engine.set_offsets(binding.offsets)
         self._scalars = Scalars(build.interface, binding.offsets)
         self._given: bytes | None = None  # the registers with them at the last start
@@ -139,6 +140,8 @@ class HlsKernel(IpModel):
         if self.engine.words[3] == State.FAULT:
             self.raise_fault()  # what the register holds is of an earlier run
         value = self._words[at >> 2]
+        if at == 0 and self.free_running and all(data for data, *_ in self._offsets):
+            self.board.vain_polls.note(self._why_no_control)
         if at in self._valid:
             # Clearing a zero as well would lose a flag that the engine sets at this moment.
             if value:
@@ -284,6 +287,9 @@ class HlsKernel(IpModel):
 
     def _why_idle(self) -> str:
         return why_idle(self.ip.name, self.engine.started, self._was_reset)
+
+    def _why_no_control(self) -> str:
+        return f"{self.ip.name} runs all the time: it has no AP_CTRL, and 0x00 stays 0."
 
     def _note_flag(self, flag: str, advice: str) -> None:
         """Note the poll of a flag that only a run can set."""

@@ -19,6 +19,14 @@ CAPACITY = 4096
 DEFAULT_DEPTH = 16
 
 
+def memfd_name(text: str) -> str:
+    """Return a name for shared memory, which Linux shows in ``/proc``; it has room for 249 bytes.
+
+    Names of IPs have no limit.
+    """
+    return text.encode()[:249].decode(errors="ignore")
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """One side of a stream: the IP's full name and its bus interface."""
@@ -54,7 +62,7 @@ class Ring:
         self.depth = depth
         self._stride = (_SIDE_BYTES + data_bytes + 7) & ~7
         nbytes = _DATA_OFFSET + self._stride * CAPACITY
-        self.fd = os.memfd_create(f"ring-{source}-{sink}", os.MFD_CLOEXEC)
+        self.fd = os.memfd_create(memfd_name(f"ring-{source}-{sink}"), os.MFD_CLOEXEC)
         os.ftruncate(self.fd, nbytes)
         self._map = mmap.mmap(self.fd, nbytes)
         self.reset()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -46,6 +48,9 @@ COMMANDS = (
     Command("kernels-install", "register the boards as Jupyter kernels", "pynq_torch.cli.jupyter"),
 )
 
+#: Errors of a full disk, which name no file where the output is what cannot be written.
+_CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
 
 def _root_parser() -> argparse.ArgumentParser:
     width = max(len(command.name) for command in COMMANDS)
@@ -73,18 +78,32 @@ def main(argv: Sequence[str] | None = None) -> int:
         has it for a signal 130 after Ctrl-C, and 141 where the reader of the output has gone
         (``| head``).
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # not where a program was started without it
+            stream.reconfigure(errors="backslashreplace")  # in a locale that lacks a letter
     try:
         try:
             return _dispatch(argv)
         finally:
-            sys.stdout.flush()  # here, where it can be caught, rather than at the interpreter's end
+            if sys.stdout is not None:
+                sys.stdout.flush()  # here, where it can be caught, not at the interpreter's end
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
     except BrokenPipeError:
-        # What is still buffered has nowhere to go; Python would try once more, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return 128 + signal.SIGPIPE
+    except OSError as error:
+        if error.errno not in _CANNOT_WRITE:
+            raise
+        _forget_output()
+        print(f"error: the output or a file cannot be written: {error.strerror}", file=sys.stderr)
+        return 1
+
+
+def _forget_output() -> None:
+    """Drop what is still buffered: Python would try to write it once more, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(argv: Sequence[str] | None) -> int:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from pynq_torch.board.rtl.observe.watch import TRACE, TRACE_CSV, WAVE, WAVE_FAILURES, missing
 from pynq_torch.errors import BoardError
+from pynq_torch.paths import environment_kernels
 
 from .notebook import CELL_TIMEOUT_S, execute
 
@@ -165,6 +166,9 @@ def board_environment(board: str, kernels: Sequence[Path] = ()) -> dict[str, str
     for folder in kernels:
         if not folder.is_dir():
             raise BoardError(f"--kernels '{folder}': no such folder; expected one with HLS sources")
+    for folder in environment_kernels():
+        if not folder.is_dir():
+            raise BoardError(f"PYNQ_TORCH_KERNELS: '{folder}' is no folder; expected HLS sources")
     folders = [*(str(folder.resolve()) for folder in kernels), os.environ.get("PYNQ_TORCH_KERNELS")]
     environment = {**os.environ, "PYNQ_TORCH_BOARD": board}
     if any(folders):

@@ -22,7 +22,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--board", choices=["csim", "rtl", "local"], default="csim")
     parser.add_argument("--host", default="127.0.0.1", help="an address of the loopback interface")
     parser.add_argument(
-        "--port", type=int, default=PORT, help=f"default: {PORT}, where pynq's client looks"
+        "--port", type=_port, default=PORT, help=f"default: {PORT}, where pynq's client looks"
     )
     parser.add_argument(
         "--access",
@@ -36,6 +36,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="folder with NAME.bit and NAME.hwh, beside this project's (repeatable)",
     )  # fmt: skip
     parser.set_defaults(func=_serve)
+
+
+def _port(text: str) -> int:
+    if not (text.isdecimal() and int(text) < 1 << 16):  # gRPC takes 70000 for 4464
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; expected 0 (any) to 65535")
+    return int(text)
 
 
 def _serve(options: argparse.Namespace) -> int:

@@ -99,7 +99,7 @@ class Copies:
         text = b"".join([*parts, text[done:]])
 
         def elsewhere(match: re.Match[bytes]) -> bytes:
-            found = (path.parent / match[2].decode(errors="surrogateescape")).resolve()
+            found = depends.real(path.parent / match[2].decode(errors="surrogateescape"))
             if not found.is_file():
                 return match[0]
             line = headers.include(copies.get(found, found), self.folder)
@@ -117,7 +117,7 @@ def _closure(source: Path, folders: Sequence[Path]) -> dict[Path, set[Path]]:
         file = waiting.pop()
         for name, quoted in depends.spelt(str(file), _INCLUDE):
             for place in [file.parent, *folders] if quoted else folders:
-                path = (place / name).resolve()
+                path = depends.real(place / name)
                 if path.is_file():
                     if not depends.is_installed(str(path)) and path.parent not in own:
                         found[file].add(path)

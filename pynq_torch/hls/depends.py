@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["absent", "appeared", "gcc_files", "is_installed", "spelt", "verilator_files"]
+__all__ = ["absent", "appeared", "gcc_files", "is_installed", "real", "spelt", "verilator_files"]
 
 _INSTALLED = ("/usr/", "/opt/", "/lib/")
 _SLASHES = re.compile(r"\\*")
@@ -72,8 +72,18 @@ def _names(text: str) -> list[str]:
     return [*names, name] if name else names
 
 
+def real(path: Path) -> Path:
+    """Return the file behind links; unlike ``resolve()`` it takes a link to itself."""
+    return Path(os.path.realpath(path))
+
+
+def _joined(name: str | Path) -> str:
+    # A program may run in a folder that is gone.
+    return str(name) if os.path.isabs(name) else os.path.join(os.getcwd(), name)
+
+
 def _absolute(name: str) -> str:
-    path = os.path.join(os.getcwd(), name)
+    path = _joined(name)
     # Later releases of g++ escape a colon as well.
     plain = path.replace("\\:", ":")
     return plain if plain != path and not os.path.exists(path) and os.path.exists(plain) else path
@@ -122,7 +132,7 @@ def absent(
     verilog : bool
         The files are Verilog; otherwise C or C++.
     """
-    places = [os.path.join(os.getcwd(), folder) for folder in folders]
+    places = [_joined(folder) for folder in folders]
     missing: set[tuple[str, str]] = set()
     for file in files:
         if not is_installed(file):

@@ -19,6 +19,7 @@ _SKIPPED = {
     ".apc", ".Xil", ".ipynb_checkpoints", "verilog", "vhdl",
 }  # fmt: skip
 _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
+_INTERFACE = re.compile(r"#\s*pragma\s+HLS\s+INTERFACE", re.IGNORECASE)
 _MAX_BYTES = 4 << 20
 
 
@@ -84,7 +85,10 @@ def find_kernel(name: str, paths: Sequence[Path | str] = ()) -> KernelSource | N
         found = _best(name, candidate)
         if found is not None:
             return found
-    return None
+    # A macro may spell the function's name: the compiler knows, which reads it later.
+    files = (folder / f"{name}{suffix}" for folder in named for suffix in SUFFIXES)
+    file = next((path for path in files if path.is_file() and _has_ports(path)), None)
+    return None if file is None else KernelSource(name, file)
 
 
 def _sources(folder: Path) -> Iterator[Path]:
@@ -109,11 +113,17 @@ def _best(name: str, folder: Path) -> KernelSource | None:
         code = strip_comments(text)
         if not any(_is_definition(code, match.start()) for match in pattern.finditer(code)):
             continue
-        pragmas = re.search(r"#\s*pragma\s+HLS\s+INTERFACE", text, re.IGNORECASE) is not None
+        pragmas = _INTERFACE.search(text) is not None
         depth = len(path.relative_to(folder).parts)
         rank = (_main_in(code), not pragmas, path.stem != name, depth, str(path))
         ranked.append((rank, path))
     return KernelSource(name, min(ranked)[1]) if ranked else None
+
+
+def _has_ports(path: Path) -> bool:
+    if path.stat().st_size > _MAX_BYTES:
+        return False
+    return _INTERFACE.search(path.read_text(encoding="utf-8", errors="replace")) is not None
 
 
 def _is_definition(code: str, at: int) -> bool:

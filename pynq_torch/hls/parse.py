@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from pynq_torch.errors import InterfaceError, KernelBuildError, needs
 
+from . import depends
 from .compile import message
 from .constants import Constants
 from .cpptypes import describe
@@ -76,7 +76,7 @@ def read_interface(
     """
     if tool not in _TOOLS:
         raise InterfaceError(f"tool {tool!r} is unknown; expected one of {', '.join(_TOOLS)}")
-    path = Path(os.path.realpath(source))  # unlike resolve() it takes a link to itself
+    path = depends.real(Path(source))
     with read_source(path, include_dirs, defines, probe(top)) as unit:
         return interface_of(unit, top, tool)[0]
 
@@ -172,12 +172,13 @@ def find_top(unit: SourceUnit, top: str) -> tuple[Cursor, Cursor]:
     if "<" in top and probe is not None and templates:
         bodies = [item for item in templates if item.is_definition()] or templates
         return probe, bodies[0]
-    exact = [cursor for cursor in functions if _scope(cursor) == wanted]
-    if len(functions := exact or functions) > 1:
-        lines = " and ".join(str(cursor.location.line) for cursor in functions)
+    # A helper of the same name in a namespace is another function.
+    functions = [item for item in functions if _scope(item) == wanted] or functions
+    if len(functions) > 1:
+        lines = ", ".join(f"{item.location.file}:{item.location.line}" for item in functions)
         raise InterfaceError(
-            f"{unit.path}:{functions[0].location.line}: {top!r} is defined several times, in lines "
-            f"{lines}; name the namespace, as in space::{wanted[-1]}, or rename one"
+            f"{unit.path}:{functions[0].location.line}: the top function {top!r} is defined more "
+            f"than once: {lines}. Name its namespace, as in space::{wanted[-1]}, or rename one"
         )
     if functions:
         return functions[0], functions[0]
@@ -269,8 +270,20 @@ def constants_of(unit: SourceUnit) -> dict[str, str]:
     return constants
 
 
+#: Of the standard library, what no register can hold.
+_DYNAMIC = re.compile(
+    r"std::(?:__\w+::)?((?:basic_)?string|vector|deque|list|forward_list|map|set|unordered_\w+|"
+    r"multi\w+|function|unique_ptr|shared_ptr|any)\b"
+)
+
+
 def _read_ports(function: Cursor, body: Cursor, unit: SourceUnit) -> list[Port]:
     result = describe(function.result_type)
+    if function.result_type.get_canonical().kind in (TypeKind.POINTER, TypeKind.LVALUEREFERENCE):
+        raise InterfaceError(
+            f"{function.location.file}:{function.location.line}: {function.spelling} returns an "
+            "address, which HLS makes no port of; write through a pointer argument"
+        )
     ports = [] if result.form == "void" else [Port("return", -1, result, "out")]
     for index, parameter in enumerate(function.get_arguments()):
         ctype = describe(parameter.type)
@@ -281,6 +294,12 @@ def _read_ports(function: Cursor, body: Cursor, unit: SourceUnit) -> list[Port]:
             raise InterfaceError(
                 f"{where}: argument {name!r} points to pointers, which HLS makes no port of; "
                 "hand over an array, or a pointer for each"
+            )
+        named = full if full.get_pointee().kind == TypeKind.INVALID else full.get_pointee()
+        if held := _DYNAMIC.match(named.get_declaration().type.spelling):
+            raise InterfaceError(
+                f"{parameter.location.file}:{parameter.location.line}: argument {name!r} is a "
+                f"std::{held[1]}, which takes memory while it runs; HLS needs an array"
             )
         wrong = full.kind == TypeKind.INVALID or ctype.form == "unknown"
         port = Port(name, index, ctype, "in", _unknown(parameter, wrong, unit))

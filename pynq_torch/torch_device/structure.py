@@ -71,9 +71,9 @@ def _empty(
 ) -> torch.Tensor:
     kind = _dtype(dtype, **options)
     if memory_format is None or memory_format is torch.contiguous_format:
-        return new(tuple(size), kind)
+        return _filled(new(tuple(size), kind))
     strides = torch.empty(size, device="meta", memory_format=memory_format).stride()
-    return new_strided(size, strides, kind)
+    return _filled(new_strided(size, strides, kind))
 
 
 def _empty_strided(
@@ -83,7 +83,18 @@ def _empty_strided(
     dtype: torch.dtype | None = None,
     **options: Any,
 ) -> torch.Tensor:
-    return new_strided(size, stride, _dtype(dtype, **options))
+    return _filled(new_strided(size, stride, _dtype(dtype, **options)))
+
+
+def _filled(made: torch.Tensor) -> torch.Tensor:
+    """Fill memory that nothing was written to where a program wants results that repeat."""
+    if torch.are_deterministic_algorithms_enabled():
+        cpu = block_of(made).cpu
+        reach = 1 + sum((n - 1) * step for n, step in zip(cpu.shape, cpu.stride(), strict=True))
+        flat = cpu.as_strided((reach if cpu.numel() else 0,), (1,))
+        # torch fills its own, if torch.utils.deterministic says so, with a value for each dtype.
+        flat.copy_(torch.empty(flat.shape, dtype=cpu.dtype))
+    return made
 
 
 def _efficientzerotensor(size: Sequence[int], **options: Any) -> torch.Tensor:

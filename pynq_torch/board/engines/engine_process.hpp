@@ -190,7 +190,7 @@ uint8_t* Engine::beyond(uint64_t address) {
 
 uint64_t Engine::physical_of(const uint8_t* p) const {
     // Negative indices wrap; the board says so.
-    if (kWide || p < window_ + kSpan) return uint64_t(p - window_);
+    if (p < window_ + kSpan) return uint64_t(p - window_);
     return beyond_ + uint64_t(p - window_ - kSpan);
 }
 

@@ -18,7 +18,7 @@ from pynq_torch.errors import KernelFault
 from .dma_channel import CYCLIC, DLY, ERR, IOC, RESET, RS, ChannelParameters, DmaChannel
 from .dma_faults import stopped_text
 from .dma_mover import DataMover
-from .parameters import flag, integer
+from .parameters import flag, integer, within
 
 # Offsets within a channel; S2MM starts at 0x30 (PG021, tables 2-5 and 2-6).
 _CR, _SR, _CURDESC, _CURDESC_MSB, _TAILDESC, _TAILDESC_MSB = 0x00, 0x04, 0x08, 0x0C, 0x10, 0x14
@@ -33,7 +33,7 @@ def _channel_parameters(ip: IpInstance, name: str) -> ChannelParameters | None:
     return ChannelParameters(
         name=name,
         scatter_gather=flag(ip, "C_INCLUDE_SG", True),
-        length_width=integer(ip, "C_SG_LENGTH_WIDTH", 14),
+        length_width=within(ip, "C_SG_LENGTH_WIDTH", 14, 8, 26),
         address_width=integer(ip, "C_ADDR_WIDTH", 32),
         memory_bytes=integer(ip, f"C_M_AXI_{name}_DATA_WIDTH", 32) // 8,
         realign=flag(ip, f"C_INCLUDE_{name}_DRE", False),

@@ -32,6 +32,22 @@ def integer(ip: IpInstance, name: str, default: int) -> int:
     raise HandoffError(f"{ip.name}: parameter {name} in the handoff is {text!r}, expected a number")
 
 
+def within(ip: IpInstance, name: str, default: int, least: int, most: int) -> int:
+    """Return parameter ``name`` as a number that the IP can have.
+
+    Raises
+    ------
+    HandoffError
+        The value is no number, or not from `least` to `most`.
+    """
+    value = integer(ip, name, default)
+    if not least <= value <= most:
+        raise HandoffError(
+            f"{ip.name}: parameter {name} in the handoff is {value}, expected {least} to {most}"
+        )
+    return value
+
+
 def flag(ip: IpInstance, name: str, default: bool) -> bool:
     """Return parameter ``name`` as a truth value."""
     return integer(ip, name, int(default)) != 0

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pynq_torch.errors import BitstreamError, HandoffError, InterfaceWarning
+from pynq_torch.hls import depends
 from pynq_torch.hls.interface import Interface
 from pynq_torch.paths import ROOT, to_write
 
@@ -107,14 +108,14 @@ def _kernel_source(root: Path, kernel: str, description: OverlayDescription) -> 
 def sources_of(path: Path) -> tuple[Path, ...]:
     """Return a C++ file and all it includes with quotes, in the order they are met."""
     found: dict[Path, None] = {}
-    waiting = [path.resolve()]
+    waiting = [depends.real(path)]
     while waiting:
         current = waiting.pop(0)
         if current in found or not current.is_file():
             continue  # a header found on the include path, such as an HLS one, is no source
         found[current] = None
         text = current.read_text(encoding="utf-8")
-        waiting += [(current.parent / name).resolve() for name in _INCLUDE.findall(text)]
+        waiting += [depends.real(current.parent / name) for name in _INCLUDE.findall(text)]
     return tuple(found)
 
 

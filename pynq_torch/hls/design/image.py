@@ -8,16 +8,18 @@ configuration logic would find the sync word that starts a configuration (UG470,
 from __future__ import annotations
 
 import struct
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from pynq_torch.errors import BitstreamError
+from pynq_torch.errors import BitstreamError, BitstreamWarning
 
 __all__ = [
     "BitHeader",
     "check_bitstream",
     "is_simulation_image",
     "read_bit_header",
+    "warn_of_refusal",
     "write_simulation_image",
 ]
 
@@ -141,4 +143,29 @@ def check_bitstream(path: Path | str, real_hardware: bool) -> None:
             f"{path.name} is a simulation image: it holds no configuration frames, so it cannot "
             f"configure a real board. On a machine with Vitis HLS and Vivado, build the real one "
             f"with: make -C hw overlays OVERLAYS={path.stem}"
+        )
+
+
+def warn_of_refusal(path: Path) -> None:
+    """Warn where a real board would refuse a ``.bit``: the virtual board goes by the ``.hwh``.
+
+    A file of another format, such as a raw ``.bin``, has no header to judge by.
+    """
+    if path.suffix != ".bit" or not path.is_file():
+        return
+    try:
+        header = read_bit_header(path.read_bytes())
+        found = header.offset + header.nbytes
+        if found != path.stat().st_size:
+            raise BitstreamError(
+                f"damaged .bit: its header says {found} bytes, the file has {path.stat().st_size}"
+            )
+        if not header.part.startswith(_PART):
+            raise BitstreamError(f"a .bit for the part {header.part}, expected {_PART}")
+    except BitstreamError as error:
+        warnings.warn(
+            f"{path.name}: {error}. The virtual board goes by the .hwh; a PYNQ-Z2 would refuse the "
+            ".bit: copy the .bit of the same Vivado run again.",
+            BitstreamWarning,
+            stacklevel=2,
         )
