@@ -65,20 +65,21 @@ class Odd(nn.Module):
         self.same = nn.Conv2d(24, 5, 4, padding="same")
         self.pool = nn.MaxPool2d(3, 2, padding=1, ceil_mode=True)
         self.mean = nn.AvgPool2d((2, 1), stride=(2, 1))
+        self.thin = nn.Conv2d(35, 35, 1, stride=(2, 1))
         self.last = nn.Linear(35 * 2 * 6, 7)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         a = nn.functional.relu6(self.norm(self.first(x)))
         c = torch.cat([a, torch.clamp(self.wide(a), -0.5, 0.7)], 1)
         d = nn.functional.hardtanh(self.same(c).relu() + self.same(-c.relu()))
-        f = self.mean(self.pool(torch.cat([c, d, a], 1)))
+        f = self.thin(self.mean(self.pool(torch.cat([c, d, a], 1))))
         return self.last(nn.functional.dropout(f, 0.5, self.training).flatten(1))
 
 
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths:UserWarning")
 def test_an_odd_network_is_cut_where_the_kernel_ends():
     model = Odd()
-    compiled, x = compiled_of(model, 3, 9, 11)
+    compiled, x = compiled_of(model, 3, 13, 11)
     where = {row[1]: row[2:4] for row in compiled.explain().rows}
     assert where["neg"] == ["CPU", "kernel net has no aten.neg"]
     assert where["cat"][0] == where["copy"][0] == where["max"][0] == "PL"

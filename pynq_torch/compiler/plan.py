@@ -239,9 +239,14 @@ def _instruction(layer: Layer, at: list[int], to: int, weights: int, table: int)
         "x": at[0], "x_channel": plane_in, "x_row": width, "x_zero": layer.inputs[0].zero,
         "y": to, "y_channel": plane_out, "y_row": columns * size, "y_zero": layer.result.zero,
     }  # fmt: skip
+    window = dict(layer.window)
     if layer.opcode == CONV:
         values["weights"] = weights
+        if window["k_rows"] == 1 and window["pad_y"] == 0:
+            # No window sees the rows between: for the kernel they are not there to be read.
+            values |= {"x_row": width * window["stride_y"], "height": rows}
+            window["stride_y"] = 1
     if layer.opcode == ADD:
         zero = layer.inputs[1].zero
         values |= {"b": at[1], "b_channel": plane_in, "b_row": width, "b_zero": zero}
-    return Instruction(head(layer.opcode, FLOAT * layer.real), **{**values, **layer.window})
+    return Instruction(head(layer.opcode, FLOAT * layer.real), **{**values, **window})

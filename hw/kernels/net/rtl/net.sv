@@ -604,8 +604,9 @@ module net
   logic drain_valid, drain_first, drain_last, sum_valid, sum_first, sum_last, store_ready;
   logic [31:0] drain_at, sum_at, bias, factor;
   logic [12:0] drain_bytes, sum_bytes;
-  logic [2:0] drain_count, sum_count;
-  logic [127:0] drain_sums, sum_left, sum_right;
+  logic [3:0] drain_count, sum_count;
+  logic [255:0] drain_sums;
+  logic [127:0] sum_left, sum_right;
   logic [63:0] factors_q;  // of an addition
   logic factors_asked_q, factors_known_q, drain_cmd_valid;
   logic [ADDR_WIDTH-1:0] drain_cmd_addr;
@@ -708,12 +709,12 @@ module net
       .at_i(add ? sum_at : drain_at),
       .bytes_i(add ? sum_bytes : drain_bytes),
       .count_i(add ? sum_count : drain_count),
-      .left_i(add ? sum_left : drain_sums),
+      .left_i(add ? sum_left : drain_sums[127:0]),
       .left_bias_i(add ? -item_q.x_zero : bias),
       .left_factor_i(add ? factors_q[31:0] : factor),
-      .right_i(sum_right),
-      .right_bias_i(-item_q.b_zero),
-      .right_factor_i(factors_q[63:32]),
+      .right_i(add ? sum_right : drain_sums[255:128]),
+      .right_bias_i(add ? -item_q.b_zero : bias),
+      .right_factor_i(add ? factors_q[63:32] : factor),
       .awvalid_o(m_axi_gmem0_AWVALID),
       .awready_i(m_axi_gmem0_AWREADY),
       .awaddr_o(m_axi_gmem0_AWADDR),

@@ -1,6 +1,6 @@
-// net_drain: takes a tile of sums from the array and gives them to net_store, four pixels of a channel at a time,
-// with that channel's bias and multiplier. The tile stays as it is; its channels move out, two registers ahead of
-// net_store, so that the next tile may come while the last ones are sent.
+// net_drain: takes a tile of sums from the array and gives them to net_store, eight pixels of a channel at a time
+// (four where they become float32), with that channel's bias and multiplier. The tile stays as it is; its channels
+// move out, two registers ahead of net_store, so that the next tile may come while the last ones are sent.
 // Biases and multipliers are read once, when the instruction begins, as far as there is room for them.
 `default_nettype none
 
@@ -39,8 +39,8 @@ module net_drain
     output logic                          last_o,
     output logic [31:0]                   at_o,      // the line in the arena, and its bytes
     output logic [12:0]                   bytes_o,
-    output logic [2:0]                    count_o,
-    output logic [127:0]                  sums_o,
+    output logic [3:0]                    count_o,
+    output logic [255:0]                  sums_o,
     output logic [31:0]                   bias_o,
     output logic [31:0]                   factor_o
 );
@@ -63,6 +63,7 @@ module net_drain
   wire conv = item_i.head[7:0] == CONV;
   wire scaled = item_i.head[7:0] != MAX;
   wire wide = item_i.head[8];
+  wire [4:0] at_once = wide ? 5'd4 : 5'd8;
 
   // The table's entries from first_q on.
   logic asks_q;
@@ -117,11 +118,11 @@ module net_drain
   assign busy_o   = full_q || next_valid_q || sums_valid_q || !filled;
   assign valid_o  = sums_valid_q;
   assign first_o  = left_q == pixels_q;
-  assign last_o   = left_q <= 5'd4;
-  assign count_o  = last_o ? left_q[2:0] : 3'd4;
+  assign last_o   = left_q <= at_once;
+  assign count_o  = last_o ? left_q[3:0] : at_once[3:0];
   assign at_o     = at_q;
   assign bytes_o  = wide ? {6'b0, pixels_q, 2'b00} : 13'(pixels_q);
-  assign sums_o   = sums_q[127:0];
+  assign sums_o   = sums_q[255:0];
   assign {factor_o, bias_o} = scaled ? entry_q : {32'h3f80_0000, 32'd0};
 
   always_ff @(posedge clk_i) begin
@@ -162,8 +163,8 @@ module net_drain
       pixels_q <= next_pixels_q;
       left_q   <= next_pixels_q;
     end else if (send) begin
-      sums_q <= sums_q >> 128;
-      left_q <= left_q - 5'd4;
+      sums_q <= wide ? sums_q >> 128 : sums_q >> 256;
+      left_q <= left_q - at_once;
     end
   end
 

@@ -1,8 +1,9 @@
-// net_lane: from a sum to an element of the result. LATENCY cycles; what comes goes on by itself.
+// net_lane: from sums to elements of the result; what comes goes on by itself.
 //
-//   float32(left + left_bias) * left_factor [ + float32(right + right_bias) * right_factor ]
+//   both_i:    float32(left + left_bias) * left_factor + float32(right + right_bias) * right_factor, one element
+//   otherwise: float32(left + left_bias) * left_factor and the same of right, two elements
 //
-// and from there, unless float32 is wanted: halves to even, the zero point, the bounds.
+// and from there, unless float32 is wanted: halves to even, the zero point, the bounds. BOTH or ALONE cycles.
 `default_nettype none
 
 module net_lane (
@@ -19,14 +20,15 @@ module net_lane (
     input  wire logic signed [8:0] zero_i,
     input  wire logic signed [7:0] low_i,
     input  wire logic signed [7:0] high_i,
-    output logic [31:0]      element_o
+    output logic [31:0]      element_o,
+    output logic [7:0]       second_o   // int8
 );
 
-  localparam int unsigned LATENCY = 15;  // 3 to a float, 4 to the product, 5 to the sum, 3 to an int8
+  localparam int unsigned ALONE = 10;          // 3 to a float, 4 to the product, 3 to an int8
+  localparam int unsigned BOTH  = ALONE + 5;   // 5 to the sum
 
-  logic [31:0] left, right, sum;
-  logic [1:0] unused_ready;
-  logic [5:0] unused_valid;
+  logic [31:0] left, right, sum, second;
+  logic [2:0] unused_flags;
 
   net_scale scale_left (
       .clk_i,
@@ -50,57 +52,39 @@ module net_lane (
       .clk_i,
       .rst_ni,
       .valid_i(1'b1),
-      .ready_o(unused_ready[0]),
+      .ready_o(unused_flags[0]),
       .a_i(left),
-      .b_i(both_i ? right : '0),
+      .b_i(right),
       .tag_i(1'b0),
-      .valid_o(unused_valid[0]),
+      .valid_o(unused_flags[1]),
       .ready_i(1'b1),
       .sum_o(sum),
-      .tag_o(unused_valid[1])
+      .tag_o(unused_flags[2])
   );
 
-  // Alone, a product stays as it is: -0 plus 0 would be 0.
-  logic [31:0] waits_q[5];
-  always_ff @(posedge clk_i) begin
-    waits_q[0] <= left;
-    for (int i = 1; i < 5; ++i) waits_q[i] <= waits_q[i-1];
-  end
+  net_round round (
+      .clk_i,
+      .wide_i,
+      .value_i(both_i ? sum : left),
+      .zero_i,
+      .low_i,
+      .high_i,
+      .element_o
+  );
 
-  wire [31:0] value = both_i ? sum : waits_q[4];
+  net_round round_second (
+      .clk_i,
+      .wide_i(1'b0),
+      .value_i(right),
+      .zero_i,
+      .low_i,
+      .high_i,
+      .element_o(second)
+  );
 
-  // 1: what the exponent moves out of the mantissa to the left. 2: rounded, signed. 3: cut off.
-  logic negative_q, negative_q2, huge_q, huge_q2, half_q, rest_q;
-  logic [9:0] floor_q;
-  logic [11:0] whole_q2;
-  logic [31:0] value_q, value_q2;
-  wire none = value[30:23] < 8'd126;
-  wire [3:0] by = 4'(value[30:23] - 8'd126);
-  wire [34:0] fixed = none ? '0 : {11'b0, 1'b1, value[22:0]} << by;
-  wire signed [12:0] placed = (negative_q2 ? -signed'({1'b0, whole_q2}) : signed'({1'b0, whole_q2})) + 13'(zero_i);
+  assign second_o = second[7:0];
 
-  always_ff @(posedge clk_i) begin
-    negative_q <= value[31];
-    huge_q     <= value[30:23] > 8'd135;  // 2^9 and more
-    floor_q    <= fixed[33:24];
-    half_q     <= fixed[23];
-    rest_q     <= fixed[22:0] != '0;
-    value_q    <= value;
-
-    negative_q2 <= negative_q;
-    huge_q2     <= huge_q;
-    whole_q2    <= 12'(floor_q) + 12'(half_q && (floor_q[0] || rest_q));
-    value_q2    <= value_q;
-
-    if (wide_i) element_o <= value_q2;
-    else if (huge_q2) element_o <= negative_q2 ? 32'(low_i) : 32'(high_i);
-    else if (placed > 13'(high_i)) element_o <= 32'(high_i);
-    else if (placed < 13'(low_i)) element_o <= 32'(low_i);
-    else element_o <= 32'(placed);
-  end
-
-  assign {unused_ready[1], unused_valid[5:2]} = '0;
-  wire unused = &{1'b0, unused_ready, unused_valid, fixed[34], 1'(LATENCY)};
+  wire unused = &{1'b0, unused_flags, second, 1'(BOTH)};
 
 endmodule
 

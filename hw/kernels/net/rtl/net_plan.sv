@@ -304,9 +304,9 @@ module net_plan
             if (!full_q) step_q <= CELLS;
           end
           MOST_LINES: begin
-            // All at once; or all lines; or as many as fit; or some channels at a time.
+            // A small image at once; or all lines; or as many as fit; or some channels at a time.
             if (follows && item_i.x_channel == plan_o.x_plane && plan_o.x_plane <= 32'(share_q)
-                && item_i.rows[15:0] <= 16'd127) begin
+                && (item_i.rows == 32'd1 || (plan_o.x_plane[31:6] == '0 && item_i.rows[15:0] <= 16'd127))) begin
               plan_o.rows <= item_i.rows[6:0];
               flat_q      <= 1'b1;
               step_q      <= LINES;
@@ -327,17 +327,19 @@ module net_plan
             sum_q    <= '0;
             tried_q  <= 7'd1;
             even_q   <= '0;
-            if (16'(plan_o.rows) == item_i.rows[15:0]) step_q <= LINES;
           end
           EVEN: begin
-            // The most rows that make whole tiles, if any do.
+            // Rows that make whole tiles, if any do. Few, since multiplication waits for the first band; but bands
+            // read the lines that they share twice.
             tried_q <= tried_q + 1'b1;
             sum_q   <= next_sum;
             step_q  <= EVEN;
-            if (next_sum == '0) even_q <= tried_q;
+            if (next_sum == '0 && even_q == '0 && 32'(tried_q) > span_y_q && {tried_q, 2'b00} >= 9'(plan_o.rows)) begin
+              even_q <= tried_q;
+            end
             if (tried_q == plan_o.rows) begin
               step_q <= LINES;
-              if (next_sum != '0 && even_q != '0) plan_o.rows <= even_q;
+              if (even_q != '0) plan_o.rows <= even_q;
             end
           end
           CELLS: begin

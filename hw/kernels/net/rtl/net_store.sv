@@ -1,4 +1,5 @@
-// net_store: finishes groups of up to four elements and writes them to the arena, a line at a time.
+// net_store: finishes groups of elements and writes them to the arena, a line at a time: up to eight of one operand,
+// up to four of two operands or as float32.
 `default_nettype none
 
 module net_store #(
@@ -21,11 +22,11 @@ module net_store #(
     input  wire logic                  last_i,
     input  wire logic [31:0]           at_i,
     input  wire logic [12:0]           bytes_i,
-    input  wire logic [2:0]            count_i,
+    input  wire logic [3:0]            count_i,
     input  wire logic [127:0]          left_i,
     input  wire logic [31:0]           left_bias_i,
     input  wire logic [31:0]           left_factor_i,
-    input  wire logic [127:0]          right_i,
+    input  wire logic [127:0]          right_i,     // the other operand, or the fifth element and those after it
     input  wire logic [31:0]           right_bias_i,
     input  wire logic [31:0]           right_factor_i,
     // AXI4
@@ -44,28 +45,30 @@ module net_store #(
     output logic                       bready_o
 );
 
-  localparam int unsigned LATENCY = 15;  // of net_lane
+  localparam int unsigned ALONE   = 10;  // cycles of net_lane
+  localparam int unsigned BOTH    = 15;
   localparam int unsigned WAITING = 32;  // groups in the lanes and behind them
 
   logic cmd_ready, room, nothing_waits, queue_ready, out_valid, out_last, out_take, written;
-  logic [LATENCY-1:0] valid_q;
-  logic [3:0] shape_q[LATENCY];
+  logic [BOTH-1:0] valid_q;
+  logic [4:0] shape_q[BOTH];
   logic [127:0] elements, out;
-  logic [2:0] out_count;
+  logic [3:0] out_count;
   logic [5:0] waiting;
   wire fire = valid_i && ready_o;
+  wire finished = both_i ? valid_q[BOTH-1] : valid_q[ALONE-1];
 
   assign ready_o = room && (!first_i || cmd_ready);
   assign busy_o  = !nothing_waits || !written;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) valid_q <= '0;
-    else valid_q <= {valid_q[LATENCY-2:0], fire};
+    else valid_q <= {valid_q[BOTH-2:ALONE], both_i && valid_q[ALONE-1], valid_q[ALONE-2:0], fire};
   end
 
   always_ff @(posedge clk_i) begin
     shape_q[0] <= {last_i, count_i};
-    for (int i = 1; i < LATENCY; ++i) shape_q[i] <= shape_q[i-1];
+    for (int i = 1; i < BOTH; ++i) shape_q[i] <= shape_q[i-1];
   end
 
   credits #(
@@ -81,7 +84,12 @@ module net_store #(
       .idle_o(nothing_waits)
   );
 
+  // A group of eight: the second byte of each element is the fifth one's and those after it.
   for (genvar i = 0; i < 4; ++i) begin : gen_lane
+    logic [31:0] element;
+    logic [7:0] second;
+    assign elements[32*i+:32] = {element[31:16], wide_i ? element[15:8] : second, element[7:0]};
+
     net_lane lane (
         .clk_i,
         .rst_ni,
@@ -96,40 +104,43 @@ module net_store #(
         .zero_i,
         .low_i,
         .high_i,
-        .element_o(elements[32*i+:32])
+        .element_o(element),
+        .second_o(second)
     );
   end
 
   fifo #(
-      .WIDTH(132),
+      .WIDTH(133),
       .DEPTH(WAITING)
   ) queue (
       .clk_i,
       .rst_ni,
-      .valid_i(valid_q[LATENCY-1]),
+      .valid_i(finished),
       .ready_o(queue_ready),
-      .data_i ({elements, shape_q[LATENCY-1]}),
+      .data_i ({elements, both_i ? shape_q[BOTH-1] : shape_q[ALONE-1]}),
       .valid_o(out_valid),
       .ready_i(out_take),
       .data_o ({out, out_last, out_count}),
       .count_o(waiting)
   );
 
-  // Words of 64 bits: two groups of bytes, or half a group of float32. In a line, every group but the last is whole.
+  // Words of 64 bits: a group of bytes, two of them where they are four, or half a group of float32. In a line, every
+  // group but the last is whole.
   logic half_q;
   logic [31:0] low_q;
   logic word_ready;
   wire [31:0] bytes = {out[103:96], out[71:64], out[39:32], out[7:0]};
-  wire word_valid = out_valid && (wide_i || half_q || out_last);
-  wire [63:0] word = wide_i ? (half_q ? out[127:64] : out[63:0]) : half_q ? {bytes, low_q} : 64'(bytes);
-  wire ends = wide_i ? half_q || out_count <= 3'd2 : 1'b1;
+  wire [31:0] second_bytes = {out[111:104], out[79:72], out[47:40], out[15:8]};
+  wire word_valid = out_valid && (!both_i || half_q || out_last);
+  wire [63:0] word = wide_i ? (half_q ? out[127:64] : out[63:0]) : half_q ? {bytes, low_q} : {second_bytes, bytes};
+  wire ends = wide_i ? half_q || out_count <= 4'd2 : 1'b1;
 
   assign out_take = out_valid && ends && (word_ready || !word_valid);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) half_q <= 1'b0;
     else if (wide_i) half_q <= word_valid && word_ready ? !ends : half_q;
-    else if (out_take) half_q <= !half_q && !out_last;
+    else if (out_take) half_q <= both_i && !half_q && !out_last;
     if (out_take) low_q <= bytes;
   end
 
@@ -167,7 +178,7 @@ module net_store #(
   wire unused = &{1'b0, waiting, queue_ready, out};
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) valid_q[LATENCY-1] |-> queue_ready)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> queue_ready)
   else $error("net_store: elements for which there is no room");
 `endif
 

@@ -30,7 +30,7 @@ module net_sum
     output logic                       last_o,
     output logic [31:0]                at_o,
     output logic [12:0]                bytes_o,
-    output logic [2:0]                 count_o,
+    output logic [3:0]                 count_o,
     output logic [127:0]               left_o,
     output logic [127:0]               right_o
 );
@@ -124,7 +124,7 @@ module net_sum
   assign valid_o  = pair;
   assign first_o  = sent_q == '0;
   assign last_o   = rest <= PART_BITS'(4);
-  assign count_o  = last_o ? rest[2:0] : 3'd4;
+  assign count_o  = last_o ? rest[3:0] : 4'd4;
   assign at_o     = part_at;
   assign bytes_o  = 13'(part_bytes);
   assign part_end = send && last_o;

@@ -123,11 +123,11 @@ module net_walk
 
   logic place_valid, place_end;
   logic [9:0] place;
-  logic [2:0] places;
+  logic [4:0] places;
 
   fifo #(
       .WIDTH(11),
-      .DEPTH(4)
+      .DEPTH(16)
   ) waiting (
       .clk_i,
       .rst_ni,

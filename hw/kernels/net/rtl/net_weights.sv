@@ -1,13 +1,14 @@
 // net_weights: the weights in the order in which they are used, those of up to 16 output channels at a time.
 //
 // A request is a tile's: all blocks of its group, from memory; or, where they fit on chip, once more those of
-// the tile before. They are read ahead of their use, as far as there is room: a block through port 0, the next one
-// through port 1 at the same time, if both have all 16 channels and port 1 may be used.
+// the tile before. They are read ahead of their use, as far as there is room: a block of 16 channels in pieces, one
+// through port 0, the next one through port 1 at the same time, if it may be used.
 `default_nettype none
 
 module net_weights #(
     parameter int unsigned ADDR_WIDTH = 64,
-    parameter int unsigned DEPTH      = 4096  // vectors on chip
+    parameter int unsigned DEPTH      = 4096, // vectors on chip
+    parameter int unsigned PIECE      = 32    // vectors that a port brings before it is the other one's turn
 ) (
     input  wire logic                       clk_i,
     input  wire logic                       rst_ni,
@@ -43,18 +44,20 @@ module net_weights #(
 
   localparam int unsigned INDEX_BITS = $clog2(DEPTH);
 
-  // Blocks are asked for, each with its place in the ring. A place that comes within the ring is free soon.
+  // Pieces are asked for, each with its place in the ring. A place that comes within the ring is free soon.
   typedef enum logic [1:0] {FREE, SIZE, ASK, REPEAT} ask_t;
   ask_t ask_q;
-  logic [31:0] at_q, taps_q, vectors_q, bytes_q, end_q;
+  logic [31:0] at_q, taps_q, rest_q, vectors_q, bytes_q, end_q;
   logic [15:0] left_q;
   logic [31:0] base_q, index_q;  // vectors that were read from the ring, at the group's begin and now
-  logic [2:0] entries;
+  logic [4:0] entries;
   logic port_q, fresh_q, entry_ready, entry_valid, entry_again, entry_fresh, entry_port, entry_end;
   logic [31:0] entry_count;
   logic [1:0] blocks_ready, write_ends;
   wire last_block = alone_i || left_q <= 16'd16;
   wire [4:0] outs = alone_i ? 5'd1 : last_block ? left_q[4:0] : 5'd16;
+  wire last_piece = outs != 5'd16 || rest_q <= 32'(PIECE);
+  wire [31:0] piece = last_piece ? rest_q : 32'(PIECE);
   wire port = port_q && outs == 5'd16;
   wire [31:0] floor = resident_i ? base_q : index_q;
   wire asks = ask_q == ASK && entry_ready && blocks_ready[port] && end_q - floor < 32'(DEPTH);
@@ -72,7 +75,7 @@ module net_weights #(
       unique case (ask_q)
         FREE: if (valid_i) ask_q <= again_i ? REPEAT : SIZE;
         SIZE: ask_q <= ASK;
-        ASK: if (asked) ask_q <= last_block ? FREE : SIZE;
+        ASK: if (asked) ask_q <= last_piece && last_block ? FREE : SIZE;
         default: if (entry_ready) ask_q <= FREE;
       endcase
     end
@@ -82,17 +85,19 @@ module net_weights #(
     if (ask_q == FREE) begin
       at_q      <= at_i;
       taps_q    <= taps_i;
+      rest_q    <= taps_i;
       vectors_q <= vectors_i;
       left_q    <= outs_i;
       fresh_q   <= 1'b1;
     end
-    if (ask_q == SIZE) bytes_q <= taps_q * 32'(outs);
+    if (ask_q == SIZE) bytes_q <= piece * 32'(outs);
     if (asked) begin
       at_q    <= at_q + bytes_q;
-      left_q  <= left_q - 16'd16;
+      rest_q  <= last_piece ? taps_q : rest_q - 32'(PIECE);
+      if (last_piece) left_q <= left_q - 16'd16;
       fresh_q <= 1'b0;
       port_q  <= !port_q && both_i;
-      end_q   <= end_q + taps_q;
+      end_q   <= end_q + piece;
     end
     if (!rst_ni) begin
       port_q <= 1'b0;
@@ -102,13 +107,13 @@ module net_weights #(
 
   fifo #(
       .WIDTH(35),
-      .DEPTH(4)
-  ) blocks (
+      .DEPTH(16)
+  ) pieces (
       .clk_i,
       .rst_ni,
       .valid_i(asked || ask_q == REPEAT),
       .ready_o(entry_ready),
-      .data_i ({ask_q == REPEAT, fresh_q, port, ask_q == REPEAT ? vectors_q : taps_q}),
+      .data_i ({ask_q == REPEAT, fresh_q, port, ask_q == REPEAT ? vectors_q : piece}),
       .valid_o(entry_valid),
       .ready_i(entry_end),
       .data_o ({entry_again, entry_fresh, entry_port, entry_count}),
@@ -120,18 +125,18 @@ module net_weights #(
   logic [1:0][31:0] write_taps, vector_q;
   logic [1:0][INDEX_BITS:0] write_at, ahead;
   logic [1:0][4:0] write_outs;
-  logic [1:0][2:0] waiting;
+  logic [1:0][3:0] waiting;
 
   for (genvar p = 0; p < 2; ++p) begin : gen_port
     fifo #(
         .WIDTH(38 + INDEX_BITS),
-        .DEPTH(4)
+        .DEPTH(8)
     ) places (
         .clk_i,
         .rst_ni,
         .valid_i(asked && port == 1'(p)),
         .ready_o(blocks_ready[p]),
-        .data_i ({outs, end_q[INDEX_BITS:0], taps_q}),
+        .data_i ({outs, end_q[INDEX_BITS:0], piece}),
         .valid_o(brings[p]),
         .ready_i(write_ends[p]),
         .data_o ({write_outs[p], write_at[p], write_taps[p]}),
