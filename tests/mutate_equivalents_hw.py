@@ -191,13 +191,16 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
         "const bool left = angle <= -HALF_PI;",
         "A quarter of the circle is reached with and without the half turn.",
     ),
-    (
-        "hw/kernels/cordic/cordic.cpp",
-        "3.7252902984619141e-09, 1.862645149230957e-09, 9.3132257461547852e-10, "
-        "4.6566128730773926e-10,",
-        "3.7252902984619141e-09, 1.862645149230957e-09, 9.3132257461547852e-10, "
-        "4.6566128730773926e-11,",
-        "The last angle is a quarter of a step of the result.",
+    *(
+        (
+            "hw/kernels/cordic/cordic.cpp",
+            "3.7252902984619141e-09, 1.862645149230957e-09, 9.3132257461547852e-10, "
+            "4.6566128730773926e-10,",
+            "3.7252902984619141e-09, 1.862645149230957e-09, 9.3132257461547852e-10, "
+            f"4.6566128730773926e-{exponent},",
+            "What is left of the angle behind the last step is not used.",
+        )
+        for exponent in (9, 11)
     ),
     (
         "hw/kernels/histogram/histogram.cpp",

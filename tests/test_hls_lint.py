@@ -112,6 +112,15 @@ def test_a_process_returns_nothing(tmp_path: Path) -> None:
     assert re.search(r"k\.cpp:\d+: void: the process check returns bool", texts(tmp_path, source))
 
 
+def test_an_assertion_is_no_process(tmp_path: Path) -> None:
+    """It tells the tool a range (UG1399, "Assertions"), and stands before the calls."""
+    told = "float x[64]; assert(n % 64 == 0);"
+    source = in_region("float x[64];", told)
+    assert rules(tmp_path, "#include <assert.h>\n" + source) == []
+    assert rules(tmp_path, "#define NDEBUG\n#include <assert.h>\n" + source) == []
+    assert rules(tmp_path, source.replace("assert", "(void)")) == ["dataflow"]
+
+
 def test_a_lambda_is_a_process_too(tmp_path: Path) -> None:
     source = HEAD + TOP % (
         "#pragma HLS DATAFLOW\n    float x[64];\n"
@@ -179,7 +188,8 @@ void k(int n, int& sum) {
     [
         ("i", True), ("n + i", True), ("n * 64 + i", True),
         ("i * s", False), ("(n + i) * s", False), ("n + i * s", False), ("i << s", False),
-        ("4 * i", False), ("63 - i", False), ("0]; if (i > s) y[i] = a[i", False),
+        ("4 * i", False), ("63 - i", False), ("i / 2", False), ("i % s", False), ("i ^ 1", False),
+        ("0]; if (i > s) y[i] = a[i", False),
         ("static_cast<int>(w[i]) * s", True),  # a gather: no stride at all
     ],
 )  # fmt: skip
@@ -226,6 +236,28 @@ def test_a_stride_is_followed_through_calls_and_variables(tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.parametrize(
+    ("statement", "clean"),
+    [
+        ("if (i == s) continue; y[i] = a[i];", False),
+        ("y[i] = a[i]; if (i == s) break;", False),
+        ("y[i] = s > i && a[i] > 0;", False),
+        ("y[i] = a[i]; if (i == s) continue;", True),
+        ("switch (s) { case 0: n = 1; break; default: n = 2; } y[i] = a[i];", True),
+    ],
+)
+def test_what_a_branch_decides_is_no_burst(tmp_path: Path, statement: str, clean: bool) -> None:
+    assert rules(tmp_path, in_loop(statement)) == ([] if clean else ["burst"])
+
+
+@pytest.mark.parametrize(("index", "clean"), [("[n][i]", True), ("[i][n]", False)])
+def test_arguments_of_two_dimensions(tmp_path: Path, index: str, clean: bool) -> None:
+    source = in_loop(f"y[n][i] = a{index};")
+    for name in ("const float* a", "float* y"):
+        source = source.replace(name, name.replace("* ", " ") + "[64][64]")
+    assert rules(tmp_path, source) == ([] if clean else ["burst"])
+
+
 @pytest.mark.parametrize("condition", ["s == 1", "s != 1"])
 def test_a_branch_for_neighbours_or_a_comment_allows_strides(
     tmp_path: Path, condition: str
@@ -243,6 +275,10 @@ def test_a_branch_for_neighbours_or_a_comment_allows_strides(
     [
         ("for (int i = 0; i < 64; ++i)", True),
         ("for (int i = 0; i < SIZE; ++i)", True),
+        ("int i, j; for (i = 0, j = n; i < 64; ++i, ++j)", True),
+        ("int i; for (i = n; i < 64; ++i)", False),
+        ("for (unsigned i = 0; i < sizeof(n); ++i)", True),
+        ("for (Count i; i < 64; ++i)", True),
         ("for (int half = SIZE / 2; half > 0; half /= 2)", True),
         ("for (int i = 0; i < n; ++i)", False),
         ("for (int i = n; i < 64; ++i)", False),
@@ -251,7 +287,10 @@ def test_a_branch_for_neighbours_or_a_comment_allows_strides(
     ],
 )
 def test_loops_of_unknown_length_have_a_tripcount(tmp_path: Path, loop: str, clean: bool) -> None:
+    count = "struct Count { int at = 0; void operator++() { at++; } };\n"  # as ap_uint is
+    count += "bool operator<(const Count& a, int b) { return a.at < b; }\n"
     source = "constexpr int SIZE = 64;\n" + TOP % f"    {loop} {{\n        y[0] = n--;\n    }}"
+    source = count + source
     assert rules(tmp_path, source) == ([] if clean else ["tripcount"])
     told = source.replace("{\n        y", "{\n#pragma HLS LOOP_TRIPCOUNT min=1 max=64\n        y")
     assert rules(tmp_path, told) == []
@@ -262,6 +301,8 @@ def test_loops_of_unknown_length_have_a_tripcount(tmp_path: Path, loop: str, cle
     [
         ("float sum = 0;", "sum += a[i];", False),
         ("float sum = 0;", "sum = sum + a[i];", False),
+        ("float fmaf(float, float, float), sum = 0;", "sum = fmaf(a[i], a[i], sum);", False),
+        ("float fmaf(float, float, float), sum = 0;", "sum = fmaf(a[i], a[i], 1);", True),
         ("double sum = 0;", "sum += a[i];", False),
         ("int sum = 0;", "sum += static_cast<int>(a[i]);", True),
         ("float sum[64];", "sum[n] += a[i];", False),
@@ -350,6 +391,12 @@ def test_a_false_dependence_says_why(tmp_path: Path) -> None:
         ("variable=x complete", "variable=z complete", "names 'z', which k has not"),
         ("variable=x complete", "variable=x complet3", "no option 'complet3'; did you mean comple"),
         ("variable=x complete", "complete", "names no variable"),
+        ("variable=x complete", "variable=x type=cyclic", "of type cyclic has no factor"),
+        ("variable=x complete", "variable=x block", "of type block has no factor"),
+        ("variable=x complete", "variable=x", None),
+        ("HLS UNROLL", "HLS LOOP_TRIPCOUNT min=9 max=2", "MIN=9 above MAX=2"),
+        ("HLS UNROLL", "HLS LOOP_TRIPCOUNT min = 2 * 3 max = 8", None),
+        ("s_axilite port=return", "s_axlite port=return", "no mode 's_axlite'; did you mean s_axi"),
         ("s_axilite port=return", "s_axilite port=return bundel=b", "did you mean bundle"),
     ],
 )

@@ -14,23 +14,31 @@ from pathlib import Path
 from pynq_torch.errors import needs
 
 from .cursors import operator_kind, parameters_of
+from .lint_indices import (
+    Moving,
+    backwards,
+    expanded,
+    has_gaps,
+    is_binary,
+    is_uneven,
+    moves,
+    strides,
+)
 from .lint_loops import changes
 from .lint_tree import (
+    AND,
     ASSIGN,
     EQUAL,
-    MULTIPLY,
-    SHIFT,
-    SUBTRACT,
+    LOOPS,
+    OR,
     UNEQUAL,
     Problem,
     Program,
     Scope,
     calls,
-    is_constant,
     names,
     plain,
     problem_at,
-    root_of,
 )
 
 with needs("clang", "Reading HLS C++"):
@@ -38,8 +46,6 @@ with needs("clang", "Reading HLS C++"):
 
 __all__ = ["bursts"]
 
-#: The variables that a loop changes, and the expressions they are stepped by.
-Moving = dict[int, list[Cursor]]
 _DEREFERENCE = 6
 _TOLD = re.compile(r"\w.*: single accesses\.")
 _STRIDE = (
@@ -49,9 +55,13 @@ _STRIDE = (
 )
 _BACK = "is read or written backwards, a single access each; count upwards, turn the order on chip"
 _GAPS = "is read or written with gaps, a single access each; copy all of it, or widen the port"
+_UNEVEN = (
+    "is read or written where a division or a mask of the counter says, a single access each; copy "
+    "it in order and choose on chip"
+)
 _BRANCH = (
-    "is read or written in a branch, so no burst is known before the loop; copy it in a loop of "
-    "its own, or write a value in every iteration"
+    "is read or written in a branch or behind one that leaves the loop, so no burst is known "
+    "before; copy it in a loop of its own, or write a value in every iteration"
 )
 _BOTH = "is read and written in one loop, and no burst is both; read a copy on chip"
 
@@ -72,7 +82,8 @@ def bursts(program: Program, masters: set[str]) -> Iterator[Problem]:
         for scope in function.walk():
             if not _is_pipelined(program, scope) or _is_told(scope):
                 continue
-            found = list(_accesses(program, scope.body, changes(scope), pointers, ()))
+            ends = _leaves(scope.body, CursorKind.BREAK_STMT)
+            found = list(_accesses(program, scope.body, changes(scope), pointers, (), ends))
             seen: set[tuple[int, int]] = set()
             for one in found:
                 key = one.node.location.line, one.pointer.hash
@@ -85,7 +96,7 @@ def bursts(program: Program, masters: set[str]) -> Iterator[Problem]:
 def _wrong(program: Program, scope: Scope, one: _Access, found: list[_Access]) -> str:
     """Return what keeps an access from a burst, ``""`` for nothing."""
     same = [other for other in found if other.pointer == one.pointer]
-    if any(_strides(program, scope, part, one.moving) for part in one.parts):
+    if any(strides(program, scope, part, one.moving) for part in one.parts):
         return _STRIDE
     if _is_gather(program, scope, one):
         return ""
@@ -99,9 +110,12 @@ def _wrong(program: Program, scope: Scope, one: _Access, found: list[_Access]) -
     )
     if not alone:
         return ""
-    if any(_backwards(scope, part, one.moving) for part in one.parts):
+    if any(is_uneven(scope, part, one.moving) for part in one.parts):
+        return _UNEVEN
+    if any(backwards(scope, part, one.moving) for part in one.parts):
         return _BACK
-    if any(_has_gaps(scope, part, one.moving) for part in one.parts):
+    rows = any(moves(part, one.moving) for part in one.parts[1:-1])
+    if rows or any(has_gaps(scope, part, one.moving) for part in one.parts):
         return _GAPS
     return ""
 
@@ -218,6 +232,11 @@ def _accesses(
     children = list(node.get_children())
     parts: tuple[Cursor, ...] = ()
     if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
+        base, *parts_of = children
+        while (row := plain(base)).kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:  # a[i][j]
+            base, index = row.get_children()
+            parts_of.insert(0, index)
+        children = [base, *parts_of]
         parts = tuple(children)
     elif node.kind == CursorKind.UNARY_OPERATOR:
         parts = tuple(children) if operator_kind(node, unary=True) == _DEREFERENCE else ()
@@ -236,9 +255,20 @@ def _accesses(
             within = (*inside, function.hash)
             yield from _accesses(program, scope.body, given, pointers, within, branch)
     ways = {CursorKind.IF_STMT: 1, CursorKind.CONDITIONAL_OPERATOR: 1, CursorKind.SWITCH_STMT: 1}
-    first = ways.get(node.kind, len(children))
+    either = is_binary(node, AND) or is_binary(node, OR)
+    first = 1 if either else ways.get(node.kind, len(children))
     for position, child in enumerate(children):
-        yield from _accesses(program, child, moving, pointers, inside, branch or position >= first)
+        under = branch or position >= first
+        yield from _accesses(program, child, moving, pointers, inside, under)
+        branch = branch or _leaves(child, CursorKind.CONTINUE_STMT)
+
+
+def _leaves(node: Cursor, kind: CursorKind) -> bool:
+    """Whether a branch ends an iteration, or with BREAK_STMT the loop around it."""
+    ends = kind == CursorKind.BREAK_STMT and node.kind == CursorKind.SWITCH_STMT
+    if ends or node.kind in LOOPS:
+        return False
+    return node.kind == kind or any(_leaves(child, kind) for child in node.get_children())
 
 
 def _is_both(scope: Scope, same: list[_Access]) -> bool:
@@ -260,124 +290,15 @@ def _counters(scope: Scope) -> list[Cursor]:
     return list(begin.get_children()) if begin is not None else []
 
 
-def _strides(program: Program, scope: Scope, index: Cursor, moving: Moving) -> bool:
-    """Whether an index moves by a variable from iteration to iteration; not for gathers."""
-    nodes = list(_expanded(scope, index))
-    if any(node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR and _moves(node, moving) for node in nodes):
-        return False
-    for node in nodes:
-        if node.kind == CursorKind.DECL_REF_EXPR and node.referenced is not None:
-            if not is_constant(moving.get(node.referenced.hash, [])):
-                return True
-        elif node.kind == CursorKind.BINARY_OPERATOR and _is_product(node, moving):
-            return True
-        elif node.kind == CursorKind.CALL_EXPR and _moves(node, moving):
-            inner = (f.walk_preorder() for f in program.callees(node))
-            if any(_is_product(part, None) for body in inner for part in body):
-                return True
-        elif node.kind == CursorKind.MEMBER_REF_EXPR and _walks(program, scope, node):
-            return True
-    return False
-
-
 def _is_gather(program: Program, scope: Scope, one: _Access) -> bool:
     """Whether data chooses the address: what lies there is read alone, and that is no slip."""
-    nodes = [node for part in one.parts for node in _expanded(scope, part)]
+    nodes = [node for part in one.parts for node in expanded(scope, part)]
     return any(
         (
             node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR
             and node != one.node
-            and _moves(node, one.moving)
+            and moves(node, one.moving)
         )
         or (node.kind == CursorKind.CALL_EXPR and not program.callees(node))
         for node in nodes
     )
-
-
-def _expanded(scope: Scope, node: Cursor) -> Iterator[Cursor]:
-    """Yield the nodes of an expression, and of the constants of the loop that it uses."""
-    for item in node.walk_preorder():
-        yield item
-        target = item.referenced if item.kind == CursorKind.DECL_REF_EXPR else None
-        if target is not None and target.kind == CursorKind.VAR_DECL:
-            begin, end = scope.body.extent.start.offset, scope.body.extent.end.offset
-            if begin < target.location.offset < end and target.type.is_const_qualified():
-                for child in target.get_children():
-                    yield from _expanded(scope, child)
-
-
-def _moves(node: Cursor, moving: Moving) -> bool:
-    return not names(node).isdisjoint(moving)
-
-
-def _is_product(node: Cursor, moving: Moving | None) -> bool:
-    """Whether something that moves (all, for None) is multiplied by, or shifted by, a variable."""
-    if node.kind != CursorKind.BINARY_OPERATOR:
-        return False
-    kind = operator_kind(node, unary=False)
-    if kind not in (MULTIPLY, SHIFT):
-        return False
-    left, right = node.get_children()
-    if moving is None:
-        return not is_constant([left]) and not is_constant([right])
-    pairs = ((left, right), (right, left))[: 1 if kind == SHIFT else 2]
-    return any(_moves(one, moving) and not is_constant([other]) for one, other in pairs)
-
-
-def _walks(program: Program, scope: Scope, member: Cursor) -> bool:
-    """Whether a method that the loop calls moves a member by a variable (``walk.step()``)."""
-    owner = root_of(member)
-    for call in calls(scope.node):
-        first = next(iter(call.get_children()), None)
-        if owner is None or first is None or root_of(first) != owner:
-            continue
-        for node in (part for method in program.callees(call) for part in method.walk_preorder()):
-            if node.kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR:
-                moved, by = node.get_children()
-                if moved.spelling == member.spelling and not is_constant([by]):
-                    return True
-    return False
-
-
-def _backwards(scope: Scope, part: Cursor, moving: Moving) -> bool:
-    """Whether an index falls: it is subtracted, or counted down."""
-    down = {
-        root.hash
-        for node in scope.node.walk_preorder()
-        if _is_down(node) and (root := root_of(next(iter(node.get_children())))) is not None
-    }
-    falls = False
-    for node in _expanded(scope, part):
-        if _is_binary(node, SUBTRACT):
-            falls = falls or _moves(list(node.get_children())[1], moving)
-    return falls != (not names(part).isdisjoint(down))
-
-
-def _is_down(node: Cursor) -> bool:
-    """Whether an expression is ``--i`` or ``i -= 2``."""
-    if node.kind == CursorKind.UNARY_OPERATOR:
-        return operator_kind(node, unary=True) in (2, 4)
-    is_compound = node.kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
-    return is_compound and "-=" in {token.spelling for token in node.get_tokens()}
-
-
-def _has_gaps(scope: Scope, part: Cursor, moving: Moving) -> bool:
-    """Whether an index moves by a constant that is not 1."""
-    for node in _expanded(scope, part):
-        if node.kind == CursorKind.DECL_REF_EXPR and node.referenced is not None:
-            if any(_number(step) != "1" for step in moving.get(node.referenced.hash, [])):
-                return True
-        elif _is_binary(node, MULTIPLY):
-            left, right = node.get_children()
-            ways = ((left, right), (right, left))
-            if any(_moves(a, moving) and _number(b) != "1" for a, b in ways):
-                return True
-    return False
-
-
-def _is_binary(node: Cursor, kind: int) -> bool:
-    return node.kind == CursorKind.BINARY_OPERATOR and operator_kind(node, unary=False) == kind
-
-
-def _number(node: Cursor) -> str:
-    return "".join(token.spelling for token in node.get_tokens())

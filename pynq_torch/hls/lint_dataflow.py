@@ -129,12 +129,19 @@ def _body(program: Program, scope: Scope) -> Iterator[Problem]:
                         yield _value_used(call)
                     if _is_static(variable) and not is_stream(variable.type):
                         yield problem_at(variable, "dataflow", _STATIC)
-        elif node.kind != CursorKind.NULL_STMT:
+        elif node.kind != CursorKind.NULL_STMT and not _is_assertion(node):
             yield problem_at(node, "dataflow", _CALLS)
             other |= names(node)
     for uses in touched.values():
         if uses[0].variable.hash not in other:
             yield from _channel(scope, uses, uses[0].variable.hash in local)
+
+
+def _is_assertion(node: Cursor) -> bool:
+    """Whether a statement is ``assert(...)``; with NDEBUG it is a cast."""
+    if node.kind in (CursorKind.CSTYLE_CAST_EXPR, CursorKind.CXX_STATIC_CAST_EXPR):
+        return not names(node)
+    return any(call.spelling in ("__assert_fail", "__assert") for call in calls(node))
 
 
 def _is_lambda(variable: Cursor) -> bool:

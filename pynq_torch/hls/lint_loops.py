@@ -44,9 +44,7 @@ def tripcounts(program: Program) -> Iterator[Problem]:
                 continue
             if scope.kind == "for":
                 parts = scope.header()
-                begin = list(parts[0].get_children()) if parts[0] is not None else []
-                own = frozenset(node.hash for node in begin)
-                values = [child for node in begin[:1] for child in node.get_children()]
+                own, values = _start(parts[0])
                 steps = [step for step in _steps(parts[2]) if _counts(step, parts[1])]
                 if parts[1] is not None and is_constant([*values, parts[1], *steps], own):
                     continue
@@ -58,6 +56,17 @@ def tripcounts(program: Program) -> Iterator[Problem]:
                 "how often the loop runs is not known at compile time, so reports have no "
                 "latency; write #pragma HLS LOOP_TRIPCOUNT min=... max=... in it",
             )
+
+
+def _start(begin: Cursor | None) -> tuple[frozenset[int], list[Cursor]]:
+    """Return what a ``for`` sets, and the value of the first: ``int i = 0`` or ``i = 0``."""
+    if begin is None or begin.kind == CursorKind.DECL_STMT:
+        made = list(begin.get_children()) if begin is not None else []
+        values = [child for node in made[:1] for child in node.get_children()]
+        return frozenset(node.hash for node in made), values
+    parts = [list(part.get_children()) for part in _steps(begin)]
+    roots = [root for part in parts if (root := root_of(part[0])) is not None]
+    return frozenset(root.hash for root in roots), parts[0][1:]
 
 
 def _steps(node: Cursor | None) -> list[Cursor]:
@@ -135,8 +144,10 @@ def _banks(function: Scope) -> dict[str, int]:
 def _sum(scope: Scope, node: Cursor, interval: int, banks: dict[str, int]) -> str:
     parts = list(node.get_children())
     if node.kind == CursorKind.BINARY_OPERATOR and operator_kind(node, unary=False) == ASSIGN:
-        if plain(parts[1]).kind != CursorKind.BINARY_OPERATOR or not any(
-            _same(part, parts[0]) for part in parts[1].walk_preorder()
+        value = plain(parts[1])
+        fused = value.kind == CursorKind.CALL_EXPR and value.spelling in ("fma", "fmaf")
+        if not (fused or value.kind == CursorKind.BINARY_OPERATOR) or not any(
+            _same(part, parts[0]) for part in value.walk_preorder()
         ):
             return ""
     elif node.kind != CursorKind.COMPOUND_ASSIGNMENT_OPERATOR:

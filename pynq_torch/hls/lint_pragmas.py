@@ -165,8 +165,22 @@ def _spelling(item: Directive) -> Iterator[Problem]:
             yield _problem(item, f"has {option.upper()}={value or 'nothing'}; expected {expected}")
     if item.name == "allocation" and "limit" not in item.options:
         yield _problem(item, "has no limit, so it limits nothing; write limit=N")
+    kind = _kind_of(item)
+    if kind in ("block", "cyclic") and "factor" not in item.options and "variable" in item.options:
+        yield _problem(item, f"of type {kind} has no factor; write factor=N, or type=complete")
+    low, high = (item.options.get(option, "") for option in ("min", "max"))
+    if low.isdigit() and high.isdigit() and int(low) > int(high):
+        yield _problem(item, f"has MIN={low} above MAX={high}; exchange them")
     if item.name in _VARIABLE - {"dependence", "reset"} and "variable" not in item.options:
         yield _problem(item, "names no variable; write variable=NAME")
+
+
+def _kind_of(item: Directive) -> str:
+    """Return how an array is partitioned, ``""`` for other pragmas."""
+    if item.name not in ("array_partition", "array_reshape"):
+        return ""
+    given = item.options.get("type", "").lower()
+    return given or next((word for word in item.words if word in ("block", "cyclic")), "complete")
 
 
 def _dimension(item: Directive, function: Scope) -> Iterator[Problem]:

@@ -23,11 +23,13 @@ with needs("clang", "Reading HLS C++"):
 
 __all__ = [
     "ADD",
+    "AND",
     "ASSIGN",
     "COMMA",
     "EQUAL",
     "LOOPS",
     "MULTIPLY",
+    "OR",
     "SHIFT",
     "SUBTRACT",
     "UNEQUAL",
@@ -49,7 +51,7 @@ __all__ = [
 Problem = tuple[str, int, str, str]
 _WRAPPERS = (CursorKind.UNEXPOSED_EXPR, CursorKind.LABEL_STMT, CursorKind.PAREN_EXPR)
 ASSIGN, COMMA, MULTIPLY, EQUAL, UNEQUAL = 22, 33, 3, 15, 16  # clang-c/Index.h, as in direction
-ADD, SUBTRACT, SHIFT = 6, 7, 8
+ADD, SUBTRACT, SHIFT, AND, OR = 6, 7, 8, 20, 21
 LOOPS = {
     CursorKind.FOR_STMT: "for",
     CursorKind.WHILE_STMT: "while",
@@ -77,6 +79,7 @@ _CONSTANT = {
     CursorKind.TEMPLATE_NON_TYPE_PARAMETER,
     CursorKind.FUNCTION_DECL,
     CursorKind.FUNCTION_TEMPLATE,
+    CursorKind.CXX_METHOD,  # an operator; other methods are members of what they are called on
     CursorKind.OVERLOADED_DECL_REF,
 }
 _CONVERSIONS = {CursorKind.CONSTRUCTOR, CursorKind.CONVERSION_FUNCTION}
@@ -93,8 +96,8 @@ class Directive:
 
     @classmethod
     def read(cls, pragma: Pragma) -> Directive:
-        """Take a pragma's text apart; ``a = b`` counts as ``a=b``."""
-        text = re.sub(r"\s*=\s*", "=", pragma.text)
+        """Take a pragma's text apart; ``a = b * c`` counts as ``a=b*c``."""
+        text = re.sub(r"\s*([=*/+-])\s*", r"\1", pragma.text)
         name, *rest = re.findall(r'\w+="[^"]*"|\S+', text) or [""]
         pairs = [word.partition("=") for word in rest]
         options = {key.lower(): value for key, equals, value in pairs if equals}
@@ -159,10 +162,10 @@ class Scope:
         """Return begin, condition and step of a ``for``; libclang leaves out what is absent."""
         begin = condition = step = None
         for part in list(self.node.get_children())[:-1]:
-            if part.kind == CursorKind.DECL_STMT and condition is None:
+            if condition is not None:  # `++i` of an ap_uint is a call
+                step = part
+            elif part.kind == CursorKind.DECL_STMT or is_step(part):
                 begin = part
-            elif is_step(part):
-                begin, step = (part, step) if condition is None else (begin, part)
             else:
                 condition = part
         return begin, condition, step
@@ -333,7 +336,7 @@ def is_step(node: Cursor) -> bool:
 def is_constant(nodes: Iterable[Cursor | None], free: frozenset[int] = frozenset()) -> bool:
     """Whether expressions are known at compile time; `free` are variables that do not count."""
     for node in nodes:
-        for item in [] if node is None else node.walk_preorder():
+        for item in [] if node is None else _evaluated(node):
             if item.kind == CursorKind.MEMBER_REF_EXPR:
                 return False
             if item.kind != CursorKind.DECL_REF_EXPR or item.referenced is None:
@@ -347,6 +350,14 @@ def is_constant(nodes: Iterable[Cursor | None], free: frozenset[int] = frozenset
             if not value or not is_constant(value):
                 return False
     return True
+
+
+def _evaluated(node: Cursor) -> Iterator[Cursor]:
+    """Yield an expression and all in it but what ``sizeof`` only looks at."""
+    yield node
+    if node.kind != CursorKind.CXX_UNARY_EXPR:
+        for child in node.get_children():
+            yield from _evaluated(child)
 
 
 def problem_at(node: Cursor, rule: str, text: str) -> Problem:

@@ -12,19 +12,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pynq_torch.errors import KernelBuildError
+from pynq_torch.errors import InterfaceError, KernelBuildError
 from pynq_torch.paths import shown
 
 from .directive_files import added
 from .estimator import Estimate, estimate
-from .interface import Interface
 from .lint_bursts import bursts
 from .lint_dataflow import dataflow
 from .lint_intervals import intervals
 from .lint_loops import accumulations, tripcounts
 from .lint_pragmas import dependences
 from .lint_tree import Problem, Program
-from .parse import interface_of, probe
+from .parse import find_top, interface_of, probe
 from .source import SourceUnit, read_source
 
 __all__ = ["Finding", "lint"]
@@ -121,9 +120,18 @@ def lint(
     """
     with read_source(Path(os.path.realpath(source)), include_dirs, defines, probe(top)) as unit:
         _check(unit, top)
-        interface, body = interface_of(unit, top, tool="vitis")
+        refused: list[str] = []
+        masters: set[str] = set()
+        try:
+            interface, body = interface_of(unit, top, tool="vitis")
+            masters = {item.name for item in interface.arguments if item.kind == "m_axi"}
+            refused = list(interface.warnings)
+        except InterfaceError as error:  # a pragma that no interface can be made from
+            if not _WARNING.match(str(error)):
+                raise
+            refused, body, schedule = [str(error)], find_top(unit, top)[1], False
         program = Program(unit.unit.cursor, body, unit.pragmas)
-        problems = {*added([program], directives), *_problems(program, interface)}
+        problems = {*added([program], directives), *_problems(program, refused, masters)}
         if schedule is True:
             schedule = estimate(
                 source, top, directives=directives, include_dirs=include_dirs, defines=defines
@@ -141,15 +149,14 @@ def _late(program: Program, schedule: Estimate, problems: set[Problem]) -> set[P
     return {problem for problem in intervals(program, schedule) if problem[:2] not in said}
 
 
-def _problems(program: Program, interface: Interface) -> Iterator[Problem]:
-    for warning in interface.warnings:
+def _problems(program: Program, warnings: Sequence[str], masters: set[str]) -> Iterator[Problem]:
+    for warning in warnings:
         match = _WARNING.match(warning)
         if match:
             yield match["file"], int(match["line"]), "pragma", match["text"]
     yield from dependences(program)
     yield from dataflow(program)
     yield from tripcounts(program)
-    masters = {item.name for item in interface.arguments if item.kind == "m_axi"}
     yield from bursts(program, masters)
     yield from accumulations(program)
 
