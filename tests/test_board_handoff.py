@@ -108,6 +108,11 @@ def test_a_bit_that_a_board_would_refuse(board, tmp_path, damage, says):
         assert Overlay(str(bit)).vadd_0.read(0x00) == 4
 
 
+def test_a_handoff_in_place_of_the_bit(board, tmp_path):
+    with pytest.warns(BitstreamWarning, match=r"vadd\.hwh: no \.bit"):
+        Overlay(str(write(tmp_path, handoff()).with_suffix(".hwh")))
+
+
 def test_a_name_without_end(board, tmp_path):
     name = "v" * 5000
     overlay = Overlay(str(write(tmp_path, handoff().replace("vadd_0", name))))

@@ -16,7 +16,7 @@ from pynq import Overlay, allocate
 
 import pynq_torch
 from pynq_torch.board import xsa
-from pynq_torch.errors import HandoffError
+from pynq_torch.errors import BitstreamWarning, HandoffError
 
 VADD = Path(__file__).resolve().parents[1] / "bitstreams" / "vadd"
 SYSDEF = """<Project>
@@ -54,6 +54,12 @@ def export(folder, **changed):
             if data is not None:
                 archive.writestr(name, data)
     return path
+
+
+def test_a_bitstream_in_it_that_a_board_would_refuse(closed, tmp_path, temporary):
+    pynq_torch.use_board("csim")
+    with pytest.warns(BitstreamWarning, match=r"wrapper\.bit: no \.bit: it begins with 3c 68 74"):
+        Overlay(str(export(tmp_path, wrapper_bit=b"<html>")))
 
 
 @pytest.mark.parametrize("load", [Overlay, pynq_torch.load])

@@ -11,6 +11,7 @@ from typing import Any
 from pynqmetadata.frontends import Metadata
 
 from pynq_torch.errors import HandoffError
+from pynq_torch.hls.design.image import warn_of_refusal
 
 __all__ = ["handoff_file", "read_archive"]
 
@@ -64,6 +65,8 @@ def read_archive(path: Path) -> tuple[Any, Path]:
     weakref.finalize(xsa, shutil.rmtree, handoff.parent, ignore_errors=True)
     if not bitstreams:
         raise HandoffError(f"{path.name} has no bitstream. {_EXPORT}")
+    for bitstream in bitstreams:
+        warn_of_refusal(Path(bitstream))
     return metadata, handoff
 
 

@@ -283,7 +283,8 @@ def alias(tensor: torch.Tensor) -> torch.Tensor:
     Returns
     -------
     torch.Tensor
-        Same shape, strides and dtype on the CPU. It must not be resized.
+        Same shape, strides and dtype on the CPU. It must not be resized, and is valid while the
+        tensor lives: it does not keep the memory, which the next tensor gets.
 
     Raises
     ------

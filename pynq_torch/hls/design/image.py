@@ -149,9 +149,9 @@ def check_bitstream(path: Path | str, real_hardware: bool) -> None:
 def warn_of_refusal(path: Path) -> None:
     """Warn where a real board would refuse a ``.bit``: the virtual board goes by the ``.hwh``.
 
-    A file of another format, such as a raw ``.bin``, has no header to judge by.
+    A raw ``.bin`` has no header to judge by, and what is in an ``.xsa`` is judged there.
     """
-    if path.suffix != ".bit" or not path.is_file():
+    if path.suffix in (".bin", ".xsa") or not path.is_file():
         return
     try:
         header = read_bit_header(path.read_bytes())
