@@ -486,3 +486,19 @@ def test_powers_are_not_printed_factor_by_factor() -> None:
     text = "".join(f"%x{n + 1} = mul nsw i32 %x{n}, %x{n}\n" for n in range(3))
     made = compiler._SQUARE.sub(compiler._without_powers(), text).splitlines()
     assert made == [text.splitlines()[0], "%x2 = freeze i32 %x1", "%x3 = freeze i32 %x2"]
+
+
+def test_what_limits_a_pipelined_function_is_said(tmp_path: Path) -> None:
+    text = """
+void k(const int x[16], int *y) {
+#pragma HLS PIPELINE
+    int sum = 0;
+    for (int i = 0; i < 16; ++i) sum += x[i];
+    *y = sum;
+}
+"""
+    made = _of(tmp_path, text)
+    assert (made.interval, made.as_json()["reasons"]) == ((8, 8), made.reasons)
+    assert "k: II=8: 16 accesses of `x` in an iteration" in str(made)
+    assert "(k.cpp:5)" in made.reasons[0]
+    assert _of(tmp_path, text, PIPELINE="PIPELINE II=8").reasons == ()
