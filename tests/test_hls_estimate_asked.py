@@ -298,9 +298,7 @@ def test_a_pragma_s_number_that_is_not_known_is_a_warning(tmp_path: Path) -> Non
     (warning,) = _of(tmp_path, NUMBERS, FACTOR="N", MORE="body<8, Config>(y, y);").warnings
     assert "FACTOR=N, which is 2 and 8 in different instances; the estimate takes 8" in warning
     path = tmp_path / "d.tcl"
-    path.write_text(
-        'set_directive_unroll -factor $n "body/loop"\nset_directive_pipelines "body"\n'
-    )
+    path.write_text('set_directive_unroll -factor $n "body/loop"\nset_directive_pipelines "body"\n')
     source = tmp_path / "k.cpp"
     source.write_text(NUMBERS.replace("#pragma HLS UNROLL factor=FACTOR", "").replace("MORE", ""))
     said = estimate(source, "k", directives=path).warnings
