@@ -4,7 +4,8 @@ usage: python tests/estimates.py REPORTS CHECKOUTS [--write] [--verbose]
        python tests/estimates.py own    (writes the table of this project's kernels)
 
 REPORTS has one JSON object a line: ``repo`` (owner/name), ``source``, ``sources``, ``top``,
-``clock``, ``part``, ``directives_file``, ``include_dirs``, ``defines``, and what the tool reported:
+``clock``, ``part``, ``directives_file``, ``include_dirs``, ``defines``, ``group`` (the same for one
+source with several sets of directives), and what the tool reported:
 ``latency`` (``worst``), ``loops`` (``name``, ``lines``, ``trip_count``, ``ii``,
 ``iteration_latency``, ``latency``) and ``resources``. CHECKOUTS holds a folder ``owner+name`` for
 each repository. Reports whose repository is not there are left out and counted.
@@ -13,6 +14,7 @@ each repository. Reports whose repository is not there are left out and counted.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -164,6 +166,19 @@ def compare(
     return said
 
 
+def order(times: dict[str, list[tuple[float, float | None]]]) -> list[float]:
+    """Return whether the faster of two variants is estimated as faster, for each such pair.
+
+    `times` are the reported and the estimated ns of each group; pairs within 5 % are left out.
+    """
+    pairs = (pair for group in times.values() for pair in itertools.combinations(group, 2))
+    return [
+        None not in (have, also) and (have < also) == (want < other) and have != also  # type: ignore[operator]
+        for (want, have), (other, also) in pairs
+        if abs(want - other) > 0.05 * max(want, other)
+    ]
+
+
 def table(tally: dict[str, list[float]], count: int, failed: int, absent: int) -> str:
     """Return the table as Markdown."""
 
@@ -185,6 +200,7 @@ def table(tally: dict[str, list[float]], count: int, failed: int, absent: int) -
         ("trip counts equal", share("trips")),
         ("loop latency, median error", spread("loop")),
         ("total latency, median error", spread("total")),
+        ("faster of two variants of a source right", share("order")),
         ("DSP within 10 % or one", share("DSP")),
         ("BRAM_18K within 10 % or one", share("BRAM_18K")),
         ("LUT, median error", spread("LUT")),
@@ -220,12 +236,17 @@ def main() -> None:
     folders = [(args.checkouts / r["repo"].replace("/", "+")).resolve() for r in records]
     here = [(r, folder) for r, folder in zip(records, folders, strict=True) if folder.is_dir()]
     tally: dict[str, list[float]] = defaultdict(list)
+    times: dict[str, list[tuple[float, float | None]]] = defaultdict(list)
     failed = 0
     with ProcessPoolExecutor(2) as pool:
         for (record, _), found in zip(
             here, pool.map(estimated, *zip(*here, strict=True)), strict=True
         ):
             name = f"{record['repo']} {record['source']}"
+            if (worst := record["latency"]["worst"]) is not None and "group" in record:
+                have = None if isinstance(found, str) else found.latency[1]
+                ns = record["clock"]
+                times[record["group"]].append((worst * ns, None if have is None else have * ns))
             if isinstance(found, str):
                 failed += 1
                 print(f"no estimate of {name}: {found}")
@@ -233,6 +254,7 @@ def main() -> None:
                 continue
             for line in compare(record, found, tally):
                 print(f"{name}: {line}") if args.verbose else None
+    tally["order"] = order(times)
     text = table(tally, len(here), failed, len(records) - len(here))
     print(text)
     if args.write:

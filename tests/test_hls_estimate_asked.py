@@ -298,11 +298,11 @@ def test_a_pragma_s_number_that_is_not_known_is_a_warning(tmp_path: Path) -> Non
     (warning,) = _of(tmp_path, NUMBERS, FACTOR="N", MORE="body<8, Config>(y, y);").warnings
     assert "FACTOR=N, which is 2 and 8 in different instances; the estimate takes 8" in warning
     path = tmp_path / "d.tcl"
-    path.write_text('set_directive_unroll -factor $n "body/loop"\nset_directive_pipelin "body"\n')
+    path.write_text('set_directive_unroll -factor $n "body/loop"\nset_directive_pipelines "body"\n')
     source = tmp_path / "k.cpp"
     source.write_text(NUMBERS.replace("#pragma HLS UNROLL factor=FACTOR", "").replace("MORE", ""))
     said = estimate(source, "k", directives=path).warnings
-    assert "d.tcl:2: PIPELIN is no HLS pragma" in said[0]
+    assert "d.tcl:2: PIPELINES is no HLS pragma" in said[0]
     assert "d.tcl:1: UNROLL has FACTOR=$n, whose value is not known" in said[1]
 
 
@@ -348,8 +348,8 @@ int k(int x) { return g(x, 1) + g(x, 2); }
 def test_half_is_no_float_with_conversions(tmp_path: Path) -> None:
     text = """
 #include <hls_half.h>
-half k(const half x[64]) {
-    half sum = 0;
+half k(const half x[64], half first) {
+    half sum = first;
     for (int i = 0; i < 64; ++i) sum += x[i] * x[i];
     return sum;
 }
@@ -461,7 +461,14 @@ void k(const int x[64], int y[64]) {
     }
 }
 """
-    (loop,) = _of(tmp_path, text).loops
+    (loop,) = (
+        made := _of(
+            tmp_path,
+            text,
+            **{"{\n    for": "{\n#pragma HLS ALLOCATION function instances=f limit=1\n    for"},
+        )
+    ).loops
+    assert "ALLOCATION of f, which has no effect" in made.warnings[0]
     assert loop.ii == 3
     assert "II=3: it calls f, whose PIPELINE asks for II=3 (k.cpp:" in loop.why
 
@@ -486,3 +493,30 @@ def test_powers_are_not_printed_factor_by_factor() -> None:
     text = "".join(f"%x{n + 1} = mul nsw i32 %x{n}, %x{n}\n" for n in range(3))
     made = compiler._SQUARE.sub(compiler._without_powers(), text).splitlines()
     assert made == [text.splitlines()[0], "%x2 = freeze i32 %x1", "%x3 = freeze i32 %x2"]
+
+
+def test_what_limits_a_pipelined_function_is_said(tmp_path: Path) -> None:
+    text = """
+void k(const int x[16], int *y) {
+#pragma HLS PIPELINE
+    int sum = 0;
+    for (int i = 0; i < 16; ++i) sum += x[i];
+    *y = sum;
+}
+"""
+    made = _of(tmp_path, text)
+    assert (made.interval, made.as_json()["reasons"]) == ((8, 8), made.reasons)
+    assert "k: II=8: 16 accesses of `x` in an iteration" in str(made)
+    assert "(k.cpp:5)" in made.reasons[0]
+    assert _of(tmp_path, text, PIPELINE="PIPELINE II=8").reasons == ()
+
+
+def test_a_port_has_the_memory_that_interface_says(tmp_path: Path) -> None:
+    text = """
+void k(const int x[64], int y[64]) {
+#pragma HLS INTERFACE mode=ap_memory port=x storage_type=KIND
+    for (int i = 0; i < 64; ++i) y[i] = x[i] + x[63 - i];
+}
+"""
+    found = [_of(tmp_path, text, KIND=kind).loops[0].ii for kind in ("ram_1p", "ram_t2p")]
+    assert found == [2, 1]

@@ -7,12 +7,13 @@ import ctypes
 from pynq_torch.errors import needs
 
 with needs("clang", "Reading HLS C++"):
-    from clang.cindex import Cursor, CursorKind, Type, conf
+    from clang.cindex import Cursor, CursorKind, Type, TypeKind, conf
 
 __all__ = [
     "body_of",
     "candidates",
     "definition_of",
+    "is_pointer",
     "is_read_only",
     "operator_kind",
     "parameters_of",
@@ -70,3 +71,11 @@ def definition_of(function: Cursor) -> Cursor | None:
         if candidate is not None and body_of(candidate) is not None:
             return candidate
     return None
+
+
+def is_pointer(kind: Type) -> bool:
+    """Whether a type is a pointer; the bindings have no word for some others, as _Float16."""
+    try:
+        return bool(kind.kind == TypeKind.POINTER)
+    except ValueError:
+        return False

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
+from pathlib import Path
 
 from .array import Access
 from .ir import Instruction, plain_name
@@ -23,6 +24,11 @@ class Limit:
     interval: int
     reason: str = ""
     place: Place | None = None
+
+    @property
+    def where(self) -> str:
+        """File and line in parentheses, if they are known."""
+        return f" ({Path(self.place.file).name}:{self.place.line})" if self.place else ""
 
 
 def port_limit(region: Region) -> Limit:

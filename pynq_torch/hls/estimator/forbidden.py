@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from pynq_torch.errors import KernelBuildError, needs
 
+from ..cursors import is_pointer
 from .ir import plain_name
 from .operators import knows_call
 from .place import Locations, Place, header_folders
 from .plan import Plan
 
 with needs("clang", "Reading HLS C++"):
-    from clang.cindex import Cursor, LinkageKind, TypeKind
+    from clang.cindex import Cursor, LinkageKind
 
 __all__ = ["check", "check_top"]
 
@@ -61,11 +62,13 @@ def check_top(function: Cursor, top: str) -> None:
         inner = kind.get_pointee() if kind.get_pointee().get_size() > 0 else kind
         while inner.get_array_size() > 0:
             inner = inner.get_array_element_type()
-        fields = list(inner.get_fields()) if inner.kind == TypeKind.RECORD else []
-        found = "" if kind is inner or inner.kind != TypeKind.POINTER else "what it points to"
+        found = "what it points to" if kind is not inner and is_pointer(inner) else ""
         place = inner.get_declaration().location.file
         if place is not None and not place.name.startswith((*header_folders(), _SYSTEM)):
-            found = next((f"{f.spelling!r}" for f in fields if _points(f)), found)
+            fields = inner.get_fields()
+            found = next(
+                (f"{f.spelling!r}" for f in fields if is_pointer(f.type.get_canonical())), found
+            )
         if found:
             raise KernelBuildError(
                 f"{parameter.location.file}:{parameter.location.line}: of argument "
@@ -73,10 +76,6 @@ def check_top(function: Cursor, top: str) -> None:
                 "hand over an array, and indices into it",
                 top,
             )
-
-
-def _points(field: Cursor) -> bool:
-    return bool(field.type.get_canonical().kind == TypeKind.POINTER)
 
 
 def check(text: str, plan: Plan, top: str, *, bodies: bool = False) -> None:

@@ -84,6 +84,7 @@ class Kernel:
         #: Whether the least is that of the shortest way, past a loop or a branch too.
         self.exact = exact
         self.loops: list[LoopEstimate] = []
+        self.reasons: list[str] = []
         self._done: dict[str, Done] = {}
         self._written: dict[str, set[str]] = {}
 
@@ -113,6 +114,7 @@ class Kernel:
             else (),
             done.begins,
             tuple(dict.fromkeys(warnings)),
+            reasons=tuple(self.reasons),
         )
 
     def written(self, name: str) -> set[str]:
@@ -167,7 +169,11 @@ class Body:
         if pipelined and self.plan is not None:
             items = [i for block in self.blocks(None) for i in block.instructions]
             region = self.region(items, bursts=False)
-            interval, depth, _ = pipeline(region, self.plan.interval or 1, self.plan.distances)
+            asked = self.plan.interval or 1
+            interval, depth, limit = pipeline(region, asked, self.plan.distances)
+            if interval > asked:
+                said = f"{self.plan.name}: II={interval}: {limit.reason}{limit.where}"
+                self.kernel.reasons.append(said)
             self.count(region, interval)
             cycles: Cycles = (depth - 1, depth - 1)
         else:

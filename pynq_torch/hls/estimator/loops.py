@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,12 +129,11 @@ def _pipelined(
     total = pipeline_latency(trips, interval, depth)
     why = ""
     if interval > max(plan.interval or 1, 1):
-        where = limit.place or loop.place
-        line = f" ({Path(where.file).name}:{where.line})" if where is not None else ""
-        why = f"II={interval}: {limit.reason}{line}"
+        limit = limit if limit.place else replace(limit, place=loop.place)
+        why = f"II={interval}: {limit.reason}{limit.where}"
         if plan.floor is not None and interval == floor:
             called = f"{plan.floor.name}, whose PIPELINE asks for II={floor}"
-            why = f"II={interval}: it calls {called}{line}"
+            why = f"II={interval}: it calls {called}{limit.where}"
     _record(
         body,
         len(body.kernel.loops),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from math import ceil
 
 from .array import Access, Array
@@ -184,6 +185,8 @@ class Arrays:
     ) -> None:
         port = owner.ports.get(array.name, {}) if owner is not None else {}
         mode = port.get("mode", "").lower()
+        if storage := port.get("storage_type"):  # of ap_memory and bram
+            array.plan = replace(array.plan, kind=storage.lower())
         if (
             base in self._streams
             or "hls::stream" in item_type

@@ -16,6 +16,7 @@ from pynq_torch.errors import needs
 from pynq_torch.paths import shown
 
 from ..constants import Constants
+from ..cursors import is_pointer
 from ..lint_tree import LOOPS, Program, Scope, calls, plain, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
 from .bindings import Bindings, lines_of
@@ -23,7 +24,7 @@ from .ir import Instruction, plain_name
 from .place import Place
 
 with needs("clang", "Reading HLS C++"):
-    from clang.cindex import Cursor, CursorKind, TypeKind
+    from clang.cindex import Cursor, CursorKind
 
 __all__ = ["Plan", "Trips", "key_of", "make_plan"]
 
@@ -107,6 +108,18 @@ class Plan:
                         _swallow(inner)
                     for other in loop.callees:
                         _swallow_function(other)
+        self._warn_of_limits()
+
+    def _warn_of_limits(self) -> None:
+        """Say which ALLOCATION of a function has no effect, since pipelines take it in."""
+        for function in self.functions:
+            at = f"{shown(Path(function.place.file))}:{function.place.line}"
+            for other in self.functions:
+                if other.swallowed and other.name.lower() in function.limits:
+                    self.warnings.append(
+                        f"{at}: {function.name} has ALLOCATION of {other.name}, which has no "
+                        "effect in this estimate: a pipeline takes that function in"
+                    )
 
 
 def key_of(place: Place) -> tuple[str, int, int]:
@@ -245,7 +258,7 @@ def _dimensions(node: Cursor) -> tuple[tuple[int, ...], int, int]:
     kind, sizes = node.type.get_canonical(), []
     if node.kind == CursorKind.PARM_DECL and kind.get_pointee().get_array_size() > 0:
         sizes, kind = [0], kind.get_pointee()  # T a[][N]: the first one is not known here
-    elif node.kind == CursorKind.PARM_DECL and kind.kind == TypeKind.POINTER:
+    elif node.kind == CursorKind.PARM_DECL and is_pointer(kind):
         kind = kind.get_pointee().get_canonical()
     while kind.get_array_size() > 0 or (
         not sizes and "[" in kind.spelling and kind.get_array_size() == 0

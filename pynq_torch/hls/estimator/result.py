@@ -100,6 +100,8 @@ class Estimate:
         when the writer has ended. Empty where that is not known.
     warnings : tuple of str
         With file and line.
+    reasons : tuple of str
+        What limits the interval of pipelined functions.
     """
 
     top: str
@@ -114,6 +116,7 @@ class Estimate:
     begins: tuple[int, ...] = ()
     warnings: tuple[str, ...] = field(default=())
     kind: str = "estimate"
+    reasons: tuple[str, ...] = ()
 
     def table(self) -> Table:
         """Return the loops as a table."""
@@ -156,7 +159,7 @@ class Estimate:
 
     def _reasons(self) -> list[str]:
         """Return what limits loops, and why the latency of some is not known; each once."""
-        said = [loop.why for loop in self.loops if loop.why]
+        said = [*self.reasons, *(loop.why for loop in self.loops if loop.why)]
         said += [
             f"{loop.name}: how often it runs is not known, and so its latency; write "
             f"LOOP_TRIPCOUNT min= max= for the report ({Path(loop.file).name}:{loop.line})"
