@@ -78,8 +78,7 @@ class HlsKernel(IpModel):
         self._auto = self._was_reset = self._watched = False
         self._seen = self._polls = 0
         self._outside: set[str] = set()  # indices that were warned of
-        # Runs that were over when the input of a running kernel changed.
-        self._written: int | None = None
+        self._written: int | None = None  # runs that were over when its input changed
         self._last_run: Run | None = None
         self.engine.set_flag(Flag.CHAIN, self._chain)
         self.engine.set_flag(Flag.FREE_RUNNING, self.free_running)

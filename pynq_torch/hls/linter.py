@@ -11,12 +11,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pynq_torch.errors import InterfaceError, KernelBuildError
 from pynq_torch.paths import shown
 
 from .directive_files import added
 from .estimator import Estimate, estimate
+from .interface import Interface
 from .lint_bursts import bursts
 from .lint_dataflow import dataflow
 from .lint_intervals import intervals
@@ -120,27 +122,31 @@ def lint(
     """
     with read_source(Path(os.path.realpath(source)), include_dirs, defines, probe(top)) as unit:
         _check(unit, top)
-        refused: list[str] = []
-        masters: set[str] = set()
-        try:
-            interface, body = interface_of(unit, top, tool="vitis")
-            masters = {item.name for item in interface.arguments if item.kind == "m_axi"}
-            refused = list(interface.warnings)
-        except InterfaceError as error:  # a pragma that no interface can be made from
-            if not _WARNING.match(str(error)):
-                raise
-            refused, body, schedule = [str(error)], find_top(unit, top)[1], False
+        refused, body, interface = _interface(unit, top)
         program = Program(unit.unit.cursor, body, unit.pragmas)
-        problems = {*added([program], directives), *_problems(program, refused, masters)}
-        if schedule is True:
+        problems = {*added([program], directives), *_problems(program, refused, interface)}
+        if schedule is True and interface is not None:
             schedule = estimate(
                 source, top, directives=directives, include_dirs=include_dirs, defines=defines
             )
-        problems |= _late(program, schedule, problems) if schedule else set()
-    return sorted(
-        Finding(shown(Path(file).resolve()), line, rule, text, _CHAPTERS[rule])
-        for file, line, rule, text in problems
-    )
+        if isinstance(schedule, Estimate):
+            problems |= _late(program, schedule, problems)
+    return sorted(_finding(*problem) for problem in problems)
+
+
+def _finding(file: str, line: int, rule: str, text: str) -> Finding:
+    return Finding(shown(Path(file).resolve()), line, rule, text, _CHAPTERS[rule])
+
+
+def _interface(unit: SourceUnit, top: str) -> tuple[list[str], Any, Interface | None]:
+    """Return what is wrong with pragmas, the function, and the interface if one can be made."""
+    try:
+        interface, body = interface_of(unit, top, tool="vitis")
+    except InterfaceError as error:
+        if not _WARNING.match(str(error)):
+            raise
+        return [str(error)], find_top(unit, top)[1], None
+    return list(interface.warnings), body, interface
 
 
 def _late(program: Program, schedule: Estimate, problems: set[Problem]) -> set[Problem]:
@@ -149,7 +155,11 @@ def _late(program: Program, schedule: Estimate, problems: set[Problem]) -> set[P
     return {problem for problem in intervals(program, schedule) if problem[:2] not in said}
 
 
-def _problems(program: Program, warnings: Sequence[str], masters: set[str]) -> Iterator[Problem]:
+def _problems(
+    program: Program, warnings: Sequence[str], interface: Interface | None
+) -> Iterator[Problem]:
+    arguments = interface.arguments if interface is not None else ()
+    masters = {item.name for item in arguments if item.kind == "m_axi"}
     for warning in warnings:
         match = _WARNING.match(warning)
         if match:

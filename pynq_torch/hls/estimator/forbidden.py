@@ -99,11 +99,9 @@ def check(text: str, plan: Plan, top: str, *, bodies: bool = False) -> None:
     """
     places = Locations(text)
     calls = _calls(text)
-    begin = next((name for name in calls if _is_named(name, plan.top.name)), None)
-    if begin is None:
-        return
-    waiting, path = [begin], {begin: [begin]}
-    entered = {begin: plan.top.place}
+    waiting = [name for name in calls if _is_named(name, plan.top.name)][:1]
+    path = {name: [name] for name in waiting}
+    entered = dict.fromkeys(waiting, plan.top.place)
     while waiting:
         name = waiting.pop()
         for callee, node in calls[name]:

@@ -113,23 +113,11 @@ class Region:
         return bound(cost, item, self._bindings, self.target) if self._bindings else cost
 
     def _memory(self, node: Node, access: Access) -> None:
-        array, speed = access.array, self.target.speed
+        array = access.array
         if access.write and array.constant:
             node.access = None
             return
-        if array.kind in ("scalar", "register"):
-            variable = None in access.banks
-            delay = (
-                0.7 * log2(max(array.words, 2)) * speed if variable and not access.write else 0.0
-            )
-            node.cost = Cost(0, delay)
-        elif array.kind == "m_axi":
-            node.cost = self._bus(node, access)
-        elif access.write:
-            node.cost = Cost(0, _MEMORY_NS * speed)
-        else:
-            delay = _MEMORY_NS * speed
-            node.cost = Cost(array.latency, delay, delay)
+        node.cost = self._access_cost(node, access)
         if node.item.name and array.element_bits < node.item.bits:
             self.function.loaded[node.item.name] = array.element_bits
         key = id(array)
@@ -154,6 +142,16 @@ class Region:
         if access.write:
             wrote.append(node)
         previous.append(node)
+
+    def _access_cost(self, node: Node, access: Access) -> Cost:
+        array, delay = access.array, _MEMORY_NS * self.target.speed
+        if array.kind in ("scalar", "register"):
+            chosen = None in access.banks and not access.write
+            width = log2(max(array.words, 2)) if chosen else 0.0
+            return Cost(0, 0.7 * width * self.target.speed)
+        if array.kind == "m_axi":
+            return self._bus(node, access)
+        return Cost(0, delay) if access.write else Cost(array.latency, delay, delay)
 
     def _bus(self, node: Node, access: Access) -> Cost:
         full = 0.85 * self.target.budget

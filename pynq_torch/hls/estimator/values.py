@@ -79,14 +79,7 @@ def settle_values(
     folder : pathlib.Path
         For files that the compiler takes.
     """
-    waiting = [
-        (scope, item, option)
-        for program, constants in programs
-        for function in program.scopes
-        for scope in function.walk()
-        for item in scope.pragmas
-        for option in _unknown(item, constants)
-    ]
+    waiting = [one for program, constants in programs for one in _waiting(program, constants)]
     if not waiting:
         return []
     found = _values(waiting, sources, include_dirs, defines, folder)
@@ -98,15 +91,29 @@ def settle_values(
         if values:
             item.options[option] = str(values[-1])
             if len(values) > 1:
-                all_of_them = " and ".join(map(str, values))
                 said.append(
-                    f"{where}{item.name.upper()} has {option.upper()}={text}, which is "
-                    f"{all_of_them} in different instances; the estimate takes {values[-1]} for all"
+                    where + _several(f"{item.name.upper()} has {option.upper()}={text}", values)
                 )
         elif values is None and item in scope.pragmas:
             scope.pragmas.remove(item)
             said.append(where + _left_out(item, option))
     return said
+
+
+def _waiting(program: Program, constants: Constants) -> Iterator[tuple[Scope, Directive, str]]:
+    """Yield each option whose number is a name: its scope, its directive, its key."""
+    for function in program.scopes:
+        for scope in function.walk():
+            for item in scope.pragmas:
+                for option in _unknown(item, constants):
+                    yield scope, item, option
+
+
+def _several(what: str, values: Sequence[int]) -> str:
+    each = " and ".join(map(str, values))
+    return (
+        f"{what}, which is {each} in different instances; the estimate takes {values[-1]} for all"
+    )
 
 
 def _values(
