@@ -7,6 +7,7 @@ the package is installed, because an installed package may be read-only and is r
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,6 +23,7 @@ __all__ = [
     "find_kernel",
     "is_checkout",
     "kernel_path",
+    "left_by_pynq",
     "shown",
     "to_read",
     "to_write",
@@ -103,3 +105,12 @@ def find_kernel(name: str) -> Path | None:
     """Return the first folder on the kernel path that describes the kernel, ``None`` without."""
     folders = (root / name for root in kernel_path())
     return next((f for f in folders if (f / "description.json").is_file()), None)
+
+
+def left_by_pynq() -> list[Path]:
+    """Return the files in which pynq keeps the overlay of a program, beside its own code."""
+    spec = importlib.util.find_spec("pynq")
+    if spec is None or spec.origin is None:
+        return []
+    folder = Path(spec.origin).parent / "pl_server"
+    return sorted([*folder.glob("_current_metadata.pkl"), *folder.glob("global_pl_state_*.json")])

@@ -23,6 +23,7 @@ from notebook_style import graded, text
 
 from pynq_torch.cli.course import write
 from pynq_torch.paths import NOTEBOOKS, ROOT
+from pynq_torch.report import sandbox
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("nbgrader") is None, reason="nbgrader is not installed (Python 3.11)"
@@ -263,6 +264,17 @@ def test_a_submission_sees_and_harms_nothing_but_itself(tiny: Course):
     listener.close()
     seen = {s: (found[s], tiny.errors(s, TINY)) for s in tries}
     assert seen == {student: (3, []) for student in tries}
+
+
+@needs_sandbox
+def test_what_pynq_left_of_another_program_is_not_there(monkeypatch: pytest.MonkeyPatch):
+    state = Path(sandbox.__file__)  # any file that is read in a sandbox
+    look = [sys.executable, "-c", f"import os; print(os.path.isfile({str(state)!r}))"]
+    for files, found in (([], "True"), ([state], "False")):
+        monkeypatch.setattr(sandbox, "left_by_pynq", lambda files=files: files)
+        words = [*sandbox.sandbox([], [], 64), *look]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        assert done.stdout.strip() == found, done.stderr
 
 
 @needs_sandbox

@@ -23,7 +23,7 @@ from typing import Literal
 from packaging.requirements import Requirement
 
 from pynq_torch.errors import PynqTorchError, RtlError
-from pynq_torch.paths import ROOT, is_checkout
+from pynq_torch.paths import ROOT, is_checkout, left_by_pynq
 
 Status = Literal["ok", "missing", "wrong", "absent"]
 
@@ -262,11 +262,7 @@ def check_bitstreams(root: Path = ROOT) -> Iterator[Finding]:
 
 def check_overlay_cache() -> Iterator[Finding]:
     """State that pynq leaves beside its own code and serves to the next program."""
-    spec = importlib.util.find_spec("pynq")
-    if spec is None or spec.origin is None:
-        return  # check_packages has said so
-    folder = Path(spec.origin).parent / "pl_server"
-    stale = sorted([*folder.glob("_current_metadata.pkl"), *folder.glob("global_pl_state_*.json")])
+    stale = left_by_pynq()
     if not stale:
         yield Finding("stale overlay cache", "ok", "none")
         return

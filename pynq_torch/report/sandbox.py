@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pynq_torch.hls.cache import cache_dir
-from pynq_torch.paths import BITSTREAMS, HW, PACKAGE
+from pynq_torch.paths import BITSTREAMS, HW, PACKAGE, left_by_pynq
 
 __all__ = ["NOBODY", "as_user", "is_root", "limits", "readable", "sandbox"]
 
@@ -74,6 +74,8 @@ def sandbox(
     for empty in hidden:
         if any(empty.is_relative_to(seen) for seen in read) and empty.is_dir():
             words += ["--tmpfs", str(empty)]
+    for state in left_by_pynq():  # pynq would try to remove it, from a folder that is only read
+        words += ["--dev-bind", "/dev/null", str(state)]
     words += ["--ro-bind-try", str(cache_dir()), str(cache_dir())]
     for folder in writable:
         words += ["--bind", folder, folder]
