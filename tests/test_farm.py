@@ -208,7 +208,7 @@ def test_a_board_that_no_worker_has(scheduler: str, monkeypatch: pytest.MonkeyPa
         farm.map(_refuses, [0], scheduler=scheduler, board="rtl")
 
 
-def test_no_scheduler(monkeypatch: pytest.MonkeyPatch):
+def test_no_scheduler(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.delenv(farm.SCHEDULER, raising=False)
     with pytest.raises(BoardError, match=r"no scheduler is named: .* PYNQ_TORCH_SCHEDULER"):
         farm.map(_refuses, [0])
@@ -216,6 +216,8 @@ def test_no_scheduler(monkeypatch: pytest.MonkeyPatch):
     for address in ("tcp://127.0.0.1:9", "nonsense://x"):
         with pytest.raises(BoardError, match="no Dask scheduler answers at"):
             farm.map(_refuses, [0], scheduler=address)
+        assert cli.main(["farm", address]) == 1
+        assert "no Dask scheduler answers at" in capsys.readouterr().err
 
 
 def _notebook(folder: Path, name: str, *cells: str) -> None:

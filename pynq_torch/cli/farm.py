@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 
-from pynq_torch.errors import BoardError, needs
+from pynq_torch.errors import BoardError
 from pynq_torch.remote.farm import BOARD
+from pynq_torch.remote.farm.jobs import connected
 
 from .run import DEFAULT_BOARD, board_environment, check_board
 
@@ -32,8 +33,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def _farm(options: argparse.Namespace) -> int:
-    with needs("distributed", "a farm of boards"):
-        import distributed  # noqa: F401
     check_board(options.board)
     cores = len(os.sched_getaffinity(0))
     boards = options.boards or (1 if options.board == "local" else cores)
@@ -41,6 +40,8 @@ def _farm(options: argparse.Namespace) -> int:
         raise BoardError(f"--boards {options.boards}: expected 1 or more")
     if options.board == "local" and boards > 1:
         raise BoardError(f"--boards {boards}: this machine has one board 'local'")
+    with connected(options.scheduler):  # a worker would say that in its own language
+        pass
     command = [
         sys.executable, "-m", "distributed.cli.dask_worker", options.scheduler,
         "--nworkers", str(boards), "--nthreads", "1", "--no-dashboard", "--death-timeout", "60",
