@@ -213,7 +213,8 @@ class Compiled:
             if item is None:
                 yield [layer.name, layer.kind, "PL", free[layer.kind], "", 0, 0, ""]
                 continue
-            moved = sum(int(np.prod(s.shape)) for s in layer.inputs)
+            # As the program reads it: without rows that no window sees.
+            moved = len(layer.inputs) * item.channels * item.height * item.width
             moved += item.outs * item.rows * item.columns * item.size
             moved += (0 if layer.weight is None else layer.weight.numel()) + 4 * layer.table.numel()
             cycles = "" if counted is None else counted[at[id(layer)]]
