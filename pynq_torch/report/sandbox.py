@@ -49,7 +49,7 @@ def sandbox(
     writable : iterable of str
         Folders that the program may change. It reads those of `readable`, and finds nothing else.
     hidden : iterable of pathlib.Path
-        Folders that are empty for it, though they are below one that it reads.
+        Folders below one that it reads that are empty for it; so is what pynq left there.
     size_mb : int
         Size of ``/tmp`` and of ``/dev/shm``, in MiB, which are its own.
     network : bool
@@ -74,8 +74,7 @@ def sandbox(
     for empty in hidden:
         if any(empty.is_relative_to(seen) for seen in read) and empty.is_dir():
             words += ["--tmpfs", str(empty)]
-    for state in left_by_pynq():  # pynq would try to remove it, from a folder that is only read
-        words += ["--dev-bind", "/dev/null", str(state)]
+    words += [w for file in left_by_pynq() for w in ("--dev-bind", "/dev/null", str(file))]
     words += ["--ro-bind-try", str(cache_dir()), str(cache_dir())]
     for folder in writable:
         words += ["--bind", folder, folder]
