@@ -96,6 +96,7 @@ class _Made:
 
     def __init__(self, graph: GraphModule, calibrate: Iterable[Any] | None) -> None:
         self._graph, self._calibrate = graph, calibrate
+        self._holders = [node for node in graph.graph.nodes if node.op == "placeholder"]
         self._made: OrderedDict[Hashable, tuple[Compiled, list[Any]]] = OrderedDict()
 
     def __call__(self, *values: Any) -> Any:
@@ -104,7 +105,7 @@ class _Made:
 
     def of(self, values: Sequence[Any]) -> tuple[Compiled, list[torch.Tensor]]:
         """Return the program for what a call gives, and those of its values that are inputs."""
-        holders = [node for node in self._graph.graph.nodes if node.op == "placeholder"]
+        holders = self._holders
         fixed = list(map(_is_fixed, holders, values))
         free = [value for value, bound in zip(values, fixed, strict=True) if not bound]
         kept = [value for value, bound in zip(values, fixed, strict=True) if bound]

@@ -6,7 +6,6 @@ source's syntax.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 from pynq_torch.errors import InterfaceError, KernelBuildError
 from pynq_torch.paths import shown
 
+from . import depends
 from .directive_files import added
 from .estimator import Estimate, estimate
 from .interface import Interface
@@ -120,7 +120,7 @@ def lint(
     >>> lint("hw/kernels/vadd/vadd.cpp", "vadd")  # doctest: +SKIP
     []
     """
-    with read_source(Path(os.path.realpath(source)), include_dirs, defines, probe(top)) as unit:
+    with read_source(depends.real(Path(source)), include_dirs, defines, probe(top)) as unit:
         _check(unit, top)
         refused, body, interface = _interface(unit, top)
         program = Program(unit.unit.cursor, body, unit.pragmas)
