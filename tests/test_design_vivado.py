@@ -16,8 +16,13 @@ import pytest
 import tomllib
 from test_design_image import real_image
 
+from pynq_torch.board.rtl.grouping import group
+from pynq_torch.board.rtl.lint import find_verilator
+from pynq_torch.board.rtl.sources import RtlSource
+from pynq_torch.board.rtl.verilate import elaborate, verilate
+from pynq_torch.board.rtl.vivado_ip import write_ips, write_packaging
 from pynq_torch.cli import main
-from pynq_torch.hls.design.build import Generated, generate, overlay_names
+from pynq_torch.hls.design.build import Generated, generate, make_design, overlay_names
 from pynq_torch.paths import ROOT
 
 RECORDER = Path(__file__).parent / "design_recorder.tcl"
@@ -248,6 +253,7 @@ VIVADO = """#!/bin/sh
 # stands in for Vivado: every command of the script is recorded, the results are prepared
 [ "$1" = -version ] && {{ echo "Vivado v0 (stand-in)"; exit 0; }}
 [ -e {folder}/fails ] && {{ echo "ERROR: no licence"; exit 1; }}
+[ -z "$7" ] && exec {tclsh} {recorder} "$5" {folder}/packaging
 {tclsh} {recorder} "$5" {folder}/record "$7" "$8" "$9" && cp {folder}/vadd.* "$9"
 """
 
@@ -279,8 +285,84 @@ def test_the_command_runs_vivado_and_takes_its_result(
     (folder / "fails").unlink()
     assert main(command) == 0
     record = (folder / "record").read_text().splitlines()
-    assert f"set_property\tip_repo_paths\t{packaged.parent}\t" in record
+    assert f"set_property\tip_repo_paths\t{packaged}\t" in record
     manifest = json.loads((tmp_path / "out" / "vadd" / "manifest.json").read_text())
     assert manifest["tools"] == {"vivado": "Vivado v0 (stand-in)"}
     assert manifest["routed"]["reached_mhz"] == manifest["clock_mhz"] == 100
     assert manifest["hardware"] == "never run on a board"
+    assert manifest["rtl"] == []
+    shutil.rmtree(packaged)
+    shutil.copytree(ROOT / "hw/rtl", root / "hw/rtl")
+    assert main([*command, "--rtl"]) == 0
+    folder_of_ip = root / "hw" / "build" / "rtl" / "ip" / "vadd"
+    record = (folder / "record").read_text().splitlines()
+    assert f"set_property\tip_repo_paths\t{folder_of_ip}\t" in record
+    manifest = json.loads((tmp_path / "out" / "vadd" / "manifest.json").read_text())
+    assert manifest["rtl"] == ["vadd"]
+    assert manifest["sources"].keys() >= {"hw/kernels/vadd/rtl/vadd.sv", "hw/rtl/axi_read.sv"}
+
+
+# ---- RTL as an IP --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["vadd", "gemm", "stream", "net"])
+def test_the_wrapper_of_rtl_has_the_buses_of_the_kernel(name: str, tmp_path: Path) -> None:
+    cells = {cell.kind: cell for cell in make_design(name)[0].cells if ":hls:" in cell.vlnv}
+    for kernel, (folder, files) in write_ips(name, out=tmp_path).items():
+        top = f"{kernel}_ip"
+        wrapper = folder / "src" / f"{top}.v"
+        assert {file.name for file in files} == {p.name for p in wrapper.parent.glob("*.sv")}
+        source = RtlSource(top, top, wrapper.parent, (wrapper, *files))
+        work = tmp_path / "work"
+        work.mkdir()
+        found = elaborate(find_verilator(), source, work)  # pins that do not fit are errors of it
+        assert verilate(find_verilator(), source, found, "", work)
+        interfaces = group(found.ports, top=top)
+        said = dict(re.findall(r'"xilinx.com:\S+ (\S+ \S+)".*\n.* (\w+)\b', wrapper.read_text()))
+        for bus in interfaces.ports:
+            for signal, port in bus.signals.items():
+                assert said[f"{bus.name} {signal}"] == port
+        assert {bus.name for bus in interfaces.ports} == {b.name for b in cells[kernel].buses}
+
+
+def test_overlays_without_rtl_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["overlay", "bitstream", "signal", "--rtl"]) == 1
+    assert "signal: none of fir, chain, " in capsys.readouterr().err
+
+
+@needs_tclsh
+def test_the_recorded_ip_is_the_cell_of_the_block_design(tmp_path: Path) -> None:
+    (cell,) = (cell for cell in make_design("vadd")[0].cells if cell.kind == "vadd")
+    names = ["vadd_ip.v", "vadd.sv"]
+    script = tmp_path / "package.tcl"
+    script.write_text(write_packaging(cell, "vadd_ip", names))
+    assert TCLSH is not None
+    subprocess.run([TCLSH, RECORDER, script, tmp_path / "record"], check=True, timeout=60)
+    lines = [line.split("\t") for line in (tmp_path / "record").read_text().splitlines()]
+    assert [words[-1] for words in lines if words[0] == "add_files"] == [
+        f"{tmp_path}/src/{name}" for name in names
+    ]
+    vlnv = {words[1]: words[2] for words in lines if words[0] == "set_property"}
+    assert (vlnv["top"], vlnv["name"], vlnv["version"]) == ("vadd_ip", "vadd", "1.0")
+    registers: dict[str, dict[str, str]] = {}
+    fields: dict[tuple[str, str], dict[str, str]] = {}
+    spaces, last = [], {}
+    for command, first, *rest in (line for line in lines if len(line) > 1):
+        if command == "ipx::add_register":
+            last = registers[first] = {}
+            register = first
+        elif command == "ipx::add_field":
+            last = fields[register, first] = {}
+        elif command == "ipx::add_address_space":
+            spaces.append(first)
+            last = {}
+        elif command == "set_property":
+            last[first] = rest[0]
+    (control,) = (bus for bus in cell.buses if bus.registers)
+    assert {(name, int(r["address_offset"], 0), int(r["size"]), r["access"])
+            for name, r in registers.items()} == {
+        (r.name, r.offset, r.size, r.access) for r in control.registers}  # fmt: skip
+    assert {(*name, int(f["bit_offset"]), int(f["bit_width"])) for name, f in fields.items()} == {
+        (r.name, f.name, f.offset, f.width) for r in control.registers for f in r.fields
+    }
+    assert spaces == [f"Data_m_axi_gmem{n}" for n in range(3)]

@@ -174,10 +174,12 @@ def test_a_routed_clock_replaces_the_assumed_one(
 ) -> None:
     monkeypatch.setattr(evidence, "BITSTREAMS", tmp_path / "bitstreams")
     evidence.record("vadd", Duration(1500e-8, "cycles", clock_hz=1e8), n=1000)
-    for name, kind, clock in (("a", "simulation image", 100), ("b", "open tools", 62.5),
-                              ("c", "open tools", 80), ("d", "vivado", 50)):  # fmt: skip
-        manifest = {"overlay": name, "kind": kind, "clock_mhz": clock,
-                    "kernels": {"vadd_0": "vadd"}, "routed": {"by": "nextpnr-xilinx"}}  # fmt: skip
+    # The first is a simulation image, which has no such entry; the last was made of the C++.
+    for name, rtl, clock in (("a", None, 100), ("b", ["vadd"], 62.5), ("c", ["vadd"], 80),
+                             ("d", [], 50)):  # fmt: skip
+        manifest = {"overlay": name, "clock_mhz": clock, "kernels": {"vadd_0": "vadd"}}
+        if rtl is not None:
+            manifest |= {"rtl": rtl, "routed": {"by": "nextpnr-xilinx"}}
         (tmp_path / "bitstreams" / name).mkdir(parents=True)
         (tmp_path / "bitstreams" / name / "manifest.json").write_text(json.dumps(manifest))
         if name == "a":

@@ -40,6 +40,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         made.add_argument("names", nargs="*", metavar="NAME", help="overlays (default: all)")
     scripts.add_argument("--out", type=Path, required=True, help="folder to write into")
     card = "in NAME.cfg: a card's memory, e.g. HBM[0], for the HP ports"
+    own = "write OUT/ip too: what Vivado packages kernels from that have RTL (gemm, net, vadd)"
+    scripts.add_argument("--rtl", action="store_true", help=own)
     scripts.add_argument("--memory", default="", metavar="NAME", help=card)
     real = action("bitstream", _bitstream, "build the real bitstream, by Vivado or by open tools")
     _bitstream_options(real)
@@ -79,6 +81,8 @@ def _bitstream_options(real: argparse.ArgumentParser) -> None:
         default="vivado",
         help="vivado (default); open: yosys, nextpnr-xilinx and prjxray",
     )
+    own = "for Vivado: package kernels that have RTL from it, without Vitis HLS (gemm, net, vadd)"
+    real.add_argument("--rtl", action="store_true", help=own)
     tools = real.add_argument_group("with --tool open")
     add = tools.add_argument
     add("--chipdb", type=Path, default=Path("xc7z020.bin"), metavar="FILE",
@@ -145,6 +149,7 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _scripts(options: argparse.Namespace) -> int:
+    from pynq_torch.board.rtl.vivado_ip import write_ips
     from pynq_torch.hls.design.build import generate, overlay_names
     from pynq_torch.hls.design.vitis import write_connectivity
 
@@ -154,15 +159,22 @@ def _scripts(options: argparse.Namespace) -> int:
         (options.out / f"{name}.tcl").write_text(generated.tcl, encoding="utf-8")
         connectivity = write_connectivity(generated.design, options.memory)
         (options.out / f"{name}.cfg").write_text(connectivity, encoding="utf-8")
-        print(f"{name}: {options.out / name}.tcl, {options.out / name}.cfg")
+        ips = write_ips(name, root=options.root, out=options.out / "ip") if options.rtl else {}
+        made = [f"{name}.tcl", f"{name}.cfg", *(f"ip/{kernel}" for kernel in ips)]
+        print(f"{name}: {', '.join(str(options.out / part) for part in made)}")
     return 0
 
 
 def _bitstream(options: argparse.Namespace) -> int:
     if options.tool == "vivado":
+        from pynq_torch.board.rtl.vivado_ip import write_ips
         from pynq_torch.hls.design.bitstream import build_vivado
 
-        made = build_vivado(options.name, root=options.root, out=options.out, build=options.build)
+        out = options.build and options.build / "rtl" / "ip"
+        ips = write_ips(options.name, root=options.root, out=out) if options.rtl else None
+        made = build_vivado(
+            options.name, root=options.root, out=options.out, build=options.build, rtl=ips
+        )
         print(f"{options.name}: {made}")
         return 0
     from pynq_torch.board.rtl.open_tools import OpenTools, build_open, map_overlay

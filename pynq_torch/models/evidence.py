@@ -153,18 +153,16 @@ class RoutedClock:
 
 
 def routed_clock(name: str) -> RoutedClock | None:
-    """Return the PL clock of the bitstream that open tools made of a kernel's RTL, by its manifest.
+    """Return the PL clock of the real bitstream that has a kernel's RTL in it, by its manifest.
 
     Of several it is the slowest. ``None`` where ``bitstreams`` has none: simulation images were not
-    routed, and Vivado's are made of the C++, another design.
+    routed, and what Vitis HLS makes of the C++ is another design.
     """
-    from pynq_torch.hls.design.build import OPEN_TOOLS
-
     found = []
     for folder in dict.fromkeys((to_write(BITSTREAMS), BITSTREAMS)):
         for path in sorted(folder.glob("*/manifest.json")):
             manifest = json.loads(path.read_text(encoding="utf-8"))
-            if manifest["kind"] == OPEN_TOOLS and name in manifest["kernels"].values():
+            if name in manifest.get("rtl", ()):
                 by = f"{manifest['overlay']} by {manifest['routed']['by']}"
                 found.append(RoutedClock(1e6 * manifest["clock_mhz"], by))
     return min(found, key=lambda clock: clock.hz, default=None)

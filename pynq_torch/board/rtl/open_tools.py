@@ -18,7 +18,13 @@ from pathlib import Path
 
 from pynq_torch.errors import BitstreamError, HandoffError, RtlError
 from pynq_torch.hls.design.bitstream import run_tool
-from pynq_torch.hls.design.build import OPEN_TOOLS, make_design, write_folder, write_manifest
+from pynq_torch.hls.design.build import (
+    OPEN_TOOLS,
+    make_design,
+    within,
+    write_folder,
+    write_manifest,
+)
 from pynq_torch.hls.design.hwh import write_hwh
 from pynq_torch.hls.design.image import read_bit_header
 from pynq_torch.hls.design.model import Design
@@ -264,9 +270,10 @@ def build_open(
         design,
         kind=OPEN_TOOLS,
         files=files,
-        sources=[path for path in mapped.sources if path.resolve().is_relative_to(root.resolve())],
+        sources=within(root, mapped.sources),
         tools={"yosys": yosys.version("Mapping an overlay"), **versions},
         root=root,
         routed={"by": versions["nextpnr-xilinx"], "reached_mhz": reached, "derate": DERATE},
+        rtl={cell.kind for cell in design.cells if ":hls:" in cell.vlnv},
     )
     return write_folder((out or to_write(root / "bitstreams")) / name, files, manifest)

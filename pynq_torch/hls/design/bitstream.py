@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pynq_torch.errors import BitstreamError
@@ -18,7 +18,12 @@ _TIMEOUT_S = 6 * 3600.0
 
 
 def build_vivado(
-    name: str, *, root: Path | None = None, out: Path | None = None, build: Path | None = None
+    name: str,
+    *,
+    root: Path | None = None,
+    out: Path | None = None,
+    build: Path | None = None,
+    rtl: Mapping[str, tuple[Path, Sequence[Path]]] | None = None,
 ) -> Path:
     """Build the real bitstream of an overlay by Vivado, of kernels that Vitis HLS has packaged.
 
@@ -30,6 +35,9 @@ def build_vivado(
         As for :func:`pynq_torch.hls.design.build.build_overlay`.
     build : pathlib.Path, optional
         Where the packaged kernels are and Vivado's project goes; by default ``hw/build``.
+    rtl : mapping of str to tuple, optional
+        Kernels that Vivado packages itself, from RTL: the folder with ``package.tcl`` of each, and
+        the project's files in it (`pynq_torch.board.rtl.vivado_ip.write_ips`).
 
     Returns
     -------
@@ -51,7 +59,8 @@ def build_vivado(
     build = build or to_write(root / "hw" / "build")
     packaged, project, result = build / "hls" / "ip", build / "vivado" / name, build / "result"
     cells = [cell for cell in generated.design.cells if ":hls:" in cell.vlnv]
-    kernels = dict.fromkeys(cell.kind for cell in cells)
+    rtl = rtl or {}
+    kernels = [kind for kind in dict.fromkeys(cell.kind for cell in cells) if kind not in rtl]
     missing = [k for k in kernels if not (packaged / k / "component.xml").is_file()]
     if missing:
         raise BitstreamError(
@@ -62,10 +71,16 @@ def build_vivado(
     script = build / "scripts" / f"{name}.tcl"
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text(generated.tcl, encoding="utf-8")
-    batch = ["vivado", "-mode", "batch", "-nojournal", "-source", script]
-    run_tool([*batch, "-tclargs", packaged, project, result], project.parent, _TIMEOUT_S)
+    batch = ["vivado", "-mode", "batch", "-nojournal", "-source"]
+    for folder, _ in rtl.values():
+        run_tool([*batch, folder / "package.tcl"], folder, _TIMEOUT_S)
+    # A list in Tcl. One folder a kernel: of some there are both, of one name.
+    folders = [packaged / kernel for kernel in kernels] + [folder for folder, _ in rtl.values()]
+    repository = " ".join(f"{{{folder}}}" for folder in folders)
+    run_tool([*batch, script, "-tclargs", repository, project, result], project.parent, _TIMEOUT_S)
     version = run_tool(["vivado", "-version"], project.parent, 600).splitlines()[0]
-    return import_overlay(name, result, {"vivado": version}, root=root, out=out)
+    files = {kernel: files for kernel, (_, files) in rtl.items()}
+    return import_overlay(name, result, {"vivado": version}, root=root, out=out, rtl=files)
 
 
 def run_tool(command: Sequence[object], folder: Path, timeout_s: float) -> str:

@@ -32,6 +32,7 @@ __all__ = [
     "make_design",
     "overlay_names",
     "sources_of",
+    "within",
     "write_folder",
     "write_manifest",
 ]
@@ -179,6 +180,11 @@ def _source_hashes(sources: Iterable[Path], root: Path) -> dict[str, str]:
     }
 
 
+def within(root: Path, files: Iterable[Path]) -> list[Path]:
+    """Return those of some files that are the project's: a manifest names no others."""
+    return [path for path in files if path.resolve().is_relative_to(root.resolve())]
+
+
 def write_manifest(
     design: Design,
     *,
@@ -188,6 +194,7 @@ def write_manifest(
     tools: Mapping[str, str],
     root: Path,
     routed: Mapping[str, object] | None = None,
+    rtl: Iterable[str] = (),
 ) -> str:
     """Return the manifest of a bitstream folder.
 
@@ -207,6 +214,8 @@ def write_manifest(
         Sources are named relative to it.
     routed : mapping, optional
         Of a real bitstream: what place and route has found about its clock.
+    rtl : iterable of str
+        Of a real bitstream: the kernels that are RTL of the project, not made from their C++.
     """
     manifest: dict[str, object] = {
         "overlay": design.name,
@@ -220,7 +229,7 @@ def write_manifest(
         "tools": dict(tools),
     }
     if routed is not None:
-        manifest |= {"routed": dict(routed), "hardware": NEVER_RUN}
+        manifest |= {"rtl": sorted(rtl), "routed": dict(routed), "hardware": NEVER_RUN}
     return json.dumps(manifest, indent=2) + "\n"
 
 
@@ -265,6 +274,7 @@ def import_overlay(
     *,
     root: Path | None = None,
     out: Path | None = None,
+    rtl: Mapping[str, Iterable[Path]] | None = None,
 ) -> Path:
     """Take over a ``.bit`` and ``.hwh`` that Vivado built, and write their manifest.
 
@@ -278,6 +288,8 @@ def import_overlay(
         The programs that made them, with their versions.
     root, out : pathlib.Path, optional
         As for :func:`build_overlay`.
+    rtl : mapping of str to iterable of pathlib.Path, optional
+        The kernels that are RTL, with its files.
 
     Raises
     ------
@@ -289,9 +301,12 @@ def import_overlay(
     files = _from_vivado(name, folder)
     # The Tcl leaves no bitstream behind whose slack is negative.
     routed = {"by": tools.get("vivado", "Vivado"), "reached_mhz": design.clock_mhz, "derate": 1}
+    rtl = rtl or {}
+    used = dict.fromkeys((*sources, *within(root, (path for all in rtl.values() for path in all))))
     text = write_manifest(
-        design, kind=VIVADO, files=files, sources=sources, tools=tools, root=root, routed=routed
-    )
+        design, kind=VIVADO, files=files, sources=used, tools=tools, root=root, routed=routed,
+        rtl=rtl,
+    )  # fmt: skip
     return write_folder((out or to_write(root / "bitstreams")) / name, files, text)
 
 
