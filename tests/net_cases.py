@@ -14,10 +14,12 @@ from pynq_torch.kernels.net.format import (
     FLOAT,
     MAX,
     MEAN,
+    SUM,
     Instruction,
     encode,
     float_words,
     head,
+    sum_words,
 )
 
 #: Bytes before and after what a program uses; they have to stay as they are.
@@ -27,12 +29,14 @@ GUARD = 64
 class Case:
     """One instruction with its memory; ``program`` has the end behind it.
 
-    `sizes` has the members that are not random.
+    `sizes` has the members that are not random, `flags` those of the first word, if they are not.
     """
 
-    def __init__(self, seed: int, opcode: int, **sizes: int) -> None:
+    def __init__(self, seed: int, opcode: int, flags: int | None = None, **sizes: int) -> None:
         rng, noise = random.Random(seed), np.random.default_rng(seed)
-        self.item = item = self._instruction(rng, opcode, sizes)
+        if flags is None:
+            flags = rng.choice([0, 0, 0, FLOAT, SUM]) if opcode == CONV else 0
+        self.item = item = self._instruction(rng, head(opcode, flags), sizes)
         self.program = encode([item, Instruction(head(END))])
         self.weights = noise.integers(-128, 128, item.outs * item.taps, dtype=np.int8)
         entries = item.outs if opcode == CONV else 1
@@ -42,9 +46,14 @@ class Case:
         if opcode == ADD:
             biases, factors = float_words([[0.7]]), float_words([[1.3]])
         self.table = np.concatenate([biases, factors], 1).flatten()
+        if item.flags & SUM:
+            low, high = sorted(rng.choice([(-128, 127), (-128, 127), (-20, 90), (5, 5)]))
+            last = sum_words(noise.uniform(0.2, 1.5, 2), rng.randint(-128, 127), low, high)
+            self.table = np.concatenate([self.table, last])
         self.arena = noise.integers(-128, 128, self.size, dtype=np.int8)
 
-    def _instruction(self, rng: random.Random, opcode: int, sizes: dict[str, int]) -> Instruction:
+    def _instruction(self, rng: random.Random, first: int, sizes: dict[str, int]) -> Instruction:
+        opcode, flags = Instruction(first).opcode, Instruction(first).flags
         groups = rng.choice([1, 1, 2, 3, 20])
         outs, channels = groups * rng.choice([1, 2, 17, 33]), groups * rng.choice([1, 3, 5])
         values: dict[str, Any] = {"groups": groups, "outs": outs, "channels": channels}
@@ -60,26 +69,21 @@ class Case:
             values |= one | {"pad_y": 0, "pad_x": 0}
             values |= {"rows": values["height"], "columns": values["width"]}
         values |= sizes
-        float_result = opcode == CONV and rng.random() < 0.3
-        size, place = 4 if float_result else 1, GUARD
-        shapes = {
-            "x": "channels height width",
-            "b": "channels height width",
-            "y": "outs rows columns",
-        }
+        size, place = 4 if flags & FLOAT else 1, GUARD
+        shapes = {"x": "channels height width", "y": "outs rows columns", "b": "outs rows columns"}
         for name, shape in shapes.items():
             count, rows, columns = (values[key] for key in shape.split())
             width = size if name == "y" else 1
             row = columns * width + width * rng.choice([0, 0, 3])
             channel = rows * row + width * rng.choice([0, 5])
+            if name == "b" and flags & SUM:
+                row, channel = values["y_row"], values["y_channel"]
             values |= {name: place, f"{name}_row": row, f"{name}_channel": channel}
             place += count * channel + (-count * channel) % 4 + GUARD
         self.size = place
         low, high = sorted(rng.choice([(-128, 127), (-128, 127), (-5, 100), (90, -90)]))
         zeros = {f"{name}_zero": rng.randint(-128, 127) for name in "xyb"}
-        return Instruction(
-            head(opcode, FLOAT * float_result), low=low, high=high, **values, **zeros
-        )
+        return Instruction(first, low=low, high=high, **values, **zeros)
 
     @staticmethod
     def _axis(

@@ -134,6 +134,52 @@ def test_a_program_ends_in_a_maximum_or_has_nothing_else():
         assert_near(compiled, model, x)
 
 
+class _Residual(nn.Module):
+    """Convolutions whose results are added, in one of several ways."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way = way
+        self.a, self.b = nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        a = self.a(x)
+        if self.way == "pooled":
+            return torch.max_pool2d(a, 2) + torch.max_pool2d(x, 2)
+        if self.way == "itself":
+            return a + a
+        if self.way == "read twice":
+            return torch.cat([a + x, a], 1)
+        if self.way == "the shortcut is last":
+            return torch.relu(a + self.b(x))
+        if self.way == "the shortcut is first":
+            return self.b(a) + x
+        if self.way == "a chain":
+            return self.b(a + x) + (a.relu() + x)
+        return x + torch.clamp(a, -0.3, 0.5)  # "second, clamped"
+
+
+@pytest.mark.parametrize(
+    ("way", "does"),
+    [
+        ("the shortcut is last", ["conv", "conv + add"]),
+        ("the shortcut is first", ["conv", "conv + add"]),
+        ("second, clamped", ["conv + add"]),
+        ("a chain", ["conv", "scale", "add", "add", "conv + add"]),
+        ("pooled", ["conv", "max", "max", "add"]),
+        ("itself", ["conv"]),  # the CPU adds: nothing quantises a tensor plus itself
+        ("read twice", ["conv", "add"]),
+    ],
+)
+def test_an_addition_is_the_end_of_a_convolution(way: str, does: list[str]):
+    model = _Residual(way)
+    compiled, x = compiled_of(model, 4, 9, 7)
+    found = [row[1] for row in compiled.explain().rows if row[2] == "PL" and row[1] != "cat"]
+    assert sorted(found) == sorted(does), compiled.explain()
+    assert [len(piece.layers) for piece in compiled.pieces] == [len(does)]
+    assert_near(compiled, model, x)
+
+
 def test_random_networks_give_the_bytes_of_the_reference():
     for seed in range(4):
         rng = random.Random(seed)

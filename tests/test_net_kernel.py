@@ -14,7 +14,7 @@ from pynq_torch.compiler import reference
 from pynq_torch.errors import KernelFault
 from pynq_torch.kernels.net import Limits, Loaded, Net, ProgramError
 from pynq_torch.kernels.net.check import verdict
-from pynq_torch.kernels.net.format import CONV, HEADER, MAX, MEAN, NAMES, WORDS, decode
+from pynq_torch.kernels.net.format import CONV, HEADER, MAX, MEAN, NAMES, SUM, WORDS, decode
 from pynq_torch.lessons.networks import NETWORKS, SHAPES
 
 
@@ -75,8 +75,24 @@ LARGE = {
 @pytest.mark.parametrize("name", LARGE)
 def test_what_does_not_fit_on_chip(kernel: Net, name: str) -> None:
     opcode, sizes = LARGE[name]
-    for seed in range(3):
-        same(kernel, Case(seed, opcode, **sizes))
+    for seed, flags in enumerate((None, None, SUM if opcode == CONV else 0)):
+        same(kernel, Case(seed, opcode, flags, **sizes))
+
+
+#: Shapes that make lines of all lengths, more or fewer tiles, and lines of b for which one waits.
+SUMS = (
+    *(sized(16, (n, n), 16, (3, 3), pad=1) for n in (1, 5, 8, 16, 32)),
+    *(sized(3, (7, n), 17) for n in (1, 7, 23, 24, 25, 33)),
+    *(sized(n, (9, 11), n, (3, 3), pad=1, groups=n) for n in (3, 16, 40)),
+    *(sized(64, (8, 8), 64, (3, 3), stride=n, pad=1) for n in (1, 2)),
+    *(sized(36, (4, 6), 60, groups=n) for n in (1, 3, 12)),
+    sized(700, (1, 1), 40),
+)
+
+
+def test_a_convolution_that_ends_in_an_addition(kernel: Net) -> None:
+    for seed, sizes in enumerate(SUMS):
+        same(kernel, Case(seed, CONV, SUM, **sizes))
 
 
 ON_RTL = pytest.mark.parametrize(
@@ -105,11 +121,16 @@ def test_memory_that_is_not_there(kernel: Net) -> None:
 
 def test_a_wrong_program_is_refused_alike_by_driver_and_kernel(kernel: Net) -> None:
     rng, found = random.Random(1), set()
-    case = Case(5, CONV)
+    for case in (Case(5, CONV, 0), Case(5, CONV, SUM)):
+        _refused_alike(kernel, case, rng, found)
+    assert found >= {0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13}
+
+
+def _refused_alike(kernel: Net, case: Case, rng: random.Random, found: set[int]) -> None:
     made = loaded(kernel, case)
     limits = Limits(case.weights.nbytes, case.table.size, case.size)
     words, report = made._constants[0], made._report
-    for _ in range(600):
+    for _ in range(500):
         program = case.program.copy()
         for _ in range(rng.choice([1, 1, 2])):
             at = rng.randrange(WORDS), rng.choice([0, 1, 2, 255, 65535, 65536, 2**31, 2**32 - 1])
@@ -133,7 +154,6 @@ def test_a_wrong_program_is_refused_alike_by_driver_and_kernel(kernel: Net) -> N
         if reason:
             with pytest.raises(ProgramError, match=f"instruction {index} "):
                 kernel(program, case.weights, case.table, case.size)
-    assert found >= {0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 12, 13}
 
 
 @pytest.mark.parametrize(
@@ -174,9 +194,16 @@ def test_an_error_of_the_kernel_names_the_instruction(kernel: Net) -> None:
 
 
 def test_a_multiplier_that_is_no_number_is_refused(kernel: Net) -> None:
-    case = Case(5, CONV)
-    case.table[1] = np.array(np.nan, np.float32).view(np.int32)
+    for at, flags in ((1, 0), (1, SUM), (-4, SUM), (-3, SUM)):
+        case = Case(5, CONV, flags)
+        case.table[at] = np.array(np.nan, np.float32).view(np.int32)
+        with pytest.raises(
+            pynq_torch.errors.KernelError, match="instruction 0 .conv. has a multiplier"
+        ):
+            loaded(kernel, case)
+    case = Case(5, CONV, SUM)
+    case.table[-2] = 0x0003_0400  # from 4 to 3
     with pytest.raises(
-        pynq_torch.errors.KernelError, match="instruction 0 .conv. has a multiplier"
+        pynq_torch.errors.KernelError, match="the bounds 4 to 3 before its addition"
     ):
         loaded(kernel, case)

@@ -13,7 +13,8 @@ constexpr int TAPS = 1024;   // columns of a window
 constexpr int64_t MOST_WORK = int64_t(1) << 32;  // products of an instruction: 84 ms at 512 a cycle and 100 MHz
 
 enum Opcode { END = 0, CONV = 1, MAX = 2, MEAN = 3, ADD = 4 };
-enum Flag { FLOAT = 1 };
+enum Flag { FLOAT = 1, SUM = 2 };  // the result is float32; a convolution ends in an addition
+constexpr int SUM_WORDS = 4;       // of the table, behind those of the channels
 
 // Why a program stops; the numbers are part of the format.
 enum Reason {
@@ -75,6 +76,7 @@ inline Reason check_shape(const Instruction& in) {
         return BAD_SHAPE;
     }
     if (in.opcode == ADD && (in.rows != in.height || in.columns != in.width)) return BAD_SHAPE;
+    if ((in.flags & SUM) != 0 && (in.b.channel != in.y.channel || in.b.row != in.y.row)) return BAD_SHAPE;
     // The first and the last window see the image.
     if (in.pad_y > int64_t(in.k_rows - 1) * in.step_y || in.pad_x > int64_t(in.k_columns - 1) * in.step_x) return BAD_WINDOW;
     if (int64_t(in.rows - 1) * in.stride_y - in.pad_y >= in.height || int64_t(in.columns - 1) * in.stride_x - in.pad_x >= in.width) return BAD_WINDOW;
@@ -86,25 +88,27 @@ inline Reason check_shape(const Instruction& in) {
 inline Reason check_memory(const Instruction& in, Limits limits) {
 #pragma HLS ALLOCATION operation instances=mul limit=1
     const int size = in.flags & FLOAT ? 4 : 1, bytes = in.columns * size;
+    const bool adds = in.opcode == ADD || (in.flags & SUM) != 0;
     if (!are_apart(in.x, in.height, in.width) || !are_apart(in.y, in.rows, bytes)) return BAD_STEPS;
-    if (in.opcode == ADD && !are_apart(in.b, in.height, in.width)) return BAD_STEPS;
+    if (adds && !are_apart(in.b, in.rows, in.columns)) return BAD_STEPS;
     if (size == 4 && ((in.y.first | in.y.channel | in.y.row) & 3) != 0) return BAD_STEPS;
     const int64_t x_end = in.x.first + reach(in.x, in.channels, in.height, in.width);
-    const int64_t b_end = in.b.first + reach(in.b, in.channels, in.height, in.width);
+    const int64_t b_end = in.b.first + reach(in.b, in.outs, in.rows, in.columns);
     const int64_t y_end = in.y.first + reach(in.y, in.outs, in.rows, bytes);
-    if (x_end > limits.arena || (in.opcode == ADD && b_end > limits.arena)) return OUTSIDE_SOURCE;
+    if (x_end > limits.arena || (adds && b_end > limits.arena)) return OUTSIDE_SOURCE;
     if (y_end > limits.arena) return OUTSIDE_RESULT;
-    if (meet(in.x.first, x_end, in.y.first, y_end) || (in.opcode == ADD && meet(in.b.first, b_end, in.y.first, y_end))) return OVERLAP;
+    if (meet(in.x.first, x_end, in.y.first, y_end) || (adds && meet(in.b.first, b_end, in.y.first, y_end))) return OVERLAP;
     const int64_t taps = int64_t(in.channels / in.groups) * in.k_rows * in.k_columns;
     if (in.opcode == CONV && in.weights + in.outs * taps > limits.weights) return OUTSIDE_WEIGHTS;
-    if (int64_t(in.table) + 2 * (in.opcode == CONV ? in.outs : 1) > limits.table) return OUTSIDE_TABLE;
+    const int words = in.opcode != CONV ? 2 : 2 * in.outs + ((in.flags & SUM) != 0 ? SUM_WORDS : 0);
+    if (int64_t(in.table) + words > limits.table) return OUTSIDE_TABLE;
     return int64_t(in.outs) * in.rows * in.columns * taps > MOST_WORK ? TOO_MUCH : OK;
 }
 
 // All that an instruction reads and writes lies within the limits where this returns OK.
 inline Reason check(const Instruction& in, Limits limits) {
     if (in.version != VERSION) return BAD_VERSION;
-    if (in.opcode > ADD || (in.flags & ~FLOAT) != 0 || (in.flags != 0 && in.opcode != CONV)) return BAD_OPCODE;
+    if (in.opcode > ADD || in.flags > SUM || (in.flags != 0 && in.opcode != CONV)) return BAD_OPCODE;
     if (in.opcode == END) return OK;
     const Reason shape = check_shape(in);
     return shape != OK ? shape : check_memory(in, limits);

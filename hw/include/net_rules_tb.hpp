@@ -14,7 +14,7 @@ inline Reason reason_of(const Rule& rule) {
     for (const auto& change : rule.words) p.words[change[0]] = change[1];
     // Wide enough for what is too much work; else what the program needs, with the guards of its arena.
     const bool wide = rule.words.size() > 4;
-    const Limits own = {c.outs * (c.channels / c.groups) * c.w.taps_y * c.w.taps_x, 2 * c.outs, p.arena};
+    const Limits own = {c.outs * (c.channels / c.groups) * c.w.taps_y * c.w.taps_x, 2 * c.outs + (c.flags & SUM ? SUM_WORDS : 0), p.arena};
     return check(decode(p.words.data()), wide ? Limits{0xffffffff, 0xffffffff, 0xffffffff} : own);
 }
 
@@ -23,7 +23,7 @@ inline int check_numbers() {
     const int reasons[] = {OK, BAD_VERSION, BAD_OPCODE, BAD_SIZE, BAD_SHAPE, BAD_WINDOW, TOO_WIDE, BAD_RANGE, BAD_STEPS,
                            OUTSIDE_SOURCE, OUTSIDE_RESULT, OVERLAP, OUTSIDE_WEIGHTS, OUTSIDE_TABLE, TOO_MUCH, NO_END};
     const int opcodes[] = {END, CONV, MAX, MEAN, ADD};
-    int errors = VERSION != 1 || WORDS != 32 || HEADER != 8 || FLOAT != 1 || PATCH != 4096 || TAPS != 1024;
+    int errors = VERSION != 1 || WORDS != 32 || HEADER != 8 || FLOAT != 1 || SUM != 2 || SUM_WORDS != 4 || PATCH != 4096 || TAPS != 1024;
     for (int i = 0; i < 16; ++i) errors += reasons[i] != i;
     for (int i = 0; i < 5; ++i) errors += opcodes[i] != i;
     return errors;
@@ -35,10 +35,16 @@ inline int check_rules() {
     const Case max = {MAX, 0, 3, 3, 3, 7, 7, {3, 3, 2, 1, 1}, -100, 60};
     // x 16 to 76, b 92 to 152, y 168 to 228 of 244.
     const Case add = {ADD, 0, 3, 3, 3, 4, 5, {1, 1, 1, 0, 1}, -7, 90};
+    // x 16 to 124, b 140 to 284, y 300 to 444 of 460.
+    const Case sum = {CONV, SUM, 1, 3, 4, 6, 6, {3, 3, 1, 1, 1}, -7, 100};
     const uint32_t version = uint32_t(VERSION) << 24, minus = 0xffffffff;
     std::vector<Rule> rules = {
         {conv, {{0, 2 * version | CONV}}, BAD_VERSION}, {conv, {{0, CONV}}, BAD_VERSION}, {conv, {{0, version | 5}}, BAD_OPCODE},
-        {conv, {{0, version | 2 << 8 | CONV}}, BAD_OPCODE}, {conv, {{0, version | FLOAT << 8 | MAX}}, BAD_OPCODE},
+        {conv, {{0, version | 4 << 8 | CONV}}, BAD_OPCODE}, {conv, {{0, version | FLOAT << 8 | MAX}}, BAD_OPCODE},
+        {sum, {{0, version | (SUM | FLOAT) << 8 | CONV}}, BAD_OPCODE}, {sum, {{0, version | SUM << 8 | MAX}}, BAD_OPCODE}, {add, {{0, version | SUM << 8 | ADD}}, BAD_OPCODE},
+        {sum, {}, OK}, {sum, {{29, 37}}, BAD_SHAPE}, {sum, {{30, 7}}, BAD_SHAPE}, {sum, {{29, 37}, {5, 37}}, OK}, {sum, {{29, 35}, {5, 35}}, BAD_STEPS},
+        {sum, {{28, 156}}, OK}, {sum, {{28, 157}}, OVERLAP}, {sum, {{28, 316}}, OVERLAP}, {sum, {{28, 317}}, OUTSIDE_SOURCE}, {sum, {{23, 1}}, OUTSIDE_TABLE},
+        {sum, {{4, 0}, {1, 300}, {28, 144}}, OK}, {sum, {{4, 0}, {1, 300}, {28, 143}}, OVERLAP},
         {conv, {{0, version | END}, {7, 0}}, OK}, {conv, {{18, 65536}}, BAD_SIZE}, {conv, {{19, 65536}}, BAD_SIZE},
         {conv, {{13, 2}}, BAD_SHAPE}, {conv, {{13, 3}}, BAD_SHAPE}, {max, {{7, 4}}, BAD_SHAPE}, {max, {{13, 1}}, BAD_SHAPE},
         {max, {{7, 1}, {10, 1}}, BAD_SHAPE}, {add, {{11, 3}}, BAD_SHAPE}, {add, {{12, 4}}, BAD_SHAPE},

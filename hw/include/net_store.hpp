@@ -1,4 +1,5 @@
-// From sums to the arena: bias, multiplier, zero point, bounds; and the sum of two tensors.
+// From sums to the arena: bias, multiplier, zero point, bounds; and the sum of two tensors, or of what a convolution
+// gives and a tensor.
 #pragma once
 #include "net_program.hpp"
 
@@ -11,9 +12,16 @@ inline float as_float(int32_t bits) { Word word; word.bits = bits; return word.v
 inline int32_t as_bits(float value) { Word word; word.value = value; return word.bits; }
 
 struct Bounds { float lowest, highest; int zero; };
-inline Bounds bounds_of(const Instruction& in) {
-    const int zero = in.opcode == MAX ? 0 : in.y_zero;
-    return {static_cast<float>(in.low - zero), static_cast<float>(in.high - zero), zero};
+inline Bounds bounds_from(int zero, int low, int high) { return {static_cast<float>(low - zero), static_cast<float>(high - zero), zero}; }
+inline Bounds bounds_of(const Instruction& in) { return bounds_from(in.opcode == MAX ? 0 : in.y_zero, in.low, in.high); }
+
+// Of a convolution that ends in an addition: the multipliers of both operands, and the int8 between the two.
+struct Sum { float left, right; Bounds before; };
+inline Sum sum_of(const int32_t* table, const Instruction& in) {
+    const uint32_t from = in.table + 2 * in.outs;
+    const uint32_t numbers = static_cast<uint32_t>(table[from + 2]);
+    return {as_float(table[from]), as_float(table[from + 1]),
+            bounds_from(static_cast<int8_t>(numbers & 0xff), static_cast<int8_t>(numbers >> 8 & 0xff), static_cast<int8_t>(numbers >> 16 & 0xff))};
 }
 
 // clamp(rne(value) + zero). Cutting off first gives the same, since the bounds are whole numbers, and leaves values
@@ -47,8 +55,9 @@ inline void store_line(const int32_t bits[PIXELS], int8_t* arena, uint32_t to, i
 inline void store_tile(const int32_t sums[PIXELS][OUTS], const int32_t* table, int8_t* arena, const Instruction& in, int out, int outs,
                        int y, int x, int rows, int columns) {
 #pragma HLS ALLOCATION operation instances=mul limit=1
-    const bool whole = (in.flags & FLOAT) != 0, scaled = in.opcode != MAX;
+    const bool whole = (in.flags & FLOAT) != 0, adds = (in.flags & SUM) != 0, scaled = in.opcode != MAX;
     const Bounds bounds = bounds_of(in);
+    const Sum sum = adds ? sum_of(table, in) : Sum{0.0f, 0.0f, bounds};
 channel_loop:
     for (int o = 0; o < outs; ++o) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=OUTS
@@ -60,15 +69,26 @@ channel_loop:
         for (int r = 0; r < rows; ++r, first += columns) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=32
             int32_t line[PIXELS];
+            const uint32_t at = (out + o) * in.y.channel + (y + r) * in.y.row + (whole ? 4 * x : x);
         finish_loop:
             for (int c = 0; c < columns; ++c) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 max=32
-                const int32_t sum = static_cast<int32_t>(static_cast<uint32_t>(sums[first + c][o]) + bias);
-                const float value = static_cast<float>(sum) * factor;
-                line[c] = whole ? as_bits(value) : to_int8(value, bounds);
+                const int32_t acc = static_cast<int32_t>(static_cast<uint32_t>(sums[first + c][o]) + bias);
+                const float value = static_cast<float>(acc) * factor;
+                line[c] = whole ? as_bits(value) : to_int8(value, sum.before);
             }
-            store_line(line, arena, in.y.first + (out + o) * in.y.channel + (y + r) * in.y.row + (whole ? 4 * x : x), columns, whole);
+            if (adds) {
+            sum_loop:
+                for (int c = 0; c < columns; ++c) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 max=32
+                    const float left = static_cast<float>(line[c] - sum.before.zero) * sum.left;
+                    const float right = static_cast<float>(arena[in.b.first + at + c] - in.b_zero) * sum.right;
+                    line[c] = to_int8(left + right, bounds);
+                }
+            }
+            store_line(line, arena, in.y.first + at, columns, whole);
         }
     }
 }

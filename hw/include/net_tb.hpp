@@ -1,5 +1,6 @@
 // What the testbench of net compares with: programs of one instruction, and plain loops.
 #pragma once
+#include <cmath>
 #include <vector>
 
 #include "net_window.hpp"
@@ -9,6 +10,10 @@ using namespace networks;
 
 inline int noise(unsigned int i) { return static_cast<int>((2654435761u * (i + 1)) >> 24) - 128; }
 inline float multiplier(int c) { return 0.0005f * static_cast<float>(c % 5 + 1); }
+
+// Of a convolution that ends in an addition: zero point and bounds of what is added.
+constexpr int BEFORE = -9, LEAST = -60, MOST = 90;
+constexpr int32_t NUMBERS = (BEFORE & 0xff) | (LEAST & 0xff) << 8 | (MOST & 0xff) << 16;
 
 struct Window { int taps_y, taps_x, stride, pad, step; };
 struct Case { int opcode, flags, groups, channels, outs, height, width; Window w; int low, high; };
@@ -21,12 +26,14 @@ struct Program {
         rows = (c.height + 2 * c.w.pad - (c.w.taps_y - 1) * c.w.step - 1) / c.w.stride + 1;
         columns = (c.width + 2 * c.w.pad - (c.w.taps_x - 1) * c.w.step - 1) / c.w.stride + 1;
         const int size = c.flags & FLOAT ? 4 : 1, x = 16, b = x + c.channels * c.height * c.width + 16;
-        const int y = (b + c.channels * c.height * c.width + 16 + 3) / 4 * 4;
+        const bool adds = (c.flags & SUM) != 0;
+        const int plane = adds ? rows * columns : c.height * c.width, line = adds ? columns : c.width;
+        const int y = (b + (adds ? c.outs : c.channels) * plane + 16 + 3) / 4 * 4;
         arena = y + c.outs * rows * columns * size + 16;
         const int word[WORDS] = {VERSION << 24 | c.flags << 8 | c.opcode, x, c.height * c.width, c.width, y, rows * columns * size,
                                  columns * size, c.channels, c.height, c.width, c.outs, rows, columns, c.groups, c.w.taps_y, c.w.taps_x,
                                  c.w.stride, c.w.stride, c.w.pad, c.w.pad, c.w.step, c.w.step, 0, 0, 3, -7, c.low, c.high, b,
-                                 c.height * c.width, c.width, -2};
+                                 plane, line, -2};
         for (int i = 0; i < WORDS; ++i) words[i] = static_cast<uint32_t>(word[i]);
         words[WORDS] = VERSION << 24 | END;
     }
@@ -54,6 +61,11 @@ inline float golden(const Case& c, const Program& p, const std::vector<int8_t>& 
             }
         }
     }
-    return c.opcode == MAX ? static_cast<float>(sum + 7) : static_cast<float>(sum) * as_float(tables[c.opcode == CONV ? 2 * out + 1 : 1]);
+    if (c.opcode == MAX) return static_cast<float>(sum + 7);
+    const float value = static_cast<float>(sum) * as_float(tables[c.opcode == CONV ? 2 * out + 1 : 1]);
+    if ((c.flags & SUM) == 0) return value;
+    const float left = std::fmax(LEAST, std::fmin(MOST, std::nearbyint(value) + BEFORE));
+    const float right = static_cast<float>(arena[w[28] + (out * p.rows + y) * p.columns + x] + 2);
+    return (left - BEFORE) * as_float(tables[2 * c.outs]) + right * as_float(tables[2 * c.outs + 1]);
 }
 }  // namespace net_tb

@@ -13,7 +13,7 @@ from torch.fx import GraphModule, Node
 
 from pynq_torch.descriptions import read_kernel_description
 from pynq_torch.errors import PynqTorchError, VerificationError
-from pynq_torch.kernels.net.format import END, OUTS, Instruction, encode, head
+from pynq_torch.kernels.net.format import END, OUTS, SUM, Instruction, encode, head
 from pynq_torch.net import Network, Queue, Runner
 from pynq_torch.paths import KERNELS
 from pynq_torch.tables import Table, size_text
@@ -205,19 +205,23 @@ class Compiled:
         piece, runner = self._pieces[index], self._runners[index]
         counted = runner.counted
         free = {"view": "an address", "cat": "its parts are written side by side"}
-        items = dict(zip(map(id, piece.layers), piece.network.check(), strict=True))
-        at = {id(layer): number for number, layer in enumerate(piece.layers)}
-        nodes = [self._order.layers[node] for node in self._order.stages[index].nodes]
-        for layer in [*nodes, *(x for x in piece.layers if not any(x is n for n in nodes))]:
-            item = items.get(id(layer))
-            if item is None:
-                yield [layer.name, layer.kind, "PL", free[layer.kind], "", 0, 0, ""]
+        made = {layer.result.node: number for number, layer in enumerate(piece.layers)}
+        items = piece.network.check()
+        nodes = self._order.stages[index].nodes
+        # In the order of the model; copies into a concatenation stand for no layer of it.
+        for node in [*nodes, *(n for n in made if n not in nodes)]:
+            if node not in made:
+                layer = self._order.layers[node]
+                if layer.kind in free:  # the others end in an addition
+                    yield [layer.name, layer.kind, "PL", free[layer.kind], "", 0, 0, ""]
                 continue
+            number = made[node]
+            layer, item = piece.layers[number], items[number]
             # As the program reads it: without rows that no window sees.
-            moved = len(layer.inputs) * item.channels * item.height * item.width
-            moved += item.outs * item.rows * item.columns * item.size
+            moved = item.channels * item.height * item.width
+            moved += item.outs * item.rows * item.columns * (item.size + item.reads_b)
             moved += (0 if layer.weight is None else layer.weight.numel()) + 4 * layer.table.numel()
-            cycles = "" if counted is None else counted[at[id(layer)]]
+            cycles = "" if counted is None else counted[number]
             yield [layer.name, layer.kind, "PL", "", layer.macs, moved, model_cycles(item), cycles]
 
     def layers(self, *inputs: torch.Tensor) -> Table:
@@ -314,4 +318,5 @@ def model_cycles(item: Instruction) -> int:
         rows=item.rows,
         outs=item.outs,
         stride=item.stride_x,
+        sums=int(bool(item.flags & SUM)),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch.fx import Node
 
-from pynq_torch.kernels.net.format import CONV, MEAN
+from pynq_torch.kernels.net.format import CONV, FLOAT, MEAN, SUM
 
 __all__ = ["Declined", "Layer", "Steps", "copy_of", "plane"]
 
@@ -67,6 +67,9 @@ class Layer:
         Channels, height and width as which the input is read; default: its own.
     real : bool
         Whether the result is float32.
+
+    Of a convolution that ends in an addition the other operand is the second input, and the last
+    rows of the table are the addition's.
     """
 
     name: str
@@ -79,6 +82,11 @@ class Layer:
     table: torch.Tensor = field(default_factory=lambda: torch.empty(0, 2, dtype=torch.int32))
     image: tuple[int, int, int] | None = None
     real: bool = False
+
+    @property
+    def flags(self) -> int:
+        """Flags of the instruction."""
+        return FLOAT * self.real | SUM * (self.opcode == CONV and len(self.inputs) == 2)
 
     @property
     def macs(self) -> int:

@@ -11,16 +11,15 @@ import torch
 from torch.fx import Node
 
 from pynq_torch.kernels.net.format import (
-    ADD,
     CONV,
     END,
-    FLOAT,
     Instruction,
     encode,
     head,
 )
 from pynq_torch.net import Network, Port
 
+from .fuse import fuse
 from .layer import Layer, Steps, copy_of, plane
 from .layout import pack
 
@@ -75,6 +74,7 @@ def plan(layers: Sequence[Layer], outputs: Sequence[Node]) -> Piece:
     outputs : sequence of torch.fx.Node
         Results that are needed afterwards.
     """
+    layers = fuse(layers, outputs)
     own = {layer.result.node for layer in layers}
     steps = {source.node: source for layer in layers for source in layer.inputs}
     steps |= {layer.result.node: layer.result for layer in layers}
@@ -246,7 +246,7 @@ def _instruction(layer: Layer, at: list[int], to: int, weights: int, table: int)
             # No window sees the rows between: for the kernel they are not there to be read.
             values |= {"x_row": width * window["stride_y"], "height": rows}
             window["stride_y"] = 1
-    if layer.opcode == ADD:
+    if len(layer.inputs) == 2:  # an addition, whose operands have the shape of its result
         zero = layer.inputs[1].zero
-        values |= {"b": at[1], "b_channel": plane_in, "b_row": width, "b_zero": zero}
-    return Instruction(head(layer.opcode, FLOAT * layer.real), **{**values, **window})
+        values |= {"b": at[1], "b_channel": plane_out, "b_row": columns, "b_zero": zero}
+    return Instruction(head(layer.opcode, layer.flags), **{**values, **window})

@@ -11,17 +11,30 @@ z_x * sum(w[c])``. With sums and bias in int32:
 - addition: ``clamp(rne(float32(a - z_a) * m_a + float32(b - z_b) * m_b) + z_y, low, high)``, each
   product and the sum rounded once to float32
 
+- convolution that ends in an addition: both, one after the other; what is between them is int8 with
+  a zero point and bounds of its own
+
 ``float32`` of a sum above 2**24 rounds to nearest even, as does ``rne``.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from pynq_torch.kernels.net.format import ADD, CONV, FLOAT, MAX, Instruction
+from pynq_torch.kernels.net.format import (
+    ADD,
+    CONV,
+    FLOAT,
+    MAX,
+    SUM,
+    SUM_WORDS,
+    Instruction,
+    before_sum,
+)
 
 from .layout import unpack
 
@@ -53,8 +66,8 @@ def run(
     memory, constants = torch.from_numpy(arena), torch.from_numpy(weights)
     results = []
     for item in instructions:
-        entries = 2 * (item.outs if item.opcode == CONV else 1)
-        entry = torch.from_numpy(table[item.table : item.table + entries].reshape(-1, 2))
+        words = table[item.table : item.table + item.table_words]
+        entry = torch.from_numpy(words.reshape(-1, 2))
         value = _compute(item, constants, entry, memory)
         into = result_of(item, arena)
         into.copy_(value)
@@ -79,10 +92,7 @@ def _compute(
     x = memory.as_strided(shape, (item.x_channel, item.x_row, 1), item.x)
     factors = entry.contiguous().view(torch.float32)
     if item.opcode == ADD:
-        b = memory.as_strided(shape, (item.b_channel, item.b_row, 1), item.b)
-        # Differences of int8 values are exact in float32.
-        left = (x.float() - item.x_zero) * factors[0, 0]
-        return _clamp((left + (b.float() - item.b_zero) * factors[0, 1]), item, item.y_zero)
+        return _sum(item, x, item.x_zero, factors[0], memory)
     if item.opcode == MAX:
         return _clamp(_windows(item, x, -128).amax(1).float(), item, 0)
     seen = _windows(item, x, item.x_zero)
@@ -90,10 +100,27 @@ def _compute(
         acc = _products(item, seen, weights[item.weights : item.weights + item.outs * item.taps])
     else:
         acc = seen.to(torch.int32).sum(1, dtype=torch.int32)
-    value = (acc + entry[:, :1]).float() * factors[:, 1:]
+    rows = item.outs if item.opcode == CONV else 1
+    value = (acc + entry[:rows, :1]).float() * factors[:rows, 1:]
     if item.flags & FLOAT:
         return value.reshape(item.outs, item.rows, item.columns)
+    if item.flags & SUM:
+        last = entry[rows:].flatten()
+        assert len(last) == SUM_WORDS
+        zero, low, high = before_sum(last.numpy())
+        q = _clamp(value, replace(item, low=low, high=high), zero)
+        return _sum(item, q, zero, factors[rows], memory)
     return _clamp(value, item, item.y_zero)
+
+
+def _sum(
+    item: Instruction, a: torch.Tensor, zero: int, factors: torch.Tensor, memory: torch.Tensor
+) -> torch.Tensor:
+    """Return the sum of an int8 tensor and the other operand."""
+    b = memory.as_strided(a.shape, (item.b_channel, item.b_row, 1), item.b)
+    # Differences of int8 values are exact in float32.
+    left = (a.float() - zero) * factors[0]
+    return _clamp(left + (b.float() - item.b_zero) * factors[1], item, item.y_zero)
 
 
 def _windows(item: Instruction, x: torch.Tensor, beside: int) -> torch.Tensor:
@@ -124,5 +151,6 @@ def _products(item: Instruction, seen: torch.Tensor, packed: torch.Tensor) -> to
 def _clamp(value: torch.Tensor, item: Instruction, zero: int) -> torch.Tensor:
     # In float64, so that a large value plus the zero point is exact.
     rounded = torch.round(value).double() + zero
-    clamped = rounded.clamp(item.low, item.high).to(torch.int8)
-    return clamped.reshape(item.outs, item.rows, item.columns)
+    # As the kernel, also where a table has the lower bound above the upper one.
+    clamped = torch.where(rounded > item.high, item.high, rounded.clamp(min=item.low))
+    return clamped.to(torch.int8).reshape(item.outs, item.rows, item.columns)

@@ -14,12 +14,13 @@ using namespace net_tb;
 static int check_case(const Case& c) {
     const Program p(c);
     std::vector<int8_t> arena(p.arena), weights(c.outs * (c.channels / c.groups) * c.w.taps_y * c.w.taps_x);
-    std::vector<int32_t> tables(2 * c.outs);
+    std::vector<int32_t> tables(2 * c.outs + (c.flags & SUM ? SUM_WORDS : 0));
     std::vector<uint32_t> outcome(HEADER + 3, 77), words = p.words;
     for (size_t i = 0; i < arena.size(); ++i) arena[i] = static_cast<int8_t>(noise(i));
     for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int8_t>(noise(i + 1000));
     for (int o = 0; o < c.outs; ++o) tables[2 * o] = 37 * noise(o), tables[2 * o + 1] = as_bits(multiplier(o));
     if (c.opcode == ADD) tables[0] = as_bits(0.75f), tables[1] = as_bits(1.3f);
+    if (c.flags & SUM) tables[2 * c.outs] = as_bits(0.75f), tables[2 * c.outs + 1] = as_bits(1.3f), tables[2 * c.outs + 2] = NUMBERS;
     cosim::deepen(net_config::COSIM_DEPTH, words, weights, tables, arena, outcome);
     std::vector<int8_t> expected = arena;
     for (int o = 0; o < c.outs; ++o) {
@@ -35,7 +36,7 @@ static int check_case(const Case& c) {
     net(words.data(), weights.data(), tables.data(), arena.data(), outcome.data(), 2, weights.size(), tables.size(), arena.size());
     const bool told = outcome[0] == OK && outcome[1] == 1 && outcome[2] == VERSION && outcome[HEADER + 1] == 0 && outcome[HEADER + 2] == 77;
     const int errors = (arena != expected) + !told;
-    std::printf("net opcode=%d groups=%-2d %dx%dx%d %s\n", c.opcode, c.groups, c.channels, c.height, c.width, errors == 0 ? "PASS" : "FAIL");
+    std::printf("net opcode=%d flags=%d groups=%-2d %dx%dx%d %s\n", c.opcode, c.flags, c.groups, c.channels, c.height, c.width, errors == 0 ? "PASS" : "FAIL");
     return errors;
 }
 
@@ -79,7 +80,8 @@ int main() {
         {CONV, 0, 1, 1, 2, 2, 700, {1, 2, 1, 0, 1}, -128, 127}, {CONV, 0, 1, 1, 2, 2, 4760, {1, 1, 17, 0, 1}, -128, 127},
         {CONV, 0, 1, 1, 2, 1, 4097, {1, 2, 1, 0, 4095}, -128, 127}, {CONV, 0, 1, 2, 3, 1, 600, {1, 3, 2, 0, 1}, -128, 127},
         {MAX, 0, 3, 3, 3, 7, 7, {3, 3, 2, 1, 1}, -100, 60}, {MEAN, 0, 3, 3, 3, 6, 6, {6, 6, 6, 0, 1}, -128, 127},
-        {ADD, 0, 3, 3, 3, 4, 300, {1, 1, 1, 0, 1}, -7, 90}};
+        {ADD, 0, 3, 3, 3, 4, 300, {1, 1, 1, 0, 1}, -7, 90}, {CONV, SUM, 1, 3, 20, 9, 7, {3, 3, 1, 1, 1}, -128, 127},
+        {CONV, SUM, 2, 4, 6, 8, 11, {2, 3, 2, 1, 2}, -7, 100}, {CONV, SUM, 1, 2, 3, 1, 600, {1, 3, 2, 0, 1}, -128, 127}};
     int errors = check_rules() + check_wrong() + check_empty();
     for (const Case& c : cases) errors += check_case(c);
     return errors == 0 ? 0 : 1;

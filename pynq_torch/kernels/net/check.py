@@ -21,10 +21,13 @@ from .format import (
     OPCODES,
     PATCH,
     REASONS,
+    SUM,
+    SUM_WORDS,
     TAPS,
     VERSION,
     WORDS,
     Instruction,
+    before_sum,
     decode,
 )
 
@@ -125,7 +128,7 @@ def _name(item: Instruction) -> str:
 def _reason(item: Instruction, limits: Limits) -> int:
     if item.version != VERSION:
         return 1
-    if item.opcode > ADD or item.flags & ~FLOAT or (item.flags and item.opcode != CONV):
+    if item.opcode > ADD or item.flags not in ((0, FLOAT, SUM) if item.opcode == CONV else (0,)):
         return 2
     if item.opcode == END:
         return 0
@@ -143,6 +146,8 @@ def _shape(item: Instruction) -> int:
     elif not item.channels == item.outs == item.groups:
         return 4
     if item.opcode == ADD and (item.rows, item.columns) != (item.height, item.width):
+        return 4
+    if item.flags & SUM and (item.b_channel, item.b_row) != (item.y_channel, item.y_row):
         return 4
     for pad, taps, step, count, stride, size in (
         (item.pad_y, item.k_rows, item.step_y, item.rows, item.stride_y, item.height),
@@ -167,10 +172,10 @@ def _place(
 
 def _memory(item: Instruction, limits: Limits) -> int:
     image = (item.channels, item.height, item.width)
-    sources = [(item.x, *_place(item.x, item.x_channel, item.x_row, image))]
-    if item.opcode == ADD:
-        sources.append((item.b, *_place(item.b, item.b_channel, item.b_row, image)))
     result = (item.outs, item.rows, item.columns)
+    sources = [(item.x, *_place(item.x, item.x_channel, item.x_row, image))]
+    if item.reads_b:
+        sources.append((item.b, *_place(item.b, item.b_channel, item.b_row, result)))
     apart, y_end = _place(item.y, item.y_channel, item.y_row, result, item.size)
     unaligned = item.size == 4 and (item.y | item.y_channel | item.y_row) & 3
     if not apart or unaligned or not all(good for _, good, _ in sources):
@@ -183,19 +188,26 @@ def _memory(item: Instruction, limits: Limits) -> int:
         return 11
     if item.opcode == CONV and item.weights + item.outs * item.taps > limits.weights:
         return 12
-    if item.table + 2 * (item.outs if item.opcode == CONV else 1) > limits.table:
+    if item.table + item.table_words > limits.table:
         return 13
     return 14 if item.outs * item.rows * item.columns * item.taps > _MOST_WORK else 0
 
 
 def _check_table(instructions: list[Instruction], table: np.ndarray[Any, Any]) -> None:
-    """Raise where a multiplier is no number: what the kernel makes of those is not defined."""
+    """Raise where a multiplier is no number, or bounds cross: results are not defined there."""
     for index, item in enumerate(instructions):
-        if item.opcode == ADD:
-            bits = table[item.table : item.table + 2]
-        else:
-            count = item.outs if item.opcode == CONV else 1
-            bits = table[item.table + 1 : item.table + 2 * count : 2]
+        words = table[item.table : item.table + item.table_words]
+        bits = words if item.opcode == ADD else words[1::2]
+        if item.flags & SUM:
+            words, last = words[:-SUM_WORDS], words[-SUM_WORDS:]
+            bits = np.concatenate([words[1::2], last[:2]])
+            _, low, high = before_sum(last)
+            if low > high:
+                raise KernelError(
+                    f"net: instruction {index} ({_name(item)}) has the bounds {low} to {high} "
+                    "before its addition, in the table; expected a lower one first",
+                    "net",
+                )
         if not np.isfinite(np.ascontiguousarray(bits).view(np.float32)).all():
             raise KernelError(
                 f"net: instruction {index} ({_name(item)}) has a multiplier that is infinite or "

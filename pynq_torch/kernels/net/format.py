@@ -23,14 +23,18 @@ __all__ = [
     "OUTS",
     "PATCH",
     "REASONS",
+    "SUM",
+    "SUM_WORDS",
     "TAPS",
     "VERSION",
     "WORDS",
     "Instruction",
+    "before_sum",
     "decode",
     "encode",
     "float_words",
     "head",
+    "sum_words",
 ]
 
 VERSION = 1
@@ -41,8 +45,10 @@ PATCH, TAPS, OUTS = 4096, 1024, 16
 
 END, CONV, MAX, MEAN, ADD = range(5)
 OPCODES = ("end", "conv", "max", "mean", "add")
-#: Flag: the result is float32.
-FLOAT = 1
+#: Flags: the result is float32; a convolution ends in an addition.
+FLOAT, SUM = 1, 2
+#: Words of the table that such an addition has, behind those of the channels.
+SUM_WORDS = 4
 
 #: What word 0 of the report says, by its number.
 REASONS = (
@@ -77,7 +83,7 @@ class Instruction:
     head : int
         The opcode, flags from bit 8 on, the version from bit 24 on.
     x, y, b : int
-        Input, result, and the second input of an addition.
+        Input, result, and the other operand of an addition.
     channels, height, width : int
         Of the input.
     outs, rows, columns : int
@@ -128,7 +134,7 @@ class Instruction:
 
     @property
     def flags(self) -> int:
-        """`FLOAT` or 0."""
+        """`FLOAT`, `SUM` or 0."""
         return self.head >> 8 & 0xFFFF
 
     @property
@@ -140,6 +146,18 @@ class Instruction:
     def size(self) -> int:
         """Bytes of an element of the result."""
         return 4 if self.flags & FLOAT else 1
+
+    @property
+    def reads_b(self) -> bool:
+        """Whether there is an addition."""
+        return self.opcode == ADD or bool(self.flags & SUM)
+
+    @property
+    def table_words(self) -> int:
+        """Words of the table."""
+        if self.opcode != CONV:
+            return 2
+        return 2 * self.outs + (SUM_WORDS if self.flags & SUM else 0)
 
     @property
     def taps(self) -> int:
@@ -179,6 +197,18 @@ def decode(words: np.ndarray[Any, Any]) -> list[Instruction]:
         Instruction(*(v - (v >> 31 << 32) if i in _SIGNED else v for i, v in enumerate(row)))
         for row in rows
     ]
+
+
+def before_sum(words: Any) -> tuple[int, int, int]:
+    """Return zero point and bounds of the elements before an addition; `words` are its four."""
+    numbers = np.array([words[2]], np.int32).view(np.int8)
+    return int(numbers[0]), int(numbers[1]), int(numbers[2])
+
+
+def sum_words(factors: Any, zero: int, low: int, high: int) -> np.ndarray[Any, Any]:
+    """Return the words that a convolution's addition has in the table; see docs/net.md."""
+    numbers = np.array([zero, low, high, 0], np.int8).view(np.int32)
+    return np.concatenate([float_words(factors), numbers, np.zeros(1, np.int32)])
 
 
 def float_words(values: Any) -> np.ndarray[Any, Any]:

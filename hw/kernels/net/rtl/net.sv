@@ -7,6 +7,7 @@
 //   gmem1 -> net_weights ---------'               gmem2 -> (bias, multiplier)
 //
 //   gmem0 -> net_sum (addition) -------------------------> net_store
+//   gmem0 -> net_sum (where a convolution ends in one) <-> net_store
 //
 // An instruction begins when the results of the one before are in memory; it has been fetched and checked by then.
 // Within one, the next activations and weights arrive and the tile before is finished and written while the array
@@ -184,6 +185,7 @@ module net
   logic walk_start_q, sum_start_q;
   logic walking, multiplying, draining, storing, adding, weighing;
   wire add = item_q.head[7:0] == ADD;
+  wire ends_in_sum = item_q.head[9];
   wire none_left = signed'(index_q) >= signed'(instructions);
   wire busy = walking || multiplying || draining || storing || adding || weighing;
 
@@ -199,8 +201,9 @@ module net
   wire takes = state_q == TAKE && ahead_q == READY;
   wire ends = no_next_q || reason != '0 || next_q.head[7:0] == END;
 
-  // Port 2: tables, instructions and some of the weights, one after the other. Tables go first: nothing waits for
-  // weights that wait behind a table.
+  // Port 2: tables, instructions, lines of b where a convolution ends in an addition, and some of the weights, one after
+  // the other. Tables go first: nothing waits for weights that wait behind a table. Weights wait for room, and lines of
+  // b behind them would: so there are both on the port only where all weights fit on chip.
   wire starts = state_q == BEGIN_RUN || walk_start_q || sum_start_q;
   logic table_cmd_valid, cmd2_valid, cmd2_ready, word2_valid, word2_last, idle2;
   logic [ADDR_WIDTH-1:0] table_cmd_addr, cmd2_addr;
@@ -209,30 +212,34 @@ module net
   logic [1:0] cmd1_valid, word1_ready;
   logic [ADDR_WIDTH-1:0] cmd1_addr;
   logic [31:0] cmd1_bytes;
-  logic kinds_ready, kinds_valid, of_table, of_weights;
-  logic [3:0] kinds;
+  logic kinds_ready, kinds_valid, of_table, of_weights, of_b, line_asks;
+  logic [ADDR_WIDTH-1:0] line_addr;
+  logic [12:0] drain_bytes;  // of a line
+  logic [4:0] kinds;
   wire asks = ahead_q == ASK && !no_next && !table_cmd_valid;
   wire port2_ready = cmd2_ready && kinds_ready;
   wire table_valid = word2_valid && of_table;
-  wire fetched = word2_valid && !of_table && !of_weights;
+  wire fetched = word2_valid && !of_table && !of_weights && !of_b;
+  wire line_ready = port2_ready && !table_cmd_valid && !asks;
 
-  assign cmd2_valid = (asks || table_cmd_valid || (cmd1_valid[1] && !starts)) && kinds_ready;
+  assign cmd2_valid = (asks || table_cmd_valid || line_asks || (cmd1_valid[1] && !starts)) && kinds_ready;
   assign cmd2_addr  = table_cmd_valid ? table_cmd_addr
-      : asks ? program_at + (ADDR_WIDTH'(next_index_q) << 7) : cmd1_addr;
-  assign cmd2_bytes = table_cmd_valid ? table_cmd_bytes : asks ? 32'd128 : cmd1_bytes;
+      : asks ? program_at + (ADDR_WIDTH'(next_index_q) << 7) : line_asks ? line_addr : cmd1_addr;
+  assign cmd2_bytes = table_cmd_valid ? table_cmd_bytes : asks ? 32'd128 : line_asks ? 32'(drain_bytes) : cmd1_bytes;
 
   fifo #(
-      .WIDTH(2),
-      .DEPTH(8)
+      .WIDTH(3),
+      .DEPTH(16)
   ) order (
       .clk_i  (ap_clk),
       .rst_ni (ap_rst_n),
       .valid_i(cmd2_valid && cmd2_ready),
       .ready_o(kinds_ready),
-      .data_i ({table_cmd_valid, !table_cmd_valid && !asks}),
+      .data_i ({table_cmd_valid, !table_cmd_valid && !asks && line_asks,
+                !table_cmd_valid && !asks && !line_asks}),
       .valid_o(kinds_valid),
       .ready_i(word2_valid && word2_last && (!of_weights || word1_ready[1])),
-      .data_o ({of_table, of_weights}),
+      .data_o ({of_table, of_b, of_weights}),
       .count_o(kinds)
   );
 
@@ -519,7 +526,7 @@ module net
       .weights_i(weights_at),
       .alone_i(plan_q.alone),
       .resident_i(plan_q.resident),
-      .both_i(drain_all),
+      .both_i(drain_all && (!ends_in_sum || (plan_q.resident && plan_q.groups == 16'd1))),
       .outs_i(plan_q.outs),
       .busy_o(weighing),
       .valid_i(request_valid && weighted),
@@ -529,7 +536,7 @@ module net
       .taps_i(request_taps),
       .vectors_i(plan_q.alone ? request_taps : plan_q.vectors),
       .cmd_valid_o(cmd1_valid),
-      .cmd_ready_i({port2_ready && !table_cmd_valid && !asks && !starts, cmd1_ready}),
+      .cmd_ready_i({line_ready && !line_asks && !starts, cmd1_ready}),
       .cmd_addr_o(cmd1_addr),
       .cmd_bytes_o(cmd1_bytes),
       .valid_word_i({word2_valid && of_weights, word1_valid}),
@@ -601,14 +608,16 @@ module net
   );
 
   // Groups of results, of a tile or of an addition.
+  logic asks_factors, of_factors, from_sum, drain_may, drains_q, few_lines, left_room;
   logic drain_valid, drain_first, drain_last, sum_valid, sum_first, sum_last, store_ready;
   logic [31:0] drain_at, sum_at, bias, factor;
-  logic [12:0] drain_bytes, sum_bytes;
+  logic [12:0] sum_bytes;
   logic [3:0] drain_count, sum_count;
   logic [255:0] drain_sums;
   logic [127:0] sum_left, sum_right;
   logic [63:0] factors_q;  // of an addition
-  logic factors_asked_q, factors_known_q, drain_cmd_valid;
+  logic [23:0] before_sum_q;
+  logic factors_asked_q, factors_known_q, factors_half_q, drain_cmd_valid;
   logic [ADDR_WIDTH-1:0] drain_cmd_addr;
   logic [31:0] drain_cmd_bytes;
 
@@ -629,14 +638,14 @@ module net
       .place_i(tile_place),
       .sums_i(tile_sums),
       .cmd_valid_o(drain_cmd_valid),
-      .cmd_ready_i(port2_ready && !add),
+      .cmd_ready_i(port2_ready && !add && !asks_factors),
       .cmd_addr_o(drain_cmd_addr),
       .cmd_bytes_o(drain_cmd_bytes),
-      .entry_valid_i(table_valid && !add),
+      .entry_valid_i(table_valid && !of_factors),
       .entry_i(word2),
       .all_o(drain_all),
       .valid_o(drain_valid),
-      .ready_i(store_ready),
+      .ready_i(store_ready && !from_sum && drain_may),
       .first_o(drain_first),
       .last_o(drain_last),
       .at_o(drain_at),
@@ -647,18 +656,48 @@ module net
       .factor_o(factor)
   );
 
-  assign table_cmd_valid = add ? !factors_asked_q : drain_cmd_valid;
-  assign table_cmd_addr  = add ? tables_at + ADDR_WIDTH'({item_q.entry, 2'b00}) : drain_cmd_addr;
-  assign table_cmd_bytes = add ? 32'd8 : drain_cmd_bytes;
+  // The factors of an addition come before all else of the table, those of a convolution's from its end.
+  wire [31:0] factors_entry = item_q.entry + (add ? '0 : {15'b0, item_q.outs[15:0], 1'b0});
+  assign asks_factors    = !factors_asked_q;
+  assign of_factors      = !factors_known_q;
+  assign table_cmd_valid = asks_factors || (!add && drain_cmd_valid);
+  assign table_cmd_addr  = asks_factors ? tables_at + ADDR_WIDTH'({factors_entry, 2'b00}) : drain_cmd_addr;
+  assign table_cmd_bytes = asks_factors ? (add ? 32'd8 : 32'd16) : drain_cmd_bytes;
 
   always_ff @(posedge ap_clk) begin
-    if (!ap_rst_n || (add && table_valid)) factors_known_q <= 1'b1;
-    else if (sum_start_q) factors_known_q <= 1'b0;
-    if (!ap_rst_n) factors_asked_q <= 1'b1;
-    else if (sum_start_q) factors_asked_q <= 1'b0;
-    else if (add && port2_ready) factors_asked_q <= 1'b1;
-    if (add && table_valid) factors_q <= word2;
+    if (!ap_rst_n) begin
+      factors_asked_q <= 1'b1;
+      factors_known_q <= 1'b1;
+    end else if (sum_start_q || (walk_start_q && ends_in_sum)) begin
+      factors_asked_q <= 1'b0;
+      factors_known_q <= 1'b0;
+      factors_half_q  <= 1'b0;
+    end else begin
+      if (port2_ready) factors_asked_q <= 1'b1;
+      if (table_valid && of_factors) begin
+        factors_half_q  <= 1'b1;
+        factors_known_q <= word2_last;
+        if (factors_half_q) before_sum_q <= word2[23:0];
+        else factors_q <= word2;
+      end
+    end
   end
+
+  // What finishes next. A convolution's elements go first: those of a line as soon as its line of b is asked for.
+  logic line_room, leaving_valid, leaving_taken;
+  logic [63:0] leaving;
+  wire sum_may = sum_valid && factors_known_q;
+  wire line_may = factors_known_q && line_room;
+  assign drain_may = !ends_in_sum || (line_may && (!drain_first || line_ready));
+  assign from_sum  = add || (ends_in_sum && sum_may && !(drain_valid && drain_may && left_room && (drains_q || few_lines)));
+  assign line_asks = !from_sum && ends_in_sum && drain_valid && drain_first && line_may && store_ready;
+
+  always_ff @(posedge ap_clk) begin
+    if (store_ready) drains_q <= from_sum ? drains_q && !sum_may : drains_q || (drain_valid && drain_may);
+  end
+  wire [31:0] left_zero = add ? item_q.x_zero : {{24{before_sum_q[7]}}, before_sum_q[7:0]};
+  wire [31:0] line_at = drain_at - item_q.y + item_q.b;
+  assign line_addr = arena_at + ADDR_WIDTH'(line_at);
 
   net_sum #(
       .ADDR_WIDTH(ADDR_WIDTH)
@@ -670,16 +709,25 @@ module net
       .plane_i(plan_q.x_plane),
       .arena_i(arena_at),
       .busy_o(adding),
+      .ends_in_sum_i(ends_in_sum),
+      .line_valid_i(line_asks && line_ready),
+      .line_ready_o(line_room),
+      .few_lines_o(few_lines),
+      .line_at_i(drain_at),
+      .line_bytes_i(drain_bytes),
+      .result_valid_i(leaving_valid),
+      .result_i(leaving),
+      .result_taken_o(leaving_taken),
       .cmd_valid_o(sum_cmd_valid),
       .cmd_ready_i(cmd0_ready && add),
       .cmd_addr_o(sum_cmd_addr),
       .cmd_bytes_o(sum_cmd_bytes),
-      .valid_i(word0_valid && add),
+      .valid_i(ends_in_sum ? word2_valid && of_b : word0_valid && add),
       .ready_o(sum_ready),
-      .data_i(word0),
+      .data_i(ends_in_sum ? word2 : word0),
       .last_i(word0_last),
       .valid_o(sum_valid),
-      .ready_i(store_ready && factors_known_q),
+      .ready_i(store_ready && from_sum && factors_known_q),
       .first_o(sum_first),
       .last_o(sum_last),
       .at_o(sum_at),
@@ -696,25 +744,32 @@ module net
       .clk_i(ap_clk),
       .rst_ni(ap_rst_n),
       .arena_i(arena_at),
-      .both_i(add),
+      .pairs_i(add || ends_in_sum),
+      .ends_in_sum_i(ends_in_sum),
       .wide_i(item_q.head[8]),
       .zero_i(item_q.head[7:0] == MAX ? '0 : item_q.y_zero[8:0]),
       .low_i(item_q.low[7:0]),
       .high_i(item_q.high[7:0]),
+      .before_sum_i(before_sum_q),
       .busy_o(storing),
-      .valid_i(add ? sum_valid && factors_known_q : drain_valid),
+      .valid_i(from_sum ? sum_may : drain_valid && drain_may),
       .ready_o(store_ready),
-      .first_i(add ? sum_first : drain_first),
-      .last_i(add ? sum_last : drain_last),
-      .at_i(add ? sum_at : drain_at),
-      .bytes_i(add ? sum_bytes : drain_bytes),
-      .count_i(add ? sum_count : drain_count),
-      .left_i(add ? sum_left : drain_sums[127:0]),
-      .left_bias_i(add ? -item_q.x_zero : bias),
-      .left_factor_i(add ? factors_q[31:0] : factor),
-      .right_i(add ? sum_right : drain_sums[255:128]),
-      .right_bias_i(add ? -item_q.b_zero : bias),
-      .right_factor_i(add ? factors_q[63:32] : factor),
+      .left_room_o(left_room),
+      .both_i(from_sum),
+      .first_i(from_sum ? sum_first : drain_first),
+      .last_i(from_sum ? sum_last : drain_last),
+      .at_i(from_sum ? sum_at : drain_at),
+      .bytes_i(from_sum ? sum_bytes : drain_bytes),
+      .count_i(from_sum ? sum_count : drain_count),
+      .left_i(from_sum ? sum_left : drain_sums[127:0]),
+      .left_bias_i(from_sum ? -left_zero : bias),
+      .left_factor_i(from_sum ? factors_q[31:0] : factor),
+      .right_i(from_sum ? sum_right : drain_sums[255:128]),
+      .right_bias_i(from_sum ? -item_q.b_zero : bias),
+      .right_factor_i(from_sum ? factors_q[63:32] : factor),
+      .leaves_o(leaving_valid),
+      .leaving_o(leaving),
+      .taken_i(leaving_taken),
       .awvalid_o(m_axi_gmem0_AWVALID),
       .awready_i(m_axi_gmem0_AWREADY),
       .awaddr_o(m_axi_gmem0_AWADDR),

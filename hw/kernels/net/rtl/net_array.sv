@@ -153,7 +153,10 @@ module net_array
   wire last_tap = tap && ends_job;
   wire hands_over = ready_i && !pending_q && ((last_tap && job_q.last) || state_q == HAND_OVER);
 
-  assign take = state_q == IDLE && queued && (!job.tile || found_q);
+  // The next job follows the last tap without a gap, if its place is known and nothing of this one is awaited.
+  wire ends = last_tap && !partial_q && (!job_q.last || hands_over);
+
+  assign take = (state_q == IDLE || ends) && queued && (!job.tile || found_q);
   assign weights_take_o = may && weighted;
   assign busy_o = state_q != IDLE || queued || pending_q;
   assign free_o = free_q[2];
@@ -183,27 +186,13 @@ module net_array
     end else begin
       unique case (state_q)
         IDLE: if (take) state_q <= RUN;
-        RUN: if (last_tap) state_q <= !job_q.last || hands_over ? IDLE : HAND_OVER;
+        RUN: if (last_tap && !take) state_q <= !job_q.last || hands_over ? IDLE : HAND_OVER;
         default: if (hands_over) state_q <= IDLE;
       endcase
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (take) begin
-      job_q        <= job;
-      channel_q    <= '0;
-      tap_row_q    <= '0;
-      tap_column_q <= '0;
-      channel_at_q <= job.cell_at;
-      row_at_q     <= job.cell_at;
-      at_q         <= job.cell_at;
-      line_q       <= job.y;
-      column_at_q  <= job.x;
-      first_q      <= job.first;
-      needed_q     <= plan_i.plane;
-      own_q        <= job.channel;
-    end
     if (last_tap && job_q.last) wait_q <= 3'(STEPS - 1);
     else if (wait_q != '0) wait_q <= wait_q - 1'b1;
     if (hands_over) place_q <= job_q.place;
@@ -236,6 +225,20 @@ module net_array
           at_q         <= channel_at_q + plan_i.plane[11:0];
         end
       end
+    end
+    if (take) begin
+      job_q        <= job;
+      channel_q    <= '0;
+      tap_row_q    <= '0;
+      tap_column_q <= '0;
+      channel_at_q <= job.cell_at;
+      row_at_q     <= job.cell_at;
+      at_q         <= job.cell_at;
+      line_q       <= job.y;
+      column_at_q  <= job.x;
+      first_q      <= job.first;
+      needed_q     <= plan_i.plane;
+      own_q        <= job.channel;
     end
   end
 

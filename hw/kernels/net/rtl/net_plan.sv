@@ -40,6 +40,8 @@ module net_plan
   wire conv = opcode == CONV;
   wire add = opcode == ADD;
   wire wide = item_i.head[8];
+  wire ends_in_sum = item_i.head[9];
+  wire flagged = item_i.head[23:10] != '0 || ((wide || ends_in_sum) && !conv) || (wide && ends_in_sum);
   wire [17:0] y_bytes = wide ? {item_i.columns[15:0], 2'b00} : 18'(item_i.columns);
 
   function automatic logic is_size(input logic [31:0] word);
@@ -54,7 +56,8 @@ module net_plan
       && is_size(item_i.k_columns) && is_size(item_i.stride_y) && is_size(item_i.stride_x) && is_size(item_i.step_y)
       && is_size(item_i.step_x) && item_i.pad_y[31:16] == '0 && item_i.pad_x[31:16] == '0;
   wire fits = (conv || (item_i.channels == item_i.outs && item_i.groups == item_i.outs))
-      && !(add && (item_i.rows != item_i.height || item_i.columns != item_i.width));
+      && !(add && (item_i.rows != item_i.height || item_i.columns != item_i.width))
+      && !(ends_in_sum && (item_i.b_channel != item_i.y_channel || item_i.b_row != item_i.y_row));
   wire in_range = is_int8(item_i.x_zero) && is_int8(item_i.y_zero) && is_int8(item_i.b_zero) && is_int8(item_i.low)
       && is_int8(item_i.high) && signed'(item_i.low) <= signed'(item_i.high);
 
@@ -117,9 +120,11 @@ module net_plan
   wire [31:0] above = item_i.pad_y, aside = item_i.pad_x;
   wire [51:0] bound = 52'(arena_bytes_i);
   wire [51:0] weights_end = 52'(item_i.weights) + 52'(bounded);
-  wire [33:0] table_end = 34'(item_i.entry) + (conv ? {17'b0, item_i.outs[15:0], 1'b0} : 34'd2);
+  wire [33:0] table_end = 34'(item_i.entry)
+      + (conv ? {17'b0, item_i.outs[15:0], 1'b0} + {31'b0, ends_in_sum, 2'b0} : 34'd2);
+  wire reads_b = add || ends_in_sum;
   wire meets = (52'(item_i.x) < y_end_q && 52'(item_i.y) < x_end_q)
-      || (add && 52'(item_i.b) < y_end_q && 52'(item_i.y) < b_end_q);
+      || (reads_b && 52'(item_i.b) < y_end_q && 52'(item_i.y) < b_end_q);
   wire [51:0] end_of = 52'(product_q) + plane_q;
 
   always_comb begin
@@ -134,8 +139,8 @@ module net_plan
       X_END: {left, right} = {34'(item_i.x_channel), item_i.channels[15:0] - 16'd1};
       Y_PLANE: {left, right} = {34'(item_i.y_row), item_i.rows[15:0] - 16'd1};
       Y_END: {left, right} = {34'(item_i.y_channel), item_i.outs[15:0] - 16'd1};
-      B_PLANE: {left, right} = {34'(item_i.b_row), item_i.height[15:0] - 16'd1};
-      B_END: {left, right} = {34'(item_i.b_channel), item_i.channels[15:0] - 16'd1};
+      B_PLANE: {left, right} = {34'(item_i.b_row), item_i.rows[15:0] - 16'd1};
+      B_END: {left, right} = {34'(item_i.b_channel), item_i.outs[15:0] - 16'd1};
       WINDOW: {left, right} = {34'(plan_o.depth), item_i.k_rows[15:0]};
       TAPS: {left, right} = {taps_q, item_i.k_columns[15:0]};
       WEIGHTS: {left, right} = {taps_q, item_i.outs[15:0]};
@@ -208,13 +213,14 @@ module net_plan
         unique case (step_q)
           HEAD: begin
             if (item_i.head[31:24] != 8'd1) reason_o <= 4'd1;
-            else if (opcode > ADD || item_i.head[23:9] != '0 || (wide && !conv)) reason_o <= 4'd2;
+            else if (opcode > ADD || flagged) reason_o <= 4'd2;
             else if (opcode != END) begin
               if (!sizes) reason_o <= 4'd3;
               else if (!fits) reason_o <= 4'd4;
             end
-            if (item_i.head[31:24] != 8'd1 || opcode > ADD || item_i.head[23:9] != '0 || (wide && !conv)
-                || opcode == END || !sizes || !fits) step_q <= DONE;
+            if (item_i.head[31:24] != 8'd1 || opcode > ADD || flagged || opcode == END || !sizes || !fits) begin
+              step_q <= DONE;
+            end
           end
           DEPTH: begin
             plan_o.depth <= quotient_q;
@@ -262,18 +268,18 @@ module net_plan
             apart_q <= apart_q && item_i.y_row >= 32'(y_bytes) && 52'(item_i.y_channel) >= plane_q
                 && !(wide && (item_i.y[1:0] | item_i.y_channel[1:0] | item_i.y_row[1:0]) != '0);
           end
-          B_PLANE: plane_q <= 52'(product_q) + 52'(item_i.width);
+          B_PLANE: plane_q <= 52'(product_q) + 52'(item_i.columns);
           B_END: begin
             b_end_q <= 52'(item_i.b) + end_of;
-            apart_q <= apart_q && !(add && !(item_i.b_row >= item_i.width && 52'(item_i.b_channel) >= plane_q));
+            apart_q <= apart_q && !(reads_b && !(item_i.b_row >= item_i.columns && 52'(item_i.b_channel) >= plane_q));
           end
           WINDOW: begin
             taps_q <= bounded;
             if (!apart_q) reason_o <= 4'd8;
-            else if (x_end_q > bound || (add && b_end_q > bound)) reason_o <= 4'd9;
+            else if (x_end_q > bound || (reads_b && b_end_q > bound)) reason_o <= 4'd9;
             else if (y_end_q > bound) reason_o <= 4'd10;
             else if (meets) reason_o <= 4'd11;
-            if (!apart_q || x_end_q > bound || (add && b_end_q > bound) || y_end_q > bound || meets) step_q <= DONE;
+            if (!apart_q || x_end_q > bound || (reads_b && b_end_q > bound) || y_end_q > bound || meets) step_q <= DONE;
           end
           TAPS: taps_q <= bounded;
           WEIGHTS: begin

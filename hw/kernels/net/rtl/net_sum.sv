@@ -1,4 +1,5 @@
-// net_sum: reads two tensors of one shape in turn, a part of a line each, and gives them to net_store in pairs.
+// net_sum: two tensors of one shape as pairs for net_store. For an addition it reads both in turn, a part of a line
+// each. Where a convolution ends in one, the first comes from net_store itself, line by line.
 `default_nettype none
 
 module net_sum
@@ -14,6 +15,16 @@ module net_sum
     input  wire logic [31:0]           plane_i,   // bytes of a channel of x in memory
     input  wire logic [ADDR_WIDTH-1:0] arena_i,
     output logic                       busy_o,
+    // of a convolution: a line, and its results, eight at a time
+    input  wire logic                  ends_in_sum_i,
+    input  wire logic                  line_valid_i,
+    output logic                       line_ready_o,
+    output logic                       few_lines_o,  // a tile has room
+    input  wire logic [31:0]           line_at_i,
+    input  wire logic [12:0]           line_bytes_i,
+    input  wire logic                  result_valid_i,
+    input  wire logic [63:0]           result_i,
+    output logic                       result_taken_o,
     // what to read
     output logic                       cmd_valid_o,
     input  wire logic                  cmd_ready_i,
@@ -36,6 +47,7 @@ module net_sum
 );
 
   localparam int unsigned PART_BITS = $clog2(PART + 1);
+  localparam int unsigned LINES = 32;  // that wait for b while DDR answers
 
   // What to read: x, then b.
   logic walking_q, second_q;
@@ -49,13 +61,15 @@ module net_sum
   wire last_row = merge || row_q + 16'd1 == item_i.height[15:0];
   wire last_channel = channel_q + 16'd1 == item_i.channels[15:0];
   logic part_ready, part_valid, part_end;
-  logic [2:0] parts;
+  logic [$clog2(LINES + 1) - 1:0] parts;
   logic [31:0] part_at;
   logic [PART_BITS-1:0] part_bytes;
   wire [31:0] from = (second_q ? b_q : x_q) + done_q;
   wire asked = cmd_valid_o && cmd_ready_i;
   wire next = asked && second_q;
 
+  assign line_ready_o = part_ready;
+  assign few_lines_o = parts <= 6'd4;
   assign cmd_valid_o = walking_q && part_ready;
   assign cmd_addr_o  = arena_i + ADDR_WIDTH'(from);
   assign cmd_bytes_o = 13'(bytes);
@@ -96,13 +110,13 @@ module net_sum
 
   fifo #(
       .WIDTH(32 + PART_BITS),
-      .DEPTH(4)
+      .DEPTH(LINES)
   ) waiting (
       .clk_i,
       .rst_ni,
-      .valid_i(next),
+      .valid_i(ends_in_sum_i ? line_valid_i : next),
       .ready_o(part_ready),
-      .data_i ({y_q + done_q, bytes}),
+      .data_i (ends_in_sum_i ? {line_at_i, line_bytes_i[PART_BITS-1:0]} : {y_q + done_q, bytes}),
       .valid_o(part_valid),
       .ready_i(part_end),
       .data_o ({part_at, part_bytes}),
@@ -113,13 +127,14 @@ module net_sum
   // of x arrive.
   logic x_ready, x_valid, b_ready, b_valid, of_b_q, high_q;
   logic [$clog2(PART / 4 + 1) - 1:0] x_words;
-  logic [$clog2(PART / 8 + 1) - 1:0] b_words;
+  logic [$clog2(PART / 4 + 1) - 1:0] b_words;
   logic [63:0] x_word, b_word;
   logic [PART_BITS-1:0] sent_q;
   wire [PART_BITS-1:0] rest = part_bytes - sent_q;
   wire pair = part_valid && b_valid && x_valid;
   wire send = valid_o && ready_i;
   wire word_ends = send && (high_q || last_o);
+  wire of_b = of_b_q || ends_in_sum_i;
 
   assign valid_o  = pair;
   assign first_o  = sent_q == '0;
@@ -128,7 +143,8 @@ module net_sum
   assign at_o     = part_at;
   assign bytes_o  = 13'(part_bytes);
   assign part_end = send && last_o;
-  assign ready_o  = of_b_q ? b_ready : x_ready;
+  assign ready_o  = of_b ? b_ready : x_ready;
+  assign result_taken_o = word_ends && ends_in_sum_i;
 
   fifo #(
       .WIDTH(64),
@@ -136,9 +152,9 @@ module net_sum
   ) xs (
       .clk_i,
       .rst_ni,
-      .valid_i(valid_i && !of_b_q),
+      .valid_i(ends_in_sum_i ? result_valid_i : valid_i && !of_b_q),
       .ready_o(x_ready),
-      .data_i (data_i),
+      .data_i (ends_in_sum_i ? result_i : data_i),
       .valid_o(x_valid),
       .ready_i(word_ends),
       .data_o (x_word),
@@ -147,11 +163,11 @@ module net_sum
 
   fifo #(
       .WIDTH(64),
-      .DEPTH(PART / 8)
+      .DEPTH(PART / 4)
   ) bs (
       .clk_i,
       .rst_ni,
-      .valid_i(valid_i && of_b_q),
+      .valid_i(valid_i && of_b),
       .ready_o(b_ready),
       .data_i (data_i),
       .valid_o(b_valid),
@@ -173,7 +189,7 @@ module net_sum
       high_q <= 1'b0;
       sent_q <= '0;
     end else begin
-      if (valid_i && ready_o && last_i) of_b_q <= !of_b_q;
+      if (valid_i && ready_o && last_i && !ends_in_sum_i) of_b_q <= !of_b_q;
       if (send) begin
         high_q <= !high_q && !last_o;
         sent_q <= last_o ? '0 : sent_q + PART_BITS'(4);
@@ -181,7 +197,14 @@ module net_sum
     end
   end
 
-  wire unused = &{1'b0, item_i, parts, x_words, b_words};
+  wire unused = &{1'b0, item_i, parts, x_words, b_words, line_bytes_i};
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) result_valid_i |-> x_ready)
+  else $error("net_sum: results for which there is no room");
+  assert property (@(posedge clk_i) disable iff (!rst_ni) valid_i && ends_in_sum_i |-> b_ready)
+  else $error("net_sum: words of b for which there is no room");
+`endif
 
 endmodule
 
