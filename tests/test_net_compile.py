@@ -27,6 +27,7 @@ from pynq_torch.kernels.net import ProgramError
 from pynq_torch.lessons.datasets import digits, fit
 from pynq_torch.lessons.networks import NETWORKS, SHAPES, mlp
 from pynq_torch.net import NetFileError, Queue, load, read
+from pynq_torch.net.listing import listing
 from pynq_torch.overlay import current_overlay
 from pynq_torch.waits.polling import ends
 
@@ -177,6 +178,7 @@ def test_an_addition_is_the_end_of_a_convolution(way: str, does: list[str]):
     found = [row[1] for row in compiled.explain().rows if row[2] == "PL" and row[1] != "cat"]
     assert sorted(found) == sorted(does), compiled.explain()
     assert [len(piece.layers) for piece in compiled.pieces] == [len(does)]
+    assert ("conv + add" in does) is ("conv + add" in str(listing(compiled.pieces[0].network)))
     assert_near(compiled, model, x)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pynq_torch.kernels.net.format import ADD, CONV, OPCODES, Instruction
+from pynq_torch.kernels.net.format import ADD, CONV, OPCODES, SUM, Instruction
 from pynq_torch.tables import Table, size_text
 
 from .file import Network, Port
@@ -23,14 +23,14 @@ def listing(network: Network) -> Table:
 
 def _row(item: Instruction) -> Iterator[str]:
     groups = f", {item.groups} groups" if item.opcode == CONV and item.groups > 1 else ""
-    yield OPCODES[item.opcode] + groups
+    yield OPCODES[item.opcode] + groups + (" + add" if item.flags & SUM else "")
     shape = size_text((item.channels, item.height, item.width))
-    second = f" + {item.b}" if item.opcode == ADD else ""
+    second = f" + {item.b}" if item.reads_b else ""
     yield f"{shape} at {item.x}{second}"
     kind = " float32" if item.size == 4 else ""
     yield f"{size_text((item.outs, item.rows, item.columns))}{kind} at {item.y}"
     yield "" if item.opcode == ADD else _window(item)
-    zeros = [item.x_zero, *([item.b_zero] if item.opcode == ADD else []), item.y_zero]
+    zeros = [item.x_zero, *([item.b_zero] if item.reads_b else []), item.y_zero]
     yield " ".join(map(str, zeros))
     yield f"{item.low} to {item.high}"
     yield f"{item.work:,}"
