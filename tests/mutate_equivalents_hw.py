@@ -14,6 +14,7 @@ _DEPTHWISE_TILE = (
     "Tile at = {item / size.batch, item % size.batch, 0, y, x, 1, "
     "at_most(size.rows - y, t.rows), at_most(size.columns - x, t.columns)};"
 )
+_COLUMNS = "const int depth = depth_of<S>(size, t), columns ="
 _PIECES = "template <class C> int pieces_of(int n) { return n > 0 ? (n - 1) / C::TILE + 1 : 0; }"
 _LARGEST = (
     "return {%s, at_most(in.rows, at_most(PIXELS / columns, PATCH / cells)), columns, cells};"
@@ -432,6 +433,24 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
         _DEPTHWISE_TILE,
         _DEPTHWISE_TILE.replace("% size.batch, 0,", "% size.batch, 1,"),
         "The loop over channels sets it before it is read.",
+    ),
+    (
+        "hw/include/matmul.hpp",
+        "const int least = (MIN_SUMS + chunks - 1) / chunks;",
+        "const int least = (MIN_SUMS + chunks - 2) / chunks;",
+        "Rows of zeros hide the adder's latency, which C++ does not have.",
+    ),
+    (
+        "hw/include/matmul.hpp",
+        f"{_COLUMNS} (at.cols + S::LANES - 1) / S::LANES * S::LANES;",
+        f"{_COLUMNS} (at.cols + S::LANES - 2) / S::LANES * S::LANES;",
+        "Sums of the columns that pad a tile are not stored, whatever they are.",
+    ),
+    (
+        "hw/include/pool2d.hpp",
+        "return kind == ADAPTIVE ? (axis.size + axis.out - 1) / axis.out + 1 : axis.kernel;",
+        "return kind == ADAPTIVE ? (axis.size + axis.out - 2) / axis.out + 1 : axis.kernel;",
+        "Of k * out + 1 pixels an adaptive window has k + 1 at most.",
     ),
     (
         "hw/include/move.hpp",

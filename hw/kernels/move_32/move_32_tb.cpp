@@ -74,11 +74,14 @@ static int check(const Run& r) {
 int main() {
     const Run runs[] = {
         {"one row, longer than a tile", T::COPY, {1, 1, 1, 3001}, {0, 0, 0, 1}, {}, {0, 0, 0, 1}, 0, 0},
+        {"one row, a word longer than a tile", T::COPY, {1, 1, 1, T::TILE + 1}, {0, 0, 0, 1}, {}, {0, 0, 0, 1}, 0, 0},
         {"every other word, rows apart", T::COPY, {2, 3, 5, 7}, {900, 300, 20, 2}, {}, {400, 100, 9, 1}, 0, 0},
         {"into every third word", T::COPY, {1, 2, 3, 1030}, {0, 3090, 1030, 1}, {}, {0, 1, 3500, 3}, 0, 0},
         {"rows that overlap at the source", T::COPY, {1, 1, 5, 40}, {0, 0, 3, 1}, {}, {0, 0, 40, 1}, 0, 0},
         {"no rows", T::COPY, {1, 1, 0, 40}, {0, 0, 100, 1}, {}, {0, 0, 40, 1}, 0, 0},
         {"transpose of one block", T::TRANSPOSE, {1, 1, 32, 32}, {0, 0, 1, 40}, {}, {0, 0, 32, 1}, 0, 0},
+        {"transpose of a row more than a block", T::TRANSPOSE, {1, 1, T::BLOCK + 1, T::BLOCK}, {0, 0, 1, 40}, {}, {0, 0, 40, 1}, 0, 0},
+        {"transpose of a column more", T::TRANSPOSE, {1, 1, T::BLOCK, T::BLOCK + 1}, {0, 0, 1, 40}, {}, {0, 0, 40, 1}, 0, 0},
         {"transpose of blocks that do not fit", T::TRANSPOSE, {2, 2, 45, 71}, {7000, 50, 1, 95}, {}, {6500, 3250, 71, 1}, 0, 0},
         {"transpose of more rows than columns", T::TRANSPOSE, {1, 1, 71, 37}, {0, 0, 1, 80}, {}, {0, 0, 40, 1}, 0, 0},
         {"gather of rows", T::GATHER, {1, 1, 20, 37}, {0, 0, 0, 1}, {0, 0, 2, 0}, {0, 0, 37, 1}, 37, 0},

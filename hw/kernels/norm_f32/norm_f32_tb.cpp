@@ -81,7 +81,7 @@ static int check(const Case& c) {
 int main() {
     const Case cases[] = {
         {BATCH, 1, 1, 1, 0, 0, 0}, {BATCH, 3, 5, 77, 3, 7, 100}, {BATCH, 2, CHANNELS + 3, 1, 1, 0, -1}, {BATCH, 3, 7, TILE, 2, 1, 0},
-        {BATCH, 2, 3, 500, 3, 0, 5}, {BATCH, 2, 3, 500, 0, 2, 5}, {BATCH, 3, 3, 250, 0, 4, 5}, {BATCH, 2, CHANNELS + 1, 3, 3, 0, 0},
+        {BATCH, 5, 5, TILE / 25 + 1, 3, 0, 5}, {BATCH, 2, 3, 500, 3, 0, 5}, {BATCH, 2, 3, 500, 0, 2, 5}, {BATCH, 3, 3, 250, 0, 4, 5}, {BATCH, 2, CHANNELS + 1, 3, 3, 0, 0},
         {LAYER, 3, 1, 1, 3, 0, 0}, {LAYER, 5, 1, 77, 3, 7, 1000}, {LAYER, 2, 1, ROW, 0, 4, -3}, {LAYER, 2, 1, 2 * ROW + 5, 2, 0, 10},
         {LAYER, 2, 1, ROW + 1, 3, 1, 10}, {BATCH, 0, 2, 3, 3, 0, 0}, {BATCH, 2, 0, 3, 3, 0, 0}, {BATCH, 2, 3, 0, 3, 0, 0},
         {LAYER, 2, 0, 3, 3, 0, 0}, {LAYER, 2, 1, 0, 3, 0, 0}};
