@@ -30,8 +30,8 @@ pytestmark = pytest.mark.timeout(240)
 BOARDS = 2
 
 
-@pytest.fixture(scope="module")
-def scheduler() -> Iterator[str]:
+@contextlib.contextmanager
+def _farm(boards: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -39,7 +39,7 @@ def scheduler() -> Iterator[str]:
     # Workers import this file's functions by name.
     paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"]
-    ours = [sys.executable, "-m", "pynq_torch", "farm", "--boards", str(BOARDS), address]
+    ours = [sys.executable, "-m", "pynq_torch", "farm", "--boards", str(boards), address]
     processes = []
     try:
         for command in ([*dask, "--port", str(port), "--no-dashboard"], ours):
@@ -52,12 +52,18 @@ def scheduler() -> Iterator[str]:
                 )
             )
         with farm.connected(address) as client:
-            eventually(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == BOARDS, 60)
-        yield address
+            eventually(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == boards, 60)
+        yield address, processes[0]
     finally:
         for process in reversed(processes):
             process.terminate()
             process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    with _farm(BOARDS) as (address, _):
+        yield address
 
 
 def _sum_of(n: int) -> tuple[int, int]:
@@ -109,6 +115,15 @@ def _refuses(item: int) -> int:
     return item
 
 
+def _lock(item: object) -> object:
+    return threading.Lock()
+
+
+def _ends_scheduler(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    time.sleep(60)
+
+
 def test_items_are_spread_over_boards_and_come_back_in_order(scheduler: str):
     sums = farm.map(_sum_of, [8, 16, 24, 32], scheduler=scheduler, board="csim")
     assert [value for value, _ in sums] == [n * (n - 1) // 2 + n for n in (8, 16, 24, 32)]
@@ -156,6 +171,15 @@ def test_a_worker_that_says_nothing_is_started_again(
 def test_what_an_item_raises_is_raised_here(scheduler: str):
     with pytest.raises(ValueError, match="no 1"):
         farm.map(_refuses, range(3), scheduler=scheduler)
+    with pytest.raises(BoardError, match=r"cannot be sent back \(Could .* of type lock\):"):
+        farm.map(_lock, [0], scheduler=scheduler)
+    with pytest.raises(BoardError, match=r"item <unlocked .* cannot be sent to a worker"):
+        farm.map(_refuses, [threading.Lock()], scheduler=scheduler)
+
+
+def test_a_scheduler_that_dies():
+    with _farm(1) as (address, dask), pytest.raises(BoardError, match="the scheduler has gone"):
+        farm.map(_ends_scheduler, [dask.pid], scheduler=address)
 
 
 def test_a_board_is_lent_and_comes_back(scheduler: str):

@@ -10,9 +10,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent import futures
 from pathlib import Path
 from typing import Any
 
+import grpc
 import numpy as np
 import pynq
 import pytest
@@ -245,13 +247,33 @@ def test_wrong_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(errors.BoardError, match=f"no board at 127.0.0.1:{port}: .*refused"):
         pynq_torch.use_board("remote", address=f"127.0.0.1:{port}")
     assert "refused" in list(check_boards())[1].found
-    for address in ("127.0.0.1:x", ":5", "127.0.0.1:0", "127.0.0.1:70000"):
+    for address in ("127.0.0.1:x", ":5", "127.0.0.1:0", "127.0.0.1:70000", "127.0.0.1:\u00b2"):
         with pytest.raises(errors.BoardError, match="expected a host or host:port"):
             pynq_torch.use_board("remote", address=address)
     (tmp_path / "other").write_text("nothing")
     for file, says in (("other", "is no access file"), ("none", "cannot be read")):
         with pytest.raises(errors.BoardError, match=says):
             Server(VirtualBoard, port=0, access=tmp_path / file)
+
+
+@pytest.mark.skipif(not Path("/proc/net/if_inet6").exists(), reason="this PC has no IPv6")
+def test_ipv6() -> None:
+    with Server(VirtualBoard, host="::1", port=0) as server:
+        board = pynq_torch.use_board("remote", address=f"[::1]:{server.port}")
+        server.session.leave_if_gone()
+        assert server.session.id  # it is connected, and keeps the board
+        board.close()
+    with pytest.raises(errors.BoardError, match=r"no board at \[::1\]:7967: .*refused"):
+        pynq_torch.use_board("remote", address="::1")
+
+
+def test_a_server_of_something_else() -> None:
+    other = grpc.server(futures.ThreadPoolExecutor(1))
+    port = other.add_insecure_port("127.0.0.1:0")
+    other.start()
+    with pytest.raises(errors.BoardError, match=f"127.0.0.1:{port} is none of PYNQ.remote"):
+        pynq_torch.use_board("remote", address=f"127.0.0.1:{port}")
+    other.stop(None).wait()
 
 
 def test_another_version(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,8 +341,10 @@ def test_a_server_that_does_not_answer(server: Server, monkeypatch: pytest.Monke
 
 def test_a_board_that_was_made_again(server: Server, board: RemoteBoard) -> None:
     server.session.leave()
-    with pytest.raises(errors.DeviceLost, match="the board was made again"):
-        pynq.allocate((4,))
+    with pytest.raises(errors.DeviceLost, match="was made again, because the connection had ended"):
+        buffers.pool_of(board).take((4,), np.dtype(np.uint8))
+    assert board.closed
+    eventually(lambda: not server.session.id)  # and is free for others
 
 
 # ---- messages ------------------------------------------------------------------------------------

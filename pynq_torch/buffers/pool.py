@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pynq_torch.errors import BufferFreed, CmaExhausted, PynqTorchError
+from pynq_torch.errors import BufferFreed, CmaExhausted, DeviceLost, PynqTorchError
 
 __all__ = ["Lease", "Pool", "PoolStatistics", "pool_of", "size_class"]
 
@@ -134,6 +134,8 @@ class Pool:
             raise PynqTorchError("the device of this buffer pool is gone; choose a board again")
         try:
             return device.allocate((size,), np.uint8)
+        except DeviceLost:  # a RuntimeError, but not for want of memory
+            raise
         except (RuntimeError, MemoryError) as error:
             held = self.statistics()
             raise CmaExhausted(

@@ -67,8 +67,8 @@ def _serve(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     places = {name: getattr(options, name) for name in ("host", "port", "access", "overlays")}
     with Server(make_board, files=files, **places) as server:
-        where = f"{options.host}:{server.port}"
-        how = f"PYNQ_REMOTE_DEVICES={options.host} python program.py"
+        where = f"{server.host}:{server.port}"
+        how = f"PYNQ_REMOTE_DEVICES={server.host} python program.py"
         if options.access is not None:
             how = f'use_board("remote", address="{where}", access="{options.access}")'
         print(f"board {options.board} on {where}; in another terminal: {how}", flush=True)

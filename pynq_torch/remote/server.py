@@ -62,6 +62,7 @@ class Server:
 
     Attributes
     ----------
+    host : str
     port : int
         Where it listens.
 
@@ -87,7 +88,9 @@ class Server:
         pool = futures.ThreadPoolExecutor(max_workers=8)
         checks = () if token is None else (token,)
         self._server = grpc.server(pool, options=_OPTIONS, interceptors=checks)
-        place = f"{host}:{port}"
+        bare = host.strip("[]")
+        self.host = f"[{bare}]" if ":" in bare else host  # IPv6, as clients and gRPC write it
+        place = f"{self.host}:{port}"
         try:
             self.port = (
                 self._server.add_insecure_port(place)
@@ -96,8 +99,8 @@ class Server:
             )
         except RuntimeError as error:
             raise BoardError(
-                f"nothing can listen on {host}:{port}: another server has that port, or this user "
-                "may not use it"
+                f"nothing can listen on {place}: another server has that port, this user may not "
+                "use it, or the address is not this PC's"
             ) from error
         self.session = Session(make_board, self.port)
         files = files or BoardFiles(

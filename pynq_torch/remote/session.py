@@ -21,7 +21,7 @@ __all__ = ["BoardInUse", "Session", "is_connected"]
 #: More handles than these are a program that makes one in a loop.
 _MOST_HANDLES = 10_000
 _ESTABLISHED = "01"
-_PEER = re.compile(r"ipv[46]:(?:\[(?P<v6>[^]]*)\]|(?P<v4>[^:]*)):(?P<port>\d+)")
+_PEER = re.compile(r"ipv[46]:.*:(?P<port>\d+)")  # ipv6:%5B::1%5D:40312
 
 
 class BoardInUse(PynqTorchError):

@@ -52,10 +52,7 @@ class Together(grpc.GenericRpcHandler):
         try:
             header, contents = unpack(request)
             if header.get("session") != self.session.id:
-                raise DeviceLost(
-                    "the connection had ended, and the board was made again: choose it again with "
-                    'use_board("remote", ...), and load the overlay'
-                )
+                raise DeviceLost("was made again, because the connection had ended")
             steps = header.get("steps")
             if not isinstance(steps, list) or len(steps) > _MOST_STEPS:
                 raise PynqTorchError(f"expected a list of at most {_MOST_STEPS:,} steps")

@@ -71,13 +71,18 @@ class RemoteBoard(RemoteDevice):
         self._stub: dict[str, Any] = {"device": remote_device_pb2_grpc.RemoteDeviceStub(self._link)}
         try:
             said = self._hello()
+            self.arch, self.name = self.get_arch(), self.get_board_name()
             self.steps: Steps = (
                 StepsTogether(self._link, said["session"]) if said else PlainSteps(self._link)
             )
             self.simulates = bool(said.get("simulates"))
-            self.arch, self.name = self.get_arch(), self.get_board_name()
-        except BaseException:
+        except BaseException as error:
             self._link.close("was never used")
+            if isinstance(error, NotImplementedError):
+                raise BoardError(
+                    f"the server at {self._link.where} is none of PYNQ.remote: {error} Check the "
+                    "address, and start `python -m pynq_torch serve` there."
+                ) from error
             raise
         self.board_name = f"{said['board']}, remote" if self.simulates else ""
         self.capabilities = {"MEMORY_MAPPED": True, "REGISTER_RW": False, "CALLABLE": False}
@@ -245,9 +250,11 @@ def host_and_port(address: str) -> tuple[str, int]:
     BoardError
         It is no ``host`` and no ``host:port``.
     """
+    if address.count(":") > 1 and not address.startswith("["):  # IPv6 alone
+        return f"[{address}]", PYNQ_PORT
     host, colon, port = address.rpartition(":")
     if not colon or "]" in port:
         return address, PYNQ_PORT
-    if not port.isdigit() or not 0 < int(port) < 1 << 16 or not host:
+    if not port.isdecimal() or not 0 < int(port) < 1 << 16 or not host:
         raise BoardError(f"address is {address!r}; expected a host or host:port")
     return host, int(port)

@@ -116,7 +116,7 @@ class Link:
         self.lost = ""
         self._metadata: list[tuple[str, str]] = []
         try:
-            socket.create_connection((host, port), timeout=_CONNECT_S).close()
+            socket.create_connection((host.strip("[]"), port), timeout=_CONNECT_S).close()
         except OSError as error:
             raise BoardError(
                 f"no board at {self.where}: {error}. Start `python -m pynq_torch serve` there, or "
@@ -183,7 +183,7 @@ class Link:
 
     def _do(self, call: Callable[..., Any], limit: float, whole: bool, request: Any) -> Any:
         if self.lost:
-            raise DeviceLost(self._gone())
+            raise DeviceLost(self.gone())
         self.calls.count += 1
         try:
             answer = call(request, timeout=limit, metadata=self._metadata)
@@ -197,19 +197,22 @@ class Link:
         status = grpc.StatusCode
         if code in (status.UNAVAILABLE, status.CANCELLED):
             self.close(f"has gone ({text})")
-            return DeviceLost(self._gone())
+            return DeviceLost(self.gone())
         if code == status.DEADLINE_EXCEEDED:
             self.close(f"has not answered within {limit:g} s")
-            return DeviceLost(self._gone())
+            return DeviceLost(self.gone())
         if code in (status.RESOURCE_EXHAUSTED, status.UNAUTHENTICATED):
             # Both are sentences of our server; gRPC's own is about messages that are too large.
             return BoardError(f"{self.where}: {text}")
         if code == status.UNIMPLEMENTED:
             return NotImplementedError(text)
-        kinds = dict(error.trailing_metadata() or ())
-        return error_of(str(kinds.get(ERROR_KIND, "")), text)
+        kind = dict(error.trailing_metadata() or ()).get(ERROR_KIND)
+        if kind is None:  # gRPC's own words, or those of another server
+            return BoardError(f"the server at {self.where} failed: {text}")
+        return error_of(str(kind), text)
 
-    def _gone(self) -> str:
+    def gone(self) -> str:
+        """Say why the board is lost, and what to do."""
         return (
             f"the board at {self.where} {self.lost}: its buffers and its overlay are lost. Start "
             'it again, then call use_board("remote", ...) and load the overlay; tensors keep the '

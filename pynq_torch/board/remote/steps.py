@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pynq.remote import buffer_pb2, buffer_pb2_grpc, mmio_pb2, mmio_pb2_grpc
 
-from pynq_torch.errors import BoardError, CmaExhausted, PynqTorchError
+from pynq_torch.errors import BoardError, CmaExhausted, DeviceLost, PynqTorchError
 
 from .link import Link, error_of
 from .wire import AT_ONCE, EXCHANGE, pack, unpack
@@ -45,7 +45,7 @@ class StepsTogether:
     owns = True
 
     def __init__(self, link: Link, session: str) -> None:
-        self._call = link.unary_unary(EXCHANGE)
+        self._link, self._call = link, link.unary_unary(EXCHANGE)
         self._session = session
         self._lock = threading.RLock()
         self._later: deque[tuple[list[Any], bytes]] = deque()
@@ -69,7 +69,10 @@ class StepsTogether:
         self.clock = answer.get("clock")
         error = answer.get("error") or {}
         done = answer["answers"][len(before) :]
-        if error and (error["kind"] == "DeviceLost" or len(done) < len(steps) - 1):
+        if error and error["kind"] == "DeviceLost":  # the server has another board for others now
+            self._link.close(error["text"])
+            raise DeviceLost(self._link.gone())
+        if error and len(done) < len(steps) - 1:
             raise error_of(error["kind"], error["text"])
         return done, found, error
 

@@ -128,9 +128,7 @@ def results(
             # No more than can run: Dask blames the end of a worker on all that waits there too.
             while waiting and len(futures) < boards:
                 index, item = waiting.pop()
-                future = client.submit(
-                    _on_board, function, item, timeout_s, resources={board: 1}, pure=False
-                )
+                future = _submitted(client, function, item, timeout_s, board)
                 futures[future] = _Asked(index, time.monotonic() + timeout_s + PATIENCE_S)
                 ended.add(future)
             for future in _next(ended):
@@ -138,6 +136,18 @@ def results(
             _end_the_silent(client, futures, timeout_s)
     finally:
         client.cancel(list(futures), force=True)
+
+
+def _submitted(
+    client: Client, function: Callable[[Item], Value], item: Item, timeout_s: float, board: str
+) -> Future[Any]:
+    try:
+        return client.submit(_on_board, function, item, timeout_s, resources={board: 1}, pure=False)
+    except TypeError as error:
+        raise BoardError(
+            f"item {item!r:.60}, or the function, cannot be sent to a worker: both must be what "
+            "pickle takes"
+        ) from error
 
 
 @dataclass
@@ -175,6 +185,11 @@ def _value(future: Future[Any], timeout_s: float) -> Any:
     """Return what a future holds: a value, or the error as one."""
     from distributed import KilledWorker
 
+    if future.status == "cancelled":
+        raise BoardError(
+            "the scheduler has gone, and what was not done with it; start it again "
+            "('dask scheduler'), then its workers, and repeat the work"
+        )
     error = future.exception()
     if isinstance(error, KilledWorker):
         return BoardError(
@@ -182,7 +197,11 @@ def _value(future: Future[Any], timeout_s: float) -> Any:
             f"crashes them, or takes longer than timeout_s={timeout_s:g}"
         )
     if error is None:
-        return future.result()
+        try:
+            return future.result()
+        except TypeError as unsent:  # the item has ended well
+            found, _, _ = str(unsent).partition("\n")
+            return BoardError(f"a result cannot be sent back ({found}): pickle must take it")
     return error if isinstance(error, Exception) else BoardError(f"an item raised {error!r}")
 
 
