@@ -56,6 +56,11 @@ def test_the_first_wrong_index_is_named(shape: tuple[int, ...], data: st.DataObj
     assert "max error 5" in text
 
 
+def test_a_single_wrong_value_needs_no_index() -> None:
+    with pytest.raises(VerificationError, match=r"^starts: found 1, expected 2, tolerance 0"):
+        verify.equal(1, 2, "starts")
+
+
 def test_shapes_and_dtypes_are_part_of_equality() -> None:
     with pytest.raises(VerificationError, match=r"shape is \(2,\); expected \(3,\)"):
         verify.equal(torch.zeros(2), torch.zeros(3))

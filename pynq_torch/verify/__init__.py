@@ -173,6 +173,10 @@ def _verdict(
 ) -> Verdict:
     error = _max_error(found, expected)
     count = int(np.count_nonzero(wrong))
+    if count and not wrong.ndim:
+        raise VerificationError(
+            f"{name}: found {found}, expected {expected}, tolerance {tolerance}"
+        )
     if count:
         at = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
         raise VerificationError(
