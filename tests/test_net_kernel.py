@@ -14,7 +14,7 @@ from pynq_torch.compiler import reference
 from pynq_torch.errors import KernelFault
 from pynq_torch.kernels.net import Limits, Loaded, Net, ProgramError
 from pynq_torch.kernels.net.check import verdict
-from pynq_torch.kernels.net.format import CONV, HEADER, MAX, MEAN, NAMES, WORDS, decode
+from pynq_torch.kernels.net.format import ADD, CONV, HEADER, MAX, MEAN, NAMES, WORDS, decode
 from pynq_torch.lessons.networks import NETWORKS, SHAPES
 
 
@@ -101,6 +101,14 @@ def test_memory_that_is_not_there(kernel: Net) -> None:
     with pytest.raises(KernelFault, match=r"net_0 read from memory outside.*DECERR"):
         kernel.start_raw(nowhere).wait()
     same(kernel, Case(5, CONV))  # and it works again
+
+
+def test_an_addition_beyond_float32(kernel: Net) -> None:
+    """Infinite on one side, on both, and of both signs: the bound, the lower one for no number."""
+    for factors in ((3e38, 3e38), (3e38, -3e38), (3e38, 1.0)):
+        case = Case(3, ADD)
+        case.table = np.array(factors, np.float32).view(np.int32)
+        same(kernel, case)
 
 
 def test_a_wrong_program_is_refused_alike_by_driver_and_kernel(kernel: Net) -> None:

@@ -122,7 +122,8 @@ def _products(item: Instruction, seen: torch.Tensor, packed: torch.Tensor) -> to
 
 
 def _clamp(value: torch.Tensor, item: Instruction, zero: int) -> torch.Tensor:
-    # In float64, so that a large value plus the zero point is exact.
-    rounded = torch.round(value).double() + zero
+    # In float64, so that a large value plus the zero point is exact. Infinity
+    # less infinity is no number: the lower bound.
+    rounded = torch.round(value).double().nan_to_num(nan=float("-inf")) + zero
     clamped = rounded.clamp(item.low, item.high).to(torch.int8)
     return clamped.reshape(item.outs, item.rows, item.columns)
