@@ -14,7 +14,17 @@ from pynq_torch.compiler import reference
 from pynq_torch.errors import KernelFault
 from pynq_torch.kernels.net import Limits, Loaded, Net, ProgramError
 from pynq_torch.kernels.net.check import verdict
-from pynq_torch.kernels.net.format import CONV, HEADER, MAX, MEAN, NAMES, SUM, WORDS, decode
+from pynq_torch.kernels.net.format import (
+    ADD,
+    CONV,
+    HEADER,
+    MAX,
+    MEAN,
+    NAMES,
+    SUM,
+    WORDS,
+    decode,
+)
 from pynq_torch.lessons.networks import NETWORKS, SHAPES
 
 
@@ -117,6 +127,44 @@ def test_memory_that_is_not_there(kernel: Net) -> None:
     with pytest.raises(KernelFault, match=r"net_0 read from memory outside.*DECERR"):
         kernel.start_raw(nowhere).wait()
     same(kernel, Case(5, CONV))  # and it works again
+
+
+@pytest.mark.slow
+def test_memory_that_answers_an_error() -> None:
+    """As on silicon the run goes on: it ends at this instruction, and what comes after is right."""
+    pynq_torch.use_board("rtl", guard="silicon")
+    kernel, first, second = pynq_torch.load("net").net, Case(5, MAX), Case(5, CONV)
+    program = np.concatenate([first.program[:1], second.program])
+    size = max(first.size, second.size)
+    made = kernel(program, second.weights, second.table, size)
+    good = made._values
+    made.arena[:] = np.random.default_rng(0).integers(-128, 128, size, dtype=np.int8)
+    before = made.arena.copy()
+    expected = before.copy()
+    reference.run(made.instructions, second.weights, second.table, expected)
+    found = {}
+    for place, name in enumerate(("program", "weights", "tables", "arena", "outcome")):
+        made._values = (*good[:place], 0x2000_0000, *good[place + 1 :])
+        with pytest.raises(KernelFault, match="memory answered DECERR on m_axi_gmem") as caught:
+            made.run()
+        found[name] = str(caught.value).split(":")[0]
+        made._values = good
+        made.arena[:] = before
+        made.run()
+        assert np.array_equal(made.arena, expected)
+    assert found.pop("outcome").startswith("net_0 ended")  # there is no report
+    assert found == {
+        "program": "Instruction 0", "weights": "Instruction 1",
+        "tables": "Instruction 1", "arena": "Instruction 0",
+    }  # fmt: skip
+
+
+def test_an_addition_beyond_float32(kernel: Net) -> None:
+    """Infinite on one side, on both, and of both signs: the bound, the lower one for no number."""
+    for factors in ((3e38, 3e38), (3e38, -3e38), (3e38, 1.0)):
+        case = Case(3, ADD)
+        case.table = np.array(factors, np.float32).view(np.int32)
+        same(kernel, case)
 
 
 def test_a_wrong_program_is_refused_alike_by_driver_and_kernel(kernel: Net) -> None:

@@ -149,8 +149,9 @@ def _products(item: Instruction, seen: torch.Tensor, packed: torch.Tensor) -> to
 
 
 def _clamp(value: torch.Tensor, item: Instruction, zero: int) -> torch.Tensor:
-    # In float64, so that a large value plus the zero point is exact.
-    rounded = torch.round(value).double() + zero
+    # In float64, so that a large value plus the zero point is exact. Infinity
+    # less infinity is no number: the lower bound.
+    rounded = torch.round(value).double().nan_to_num(nan=float("-inf")) + zero
     # As the kernel, also where a table has the lower bound above the upper one.
     clamped = torch.where(rounded > item.high, item.high, rounded.clamp(min=item.low))
     return clamped.to(torch.int8).reshape(item.outs, item.rows, item.columns)

@@ -9,12 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pynq_torch import buffers
+from pynq_torch.errors import KernelFault
 from pynq_torch.kernels.base import Kernel
 
 from .check import Limits, ProgramError, check
-from .format import HEADER, Instruction
+from .format import HEADER, REASONS, Instruction
 
 __all__ = ["Limits", "Loaded", "Net", "ProgramError", "check"]
+
+_REFUSED = len(REASONS) - 1
 
 
 class Loaded:
@@ -85,14 +88,24 @@ class Loaded:
         ------
         ProgramError
             The kernel has stopped at an instruction.
+        KernelFault
+            Memory has refused an access of it.
         """
-        with self._kernel.turn:
-            self._kernel.start_raw(
-                self._values,
-                held=self._constants,
-                flush=(self._memory,),
-                results=(self._memory, self._report),
-            ).wait(timeout_s)
+        try:
+            with self._kernel.turn:
+                self._kernel.start_raw(
+                    self._values,
+                    held=self._constants,
+                    flush=(self._memory,),
+                    results=(self._memory, self._report),
+                ).wait(timeout_s)
+        except KernelFault as fault:
+            reason, index = (int(word) for word in self._report[:2])
+            if reason != _REFUSED:
+                raise  # it has not come to its report
+            self._report[0] = 0
+            self._report.flush()
+            raise KernelFault(f"Instruction {index}: {fault}", self._kernel.cu) from fault
         reason, index = (int(word) for word in self._report[:2])
         if reason:
             raise ProgramError(index, reason, "as the kernel says", self._kernel.cu)

@@ -179,7 +179,7 @@ module net
   item_t item_q;
   plan_t plan_q;
   logic [31:0] index_q, cycles_q, count_q, rest_q;
-  logic [3:0] reason_q;
+  logic [4:0] reason_q;
   logic [1:0] words_q;
   logic [1:0] settle_q;
   logic walk_start_q, sum_start_q;
@@ -199,7 +199,8 @@ module net
   logic checked, check_start_q, no_next_q;
   wire no_next = signed'(next_index_q) >= signed'(instructions);
   wire takes = state_q == TAKE && ahead_q == READY;
-  wire ends = no_next_q || reason != '0 || next_q.head[7:0] == END;
+  wire failed = status != '0;  // memory has refused an access: what follows would compute with what is not there
+  wire ends = no_next_q || reason != '0 || next_q.head[7:0] == END || failed;
 
   // Port 2: tables, instructions, lines of b where a convolution ends in an addition, and some of the weights, one after
   // the other. Tables go first: nothing waits for weights that wait behind a table. Weights wait for room, and lines of
@@ -290,7 +291,7 @@ module net
     if (state_q == REST) cmd3_bytes = {1'b0, not_run, 2'b00};
     word3 = '0;
     if (state_q == WRITE_COUNT) word3 = 64'(count_q);
-    if (state_q == WRITE_REPORT && words_q == 2'd0) word3 = {index_q, 28'b0, reason_q};
+    if (state_q == WRITE_REPORT && words_q == 2'd0) word3 = {index_q, 27'b0, reason_q};
     if (state_q == WRITE_REPORT && words_q == 2'd1) word3 = 64'd1;  // the version
   end
 
@@ -377,7 +378,7 @@ module net
         TAKE: if (takes) begin
           item_q   <= next_q;
           plan_q   <= next_plan;
-          reason_q <= no_next_q ? 4'd15 : reason;
+          reason_q <= failed ? 5'd16 : no_next_q ? 5'd15 : {1'b0, reason};
           words_q  <= '0;
           state_q  <= ends ? REPORT : BEGIN_RUN;
         end
@@ -398,7 +399,7 @@ module net
         end
         COUNT: if (cmd3_ready) state_q <= WRITE_COUNT;
         WRITE_COUNT: if (word3_ready) begin
-          index_q <= index_q + 1'b1;
+          if (!failed) index_q <= index_q + 1'b1;
           state_q <= TAKE;
         end
         REPORT: if (cmd3_ready) state_q <= WRITE_REPORT;

@@ -1,6 +1,6 @@
 // net_plan: whether an instruction may run, by the rules and in the order of net_program.hpp, and how it is
-// cut into bands. A multiplication or division at a time: some 400 cycles an instruction, while the one before
-// runs.
+// cut into bands. A multiplication (3 cycles) or division (19) at a time, while the instruction before runs: some
+// 220 cycles, and three for each number of rows or columns that it tries, 600 at worst.
 `default_nettype none
 
 module net_plan
