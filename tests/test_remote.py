@@ -27,6 +27,7 @@ from pynq.remote import (
 )
 
 import pynq_torch
+from pynq_torch.board.device import VirtualBoard
 from pynq_torch.errors import BoardError
 from pynq_torch.paths import BITSTREAMS
 from pynq_torch.remote import Server
@@ -255,6 +256,11 @@ def test_only_this_pc(host: str) -> None:
 def test_a_port_that_is_taken(server: Server) -> None:
     with pytest.raises(BoardError, match=f"127.0.0.1:{server.port}: another server has that port"):
         Server(lambda: pynq_torch.use_board("csim"), port=server.port)
+
+
+def test_a_folder_of_overlays_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(BoardError, match="overlay folder .*/none does not exist"):
+        Server(VirtualBoard, port=0, overlays=[tmp_path / "none"])
 
 
 def test_connections() -> None:

@@ -69,7 +69,7 @@ class Server:
     Raises
     ------
     BoardError
-        The address is not of the loopback interface, or the port is taken.
+        The address is not of the loopback interface, the port is taken, or a folder is missing.
     """
 
     def __init__(
@@ -82,6 +82,9 @@ class Server:
         files: BoardFiles | None = None,
         overlays: Sequence[Path] = (),
     ) -> None:
+        for folder in overlays:
+            if not folder.is_dir():
+                raise BoardError(f"the overlay folder {folder} does not exist")
         secret, token = (None, None) if access is None else credentials(access)
         if secret is None:
             _check_host(host)
