@@ -14,6 +14,8 @@ _DEPTHWISE_TILE = (
     "Tile at = {item / size.batch, item % size.batch, 0, y, x, 1, "
     "at_most(size.rows - y, t.rows), at_most(size.columns - x, t.columns)};"
 )
+_CUT = "const float cut = value"
+_CUT_LOW = "value >= to.lowest ? value : to.lowest;  // NaN ends at the lower bound"
 _COLUMNS = "const int depth = depth_of<S>(size, t), columns ="
 _PIECES = "template <class C> int pieces_of(int n) { return n > 0 ? (n - 1) / C::TILE + 1 : 0; }"
 _LARGEST = (
@@ -433,6 +435,36 @@ KERNELS: tuple[tuple[str, str, str, str], ...] = (
         _DEPTHWISE_TILE,
         _DEPTHWISE_TILE.replace("% size.batch, 0,", "% size.batch, 1,"),
         "The loop over channels sets it before it is read.",
+    ),
+    (
+        "hw/include/net_store.hpp",
+        "constexpr int PIXELS = 256;  // and pixels",
+        "constexpr int PIXELS = 255;  // and pixels",
+        _SIZE,
+    ),
+    (
+        "hw/include/net_store.hpp",
+        f"{_CUT} > to.highest ? to.highest : {_CUT_LOW}",
+        f"{_CUT} >= to.highest ? to.highest : {_CUT_LOW}",
+        "What is as large as the bound is the bound either way.",
+    ),
+    (
+        "hw/include/net_window.hpp",
+        "const int first = left < 0 ? -left : 0;",
+        "const int first = left < 1 ? -left : 0;",
+        _ZERO,
+    ),
+    (
+        "hw/kernels/chain/chain.hpp",
+        "constexpr int DEPTH = 2;",
+        "constexpr int DEPTH = 3;",
+        "A longer FIFO passes on the same samples.",
+    ),
+    (
+        "hw/kernels/reduce_f32/reduce_f32.hpp",
+        "static constexpr int BLOCK = 64;",
+        "static constexpr int BLOCK = 63;",
+        "Blocks of a sum are as near to the exact sum in this length.",
     ),
     (
         "hw/include/matmul.hpp",

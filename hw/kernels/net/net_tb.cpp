@@ -73,6 +73,19 @@ static int check_empty() {
     return !pass;
 }
 
+// One that ends without END, behind an instruction that was done.
+static int check_no_end() {
+    const Program p({CONV, 0, 1, 3, 4, 6, 6, {3, 3, 1, 1, 1}, -128, 127});
+    std::vector<int8_t> arena(p.arena, 1), weights(108, 1);
+    std::vector<int32_t> tables(8, 0);
+    std::vector<uint32_t> outcome(HEADER + 1, 77), words = p.words;
+    cosim::deepen(net_config::COSIM_DEPTH, words, weights, tables, arena, outcome);
+    net(words.data(), weights.data(), tables.data(), arena.data(), outcome.data(), 1, weights.size(), tables.size(), arena.size());
+    const bool pass = outcome[0] == NO_END && outcome[1] == 1;
+    std::printf("net program without an end %s\n", pass ? "PASS" : "FAIL");
+    return !pass;
+}
+
 int main() {
     const Case cases[] = {
         {CONV, 0, 1, 3, 20, 9, 7, {3, 3, 1, 1, 1}, -128, 127}, {CONV, 0, 2, 4, 6, 8, 11, {2, 3, 2, 1, 2}, -7, 100},
@@ -82,7 +95,7 @@ int main() {
         {MAX, 0, 3, 3, 3, 7, 7, {3, 3, 2, 1, 1}, -100, 60}, {MEAN, 0, 3, 3, 3, 6, 6, {6, 6, 6, 0, 1}, -128, 127},
         {ADD, 0, 3, 3, 3, 4, 300, {1, 1, 1, 0, 1}, -7, 90}, {CONV, SUM, 1, 3, 20, 9, 7, {3, 3, 1, 1, 1}, -128, 127},
         {CONV, SUM, 2, 4, 6, 8, 11, {2, 3, 2, 1, 2}, -7, 100}, {CONV, SUM, 1, 2, 3, 1, 600, {1, 3, 2, 0, 1}, -128, 127}};
-    int errors = check_rules() + check_wrong() + check_empty();
+    int errors = check_rules() + check_wrong() + check_empty() + check_no_end();
     for (const Case& c : cases) errors += check_case(c);
     return errors == 0 ? 0 : 1;
 }

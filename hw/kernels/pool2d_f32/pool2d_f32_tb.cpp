@@ -75,16 +75,16 @@ static int check(const Case& c) {
 // One pixel of one image gives itself; where a size is 0, nothing is written.
 static int check_sizes() {
     int errors = 0;
-    for (int none = 0; none < 7; ++none) {
-        int n[] = {1, 1, 1, 1, 1, 1, 1};
-        n[none] = 0;  // the last one is no size
+    for (int none = 0; none < 9; ++none) {
+        int n[] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+        n[none] = 0;  // sizes; the seventh is none; of tiles, which gradients have not
         std::vector<float> input(1, 5.0f), output(2, -1.0f);
         std::vector<int64_t> indices(2, -7);
         cosim::deepen(pool2d_f32_config::COSIM_DEPTH, input, output, indices);
         for (int op : {int(MAX), AVERAGE | BACKWARD}) {
             pool2d_f32(input.data(), output.data(), indices.data(), op, n[0], n[1], n[2], n[3], n[4], n[5], 1, 1, 1, 1, 0, 0, 1, 1,
-                0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
-            errors += output[0] != (none < 6 ? -1.0f : 5.0f) || output[1] != -1.0f;
+                0, n[7], n[8], 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
+            errors += output[0] != (none < 6 || (none > 6 && op == MAX) ? -1.0f : 5.0f) || output[1] != -1.0f;
         }
     }
     std::printf("pool2d_f32 sizes of 0 and 1 %s\n", errors == 0 ? "PASS" : "FAIL");
