@@ -138,6 +138,8 @@ def test_a_histogram_meets_its_own_writes(kernel):
     assert found.ii > 1 and "`bins`" in found.why and "(kernel.cpp:6)" in found.why
     false = "#pragma HLS DEPENDENCE variable=bins inter false"
     assert loop(kernel(HISTOGRAM.replace("MORE", false)), "count").ii == 1
+    for other in (f"{false} WAW", "#pragma HLS DEPENDENCE variable=bins direction=WAR false"):
+        assert loop(kernel(HISTOGRAM.replace("MORE", other)), "count").ii == found.ii, other
 
 
 def test_a_distance_of_two_iterations_halves_the_interval(kernel):
@@ -632,8 +634,11 @@ def test_wrong_arguments(kernel, tmp_path):
         kernel(DOT, top="dott")
     with pytest.raises(InterfaceError, match="-D '' is no macro"):
         kernel(DOT, defines=[""])
-    with pytest.raises(KernelBuildError, match="clock"):
-        kernel(DOT, clock=0.0)
+    for clock in (0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(KernelBuildError, match="clock .* is no period"):
+            kernel(DOT, clock=clock)
+    with pytest.raises(KernelBuildError, match="'xyz' is no part"):
+        kernel(DOT, part="xyz")
     with pytest.raises(InterfaceError, match="cannot be read"):
         estimate(tmp_path / "none.cpp", "top")
 

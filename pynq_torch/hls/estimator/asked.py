@@ -171,8 +171,15 @@ def _is_refused(item: Directive) -> bool:
 
 
 def _dependence(plan: LoopPlan | FunctionPlan, item: Directive, constants: Constants) -> None:
-    """Note what a DEPENDENCE says; its type is ``inter`` by default (UG1399)."""
-    kinds = {item.options.get("type", "").lower(), *(word.lower() for word in item.words)}
+    """Note what a DEPENDENCE says; its type is ``inter`` by default (UG1399).
+
+    Schedules here wait for reads after writes alone: what it says of the two other directions
+    changes none.
+    """
+    given = [item.options.get(name, "") for name in ("type", "direction")]
+    kinds = {word.lower() for word in (*given, *item.words)}
+    if kinds & {"war", "waw"}:
+        return
     if "intra" in kinds:
         if item.is_false:
             plan.unordered.add(item.variable)

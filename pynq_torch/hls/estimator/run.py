@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import re
 import tempfile
@@ -33,6 +34,9 @@ from .tool import DEFAULT_PART, guess_tool, margin_of
 from .values import settle_values
 
 __all__ = ["estimate"]
+
+#: A device, or a family as older reports name it.
+_PART = re.compile(r"(?i)(x[acq][a-z]*\d|zynq|artix|kintex|virtex|spartan|versal)")
 
 
 def estimate(
@@ -85,7 +89,7 @@ def estimate(
     KernelBuildError
         It does not compile, holds what HLS forbids, or clang is not installed.
     """
-    _check(clock, defines, top)
+    _check(clock, part, defines, top)
     paths = [Path(os.path.realpath(one)) for one in (source, *sources)]
     with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as name:
         folder = Path(name)
@@ -96,9 +100,13 @@ def estimate(
     return kernel.result(top, clock, part, found, is_a_run=bool(arguments))
 
 
-def _check(clock: float, defines: Sequence[str], top: str) -> None:
-    if not clock > 0:
+def _check(clock: float, part: str, defines: Sequence[str], top: str) -> None:
+    if not 0 < clock < math.inf:
         raise KernelBuildError(f"clock {clock!r} is no period; expected ns above 0", top)
+    if not _PART.match(part):
+        raise KernelBuildError(
+            f"{part!r} is no part of AMD's: expected a name such as {DEFAULT_PART}", top
+        )
     check_macros(defines)
 
 
