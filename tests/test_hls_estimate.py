@@ -848,3 +848,13 @@ def test_allocation_limits_integers_too(tmp_path: Path) -> None:
         "II=2: 2 times `mul` in an iteration, ALLOCATION allows 1"
     )
     assert (free.resources["DSP"], limited.resources["DSP"]) == (6, 3)
+
+
+def test_analyses_end_by_processor_time(monkeypatch, tmp_path):
+    """Then addresses alone are analysed, on an idle PC as on a busy one."""
+    slow = tmp_path / "opt"
+    slow.write_text("#!/bin/sh\nwhile :; do :; done\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr(compiler, "OPT", str(slow))
+    with pytest.raises(KernelBuildError, match="took more than 1 s of processor time"):
+        compiler._opt([], 1)

@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -71,9 +72,10 @@ _OPTIONS = (
     "-memssa-check-limit=20000",
 )  # fmt: skip
 #: Longer modules, and those that take longer, are analysed for addresses and loop bounds only:
-#: what is printed of long sums of data can fill gigabytes.
+#: what is printed of long sums of data can fill gigabytes. Processor time, so that an estimate does
+#: not depend on how busy the PC is.
 _LONG = 4000
-_PATIENCE_S = 2.0
+_PATIENCE_S = 2
 _ERROR = re.compile(r"^(.+?:\d+):\d+: (?:fatal )?error: (.*)$", re.MULTILINE)
 
 
@@ -275,7 +277,7 @@ def _analysed(text: str, path: Path) -> str:
     text = _SQUARE.sub(_without_powers(), text)
     if text.count("\n") < _LONG:
         path.write_text(text, encoding="utf-8")
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        with contextlib.suppress(_TooLongError):
             return _opt([analyses, str(path), "-disable-output"], _PATIENCE_S)[1]
     path.write_text(address_slice(text), encoding="utf-8")
     return _opt([analyses, str(path), "-disable-output"])[1]
@@ -285,16 +287,16 @@ class _TooLongError(KernelBuildError):
     """A pass did not end in time."""
 
 
-def _opt(arguments: Sequence[str], patience: float | None = None) -> tuple[str, str]:
-    limit = patience or _TIMEOUT_S
+def _opt(arguments: Sequence[str], patience_s: int = 0) -> tuple[str, str]:
+    words = ["prlimit", f"--cpu={patience_s}", OPT] if patience_s else [OPT]
     try:
         done = subprocess.run(
-            [OPT, *arguments], capture_output=True, text=True, check=False, timeout=limit
+            [*words, *arguments], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
         )
     except subprocess.TimeoutExpired as error:
-        if patience:
-            raise
-        raise _TooLongError(f"{OPT} took more than {limit} s; unroll less") from error
+        raise _TooLongError(f"{OPT} took more than {_TIMEOUT_S} s; unroll less") from error
+    if patience_s and -done.returncode in (signal.SIGXCPU, signal.SIGKILL):
+        raise _TooLongError(f"{OPT} took more than {patience_s} s of processor time")
     if done.returncode:
         raise KernelBuildError(f"{OPT} failed: {done.stderr.strip()[:400]}")
     return done.stdout, done.stderr
