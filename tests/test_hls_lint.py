@@ -385,6 +385,7 @@ def test_a_false_dependence_says_why(tmp_path: Path) -> None:
     [
         ("HLS PIPELINE II=1", "HLS PIPELNIE II=1", "PIPELNIE is no HLS pragma.*mean HLS pipeline"),
         ("HLS PIPELINE II=1", "HLS PIPELINE I=1", "no option 'i'; did you mean ii"),
+        ("HLS PIPELINE II=1", "HLS PIPELINE II=one", "II=one, and nothing is called so"),
         ("HLS PIPELINE II=1", "HSL PIPELINE II=1", "#pragma HSL is ignored"),
         ("HLS PIPELINE II=1", "HLS UNROLL fctor=2", "did you mean factor"),
         ("HLS UNROLL", "HLS PIPELINE", None),
@@ -394,6 +395,7 @@ def test_a_false_dependence_says_why(tmp_path: Path) -> None:
         ("variable=x complete", "variable=x type=cyclic", "of type cyclic has no factor"),
         ("variable=x complete", "variable=x block", "of type block has no factor"),
         ("variable=x complete", "variable=x", None),
+        ("variable=x complete", "variable=n complete", "no effect: n is a number, not an array"),
         ("HLS UNROLL", "HLS LOOP_TRIPCOUNT min=9 max=2", "MIN=9 above MAX=2"),
         ("HLS UNROLL", "HLS LOOP_TRIPCOUNT min = 2 * 3 max = 8", None),
         ("s_axilite port=return", "s_axlite port=return", "no mode 's_axlite'; did you mean s_axi"),
@@ -407,6 +409,13 @@ def test_words_of_pragmas(tmp_path: Path, right: str, wrong: str, said: str | No
     assert right in source
     found = texts(tmp_path, source.replace(right, wrong))
     assert re.search(rf"k\.cpp:\d+: pragma: .*{said}", found) if said else not found
+
+
+def test_the_size_of_an_array_of_the_library_is_known(tmp_path: Path) -> None:
+    walk = "for (int i = 0; i < int(t.size()); ++i) y[i] = float(t[i]);"
+    source = "#include <array>\n" + TOP % f"    std::array<int, 8> t = {{}};\n    {walk}"
+    assert rules(tmp_path, source) == []
+    assert rules(tmp_path, source.replace("int(t.size())", "n")) == ["tripcount"]
 
 
 def test_pragmas_stand_where_they_have_an_effect(tmp_path: Path) -> None:

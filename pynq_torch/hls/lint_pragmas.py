@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pynq_torch.errors import needs
@@ -16,7 +16,7 @@ from .lint_tree import Directive, Problem, Program, Scope, walk
 from .spelling import nearest
 
 with needs("clang", "Reading HLS C++"):
-    from clang.cindex import CursorKind
+    from clang.cindex import CursorKind, TypeKind
 
 __all__ = ["comments_on", "dependences", "pragma_problems"]
 
@@ -93,7 +93,11 @@ _CHOICES["bind_op", "op"] += [kind + name for kind in "fdh" for name in _FLOATS.
 _VARIABLE = frozenset(name for name, options in _PRAGMAS.items() if "variable" in options)
 
 
-def words_of(program: Program) -> Iterator[Problem]:
+#: Types of numbers, the first and the last of them.
+_ARITHMETIC = TypeKind.BOOL.value, TypeKind.LONGDOUBLE.value
+
+
+def words_of(program: Program, mentions: Callable[[str], bool]) -> Iterator[Problem]:
     """Yield what is wrong with the words and the places of pragmas."""
     for item in program.outside:
         yield _problem(item, "is outside every function and is ignored; move it into one")
@@ -102,6 +106,7 @@ def words_of(program: Program) -> Iterator[Problem]:
         for scope in function.walk():
             for item in scope.pragmas:
                 yield from _spelling(item)
+                yield from _unknown_numbers(item, mentions)
                 yield from _place(item, scope)
                 yield from _dimension(item, function)
                 name = item.variable
@@ -113,19 +118,23 @@ def words_of(program: Program) -> Iterator[Problem]:
                     )
 
 
-def pragma_problems(program: Program, *, whole: bool = True) -> list[Problem]:
+def pragma_problems(
+    program: Program, mentions: Callable[[str], bool], *, whole: bool = True
+) -> list[Problem]:
     """Return what is wrong with the pragmas of a program, in order of file and line.
 
     Parameters
     ----------
     program : Program
         Its pragmas and functions.
+    mentions : callable
+        Whether its code uses a name.
     whole : bool
         Whether all of it was understood: else only the words of pragmas are looked at.
     """
     files = {function.location.file.name for function in program.functions}
     found = {item for file in files for item in misspelt(file)}
-    found |= set(words_of(program) if whole else ())
+    found |= set(words_of(program, mentions) if whole else ())
     if not whole:
         found |= {wrong for item in program.directives for wrong in _spelling(item)}
     return sorted(found)
@@ -175,6 +184,17 @@ def _spelling(item: Directive) -> Iterator[Problem]:
         yield _problem(item, "names no variable; write variable=NAME")
 
 
+def _unknown_numbers(item: Directive, mentions: Callable[[str], bool]) -> Iterator[Problem]:
+    """Yield a number that is a name, where nothing has that name."""
+    for option, value in item.options.items():
+        is_name = _NUMBERS.get(option, -1) >= 0 and re.fullmatch(r"[A-Za-z_]\w*", value)
+        if is_name and item.name not in ("interface", "alias") and not mentions(value):
+            text = (
+                f"has {option.upper()}={value}, and nothing is called so; expected a whole number"
+            )
+            yield _problem(item, text)
+
+
 def _kind_of(item: Directive) -> str:
     """Return how an array is partitioned, ``""`` for other pragmas."""
     if item.name not in ("array_partition", "array_reshape"):
@@ -184,9 +204,9 @@ def _kind_of(item: Directive) -> str:
 
 
 def _dimension(item: Directive, function: Scope) -> Iterator[Problem]:
-    """Yield a partition of a dimension that the array has not."""
+    """Yield a partition of a number, or of a dimension that the array has not."""
     asked = item.options.get("dim", "")
-    if item.name not in ("array_partition", "array_reshape") or not asked.isdigit():
+    if item.name not in ("array_partition", "array_reshape"):
         return
     declared = [
         node.type.get_canonical()
@@ -194,6 +214,10 @@ def _dimension(item: Directive, function: Scope) -> Iterator[Problem]:
         if node.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
         and node.spelling == item.variable
     ]
+    if declared and all(_ARITHMETIC[0] <= kind.kind.value <= _ARITHMETIC[1] for kind in declared):
+        yield _problem(item, f"has no effect: {item.variable} is a number, not an array")
+    if not asked.isdigit():
+        return
     # An array of streams or of structures is not looked into.
     sizes = [len(re.findall(r"\[\w*\]", kind.spelling)) for kind in declared]
     if len(sizes) == 1 and 0 < sizes[0] < int(asked) and "<" not in declared[0].spelling:

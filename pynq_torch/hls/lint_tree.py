@@ -353,11 +353,20 @@ def is_constant(nodes: Iterable[Cursor | None], free: frozenset[int] = frozenset
 
 
 def _evaluated(node: Cursor) -> Iterator[Cursor]:
-    """Yield an expression and all in it but what ``sizeof`` only looks at."""
+    """Yield an expression and all in it but what `sizeof` looks at and sizes of std::array."""
+    if _is_array_size(node):
+        return
     yield node
     if node.kind != CursorKind.CXX_UNARY_EXPR:
         for child in node.get_children():
             yield from _evaluated(child)
+
+
+def _is_array_size(node: Cursor) -> bool:
+    if node.kind != CursorKind.CALL_EXPR or node.spelling not in ("size", "max_size"):
+        return False
+    owner = node.referenced.semantic_parent if node.referenced is not None else None
+    return owner is not None and owner.spelling == "array" and owner.location.file is not None
 
 
 def problem_at(node: Cursor, rule: str, text: str) -> Problem:

@@ -39,6 +39,9 @@ _DEFINE = re.compile(r"[A-Za-z_]\w*(?:\([^()]*\))?(?:=.*)?")
 _MISSING = re.compile(r"'([^']+)' file not found")
 _LINE_MARKER = re.compile(r'^#\s*(?:line\s+)?(\d+)\s+"((?:[^"\\]|\\.)*)"')
 _DIRECTIVE = re.compile(r"^[ \t]*#.*", re.MULTILINE)
+#: Where the lines behind it are from.
+_MARKER = re.compile(r'# \d+ "[^"]*"(.*)')
+_PRAGMA_LINE = re.compile(r"\s*#\s*pragma\b")
 _MACRO = re.compile(r"^#define (\w+) (.+)$", re.MULTILINE)
 _PRAGMA = re.compile(r"^\s*#\s*pragma\s+HLS\s+(.*)$", re.IGNORECASE)
 _FILE = re.compile(r'^# \d+ "((?:[^"\\]|\\.)*)" 1', re.MULTILINE)
@@ -88,11 +91,16 @@ class SourceUnit:
         return {match[1]: match[2].strip() for match in _MACRO.finditer(self._preprocess("-dM"))}
 
     def mentions(self, name: str) -> bool:
-        """Return whether the code or a macro uses a name; pragmas do not count."""
+        """Return whether code or a macro uses a name; pragmas and system headers do not count."""
         if self.missing:  # a header that is not there may define it
             return True
-        code = re.sub(r"(?m)^\s*#\s*pragma\b.*$", "", self._preprocess("-dD"))
-        return re.search(rf"\b{name}\b", code) is not None
+        word, is_own = re.compile(rf"\b{name}\b"), True
+        for line in self._preprocess("-dD").split("\n"):
+            if marker := _MARKER.match(line):
+                is_own = "3" not in marker[1].split()  # GCC's flag of a system header
+            elif is_own and word.search(line) and not _PRAGMA_LINE.match(line):
+                return True
+        return False
 
     def _preprocess(self, option: str) -> str:
         return preprocess(self.path, [*_language(self.path), "-w", *self.options, option]).text

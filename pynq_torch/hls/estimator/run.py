@@ -149,7 +149,8 @@ def _plan(
             )
             programs.append((Program(unit.unit.cursor, body, unit.pragmas), constants))
         problems = list(added([program for program, _ in programs], directives))
-        problems += [one for program, _ in programs for one in pragma_problems(program)]
+        for program, constants in programs:
+            problems += pragma_problems(program, constants.mentions)
         problems += [one for program, _ in programs for one in not_modelled(program)]
         said = [f"{shown(Path(file))}:{line}: {text}" for file, line, _, text in problems]
         said += settle_values(programs, paths, include_dirs, defines, folder)
