@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pynq_torch
 from pynq_torch.ops import quantise
 from pynq_torch.plot import ProvenanceError, quantisation
 from pynq_torch.plot.grid import Grid
@@ -31,6 +32,7 @@ def test_steps_round_halves_to_even_and_stop_where_they_are_told():
 
 
 def test_the_whole_grid_is_the_one_of_the_operators():
+    pynq_torch.use_board("csim")  # another test of this process may have closed its own
     x = torch.randn(40, 30, generator=torch.Generator().manual_seed(1))
     packed = quantise.per_tensor(x)
     assert isinstance(packed, quantise.Packed)
