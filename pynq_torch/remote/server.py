@@ -38,6 +38,19 @@ _OPTIONS = [
 ]
 
 
+def _listening(server: grpc.Server, place: str, secret: grpc.ServerCredentials | None) -> int:
+    """Let a server listen at an address, with a certificate if there is one; return the port."""
+    try:
+        if secret is None:
+            return int(server.add_insecure_port(place))
+        return int(server.add_secure_port(place, secret))
+    except RuntimeError as error:
+        raise BoardError(
+            f"nothing can listen on {place}: another server has that port, this user may not "
+            "use it, or the address is not this PC's"
+        ) from error
+
+
 class Server:
     """A virtual board behind PYNQ.remote's protocol.
 
@@ -94,17 +107,7 @@ class Server:
         bare = host.strip("[]")
         self.host = f"[{bare}]" if ":" in bare else host  # IPv6, as clients and gRPC write it
         place = f"{self.host}:{port}"
-        try:
-            self.port = (
-                self._server.add_insecure_port(place)
-                if secret is None
-                else self._server.add_secure_port(place, secret)
-            )
-        except RuntimeError as error:
-            raise BoardError(
-                f"nothing can listen on {place}: another server has that port, this user may not "
-                "use it, or the address is not this PC's"
-            ) from error
+        self.port = _listening(self._server, place, secret)
         self.session = Session(make_board, self.port)
         files = files or BoardFiles(
             lambda: _known(overlays), self.session.download, self.session.cma

@@ -15,6 +15,7 @@ from .build import generate, import_overlay
 __all__ = ["build_vivado", "run_tool"]
 
 _TIMEOUT_S = 6 * 3600.0
+_BATCH = ("vivado", "-mode", "batch", "-nojournal", "-source")
 
 
 def build_vivado(
@@ -61,26 +62,30 @@ def build_vivado(
     cells = [cell for cell in generated.design.cells if ":hls:" in cell.vlnv]
     rtl = rtl or {}
     kernels = [kind for kind in dict.fromkeys(cell.kind for cell in cells) if kind not in rtl]
+    _check_packaged(packaged, kernels)
+    project.parent.mkdir(parents=True, exist_ok=True)
+    script = build / "scripts" / f"{name}.tcl"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(generated.tcl, encoding="utf-8")
+    for folder, _ in rtl.values():
+        run_tool([*_BATCH, folder / "package.tcl"], folder, _TIMEOUT_S)
+    # A list in Tcl. One folder a kernel: of some there are both, of one name.
+    folders = [packaged / kernel for kernel in kernels] + [folder for folder, _ in rtl.values()]
+    repository = " ".join(f"{{{folder}}}" for folder in folders)
+    words = [*_BATCH, script, "-tclargs", repository, project, result]
+    run_tool(words, project.parent, _TIMEOUT_S)
+    version = run_tool(["vivado", "-version"], project.parent, 600).splitlines()[0]
+    used = {kernel: files for kernel, (_, files) in rtl.items()}
+    return import_overlay(name, result, {"vivado": version}, root=root, out=out, rtl=used)
+
+
+def _check_packaged(packaged: Path, kernels: Sequence[str]) -> None:
     missing = [k for k in kernels if not (packaged / k / "component.xml").is_file()]
     if missing:
         raise BitstreamError(
             f"{packaged} has no packaged {', '.join(missing)}; on a machine with Vitis HLS run: "
             f'make -C hw kernels KERNELS="{" ".join(missing)}"'
         )
-    project.parent.mkdir(parents=True, exist_ok=True)
-    script = build / "scripts" / f"{name}.tcl"
-    script.parent.mkdir(parents=True, exist_ok=True)
-    script.write_text(generated.tcl, encoding="utf-8")
-    batch = ["vivado", "-mode", "batch", "-nojournal", "-source"]
-    for folder, _ in rtl.values():
-        run_tool([*batch, folder / "package.tcl"], folder, _TIMEOUT_S)
-    # A list in Tcl. One folder a kernel: of some there are both, of one name.
-    folders = [packaged / kernel for kernel in kernels] + [folder for folder, _ in rtl.values()]
-    repository = " ".join(f"{{{folder}}}" for folder in folders)
-    run_tool([*batch, script, "-tclargs", repository, project, result], project.parent, _TIMEOUT_S)
-    version = run_tool(["vivado", "-version"], project.parent, 600).splitlines()[0]
-    files = {kernel: files for kernel, (_, files) in rtl.items()}
-    return import_overlay(name, result, {"vivado": version}, root=root, out=out, rtl=files)
 
 
 def run_tool(command: Sequence[object], folder: Path, timeout_s: float) -> str:

@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from pynq_torch.errors import BitstreamError, HandoffError, InterfaceWarning
@@ -299,13 +300,12 @@ def import_overlay(
     root = root or ROOT
     design, sources = make_design(name, root)
     files = _from_vivado(name, folder)
-    # The Tcl leaves no bitstream behind whose slack is negative.
+    # Vivado's Tcl leaves none behind whose slack is negative.
     routed = {"by": tools.get("vivado", "Vivado"), "reached_mhz": design.clock_mhz, "derate": 1}
-    rtl = rtl or {}
-    used = dict.fromkeys((*sources, *within(root, (path for all in rtl.values() for path in all))))
+    used = dict.fromkeys((*sources, *within(root, chain.from_iterable((rtl or {}).values()))))
     text = write_manifest(
         design, kind=VIVADO, files=files, sources=used, tools=tools, root=root, routed=routed,
-        rtl=rtl,
+        rtl=rtl or (),
     )  # fmt: skip
     return write_folder((out or to_write(root / "bitstreams")) / name, files, text)
 
