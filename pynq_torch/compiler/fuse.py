@@ -70,5 +70,4 @@ def _ending_in(product: Layer, addition: Layer, operand: int) -> Layer:
         inputs=(*product.inputs, addition.inputs[1 - operand]),
         window={**window, **bounds},
         table=torch.cat([product.table, last.reshape(-1, 2)]),
-        image=product.image,
     )
