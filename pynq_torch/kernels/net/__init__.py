@@ -105,7 +105,8 @@ class Loaded:
                 raise  # it has not come to its report
             self._report[0] = 0
             self._report.flush()
-            raise KernelFault(f"Instruction {index}: {fault}", self._kernel.cu) from fault
+            where = f"Instruction {index}, or the next one, which is read ahead"
+            raise KernelFault(f"{where}: {fault}", self._kernel.cu) from fault
         reason, index = (int(word) for word in self._report[:2])
         if reason:
             raise ProgramError(index, reason, "as the kernel says", self._kernel.cu)

@@ -176,18 +176,21 @@ module net
   // The run: do, write down the cycles; at the end the report, and 0 for what did not run.
   typedef enum logic [3:0] {IDLE, TAKE, BEGIN_RUN, RUN, COUNT, WRITE_COUNT, REPORT, WRITE_REPORT, REST, WRITE_REST, LAST} state_t;
   state_t state_q;
-  item_t item_q;
-  plan_t plan_q;
+  item_t item_q, walk_item_q;
+  plan_t plan_q, walk_plan_q;
   logic [31:0] index_q, cycles_q, count_q, rest_q;
   logic [4:0] reason_q;
   logic [1:0] words_q;
   logic [1:0] settle_q;
-  logic walk_start_q, sum_start_q;
+  logic walk_start_q, walk_begin_q, sum_start_q;
   logic walking, multiplying, draining, storing, adding, weighing;
+  logic early_q, may_read_q;  // net_walk is at the next instruction
+  logic [15:0] may_channels_q;
+  logic last_job_q;           // and the array has begun this one's last job
   wire add = item_q.head[7:0] == ADD;
   wire ends_in_sum = item_q.head[9];
   wire none_left = signed'(index_q) >= signed'(instructions);
-  wire busy = walking || multiplying || draining || storing || adding || weighing;
+  wire busy = ((walking || weighing) && !early_q) || multiplying || draining || storing || adding;
 
   // Ahead of it: fetch the next instruction, check it.
   typedef enum logic [2:0] {OFF, ASK, FETCH, CHECK, READY} ahead_t;
@@ -200,19 +203,57 @@ module net
   wire no_next = signed'(next_index_q) >= signed'(instructions);
   wire takes = state_q == TAKE && ahead_q == READY;
   wire failed = status != '0;  // memory has refused an access: what follows would compute with what is not there
-  wire ends = no_next_q || reason != '0 || next_q.head[7:0] == END || failed;
+  wire ends = no_next_q || reason != '0 || next_q.head[7:0] == END || (failed && !early_q);
+
+  // net_walk goes ahead: while the array has the last jobs of an instruction, it asks for the next one's weights. When
+  // the last one is begun, it prepares the first band, and reads of it what cannot be on its way to memory still. That
+  // is all if it is elsewhere. If it is what is written now, there are 16 lines of channels in net_drain, two on their
+  // way from there, 32 that wait for b, 32 in net_store and 36 in axi_write at most, behind those of the array's tile.
+  // - Rows are written one after the other, for all channels: ten tiles of 16 channels, six of 32, are in the last nine
+  //   rows of an image that is wide enough.
+  // - Where each channel has its own input channel, 16 of them are written after the other: of one tile each, seven times
+  //   16 may be on their way, of two or more tiles four times.
+  logic array_queued, elsewhere_q, same_q, written_q;
+  logic [15:0] early_channels_q;
+  logic [31:0] next_x_end, next_y_end, y_end_q;
+  wire two_tiles = item_q.rows[15:0] >= 16'd5 && item_q.columns[15:0] >= 16'd5;
+  wire [15:0] on_their_way = two_tiles ? 16'd64 : 16'd112;
+  wire many = item_q.columns[15:5] != '0 ? item_q.outs[15:4] != '0 : item_q.columns[4] && item_q.outs[15:5] != '0;
+  wire in_rows = plan_q.groups == 16'd1 && plan_q.columns == item_q.columns[8:0] && item_q.columns[15:9] == '0
+      && !item_q.head[8];
+  wire begins_early = state_q == RUN && !add && !early_q && !walk_begin_q && !walking
+      && ahead_q == READY && next_q.head[7:0] != ADD && !ends;
+
+  always_ff @(posedge ap_clk) begin
+    elsewhere_q <= next_x_end <= item_q.y || next_q.x >= y_end_q;
+    same_q      <= next_q.x == item_q.y && next_q.x_channel == item_q.y_channel && next_q.x_row == item_q.y_row;
+    early_channels_q <= plan_q.alone && same_q && !item_q.head[8] && !ends_in_sum
+        && item_q.outs[15:0] > on_their_way ? item_q.outs[15:0] - on_their_way : '0;
+    written_q   <= many && in_rows && next_plan.seen + 18'd9 <= 18'(item_q.rows[15:0]);
+    if (begins_early) begin
+      may_read_q     <= elsewhere_q || (same_q && written_q);
+      may_channels_q <= early_channels_q;
+    end
+    if (begins_early || takes) begin
+      walk_item_q <= next_q;
+      walk_plan_q <= next_plan;
+    end
+    if (takes) y_end_q <= next_y_end;
+    if (!ap_rst_n || walk_start_q) early_q <= 1'b0;
+    else if (begins_early) early_q <= 1'b1;
+    last_job_q <= early_q && !walk_start_q && (last_job_q || !array_queued);
+  end
 
   // Port 2: tables, instructions, lines of b where a convolution ends in an addition, and some of the weights, one after
-  // the other. Tables go first: nothing waits for weights that wait behind a table. Weights wait for room, and lines of
-  // b behind them would: so there are both on the port only where all weights fit on chip.
+  // the other.
   wire starts = state_q == BEGIN_RUN || walk_start_q || sum_start_q;
   logic table_cmd_valid, cmd2_valid, cmd2_ready, word2_valid, word2_last, idle2;
   logic [ADDR_WIDTH-1:0] table_cmd_addr, cmd2_addr;
-  logic [31:0] table_cmd_bytes, cmd2_bytes;
+  logic [13:0] table_cmd_bytes, cmd2_bytes;
   logic [63:0] word2;
   logic [1:0] cmd1_valid, word1_ready;
   logic [ADDR_WIDTH-1:0] cmd1_addr;
-  logic [31:0] cmd1_bytes;
+  logic [9:0] cmd1_bytes;
   logic kinds_ready, kinds_valid, of_table, of_weights, of_b, line_asks;
   logic [ADDR_WIDTH-1:0] line_addr;
   logic [12:0] drain_bytes;  // of a line
@@ -226,7 +267,7 @@ module net
   assign cmd2_valid = (asks || table_cmd_valid || line_asks || (cmd1_valid[1] && !starts)) && kinds_ready;
   assign cmd2_addr  = table_cmd_valid ? table_cmd_addr
       : asks ? program_at + (ADDR_WIDTH'(next_index_q) << 7) : line_asks ? line_addr : cmd1_addr;
-  assign cmd2_bytes = table_cmd_valid ? table_cmd_bytes : asks ? 32'd128 : line_asks ? 32'(drain_bytes) : cmd1_bytes;
+  assign cmd2_bytes = table_cmd_valid ? table_cmd_bytes : asks ? 14'd128 : line_asks ? 14'(drain_bytes) : 14'(cmd1_bytes);
 
   fifo #(
       .WIDTH(3),
@@ -247,6 +288,7 @@ module net
   axi_read #(
       .ADDR_WIDTH (ADDR_WIDTH),
       .DATA_WIDTH (64),
+      .BYTES_WIDTH(14),
       .OUTSTANDING(OUTSTANDING)
   ) read_2 (
       .clk_i(ap_clk),
@@ -363,6 +405,7 @@ module net
 
   always_ff @(posedge ap_clk) begin
     walk_start_q <= 1'b0;
+    walk_begin_q <= begins_early;
     sum_start_q  <= 1'b0;
     cycles_q     <= cycles_q + 1'b1;
     if (!ap_rst_n) begin
@@ -384,6 +427,7 @@ module net
         end
         BEGIN_RUN: begin
           walk_start_q <= !add;
+          walk_begin_q <= !add && !early_q;
           sum_start_q  <= add;
           settle_q     <= 2'd3;
           state_q      <= RUN;
@@ -432,7 +476,9 @@ module net
       .arena_bytes_i(args_q[32*ARENA_BYTES+:32]),
       .done_o(checked),
       .reason_o(reason),
-      .plan_o(next_plan)
+      .plan_o(next_plan),
+      .x_end_o(next_x_end),
+      .y_end_o(next_y_end)
   );
 
   // Port 0, reads: for the walk or for an addition.
@@ -476,9 +522,9 @@ module net
   logic patch_write, loaded, buffer_free, job_valid, job_ready;
   logic [9:0] patch_word;
   job_t job;
-  logic request_valid, request_ready, request_again;
+  logic request_valid, request_ready, request_again, request_paired;
   logic [31:0] request_at, request_taps;
-  wire weighted = item_q.head[7:0] == CONV;
+  wire weighted = walk_item_q.head[7:0] == CONV;
 
   net_walk #(
       .ADDR_WIDTH(ADDR_WIDTH),
@@ -486,9 +532,13 @@ module net
   ) walk (
       .clk_i(ap_clk),
       .rst_ni(ap_rst_n),
-      .start_i(walk_start_q),
-      .item_i(item_q),
-      .plan_i(plan_q),
+      .start_i(walk_begin_q),
+      .ahead_i(early_q),
+      .may_read_i(may_read_q),
+      .channels_i(may_channels_q),
+      .may_job_i(last_job_q),
+      .item_i(walk_item_q),
+      .plan_i(walk_plan_q),
       .arena_i(arena_at),
       .busy_o(walking),
       .cmd_valid_o(walk_cmd_valid),
@@ -505,6 +555,7 @@ module net
       .weights_again_o(request_again),
       .weights_at_o(request_at),
       .weights_taps_o(request_taps),
+      .weights_paired_o(request_paired),
       .free_i(buffer_free),
       .job_valid_o(job_valid),
       .job_ready_i(job_ready),
@@ -512,10 +563,10 @@ module net
   );
 
   // Port 1: weights, or half of them.
+  logic tile_valid, tile_ready;
   logic cmd1_ready, word1_valid, word1_last, idle1;
   logic [63:0] word1;
   logic weights_valid, weights_take;
-  logic drain_all;  // of the table is on chip
   logic [127:0] weights;
 
   net_weights #(
@@ -523,19 +574,20 @@ module net
   ) weights_of_tiles (
       .clk_i(ap_clk),
       .rst_ni(ap_rst_n),
-      .start_i(walk_start_q),
       .weights_i(weights_at),
-      .alone_i(plan_q.alone),
       .resident_i(plan_q.resident),
-      .both_i(drain_all && (!ends_in_sum || (plan_q.resident && plan_q.groups == 16'd1))),
-      .outs_i(plan_q.outs),
+      .ahead_i(early_q),
+      .pause_i(draining),
       .busy_o(weighing),
       .valid_i(request_valid && weighted),
       .ready_o(request_ready),
       .again_i(request_again),
       .at_i(request_at),
       .taps_i(request_taps),
-      .vectors_i(plan_q.alone ? request_taps : plan_q.vectors),
+      .skip_i(request_paired ? walk_plan_q.taps[7:4] : '0),
+      .vectors_i(walk_plan_q.alone ? request_taps[11:0] : walk_plan_q.vectors[11:0]),
+      .alone_i(walk_plan_q.alone),
+      .outs_i(walk_plan_q.outs),
       .cmd_valid_o(cmd1_valid),
       .cmd_ready_i({line_ready && !line_asks && !starts, cmd1_ready}),
       .cmd_addr_o(cmd1_addr),
@@ -552,6 +604,7 @@ module net
   axi_read #(
       .ADDR_WIDTH (ADDR_WIDTH),
       .DATA_WIDTH (64),
+      .BYTES_WIDTH(10),
       .OUTSTANDING(OUTSTANDING)
   ) read_1 (
       .clk_i(ap_clk),
@@ -577,7 +630,6 @@ module net
       .rlast_i(m_axi_gmem1_RLAST)
   );
 
-  logic tile_valid, tile_ready;
   place_t tile_place;
   logic [32*COLS*ROWS-1:0] tile_sums;
 
@@ -587,10 +639,11 @@ module net
   ) array (
       .clk_i(ap_clk),
       .rst_ni(ap_rst_n),
-      .start_i(walk_start_q),
+      .hold_i(last_job_q),
       .item_i(item_q),
       .plan_i(plan_q),
       .busy_o(multiplying),
+      .queued_o(array_queued),
       .write_i(patch_write),
       .word_i(patch_word),
       .data_i(word0),
@@ -620,7 +673,7 @@ module net
   logic [23:0] before_sum_q;
   logic factors_asked_q, factors_known_q, factors_half_q, drain_cmd_valid;
   logic [ADDR_WIDTH-1:0] drain_cmd_addr;
-  logic [31:0] drain_cmd_bytes;
+  logic [13:0] drain_cmd_bytes;
 
   net_drain #(
       .ROWS(ROWS),
@@ -644,7 +697,6 @@ module net
       .cmd_bytes_o(drain_cmd_bytes),
       .entry_valid_i(table_valid && !of_factors),
       .entry_i(word2),
-      .all_o(drain_all),
       .valid_o(drain_valid),
       .ready_i(store_ready && !from_sum && drain_may),
       .first_o(drain_first),
@@ -663,7 +715,7 @@ module net
   assign of_factors      = !factors_known_q;
   assign table_cmd_valid = asks_factors || (!add && drain_cmd_valid);
   assign table_cmd_addr  = asks_factors ? tables_at + ADDR_WIDTH'({factors_entry, 2'b00}) : drain_cmd_addr;
-  assign table_cmd_bytes = asks_factors ? (add ? 32'd8 : 32'd16) : drain_cmd_bytes;
+  assign table_cmd_bytes = asks_factors ? (add ? 14'd8 : 14'd16) : drain_cmd_bytes;
 
   always_ff @(posedge ap_clk) begin
     if (!ap_rst_n) begin
@@ -740,7 +792,7 @@ module net
 
   net_store #(
       .ADDR_WIDTH (ADDR_WIDTH),
-      .OUTSTANDING(2 * OUTSTANDING)
+      .OUTSTANDING(4 * OUTSTANDING)
   ) store (
       .clk_i(ap_clk),
       .rst_ni(ap_rst_n),

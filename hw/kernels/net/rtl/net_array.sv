@@ -1,7 +1,8 @@
 // net_array: ROWS output channels times COLS pixels. A tap a cycle: a byte of each pixel's window with the
 // weights of all channels.
 //
-// Where each output channel has its own input channel, the other rows' weights are 0. A maximum is a sum, too:
+// Where each output channel has its own input channel, the other rows' weights are 0. If such a tile needs half of the
+// columns only, the others have the next channel's bytes, and two rows have weights. A maximum is a sum, too:
 // of the first byte, and of what each later one is greater by.
 //
 // The rows below DSP_ROWS make two products in a DSP48E1 (25 x 18 bit): two neighbouring pixels share the
@@ -20,10 +21,11 @@ module net_array
 ) (
     input  wire logic                     clk_i,
     input  wire logic                     rst_ni,
-    input  wire logic                     start_i,
+    input  wire logic                     hold_i,     // jobs in the queue are the next instruction's
     input  wire item_t                    item_i,
     input  wire plan_t                    plan_i,
     output logic                          busy_o,
+    output logic                          queued_o,
     // activations
     input  wire logic                     write_i,
     input  wire logic [9:0]               word_i,
@@ -46,6 +48,7 @@ module net_array
 );
 
   localparam int unsigned STEPS = 6;  // from the address to the sum
+  localparam int unsigned HALF = COLS / 2;
 
   wire maximum = item_i.head[7:0] == MAX;
   wire weighted = item_i.head[7:0] == CONV;
@@ -59,7 +62,7 @@ module net_array
   logic [16:0] y_at_q, x_at_q;
   logic [11:0] row_cell_q, cell_at_q;
   logic found_q;
-  logic queued, take;
+  logic queued, due, take;
   job_t job, job_q;
 
   always_ff @(posedge clk_i) begin
@@ -70,6 +73,11 @@ module net_array
         next_y_q[i]    <= next_y_q[i+1];
         next_x_q[i]    <= next_x_q[i+1];
         next_cell_q[i] <= next_cell_q[i+1];
+      end
+      if (job.place.paired) begin
+        next_y_q[HALF-1]    <= y_at_q;
+        next_x_q[HALF-1]    <= x_at_q;
+        next_cell_q[HALF-1] <= cell_at_q;
       end
       next_y_q[COLS-1]    <= y_at_q;
       next_x_q[COLS-1]    <= x_at_q;
@@ -85,8 +93,8 @@ module net_array
         x_at_q    <= x_at_q + item_i.stride_x[16:0];
         cell_at_q <= cell_at_q + item_i.stride_x[11:0];
       end
-    end else if (queued && job.tile && !found_q) begin
-      pixels_q <= 5'(COLS);
+    end else if (due && job.tile && !found_q) begin
+      pixels_q <= job.place.paired ? 5'(HALF) : 5'(COLS);
       if (job.band) begin
         column_q   <= 9'd1;
         y_at_q     <= '0;
@@ -125,6 +133,9 @@ module net_array
       .count_o(jobs)
   );
 
+  assign queued_o = queued;
+  assign due      = queued && !hold_i;
+
   typedef enum logic [1:0] {IDLE, RUN, HAND_OVER} state_t;
   state_t state_q;
   logic [1:0] loads_q;    // that are complete and not begun
@@ -133,7 +144,7 @@ module net_array
   logic [12:0] needed_q;  // bytes of this channel and those before
   logic [12:0] channel_q;
   logic [15:0] tap_row_q, tap_column_q;
-  logic [11:0] channel_at_q, row_at_q, at_q;
+  logic [11:0] channel_at_q, row_at_q, at_q, upper_at_q, next_at, next_channel_at;
   logic signed [17:0] line_q, column_at_q;
   logic first_q;
   logic [3:0] own_q;
@@ -144,10 +155,12 @@ module net_array
 
   wire last_column = tap_column_q + 16'd1 == item_i.k_columns[15:0];
   wire last_row = plan_i.by_row || tap_row_q + 16'd1 == item_i.k_rows[15:0];
-  wire last_channel = channel_q + 13'd1 == job_q.channels;
+  wire paired = job_q.place.paired;
+  wire [1:0] channels = paired ? 2'd2 : 2'd1;  // at a time
+  wire last_channel = channel_q + 13'(channels) == job_q.channels;
   // The sums of the next tile may begin when nobody waits for those of the last one.
   wire ends_job = last_column && last_row && last_channel;
-  wire there = !partial_q || (!plan_i.fan && needed_q <= {words_q, 3'b0});
+  wire there = !partial_q || (!plan_i.fan && !paired && needed_q <= {words_q, 3'b0});
   wire may = state_q == RUN && there && !(ends_job && job_q.last && pending_q);
   wire tap = may && (weights_valid_i || !weighted);
   wire last_tap = tap && ends_job;
@@ -156,9 +169,9 @@ module net_array
   // The next job follows the last tap without a gap, if its place is known and nothing of this one is awaited.
   wire ends = last_tap && !partial_q && (!job_q.last || hands_over);
 
-  assign take = (state_q == IDLE || ends) && queued && (!job.tile || found_q);
+  assign take = (state_q == IDLE || ends) && due && (!job.tile || found_q);
   assign weights_take_o = may && weighted;
-  assign busy_o = state_q != IDLE || queued || pending_q;
+  assign busy_o = state_q != IDLE || due || pending_q;
   assign free_o = free_q[2];
   assign valid_o = pending_q && wait_q == '0;
   assign place_o = place_q;
@@ -168,7 +181,7 @@ module net_array
   wire completes = loaded_i && partial_q;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || start_i) begin
+    if (!rst_ni) begin
       loads_q   <= '0;
       partial_q <= 1'b0;
       words_q   <= '0;
@@ -192,6 +205,14 @@ module net_array
     end
   end
 
+  always_comb begin
+    next_channel_at = channel_at_q + (paired ? {plan_i.plane[10:0], 1'b0} : plan_i.plane[11:0]);
+    if (take) next_at = job.cell_at;
+    else if (!last_column) next_at = at_q + item_i.step_x[11:0];
+    else if (!last_row) next_at = row_at_q + plan_i.row_step;
+    else next_at = next_channel_at;
+  end
+
   always_ff @(posedge clk_i) begin
     if (last_tap && job_q.last) wait_q <= 3'(STEPS - 1);
     else if (wait_q != '0) wait_q <= wait_q - 1'b1;
@@ -200,11 +221,14 @@ module net_array
     else if (hands_over) pending_q <= 1'b1;
     // The buffer is free when the last tap has read it.
     free_q <= !rst_ni ? '0 : {free_q[1:0], last_tap && job_q.free};
+    if (tap || take) begin
+      at_q       <= next_at;
+      upper_at_q <= next_at + ((take ? job.place.paired : paired) ? plan_i.plane[11:0] : '0);
+    end
     if (tap) begin
       first_q <= 1'b0;
       if (!last_column) begin
         tap_column_q <= tap_column_q + 1'b1;
-        at_q         <= at_q + item_i.step_x[11:0];
         column_at_q  <= column_at_q + item_i.step_x[17:0];
       end else begin
         tap_column_q <= '0;
@@ -212,17 +236,15 @@ module net_array
         if (!last_row) begin
           tap_row_q <= tap_row_q + 1'b1;
           row_at_q  <= row_at_q + plan_i.row_step;
-          at_q      <= row_at_q + plan_i.row_step;
           line_q    <= line_q + item_i.step_y[17:0];
         end else begin
           tap_row_q    <= '0;
           line_q       <= job_q.y;
-          channel_q    <= channel_q + 1'b1;
-          own_q        <= own_q + 1'b1;
+          channel_q    <= channel_q + 13'(channels);
+          own_q        <= own_q + 4'(channels);
           needed_q     <= needed_q + plan_i.plane;
-          channel_at_q <= channel_at_q + plan_i.plane[11:0];
-          row_at_q     <= channel_at_q + plan_i.plane[11:0];
-          at_q         <= channel_at_q + plan_i.plane[11:0];
+          channel_at_q <= next_channel_at;
+          row_at_q     <= next_channel_at;
         end
       end
     end
@@ -233,7 +255,6 @@ module net_array
       tap_column_q <= '0;
       channel_at_q <= job.cell_at;
       row_at_q     <= job.cell_at;
-      at_q         <= job.cell_at;
       line_q       <= job.y;
       column_at_q  <= job.x;
       first_q      <= job.first;
@@ -246,6 +267,7 @@ module net_array
   logic [5:1] tap_q, start_q;
   logic [3:1] fresh_q;      // a channel's first byte
   logic [3:0] own_before_q;
+  wire [7:0] next_channels = weights_i[{plan_i.taps[7:4], 3'b0}+:8];  // behind those of the window
   logic [ROWS-1:0] rows_q1, low_one_q5;
   logic [8*ROWS-1:0] weights_q1, weights_q2, weights_q3, weights_q4;
 
@@ -258,9 +280,10 @@ module net_array
     start_q <= {start_q[4:1], first_q};
     fresh_q <= {fresh_q[2:1], first_q || own_q != own_before_q};
     if (tap) own_before_q <= own_q;
-    rows_q1 <= plan_i.alone ? ROWS'(1) << own_q : '1;
+    rows_q1 <= plan_i.alone ? ROWS'({paired, 1'b1}) << own_q : '1;
     for (int unsigned r = 0; r < ROWS; ++r) begin
-      weights_q1[8*r+:8] <= !weighted ? 8'd1 : plan_i.alone ? weights_i[7:0] : weights_i[8*r+:8];
+      weights_q1[8*r+:8] <= !weighted ? 8'd1 : !plan_i.alone ? weights_i[8*r+:8]
+          : r % 2 == 1 && paired ? next_channels : weights_i[7:0];
       weights_q2[8*r+:8] <= rows_q1[r] ? weights_q1[8*r+:8] : '0;
       low_one_q5[r]      <= weights_q4[8*r+1];
     end
@@ -284,7 +307,7 @@ module net_array
     wire signed [8:0] more = 9'(seen) - 9'(most_q);
 
     always_ff @(posedge clk_i) begin
-      byte_q    <= {job_q.buffer, at_q + cell_q[c]};
+      byte_q    <= {job_q.buffer, (c < HALF ? at_q : upper_at_q) + cell_q[c]};
       inside_q1 <= job_q.there && !y[17] && y < height && !x[17] && x < width;
       inside_q2 <= inside_q1;
       inside_q3 <= inside_q2;

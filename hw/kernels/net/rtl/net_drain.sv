@@ -28,10 +28,9 @@ module net_drain
     output logic                          cmd_valid_o,
     input  wire logic                     cmd_ready_i,
     output logic [ADDR_WIDTH-1:0]         cmd_addr_o,
-    output logic [31:0]                   cmd_bytes_o,
+    output logic [13:0]                   cmd_bytes_o,
     input  wire logic                     entry_valid_i,
     input  wire logic [63:0]              entry_i,
-    output logic                          all_o,     // there is room for the whole table: it is read once
     // groups of sums
     output logic                          valid_o,
     input  wire logic                     ready_i,
@@ -59,6 +58,8 @@ module net_drain
   logic [32*COLS-1:0] next_q, sums_q;
   logic [31:0] next_at_q, at_q;
   logic [4:0] next_pixels_q, pixels_q, left_q;
+  logic next_upper_q;
+  logic [2:0] skip_q;  // four pixels each, until the first one is lowest
 
   wire conv = item_i.head[7:0] == CONV;
   wire scaled = item_i.head[7:0] != MAX;
@@ -83,8 +84,7 @@ module net_drain
 
   assign cmd_valid_o   = asks_q;
   assign cmd_addr_o    = tables_i + ADDR_WIDTH'({item_i.entry + {15'b0, first_q, 1'b0}, 2'b00});
-  assign cmd_bytes_o   = {29'(wanted), 3'b000};
-  assign all_o         = item_i.outs[15:0] <= 16'(ENTRIES);
+  assign cmd_bytes_o   = {wanted, 3'b000};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -116,7 +116,7 @@ module net_drain
 
   assign ready_o  = !full_q;
   assign busy_o   = full_q || next_valid_q || sums_valid_q || !filled;
-  assign valid_o  = sums_valid_q;
+  assign valid_o  = sums_valid_q && skip_q == '0;
   assign first_o  = left_q == pixels_q;
   assign last_o   = left_q <= at_once;
   assign count_o  = last_o ? left_q[3:0] : at_once[3:0];
@@ -151,6 +151,7 @@ module net_drain
       next_entry_q  <= table_q[entry_at];
       next_at_q     <= channel_at_q;
       next_pixels_q <= place_q.pixels;
+      next_upper_q  <= place_q.paired && channel_q[0];
       channel_q     <= channel_q + 1'b1;
       channel_at_q  <= channel_at_q + item_i.y_channel;
     end
@@ -162,9 +163,11 @@ module net_drain
       at_q     <= next_at_q;
       pixels_q <= next_pixels_q;
       left_q   <= next_pixels_q;
-    end else if (send) begin
-      sums_q <= wide ? sums_q >> 128 : sums_q >> 256;
-      left_q <= left_q - at_once;
+      skip_q   <= next_upper_q ? 3'(COLS / 8) : '0;
+    end else if (send || skip_q != '0) begin
+      sums_q <= wide || skip_q != '0 ? sums_q >> 128 : sums_q >> 256;
+      if (skip_q != '0) skip_q <= skip_q - 1'b1;
+      else left_q <= left_q - at_once;
     end
   end
 

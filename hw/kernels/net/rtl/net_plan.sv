@@ -18,7 +18,9 @@ module net_plan
     input  wire logic [31:0] arena_bytes_i,
     output logic             done_o,     // a cycle
     output logic [3:0]       reason_o,   // 0: it may run
-    output plan_t            plan_o
+    output plan_t            plan_o,
+    output logic [31:0]      x_end_o,    // of what is read, of what is written
+    output logic [31:0]      y_end_o
 );
 
   typedef enum logic [5:0] {
@@ -117,6 +119,8 @@ module net_plan
   logic beside_q, apart_q;
   logic [51:0] plane_q, x_end_q, y_end_q, b_end_q;
   logic [33:0] taps_q;
+  assign x_end_o = x_end_q[31:0];
+  assign y_end_o = y_end_q[31:0];
   wire [31:0] above = item_i.pad_y, aside = item_i.pad_x;
   wire [51:0] bound = 52'(arena_bytes_i);
   wire [51:0] weights_end = 52'(item_i.weights) + 52'(bounded);
@@ -312,7 +316,7 @@ module net_plan
           MOST_LINES: begin
             // A small image at once; or all lines; or as many as fit; or some channels at a time.
             if (follows && item_i.x_channel == plan_o.x_plane && plan_o.x_plane <= 32'(share_q)
-                && (item_i.rows == 32'd1 || (plan_o.x_plane[31:6] == '0 && item_i.rows[15:0] <= 16'd127))) begin
+                && (item_i.rows == 32'd1 || (plan_o.x_plane <= 32'd64 && item_i.rows[15:0] <= 16'd127))) begin
               plan_o.rows <= item_i.rows[6:0];
               flat_q      <= 1'b1;
               step_q      <= LINES;
@@ -390,12 +394,14 @@ module net_plan
             plan_o.chunk  <= plan_o.depth < quotient_q ? plan_o.depth[12:0] : quotient_q[12:0];
             plan_o.single <= !plan_o.by_row && quotient_q >= plan_o.depth;
             plan_o.fan    <= fan && !plan_o.by_row && quotient_q >= plan_o.depth;
+            plan_o.paired <= plan_o.alone && !plan_o.by_row && quotient_q >= plan_o.depth && !fan
+                && (!conv || plan_o.taps[31:8] == '0);
           end
           ROW_STEP: plan_o.row_step <= product_q[11:0];
           ROW_STRIDE: plan_o.row_stride <= plan_o.fan ? plan_o.plane[11:0] : product_q[11:0];
           RESIDENT: begin
             plan_o.vectors  <= bounded[31:0];
-            plan_o.resident <= bounded < 34'd4096;
+            plan_o.resident <= bounded < 34'd3840;  // of 4096: the next group's first piece has a place, too
           end
           W_GROUP: plan_o.w_group <= product_q[31:0];
           X_GROUP: plan_o.x_group <= product_q[31:0];

@@ -24,6 +24,7 @@ package net_types;
     logic single;           // all channels fit at once
     logic resident;         // the group's weights fit on chip
     logic fan;              // 16 channels of one result each: side by side, as a tile's pixels
+    logic paired;           // of tiles that need half of the columns, two channels may be multiplied at a time
     logic [15:0] groups;    // how many
     logic [15:0] depth;     // input channels of a group
     logic [15:0] outs;      // output channels of a group
@@ -49,6 +50,7 @@ package net_types;
     logic [4:0]  outs;
     logic [31:0] y;         // where its first result goes
     logic [4:0]  pixels;
+    logic        paired;    // odd channels are in the columns of the upper half
   } place_t;
 
   // What the array does at a time: some channels of a tile.

@@ -14,6 +14,10 @@ module net_walk
     input  wire logic                  clk_i,
     input  wire logic                  rst_ni,
     input  wire logic                  start_i,
+    input  wire logic                  ahead_i,     // of its turn: the first band only
+    input  wire logic                  may_read_i,  // ahead of its turn
+    input  wire logic [15:0]           channels_i,  // or only so many of the first channels
+    input  wire logic                  may_job_i,
     input  wire item_t                 item_i,
     input  wire plan_t                 plan_i,
     input  wire logic [ADDR_WIDTH-1:0] arena_i,
@@ -35,6 +39,7 @@ module net_walk
     output logic                       weights_again_o,  // those of the tile before
     output logic [31:0]                weights_at_o,
     output logic [31:0]                weights_taps_o,
+    output logic                       weights_paired_o,
     // to the array
     input  wire logic                  free_i,      // a buffer
     output logic                       job_valid_o,
@@ -54,7 +59,8 @@ module net_walk
   logic signed [17:0] down_q, across_q;      // in the image, of the band's first tap
   logic signed [34:0] window_q;              // by_row: the line that is looked at
   logic [1:0] buffers_q;                     // free ones
-  logic buffer_q, again_q;
+  logic buffer_q, again_q, first_q;
+  logic asks_weights_q, weights_again_q, weights_paired_q;
   logic [15:0] channel_q, line_q;
 
   wire [15:0] left = item_i.channels[15:0] - out_q;
@@ -112,14 +118,17 @@ module net_walk
   wire reads = plan_i.by_row ? there : (block_q == '0 && tile_q) || !plan_i.single;
   wire last_block = plan_i.fan || outs_left <= 16'd16;
   wire last_tile = pixels_q <= 16'(COLS);
+  // Half of the columns are enough for this tile: two channels at a time.
+  wire paired = plan_i.paired && !depth_q[0] && pixels_q <= 16'(COLS / 2);
   wire last_chunk = plan_i.by_row ? depth_left == 16'd1 && row_q + 16'd1 == item_i.k_rows[15:0]
       : depth_left <= 16'(plan_i.chunk);
   wire asked = cmd_valid_o && cmd_ready_i;
 
-  assign cmd_valid_o = state_q == COMMAND && place_ready;
+  wire may_read = !ahead_i || may_read_i || (16'(channel_q) < channels_i && chunk_q == '0 && !plan_i.flat);
+  assign cmd_valid_o = state_q == COMMAND && place_ready && may_read;
   assign cmd_addr_o  = arena_i + ADDR_WIDTH'(line_at_q);
   assign cmd_bytes_o = plan_i.flat ? chunk_bytes_q : plan_i.merge ? bytes_q : cells[12:0];
-  assign busy_o      = state_q != IDLE;
+  assign busy_o      = state_q != IDLE || asks_weights_q;
 
   logic place_valid, place_end;
   logic [9:0] place;
@@ -150,8 +159,9 @@ module net_walk
     else if (valid_i) offset_q <= last_i ? '0 : offset_q + 1'b1;
   end
 
-  assign weights_valid_o = state_q == WEIGHTS;
-  assign weights_again_o = again_q && plan_i.resident;
+  assign weights_valid_o = asks_weights_q;
+  assign weights_again_o = weights_again_q;
+  assign weights_paired_o = weights_paired_q;
   assign weights_at_o    = w_base_q;
   assign weights_taps_o  = plan_i.alone ? (plan_i.taps >> 4) * 32'(depth_q[4:0]) : plan_i.taps;
 
@@ -172,9 +182,10 @@ module net_walk
     job_o.place.out     = out_q + block_q;
     job_o.place.outs    = plan_i.fan ? 5'd1 : outs_left < 16'd16 ? outs_left[4:0] : 5'd16;
     job_o.place.y       = y_block_q;
+    job_o.place.paired  = paired;
     job_o.place.pixels  = plan_i.fan ? outs[4:0] : last_tile ? pixels_q[4:0] : 5'(COLS);
   end
-  assign job_valid_o = state_q == JOB;
+  assign job_valid_o = state_q == JOB && (!ahead_i || may_job_i);
 
   wire wide = item_i.head[8];
   wire signed [17:0] top = -18'(item_i.pad_y[16:0]);
@@ -190,22 +201,24 @@ module net_walk
   always_ff @(posedge clk_i) skip_q <= item_i.x_channel * 32'(channels);
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || start_i) buffers_q <= 2'd2;
+    if (!rst_ni) buffers_q <= 2'd2;
     else buffers_q <= buffers_q + 2'(free_i) - 2'(takes);
   end
 
   always_ff @(posedge clk_i) begin
     wait_q <= wait_q == '0 ? '0 : wait_q - 1'b1;
+    if (!rst_ni || weights_ready_i) asks_weights_q <= 1'b0;
     if (!rst_ni) begin
-      state_q <= IDLE;
+      state_q  <= IDLE;
+      buffer_q <= 1'b0;
     end else if (start_i) begin
       state_q  <= GROUP;
+      first_q  <= 1'b1;
       group_q  <= '0;
       out_q    <= '0;
       x_base_q <= item_i.x;
       y_base_q <= item_i.y;
       w_base_q <= item_i.weights;
-      buffer_q <= 1'b1;
     end else begin
       unique case (state_q)
         GROUP: begin
@@ -218,7 +231,8 @@ module net_walk
           again_q  <= 1'b0;
           state_q  <= BAND;
         end
-        BAND: begin
+        BAND: if (first_q || !ahead_i) begin
+          first_q   <= 1'b0;
           y_tile_q  <= y_down_q + (wide ? 32'(x_q) << 2 : 32'(x_q));
           tile_q    <= 1'b1;
           product_q <= '0;
@@ -245,9 +259,12 @@ module net_walk
           block_q   <= '0;
           state_q   <= WEIGHTS;
         end
-        WEIGHTS: if (weights_ready_i) begin
-          again_q <= 1'b1;
-          state_q <= BLOCK;
+        WEIGHTS: if (!asks_weights_q) begin
+          asks_weights_q  <= 1'b1;
+          weights_again_q <= again_q && plan_i.resident;
+          weights_paired_q <= paired;
+          again_q         <= 1'b1;
+          state_q         <= BLOCK;
         end
         BLOCK: begin
           chunk_q    <= '0;
@@ -290,7 +307,7 @@ module net_walk
           end
         end
         // The job is told first: the array begins with the first channel that is there.
-        JOB: if (job_ready_i) state_q <= reads ? COMMAND : NEXT;
+        JOB: if (job_ready_i && job_valid_o) state_q <= reads ? COMMAND : NEXT;
         NEXT: begin
           wait_q <= 2'd2;
           if (!last_chunk) begin
@@ -325,12 +342,14 @@ module net_walk
             y_down_q <= y_down_q + plan_i.y_band;
             state_q  <= BAND;
           end else if (!last_group) begin
-            group_q  <= group_q + 1'b1;
-            out_q    <= out_q + plan_i.outs;
-            x_base_q <= x_base_q + plan_i.x_group;
-            y_base_q <= y_base_q + plan_i.y_group;
-            w_base_q <= w_base_q + plan_i.w_group;
-            state_q  <= GROUP;
+            if (!asks_weights_q) begin  // of this group
+              group_q  <= group_q + 1'b1;
+              out_q    <= out_q + plan_i.outs;
+              x_base_q <= x_base_q + plan_i.x_group;
+              y_base_q <= y_base_q + plan_i.y_group;
+              w_base_q <= w_base_q + plan_i.w_group;
+              state_q  <= GROUP;
+            end
           end else begin
             state_q <= IDLE;
           end
