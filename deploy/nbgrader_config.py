@@ -18,7 +18,7 @@ from nbgrader.preprocessors import (
     SaveAutoGrades,
 )
 
-from pynq_torch.report.grading import RestoreCells, SandboxedExecute
+from pynq_torch.report.grading import HandedIn, RestoreCells, SandboxedExecute
 
 c = get_config()  # noqa: F821  nbgrader defines it
 
@@ -33,6 +33,7 @@ if (
 
 # What a student changed or deleted among the checks is put back, and the submission runs in a
 # sandbox, within limits. All other steps are nbgrader's own.
+c.Autograde.exporter_class = HandedIn
 c.Autograde.sanitize_preprocessors = [
     ClearOutput,
     DeduplicateIds,

@@ -153,6 +153,14 @@ def _without(*ids: str) -> dict[str, Any]:
     return work
 
 
+def _with_copies() -> dict[str, Any]:
+    """Return a right answer behind a wrong copy of its cell, and a check that is there twice."""
+    work = _answer("answer_1 = 1")
+    copied = work["cells"][1] | {"source": "answer_1 = 7"}
+    work["cells"][1:3] = [copied, *work["cells"][1:3], work["cells"][2]]
+    return work
+
+
 FILES = """
 from pathlib import Path
 
@@ -230,6 +238,7 @@ UNUSUAL: dict[str, tuple[dict[str, Any], float, str]] = {
     "syntax": (_answer("answer_1 = = 1"), 2, "answer_1"),
     "warning": (_answer(WARNS), 3, ""),
     "guess": (_answer("answer_1 = 7"), 2, "AssertionError"),
+    "copies": (_with_copies(), 3, ""),
 }
 
 
@@ -242,8 +251,12 @@ def test_whatever_is_handed_in_ends_in_points_and_a_sentence(tiny: Course):
     changed["cells"][2]["source"] = "pass"
     tiny.hand_in("changed", TINY, changed)
     tiny.hand_in("flood", TINY, _answer("while True: print('x' * 10_000)"))
+    tiny.hand_in("damaged", TINY, {})
+    tiny.notebook("submitted/damaged", TINY).write_text('{"cells": [')
     found = tiny.autograde(TINY, "--Execute.timeout=5", timeout_s=800)
     assert found.pop("flood") in (0, 2)  # as it could be interrupted or not
+    assert found.pop("damaged") == 0
+    assert "cannot be read" in text(read(tiny.notebook("autograded/damaged", TINY))["cells"][0])
     assert found == {s: score for s, (_, score, _) in UNUSUAL.items()} | {"changed": 2}
     for student, (_, _, word) in UNUSUAL.items():
         told = " ".join(tiny.errors(student, TINY))

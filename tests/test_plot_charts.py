@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,16 @@ def test_a_roofline_says_what_each_point_is() -> None:
 def test_points_on_each_other_share_a_label() -> None:
     chart = plot.roofline([POINTS[0], Point(model(1.01e-3, "same"), 1e5, 1.2e6)])
     assert "slow, same" in texts(chart)
+
+
+def test_labels_of_neighbours_do_not_cover_each_other() -> None:
+    near = [(135, 1.36), (138, 1.2), (92, 1.15), (80, 0.96), (75, 0.77), (95, 0.92)]
+    chart = plot.roofline([Point(model(1.0, str(n)), p * 1e9, p * 1e9 / i)
+                           for n, (i, p) in enumerate(near)])  # fmt: skip
+    chart.figure.canvas.draw()
+    boxes = [t.get_window_extent() for t in chart.texts if t.get_text().isdigit()]
+    assert len(boxes) == 6
+    assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
 
 
 def test_the_clock_of_a_pc_has_no_place_below_the_roofs_of_the_board() -> None:
@@ -179,6 +190,10 @@ def test_a_logarithmic_axis_shows_every_bar() -> None:
     long, short = model(0.5, "long"), Duration(2e-3, "measured", "short", "PC", 3, None, 1.1e-3)
     chart = plot.times([long, short], log=True)
     assert chart.get_ylim()[0] == pytest.approx(0.1)  # ms: the fastest took 1.1
+    near = plot.times([model(0.087), replace(short, seconds=0.133, low=0.12, high=0.155)], log=True)
+    near.figure.canvas.draw()
+    frame = near.axes.get_window_extent()
+    assert all(t.get_window_extent().y1 < frame.y1 for t in near.texts if "ms" in t.get_text())
     with pytest.raises(ValueError, match="a bar of 0 s has no place"):
         plot.times([long, model(0.0)], log=True)
 

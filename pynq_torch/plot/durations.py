@@ -104,8 +104,10 @@ def _logarithmic(ax: Any, durations: Sequence[Duration], scale: float) -> None:
         raise ValueError(
             f"a bar of {shortest:g} s has no place on a logarithmic axis; use log=False"
         )
+    bottom = math.floor(math.log10(shortest * scale / 2))
+    top = math.log10(scale * max(d.seconds if d.high is None else d.high for d in durations))
     ax.set_yscale("log")
-    ax.set_ylim(bottom=10 ** math.floor(math.log10(shortest * scale / 2)))
+    ax.set_ylim(10**bottom, 10 ** (top + 0.15 * (top - bottom)))  # with room for the number above
 
 
 def _stack(ax: Any, x: int, stack: Sequence[Duration], scale: float) -> None:

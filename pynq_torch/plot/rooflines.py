@@ -104,6 +104,7 @@ def roofline(
         axis.set_minor_formatter("")  # numbers between powers of ten would run into each other
     ax.set_xlim(low, high)
     ax.set_ylim(top=4 * max(attainable(high, *hard), *(p.performance for p in points)))
+    _name_points(ax, points)
     ax.set(xlabel="operations / byte of DDR traffic", ylabel="operations / s", title=title)
     foot(ax, [p.duration for p in points], *(f"{r.label}: {r.provenance}" for r in roofs))
     return Chart(ax, _table(points, roofs, hard))
@@ -121,19 +122,34 @@ def _check(points: Sequence[Point], hard: Sequence[Roof]) -> None:
 
 
 def _draw_points(ax: Any, points: Sequence[Point]) -> None:
-    """Draw points with their labels, and the legend of their kinds."""
+    """Draw points, and the legend of their kinds."""
     from matplotlib.lines import Line2D
 
     for index, point in enumerate(points):
         look = {"markersize": 12, "markeredgecolor": "black", "color": colour(index), "zorder": 3}
         ax.plot(point.intensity, point.performance, MARKER[point.duration.kind], **look)
-    for together in _close(points):
-        label = ", ".join(p.duration.label for p in together)
-        note(ax, label, (together[0].intensity, together[0].performance), (12, -4), fontsize=12)
     style: dict[str, Any] = {"linestyle": "", "color": "white", "markeredgecolor": "black"}
     kinds = dict.fromkeys(p.duration.kind for p in points)
     handles = [Line2D([], [], marker=MARKER[k], label=k, markersize=11, **style) for k in kinds]
     ax.legend(handles=handles, loc="lower right")
+
+
+def _name_points(ax: Any, points: Sequence[Point]) -> None:
+    """Label points where there is room: to the right, else to the left, above or below."""
+    groups = _close(points)
+    places = [(group[0].intensity, group[0].performance) for group in groups]
+    # In typographic points, from the middle of a marker or a label.
+    taken = [tuple(ax.transData.transform(at) * 72 / ax.figure.dpi) for at in places]
+    for group, at, (x, y) in zip(groups, places, tuple(taken), strict=True):
+        label = ", ".join(p.duration.label for p in group)
+        half = 3.5 * len(label)  # of its width, at 12 points
+        room = {
+            (dx, dy): min(max(abs(x + dx - a) - half - 8, abs(y + dy - b) - 13) for a, b in taken)
+            for dx, dy in ((12 + half, 0), (-12 - half, 0), (0, 17), (0, -17))
+        }
+        dx, dy = max(room, key=lambda side: min(room[side], 0))  # the first that has room
+        taken.append((x + dx, y + dy))
+        note(ax, label, at, (round(dx), round(dy)), fontsize=12, ha="center", va="center")
 
 
 def _draw_roofs(ax: Any, roofs: Sequence[Roof], low: float, high: float) -> None:

@@ -13,12 +13,14 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import nbformat
 from jupyter_client.manager import AsyncKernelManager
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
-from nbformat.v4 import new_output
+from nbformat.v4 import new_markdown_cell, new_notebook, new_output
 from nbgrader import utils
 from nbgrader.preprocessors import Execute, OverwriteCells
 from traitlets import Integer, Unicode
@@ -28,7 +30,7 @@ from pynq_torch.hls.cache import cache_dir
 from pynq_torch.paths import NOTEBOOKS
 from pynq_torch.report import sandbox
 
-__all__ = ["RestoreCells", "SandboxedExecute", "SandboxedKernel"]
+__all__ = ["HandedIn", "RestoreCells", "SandboxedExecute", "SandboxedKernel"]
 
 _HOME = "/tmp/home"
 #: Where nbgrader keeps what all students hand in.
@@ -39,6 +41,31 @@ _LINK_CACHE = (
     'if [ -d "$0" ]; then mkdir -p ~/.cache && cp -rs "$0" ~/.cache/pynq_torch 2>/dev/null;'
     ' rm -rf ~/.cache/pynq_torch/locks; fi; exec "$@"'
 )
+
+
+class HandedIn(NotebookExporter):
+    """Reads what a student handed in; a file that is no notebook counts as an empty one.
+
+    nbgrader's own breaks off, and the student has neither points nor a word.
+    """
+
+    def from_file(
+        self, file_stream: Any, resources: dict[str, Any] | None = None, **options: Any
+    ) -> tuple[str, dict[str, Any]]:
+        """Convert a notebook, or one with a sentence in the place of what cannot be read."""
+        try:
+            nb = nbformat.read(file_stream, as_version=4)
+        except (ValueError, TypeError, AttributeError, nbformat.ValidationError) as error:
+            why = str(error).partition("\n")[0][:200]
+            nb = new_notebook()
+            nb.cells = [
+                new_markdown_cell(
+                    f"**Not graded:** this file cannot be read as a notebook ({why}). Open it in "
+                    "JupyterLab, save it, and hand it in again."
+                )
+            ]
+        converted = self.from_notebook_node(nb, resources=resources, **options)
+        return cast("tuple[str, dict[str, Any]]", converted)
 
 
 class SandboxedKernel(AsyncKernelManager):
@@ -196,8 +223,18 @@ class SandboxedExecute(Execute):
 class RestoreCells(OverwriteCells):
     """Put checks that a student changed or deleted back, deleted ones at the notebook's end.
 
-    nbgrader's own breaks off where the cell before a deleted one is deleted, too.
+    nbgrader's own breaks off where the cell before a deleted one is deleted, too, and at the copy
+    of a cell.
     """
+
+    def preprocess(
+        self, nb: NotebookNode, resources: dict[str, Any]
+    ) -> tuple[NotebookNode, dict[str, Any]]:
+        """Restore the checks of a submission, in which the last of equal cells counts."""
+        for cell in nb.cells:
+            if "grade_id" not in cell.metadata.get("nbgrader", {"grade_id": ""}):
+                del cell.metadata["nbgrader"]  # a copy: DeduplicateIds has emptied it
+        return super().preprocess(nb, resources)  # type: ignore[no-any-return]
 
     def add_missing_grade_cells(
         self, nb: NotebookNode, resources: dict[str, Any]
