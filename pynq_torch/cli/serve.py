@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import signal
 from pathlib import Path
 from typing import Any
+
+from .interrupts import ended_in_order
 
 __all__ = ["declare"]
 
@@ -64,9 +65,8 @@ def _serve(options: argparse.Namespace) -> int:
     if options.access is not None and not options.access.exists():
         make_access(options.access)
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     places = {name: getattr(options, name) for name in ("host", "port", "access", "overlays")}
-    with Server(make_board, files=files, **places) as server:
+    with ended_in_order(), Server(make_board, files=files, **places) as server:
         where = f"{server.host}:{server.port}"
         how = f"PYNQ_REMOTE_DEVICES={server.host} python program.py"
         if options.access is not None:

@@ -155,7 +155,7 @@ def map_overlay(
     root = root or ROOT
     yosys.version("Mapping an overlay")
     design, described = make_design(name, root)
-    kernels = dict.fromkeys(cell.kind for cell in design.cells if ":hls:" in cell.vlnv)
+    kernels = dict.fromkeys(cell.kind for cell in design.kernels)
     found = {kernel: _kernel_rtl(root, kernel) for kernel in kernels}
     folder.mkdir(parents=True, exist_ok=True)
     top = folder / f"{name}_top.sv"
@@ -274,6 +274,6 @@ def build_open(
         tools={"yosys": yosys.version("Mapping an overlay"), **versions},
         root=root,
         routed={"by": versions["nextpnr-xilinx"], "reached_mhz": reached, "derate": DERATE},
-        rtl={cell.kind for cell in design.cells if ":hls:" in cell.vlnv},
+        rtl={cell.kind for cell in design.kernels},
     )
     return write_folder((out or to_write(root / "bitstreams")) / name, files, manifest)

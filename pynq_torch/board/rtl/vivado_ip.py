@@ -62,7 +62,7 @@ def write_ips(
     """
     root = root or ROOT
     out = out or to_write(root / "hw" / "build") / "rtl" / "ip"
-    cells = {cell.kind: cell for cell in make_design(name, root)[0].cells if ":hls:" in cell.vlnv}
+    cells = {cell.kind: cell for cell in make_design(name, root)[0].kernels}
     kernels = root / "hw" / "kernels"
     sources = ((kernel, find_rtl([kernels], kernel)) for kernel in cells)
     # An export of Vitis HLS has been packaged by it.

@@ -59,7 +59,7 @@ def build_vivado(
     generated = generate(name, root)
     build = build or to_write(root / "hw" / "build")
     packaged, project, result = build / "hls" / "ip", build / "vivado" / name, build / "result"
-    cells = [cell for cell in generated.design.cells if ":hls:" in cell.vlnv]
+    cells = generated.design.kernels
     rtl = rtl or {}
     kernels = [kind for kind in dict.fromkeys(cell.kind for cell in cells) if kind not in rtl]
     _check_packaged(packaged, kernels)

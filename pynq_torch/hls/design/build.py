@@ -224,7 +224,7 @@ def write_manifest(
         "kind": kind,
         "part": part.PART,
         "clock_mhz": design.clock_mhz,
-        "kernels": {cell.name: cell.kind for cell in design.cells if ":hls:" in cell.vlnv},
+        "kernels": {cell.name: cell.kind for cell in design.kernels},
         "files": {name: _sha256(data) for name, data in sorted(files.items())},
         "sources": _source_hashes(sources, root),
         "tools": dict(tools),

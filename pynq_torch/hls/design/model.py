@@ -126,6 +126,11 @@ class Cell:
         """The VLNV's third field."""
         return self.vlnv.split(":")[2]
 
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it is a kernel of HLS."""
+        return ":hls:" in self.vlnv
+
     def bus(self, name: str) -> Bus:
         """Return the bus called `name`."""
         return next(bus for bus in self.buses if bus.name == name)
@@ -181,6 +186,11 @@ class Design:
     nets: tuple[Net, ...]
     segments: tuple[Segment, ...]
     external: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def kernels(self) -> tuple[Cell, ...]:
+        """The cells that are kernels of HLS."""
+        return tuple(cell for cell in self.cells if cell.is_kernel)
 
     def cell(self, name: str) -> Cell:
         """Return the cell called `name`."""

@@ -151,7 +151,7 @@ def _units(
         cell = design.cell(segment.slave[0])
         if cell.kind == "axi_intc":
             body += _interrupt_controller(design, cell, index)
-        elif ":hls:" in cell.vlnv:
+        elif cell.is_kernel:
             given = parameters.get(cell.name, {})
             body += _unit(cell, segment.slave[1], index, ports[cell.kind], given)
         else:

@@ -26,7 +26,7 @@ def write_connectivity(design: Design, memory: str = "") -> str:
     HandoffError
         Streams end at other IP, and a card has none.
     """
-    kernels = {cell.name: cell for cell in design.cells if ":hls:" in cell.vlnv}
+    kernels = {cell.name: cell for cell in design.kernels}
     lines = [
         f"# Overlay {design.name}: {design.summary}",
         f"# Written by pynq_torch.hls.design from hw/overlays/{design.name}/overlay.toml;",
@@ -73,5 +73,5 @@ def _is_platform(cell: Cell) -> bool:
     return (
         cell.role == "peripheral"
         and any(bus.protocol == "axis" for bus in cell.buses)
-        and (":hls:" not in cell.vlnv)
+        and not cell.is_kernel
     )
