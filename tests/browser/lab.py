@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Bound of a wait that sees no progress: the machine may be busy with other tests and builds.
-PATIENCE_S = 120
+PATIENCE_S = 240
 SETTINGS = {
     # Cells beyond the window exist only while they are in sight; tests look at all of them.
     "notebook-extension/tracker": {"windowingMode": "none"},
