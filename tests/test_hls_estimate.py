@@ -326,12 +326,18 @@ def test_the_processor_has_one_port_of_an_array_on_s_axilite(kernel):
 def test_the_tool_is_guessed_from_what_wrote_the_project(kernel, tmp_path):
     script = tmp_path / "solution1" / "script.tcl"
     script.parent.mkdir()
-    script.write_text("## This file is generated automatically by Vivado HLS.\n")
+    head = "## This file is generated automatically by Vivado HLS.\n## Copyright (C) "
+    script.write_text(head + "2012 Xilinx Inc.\n")  # a course's, handed on from tool to tool
+    assert kernel(DOT).tool == "vitis"
+    script.write_text(head + "1986-2019 Xilinx, Inc.\n")
     assert kernel(DOT).tool == "vivado"
     assert kernel(DOT, part="xck26-sfvc784-2LV-c").tool == "vitis"
     tcl = tmp_path / "directives.tcl"
     tcl.write_text(script.read_text().replace("Vivado", "Vitis"))
     assert kernel(DOT, directives=tcl).tool == "vitis"
+    tcl.unlink()
+    script.write_text("set scripts_vivado_version 2018.2\n")
+    assert kernel(DOT).tool == "vivado"
 
 
 def test_a_bound_that_is_not_known_stays_unknown(kernel):

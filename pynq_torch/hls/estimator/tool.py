@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -19,15 +20,18 @@ _VITIS = re.compile(
     re.IGNORECASE,
 )
 _VIVADO = re.compile(r"\b(resource|data_pack|array_map)\b|\bcore\s*=", re.IGNORECASE)
-#: How both tools begin the scripts that they write for a project.
-_WRITTEN = re.compile(r"generated automatically by (Vivado|Vitis) HLS")
+#: How both tools begin the scripts that they write for a project. Scripts of 2012 and 2013, with
+#: one year, are handed on with courses' sources from tool to tool.
+_WRITTEN = re.compile(r"(?s)generated automatically by (Vivado|Vitis) HLS.{,120}?\d{4}-\d{4}")
+#: How Vivado begins the script of a block design; there is Vitis HLS since 2020.
+_DESIGN = re.compile(r"^set scripts_vivado_version (\d{4})", re.MULTILINE)
 #: Parts that Vivado HLS did not have: Alveo, Kria, Versal.
 _NEW = re.compile(r"^xc(?:u\d|k2[46]|v[cehmp]\d)")
 _MARGIN = re.compile(
     r"^\s*(?:set_clock_uncertainty\s+|clock_uncertainty\s*=\s*)(\d+(?:\.\d+)?)(%?)", re.MULTILINE
 )
-#: Scripts beside a source that are read.
-_SCRIPTS = 40
+#: Folders around a source that are searched for scripts, how far up and how deep.
+_FOLDERS, _UP, _DEEP = 300, 4, 4
 
 
 def guess_tool(source: Path, items: Sequence[Directive], file: Path | str | None, part: str) -> str:
@@ -52,8 +56,9 @@ def guess_tool(source: Path, items: Sequence[Directive], file: Path | str | None
             return word
     if _NEW.match(part):
         return "vitis"
-    if written := _written_by(_scripts(source.parent)):
-        return written
+    for scripts in _around(source.parent):
+        if written := _written_by(scripts):
+            return written
     if path.endswith(".c"):
         return "vivado"
     undashed = re.match(r"^x[ac]\w+[a-z]{2,4}\d{3,4}-", part) is not None
@@ -70,20 +75,32 @@ def margin_of(file: Path | str | None, clock: float) -> float | None:
     return None
 
 
-def _scripts(folder: Path) -> Iterator[Path]:
-    """Yield the scripts in the solutions of HLS projects in a folder, and in that around it.
-
-    A script beside the source says nothing: it is handed on with the sources from tool to tool.
-    """
-    places = ((folder, "solution*"), (folder, "*/solution*"), (folder.parent, "solution*"))
-    found = (path for place, pattern in places for path in place.glob(pattern + "/script.tcl"))
-    return itertools.islice(found, _SCRIPTS)
+def _around(folder: Path) -> Iterator[list[Path]]:
+    """Yield the Tcl files in a folder and below, then those of the folders around it."""
+    here, left, before = Path.cwd(), _FOLDERS, ""
+    for above in itertools.islice((folder, *folder.parents), _UP):
+        scripts = []
+        for base, folders, files in os.walk(above):
+            scripts += [Path(base, name) for name in files if name.endswith(".tcl")]
+            left -= 1
+            deep = base.count(os.sep) - str(above).count(os.sep) >= _DEEP or left <= 0
+            inner = [] if deep else [one for one in folders if one[0] != "."]
+            folders[:] = [one for one in inner if os.path.join(base, one) != before]
+        yield scripts
+        if above == here or (above / ".git").exists():
+            return
+        before = str(above)
 
 
 def _written_by(scripts: Iterable[Path]) -> str | None:
     """Return the tool that wrote some scripts, None where none says so or they differ."""
-    tools = set()
+    tools: set[str] = set()
+    years: set[int] = set()
     for path in filter(Path.is_file, scripts):
         with path.open(encoding="utf-8", errors="replace") as file:
-            tools.update(_WRITTEN.findall(file.read(400)))
-    return tools.pop().lower() if len(tools) == 1 else None
+            head = file.read(2000)
+        tools.update(name.lower() for name in _WRITTEN.findall(head))
+        years.update(map(int, _DESIGN.findall(head)))
+    if not tools and years:
+        tools = {"vivado" if year < 2020 else "vitis" if year > 2020 else "" for year in years}
+    return tools.pop() or None if len(tools) == 1 else None
