@@ -14,6 +14,7 @@ from pynq_torch.cli import main
 from pynq_torch.errors import InterfaceError, KernelBuildError, KernelError
 from pynq_torch.hls import estimate, lint
 from pynq_torch.hls.estimator import compiler, scev
+from pynq_torch.hls.estimator.tool import guess_tool
 
 MISSING = compiler.tools()
 pytestmark = [
@@ -338,6 +339,20 @@ def test_the_tool_is_guessed_from_what_wrote_the_project(kernel, tmp_path):
     tcl.unlink()
     script.write_text("set scripts_vivado_version 2018.2\n")
     assert kernel(DOT).tool == "vivado"
+
+
+def test_scripts_count_that_belong_to_the_same_repository(tmp_path):
+    source = tmp_path / "project" / "src" / "dot.cpp"
+    script = tmp_path / "project" / "hls" / "first" / "script.tcl"
+    for path, text in (
+        (source, DOT),
+        (script, "## generated automatically by Vivado HLS.\n## Copyright 1986-2019"),
+    ):
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    assert guess_tool(source, [], None, "xc7z020clg400-1") == "vitis"
+    (tmp_path / "project" / ".git").mkdir()
+    assert guess_tool(source, [], None, "xc7z020clg400-1") == "vivado"
 
 
 def test_a_bound_that_is_not_known_stays_unknown(kernel):

@@ -76,9 +76,17 @@ def margin_of(file: Path | str | None, clock: float) -> float | None:
 
 
 def _around(folder: Path) -> Iterator[list[Path]]:
-    """Yield the Tcl files in a folder and below, then those of the folders around it."""
-    here, left, before = Path.cwd(), _FOLDERS, ""
-    for above in itertools.islice((folder, *folder.parents), _UP):
+    """Yield the Tcl files in a folder and below, then those of the folders around it.
+
+    They are around it up to the working folder or a repository's. Of a folder in neither (one of
+    ``/tmp``), only the solutions beside it count: what else is there belongs to others.
+    """
+    here, folder, left, before = Path.cwd(), folder.resolve(), _FOLDERS, ""
+    places = (folder, *folder.parents)
+    if not any(place == here or (place / ".git").exists() for place in places):
+        places = (folder,)
+        yield list(folder.parent.glob("solution*/script.tcl"))
+    for above in itertools.islice(places, _UP):
         scripts = []
         for base, folders, files in os.walk(above):
             scripts += [Path(base, name) for name in files if name.endswith(".tcl")]
@@ -96,7 +104,7 @@ def _written_by(scripts: Iterable[Path]) -> str | None:
     """Return the tool that wrote some scripts, None where none says so or they differ."""
     tools: set[str] = set()
     years: set[int] = set()
-    for path in filter(Path.is_file, scripts):
+    for path in (one for one in scripts if one.is_file() and os.access(one, os.R_OK)):
         with path.open(encoding="utf-8", errors="replace") as file:
             head = file.read(2000)
         tools.update(name.lower() for name in _WRITTEN.findall(head))
