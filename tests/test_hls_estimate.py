@@ -355,6 +355,13 @@ def test_scripts_count_that_belong_to_the_same_repository(tmp_path):
     assert guess_tool(source, [], None, "xc7z020clg400-1") == "vivado"
 
 
+def test_what_the_tools_own_headers_include_is_there(kernel):
+    text = "#include <ap_int.h>\nint dot(ap_int<8> x) { MORE assert(x > 0); return 3 * x; }"
+    assert kernel(text.replace("MORE", 'printf("%d", int(x));')).latency[1] == 0
+    with pytest.raises(KernelBuildError, match=r":2: .*undeclared identifier 'missing'"):
+        kernel(text.replace("MORE", "missing(x);"))
+
+
 def test_a_bound_that_is_not_known_stays_unknown(kernel):
     text = """
     int total(const int x[100], int n) {

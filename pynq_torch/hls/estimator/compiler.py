@@ -44,6 +44,8 @@ CLANG, OPT, LINK = "clang-16", "opt-16", "llvm-link-16"
 _LIMITED = ("/bin/sh", "-c", 'ulimit -t 60; ulimit -v 8000000; exec "$@"', "sh")
 _TIMEOUT_S = 60
 HEADERS = toolchain.LIGHT_HEADERS
+#: What the tools' own headers include too, and sources therefore use without saying so.
+_MORE_HEADERS = ("sstream", "iostream", "cassert", "cstdio", "cstdlib", "cstring", "cmath")
 _FLAGS = (
     "-O1", "-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-gcolumn-info",
     "-fno-discard-value-names", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
@@ -75,6 +77,8 @@ _OPTIONS = (
 #: what is printed of long sums of data can fill gigabytes. Processor time, so that an estimate does
 #: not depend on how busy the PC is.
 _LONG = 4000
+#: Of processor time, for a module with its loops unrolled.
+_UNROLL_S = 20
 _PATIENCE_S = 2
 _ERROR = re.compile(r"^(.+?:\d+):\d+: (?:fatal )?error: (.*)$", re.MULTILINE)
 
@@ -126,7 +130,7 @@ def compiling(
                 )
             )  # fmt: skip
             stack.callback(process.kill)  # no effect on one that has ended
-            processes.append(process)
+            processes.append((process, command))
         try:
             yield
         finally:
@@ -159,16 +163,29 @@ def release() -> str:
     return " ".join(f"{path}:{os.stat(path).st_mtime_ns}" for path in paths)
 
 
-def _finish(processes: Sequence[subprocess.Popen[str]], top: str) -> None:
-    for process in processes:
+def _finish(processes: Sequence[tuple[subprocess.Popen[str], list[str]]], top: str) -> None:
+    for process, command in processes:
         try:
             _, said = process.communicate(timeout=_TIMEOUT_S)
+            status = process.returncode
+            if status and "-std=gnu++17" in command:
+                said, status = _with_more_headers(command)
         except subprocess.TimeoutExpired as error:
             raise KernelBuildError(f"{CLANG} took more than {_TIMEOUT_S} s", top) from error
-        if process.returncode:
+        if status:
             first = _ERROR.search(said)
             reason = f"{first[1]}: {_plainly(first[2])}" if first else said.strip()[:400]
             raise KernelBuildError(reason or "clang failed", top)
+
+
+def _with_more_headers(command: Sequence[str]) -> tuple[str, int]:
+    """Compile with what the tools' headers include beside their own, which takes longer."""
+    more = [word for name in _MORE_HEADERS for word in ("-include", name)]
+    done = subprocess.run(
+        [*_LIMITED, *command, *more], text=True, errors="replace", check=False,
+        capture_output=True, timeout=_TIMEOUT_S,
+    )  # fmt: skip
+    return done.stderr, done.returncode
 
 
 def _plainly(said: str) -> str:
@@ -233,7 +250,7 @@ def optimise(
     if run_of:
         options = (*options, f"-internalize-public-api-list={run_of}")
     try:
-        made, _ = _opt([f"-passes={passes}", *options, str(path), "-S", "-o", "-"])
+        made, _ = _opt([f"-passes={passes}", *options, str(path), "-S", "-o", "-"], _UNROLL_S)
     except _TooLongError as error:
         raise _too_much([place for place, n in factors.items() if n != 1]) from error
     made = _named(made)
@@ -243,7 +260,7 @@ def optimise(
 def _too_much(unrolled: Sequence[Place]) -> KernelBuildError:
     where = ", ".join(f"{shown(Path(place.file))}:{place.line}" for place in unrolled[:5])
     return KernelBuildError(
-        f"{where}: unrolling makes more code than {OPT} can take in {_TIMEOUT_S} s; give the loop "
+        f"{where}: unrolling makes more code than {OPT} can take in {_UNROLL_S} s; give the loop "
         "a factor"
     )
 
