@@ -355,6 +355,19 @@ def test_scripts_count_that_belong_to_the_same_repository(tmp_path):
     assert guess_tool(source, [], None, "xc7z020clg400-1") == "vivado"
 
 
+def test_a_constant_that_is_handed_to_a_function_is_known_in_it(kernel):
+    text = """
+    int total(const int x[64], int n) {
+    #pragma HLS INLINE off
+        int sum = 0;
+        walk: for (int i = 0; i < n; ++i) sum += x[i];
+        return sum;
+    }
+    int both(const int x[64], const int y[64]) { return total(x, 48) + total(y, 48); }
+    """
+    assert loop(kernel(text, top="both"), "walk").trip_count == (48, 48)
+
+
 def test_what_the_tools_own_headers_include_is_there(kernel):
     text = "#include <ap_int.h>\nint dot(ap_int<8> x) { MORE assert(x > 0); return 3 * x; }"
     assert kernel(text.replace("MORE", 'printf("%d", int(x));')).latency[1] == 0

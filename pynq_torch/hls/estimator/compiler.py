@@ -32,6 +32,7 @@ __all__ = [
     "HEADERS",
     "command_of",
     "compiling",
+    "defined",
     "included",
     "instance_in",
     "linked",
@@ -203,6 +204,15 @@ def instance_in(text: str) -> str:
     return found[1] if found else ""
 
 
+def defined(text: str) -> Iterator[tuple[str, Place]]:
+    """Yield each function of a raw module: its mangled name and where it is."""
+    places = Locations(text)
+    for line in re.findall(r"(?m)^define .*$", text):
+        match = _DEFINE.match(line)
+        if match and match[4]:
+            yield match[1].strip('"'), places.of_function(match[4])
+
+
 def linked(folder: Path, count: int) -> str:
     """Return the raw module of all sources together."""
     paths = [str(folder / f"{number}.ll") for number in range(count)]
@@ -240,7 +250,7 @@ def optimise(
         Whether an element that a loop reads and writes is kept in a register while it runs: Vivado
         HLS does so; Vitis flattens the nest instead, where the element is another in each turn.
     run_of : str
-        The top function, where the values of its arguments are known: callees get to know them.
+        The top function: what it calls gets to know the constants that it hands over.
     """
     factors: dict[Place, int] = {}
     path = folder / "marked.ll"
@@ -248,7 +258,7 @@ def optimise(
     options = _OPTIONS if promote else (*_OPTIONS, "-disable-licm-promotion")
     passes = _PASSES.format(into_callees=",internalize,ipsccp" if run_of else "")
     if run_of:
-        options = (*options, f"-internalize-public-api-list={run_of}")
+        options = (*options, f"-internalize-public-api-list={run_of},{PROBE}")
     try:
         made, _ = _opt([f"-passes={passes}", *options, str(path), "-S", "-o", "-"], _UNROLL_S)
     except _TooLongError as error:

@@ -177,21 +177,25 @@ def _optimised(
             return 0 if place.file.startswith(header_folders()) else 1
         return loop.unroll
 
+    entry = compiler.instance_in(text) or next(
+        (name for name, at in compiler.defined(text) if plan.function_at(at, name) is plan.top), ""
+    )
     trips: Trips = {}
     if plan.needs_trips():
-        written = compiler.optimise(
-            text, inlined, lambda place: 1 if plan.loop_at(place) else 0, folder
-        )
+        as_written = functools.partial(_as_written, plan)
+        written = compiler.optimise(text, inlined, as_written, folder, run_of=entry)
         trips = _trips(read_module(*written))
     plan.settle(trips)
-    promote, entry = plan.tool == "vivado", ""
     if arguments:
-        written = compiler.optimise(text, inlined, unrolled, folder)
-        entry = compiler.instance_in(text) or entry_of(read_module(*written), plan)
         text = with_arguments(text, entry, arguments, lenient=lenient)
+    promote = plan.tool == "vivado"
     return read_module(
         *compiler.optimise(text, inlined, unrolled, folder, promote=promote, run_of=entry)
     )
+
+
+def _as_written(plan: Plan, place: Place) -> int:
+    return 1 if plan.loop_at(place) else 0
 
 
 def _trips(module: Module) -> Trips:
