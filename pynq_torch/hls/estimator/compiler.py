@@ -181,10 +181,9 @@ def _finish(processes: Sequence[tuple[subprocess.Popen[str], list[str]]], top: s
 
 def _with_more_headers(command: Sequence[str]) -> tuple[str, int]:
     """Compile with what the tools' headers include beside their own, which takes longer."""
-    more = [word for name in _MORE_HEADERS for word in ("-include", name)]
     done = subprocess.run(
-        [*_LIMITED, *command, *more], text=True, errors="replace", check=False,
-        capture_output=True, timeout=_TIMEOUT_S,
+        [*_LIMITED, *command, *(f"-include{name}" for name in _MORE_HEADERS)],
+        text=True, errors="replace", check=False, capture_output=True, timeout=_TIMEOUT_S,
     )  # fmt: skip
     return done.stderr, done.returncode
 
