@@ -203,13 +203,13 @@ def instance_in(text: str) -> str:
     return found[1] if found else ""
 
 
-def defined(text: str) -> Iterator[tuple[str, Place]]:
-    """Yield each function of a raw module: its mangled name and where it is."""
+def defined(text: str) -> Iterator[tuple[str, Place | None]]:
+    """Yield each function of a raw module: its mangled name and where it is, if that is known."""
     places = Locations(text)
     for line in re.findall(r"(?m)^define .*$", text):
         match = _DEFINE.match(line)
-        if match and match[4]:
-            yield match[1].strip('"'), places.of_function(match[4])
+        if match:
+            yield match[1].strip('"'), places.of_function(match[4]) if match[4] else None
 
 
 def linked(folder: Path, count: int) -> str:

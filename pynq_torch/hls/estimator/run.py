@@ -118,9 +118,9 @@ def _scheduled(
     forbidden.check(text, plan, plan.top.name, bodies=exact)
     if exact:
         plan.forget_trips()
-    module = _optimised(text, plan, folder, arguments, exact)
-    instance = compiler.instance_in(text)
-    return Kernel(module, plan, target, instance or entry_of(module, plan), exact=exact)
+    entry = compiler.instance_in(text) or entry_of(text, plan)
+    module = _optimised(text, plan, entry, folder, arguments, exact)
+    return Kernel(module, plan, target, entry, exact=exact)
 
 
 def _plan(
@@ -161,7 +161,7 @@ def _plan(
 
 
 def _optimised(
-    text: str, plan: Plan, folder: Path, arguments: Mapping[str, int], lenient: bool
+    text: str, plan: Plan, entry: str, folder: Path, arguments: Mapping[str, int], lenient: bool
 ) -> Module:
     """Run LLVM's passes: once for the trip counts as written, then with the plan."""
 
@@ -177,13 +177,11 @@ def _optimised(
             return 0 if place.file.startswith(header_folders()) else 1
         return loop.unroll
 
-    entry = compiler.instance_in(text) or next(
-        (name for name, at in compiler.defined(text) if plan.function_at(at, name) is plan.top), ""
-    )
     trips: Trips = {}
     if plan.needs_trips():
-        as_written = functools.partial(_as_written, plan)
-        written = compiler.optimise(text, inlined, as_written, folder, run_of=entry)
+        written = compiler.optimise(
+            text, inlined, lambda place: 1 if plan.loop_at(place) else 0, folder, run_of=entry
+        )
         trips = _trips(read_module(*written))
     plan.settle(trips)
     if arguments:
@@ -192,10 +190,6 @@ def _optimised(
     return read_module(
         *compiler.optimise(text, inlined, unrolled, folder, promote=promote, run_of=entry)
     )
-
-
-def _as_written(plan: Plan, place: Place) -> int:
-    return 1 if plan.loop_at(place) else 0
 
 
 def _trips(module: Module) -> Trips:
@@ -219,13 +213,14 @@ def _is_module(function: FunctionPlan) -> bool:
     )
 
 
-def entry_of(module: Module, plan: Plan) -> str:
-    """Return the mangled name of the top function."""
-    for name, function in module.functions.items():
-        if function.place is not None and plan.function_at(function.place, name) is plan.top:
+def entry_of(text: str, plan: Plan) -> str:
+    """Return the mangled name of the top function in a raw module."""
+    functions = list(compiler.defined(text))
+    for name, place in functions:
+        if place is not None and plan.function_at(place, name) is plan.top:
             return name
     pattern = re.compile(rf"\b{re.escape(plan.top.name)}\b|\d{re.escape(plan.top.name)}")
-    for name in module.functions:
+    for name, _ in functions:
         if pattern.search(name):
             return name
     raise KernelBuildError(f"no code was made for {plan.top.name!r}", plan.top.name)
