@@ -59,7 +59,7 @@ _FLAGS = (
 _TIDY = "sroa,early-cse<memssa>,simplifycfg<no-sink-common-insts>,instcombine"
 #: Loop-invariant code leaves loops, as in HLS; a memory location is never kept in a register.
 _PASSES = (
-    "always-inline,globaldce,function(" + _TIDY + "){into_callees},function("
+    "always-inline,globaldce,function(" + _TIDY + "),internalize,ipsccp,function("
     "lower-constant-intrinsics," + _TIDY + ","
     "loop-simplify,lcssa,loop-mssa(loop-rotate),indvars,"
     "loop-unroll<O1;no-runtime;no-profile-peeling;full-unroll-max=1000000>," + _TIDY + ","
@@ -226,12 +226,12 @@ def linked(folder: Path, count: int) -> str:
 
 def optimise(
     text: str,
+    entry: str,
     inlined: Callable[[str, Place], bool],
     unrolled: Callable[[Place], int],
     folder: Path,
     *,
     promote: bool = False,
-    run_of: str = "",
 ) -> tuple[str, str]:
     """Return a module after the passes, and what LLVM's analyses print of its loops.
 
@@ -239,6 +239,8 @@ def optimise(
     ----------
     text : str
         The raw module.
+    entry : str
+        The top function: what it calls gets to know the constants that it hands over.
     inlined : callable
         Whether a function (its mangled name, where it is) is inlined.
     unrolled : callable
@@ -248,18 +250,16 @@ def optimise(
     promote : bool
         Whether an element that a loop reads and writes is kept in a register while it runs: Vivado
         HLS does so; Vitis flattens the nest instead, where the element is another in each turn.
-    run_of : str
-        The top function: what it calls gets to know the constants that it hands over.
     """
     factors: dict[Place, int] = {}
     path = folder / "marked.ll"
     path.write_text(_marked(with_tables(text), inlined, unrolled, factors), encoding="utf-8")
     options = _OPTIONS if promote else (*_OPTIONS, "-disable-licm-promotion")
-    passes = _PASSES.format(into_callees=",internalize,ipsccp" if run_of else "")
-    if run_of:
-        options = (*options, f"-internalize-public-api-list={run_of},{PROBE}")
+    public = f"-internalize-public-api-list={entry},{PROBE}"
     try:
-        made, _ = _opt([f"-passes={passes}", *options, str(path), "-S", "-o", "-"], _UNROLL_S)
+        made, _ = _opt(
+            [f"-passes={_PASSES}", *options, public, str(path), "-S", "-o", "-"], _UNROLL_S
+        )
     except _TooLongError as error:
         raise _too_much([place for place, n in factors.items() if n != 1]) from error
     made = _named(made)

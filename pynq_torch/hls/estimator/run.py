@@ -180,16 +180,14 @@ def _optimised(
     trips: Trips = {}
     if plan.needs_trips():
         written = compiler.optimise(
-            text, inlined, lambda place: 1 if plan.loop_at(place) else 0, folder, run_of=entry
+            text, entry, inlined, lambda place: 1 if plan.loop_at(place) else 0, folder
         )
         trips = _trips(read_module(*written))
     plan.settle(trips)
     if arguments:
         text = with_arguments(text, entry, arguments, lenient=lenient)
     promote = plan.tool == "vivado"
-    return read_module(
-        *compiler.optimise(text, inlined, unrolled, folder, promote=promote, run_of=entry)
-    )
+    return read_module(*compiler.optimise(text, entry, inlined, unrolled, folder, promote=promote))
 
 
 def _trips(module: Module) -> Trips:
