@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -145,6 +148,31 @@ def test_a_reset_by_hand_drops_what_was_not_taken(board: VirtualBoard) -> None:
     assert ring.occupancy > 0
     dma.sendchannel.stop()  # in the middle of the transfer
     assert ring.occupancy == 0
+
+
+def test_a_reset_cuts_off_nothing_that_a_board_would_have_sent(board: VirtualBoard) -> None:
+    overlay = pynq_torch.load("packets")
+    dma, kernel = overlay.axi_dma_0, overlay.packetize_0
+    n = 1000
+    x, y = buffers.empty(n), buffers.empty(n)
+    x[:] = np.arange(n)
+    kernel.start(n=n, packet=n)
+    pynq_torch.transfer(dma, send=x, recv=y, timeout_s=20)  # the data mover runs from here on
+    kernel.start(n=n, packet=n)
+    mover = next(engine.pid for engine in board.engines() if engine.name == "axi_dma_0")
+    os.kill(mover, signal.SIGSTOP)
+    resume = threading.Timer(1.0, os.kill, (mover, signal.SIGCONT))
+    resume.start()
+    try:
+        dma.sendchannel.transfer(x)
+        pynq_torch.reset(dma)  # what comes back is thrown away: nobody has asked for it
+        pynq_torch.wait(kernel, timeout_s=20)
+    finally:
+        resume.join()
+    kernel.start(n=n, packet=n)
+    y[:] = 0
+    pynq_torch.transfer(dma, send=x, recv=y, timeout_s=20)
+    assert np.array_equal(y, x)
 
 
 def test_a_sender_that_nobody_will_ever_serve_is_a_hang() -> None:

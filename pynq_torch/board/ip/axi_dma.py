@@ -178,6 +178,7 @@ class AxiDma(IpModel):
     def _write_control(self, channel: DmaChannel, value: int) -> None:
         if value & RESET:
             # Either channel's Reset resets the whole core (PG021, DMACR.Reset).
+            self._mover.run_on()
             for each in self.channels.values():
                 self._mover.abort(each)
                 each.reset()
@@ -186,6 +187,8 @@ class AxiDma(IpModel):
         if channel.running and not value & RS:
             # What has not gone out is flushed (PG021, DMACR.RS); a transfer that is over went out.
             flushed = channel.busy and channel.sends
+            if flushed:
+                self._mover.run_on()
             self._mover.abort(channel)
             channel.halt()
             if flushed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pynq_torch.board.engine import EngineProcess
@@ -17,6 +17,9 @@ from .dma_slot import NO_PORT, DmaSlot
 
 #: What an IP may need on this PC to take the beats that it has room for, in seconds.
 _TAKE_LIMIT_S = 2.0
+#: What a channel moves while a program gets from one statement to the next, at the least: 160 us at
+#: 4 bytes a cycle and 100 MHz.
+_STATEMENT_BYTES = 1 << 16
 _SOURCE = Path(__file__).parents[1] / "engines" / "axi_dma.cpp"
 
 
@@ -97,6 +100,27 @@ class DataMover:
         channel.busy, channel.idle, channel.polls = True, False, 0
         return channel.slot
 
+    def run_on(self) -> None:
+        """Let MM2S send what it would have sent on the board before the program's next statement.
+
+        Here a reset may come while the process that sends has had no time to; a packet would then be
+        cut off that, on the board, has long reached the IP.
+        """
+        channel = self._channels.get("MM2S")
+        slot = channel.slot if channel is not None else None
+        if slot is None or not slot.busy:
+            return
+        last = slot.total_nbytes + _STATEMENT_BYTES
+        self._while_moving(lambda: slot.busy and slot.total_nbytes < last)
+
+    def _while_moving(self, wanted: Callable[[], bool]) -> None:
+        """Wait while `wanted` holds and something in the PL can move, within a limit."""
+        deadline = time.monotonic() + _TAKE_LIMIT_S
+        while wanted() and any(engine.can_move for engine in self._board.engines()):
+            if time.monotonic() > deadline:
+                return
+            time.sleep(2e-4)
+
     def abort(self, channel: DmaChannel) -> None:
         """Give up the current job, as RS = 0 and Reset do."""
         slot = channel.slot
@@ -124,11 +148,7 @@ class DataMover:
             return
         assert self.engine is not None
         # On the board a running IP has taken what it can long before a program's statement ends.
-        deadline = time.monotonic() + _TAKE_LIMIT_S
-        while ring.occupancy and any(engine.can_move for engine in self._board.engines()):
-            if time.monotonic() > deadline:
-                break
-            time.sleep(2e-4)
+        self._while_moving(lambda: ring.occupancy > 0)
         before = ring.withdrawn_before
         if ring.occupancy:
             if self.engine.faulted:
