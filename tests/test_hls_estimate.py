@@ -624,6 +624,7 @@ def test_a_misspelt_pragma_speaks(kernel, tmp_path, capsys):
         ("std::string s(x[0], 'a');", "heap"),
         ('asm volatile("nop");', "assembly"),
         ("int v[x[0]]; v[0] = 1; x[0] = v[x[1]];", "size is known at run time"),
+        ("int* v = (int*)__builtin_alloca(x[0]); x[0] = v[x[1]];", "size is known at run time"),
         ("x[0] = rand();", "rand asks the operating system"),
         ("x[0] = *(int*)(long)x[1];", "pointer made of a number"),
         ("if (x[0]) throw 1;", "hardware has no exceptions"),

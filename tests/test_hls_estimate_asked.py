@@ -520,3 +520,137 @@ void k(const int x[64], int y[64]) {
 """
     found = [_of(tmp_path, text, KIND=kind).loops[0].ii for kind in ("ram_1p", "ram_t2p")]
     assert found == [2, 1]
+
+
+_SUM = """
+int k(const int x[64], BOUND n) {
+    int sum = 0;
+    l: for (int i = 0; i < n; i += STEP) {
+#pragma HLS UNROLL factor=4
+#pragma HLS MORE
+        sum += x[i];
+    }
+    return sum;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "trips"),
+    [
+        ({}, (None, None)),
+        ({"STEP": "4"}, (None, None)),
+        ({"STEP": "1024"}, (None, None)),
+        ({"BOUND": "unsigned char"}, (0, 64)),
+        ({"MORE": "LOOP_TRIPCOUNT min=1 max=10"}, (1, 3)),
+        ({"UNROLL factor=4": "PIPELINE", "STEP": "4"}, (None, None)),
+    ],
+)
+def test_a_loop_that_is_unrolled_in_part_stays_one_loop(
+    tmp_path: Path, words: dict[str, str], trips: tuple[int | None, int | None]
+) -> None:
+    """Of a bound that is not known nothing is guessed; the last iteration may end early."""
+    text = _SUM
+    for word, other in {"BOUND": "int", "STEP": "1", "MORE": "PIPELINE"}.items():
+        text = text.replace(word, words.get(word, other))
+    for word, other in words.items():
+        text = text.replace(word, other)
+    found = _of(tmp_path, text)
+    assert [loop.trip_count for loop in found.loops] == [trips]
+    assert (found.latency[1] is None) == (trips[1] is None)
+
+
+_INNER = """
+void k(const int x[64], int n, int y[8]) {
+#pragma HLS ABOVE
+    outer: for (int i = 0; i < 8; ++i) {
+#pragma HLS OUTER
+        int sum = 0;
+        inner: for (int j = 0; j < n; ++j) {
+#pragma HLS INNER
+            sum += x[j];
+        }
+        y[i] = sum;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "pragma", "by"),
+    [
+        ("ABOVE", "PIPELINE", "PIPELINE of k"),
+        ("OUTER", "PIPELINE", "PIPELINE of the loop in line 4"),
+        ("INNER", "UNROLL", "UNROLL"),
+    ],
+)
+def test_what_cannot_be_unrolled_is_said_and_its_pipeline_given_up(
+    tmp_path: Path, where: str, pragma: str, by: str
+) -> None:
+    text = _INNER.replace(where, pragma)
+    for other in ("ABOVE", "OUTER", "INNER"):
+        text = text.replace(f"#pragma HLS {other}\n", "\n")
+    found = _of(tmp_path, text)
+    assert any(
+        f"k.cpp:7: {by} has no effect: this loop cannot be unrolled" in said
+        for said in found.warnings
+    )
+    assert found.latency == found.interval == (None, None)
+    bounded = _of(tmp_path, text.replace("j < n", "j < 4"))
+    assert bounded.latency[1] is not None and not bounded.warnings
+
+
+def test_ultra_ram_is_there_in_ultrascale_parts_only(tmp_path: Path) -> None:
+    text = """
+void k(const int x[512], int y[512]) {
+    int kept[512];
+#pragma HLS BIND_STORAGE variable=kept type=ram_2p impl=uram
+    for (int i = 0; i < 512; ++i) kept[i] = x[i];
+    for (int i = 0; i < 512; ++i) y[i] = kept[511 - i];
+}
+"""
+    made = _of(tmp_path, text)
+    assert made.resources["BRAM_18K"] == 1
+    assert any("has no UltraRAM; kept counts as block RAM" in said for said in made.warnings)
+    source = tmp_path / "k.cpp"
+    large = estimate(source, "k", part="xczu7ev-ffvc1156-2-e")
+    assert large.resources["BRAM_18K"] == 0 and not large.warnings
+
+
+@pytest.mark.parametrize(
+    ("pragma", "said"),
+    [
+        ("INTERFACE m_axy port=x", "INTERFACE has no mode 'm_axy'; did you mean m_axi?"),
+        ("INTERFACE m_axi port=xx", "INTERFACE names port 'xx', which k does not have"),
+        (
+            "INTERFACE s_axilite port=n offset=0x10\n#pragma HLS INTERFACE s_axilite port=m "
+            "offset=0x10",
+            "has offset=0x10 in s_axi_control, where argument",
+        ),
+        ("ALLOCATION operation instances=mull limit=1", "there is none; did you mean mul?"),
+        ("ALLOCATION function instances=foo limit=1", "ALLOCATION names function 'foo'"),
+        ("LOOP_MERGE", "LOOP_MERGE has no effect: one loop stands directly in there"),
+        ("ARRAY_PARTITION variable=x cyclc factor=2", "has no option 'cyclc'; did you mean cycl"),
+    ],
+)
+def test_an_estimate_speaks_of_pragmas_that_do_nothing(
+    tmp_path: Path, pragma: str, said: str
+) -> None:
+    text = f"""
+void k(int x[64], int n, int m) {{
+#pragma HLS {pragma}
+    for (int i = 0; i < 64; ++i) x[i] += n * m;
+}}
+"""
+    without = _of(tmp_path, text.replace(f"#pragma HLS {pragma}", ""))
+    made = _of(tmp_path, text)
+    assert any(said in warning for warning in made.warnings), made.warnings
+    assert (made.latency, made.resources["DSP"]) == (without.latency, without.resources["DSP"])
+
+
+@pytest.mark.parametrize("factor", ["-3", "0"])
+def test_an_unroll_factor_below_one_is_left_out(tmp_path: Path, factor: str) -> None:
+    text = "void k(int x[64]) {\nfor (int i = 0; i < 64; ++i) {\nWHAT\nx[i] += 1; } }\n"
+    found = _of(tmp_path, text, WHAT=f"#pragma HLS UNROLL factor={factor}")
+    assert found.loops[0].trip_count == (64, 64)
+    assert any(f"FACTOR={factor}; expected a whole number" in one for one in found.warnings)

@@ -90,6 +90,11 @@ _FLOATS = "add sub mul div exp log sqrt rsqrt recip acc macc madd"
 _CHOICES = {tuple(row.split()[:2]): row.split()[2:] for row in _WORDS.strip().splitlines()}
 _CHOICES["bind_op", "op"] = ["add", "sub", "mul"]
 _CHOICES["bind_op", "op"] += [kind + name for kind in "fdh" for name in _FLOATS.split()]
+#: What ALLOCATION limits: BIND_OP's operators, and those that only LLVM names.
+_MORE = """
+    div rem sdiv udiv srem urem shl lshr ashr and or xor icmp fcmp dcmp select load store
+"""
+_OPERATIONS = (*_CHOICES["bind_op", "op"], *_MORE.split())
 _VARIABLE = frozenset(name for name, options in _PRAGMAS.items() if "variable" in options)
 
 
@@ -108,6 +113,7 @@ def words_of(program: Program, mentions: Callable[[str], bool]) -> Iterator[Prob
                 yield from _spelling(item)
                 yield from _unknown_numbers(item, mentions)
                 yield from _place(item, scope)
+                yield from _nothing(item, scope, program)
                 yield from _dimension(item, function)
                 name = item.variable
                 if name and name not in known and item.name in _VARIABLE:
@@ -240,6 +246,23 @@ def _place(item: Directive, scope: Scope) -> Iterator[Problem]:
         where = {"if": "a branch", "block": "a block", "function": "a function"}.get(kind, kind)
         right = " or ".join(f"the body of a {place}" for place in places)
         yield _problem(item, f"in {where} has no effect; it belongs at the head of {right}")
+
+
+def _nothing(item: Directive, scope: Scope, program: Program) -> Iterator[Problem]:
+    """Yield an ALLOCATION of what is not there, and a LOOP_MERGE with nothing to merge."""
+    if item.name == "loop_merge":
+        loops = sum(inner.is_loop for inner in scope.inner)
+        if loops < 2:
+            found = "one loop stands" if loops else "no loop stands"
+            yield _problem(item, f"has no effect: {found} directly in there")
+    elif item.name == "allocation" and (name := item.options.get("instances")):
+        kinds = {item.options.get("type", "").lower(), *item.words}
+        for kind, known in (
+            ("operation", set(_OPERATIONS)),
+            ("function", {function.spelling for function in program.functions}),
+        ):
+            if kind in kinds and not {name, name.lower()} & known:
+                yield _problem(item, f"names {kind} {name!r}: there is none{nearest(name, known)}")
 
 
 def misspelt(file: str) -> Iterator[Problem]:

@@ -25,7 +25,7 @@ from .lint_intervals import intervals
 from .lint_loops import accumulations, tripcounts
 from .lint_pragmas import dependences
 from .lint_tree import Problem, Program
-from .parse import find_top, interface_of, probe
+from .parse import WARNING, find_top, interface_of, probe
 from .source import SourceUnit, read_source
 
 __all__ = ["Finding", "lint"]
@@ -41,7 +41,6 @@ _CHAPTERS = {
     "tripcount": 'UG1399, "pragma HLS loop_tripcount"',
     "pragma": 'UG1399, "HLS Pragmas"',
 }
-_WARNING = re.compile(r"(?P<file>[^\s:]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
 _ERROR = re.compile(r"^(?P<where>.+?:\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 
 
@@ -143,7 +142,7 @@ def _interface(unit: SourceUnit, top: str) -> tuple[list[str], Any, Interface | 
     try:
         interface, body = interface_of(unit, top, tool="vitis")
     except InterfaceError as error:
-        if not _WARNING.match(str(error)):
+        if not WARNING.match(str(error)):
             raise
         return [str(error)], find_top(unit, top)[1], None
     return list(interface.warnings), body, interface
@@ -161,7 +160,7 @@ def _problems(
     arguments = interface.arguments if interface is not None else ()
     masters = {item.name for item in arguments if item.kind == "m_axi"}
     for warning in warnings:
-        match = _WARNING.match(warning)
+        match = WARNING.match(warning)
         if match:
             yield match["file"], int(match["line"]), "pragma", match["text"]
     yield from dependences(program)

@@ -27,7 +27,16 @@ from .source import SourceUnit, read_source
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, TypeKind, conf
 
-__all__ = ["PROBE", "constants_of", "find_top", "interface_of", "probe", "read_interface"]
+__all__ = [
+    "PROBE",
+    "WARNING",
+    "constants_of",
+    "find_top",
+    "interface_of",
+    "interface_words",
+    "probe",
+    "read_interface",
+]
 
 _TOOLS = ("vitis", "vivado")
 _SCOPES = {CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL}
@@ -36,6 +45,8 @@ _SYNTAX = re.compile(
     r"#error|\bexpected\b|extraneous closing|unterminated|at end of input|#e(lse|ndif)"
 )
 _ERROR = re.compile(r"^(?P<where>.+?:\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+#: A warning or an error about a line.
+WARNING = re.compile(r"(?P<file>[^\s:]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
 PROBE = "pynq_torch_probe"
 
 
@@ -90,15 +101,7 @@ def interface_of(unit: SourceUnit, top: str, tool: str) -> tuple[Interface, Curs
     """Return the interface of the top function in a parsed source, and the cursor with its body."""
     broken = _broken(unit, top)
     function, body = find_top(unit, top)
-    settings = from_files(unit.path, _names(top)[-1])
-    pragmas = _pragmas_in(unit, body)
-    builder = Ports(
-        directives=[*settings.directives, *from_pragmas(pragmas)],
-        settings=settings,
-        pragmas=pragmas,
-        constants=Constants(functools.cache(lambda: constants_of(unit)), unit.mentions),
-        tool=tool,
-    )
+    builder = _ports(unit, top, body, tool)
     interface = builder.interface(function.spelling, unit.path, _read_ports(function, body, unit))
     missing = [f"header not found, read as empty: {name}" for name in unit.missing]
     notes = (*interface.notes, *missing)
@@ -106,6 +109,30 @@ def interface_of(unit: SourceUnit, top: str, tool: str) -> tuple[Interface, Curs
     warnings += tuple(_unusable(interface, f"{unit.path}:{body.location.line}"))
     qualified = "::".join(_scope(function)) + "".join(re.findall(r"<.*", top))
     return replace(interface, qualified=qualified, notes=notes, warnings=warnings), body
+
+
+def _ports(unit: SourceUnit, top: str, body: Cursor, tool: str) -> Ports:
+    settings = from_files(unit.path, _names(top)[-1])
+    pragmas = _pragmas_in(unit, body)
+    return Ports(
+        directives=[*settings.directives, *from_pragmas(pragmas)],
+        settings=settings,
+        pragmas=pragmas,
+        constants=Constants(functools.cache(lambda: constants_of(unit)), unit.mentions),
+        tool=tool,
+    )
+
+
+def interface_words(unit: SourceUnit, top: str) -> list[str]:
+    """Return what is wrong with the words of INTERFACE, whatever the arguments' types are."""
+    function, body = find_top(unit, top)
+    names = {argument.spelling for argument in function.get_arguments()}
+    ports = _ports(unit, top, body, "vitis")
+    try:
+        ports.check(function.spelling, names | {"return"})
+    except InterfaceError as error:
+        return [*ports.warnings, str(error)]
+    return ports.warnings
 
 
 def _unusable(interface: Interface, where: str) -> Iterator[str]:

@@ -40,7 +40,7 @@ class Ports:
     def interface(self, top: str, source: Path, ports: Sequence[Port]) -> Interface:
         """Return the interface of `top` with these arguments (return value first, if any)."""
         known = {port.name for port in ports} | {"return"}
-        self._check(top, known)
+        self.check(top, known)
         wanted = {name: wanted_of(self.directives, name) for name in known}
         control = self._control(wanted["return"])
         bundle_of_control = self._control_bundle(wanted["return"])
@@ -94,8 +94,11 @@ class Ports:
 
     # ---- directives -----------------------------------------------------------------------------
 
-    def _check(self, top: str, known: set[str]) -> None:
-        """Check the words of the directives; raise or warn where one does not exist."""
+    def check(self, top: str, known: set[str]) -> None:
+        """Check the words of the directives; raise or warn where one does not exist.
+
+        `known` are the names of `top`'s arguments, and ``return``.
+        """
         names = ", ".join(sorted(known - {"return"})) or "none"
         for directive in self.directives:
             where, port = directive.where, directive.port

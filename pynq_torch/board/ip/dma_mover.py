@@ -103,8 +103,8 @@ class DataMover:
     def run_on(self) -> None:
         """Let MM2S send what it would have sent on the board before the program's next statement.
 
-        Here a reset may come while the process that sends has had no time to; a packet would then be
-        cut off that, on the board, has long reached the IP.
+        Here a reset may come while the process that sends has had no time to; a packet would then
+        be cut off that, on the board, has long reached the IP.
         """
         channel = self._channels.get("MM2S")
         slot = channel.slot if channel is not None else None

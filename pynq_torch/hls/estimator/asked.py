@@ -37,6 +37,8 @@ class LoopPlan:
     off: bool = False
     #: 1: not unrolled; 0: completely; else the factor.
     unroll: int = 1
+    #: The directive that asks for it.
+    unrolled_by: str = "UNROLL"
     flatten: bool | None = None
     #: Whether the loops in it become one.
     merge: bool = False
@@ -117,6 +119,13 @@ class FunctionPlan:
         """Return the plan of an array, made where there is none."""
         return self.arrays.setdefault(name, ArrayPlan())
 
+    def called(self) -> list[FunctionPlan]:
+        """Return this function and those that it calls, directly or not."""
+        found = [self]
+        for one in found:
+            found += [other for other in one.callees if other not in found]
+        return found
+
     def all_loops(self) -> Iterator[LoopPlan]:
         """Yield every loop written in the function."""
         for loop in self.loops:
@@ -138,11 +147,10 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
         if "off" in item.words:
             loop.off, loop.interval = True, None
         else:
-            loop.interval = number(item.options.get("ii")) or 0
+            loop.interval = max(number(item.options.get("ii")) or 0, 0)
     elif item.name == "unroll":
         factor = number(item.options.get("factor"))
-        off = "off" in item.words or item.options.get("off", "").lower() == "true"
-        loop.unroll = 1 if off else factor if factor is not None else 0
+        loop.unroll = 1 if _is_off(item) else max(factor, 1) if factor is not None else 0
     elif item.name == "loop_flatten":
         loop.flatten = "off" not in item.words
     elif item.name == "loop_merge":
@@ -166,8 +174,12 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
 
 
 def _is_refused(item: Directive) -> bool:
-    """Whether a PIPELINE has a word that the tool does not know: it ignores the whole line."""
-    return item.name == "pipeline" and not {*item.words} <= _PIPELINE_WORDS
+    """Whether a directive has a word that the tool does not know: it ignores the whole line."""
+    return item.name in _WORDS and not {*item.words} <= _WORDS[item.name]
+
+
+def _is_off(item: Directive) -> bool:
+    return "off" in item.words or item.options.get("off", "").lower() == "true"
 
 
 def _dependence(plan: LoopPlan | FunctionPlan, item: Directive, constants: Constants) -> None:
@@ -197,7 +209,7 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
         return
     if name == "pipeline":
         function.off = "off" in item.words
-        function.interval = None if function.off else number(options.get("ii")) or 0
+        function.interval = None if function.off else max(number(options.get("ii")) or 0, 0)
     elif name == "inline":
         function.inline = "off" not in item.words
     elif name == "function_instantiate":
@@ -242,8 +254,10 @@ def _of_variable(plan: ArrayPlan, item: Directive, constants: Constants) -> None
     if item.name == "stream":
         plan.depth, plan.kind = number(options.get("depth")), "fifo"
     elif item.name in ("array_partition", "array_reshape"):
+        if _is_off(item):
+            return
         kind = options.get("type") or next((w for w in item.words if w in _CUTS), "complete")
-        dimension, factor = number(options.get("dim")), number(options.get("factor")) or 0
+        dimension, factor = number(options.get("dim")), max(number(options.get("factor")) or 0, 0)
         cut = (1 if dimension is None else dimension, kind.lower(), factor)
         plan.parts.append(cut)
         if item.name == "array_reshape":
@@ -262,8 +276,12 @@ def _interface(function: FunctionPlan, item: Directive) -> None:
             function.ports.setdefault(port, {"mode": mode, **item.options})
 
 
-_PIPELINE_WORDS = {"off", "rewind", "enable_flush", "flush", "frp"}
 _CUTS = ("cyclic", "block", "complete")
+_WORDS = {
+    "pipeline": {"off", "rewind", "enable_flush", "flush", "frp"},
+    "array_partition": {"off", *_CUTS},
+    "array_reshape": {"off", "object", *_CUTS},
+}
 #: Directives of a variable.
 _OF_VARIABLES = ("array_partition", "array_reshape", "bind_storage", "resource", "stream")
 _ALLOCATES = ("function", "operation", "core", "instances")

@@ -28,9 +28,9 @@ _CALL = re.compile(r"call [^@]*@(\"[^\"]+\"|[-\w.$]+)\(.*?(?:!dbg (!\d+))?$")
 _INDIRECT = re.compile(r" call (?:[^@%(\"]*\([^)]*\) |[^@%(\"]*)%[^ ]+\(")
 _NODE = re.compile(r"!dbg (!\d+)")
 #: Instead of a callee's name: the function is known at run time only; assembly.
-_POINTER, _ASSEMBLY, _NUMBER = "", "asm", "inttoptr"
+_POINTER, _ASSEMBLY, _NUMBER, _STACK = "", "asm", "inttoptr", "llvm.stacksave"
 _REFUSED = {
-    "llvm.stacksave": "an array whose size is known at run time only cannot be synthesised; "
+    _STACK: "an array whose size is known at run time only cannot be synthesised; "
     "declare it with its largest size",
     _POINTER: "a function pointer or a virtual function cannot be synthesised; call the function "
     "by its name, or make it a template's parameter",
@@ -39,6 +39,8 @@ _REFUSED = {
     _ASSEMBLY: "assembly cannot be synthesised; write C++",
 }
 _FROM_NUMBER = re.compile(r" = inttoptr i\d+ %.*!dbg (!\d+)")
+#: What ``alloca`` makes; a plain variable has no number of elements there.
+_OF_ANY_SIZE = re.compile(r" = alloca [^,]+, i\d+ %.*!dbg (!\d+)")
 _DEFINE = re.compile(r"^define .*?@(\"[^\"]+\"|[-\w.$]+)\(")
 
 
@@ -184,4 +186,6 @@ def _calls(text: str) -> dict[str, list[tuple[str, str]]]:
             current.append((callee, found_at[1] if found_at else ""))
         elif " = inttoptr " in line and (match := _FROM_NUMBER.search(line)):
             current.append((_NUMBER, match[1]))
+        elif " = alloca " in line and (match := _OF_ANY_SIZE.search(line)):
+            current.append((_STACK, match[1]))
     return found

@@ -33,8 +33,8 @@ _FLAGS = re.compile(
     r"\b(?:nuw|nsw|exact|inbounds|volatile|fast|nnan|ninf|nsz|arcp|contract|afn|reassoc|noundef|"
     r"signext|zeroext|fastcc|dso_local|freeze)\b ?"
 )
-#: An `int` may count so far: of such a bound nothing is known.
-_ANY = 1 << 30
+#: An `int` may count so far, in large steps too: of such a bound nothing is known.
+_ANY = 1 << 16
 _IGNORED = (MARKER, "llvm.lifetime", "llvm.dbg", "llvm.assume", "llvm.experimental.noalias")
 
 
@@ -92,6 +92,17 @@ class Loop:
     taken: scev.Expression | None = None
     #: The most that this can be, from the widths of what it depends on; None for any number.
     most: int | None = None
+    #: Of a loop that is unrolled in part, the one that does its last iterations.
+    rest: Loop | None = None
+
+    @property
+    def is_rest(self) -> bool:
+        """Whether LLVM made it for the last iterations of a loop that it unrolled in part.
+
+        HLS ends the last iteration of the unrolled loop early instead (UG1399, "pragma HLS
+        unroll").
+        """
+        return self.header.endswith(".epil")
 
     def above(self) -> Iterator[Loop]:
         """Yield this loop and those around it."""
@@ -356,6 +367,10 @@ def _loops(printed: str, function: Function) -> None:
         # Marks of inner loops may be here too: the outermost is the one that begins first.
         loop.chain = min(found, key=_rank, default=[])
         loop.place = loop.chain[0] if loop.chain else None
+    for rest in (loop for loop in function.loops if loop.is_rest):
+        for loop in function.loops:
+            if loop.chain == rest.chain and loop is not rest:
+                loop.rest = rest
 
 
 def _rank(chain: list[Place]) -> tuple[int, int, int]:

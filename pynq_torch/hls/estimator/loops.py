@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ __all__ = ["loop_states"]
 
 def loop_states(body: Body, loop: Loop) -> Cycles:
     """Schedule a loop; return what it adds to the states around it."""
-    if _fills_a_table(body, loop):
+    if loop.is_rest or _fills_a_table(body, loop):
         return (0, 0)
     place = len(body.kernel.loops)
     plan = body.kernel.plan.loop_at(loop.place) if loop.place else None
@@ -178,9 +179,12 @@ def _trips(body: Body, loop: Loop, plan: LoopPlan | None) -> Cycles:
         if least is not None and most is not None:
             return max(least + 1, 0), max(most + 1, 0)
     if plan is not None and plan.trips is not None:
-        return plan.trips
+        factor = max(plan.unroll, 1)  # LOOP_TRIPCOUNT counts those of the loop as written
+        return ceil(plan.trips[0] / factor), ceil(plan.trips[1] / factor)
     # A bound of a few bits, or a `break` out of a loop with a constant bound.
-    return (0, loop.most + 1) if loop.most is not None and not body.kernel.exact else (None, None)
+    if loop.most is None or body.kernel.exact:
+        return (None, None)
+    return 0, loop.most + 1 + (loop.rest is not None)
 
 
 def _range(body: Body, taken: Expression, loop: Loop) -> Cycles:

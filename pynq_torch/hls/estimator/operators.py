@@ -40,6 +40,11 @@ class Target:
     speed: float
     tool: str
 
+    @property
+    def has_ultra_ram(self) -> bool:
+        """Whether the part is of the UltraScale+ families."""
+        return self.speed < 0.75
+
 
 #: Delay of logic against a 7-series part of grade -1.
 _SPEED = (

@@ -64,6 +64,34 @@ class Plan:
                 f"their accesses as those of {plain_name(base)!r}"
             )
 
+    def give_up(self, trips: Trips) -> None:
+        """Say which loops could not be unrolled though a directive asks for it.
+
+        `trips` has the iterations of the loops that are left. A function with one is no pipeline.
+        """
+        kept = [
+            loop
+            for function in self.functions
+            for loop in function.all_loops()
+            if loop.unroll == 0 and key_of(loop.place) in trips
+        ]
+        for loop in kept:
+            constant = trips[key_of(loop.place)] is not None
+            self.warnings.append(_why_kept(loop, constant=constant))
+        for function in self.functions:
+            if any(loop.function in function.called() for loop in kept):
+                function.interval = None
+
+    def warn_of_ultra_ram(self, part: str, has_it: bool) -> None:
+        """Say which arrays are to be in UltraRAM, where the part has none."""
+        for function in self.functions:
+            for name, array in function.arrays.items():
+                if "uram" in array.implementation and not has_it:
+                    at = f"{shown(Path(function.place.file))}:{function.place.line}"
+                    self.warnings.append(
+                        f"{at}: {part} has no UltraRAM; {name} counts as block RAM: write impl=bram"
+                    )
+
     def loop_at(self, place: Place) -> LoopPlan | None:
         """Return the loop whose keyword is at a place."""
         return self._loops.get(key_of(place))
@@ -97,17 +125,19 @@ class Plan:
                         _pipeline_by_itself(loop, trips)
         for function in self.functions:
             if function.interval is not None:
+                by = f"PIPELINE of {function.name}"
                 for loop in function.loops:
-                    _swallow(loop)
+                    _swallow(loop, by)
                 for other in function.callees:
-                    _swallow_function(other)
+                    _swallow_function(other, by)
             for loop in function.all_loops():
                 if loop.interval is not None:
                     loop.floor = max(loop.called(), key=lambda one: one.interval or 0, default=None)
+                    by = f"PIPELINE of the loop in line {loop.place.line}"
                     for inner in loop.inner:
-                        _swallow(inner)
+                        _swallow(inner, by)
                     for other in loop.callees:
-                        _swallow_function(other)
+                        _swallow_function(other, by)
         self._warn_of_limits()
 
     def _warn_of_limits(self) -> None:
@@ -120,6 +150,16 @@ class Plan:
                         f"{at}: {function.name} has ALLOCATION of {other.name}, which has no "
                         "effect in this estimate: a pipeline takes that function in"
                     )
+
+
+def _why_kept(loop: LoopPlan, *, constant: bool) -> str:
+    """Say why a loop that is to be unrolled is not."""
+    why = "it is too large" if constant else "how often it runs is no constant"
+    mend = "give UNROLL a factor" if constant else "give it a constant bound and an `if` in it"
+    return (
+        f"{shown(Path(loop.place.file))}:{loop.place.line}: {loop.unrolled_by} has no effect: this "
+        f"loop cannot be unrolled, {why}; {mend}"
+    )
 
 
 def key_of(place: Place) -> tuple[str, int, int]:
@@ -167,22 +207,24 @@ def _is_short(loop: LoopPlan, trips: Trips) -> bool:
     return all(_is_short(inner, trips) for inner in loop.inner)
 
 
-def _swallow(loop: LoopPlan) -> None:
-    """Unroll a loop completely, since what is around it is a pipeline."""
+def _swallow(loop: LoopPlan, by: str) -> None:
+    """Unroll a loop completely, since what is around it is a pipeline, named `by`."""
     for one in loop.walk():
-        one.unroll, one.interval = 0, None
+        if one.unroll != 0:
+            one.unroll, one.unrolled_by = 0, by
+        one.interval = None
         for other in one.callees:
-            _swallow_function(other)
+            _swallow_function(other, by)
 
 
-def _swallow_function(function: FunctionPlan) -> None:
+def _swallow_function(function: FunctionPlan, by: str) -> None:
     if function.swallowed:
         return
     function.swallowed = True
     for loop in function.loops:
-        _swallow(loop)
+        _swallow(loop, by)
     for other in function.callees:
-        _swallow_function(other)
+        _swallow_function(other, by)
 
 
 def make_plan(

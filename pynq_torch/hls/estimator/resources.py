@@ -22,7 +22,7 @@ def block_rams(arrays: Sequence[Array], dataflow: bool, target: Target) -> int:
     """Return the 18 Kbit blocks that arrays take; small ones are kept in LUTs."""
     # The adapter of a bus has two in Vivado HLS and Vitis HLS 2021; in a 7-series part 2022 reports
     # none, 2024 one, 2023 four. Which release is meant is not known.
-    of_a_bus = 1 if target.tool == "vitis" and target.speed >= 0.75 else 2
+    of_a_bus = 1 if target.tool == "vitis" and not target.has_ultra_ram else 2
     total = 0
     bundles: dict[str, int] = {}
     for array in arrays:
@@ -32,6 +32,8 @@ def block_rams(arrays: Sequence[Array], dataflow: bool, target: Target) -> int:
             continue
         core = array.plan.kind + "_" + array.plan.implementation
         if "lutram" in core or ("lut" in core and "bram" not in core) or "srl" in core:
+            continue
+        if "uram" in core and target.has_ultra_ram:
             continue
         words = array.plan.depth or 2 if array.kind == "stream" else array.words
         memories, elements = _banks(array)

@@ -7,22 +7,22 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from pynq_torch.errors import KernelBuildError
+from pynq_torch.errors import InterfaceError, KernelBuildError
 from pynq_torch.paths import shown
 
 from ..constants import Constants
 from ..directive_files import added
 from ..lint_pragmas import pragma_problems
-from ..lint_tree import Program
-from ..parse import constants_of, find_top, probe
-from ..source import check_macros, read_source
+from ..lint_tree import Problem, Program
+from ..parse import WARNING, constants_of, find_top, interface_words, probe, read_interface
+from ..source import SourceUnit, check_macros, read_source
 from . import compiler, forbidden
 from .asked import FunctionPlan
-from .ir import Module, read_module
+from .ir import Loop, Module, read_module
 from .latency import Kernel
 from .not_modelled import not_modelled
 from .operators import Target, target_of
@@ -96,6 +96,7 @@ def estimate(
         with compiler.compiling(paths, folder, include_dirs, defines, top):
             plan, found = _plan(paths, top, tool, part, directives, include_dirs, defines, folder)
         target = target_of(clock, part, plan.tool, margin_of(directives, clock))
+        plan.warn_of_ultra_ram(part, target.has_ultra_ram)
         kernel = _scheduled(len(paths), plan, folder, arguments or {}, exact, target)
     return kernel.result(top, clock, part, found, is_a_run=bool(arguments))
 
@@ -135,6 +136,7 @@ def _plan(
 ) -> tuple[Plan, list[str]]:
     """Read the sources with libclang; return the plan and warnings."""
     programs: list[tuple[Program, Constants]] = []
+    problems: list[Problem] = []
     with ExitStack() as stack:
         for number, path in enumerate(paths):
             appendix = probe(top) if number == 0 else ""
@@ -144,20 +146,37 @@ def _plan(
             function, body = find_top(unit, top) if number == 0 else (None, None)
             if function is not None:
                 forbidden.check_top(function, top)
+                problems += _of_the_interface(unit, top, include_dirs, defines)
             constants = Constants(
                 functools.cache(functools.partial(constants_of, unit)), unit.mentions
             )
             programs.append((Program(unit.unit.cursor, body, unit.pragmas), constants))
-        problems = list(added([program for program, _ in programs], directives))
+        problems += added([program for program, _ in programs], directives)
         for program, constants in programs:
             problems += pragma_problems(program, constants.mentions)
         problems += [one for program, _ in programs for one in not_modelled(program)]
-        said = [f"{shown(Path(file))}:{line}: {text}" for file, line, _, text in problems]
+        said = [
+            f"{shown(Path(file))}:{line}: {text}" for file, line, _, text in dict.fromkeys(problems)
+        ]
         said += settle_values(programs, paths, include_dirs, defines, folder)
         items = [item for program, _ in programs for item in program.directives]
         plan = make_plan(programs, top, tool or guess_tool(paths[0], items, directives, part))
         plan.warnings += said
     return plan, plan.warnings
+
+
+def _of_the_interface(
+    unit: SourceUnit, top: str, include_dirs: Sequence[Path], defines: Sequence[str]
+) -> Iterator[Problem]:
+    """Yield what is wrong with INTERFACE."""
+    said = interface_words(unit, top)
+    if any(re.search(r"\boffset\s*=\s*\d", pragma.text) for pragma in unit.pragmas):
+        try:  # where registers are is told by the arguments' types, as the tools' headers have them
+            read_interface(unit.path, top, include_dirs=include_dirs, defines=defines)
+        except InterfaceError as error:
+            said.append(str(error))
+    for match in filter(None, map(WARNING.match, dict.fromkeys(said))):
+        yield match["file"], int(match["line"]), "pragma", match["text"]
 
 
 def _optimised(
@@ -187,15 +206,21 @@ def _optimised(
     if arguments:
         text = with_arguments(text, entry, arguments, lenient=lenient)
     promote = plan.tool == "vivado"
-    return read_module(*compiler.optimise(text, entry, inlined, unrolled, folder, promote=promote))
+    made = compiler.optimise(text, entry, inlined, unrolled, folder, promote=promote)
+    module = read_module(*made)
+    plan.give_up(_trips(module))
+    return module
+
+
+def _loops(module: Module) -> list[Loop]:
+    return [loop for function in module.functions.values() for loop in function.loops]
 
 
 def _trips(module: Module) -> Trips:
     """Return the iterations of each loop as written."""
-    loops = [loop for function in module.functions.values() for loop in function.loops]
     return {
         key_of(loop.place): loop.taken.constant + 1 if loop.taken and not loop.taken.terms else None
-        for loop in loops
+        for loop in _loops(module)
         if loop.place is not None
     }
 
