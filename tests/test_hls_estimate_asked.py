@@ -539,11 +539,11 @@ int k(const int x[64], BOUND n) {
     ("words", "trips"),
     [
         ({}, (None, None)),
-        ({"STEP": "4"}, (None, None)),
-        ({"STEP": "1024"}, (None, None)),
         ({"BOUND": "unsigned char"}, (0, 64)),
         ({"MORE": "LOOP_TRIPCOUNT min=1 max=10"}, (1, 3)),
-        ({"UNROLL factor=4": "PIPELINE", "STEP": "4"}, (None, None)),
+        ({"UNROLL factor=4": "UNROLL factor=3"}, (None, None)),
+        ({"UNROLL factor=4": "UNROLL factor=2"}, (None, None)),
+        ({"UNROLL factor=4": "UNROLL factor=100"}, (None, None)),
     ],
 )
 def test_a_loop_that_is_unrolled_in_part_stays_one_loop(

@@ -15,7 +15,16 @@ from . import scev
 from .compiler import MARKER
 from .place import Locations, Place
 
-__all__ = ["Block", "Function", "Instruction", "Loop", "Module", "plain_name", "read_module"]
+__all__ = [
+    "ANY",
+    "Block",
+    "Function",
+    "Instruction",
+    "Loop",
+    "Module",
+    "plain_name",
+    "read_module",
+]
 
 _NAME = r'(?:"[^"]+"|[-\w.$]+)'
 _DEFINE = re.compile(rf"^define .*?@({_NAME})\((.*)\)[^()]*\{{$")
@@ -33,8 +42,9 @@ _FLAGS = re.compile(
     r"\b(?:nuw|nsw|exact|inbounds|volatile|fast|nnan|ninf|nsz|arcp|contract|afn|reassoc|noundef|"
     r"signext|zeroext|fastcc|dso_local|freeze)\b ?"
 )
-#: An `int` may count so far, in large steps too: of such a bound nothing is known.
-_ANY = 1 << 16
+#: An `int` may count so far: of such a bound nothing is known. The tools do give the range of one
+#: that counts in larger steps.
+ANY = 1 << 30
 _IGNORED = (MARKER, "llvm.lifetime", "llvm.dbg", "llvm.assume", "llvm.experimental.noalias")
 
 
@@ -92,8 +102,8 @@ class Loop:
     taken: scev.Expression | None = None
     #: The most that this can be, from the widths of what it depends on; None for any number.
     most: int | None = None
-    #: Of a loop that is unrolled in part, the one that does its last iterations.
-    rest: Loop | None = None
+    #: Whether it is unrolled in part, and code behind it does its last iterations.
+    has_rest: bool = False
 
     @property
     def is_rest(self) -> bool:
@@ -353,8 +363,8 @@ def _loops(printed: str, function: Function) -> None:
         known = function.known.get("loop " + header)
         loop.taken = known.expression if known is not None else None
         known = function.known.get("most " + header)
-        most = int(known.text) if known is not None and known.text.isdigit() else _ANY
-        loop.most = most if most < _ANY else None
+        most = int(known.text) if known is not None and known.text.isdigit() else ANY
+        loop.most = most if most < ANY else None
         for name in marks:
             function.blocks[name].loop = loop
         if loop.parent is not None:
@@ -367,10 +377,9 @@ def _loops(printed: str, function: Function) -> None:
         # Marks of inner loops may be here too: the outermost is the one that begins first.
         loop.chain = min(found, key=_rank, default=[])
         loop.place = loop.chain[0] if loop.chain else None
-    for rest in (loop for loop in function.loops if loop.is_rest):
-        for loop in function.loops:
-            if loop.chain == rest.chain and loop is not rest:
-                loop.rest = rest
+    rests = [loop.chain for loop in function.loops if loop.is_rest]
+    for loop in function.loops:
+        loop.has_rest = loop.chain in rests and not loop.is_rest
 
 
 def _rank(chain: list[Place]) -> tuple[int, int, int]:

@@ -12,7 +12,7 @@ from pynq_torch.paths import shown
 
 from .asked import LoopPlan
 from .cycles import add, at_least, greater, multiply, pipeline_latency, plus
-from .ir import Loop
+from .ir import ANY, Loop
 from .operators import knows_call
 from .place import Place, own_place
 from .processes import Process, side_by_side
@@ -178,13 +178,13 @@ def _trips(body: Body, loop: Loop, plan: LoopPlan | None) -> Cycles:
         least, most = _range(body, loop.taken, loop)
         if least is not None and most is not None:
             return max(least + 1, 0), max(most + 1, 0)
-    if plan is not None and plan.trips is not None:
-        factor = max(plan.unroll, 1)  # LOOP_TRIPCOUNT counts those of the loop as written
+    factor = max(plan.unroll, 1) if plan is not None else 1
+    if plan is not None and plan.trips is not None:  # of the loop as written
         return ceil(plan.trips[0] / factor), ceil(plan.trips[1] / factor)
     # A bound of a few bits, or a `break` out of a loop with a constant bound.
-    if loop.most is None or body.kernel.exact:
+    if loop.most is None or (loop.most + 1) * factor >= ANY or body.kernel.exact:
         return (None, None)
-    return 0, loop.most + 1 + (loop.rest is not None)
+    return 0, loop.most + 1 + loop.has_rest
 
 
 def _range(body: Body, taken: Expression, loop: Loop) -> Cycles:
