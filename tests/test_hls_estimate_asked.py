@@ -654,3 +654,28 @@ def test_an_unroll_factor_below_one_is_left_out(tmp_path: Path, factor: str) -> 
     found = _of(tmp_path, text, WHAT=f"#pragma HLS UNROLL factor={factor}")
     assert found.loops[0].trip_count == (64, 64)
     assert any(f"FACTOR={factor}; expected a whole number" in one for one in found.warnings)
+
+
+def test_ports_that_are_full_in_every_cycle_raise_the_interval(tmp_path: Path) -> None:
+    """Not every set of accesses that would fit by number does with what they wait for."""
+    text = """
+void k(int *y, int x) {
+    static int kept[11];
+    const int c[11] = {53, 0, -91, 0, 313, 500, 313, 0, -91, 0, 53};
+    int sum = 0;
+    shift: for (int i = 10; i >= 0; i--) {
+#pragma HLS UNROLL factor=2
+        if (i == 0) {
+            sum += x * c[0];
+            kept[0] = x;
+        } else {
+            kept[i] = kept[i - 1];
+            sum += kept[i] * c[i];
+        }
+    }
+    *y = sum;
+}
+"""
+    found = _of(tmp_path, text).loops[0]
+    assert found.ii == 3 and "5 accesses of `kept` in an iteration" in found.why
+    assert found.iteration_latency[1] < 20

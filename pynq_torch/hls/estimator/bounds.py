@@ -14,7 +14,7 @@ from .operators import constant_in
 from .place import Place
 from .region import AFTER_READ, MOST_PAIRS, Node, Region, Slot, may_meet
 
-__all__ = ["Limit", "carried", "late_limit", "port_limit", "recurrence_limit"]
+__all__ = ["Limit", "carried", "full_limit", "late_limit", "port_limit", "recurrence_limit"]
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,13 @@ def late_limit(region: Region, interval: int, late: tuple[Node, Node, int]) -> L
     if distance:
         return Limit(interval, _memory_reason(region, first, last, distance), last.place)
     return Limit(interval, _carried_reason(region, first, last, interval), last.place)
+
+
+def full_limit(region: Region, interval: int, node: Node) -> Limit:
+    """Return why a schedule needs an interval: what finds no cycle with a port left."""
+    key, most = region.ports(node)[0]
+    count = sum(key == other for one in region.nodes for other, _ in region.ports(one))
+    return Limit(interval, _port_reason(region, node, count, most), node.place)
 
 
 def carried(region: Region, distances: Mapping[str, int]) -> list[tuple[Node, Node, int]]:

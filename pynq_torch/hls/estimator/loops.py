@@ -87,7 +87,9 @@ def _flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | No
         if len(loops[-1].inner) != 1 or plan.interval is not None or plan.off:
             return None
         inner = loops[-1].inner[0]
-        if not (plan.perfect or _is_perfect(body, loops[-1], inner)) or not _is_constant(body, inner):
+        if not (plan.perfect or _is_perfect(body, loops[-1], inner)) or not _is_constant(
+            body, inner
+        ):
             return None
         loops.append(inner)
 

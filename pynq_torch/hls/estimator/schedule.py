@@ -6,15 +6,24 @@ interval (II) is tried from the least that memory ports and recurrences allow.
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Mapping
 
-from .bounds import Limit, carried, late_limit, port_limit, recurrence_limit
+from .bounds import Limit, carried, full_limit, late_limit, port_limit, recurrence_limit
 from .region import AFTER_READ, Node, Region, Slot
 
 __all__ = ["pipeline", "place_all"]
 
 _TRIES = 24
+
+
+class _FullError(Exception):
+    """No cycle of the interval has a port left for an operation."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__()
+        self.node = node
 
 
 def pipeline(region: Region, asked: int, distances: Mapping[str, int]) -> tuple[int, int, Limit]:
@@ -24,12 +33,17 @@ def pipeline(region: Region, asked: int, distances: Mapping[str, int]) -> tuple[
     limit = values if values.interval >= ports.interval else ports
     interval = max(asked, limit.interval, 1)
     for _ in range(200):
-        depth, late = _fit(region, interval, pairs)
+        try:
+            depth, late = _fit(region, interval, pairs)
+        except _FullError as error:
+            interval += 1
+            limit = full_limit(region, interval, error.node)
+            continue
         if late is None:
             return interval, depth, limit
         interval += 1
         limit = late_limit(region, interval, late)
-    return interval, place_all(region, interval), limit
+    return interval, place_all(region, None), limit
 
 
 def _fit(
@@ -100,11 +114,14 @@ def _place(
     cycle, time = region.begins(node, _ready(node))
     ports = region.ports(node)
     if ports:
-        for _ in range(100_000):
+        last = cycle + interval if interval else sys.maxsize
+        while True:
             at = cycle % interval if interval else cycle
             if all(region.beside(node, taken[key, at]) < most for key, most in ports):
                 break
             cycle, time = cycle + 1, 0.0
+            if cycle == last:
+                raise _FullError(node)
         at = cycle % interval if interval else cycle
         for key, _ in ports:
             taken[key, at].append(node)
