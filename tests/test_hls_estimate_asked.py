@@ -656,26 +656,19 @@ def test_an_unroll_factor_below_one_is_left_out(tmp_path: Path, factor: str) -> 
     assert any(f"FACTOR={factor}; expected a whole number" in one for one in found.warnings)
 
 
-def test_ports_that_are_full_in_every_cycle_raise_the_interval(tmp_path: Path) -> None:
-    """Not every set of accesses that would fit by number does with what they wait for."""
+def test_ports_are_counted_along_each_path(tmp_path: Path) -> None:
+    """Two of the three reads are in branches that exclude each other; with a fourth II is 2."""
     text = """
-void k(int *y, int x) {
-    static int kept[11];
-    const int c[11] = {53, 0, -91, 0, 313, 500, 313, 0, -91, 0, 53};
-    int sum = 0;
-    shift: for (int i = 10; i >= 0; i--) {
-#pragma HLS UNROLL factor=2
-        if (i == 0) {
-            sum += x * c[0];
-            kept[0] = x;
-        } else {
-            kept[i] = kept[i - 1];
-            sum += kept[i] * c[i];
-        }
+void k(const float x[512], const float g[512], float y[512], int op, float limit) {
+    for (int i = 0; i < 512; ++i) {
+#pragma HLS PIPELINE II=1
+        const bool zero = op == 1 ? x[i] < 0.0f : x[i] <= limit;
+        y[i] = (zero ? 0.0f : (op == 1 ? x[i] : g[i])) + MORE;
     }
-    *y = sum;
 }
 """
-    found = _of(tmp_path, text).loops[0]
-    assert found.ii == 3 and "5 accesses of `kept` in an iteration" in found.why
+    found = _of(tmp_path, text, MORE="1.0f").loops[0]
+    assert found.ii == 1 and found.iteration_latency[1] < 20
+    found = _of(tmp_path, text, MORE="x[511 - i]").loops[0]
+    assert found.ii == 2 and "accesses of `x` in an iteration" in found.why
     assert found.iteration_latency[1] < 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -41,27 +41,11 @@ def port_limit(region: Region) -> Limit:
             limits[key] = most
     best = Limit(1)
     for key, nodes in counts.items():
-        node, most, count = nodes[-1], limits[key], _together(region, nodes)
+        node, most, count = nodes[-1], limits[key], region.together(nodes)
         interval = ceil(count / most)
         if interval > best.interval:
             best = Limit(interval, _port_reason(region, node, count, most), node.place)
     return best
-
-
-def _together(region: Region, nodes: list[Node]) -> int:
-    """How many of some accesses an iteration makes at most, along one path."""
-    if not region.branches:
-        return len(nodes)
-    here = Counter(node.item.block.name for node in nodes if node.item.block is not None)
-    most: dict[str, int] = {}
-    for name in reversed(list(region.numbers)):
-        after = [
-            most[n]
-            for n in region.function.blocks[name].successors
-            if n in most and n != region.header
-        ]
-        most[name] = here[name] + max(after, default=0)
-    return max(most.values())
 
 
 def _port_reason(region: Region, node: Node, count: int, most: int) -> str:

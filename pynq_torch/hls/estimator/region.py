@@ -7,7 +7,7 @@ body. Branches are predicated, as HLS does it.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from math import log2
 
@@ -247,12 +247,30 @@ class Region:
         numbers = self.numbers
         return not (first >> numbers[other.name] & 1 or second >> numbers[one.name] & 1)
 
-    def beside(self, node: Node, others: list[Node]) -> int:
-        """Return how many of some operations may run with one; those of the other branch do not."""
-        if len(others) < 1 or not self.branches:
-            return len(others)
+    def beside(self, node: Node, others: list[Node], most: int) -> bool:
+        """Whether an operation may run with others, `most` of them all; other branches' do not."""
+        if len(others) < most:
+            return True
+        if not self.branches:
+            return False
         block = node.item.block
-        return sum(1 for other in others if not self._exclusive(block, other.item.block))
+        along = [other for other in others if not self._exclusive(block, other.item.block)]
+        return len(along) < most or self.together(along) < most
+
+    def together(self, nodes: list[Node]) -> int:
+        """Return how many of some operations an iteration does at most, along one path."""
+        if not self.branches:
+            return len(nodes)
+        here = Counter(node.item.block.name for node in nodes if node.item.block is not None)
+        most: dict[str, int] = {}
+        for name in reversed(list(self.numbers)):
+            after = [
+                most[n]
+                for n in self.function.blocks[name].successors
+                if n in most and n != self.header
+            ]
+            most[name] = here[name] + max(after, default=0)
+        return max(most.values())
 
     def ports(self, node: Node) -> list[tuple[object, int]]:
         """Return the ports that an operation takes, each with how many accesses it has a cycle.

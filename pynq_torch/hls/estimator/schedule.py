@@ -117,7 +117,7 @@ def _place(
         last = cycle + interval if interval else sys.maxsize
         while True:
             at = cycle % interval if interval else cycle
-            if all(region.beside(node, taken[key, at]) < most for key, most in ports):
+            if all(region.beside(node, taken[key, at], most) for key, most in ports):
                 break
             cycle, time = cycle + 1, 0.0
             if cycle == last:
