@@ -71,12 +71,12 @@ class Region:
         self.accesses: dict[int, list[Node]] = defaultdict(list)
         self._writes: dict[int, list[Node]] = defaultdict(list)
         self._streams: dict[str, list[Node]] = defaultdict(list)
+        self._find_branches(items)
         for item in items:
             if item.op not in _SKIPPED:
                 self._add(item)
         if plan is None or plan.balanced:
             balance(self)
-        self._find_branches(items)
         self._predicates(items)
 
     def is_carried(self, node: Node) -> bool:
@@ -135,6 +135,8 @@ class Region:
             if array.kind == "m_axi" and access.write != other.access.write:
                 continue
             if other.access.write and not access.write and array.name in self._unordered:
+                continue
+            if self.branches and self._exclusive(node.item.block, other.item.block):
                 continue
             if may_meet(access, other.access):
                 later = 1 if array.kind not in ("scalar", "register") else 0
