@@ -277,7 +277,8 @@ def _signed_digits(number: int) -> int:
 def multiplier(small: int, large: int, target: Target) -> Cost:
     """Return what an integer multiplier of two widths costs."""
     blocks = ceil(small / 18) * ceil(large / 25) if large > 18 else 1
-    if 25 < large <= 32 and small <= 6:  # the upper bits are multiplied beside the block
+    beside = 25 < large <= 32 and small <= 6  # the upper bits are multiplied beside the block
+    if beside and target.tool == "vitis":
         blocks = 1
     if small + large <= 11 or small <= 4 or small * large <= 80:
         wide = small > 4 and small * large >= _LEAST_MAC
@@ -285,7 +286,9 @@ def multiplier(small: int, large: int, target: Target) -> Cost:
     whole = {32: 3, 64: 10 if target.tool == "vitis" else 16}
     if small > 17 and large > 17:
         blocks = whole.get(large, ceil((small - 1) / 17) * ceil((large - 1) / 24))
-    one = 36.0 if blocks >= 10 else 8.51 if blocks > 1 else 6.38 if small + large > 20 else 4.17
+    one = 36.0 if blocks >= 10 else 6.38 if small + large > 20 else 4.17
+    if 1 < blocks < 10 or beside:
+        one = 8.51
     one *= target.speed
     if one <= target.budget:
         return Cost(0, one, dsp=blocks, core="mul")
