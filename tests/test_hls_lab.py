@@ -63,7 +63,7 @@ def test_a_right_answer() -> None:
     done = check(RIGHT, "dot", TARGET, BENCH)
     assert done.passed and done.schedule is not None
     assert repr(done) == done.sentence
-    assert done.sentence.startswith("dot: the result is exact, dot_loop has II=1, ")
+    assert done.sentence.startswith("dot: the testbench passes, dot_loop has II=1, ")
     assert done.sentence.endswith(" 5 DSP, 0 BRAM_18K (estimate): PASS")
 
 
