@@ -147,6 +147,8 @@ def check(
     Checked
         Not an error, so that a notebook goes on; ``assert check(...).passed`` makes one.
     """
+    if not isinstance(answer, str):
+        return Checked(False, f"{top}: NOT YET. It is {answer!r}; expected C++ in a string.")
     if answer.isidentifier() and answer not in CELLS:
         return Checked(False, f"{top}: NOT YET. There is no cell %%hls {answer}; run it first.")
     code = split(CELLS.get(answer, answer))[0]

@@ -187,9 +187,16 @@ def numbers(value: Any, name: str, shape: tuple[int, ...] | None = ()) -> Any:
     """
     found = _numeric(value)
     if found is None or shape not in (None, found.shape):
-        what = "a number" if shape == () else f"numbers of shape {shape}" if shape else "numbers"
-        raise VerificationError(f"{name}: found {_shown(value)}; expected {what}")
+        raise VerificationError(f"{name}: found {_shown(value)}; expected {_wanted(shape)}")
     return value
+
+
+def _wanted(shape: tuple[int, ...] | None) -> str:
+    if shape is None:
+        return "numbers"
+    if not shape:
+        return "a number"
+    return f"{shape[0]} numbers" if len(shape) == 1 else f"numbers of shape {shape}"
 
 
 def _numeric(data: Any) -> Array | None:
@@ -233,7 +240,7 @@ def _verdict(
 def _arrays(name: str, result: Any, reference: Any) -> tuple[Array, Array]:
     found, expected = _numeric(result), as_array(reference)
     if found is None:
-        what = _shown(reference) if not expected.ndim else f"numbers of shape {expected.shape}"
+        what = _wanted(expected.shape) if expected.ndim else _shown(reference)
         raise VerificationError(f"{name}: found {_shown(result)}; expected {what}")
     if found.shape != expected.shape:
         raise VerificationError(
