@@ -68,7 +68,9 @@ env: $(STAMP) ## create .venv with what the lessons need
 
 env-test: $(STAMP_TEST) ## and with what the tests need
 
+# Of drawings in outputs JupyterLab shows nothing but their words, unless it trusts the notebook.
 lab: $(STAMP) ## open JupyterLab on the workbook (LAB_FLAGS="..." passes through)
+	$(VENV)/bin/jupyter trust notebooks/*.ipynb > /dev/null
 	$(VENV)/bin/jupyter lab --notebook-dir=. $(AS_ROOT) \
 	  --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(LAB_FLAGS)
 

@@ -7,6 +7,9 @@ import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import nbformat
+import pytest
+from nbformat.sign import NotebookNotary
 from notebook_style import text
 
 from pynq_torch.cli import course, workbook
@@ -46,6 +49,19 @@ def test_every_picture_describes_itself_and_has_colours_for_a_dark_page():
         assert bare == [], path.name
     assert len(styles) == 1
     assert "prefers-color-scheme: dark" in str(styles.pop())
+
+
+@pytest.fixture(autouse=True)
+def _signatures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep what is signed here away from the user's own."""
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
+
+
+def test_drawings_of_a_workbook_show_before_it_is_run(tmp_path: Path):
+    read = [nbformat.read(path, as_version=4) for path in LESSONS]
+    assert not any(NotebookNotary().check_signature(lesson) for lesson in read)
+    workbook.write(tmp_path / "book")
+    assert all(NotebookNotary().check_signature(lesson) for lesson in read)
 
 
 def test_pictures_go_where_the_lessons_go(tmp_path: Path):

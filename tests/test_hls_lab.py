@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pynq_torch.hls.estimator import compiler
+from pynq_torch.lessons import rtl_lab
 from pynq_torch.lessons.hls_lab import Target, cell, check, estimated, with_pragmas
 from pynq_torch.widgets.hls_cell import run_cell
 
@@ -63,7 +65,7 @@ def test_a_right_answer() -> None:
     done = check(RIGHT, "dot", TARGET, BENCH)
     assert done.passed and done.schedule is not None
     assert repr(done) == done.sentence
-    assert done.sentence.startswith("dot: the result is exact, dot_loop has II=1, ")
+    assert done.sentence.startswith("dot: the testbench passes, dot_loop has II=1, ")
     assert done.sentence.endswith(" 5 DSP, 0 BRAM_18K (estimate): PASS")
 
 
@@ -114,6 +116,15 @@ def test_a_wrong_answer_is_told_why(answer: str, target: Target, said: str) -> N
     assert done.sentence.startswith("dot: NOT YET. ")
     assert re.search(said, done.sentence, re.DOTALL), done.sentence
     assert "/tmp" not in done.sentence
+
+
+def test_what_is_no_text_is_said() -> None:
+    answer: Any = None
+    done = check(answer, "dot", TARGET, BENCH)
+    assert done.sentence == "dot: NOT YET. It is None; expected C++ in a string."
+    stage = rtl_lab.check(answer)
+    assert stage.sentence == "stage: NOT YET. It is None; expected SystemVerilog as text."
+    assert not done.passed and not stage.passed
 
 
 def test_a_result_that_was_read_off_is_wrong_for_the_next_answer() -> None:

@@ -228,9 +228,11 @@ def test_report_passes_parameters_through(clone: Path, words: list[str], passed:
 def test_lab_passes_its_flags_and_opens_the_workbook(clone: Path):
     _make(clone, "env")
     jupyter = clone / ".venv" / "bin" / "jupyter"
-    jupyter.write_text('#!/bin/sh\necho "$@"\n')
+    jupyter.write_text('#!/bin/sh\necho "$@" | tee -a jupyter-calls\n')
     jupyter.chmod(0o755)
     done = _make(clone, "lab", "LAB_FLAGS=--no-browser --port=9999")
+    trusted = (clone / "jupyter-calls").read_text().splitlines()[0]
+    assert trusted == "trust notebooks/*.ipynb"
     assert "notebooks/00_start_here.ipynb" in done.stdout
     assert done.stdout.strip().endswith("--no-browser --port=9999")
 

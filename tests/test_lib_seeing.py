@@ -69,6 +69,35 @@ def test_shapes_and_dtypes_are_part_of_equality() -> None:
     verify.equal(torch.zeros(2).long(), torch.zeros(2).int(), check_dtype=False)
 
 
+@pytest.mark.parametrize("nothing", [None, "3", [1, None], [[1, 2], 3], [1, [2, 3]]])
+def test_what_is_no_number_is_found(nothing: Any) -> None:
+    found = f"found {re.escape(repr(nothing))}; expected "
+    for check in (verify.equal, verify.close):
+        with pytest.raises(VerificationError, match=f"^starts: {found}3$"):
+            check(nothing, 3, name="starts")
+    with pytest.raises(VerificationError, match=f"^starts: {found}3$"):
+        verify.within(nothing, 3, 1, "starts")
+    with pytest.raises(VerificationError, match=f"{found}2 numbers"):
+        verify.equal(nothing, torch.zeros(2))
+    with pytest.raises(VerificationError, match=f"^f: {found}a number"):
+        verify.numbers(nothing, "f")
+    with pytest.raises(VerificationError, match=f"^f: {found}numbers"):
+        verify.numbers(nothing, "f", None)
+
+
+def test_numbers_come_back_as_they_are() -> None:
+    for value in (3, 2.5, True, np.float32(1), torch.tensor(4)):
+        assert verify.numbers(value, "f") is value
+    pair = (25, 9)
+    assert verify.numbers(pair, "f", (2,)) is pair
+    matrix = torch.zeros(2, 3)
+    assert verify.numbers(matrix, "f", None) is matrix
+    with pytest.raises(VerificationError, match=r"found float32 of shape \(2, 3\)"):
+        verify.numbers(matrix, "f")
+    with pytest.raises(VerificationError, match="f: found 3; expected 2 numbers"):
+        verify.numbers(3, "f", (2,))
+
+
 def test_special_values() -> None:
     odd = torch.tensor([float("nan"), float("inf"), -0.0])
     verify.equal(odd, torch.tensor([float("nan"), float("inf"), 0.0]))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import shlex
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from pynq_torch.errors import PynqTorchError
 from pynq_torch.paths import BITSTREAMS, HW, NOTEBOOKS
 
-__all__ = ["declare", "write"]
+__all__ = ["declare", "trust", "write"]
 
 #: What the lessons name by ``../hw`` and ``../bitstreams``.
 _PARTS = (NOTEBOOKS, HW, BITSTREAMS)
@@ -51,7 +52,24 @@ def write(folder: Path, *, force: bool = False) -> Path:
                             copy_function=shutil.copyfile)  # fmt: skip
     except OSError as error:
         raise PynqTorchError(f"'{folder}' cannot be written: {error}") from error
+    trust((folder / NOTEBOOKS.name).glob("*.ipynb"))
     return min((folder / NOTEBOOKS.name).glob("*.ipynb"))
+
+
+def trust(notebooks: Iterable[Path]) -> None:
+    """Sign notebooks as Jupyter signs those that its user has run.
+
+    JupyterLab drops SVG from the outputs of a notebook that it does not trust: of a drawing, only
+    its words are left. Without Jupyter there is nothing to sign for.
+    """
+    try:
+        import nbformat
+        from nbformat.sign import NotebookNotary
+    except ImportError:
+        return
+    notary = NotebookNotary()
+    for path in notebooks:
+        notary.sign(nbformat.read(path, as_version=4))
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

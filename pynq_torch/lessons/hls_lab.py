@@ -96,13 +96,13 @@ class Checked:
     Parameters
     ----------
     passed : bool
-        Whether the result is exact and the target reached.
+        Whether the testbench passes and the target is reached.
     sentence : str
         That in words, with what is missing; behind it, a line each, what ``hls lint`` says.
     schedule : Estimate or None
         ``None`` where the C++ does not compile.
     printed : str
-        What the testbench has printed, where the result was exact.
+        What the testbench has printed, where it passed.
     """
 
     passed: bool
@@ -135,7 +135,7 @@ def check(
         The goal.
     bench : str or path
         C++ with ``main``, in which the answer's functions are declared, or a file of it; it returns
-        0 where the result is exact. ``std::rand()`` gives other data to each answer, so that no
+        0 where the result is right. ``std::rand()`` gives other data to each answer, so that no
         table of results passes.
     timeout_s : float
         Limit for the run of the testbench, in seconds.
@@ -147,6 +147,8 @@ def check(
     Checked
         Not an error, so that a notebook goes on; ``assert check(...).passed`` makes one.
     """
+    if not isinstance(answer, str):
+        return Checked(False, f"{top}: NOT YET. It is {answer!r}; expected C++ in a string.")
     if answer.isidentifier() and answer not in CELLS:
         return Checked(False, f"{top}: NOT YET. There is no cell %%hls {answer}; run it first.")
     code = split(CELLS.get(answer, answer))[0]
@@ -181,7 +183,7 @@ def _checked(
         missing = [_why(error, timeout_s)]
     sentence = f"{top}: NOT YET. {' '.join(missing)}"
     if found is not None and not missing:
-        sentence = f"{top}: the result is exact, {_reached(found, target)}: PASS"
+        sentence = f"{top}: the testbench passes, {_reached(found, target)}: PASS"
     text = "\n".join([sentence, *hints])
     text = text.replace(f"{folder.resolve()}/", "").replace(f"{folder}/", "")
     return Checked(found is not None and not missing, text, found, printed)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-__all__ = ["Shown", "Verdict", "close", "equal", "layers", "shows", "within"]
+__all__ = ["Shown", "Verdict", "close", "equal", "layers", "numbers", "shows", "within"]
 
 
 def __getattr__(name: str) -> Any:
@@ -168,6 +168,53 @@ def within(result: Any, reference: Any, bound: Any, name: str = "result") -> Ver
     return _verdict(name, _dtype(result), found, expected, ~(error <= limit), text)
 
 
+def numbers(value: Any, name: str, shape: tuple[int, ...] | None = ()) -> Any:
+    """Return numbers as they are, for a check that computes with them before it compares.
+
+    Parameters
+    ----------
+    value : object
+        What was returned.
+    name : str
+        By what, for the message: ``"worth(0.5)"``.
+    shape : tuple of int, optional
+        Left out, a single number is expected; with None any shape is right.
+
+    Raises
+    ------
+    VerificationError
+        It is something else, None or a text for example; the message says what was found.
+    """
+    found = _numeric(value)
+    if found is None or shape not in (None, found.shape):
+        raise VerificationError(f"{name}: found {_shown(value)}; expected {_wanted(shape)}")
+    return value
+
+
+def _wanted(shape: tuple[int, ...] | None) -> str:
+    if shape is None:
+        return "numbers"
+    if not shape:
+        return "a number"
+    return f"{shape[0]} numbers" if len(shape) == 1 else f"numbers of shape {shape}"
+
+
+def _numeric(data: Any) -> Array | None:
+    """Return numbers as an array, and None for everything that is none, a ragged list included."""
+    try:
+        array = as_array(data)
+    except ValueError:
+        return None
+    return array if array.dtype.kind in "biufc" else None
+
+
+def _shown(data: Any) -> str:
+    if getattr(data, "ndim", 0):
+        return f"{_dtype(data)} of shape {tuple(data.shape)}"
+    text = repr(data)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 def _verdict(
     name: str, dtype: str, found: Array, expected: Array, wrong: Array, tolerance: str
 ) -> Verdict:
@@ -191,7 +238,10 @@ def _verdict(
 
 
 def _arrays(name: str, result: Any, reference: Any) -> tuple[Array, Array]:
-    found, expected = as_array(result), as_array(reference)
+    found, expected = _numeric(result), as_array(reference)
+    if found is None:
+        what = _wanted(expected.shape) if expected.ndim else _shown(reference)
+        raise VerificationError(f"{name}: found {_shown(result)}; expected {what}")
     if found.shape != expected.shape:
         raise VerificationError(
             f"{name}: shape is {tuple(found.shape)}; expected {tuple(expected.shape)}"

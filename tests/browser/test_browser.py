@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from lab import Notebook
+from lab import Lab, Notebook
 
 
 def test_kernel_explorer(explorers: Notebook) -> None:
@@ -140,3 +142,11 @@ def test_the_sliders_of_a_lesson(lesson: Notebook, slider: str) -> None:
         lesson.fits(width)
         lesson.drag(cell, slider, to)
         before = lesson.changed(cell, before)
+
+
+def test_a_drawing_shows_before_its_cell_is_run(browser: Any, lab: Lab) -> None:
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    Notebook(page).open(lab.url("lab/workspaces/kept/tree/notebooks/06_two_compute_units.ipynb"))
+    # SVG is kept out of the page where JupyterLab does not trust the notebook.
+    page.locator(".jp-OutputArea-output svg", has_text="gemm_lut_0").first.wait_for()
+    page.close()
