@@ -375,6 +375,33 @@ def test_what_the_tools_own_headers_include_is_there(kernel):
         kernel(text.replace("MORE", "missing(x);"))
 
 
+def test_a_c_file_has_bool_without_its_header(tmp_path):
+    source = tmp_path / "k.c"
+    source.write_text("int k(int x) { bool b = x > 3; return b ? x : 0; }\n")
+    assert estimate(source, "k").latency == (0, 0)
+    source.write_text("int k(int x) { bol b = x > 3; return b; }\n")
+    with pytest.raises(KernelBuildError, match=r"k\.c:1: .*'bol'"):
+        estimate(source, "k")
+
+
+def test_volatile_numbers_are_read_and_written_and_rotations_have_a_value(kernel):
+    text = """
+    #include <ap_int.h>
+    #include <ap_fixed.h>
+    volatile ap_int<8> a[4];
+    volatile ap_ufixed<8, 3> b[4];
+    void top(int i, ap_int<8>* x, ap_ufixed<8, 3>* y, ap_uint<32> z, ap_uint<32>* r) {
+        *x = a[i];
+        *y = b[i];
+        a[0] = *x;
+        b[0] = *y;
+        *r = z.lrotate(8);
+        z.rrotate(8);
+    }
+    """
+    assert kernel(text, top="top").latency[1] is not None
+
+
 def test_a_bound_that_is_not_known_stays_unknown(kernel):
     text = """
     int total(const int x[100], int n) {

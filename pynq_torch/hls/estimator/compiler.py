@@ -46,7 +46,7 @@ _LIMITED = ("/bin/sh", "-c", 'ulimit -t 60; ulimit -v 8000000; exec "$@"', "sh")
 _TIMEOUT_S = 60
 HEADERS = toolchain.LIGHT_HEADERS
 #: What the tools' own headers include too, and sources therefore use without saying so.
-_MORE_HEADERS = ("sstream", "iostream", "cassert", "cstdio", "cstdlib", "cstring", "cmath")
+_MORE_HEADERS = ("assert.h", "math.h", "stdbool.h", "stdint.h", "stdio.h", "stdlib.h", "string.h")
 _FLAGS = (
     "-O1", "-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-gcolumn-info",
     "-fno-discard-value-names", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
@@ -75,12 +75,10 @@ _OPTIONS = (
     "-memssa-check-limit=20000",
 )  # fmt: skip
 #: Longer modules, and those that take longer, are analysed for addresses and loop bounds only:
-#: what is printed of long sums of data can fill gigabytes. Processor time, so that an estimate does
-#: not depend on how busy the PC is.
+#: what is printed of long sums of data can fill gigabytes.
 _LONG = 4000
-#: Of processor time, for a module with its loops unrolled.
-_UNROLL_S = 20
-_PATIENCE_S = 2
+#: Of processor time, which does not depend on how busy the PC is: to unroll, and to analyse.
+_UNROLL_S, _PATIENCE_S = 20, 2
 _ERROR = re.compile(r"^(.+?:\d+):\d+: (?:fatal )?error: (.*)$", re.MULTILINE)
 
 
@@ -169,7 +167,7 @@ def _finish(processes: Sequence[tuple[subprocess.Popen[str], list[str]]], top: s
         try:
             _, said = process.communicate(timeout=_TIMEOUT_S)
             status = process.returncode
-            if status and "-std=gnu++17" in command:
+            if status:
                 said, status = _with_more_headers(command)
         except subprocess.TimeoutExpired as error:
             raise KernelBuildError(f"{CLANG} took more than {_TIMEOUT_S} s", top) from error
@@ -181,8 +179,9 @@ def _finish(processes: Sequence[tuple[subprocess.Popen[str], list[str]]], top: s
 
 def _with_more_headers(command: Sequence[str]) -> tuple[str, int]:
     """Compile with what the tools' headers include beside their own, which takes longer."""
+    more = () if "-std=gnu17" in command else ("sstream", "iostream")
     done = subprocess.run(
-        [*_LIMITED, *command, *(f"-include{name}" for name in _MORE_HEADERS)],
+        [*_LIMITED, *command, *(f"-include{name}" for name in (*more, *_MORE_HEADERS))],
         text=True, errors="replace", check=False, capture_output=True, timeout=_TIMEOUT_S,
     )  # fmt: skip
     return done.stderr, done.returncode

@@ -115,8 +115,8 @@ template <int AP_W, bool AP_S> struct ap_int_base {
     for (int i = 0; i < AP_W; ++i) r |= (AP_U)test(i) << (unsigned)(AP_W - 1 - i);
     V_ = (AP_V)r;
   }
-  AP_INLINE void lrotate(int n) { V_ = (AP_V)(((AP_U)get() << n) | ((AP_U)get() >> (AP_W - n))); }
-  AP_INLINE void rrotate(int n) { V_ = (AP_V)(((AP_U)get() >> n) | ((AP_U)get() << (AP_W - n))); }
+  AP_INLINE ap_int_base& lrotate(int n) { V_ = (AP_V)(((AP_U)get() << n) | ((AP_U)get() >> (AP_W - n))); return *this; }
+  AP_INLINE ap_int_base& rrotate(int n) { V_ = (AP_V)(((AP_U)get() >> n) | ((AP_U)get() << (AP_W - n))); return *this; }
   template <int AP_W2, bool AP_S2>
   AP_INLINE ap_int_base<AP_W + AP_W2, false> concat(const ap_int_base<AP_W2, AP_S2>& o) const {
     using AP_R = unsigned _BitInt(AP_W + AP_W2);
@@ -179,6 +179,7 @@ template <int AP_W> struct ap_int : ap_int_base<AP_W, true> {
   ap_int(const ap_int&) = default;
   ap_int& operator=(const ap_int&) = default;
   AP_INLINE ap_int(const volatile ap_int& o) : ap_int_base<AP_W, true>((ap::raw_t<AP_W, true>)o.V_.kept) {}
+  AP_INLINE ap_int& operator=(const volatile ap_int& o) { this->V_.kept = o.V_.kept; return *this; }
   AP_INLINE void operator=(const ap_int& o) volatile { this->V_.kept = o.V_.kept; }
   AP_INLINE ap_int(const ap_int_base<AP_W, true>& o) : ap_int_base<AP_W, true>(o) {}
 };
@@ -188,6 +189,7 @@ template <int AP_W> struct ap_uint : ap_int_base<AP_W, false> {
   ap_uint(const ap_uint&) = default;
   ap_uint& operator=(const ap_uint&) = default;
   AP_INLINE ap_uint(const volatile ap_uint& o) : ap_int_base<AP_W, false>((ap::raw_t<AP_W, false>)o.V_.kept) {}
+  AP_INLINE ap_uint& operator=(const volatile ap_uint& o) { this->V_.kept = o.V_.kept; return *this; }
   AP_INLINE void operator=(const ap_uint& o) volatile { this->V_.kept = o.V_.kept; }
   AP_INLINE ap_uint(const ap_int_base<AP_W, false>& o) : ap_int_base<AP_W, false>(o) {}
 };
