@@ -672,3 +672,24 @@ void k(const float x[512], const float g[512], float y[512], int op, float limit
     found = _of(tmp_path, text, MORE="x[511 - i]").loops[0]
     assert found.ii == 2 and "accesses of `x` in an iteration" in found.why
     assert found.iteration_latency[1] < 20
+
+
+@pytest.mark.parametrize(
+    ("command", "interval", "said"),
+    [
+        ('set_directive_pipeline -II 2 -rewind "k/l"', 2, ""),
+        ('set_directive_pipeline -rewind -II 2 "k/l"', 2, ""),
+        ('set_directive_pipeline -off "k/l"', None, ""),
+        ('set_directive_pipeline "k/l" -off', None, ""),
+        ("set_directive_pipeline -II 2", 1, "PIPELINE is for '', which is not there"),
+    ],
+)
+def test_flags_of_directives_take_no_word_behind_them(
+    tmp_path: Path, command: str, interval: int | None, said: str
+) -> None:
+    source, script = tmp_path / "k.cpp", tmp_path / "directives.tcl"
+    source.write_text("void k(int x[64]) { l: for (int i = 0; i < 64; ++i) x[i] += 3; }\n")
+    script.write_text(command + "\n")
+    found = estimate(source, "k", directives=script, tool="vitis")
+    assert found.loops[0].ii == interval
+    assert any(said in one for one in found.warnings) if said else not found.warnings

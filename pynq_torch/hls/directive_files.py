@@ -43,8 +43,7 @@ def directives_of(path: Path) -> Iterator[tuple[str, Directive]]:
             options |= flags
         else:
             continue
-        if not positional:
-            continue
+        positional = positional or [""]
         if len(positional) > 1 and name in _NAMES_VARIABLE:
             options.setdefault("variable", positional[1])
         if name == "allocation" and len(positional) > 1:

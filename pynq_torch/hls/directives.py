@@ -34,7 +34,11 @@ __all__ = [
 ]
 
 # Options of set_directive_interface without a value; all others take one.
-_TCL_FLAGS = {"-register"}
+#: Options of ``set_directive_...`` that stand alone (UG1399, "Optimization Directives").
+_TCL_FLAGS = {
+    "-disable_start_propagation", "-enable_flush", "-fixed", "-floating", "-force", "-horizontal",
+    "-object", "-off", "-recursive", "-region", "-register", "-rewind", "-skip_exit_check",
+}  # fmt: skip
 _TCL_COMMANDS = ("set_directive_interface", "config_interface")
 _FLOWS = ("vivado", "vitis")
 _TCL_FILES = ("directives.tcl", "run_hls.tcl", "script.tcl", "hls.tcl", "run.tcl", "build.tcl")
@@ -369,7 +373,7 @@ def tcl_words(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
             positional.append(word.strip("{}"))
         elif equals:
             options[key[1:].lower()] = value
-        elif key in _TCL_FLAGS or not rest or re.match(r"-\D", rest[0]):  # -1 is a value
+        elif key.lower() in _TCL_FLAGS or not rest or re.match(r"-\D", rest[0]):  # -1 is a value
             options[key[1:].lower()] = "true"
         else:
             options[key[1:].lower()] = rest.pop(0).strip("{}")

@@ -46,7 +46,8 @@ _LIMITED = ("/bin/sh", "-c", 'ulimit -t 60; ulimit -v 8000000; exec "$@"', "sh")
 _TIMEOUT_S = 60
 HEADERS = toolchain.LIGHT_HEADERS
 #: What the tools' own headers include too, and sources therefore use without saying so.
-_MORE_HEADERS = ("assert.h", "math.h", "stdbool.h", "stdint.h", "stdio.h", "stdlib.h", "string.h")
+_MORE_HEADERS = ("sstream", "iostream", "cassert", "cstdio", "cstdlib", "cstring", "cmath")
+_OF_C = ("assert.h", "math.h", "stdbool.h", "stdint.h", "stdio.h", "stdlib.h", "string.h")
 _FLAGS = (
     "-O1", "-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-gcolumn-info",
     "-fno-discard-value-names", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
@@ -179,9 +180,9 @@ def _finish(processes: Sequence[tuple[subprocess.Popen[str], list[str]]], top: s
 
 def _with_more_headers(command: Sequence[str]) -> tuple[str, int]:
     """Compile with what the tools' headers include beside their own, which takes longer."""
-    more = () if "-std=gnu17" in command else ("sstream", "iostream")
+    headers = _OF_C if "-std=gnu17" in command else _MORE_HEADERS
     done = subprocess.run(
-        [*_LIMITED, *command, *(f"-include{name}" for name in (*more, *_MORE_HEADERS))],
+        [*_LIMITED, *command, *(f"-include{name}" for name in headers)],
         text=True, errors="replace", check=False, capture_output=True, timeout=_TIMEOUT_S,
     )  # fmt: skip
     return done.stderr, done.returncode

@@ -118,10 +118,9 @@ template <int AP_W, int AP_I, ap_q_mode AP_Q = AP_TRN, ap_o_mode AP_O = AP_WRAP,
 struct ap_fixed : ap_fixed_base<AP_W, AP_I, true, AP_Q, AP_O> {
   using ap_fixed_base<AP_W, AP_I, true, AP_Q, AP_O>::ap_fixed_base;
   ap_fixed() = default;
-  ap_fixed(const ap_fixed&) = default;
+  template <class AP_T, ap::if_volatile<AP_T, ap_fixed> = 0> AP_INLINE ap_fixed(AP_T& o) { this->V_.kept = o.V_.kept; }
+  template <class AP_T, ap::if_volatile<AP_T, ap_fixed> = 0> AP_INLINE ap_fixed& operator=(AP_T& o) { this->V_.kept = o.V_.kept; return *this; }
   ap_fixed& operator=(const ap_fixed&) = default;
-  AP_INLINE ap_fixed(const volatile ap_fixed& o) { this->V_.kept = o.V_.kept; }
-  AP_INLINE ap_fixed& operator=(const volatile ap_fixed& o) { this->V_.kept = o.V_.kept; return *this; }
   AP_INLINE void operator=(const ap_fixed& o) volatile { this->V_.kept = o.V_.kept; }
   AP_INLINE ap_fixed(const ap_fixed_base<AP_W, AP_I, true, AP_Q, AP_O>& o)
       : ap_fixed_base<AP_W, AP_I, true, AP_Q, AP_O>(o) {}
@@ -130,10 +129,9 @@ template <int AP_W, int AP_I, ap_q_mode AP_Q = AP_TRN, ap_o_mode AP_O = AP_WRAP,
 struct ap_ufixed : ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O> {
   using ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O>::ap_fixed_base;
   ap_ufixed() = default;
-  ap_ufixed(const ap_ufixed&) = default;
+  template <class AP_T, ap::if_volatile<AP_T, ap_ufixed> = 0> AP_INLINE ap_ufixed(AP_T& o) { this->V_.kept = o.V_.kept; }
+  template <class AP_T, ap::if_volatile<AP_T, ap_ufixed> = 0> AP_INLINE ap_ufixed& operator=(AP_T& o) { this->V_.kept = o.V_.kept; return *this; }
   ap_ufixed& operator=(const ap_ufixed&) = default;
-  AP_INLINE ap_ufixed(const volatile ap_ufixed& o) { this->V_.kept = o.V_.kept; }
-  AP_INLINE ap_ufixed& operator=(const volatile ap_ufixed& o) { this->V_.kept = o.V_.kept; return *this; }
   AP_INLINE void operator=(const ap_ufixed& o) volatile { this->V_.kept = o.V_.kept; }
   AP_INLINE ap_ufixed(const ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O>& o)
       : ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O>(o) {}
