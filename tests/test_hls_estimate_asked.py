@@ -693,3 +693,24 @@ def test_flags_of_directives_take_no_word_behind_them(
     found = estimate(source, "k", directives=script, tool="vitis")
     assert found.loops[0].ii == interval
     assert any(said in one for one in found.warnings) if said else not found.warnings
+
+
+def test_a_sine_outside_of_a_pipeline_takes_longer_and_has_tables(tmp_path: Path) -> None:
+    """Vivado HLS has it for double only: 50 cycles, 86 DSP blocks and 8 block RAMs each."""
+    source = tmp_path / "k.cpp"
+    source.write_text("""
+#include <math.h>
+void k(const float x[64], float y[64]) {
+    l: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE off
+        y[i] = cos(x[i]);
+    }
+}
+""")
+    vivado, vitis = (estimate(source, "k", tool=tool) for tool in ("vivado", "vitis"))
+    assert (vivado.resources["DSP"], vivado.resources["BRAM_18K"]) == (86, 8)
+    assert (vitis.resources["DSP"], vitis.resources["BRAM_18K"]) == (9, 0)
+    depth = [made.loops[0].iteration_latency[1] for made in (vivado, vitis)]
+    assert 52 <= depth[0] <= 56 and 29 <= depth[1] <= 33
+    source.write_text(source.read_text().replace("PIPELINE off", "PIPELINE"))
+    assert estimate(source, "k", tool="vitis").loops[0].iteration_latency[1] == depth[1] - 9

@@ -189,6 +189,7 @@ class Body:
         dsp = self.blocks_used.total
         halves = self.plan is not None and self.plan.dataflow
         brams = self.brams + block_rams(self.arrays.all(), halves, self.target)
+        brams += self.blocks_used.block_rams
         stages = tuple((process.name, process.cycles) for process in self.stages)
         join(self.logic, of_arrays(self.arrays.all()))
         return Done(cycles, interval, dsp, brams, stages, begins, self.logic)

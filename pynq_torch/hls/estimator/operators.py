@@ -89,7 +89,7 @@ _FLOAT = {
 _HALF_BLOCKS = 2
 _FUNCTIONS = {
     "sqrt": (98.0, 258.0, 0, 0), "exp": (74.0, 157.0, 7, 26), "log": (105.0, 280.0, 13, 80),
-    "sin": (150.0, 340.0, 9, 54), "cos": (150.0, 340.0, 9, 54), "sincos": (150.0, 340.0, 9, 54),
+    "sin": (145.0, 245.0, 9, 54), "cos": (145.0, 245.0, 9, 54), "sincos": (145.0, 245.0, 9, 54),
     "tanh": (300.0, 600.0, 12, 40), "pow": (300.0, 600.0, 30, 120), "recip": (100.0, 263.0, 4, 14),
     "rsqrt": (100.0, 258.0, 4, 14), "atan": (290.0, 500.0, 5, 20), "atan2": (400.0, 700.0, 5, 20),
     "fmod": (700.0, 1400.0, 0, 0), "fabs": (0.0, 0.0, 0, 0), "scale": (0.0, 0.0, 0, 0),
@@ -129,7 +129,9 @@ def constant_in(item: Instruction) -> int | None:
     return int(match[1]) if match else None
 
 
-def cost_of(item: Instruction, function: Function, target: Target) -> Cost:
+def cost_of(
+    item: Instruction, function: Function, target: Target, *, pipelined: bool = True
+) -> Cost:
     """Return what an instruction costs on a target; loads, stores and streams are not here."""
     op = item.op
     if op == "getelementptr":
@@ -140,7 +142,7 @@ def cost_of(item: Instruction, function: Function, target: Target) -> Cost:
         cost = _staged(op, *_FLOAT[op], "double" in item.text, target)
         return replace(cost, dsp=min(cost.dsp, _HALF_BLOCKS)) if "half" in item.text else cost
     if op == "call":
-        return _call(item, target)
+        return _call(item, target, pipelined=pipelined)
     return _integer(item, function, target)
 
 
@@ -150,7 +152,7 @@ def knows_call(name: str) -> bool:
     return bool(_OWN.match(name) or _C_LIBRARY.match(name) or name.startswith(known))
 
 
-def _call(item: Instruction, target: Target) -> Cost:
+def _call(item: Instruction, target: Target, *, pipelined: bool) -> Cost:
     name = item.callee
     own = _OWN.match(name) or _C_LIBRARY.match(name)
     if own is not None:
@@ -158,6 +160,8 @@ def _call(item: Instruction, target: Target) -> Cost:
         double = own.groupdict().get("bits") == "64" or (
             "single" in own.groupdict() and not own["single"] and "float" not in item.text
         )
+        if word in _WAVES:
+            return _wave(item, target, double=double, pipelined=pipelined)
         return _staged(word, *_FUNCTIONS.get(word, _FUNCTIONS["sin"]), double, target)
     if name.startswith(("llvm.smax", "llvm.smin", "llvm.umax", "llvm.umin")):
         return Cost(0, target.speed * (_compare(item.bits) + 0.7))
@@ -166,6 +170,25 @@ def _call(item: Instruction, target: Target) -> Cost:
     if name.startswith(("llvm.ctlz", "llvm.cttz", "llvm.ctpop")):
         return Cost(0, target.speed * 3.4)
     return Cost()
+
+
+_WAVES = ("sin", "cos", "sincos")
+
+
+def _wave(item: Instruction, target: Target, *, double: bool, pipelined: bool) -> Cost:
+    """Sine and cosine, whose argument is reduced in loops where nothing is pipelined.
+
+    Vivado HLS has one for double only behind ``std::sin(float)``.
+    """
+    library = item.place is not None and item.place.file.startswith("/usr/")
+    widened = target.tool == "vivado" and library and not double
+    double = double or widened
+    cost = _staged("sin", *_FUNCTIONS["sin"], double, target)
+    if pipelined:
+        return replace(cost, latency=cost.latency + 2 * widened)
+    longer = 9 if not double else 22 if target.tool == "vivado" else 17
+    dsp = 86 if double and target.tool == "vivado" else cost.dsp
+    return replace(cost, latency=cost.latency + longer + 2 * widened, dsp=dsp)
 
 
 #: Operations that one core does in turn.

@@ -109,7 +109,7 @@ class Region:
     def _costs(self, item: Instruction, carried: bool) -> Cost:
         if item.op == "phi":
             return Cost(0, 0.0 if carried else 0.5 * self.target.speed)
-        cost = cost_of(item, self.function, self.target)
+        cost = cost_of(item, self.function, self.target, pipelined=self._bursts)
         return bound(cost, item, self._bindings, self.target) if self._bindings else cost
 
     def _memory(self, node: Node, access: Access) -> None:

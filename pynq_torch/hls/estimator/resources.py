@@ -16,6 +16,8 @@ __all__ = ["DspBlocks", "block_rams"]
 
 _SHAPES = ((16384, 1), (8192, 2), (4096, 4), (2048, 9), (1024, 18), (512, 36))
 _LUT_BITS = 1024
+#: Of a sine or cosine of double.
+_SINE_TABLES = 8
 
 
 def block_rams(arrays: Sequence[Array], dataflow: bool, target: Target) -> int:
@@ -77,6 +79,11 @@ class DspBlocks:
         """The blocks of all regions counted; regions take turns with what they share."""
         shared = sum(n * self._sizes[core] for core, n in self._shared.items())
         return self.own + shared + sum(self._multipliers)
+
+    @property
+    def block_rams(self) -> int:
+        """The 18 Kbit blocks in these operators: tables that reduce the argument of a sine."""
+        return sum(_SINE_TABLES * n for core, n in self._shared.items() if "dsin" in core)
 
     def count(self, region: Region, interval: int | None) -> None:
         """Count the operators that a region needs: those of a pipeline start once an interval."""
