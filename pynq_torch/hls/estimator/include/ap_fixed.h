@@ -114,6 +114,13 @@ struct ap_fixed_base {
 #undef AP_ASSIGN
 };
 
+namespace ap {
+// Of volatile numbers. A template is no copy constructor, with which clang would hand numbers over in
+// memory; ap_int has one, since clang packs structs of what it can copy freely into one word.
+template <class AP_T, class AP_OF>
+using if_volatile = std::enable_if_t<std::is_volatile_v<AP_T> && std::is_same_v<std::remove_cv_t<AP_T>, AP_OF>, int>;
+}  // namespace ap
+
 template <int AP_W, int AP_I, ap_q_mode AP_Q = AP_TRN, ap_o_mode AP_O = AP_WRAP, int AP_N = 0>
 struct ap_fixed : ap_fixed_base<AP_W, AP_I, true, AP_Q, AP_O> {
   using ap_fixed_base<AP_W, AP_I, true, AP_Q, AP_O>::ap_fixed_base;

@@ -12,10 +12,6 @@ namespace ap {
 template <int AP_W, bool AP_S> struct raw { using type = unsigned _BitInt(AP_W); };
 template <int AP_W> struct raw<AP_W, true> { using type = signed _BitInt(AP_W < 2 ? 2 : AP_W); };
 template <int AP_W, bool AP_S> using raw_t = typename raw<AP_W, AP_S>::type;
-// Of volatile values. A template is no copy constructor: the types stay trivial to copy, and are handed
-// over as plain numbers.
-template <class AP_T, class AP_OF>
-using if_volatile = std::enable_if_t<std::is_volatile_v<AP_T> && std::is_same_v<std::remove_cv_t<AP_T>, AP_OF>, int>;
 constexpr int most(int a, int b) { return a > b ? a : b; }
 
 // A value in memory: whole bytes, so that copies of structs and of arrays stay single loads.
@@ -180,18 +176,20 @@ template <int AP_W, bool AP_S> struct ap_bit_ref {
 template <int AP_W> struct ap_int : ap_int_base<AP_W, true> {
   using ap_int_base<AP_W, true>::ap_int_base;
   ap_int() = default;
-  template <class AP_T, ap::if_volatile<AP_T, ap_int> = 0> AP_INLINE ap_int(AP_T& o) { this->V_.kept = o.V_.kept; }
-  template <class AP_T, ap::if_volatile<AP_T, ap_int> = 0> AP_INLINE ap_int& operator=(AP_T& o) { this->V_.kept = o.V_.kept; return *this; }
+  ap_int(const ap_int&) = default;
   ap_int& operator=(const ap_int&) = default;
+  AP_INLINE ap_int(const volatile ap_int& o) : ap_int_base<AP_W, true>((ap::raw_t<AP_W, true>)o.V_.kept) {}
+  AP_INLINE ap_int& operator=(const volatile ap_int& o) { this->V_.kept = o.V_.kept; return *this; }
   AP_INLINE void operator=(const ap_int& o) volatile { this->V_.kept = o.V_.kept; }
   AP_INLINE ap_int(const ap_int_base<AP_W, true>& o) : ap_int_base<AP_W, true>(o) {}
 };
 template <int AP_W> struct ap_uint : ap_int_base<AP_W, false> {
   using ap_int_base<AP_W, false>::ap_int_base;
   ap_uint() = default;
-  template <class AP_T, ap::if_volatile<AP_T, ap_uint> = 0> AP_INLINE ap_uint(AP_T& o) { this->V_.kept = o.V_.kept; }
-  template <class AP_T, ap::if_volatile<AP_T, ap_uint> = 0> AP_INLINE ap_uint& operator=(AP_T& o) { this->V_.kept = o.V_.kept; return *this; }
+  ap_uint(const ap_uint&) = default;
   ap_uint& operator=(const ap_uint&) = default;
+  AP_INLINE ap_uint(const volatile ap_uint& o) : ap_int_base<AP_W, false>((ap::raw_t<AP_W, false>)o.V_.kept) {}
+  AP_INLINE ap_uint& operator=(const volatile ap_uint& o) { this->V_.kept = o.V_.kept; return *this; }
   AP_INLINE void operator=(const ap_uint& o) volatile { this->V_.kept = o.V_.kept; }
   AP_INLINE ap_uint(const ap_int_base<AP_W, false>& o) : ap_int_base<AP_W, false>(o) {}
 };
