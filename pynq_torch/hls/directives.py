@@ -33,8 +33,8 @@ __all__ = [
     "wanted_of",
 ]
 
-# Options of set_directive_interface without a value; all others take one.
-#: Options of ``set_directive_...`` that stand alone (UG1399, "Optimization Directives").
+#: Options of ``set_directive_...`` without a value; all others take one (UG1399, "Optimization
+#: Directives").
 _TCL_FLAGS = {
     "-disable_start_propagation", "-enable_flush", "-fixed", "-floating", "-force", "-horizontal",
     "-object", "-off", "-recursive", "-region", "-register", "-rewind", "-skip_exit_check",

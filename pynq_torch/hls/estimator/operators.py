@@ -89,7 +89,7 @@ _FLOAT = {
 _HALF_BLOCKS = 2
 _FUNCTIONS = {
     "sqrt": (98.0, 258.0, 0, 0), "exp": (74.0, 157.0, 7, 26), "log": (105.0, 280.0, 13, 80),
-    "sin": (145.0, 245.0, 9, 54), "cos": (145.0, 245.0, 9, 54), "sincos": (145.0, 245.0, 9, 54),
+    "sin": (145.0, 245.0, 9, 54),
     "tanh": (300.0, 600.0, 12, 40), "pow": (300.0, 600.0, 30, 120), "recip": (100.0, 263.0, 4, 14),
     "rsqrt": (100.0, 258.0, 4, 14), "atan": (290.0, 500.0, 5, 20), "atan2": (400.0, 700.0, 5, 20),
     "fmod": (700.0, 1400.0, 0, 0), "fabs": (0.0, 0.0, 0, 0), "scale": (0.0, 0.0, 0, 0),
@@ -192,7 +192,7 @@ def _wave(item: Instruction, target: Target, *, double: bool, pipelined: bool) -
 
 
 #: Operations that one core does in turn.
-_SHARED = {"sin": "sin_or_cos", "cos": "sin_or_cos", "fsub": "fadd"}
+_SHARED = {"sin": "sin_or_cos", "fsub": "fadd"}
 
 
 def _staged(

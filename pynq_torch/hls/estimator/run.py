@@ -22,7 +22,7 @@ from ..parse import WARNING, constants_of, find_top, interface_words, probe, rea
 from ..source import SourceUnit, check_macros, read_source
 from . import compiler, forbidden
 from .asked import FunctionPlan
-from .ir import Loop, Module, read_module
+from .ir import Module, read_module
 from .latency import Kernel
 from .not_modelled import not_modelled
 from .operators import Target, target_of
@@ -212,15 +212,12 @@ def _optimised(
     return module
 
 
-def _loops(module: Module) -> list[Loop]:
-    return [loop for function in module.functions.values() for loop in function.loops]
-
-
 def _trips(module: Module) -> Trips:
-    """Return the iterations of each loop as written."""
+    """Return the iterations of each loop that is left."""
+    loops = [loop for function in module.functions.values() for loop in function.loops]
     return {
         key_of(loop.place): loop.taken.constant + 1 if loop.taken and not loop.taken.terms else None
-        for loop in _loops(module)
+        for loop in loops
         if loop.place is not None
     }
 
