@@ -355,6 +355,26 @@ def test_scripts_count_that_belong_to_the_same_repository(tmp_path):
     assert guess_tool(source, [], None, "xc7z020clg400-1") == "vivado"
 
 
+def test_the_default_part_tells_where_the_projects_script_names_it(tmp_path):
+    source = tmp_path / "dot.cpp"
+    source.write_text(DOT)
+    assert guess_tool(source, [], None, "xc7z020clg400-1") == "vitis"
+    (tmp_path / "script.tcl").write_text("open_project dot\nset_part  {xc7z020clg400-1}\n")
+    assert guess_tool(source, [], None, "xc7z020clg400-1") == "vivado"
+    (tmp_path / "script.tcl").write_text("open_project dot\nset_part {xc7z020-clg400-1}\n")
+    assert guess_tool(source, [], None, "xc7z020clg400-1") == "vitis"
+
+
+def test_what_only_the_new_tool_has_tells_before_names_and_old_words(tmp_path, kernel):
+    assert guess_tool(tmp_path / "vivado" / "dot.cpp", [], None, "xcu50-fsvh2104-2-e") == "vitis"
+    old = DOT.replace("float sum", "\n#pragma HLS RESOURCE variable=x core=RAM_1P\nfloat sum")
+    assert kernel(old).tool == "vivado"
+    script = tmp_path / "solution1" / "script.tcl"
+    script.parent.mkdir()
+    script.write_text("## generated automatically by Vitis HLS.\n## Copyright 1986-2021")
+    assert kernel(old).tool == "vitis"
+
+
 def test_a_constant_that_is_handed_to_a_function_is_known_in_it(kernel):
     text = """
     int total(const int x[64], int n) {

@@ -37,9 +37,10 @@ _FOLDERS, _UP, _DEEP = 300, 4, 4
 def guess_tool(source: Path, items: Sequence[Directive], file: Path | str | None, part: str) -> str:
     """Return ``"vivado"`` or ``"vitis"``; Vitis where nothing tells.
 
-    A file of directives tells first, then the directives' words, the names of files and folders,
-    parts that only Vitis HLS has, the scripts of solutions beside the source, and how the part is
-    written: Vivado HLS has no dash before the package.
+    A file of directives tells first, then words and parts that only Vitis HLS has, the names of
+    files and folders, the scripts of solutions beside the source, words that Vitis HLS has given
+    up, and how the part is written: Vivado HLS has no dash before the package. The default part
+    has none either, and tells only where a script beside the source names it too.
     """
     if file is not None:
         if str(file).endswith(".cfg"):
@@ -47,22 +48,20 @@ def guess_tool(source: Path, items: Sequence[Directive], file: Path | str | None
         if written := _written_by([Path(file)]):
             return written
     texts = [item.pragma.text for item in items]
-    for pattern, tool in ((_VITIS, "vitis"), (_VIVADO, "vivado")):
-        if any(pattern.search(text) for text in texts):
-            return tool
+    if _NEW.match(part) or any(_VITIS.search(text) for text in texts):
+        return "vitis"
     path = str(source).lower()
     for word in ("vitis", "vivado"):
         if word in path:
             return word
-    if _NEW.match(part):
-        return "vitis"
     for scripts in _around(source.parent):
         if written := _written_by(scripts):
             return written
-    if path.endswith(".c"):
+    if path.endswith(".c") or any(_VIVADO.search(text) for text in texts):
         return "vivado"
     undashed = re.match(r"^x[ac]\w+[a-z]{2,4}\d{3,4}-", part) is not None
-    return "vivado" if undashed and part != DEFAULT_PART else "vitis"
+    told = part != DEFAULT_PART or _named(part, source.parent.glob("*.tcl"))
+    return "vivado" if undashed and told else "vitis"
 
 
 def margin_of(file: Path | str | None, clock: float) -> float | None:
@@ -100,11 +99,21 @@ def _around(folder: Path) -> Iterator[list[Path]]:
         before = str(above)
 
 
+def _named(part: str, scripts: Iterable[Path]) -> bool:
+    """Return whether one of some scripts sets this part, written just so."""
+    pattern = re.compile(rf"^\s*set_part\s+{{?{re.escape(part)}}}?(\s|$)", re.MULTILINE)
+    return any(pattern.search(path.read_text("utf-8", "replace")) for path in _readable(scripts))
+
+
+def _readable(scripts: Iterable[Path]) -> Iterator[Path]:
+    return (path for path in scripts if path.is_file() and os.access(path, os.R_OK))
+
+
 def _written_by(scripts: Iterable[Path]) -> str | None:
     """Return the tool that wrote some scripts, None where none says so or they differ."""
     tools: set[str] = set()
     years: set[int] = set()
-    for path in (one for one in scripts if one.is_file() and os.access(one, os.R_OK)):
+    for path in _readable(scripts):
         with path.open(encoding="utf-8", errors="replace") as file:
             head = file.read(2000)
         tools.update(name.lower() for name in _WRITTEN.findall(head))
