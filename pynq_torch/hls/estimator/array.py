@@ -31,8 +31,6 @@ class Array:
     shared: bool = False
     #: Latency of a read in cycles.
     latency: int = 1
-    #: How often a table is there, so that enough of it can be read at a time.
-    copies: int = 1
 
     @property
     def words(self) -> int:

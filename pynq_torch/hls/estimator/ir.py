@@ -22,8 +22,11 @@ __all__ = [
     "Instruction",
     "Loop",
     "Module",
+    "bits_of",
+    "names_in",
     "plain_name",
     "read_module",
+    "split_types",
 ]
 
 _NAME = r'(?:"[^"]+"|[-\w.$]+)'
@@ -263,7 +266,7 @@ class _Reader:
         assert name is not None, "a definition has a name"
         found = re.search(r"!dbg (!\d+)", lines[0])
         place = self._places.of_function(found[1]) if found else None
-        arguments = _operands(match[2] if match else "")
+        arguments = names_in(match[2] if match else "")
         function = Function(name[1].strip('"'), arguments, place)
         block = Block("")
         rows = iter(lines[1:])
@@ -305,9 +308,9 @@ class _Reader:
             if made.callee.startswith(_IGNORED):
                 return
             rest = rest[callee.end() :] if callee else rest
-            made.operands = _operands(rest)
+            made.operands = names_in(rest)
         else:
-            made.operands = _operands(rest)
+            made.operands = names_in(rest)
         made.order = len(function.values) + len(block.instructions)
         block.instructions.append(made)
         if name:
@@ -319,7 +322,8 @@ class _Reader:
         return self._chains[node]
 
 
-def _operands(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
+    """Return the values in a text that have names."""
     return [item for item in _OPERAND.findall(text) if not _TYPES.match(item)]
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from .array import Array
 from .asked import FunctionPlan
+from .calls import Batch, given
 from .cycles import add, at_least, greater, plus
 from .ir import Block, Function, Instruction, Loop, Module
 from .logic import Logic, join, of_arrays, of_region, totals
@@ -19,11 +20,13 @@ from .operators import Target
 from .order import child, is_last, joined, reverse_postorder
 from .place import Place
 from .plan import Plan
-from .processes import Process, side_by_side
+from .ports import Ports, Use
+from .processes import Process, channels, side_by_side
 from .region import Region
-from .resources import DspBlocks, block_rams
+from .resources import DspBlocks, block_rams, of_adapters
 from .result import Cycles, Estimate, LoopEstimate
 from .schedule import pipeline, place_all
+from .shared import Shared
 
 __all__ = ["Kernel"]
 
@@ -31,33 +34,6 @@ __all__ = ["Kernel"]
 _COPY = re.compile(r"@(?:llvm\.)?mem(?:cpy|set|move)[\w.]*\(.*, i64 (?:noundef )?(\d+)")
 #: Structs are copied side by side; bytes.
 _SMALL_COPY = 64
-
-
-@dataclass
-class Batch:
-    """Calls that run side by side: the arrays they use, and what depends on their results."""
-
-    reads: set[str]
-    writes: set[str]
-    results: set[str]
-    #: How often each function is called, which needs as many instances of it.
-    calls: Counter[str] = field(default_factory=Counter)
-
-    def takes(
-        self, item: Instruction, reads: set[str], writes: set[str], instances: int | None
-    ) -> bool:
-        """Whether a call meets none of these in an array and waits for no result; it joins then.
-
-        `instances` is how many of the function ALLOCATION allows.
-        """
-        meets = writes & (self.reads | self.writes) or reads & self.writes
-        if meets or self.results & set(item.operands):
-            return False
-        if instances and self.calls[item.callee] >= instances:
-            return False
-        self.reads |= reads
-        self.writes |= writes
-        return True
 
 
 @dataclass
@@ -72,6 +48,8 @@ class Done:
     #: Of the processes of DATAFLOW, the cycle in which each begins.
     begins: tuple[int, ...] = ()
     logic: Logic = field(default_factory=Counter)
+    #: How the arrays that are handed over are used.
+    ports: dict[str, set[Use]] = field(default_factory=dict)
 
 
 class Kernel:
@@ -87,6 +65,7 @@ class Kernel:
         self.reasons: list[str] = []
         self._done: dict[str, Done] = {}
         self._written: dict[str, set[str]] = {}
+        self.shared = Shared(self)
 
     def result(
         self, top: str, clock: float, part: str, warnings: list[str], *, is_a_run: bool = False
@@ -98,7 +77,8 @@ class Kernel:
         between: Cycles = (interval, interval) if interval is not None else (
             least + 1 if least is not None else None, most + 1 if most is not None else None
         )  # fmt: skip
-        resources: dict[str, int | None] = {"DSP": done.dsp, "BRAM_18K": done.brams}
+        brams = done.brams + self.shared.blocks(self.target)
+        resources: dict[str, int | None] = {"DSP": done.dsp, "BRAM_18K": brams}
         resources |= totals(None if is_a_run else done.logic, len(self.loops), self.plan.top)
         return Estimate(
             top,
@@ -117,8 +97,8 @@ class Kernel:
             reasons=tuple(self.reasons),
         )
 
-    def written(self, name: str) -> set[str]:
-        """The arguments through which a function writes, or that it hands on."""
+    def writes(self, name: str) -> set[str]:
+        """What a function writes through: variables and arguments, also those that it hands on."""
         if name not in self._written:
             function = self.module.functions[name]
             arrays = Arrays(self.module, function, None, [], {})
@@ -127,8 +107,12 @@ class Kernel:
                 arrays.base_of(i.operands[-1]) for i in items if i.op == "store" and i.operands
             }
             found |= {arrays.base_of(one) for i in items if i.op == "call" for one in i.operands}
-            self._written[name] = found & set(function.arguments)
+            self._written[name] = found
         return self._written[name]
+
+    def written(self, name: str) -> set[str]:
+        """The arguments through which a function writes, or that it hands on."""
+        return self.writes(name) & set(self.module.functions[name].arguments)
 
     # -- functions -----------------------------------------------------------------------------
 
@@ -157,6 +141,8 @@ class Body:
         limits = plan.limits if plan is not None else {}
         self.blocks_used = DspBlocks(function, kernel.target.tool, limits)
         self.brams = 0
+        self.ports = Ports(kernel.target.tool)
+        self.channels: set[Array] = set()
         self.logic: Logic = Counter({"function": 1})
         self.callees: Counter[str] = Counter()
         self.stages: list[Process] = []
@@ -187,12 +173,16 @@ class Body:
         if self.plan is not None and self.plan.least is not None:
             cycles = at_least(cycles, self.plan.least)
         dsp = self.blocks_used.total
-        halves = self.plan is not None and self.plan.dataflow
-        brams = self.brams + block_rams(self.arrays.all(), halves, self.target)
-        brams += self.blocks_used.block_rams
+        if self.plan is not None and self.plan.dataflow:
+            self.channels |= channels(self, self.stages)
+        shared = self.kernel.shared.note(self)
+        mine = [array for array in self.arrays.all() if array not in shared]
+        brams = self.brams + block_rams(mine, self.ports, self.channels, self.target)
+        brams += of_adapters(mine, self.target) + self.blocks_used.block_rams
         stages = tuple((process.name, process.cycles) for process in self.stages)
         join(self.logic, of_arrays(self.arrays.all()))
-        return Done(cycles, interval, dsp, brams, stages, begins, self.logic)
+        handed = {name: self.ports.of(array) for name, array in self.arrays.handed.items()}
+        return Done(cycles, interval, dsp, brams, stages, begins, self.logic, handed)
 
     # -- bodies --------------------------------------------------------------------------------
 
@@ -340,19 +330,20 @@ class Body:
         written = self.kernel.written(item.callee)
         reads: set[str] = set()
         writes: set[str] = set()
-        for argument, value in zip(callee.arguments, item.operands, strict=False):
+        for argument, value in given(item, callee).items():
             (writes if argument in written else reads).add(self.arrays.base_of(value))
         return reads, writes
 
     def _call(self, item: Instruction) -> Cycles:
         callee = self.kernel.module.functions[item.callee]
         handed = {}
-        for argument, value in zip(callee.arguments, item.operands, strict=False):
-            if value[0] in "%@":
-                array = self.arrays.array(self.arrays.base_of(value))
-                if array.dimensions or array.kind in ("stream", "m_axi"):
-                    handed[argument] = array
+        for argument, value in given(item, callee).items():
+            array = self.arrays.array(self.arrays.base_of(value))
+            if array.dimensions or array.kind in ("stream", "m_axi"):
+                handed[argument] = array
         done = self.kernel.function(item.callee, handed)
+        for argument in handed.keys() & done.ports.keys():
+            self.ports.add(handed[argument], done.ports[argument])
         plan = self.kernel.plan.function_at(callee.place, callee.name) if callee.place else None
         self.stages.append(Process(plan.name if plan else item.callee, done.cycles, item))
         return plus(done.cycles, 1)
@@ -380,4 +371,5 @@ class Body:
     def count(self, region: Region, interval: int | None) -> None:
         """Count the operators that a region needs."""
         self.blocks_used.count(region, interval)
+        self.ports.count(region, interval)
         join(self.logic, of_region(region, interval))

@@ -15,7 +15,7 @@ from .cycles import add, at_least, greater, multiply, pipeline_latency, plus
 from .ir import ANY, Loop
 from .operators import knows_call
 from .place import Place, own_place
-from .processes import Process, side_by_side
+from .processes import Process, channels, side_by_side
 from .result import Cycles, LoopEstimate
 from .scev import Expression
 from .schedule import pipeline
@@ -65,6 +65,7 @@ def _dataflow_loop(
 ) -> Cycles:
     """Iterations overlap: one begins when the slowest process of the one before has ended."""
     iteration = plus(side_by_side(body, inner)[0], 1)
+    body.channels |= channels(body, inner)
     slowest: Cycles = (0, 0)
     for process in inner:
         slowest = greater(slowest, process.cycles)

@@ -27,7 +27,8 @@ class Arrays:
     ) -> None:  # fmt: skip
         self._module, self._function, self._plan = module, function, plan
         self._all = everything
-        self._handed = handed
+        #: The arrays of the caller, by argument.
+        self.handed = handed
         self._vitis = tool == "vitis"
         self._known: dict[str, Array] = {}
         self._streams: set[str] = set()
@@ -119,10 +120,15 @@ class Arrays:
 
     def all(self) -> list[Array]:
         """Every array met so far, but not what the caller handed over."""
-        return [array for base, array in self._known.items() if base not in self._handed]
+        return [array for base, array in self._known.items() if base not in self.handed]
+
+    def of_module(self) -> dict[str, Array]:
+        """The memories and streams met that are variables of a file or static."""
+        kinds = ("memory", "stream")
+        return {b: array for b, array in self._known.items() if b[0] == "@" and array.kind in kinds}
 
     def _make(self, base: str) -> Array:
-        if base in self._handed:
+        if base in self.handed:
             return self._taken(base)
         name = plain_name(base)
         item = self._function.values.get(base)
@@ -172,7 +178,7 @@ class Arrays:
 
     def _taken(self, base: str) -> Array:
         """An array of the caller's, cut as this function asks too."""
-        array = self._handed[base]
+        array = self.handed[base]
         own = self._plan.arrays.get(plain_name(base)) if self._plan is not None else None
         if own is not None:
             array.plan.parts += [cut for cut in own.parts if cut not in array.plan.parts]

@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .array import Array
 from .ir import Instruction, Loop
 from .result import Cycles
 
 if TYPE_CHECKING:
     from .latency import Body
 
-__all__ = ["Process", "side_by_side"]
+__all__ = ["Process", "channels", "side_by_side"]
 
+#: Calls that write what their first argument points to.
+_FIRST_IS_WRITTEN = ("__hls_stream", "llvm.mem")
 #: Cycles until a FIFO's reader sees what its writer wrote.
 _FIFO = 3
 
@@ -72,13 +75,37 @@ def _links(body: Body, processes: Sequence[Process]) -> list[dict[int, bool]]:
     return links
 
 
+def channels(body: Body, processes: Sequence[Process]) -> set[Array]:
+    """Return the arrays that one process writes and another one uses.
+
+    Code between the loops and calls is a process too, and so is what copies arrays.
+    """
+    plain = [
+        item for block in body.blocks(None) if block.loop is None for item in block.instructions
+    ]
+    called = [process.what for process in processes]
+    used = [_used(body, what) for what in called]
+    used.append(_accessed(body, [item for item in plain if item not in called]))
+    return {
+        body.arrays.array(base)
+        for number, (_, writes) in enumerate(used)
+        for base in writes
+        if any(base in one | two for one, two in used[:number] + used[number + 1 :])
+    }
+
+
 def _used(body: Body, what: Instruction | Loop) -> tuple[set[str], set[str]]:
     """The arrays that a process reads, and those that it writes."""
     if isinstance(what, Instruction):
         return body.used(what)
+    return _accessed(body, [item for block in body.blocks(what) for item in block.instructions])
+
+
+def _accessed(body: Body, items: Sequence[Instruction]) -> tuple[set[str], set[str]]:
+    """The arrays that some instructions read, and those that they write."""
     reads: set[str] = set()
     writes: set[str] = set()
-    for item in (item for block in body.blocks(what) for item in block.instructions):
+    for item in items:
         if item.op == "store" and item.operands:
             writes.add(body.arrays.base_of(item.operands[-1]))
         elif item.op == "load" and item.operands:
@@ -87,6 +114,6 @@ def _used(body: Body, what: Instruction | Loop) -> tuple[set[str], set[str]]:
             inner = body.used(item)
             reads |= inner[0]
             writes |= inner[1]
-        elif item.op == "call" and item.callee.startswith("__hls_stream") and item.operands:
+        elif item.op == "call" and item.callee.startswith(_FIRST_IS_WRITTEN) and item.operands:
             writes.add(body.arrays.base_of(item.operands[0]))
     return reads, writes

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from math import ceil
 
 from .array import Array
 from .ir import Function, Instruction
 from .operators import Target
+from .ports import Ports
 from .region import Region
 
-__all__ = ["DspBlocks", "block_rams"]
+__all__ = ["DspBlocks", "block_rams", "of_adapters"]
 
 _SHAPES = ((16384, 1), (8192, 2), (4096, 4), (2048, 9), (1024, 18), (512, 36))
 _LUT_BITS = 1024
@@ -20,34 +21,84 @@ _LUT_BITS = 1024
 _SINE_TABLES = 8
 
 
-def block_rams(arrays: Sequence[Array], dataflow: bool, target: Target) -> int:
-    """Return the 18 Kbit blocks that arrays take; small ones are kept in LUTs."""
-    # The adapter of a bus has two in Vivado HLS and Vitis HLS 2021; in a 7-series part 2022 reports
-    # none, 2024 one, 2023 four. Which release is meant is not known.
-    of_a_bus = 1 if target.tool == "vitis" and not target.has_ultra_ram else 2
+def block_rams(
+    arrays: Iterable[Array], ports: Ports, channels: Container[Array], target: Target
+) -> int:
+    """Return the 18 Kbit blocks that arrays take; small ones are kept in LUTs.
+
+    LUTs have one port to write: Vivado HLS takes a block for what is written twice in a cycle.
+    `channels` are the arrays that one process of DATAFLOW hands to another.
+    """
     total = 0
-    bundles: dict[str, int] = {}
     for array in arrays:
-        if array.kind == "m_axi":
-            bundles[array.bundle] = max(bundles.get(array.bundle, 0), array.element_bits)
-        if array.kind not in ("memory", "stream") or not array.local:
+        words = array.plan.depth or 2 if array.kind == "stream" else array.words
+        if array.kind not in ("memory", "stream") or not array.local or not words:
+            continue
+        if array.constant and not ports.of(array):  # another function reads it
             continue
         core = array.plan.kind + "_" + array.plan.implementation
         if "lutram" in core or ("lut" in core and "bram" not in core) or "srl" in core:
             continue
         if "uram" in core and target.has_ultra_ram:
             continue
-        words = array.plan.depth or 2 if array.kind == "stream" else array.words
         memories, elements = _banks(array)
         depth, width = ceil(words / (memories * elements)), elements * array.element_bits
-        if not words or (depth * width < _LUT_BITS and "bram" not in core):
+        if array.kind == "stream":
+            total += memories * _fifo(depth, width)
             continue
-        shapes = _SHAPES[:-1] if array.static and not array.constant else _SHAPES
-        one = min(ceil(depth / rows) * ceil(width / bits) for rows, bits in shapes)
-        total += memories * one * array.copies * (2 if dataflow and array.kind == "memory" else 1)
-    for bits in bundles.values():
-        total += of_a_bus * max(ceil(bits / 32), 1)
+        doubled = array in channels and target.tool == "vitis"
+        asked = "bram" in core or (target.tool == "vivado" and ports.writes_twice(array))
+        one = _memory(depth, width, ports.is_dual(array), doubled, asked)
+        total += memories * one * ports.copies(array)
     return total
+
+
+def _memory(depth: int, width: int, is_dual: bool, doubled: bool, asked: bool) -> int:
+    """Return the blocks of one memory.
+
+    Words of more than 18 bits leave a block one port to write and one to read (UG473): where both
+    read or both write, it takes narrower ones. The depth is a power of two. The halves that two
+    processes of DATAFLOW use in turn are one memory where each takes one port; Vivado HLS reports
+    one of the halves.
+    """
+    if doubled and not is_dual:
+        depth, doubled = 2 * depth, False
+    if not asked and depth * width < _LUT_BITS:
+        return 0
+    return _blocks(depth, width, _SHAPES[:-1] if is_dual else _SHAPES) * (2 if doubled else 1)
+
+
+def _blocks(depth: int, width: int, shapes: Sequence[tuple[int, int]]) -> int:
+    """Return the blocks side by side and one above the other that hold so many words."""
+    depth = 1 << (depth - 1).bit_length()
+    return min(ceil(depth / rows) * ceil(width / bits) for rows, bits in shapes)
+
+
+def _fifo(depth: int, width: int) -> int:
+    """Return the blocks of a FIFO; those of up to 1,024 bits are shift registers."""
+    return _blocks(depth, width, _SHAPES[:-1]) if depth * width > _LUT_BITS else 0
+
+
+def of_adapters(arrays: Iterable[Array], target: Target) -> int:
+    """Return the blocks in the adapters of m_axi, and those of arrays behind s_axilite.
+
+    Such an array is in words of 32 bits; Vivado HLS gives both sides a port to write. A bus has
+    two memories in Vivado HLS and Vitis HLS 2021; in a 7-series part 2022 reports none, 2024 one,
+    2023 four blocks. Which release is meant is not known.
+    """
+    most = 1 if target.tool == "vitis" and not target.has_ultra_ram else 2
+    bundles: dict[str, int] = {}
+    total = 0
+    shapes = _SHAPES if target.tool == "vitis" else _SHAPES[:-1]
+    for array in arrays:
+        if array.kind == "m_axi":
+            bundles[array.bundle] = max(bundles.get(array.bundle, 0), array.element_bits)
+        elif array.shared and array.kind == "memory" and not array.local:
+            memories, elements = _banks(array)
+            bits = max(1 << (elements * array.element_bits - 1).bit_length(), 8)
+            words = ceil(ceil(array.words / (memories * elements)) * bits / 32)
+            total += memories * _blocks(max(words, 1), 32, shapes)
+    return total + sum(most * max(ceil(bits / 36), 1) for bits in bundles.values())
 
 
 def _banks(array: Array) -> tuple[int, int]:
@@ -106,13 +157,6 @@ class DspBlocks:
             self._multipliers = sorted([*self._multipliers, *products])[-allowed:]
         else:
             self.own += ceil(sum(products) / (interval or 1))
-        reads = Counter(
-            (node.access.array, node.access.banks, node.start[0] % interval)
-            for node in region.nodes
-            if interval and node.access is not None and node.access.array.constant
-        )
-        for (array, _, _), most in reads.items():
-            array.copies = max(array.copies, ceil(most / 2))
         for core, count in used.items():
             if interval:
                 needed = ceil(count / interval)

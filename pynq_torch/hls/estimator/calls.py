@@ -1,0 +1,59 @@
+"""Calls: what each argument is given, and which of them run side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from .ir import Function, Instruction, names_in, split_types
+
+__all__ = ["Batch", "given"]
+
+
+def given(item: Instruction, callee: Function) -> dict[str, str]:
+    """Return the value of each argument of a call that is given a name, not a number."""
+    text = item.text[item.text.index("(", item.text.index(item.callee)) :]
+    values = split_types(_inside(text))
+    names = list(callee.arguments)
+    found = {}
+    for argument, value in zip(names, values, strict=False):
+        if used := names_in(value):
+            found[argument] = used[0]
+    return found
+
+
+def _inside(text: str) -> str:
+    """Return what is between a text's first parenthesis and the one that closes it."""
+    level = 0
+    for at, letter in enumerate(text):
+        level += (letter == "(") - (letter == ")")
+        if level == 0:
+            return text[1:at]
+    return text[1:]
+
+
+@dataclass
+class Batch:
+    """Calls that run side by side: the arrays they use, and what depends on their results."""
+
+    reads: set[str]
+    writes: set[str]
+    results: set[str]
+    #: How often each function is called, which needs as many instances of it.
+    calls: Counter[str] = field(default_factory=Counter)
+
+    def takes(
+        self, item: Instruction, reads: set[str], writes: set[str], instances: int | None
+    ) -> bool:
+        """Whether a call meets none of these in an array and waits for no result; it joins then.
+
+        `instances` is how many of the function ALLOCATION allows.
+        """
+        meets = writes & (self.reads | self.writes) or reads & self.writes
+        if meets or self.results & set(item.operands):
+            return False
+        if instances and self.calls[item.callee] >= instances:
+            return False
+        self.reads |= reads
+        self.writes |= writes
+        return True

@@ -1,0 +1,99 @@
+"""Which ports of a memory read and which write: what block RAM it takes depends on it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from math import ceil
+from typing import cast
+
+from .array import Array
+from .region import Node, Region
+
+__all__ = ["Ports", "Use"]
+
+#: Of a bank in a cycle, the most reads, writes, accesses where there are both, and writes that are
+#: not of two branches.
+Use = tuple[int, int, int, int]
+
+
+class Ports:
+    """How the regions of a function, and those it calls, use each array."""
+
+    def __init__(self, tool: str) -> None:
+        self._in_modules = tool == "vitis"
+        self._uses: dict[Array, set[Use]] = defaultdict(set)
+        #: Of each table the reads that pipelines have on average in a cycle, rounded up.
+        self._tables: Counter[Array] = Counter()
+
+    def of(self, array: Array) -> set[Use]:
+        """Return the uses of an array."""
+        return self._uses[array]
+
+    def copies(self, array: Array) -> int:
+        """Return how many memories a table is in, so that enough of it can be read at a time.
+
+        Two ports read each of them in Vivado HLS. Vitis HLS takes one more for each further port.
+        """
+        most = self._tables[array]
+        return max(most - 1 if self._in_modules else ceil(most / 2), 1)
+
+    def add(self, array: Array, uses: Iterable[Use]) -> None:
+        """Note what a function that is called does with an array."""
+        self._uses[array] |= set(uses)
+
+    def is_dual(self, array: Array) -> bool:
+        """Whether both ports read, or both write.
+
+        In Vitis HLS each loop is a module of its own, that takes the first port if it needs one:
+        where that reads, and another module reads through the second port while it writes, no
+        port is left for writing alone.
+        """
+        uses = self._uses[array]
+        if array.constant:
+            return self.copies(array) > 1
+        if array.plan.kind and "t2p" not in array.plan.kind:
+            return False
+        if any(max(reads, writes) > 1 for reads, writes, _, _ in uses):
+            return True
+        both = any(together > 1 for _, _, together, _ in uses)
+        return self._in_modules and both and any(use[0] and use[2] < 2 for use in uses)
+
+    def writes_twice(self, array: Array) -> bool:
+        """Whether an array is written at two places in a cycle, which no memory of LUTs does."""
+        return self.is_dual(array) and any(use[3] > 1 for use in self._uses[array])
+
+    def count(self, region: Region, interval: int | None) -> None:
+        """Count the accesses of a region that is scheduled."""
+        slots: dict[tuple[Array, object, int], list[Node]] = defaultdict(list)
+        for node in region.nodes:
+            access = node.access
+            if access is not None and access.array.kind == "memory" and not node.joined:
+                cycle = node.start[0] % interval if interval else node.start[0]
+                slots[access.array, access.banks, cycle].append(node)
+        found: dict[Array, Use] = defaultdict(lambda: (0, 0, 0, 0))
+        for (array, _, _), nodes in slots.items():
+            met = [(node, node.access) for node in nodes if node.access is not None]
+            # What is met at fixed places only is no memory (UG902, auto_promotion_threshold).
+            stores = [node for node, access in met if access.write and access.address.terms]
+            reads = len({access.address for _, access in met if not access.write})
+            writes = len({access.address for _, access in met if access.write})
+            along = region.together(stores) if len(stores) > 1 else len(stores)
+            both = reads + writes if reads and writes else 0
+            one = writes if interval else max(along, min(writes, 1))
+            now = reads, one, both, along
+            most = zip(found[array], now, strict=True)
+            found[array] = cast(Use, tuple(max(pair) for pair in most))
+        for array, use in found.items():
+            self._uses[array].add(use)
+        if interval:
+            self._count_tables(region, interval)
+
+    def _count_tables(self, region: Region, interval: int) -> None:
+        """Note how many reads of each table a pipeline has at a time."""
+        reads: Counter[tuple[Array, object]] = Counter()
+        for node in region.nodes:
+            if node.access is not None and node.access.array.constant and not node.joined:
+                reads[node.access.array, node.access.banks] += 1
+        for (array, _), number in reads.items():
+            self._tables[array] = max(self._tables[array], ceil(number / interval))

@@ -1,0 +1,205 @@
+"""``hls estimate``: how many blocks of RAM the memories of a kernel take, in either tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pynq_torch.hls import estimate
+from pynq_torch.hls.estimator import compiler
+
+MISSING = compiler.tools()
+pytestmark = [
+    pytest.mark.usefixtures("own_cache"),
+    pytest.mark.skipif(MISSING is not None, reason=MISSING or ""),
+]
+
+STORE = """
+void k(const TYPE in[WORDS], TYPE out[WORDS]) {
+    TYPE buf[WORDS];
+    a: for (int i = 0; i < WORDS; ++i) buf[i] = in[i];
+    b: for (int i = 0; i < WORDS; ++i) out[i] = buf[WORDS - 1 - i];
+}
+"""
+SHIFT = """
+int k(int x, const int h[WORDS]) {
+    static int taps[WORDS];
+    int sum = 0;
+    a: for (int i = WORDS - 1; i > 0; i -= 3) {
+        taps[i] = taps[i - 1];
+        taps[i - 1] = taps[i - 2];
+        taps[i - 2] = taps[i - 3];
+    }
+    taps[0] = x;
+    b: for (int i = 0; i < WORDS; ++i) sum += taps[i] * h[i];
+    return sum;
+}
+"""
+#: One access to read and one to write in the first loop; the second only reads.
+LINE = """
+int k(int x, const int h[128]) {
+    static int taps[128];
+    int sum = 0;
+    a: for (int i = 127; i > 0; --i) {
+#pragma HLS PIPELINE
+        taps[i] = taps[i - 1];
+    }
+    taps[0] = x;
+    b: for (int i = 0; i < 128; ++i) {
+#pragma HLS PIPELINE
+        sum += taps[i] * h[i];
+    }
+    return sum;
+}
+"""
+PROCESSES = """
+static void fill(const int in[WORDS], int buf[WORDS]) {
+    a: for (int i = 0; i < WORDS; ++i) buf[i] = 3 * in[i];
+}
+static void drain(const int buf[WORDS], int out[WORDS]) {
+    int own[256];
+    b: for (int i = 0; i < 256; ++i) own[i] = buf[i];
+    c: for (int i = 0; i < 256; ++i) out[i] = own[255 - i];
+}
+void k(const int in[WORDS], int out[WORDS]) {
+#pragma HLS DATAFLOW
+    int buf[WORDS];
+    fill(in, buf);
+    drain(buf, out);
+}
+"""
+SHARED = """
+static int state[1024];
+static void put(int at, int word) {
+#pragma HLS INLINE off
+    state[at & 1023] += word;
+}
+static int get(int at) {
+#pragma HLS INLINE off
+    return state[at & 1023];
+}
+int k(int at, int word) {
+    put(at, word);
+    return get(at + 1);
+}
+"""
+TABLE = """
+static const int table[256] = {NUMBERS};
+void k(const unsigned char in[1024], int out[1024]) {
+    a: for (int i = 0; i < 1024; i += 8) {
+#pragma HLS PIPELINE II=INTERVAL
+        int sum = 0;
+        for (int j = 0; j < 8; ++j) sum += table[in[i + j]];
+        out[i] = sum;
+    }
+}
+"""
+STAGES = """
+static void turn(const int in[1024], int by, int out[1024]) {
+#pragma HLS INLINE off
+    a: for (int i = 0; i < 1024; ++i) out[i] = in[i ^ by];
+}
+void k(const int in[1024], int out[1024]) {
+#pragma HLS DATAFLOW
+    int one[1024], two[1024];
+    turn(in, 1, one);
+    turn(one, 2, two);
+    turn(two, 4, out);
+}
+"""
+
+
+def _blocks(folder: Path, text: str, tool: str = "vitis", **words: object) -> int | None:
+    for word, value in words.items():
+        text = text.replace(word, str(value))
+    source = folder / "k.cpp"
+    source.write_text(text)
+    return estimate(source, "k", tool=tool).resources["BRAM_18K"]
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "blocks"),
+    [(1024, "int", 2), (1025, "int", 4), (10_000, "int", 32), (31, "int", 0), (32, "int", 1)],
+)
+def test_a_memory_is_as_deep_as_a_power_of_two(
+    tmp_path: Path, words: int, kind: str, blocks: int
+) -> None:
+    assert _blocks(tmp_path, STORE, WORDS=words, TYPE=kind) == blocks
+
+
+def test_two_ports_that_write_make_wide_words_two_blocks(tmp_path: Path) -> None:
+    assert _blocks(tmp_path, SHIFT, "vivado", WORDS=127) == 2
+    # LUTs have one port to write.
+    assert _blocks(tmp_path, SHIFT, "vivado", WORDS=10) == 2
+    assert _blocks(tmp_path, SHIFT, "vitis", WORDS=10) == 0
+
+
+def test_loops_of_vitis_do_not_agree_on_which_port_reads(tmp_path: Path) -> None:
+    assert _blocks(tmp_path, LINE, "vivado") == 1
+    assert _blocks(tmp_path, LINE, "vitis") == 2
+    joined = LINE.replace("taps[i - 1];", "taps[i - 1]; sum += taps[i] * h[i];")
+    joined = joined.replace("sum += taps[i] * h[i];\n    }\n    return", "}\n    return")
+    assert _blocks(tmp_path, joined, "vitis") == 1
+
+
+@pytest.mark.parametrize(("tool", "words", "blocks"), [("vitis", 1024, 4), ("vivado", 1024, 2)])
+def test_what_a_process_hands_to_another_is_doubled_in_vitis(
+    tmp_path: Path, tool: str, words: int, blocks: int
+) -> None:
+    assert _blocks(tmp_path, PROCESSES, tool, WORDS=words) == blocks + 1  # `own` is not
+
+
+def test_two_small_halves_are_one_block(tmp_path: Path) -> None:
+    assert _blocks(tmp_path, PROCESSES, WORDS=256) == 2
+
+
+def test_numbers_among_the_arguments_do_not_shift_the_arrays(tmp_path: Path) -> None:
+    assert _blocks(tmp_path, STAGES) == 8
+
+
+def test_a_static_array_is_there_once(tmp_path: Path) -> None:
+    assert _blocks(tmp_path, SHARED) == 2
+
+
+@pytest.mark.parametrize(
+    ("tool", "interval", "blocks"), [("vivado", 1, 8), ("vivado", 4, 1), ("vitis", 1, 14)]
+)
+def test_a_table_has_the_copies_that_the_interval_needs(
+    tmp_path: Path, tool: str, interval: int, blocks: int
+) -> None:
+    cut = "    a: for (int i = 0; i < 1024; i += 8) {"
+    ports = "#pragma HLS ARRAY_PARTITION variable=in cyclic factor=8\n"
+    numbers = ",".join(str(at * 8_000_000) for at in range(256))
+    text = TABLE.replace(cut, ports + cut)
+    assert _blocks(tmp_path, text, tool, INTERVAL=interval, NUMBERS=numbers) == blocks
+
+
+@pytest.mark.parametrize(("depth", "blocks"), [(32, 0), (33, 2)])
+def test_a_fifo_of_more_than_1024_bits_is_block_ram(
+    tmp_path: Path, depth: int, blocks: int
+) -> None:
+    text = """
+    #include <hls_stream.h>
+    static void one(const int in[64], hls::stream<int> &way) {
+        a: for (int i = 0; i < 64; ++i) way.write(in[i]);
+    }
+    static void two(hls::stream<int> &way, int out[64]) {
+        b: for (int i = 0; i < 64; ++i) out[i] = way.read();
+    }
+    void k(const int in[64], int out[64]) {
+    #pragma HLS DATAFLOW
+        hls::stream<int> way;
+    #pragma HLS STREAM variable=way depth=DEPTH
+        one(in, way);
+        two(way, out);
+    }
+    """
+    assert _blocks(tmp_path, text, DEPTH=depth) == blocks
+
+
+@pytest.mark.parametrize(("tool", "blocks"), [("vitis", 2), ("vivado", 4)])
+def test_arrays_behind_s_axilite_are_in_its_adapter(tmp_path: Path, tool: str, blocks: int) -> None:
+    ports = "".join(f"#pragma HLS INTERFACE s_axilite port={name}\n" for name in ("in", "out"))
+    text = STORE.replace("    TYPE buf", f"{ports}    TYPE buf")
+    assert _blocks(tmp_path, text, tool, WORDS=64, TYPE="short") == blocks + 1
