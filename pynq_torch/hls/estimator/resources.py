@@ -97,7 +97,7 @@ def of_adapters(arrays: Iterable[Array], target: Target) -> int:
             memories, elements = _banks(array)
             bits = max(1 << (elements * array.element_bits - 1).bit_length(), 8)
             words = ceil(ceil(array.words / (memories * elements)) * bits / 32)
-            total += memories * _blocks(max(words, 1), 32, shapes)
+            total += memories * _blocks(words, 32, shapes) if 32 * words >= _LUT_BITS else 0
     return total + sum(most * max(ceil(bits / 36), 1) for bits in bundles.values())
 
 
