@@ -175,6 +175,21 @@ def test_a_table_has_the_copies_that_the_interval_needs(
     assert _blocks(tmp_path, text, tool, INTERVAL=interval, NUMBERS=numbers) == blocks
 
 
+def test_arrays_in_a_struct_are_memories(tmp_path: Path) -> None:
+    text = """
+    struct Image { unsigned char red[4096], blue[4096]; int few[8]; };
+    static void fill(const unsigned char in[8192], Image &image) {
+        a: for (int i = 0; i < 4096; ++i) { image.red[i] = in[i]; image.blue[i] = in[8191 - i]; }
+    }
+    void k(const unsigned char in[8192], unsigned char out[4096]) {
+        Image image;
+        fill(in, image);
+        b: for (int i = 0; i < 4096; ++i) out[i] = image.red[4095 - i] + image.blue[i];
+    }
+    """
+    assert _blocks(tmp_path, text) == 4
+
+
 @pytest.mark.parametrize(("depth", "blocks"), [(32, 0), (33, 2)])
 def test_a_fifo_of_more_than_1024_bits_is_block_ram(
     tmp_path: Path, depth: int, blocks: int

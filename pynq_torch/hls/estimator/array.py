@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from .asked import ArrayPlan
@@ -29,6 +29,8 @@ class Array:
     constant: bool = False
     #: Whether the processor has the other port of its memory.
     shared: bool = False
+    #: Of a struct, words and bits of each array in it.
+    inner: list[tuple[int, int]] = field(default_factory=list)
     #: Latency of a read in cycles.
     latency: int = 1
 

@@ -22,11 +22,8 @@ __all__ = [
     "Instruction",
     "Loop",
     "Module",
-    "bits_of",
-    "names_in",
     "plain_name",
     "read_module",
-    "split_types",
 ]
 
 _NAME = r'(?:"[^"]+"|[-\w.$]+)'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from math import ceil
+from math import ceil, prod
 
 from .array import Access, Array
 from .asked import ArrayPlan, FunctionPlan
@@ -15,6 +15,8 @@ __all__ = ["Arrays"]
 
 _ZEROS = re.compile(r", i8 0, i64 ")
 _STORED = re.compile(r"store (?:volatile )?i\d+ (-?\d+),")
+#: Words of an array in a struct that may become registers (UG902, auto_promotion_threshold).
+_PROMOTED = 64
 _PART = re.compile(r"^\[(\d+) x (.*)\]$")
 
 
@@ -157,7 +159,21 @@ class Arrays:
         if array.constant and (extremes := self._extremes(base)):
             array.element_bits = min(bits, _bits_between(*extremes))
         self._classify(array, base, owner, kind)
+        if array.kind == "scalar" and local:
+            array.inner = self._inner(kind)
         return array
+
+    def _inner(self, kind: str) -> list[tuple[int, int]]:
+        """Return words and bits of the arrays in a struct: each is a memory of its own."""
+        body = self._module.structs.get(kind, kind).strip("<>").strip()
+        found = []
+        for part in split_types(body[1:-1]) if body.startswith("{") else ():
+            sizes, element = self._dimensions(part)
+            if not sizes:
+                found += self._inner(part)
+            elif prod(sizes) > _PROMOTED:
+                found.append((prod(sizes), bits_of(element) or 8 * self._module.bytes_of(element)))
+        return found
 
     def _dimensions(self, kind: str) -> tuple[tuple[int, ...], str]:
         """Return an array's dimensions and the type of an element."""

@@ -31,6 +31,9 @@ def block_rams(
     """
     total = 0
     for array in arrays:
+        total += sum(
+            _memory(*one, is_dual=False, doubled=False, asked=False) for one in array.inner
+        )
         words = array.plan.depth or 2 if array.kind == "stream" else array.words
         if array.kind not in ("memory", "stream") or not array.local or not words:
             continue
@@ -48,12 +51,13 @@ def block_rams(
             continue
         doubled = array in channels and target.tool == "vitis"
         asked = "bram" in core or (target.tool == "vivado" and ports.writes_twice(array))
-        one = _memory(depth, width, ports.is_dual(array), doubled, asked)
+        is_dual = ports.is_dual(array)
+        one = _memory(depth, width, is_dual=is_dual, doubled=doubled, asked=asked)
         total += memories * one * ports.copies(array)
     return total
 
 
-def _memory(depth: int, width: int, is_dual: bool, doubled: bool, asked: bool) -> int:
+def _memory(depth: int, width: int, *, is_dual: bool, doubled: bool, asked: bool) -> int:
     """Return the blocks of one memory.
 
     Words of more than 18 bits leave a block one port to write and one to read (UG473): where both
