@@ -246,24 +246,6 @@ void k(int i, int *y) {
     assert _of(tmp_path, integers).resources["BRAM_18K"] == 1  # -2 to 3: three bits
 
 
-def test_a_wide_static_memory_with_two_ports_takes_two_blocks(tmp_path: Path) -> None:
-    """A port that reads and writes has 18 bits of a block (UG473)."""
-    text = """
-void k(TYPE x, TYPE *y) {
-    static TYPE kept[128];
-    TYPE sum = 0;
-    for (int i = 127; i > 0; --i) {
-        kept[i] = kept[i - 1];
-        sum += kept[i];
-    }
-    kept[0] = x;
-    *y = sum;
-}
-"""
-    blocks = [_of(tmp_path, text, TYPE=kind).resources["BRAM_18K"] for kind in ("int", "short")]
-    assert blocks == [2, 1]
-
-
 NUMBERS = """
 enum { FOUR = 4 };
 struct Config { static const int four = 4; };

@@ -24,7 +24,7 @@ void k(const TYPE in[WORDS], TYPE out[WORDS]) {
 """
 SHIFT = """
 int k(int x, const int h[WORDS]) {
-    static int taps[WORDS];
+    static TYPE taps[WORDS];
     int sum = 0;
     a: for (int i = WORDS - 1; i > 0; i -= 3) {
         taps[i] = taps[i - 1];
@@ -36,6 +36,7 @@ int k(int x, const int h[WORDS]) {
     return sum;
 }
 """
+KINDS = ("int", "short")
 #: One access to read and one to write in the first loop; the second only reads.
 LINE = """
 int k(int x, const int h[128]) {
@@ -129,10 +130,11 @@ def test_a_memory_is_as_deep_as_a_power_of_two(
 
 
 def test_two_ports_that_write_make_wide_words_two_blocks(tmp_path: Path) -> None:
-    assert _blocks(tmp_path, SHIFT, "vivado", WORDS=127) == 2
+    found = {kind: _blocks(tmp_path, SHIFT, "vivado", WORDS=127, TYPE=kind) for kind in KINDS}
+    assert found == {"int": 2, "short": 1}
     # LUTs have one port to write.
-    assert _blocks(tmp_path, SHIFT, "vivado", WORDS=10) == 2
-    assert _blocks(tmp_path, SHIFT, "vitis", WORDS=10) == 0
+    assert _blocks(tmp_path, SHIFT, "vivado", WORDS=10, TYPE="int") == 2
+    assert _blocks(tmp_path, SHIFT, "vitis", WORDS=10, TYPE="int") == 0
 
 
 def test_loops_of_vitis_do_not_agree_on_which_port_reads(tmp_path: Path) -> None:
@@ -141,6 +143,26 @@ def test_loops_of_vitis_do_not_agree_on_which_port_reads(tmp_path: Path) -> None
     joined = LINE.replace("taps[i - 1];", "taps[i - 1]; sum += taps[i] * h[i];")
     joined = joined.replace("sum += taps[i] * h[i];\n    }\n    return", "}\n    return")
     assert _blocks(tmp_path, joined, "vitis") == 1
+
+
+def test_writes_of_two_branches_take_both_ports(tmp_path: Path) -> None:
+    text = """
+    int k(int x, const int h[WORDS]) {
+        static int taps[WORDS];
+        int sum = 0;
+        a: for (int i = WORDS - 1; i >= 0; --i) {
+            if (i == 0) {
+                sum += x * h[0];
+                taps[0] = x;
+            } else {
+                taps[i] = taps[i - 1];
+                sum += taps[i] * h[i];
+            }
+        }
+        return sum;
+    }
+    """
+    assert [_blocks(tmp_path, text, WORDS=words) for words in (128, 11)] == [2, 0]
 
 
 @pytest.mark.parametrize(("tool", "words", "blocks"), [("vitis", 1024, 4), ("vivado", 1024, 2)])
