@@ -391,6 +391,7 @@ def test_a_constant_that_is_handed_to_a_function_is_known_in_it(kernel):
 def test_what_the_tools_own_headers_include_is_there(kernel):
     text = "#include <ap_int.h>\nint dot(ap_int<8> x) { MORE assert(x > 0); return 3 * x; }"
     assert kernel(text.replace("MORE", 'printf("%d", int(x));')).latency[1] == 0
+    assert kernel(text.replace("MORE", "if (x > INT_MAX) return 0;")).latency[1] == 0
     with pytest.raises(KernelBuildError, match=r":2: .*undeclared identifier 'missing'"):
         kernel(text.replace("MORE", "missing(x);"))
 
@@ -415,8 +416,25 @@ def test_volatile_numbers_are_read_and_written_and_rotations_have_a_value(kernel
         *y = b[i];
         a[0] = *x;
         b[0] = *y;
+        a[1] = a[2];
+        b[1] = b[2];
         *r = z.lrotate(8);
         z.rrotate(8);
+    }
+    """
+    assert kernel(text, top="top").latency[1] is not None
+
+
+def test_the_member_v_of_a_number_is_a_number(kernel):
+    text = """
+    #include <ap_int.h>
+    #include <ap_fixed.h>
+    int top(ap_uint<8> command, ap_fixed<8, 3> x) {
+        switch (command.V) {
+        case 1: return x.V + 1;
+        case 2: x.V = 3; return x.V;
+        default: return command.V * command.V;
+        }
     }
     """
     assert kernel(text, top="top").latency[1] is not None

@@ -46,7 +46,9 @@ _LIMITED = ("/bin/sh", "-c", 'ulimit -t 60; ulimit -v 8000000; exec "$@"', "sh")
 _TIMEOUT_S = 60
 HEADERS = toolchain.LIGHT_HEADERS
 #: What the tools' own headers include too, and sources therefore use without saying so.
-_MORE_HEADERS = ("sstream", "iostream", "cassert", "cstdio", "cstdlib", "cstring", "cmath")
+_MORE_HEADERS = (
+    "sstream", "iostream", "cassert", "cstdio", "cstdlib", "cstring", "cmath", "climits", "queue",
+)  # fmt: skip
 _OF_C = ("assert.h", "math.h", "stdbool.h", "stdint.h", "stdio.h", "stdlib.h", "string.h")
 _FLAGS = (
     "-O1", "-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-gcolumn-info",

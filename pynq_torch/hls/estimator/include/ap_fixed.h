@@ -14,8 +14,8 @@ template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q = AP_TRN, ap_o_mode AP_O
 struct ap_fixed_base {
   static constexpr int width = AP_W, iwidth = AP_I, AP_F = AP_W - AP_I;
   using AP_V = ap::raw_t<AP_W, AP_S>;
-  ap::cell<AP_W, AP_S> V_;
-  AP_INLINE AP_V get() const { return V_.get(); }
+  ap::cell<AP_W, AP_S> V;
+  AP_INLINE AP_V get() const { return V.get(); }
 
   ap_fixed_base() = default;
   // Take a raw value with F2 bits after the point.
@@ -47,20 +47,20 @@ struct ap_fixed_base {
   }
   template <int AP_W2, int AP_I2, bool AP_S2, ap_q_mode AP_Q2, ap_o_mode AP_O2>
   AP_INLINE ap_fixed_base(const ap_fixed_base<AP_W2, AP_I2, AP_S2, AP_Q2, AP_O2>& o)
-      : V_(fitted<AP_W2 - AP_I2>((ap::raw_t<AP_W2 + 1, true>)o.get())) {}
+      : V(fitted<AP_W2 - AP_I2>((ap::raw_t<AP_W2 + 1, true>)o.get())) {}
   template <int AP_W2, bool AP_S2> AP_INLINE ap_fixed_base(const ap_int_base<AP_W2, AP_S2>& o)
-      : V_(fitted<0>((ap::raw_t<AP_W2 + 1, true>)o.get())) {}
+      : V(fitted<0>((ap::raw_t<AP_W2 + 1, true>)o.get())) {}
   template <class AP_T, std::enable_if_t<std::is_integral_v<AP_T>, int> = 0>
-  AP_INLINE ap_fixed_base(AP_T v) : V_(fitted<0>((ap::raw_t<(int)sizeof(AP_T) * 8 + 1, true>)v)) {}
+  AP_INLINE ap_fixed_base(AP_T v) : V(fitted<0>((ap::raw_t<(int)sizeof(AP_T) * 8 + 1, true>)v)) {}
   template <class AP_T, std::enable_if_t<std::is_floating_point_v<AP_T>, int> = 0>
-  AP_INLINE ap_fixed_base(AP_T v) : V_(from(v)) {}
+  AP_INLINE ap_fixed_base(AP_T v) : V(from(v)) {}
   template <class AP_T> AP_INLINE static AP_V from(AP_T v) {
     constexpr AP_T factor = (AP_T)scale();
     if (__builtin_constant_p(v)) return (AP_V)(_BitInt(AP_W + 2))(v * factor);
     if constexpr (sizeof(AP_T) == 4) return (AP_V)(_BitInt(AP_W + 2))__hls_scale_f32(v, AP_F);
     return (AP_V)(_BitInt(AP_W + 2))__hls_scale_f64(v, AP_F);
   }
-  AP_INLINE ap_fixed_base(const char*) : V_(0) {}
+  AP_INLINE ap_fixed_base(const char*) : V(0) {}
   static constexpr double scale() {
     double s = 1;
     for (int i = 0; i < AP_F; ++i) s *= 2;
@@ -96,15 +96,15 @@ struct ap_fixed_base {
   AP_INLINE bool is_zero() const { return get() == 0; }
   AP_INLINE auto operator-() const {
     ap_fixed_base<AP_W + 1, AP_I + 1, true> r;
-    r.V_ = (ap::raw_t<AP_W + 1, true>)-(ap::raw_t<AP_W + 1, true>)get();
+    r.V = (ap::raw_t<AP_W + 1, true>)-(ap::raw_t<AP_W + 1, true>)get();
     return r;
   }
   AP_INLINE ap_fixed_base operator+() const { return *this; }
-  AP_INLINE ap_fixed_base operator~() const { ap_fixed_base r; r.V_ = (AP_V)~get(); return r; }
+  AP_INLINE ap_fixed_base operator~() const { ap_fixed_base r; r.V = (AP_V)~get(); return r; }
   AP_INLINE bool operator!() const { return get() == 0; }
   // By as many places as it has, or more: all of them are the sign. In C++ that is undefined.
-  AP_INLINE ap_fixed_base operator>>(int n) const { ap_fixed_base r; r.V_ = (AP_V)(get() >> (n < AP_W ? n : AP_W - 1)); return r; }
-  AP_INLINE ap_fixed_base operator<<(int n) const { ap_fixed_base r; r.V_ = (AP_V)(get() << n); return r; }
+  AP_INLINE ap_fixed_base operator>>(int n) const { ap_fixed_base r; r.V = (AP_V)(get() >> (n < AP_W ? n : AP_W - 1)); return r; }
+  AP_INLINE ap_fixed_base operator<<(int n) const { ap_fixed_base r; r.V = (AP_V)(get() << n); return r; }
   AP_INLINE ap_fixed_base& operator>>=(int n) { return *this = *this >> n; }
   AP_INLINE ap_fixed_base& operator<<=(int n) { return *this = *this << n; }
   AP_INLINE ap_fixed_base& operator++() { return *this = ap_fixed_base(*this + 1); }
@@ -125,10 +125,11 @@ template <int AP_W, int AP_I, ap_q_mode AP_Q = AP_TRN, ap_o_mode AP_O = AP_WRAP,
 struct ap_fixed : ap_fixed_base<AP_W, AP_I, true, AP_Q, AP_O> {
   using ap_fixed_base<AP_W, AP_I, true, AP_Q, AP_O>::ap_fixed_base;
   ap_fixed() = default;
-  template <class AP_T, ap::if_volatile<AP_T, ap_fixed> = 0> AP_INLINE ap_fixed(AP_T& o) { this->V_.kept = o.V_.kept; }
-  template <class AP_T, ap::if_volatile<AP_T, ap_fixed> = 0> AP_INLINE ap_fixed& operator=(AP_T& o) { this->V_.kept = o.V_.kept; return *this; }
+  template <class AP_T, ap::if_volatile<AP_T, ap_fixed> = 0> AP_INLINE ap_fixed(AP_T& o) { this->V.kept = o.V.kept; }
+  template <class AP_T, ap::if_volatile<AP_T, ap_fixed> = 0> AP_INLINE ap_fixed& operator=(AP_T& o) { this->V.kept = o.V.kept; return *this; }
   ap_fixed& operator=(const ap_fixed&) = default;
-  AP_INLINE void operator=(const ap_fixed& o) volatile { this->V_.kept = o.V_.kept; }
+  AP_INLINE void operator=(const ap_fixed& o) volatile { this->V.kept = o.V.kept; }
+  template <class AP_T, ap::if_volatile<AP_T, ap_fixed> = 0> AP_INLINE void operator=(AP_T& o) volatile { this->V.kept = o.V.kept; }
   AP_INLINE ap_fixed(const ap_fixed_base<AP_W, AP_I, true, AP_Q, AP_O>& o)
       : ap_fixed_base<AP_W, AP_I, true, AP_Q, AP_O>(o) {}
 };
@@ -136,10 +137,11 @@ template <int AP_W, int AP_I, ap_q_mode AP_Q = AP_TRN, ap_o_mode AP_O = AP_WRAP,
 struct ap_ufixed : ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O> {
   using ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O>::ap_fixed_base;
   ap_ufixed() = default;
-  template <class AP_T, ap::if_volatile<AP_T, ap_ufixed> = 0> AP_INLINE ap_ufixed(AP_T& o) { this->V_.kept = o.V_.kept; }
-  template <class AP_T, ap::if_volatile<AP_T, ap_ufixed> = 0> AP_INLINE ap_ufixed& operator=(AP_T& o) { this->V_.kept = o.V_.kept; return *this; }
+  template <class AP_T, ap::if_volatile<AP_T, ap_ufixed> = 0> AP_INLINE ap_ufixed(AP_T& o) { this->V.kept = o.V.kept; }
+  template <class AP_T, ap::if_volatile<AP_T, ap_ufixed> = 0> AP_INLINE ap_ufixed& operator=(AP_T& o) { this->V.kept = o.V.kept; return *this; }
   ap_ufixed& operator=(const ap_ufixed&) = default;
-  AP_INLINE void operator=(const ap_ufixed& o) volatile { this->V_.kept = o.V_.kept; }
+  AP_INLINE void operator=(const ap_ufixed& o) volatile { this->V.kept = o.V.kept; }
+  template <class AP_T, ap::if_volatile<AP_T, ap_ufixed> = 0> AP_INLINE void operator=(AP_T& o) volatile { this->V.kept = o.V.kept; }
   AP_INLINE ap_ufixed(const ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O>& o)
       : ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O>(o) {}
 };
@@ -153,7 +155,7 @@ struct ap_ufixed : ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O> {
 #define AP_SUM(OP, SIGN) \
   AP_TWO AP_INLINE auto operator OP(AP_ARGS) { \
     AP_ALIGNED ap_fixed_base<f + i, i, SIGN> r; \
-    r.V_ = (ap::raw_t<f + i, SIGN>)(x OP y); \
+    r.V = (ap::raw_t<f + i, SIGN>)(x OP y); \
     return r; \
   }
 AP_SUM(+, (AP_S1 || AP_S2)) AP_SUM(-, true)
@@ -163,7 +165,7 @@ AP_TWO AP_INLINE auto operator*(AP_ARGS) {
   constexpr bool s = AP_S1 || AP_S2;
   using AP_R = ap::raw_t<AP_W1 + AP_W2, s>;
   ap_fixed_base<AP_W1 + AP_W2, AP_I1 + AP_I2, s> r;
-  r.V_ = (AP_R)((AP_R)a.get() * (AP_R)b.get());
+  r.V = (AP_R)((AP_R)a.get() * (AP_R)b.get());
   return r;
 }
 AP_TWO AP_INLINE auto operator/(AP_ARGS) {
@@ -171,7 +173,7 @@ AP_TWO AP_INLINE auto operator/(AP_ARGS) {
   constexpr int wide = ap::most(w + 1, AP_W2 + 1);
   using AP_R = ap::raw_t<wide, true>;
   ap_fixed_base<w, (w - (AP_W1 - AP_I1) > i ? w - (AP_W1 - AP_I1) : i), (AP_S1 || AP_S2)> r;
-  r.V_ = (ap::raw_t<w, (AP_S1 || AP_S2)>)((AP_R)((AP_R)a.get() << f2) / (AP_R)b.get());
+  r.V = (ap::raw_t<w, (AP_S1 || AP_S2)>)((AP_R)((AP_R)a.get() << f2) / (AP_R)b.get());
   return r;
 }
 #define AP_MIXED(OP) \

@@ -28,6 +28,8 @@ template <int AP_W, bool AP_S> struct cell {
   cell() = default;
   AP_INLINE cell(AP_V v) : kept((raw_t<room(AP_W), AP_S>)v) {}
   AP_INLINE AP_V get() const { return (AP_V)kept; }
+  // x.V is a number in the tools' headers, which sources use.
+  AP_INLINE operator nearest_t<AP_W, AP_S>() const { return (nearest_t<AP_W, AP_S>)get(); }
 };
 
 // Width and sign of a C type, as the operators of ap_int see it.
@@ -55,16 +57,16 @@ template <int AP_W, bool AP_S> struct ap_int_base {
   static constexpr bool sign_flag = AP_S;
   using AP_V = ap::raw_t<AP_W, AP_S>;
   using AP_U = unsigned _BitInt(AP_W);
-  ap::cell<AP_W, AP_S> V_;
-  AP_INLINE AP_V get() const { return V_.get(); }
+  ap::cell<AP_W, AP_S> V;
+  AP_INLINE AP_V get() const { return V.get(); }
 
   ap_int_base() = default;
-  template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_int_base<AP_W2, AP_S2>& o) : V_((AP_V)o.get()) {}
+  template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_int_base<AP_W2, AP_S2>& o) : V((AP_V)o.get()) {}
   template <class AP_T, std::enable_if_t<std::is_arithmetic_v<AP_T> || std::is_enum_v<AP_T> || ap::native<AP_T>::is, int> = 0>
-  AP_INLINE ap_int_base(AP_T v) : V_((AP_V)v) {}
-  template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_range_ref<AP_W2, AP_S2>& r) : V_((AP_V)r.get()) {}
-  template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_bit_ref<AP_W2, AP_S2>& r) : V_((AP_V)(bool)r) {}
-  AP_INLINE explicit ap_int_base(const char*, int = 10) : V_(0) {}
+  AP_INLINE ap_int_base(AP_T v) : V((AP_V)v) {}
+  template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_range_ref<AP_W2, AP_S2>& r) : V((AP_V)r.get()) {}
+  template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_bit_ref<AP_W2, AP_S2>& r) : V((AP_V)(bool)r) {}
+  AP_INLINE explicit ap_int_base(const char*, int = 10) : V(0) {}
 
   AP_INLINE operator ap::nearest_t<AP_W, AP_S>() const { return (ap::nearest_t<AP_W, AP_S>)get(); }
   AP_INLINE int to_int() const { return (int)get(); }
@@ -93,12 +95,12 @@ template <int AP_W, bool AP_S> struct ap_int_base {
   AP_INLINE bool bit(int i) const { return test(i); }
   AP_INLINE bool test(int i) const { return (bool)(((AP_U)get() >> (unsigned)i) & (AP_U)1); }
   AP_INLINE bool get_bit(int i) const { return test(i); }
-  AP_INLINE void set(int i) { V_ = (AP_V)((AP_U)get() | ((AP_U)1 << (unsigned)i)); }
-  AP_INLINE void clear(int i) { V_ = (AP_V)((AP_U)get() & ~((AP_U)1 << (unsigned)i)); }
+  AP_INLINE void set(int i) { V = (AP_V)((AP_U)get() | ((AP_U)1 << (unsigned)i)); }
+  AP_INLINE void clear(int i) { V = (AP_V)((AP_U)get() & ~((AP_U)1 << (unsigned)i)); }
   AP_INLINE void set_bit(int i, bool v) { v ? set(i) : clear(i); }
   AP_INLINE void set(int i, bool v) { set_bit(i, v); }
-  AP_INLINE void invert(int i) { V_ = (AP_V)((AP_U)get() ^ ((AP_U)1 << (unsigned)i)); }
-  AP_INLINE void clear() { V_ = 0; }
+  AP_INLINE void invert(int i) { V = (AP_V)((AP_U)get() ^ ((AP_U)1 << (unsigned)i)); }
+  AP_INLINE void clear() { V = 0; }
   AP_INLINE bool is_zero() const { return get() == 0; }
   AP_INLINE bool sign() const { return AP_S && get() < 0; }
   AP_INLINE bool and_reduce() const { return (AP_U)get() == (AP_U)~(AP_U)0; }
@@ -113,25 +115,25 @@ template <int AP_W, bool AP_S> struct ap_int_base {
   AP_INLINE void reverse() {
     AP_U r = 0;
     for (int i = 0; i < AP_W; ++i) r |= (AP_U)test(i) << (unsigned)(AP_W - 1 - i);
-    V_ = (AP_V)r;
+    V = (AP_V)r;
   }
-  AP_INLINE ap_int_base& lrotate(int n) { V_ = (AP_V)(((AP_U)get() << n) | ((AP_U)get() >> (AP_W - n))); return *this; }
-  AP_INLINE ap_int_base& rrotate(int n) { V_ = (AP_V)(((AP_U)get() >> n) | ((AP_U)get() << (AP_W - n))); return *this; }
+  AP_INLINE ap_int_base& lrotate(int n) { V = (AP_V)(((AP_U)get() << n) | ((AP_U)get() >> (AP_W - n))); return *this; }
+  AP_INLINE ap_int_base& rrotate(int n) { V = (AP_V)(((AP_U)get() >> n) | ((AP_U)get() << (AP_W - n))); return *this; }
   template <int AP_W2, bool AP_S2>
   AP_INLINE ap_int_base<AP_W + AP_W2, false> concat(const ap_int_base<AP_W2, AP_S2>& o) const {
     using AP_R = unsigned _BitInt(AP_W + AP_W2);
     return (AP_R)(((AP_R)(AP_U)get() << AP_W2) | (AP_R)(unsigned _BitInt(AP_W2))o.get());
   }
 
-  AP_INLINE ap_int_base& operator++() { V_ = (AP_V)(get() + 1); return *this; }
-  AP_INLINE ap_int_base& operator--() { V_ = (AP_V)(get() - 1); return *this; }
+  AP_INLINE ap_int_base& operator++() { V = (AP_V)(get() + 1); return *this; }
+  AP_INLINE ap_int_base& operator--() { V = (AP_V)(get() - 1); return *this; }
   AP_INLINE ap_int_base operator++(int) { ap_int_base t = *this; ++*this; return t; }
   AP_INLINE ap_int_base operator--(int) { ap_int_base t = *this; --*this; return t; }
   AP_INLINE ap_int_base<AP_W + 1, true> operator-() const {
     return (signed _BitInt(AP_W + 1)) - (signed _BitInt(AP_W + 1))get();
   }
   AP_INLINE ap_int_base operator+() const { return *this; }
-  AP_INLINE ap_int_base operator~() const { ap_int_base r; r.V_ = (AP_V)~get(); return r; }
+  AP_INLINE ap_int_base operator~() const { ap_int_base r; r.V = (AP_V)~get(); return r; }
   AP_INLINE bool operator!() const { return get() == 0; }
 #define AP_ASSIGN(OP) \
   template <class AP_T> AP_INLINE ap_int_base& operator OP##=(const AP_T& o) { return *this = ap_int_base(*this OP o); }
@@ -149,7 +151,7 @@ template <int AP_W, bool AP_S> struct ap_range_ref {
   AP_INLINE operator AP_U() const { return get(); }
   template <class AP_T> AP_INLINE void put(const AP_T& v) {
     AP_U mask = (AP_U)((AP_U)((AP_U)~(AP_U)0 >> (unsigned)(AP_W - 1 - hi + lo)) << (unsigned)lo);
-    of.V_ = (ap::raw_t<AP_W, AP_S>)(((AP_U)of.get() & (AP_U)~mask) | (((AP_U)v << (unsigned)lo) & mask));
+    of.V = (ap::raw_t<AP_W, AP_S>)(((AP_U)of.get() & (AP_U)~mask) | (((AP_U)v << (unsigned)lo) & mask));
   }
   template <class AP_T, std::enable_if_t<std::is_arithmetic_v<AP_T> || ap::native<AP_T>::is, int> = 0>
   AP_INLINE ap_range_ref& operator=(AP_T v) { put(v); return *this; }
@@ -178,9 +180,10 @@ template <int AP_W> struct ap_int : ap_int_base<AP_W, true> {
   ap_int() = default;
   ap_int(const ap_int&) = default;
   ap_int& operator=(const ap_int&) = default;
-  AP_INLINE ap_int(const volatile ap_int& o) : ap_int_base<AP_W, true>((ap::raw_t<AP_W, true>)o.V_.kept) {}
-  AP_INLINE ap_int& operator=(const volatile ap_int& o) { this->V_.kept = o.V_.kept; return *this; }
-  AP_INLINE void operator=(const ap_int& o) volatile { this->V_.kept = o.V_.kept; }
+  AP_INLINE ap_int(const volatile ap_int& o) : ap_int_base<AP_W, true>((ap::raw_t<AP_W, true>)o.V.kept) {}
+  AP_INLINE ap_int& operator=(const volatile ap_int& o) { this->V.kept = o.V.kept; return *this; }
+  AP_INLINE void operator=(const ap_int& o) volatile { this->V.kept = o.V.kept; }
+  AP_INLINE void operator=(const volatile ap_int& o) volatile { this->V.kept = o.V.kept; }
   AP_INLINE ap_int(const ap_int_base<AP_W, true>& o) : ap_int_base<AP_W, true>(o) {}
 };
 template <int AP_W> struct ap_uint : ap_int_base<AP_W, false> {
@@ -188,9 +191,10 @@ template <int AP_W> struct ap_uint : ap_int_base<AP_W, false> {
   ap_uint() = default;
   ap_uint(const ap_uint&) = default;
   ap_uint& operator=(const ap_uint&) = default;
-  AP_INLINE ap_uint(const volatile ap_uint& o) : ap_int_base<AP_W, false>((ap::raw_t<AP_W, false>)o.V_.kept) {}
-  AP_INLINE ap_uint& operator=(const volatile ap_uint& o) { this->V_.kept = o.V_.kept; return *this; }
-  AP_INLINE void operator=(const ap_uint& o) volatile { this->V_.kept = o.V_.kept; }
+  AP_INLINE ap_uint(const volatile ap_uint& o) : ap_int_base<AP_W, false>((ap::raw_t<AP_W, false>)o.V.kept) {}
+  AP_INLINE ap_uint& operator=(const volatile ap_uint& o) { this->V.kept = o.V.kept; return *this; }
+  AP_INLINE void operator=(const ap_uint& o) volatile { this->V.kept = o.V.kept; }
+  AP_INLINE void operator=(const volatile ap_uint& o) volatile { this->V.kept = o.V.kept; }
   AP_INLINE ap_uint(const ap_int_base<AP_W, false>& o) : ap_int_base<AP_W, false>(o) {}
 };
 
