@@ -77,7 +77,7 @@ class Region:
                 self._add(item)
         if plan is None or plan.balanced:
             balance(self)
-        self._predicates(items)
+        self._after_reads()
 
     def is_carried(self, node: Node) -> bool:
         """Whether a value comes from the iteration before."""
@@ -197,12 +197,12 @@ class Region:
             return ""
         return f"+{known.expression.constant}" if known.expression.constant else ""
 
-    def _predicates(self, items: list[Instruction]) -> None:
-        """Whatever a branch guards and can be seen outside waits for the branch's condition."""
+    def predicate(self) -> None:
+        """Let what a branch guards and can be seen outside wait for the branch's condition."""
         conditions: dict[str, list[str]] = {}
-        blocks = {item.block.name: item.block for item in items if item.block is not None}
+        blocks = {block.name: block for block in self._blocks if block is not None}
         before = self.function.predecessors
-        for name in blocks:
+        for name in self.numbers:
             preds = [one for one in before[name] if one in blocks] if name != self.header else []
             if len(preds) == 1:
                 last = blocks[preds[0]].instructions[-1]
@@ -217,7 +217,10 @@ class Region:
                 other = self.by_value.get(value)
                 if other is not None and other is not node:
                     node.before.append((other, 0))
-        for node in self.nodes:  # the word that a stream's read brings
+
+    def _after_reads(self) -> None:
+        """Let what takes the word of a stream wait for the read that brings it."""
+        for node in self.nodes:
             item = node.item
             if item.op == "load" and node.access is None and item.operands:
                 other = self.by_value.get("read " + self.arrays.base_of(item.operands[-1]))

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from .bounds import Limit, carried, full_limit, late_limit, port_limit, recurrence_limit
+from .branches import Branches
 from .region import AFTER_READ, Node, Region, Slot
 
 __all__ = ["pipeline", "place_all"]
@@ -28,6 +29,7 @@ class _FullError(Exception):
 
 def pipeline(region: Region, asked: int, distances: Mapping[str, int]) -> tuple[int, int, Limit]:
     """Return II, cycles of one iteration (depth) and what limits II."""
+    region.predicate()
     pairs = carried(region, distances)
     ports, values = port_limit(region), recurrence_limit(region, pairs)
     limit = values if values.interval >= ports.interval else ports
@@ -83,8 +85,13 @@ def _users(region: Region) -> dict[int, list[Node]]:
 def place_all(region: Region, interval: int | None) -> int:
     """Give each operation its cycle; return how many cycles the region spans, at least 1."""
     taken: dict[tuple[object, int], list[Node]] = defaultdict(list)
+    branches = Branches(region) if interval is None else None
     for node in region.nodes:
+        if branches is not None:
+            node.least = max(node.least, (branches.begin(node.item.block), 0.0))
         _place(region, node, taken, interval)
+        if branches is not None:
+            branches.note(node)
     return max((node.end[0] for node in region.nodes), default=0) + 1
 
 
