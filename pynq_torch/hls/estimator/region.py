@@ -16,6 +16,7 @@ from .asked import FunctionPlan
 from .balance import balance
 from .bindings import Bindings, bound
 from .ir import Block, Function, Instruction
+from .macs import join_products
 from .memory import Arrays
 from .operators import Cost, Target, cost_of
 from .place import Place, own_place
@@ -77,6 +78,7 @@ class Region:
                 self._add(item)
         if plan is None or plan.balanced:
             balance(self)
+        join_products(self)
         self._after_reads()
 
     def is_carried(self, node: Node) -> bool:

@@ -1,0 +1,81 @@
+"""A product and the sum that takes it, in one DSP block."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .operators import constant_in, width_of
+
+if TYPE_CHECKING:
+    from .region import Node, Region
+
+__all__ = ["join_products"]
+
+#: Bits that the adder of a DSP block has (UG479).
+_WIDTH = 48
+#: ns of the first stage of such a product and of its sum, with all registers used.
+_FIRST_NS, _SUM_NS = 1.05, 2.1
+#: ns of the product and of the sum without registers.
+_PRODUCT_NS, _PLUS_NS = 3.36, 3.02
+_WIRES = ("sext", "zext", "trunc")
+
+
+def join_products(region: Region) -> None:
+    """Give a product and its sum the time of a DSP block.
+
+    Vitis HLS uses all its registers at any clock: the sum is there three cycles after the factors,
+    but the next sum can take it in the cycle after. Vivado HLS uses none of them where a cycle is
+    long enough.
+    """
+    vivado = region.target.tool == "vivado"
+    speed = region.target.speed
+    if vivado and (_PRODUCT_NS + _PLUS_NS) * speed > region.target.budget:
+        return
+    uses: Counter[str] | None = None
+    for node in region.nodes:
+        if node.item.op not in ("add", "sub"):
+            continue
+        if width_of(node.item.name, region.function, node.item.type) > _WIDTH:
+            continue
+        for other, _ in node.before:
+            product = _behind_wires(other)
+            if product is None:
+                continue
+            uses = uses or _uses(region)
+            if any(uses[name] != 1 for name in _names(other)):
+                continue
+            if vivado:
+                product.cost = replace(product.cost, latency=0, delay=_PRODUCT_NS * speed)
+                node.cost = replace(node.cost, delay=_PLUS_NS * speed)
+            else:
+                product.cost = replace(product.cost, latency=2, delay=0.0, entry=_FIRST_NS)
+                node.cost = replace(node.cost, latency=1, delay=_SUM_NS, entry=_SUM_NS)
+            break
+
+
+def _behind_wires(node: Node) -> Node | None:
+    """Return the product of one block, or of one that a sum makes it, that a value is."""
+    while node.item.op in _WIRES and node.before:
+        node = node.before[0][0]
+    small = node.cost.mac and constant_in(node.item) is None
+    one = node.cost.core == "mul" and (node.cost.dsp == 1 or small)
+    return node if one else None
+
+
+def _names(node: Node) -> list[str]:
+    """The values from a product to what its sum takes."""
+    names = [node.item.name]
+    while node.item.op in _WIRES and node.before:
+        node = node.before[0][0]
+        names.append(node.item.name)
+    return names
+
+
+def _uses(region: Region) -> Counter[str]:
+    """How often each value of the function is used."""
+    blocks = region.function.blocks.values()
+    return Counter(
+        name for block in blocks for item in block.instructions for name in item.operands
+    )
