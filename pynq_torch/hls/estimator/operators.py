@@ -96,6 +96,8 @@ _FUNCTIONS = {
     "floor": (9.0, 9.0, 0, 0), "ceil": (9.0, 9.0, 0, 0), "round": (9.0, 9.0, 0, 0),
     "trunc": (9.0, 9.0, 0, 0), "fmax": (9.0, 9.0, 0, 0), "fmin": (9.0, 9.0, 0, 0),
 }  # fmt: skip
+#: ns of a comparison of floats, and of the logic behind it that looks for what is no number.
+_COMPARISON_NS, _NOT_A_NUMBER_NS = 5.43, 0.97
 _C_LIBRARY = re.compile(
     r"^(?:_ZSt\d+|llvm\.|_Z\d+)?(?P<name>sqrt|exp|log|sin|cos|tan|tanh|pow|fabs|floor|ceil|round|trunc|atan2?|fmod|"
     r"fmax|fmin|asin|acos|sinh|cosh|cbrt|log10|log2|exp2)(?P<single>f|\.f32)?(?:\.f64)?[a-z]*$"
@@ -217,6 +219,10 @@ def _staged(
     # In a fast part the stages of a sum leave time for the bypass to the next iteration.
     part = 0.65 if core in ("fmul", "fdiv") else 0.52 if target.speed > 0.5 else 0.48
     part *= target.budget
+    if core == "fcmp":
+        first = min(_COMPARISON_NS * target.speed, target.budget)
+        last = min(first + _NOT_A_NUMBER_NS * target.speed, target.budget)
+        return Cost(latency, last, first, core="fcmp" if not is_double else "dcmp")
     return Cost(latency, part, part, dsp_double if is_double else dsp, name)
 
 
