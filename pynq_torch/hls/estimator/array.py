@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import prod
+from math import ceil, prod
 
 from .asked import ArrayPlan
 from .scev import Expression
 
 __all__ = ["Access", "Array"]
+
+_FEW = 4
 
 
 @dataclass(eq=False)
@@ -57,6 +59,20 @@ class Array:
         cuts = self.cuts()
         size = len(self.dimensions) or 1
         return bool(cuts) and all(cuts.get(one, ("", 0))[0] == "complete" for one in range(size))
+
+    @property
+    def is_tiny(self) -> bool:
+        """Whether a memory of it would have so few words that both tools make registers of them.
+
+        `config_array_partition` has the limit (UG902: "Arrays with fewer elements").
+        """
+        sizes = [*self.dimensions]
+        for dimension, (kind, factor) in self.cuts().items():
+            if dimension < len(sizes):
+                whole = kind == "complete"
+                sizes[dimension] = 1 if whole else ceil(sizes[dimension] / factor)
+        stored = self.constant or self.plan.kind or self.plan.implementation
+        return self.local and not stored and 0 < prod(sizes) < _FEW if sizes else False
 
     def ports(self) -> int:
         """Accesses a cycle of one bank; FIFOs and single-port memories have one."""

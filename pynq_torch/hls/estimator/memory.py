@@ -222,7 +222,7 @@ class Arrays:
             array.kind, array.bundle = "m_axi", port.get("bundle", "gmem")
         elif not array.dimensions and (array.local or not self._indexed(base)):
             array.kind = "scalar"
-        elif array.is_registers or self._is_taken_apart(array, base):
+        elif array.is_registers or array.is_tiny or self._is_taken_apart(array, base):
             array.kind = "register"
         if array.kind in ("scalar", "register"):
             array.latency = 0
@@ -230,14 +230,14 @@ class Arrays:
             array.latency = array.plan.latency
 
     def _is_taken_apart(self, array: Array, base: str) -> bool:
-        """Whether an array is the compiler's own, or one that Vitis makes registers of."""
+        """Whether an array is the compiler's own, or a static one that the tool takes apart."""
         if base[0] == "@":
-            return self._vitis and array.words <= 64 and self._only_fixed(base)
+            return array.words <= (64 if self._vitis else 16) and self._only_fixed(base)
         plans = [self._plan] if self._plan is not None else []
         return array.local and not any(array.name in p.dimensions for p in [*plans, *self._all])
 
     def _only_fixed(self, base: str) -> bool:
-        """Whether a static array is met at fixed places only: Vitis takes it apart."""
+        """Whether a static array is met at fixed places only: a small one becomes registers."""
         if base in self._module.tables:
             return False
         for block in self._function.blocks.values():
