@@ -14,7 +14,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
@@ -24,6 +24,7 @@ from .. import toolchain
 from ..depends import gcc_files
 from ..parse import PROBE, probe
 from ..source import read_text
+from .marks import DEFINE, SHARED, callees_of, marked
 from .place import Locations, Place
 from .slices import address_slice
 from .tables import with_tables
@@ -62,7 +63,8 @@ _FLAGS = (
 _TIDY = "sroa,early-cse<memssa>,simplifycfg<no-sink-common-insts>,instcombine"
 #: Loop-invariant code leaves loops, as in HLS; a memory location is never kept in a register.
 _PASSES = (
-    "always-inline,globaldce,function(" + _TIDY + "),internalize,ipsccp,function("
+    "always-inline,globaldce,function(" + _TIDY + "),internalize,ipsccp<func-spec>,forceattrs,"
+    "function("
     "lower-constant-intrinsics," + _TIDY + ","
     "loop-simplify,lcssa,loop-mssa(loop-rotate),indvars,"
     "loop-unroll<O1;no-runtime;no-profile-peeling;full-unroll-max=1000000>," + _TIDY + ","
@@ -70,7 +72,12 @@ _PASSES = (
     "simplifycfg<no-sink-common-insts>,adce,loop-simplify,lcssa),"
     "globaldce"
 )
+#: A counter of a few bits wraps round: how often its loop runs is found by counting.
+_COUNTING = "-scalar-evolution-max-iterations=66000"
 _OPTIONS = (
+    _COUNTING, "-force-function-specialization",
+    "-function-specialization-for-literal-constant", "-func-specialization-max-clones=64",
+    "-func-specialization-size-threshold=0",
     "-pragma-unroll-threshold=400000", "-replexitval=never",
     "-unroll-max-iteration-count-to-analyze=100000", "-unroll-runtime=false",
     "-verify-loop-lcssa=false", "-alias-set-saturation-threshold=20000",
@@ -209,7 +216,7 @@ def defined(text: str) -> Iterator[tuple[str, Place | None]]:
     """Yield each function of a raw module: its mangled name and where it is, if that is known."""
     places = Locations(text)
     for line in re.findall(r"(?m)^define .*$", text):
-        match = _DEFINE.match(line)
+        match = DEFINE.match(line)
         if match:
             yield match[1].strip('"'), places.of_function(match[4]) if match[4] else None
 
@@ -234,6 +241,7 @@ def optimise(
     folder: Path,
     *,
     promote: bool = False,
+    calling: Callable[[str, Place], bool] = lambda name, place: False,
 ) -> tuple[str, str]:
     """Return a module after the passes, and what LLVM's analyses print of its loops.
 
@@ -252,11 +260,18 @@ def optimise(
     promote : bool
         Whether an element that a loop reads and writes is kept in a register while it runs: Vivado
         HLS does so; Vitis flattens the nest instead, where the element is another in each turn.
+    calling : callable
+        Whether a function's calls are processes: each has hardware of its own, made for the
+        constants that it is handed.
     """
     factors: dict[Place, int] = {}
     path = folder / "marked.ll"
-    path.write_text(_marked(with_tables(text), inlined, unrolled, factors), encoding="utf-8")
-    options = _OPTIONS if promote else (*_OPTIONS, "-disable-licm-promotion")
+    processes = callees_of(text, calling)
+    with_marks = marked(with_tables(text), inlined, unrolled, factors, processes.__contains__)
+    path.write_text(with_marks, encoding="utf-8")
+    options = [*_OPTIONS] if promote else [*_OPTIONS, "-disable-licm-promotion"]
+    names = {name for name, _ in defined(text)} - processes
+    options += [f"-force-remove-attribute={name}:{SHARED}" for name in sorted(names)]
     public = f"-internalize-public-api-list={entry},{PROBE}"
     try:
         made, _ = _opt(
@@ -301,14 +316,14 @@ def _without_powers() -> Callable[[re.Match[str]], str]:
 
 def _analysed(text: str, path: Path) -> str:
     """Return what LLVM prints of loops and values; of addresses only where a module is long."""
-    analyses = "-passes=function(print<loops>,print<scalar-evolution>)"
+    analyses = ("-passes=function(print<loops>,print<scalar-evolution>)", _COUNTING)
     text = _SQUARE.sub(_without_powers(), text)
     if text.count("\n") < _LONG:
         path.write_text(text, encoding="utf-8")
         with contextlib.suppress(_TooLongError):
-            return _opt([analyses, str(path), "-disable-output"], _PATIENCE_S)[1]
+            return _opt([*analyses, str(path), "-disable-output"], _PATIENCE_S)[1]
     path.write_text(address_slice(text), encoding="utf-8")
-    return _opt([analyses, str(path), "-disable-output"])[1]
+    return _opt([*analyses, str(path), "-disable-output"])[1]
 
 
 class _TooLongError(KernelBuildError):
@@ -333,70 +348,3 @@ def _opt(arguments: Sequence[str], patience_s: int = 0) -> tuple[str, str]:
 _SQUARE = re.compile(
     r"(?P<name>%\S+) = mul [a-z ]*(?P<type>i\d+) (?P<of>%[^ ,]+), (?P=of)(?=[,\n])"
 )
-_DEFINE = re.compile(
-    r'^define .*?@("[^"]+"|[-\w.$]+)\(.*?(#\d+)?( comdat.*?)?(?: !dbg (!\d+))? \{$'
-)
-_LABEL = re.compile(r"^([-\w.$]+):")
-#: A call of this stands in each loop, with the loop's place; LLVM may drop a loop's own metadata.
-MARKER = "__hls_loop"
-_LOOP = re.compile(r"!llvm\.loop (!\d+)")
-_NUMBER = r"(?:float|double)(?: noundef)?"
-#: A function without a body from numbers to a number, as the C library's: it uses no memory.
-_MATHS = re.compile(rf"^declare [^(@]*\b(?:float|double) @[^(]+\({_NUMBER}(?:, {_NUMBER})*\)")
-
-
-def _marked(
-    text: str,
-    inlined: Callable[[str, Place], bool],
-    unrolled: Callable[[Place], int],
-    factors: dict[Place, int],
-) -> str:
-    """Put inlining and unrolling into a raw module's text; note each loop's factor."""
-    places = Locations(text)
-    lines = text.split("\n")
-    extra: dict[str, int] = {}
-    labels: dict[str, int] = {}
-    for number, line in enumerate(lines):
-        if line.startswith("define "):
-            labels = {}
-            match = _DEFINE.match(line)
-            if match and match[2]:
-                # Arrays that are handed over are memories of their own.
-                line = re.sub(r"\bptr (?!noalias)(?=[^,()]*%)", "ptr noalias ", line)
-                where = places.of_function(match[4]) if match[4] else Place("", 0)
-                inline = inlined(match[1].strip('"'), where)
-                lines[number] = line.replace(match[2], "#9001" if inline else "#9002", 1)
-        elif "!llvm.loop" in line and (found := _LOOP.search(line)):
-            start = places.of_loop(found[1])
-            if start is not None:
-                extra[found[1]] = factors[start] = unrolled(start)
-                targets = re.findall(r"label %([-\w.$]+)", line)
-                header = next((name for name in targets if name in labels), None)
-                if header is not None:  # the header is above; `continue` jumps down
-                    mark = f"\n  call void @{MARKER}(), !dbg {places.start_of(found[1])}"
-                    lines[labels[header]] += mark
-        elif (label := _LABEL.match(line)) is not None:
-            labels[label[1]] = number
-    for number, line in enumerate(lines):
-        node = line.split(" ", 1)[0]
-        if node in extra and line.startswith("!"):
-            lines[number] = _with_unrolling(line, extra[node])
-        elif _MATHS.match(line):
-            lines[number] = re.sub(r"\)[^)]*$", ") #9004", line)
-    return "\n".join(lines + _declarations(extra.values()))
-
-
-def _declarations(unrolled: Iterable[int]) -> list[str]:
-    """Return what the marks of a module refer to; `unrolled` are its loops' unrolling factors."""
-    words = [("#9001", "alwaysinline"), ("#9002", "noinline"), ("#9004", "memory(none)")]
-    lines = [f"declare void @{MARKER}() #9003"]
-    lines += ["attributes #9003 = { nounwind willreturn memory(inaccessiblemem: readwrite) }"]
-    lines += [f"attributes {name} = {{ {word} nounwind willreturn }}" for name, word in words]
-    lines += ['!90001 = !{!"llvm.loop.unroll.full"}', '!90002 = !{!"llvm.loop.unroll.disable"}']
-    counts = sorted({count for count in unrolled if count > 1})
-    return lines + [f'!{91000 + n} = !{{!"llvm.loop.unroll.count", i32 {n}}}' for n in counts]
-
-
-def _with_unrolling(line: str, count: int) -> str:
-    word = "!90001" if count == 0 else "!90002" if count == 1 else f"!{91000 + count}"
-    return line.rstrip("}") + f", {word}}}"

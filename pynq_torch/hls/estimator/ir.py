@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from . import scev
-from .compiler import MARKER
+from .marks import MARKER
 from .place import Locations, Place
 
 __all__ = [

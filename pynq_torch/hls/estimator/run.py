@@ -196,6 +196,10 @@ def _optimised(
             return 0 if place.file.startswith(header_folders()) else 1
         return loop.unroll
 
+    def calling(name: str, place: Place) -> bool:
+        function = plan.function_at(place, name)
+        return function is not None and function.dataflow
+
     trips: Trips = {}
     if plan.needs_trips():
         written = compiler.optimise(
@@ -206,7 +210,9 @@ def _optimised(
     if arguments:
         text = with_arguments(text, entry, arguments, lenient=lenient)
     promote = plan.tool == "vivado"
-    made = compiler.optimise(text, entry, inlined, unrolled, folder, promote=promote)
+    made = compiler.optimise(
+        text, entry, inlined, unrolled, folder, promote=promote, calling=calling
+    )
     module = read_module(*made)
     plan.give_up(_trips(module))
     return module

@@ -1,0 +1,100 @@
+"""What is written into a raw module for LLVM's passes: inlining, unrolling, places of loops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from .place import Locations, Place
+
+__all__ = ["DEFINE", "MARKER", "SHARED", "callees_of", "marked"]
+
+#: Of a function that all its calls share: it is not made again for the constants of one.
+SHARED = "optsize"
+_CALL = re.compile(r"^  .*\bcall [^@]*@(\"[^\"]+\"|[-\w.$]+)\(")
+DEFINE = re.compile(r'^define .*?@("[^"]+"|[-\w.$]+)\(.*?(#\d+)?( comdat.*?)?(?: !dbg (!\d+))? \{$')
+_LABEL = re.compile(r"^([-\w.$]+):")
+#: A call of this stands in each loop, with the loop's place; LLVM may drop a loop's own metadata.
+MARKER = "__hls_loop"
+_LOOP = re.compile(r"!llvm\.loop (!\d+)")
+_NUMBER = r"(?:float|double)(?: noundef)?"
+#: A function without a body from numbers to a number, as the C library's: it uses no memory.
+_MATHS = re.compile(rf"^declare [^(@]*\b(?:float|double) @[^(]+\({_NUMBER}(?:, {_NUMBER})*\)")
+
+
+def marked(
+    text: str,
+    inlined: Callable[[str, Place], bool],
+    unrolled: Callable[[Place], int],
+    factors: dict[Place, int],
+    alone: Callable[[str], bool] = lambda name: False,
+) -> str:
+    """Put inlining and unrolling into a raw module's text; note each loop's factor.
+
+    `alone` says which functions have hardware of their own for each call.
+    """
+    places = Locations(text)
+    lines = text.split("\n")
+    extra: dict[str, int] = {}
+    labels: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        if line.startswith("define "):
+            labels = {}
+            match = DEFINE.match(line)
+            if match and match[2]:
+                # Arrays that are handed over are memories of their own.
+                line = re.sub(r"\bptr (?!noalias)(?=[^,()]*%)", "ptr noalias ", line)
+                where = places.of_function(match[4]) if match[4] else Place("", 0)
+                inline = inlined(match[1].strip('"'), where)
+                word = "#9001" if inline else "#9002" if alone(match[1].strip('"')) else "#9005"
+                lines[number] = line.replace(match[2], word, 1)
+        elif "!llvm.loop" in line and (found := _LOOP.search(line)):
+            start = places.of_loop(found[1])
+            if start is not None:
+                extra[found[1]] = factors[start] = unrolled(start)
+                targets = re.findall(r"label %([-\w.$]+)", line)
+                header = next((name for name in targets if name in labels), None)
+                if header is not None:  # the header is above; `continue` jumps down
+                    mark = f"\n  call void @{MARKER}(), !dbg {places.start_of(found[1])}"
+                    lines[labels[header]] += mark
+        elif (label := _LABEL.match(line)) is not None:
+            labels[label[1]] = number
+    for number, line in enumerate(lines):
+        node = line.split(" ", 1)[0]
+        if node in extra and line.startswith("!"):
+            lines[number] = _with_unrolling(line, extra[node])
+        elif _MATHS.match(line):
+            lines[number] = re.sub(r"\)[^)]*$", ") #9004", line)
+    return "\n".join(lines + _declarations(extra.values()))
+
+
+def _declarations(unrolled: Iterable[int]) -> list[str]:
+    """Return what the marks of a module refer to; `unrolled` are its loops' unrolling factors."""
+    words = [("#9001", "alwaysinline"), ("#9002", "noinline"), ("#9004", "memory(none)")]
+    words += [("#9005", f"noinline {SHARED}")]
+    lines = [f"declare void @{MARKER}() #9003"]
+    lines += ["attributes #9003 = { nounwind willreturn memory(inaccessiblemem: readwrite) }"]
+    lines += [f"attributes {name} = {{ {word} nounwind willreturn }}" for name, word in words]
+    lines += ['!90001 = !{!"llvm.loop.unroll.full"}', '!90002 = !{!"llvm.loop.unroll.disable"}']
+    counts = sorted({count for count in unrolled if count > 1})
+    return lines + [f'!{91000 + n} = !{{!"llvm.loop.unroll.count", i32 {n}}}' for n in counts]
+
+
+def _with_unrolling(line: str, count: int) -> str:
+    word = "!90001" if count == 0 else "!90002" if count == 1 else f"!{91000 + count}"
+    return line.rstrip("}") + f", {word}}}"
+
+
+def callees_of(text: str, calling: Callable[[str, Place], bool]) -> set[str]:
+    """Return what some functions of a raw module call."""
+    places = Locations(text)
+    found: set[str] = set()
+    inside = False
+    for line in text.split("\n"):
+        if line.startswith("define "):
+            match = DEFINE.match(line)
+            where = places.of_function(match[4]) if match and match[4] else None
+            inside = bool(match and where and calling(match[1].strip('"'), where))
+        elif inside and (call := _CALL.match(line)):
+            found.add(call[1].strip('"'))
+    return found
