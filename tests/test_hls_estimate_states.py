@@ -1,0 +1,144 @@
+"""``hls estimate``: states outside of pipelines, counters of few bits, constants of processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pynq_torch.hls import estimate
+from pynq_torch.hls.estimator import compiler
+from pynq_torch.hls.estimator.result import Estimate
+
+MISSING = compiler.tools()
+pytestmark = [
+    pytest.mark.usefixtures("own_cache"),
+    pytest.mark.skipif(MISSING is not None, reason=MISSING or ""),
+]
+
+FIR = """
+void fir(int *y, int x) {
+    static const int c[16] = {3, 7, 9, 1, 5, 77, 13, 2, 3, 4, 5, 6, 7, 8, 9, 11};
+    static int kept[16];
+    int sum = 0, data;
+    taps: for (int i = 15; i >= 0; --i) {
+        if (i == 0) { kept[0] = x; data = x; }
+        else { kept[i] = kept[i - 1]; data = kept[i]; }
+        sum += data * c[i];
+    }
+    *y = sum;
+}
+"""
+SORT = """
+void sort(int a[100]) {
+    swap: for (int j = 0; j < 99; ++j) {
+        if (a[j] > a[j + 1]) { int low = a[j + 1]; a[j + 1] = a[j]; a[j] = low; }
+    }
+}
+"""
+COUNTER = """
+#include "ap_int.h"
+void shift(int a[128]) {
+    down: for (ap_uint<7> i = 127; i > 0; i--) {
+#pragma HLS PIPELINE off
+        a[i] = a[i - 1];
+    }
+}
+"""
+STAGES = """
+void stage(int in[64], int out[64], int shift) {
+    outer: for (int k = 0; k < 64; k += 1 << shift)
+        inner: for (int n = 0; n < 1 << shift; n++) {
+#pragma HLS PIPELINE
+            out[k + n] = in[k + n] + shift;
+        }
+}
+void stages(int in[64], int out[64]) {
+DATAFLOW
+    int one[64], two[64];
+    stage(in, one, 1);
+    stage(one, two, 2);
+    stage(two, out, 3);
+}
+"""
+SUM = """
+#include <stdint.h>
+TYPE mac(TYPE a, TYPE b, TYPE c) { return a * b + c; }
+"""
+TAPS = """
+void taps(int *y, int x) {
+    static int kept[WORDS];
+    int sum = x;
+    for (int i = WORDS - 1; i > 0; --i) {
+#pragma HLS UNROLL
+        kept[i] = kept[i - 1];
+        sum += kept[i];
+    }
+    kept[0] = x;
+    *y = sum;
+}
+"""
+RELU = """
+void relu(const float x[64], float y[64]) {
+    each: for (int i = 0; i < 64; ++i) y[i] = x[i] > 0 ? x[i] : 0;
+}
+"""
+
+
+def estimated(folder: Path, text: str, top: str, tool: str, clock: float = 10) -> Estimate:
+    source = folder / "kernel.cpp"
+    source.write_text(text)
+    return estimate(source, top, tool=tool, clock=clock)
+
+
+@pytest.mark.parametrize(("clock", "cycles"), [(10, 5), (8, 6), (7, 7)])
+def test_what_follows_a_branch_begins_when_the_branch_has_ended(
+    tmp_path: Path, clock: float, cycles: int
+) -> None:
+    """The coefficient is read only after the shift register's element is written."""
+    loop = estimated(tmp_path, FIR, "fir", "vivado", clock).loops[0]
+    assert loop.iteration_latency == (cycles, cycles)
+
+
+def test_a_branch_of_the_state_machine_takes_no_time_of_what_it_guards(tmp_path: Path) -> None:
+    """Read, compare and write are longer than a cycle together, but the write is not behind it."""
+    assert estimated(tmp_path, SORT, "sort", "vivado").loops[0].iteration_latency == (2, 2)
+
+
+def test_a_counter_of_few_bits_is_counted(tmp_path: Path) -> None:
+    assert estimated(tmp_path, COUNTER, "shift", "vitis").loops[0].trip_count == (127, 127)
+
+
+def test_each_process_is_made_for_the_constants_that_it_is_handed(tmp_path: Path) -> None:
+    known = estimated(
+        tmp_path, STAGES.replace("DATAFLOW", "#pragma HLS DATAFLOW"), "stages", "vitis"
+    )
+    assert [loop.trip_count for loop in known.loops] == [(64, 64)] * 3
+    assert known.latency[1] is not None
+    shared = estimated(tmp_path, STAGES.replace("DATAFLOW", ""), "stages", "vitis")
+    assert shared.latency[1] is None, "one function for all calls: its bounds are no constants"
+
+
+@pytest.mark.parametrize(
+    ("kind", "tool", "cycles"),
+    [("uint16_t", "vitis", 3), ("int", "vitis", 2), ("short", "vivado", 0)],
+)
+def test_a_product_and_its_sum_are_one_dsp_block(
+    tmp_path: Path, kind: str, tool: str, cycles: int
+) -> None:
+    """Vitis HLS uses the block's four stages; a product of several blocks is not joined."""
+    made = estimated(tmp_path, SUM.replace("TYPE", kind), "mac", tool)
+    assert made.latency == (cycles, cycles)
+
+
+def test_a_comparison_of_floats_leaves_no_time_for_a_write(tmp_path: Path) -> None:
+    assert estimated(tmp_path, RELU, "relu", "vivado").loops[0].iteration_latency == (4, 4)
+
+
+def test_a_small_static_array_at_fixed_places_is_registers(tmp_path: Path) -> None:
+    """LLVM's pass takes arrays of up to 16 words apart; Vivado HLS has its rule."""
+    most = [
+        estimated(tmp_path, TAPS.replace("WORDS", str(words)), "taps", "vivado").latency[1] or 0
+        for words in (16, 32)
+    ]
+    assert most[0] < 4 and most[1] >= 31
