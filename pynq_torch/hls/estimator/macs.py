@@ -34,14 +34,17 @@ def join_products(region: Region) -> None:
     if vivado and (_PRODUCT_NS + _PLUS_NS) * speed > region.target.budget:
         return
     uses: Counter[str] | None = None
+    sums: set[int] = set()
     for node in region.nodes:
         if node.item.op not in ("add", "sub"):
             continue
+        if any(id(_behind_wires(other)) in sums for other, _ in node.before):
+            continue  # a chain of sums would be longer by a cycle for each
         if width_of(node.item.name, region.function, node.item.type) > _WIDTH:
             continue
         for other, _ in node.before:
             product = _behind_wires(other)
-            if product is None:
+            if not _fits(product):
                 continue
             uses = uses or _uses(region)
             if any(uses[name] != 1 for name in _names(other)):
@@ -52,16 +55,21 @@ def join_products(region: Region) -> None:
             else:
                 product.cost = replace(product.cost, latency=2, delay=0.0, entry=_FIRST_NS)
                 node.cost = replace(node.cost, latency=1, delay=_SUM_NS, entry=_SUM_NS)
+            sums.add(id(node))
             break
 
 
-def _behind_wires(node: Node) -> Node | None:
-    """Return the product of one block, or of one that a sum makes it, that a value is."""
+def _behind_wires(node: Node) -> Node:
+    """Return the operation that makes a value, before it is extended or cut off."""
     while node.item.op in _WIRES and node.before:
         node = node.before[0][0]
+    return node
+
+
+def _fits(node: Node) -> bool:
+    """Whether an operation is a product of one DSP block, or of one that its sum makes it."""
     small = node.cost.mac and constant_in(node.item) is None
-    one = node.cost.core == "mul" and (node.cost.dsp == 1 or small)
-    return node if one else None
+    return node.cost.core == "mul" and (node.cost.dsp == 1 or small)
 
 
 def _names(node: Node) -> list[str]:
