@@ -118,11 +118,17 @@ class Plan:
             The iterations of each loop, by file, line and column, as LLVM found them; None where
             they are not known.
         """
+        self._swallow_all()
         if self.tool == "vitis":
             for function in self.functions:
-                if function.interval is None and not function.off:
+                if function.interval is None and not (function.off or function.swallowed):
                     for loop in function.loops:
                         _pipeline_by_itself(loop, trips)
+            self._swallow_all()
+        self._warn_of_limits()
+
+    def _swallow_all(self) -> None:
+        """Unroll and take in what is in pipelines: a function does so for all its calls."""
         for function in self.functions:
             if function.interval is not None:
                 by = f"PIPELINE of {function.name}"
@@ -138,7 +144,6 @@ class Plan:
                         _swallow(inner, by)
                     for other in loop.callees:
                         _swallow_function(other, by)
-        self._warn_of_limits()
 
     def _warn_of_limits(self) -> None:
         """Say which ALLOCATION of a function has no effect, since pipelines take it in."""
@@ -182,9 +187,14 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips) -> None:
         return
     for inner in loop.inner:
         _pipeline_by_itself(inner, trips)
-    calls_loops = any(any(callee.all_loops()) for callee in loop.callees)
+    calls_loops = any(map(_has_loops, loop.callees))
     if loop.unroll and not (loop.inner or loop.off or loop.dataflow or calls_loops):
         loop.interval, loop.automatic = 0, True
+
+
+def _has_loops(function: FunctionPlan) -> bool:
+    """Whether a call runs loops; those of a function that a pipeline calls are unrolled."""
+    return any(loop.unroll != 0 for loop in function.all_loops())
 
 
 def _is_unrolled(loop: LoopPlan, trips: Trips) -> bool:
@@ -197,12 +207,7 @@ def _is_short(loop: LoopPlan, trips: Trips) -> bool:
     """Whether a loop, and each in it, is short and no directive speaks of it."""
     count = trips.get(key_of(loop.place))
     asked = loop.interval is not None or loop.unroll != 1 or loop.off or loop.dataflow
-    if (
-        asked
-        or count is None
-        or count >= _PIPELINE_LOOPS
-        or any(any(c.all_loops()) for c in loop.callees)
-    ):
+    if asked or count is None or count >= _PIPELINE_LOOPS or any(map(_has_loops, loop.callees)):
         return False
     return all(_is_short(inner, trips) for inner in loop.inner)
 
