@@ -696,3 +696,61 @@ void k(const float x[64], float y[64]) {
     assert 52 <= depth[0] <= 56 and 29 <= depth[1] <= 33
     source.write_text(source.read_text().replace("PIPELINE off", "PIPELINE"))
     assert estimate(source, "k", tool="vitis").loops[0].iteration_latency[1] == depth[1] - 9
+
+
+UNASKED = """
+static int sum8(const int x[8]) {
+    int sum = 0;
+    each: for (int i = 0; i < 8; ++i) {
+#pragma HLS PIPELINE
+        sum += x[i];
+    }
+    return sum;
+}
+void k(const int x[8][8], int y[8], int z[8]) {
+    int mine[8][8];
+    copy: for (int i = 0; i < 8; ++i)
+        for (int j = 0; j < 8; ++j)
+#pragma HLS PIPELINE
+            mine[i][j] = x[i][j];
+    rows: for (int i = 0; i < 8; ++i)
+        y[i] = sum8(mine[i]);
+    again: for (int i = 0; i < 8; ++i) {
+PRAGMA
+        z[i] = sum8(mine[i]);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("pragma", "interval"), [("", None), ("#pragma HLS PIPELINE", 4)])
+def test_a_function_that_a_pipeline_calls_has_no_loops_for_any_caller(
+    tmp_path: Path, pragma: str, interval: int | None
+) -> None:
+    loops = {one.name: one for one in _of(tmp_path, UNASKED, PRAGMA=pragma).loops}
+    assert loops["rows"].ii == interval
+    assert ("each" in loops) == (interval is None)
+
+
+NEST = """
+void k(const float a[64], const float b[64], float sum[64]) {
+CUT
+    outer: for (int i = 0; i < 64; ++i) {
+        sum[i] = 0;
+        inner: for (int j = 0; j < 64; ++j)
+            sum[i] += a[j] * b[(i + j) % 64];
+    }
+}
+"""
+
+
+def test_a_sum_is_in_a_register_where_loops_stay_two(tmp_path: Path) -> None:
+    """Which bank the store between the loops goes to is a branch: they are not flattened then."""
+    (flat,) = _of(tmp_path, NEST, CUT="").loops
+    assert (flat.name, flat.trip_count, flat.ii) == ("outer_inner", (4096, 4096), 6)
+    assert "`sum` is read after" in flat.why
+    cut = "#pragma HLS ARRAY_PARTITION variable=sum cyclic factor=2"
+    outer, inner = _of(tmp_path, NEST, CUT=cut).loops
+    assert (outer.name, outer.ii, inner.name, inner.ii) == ("outer", None, "inner", 5)
+    assert "floating-point addition" in inner.why
+

@@ -162,6 +162,8 @@ class Module:
     structs: dict[str, str]
     #: Of each constant table the least and the greatest number, None where it has no integers.
     tables: dict[str, tuple[int, int] | None]
+    #: The functions as Vitis has them if it flattens none of their loops: sums are in registers.
+    promoted: dict[str, Function] = field(default_factory=dict)
 
     def bytes_of(self, kind: str) -> int:
         """Bytes that a type takes in an array."""
@@ -245,8 +247,7 @@ def _extremes(body: str) -> tuple[int, int] | None:
         for escaped, letter in re.findall(r"\\([0-9A-F]{2})|(.)", string):
             byte = int(escaped, 16) if escaped else ord(letter)
             values.append(byte - 256 * (byte > 127))
-    if "zeroinitializer" in body:
-        values.append(0)
+    values += [0] * ("zeroinitializer" in body)
     return (min(values), max(values)) if values else None
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .latency import Body
     from .region import Region
 
-__all__ = ["loop_states"]
+__all__ = ["has_flattened", "loop_states"]
 
 
 def loop_states(body: Body, loop: Loop) -> Cycles:
@@ -95,6 +95,11 @@ def _flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | No
         loops.append(inner)
 
 
+def has_flattened(body: Body) -> bool:
+    """Whether loops of a function become one with those around them."""
+    return any(_flattened(body, loop) for loop in body.function.loops if loop.inner)
+
+
 def _is_constant(body: Body, loop: Loop) -> bool:
     return loop.taken is not None and not any(n.startswith("loop ") for n, _ in loop.taken.terms)
 
@@ -111,6 +116,8 @@ def _is_perfect(body: Body, outer: Loop, inner: Loop) -> bool:
                 not vitis and item.op in ("store", "load", "call", "fadd", "fmul", "fdiv")
             ):
                 return False
+            if item.op == "store" and body.arrays.is_any_bank(item):
+                return False  # which memory it goes to is a branch of its own
     return True
 
 

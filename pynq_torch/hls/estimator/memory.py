@@ -285,6 +285,18 @@ class Arrays:
         self._note_range(item, base)
         return Access(array, item.op == "store", address, self._banks(array, address))
 
+    def is_any_bank(self, item: Instruction) -> bool:
+        """Whether a store goes to another of an array's banks from iteration to iteration."""
+        access = self.access(item)
+        cuts = access.array.cuts() if access is not None else {}
+        parts = split(access.address, access.array) if access is not None and cuts else []
+        return any(
+            unknown or any(step % factor or kind != "cyclic" for step in steps)
+            for (_, steps, unknown), (kind, factor) in (
+                (parts[one], cut) for one, cut in cuts.items() if one < len(parts)
+            )
+        )
+
     def _note_range(self, item: Instruction, base: str) -> None:
         """Note between which numbers a word of a constant table is: its product is narrower."""
         extremes = self._extremes(base)

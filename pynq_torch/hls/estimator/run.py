@@ -214,6 +214,9 @@ def _optimised(
         text, entry, inlined, unrolled, folder, promote=promote, calling=calling
     )
     module = read_module(*made)
+    if not promote and any(loop.inner for one in module.functions.values() for loop in one.loops):
+        again = compiler.optimise(text, entry, inlined, unrolled, folder, promote=True)
+        module.promoted = read_module(*again).functions
     plan.give_up(_trips(module))
     return module
 
