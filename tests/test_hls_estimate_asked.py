@@ -754,3 +754,45 @@ def test_a_sum_is_in_a_register_where_loops_stay_two(tmp_path: Path) -> None:
     assert (outer.name, outer.ii, inner.name, inner.ii) == ("outer", None, "inner", 5)
     assert "floating-point addition" in inner.why
 
+
+COPIES = """
+static int weight[64];
+void k(const int x[64], int y[64], int w[64], int n) {
+    int a[64];
+    fill: for (int i = 0; i < 64; ++i) {
+        a[i] = x[i];
+        weight[i] += 1;
+    }
+    use: for (int i = 0; i < 8; ++i) {
+PRAGMA
+        int sum = 0;
+        for (int j = 0; j < 8; ++j) {
+UNROLL
+            sum += FROM;
+        }
+        y[i] = sum;
+    }
+}
+"""
+ASKED, BY_HAND = "#pragma HLS PIPELINE", "#pragma HLS UNROLL"
+
+
+@pytest.mark.parametrize(
+    ("words", "interval"),
+    [
+        ({"PRAGMA": ASKED, "FROM": "a[8 * i + j]"}, 1),
+        ({"UNROLL": BY_HAND, "FROM": "a[8 * i + j]"}, 1),
+        ({"FROM": "a[8 * i + j]"}, 4),  # nobody asked for it
+        ({"PRAGMA": ASKED, "FROM": "w[8 * i + j]"}, 4),  # the caller's
+        ({"PRAGMA": ASKED, "FROM": "a[i + j * n]"}, 4),  # where they meet is not known
+        ({"PRAGMA": ASKED, "FROM": "weight[8 * i + j]"}, 1),
+        ({"PRAGMA": ASKED, "FROM": "a[i] + a[i + j] + a[i + 2 * j]"}, 6),  # several statements
+    ],
+)
+def test_vitis_cuts_local_arrays_where_throughput_is_asked_for(
+    tmp_path: Path, words: dict[str, str], interval: int
+) -> None:
+    text = {"PRAGMA": "", "UNROLL": "", **words}
+    loops = {one.name: one for one in _of(tmp_path, COPIES, **text).loops}
+    assert loops["use"].ii == interval
+    assert bool(loops["use"].why) == (interval > 1)

@@ -19,6 +19,7 @@ from .processes import Process, channels, side_by_side
 from .result import Cycles, LoopEstimate
 from .scev import Expression
 from .schedule import pipeline
+from .spread import spread_arrays, wants_throughput
 
 if TYPE_CHECKING:
     from .latency import Body
@@ -128,6 +129,8 @@ def _pipelined(
     unordered = set().union(*(one.unordered for one in plans))
     floor = plan.floor.interval or 1 if plan.floor is not None else 1
     region = body.region(items, loop.header, bursts=True, unordered=unordered)
+    if body.target.tool == "vitis" and wants_throughput(plans):
+        region.spread = spread_arrays(region)
     distances = dict(body.plan.distances) if body.plan is not None else {}
     for nested in plans:
         distances |= nested.distances

@@ -70,6 +70,8 @@ class Region:
         self.nodes: list[Node] = []
         self.by_value: dict[str, Node] = {}
         self.accesses: dict[int, list[Node]] = defaultdict(list)
+        #: Arrays (by id) that the tool cuts by itself: no bank of theirs is met twice.
+        self.spread: set[int] = set()
         self._writes: dict[int, list[Node]] = defaultdict(list)
         self._streams: dict[str, list[Node]] = defaultdict(list)
         self._find_branches(items)
@@ -296,7 +298,10 @@ class Region:
             return []  # a pipeline has as many copies of a table as it reads at a time
         if access.array.kind == "m_axi":
             return [((access.array.bundle, access.write), 1)]
-        return [((id(access.array), bank), access.array.ports()) for bank in self._banks(access)]
+        array = access.array
+        if id(array) in self.spread:
+            return [((id(array), access.address.constant), 2)]
+        return [((id(array), bank), array.ports()) for bank in self._banks(access)]
 
     def _banks(self, access: Access) -> list[tuple[int | None, ...]]:
         """The banks that an access takes; one whose bank is not known takes all that are met."""
