@@ -755,6 +755,18 @@ def test_a_sum_is_in_a_register_where_loops_stay_two(tmp_path: Path) -> None:
     assert "floating-point addition" in inner.why
 
 
+def test_vivado_flattens_before_it_looks_for_sums(tmp_path: Path) -> None:
+    text = NEST.replace("        sum[i] = 0;\n", "").replace("CUT\n", "")
+    text = text.replace("++j)\n", "++j)\n#pragma HLS PIPELINE\n")
+    source = tmp_path / "k.cpp"
+    source.write_text(text)
+    (flat,) = estimate(source, "k", tool="vivado").loops
+    assert (flat.name, flat.ii) == ("outer_inner", 6)
+    source.write_text(text.replace("++i) {", "++i) {\n#pragma HLS LOOP_FLATTEN off\n"))
+    outer, inner = estimate(source, "k", tool="vivado").loops
+    assert (outer.name, inner.name, inner.ii) == ("outer", "inner", 5)
+
+
 COPIES = """
 static int weight[64];
 void k(const int x[64], int y[64], int w[64], int n) {

@@ -258,8 +258,8 @@ def optimise(
     folder : pathlib.Path
         Where to write the module.
     promote : bool
-        Whether an element that a loop reads and writes is kept in a register while it runs: Vivado
-        HLS does so; Vitis flattens the nest instead, where the element is another in each turn.
+        Whether an element that a loop reads and writes is kept in a register while it runs: the
+        tools do so but where they flatten the nest, and the element is another in each turn.
     calling : callable
         Whether a function's calls are processes: each has hardware of its own, made for the
         constants that it is handed.

@@ -162,7 +162,7 @@ class Module:
     structs: dict[str, str]
     #: Of each constant table the least and the greatest number, None where it has no integers.
     tables: dict[str, tuple[int, int] | None]
-    #: The functions as Vitis has them if it flattens none of their loops: sums are in registers.
+    #: The functions as the tools have them where no loops are flattened: sums are in registers.
     promoted: dict[str, Function] = field(default_factory=dict)
 
     def bytes_of(self, kind: str) -> int:

@@ -12,7 +12,7 @@ from pynq_torch.paths import shown
 
 from .asked import LoopPlan
 from .cycles import add, at_least, greater, multiply, pipeline_latency, plus
-from .ir import ANY, Loop
+from .ir import ANY, Function, Loop
 from .operators import knows_call
 from .place import Place, own_place
 from .processes import Process, channels, side_by_side
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .latency import Body
     from .region import Region
 
-__all__ = ["has_flattened", "loop_states"]
+__all__ = ["adds_in_flattened", "loop_states"]
 
 
 def loop_states(body: Body, loop: Loop) -> Cycles:
@@ -96,9 +96,21 @@ def _flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | No
         loops.append(inner)
 
 
-def has_flattened(body: Body) -> bool:
-    """Whether loops of a function become one with those around them."""
-    return any(_flattened(body, loop) for loop in body.function.loops if loop.inner)
+def adds_in_flattened(body: Body, kept: Function) -> bool:
+    """Whether `kept`, with sums in registers, stores one between loops that become one.
+
+    The tools flatten first: then the element is another one in each turn, and stays in memory.
+    """
+    headers = {loop.header for loop in body.function.loops if loop.inner and _flattened(body, loop)}
+    for loop in kept.loops:
+        if loop.header in headers:
+            last = loop
+            while last.inner:
+                last = last.inner[0]
+            between = [kept.blocks[name] for name in loop.blocks if name not in last.blocks]
+            if any(item.op == "store" for block in between for item in block.instructions):
+                return True
+    return False
 
 
 def _is_constant(body: Body, loop: Loop) -> bool:

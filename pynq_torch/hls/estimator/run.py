@@ -209,14 +209,14 @@ def _optimised(
     plan.settle(trips)
     if arguments:
         text = with_arguments(text, entry, arguments, lenient=lenient)
-    promote = plan.tool == "vivado"
-    made = compiler.optimise(
-        text, entry, inlined, unrolled, folder, promote=promote, calling=calling
+    made = functools.partial(
+        compiler.optimise, text, entry, inlined, unrolled, folder, calling=calling
     )
-    module = read_module(*made)
-    if not promote and any(loop.inner for one in module.functions.values() for loop in one.loops):
-        again = compiler.optimise(text, entry, inlined, unrolled, folder, promote=True)
-        module.promoted = read_module(*again).functions
+    module = read_module(*made(promote=True))
+    if any(loop.inner for one in module.functions.values() for loop in one.loops):
+        promoted = module.functions
+        module = read_module(*made(promote=False))
+        module.promoted = promoted
     plan.give_up(_trips(module))
     return module
 
