@@ -356,7 +356,7 @@ void k(const Pixel in[64], Pixel out[64]) {
 }
 """
     (loop,) = _of(tmp_path, text).loops
-    assert (loop.ii, loop.iteration_latency) == (1, (4, 4))
+    assert (loop.ii, loop.iteration_latency) == (1, (5, 5))
 
 
 def test_the_lanes_of_a_vector_are_one_word_of_a_bus(tmp_path: Path) -> None:

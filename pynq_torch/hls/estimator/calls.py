@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .ir import Function, Instruction, names_in, split_types
 
-__all__ = ["Batch", "given"]
+if TYPE_CHECKING:
+    from .latency import Kernel
+    from .memory import Arrays
+
+__all__ = ["Batch", "given", "is_called_once", "used"]
 
 
 def given(item: Instruction, callee: Function) -> dict[str, str]:
@@ -41,6 +46,8 @@ class Batch:
     results: set[str]
     #: How often each function is called, which needs as many instances of it.
     calls: Counter[str] = field(default_factory=Counter)
+    #: Of the functions called, the operators that others may use at other times.
+    operators: Counter[str] = field(default_factory=Counter)
 
     def takes(
         self, item: Instruction, reads: set[str], writes: set[str], instances: int | None
@@ -57,3 +64,24 @@ class Batch:
         self.reads |= reads
         self.writes |= writes
         return True
+
+
+def is_called_once(function: Function, callee: str) -> bool:
+    """Whether a function calls another at one place."""
+    items = (item for block in function.blocks.values() for item in block.instructions)
+    return sum(item.op == "call" and item.callee == callee for item in items) == 1
+
+
+def used(kernel: Kernel, arrays: Arrays, function: Function) -> tuple[set[str], set[str]]:
+    """Return what a function reads and what it writes: arguments and variables."""
+    reads: set[str] = set()
+    writes: set[str] = set()
+    for item in (item for block in function.blocks.values() for item in block.instructions):
+        if item.op in ("load", "store") and item.operands:
+            (reads if item.op == "load" else writes).add(arrays.base_of(item.operands[-1]))
+        elif item.op == "call":
+            writes |= {arrays.base_of(one) for one in item.operands}
+            if item.callee in kernel.module.functions:
+                for found, below in zip((reads, writes), kernel.uses(item.callee), strict=True):
+                    found |= {one for one in below if one.startswith("@")}
+    return reads, writes

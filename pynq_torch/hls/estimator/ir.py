@@ -173,10 +173,8 @@ class Module:
         """Return size and alignment in bytes."""
         kind = kind.strip()
         if bits := bits_of(kind):
-            size = 1
-            while size * 8 < bits and size < 8:
-                size *= 2
-            size = size if size * 8 >= bits else (bits + 63) // 64 * 8
+            whole = (bits + 7) // 8
+            size = 1 << (whole - 1).bit_length() if whole < 8 else (whole + 7) // 8 * 8
             return size, min(size, 8)
         if match := re.match(r"^\[(\d+) x (.*)\]$", kind):
             size, align = self._layout(match[2])

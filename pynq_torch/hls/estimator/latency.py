@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from .array import Array
 from .asked import FunctionPlan
-from .calls import Batch, given
+from .calls import Batch, given, is_called_once, used
 from .cycles import add, at_least, greater, plus
 from .ir import Block, Function, Instruction, Loop, Module
 from .logic import Logic, join, of_arrays, of_region, totals
@@ -50,6 +50,8 @@ class Done:
     logic: Logic = field(default_factory=Counter)
     #: How the arrays that are handed over are used.
     ports: dict[str, set[Use]] = field(default_factory=dict)
+    #: Of its operators, those that a caller may use too.
+    handed_up: Counter[str] = field(default_factory=Counter)
 
 
 class Kernel:
@@ -64,7 +66,7 @@ class Kernel:
         self.loops: list[LoopEstimate] = []
         self.reasons: list[str] = []
         self._done: dict[str, Done] = {}
-        self._written: dict[str, set[str]] = {}
+        self._uses: dict[str, tuple[set[str], set[str]]] = {}
         self.shared = Shared(self)
 
     def result(
@@ -97,22 +99,15 @@ class Kernel:
             reasons=tuple(self.reasons),
         )
 
-    def writes(self, name: str) -> set[str]:
-        """What a function writes through: variables and arguments, also those that it hands on."""
-        if name not in self._written:
-            function = self.module.functions[name]
-            arrays = Arrays(self.module, function, None, [], {})
-            items = [item for block in function.blocks.values() for item in block.instructions]
-            found = {
-                arrays.base_of(i.operands[-1]) for i in items if i.op == "store" and i.operands
-            }
-            found |= {arrays.base_of(one) for i in items if i.op == "call" for one in i.operands}
-            self._written[name] = found
-        return self._written[name]
+    def uses(self, name: str) -> tuple[set[str], set[str]]:
+        """What a function and those it calls read and write: variables and arguments.
 
-    def written(self, name: str) -> set[str]:
-        """The arguments through which a function writes, or that it hands on."""
-        return self.writes(name) & set(self.module.functions[name].arguments)
+        LLVM gives a function a global array itself where all calls hand it the same.
+        """
+        if name not in self._uses:
+            function = self.module.functions[name]
+            self._uses[name] = used(self, Arrays(self.module, function, None, [], {}), function)
+        return self._uses[name]
 
     # -- functions -----------------------------------------------------------------------------
 
@@ -164,7 +159,7 @@ class Body:
             if interval > asked:
                 said = f"{self.plan.name}: II={interval}: {limit.reason}{limit.where}"
                 self.kernel.reasons.append(said)
-            self.count(region, interval)
+            self.count(region, interval, asked)
             cycles: Cycles = (depth - 1, depth - 1)
         else:
             states = self.states(None)
@@ -186,7 +181,8 @@ class Body:
         stages = tuple((process.name, process.cycles) for process in self.stages)
         join(self.logic, of_arrays(self.arrays.all()))
         handed = {name: self.ports.of(array) for name, array in self.arrays.handed.items()}
-        return Done(cycles, interval, dsp, brams, stages, begins, self.logic, handed)
+        up = self.blocks_used.handed_up if not self.callees else Counter()
+        return Done(cycles, interval, dsp, brams, stages, begins, self.logic, handed, up)
 
     # -- bodies --------------------------------------------------------------------------------
 
@@ -242,7 +238,7 @@ class Body:
                         batch = Batch(reads, writes, set())
                     batch.results.add(item.name)
                     batch.calls[item.callee] += 1
-                    self._instances(item.callee, batch.calls[item.callee], loop)
+                    self._instances(item.callee, batch, loop)
                 else:
                     if copied := self._copied(item):
                         spans += [(group + 1, (copied, copied)), (group + 2, (0, 0))]
@@ -331,11 +327,10 @@ class Body:
     def used(self, item: Instruction) -> tuple[set[str], set[str]]:
         """The arrays that a call reads and those that it writes."""
         callee = self.kernel.module.functions[item.callee]
-        written = self.kernel.written(item.callee)
-        reads: set[str] = set()
-        writes: set[str] = set()
+        uses = self.kernel.uses(item.callee)
+        reads, writes = ({one for one in names if one.startswith("@")} for names in uses)
         for argument, value in given(item, callee).items():
-            (writes if argument in written else reads).add(self.arrays.base_of(value))
+            (writes if argument in uses[1] else reads).add(self.arrays.base_of(value))
         return reads, writes
 
     def _call(self, item: Instruction) -> Cycles:
@@ -360,20 +355,32 @@ class Body:
             return None
         return self.plan.limits.get(plan.name.lower())
 
-    def _instances(self, callee: str, together: int, loop: Loop | None) -> None:
+    def _takes_in(self, callee: str) -> bool:
+        """Whether the tools make a function part of this one: it is called here, and once."""
+        function = self.kernel.module.functions[callee]
+        plan = self.kernel.plan.function_at(function.place, callee) if function.place else None
+        kept = plan is not None and plan.inline is False
+        return not kept and is_called_once(self.function, callee)
+
+    def _instances(self, callee: str, batch: Batch, loop: Loop | None) -> None:
         """Count the instances of a function: one for each call at a time, or each process."""
         plan = self.plan if loop is None else self.kernel.plan.loop_at(loop.place or Place("", 0))
+        done, together = self.kernel.function(callee, {}), batch.calls[callee]
+        up = done.handed_up
         if plan is not None and plan.dataflow:
-            together = self.callees[callee] + 1
-        done = self.kernel.function(callee, {})
+            together, up = self.callees[callee] + 1, Counter()
+        elif not self._takes_in(callee):
+            up = Counter()
+        batch.operators += up
+        self.blocks_used.take_turns(batch.operators if self.target.tool == "vitis" else up)
         for _ in range(together - self.callees[callee]):
             self.callees[callee] += 1
-            self.blocks_used.own += done.dsp
+            self.blocks_used.instance(done.dsp, up)
             self.brams += done.brams
             join(self.logic, done.logic)
 
-    def count(self, region: Region, interval: int | None) -> None:
-        """Count the operators that a region needs."""
-        self.blocks_used.count(region, interval)
+    def count(self, region: Region, interval: int | None, asked: int = 1) -> None:
+        """Count the operators that a region needs; a directive asks for an interval."""
+        self.blocks_used.count(region, interval, asked)
         self.ports.count(region, interval)
         join(self.logic, of_region(region, interval))

@@ -148,7 +148,7 @@ def _pipelined(
         distances |= nested.distances
     interval, depth, limit = pipeline(region, max(plan.interval or 1, floor), distances)
     depth = max(depth, plan.least or 0)
-    body.count(region, interval)
+    body.count(region, interval, plan.interval or 1)
     trips: Cycles = (1, 1)
     for one, its in zip(loops, plans, strict=True):
         trips = multiply(trips, _trips(body, one, its))

@@ -306,15 +306,17 @@ def _signed_digits(number: int) -> int:
 def multiplier(small: int, large: int, target: Target) -> Cost:
     """Return what an integer multiplier of two widths costs."""
     blocks = ceil(small / 18) * ceil(large / 25) if large > 18 else 1
-    beside = 25 < large <= 32 and small <= 6  # the upper bits are multiplied beside the block
+    beside = 25 < large <= 32 and small <= 7  # the upper bits are multiplied beside the block
     if beside and target.tool == "vitis":
         blocks = 1
-    if small + large <= 11 or small <= 4 or small * large <= 80:
+    if small <= 4 or large <= 10:
         wide = small > 4 and small * large >= _LEAST_MAC
         return Cost(0, target.speed * (1.9 + 0.22 * min(small, large)), core="mul", mac=wide)
     whole = {32: 3, 64: 10 if target.tool == "vitis" else 16}
     if small > 17 and large > 17:
-        blocks = whole.get(large, ceil((small - 1) / 17) * ceil((large - 1) / 24))
+        ways = ((small, large), (large, small))
+        split = min(ceil((one - 1) / 17) * ceil((other - 1) / 24) for one, other in ways)
+        blocks = whole.get(large, split) if small > 25 else split
     one = 36.0 if blocks >= 10 else 6.38 if small + large > 20 else 4.17
     if 1 < blocks < 10 or beside:
         one = 8.51

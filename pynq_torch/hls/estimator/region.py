@@ -29,6 +29,8 @@ _VALUE = re.compile(r"%[-\w.$]+")
 _SKIPPED = frozenset(("br", "ret", "switch", "unreachable", "alloca"))
 #: Of a block RAM: from the address, and to the data.
 _MEMORY_NS = 3.25
+#: A table of fewer is kept in LUTs.
+_LEAST_ROM_BITS = 1024
 #: Of so many accesses of an array each is compared with the last ones.
 MOST_PAIRS = 400
 #: Instead of a gap: a write that may share the cycle of a read before it.
@@ -294,14 +296,22 @@ class Region:
             return [] if node.item.callee.endswith(("empty", "full")) else [(node.stream, 1)]
         if access is None or node.joined or access.array.kind in ("scalar", "register"):
             return []
-        if access.array.constant and self.header:
-            return []  # a pipeline has as many copies of a table as it reads at a time
+        if access.array.constant and self._is_copied(access):
+            return []
         if access.array.kind == "m_axi":
             return [((access.array.bundle, access.write), 1)]
         array = access.array
         if id(array) in self.spread:
             return [((id(array), access.address.constant), 2)]
         return [((id(array), bank), array.ports()) for bank in self._banks(access)]
+
+    def _is_copied(self, access: Access) -> bool:
+        """Whether there are as many copies of a table as are read at a time.
+
+        So it is in a pipeline, and of one that is kept in LUTs.
+        """
+        bits = access.array.words * access.array.element_bits
+        return self._bursts or (bool(self.header) and bits < _LEAST_ROM_BITS)
 
     def _banks(self, access: Access) -> list[tuple[int | None, ...]]:
         """The banks that an access takes; one whose bank is not known takes all that are met."""

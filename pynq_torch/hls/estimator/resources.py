@@ -11,7 +11,7 @@ from .array import Array
 from .ir import Function, Instruction
 from .operators import Target
 from .ports import Ports
-from .region import Region
+from .region import Node, Region
 
 __all__ = ["DspBlocks", "block_rams", "of_adapters"]
 
@@ -118,13 +118,18 @@ def _banks(array: Array) -> tuple[int, int]:
     return memories, elements
 
 
+#: DSP blocks of an integer multiplier from which Vitis HLS uses it for several products.
+_LEAST_SHARED = 2
+#: Operators that a function shares with those it calls; "mul" in Vitis HLS alone.
+_HANDED_UP = frozenset(("fadd", "dadd", "fmul", "dmul", "mul"))
+
+
 class DspBlocks:
     """The DSP blocks of one function's operators; ``ALLOCATION`` limits those of a core."""
 
     def __init__(self, function: Function, tool: str, limits: Mapping[str, int]) -> None:
         self._function, self._tool, self._limits = function, tool, limits
         self._shared: Counter[str] = Counter()
-        self._sizes: dict[str, int] = {}
         self._multipliers: list[int] = []
         #: Of operators that nothing else uses, and of the functions that are called.
         self.own = 0
@@ -132,43 +137,60 @@ class DspBlocks:
     @property
     def total(self) -> int:
         """The blocks of all regions counted; regions take turns with what they share."""
-        shared = sum(n * self._sizes[core] for core, n in self._shared.items())
-        return self.own + shared + sum(self._multipliers)
+        return self.own + _dsps(self._shared) + sum(self._multipliers)
+
+    @property
+    def handed_up(self) -> Counter[str]:
+        """How many operators of each core a caller may use while this function does not run."""
+        return Counter({c: n for c, n in self._shared.items() if c.split()[0] in _HANDED_UP})
 
     @property
     def block_rams(self) -> int:
         """The 18 Kbit blocks in these operators: tables that reduce the argument of a sine."""
         return sum(_SINE_TABLES * n for core, n in self._shared.items() if "dsin" in core)
 
-    def count(self, region: Region, interval: int | None) -> None:
-        """Count the operators that a region needs: those of a pipeline start once an interval."""
-        used: Counter[str] = Counter()
-        starts: Counter[tuple[str, int]] = Counter()
-        products: list[int] = []
-        # Outside of a pipeline Vitis uses a large multiplier several times.
-        own = 2 if self._tool == "vitis" and not interval else 1_000
+    def instance(self, blocks: int, handed_up: Counter[str]) -> None:
+        """Count a function that is called, less what it shares with its caller."""
+        self.own += blocks - _dsps(handed_up)
+
+    def take_turns(self, used: Counter[str]) -> None:
+        """Count operators that are used while no other region and no other call runs."""
+        self._shared |= used
+
+    def count(self, region: Region, interval: int | None, asked: int = 1) -> None:
+        """Count the operators that a region needs.
+
+        An integer multiplier does several products of a pipeline only where its directive asks
+        for an interval above 1: not where ports or a recurrence make it longer.
+        """
+        products: dict[tuple[int, bool], list[Node]] = defaultdict(list)
+        used: dict[str, list[Node]] = defaultdict(list)
         for node in region.nodes:
             cost = node.cost
-            if cost.core == "mul" and cost.dsp < own:
-                products.append(cost.dsp or int(cost.mac and self._is_added(node.item)))
+            if cost.core == "mul" and (self._tool == "vivado" or cost.dsp < _LEAST_SHARED):
+                size = cost.dsp or int(cost.mac and self._is_added(node.item))
+                products[size, bool(cost.dsp)].append(node)
             elif cost.dsp:
-                core = f"{cost.core} {cost.dsp}"
-                self._sizes[core] = cost.dsp
-                starts[core, node.start[0]] += 1
-                used[core] += 1
+                used[f"{cost.core} {cost.dsp}"].append(node)
+        turns = interval if asked > 1 else None
+        sizes = [
+            size
+            for (size, _), nodes in products.items()
+            for _ in range(_products(region, nodes, turns))
+        ]
         allowed = self._limits.get("mul")
         if allowed:  # all regions use the same ones
-            self._multipliers = sorted([*self._multipliers, *products])[-allowed:]
+            self._multipliers = sorted([*self._multipliers, *sizes])[-allowed:]
         else:
-            self.own += ceil(sum(products) / (interval or 1))
-        for core, count in used.items():
-            if interval:
-                needed = ceil(count / interval)
-            else:
-                needed = max(n for (name, _), n in starts.items() if name == core)
+            self.own += sum(sizes)
+        needed: Counter[str] = Counter()
+        for core, nodes in used.items():
+            alone = interval and not turns and core.startswith("mul")
+            needed[core] = len(nodes) if alone else _units(region, nodes, interval)
+        for core in needed:
             limit = self._limits.get(core.split()[0])
-            needed = min(needed, limit) if limit else needed
-            self._shared[core] = max(self._shared[core], needed)
+            needed[core] = min(needed[core], limit) if limit else needed[core]
+        self.take_turns(needed)
 
     def _is_added(self, item: Instruction) -> bool:
         """Whether a product goes into one sum only, which is then in its DSP block."""
@@ -186,3 +208,34 @@ class DspBlocks:
                 for name in item.operands:
                     found[name].append(item)
         return found
+
+
+def _dsps(operators: Counter[str]) -> int:
+    """The DSP blocks of operators, whose names end in how many each has."""
+    return sum(n * int(core.split()[-1]) for core, n in operators.items())
+
+
+def _products(region: Region, nodes: Sequence[Node], turns: int | None) -> int:
+    """Return how many multipliers some products need; with `turns` they share them."""
+    if not turns:
+        return len(nodes)
+    if not nodes[0].cost.dsp:  # of a sum, spread over the interval
+        return ceil(len(nodes) / turns)
+    return _units(region, nodes, turns)
+
+
+def _units(region: Region, nodes: Sequence[Node], interval: int | None) -> int:
+    """Return how many units the operations of a core need; those of two branches share one.
+
+    Floating-point operations of a pipeline are spread over its interval; integer products begin
+    when their operands are there.
+    """
+    if interval and nodes[0].cost.core != "mul":
+        return ceil(region.together(list(nodes)) / interval)
+    cycles: dict[int, list[Node]] = defaultdict(list)
+    for node in nodes:
+        cycles[node.start[0]].append(node)
+    slots: Counter[int] = Counter()
+    for cycle, together in cycles.items():
+        slots[cycle % interval if interval else cycle] += region.together(together)
+    return max(slots.values())

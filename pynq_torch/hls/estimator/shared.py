@@ -52,5 +52,5 @@ class Shared:
         if self._written is None:
             names = self._kernel.module.functions
             functions = [name for name in names if not name.startswith(_BEGINNINGS)]
-            self._written = set().union(*(self._kernel.writes(name) for name in functions))
+            self._written = set().union(*(self._kernel.uses(name)[1] for name in functions))
         return self._written

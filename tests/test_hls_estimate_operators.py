@@ -1,0 +1,125 @@
+"""``hls estimate``: which operations share a DSP block, and how many blocks a product takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pynq_torch.hls import Estimate, estimate
+from pynq_torch.hls.estimator import compiler
+from pynq_torch.hls.estimator.operators import multiplier, target_of
+
+MISSING = compiler.tools()
+pytestmark = [
+    pytest.mark.usefixtures("own_cache"),
+    pytest.mark.skipif(MISSING is not None, reason=MISSING or ""),
+]
+
+#: x has two ports: its eight words of an iteration take four cycles.
+DENSE = """
+int k(const int x[64], const int w[8]) {
+#pragma HLS ARRAY_PARTITION variable=w complete
+    int sum = 0;
+    for (int i = 0; i < 8; ++i) {
+#pragma HLS PIPELINE II=ASKED
+        for (int j = 0; j < 8; ++j) {
+#pragma HLS UNROLL
+            sum += x[8 * i + j] * w[j];
+        }
+    }
+    return sum;
+}
+"""
+BRANCHES = """
+void k(const float x[64], float y[64], float z[64], float a) {
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE off
+        if (x[i] > 0)
+            y[i] = x[i] * a;
+        else
+            z[i] = x[i] * x[i];
+    }
+}
+"""
+STEPS = """
+void f(const float x[64], float y[64]) {
+#pragma HLS INLINE WAY
+    for (int i = 0; i < 64; ++i) y[i] = x[i] * x[i] + 1;
+}
+void g(const float y[64], float z[64]) {
+#pragma HLS INLINE WAY
+    for (int i = 0; i < 64; ++i) z[i] = y[i] * y[i] + 2;
+}
+static float kept[64];
+void k(const float x[64], float z[64]) {
+    f(x, kept);
+    g(kept, z);
+}
+"""
+TABLE = """
+float k(const float x[8], const unsigned char at[8]) {
+#pragma HLS ARRAY_PARTITION variable=x complete
+#pragma HLS ARRAY_PARTITION variable=at complete
+    static const float table[256] = {NUMBERS};
+    float y = 0;
+    for (int i = 0; i < 8; i += 8) {
+#pragma HLS PIPELINE off
+        for (int j = 0; j < 8; ++j) {
+#pragma HLS UNROLL
+            y += x[i + j] * table[at[i + j]];
+        }
+    }
+    return y;
+}
+"""
+
+
+def _of(folder: Path, text: str, tool: str = "vitis", **words: str) -> Estimate:
+    for word, value in words.items():
+        text = text.replace(word, value)
+    source = folder / "k.cpp"
+    source.write_text(text)
+    return estimate(source, "k", tool=tool)
+
+
+def test_a_pipeline_shares_multipliers_where_its_directive_asks_for_the_interval(
+    tmp_path: Path,
+) -> None:
+    found = [_of(tmp_path, DENSE, ASKED=str(interval)) for interval in (1, 4)]
+    assert [(one.loops[0].ii, one.resources["DSP"]) for one in found] == [(4, 24), (4, 6)]
+
+
+@pytest.mark.parametrize("tool", ["vitis", "vivado"])
+def test_branches_share_an_operator(tmp_path: Path, tool: str) -> None:
+    assert _of(tmp_path, BRANCHES, tool).resources["DSP"] == 3
+
+
+@pytest.mark.parametrize(("way", "blocks"), [("", 5), ("off", 10)])
+def test_functions_called_in_turn_share_what_is_made_part_of_the_caller(
+    tmp_path: Path, way: str, blocks: int
+) -> None:
+    text = STEPS if way else STEPS.replace("#pragma HLS INLINE WAY\n", "")
+    made = _of(tmp_path, text, WAY=way)
+    assert made.resources["DSP"] == blocks
+    assert made.latency[1] is not None
+    assert made.latency[1] > 2 * 64  # g waits for the array that f writes
+
+
+def test_a_table_has_two_ports_outside_of_a_pipeline(tmp_path: Path) -> None:
+    numbers = ", ".join(f"{n}.5f" for n in range(256))
+    assert _of(tmp_path, TABLE, NUMBERS=numbers).resources["DSP"] == 2 * 3 + 2
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "vitis", "vivado"),
+    [
+        (4, 32, 0, 0), (9, 9, 0, 0), (10, 10, 0, 0), (11, 11, 1, 1), (5, 16, 1, 1),
+        (7, 32, 1, 2), (9, 32, 2, 2), (18, 32, 2, 2), (21, 32, 2, 2), (25, 35, 2, 2),
+        (32, 32, 3, 3), (33, 42, 4, 4),
+    ],
+)  # fmt: skip
+def test_blocks_of_a_product(small: int, large: int, vitis: int, vivado: int) -> None:
+    """As reports of both tools list them."""
+    targets = [target_of(20, "xc7z020clg400-1", tool) for tool in ("vitis", "vivado")]
+    assert [multiplier(small, large, one).dsp for one in targets] == [vitis, vivado]
