@@ -583,6 +583,29 @@ def test_a_faster_clock_needs_more_cycles(kernel):
     assert fast.ii > slow.ii and fast.iteration_latency[1] > slow.iteration_latency[1]
 
 
+def test_tables_of_hls_numbers_are_made_before_the_kernel_runs(kernel):
+    numbers = ", ".join(f"{n % 7 - 3}.{n % 10}" for n in range(20_000))
+    text = """
+    #include <ap_fixed.h>
+    typedef ap_fixed<32, 8> fix;
+    fix weight[2000][10] = {NUMBERS};
+    void scale(const fix x[8], fix y[8]) {
+        static const fix few[8] = {0.5, -1, 2.25f, 3, 4, 5, 6, 7};
+        walk: for (int i = 0; i < 8; ++i) {
+    #pragma HLS PIPELINE
+            y[i] = x[i] * few[i] + weight[3 * i][1];
+        }
+    }
+    """
+    found = kernel(text.replace("NUMBERS", numbers), top="scale")
+    (walk,) = found.loops
+    assert found.latency[1] == walk.latency[1] + 2
+    assert found.resources["BRAM_18K"] == 32_768 * 32 // 16_384  # as wide as their type
+    # Where the index is known, they are multiplied by as by any number.
+    one = kernel(text.replace("NUMBERS", "0.25").replace("few[i]", "few[1]"), top="scale")
+    assert one.resources["DSP"] == found.resources["DSP"]
+
+
 def test_fixed_point_and_wide_integers(kernel):
     text = """
     #include <ap_fixed.h>

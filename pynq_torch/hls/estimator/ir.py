@@ -231,14 +231,14 @@ def read_module(text: str, printed: str) -> Module:
     written = re.findall(rf"^(@{_NAME}) = .*?\b(?:global|constant) (.+)$", text, re.MULTILINE)
     variables = {name: _leading_type(body) for name, body in written}
     structs = dict(re.findall(rf"^(%{_NAME}) = type (.*)$", text, re.MULTILINE))
-    constants = re.findall(rf"^(@{_NAME}) = .*?\bconstant (.+)$", text, re.MULTILINE)
+    constants = re.findall(rf"^(@{_NAME}) = (.*?\bconstant .+)$", text, re.MULTILINE)
     tables = {name: _extremes(body) for name, body in constants}
     return Module(functions, variables, structs, tables)
 
 
 def _extremes(body: str) -> tuple[int, int] | None:
-    """Return the least and the greatest of an initialiser's integers, None where it has others."""
-    if re.search(r"\b(?:float|double|half|ptr)\b", body):
+    """Return a table's least and greatest integer; HLS numbers stay as wide as their type."""
+    if re.search(r"\b(?:float|double|half|ptr|externally_initialized)\b", body):
         return None
     values = [int(number) for number in re.findall(r"\bi\d+ (-?\d+)\b", body)]
     for string in re.findall(r'\bc"([^"]*)"', body):

@@ -11,7 +11,11 @@ __all__ = ["with_arguments", "with_tables"]
 
 _NAME = r"[-\w.$]+"
 _VARIABLE = re.compile(
-    rf"^(@{_NAME}) = (?:internal|private) (?:unnamed_addr )?global (?!.*zeroinit)"
+    rf"^(@{_NAME}) = (?:internal|private) (?:unnamed_addr )?(?:externally_initialized )?global "
+    r"(?!.*zeroinit)"
+)
+_NUMBERS = re.compile(
+    rf'(?m)^(@{_NAME} = [\w ]*)((?:global|constant) [<[].*"struct\.ap::cell.*[\]}}>], )'
 )
 _USED = re.compile(rf"[%@]{_NAME}")
 _RESULT = re.compile(rf"^ +(%{_NAME}) = (getelementptr|load) ")
@@ -20,8 +24,11 @@ _RESULT = re.compile(rf"^ +(%{_NAME}) = (getelementptr|load) ")
 def with_tables(text: str) -> str:
     """Return a raw module in which variables of a file or function that are only read are constant.
 
-    clang leaves them variables, because a later line could write them.
+    clang leaves them variables, because a later line could write them. A table of HLS numbers hides
+    its values from the passes: the tools run their constructors late, and multiply by what such a
+    table holds as by any number.
     """
+    text = _NUMBERS.sub(r"\1externally_initialized \2", text)
     lines = text.split("\n")
     rows = {match[1]: n for n, line in enumerate(lines) if (match := _VARIABLE.match(line))}
     if not rows:

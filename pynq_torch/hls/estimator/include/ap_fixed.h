@@ -15,11 +15,11 @@ struct ap_fixed_base {
   static constexpr int width = AP_W, iwidth = AP_I, AP_F = AP_W - AP_I;
   using AP_V = ap::raw_t<AP_W, AP_S>;
   ap::cell<AP_W, AP_S> V;
-  AP_INLINE AP_V get() const { return V.get(); }
+  AP_CONSTANT AP_V get() const { return V.get(); }
 
   ap_fixed_base() = default;
   // Take a raw value with F2 bits after the point.
-  template <int AP_F2, class AP_T> AP_INLINE static AP_V fitted(const AP_T& given) {
+  template <int AP_F2, class AP_T> AP_CONSTANT static AP_V fitted(const AP_T& given) {
     AP_T v = given;
     if constexpr (AP_F2 > AP_F) {
       constexpr int drop = AP_F2 - AP_F;
@@ -31,12 +31,12 @@ struct ap_fixed_base {
       return limited((AP_T)(v >> drop));
     } else if constexpr (AP_F2 < AP_F) {
       using AP_X = ap::raw_t<(int)sizeof(AP_T) * 8 + AP_F - AP_F2, true>;
-      return limited((AP_X)((AP_X)v << (AP_F - AP_F2)));
+      return limited((AP_X)((AP_X)v * ((AP_X)1 << (AP_F - AP_F2))));
     } else {
       return limited(v);
     }
   }
-  template <class AP_T> AP_INLINE static AP_V limited(const AP_T& v) {
+  template <class AP_T> AP_CONSTANT static AP_V limited(const AP_T& v) {
     if constexpr (AP_O == AP_SAT || AP_O == AP_SAT_SYM) {
       constexpr auto top = (ap::raw_t<AP_W + 1, true>)(((unsigned _BitInt(AP_W + 1))1 << (AP_W - AP_S)) - 1);
       constexpr auto low = AP_S ? (ap::raw_t<AP_W + 1, true>)(-top - (AP_O == AP_SAT)) : (ap::raw_t<AP_W + 1, true>)0;
@@ -46,15 +46,15 @@ struct ap_fixed_base {
     }
   }
   template <int AP_W2, int AP_I2, bool AP_S2, ap_q_mode AP_Q2, ap_o_mode AP_O2>
-  AP_INLINE ap_fixed_base(const ap_fixed_base<AP_W2, AP_I2, AP_S2, AP_Q2, AP_O2>& o)
+  AP_CONSTANT ap_fixed_base(const ap_fixed_base<AP_W2, AP_I2, AP_S2, AP_Q2, AP_O2>& o)
       : V(fitted<AP_W2 - AP_I2>((ap::raw_t<AP_W2 + 1, true>)o.get())) {}
-  template <int AP_W2, bool AP_S2> AP_INLINE ap_fixed_base(const ap_int_base<AP_W2, AP_S2>& o)
+  template <int AP_W2, bool AP_S2> AP_CONSTANT ap_fixed_base(const ap_int_base<AP_W2, AP_S2>& o)
       : V(fitted<0>((ap::raw_t<AP_W2 + 1, true>)o.get())) {}
   template <class AP_T, std::enable_if_t<std::is_integral_v<AP_T>, int> = 0>
-  AP_INLINE ap_fixed_base(AP_T v) : V(fitted<0>((ap::raw_t<(int)sizeof(AP_T) * 8 + 1, true>)v)) {}
+  AP_CONSTANT ap_fixed_base(AP_T v) : V(fitted<0>((ap::raw_t<(int)sizeof(AP_T) * 8 + 1, true>)v)) {}
   template <class AP_T, std::enable_if_t<std::is_floating_point_v<AP_T>, int> = 0>
-  AP_INLINE ap_fixed_base(AP_T v) : V(from(v)) {}
-  template <class AP_T> AP_INLINE static AP_V from(AP_T v) {
+  AP_CONSTANT ap_fixed_base(AP_T v) : V(from(v)) {}
+  template <class AP_T> AP_CONSTANT static AP_V from(AP_T v) {
     constexpr AP_T factor = (AP_T)scale();
     if (__builtin_constant_p(v)) return (AP_V)(_BitInt(AP_W + 2))(v * factor);
     if constexpr (sizeof(AP_T) == 4) return (AP_V)(_BitInt(AP_W + 2))__hls_scale_f32(v, AP_F);
@@ -130,7 +130,7 @@ struct ap_fixed : ap_fixed_base<AP_W, AP_I, true, AP_Q, AP_O> {
   ap_fixed& operator=(const ap_fixed&) = default;
   AP_INLINE void operator=(const ap_fixed& o) volatile { this->V.kept = o.V.kept; }
   template <class AP_T, ap::if_volatile<AP_T, ap_fixed> = 0> AP_INLINE void operator=(AP_T& o) volatile { this->V.kept = o.V.kept; }
-  AP_INLINE ap_fixed(const ap_fixed_base<AP_W, AP_I, true, AP_Q, AP_O>& o)
+  AP_CONSTANT ap_fixed(const ap_fixed_base<AP_W, AP_I, true, AP_Q, AP_O>& o)
       : ap_fixed_base<AP_W, AP_I, true, AP_Q, AP_O>(o) {}
 };
 template <int AP_W, int AP_I, ap_q_mode AP_Q = AP_TRN, ap_o_mode AP_O = AP_WRAP, int AP_N = 0>
@@ -142,7 +142,7 @@ struct ap_ufixed : ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O> {
   ap_ufixed& operator=(const ap_ufixed&) = default;
   AP_INLINE void operator=(const ap_ufixed& o) volatile { this->V.kept = o.V.kept; }
   template <class AP_T, ap::if_volatile<AP_T, ap_ufixed> = 0> AP_INLINE void operator=(AP_T& o) volatile { this->V.kept = o.V.kept; }
-  AP_INLINE ap_ufixed(const ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O>& o)
+  AP_CONSTANT ap_ufixed(const ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O>& o)
       : ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O>(o) {}
 };
 

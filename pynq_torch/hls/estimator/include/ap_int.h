@@ -7,6 +7,8 @@
 #include <type_traits>
 
 #define AP_INLINE __attribute__((always_inline)) inline
+// What a table's numbers are made with: clang makes them, so that LLVM need not run thousands of calls.
+#define AP_CONSTANT AP_INLINE constexpr
 
 namespace ap {
 template <int AP_W, bool AP_S> struct raw { using type = unsigned _BitInt(AP_W); };
@@ -26,8 +28,8 @@ template <int AP_W, bool AP_S> struct cell {
   using AP_V = raw_t<AP_W, AP_S>;
   raw_t<room(AP_W), AP_S> kept;
   cell() = default;
-  AP_INLINE cell(AP_V v) : kept((raw_t<room(AP_W), AP_S>)v) {}
-  AP_INLINE AP_V get() const { return (AP_V)kept; }
+  AP_CONSTANT cell(AP_V v) : kept((raw_t<room(AP_W), AP_S>)v) {}
+  AP_CONSTANT AP_V get() const { return (AP_V)kept; }
   // x.V is a number in the tools' headers, which sources use.
   AP_INLINE operator nearest_t<AP_W, AP_S>() const { return (nearest_t<AP_W, AP_S>)get(); }
 };
@@ -58,12 +60,12 @@ template <int AP_W, bool AP_S> struct ap_int_base {
   using AP_V = ap::raw_t<AP_W, AP_S>;
   using AP_U = unsigned _BitInt(AP_W);
   ap::cell<AP_W, AP_S> V;
-  AP_INLINE AP_V get() const { return V.get(); }
+  AP_CONSTANT AP_V get() const { return V.get(); }
 
   ap_int_base() = default;
-  template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_int_base<AP_W2, AP_S2>& o) : V((AP_V)o.get()) {}
+  template <int AP_W2, bool AP_S2> AP_CONSTANT ap_int_base(const ap_int_base<AP_W2, AP_S2>& o) : V((AP_V)o.get()) {}
   template <class AP_T, std::enable_if_t<std::is_arithmetic_v<AP_T> || std::is_enum_v<AP_T> || ap::native<AP_T>::is, int> = 0>
-  AP_INLINE ap_int_base(AP_T v) : V((AP_V)v) {}
+  AP_CONSTANT ap_int_base(AP_T v) : V((AP_V)v) {}
   template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_range_ref<AP_W2, AP_S2>& r) : V((AP_V)r.get()) {}
   template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_bit_ref<AP_W2, AP_S2>& r) : V((AP_V)(bool)r) {}
   AP_INLINE explicit ap_int_base(const char*, int = 10) : V(0) {}
@@ -184,7 +186,7 @@ template <int AP_W> struct ap_int : ap_int_base<AP_W, true> {
   AP_INLINE ap_int& operator=(const volatile ap_int& o) { this->V.kept = o.V.kept; return *this; }
   AP_INLINE void operator=(const ap_int& o) volatile { this->V.kept = o.V.kept; }
   AP_INLINE void operator=(const volatile ap_int& o) volatile { this->V.kept = o.V.kept; }
-  AP_INLINE ap_int(const ap_int_base<AP_W, true>& o) : ap_int_base<AP_W, true>(o) {}
+  AP_CONSTANT ap_int(const ap_int_base<AP_W, true>& o) : ap_int_base<AP_W, true>(o) {}
 };
 template <int AP_W> struct ap_uint : ap_int_base<AP_W, false> {
   using ap_int_base<AP_W, false>::ap_int_base;
@@ -195,7 +197,7 @@ template <int AP_W> struct ap_uint : ap_int_base<AP_W, false> {
   AP_INLINE ap_uint& operator=(const volatile ap_uint& o) { this->V.kept = o.V.kept; return *this; }
   AP_INLINE void operator=(const ap_uint& o) volatile { this->V.kept = o.V.kept; }
   AP_INLINE void operator=(const volatile ap_uint& o) volatile { this->V.kept = o.V.kept; }
-  AP_INLINE ap_uint(const ap_int_base<AP_W, false>& o) : ap_int_base<AP_W, false>(o) {}
+  AP_CONSTANT ap_uint(const ap_int_base<AP_W, false>& o) : ap_int_base<AP_W, false>(o) {}
 };
 
 namespace ap {
