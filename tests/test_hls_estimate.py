@@ -12,7 +12,7 @@ from estimates import COMPARED, REASONS, own_row
 from pynq_torch import paths
 from pynq_torch.cli import main
 from pynq_torch.errors import InterfaceError, KernelBuildError, KernelError
-from pynq_torch.hls import estimate, lint
+from pynq_torch.hls import estimate, lint, read_interface
 from pynq_torch.hls.estimator import compiler, scev
 from pynq_torch.hls.estimator.tool import guess_tool
 
@@ -396,6 +396,20 @@ def test_what_the_tools_own_headers_include_is_there(kernel):
         kernel(text.replace("MORE", "missing(x);"))
 
 
+def test_include_folders_are_paths_or_strings(kernel, tmp_path):
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "inc" / "size.h").write_text("#define SIZE 64\n")
+    text = '#include "size.h"\n' + DOT.replace("64", "SIZE")
+    found = [kernel(text, include_dirs=[form(tmp_path / "inc")]) for form in (Path, str)]
+    assert found[0].latency == found[1].latency
+    source = tmp_path / "kernel.cpp"
+    (interface, findings) = (
+        read_interface(source, "dot", include_dirs=[str(tmp_path / "inc")]),
+        lint(source, "dot", include_dirs=[str(tmp_path / "inc")]),
+    )
+    assert interface.top == "dot" and [item.rule for item in findings] == ["accumulate"]
+
+
 def test_a_c_file_has_bool_without_its_header(tmp_path):
     source = tmp_path / "k.c"
     source.write_text("int k(int x) { bool b = x > 3; return b ? x : 0; }\n")
@@ -764,6 +778,9 @@ def test_wrong_arguments(kernel, tmp_path):
         kernel(DOT, top="dott")
     with pytest.raises(InterfaceError, match="-D '' is no macro"):
         kernel(DOT, defines=[""])
+    for name in ("include_dirs", "sources", "defines"):
+        with pytest.raises(InterfaceError, match=rf"{name} takes a list: {name}=\['x'\]"):
+            kernel(DOT, **{name: "x"})
     for clock in (0.0, -1.0, float("inf"), float("nan")):
         with pytest.raises(KernelBuildError, match="clock .* is no period"):
             kernel(DOT, clock=clock)

@@ -156,6 +156,14 @@ void k(const int x[20000], int y[20000]) {
 """
     with pytest.raises(KernelBuildError, match=r"k\.cpp:3: unrolling makes more code .* factor"):
         _of(tmp_path, text)
+    text = "void k(const int x[4], int y[4]) { y[0] = x[0]; }"
+    monkeypatch.setattr(compiler, "_opt", _too_long)
+    with pytest.raises(KernelBuildError, match=r"^opt-16 takes .* what the top function calls; "):
+        _of(tmp_path, text)
+
+
+def _too_long(*_: object) -> tuple[str, str]:
+    raise compiler._TooLongError("a pass did not end")
 
 
 def test_an_element_s_bits_are_those_of_a_product(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from .lint_loops import accumulations, tripcounts
 from .lint_pragmas import dependences
 from .lint_tree import Problem, Program
 from .parse import WARNING, find_top, interface_of, probe
-from .source import SourceUnit, read_source
+from .source import SourceUnit, folders, read_source
 
 __all__ = ["Finding", "lint"]
 
@@ -77,7 +77,7 @@ def lint(
     source: Path | str,
     top: str,
     *,
-    include_dirs: Sequence[Path] = (),
+    include_dirs: Sequence[Path | str] = (),
     defines: Sequence[str] = (),
     directives: Path | str | None = None,
     schedule: bool | Estimate = True,
@@ -91,7 +91,7 @@ def lint(
     top : str
         The top function: ``name``, ``space::name`` or ``name<4, float>``. Functions that it does
         not reach are not looked at.
-    include_dirs : sequence of pathlib.Path
+    include_dirs : sequence of path
         Further include folders.
     defines : sequence of str
         Macros, ``NAME`` or ``NAME=VALUE``; ``__SYNTHESIS__`` is not defined without it.
@@ -119,6 +119,7 @@ def lint(
     >>> lint("hw/kernels/vadd/vadd.cpp", "vadd")  # doctest: +SKIP
     []
     """
+    include_dirs = folders(include_dirs)
     with read_source(depends.real(Path(source)), include_dirs, defines, probe(top)) as unit:
         _check(unit, top)
         refused, body, interface = _interface(unit, top)

@@ -22,7 +22,7 @@ from .lint_pragmas import pragma_problems
 from .lint_tree import Program
 from .ports import Ports
 from .slots import Port
-from .source import SourceUnit, read_source
+from .source import SourceUnit, folders, read_source
 
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, TypeKind, conf
@@ -55,7 +55,7 @@ def read_interface(
     top: str,
     *,
     tool: str = "vitis",
-    include_dirs: Sequence[Path] = (),
+    include_dirs: Sequence[Path | str] = (),
     defines: Sequence[str] = (),
 ) -> Interface:
     """Derive the interface of the top function `top` in `source`.
@@ -69,7 +69,7 @@ def read_interface(
         The top function: ``name``, ``space::name`` or ``name<4, float>``.
     tool : {"vitis", "vivado"}
         Vitis HLS (2020.2 and later) or Vivado HLS (up to 2020.1): their offsets and names differ.
-    include_dirs, defines : sequence of pathlib.Path, sequence of str
+    include_dirs, defines : sequence of path, sequence of str
         Include folders besides the source's own, and macros: ``NAME`` or ``NAME=VALUE``.
 
     Raises
@@ -88,7 +88,7 @@ def read_interface(
     if tool not in _TOOLS:
         raise InterfaceError(f"tool {tool!r} is unknown; expected one of {', '.join(_TOOLS)}")
     path = depends.real(Path(source))
-    with read_source(path, include_dirs, defines, probe(top)) as unit:
+    with read_source(path, folders(include_dirs), defines, probe(top)) as unit:
         return interface_of(unit, top, tool)[0]
 
 

@@ -26,7 +26,7 @@ from .preprocess import Preprocessed, check_headers, complaints, preprocess, unr
 with needs("clang", "Reading HLS C++"):
     from clang import cindex
 
-__all__ = ["SourceUnit", "read_source", "read_text"]
+__all__ = ["SourceUnit", "check_macros", "folders", "read_source", "read_text"]
 
 # CXTranslationUnit_KeepGoing: templates are instantiated after a fatal error too.
 _PARSE_OPTIONS = 0x200
@@ -185,8 +185,17 @@ def _arguments(
     return [*begin, *common, *system], precompiled(text, [*begin, *places, *system], defines)
 
 
+def folders(given: Sequence[Path | str], name: str = "include_dirs") -> list[Path]:
+    """Return paths that a caller gave; one alone would be read letter by letter, and is refused."""
+    if isinstance(given, (str, Path)):
+        raise InterfaceError(f"{name} takes a list: {name}=[{str(given)!r}]")
+    return [Path(one) for one in given]
+
+
 def check_macros(defines: Sequence[str]) -> None:
     """Raise `InterfaceError` for what no compiler takes as ``-D``."""
+    if isinstance(defines, str):
+        raise InterfaceError(f"defines takes a list: defines=[{defines!r}]")
     for define in defines:
         if not _DEFINE.fullmatch(define):
             raise InterfaceError(f"-D {define!r} is no macro; expected NAME or NAME=VALUE")

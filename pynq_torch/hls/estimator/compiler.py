@@ -284,6 +284,10 @@ def optimise(
 
 
 def _too_much(unrolled: Sequence[Place]) -> KernelBuildError:
+    if not unrolled:
+        return KernelBuildError(
+            f"{OPT} takes more than {_UNROLL_S} s for what the top function calls; estimate a part"
+        )
     where = ", ".join(f"{shown(Path(place.file))}:{place.line}" for place in unrolled[:5])
     return KernelBuildError(
         f"{where}: unrolling makes more code than {OPT} can take in {_UNROLL_S} s; give the loop "

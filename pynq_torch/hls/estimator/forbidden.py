@@ -16,7 +16,7 @@ from .plan import Plan
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, LinkageKind
 
-__all__ = ["check", "check_top"]
+__all__ = ["check", "check_sizes", "check_top"]
 
 #: Calls of the operating system (UG1399, "System Calls"); what only prints costs nothing.
 _SYSTEM_CALL = re.compile(
@@ -28,10 +28,8 @@ _CALL = re.compile(r"call [^@]*@(\"[^\"]+\"|[-\w.$]+)\(.*?(?:!dbg (!\d+))?$")
 _INDIRECT = re.compile(r" call (?:[^@%(\"]*\([^)]*\) |[^@%(\"]*)%[^ ]+\(")
 _NODE = re.compile(r"!dbg (!\d+)")
 #: Instead of a callee's name: the function is known at run time only; assembly.
-_POINTER, _ASSEMBLY, _NUMBER, _STACK = "", "asm", "inttoptr", "llvm.stacksave"
+_POINTER, _ASSEMBLY, _NUMBER = "", "asm", "inttoptr"
 _REFUSED = {
-    _STACK: "an array whose size is known at run time only cannot be synthesised; "
-    "declare it with its largest size",
     _POINTER: "a function pointer or a virtual function cannot be synthesised; call the function "
     "by its name, or make it a template's parameter",
     _NUMBER: "a pointer made of a number cannot be synthesised: it points into no array that is "
@@ -122,6 +120,24 @@ def check(text: str, plan: Plan, top: str, *, bodies: bool = False) -> None:
                 _note(plan, callee, where, bodies)
 
 
+def check_sizes(text: str, top: str) -> None:
+    """Refuse arrays whose size is still a variable after LLVM's passes.
+
+    Raises
+    ------
+    KernelBuildError
+        With file and line.
+    """
+    match = _OF_ANY_SIZE.search(text)
+    where = Locations(text).of(match[1]) if match else None
+    if where is not None:
+        raise KernelBuildError(
+            f"{where.file}:{where.line}: an array whose size is known at run time only cannot be "
+            "synthesised; declare it with its largest size",
+            top,
+        )
+
+
 def _reason(callee: str, path: Sequence[str], has_body: bool) -> str:
     """Return why HLS refuses a call from the end of `path`; empty where it does not."""
     if callee in _REFUSED:
@@ -186,6 +202,4 @@ def _calls(text: str) -> dict[str, list[tuple[str, str]]]:
             current.append((callee, found_at[1] if found_at else ""))
         elif " = inttoptr " in line and (match := _FROM_NUMBER.search(line)):
             current.append((_NUMBER, match[1]))
-        elif " = alloca " in line and (match := _OF_ANY_SIZE.search(line)):
-            current.append((_STACK, match[1]))
     return found

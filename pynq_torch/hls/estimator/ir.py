@@ -45,7 +45,8 @@ _FLAGS = re.compile(
 #: An `int` may count so far: of such a bound nothing is known. The tools do give the range of one
 #: that counts in larger steps.
 ANY = 1 << 30
-_IGNORED = (MARKER, "llvm.lifetime", "llvm.dbg", "llvm.assume", "llvm.experimental.noalias")
+_NO_HARDWARE = "lifetime", "dbg", "assume", "experimental.noalias", "stack"
+_IGNORED = (MARKER, *(f"llvm.{name}" for name in _NO_HARDWARE))
 
 
 @dataclass(eq=False)

@@ -233,6 +233,8 @@ class Arrays:
         """Whether an array is the compiler's own, or a static one that the tool takes apart."""
         if base[0] == "@":
             return array.words <= (64 if self._vitis else 16) and self._only_fixed(base)
+        if array.name.startswith("vla"):  # clang's word for an array whose size is an expression
+            return False
         plans = [self._plan] if self._plan is not None else []
         return array.local and not any(array.name in p.dimensions for p in [*plans, *self._all])
 

@@ -102,6 +102,7 @@ _C_LIBRARY = re.compile(
     r"^(?:_ZSt\d+|llvm\.|_Z\d+)?(?P<name>sqrt|exp|log|sin|cos|tan|tanh|pow|fabs|floor|ceil|round|trunc|atan2?|fmod|"
     r"fmax|fmin|asin|acos|sinh|cosh|cbrt|log10|log2|exp2)(?P<single>f|\.f32)?(?:\.f64)?[a-z]*$"
 )
+_ABSOLUTE = re.compile(r"^(?:llvm\.abs|l?l?abs$)")
 _OWN = re.compile(r"^__hls_(?P<name>\w+)_f(?P<bits>32|64)$")
 _FREE = frozenset(("phi", "getelementptr", "trunc", "zext", "sext", "bitcast", "ptrtoint"))
 _FREE |= {"inttoptr", "alloca", "br", "ret", "freeze", "extractvalue", "insertvalue"}
@@ -151,7 +152,8 @@ def cost_of(
 def knows_call(name: str) -> bool:
     """Whether the table has a function without a body."""
     known = ("llvm.", "__hls_", "memcpy", "memset", "memmove")
-    return bool(_OWN.match(name) or _C_LIBRARY.match(name) or name.startswith(known))
+    rules = (_OWN, _C_LIBRARY, _ABSOLUTE)
+    return any(rule.match(name) for rule in rules) or name.startswith(known)
 
 
 def _call(item: Instruction, target: Target, *, pipelined: bool) -> Cost:
@@ -167,7 +169,7 @@ def _call(item: Instruction, target: Target, *, pipelined: bool) -> Cost:
         return _staged(word, *_FUNCTIONS.get(word, _FUNCTIONS["sin"]), double, target)
     if name.startswith(("llvm.smax", "llvm.smin", "llvm.umax", "llvm.umin")):
         return Cost(0, target.speed * (_compare(item.bits) + 0.7))
-    if name.startswith("llvm.abs"):
+    if _ABSOLUTE.match(name):
         return Cost(0, target.speed * (_add(item.bits) + 0.7))
     if name.startswith(("llvm.ctlz", "llvm.cttz", "llvm.ctpop")):
         return Cost(0, target.speed * 3.4)

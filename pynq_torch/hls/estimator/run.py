@@ -19,7 +19,7 @@ from ..directive_files import added
 from ..lint_pragmas import pragma_problems
 from ..lint_tree import Problem, Program
 from ..parse import WARNING, constants_of, find_top, interface_words, probe, read_interface
-from ..source import SourceUnit, check_macros, read_source
+from ..source import SourceUnit, check_macros, folders, read_source
 from . import compiler, forbidden
 from .asked import FunctionPlan
 from .ir import Module, read_module
@@ -48,7 +48,7 @@ def estimate(
     directives: Path | str | None = None,
     tool: str | None = None,
     sources: Sequence[Path | str] = (),
-    include_dirs: Sequence[Path] = (),
+    include_dirs: Sequence[Path | str] = (),
     defines: Sequence[str] = (),
     arguments: Mapping[str, int] | None = None,
     exact: bool = False,
@@ -90,6 +90,7 @@ def estimate(
         It does not compile, holds what HLS forbids, or clang is not installed.
     """
     _check(clock, part, defines, top)
+    sources, include_dirs = folders(sources, "sources"), folders(include_dirs)
     paths = [Path(os.path.realpath(one)) for one in (source, *sources)]
     with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as name:
         folder = Path(name)
@@ -212,7 +213,9 @@ def _optimised(
     made = functools.partial(
         compiler.optimise, text, entry, inlined, unrolled, folder, calling=calling
     )
-    module = read_module(*made(promote=True))
+    in_registers = made(promote=True)
+    forbidden.check_sizes(in_registers[0], plan.top.name)
+    module = read_module(*in_registers)
     if any(loop.inner for one in module.functions.values() for loop in one.loops):
         promoted = module.functions
         module = read_module(*made(promote=False))
