@@ -419,6 +419,23 @@ def test_a_c_file_has_bool_without_its_header(tmp_path):
         estimate(source, "k")
 
 
+def test_an_array_whose_size_is_a_constant_after_all_is_a_memory(tmp_path):
+    source = tmp_path / "k.c"
+    source.write_text("""
+int abs(int);
+void k(short x[256], short y[256]) {
+    short rows = 256;
+    short a[rows][rows];
+    for (int i = 0; i < 256; ++i)
+        for (int j = 0; j < 256; ++j) a[i][j] = abs(x[i] - x[j]);
+    for (int i = 0; i < 256; ++i) y[i] = a[x[i] & 255][i];
+}
+""")
+    found = estimate(source, "k", tool="vivado")
+    assert found.resources["BRAM_18K"] == 256 * 256 * 16 // 16_384
+    assert found.warnings == ()  # abs is known
+
+
 def test_volatile_numbers_are_read_and_written_and_rotations_have_a_value(kernel):
     text = """
     #include <ap_int.h>

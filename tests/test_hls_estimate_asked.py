@@ -816,3 +816,59 @@ def test_vitis_cuts_local_arrays_where_throughput_is_asked_for(
     loops = {one.name: one for one in _of(tmp_path, COPIES, **text).loops}
     assert loops["use"].ii == interval
     assert bool(loops["use"].why) == (interval > 1)
+
+
+BRANCHES = """
+#include <ap_int.h>
+enum kind { parallel, serial };
+struct config {
+    static const int io = KIND, n = 8, reuse = 2;
+    static void more(std::vector<int>& all);
+};
+template <class C> void dense(const int x[C::n], int y[C::n]) {
+    int sum[C::n];
+    if (C::io == parallel) {
+#pragma HLS PIPELINE II=C::reuse
+#pragma HLS ARRAY_PARTITION variable=sum complete
+    } else if (C::io == serial) {
+#pragma HLS ARRAY_PARTITION variable=sum cyclic factor=2
+    }
+    for (int i = 0; i < C::n; ++i) {
+        if (C::io == serial) {
+#pragma HLS UNROLL factor=2
+        }
+        sum[i] = x[i] * 3;
+    }
+    for (int i = 0; i < C::n; ++i) {
+        int often = x[0];
+        if (often > 3) {
+#pragma HLS PIPELINE II=often
+        }
+        y[i] = sum[i];
+    }
+}
+void k(const int x[8], int y[8]) { dense<config>(x, y); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "kind", "trips"),
+    [
+        ("vivado", "parallel", []),  # all of the function is one pipeline
+        ("vivado", "serial", [4, 8]),
+        ("vitis", "parallel", [8, 8]),
+        ("vitis", "serial", [8, 8]),
+    ],
+)
+def test_pragmas_of_branches_count_where_the_branch_is_taken_and_in_vivado(
+    tmp_path: Path, tool: str, kind: str, trips: list[int]
+) -> None:
+    """hls4ml chose so between parallel and serial layers, until Vitis HLS came."""
+    source = tmp_path / "k.cpp"
+    source.write_text(BRANCHES.replace("KIND", kind))
+    found = estimate(source, "k", tool=tool)
+    assert [loop.trip_count[1] for loop in found.loops if loop.trip_count] == trips
+    assert [loop.ii for loop in found.loops] == [None if tool == "vivado" else 1] * len(trips)
+    said = "\n".join(found.warnings)
+    assert "k.cpp:11: PIPELINE in a branch has no effect in Vitis HLS; it belongs at" in said
+    assert "k.cpp:25: PIPELINE in a branch has no effect; it belongs at" in said

@@ -339,7 +339,7 @@ def test_sums_reach_their_interval(
             "float next = sum + a[i]; sum = next; y[i] = sum;",
             "floating-point add",
         ),
-        ("int bins[64];", "bins[n ^ s] += i;", "`bins` is read after the iteration before"),
+        ("int bins[64];", "bins[n ^ (i & s)] += i;", "`bins` is read after the iteration before"),
         (
             "float t[64];\n    for (int i = 0; i < 64; ++i) t[i] = a[i];",
             "y[i] = t[i] + t[63 - i] + t[i ^ n] + t[i ^ s];",

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from pynq_torch.errors import needs
 
-from .lint_tree import Directive, Problem, Program, Scope, walk
+from .lint_tree import Directive, Problem, Program, Scope, is_constant, walk
 from .spelling import nearest
 
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import CursorKind, TypeKind
 
-__all__ = ["comments_on", "dependences", "pragma_problems"]
+__all__ = ["comments_on", "dependences", "home_of", "is_placed", "is_settled", "pragma_problems"]
 
 _TABLE = """
     aggregate variable compact
@@ -239,13 +239,35 @@ def _may_be_number(text: str, least: int) -> bool:
         return re.fullmatch(r"[-+]?[\d.][\w.']*|", text) is None
 
 
+def is_settled(scope: Scope) -> bool:
+    """Whether a scope is a branch whose condition is known at compile time."""
+    return scope.kind == "if" and is_constant([next(scope.node.get_children())])
+
+
+def home_of(scope: Scope) -> Scope:
+    """Return the nearest scope that is no such branch: Vivado HLS takes its pragmas there."""
+    while is_settled(scope) and scope.parent is not None:
+        scope = scope.parent
+    return scope
+
+
+def is_placed(item: Directive, scope: Scope) -> bool:
+    """Whether a pragma may stand in a scope."""
+    return _place_of(scope) in _PLACES.get(item.name, (_place_of(scope),))
+
+
 def _place(item: Directive, scope: Scope) -> Iterator[Problem]:
-    places = _PLACES.get(item.name)
-    kind = "loop" if scope.is_loop else scope.kind
-    if places is not None and kind not in places:
+    if not is_placed(item, scope):
+        kind, places = _place_of(scope), _PLACES[item.name]
         where = {"if": "a branch", "block": "a block", "function": "a function"}.get(kind, kind)
         right = " or ".join(f"the body of a {place}" for place in places)
-        yield _problem(item, f"in {where} has no effect; it belongs at the head of {right}")
+        # hls4ml's pull request 609: Vivado HLS took pragmas of a branch that is always taken.
+        only = " in Vitis HLS" if is_placed(item, home_of(scope)) else ""
+        yield _problem(item, f"in {where} has no effect{only}; it belongs at the head of {right}")
+
+
+def _place_of(scope: Scope) -> str:
+    return "loop" if scope.is_loop else scope.kind
 
 
 def _nothing(item: Directive, scope: Scope, program: Program) -> Iterator[Problem]:

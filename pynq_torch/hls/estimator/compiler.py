@@ -187,11 +187,16 @@ def _finish(processes: Sequence[tuple[subprocess.Popen[str], list[str]]], top: s
             raise KernelBuildError(reason or "clang failed", top)
 
 
+def more_headers(command: Sequence[str]) -> list[str]:
+    """Return options that include what the tools' headers do, for C or for C++."""
+    headers = _OF_C if "-std=gnu17" in command else _MORE_HEADERS
+    return [f"-include{name}" for name in headers]
+
+
 def _with_more_headers(command: Sequence[str]) -> tuple[str, int]:
     """Compile with what the tools' headers include beside their own, which takes longer."""
-    headers = _OF_C if "-std=gnu17" in command else _MORE_HEADERS
     done = subprocess.run(
-        [*_LIMITED, *command, *(f"-include{name}" for name in headers)],
+        [*_LIMITED, *command, *more_headers(command)],
         text=True, errors="replace", check=False, capture_output=True, timeout=_TIMEOUT_S,
     )  # fmt: skip
     return done.stderr, done.returncode

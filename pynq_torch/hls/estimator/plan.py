@@ -17,6 +17,7 @@ from pynq_torch.paths import shown
 
 from ..constants import Constants
 from ..cursors import is_pointer
+from ..lint_pragmas import is_placed
 from ..lint_tree import LOOPS, Program, Scope, calls, plain, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
 from .bindings import Bindings, lines_of
@@ -327,6 +328,8 @@ def _scopes(
     program: Program,
 ) -> None:
     for item in scope.pragmas:
+        if not is_placed(item, scope):
+            continue
         if loop is not None and item.name in LOOP_NAMES:
             of_loop(loop, item, constants)
         else:

@@ -159,9 +159,10 @@ def _plan(
         said = [
             f"{shown(Path(file))}:{line}: {text}" for file, line, _, text in dict.fromkeys(problems)
         ]
-        said += settle_values(programs, paths, include_dirs, defines, folder)
         items = [item for program, _ in programs for item in program.directives]
-        plan = make_plan(programs, top, tool or guess_tool(paths[0], items, directives, part))
+        tool = tool or guess_tool(paths[0], items, directives, part)
+        said += settle_values(programs, paths, include_dirs, defines, folder, tool)
+        plan = make_plan(programs, top, tool)
         plan.warnings += said
     return plan, plan.warnings
 

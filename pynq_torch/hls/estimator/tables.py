@@ -11,8 +11,8 @@ __all__ = ["with_arguments", "with_tables"]
 
 _NAME = r"[-\w.$]+"
 _VARIABLE = re.compile(
-    rf"^(@{_NAME}) = (?:internal|private) (?:unnamed_addr )?(?:externally_initialized )?global "
-    r"(?!.*zeroinit)"
+    rf"^(@{_NAME}) = (?:(?:internal|private|dso_local|unnamed_addr|externally_initialized) )+"
+    r"global (?!.*zeroinit)"
 )
 _NUMBERS = re.compile(
     rf'(?m)^(@{_NAME} = [\w ]*)((?:global|constant) [<[].*"struct\.ap::cell.*[\]}}>], )'

@@ -1,4 +1,4 @@
-"""Numbers in pragmas that only the compiler knows: a template's parameter, a local constant.
+"""What of pragmas only the compiler knows: a template's parameter, a branch that is never taken.
 
 clang reads the sources again, with a call in place of each such pragma; the calls' arguments in
 its code are the values, those of every instance of a template.
@@ -17,6 +17,7 @@ from pynq_torch.errors import needs
 from pynq_torch.paths import shown
 
 from ..constants import Constants
+from ..lint_pragmas import home_of, is_settled
 from ..lint_tree import Directive, Program, Scope
 from . import compiler
 
@@ -41,7 +42,7 @@ int {_MARK}(int, long long);
 """
 _CALL = re.compile(rf"call [^@]*@{_MARK}\(i32 [a-z ]*(\d+), i64 [a-z ]*(\S+)\)")
 _AT = re.compile(r"^(.+?):(\d+):\d+: (?:fatal )?error:", re.MULTILINE)
-#: A directive's scope, the directive, and which of its options it is.
+#: A directive's scope, the directive, and which of its options it is; "" for whether it is there.
 _Open = tuple[Scope, Directive, str]
 
 
@@ -65,10 +66,12 @@ def settle_values(
     include_dirs: Sequence[Path],
     defines: Sequence[str],
     folder: Path,
+    tool: str,
 ) -> list[str]:
     """Put numbers in place of names in pragmas; return a warning for each that has none.
 
-    A pragma whose number is not known is taken out of its scope.
+    A pragma whose number is not known is taken out of its scope, and so is one in a branch that is
+    never taken. In Vivado HLS those of a branch that is always taken belong to what is around it.
 
     Parameters
     ----------
@@ -78,6 +81,8 @@ def settle_values(
         How the sources are compiled.
     folder : pathlib.Path
         For files that the compiler takes.
+    tool : {"vitis", "vivado"}
+        Whose rules count.
     """
     waiting = [one for program, constants in programs for one in _waiting(program, constants)]
     if not waiting:
@@ -85,6 +90,8 @@ def settle_values(
     found = _values(waiting, sources, include_dirs, defines, folder)
     said = []
     for number, (scope, item, option) in enumerate(waiting):
+        if not option:
+            continue
         where = f"{shown(Path(item.pragma.file))}:{item.pragma.line}: "
         values = found.get(number)
         text = item.options[option]
@@ -97,6 +104,14 @@ def settle_values(
         elif values is None and item in scope.pragmas:
             scope.pragmas.remove(item)
             said.append(where + _left_out(item, option))
+    for number, (scope, item, option) in enumerate(waiting):
+        taken = found.get(number)
+        if option or taken is None or item not in scope.pragmas:
+            continue
+        if not taken or tool == "vivado":
+            scope.pragmas.remove(item)
+        if taken and tool == "vivado":
+            home_of(scope).pragmas.append(item)
     return said
 
 
@@ -107,6 +122,8 @@ def _waiting(program: Program, constants: Constants) -> Iterator[tuple[Scope, Di
             for item in scope.pragmas:
                 for option in _unknown(item, constants):
                     yield scope, item, option
+                if is_settled(scope):
+                    yield scope, item, ""
 
 
 def _several(what: str, values: Sequence[int]) -> str:
@@ -127,12 +144,14 @@ def _values(
     left = {number: one for number, one in enumerate(waiting) if _is_line(one[1])}
     header = folder / "value.h"
     header.write_text(_HEADER, encoding="utf-8")
+    more = False
     for _ in range(_TRIES):
         overlay = _overlay(left, folder)
         code, refused = "", set()
         for source in sources:
             command = compiler.command_of(source, include_dirs, defines)
             command += ["-ivfsoverlay", str(overlay), "-include", str(header), "-O0"]
+            command += ["-ferror-limit=0", *(compiler.more_headers(command) if more else ())]
             command += ["-w", "-S", "-emit-llvm", "-o", "-", str(source)]
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
             code += done.stdout
@@ -145,7 +164,9 @@ def _values(
             if (Path(one[1].pragma.file).name, one[1].pragma.line) not in refused
         }
         if len(kept) == len(left):
-            return {}
+            if more:
+                return {}
+            more = True  # as where the source itself is compiled
         left = kept
     return {}
 
@@ -194,7 +215,7 @@ def _overlay(waiting: dict[int, _Open], folder: Path) -> Path:
 
 def _statement(group: Sequence[tuple[int, _Open]]) -> str:
     calls = ", ".join(
-        f"{_MARK}({number}, {_MARK}_in({one[1].options[one[2]]}))" for number, one in group
+        f"{_MARK}({number}, {_MARK}_in({one[1].options.get(one[2], '1')}))" for number, one in group
     )
     scope, item, _ = group[0][1]
     body = scope.body
