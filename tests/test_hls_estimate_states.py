@@ -78,6 +78,12 @@ void taps(int *y, int x) {
     *y = sum;
 }
 """
+BYTES = """
+#include "ap_cint.h"
+void words(const uint8 bytes[16], uint32 words[16]) {
+    each: for (uint16 i = 0; i < 16; i++) words[i] = bytes[i] << 24;
+}
+"""
 RELU = """
 void relu(const float x[64], float y[64]) {
     each: for (int i = 0; i < 64; ++i) y[i] = x[i] > 0 ? x[i] : 0;
@@ -133,6 +139,14 @@ def test_a_product_and_its_sum_are_one_dsp_block(
 
 def test_a_comparison_of_floats_leaves_no_time_for_a_write(tmp_path: Path) -> None:
     assert estimated(tmp_path, RELU, "relu", "vivado").loops[0].iteration_latency == (4, 4)
+
+
+def test_c_types_of_its_own_widths_are_promoted_before_a_shift(tmp_path: Path) -> None:
+    """A shift of eight bits by 24 has no value, and what has none is not written."""
+    source = tmp_path / "kernel.c"
+    source.write_text(BYTES)
+    loop = estimate(source, "words", tool="vivado").loops[0]
+    assert (loop.trip_count, loop.iteration_latency) == ((16, 16), (2, 2))
 
 
 def test_a_small_static_array_at_fixed_places_is_registers(tmp_path: Path) -> None:
