@@ -24,6 +24,8 @@ class Array:
     element_bits: int
     plan: ArrayPlan
     bundle: str = ""
+    #: Of m_axi: the cycles after which its INTERFACE says that it answers.
+    bus_latency: int | None = None
     local: bool = False
     #: Whether it keeps its values from call to call.
     static: bool = False
@@ -35,6 +37,14 @@ class Array:
     inner: list[tuple[int, int]] = field(default_factory=list)
     #: Latency of a read in cycles.
     latency: int = 1
+
+    def wait(self, bus_latency: int) -> int:
+        """Return the cycles that a request to m_axi takes above those of a near memory.
+
+        Either what INTERFACE says counts, or the design's own latency.
+        """
+        asked = bus_latency if self.bus_latency is None else self.bus_latency
+        return max(asked - 1, 0)
 
     @property
     def words(self) -> int:

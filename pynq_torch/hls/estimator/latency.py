@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from .array import Array
 from .asked import FunctionPlan
+from .beside import Times, run_side_by_side
 from .calls import Batch, given, is_called_once, used
 from .cycles import add, at_least, greater, plus
 from .ir import Block, Function, Instruction, Loop, Module
@@ -206,20 +207,18 @@ class Body:
         """Return the states of a body along its longest path: code, loops and calls."""
         inside = self.blocks(loop)
         header = loop.header if loop is not None else ""
-        costs: dict[str, list[tuple[int, Cycles]]] = {}
-        groups: dict[int, list[Instruction]] = defaultdict(list)
-        group, loops_done = 0, {}
+        times, group = Times(), 0
         children: list[tuple[Loop, LoopEstimate]] = []
         calls_around: set[int] = set()
         for block in inside:
             inner = child(block.loop, loop)
             if inner is not None:
-                if inner.header not in loops_done:
+                if inner.header not in times.loops:
                     before = len(self.kernel.loops)
-                    loops_done[inner.header] = loop_states(self, inner)
+                    times.loops[inner.header] = loop_states(self, inner)
                     children += [(inner, one) for one in self.kernel.loops[before : before + 1]]
                     group += 1
-                costs[block.name] = []
+                times.spans[block.name] = []
                 continue
             spans: list[tuple[int, Cycles]] = [(group, (0, 0))]
             batch: Batch | None = None
@@ -231,29 +230,34 @@ class Body:
                     if batch is not None and batch.takes(item, reads, writes, allowed):
                         spans[-1] = (group, greater(spans[-1][1], cycles))
                     else:
-                        calls_around.add(group)
+                        calls_around |= {group, group + 1}
                         group += 1
-                        calls_around.add(group)
                         spans.append((group, cycles))
                         batch = Batch(reads, writes, set())
+                    times.modules[block.name, len(spans) - 1].append(item)
                     batch.results.add(item.name)
                     batch.calls[item.callee] += 1
                     self._instances(item.callee, batch, loop)
                 else:
                     if copied := self._copied(item):
+                        times.modules[block.name, len(spans)] = [item]
                         spans += [(group + 1, (copied, copied)), (group + 2, (0, 0))]
                         group += 2
                     if batch is not None and batch.results & set(item.operands):
                         batch.results.add(item.name)
-                    groups[group].append(item)
-            costs[block.name] = spans
+                    times.groups[group].append(item)
+            times.spans[block.name] = spans
         if self._merges(loop):
-            merge(self, children, loops_done)
-        depth = {
-            number: self._placed(items, header, number in calls_around)
-            for number, items in groups.items()
-        }
-        return self._longest(inside, loop, costs, depth, loops_done, calls_around)
+            merge(self, children, times.loops)
+        for number, items in times.groups.items():
+            beside_call = number in calls_around
+            times.states[number], works = self._placed(items, header, beside_call)
+            if works:
+                times.working.add(number)
+        if self.target.tool == "vitis":
+            times.pipelines = {inner.header for inner, made in children if made.ii is not None}
+            run_side_by_side(self, inside, loop, times)
+        return self._longest(inside, loop, times, calls_around)
 
     def _merges(self, loop: Loop | None) -> bool:
         """Whether LOOP_MERGE is asked for the loops of a body."""
@@ -262,21 +266,20 @@ class Body:
         plan = self.kernel.plan.loop_at(loop.place) if loop.place else None
         return plan is not None and plan.merge
 
-    def _placed(self, items: list[Instruction], header: str, beside_call: bool) -> int:
-        """Return the states of some operations; beside a call, those without work take none."""
+    def _placed(self, items: list[Instruction], header: str, beside: bool) -> tuple[int, bool]:
+        """Return the states of operations and whether they work; beside a call others take none."""
         region = self.region(items, header, bursts=False)
         work = any(
             node.cost.latency or node.cost.delay or node.access or node.stream
             for node in region.nodes
         )
-        depth = place_all(region, None) if work or not beside_call else 0
+        depth = place_all(region, None) if work or not beside else 0
         self.count(region, None)
-        return depth
+        return depth, work
 
     def _longest(
-        self, inside: list[Block], loop: Loop | None, costs: dict[str, list[tuple[int, Cycles]]],
-        depth: dict[int, int], loops: dict[str, Cycles], calls: set[int],
-    ) -> Cycles:  # fmt: skip
+        self, inside: list[Block], loop: Loop | None, times: Times, calls: set[int]
+    ) -> Cycles:
         before = self.function.predecessors
         names = {block.name for block in inside}
         best: dict[str, tuple[Cycles, int]] = {}
@@ -298,13 +301,13 @@ class Body:
             if inner is not None:
                 if seen == -1:  # nothing before it, still a state
                     at = plus(at, 1)
-                best[block.name] = (add(at, loops[inner.header]), -2)
+                best[block.name] = (add(at, times.loops[inner.header]), -2)
             else:
-                for number, extra in costs[block.name]:
+                for number, extra in times.spans[block.name]:
                     at = add(at, extra)
                     if number != seen:
                         missing = 0 if number in calls else 1
-                        at = plus(at, depth.get(number, missing))
+                        at = plus(at, times.states.get(number, missing))
                         seen = number
                 best[block.name] = (at, seen)
             end = greater(end, best[block.name][0])
@@ -321,7 +324,8 @@ class Body:
         arrays = [self.arrays.array(self.arrays.base_of(one)) for one in item.operands[:2]]
         if any(array.constant for array in arrays):
             return 0
-        bus = 8 if any(array.kind == "m_axi" for array in arrays) else 0
+        far = self.target.bus_latency
+        bus = max((8 + one.wait(far) for one in arrays if one.kind == "m_axi"), default=0)
         return int(match[1]) // max(min(array.element_bytes for array in arrays), 1) + 2 + bus
 
     def used(self, item: Instruction) -> tuple[set[str], set[str]]:

@@ -175,17 +175,18 @@ def _pipelined(
     )
     body.stages.append(Process(_name(body, loops, list(plans)), total, loops[0]))
     extra = 3 if body.target.tool == "vitis" and not _is_whole(body, loops[0]) else 1
-    return plus(total, extra + _to_buses(region))
+    return plus(total, extra + _to_buses(body, region))
 
 
-def _to_buses(region: Region) -> int:
+def _to_buses(body: Body, region: Region) -> int:
     """Return the cycles that a pipeline takes to begin and end the bursts on its buses."""
     buses = {
         id(node.access.array): node.access
         for node in region.nodes
         if node.access and node.access.array.kind == "m_axi"
     }
-    return sum(6 if access.write else 8 for access in buses.values())
+    far = body.target.bus_latency
+    return sum((6 if one.write else 8) + one.array.wait(far) for one in buses.values())
 
 
 def _is_whole(body: Body, loop: Loop) -> bool:

@@ -124,6 +124,10 @@ class Arrays:
         """Every array met so far, but not what the caller handed over."""
         return [array for base, array in self._known.items() if base not in self.handed]
 
+    def met(self, base: str) -> Array | None:
+        """Return the array of a base pointer if it was met before."""
+        return self._known.get(base)
+
     def of_module(self) -> dict[str, Array]:
         """The memories and streams met that are variables of a file or static."""
         kinds = ("memory", "stream")
@@ -220,6 +224,7 @@ class Arrays:
             array.shared = True
         elif mode == "m_axi":
             array.kind, array.bundle = "m_axi", port.get("bundle", "gmem")
+            array.bus_latency = int(said) if (said := port.get("latency", "")).isdigit() else None
         elif not array.dimensions and (array.local or not self._indexed(base)):
             array.kind = "scalar"
         elif array.is_registers or array.is_tiny or self._is_taken_apart(array, base):

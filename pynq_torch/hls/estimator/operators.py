@@ -39,6 +39,8 @@ class Target:
     budget: float
     speed: float
     tool: str
+    #: Cycles after which an m_axi port is expected to answer.
+    bus_latency: int = 0
 
     @property
     def has_ultra_ram(self) -> bool:

@@ -199,8 +199,10 @@ def _has_loops(function: FunctionPlan) -> bool:
 
 
 def _is_unrolled(loop: LoopPlan, trips: Trips) -> bool:
-    """Whether UNROLL leaves nothing of a loop."""
-    count = trips.get(key_of(loop.place))
+    """Whether nothing is left of a loop: UNROLL takes it, or it runs once and LLVM has taken it."""
+    if key_of(loop.place) not in trips:
+        return bool(trips)
+    count = trips[key_of(loop.place)]
     return count is not None and (loop.unroll == 0 or 1 < count <= loop.unroll)
 
 

@@ -165,7 +165,8 @@ class Region:
         full = 0.85 * self.target.budget
         if self._bursts and not self._is_single(node, access):
             return Cost(0 if access.write else 1, full if access.write else 0.0, full)
-        return Cost(7, 0.0, full) if not access.write else Cost(6, 0.0, full)
+        wait = access.array.wait(self.target.bus_latency)
+        return Cost((6 if access.write else 7) + wait, 0.0, full)
 
     def _is_single(self, node: Node, access: Access) -> bool:
         """Whether a word of a bus is volatile, or its address computed in each iteration."""

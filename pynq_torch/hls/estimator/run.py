@@ -9,6 +9,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from pynq_torch.errors import InterfaceError, KernelBuildError
@@ -30,7 +31,7 @@ from .place import Place, header_folders
 from .plan import Plan, Trips, key_of, make_plan
 from .result import Estimate
 from .tables import with_arguments
-from .tool import DEFAULT_PART, guess_tool, margin_of
+from .tool import DEFAULT_PART, bus_latency_of, guess_tool, margin_of
 from .values import settle_values
 
 __all__ = ["estimate"]
@@ -97,6 +98,8 @@ def estimate(
         with compiler.compiling(paths, folder, include_dirs, defines, top):
             plan, found = _plan(paths, top, tool, part, directives, include_dirs, defines, folder)
         target = target_of(clock, part, plan.tool, margin_of(directives, clock))
+        if plan.tool == "vitis":
+            target = replace(target, bus_latency=bus_latency_of(paths[0], directives, part))
         plan.warn_of_ultra_ram(part, target.has_ultra_ram)
         kernel = _scheduled(len(paths), plan, folder, arguments or {}, exact, target)
     return kernel.result(top, clock, part, found, is_a_run=bool(arguments))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..lint_tree import Directive
 
-__all__ = ["DEFAULT_PART", "guess_tool", "margin_of"]
+__all__ = ["DEFAULT_PART", "bus_latency_of", "guess_tool", "margin_of"]
 
 DEFAULT_PART = "xc7z020clg400-1"
 
@@ -30,6 +30,13 @@ _NEW = re.compile(r"^xc(?:u\d|k2[46]|v[cehmp]\d)")
 _MARGIN = re.compile(
     r"^\s*(?:set_clock_uncertainty\s+|clock_uncertainty\s*=\s*)(\d+(?:\.\d+)?)(%?)", re.MULTILINE
 )
+#: What scripts and cfg files say of m_axi: its latency, or the flow, which has a default for it.
+_BUS_LATENCY = re.compile(r"\bm_axi_latency[\s=]+(\d+)")
+_FLOW = re.compile(r"\bflow_target[\s=]+(vitis|vivado)\b")
+#: Cards that only Vitis's flow makes kernels for.
+_CARD = re.compile(r"(?i)^xcu\d")
+#: Cycles of config_interface -m_axi_latency in Vitis's flow, by default (UG1399).
+_FAR_MEMORY = 64
 #: Folders around a source that are searched for scripts, how far up and how deep.
 _FOLDERS, _UP, _DEEP = 300, 4, 4
 
@@ -72,6 +79,26 @@ def margin_of(file: Path | str | None, clock: float) -> float | None:
             ns = float(match[1]) * (clock / 100 if match[2] else 1)
             return ns if ns < clock else None
     return None
+
+
+def bus_latency_of(source: Path, file: Path | str | None, part: str) -> int:
+    """Return after how many cycles a design expects data that it asks an m_axi port for.
+
+    The file of directives or its script says so, or the scripts of solutions beside the source; a
+    kernel for a card is made in Vitis's flow.
+    """
+    near = [] if file is None else [Path(file), Path(file).with_name("script.tcl")]
+    folder = source.parent
+    beside = [*folder.glob("*.tcl"), *folder.glob("*.cfg"), *folder.glob("*/script.tcl")]
+    for scripts in (near, beside):
+        texts = [path.read_text("utf-8", "replace") for path in _readable(scripts)]
+        told = {match[1] for text in texts for match in _BUS_LATENCY.finditer(text)}
+        if len(told) == 1:
+            return int(told.pop())
+        flows = {match[1] for text in texts for match in _FLOW.finditer(text)}
+        if len(flows) == 1:
+            return _FAR_MEMORY if flows == {"vitis"} else 0
+    return _FAR_MEMORY if _CARD.match(part) else 0
 
 
 def _around(folder: Path) -> Iterator[list[Path]]:

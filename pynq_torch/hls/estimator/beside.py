@@ -1,0 +1,209 @@
+"""Modules that run side by side: Vitis HLS makes one of each pipelined loop, copy and call.
+
+A body's states start a module as soon as those have ended whose arrays or results it needs, in
+whatever order they are written; a state ends when the last module that it started has. Vivado HLS
+keeps its loops in the body's own states, one after another.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .cycles import greater
+from .ir import Block, Instruction, Loop
+from .order import child
+from .result import Cycles
+
+if TYPE_CHECKING:
+    from .latency import Body
+
+__all__ = ["Times", "run_side_by_side"]
+
+_COPIES = ("llvm.mem", "memcpy", "memmove", "memset")
+
+
+@dataclass
+class Times:
+    """What a body takes: its blocks' groups of operations with the cycles between, and its loops.
+
+    Attributes
+    ----------
+    spans : dict
+        Of each block, its groups with the cycles of the calls or the copy in front of each.
+    loops : dict
+        States of each loop, by its header.
+    groups : dict
+        Instructions of each group.
+    states : dict
+        States of each group; a group that is not there takes one, but beside a call.
+    working : set
+        Groups that do more than to hand values on.
+    modules : dict
+        Instructions of the calls or the copy in front of a span, by block and number.
+    pipelines : set
+        Headers of the loops that are pipelines.
+    """
+
+    spans: dict[str, list[tuple[int, Cycles]]] = field(default_factory=dict)
+    loops: dict[str, Cycles] = field(default_factory=dict)
+    groups: dict[int, list[Instruction]] = field(default_factory=lambda: defaultdict(list))
+    states: dict[int, int] = field(default_factory=dict)
+    working: set[int] = field(default_factory=set)
+    modules: dict[tuple[str, int], list[Instruction]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    pipelines: set[str] = field(default_factory=set)
+
+
+@dataclass
+class _Module:
+    """One module: a loop's header, or a block and the number of a span."""
+
+    where: str | tuple[str, int]
+    items: list[Instruction]
+    #: The group of operations in front of it.
+    group: int
+    level: int = 0
+
+
+class _Run:
+    """Modules that follow one another without a branch or work between them."""
+
+    def __init__(self, body: Body, times: Times) -> None:
+        self._body, self._times = body, times
+        self._modules: list[_Module] = []
+        self._used: list[tuple[set[str], set[str], set[str]]] = []
+
+    def add(self, module: _Module) -> None:
+        """Find the level of a module: behind those that it waits for."""
+        reads, writes = _arrays_of(self._body, module.items)
+        takes = {name for item in module.items for name in item.operands}
+        gives = {item.name for item in module.items if item.name}
+        for other, (read, written, given) in zip(self._modules, self._used, strict=True):
+            if writes & (read | written) or reads & written or takes & given:
+                module.level = max(module.level, other.level + 1)
+        self._modules.append(module)
+        self._used.append((reads, writes, gives))
+
+    def passes_on(self, items: Sequence[Instruction]) -> None:
+        """Let what is computed from a module's result without work count as its result."""
+        for item in items:
+            for _, _, given in self._used:
+                if item.name and given & set(item.operands):
+                    given.add(item.name)
+
+    def end(self) -> None:
+        """Let the modules of a level take the time of the longest of them."""
+        first: dict[int, _Module] = {}
+        for module in self._modules:
+            leader = first.setdefault(module.level, module)
+            if leader is not module:
+                self._set(leader, greater(self._cycles(leader), self._cycles(module)))
+                self._set(module, (0, 0))
+                self._times.states[module.group] = 0
+                if isinstance(module.where, tuple):
+                    self._skip(*module.where)
+        self._modules, self._used = [], []
+
+    def _skip(self, block: str, number: int) -> None:
+        """Let the group behind a copy, where nothing is done, take no state of its own."""
+        group = self._times.spans[block][number][0]
+        if group not in self._times.groups:
+            self._times.states[group] = 0
+
+    def _cycles(self, module: _Module) -> Cycles:
+        if isinstance(module.where, str):
+            return self._times.loops[module.where]
+        block, number = module.where
+        return self._times.spans[block][number][1]
+
+    def _set(self, module: _Module, cycles: Cycles) -> None:
+        if isinstance(module.where, str):
+            self._times.loops[module.where] = cycles
+        else:
+            block, number = module.where
+            self._times.spans[block][number] = self._times.spans[block][number][0], cycles
+
+
+def run_side_by_side(
+    body: Body, inside: Sequence[Block], around: Loop | None, times: Times
+) -> None:
+    """Change the times of the modules of a body to those of modules that run side by side."""
+    run = _Run(body, times)
+    before: Block | Loop | None = None
+    group = -1
+    for node in _nodes(inside, around):
+        if before is None or not _follows(body, before, node, around):
+            run.end()
+        before = node
+        if isinstance(node, Loop):
+            if node.header in times.pipelines:
+                items = [item for block in body.blocks(node) for item in block.instructions]
+                run.add(_Module(node.header, items, group))
+            else:
+                run.end()
+            continue
+        for number, (behind, _) in enumerate(times.spans[node.name]):
+            if (node.name, number) in times.modules:
+                where = node.name, number
+                run.add(_Module(where, times.modules[where], group))
+            group = behind
+            if group in times.working:
+                run.end()
+            run.passes_on([i for i in times.groups.get(group, ()) if i.block is node])
+    run.end()
+
+
+def _nodes(inside: Sequence[Block], around: Loop | None) -> Iterator[Block | Loop]:
+    """Yield a body's own blocks and the loops in it, each in its place."""
+    seen: set[str] = set()
+    for block in inside:
+        inner = child(block.loop, around)
+        if inner is None:
+            yield block
+        elif inner.header not in seen:
+            seen.add(inner.header)
+            yield inner
+
+
+def _follows(body: Body, before: Block | Loop, node: Block | Loop, around: Loop | None) -> bool:
+    """Whether a block or loop is the only one behind another, and has only that one before it."""
+    blocks = body.function.blocks
+    mine = set(before.blocks) if isinstance(before, Loop) else {before.name}
+    own = set(node.blocks) if isinstance(node, Loop) else {node.name}
+    after = {one for name in mine for one in blocks[name].successors} - mine
+    first = node.header if isinstance(node, Loop) else node.name
+    into = set(body.function.predecessors[first]) - own
+    return after == {first} and into <= mine
+
+
+def _arrays_of(body: Body, items: Iterable[Instruction]) -> tuple[set[str], set[str]]:
+    """Return the arrays that instructions read and write, or keep others from.
+
+    A memory's ports are those of one module at a time, a bus has one reader and one writer.
+    """
+    reads: set[str] = set()
+    writes: set[str] = set()
+    base_of = body.arrays.base_of
+    for item in items:
+        if item.op in ("load", "store") and item.operands:
+            (reads if item.op == "load" else writes).add(base_of(item.operands[-1]))
+        elif item.op == "call" and item.callee in body.kernel.module.functions:
+            for found, more in zip((reads, writes), body.used(item), strict=True):
+                found |= more
+        elif item.op == "call":
+            given = [base_of(one) for one in item.operands]
+            copies = item.callee.startswith(_COPIES)
+            writes.update(given[:1] if copies else given)
+            reads.update(given[1:2] if copies else ())
+    for name in reads | writes:
+        array = body.arrays.met(name)
+        if array is not None and array.kind == "memory" and not array.constant:
+            writes.add(name)
+        elif array is not None and array.kind == "m_axi":
+            ways = ("read", reads), ("write", writes)
+            writes |= {f"{way} {array.bundle}" for way, found in ways if name in found}
+    return reads, writes

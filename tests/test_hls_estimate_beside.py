@@ -1,0 +1,108 @@
+"""``hls estimate``: modules side by side, loops that run once, and memory that is far away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pynq_torch.hls import estimate
+from pynq_torch.hls.estimator import compiler
+from pynq_torch.hls.estimator.result import Estimate
+
+MISSING = compiler.tools()
+pytestmark = [
+    pytest.mark.usefixtures("own_cache"),
+    pytest.mark.skipif(MISSING is not None, reason=MISSING or ""),
+]
+
+PAIRS = """
+void pairs(const int a[256], const int b[256], int x[256], int y[256]) {
+    first: for (int i = 0; i < 256; ++i) {
+#pragma HLS PIPELINE
+        x[i] = a[i] + 1;
+    }
+    second: for (int i = 0; i < 256; ++i) {
+#pragma HLS PIPELINE
+        y[i] = b[i] + 2;
+    }
+    third: for (int i = 0; i < 256; ++i) {
+#pragma HLS PIPELINE
+        MORE;
+    }
+}
+"""
+COPIES = """
+#include <string.h>
+void copies(const int *a, const int *b, int *c) {
+#pragma HLS INTERFACE m_axi port=a bundle=one
+#pragma HLS INTERFACE m_axi port=b bundle=two
+#pragma HLS INTERFACE m_axi port=c bundle=one OPTION
+    int x[1024], y[1024], z[1024];
+    memcpy(x, a, sizeof(x));
+    memcpy(y, b, sizeof(y));
+    sum: for (int i = 0; i < 1024; ++i) z[i] = x[i] + y[i];
+    memcpy(c, z, sizeof(z));
+}
+"""
+ONCE = """
+void scale(const int x[784], int y[784]) {
+    outer: for (int i = 0; i < 28; ++i)
+        row: for (int j = 0; j < 28; ++j)
+            once: for (int k = 0; k < 1; ++k) y[28 * i + j + k] = 3 * x[28 * i + j + k];
+}
+"""
+
+
+def estimated(
+    folder: Path, text: str, tool: str = "vitis", part: str = "xc7z020clg400-1"
+) -> Estimate:
+    source = folder / "kernel.cpp"
+    source.write_text(text)
+    return estimate(source, text.split("void ")[1].split("(")[0], tool=tool, part=part)
+
+
+@pytest.mark.parametrize(
+    ("more", "tool", "rounds"),
+    [
+        ("y[i] += x[i]", "vitis", 2),
+        ("x[i] += i", "vitis", 2),
+        ("y[i] = a[i]", "vitis", 2),
+        ("y[i] += x[i]", "vivado", 3),
+    ],
+)
+def test_loops_that_meet_in_nothing_run_side_by_side(
+    tmp_path: Path, more: str, tool: str, rounds: int
+) -> None:
+    """The third loop writes what one before it writes or reads, or reads the same memory."""
+    most = estimated(tmp_path, PAIRS.replace("MORE", more), tool).latency[1] or 0
+    assert round(most / 256) == rounds
+
+
+def test_copies_from_two_buses_run_side_by_side(tmp_path: Path) -> None:
+    apart = estimated(tmp_path, COPIES.replace("OPTION", "")).latency[1] or 0
+    shared = COPIES.replace("OPTION", "").replace("=two", "=one")
+    assert (
+        round(apart / 1024) == 3
+        and round((estimated(tmp_path, shared).latency[1] or 0) / 1024) == 4
+    )
+
+
+def test_a_bus_may_be_far_away(tmp_path: Path) -> None:
+    """INTERFACE says so, or a script; kernels for cards are made in Vitis's flow."""
+    near = estimated(tmp_path, COPIES.replace("OPTION", "")).latency[1] or 0
+    told = estimated(tmp_path, COPIES.replace("OPTION", "latency=33")).latency[1]
+    assert told == near + 32
+    part = "xcu250-figd2104-2L-e"
+    card = estimated(tmp_path, COPIES.replace("OPTION", ""), part=part).latency[1] or 0
+    (tmp_path / "run.tcl").write_text("open_solution -flow_target vitis solution\n")
+    flow = estimated(tmp_path, COPIES.replace("OPTION", ""))
+    assert flow.latency[1] == near + 2 * 63 and card > near + 100
+    (tmp_path / "script.tcl").write_text("config_interface -m_axi_latency 11\n")
+    assert estimated(tmp_path, COPIES.replace("OPTION", "")).latency[1] == near + 2 * 10
+
+
+def test_a_loop_that_runs_once_is_none(tmp_path: Path) -> None:
+    """What is around it is the innermost loop, which Vitis HLS pipelines by itself."""
+    (loop,) = estimated(tmp_path, ONCE).loops
+    assert (loop.trip_count, loop.ii) == ((784, 784), 1)
