@@ -199,9 +199,9 @@ def _has_loops(function: FunctionPlan) -> bool:
 
 
 def _is_unrolled(loop: LoopPlan, trips: Trips) -> bool:
-    """Whether nothing is left of a loop: UNROLL takes it, or it runs once and LLVM has taken it."""
+    """Whether nothing is left of a loop: UNROLL takes it, or LLVM did, since it runs once."""
     if key_of(loop.place) not in trips:
-        return bool(trips)
+        return bool(trips) and loop.fixed
     count = trips[key_of(loop.place)]
     return count is not None and (loop.unroll == 0 or 1 < count <= loop.unroll)
 
@@ -342,7 +342,7 @@ def _scopes(
             at = inner.node.location
             label = labels.get((at.line, at.column), "")
             made = LoopPlan(Place(at.file.name, at.line, at.column), label, function, loop)
-            made.perfect = _is_perfect(inner)
+            made.perfect, made.fixed = _is_perfect(inner), _is_fixed(inner.node)
             (function.loops if loop is None else loop.inner).append(made)
             links.append((function, made, inner, program))
         _scopes(inner, function, made, labels, constants, links, program)
@@ -354,6 +354,16 @@ def _is_perfect(scope: Scope) -> bool:
     parts = list(body.get_children()) if body.kind == CursorKind.COMPOUND_STMT else [body]
     parts = [plain(part) for part in parts if part.kind != CursorKind.NULL_STMT]
     return len(parts) == 1 and parts[0].kind in LOOPS
+
+
+def _is_fixed(node: Cursor) -> bool:
+    """Whether a loop begins and ends at constants: no variable but its counter is in them."""
+    ends = [child for part in list(node.get_children())[:2] for child in walk(part)]
+    names = [one for one in ends if one.kind == CursorKind.DECL_REF_EXPR]
+    used = [one.referenced for one in names if one.referenced is not None]
+    kinds = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
+    free = {one.hash for one in used if one.kind in kinds and not one.type.is_const_qualified()}
+    return node.kind == CursorKind.FOR_STMT and len(free) <= 1
 
 
 def _link(
