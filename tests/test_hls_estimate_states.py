@@ -78,6 +78,19 @@ void taps(int *y, int x) {
     *y = sum;
 }
 """
+ADDED = """
+void added(const float a[64], float sums[16]) {
+    float kept[16];
+    rows: for (int i = 0; i < 16; ++i) {
+        kept[i] = 0;
+        columns: for (int j = 0; j < 64; ++j) {
+HOW
+            kept[i] += a[j];
+        }
+    }
+    copy: for (int i = 0; i < 16; ++i) sums[i] = kept[i];
+}
+"""
 BYTES = """
 #include "ap_cint.h"
 void words(const uint8 bytes[16], uint32 words[16]) {
@@ -139,6 +152,14 @@ def test_a_product_and_its_sum_are_one_dsp_block(
 
 def test_a_comparison_of_floats_leaves_no_time_for_a_write(tmp_path: Path) -> None:
     assert estimated(tmp_path, RELU, "relu", "vivado").loops[0].iteration_latency == (4, 4)
+
+
+def test_vivado_keeps_an_element_in_memory_where_no_loop_is_pipelined(tmp_path: Path) -> None:
+    """It is written in each iteration, in a state of its own behind the sum of five stages."""
+    plain = estimated(tmp_path, ADDED.replace("HOW", ""), "added", "vivado").loops[1]
+    assert plain.iteration_latency == (2 + 5 + 1, 2 + 5 + 1)
+    fast = estimated(tmp_path, ADDED.replace("HOW", "#pragma HLS PIPELINE"), "added", "vivado")
+    assert fast.loops[1].ii == 5, "a register: no read and write between two sums"
 
 
 def test_c_types_of_its_own_widths_are_promoted_before_a_shift(tmp_path: Path) -> None:

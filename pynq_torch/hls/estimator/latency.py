@@ -14,7 +14,7 @@ from .calls import Batch, given, is_called_once, used
 from .cycles import add, at_least, greater, plus
 from .ir import Block, Function, Instruction, Loop, Module
 from .logic import Logic, join, of_arrays, of_region, totals
-from .loops import adds_in_flattened, loop_states
+from .loops import keeps_sums, loop_states
 from .memory import Arrays
 from .merge import merge
 from .operators import Target
@@ -121,7 +121,7 @@ class Kernel:
         arrays = Arrays(self.module, function, plan, self.plan.functions, handed, self.target.tool)
         body = Body(self, function, plan, arrays)
         kept = self.module.promoted.get(name)
-        if kept is not None and not adds_in_flattened(body, kept):
+        if kept is not None and keeps_sums(body, kept):
             arrays = Arrays(self.module, kept, plan, self.plan.functions, handed, self.target.tool)
             body = Body(self, kept, plan, arrays)
         done = self._done[name] = body.schedule()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .latency import Body
     from .region import Region
 
-__all__ = ["adds_in_flattened", "loop_states"]
+__all__ = ["keeps_sums", "loop_states"]
 
 
 def loop_states(body: Body, loop: Loop) -> Cycles:
@@ -96,8 +96,24 @@ def _flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | No
         loops.append(inner)
 
 
-def adds_in_flattened(body: Body, kept: Function) -> bool:
-    """Whether `kept`, with sums in registers, stores one between loops that become one.
+def keeps_sums(body: Body, kept: Function) -> bool:
+    """Whether a function is `kept`, where sums in arrays' elements are registers while loops run.
+
+    Vivado HLS does so for pipelines only; elsewhere it writes the element in each iteration.
+    """
+    if body.target.tool == "vivado" and not any(_is_asked(body, one) for one in kept.loops):
+        return False
+    return not _adds_in_flattened(body, kept)
+
+
+def _is_asked(body: Body, loop: Loop) -> bool:
+    """Whether a loop is to be a pipeline."""
+    plan = body.kernel.plan.loop_at(loop.place) if loop.place else None
+    return plan is not None and plan.interval is not None
+
+
+def _adds_in_flattened(body: Body, kept: Function) -> bool:
+    """Whether `kept` stores a sum between loops that become one.
 
     The tools flatten first: then the element is another one in each turn, and stays in memory.
     """

@@ -219,9 +219,10 @@ def _staged(
     latency = max(1, int(work / budget))
     core = _SHARED.get(core, core)
     name = ("d" if is_double else "f") + core.lstrip("f")
-    # A sum chains behind the read of a memory and a write behind it; a product does not.
-    # In a fast part the stages of a sum leave time for the bypass to the next iteration.
-    part = 0.65 if core in ("fmul", "fdiv") else 0.52 if target.speed > 0.5 else 0.48
+    # In Vitis HLS a sum chains behind the read of a memory and a write behind it; a product does
+    # not. In a fast part the stages of a sum leave time for the bypass to the next iteration.
+    alone = core in ("fmul", "fdiv") or target.tool == "vivado"
+    part = 0.65 if alone else 0.52 if target.speed > 0.5 else 0.48
     part *= target.budget
     if core == "fcmp":
         first = min(_COMPARISON_NS * target.speed, target.budget)

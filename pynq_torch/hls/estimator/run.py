@@ -220,7 +220,8 @@ def _optimised(
     in_registers = made(promote=True)
     forbidden.check_sizes(in_registers[0], plan.top.name)
     module = read_module(*in_registers)
-    if any(loop.inner for one in module.functions.values() for loop in one.loops):
+    slow = plan.tool == "vivado"
+    if any(loop.inner or slow for one in module.functions.values() for loop in one.loops):
         promoted = module.functions
         module = read_module(*made(promote=False))
         module.promoted = promoted
