@@ -45,6 +45,14 @@ void copies(const int *a, const int *b, int *c) {
     memcpy(c, z, sizeof(z));
 }
 """
+GUARDED = """
+void sums(const int *a, int *sum, int least) {
+#pragma HLS INTERFACE m_axi port=a
+    int all = 0;
+    each: for (int i = 0; i < 64; ++i) GUARD all += a[i];
+    *sum = all;
+}
+"""
 ONCE = """
 const int ONE = 1;
 void scale(const int x[784], int y[784]) {
@@ -113,3 +121,12 @@ def test_a_loop_that_runs_once_is_none(
     text = ONCE.replace("BEGIN", begin).replace("END", end)
     loop = estimated(tmp_path, text).loops[-1]
     assert loop.ii == interval
+
+
+def test_a_read_that_an_iteration_may_leave_out_is_no_burst(tmp_path: Path) -> None:
+    """It waits for its own request: a state for the word of a burst, eight for one alone."""
+    depths = []
+    for guard in ("", "if (least < i)"):
+        text = GUARDED.replace("GUARD", guard)
+        depths.append(estimated(tmp_path, text).loops[0].iteration_latency[1] or 0)
+    assert depths[1] - depths[0] >= 6

@@ -128,6 +128,13 @@ def test_a_counter_of_few_bits_is_counted(tmp_path: Path) -> None:
     assert estimated(tmp_path, COUNTER, "shift", "vitis").loops[0].trip_count == (127, 127)
 
 
+def test_a_quotient_bounds_a_loop(tmp_path: Path) -> None:
+    """Both tools give the range of a loop that runs once for several of something."""
+    text = "void scale(int x[64], int n) { for (int i = 0; i < n / 8; ++i) x[i & 63] *= 3; }"
+    loop = estimated(tmp_path, text, "scale", "vitis").loops[0]
+    assert loop.trip_count == (0, (2**31 - 1) // 8)
+
+
 def test_each_process_is_made_for_the_constants_that_it_is_handed(tmp_path: Path) -> None:
     known = estimated(
         tmp_path, STAGES.replace("DATAFLOW", "#pragma HLS DATAFLOW"), "stages", "vitis"

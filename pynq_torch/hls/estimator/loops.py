@@ -12,8 +12,8 @@ from pynq_torch.paths import shown
 
 from .asked import LoopPlan
 from .cycles import add, at_least, greater, multiply, pipeline_latency, plus
-from .ir import ANY, Function, Loop
-from .operators import knows_call
+from .ir import ANY, Function, Loop, names_in
+from .operators import constant_in, knows_call
 from .place import Place, own_place
 from .processes import Process, channels, side_by_side
 from .result import Cycles, LoopEstimate
@@ -224,9 +224,25 @@ def _trips(body: Body, loop: Loop, plan: LoopPlan | None) -> Cycles:
     if plan is not None and plan.trips is not None:  # of the loop as written
         return ceil(plan.trips[0] / factor), ceil(plan.trips[1] / factor)
     # A bound of a few bits, or a `break` out of a loop with a constant bound.
-    if loop.most is None or (loop.most + 1) * factor >= ANY or body.kernel.exact:
+    most = loop.most if loop.most is not None else _most_of(body, loop)
+    if most is None or (most + 1) * factor >= ANY or body.kernel.exact:
         return (None, None)
-    return 0, loop.most + 1 + loop.has_rest
+    return 0, most + 1 + loop.has_rest
+
+
+def _most_of(body: Body, loop: Loop) -> int | None:
+    """Return the most that a loop's count less one can be: that of the quotient that bounds it."""
+    if loop.taken is None or len(loop.taken.terms) != 1 or loop.taken.terms[0][1] != 1:
+        return None
+    names = names_in(loop.taken.terms[0][0])
+    item = body.function.values.get(names[0]) if len(names) == 1 else None
+    number = constant_in(item) if item is not None else None
+    if item is None or not number or number < 2:
+        return None
+    signed = item.op in ("sdiv", "ashr")
+    parts = {"sdiv": number, "udiv": number, "ashr": 1 << number, "lshr": 1 << number}
+    greatest = (1 << item.bits - signed) - 1
+    return greatest // parts[item.op] + loop.taken.constant if item.op in parts else None
 
 
 def _range(body: Body, taken: Expression, loop: Loop) -> Cycles:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .ir import Block, Function, Loop
 from .result import Cycles
 
-__all__ = ["child", "is_last", "joined", "reverse_postorder"]
+__all__ = ["child", "is_last", "joined", "may_skip", "reverse_postorder"]
 
 
 def reverse_postorder(function: Function) -> list[str]:
@@ -44,6 +44,22 @@ def child(loop: Loop | None, around: Loop | None) -> Loop | None:
 def is_last(block: Block, loop: Loop | None) -> bool:
     """Whether a function, or an iteration of a loop, ends with a block."""
     return not block.successors if loop is None else loop.header in block.successors
+
+
+def may_skip(function: Function, header: str, block: Block | None) -> bool:
+    """Whether an iteration of a loop may end without one of its blocks."""
+    own = function.blocks[header].loop if header in function.blocks else None
+    if own is None or block is None or block.loop is not own or block.name == header:
+        return False
+    inside = set(own.blocks) - {block.name}
+    seen, left = {header}, [header]
+    while left:
+        following = function.blocks[left.pop()].successors
+        if header in following:
+            return True
+        left += [one for one in following if one in inside and one not in seen]
+        seen.update(left)
+    return False
 
 
 def joined(paths: list[tuple[Cycles, int]]) -> tuple[Cycles, int]:

@@ -19,6 +19,7 @@ from .ir import Block, Function, Instruction
 from .macs import join_products
 from .memory import Arrays
 from .operators import Cost, Target, cost_of
+from .order import may_skip
 from .place import Place, own_place
 
 __all__ = ["AFTER_READ", "MOST_PAIRS", "Node", "Region", "Slot", "may_meet"]
@@ -169,8 +170,12 @@ class Region:
         return Cost((6 if access.write else 7) + wait, 0.0, full)
 
     def _is_single(self, node: Node, access: Access) -> bool:
-        """Whether a word of a bus is volatile, or its address computed in each iteration."""
-        if "volatile" in node.item.text:
+        """Whether a word of a bus is asked for alone: no burst brings it along.
+
+        It is volatile, its address is computed in each iteration, or some iterations leave it out
+        (UG1399, "Preconditions and Limitations of Burst Transfer").
+        """
+        if "volatile" in node.item.text or may_skip(self.function, self.header, node.item.block):
             return True
         symbols = [name for name, _ in access.address.terms if not name.startswith("loop ")]
         values = [self.function.values.get(name) for s in symbols for name in _VALUE.findall(s)]
