@@ -144,7 +144,7 @@ def cost_of(
     if op in _FREE:
         return Cost()
     if op in _FLOAT:
-        cost = _staged(op, *_FLOAT[op], "double" in item.text, target)
+        cost = _staged(op, *_FLOAT[op], "double" in item.text, target, pipelined=pipelined)
         return replace(cost, dsp=min(cost.dsp, _HALF_BLOCKS)) if "half" in item.text else cost
     if op == "call":
         return _call(item, target, pipelined=pipelined)
@@ -168,7 +168,8 @@ def _call(item: Instruction, target: Target, *, pipelined: bool) -> Cost:
         )
         if word in _WAVES:
             return _wave(item, target, double=double, pipelined=pipelined)
-        return _staged(word, *_FUNCTIONS.get(word, _FUNCTIONS["sin"]), double, target)
+        costs = _FUNCTIONS.get(word, _FUNCTIONS["sin"])
+        return _staged(word, *costs, double, target, pipelined=pipelined)
     if name.startswith(("llvm.smax", "llvm.smin", "llvm.umax", "llvm.umin")):
         return Cost(0, target.speed * (_compare(item.bits) + 0.7))
     if _ABSOLUTE.match(name):
@@ -209,6 +210,8 @@ def _staged(
     dsp_double: int,
     is_double: bool,
     target: Target,
+    *,
+    pipelined: bool = True,
 ) -> Cost:
     work = double if is_double else single
     if is_double and core in ("fadd", "fsub") and target.tool == "vitis":
@@ -219,9 +222,10 @@ def _staged(
     latency = max(1, int(work / budget))
     core = _SHARED.get(core, core)
     name = ("d" if is_double else "f") + core.lstrip("f")
-    # In Vitis HLS a sum chains behind the read of a memory and a write behind it; a product does
-    # not. In a fast part the stages of a sum leave time for the bypass to the next iteration.
-    alone = core in ("fmul", "fdiv") or target.tool == "vivado"
+    # A sum chains behind the read of a memory and a write behind it, but in Vivado HLS outside of
+    # pipelines; a product does not. In a fast part the stages of a sum leave time for the bypass
+    # to the next iteration.
+    alone = core in ("fmul", "fdiv") or (target.tool == "vivado" and not pipelined)
     part = 0.65 if alone else 0.52 if target.speed > 0.5 else 0.48
     part *= target.budget
     if core == "fcmp":
