@@ -79,16 +79,15 @@ void taps(int *y, int x) {
 }
 """
 ADDED = """
-void added(const float a[64], float sums[16]) {
-    float kept[16];
+void added(const float a[64], float sums[16], float squares[16]) {
     rows: for (int i = 0; i < 16; ++i) {
-        kept[i] = 0;
+        sums[i] = 0; squares[i] = 0;
         columns: for (int j = 0; j < 64; ++j) {
 HOW
-            kept[i] += a[j];
+            sums[i] += a[j];
+            MORE
         }
     }
-    copy: for (int i = 0; i < 16; ++i) sums[i] = kept[i];
 }
 """
 BYTES = """
@@ -161,12 +160,18 @@ def test_a_comparison_of_floats_leaves_no_time_for_a_write(tmp_path: Path) -> No
     assert estimated(tmp_path, RELU, "relu", "vivado").loops[0].iteration_latency == (4, 4)
 
 
-def test_vivado_keeps_an_element_in_memory_where_no_loop_is_pipelined(tmp_path: Path) -> None:
-    """It is written in each iteration, in a state of its own behind the sum of five stages."""
-    plain = estimated(tmp_path, ADDED.replace("HOW", ""), "added", "vivado").loops[1]
-    assert plain.iteration_latency == (2 + 5 + 1, 2 + 5 + 1)
-    fast = estimated(tmp_path, ADDED.replace("HOW", "#pragma HLS PIPELINE"), "added", "vivado")
-    assert fast.loops[1].ii == 5, "a register: no read and write between two sums"
+def test_vivado_keeps_elements_in_memory_where_no_loop_is_pipelined(tmp_path: Path) -> None:
+    """Two sums are written in each iteration, in a state of its own behind those of five stages."""
+
+    def depth(how: str, more: str) -> int | None:
+        text = ADDED.replace("HOW", how).replace("MORE", more)
+        loop = estimated(tmp_path, text, "added", "vivado").loops[1]
+        assert loop.ii == (5 if how else None), "a register: no read and write between two sums"
+        return loop.iteration_latency[1]
+
+    assert depth("", "") == 2 + 5, "a loop that writes nothing else keeps the sum in a register"
+    assert depth("", "squares[i] += a[j] * a[j];") == 2 + 4 + 5 + 1
+    depth("#pragma HLS PIPELINE", "squares[i] += a[j] * a[j];")
 
 
 def test_c_types_of_its_own_widths_are_promoted_before_a_shift(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pynq_torch.paths import shown
 
 from .asked import LoopPlan
 from .cycles import add, at_least, greater, multiply, pipeline_latency, plus
-from .ir import ANY, Function, Loop, names_in
+from .ir import ANY, Function, Instruction, Loop, names_in
 from .operators import constant_in, knows_call
 from .place import Place, own_place
 from .processes import Process, channels, side_by_side
@@ -99,9 +99,11 @@ def _flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | No
 def keeps_sums(body: Body, kept: Function) -> bool:
     """Whether a function is `kept`, where sums in arrays' elements are registers while loops run.
 
-    Vivado HLS does so for pipelines only; elsewhere it writes the element in each iteration.
+    Outside of pipelines Vivado HLS writes an element in each iteration where the loop writes
+    another array too.
     """
-    if body.target.tool == "vivado" and not any(_is_asked(body, one) for one in kept.loops):
+    pipelines = any(_is_asked(body, loop) for loop in kept.loops)
+    if body.target.tool == "vivado" and not pipelines and _writes_beside_sums(body, kept):
         return False
     return not _adds_in_flattened(body, kept)
 
@@ -110,6 +112,22 @@ def _is_asked(body: Body, loop: Loop) -> bool:
     """Whether a loop is to be a pipeline."""
     plan = body.kernel.plan.loop_at(loop.place) if loop.place else None
     return plan is not None and plan.interval is not None
+
+
+def _writes_beside_sums(body: Body, kept: Function) -> bool:
+    """Whether a loop writes several arrays, of which `kept` has at least one in a register."""
+    left = {loop.header: len(_stores(kept, loop)) for loop in kept.loops}
+    for loop in body.function.loops:
+        stores = _stores(body.function, loop)
+        arrays = {body.arrays.base_of(item.operands[-1]) for item in stores}
+        if not loop.inner and len(arrays) > 1 and left.get(loop.header, 0) < len(stores):
+            return True
+    return False
+
+
+def _stores(function: Function, loop: Loop) -> list[Instruction]:
+    items = (item for name in loop.blocks for item in function.blocks[name].instructions)
+    return [item for item in items if item.op == "store" and item.operands]
 
 
 def _adds_in_flattened(body: Body, kept: Function) -> bool:
