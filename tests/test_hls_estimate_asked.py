@@ -118,7 +118,8 @@ def test_merged_loops(
     assert loop.latency == tuple((n - 1) * ii + depth - 1 for n in trips)
     apart = _of(tmp_path, MERGE, **{"#pragma HLS LOOP_MERGE": "", **words})
     assert [loop.name for loop in apart.loops] == ["a", "b"]
-    assert (made.latency[1] or 0) < (apart.latency[1] or 0)
+    # Vitis HLS runs loops that meet in nothing side by side, merged or not.
+    assert (made.latency[1] or 0) <= (apart.latency[1] or 0)
 
 
 def test_loops_that_cannot_be_merged_say_why(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ GUARDED = """
 void sums(const int *a, int *sum, int least) {
 #pragma HLS INTERFACE m_axi port=a
     int all = 0;
-    each: for (int i = 0; i < 64; ++i) GUARD all += a[i];
+    each: for (int i = 0; i < 64; ++i) { GUARDED }
     *sum = all;
 }
 """
@@ -123,10 +123,20 @@ def test_a_loop_that_runs_once_is_none(
     assert loop.ii == interval
 
 
-def test_a_read_that_an_iteration_may_leave_out_is_no_burst(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("guard", "alone"),
+    [
+        ("if (least < i) all += a[i];", True),
+        ("if (i > 2) all += a[i];", False),
+        ("if (least < i) all += a[i]; else all -= a[i];", False),
+    ],
+)
+def test_a_read_that_the_data_may_leave_out_is_no_burst(
+    tmp_path: Path, guard: str, alone: bool
+) -> None:
     """It waits for its own request: a state for the word of a burst, eight for one alone."""
-    depths = []
-    for guard in ("", "if (least < i)"):
-        text = GUARDED.replace("GUARD", guard)
-        depths.append(estimated(tmp_path, text).loops[0].iteration_latency[1] or 0)
-    assert depths[1] - depths[0] >= 6
+    depths = [
+        estimated(tmp_path, GUARDED.replace("GUARDED", one)).loops[0].iteration_latency[1] or 0
+        for one in ("all += a[i];", guard)
+    ]
+    assert (depths[1] - depths[0] >= 6) == alone

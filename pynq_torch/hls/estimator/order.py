@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .ir import Block, Function, Loop
 from .result import Cycles
 
@@ -46,12 +48,13 @@ def is_last(block: Block, loop: Loop | None) -> bool:
     return not block.successors if loop is None else loop.header in block.successors
 
 
-def may_skip(function: Function, header: str, block: Block | None) -> bool:
-    """Whether an iteration of a loop may end without one of its blocks."""
+def may_skip(function: Function, header: str, blocks: Iterable[Block | None]) -> bool:
+    """Whether an iteration of a loop may end without any of some of its blocks."""
     own = function.blocks[header].loop if header in function.blocks else None
-    if own is None or block is None or block.loop is not own or block.name == header:
+    mine = {one.name for one in blocks if one is not None and own is not None and one.loop is own}
+    if own is None or not mine or header in mine:
         return False
-    inside = set(own.blocks) - {block.name}
+    inside = set(own.blocks) - mine
     seen, left = {header}, [header]
     while left:
         following = function.blocks[left.pop()].successors

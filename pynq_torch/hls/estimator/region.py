@@ -6,7 +6,6 @@ body. Branches are predicated, as HLS does it.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from math import log2
@@ -15,18 +14,17 @@ from .array import Access
 from .asked import FunctionPlan
 from .balance import balance
 from .bindings import Bindings, bound
+from .bursts import is_single
 from .ir import Block, Function, Instruction
 from .macs import join_products
 from .memory import Arrays
 from .operators import Cost, Target, cost_of
-from .order import may_skip
 from .place import Place, own_place
 
 __all__ = ["AFTER_READ", "MOST_PAIRS", "Node", "Region", "Slot", "may_meet"]
 
 #: A cycle, and ns within it.
 Slot = tuple[int, float]
-_VALUE = re.compile(r"%[-\w.$]+")
 _SKIPPED = frozenset(("br", "ret", "switch", "unreachable", "alloca"))
 #: Of a block RAM: from the address, and to the data.
 _MEMORY_NS = 3.25
@@ -69,7 +67,7 @@ class Region:
     ) -> None:  # fmt: skip
         self.function, self.arrays, self.target, self.plan = function, arrays, target, plan
         self.header, self._bursts, self._unordered = header, bursts, unordered
-        self._blocks, self._bindings = {item.block for item in items}, bindings or {}
+        self.blocks, self._bindings = {item.block for item in items}, bindings or {}
         self.nodes: list[Node] = []
         self.by_value: dict[str, Node] = {}
         self.accesses: dict[int, list[Node]] = defaultdict(list)
@@ -164,22 +162,10 @@ class Region:
 
     def _bus(self, node: Node, access: Access) -> Cost:
         full = 0.85 * self.target.budget
-        if self._bursts and not self._is_single(node, access):
+        if self._bursts and not is_single(self, node.item, access):
             return Cost(0 if access.write else 1, full if access.write else 0.0, full)
         wait = access.array.wait(self.target.bus_latency)
         return Cost((6 if access.write else 7) + wait, 0.0, full)
-
-    def _is_single(self, node: Node, access: Access) -> bool:
-        """Whether a word of a bus is asked for alone: no burst brings it along.
-
-        It is volatile, its address is computed in each iteration, or some iterations leave it out
-        (UG1399, "Preconditions and Limitations of Burst Transfer").
-        """
-        if "volatile" in node.item.text or may_skip(self.function, self.header, node.item.block):
-            return True
-        symbols = [name for name, _ in access.address.terms if not name.startswith("loop ")]
-        values = [self.function.values.get(name) for s in symbols for name in _VALUE.findall(s)]
-        return any(value is not None and value.block in self._blocks for value in values)
 
     def _stream(self, node: Node) -> None:
         base = self.arrays.base_of(node.item.operands[0])
@@ -212,7 +198,7 @@ class Region:
     def predicate(self) -> None:
         """Let what a branch guards and can be seen outside wait for the branch's condition."""
         conditions: dict[str, list[str]] = {}
-        blocks = {block.name: block for block in self._blocks if block is not None}
+        blocks = {block.name: block for block in self.blocks if block is not None}
         before = self.function.predecessors
         for name in self.numbers:
             preds = [one for one in before[name] if one in blocks] if name != self.header else []

@@ -1,0 +1,68 @@
+"""Which words of an m_axi port a burst brings along (UG1399, "Preconditions and Limitations")."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from .array import Access
+from .ir import Function, Instruction
+from .operators import constant_in
+from .order import may_skip
+
+if TYPE_CHECKING:
+    from .region import Region
+
+__all__ = ["is_single"]
+
+_VALUE = re.compile(r"%[-\w.$]+")
+
+
+def is_single(region: Region, item: Instruction, access: Access) -> bool:
+    """Whether a word of a bus is asked for alone, in the body of a pipeline.
+
+    It is volatile, its address is computed in each iteration, or the data leave it out of some.
+    """
+    if "volatile" in item.text or _is_left_out(region, item):
+        return True
+    symbols = [name for name, _ in access.address.terms if not name.startswith("loop ")]
+    values = [region.function.values.get(name) for s in symbols for name in _VALUE.findall(s)]
+    return any(value is not None and value.block in region.blocks for value in values)
+
+
+def _is_left_out(region: Region, item: Instruction) -> bool:
+    """Whether an iteration may do without any such access of an array, and not for its count."""
+    base_of = region.arrays.base_of
+    base = base_of(item.operands[-1])
+    others = (one for block in region.blocks if block is not None for one in block.instructions)
+    same = [
+        one.block
+        for one in others
+        if one.op == item.op and one.operands and base_of(one.operands[-1]) == base
+    ]
+    if not may_skip(region.function, region.header, same):
+        return False
+    return not all(_counts(region.function, guard) for guard in _guards(region, item))
+
+
+def _guards(region: Region, item: Instruction) -> list[Instruction | None]:
+    """Return the conditions of the branches that lead to an instruction in its loop."""
+    found: list[Instruction | None] = []
+    function, block = region.function, item.block
+    while block is not None and may_skip(function, region.header, [block]):
+        before = function.predecessors[block.name]
+        if len(before) != 1:
+            return [*found, None]
+        block = function.blocks[before[0]]
+        last = block.instructions[-1]
+        if len(block.successors) > 1:
+            found.append(function.values.get(last.operands[0]) if last.operands else None)
+    return found
+
+
+def _counts(function: Function, guard: Instruction | None) -> bool:
+    """Whether a condition compares loops' counters with a constant."""
+    if guard is None or guard.op != "icmp" or constant_in(guard) is None or not guard.operands:
+        return False
+    known = function.known.get(guard.operands[0])
+    return known is not None and all(name[:5] == "loop " for name, _ in known.expression.terms)
