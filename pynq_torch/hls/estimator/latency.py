@@ -249,11 +249,7 @@ class Body:
             times.spans[block.name] = spans
         if self._merges(loop):
             merge(self, children, times.loops)
-        for number, items in times.groups.items():
-            beside_call = number in calls_around
-            times.states[number], works = self._placed(items, header, beside_call)
-            if works:
-                times.working.add(number)
+        self._place(times, header, calls_around)
         if self.target.tool == "vitis":
             times.pipelines = {inner.header for inner, made in children if made.ii is not None}
             run_side_by_side(self, inside, loop, times)
@@ -265,6 +261,13 @@ class Body:
             return self.plan is not None and self.plan.merge
         plan = self.kernel.plan.loop_at(loop.place) if loop.place else None
         return plan is not None and plan.merge
+
+    def _place(self, times: Times, header: str, calls: set[int]) -> None:
+        """Find the states of each group of operations."""
+        for number, items in times.groups.items():
+            times.states[number], works = self._placed(items, header, number in calls)
+            if works:
+                times.working.add(number)
 
     def _placed(self, items: list[Instruction], header: str, beside: bool) -> tuple[int, bool]:
         """Return the states of operations and whether they work; beside a call others take none."""

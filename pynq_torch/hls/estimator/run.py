@@ -222,8 +222,7 @@ def _optimised(
     module = read_module(*in_registers)
     slow = plan.tool == "vivado"
     if any(loop.inner or slow for one in module.functions.values() for loop in one.loops):
-        promoted = module.functions
-        module = read_module(*made(promote=False))
+        promoted, module = module.functions, read_module(*made(promote=False))
         module.promoted = promoted
     plan.give_up(_trips(module))
     return module
