@@ -28,6 +28,7 @@ from .marks import DEFINE, SHARED, callees_of, marked
 from .place import Locations, Place
 from .slices import address_slice
 from .tables import with_tables
+from .whole import with_whole_words
 
 __all__ = [
     "HEADERS",
@@ -272,7 +273,8 @@ def optimise(
     factors: dict[Place, int] = {}
     path = folder / "marked.ll"
     processes = callees_of(text, calling)
-    with_marks = marked(with_tables(text), inlined, unrolled, factors, processes.__contains__)
+    whole = with_whole_words(with_tables(text))
+    with_marks = marked(whole, inlined, unrolled, factors, processes.__contains__)
     path.write_text(with_marks, encoding="utf-8")
     options = [*_OPTIONS] if promote else [*_OPTIONS, "-disable-licm-promotion"]
     names = {name for name, _ in defined(text)} - processes

@@ -1,0 +1,110 @@
+"""``hls estimate``: what is no reason for a longer interval, though it may look like one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pynq_torch.hls import Estimate, estimate
+from pynq_torch.hls.estimator import compiler
+from pynq_torch.hls.estimator.scev import parse
+
+MISSING = compiler.tools()
+pytestmark = [
+    pytest.mark.usefixtures("own_cache"),
+    pytest.mark.skipif(MISSING is not None, reason=MISSING or ""),
+]
+
+#: A sum of one bit more than 64: clang hands it over in two words.
+WIDE = """
+#include <ap_int.h>
+void k(const ap_uint<8> x[8][64], ap_uint<WIDTH> y[64]) {
+#pragma HLS ARRAY_PARTITION variable=x complete dim=1
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        ap_uint<WIDTH> sum = 0;
+        for (int j = 0; j < 8; ++j) sum += x[j][i] * x[j][i];
+        y[i] = sum;
+    }
+}
+"""
+STRIDED = """
+static int image[4096];
+#pragma HLS ARRAY_PARTITION variable=image cyclic factor=4
+void k(int y[64][4], int width, int first) {
+#pragma HLS ARRAY_PARTITION variable=y complete dim=2
+#pragma HLS ARRAY_PARTITION variable=image cyclic factor=4
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        for (int j = 0; j < 4; ++j) y[i][j] = image[first + i * width + j];
+    }
+    for (int i = 0; i < 4096; ++i) image[i] += 1;
+}
+"""
+#: The sum of an element that is added last takes one addition from one iteration to the next.
+ELEMENTS = """
+void k(const int x[4][64], const int u[4][64], int y[8][8]) {
+#pragma HLS ARRAY_PARTITION variable=x complete dim=1
+#pragma HLS ARRAY_PARTITION variable=u complete dim=1
+    int sums[8][8];
+#pragma HLS ARRAY_PARTITION variable=sums complete dim=0
+    add: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        for (int m = 0; m < 8; ++m)
+            sums[m][i % 8] += x[0][i] + x[1][i] + u[2][i] + u[3][i];
+    }
+    out: for (int m = 0; m < 8; ++m)
+        for (int i = 0; i < 8; ++i) y[m][i] = sums[m][i];
+}
+"""
+TEMPLATE = """
+template <int K, int D> int find(const signed char query[D], const signed char table[K][D]) {
+#pragma HLS ARRAY_PARTITION variable=query cyclic factor=8
+#pragma HLS ARRAY_PARTITION variable=table cyclic factor=2 dim=1
+#pragma HLS ARRAY_PARTITION variable=table cyclic factor=8 dim=2
+    int sum = 0;
+    for (int i = 0; i < D; ++i) {
+#pragma HLS PIPELINE
+#pragma HLS UNROLL factor=8
+        sum += query[i] * table[1][i];
+    }
+    return sum;
+}
+int k(const signed char query[256], const signed char table[10][256]) {
+    return find<10, 256>(query, table);
+}
+"""
+
+
+def _of(folder: Path, text: str, clock: float = 10.0, **words: str) -> Estimate:
+    for word, value in words.items():
+        text = text.replace(word, value)
+    source = folder / "kernel.cpp"
+    source.write_text(text, encoding="utf-8")
+    return estimate(source, "k", clock=clock, tool="vitis")
+
+
+@pytest.mark.parametrize("width", ["63", "64", "90", "128"])
+def test_wide_numbers_are_no_memory(tmp_path: Path, width: str) -> None:
+    found = _of(tmp_path, WIDE, WIDTH=width)
+    assert [loop.ii for loop in found.loops] == [1]
+    assert found.resources["BRAM_18K"] == 0
+
+
+def test_a_stride_that_an_argument_tells_leaves_the_banks_known(tmp_path: Path) -> None:
+    assert _of(tmp_path, STRIDED).loops[0].ii == 1
+    several = parse("{(4 + {%a,+,%width}<%outer>),+,8}<%inner>")
+    assert several.constant == 4
+    assert dict(several.terms)["loop inner"] == 8 and dict(several.terms)["%a"] == 1
+    assert [name for name, _ in several.terms if "%width" in name and "<%outer>" in name]
+
+
+def test_an_element_of_an_array_is_added_last(tmp_path: Path) -> None:
+    """The choice among eight registers (not 64) and one addition fit into a cycle."""
+    found = _of(tmp_path, ELEMENTS, clock=7)
+    assert {loop.name: loop.ii for loop in found.loops}["add"] == 1
+
+
+def test_dimensions_of_an_argument_hold_in_a_template_that_takes_it(tmp_path: Path) -> None:
+    assert [loop.ii for loop in _of(tmp_path, TEMPLATE).loops] == [1]
