@@ -138,7 +138,7 @@ class _Reader:
         return Expression(0, ((token, 1),))
 
     def _recurrence(self) -> Expression:
-        start = self.one()
+        start, begin = self.one(), self.at
         steps = []
         while self.tokens[self.at] == ",+,":
             self.at += 1
@@ -146,8 +146,11 @@ class _Reader:
         if self._next() != "}":
             raise ValueError(self.tokens)
         loop = self._next()
-        if len(steps) != 1 or steps[0].terms or not loop.startswith("<%"):
+        if not loop.startswith("<%"):
             return Expression(0, ((" ".join(self.tokens), 1),))
+        if len(steps) != 1 or steps[0].terms:  # a stride that only the arguments tell
+            moved = " ".join(["{ 0", *self.tokens[begin : self.at]])
+            return start.plus(Expression(0, ((moved, 1),)))
         return start.plus(Expression(0, (("loop " + loop[2:-1].strip('"'), 1),)), steps[0].constant)
 
     def _group(self) -> Expression:
