@@ -148,8 +148,9 @@ class Arrays:
         size = self._module.bytes_of(element) if element else 0
         accessed = self._accessed_bytes.get(base, 0)
         typed, bits = bool(dimensions), 0
-        if not dimensions and owner is not None and name in owner.dimensions:
-            dimensions = owner.dimensions[name]
+        for written in (owner, self._plan):  # a template's own may not be known
+            if not dimensions and written is not None:
+                dimensions = written.dimensions.get(name, ())
         if owner is not None and name in owner.words:
             bytes_written, bits = owner.words[name]
             size = size if typed else bytes_written
