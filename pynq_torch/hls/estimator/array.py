@@ -105,3 +105,9 @@ class Access:
     address: Expression
     #: For each cut dimension the bank, None where it is not known or is any.
     banks: tuple[int | None, ...] = ()
+
+    def choices(self) -> int:
+        """Return among how many registers the index chooses: those along cuts that it varies in."""
+        sizes = self.array.dimensions
+        cuts = zip(sorted(self.array.cuts()), self.banks, strict=False)
+        return prod(sizes[one] for one, bank in cuts if bank is None and one < len(sizes))

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from .scev import Expression
+
 if TYPE_CHECKING:
     from .region import Node, Region
 
 __all__ = ["balance"]
 
 _LEAST = 3
+_WIRES = ("sext", "zext", "trunc")
 
 
 def balance(region: Region) -> None:
-    """Pair the summands of each chain of additions; a value carried from before is added last."""
+    """Pair the summands of each chain of additions.
+
+    A value that comes from the iteration before, also as an element of an array that the sum may
+    be written to, is added last.
+    """
     uses = Counter(name for value in region.function.values.values() for name in value.operands)
     for block in region.function.blocks.values():
         uses.update(name for item in block.instructions if not item.name for name in item.operands)
@@ -26,6 +33,15 @@ def balance(region: Region) -> None:
         inside |= {id(node) for node in chain}
         if len(leaves) > _LEAST:
             _rebuild(region, chain, leaves)
+
+
+def _is_carried(region: Region, leaf: Node | None, written: set[tuple[int, Expression]]) -> bool:
+    """Whether a summand comes from the iteration before; `written` are arrays, and where."""
+    while leaf is not None and leaf.item.op in _WIRES and leaf.before:
+        leaf = leaf.before[0][0]
+    if leaf is None or leaf.access is None:
+        return leaf is not None and region.is_carried(leaf)
+    return (id(leaf.access.array), leaf.access.address) in written
 
 
 def _chain(region: Region, root: Node, uses: Counter[str]) -> tuple[list[Node], list[Node | None]]:
@@ -50,8 +66,10 @@ def _chain(region: Region, root: Node, uses: Counter[str]) -> tuple[list[Node], 
 def _rebuild(region: Region, chain: list[Node], leaves: list[Node | None]) -> None:
     root = chain[-1]
     place = {id(node): at for at, node in enumerate(region.nodes)}
-    carried = [leaf for leaf in leaves if leaf is not None and region.is_carried(leaf)]
-    queue = [leaf for leaf in leaves if leaf is None or not region.is_carried(leaf)]
+    accesses = [node.access for node in region.nodes if node.access is not None]
+    written = {(id(one.array), one.address) for one in accesses if one.write}
+    carried = [leaf for leaf in leaves if _is_carried(region, leaf, written)]
+    queue = [leaf for leaf in leaves if leaf not in carried]
     queue.sort(key=lambda leaf: -1 if leaf is None else place[id(leaf)])
     queue += carried
     for node in chain:

@@ -153,8 +153,7 @@ class Region:
     def _access_cost(self, node: Node, access: Access) -> Cost:
         array, delay = access.array, _MEMORY_NS * self.target.speed
         if array.kind in ("scalar", "register"):
-            chosen = None in access.banks and not access.write
-            width = log2(max(array.words, 2)) if chosen else 0.0
+            width = 0.0 if access.write else log2(max(access.choices(), 1))
             return Cost(0, 0.7 * width * self.target.speed)
         if array.kind == "m_axi":
             return self._bus(node, access)
