@@ -803,11 +803,15 @@ ASKED, BY_HAND = "#pragma HLS PIPELINE", "#pragma HLS UNROLL"
     [
         ({"PRAGMA": ASKED, "FROM": "a[8 * i + j]"}, 1),
         ({"UNROLL": BY_HAND, "FROM": "a[8 * i + j]"}, 1),
-        ({"FROM": "a[8 * i + j]"}, 4),  # nobody asked for it
+        ({"FROM": "a[8 * i + j]"}, 1),  # each access has a bank of its own
+        ({"FROM": "a[i + j]"}, 4),  # nobody asked for it
+        ({"PRAGMA": ASKED, "FROM": "a[i + j]"}, 1),
         ({"PRAGMA": ASKED, "FROM": "w[8 * i + j]"}, 4),  # the caller's
         ({"PRAGMA": ASKED, "FROM": "a[i + j * n]"}, 4),  # where they meet is not known
         ({"PRAGMA": ASKED, "FROM": "weight[8 * i + j]"}, 1),
         ({"PRAGMA": ASKED, "FROM": "a[i] + a[i + j] + a[i + 2 * j]"}, 6),  # several statements
+        ({"PRAGMA": ASKED, "FROM": "(j ? 0 : a[4 * i] + a[4 * i + 1] + a[4 * i + 2])"}, 2),
+        ({"PRAGMA": ASKED, "FROM": "(j ? 0 : a[4 * i] + a[4 * i + 1] + a[4 * i + 3])"}, 1),
     ],
 )
 def test_vitis_cuts_local_arrays_where_throughput_is_asked_for(

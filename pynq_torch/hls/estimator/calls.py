@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .latency import Kernel
     from .memory import Arrays
 
-__all__ = ["Batch", "given", "is_called_once", "used"]
+__all__ = ["Batch", "calls_of", "given", "used"]
 
 
 def given(item: Instruction, callee: Function) -> dict[str, str]:
@@ -66,10 +66,10 @@ class Batch:
         return True
 
 
-def is_called_once(function: Function, callee: str) -> bool:
-    """Whether a function calls another at one place."""
+def calls_of(function: Function, callee: str) -> int:
+    """Return at how many places a function calls another."""
     items = (item for block in function.blocks.values() for item in block.instructions)
-    return sum(item.op == "call" and item.callee == callee for item in items) == 1
+    return sum(item.op == "call" and item.callee == callee for item in items)
 
 
 def used(kernel: Kernel, arrays: Arrays, function: Function) -> tuple[set[str], set[str]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from .array import Array
 from .asked import FunctionPlan
 from .beside import Times, run_side_by_side
-from .calls import Batch, given, is_called_once, used
+from .calls import Batch, calls_of, given, is_called_once, used
 from .cycles import add, at_least, greater, plus
 from .ir import Block, Function, Instruction, Loop, Module
 from .logic import Logic, join, of_arrays, of_region, totals
@@ -362,12 +362,18 @@ class Body:
             return None
         return self.plan.limits.get(plan.name.lower())
 
+    def shared_arrays(self) -> Collection[Array]:
+        """Return the arrays of callers, where the function is called at several places."""
+        functions = self.kernel.module.functions.values()
+        calls = sum(calls_of(function, self.function.name) for function in functions)
+        return self.arrays.handed.values() if calls > 1 else ()
+
     def _takes_in(self, callee: str) -> bool:
         """Whether the tools make a function part of this one: it is called here, and once."""
         function = self.kernel.module.functions[callee]
         plan = self.kernel.plan.function_at(function.place, callee) if function.place else None
         kept = plan is not None and plan.inline is False
-        return not kept and is_called_once(self.function, callee)
+        return not kept and calls_of(self.function, callee) == 1
 
     def _instances(self, callee: str, batch: Batch, loop: Loop | None) -> None:
         """Count the instances of a function: one for each call at a time, or each process."""

@@ -175,8 +175,8 @@ def _pipelined(
     unordered = set().union(*(one.unordered for one in plans))
     floor = plan.floor.interval or 1 if plan.floor is not None else 1
     region = body.region(items, loop.header, bursts=True, unordered=unordered)
-    if body.target.tool == "vitis" and wants_throughput(plans):
-        region.spread = spread_arrays(region)
+    if body.target.tool == "vitis":
+        region.spread = spread_arrays(region, wants_throughput(plans), body.shared_arrays())
     distances = dict(body.plan.distances) if body.plan is not None else {}
     for nested in plans:
         distances |= nested.distances

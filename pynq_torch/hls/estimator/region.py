@@ -293,7 +293,7 @@ class Region:
             return [((access.array.bundle, access.write), 1)]
         array = access.array
         if id(array) in self.spread:
-            return [((id(array), access.address.constant), 2)]
+            return [((id(array), access.address.constant), array.ports())]
         return [((id(array), bank), array.ports()) for bank in self._banks(access)]
 
     def _is_copied(self, access: Access) -> bool:

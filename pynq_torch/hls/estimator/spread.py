@@ -1,18 +1,22 @@
 """Arrays that Vitis HLS cuts by itself, so that an unrolled loop meets each bank once.
 
-``config_array_partition -throughput_driven auto`` is its default (UG1399): a local array without a
-directive of its own is partitioned where a pipeline that was asked for, or a loop that UNROLL
-takes apart, reads or writes several of its elements at a time. What UG1399 does not say was taken
-from published reports of 2022.1 to 2025.1: loops that are pipelined and unrolled without being
-asked keep the memory as it is, and so do arrays that a called function takes.
+``config_array_partition -throughput_driven auto`` is its default (UG1399): a local array is
+partitioned, also beside what a directive says of other dimensions, where a pipeline reads or
+writes several of its elements at a time. What UG1399 does not say was taken from published reports
+of 2021.1 to 2025.2. Of each access that moves by a multiple of the banks the bank is known, and
+the array is cut. Where it is not known, as of a window that moves by one, it is cut if a directive
+asks for the pipeline or takes a loop apart, and unrolling makes the accesses of a few statements.
+Arrays that a called function takes stay whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
+from .array import Access, Array
 from .asked import LoopPlan
-from .place import header_folders
+from .memory import split
+from .place import Place, header_folders
 from .region import Node, Region
 
 __all__ = ["spread_arrays", "wants_throughput"]
@@ -29,27 +33,51 @@ def wants_throughput(plans: Sequence[LoopPlan]) -> bool:
     )
 
 
-def spread_arrays(region: Region) -> set[int]:
-    """Return the arrays, by id, whose accesses in a pipeline are copies of a few statements."""
+def spread_arrays(region: Region, asked: bool, shared: Collection[Array]) -> set[int]:
+    """Return the arrays, by id, that get a bank for each access of a pipeline's iteration.
+
+    Parameters
+    ----------
+    region : Region
+        The pipeline.
+    asked : bool
+        Whether a directive asks for throughput.
+    shared : collection of Array
+        Arrays that the function takes in several calls.
+    """
     found = set()
     for key, nodes in region.accesses.items():
         accesses = [node.access for node in nodes if node.access is not None]
         array = accesses[0].array
-        if array.kind != "memory" or not array.local or array.constant or array.cuts():
+        if array.kind != "memory" or not array.local or array.constant:
             continue
         # Addresses that move alike can have banks of their own; no cut parts others.
         alike = len({access.address.terms for access in accesses}) == 1
-        if alike and _are_of_few(nodes):
+        if not alike or any(map(_is_kept, nodes)):
+            continue
+        few = asked and len({_statement(node) for node in nodes}) <= _STATEMENTS
+        if few or (array not in shared and _stay_in_banks(array, accesses)):
             found.add(key)
     return found
 
 
-def _are_of_few(nodes: Iterable[Node]) -> bool:
-    """Whether a few statements, all of the function itself, make the accesses."""
-    statements = set()
-    for node in nodes:
-        own = [at for at in node.item.chain if not at.file.startswith(header_folders())]
-        if len(own) != 1:
+def _statement(node: Node) -> Place | None:
+    """Return the statement of the function itself that makes an access, None for another's."""
+    own = [at for at in node.item.chain if not at.file.startswith(header_folders())]
+    return own[0] if len(own) == 1 else None
+
+
+def _is_kept(node: Node) -> bool:
+    """Whether an access keeps its memory whole: it is volatile, or in a function that is called."""
+    return "volatile" in node.item.text or _statement(node) is None
+
+
+def _stay_in_banks(array: Array, accesses: Sequence[Access]) -> bool:
+    """Whether each access meets one bank in all iterations: it moves by a multiple of the banks."""
+    parts = [split(access.address, array) for access in accesses]
+    for number, (_, steps, unknown) in enumerate(parts[0]):
+        places = {part[number][0] for part in parts}
+        banks = max(places) - min(places) + 1
+        if banks > 1 and (unknown or any(step % banks for step in steps)):
             return False
-        statements.add(own[0])
-    return len(statements) <= _STATEMENTS
+    return True
