@@ -108,3 +108,19 @@ def test_an_element_of_an_array_is_added_last(tmp_path: Path) -> None:
 
 def test_dimensions_of_an_argument_hold_in_a_template_that_takes_it(tmp_path: Path) -> None:
     assert [loop.ii for loop in _of(tmp_path, TEMPLATE).loops] == [1]
+
+
+FEW = """
+void k(const int x[64], int y[64]) {
+    slow: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE II=32
+        y[i] = x[i] + 1;
+    }
+}
+"""
+
+
+def test_an_interval_is_no_longer_than_an_iteration(tmp_path: Path) -> None:
+    """The tools report the depth where a directive asks for more."""
+    loop = _of(tmp_path, FEW).loops[0]
+    assert loop.ii == loop.iteration_latency[1] < 32
