@@ -182,6 +182,7 @@ def _pipelined(
         distances |= nested.distances
     interval, depth, limit = pipeline(region, max(plan.interval or 1, floor), distances)
     depth = max(depth, plan.least or 0)
+    interval = min(interval, depth)  # the next iteration need not wait when one has ended
     body.count(region, interval, plan.interval or 1)
     trips: Cycles = (1, 1)
     for one, its in zip(loops, plans, strict=True):
