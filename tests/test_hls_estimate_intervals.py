@@ -124,3 +124,67 @@ def test_an_interval_is_no_longer_than_an_iteration(tmp_path: Path) -> None:
     """The tools report the depth where a directive asks for more."""
     loop = _of(tmp_path, FEW).loops[0]
     assert loop.ii == loop.iteration_latency[1] < 32
+
+
+NEST = """
+void k(const int x[16][16], int y[16], int z[16], int n) {
+#pragma HLS INTERFACE ap_memory port=y
+    outer: for (int i = 0; i < 16; ++i) {
+        BEFORE
+        inner: for (int j = 0; j < COUNT; ++j) {
+#pragma HLS PIPELINE
+            z[i] += x[i][j];
+        }
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "loops"),
+    [
+        ({"BEFORE": "y[i] = i;", "COUNT": "16"}, ["outer_inner"]),
+        ({"BEFORE": "y[i] = i;", "COUNT": "n"}, ["outer", "inner"]),
+        ({"BEFORE": "", "COUNT": "n"}, ["outer_inner"]),
+    ],
+)
+def test_what_is_written_between_loops_needs_an_iteration_of_the_inner_one(
+    tmp_path: Path, words: dict[str, str], loops: list[str]
+) -> None:
+    """Where the inner loop may have none, Vitis leaves the loops two."""
+    assert [loop.name for loop in _of(tmp_path, NEST, **words).loops] == loops
+
+
+BANKS = """
+static int kept[8][64];
+void k(const int x[64][4], int y[64][4], int first) {
+#pragma HLS ARRAY_PARTITION variable=x complete dim=2
+#pragma HLS ARRAY_PARTITION variable=y complete dim=2
+    int flat[512];
+#pragma HLS ARRAY_PARTITION variable=flat cyclic factor=8
+#pragma HLS ARRAY_PARTITION variable=kept complete dim=1
+    write: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        for (int j = 0; j < 4; ++j) flat[FROM + j] = x[i][j];
+    }
+    read: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        for (int j = 0; j < 4; ++j) y[i][j] = flat[first + 4 * i + j];
+    }
+    beside: for (int i = 0; i < 16; ++i) {
+#pragma HLS PIPELINE
+        for (int j = 0; j < 4; ++j) kept[3][4 * i + j] = x[i][j];
+    }
+    last: for (int i = 0; i < 64; ++i) y[i][0] += kept[3][i];
+}
+"""
+
+
+@pytest.mark.parametrize(("start", "interval"), [("8 * i", 1), ("first + 4 * i", 2)])
+def test_a_write_that_chooses_its_bank_meets_the_others(
+    tmp_path: Path, start: str, interval: int
+) -> None:
+    found = {loop.name: loop.ii for loop in _of(tmp_path, BANKS, FROM=start).loops}
+    assert found["write"] == interval
+    assert found["read"] == 1
+    assert found["beside"] == 1  # the second dimension is cut too

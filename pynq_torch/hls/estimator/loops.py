@@ -152,8 +152,12 @@ def _is_constant(body: Body, loop: Loop) -> bool:
 
 
 def _is_perfect(body: Body, outer: Loop, inner: Loop) -> bool:
-    """Whether two loops become one: Vitis puts code between them under a condition."""
+    """Whether two loops become one: Vitis puts code between them under a condition.
+
+    That needs an iteration of the inner loop, which one without a constant bound may not have.
+    """
     vitis = body.target.tool == "vitis"
+    entered = inner.taken is not None and not inner.taken.terms
     for block in body.blocks(outer):
         if block.name in inner.blocks:
             continue
@@ -163,7 +167,7 @@ def _is_perfect(body: Body, outer: Loop, inner: Loop) -> bool:
                 not vitis and item.op in ("store", "load", "call", "fadd", "fmul", "fdiv")
             ):
                 return False
-            if item.op == "store" and body.arrays.is_any_bank(item):
+            if item.op == "store" and (not entered or body.arrays.is_any_bank(item)):
                 return False  # which memory it goes to is a branch of its own
     return True
 

@@ -291,7 +291,8 @@ class Arrays:
         if address.base == base:
             address = address.plus(Expression(0, ((base, 1),)), -1)
         self._note_range(item, base)
-        return Access(array, item.op == "store", address, self._banks(array, address))
+        write = item.op == "store"
+        return Access(array, write, address, self._banks(array, address, write))
 
     def is_any_bank(self, item: Instruction) -> bool:
         """Whether a store goes to another of an array's banks from iteration to iteration."""
@@ -334,7 +335,7 @@ class Arrays:
             offset += number * self._module.bytes_of(kind)
         return offset
 
-    def _banks(self, array: Array, address: Expression) -> tuple[int | None, ...]:
+    def _banks(self, array: Array, address: Expression, write: bool) -> tuple[int | None, ...]:
         cuts = array.cuts()
         if not cuts:
             return ()
@@ -353,7 +354,9 @@ class Arrays:
                 # All accesses of an iteration move alike: constants tell which of them meet.
                 banks.append(constant)
             elif kind == "cyclic":
-                banks.append(constant % factor)
+                # A write whose bank varies is a branch for each bank, of which any may be taken.
+                varies = write and any(step % factor for step in factors)
+                banks.append(None if varies else constant % factor)
             else:
                 length = ceil(size / factor) if size else 0
                 fixed = not any(factors) or abs(constant) >= length

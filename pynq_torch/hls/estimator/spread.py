@@ -51,6 +51,8 @@ def spread_arrays(region: Region, asked: bool, shared: Collection[Array]) -> set
         array = accesses[0].array
         if array.kind != "memory" or not array.local or array.constant:
             continue
+        if len(array.cuts()) >= len(array.dimensions):  # as a directive says
+            continue
         # Addresses that move alike can have banks of their own; no cut parts others.
         alike = len({access.address.terms for access in accesses}) == 1
         if not alike or any(map(_is_kept, nodes)):
