@@ -1,12 +1,12 @@
 """Arrays that Vitis HLS cuts by itself, so that an unrolled loop meets each bank once.
 
 ``config_array_partition -throughput_driven auto`` is its default (UG1399): a local array is
-partitioned, also beside what a directive says of other dimensions, where a pipeline reads or
-writes several of its elements at a time. What UG1399 does not say was taken from published reports
-of 2021.1 to 2025.2. Of each access that moves by a multiple of the banks the bank is known, and
-the array is cut. Where it is not known, as of a window that moves by one, it is cut if a directive
-asks for the pipeline or takes a loop apart, and unrolling makes the accesses of a few statements.
-Arrays that a called function takes stay whole.
+partitioned where a pipeline reads or writes several of its elements at a time. What UG1399 does
+not say was taken from published reports of 2021.1 to 2025.2. Where each access moves by a multiple
+of the banks, so that its bank is known, the array is cut, also in the dimensions that a directive
+leaves whole. A window that moves by one has no such banks: without a directive of its own the array
+is cut too if one asks for the pipeline or takes a loop apart, and unrolling makes the accesses of a
+few statements. Arrays that a called function takes stay whole.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def spread_arrays(region: Region, asked: bool, shared: Collection[Array]) -> set
         alike = len({access.address.terms for access in accesses}) == 1
         if not alike or any(map(_is_kept, nodes)):
             continue
-        few = asked and len({_statement(node) for node in nodes}) <= _STATEMENTS
+        few = len({_statement(node) for node in nodes}) <= _STATEMENTS
+        few = few and asked and not array.cuts()
         if few or (array not in shared and _stay_in_banks(array, accesses)):
             found.add(key)
     return found
@@ -75,7 +76,12 @@ def _is_kept(node: Node) -> bool:
 
 
 def _stay_in_banks(array: Array, accesses: Sequence[Access]) -> bool:
-    """Whether each access meets one bank in all iterations: it moves by a multiple of the banks."""
+    """Whether each access meets one bank in all iterations: it moves by a multiple of the banks.
+
+    Of lines that move up through each other, read and written in turn, no report was found.
+    """
+    if len({access.write for access in accesses}) > 1:
+        return False
     parts = [split(access.address, array) for access in accesses]
     for number, (_, steps, unknown) in enumerate(parts[0]):
         places = {part[number][0] for part in parts}
