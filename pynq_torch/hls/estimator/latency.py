@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from .array import Array
 from .asked import FunctionPlan
 from .beside import Times, run_side_by_side
-from .calls import Batch, calls_of, given, is_called_once, used
+from .calls import Batch, calls_of, given, used
 from .cycles import add, at_least, greater, plus
 from .ir import Block, Function, Instruction, Loop, Module
 from .logic import Logic, join, of_arrays, of_region, totals
