@@ -241,3 +241,87 @@ def test_arrays_behind_s_axilite_are_in_its_adapter(tmp_path: Path, tool: str, b
     text = STORE.replace("    TYPE buf", f"{ports}    TYPE buf")
     assert _blocks(tmp_path, text, tool, WORDS=64, TYPE="short") == blocks + 1
     assert _blocks(tmp_path, text, tool, WORDS=60, TYPE="short") == 0
+
+
+BUS = """
+void k(const TYPE *x, TYPE *y) {
+#pragma HLS INTERFACE m_axi port=x bundle=one depth=64
+#pragma HLS INTERFACE m_axi port=y bundle=two depth=64
+    for (int i = 0; i < 64; ++i) WORK;
+}
+"""
+READ, WRITE = "y[i] = x[i]", "y[i] = i"
+
+
+@pytest.mark.parametrize(
+    ("tool", "kind", "work", "blocks"),
+    [
+        ("vivado", "int", READ, 4), ("vitis", "int", READ, 2), ("vitis-2020.2", "int", READ, 4),
+        ("vitis-2021.2", "int", READ, 8), ("vitis-2021.2", "char", READ, 4),
+        ("vitis-2022.1", "int", READ, 0), ("vitis-2023.1", "int", READ, 8),
+        ("vitis-2024.2", "int", READ, 4), ("vitis-2024.2", "char", READ, 3),
+        ("vitis-2024.2", "int", WRITE, 2),
+    ],
+)  # fmt: skip
+def test_the_adapter_of_a_bus_depends_on_the_release(
+    tmp_path: Path, tool: str, kind: str, work: str, blocks: int
+) -> None:
+    source = tmp_path / "k.cpp"
+    source.write_text(BUS.replace("TYPE", kind).replace("WORK", work))
+    assert estimate(source, "k", tool=tool).resources["BRAM_18K"] == blocks
+
+
+SCRIPT = """## This file is generated automatically by Vitis HLS.
+## Please DO NOT edit it.
+## Copyright 1986-2022 Xilinx, Inc. All Rights Reserved.
+"""
+AMD = "## Copyright 2022-2023 Advanced Micro Devices, Inc. All Rights Reserved.\n"
+
+
+def test_the_script_beside_a_source_tells_the_release(tmp_path: Path) -> None:
+    source, script = tmp_path / "k.cpp", tmp_path / "solution1" / "script.tcl"
+    script.parent.mkdir()
+    source.write_text(BUS.replace("TYPE", "int").replace("WORK", READ))
+    found = []
+    for text in (SCRIPT, SCRIPT + AMD):
+        script.write_text(text)
+        found.append(estimate(source, "k", tool="vitis", directives=script).resources["BRAM_18K"])
+    assert found == [0, 8]
+
+
+@pytest.mark.parametrize("tool", ["quartus", "vitis-2024.2b", "vitis 2024.2"])
+def test_a_tool_that_is_none_is_an_error(tmp_path: Path, tool: str) -> None:
+    with pytest.raises(ValueError, match="is no tool; expected vitis, vivado or such as"):
+        estimate(tmp_path / "k.cpp", "k", tool=tool)
+
+
+IN_LOOPS = """
+static void f(const short x[64], short y[64], short a) {
+#pragma HLS INLINE off
+    for (int i = 0; i < 64; ++i) y[i] = a * x[i];
+}
+void k(const short in[2][64], short out[2][64], short a, short b) {
+#pragma HLS DATAFLOW
+    short between[2][64];
+    first: for (int i = 0; i < 2; ++i) f(in[i], between[i], a);
+    second: for (int i = 0; i < 2; ++i) f(between[i], out[i], b);
+}
+"""
+
+
+def test_each_process_has_its_own_instance_of_a_function(tmp_path: Path) -> None:
+    source = tmp_path / "k.cpp"
+    found = []
+    for pragma in ("", "#pragma HLS DATAFLOW"):
+        source.write_text(IN_LOOPS.replace("#pragma HLS DATAFLOW", pragma))
+        found.append(estimate(source, "k", tool="vivado").resources["DSP"])
+    assert found == [1, 2]
+
+
+def test_old_releases_report_both_halves_of_what_processes_share(tmp_path: Path) -> None:
+    source = tmp_path / "k.cpp"
+    source.write_text(IN_LOOPS)
+    found = [
+        estimate(source, "k", tool=f"vivado-{year}").resources for year in ("2016.1", "2018.2")
+    ]
+    assert found[0]["BRAM_18K"] == 2 * (found[1]["BRAM_18K"] or 0) > 0

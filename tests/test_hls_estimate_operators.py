@@ -116,10 +116,87 @@ def test_a_table_has_two_ports_outside_of_a_pipeline(tmp_path: Path) -> None:
     [
         (4, 32, 0, 0), (9, 9, 0, 0), (10, 10, 0, 0), (11, 11, 1, 1), (5, 16, 1, 1),
         (7, 32, 1, 2), (9, 32, 2, 2), (18, 32, 2, 2), (21, 32, 2, 2), (25, 35, 2, 2),
-        (32, 32, 3, 3), (33, 42, 4, 4),
+        (32, 32, 3, 3), (33, 42, 7, 4),
     ],
 )  # fmt: skip
 def test_blocks_of_a_product(small: int, large: int, vitis: int, vivado: int) -> None:
     """As reports of both tools list them."""
     targets = [target_of(20, "xc7z020clg400-1", tool) for tool in ("vitis", "vivado")]
-    assert [multiplier(small, large, one).dsp for one in targets] == [vitis, vivado]
+    assert [multiplier(small, large, one, 32).dsp for one in targets] == [vitis, vivado]
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "bits", "blocks"),
+    [
+        (32, 32, 32, [3, 3]), (31, 32, 63, [3, 4]), (32, 34, 65, [3, 4]), (5, 32, 32, [1, 2]),
+        (32, 64, 64, [7, 7]), (31, 62, 93, [6, 8]), (64, 66, 129, [9, 16]),
+    ],
+)  # fmt: skip
+def test_blocks_of_a_product_by_release(
+    small: int, large: int, bits: int, blocks: list[int]
+) -> None:
+    """As reports of 2021 to 2022, and of 2023 to 2025, list them."""
+    targets = [target_of(10, "xc7z020clg400-1", "vitis", None, year) for year in (2022.1, 2024.2)]
+    assert [multiplier(small, large, one, bits).dsp for one in targets] == blocks
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "blocks"),
+    [(18, 27, 1), (9, 32, 1), (11, 32, 2), (26, 30, 2), (24, 39, 3), (24, 80, 5), (14, 62, 4)],
+)
+def test_ultra_scale_has_wider_blocks(small: int, large: int, blocks: int) -> None:
+    """As reports list them."""
+    target = target_of(10, "xczu7ev-ffvc1156-2-e", "vitis", None, 2022.2)
+    assert multiplier(small, large, target, small + large).dsp == blocks
+
+
+NEST = """
+void k(const int x[64], int y[64], KIND n, KIND m) {
+    a: for (int i = 0; i < n; ++i)
+        b: for (int j = 0; j < TURNS; ++j) {
+#pragma HLS PIPELINE
+            y[(i + j) & 63] = x[(i ^ j) & 63];
+        }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "turns", "blocks"),
+    [("unsigned short", "m", 1), ("int", "m", 4), ("int", "8", 0), ("int", "6", 0)],
+)
+def test_the_turns_of_a_flattened_nest_are_a_product(
+    tmp_path: Path, kind: str, turns: str, blocks: int
+) -> None:
+    text = NEST.replace("KIND", kind).replace("TURNS", turns)
+    (tmp_path / "k.cpp").write_text(text)
+    made = estimate(tmp_path / "k.cpp", "k", tool="vitis-2024.2")
+    assert made.resources["DSP"] == blocks
+
+
+def test_a_division_by_a_number_is_a_product(tmp_path: Path) -> None:
+    text = """
+unsigned k(unsigned x) { return x / DIVISOR; }
+"""
+    found = [_of(tmp_path, text, DIVISOR=one) for one in ("8", "10", "(x | 3)")]
+    assert [one.resources["DSP"] for one in found] == [0, 3, 0]
+    assert (found[1].latency[1] or 0) < (found[2].latency[1] or 0)
+
+
+CHAIN = """
+float k(const float x[64], const float w[64]) {
+CUT
+    float sum = 0;
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS UNROLL factor=8
+        sum += x[i] * w[i];
+    }
+    return sum;
+}
+"""
+
+
+def test_products_that_a_chain_of_sums_waits_for_share_one_operator(tmp_path: Path) -> None:
+    cut = "#pragma HLS ARRAY_PARTITION variable=x cyclic factor=8"
+    found = [_of(tmp_path, CHAIN, "vivado", CUT=one) for one in ("", cut)]
+    assert [one.resources["DSP"] for one in found] == [3 + 2, 2 * 3 + 2]

@@ -124,8 +124,9 @@ def _declare_estimate(parser: argparse.ArgumentParser) -> None:
         help="Tcl (set_directive_...) or configuration file (syn.directive...) beside the pragmas",
     )  # fmt: skip
     parser.add_argument(
-        "--tool", choices=("vitis", "vivado"),
-        help="whose defaults count; guessed from the directives where it is not given",
+        "--tool", type=_tool, metavar="NAME[-RELEASE]",
+        help="vitis or vivado, as in vitis-2024.2: whose defaults count; guessed from directives "
+        "and scripts where it is not given",
     )  # fmt: skip
     _add_macros(parser)
     parser.add_argument(
@@ -135,6 +136,16 @@ def _declare_estimate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     _add_strict(parser)
     parser.set_defaults(func=_estimate)
+
+
+def _tool(text: str) -> str:
+    from pynq_torch.hls.estimator.tool import named
+
+    try:
+        named(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def _argument(text: str) -> tuple[str, int]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
+from .adapters import Directions, of_adapters
 from .array import Array
 from .asked import FunctionPlan
 from .beside import Times, run_side_by_side
@@ -24,7 +25,7 @@ from .plan import Plan
 from .ports import Ports, Use
 from .processes import Process, channels, side_by_side
 from .region import Region
-from .resources import DspBlocks, block_rams, of_adapters
+from .resources import DspBlocks, block_rams
 from .result import Cycles, Estimate, LoopEstimate
 from .schedule import pipeline, place_all
 from .shared import Shared
@@ -68,7 +69,7 @@ class Kernel:
         self.reasons: list[str] = []
         self._done: dict[str, Done] = {}
         self._uses: dict[str, tuple[set[str], set[str]]] = {}
-        self.shared = Shared(self)
+        self.shared, self.directions = Shared(self), Directions(module)
 
     def result(
         self, top: str, clock: float, part: str, warnings: list[str], *, is_a_run: bool = False
@@ -144,7 +145,7 @@ class Body:
         self.ports = Ports(kernel.target.tool)
         self.channels: set[Array] = set()
         self.logic: Logic = Counter({"function": 1})
-        self.callees: Counter[str] = Counter()
+        self.callees: Counter[tuple[str, str]] = Counter()
         self.stages: list[Process] = []
 
     def schedule(self) -> Done:
@@ -178,7 +179,8 @@ class Body:
         shared = self.kernel.shared.note(self)
         mine = [array for array in self.arrays.all() if array not in shared]
         brams = self.brams + block_rams(mine, self.ports, self.channels, self.target)
-        brams += of_adapters(mine, self.target) + self.blocks_used.block_rams
+        uses = self.kernel.directions.of(self.function.name)
+        brams += of_adapters(self.arrays, uses, mine, self.target) + self.blocks_used.block_rams
         stages = tuple((process.name, process.cycles) for process in self.stages)
         join(self.logic, of_arrays(self.arrays.all()))
         handed = {name: self.ports.of(array) for name, array in self.arrays.handed.items()}
@@ -379,18 +381,24 @@ class Body:
         """Count the instances of a function: one for each call at a time, or each process."""
         plan = self.plan if loop is None else self.kernel.plan.loop_at(loop.place or Place("", 0))
         done, together = self.kernel.function(callee, {}), batch.calls[callee]
-        up = done.handed_up
+        up, one = done.handed_up, (self._process(loop), callee)
         if plan is not None and plan.dataflow:
-            together, up = self.callees[callee] + 1, Counter()
+            together, up = self.callees[one] + 1, Counter()
         elif not self._takes_in(callee):
             up = Counter()
         batch.operators += up
         self.blocks_used.take_turns(batch.operators if self.target.tool == "vitis" else up)
-        for _ in range(together - self.callees[callee]):
-            self.callees[callee] += 1
+        for _ in range(together - self.callees[one]):
+            self.callees[one] += 1
             self.blocks_used.instance(done.dsp, up)
             self.brams += done.brams
             join(self.logic, done.logic)
+
+    def _process(self, loop: Loop | None) -> str:
+        """Return which process of a DATAFLOW function a loop is in; "" where there is one body."""
+        if loop is None or self.plan is None or not self.plan.dataflow:
+            return ""
+        return [*loop.above()][-1].header
 
     def count(self, region: Region, interval: int | None, asked: int = 1) -> None:
         """Count the operators that a region needs; a directive asks for an interval."""

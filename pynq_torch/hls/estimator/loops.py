@@ -188,6 +188,8 @@ def _pipelined(
     depth = max(depth, plan.least or 0)
     interval = min(interval, depth)  # the next iteration need not wait when one has ended
     body.count(region, interval, plan.interval or 1)
+    if len(loops) > 1:
+        body.blocks_used.count_turns(loops, body.target)
     trips: Cycles = (1, 1)
     for one, its in zip(loops, plans, strict=True):
         trips = multiply(trips, _trips(body, one, its))

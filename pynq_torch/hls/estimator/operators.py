@@ -41,6 +41,8 @@ class Target:
     tool: str
     #: Cycles after which an m_axi port is expected to answer.
     bus_latency: int = 0
+    #: The tool's release, as 2024.2, or its year; 0 where it is not known.
+    release: float = 0.0
 
     @property
     def has_ultra_ram(self) -> bool:
@@ -60,7 +62,9 @@ _SPEED = (
 )
 
 
-def target_of(clock: float, part: str, tool: str, margin: float | None = None) -> Target:
+def target_of(
+    clock: float, part: str, tool: str, margin: float | None = None, release: float = 0.0
+) -> Target:
     """Return the target for a clock period in ns; the tool keeps a part of it as margin."""
     if margin is None:
         margin = clock * (0.27 if tool == "vitis" else 0.125)
@@ -68,7 +72,7 @@ def target_of(clock: float, part: str, tool: str, margin: float | None = None) -
     speed = next((factor for prefix, factor in _SPEED if name.startswith(prefix)), 1.0)
     if speed == 1.0 and re.search(r"-[23]\b|-[23]l?$", name.split("g", 1)[-1]):
         speed = 0.8
-    return Target(clock, clock - margin, speed, tool)
+    return Target(clock, clock - margin, speed, tool, release)
 
 
 #: Floating point: stages times ns for float and double, DSP blocks for float and double.
@@ -279,6 +283,9 @@ def _integer(item: Instruction, function: Function, target: Target) -> Cost:
         if constant is not None and constant > 0 and constant & (constant - 1) == 0:
             return Cost(0, speed * (0.0 if op[0] == "u" else _add(bits)))
         wide = max([width_of(o, function, item.type) for o in item.operands[:1]] or [bits])
+        if constant and op[1:] == "div" and target.tool == "vitis":  # times the number's inverse
+            product = multiplier(wide, wide + 2, target, 2 * wide + 1)
+            return replace(product, core="inverse", mac=False)
         return Cost(wide + 3, 0.6 * target.budget, 0.6 * target.budget, core="div")
     return Cost()
 
@@ -286,12 +293,8 @@ def _integer(item: Instruction, function: Function, target: Target) -> Cost:
 def _product(
     item: Instruction, function: Function, target: Target, bits: int, constant: int | None
 ) -> Cost:
-    if constant is not None:
-        digits = _signed_digits(constant)
-        if digits <= 1:
-            return Cost()
-        if digits == 2:
-            return Cost(0, target.speed * _add(bits))
+    if constant is not None and _signed_digits(constant) <= 2:
+        return constant_product(constant, bits, target)
     widths = [width_of(o, function, item.type) for o in item.operands]
     widths = [_narrowed(o, w, function) for o, w in zip(item.operands, widths, strict=True)]
     if constant is not None:
@@ -299,7 +302,16 @@ def _product(
     if len(widths) == 1:
         widths *= 2
     small, large = sorted(widths)[:2]
-    return multiplier(small, large, target)
+    return multiplier(small, large, target, bits)
+
+
+def constant_product(constant: int, bits: int, target: Target) -> Cost:
+    """Return what the product of a number and a value of some bits costs."""
+    digits = _signed_digits(constant)
+    if digits <= 2:  # wires, or one sum
+        return Cost(0, target.speed * _add(bits)) if digits == 2 else Cost()
+    own = abs(constant).bit_length() + 1
+    return multiplier(min(own, bits), max(own, bits), target, own + bits)
 
 
 #: Bits times bits from which a product with a sum behind it is kept in one DSP block.
@@ -312,8 +324,31 @@ def _signed_digits(number: int) -> int:
     return (number ^ 3 * number).bit_count()
 
 
-def multiplier(small: int, large: int, target: Target) -> Cost:
-    """Return what an integer multiplier of two widths costs."""
+#: The releases of Vitis HLS that finish wide products in logic, to save DSP blocks; the next ones.
+_IN_LOGIC, _WHOLE = 2021.0, 2023.0
+
+
+def multiplier(small: int, large: int, target: Target, bits: int) -> Cost:
+    """Return what an integer multiplier of two widths costs, of whose product `bits` are used."""
+    cost = _multiplier(small, large, target)
+    if target.tool != "vitis" or cost.dsp < 1:
+        return cost
+    blocks, whole = cost.dsp, not (_IN_LOGIC <= (target.release or _IN_LOGIC) < _WHOLE)
+    if target.has_ultra_ram and small <= 27:  # its blocks have 27 x 18 bits (UG579)
+        few = (large <= 27 and small <= 18) or (large <= 32 and small <= 10)
+        blocks = 1 if few else ceil(large / 18)
+    elif 25 < small <= large <= 36:
+        blocks = 4 if whole and bits > 40 else 3
+    elif 25 < small <= 34 and large <= 64 and not target.has_ultra_ram:
+        blocks = 7 if bits <= 64 else 8 if whole else 6
+    elif 60 < small <= large <= 66 and bits > 64:
+        blocks = 16 if whole else 9
+    if whole and 25 < large <= 32 and small <= 7:
+        blocks = 2
+    return replace(cost, dsp=blocks)
+
+
+def _multiplier(small: int, large: int, target: Target) -> Cost:
     blocks = ceil(small / 18) * ceil(large / 25) if large > 18 else 1
     beside = 25 < large <= 32 and small <= 7  # the upper bits are multiplied beside the block
     if beside and target.tool == "vitis":

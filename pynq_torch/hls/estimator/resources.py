@@ -8,15 +8,19 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from math import ceil
 
 from .array import Array
-from .ir import Function, Instruction
+from .ir import Function, Instruction, Loop
 from .operators import Target
 from .ports import Ports
 from .region import Node, Region
+from .scev import Expression
+from .turns import blocks_of_turns
 
-__all__ = ["DspBlocks", "block_rams", "of_adapters"]
+__all__ = ["DspBlocks", "block_rams", "blocks_behind_lite"]
 
 _SHAPES = ((16384, 1), (8192, 2), (4096, 4), (2048, 9), (1024, 18), (512, 36))
 _LUT_BITS = 1024
+#: The first release that reports one half of what two processes of DATAFLOW use in turn.
+_ONE_HALF = 2017.0
 #: Of a sine or cosine of double.
 _SINE_TABLES = 8
 
@@ -53,7 +57,8 @@ def block_rams(
         asked = "bram" in core or (target.tool == "vivado" and ports.writes_twice(array))
         is_dual = ports.is_dual(array)
         one = _memory(depth, width, is_dual=is_dual, doubled=doubled, asked=asked)
-        total += memories * one * ports.copies(array)
+        both = array in channels and 0 < target.release < _ONE_HALF
+        total += memories * one * ports.copies(array) * (2 if both else 1)
     return total
 
 
@@ -63,7 +68,7 @@ def _memory(depth: int, width: int, *, is_dual: bool, doubled: bool, asked: bool
     Words of more than 18 bits leave a block one port to write and one to read (UG473): where both
     read or both write, it takes narrower ones. The depth is a power of two. The halves that two
     processes of DATAFLOW use in turn are one memory where each takes one port; Vivado HLS reports
-    one of the halves.
+    one of the halves since 2017.
     """
     if doubled and not is_dual:
         depth, doubled = 2 * depth, False
@@ -83,26 +88,16 @@ def _fifo(depth: int, width: int) -> int:
     return _blocks(depth, width, _SHAPES[:-1]) if depth * width > _LUT_BITS else 0
 
 
-def of_adapters(arrays: Iterable[Array], target: Target) -> int:
-    """Return the blocks in the adapters of m_axi, and those of arrays behind s_axilite.
+def blocks_behind_lite(array: Array, target: Target) -> int:
+    """Return the blocks of an array behind s_axilite.
 
-    Such an array is in words of 32 bits; Vivado HLS gives both sides a port to write. A bus has
-    two memories in Vivado HLS and Vitis HLS 2021; in a 7-series part 2022 reports none, 2024 one,
-    2023 four blocks. Which release is meant is not known.
+    It is in words of 32 bits; Vivado HLS gives both sides a port to write.
     """
-    most = 1 if target.tool == "vitis" and not target.has_ultra_ram else 2
-    bundles: dict[str, int] = {}
-    total = 0
     shapes = _SHAPES if target.tool == "vitis" else _SHAPES[:-1]
-    for array in arrays:
-        if array.kind == "m_axi":
-            bundles[array.bundle] = max(bundles.get(array.bundle, 0), array.element_bits)
-        elif array.shared and array.kind == "memory" and not array.local:
-            memories, elements = _banks(array)
-            bits = max(1 << (elements * array.element_bits - 1).bit_length(), 8)
-            words = ceil(ceil(array.words / (memories * elements)) * bits / 32)
-            total += memories * _blocks(words, 32, shapes) if 32 * words >= _LUT_BITS else 0
-    return total + sum(most * max(ceil(bits / 36), 1) for bits in bundles.values())
+    memories, elements = _banks(array)
+    bits = max(1 << (elements * array.element_bits - 1).bit_length(), 8)
+    words = ceil(ceil(array.words / (memories * elements)) * bits / 32)
+    return memories * _blocks(words, 32, shapes) if 32 * words >= _LUT_BITS else 0
 
 
 def _banks(array: Array) -> tuple[int, int]:
@@ -131,6 +126,7 @@ class DspBlocks:
         self._function, self._tool, self._limits = function, tool, limits
         self._shared: Counter[str] = Counter()
         self._multipliers: list[int] = []
+        self._bounds: list[list[Expression | None]] = []
         #: Of operators that nothing else uses, and of the functions that are called.
         self.own = 0
 
@@ -192,6 +188,13 @@ class DspBlocks:
             needed[core] = min(needed[core], limit) if limit else needed[core]
         self.take_turns(needed)
 
+    def count_turns(self, loops: Sequence[Loop], target: Target) -> None:
+        """Count the products that say how many turns a flattened nest takes: once for each nest."""
+        bounds = [loop.taken for loop in loops]
+        if bounds not in self._bounds:
+            self._bounds.append(bounds)
+            self.own += sum(blocks_of_turns(loops, target))
+
     def _is_added(self, item: Instruction) -> bool:
         """Whether a product goes into one sum only, which is then in its DSP block."""
         users = self._users.get(item.name, [])
@@ -232,10 +235,38 @@ def _units(region: Region, nodes: Sequence[Node], interval: int | None) -> int:
     """
     if interval and nodes[0].cost.core != "mul":
         return ceil(region.together(list(nodes)) / interval)
+    found = _most(region, nodes, [node.start[0] for node in nodes], interval)
+    cut = any(node.access is not None and node.access.array.cuts() for node in region.nodes)
+    if interval or region.branches or cut or found == 1 or region.target.tool == "vitis":
+        return found
+    late = _latest(region)
+    return min(found, _most(region, nodes, [late[id(node)] for node in nodes], None))
+
+
+def _most(
+    region: Region, nodes: Sequence[Node], begins: Iterable[int], interval: int | None
+) -> int:
+    """Return how many operations begin in the same cycle at most."""
     cycles: dict[int, list[Node]] = defaultdict(list)
-    for node in nodes:
-        cycles[node.start[0]].append(node)
+    for node, cycle in zip(nodes, begins, strict=True):
+        cycles[cycle].append(node)
     slots: Counter[int] = Counter()
     for cycle, together in cycles.items():
         slots[cycle % interval if interval else cycle] += region.together(together)
     return max(slots.values())
+
+
+def _latest(region: Region) -> dict[int, int]:
+    """Return in which cycle each operation may begin at the latest.
+
+    Outside of pipelines Vivado HLS reads a memory through one port where nothing waits for more, so
+    that fewer operators do the rest. Arrays that are cut give several elements at once.
+    """
+    depth = max(node.end[0] for node in region.nodes)
+    slack: dict[int, int] = {}
+    for node in reversed(region.nodes):
+        own = slack.setdefault(id(node), depth - node.end[0])
+        for other, gap in node.before:
+            wait = node.start[0] - other.end[0] - max(gap, 0)
+            slack[id(other)] = min(slack.get(id(other), depth), own + max(wait, 0))
+    return {id(node): node.start[0] + slack[id(node)] for node in region.nodes}

@@ -31,7 +31,7 @@ from .place import Place, header_folders
 from .plan import Plan, Trips, key_of, make_plan
 from .result import Estimate
 from .tables import with_arguments
-from .tool import DEFAULT_PART, bus_latency_of, guess_tool, margin_of
+from .tool import DEFAULT_PART, bus_latency_of, guess_release, guess_tool, margin_of, named
 from .values import settle_values
 
 __all__ = ["estimate"]
@@ -70,8 +70,9 @@ def estimate(
         Device; its family and speed grade scale the delays.
     directives : path, optional
         ``set_directive_...`` (Tcl) or ``syn.directive...`` lines, which count besides the pragmas.
-    tool : {"vitis", "vivado"}, optional
-        Whose defaults count; guessed from the source's directives where it is not given.
+    tool : str, optional
+        ``"vitis"`` or ``"vivado"``, with its release as in ``"vitis-2024.2"`` or without: whose
+        defaults count; guessed from the source's directives and the scripts around it.
     sources, include_dirs : sequence of path
         Further source files, further include folders.
     defines : sequence of str
@@ -93,11 +94,13 @@ def estimate(
     _check(clock, part, defines, top)
     sources, include_dirs = folders(sources, "sources"), folders(include_dirs)
     paths = [Path(os.path.realpath(one)) for one in (source, *sources)]
-    with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as name:
-        folder = Path(name)
+    name, release = named(tool) if tool is not None else (None, 0.0)
+    with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as created:
+        folder = Path(created)
         with compiler.compiling(paths, folder, include_dirs, defines, top):
-            plan, found = _plan(paths, top, tool, part, directives, include_dirs, defines, folder)
-        target = target_of(clock, part, plan.tool, margin_of(directives, clock))
+            plan, found = _plan(paths, top, name, part, directives, include_dirs, defines, folder)
+        release = release or guess_release(paths[0], directives, plan.tool)
+        target = target_of(clock, part, plan.tool, margin_of(directives, clock), release)
         if plan.tool == "vitis":
             target = replace(target, bus_latency=bus_latency_of(paths[0], directives, part))
         plan.warn_of_ultra_ram(part, target.has_ultra_ram)

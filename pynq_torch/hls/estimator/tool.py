@@ -10,7 +10,14 @@ from pathlib import Path
 
 from ..lint_tree import Directive
 
-__all__ = ["DEFAULT_PART", "bus_latency_of", "guess_tool", "margin_of"]
+__all__ = [
+    "DEFAULT_PART",
+    "bus_latency_of",
+    "guess_release",
+    "guess_tool",
+    "margin_of",
+    "named",
+]
 
 DEFAULT_PART = "xc7z020clg400-1"
 
@@ -23,6 +30,12 @@ _VIVADO = re.compile(r"\b(resource|data_pack|array_map)\b|\bcore\s*=", re.IGNORE
 #: How both tools begin the scripts that they write for a project. Scripts of 2012 and 2013, with
 #: one year, are handed on with courses' sources from tool to tool.
 _WRITTEN = re.compile(r"(?s)generated automatically by (Vivado|Vitis) HLS.{,120}?\d{4}-\d{4}")
+#: The years behind that: of Xilinx, and of AMD since 2023.
+_YEARS = re.compile(r"\d{4}-(20[12]\d)")
+#: `vitis-2024.2`: a tool and its release.
+_NAMED = re.compile(r"^(vitis|vivado)(?:-(20\d\d(?:\.\d)?)(?:\.\d+)*)?$")
+#: A configuration file takes directives since 2023.2.
+_UNIFIED = 2024
 #: How Vivado begins the script of a block design; there is Vitis HLS since 2020.
 _DESIGN = re.compile(r"^set scripts_vivado_version (\d{4})", re.MULTILINE)
 #: Parts that Vivado HLS did not have: Alveo, Kria, Versal.
@@ -69,6 +82,38 @@ def guess_tool(source: Path, items: Sequence[Directive], file: Path | str | None
     undashed = re.match(r"^x[ac]\w+[a-z]{2,4}\d{3,4}-", part) is not None
     told = part != DEFAULT_PART or _named(part, source.parent.glob("*.tcl"))
     return "vivado" if undashed and told else "vitis"
+
+
+def named(tool: str) -> tuple[str, float]:
+    """Return the tool that ``"vitis"`` or ``"vitis-2024.2"`` means, and its release.
+
+    The release is 0 where it is not said.
+
+    Raises
+    ------
+    ValueError
+        It is neither tool's name.
+    """
+    match = _NAMED.match(tool)
+    if match is None:
+        raise ValueError(f"{tool!r} is no tool; expected vitis, vivado or such as vitis-2024.2")
+    return match[1], float(match[2] or 0)
+
+
+def guess_release(source: Path, file: Path | str | None, tool: str) -> int:
+    """Return the year of the release that wrote the scripts around a source; 0 where none says."""
+    if str(file).endswith(".cfg"):
+        return _UNIFIED
+    for scripts in [[] if file is None else [Path(file)], *_around(source.parent)]:
+        years = set()
+        for path in _readable(scripts):
+            with path.open(encoding="utf-8", errors="replace") as opened:
+                head = opened.read(2000)
+            if (match := _WRITTEN.search(head)) and match[1].lower() == tool:
+                years.add(max(map(int, _YEARS.findall(head[match.start() :]))))
+        if years:
+            return years.pop() if len(years) == 1 else 0
+    return 0
 
 
 def margin_of(file: Path | str | None, clock: float) -> float | None:
