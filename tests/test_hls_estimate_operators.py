@@ -116,7 +116,7 @@ def test_a_table_has_two_ports_outside_of_a_pipeline(tmp_path: Path) -> None:
     [
         (4, 32, 0, 0), (9, 9, 0, 0), (10, 10, 0, 0), (11, 11, 1, 1), (5, 16, 1, 1),
         (7, 32, 1, 2), (9, 32, 2, 2), (18, 32, 2, 2), (21, 32, 2, 2), (25, 35, 2, 2),
-        (32, 32, 3, 3), (33, 42, 7, 4),
+        (32, 32, 3, 3), (33, 42, 4, 4),
     ],
 )  # fmt: skip
 def test_blocks_of_a_product(small: int, large: int, vitis: int, vivado: int) -> None:
@@ -138,6 +138,27 @@ def test_blocks_of_a_product_by_release(
     """As reports of 2021 to 2022, and of 2023 to 2025, list them."""
     targets = [target_of(10, "xc7z020clg400-1", "vitis", None, year) for year in (2022.1, 2024.2)]
     assert [multiplier(small, large, one, bits).dsp for one in targets] == blocks
+
+
+@pytest.mark.parametrize(("small", "large", "blocks"), [(16, 16, 1), (32, 32, 0)])
+def test_one_release_is_silent_about_wide_products(small: int, large: int, blocks: int) -> None:
+    target = target_of(10, "xc7z020clg400-1", "vitis", None, 2020.2)
+    assert multiplier(small, large, target, 64).dsp == blocks
+
+
+@pytest.mark.parametrize(("kind", "blocks"), [("int", 3), ("ap_int<28>", 6)])
+def test_products_of_other_widths_have_a_multiplier_of_their_own(
+    tmp_path: Path, kind: str, blocks: int
+) -> None:
+    text = """
+#include <ap_int.h>
+int k(int a, int b, KIND c) {
+    int first = a * b;
+    return (first + 5) * c;
+}
+"""
+    (tmp_path / "k.cpp").write_text(text.replace("KIND", kind))
+    assert estimate(tmp_path / "k.cpp", "k", tool="vitis").resources["DSP"] == blocks
 
 
 @pytest.mark.parametrize(
@@ -179,7 +200,7 @@ def test_a_division_by_a_number_is_a_product(tmp_path: Path) -> None:
 unsigned k(unsigned x) { return x / DIVISOR; }
 """
     found = [_of(tmp_path, text, DIVISOR=one) for one in ("8", "10", "(x | 3)")]
-    assert [one.resources["DSP"] for one in found] == [0, 3, 0]
+    assert [one.resources["DSP"] for one in found] == [0, 4, 0]
     assert (found[1].latency[1] or 0) < (found[2].latency[1] or 0)
 
 

@@ -27,6 +27,8 @@ class Cost:
     entry: float = 0.0
     dsp: int = 0
     core: str = ""
+    #: The widths of a product: only of the same ones is one multiplier.
+    widths: str = ""
     #: Of a product in logic: whether a DSP block takes it where a sum follows.
     mac: bool = False
 
@@ -302,7 +304,7 @@ def _product(
     if len(widths) == 1:
         widths *= 2
     small, large = sorted(widths)[:2]
-    return multiplier(small, large, target, bits)
+    return replace(multiplier(small, large, target, bits), widths=f"{small}x{large}")
 
 
 def constant_product(constant: int, bits: int, target: Target) -> Cost:
@@ -326,26 +328,40 @@ def _signed_digits(number: int) -> int:
 
 #: The releases of Vitis HLS that finish wide products in logic, to save DSP blocks; the next ones.
 _IN_LOGIC, _WHOLE = 2021.0, 2023.0
+#: The release that reports no DSP blocks of products that take several, in a 7-series part.
+_SILENT = (2020.0, 2020.2)
 
 
 def multiplier(small: int, large: int, target: Target, bits: int) -> Cost:
     """Return what an integer multiplier of two widths costs, of whose product `bits` are used."""
     cost = _multiplier(small, large, target)
-    if target.tool != "vitis" or cost.dsp < 1:
-        return cost
-    blocks, whole = cost.dsp, not (_IN_LOGIC <= (target.release or _IN_LOGIC) < _WHOLE)
+    if target.tool == "vitis" and cost.dsp:
+        return replace(cost, dsp=_blocks(small, large, cost.dsp, target, bits))
+    return cost
+
+
+def _blocks(small: int, large: int, blocks: int, target: Target, bits: int) -> int:
+    """Return the DSP blocks of a multiplier of Vitis HLS, as reports of its releases list them."""
+    release = target.release
+    whole = bool(release) and not _IN_LOGIC <= release < _WHOLE
+    if release in _SILENT and not target.has_ultra_ram:
+        return blocks if blocks == 1 else 0
+    if small <= 7 and 25 < large <= 32:
+        return 2 if whole else 1
     if target.has_ultra_ram and small <= 27:  # its blocks have 27 x 18 bits (UG579)
         few = (large <= 27 and small <= 18) or (large <= 32 and small <= 10)
-        blocks = 1 if few else ceil(large / 18)
-    elif 25 < small <= large <= 36:
-        blocks = 4 if whole and bits > 40 else 3
-    elif 25 < small <= 34 and large <= 64 and not target.has_ultra_ram:
-        blocks = 7 if bits <= 64 else 8 if whole else 6
-    elif 60 < small <= large <= 66 and bits > 64:
-        blocks = 16 if whole else 9
-    if whole and 25 < large <= 32 and small <= 7:
-        blocks = 2
-    return replace(cost, dsp=blocks)
+        return 1 if few else ceil(large / 18)
+    if not release:
+        return blocks
+    if 25 < small <= large <= 36:
+        return 4 if whole and bits > 40 else 3
+    if target.has_ultra_ram:
+        return blocks
+    if 25 < small <= 34 and large <= 64:
+        return 7 if bits <= 64 else 8 if whole else 6
+    if 60 < small <= large <= 66 and bits > 64:
+        return 16 if whole else 9
+    return blocks
 
 
 def _multiplier(small: int, large: int, target: Target) -> Cost:

@@ -167,7 +167,7 @@ class DspBlocks:
                 size = cost.dsp or int(cost.mac and self._is_added(node.item))
                 products[size, bool(cost.dsp)].append(node)
             elif cost.dsp:
-                used[f"{cost.core} {cost.dsp}"].append(node)
+                used[f"{cost.core} {cost.widths} {cost.dsp}"].append(node)
         turns = interval if asked > 1 else None
         sizes = [
             size
