@@ -8,7 +8,8 @@ import pytest
 
 from pynq_torch.hls import Estimate, estimate
 from pynq_torch.hls.estimator import compiler
-from pynq_torch.hls.estimator.operators import multiplier, target_of
+from pynq_torch.hls.estimator.operators import multiplier
+from pynq_torch.hls.estimator.target import target_of
 
 MISSING = compiler.tools()
 pytestmark = [

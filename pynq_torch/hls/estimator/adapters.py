@@ -10,8 +10,8 @@ from .array import Array
 from .calls import given
 from .ir import Instruction, Module
 from .memory import Arrays
-from .operators import Target
 from .resources import blocks_behind_lite
+from .target import Target
 
 __all__ = ["Directions", "of_adapters"]
 

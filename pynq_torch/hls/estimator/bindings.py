@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from ..lint_tree import walk
 from .ir import Instruction
-from .operators import Cost, Target
+from .operators import Cost
 from .place import real_path
+from .target import Target
 
 if TYPE_CHECKING:
     from clang.cindex import Cursor

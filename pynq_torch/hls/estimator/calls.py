@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -9,10 +10,14 @@ from typing import TYPE_CHECKING
 from .ir import Function, Instruction, names_in, split_types
 
 if TYPE_CHECKING:
-    from .latency import Kernel
+    from .latency import Body, Kernel
     from .memory import Arrays
 
-__all__ = ["Batch", "calls_of", "given", "used"]
+__all__ = ["Batch", "calls_of", "copied_in", "given", "used"]
+
+_COPY = re.compile(r"@(?:llvm\.)?mem(?:cpy|set|move)[\w.]*\(.*, i64 (?:noundef )?(\d+)")
+#: Structs are copied side by side; bytes.
+_SMALL_COPY = 64
 
 
 def given(item: Instruction, callee: Function) -> dict[str, str]:
@@ -85,3 +90,16 @@ def used(kernel: Kernel, arrays: Arrays, function: Function) -> tuple[set[str], 
                 for found, below in zip((reads, writes), kernel.uses(item.callee), strict=True):
                     found |= {one for one in below if one.startswith("@")}
     return reads, writes
+
+
+def copied_in(body: Body, item: Instruction) -> int:
+    """Cycles of a ``memcpy`` or ``memset`` of an array, which HLS makes a pipelined loop."""
+    match = _COPY.search(item.text) if item.op == "call" else None
+    if match is None or int(match[1]) <= _SMALL_COPY or not item.operands:
+        return 0
+    arrays = [body.arrays.array(body.arrays.base_of(one)) for one in item.operands[:2]]
+    if any(array.constant for array in arrays):
+        return 0
+    far = body.target.bus_latency
+    bus = max((8 + one.wait(far) for one in arrays if one.kind == "m_axi"), default=0)
+    return int(match[1]) // max(min(array.element_bytes for array in arrays), 1) + 2 + bus

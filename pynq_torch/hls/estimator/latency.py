@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -11,14 +10,13 @@ from .adapters import Directions, of_adapters
 from .array import Array
 from .asked import FunctionPlan
 from .beside import Times, run_side_by_side
-from .calls import Batch, calls_of, given, used
+from .calls import Batch, calls_of, copied_in, given, used
 from .cycles import add, at_least, greater, plus
 from .ir import Block, Function, Instruction, Loop, Module
 from .logic import Logic, join, of_arrays, of_region, totals
 from .loops import keeps_sums, loop_states
 from .memory import Arrays
 from .merge import merge
-from .operators import Target
 from .order import child, is_last, joined, reverse_postorder
 from .place import Place
 from .plan import Plan
@@ -29,13 +27,9 @@ from .resources import DspBlocks, block_rams
 from .result import Cycles, Estimate, LoopEstimate
 from .schedule import pipeline, place_all
 from .shared import Shared
+from .target import Target
 
 __all__ = ["Kernel"]
-
-
-_COPY = re.compile(r"@(?:llvm\.)?mem(?:cpy|set|move)[\w.]*\(.*, i64 (?:noundef )?(\d+)")
-#: Structs are copied side by side; bytes.
-_SMALL_COPY = 64
 
 
 @dataclass
@@ -113,12 +107,16 @@ class Kernel:
 
     # -- functions -----------------------------------------------------------------------------
 
+    def planned(self, name: str) -> FunctionPlan | None:
+        """Return what is asked of a function."""
+        place = self.module.functions[name].place
+        return self.plan.function_at(place, name) if place else None
+
     def function(self, name: str, handed: dict[str, Array]) -> Done:
         """Schedule a function; what it was handed are its caller's arrays, by argument."""
         if name in self._done:
             return self._done[name]
-        function = self.module.functions[name]
-        plan = self.plan.function_at(function.place, name) if function.place else None
+        function, plan = self.module.functions[name], self.planned(name)
         arrays = Arrays(self.module, function, plan, self.plan.functions, handed, self.target.tool)
         body = Body(self, function, plan, arrays)
         kept = self.module.promoted.get(name)
@@ -241,7 +239,7 @@ class Body:
                     batch.calls[item.callee] += 1
                     self._instances(item.callee, batch, loop)
                 else:
-                    if copied := self._copied(item):
+                    if copied := copied_in(self, item):
                         times.modules[block.name, len(spans)] = [item]
                         spans += [(group + 1, (copied, copied)), (group + 2, (0, 0))]
                         group += 2
@@ -321,18 +319,6 @@ class Body:
         last = [best[block.name] for block in inside if is_last(block, loop)]
         return (joined(last)[0][0], end[1]) if last else end
 
-    def _copied(self, item: Instruction) -> int:
-        """Cycles of a ``memcpy`` or ``memset`` of an array, which HLS makes a pipelined loop."""
-        match = _COPY.search(item.text) if item.op == "call" else None
-        if match is None or int(match[1]) <= _SMALL_COPY or not item.operands:
-            return 0
-        arrays = [self.arrays.array(self.arrays.base_of(one)) for one in item.operands[:2]]
-        if any(array.constant for array in arrays):
-            return 0
-        far = self.target.bus_latency
-        bus = max((8 + one.wait(far) for one in arrays if one.kind == "m_axi"), default=0)
-        return int(match[1]) // max(min(array.element_bytes for array in arrays), 1) + 2 + bus
-
     def used(self, item: Instruction) -> tuple[set[str], set[str]]:
         """The arrays that a call reads and those that it writes."""
         callee = self.kernel.module.functions[item.callee]
@@ -352,14 +338,13 @@ class Body:
         done = self.kernel.function(item.callee, handed)
         for argument in handed.keys() & done.ports.keys():
             self.ports.add(handed[argument], done.ports[argument])
-        plan = self.kernel.plan.function_at(callee.place, callee.name) if callee.place else None
+        plan = self.kernel.planned(item.callee)
         self.stages.append(Process(plan.name if plan else item.callee, done.cycles, item))
         return plus(done.cycles, 1)
 
     def _allowed(self, callee: str) -> int | None:
         """How many instances of a function ALLOCATION allows."""
-        function = self.kernel.module.functions[callee]
-        plan = self.kernel.plan.function_at(function.place, callee) if function.place else None
+        plan = self.kernel.planned(callee)
         if plan is None or self.plan is None:
             return None
         return self.plan.limits.get(plan.name.lower())
@@ -372,8 +357,7 @@ class Body:
 
     def _takes_in(self, callee: str) -> bool:
         """Whether the tools make a function part of this one: it is called here, and once."""
-        function = self.kernel.module.functions[callee]
-        plan = self.kernel.plan.function_at(function.place, callee) if function.place else None
+        plan = self.kernel.planned(callee)
         kept = plan is not None and plan.inline is False
         return not kept and calls_of(self.function, callee) == 1
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from math import ceil, log2
 
 from .ir import Function, Instruction, bits_of
+from .target import Target
 from .wires import is_wire
 
-__all__ = ["Cost", "Target", "cost_of", "target_of", "width_of"]
+__all__ = ["Cost", "cost_of", "width_of"]
 
 
 @dataclass(frozen=True)
@@ -31,50 +32,6 @@ class Cost:
     widths: str = ""
     #: Of a product in logic: whether a DSP block takes it where a sum follows.
     mac: bool = False
-
-
-@dataclass(frozen=True)
-class Target:
-    """A part and a clock: ns that a schedule may use of a cycle, and how fast its logic is."""
-
-    clock: float
-    budget: float
-    speed: float
-    tool: str
-    #: Cycles after which an m_axi port is expected to answer.
-    bus_latency: int = 0
-    #: The tool's release, as 2024.2, or its year; 0 where it is not known.
-    release: float = 0.0
-
-    @property
-    def has_ultra_ram(self) -> bool:
-        """Whether the part is of the UltraScale+ families."""
-        return self.speed < 0.75
-
-
-#: Delay of logic against a 7-series part of grade -1.
-_SPEED = (
-    ("xczu", 0.42),
-    ("xck", 0.42),
-    ("xcvu", 0.42),
-    ("xcu", 0.42),
-    ("xcku", 0.5),
-    ("xc7v", 0.75),
-    ("xc7k", 0.75),
-)
-
-
-def target_of(
-    clock: float, part: str, tool: str, margin: float | None = None, release: float = 0.0
-) -> Target:
-    """Return the target for a clock period in ns; the tool keeps a part of it as margin."""
-    if margin is None:
-        margin = clock * (0.27 if tool == "vitis" else 0.125)
-    name = part.lower()
-    speed = next((factor for prefix, factor in _SPEED if name.startswith(prefix)), 1.0)
-    if speed == 1.0 and re.search(r"-[23]\b|-[23]l?$", name.split("g", 1)[-1]):
-        speed = 0.8
-    return Target(clock, clock - margin, speed, tool, release)
 
 
 #: Floating point: stages times ns for float and double, DSP blocks for float and double.

@@ -18,8 +18,9 @@ from .bursts import is_single
 from .ir import Block, Function, Instruction
 from .macs import join_products
 from .memory import Arrays
-from .operators import Cost, Target, cost_of
+from .operators import Cost, cost_of
 from .place import Place, own_place
+from .target import Target
 
 __all__ = ["AFTER_READ", "MOST_PAIRS", "Node", "Region", "Slot", "may_meet"]
 

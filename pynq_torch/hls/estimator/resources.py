@@ -9,10 +9,10 @@ from math import ceil
 
 from .array import Array
 from .ir import Function, Instruction, Loop
-from .operators import Target
 from .ports import Ports
 from .region import Node, Region
 from .scev import Expression
+from .target import Target
 from .turns import blocks_of_turns
 
 __all__ = ["DspBlocks", "block_rams", "blocks_behind_lite"]

@@ -26,11 +26,11 @@ from .asked import FunctionPlan
 from .ir import Module, read_module
 from .latency import Kernel
 from .not_modelled import not_modelled
-from .operators import Target, target_of
 from .place import Place, header_folders
 from .plan import Plan, Trips, key_of, make_plan
 from .result import Estimate
 from .tables import with_arguments
+from .target import Target, target_of
 from .tool import DEFAULT_PART, bus_latency_of, guess_release, guess_tool, margin_of, named
 from .values import settle_values
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .array import Array
-from .operators import Target
 from .ports import Ports
 from .resources import block_rams
+from .target import Target
 
 if TYPE_CHECKING:
     from .latency import Body, Kernel

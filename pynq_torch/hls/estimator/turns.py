@@ -9,7 +9,7 @@ from .operators import constant_product, multiplier
 
 if TYPE_CHECKING:
     from .ir import Loop
-    from .operators import Target
+    from .target import Target
 
 __all__ = ["blocks_of_turns"]
 
