@@ -194,6 +194,8 @@ def _arrays_of(body: Body, items: Iterable[Instruction]) -> tuple[set[str], set[
         elif item.op == "call" and item.callee in body.kernel.module.functions:
             for found, more in zip((reads, writes), body.used(item), strict=True):
                 found |= more
+            if body.allowed(item.callee):  # its instances are those of one run of calls at a time
+                writes.add(f"instances of {item.callee}")
         elif item.op == "call":
             given = [base_of(one) for one in item.operands]
             copies = item.callee.startswith(_COPIES)

@@ -226,7 +226,7 @@ class Body:
                 if item.op == "call" and item.callee in self.kernel.module.functions:
                     reads, writes = self.used(item)
                     cycles = self._call(item)
-                    allowed = self._allowed(item.callee)
+                    allowed = self.allowed(item.callee)
                     if batch is not None and batch.takes(item, reads, writes, allowed):
                         spans[-1] = (group, greater(spans[-1][1], cycles))
                     else:
@@ -342,7 +342,7 @@ class Body:
         self.stages.append(Process(plan.name if plan else item.callee, done.cycles, item))
         return plus(done.cycles, 1)
 
-    def _allowed(self, callee: str) -> int | None:
+    def allowed(self, callee: str) -> int | None:
         """How many instances of a function ALLOCATION allows."""
         plan = self.kernel.planned(callee)
         if plan is None or self.plan is None:
