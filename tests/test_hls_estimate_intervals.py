@@ -180,7 +180,7 @@ void k(const int x[64][4], int y[64][4], int first) {
 """
 
 
-@pytest.mark.parametrize(("start", "interval"), [("8 * i", 1), ("first + 4 * i", 2)])
+@pytest.mark.parametrize(("start", "interval"), [("8 * i", 1), ("4 * i", 1), ("first + 4 * i", 2)])
 def test_a_write_that_chooses_its_bank_meets_the_others(
     tmp_path: Path, start: str, interval: int
 ) -> None:
@@ -188,3 +188,22 @@ def test_a_write_that_chooses_its_bank_meets_the_others(
     assert found["write"] == interval
     assert found["read"] == 1
     assert found["beside"] == 1  # the second dimension is cut too
+
+
+ROM = """
+void k(const unsigned char x[64][4], unsigned char y[64][4]) {
+#pragma HLS ARRAY_PARTITION variable=x complete dim=2
+#pragma HLS ARRAY_PARTITION variable=y complete dim=2
+    static const unsigned char squares[8] = {0, 1, 4, 9, 16, 25, 36, 49};
+#pragma HLS BIND_STORAGE variable=squares type=KIND impl=lutram
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        for (int j = 0; j < 4; ++j) y[i][j] = squares[x[i][j] & 7];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("kind", "interval"), [("rom_np", 1), ("rom_1p", 4)])
+def test_a_table_of_one_port_is_not_copied(tmp_path: Path, kind: str, interval: int) -> None:
+    assert _of(tmp_path, ROM, KIND=kind).loops[0].ii == interval

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from math import ceil, prod
+from math import ceil, gcd, prod
 
 from .array import Access, Array
 from .asked import ArrayPlan, FunctionPlan
@@ -354,9 +354,9 @@ class Arrays:
                 # All accesses of an iteration move alike: constants tell which of them meet.
                 banks.append(constant)
             elif kind == "cyclic":
-                # A write whose bank varies is a branch for each bank, of which any may be taken.
-                varies = write and any(step % factor for step in factors)
-                banks.append(None if varies else constant % factor)
+                # A write that may go to any bank is a branch for each of them.
+                anywhere = write and gcd(factor, *factors) == 1 < factor
+                banks.append(None if anywhere else constant % factor)
             else:
                 length = ceil(size / factor) if size else 0
                 fixed = not any(factors) or abs(constant) >= length

@@ -300,8 +300,10 @@ class Region:
     def _is_copied(self, access: Access) -> bool:
         """Whether there are as many copies of a table as are read at a time.
 
-        So it is in a pipeline, and of one that is kept in LUTs.
+        So it is in a pipeline, and of one that is kept in LUTs, unless a directive says `ROM_1P`.
         """
+        if "1p" in access.array.plan.kind:
+            return False
         bits = access.array.words * access.array.element_bits
         return self._bursts or (bool(self.header) and bits < _LEAST_ROM_BITS)
 
