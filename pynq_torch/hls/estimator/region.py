@@ -129,7 +129,7 @@ class Region:
         key = id(array)
         previous = self.accesses[key]
         wrote = self._writes[key]
-        word = _same_word(node, previous)
+        word = _same_word(node, previous, self.arrays.base_of(node.item.operands[-1]))
         if word is not None:
             node.joined = True
             node.cost = Cost(0, node.cost.delay if access.write else 0.0)
@@ -353,7 +353,7 @@ def may_meet(one: Access, other: Access) -> bool:
     return not any(a is not None and b is not None and a != b for a, b in pairs)
 
 
-def _same_word(node: Node, previous: list[Node]) -> Node | None:
+def _same_word(node: Node, previous: list[Node], base: str) -> Node | None:
     """Return the access that takes the word of which this one is another field or lane.
 
     Structs and vectors are words of a memory or a bus (UG1399, "Aggregate Memory Mapped
@@ -364,6 +364,8 @@ def _same_word(node: Node, previous: list[Node]) -> Node | None:
     array = access.array
     if array.kind not in ("memory", "m_axi") or node.item.bits >= 8 * array.element_bytes:
         return None
+    if any(step % array.element_bytes for name, step in access.address.terms if name != base):
+        return None  # where words begin is not known
     for other in reversed(previous[-MOST_PAIRS:]):
         assert other.access is not None
         same = other.access.address.terms == access.address.terms and (
