@@ -253,37 +253,28 @@ def optimise(
 
     Parameters
     ----------
-    text : str
-        The raw module.
-    entry : str
-        The top function: what it calls gets to know the constants that it hands over.
-    inlined : callable
-        Whether a function (its mangled name, where it is) is inlined.
-    unrolled : callable
-        By how much the loop at a place is unrolled: 1 not at all, 0 completely.
-    folder : pathlib.Path
-        Where to write the module.
+    text, entry, folder : str, str, pathlib.Path
+        The raw module, its top function, and where to write what is made of it.
+    inlined, unrolled : callable
+        Whether a function (its mangled name, where it is) is inlined; by how much the loop at a
+        place is unrolled: 1 not at all, 0 completely.
     promote : bool
         Whether an element that a loop reads and writes is kept in a register while it runs: the
         tools do so but where they flatten the nest, and the element is another in each turn.
     calling : callable
-        Whether a function's calls are processes: each has hardware of its own, made for the
-        constants that it is handed.
+        Whether a function's calls are processes, each of them made for the constants it is handed.
     """
     factors: dict[Place, int] = {}
-    path = folder / "marked.ll"
     processes = callees_of(text, calling)
     whole = with_whole_words(with_tables(text))
     with_marks = marked(whole, inlined, unrolled, factors, processes.__contains__)
-    path.write_text(with_marks, encoding="utf-8")
-    options = [*_OPTIONS] if promote else [*_OPTIONS, "-disable-licm-promotion"]
-    names = {name for name, _ in defined(text)} - processes
-    options += [f"-force-remove-attribute={name}:{SHARED}" for name in sorted(names)]
-    public = f"-internalize-public-api-list={entry},{PROBE}"
+    (path := folder / "marked.ll").write_text(with_marks, encoding="utf-8")
+    options = [*_OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
+    options += [] if promote else ["-disable-licm-promotion"]
+    names = sorted({name for name, _ in defined(text)} - processes)
+    options += [f"-force-remove-attribute={name}:{SHARED}" for name in names]
     try:
-        made, _ = _opt(
-            [f"-passes={_PASSES}", *options, public, str(path), "-S", "-o", "-"], _UNROLL_S
-        )
+        made, _ = _opt([f"-passes={_PASSES}", *options, str(path), "-S", "-o", "-"], _UNROLL_S)
     except _TooLongError as error:
         raise _too_much([place for place, n in factors.items() if n != 1]) from error
     made = _named(made)

@@ -22,6 +22,7 @@ from .schedule import pipeline
 from .spread import spread_arrays, wants_throughput
 
 if TYPE_CHECKING:
+    from .bounds import Limit
     from .latency import Body
     from .region import Region
 
@@ -172,6 +173,17 @@ def _is_perfect(body: Body, outer: Loop, inner: Loop) -> bool:
     return True
 
 
+def _why(plan: LoopPlan, loop: Loop, interval: int, limit: Limit) -> str:
+    """Return the sentence that says what keeps a loop from the interval that was asked for."""
+    if interval <= max(plan.interval or 1, 1):
+        return ""
+    limit = limit if limit.place else replace(limit, place=loop.place)
+    if plan.floor is not None and interval == (plan.floor.interval or 1):
+        called = f"{plan.floor.name}, whose PIPELINE asks for II={interval}"
+        return f"II={interval}: it calls {called}{limit.where}"
+    return f"II={interval}: {limit.reason}{limit.where}"
+
+
 def _pipelined(
     body: Body, loop: Loop, plan: LoopPlan, loops: list[Loop], plans: list[LoopPlan]
 ) -> Cycles:
@@ -194,26 +206,10 @@ def _pipelined(
     for one, its in zip(loops, plans, strict=True):
         trips = multiply(trips, _trips(body, one, its))
     total = pipeline_latency(trips, interval, depth)
-    why = ""
-    if interval > max(plan.interval or 1, 1):
-        limit = limit if limit.place else replace(limit, place=loop.place)
-        why = f"II={interval}: {limit.reason}{limit.where}"
-        if plan.floor is not None and interval == floor:
-            called = f"{plan.floor.name}, whose PIPELINE asks for II={floor}"
-            why = f"II={interval}: it calls {called}{limit.where}"
     _record(
-        body,
-        len(body.kernel.loops),
-        loops,
-        list(plans),
-        trips,
-        interval,
-        plan.interval or 1,
-        (depth, depth),
-        total,
-        why,
-        plan.automatic,
-    )
+        body, len(body.kernel.loops), loops, list(plans), trips, interval, plan.interval or 1,
+        (depth, depth), total, _why(plan, loop, interval, limit), plan.automatic,
+    )  # fmt: skip
     body.stages.append(Process(_name(body, loops, list(plans)), total, loops[0]))
     extra = 3 if body.target.tool == "vitis" and not _is_whole(body, loops[0]) else 1
     return plus(total, extra + _to_buses(body, region))

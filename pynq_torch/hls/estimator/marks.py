@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from .place import Locations, Place
 
@@ -40,13 +40,12 @@ def marked(
     for number, line in enumerate(lines):
         if line.startswith("define "):
             labels = {}
-            match = DEFINE.match(line)
-            if match and match[2]:
+            if (match := DEFINE.match(line)) and match[2]:
                 # Arrays that are handed over are memories of their own.
                 line = re.sub(r"\bptr (?!noalias)(?=[^,()]*%)", "ptr noalias ", line)
                 where = places.of_function(match[4]) if match[4] else Place("", 0)
-                inline = inlined(match[1].strip('"'), where)
-                word = "#9001" if inline else "#9002" if alone(match[1].strip('"')) else "#9005"
+                name = match[1].strip('"')
+                word = "#9001" if inlined(name, where) else "#9002" if alone(name) else "#9005"
                 lines[number] = line.replace(match[2], word, 1)
         elif "!llvm.loop" in line and (found := _LOOP.search(line)):
             start = places.of_loop(found[1])
@@ -59,13 +58,14 @@ def marked(
                     lines[labels[header]] += mark
         elif (label := _LABEL.match(line)) is not None:
             labels[label[1]] = number
-    for number, line in enumerate(lines):
-        node = line.split(" ", 1)[0]
-        if node in extra and line.startswith("!"):
-            lines[number] = _with_unrolling(line, extra[node])
-        elif _MATHS.match(line):
-            lines[number] = re.sub(r"\)[^)]*$", ") #9004", line)
-    return "\n".join(lines + _declarations(extra.values()))
+    return "\n".join([_marked_line(line, extra) for line in lines] + _declarations(extra.values()))
+
+
+def _marked_line(line: str, extra: Mapping[str, int]) -> str:
+    node = line.split(" ", 1)[0]
+    if node in extra and line.startswith("!"):
+        return _with_unrolling(line, extra[node])
+    return re.sub(r"\)[^)]*$", ") #9004", line) if _MATHS.match(line) else line
 
 
 def _declarations(unrolled: Iterable[int]) -> list[str]:

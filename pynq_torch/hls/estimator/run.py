@@ -7,7 +7,7 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -60,23 +60,17 @@ def estimate(
 
     Parameters
     ----------
-    source : path
-        The C++ file with the top function.
-    top : str
-        ``name``, or ``name<4>`` for a template.
-    clock : float
-        Period in ns.
-    part : str
-        Device; its family and speed grade scale the delays.
+    source, top : path, str
+        The C++ file with the top function, and its name, or ``name<4>`` for a template.
+    clock, part : float, str
+        Period in ns; device, whose family and speed grade scale the delays.
     directives : path, optional
         ``set_directive_...`` (Tcl) or ``syn.directive...`` lines, which count besides the pragmas.
     tool : str, optional
         ``"vitis"`` or ``"vivado"``, with its release as in ``"vitis-2024.2"`` or without: whose
         defaults count; guessed from the source's directives and the scripts around it.
-    sources, include_dirs : sequence of path
-        Further source files, further include folders.
-    defines : sequence of str
-        Macros, ``NAME`` or ``NAME=VALUE``.
+    sources, include_dirs, defines : sequence of path, of path, of str
+        Further source files, further include folders, macros (``NAME`` or ``NAME=VALUE``).
     arguments : mapping of str to int, optional
         Values of scalar arguments, for the latency of a run; the hardware is that for any values.
     exact : bool
@@ -88,6 +82,8 @@ def estimate(
         The file or the function is not there.
     KernelError
         An argument is none of the top function's.
+    ValueError
+        `tool` is none.
     KernelBuildError
         It does not compile, holds what HLS forbids, or clang is not installed.
     """
@@ -99,13 +95,21 @@ def estimate(
         folder = Path(created)
         with compiler.compiling(paths, folder, include_dirs, defines, top):
             plan, found = _plan(paths, top, name, part, directives, include_dirs, defines, folder)
-        release = release or guess_release(paths[0], directives, plan.tool)
-        target = target_of(clock, part, plan.tool, margin_of(directives, clock), release)
-        if plan.tool == "vitis":
-            target = replace(target, bus_latency=bus_latency_of(paths[0], directives, part))
+        target = _target(clock, part, plan.tool, release, paths[0], directives)
         plan.warn_of_ultra_ram(part, target.has_ultra_ram)
         kernel = _scheduled(len(paths), plan, folder, arguments or {}, exact, target)
     return kernel.result(top, clock, part, found, is_a_run=bool(arguments))
+
+
+def _target(
+    clock: float, part: str, tool: str, release: float, source: Path, directives: Path | str | None
+) -> Target:
+    """Return part and clock, with what the scripts around a source say of margin, tool and bus."""
+    release = release or guess_release(source, directives, tool)
+    target = target_of(clock, part, tool, margin_of(directives, clock), release)
+    if tool == "vivado":
+        return target
+    return replace(target, bus_latency=bus_latency_of(source, directives, part))
 
 
 def _check(clock: float, part: str, defines: Sequence[str], top: str) -> None:
@@ -217,9 +221,18 @@ def _optimised(
     plan.settle(trips)
     if arguments:
         text = with_arguments(text, entry, arguments, lenient=lenient)
-    made = functools.partial(
-        compiler.optimise, text, entry, inlined, unrolled, folder, calling=calling
+    module = _both_ways(
+        functools.partial(
+            compiler.optimise, text, entry, inlined, unrolled, folder, calling=calling
+        ),
+        plan,
     )
+    plan.give_up(_trips(module))
+    return module
+
+
+def _both_ways(made: Callable[..., tuple[str, str]], plan: Plan) -> Module:
+    """Return a module with sums in memory, and beside it with those in registers."""
     in_registers = made(promote=True)
     forbidden.check_sizes(in_registers[0], plan.top.name)
     module = read_module(*in_registers)
@@ -227,7 +240,6 @@ def _optimised(
     if any(loop.inner or slow for one in module.functions.values() for loop in one.loops):
         promoted, module = module.functions, read_module(*made(promote=False))
         module.promoted = promoted
-    plan.give_up(_trips(module))
     return module
 
 

@@ -10,7 +10,7 @@ import json
 import re
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pynq_torch.errors import needs
@@ -77,10 +77,8 @@ def settle_values(
     ----------
     programs : iterable of (Program, Constants)
         One a source file; their directives are changed.
-    sources, include_dirs, defines : sequence
-        How the sources are compiled.
-    folder : pathlib.Path
-        For files that the compiler takes.
+    sources, include_dirs, defines, folder
+        How the sources are compiled, and where to put files that the compiler takes.
     tool : {"vitis", "vivado"}
         Whose rules count.
     """
@@ -88,6 +86,12 @@ def settle_values(
     if not waiting:
         return []
     found = _values(waiting, sources, include_dirs, defines, folder)
+    said = _settle_numbers(waiting, found)
+    _settle_branches(waiting, found, tool)
+    return said
+
+
+def _settle_numbers(waiting: Sequence[_Open], found: Mapping[int, list[int]]) -> list[str]:
     said = []
     for number, (scope, item, option) in enumerate(waiting):
         if not option:
@@ -98,12 +102,16 @@ def settle_values(
         if values:
             item.options[option] = str(values[-1])
             if len(values) > 1:
-                said.append(
-                    where + _several(f"{item.name.upper()} has {option.upper()}={text}", values)
-                )
+                what = f"{item.name.upper()} has {option.upper()}={text}"
+                said.append(where + _several(what, values))
         elif values is None and item in scope.pragmas:
             scope.pragmas.remove(item)
             said.append(where + _left_out(item, option))
+    return said
+
+
+def _settle_branches(waiting: Sequence[_Open], found: Mapping[int, list[int]], tool: str) -> None:
+    """Drop the pragmas of branches that are never taken; Vivado HLS takes out those of others."""
     for number, (scope, item, option) in enumerate(waiting):
         taken = found.get(number)
         if option or taken is None or item not in scope.pragmas:
@@ -112,7 +120,6 @@ def settle_values(
             scope.pragmas.remove(item)
         if taken and tool == "vivado":
             home_of(scope).pragmas.append(item)
-    return said
 
 
 def _waiting(program: Program, constants: Constants) -> Iterator[tuple[Scope, Directive, str]]:
