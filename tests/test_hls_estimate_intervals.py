@@ -207,3 +207,24 @@ void k(const unsigned char x[64][4], unsigned char y[64][4]) {
 @pytest.mark.parametrize(("kind", "interval"), [("rom_np", 1), ("rom_1p", 4)])
 def test_a_table_of_one_port_is_not_copied(tmp_path: Path, kind: str, interval: int) -> None:
     assert _of(tmp_path, ROM, KIND=kind).loops[0].ii == interval
+
+
+LANES = """
+typedef unsigned char words __attribute__((ext_vector_type(4)));
+void k(const words *x, unsigned char y[64][2], int n) {
+#pragma HLS INTERFACE m_axi port=x
+#pragma HLS ARRAY_PARTITION variable=y complete dim=2
+    const unsigned char *bytes = (const unsigned char *)x;
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        for (int j = 0; j < 2; ++j) y[i][j] = bytes[START + j];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("start", "interval"), [("4 * i", 1), ("n * i", 2)])
+def test_bytes_share_a_word_where_words_are_known_to_begin(
+    tmp_path: Path, start: str, interval: int
+) -> None:
+    assert _of(tmp_path, LANES, START=start).loops[0].ii == interval

@@ -364,8 +364,9 @@ def _same_word(node: Node, previous: list[Node], base: str) -> Node | None:
     array = access.array
     if array.kind not in ("memory", "m_axi") or node.item.bits >= 8 * array.element_bytes:
         return None
-    if any(step % array.element_bytes for name, step in access.address.terms if name != base):
-        return None  # where words begin is not known
+    steps = [step for name, step in access.address.terms if name != base and name[:5] != "loop "]
+    if array.kind == "m_axi" and any(step % array.element_bytes for step in steps):
+        return None  # where the words of the bus begin is not known
     for other in reversed(previous[-MOST_PAIRS:]):
         assert other.access is not None
         same = other.access.address.terms == access.address.terms and (
