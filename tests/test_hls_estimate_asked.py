@@ -804,8 +804,7 @@ ASKED, BY_HAND = "#pragma HLS PIPELINE", "#pragma HLS UNROLL"
         ({"PRAGMA": ASKED, "FROM": "a[8 * i + j]"}, 1),
         ({"UNROLL": BY_HAND, "FROM": "a[8 * i + j]"}, 1),
         ({"FROM": "a[8 * i + j]"}, 1),  # each access has a bank of its own
-        ({"FROM": "a[i + j]"}, 4),  # nobody asked for it
-        ({"PRAGMA": ASKED, "FROM": "a[i + j]"}, 1),
+        ({"PRAGMA": ASKED, "FROM": "a[i + j]"}, 4),  # a window
         ({"PRAGMA": ASKED, "FROM": "w[8 * i + j]"}, 4),  # the caller's
         ({"PRAGMA": ASKED, "FROM": "a[i + j * n]"}, 4),  # where they meet is not known
         ({"PRAGMA": ASKED, "FROM": "weight[8 * i + j]"}, 1),
@@ -814,7 +813,7 @@ ASKED, BY_HAND = "#pragma HLS PIPELINE", "#pragma HLS UNROLL"
         ({"PRAGMA": ASKED, "FROM": "(j ? 0 : a[4 * i] + a[4 * i + 1] + a[4 * i + 3])"}, 1),
     ],
 )
-def test_vitis_cuts_local_arrays_where_throughput_is_asked_for(
+def test_vitis_cuts_local_arrays_where_each_access_has_a_bank(
     tmp_path: Path, words: dict[str, str], interval: int
 ) -> None:
     text = {"PRAGMA": "", "UNROLL": "", **words}

@@ -19,7 +19,7 @@ from .processes import Process, channels, side_by_side
 from .result import Cycles, LoopEstimate
 from .scev import Expression
 from .schedule import pipeline
-from .spread import spread_arrays, wants_throughput
+from .spread import spread_arrays
 
 if TYPE_CHECKING:
     from .bounds import Limit
@@ -192,7 +192,7 @@ def _pipelined(
     floor = plan.floor.interval or 1 if plan.floor is not None else 1
     region = body.region(items, loop.header, bursts=True, unordered=unordered)
     if body.target.tool == "vitis":
-        region.spread = spread_arrays(region, wants_throughput(plans), body.shared_arrays())
+        region.spread = spread_arrays(region, body.shared_arrays())
     distances = dict(body.plan.distances) if body.plan is not None else {}
     for nested in plans:
         distances |= nested.distances

@@ -4,9 +4,8 @@
 partitioned where a pipeline reads or writes several of its elements at a time. What UG1399 does
 not say was taken from published reports of 2021.1 to 2025.2. Where each access moves by a multiple
 of the banks, so that its bank is known, the array is cut, also in the dimensions that a directive
-leaves whole. A window that moves by one has no such banks: without a directive of its own the array
-is cut too if one asks for the pipeline or takes a loop apart, and unrolling makes the accesses of a
-few statements. Arrays that a called function takes stay whole.
+leaves whole. A window that moves by one has no such banks: in the reports of two repositories the
+tool cuts its array too, here it stays whole. So does one that a called function takes.
 """
 
 from __future__ import annotations
@@ -14,34 +13,20 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from .array import Access, Array
-from .asked import LoopPlan
 from .memory import split
 from .place import Place, header_folders
 from .region import Node, Region
 
-__all__ = ["spread_arrays", "wants_throughput"]
-
-#: Statements that access an array once a cycle each, which its two ports allow in each bank.
-_STATEMENTS = 2
+__all__ = ["spread_arrays"]
 
 
-def wants_throughput(plans: Sequence[LoopPlan]) -> bool:
-    """Whether a directive asks for one of some nested loops to be pipelined or taken apart."""
-    loops = [loop for plan in plans for loop in plan.walk()]
-    return not plans[-1].automatic or any(
-        loop.unroll != 1 and loop.unrolled_by == "UNROLL" for loop in loops
-    )
-
-
-def spread_arrays(region: Region, asked: bool, shared: Collection[Array]) -> set[int]:
+def spread_arrays(region: Region, shared: Collection[Array]) -> set[int]:
     """Return the arrays, by id, that get a bank for each access of a pipeline's iteration.
 
     Parameters
     ----------
     region : Region
         The pipeline.
-    asked : bool
-        Whether a directive asks for throughput.
     shared : collection of Array
         Arrays that the function takes in several calls.
     """
@@ -57,9 +42,7 @@ def spread_arrays(region: Region, asked: bool, shared: Collection[Array]) -> set
         alike = len({access.address.terms for access in accesses}) == 1
         if not alike or any(map(_is_kept, nodes)):
             continue
-        few = len({_statement(node) for node in nodes}) <= _STATEMENTS
-        few = few and asked and not array.cuts()
-        if few or (array not in shared and _stay_in_banks(array, accesses)):
+        if array not in shared and _stay_in_banks(array, accesses):
             found.add(key)
     return found
 
