@@ -230,30 +230,24 @@ def _products(region: Region, nodes: Sequence[Node], turns: int | None) -> int:
 def _units(region: Region, nodes: Sequence[Node], interval: int | None) -> int:
     """Return how many units the operations of a core need; those of two branches share one.
 
-    Floating-point operations of a pipeline are spread over its interval; integer products begin
-    when their operands are there.
+    Those of a pipeline are spread over its interval.
     """
-    if interval and nodes[0].cost.core != "mul":
+    if interval:
         return ceil(region.together(list(nodes)) / interval)
-    found = _most(region, nodes, [node.start[0] for node in nodes], interval)
+    found = _most(region, nodes, [node.start[0] for node in nodes])
     cut = any(node.access is not None and node.access.array.cuts() for node in region.nodes)
-    if interval or region.branches or cut or found == 1 or region.target.tool == "vitis":
+    if region.branches or cut or found == 1 or region.target.tool == "vitis":
         return found
     late = _latest(region)
-    return min(found, _most(region, nodes, [late[id(node)] for node in nodes], None))
+    return min(found, _most(region, nodes, [late[id(node)] for node in nodes]))
 
 
-def _most(
-    region: Region, nodes: Sequence[Node], begins: Iterable[int], interval: int | None
-) -> int:
+def _most(region: Region, nodes: Sequence[Node], begins: Iterable[int]) -> int:
     """Return how many operations begin in the same cycle at most."""
     cycles: dict[int, list[Node]] = defaultdict(list)
     for node, cycle in zip(nodes, begins, strict=True):
         cycles[cycle].append(node)
-    slots: Counter[int] = Counter()
-    for cycle, together in cycles.items():
-        slots[cycle % interval if interval else cycle] += region.together(together)
-    return max(slots.values())
+    return max(map(region.together, cycles.values()))
 
 
 def _latest(region: Region) -> dict[int, int]:
