@@ -141,7 +141,7 @@ def test_the_best_evidence_wins(folder: Path) -> None:
     assert model.seconds == (1000 + 50 + 2 * 1000 + 60) / 1e8
     estimate = evidence.latency("vadd", 1e8, n=1000, other=3)
     assert estimate.provenance == "estimate (memory never waits, at 100 MHz)"
-    assert 0.9 * model.seconds < estimate.seconds < model.seconds
+    assert 0.9 * model.seconds < estimate.seconds < 1.1 * model.seconds
     assert list(evidence.latencies("vadd", 1e8, n=1000)) == ["estimate", "model"]
     # A range is no latency for these arguments; one number is the schedule.
     (folder / "csynth.xml").write_text(REPORT.format(best=1, worst=9))
