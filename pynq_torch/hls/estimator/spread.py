@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 
 from .array import Access, Array
 from .memory import split
-from .place import Place, header_folders
+from .place import header_folders
 from .region import Node, Region
 
 __all__ = ["spread_arrays"]
@@ -47,15 +47,10 @@ def spread_arrays(region: Region, shared: Collection[Array]) -> set[int]:
     return found
 
 
-def _statement(node: Node) -> Place | None:
-    """Return the statement of the function itself that makes an access, None for another's."""
-    own = [at for at in node.item.chain if not at.file.startswith(header_folders())]
-    return own[0] if len(own) == 1 else None
-
-
 def _is_kept(node: Node) -> bool:
     """Whether an access keeps its memory whole: it is volatile, or in a function that is called."""
-    return "volatile" in node.item.text or _statement(node) is None
+    own = [at for at in node.item.chain if not at.file.startswith(header_folders())]
+    return "volatile" in node.item.text or len(own) != 1
 
 
 def _stay_in_banks(array: Array, accesses: Sequence[Access]) -> bool:
