@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 __all__ = ["balance"]
 
 _LEAST = 3
-_WIRES = ("sext", "zext", "trunc")
 
 
 def balance(region: Region) -> None:
@@ -37,10 +36,11 @@ def balance(region: Region) -> None:
 
 def _is_carried(region: Region, leaf: Node | None, written: set[tuple[int, Expression]]) -> bool:
     """Whether a summand comes from the iteration before; `written` are arrays, and where."""
-    while leaf is not None and leaf.item.op in _WIRES and leaf.before:
-        leaf = leaf.before[0][0]
-    if leaf is None or leaf.access is None:
-        return leaf is not None and region.is_carried(leaf)
+    if leaf is None:
+        return False
+    leaf = leaf.through_wires()[-1]
+    if leaf.access is None:
+        return region.is_carried(leaf)
     return (id(leaf.access.array), leaf.access.address) in written
 
 

@@ -136,7 +136,7 @@ def run_side_by_side(
     before: Block | Loop | None = None
     group = -1
     for node in _nodes(inside, around):
-        if before is None or not _follows(body, before, node, around):
+        if before is None or not _follows(body, before, node):
             run.end()
         before = node
         if isinstance(node, Loop):
@@ -169,7 +169,7 @@ def _nodes(inside: Sequence[Block], around: Loop | None) -> Iterator[Block | Loo
             yield inner
 
 
-def _follows(body: Body, before: Block | Loop, node: Block | Loop, around: Loop | None) -> bool:
+def _follows(body: Body, before: Block | Loop, node: Block | Loop) -> bool:
     """Whether a block or loop is the only one behind another, and has only that one before it."""
     blocks = body.function.blocks
     mine = set(before.blocks) if isinstance(before, Loop) else {before.name}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from .array import Access
-from .ir import Function, Instruction
+from .ir import Function, Instruction, names_in
 from .operators import constant_in
 from .order import may_skip
 
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
     from .region import Region
 
 __all__ = ["is_single"]
-
-_VALUE = re.compile(r"%[-\w.$]+")
 
 
 def is_single(region: Region, item: Instruction, access: Access) -> bool:
@@ -26,7 +23,7 @@ def is_single(region: Region, item: Instruction, access: Access) -> bool:
     if "volatile" in item.text or _is_left_out(region, item):
         return True
     symbols = [name for name, _ in access.address.terms if not name.startswith("loop ")]
-    values = [region.function.values.get(name) for s in symbols for name in _VALUE.findall(s)]
+    values = [region.function.values.get(name) for s in symbols for name in names_in(s)]
     return any(value is not None and value.block in region.blocks for value in values)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -104,6 +105,14 @@ class Kernel:
             function = self.module.functions[name]
             self._uses[name] = used(self, Arrays(self.module, function, None, [], {}), function)
         return self._uses[name]
+
+    @functools.cached_property
+    def calls(self) -> Counter[str]:
+        """At how many places each function is called."""
+        blocks = (one for item in self.module.functions.values() for one in item.blocks.values())
+        return Counter(
+            item.callee for block in blocks for item in block.instructions if item.op == "call"
+        )
 
     # -- functions -----------------------------------------------------------------------------
 
@@ -351,9 +360,8 @@ class Body:
 
     def shared_arrays(self) -> Collection[Array]:
         """Return the arrays of callers, where the function is called at several places."""
-        functions = self.kernel.module.functions.values()
-        calls = sum(calls_of(function, self.function.name) for function in functions)
-        return self.arrays.handed.values() if calls > 1 else ()
+        several = self.kernel.calls[self.function.name] > 1
+        return self.arrays.handed.values() if several else ()
 
     def _takes_in(self, callee: str) -> bool:
         """Whether the tools make a function part of this one: it is called here, and once."""

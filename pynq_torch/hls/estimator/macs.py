@@ -19,7 +19,6 @@ _WIDTH = 48
 _FIRST_NS, _SUM_NS = 1.05, 2.1
 #: ns of the product and of the sum without registers.
 _PRODUCT_NS, _PLUS_NS = 3.36, 3.02
-_WIRES = ("sext", "zext", "trunc")
 
 
 def join_products(region: Region) -> None:
@@ -38,16 +37,17 @@ def join_products(region: Region) -> None:
     for node in region.nodes:
         if node.item.op not in ("add", "sub"):
             continue
-        if any(id(_behind_wires(other)) in sums for other, _ in node.before):
+        if any(id(other.through_wires()[-1]) in sums for other, _ in node.before):
             continue  # a chain of sums would be longer by a cycle for each
         if width_of(node.item.name, region.function, node.item.type) > _WIDTH:
             continue
         for other, _ in node.before:
-            product = _behind_wires(other)
+            between = other.through_wires()
+            product = between[-1]
             if not _fits(product):
                 continue
             uses = uses or _uses(region)
-            if any(uses[name] != 1 for name in _names(other)):
+            if any(uses[one.item.name] != 1 for one in between):
                 continue
             if vivado:
                 product.cost = replace(product.cost, latency=0, delay=_PRODUCT_NS * speed)
@@ -59,26 +59,10 @@ def join_products(region: Region) -> None:
             break
 
 
-def _behind_wires(node: Node) -> Node:
-    """Return the operation that makes a value, before it is extended or cut off."""
-    while node.item.op in _WIRES and node.before:
-        node = node.before[0][0]
-    return node
-
-
 def _fits(node: Node) -> bool:
     """Whether an operation is a product of one DSP block, or of one that its sum makes it."""
     small = node.cost.mac and constant_in(node.item) is None
     return node.cost.core == "mul" and (node.cost.dsp == 1 or small)
-
-
-def _names(node: Node) -> list[str]:
-    """The values from a product to what its sum takes."""
-    names = [node.item.name]
-    while node.item.op in _WIRES and node.before:
-        node = node.before[0][0]
-        names.append(node.item.name)
-    return names
 
 
 def _uses(region: Region) -> Counter[str]:

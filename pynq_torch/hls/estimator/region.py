@@ -57,6 +57,13 @@ class Node:
         """Where it is in the kernel's own files."""
         return own_place(self.item.chain)
 
+    def through_wires(self) -> list[Node]:
+        """Return it and what is behind it, as long as a value is only extended or cut off."""
+        found = [self]
+        while found[-1].item.op in ("sext", "zext", "trunc") and found[-1].before:
+            found.append(found[-1].before[0][0])
+        return found
+
 
 class Region:
     """The operations of some blocks, in an order in which each follows what it needs."""
