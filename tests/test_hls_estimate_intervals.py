@@ -228,3 +228,73 @@ def test_bytes_share_a_word_where_words_are_known_to_begin(
     tmp_path: Path, start: str, interval: int
 ) -> None:
     assert _of(tmp_path, LANES, START=start).loops[0].ii == interval
+
+
+HISTOGRAM = """
+void count(const unsigned char x[1024], int bins[256]) {
+    for (int i = 0; i < 1024; ++i) {
+#pragma HLS PIPELINE
+        bins[x[i]] += 1;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("tool", "interval"), [("vitis", 2), ("vivado", 3)])
+def test_vitis_keeps_the_element_that_data_chose_last(
+    tmp_path: Path, tool: str, interval: int
+) -> None:
+    """A register beside the memory has it for the next iteration: `reuse_reg` in reports."""
+    source = tmp_path / "kernel.cpp"
+    source.write_text(HISTOGRAM)
+    assert estimate(source, "count", tool=tool).loops[0].ii == interval
+
+
+HEADED = """
+#include <hls_stream.h>
+void rows(hls::stream<int>& x, hls::stream<int>& y) {
+    row: for (int r = 0; r < 64; ++r) {
+        int sum = 0;
+        for (int i = 0; i < 4; ++i) sum += x.read();
+        column: for (int c = 0; c < 100; ++c) {
+#pragma HLS PIPELINE
+            y.write(sum += x.read());
+        }
+    }
+}
+"""
+
+
+def test_words_of_a_stream_between_loops_keep_them_apart(tmp_path: Path) -> None:
+    source = tmp_path / "kernel.cpp"
+    source.write_text(HEADED)
+    loops = {loop.name: loop for loop in estimate(source, "rows", tool="vitis").loops}
+    assert loops["row"].ii is None
+    assert (loops["column"].ii, loops["column"].trip_count) == (1, (100, 100))
+
+
+#: Two rounds of a permutation: eight LUTs, one after another, of 25 operations.
+LOGIC = """
+#include <stdint.h>
+uint64_t turn(uint64_t x, int n) { return x << n | x >> (64 - n); }
+uint64_t mix(uint64_t a, uint64_t b) {
+    for (int i = 0; i < 24; ++i) {
+#pragma HLS PIPELINE
+        for (int j = 0; j < ROUNDS; ++j) {
+            const uint64_t c = a ^ turn(b, 1);
+            a = (c ^ turn(a, 9)) ^ (~b & c);
+            b = (a & c) ^ (turn(b, 3) | a);
+        }
+    }
+    return a ^ b;
+}
+"""
+
+
+@pytest.mark.parametrize(("rounds", "interval"), [(2, 1), (6, 2)])
+def test_logic_that_one_operation_takes_is_in_its_lut(
+    tmp_path: Path, rounds: int, interval: int
+) -> None:
+    source = tmp_path / "kernel.cpp"
+    source.write_text(LOGIC.replace("ROUNDS", str(rounds)))
+    assert estimate(source, "mix", tool="vitis").loops[0].ii == interval

@@ -189,3 +189,59 @@ def test_a_small_static_array_at_fixed_places_is_registers(tmp_path: Path) -> No
         for words in (16, 32)
     ]
     assert most[0] < 4 and most[1] >= 31
+
+
+#: Each stage reads one row and writes the next; the last has one turn only in its inner loop.
+UNROLLED = """
+static void stage(int number, int x[64], int y[64]) {
+    const int half = 1 << number >> 1, groups = 64 >> number;
+    each: for (int j = 0; j < half; ++j) {
+        pair: for (int t = 0; t < groups; ++t) {
+#pragma HLS PIPELINE
+            const int i = j + (t << number);
+            const int a = x[i], b = x[i + half];
+            y[i] = a + b, y[i + half] = a - b;
+        }
+    }
+}
+void stages(int x[64], int y[64]) {
+#pragma HLS DATAFLOW
+    int rows[6][64];
+#pragma HLS ARRAY_PARTITION variable=rows complete dim=1
+    stage(1, x, rows[0]);
+    for (int i = 2; i < 6; ++i) {
+#pragma HLS UNROLL
+        stage(i, rows[i - 2], rows[i - 1]);
+    }
+    stage(6, rows[4], y);
+}
+"""
+
+
+def test_processes_that_a_loop_calls_have_rows_and_constants_of_their_own(tmp_path: Path) -> None:
+    loops = estimated(tmp_path, UNROLLED, "stages", "vivado").loops
+    pipelines = [loop for loop in loops if loop.ii is not None]
+    assert [(loop.ii, loop.trip_count) for loop in pipelines] == [(1, (32, 32))] * 6
+
+
+def test_pipeline_of_a_loop_that_runs_once_speaks_of_the_loop_around_it(tmp_path: Path) -> None:
+    text = UNROLLED.replace(
+        "void stages(int x[64], int y[64]) {",
+        "void stages(int x[64], int y[64]) { stage(6, x, y); }\nvoid more(int x[64], int y[64]) {",
+    )
+    loops = estimated(tmp_path, text, "stages", "vivado").loops
+    assert [(loop.name, loop.ii) for loop in loops] == [("each", 1)]
+
+
+def test_headers_take_what_the_tools_take(tmp_path: Path) -> None:
+    """Numbers as texts, C's functions of fixed-point numbers, and floats by their width."""
+    text = """
+    #include <ap_fixed.h>
+    #include <ap_float.h>
+    #include <math.h>
+    void k(ap_fixed<16, 4> x[64], ap_float<32, 8> y) {
+        const ap_uint<6> count = "0b10110";
+        for (int i = 0; i < (int)count; ++i) x[i] = cos(x[i] * x[i]) + y;
+    }
+    """
+    assert estimated(tmp_path, text, "k", "vivado").loops[0].trip_count == (22, 22)

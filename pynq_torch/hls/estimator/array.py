@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, prod
 
 from .asked import ArrayPlan
 from .scev import Expression
 
-__all__ = ["Access", "Array"]
+__all__ = ["Access", "Array", "bits_between"]
 
 _FEW = 4
 
@@ -37,6 +37,28 @@ class Array:
     inner: list[tuple[int, int]] = field(default_factory=list)
     #: Latency of a read in cycles.
     latency: int = 1
+    #: The array of which this is a row, and the rows that were asked for.
+    whole: Array | None = None
+    rows: dict[int, Array] = field(default_factory=dict)
+
+    def row(self, offset: int) -> Array:
+        """Return the memory that begins so many bytes behind the first: a row that is cut off.
+
+        A function that is handed two rows has two memories, if dimension 1 is cut completely.
+        """
+        size = self.element_bytes * prod(self.dimensions[1:])
+        cut = self.cuts().get(0, ("", 0))
+        if self.kind != "memory" or cut[0] != "complete" or len(self.dimensions) < 2:
+            return self
+        if offset % size:
+            return self
+        if offset not in self.rows:
+            parts = [(max(d - 1, 0), how, n) for d, how, n in self.plan.parts if d != 1]
+            self.rows[offset] = replace(
+                self, dimensions=self.dimensions[1:], plan=replace(self.plan, parts=parts),
+                whole=self, rows={},
+            )  # fmt: skip
+        return self.rows[offset]
 
     def wait(self, bus_latency: int) -> int:
         """Return the cycles that a request to m_axi takes above those of a near memory.
@@ -111,3 +133,8 @@ class Access:
         sizes = self.array.dimensions
         cuts = zip(sorted(self.array.cuts()), self.banks, strict=False)
         return prod(sizes[one] for one, bank in cuts if bank is None and one < len(sizes))
+
+
+def bits_between(low: int, high: int) -> int:
+    """Return the bits of a memory for numbers between two: HLS keeps no more."""
+    return max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0, 1) + (low < 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from .scev import Expression
@@ -21,14 +20,11 @@ def balance(region: Region) -> None:
     A value that comes from the iteration before, also as an element of an array that the sum may
     be written to, is added last.
     """
-    uses = Counter(name for value in region.function.values.values() for name in value.operands)
-    for block in region.function.blocks.values():
-        uses.update(name for item in block.instructions if not item.name for name in item.operands)
     inside: set[int] = set()
     for root in reversed(region.nodes):
         if root.item.op != "add" or id(root) in inside:
             continue
-        chain, leaves = _chain(region, root, uses)
+        chain, leaves = _chain(region, root)
         inside |= {id(node) for node in chain}
         if len(leaves) > _LEAST:
             _rebuild(region, chain, leaves)
@@ -44,7 +40,7 @@ def _is_carried(region: Region, leaf: Node | None, written: set[tuple[int, Expre
     return (id(leaf.access.array), leaf.access.address) in written
 
 
-def _chain(region: Region, root: Node, uses: Counter[str]) -> tuple[list[Node], list[Node | None]]:
+def _chain(region: Region, root: Node) -> tuple[list[Node], list[Node | None]]:
     """Return the additions below a root, the root last, and what they add (None: a constant)."""
     chain: list[Node] = []
     leaves: list[Node | None] = []
@@ -56,7 +52,7 @@ def _chain(region: Region, root: Node, uses: Counter[str]) -> tuple[list[Node], 
         leaves += [None] * (2 - len(names))
         for name in names:
             other = region.by_value.get(name)
-            if other is not None and other.item.op == "add" and uses[name] == 1:
+            if other is not None and other.item.op == "add" and region.function.uses[name] == 1:
                 waiting.append(other)
             else:
                 leaves.append(other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +10,24 @@ from math import ceil
 from pathlib import Path
 
 from .array import Access
-from .ir import Instruction, plain_name
+from .ir import Instruction
 from .operators import constant_in
-from .place import Place
+from .place import Place, plain_name
 from .region import AFTER_READ, MOST_PAIRS, Node, Region, Slot, may_meet
 
-__all__ = ["Limit", "carried", "full_limit", "late_limit", "port_limit", "recurrence_limit"]
+__all__ = [
+    "Carried",
+    "Limit",
+    "carried",
+    "full_limit",
+    "kept",
+    "late_limit",
+    "port_limit",
+    "recurrence_limit",
+]
+
+#: The first release of Vitis HLS that keeps what a loop carries in variables; ns to write one.
+_IN_VARIABLES, _WRITE_NS = 2021.2, 1.58
 
 
 @dataclass(frozen=True)
@@ -29,6 +42,18 @@ class Limit:
     def where(self) -> str:
         """File and line in parentheses, if they are known."""
         return f" ({Path(self.place.file).name}:{self.place.line})" if self.place else ""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A load that reads what a store of an earlier iteration wrote."""
+
+    load: Node
+    store: Node
+    #: So many iterations before.
+    distance: int
+    #: From the cycle in which the store ends to the first in which the load may begin.
+    gap: int = 1
 
 
 def port_limit(region: Region) -> Limit:
@@ -68,38 +93,53 @@ def _port_reason(region: Region, node: Node, count: int, most: int) -> str:
     return f"{count} accesses of `{array.name}` in an iteration, {ports} a cycle; {how} by {factor}"
 
 
-def recurrence_limit(region: Region, pairs: Sequence[tuple[Node, Node, int]]) -> Limit:
+def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
     """The interval that values carried from one iteration to the next allow; `pairs` of memory."""
     best = Limit(1)
     for node, last in region.carried_values():
         end = _path(region, node, last)
         if end is None:
             continue
-        again = _path(region, node, last, end[1])
+        again_at = kept(region, last, end)
+        again = _path(region, node, last, again_at[1])
         # Where there is time left in its last cycle, the next iteration begins in that one.
-        interval = end[0] + (again is None or again[0] > end[0])
+        interval = again_at[0]
+        interval += again is None or (again_at[1] > 0 and again[0] > interval)
         if interval > best.interval:
             reason = _carried_reason(region, node, last, interval)
             best = Limit(interval, reason, last.place)
-    by_first: dict[int, list[tuple[Node, Node, int]]] = defaultdict(list)
+    by_load: dict[int, list[Carried]] = defaultdict(list)
     for pair in pairs:
-        by_first[id(pair[0])].append(pair)
-    for group in by_first.values():
-        ends = _ends(region, group[0][0])
-        for first, last, distance in group:
-            end = ends.get(id(last))
-            interval = ceil((end[0] + 1) / distance) if end is not None else 0
+        by_load[id(pair.load)].append(pair)
+    for group in by_load.values():
+        ends = _ends(region, group[0].load)
+        for pair in group:
+            end = ends.get(id(pair.store))
+            interval = ceil((end[0] + pair.gap) / pair.distance) if end is not None else 0
             if interval > best.interval:
-                reason = _memory_reason(region, first, last, distance)
-                best = Limit(interval, reason, last.place)
+                best = Limit(interval, _memory_reason(region, pair), pair.store.place)
     return best
 
 
-def late_limit(region: Region, interval: int, late: tuple[Node, Node, int]) -> Limit:
-    """Return why a schedule needs an interval: what comes too late, and over which distance."""
-    first, last, distance = late
-    if distance:
-        return Limit(interval, _memory_reason(region, first, last, distance), last.place)
+def kept(region: Region, node: Node, end: Slot) -> Slot:
+    """Return when the next iteration can take a value that is there at `end`.
+
+    Vitis HLS from 2021.2 on keeps it in a variable: to write that takes time, to read it none, not
+    even where the value is passed by in the cycle in which it is made.
+    """
+    target = region.target
+    if target.tool != "vitis" or 0 < target.release < _IN_VARIABLES:
+        return end
+    if node.cost.latency or node.item.type in ("half", "float", "double"):
+        return end  # the time that these have left in their last cycle is not known so well
+    return end[0] + (end[1] + _WRITE_NS * target.speed > target.budget), 0.0
+
+
+def late_limit(region: Region, interval: int, late: tuple[Node, Node] | Carried) -> Limit:
+    """Return why a schedule needs an interval: which value, or element, comes too late."""
+    if isinstance(late, Carried):
+        return Limit(interval, _memory_reason(region, late), late.store.place)
+    first, last = late
     return Limit(interval, _carried_reason(region, first, last, interval), last.place)
 
 
@@ -110,9 +150,9 @@ def full_limit(region: Region, interval: int, node: Node) -> Limit:
     return Limit(interval, _port_reason(region, node, count, most), node.place)
 
 
-def carried(region: Region, distances: Mapping[str, int]) -> list[tuple[Node, Node, int]]:
-    """Loads that read what a store of an earlier iteration wrote: load, store, iterations."""
-    found = []
+def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
+    """Loads that read what a store of an earlier iteration wrote."""
+    found: list[Carried] = []
     own, vitis = "loop " + region.header, region.target.tool == "vitis"
     for nodes in region.accesses.values():
         first = nodes[0].access
@@ -130,9 +170,35 @@ def carried(region: Region, distances: Mapping[str, int]) -> list[tuple[Node, No
                 if vitis and first.array.kind == "register" and None in load.access.banks:
                     # Behind multiplexers addresses are not compared.
                     distance = int(may_meet(load.access, store.access))
-                if distance and not _passed(region, load, store, own):
-                    found.append((load, store, max(distance, told or 0)))
+                if not distance or _passed(region, load, store, own):
+                    continue
+                if vitis and not told and len(stores) == 1 and _is_kept(region, load, store):
+                    found.append(Carried(load, store, 1, -load.cost.latency))
+                    found.append(Carried(load, store, 2))
+                else:
+                    found.append(Carried(load, store, max(distance, told or 0)))
     return found
+
+
+def _is_kept(region: Region, load: Node, store: Node) -> bool:
+    """Whether Vitis HLS keeps the element that was written last in a register beside a memory.
+
+    It does so (`reuse_reg` in its reports) for an element that is read and written again, and
+    which one that is, only data tells: the count of a histogram. Then memory only has to be up to
+    date for the iteration after the next; the next one takes the register, whose value has to be
+    there when memory's would be.
+    """
+    assert load.access is not None and store.access is not None
+    address = load.access.address
+    return (
+        load.access.array.kind == "memory"
+        and address == store.access.address
+        and any(
+            name in region.by_value
+            for term, _ in address.terms
+            for name in re.findall(r"%[-\w.$]+", term)
+        )
+    )
 
 
 def _counter(region: Region, load: Node, store: Node) -> str:
@@ -232,7 +298,8 @@ def _carried_reason(region: Region, first: Node, last: Node, interval: int) -> s
     return f"each iteration waits for {what} of the one before it{took}{hint}"
 
 
-def _memory_reason(region: Region, first: Node, last: Node, distance: int) -> str:
+def _memory_reason(region: Region, pair: Carried) -> str:
+    first, last, distance = pair.load, pair.store, pair.distance
     assert first.access is not None
     name = first.access.array.name
     when = "the iteration before has written it"

@@ -63,12 +63,16 @@ _FLAGS = (
 )  # fmt: skip
 _TIDY = "sroa,early-cse<memssa>,simplifycfg<no-sink-common-insts>,instcombine"
 #: Loop-invariant code leaves loops, as in HLS; a memory location is never kept in a register.
-_PASSES = (
-    "always-inline,globaldce,function(" + _TIDY + "),internalize,ipsccp<func-spec>,forceattrs,"
-    "function("
-    "lower-constant-intrinsics," + _TIDY + ","
+_UNROLL = (
     "loop-simplify,lcssa,loop-mssa(loop-rotate),indvars,"
-    "loop-unroll<O1;no-runtime;no-profile-peeling;full-unroll-max=1000000>," + _TIDY + ","
+    "loop-unroll<O1;no-runtime;no-profile-peeling;full-unroll-max=1000000>," + _TIDY
+)
+_FIRST = "always-inline,globaldce,function(" + _TIDY + "),"
+#: Calls in a loop that is unrolled: what each of them is handed is known behind that.
+_IN_TURN = "function(" + _UNROLL + "),"
+_PASSES = (
+    "internalize,ipsccp<func-spec>,forceattrs,function("
+    "lower-constant-intrinsics," + _TIDY + "," + _UNROLL + ","
     "loop-mssa(licm<no-allowspeculation>),early-cse<memssa>,dse,instcombine,"
     "simplifycfg<no-sink-common-insts>,adce,loop-simplify,lcssa),"
     "globaldce"
@@ -248,6 +252,7 @@ def optimise(
     *,
     promote: bool = False,
     calling: Callable[[str, Place], bool] = lambda name, place: False,
+    in_turn: bool = False,
 ) -> tuple[str, str]:
     """Return a module after the passes, and what LLVM's analyses print of its loops.
 
@@ -261,20 +266,21 @@ def optimise(
     promote : bool
         Whether an element that a loop reads and writes is kept in a register while it runs: the
         tools do so but where they flatten the nest, and the element is another in each turn.
-    calling : callable
-        Whether a function's calls are processes, each of them made for the constants it is handed.
+    calling, in_turn : callable, bool
+        Whether a function's calls are processes, each of them made for the constants it is handed;
+        whether a loop makes some of them in turn, which is unrolled before.
     """
     factors: dict[Place, int] = {}
-    processes = callees_of(text, calling)
+    processes, passes = callees_of(text, calling), _FIRST + _IN_TURN * in_turn + _PASSES
     whole = with_whole_words(with_tables(text))
-    with_marks = marked(whole, inlined, unrolled, factors, processes.__contains__)
-    (path := folder / "marked.ll").write_text(with_marks, encoding="utf-8")
+    whole = marked(whole, inlined, unrolled, factors, processes.__contains__)
+    (path := folder / "marked.ll").write_text(whole, encoding="utf-8")
     options = [*_OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
     options += [] if promote else ["-disable-licm-promotion"]
     names = sorted({name for name, _ in defined(text)} - processes)
     options += [f"-force-remove-attribute={name}:{SHARED}" for name in names]
     try:
-        made, _ = _opt([f"-passes={_PASSES}", *options, str(path), "-S", "-o", "-"], _UNROLL_S)
+        made, _ = _opt([f"-passes={passes}", *options, str(path), "-S", "-o", "-"], _UNROLL_S)
     except _TooLongError as error:
         raise _too_much([place for place, n in factors.items() if n != 1]) from error
     made = _named(made)

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pynq_torch.errors import KernelBuildError, needs
 
 from ..cursors import is_pointer
-from .ir import plain_name
 from .operators import knows_call
-from .place import Locations, Place, header_folders
+from .place import Locations, Place, header_folders, plain_name
 from .plan import Plan
 
 with needs("clang", "Reading HLS C++"):

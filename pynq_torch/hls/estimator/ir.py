@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -22,7 +23,6 @@ __all__ = [
     "Instruction",
     "Loop",
     "Module",
-    "plain_name",
     "read_module",
 ]
 
@@ -143,6 +143,12 @@ class Function:
     def outer(self) -> list[Loop]:
         """The loops that are in no other."""
         return [loop for loop in self.loops if loop.parent is None]
+
+    @functools.cached_property
+    def uses(self) -> Counter[str]:
+        """How often each value is used."""
+        blocks = self.blocks.values()
+        return Counter(name for b in blocks for item in b.instructions for name in item.operands)
 
     @functools.cached_property
     def predecessors(self) -> dict[str, list[str]]:
@@ -385,16 +391,3 @@ def _loops(printed: str, function: Function) -> None:
 
 def _rank(chain: list[Place]) -> tuple[int, int, int]:
     return len(chain), chain[0].line, chain[0].column
-
-
-def plain_name(base: str) -> str:
-    """Return the name in the source of ``%buf.i``, ``@top.buf`` or ``@_ZZ3topvE3buf``."""
-    name = base.lstrip("%@").strip('"')
-    if match := re.match(r"^_ZZ.*E(\d+)(\D\w*)$", name):
-        return match[2][: int(match[1])]
-    if match := re.match(r"^_Z(?:N\w*?|L)?(\d+)(\D\w*)$", name):
-        return match[2][: int(match[1])]
-    if base.startswith("@"):  # C writes FUNCTION.VARIABLE, and __const.FUNCTION.VARIABLE
-        parts = [part for part in name.split(".") if part and not part.isdigit()]
-        return parts[-1] if parts else name
-    return re.sub(r"(?:\.|_)?(?:addr|sroa)\b.*$", "", name).split(".")[0]

@@ -341,7 +341,7 @@ class Body:
         callee = self.kernel.module.functions[item.callee]
         handed = {}
         for argument, value in given(item, callee).items():
-            array = self.arrays.array(self.arrays.base_of(value))
+            array = self.arrays.pointed_at(value)
             if array.dimensions or array.kind in ("stream", "m_axi"):
                 handed[argument] = array
         done = self.kernel.function(item.callee, handed)

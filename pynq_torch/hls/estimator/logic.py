@@ -92,7 +92,7 @@ def _operation(node: Node, function: Function, found: Logic, cores: Counter[str]
         cores[f"core {cost.core[0]} {cost.core[1:]}"] += 1
     elif cost.dsp:
         found["dsp"] += cost.dsp
-    elif item.op == "phi" or cost.delay:
+    elif item.op == "phi" or cost.delay or node.joined:
         _bits(node, function, found)
 
 

@@ -34,7 +34,7 @@ def loop_states(body: Body, loop: Loop) -> Cycles:
     if loop.is_rest or _fills_a_table(body, loop):
         return (0, 0)
     place = len(body.kernel.loops)
-    plan = body.kernel.plan.loop_at(loop.place) if loop.place else None
+    plan = _asked(body, loop)
     if plan is not None and plan.interval is not None and not loop.inner:
         return _pipelined(body, loop, plan, [loop], [plan])
     nest = _flattened(body, loop)
@@ -52,6 +52,19 @@ def loop_states(body: Body, loop: Loop) -> Cycles:
     _record(body, place, [loop], [plan], trips, None, None, states, total, "", False)
     body.stages[begun:] = [Process(_name(body, [loop], [plan]), total, loop)]
     return total
+
+
+def _asked(body: Body, loop: Loop) -> LoopPlan | None:
+    """Return what is asked of a loop.
+
+    Where the loop in it, which alone it holds, runs once and is gone, PIPELINE there speaks of it.
+    """
+    plan = body.kernel.plan.loop_at(loop.place) if loop.place else None
+    if plan is None or plan.interval is not None or plan.off or loop.inner or not plan.perfect:
+        return plan
+    inner = plan.inner[0]
+    gone = inner.interval is not None and inner.unroll == 1
+    return replace(plan, interval=inner.interval) if gone else plan
 
 
 def _fills_a_table(body: Body, loop: Loop) -> bool:
@@ -163,7 +176,9 @@ def _is_perfect(body: Body, outer: Loop, inner: Loop) -> bool:
         if block.name in inner.blocks:
             continue
         for item in block.instructions:
-            is_call = item.op == "call" and not knows_call(item.callee)
+            is_call = item.op == "call" and (
+                not knows_call(item.callee) or item.callee.startswith("__hls_stream")
+            )
             if is_call or (
                 not vitis and item.op in ("store", "load", "call", "fadd", "fmul", "fdiv")
             ):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -32,7 +31,6 @@ def join_products(region: Region) -> None:
     speed = region.target.speed
     if vivado and (_PRODUCT_NS + _PLUS_NS) * speed > region.target.budget:
         return
-    uses: Counter[str] | None = None
     sums: set[int] = set()
     for node in region.nodes:
         if node.item.op not in ("add", "sub"):
@@ -46,8 +44,7 @@ def join_products(region: Region) -> None:
             product = between[-1]
             if not _fits(product):
                 continue
-            uses = uses or _uses(region)
-            if any(uses[one.item.name] != 1 for one in between):
+            if any(region.function.uses[one.item.name] != 1 for one in between):
                 continue
             if vivado:
                 product.cost = replace(product.cost, latency=0, delay=_PRODUCT_NS * speed)
@@ -63,11 +60,3 @@ def _fits(node: Node) -> bool:
     """Whether an operation is a product of one DSP block, or of one that its sum makes it."""
     small = node.cost.mac and constant_in(node.item) is None
     return node.cost.core == "mul" and (node.cost.dsp == 1 or small)
-
-
-def _uses(region: Region) -> Counter[str]:
-    """How often each value of the function is used."""
-    blocks = region.function.blocks.values()
-    return Counter(
-        name for block in blocks for item in block.instructions for name in item.operands
-    )

@@ -6,9 +6,10 @@ import re
 from dataclasses import replace
 from math import ceil, gcd, prod
 
-from .array import Access, Array
+from .array import Access, Array, bits_between
 from .asked import ArrayPlan, FunctionPlan
-from .ir import Function, Instruction, Module, bits_of, plain_name, split_types
+from .ir import Function, Instruction, Module, bits_of, split_types
+from .place import plain_name
 from .scev import Expression, Known
 
 __all__ = ["Arrays"]
@@ -120,6 +121,14 @@ class Arrays:
             self._known[base] = self._make(base)
         return self._known[base]
 
+    def pointed_at(self, value: str) -> Array:
+        """Return the array that a pointer hands over: the row at which it points, if it is one."""
+        base = self.base_of(value)
+        known = self._function.known.get(value)
+        expression = known.expression if known is not None else Expression(0, ((value, 1),))
+        array = self.array(base)
+        return array.row(expression.constant) if expression.terms == ((base, 1),) else array
+
     def all(self) -> list[Array]:
         """Every array met so far, but not what the caller handed over."""
         return [array for base, array in self._known.items() if base not in self.handed]
@@ -162,7 +171,7 @@ class Arrays:
         array.static = base[0] == "@"
         array.constant = local and (base in self._constants or base in self._module.tables)
         if array.constant and (extremes := self._extremes(base)):
-            array.element_bits = min(bits, _bits_between(*extremes))
+            array.element_bits = min(bits, bits_between(*extremes))
         self._classify(array, base, owner, kind)
         if array.kind == "scalar" and local:
             array.inner = self._inner(kind)
@@ -387,8 +396,3 @@ def split(address: Expression, array: Array) -> list[tuple[int, list[int], bool]
         symbols = [factor // stride for _, factor in here]
         found.append((whole, symbols, bool(odd)))
     return found
-
-
-def _bits_between(low: int, high: int) -> int:
-    """Return the bits of a memory for numbers between two: HLS keeps no more."""
-    return max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0, 1) + (low < 0)

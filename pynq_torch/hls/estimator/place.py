@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from .. import toolchain
 
-__all__ = ["Locations", "Place", "header_folders", "own_place", "real_path"]
+__all__ = ["Locations", "Place", "header_folders", "own_place", "plain_name", "real_path"]
 
 
 @dataclass(frozen=True)
@@ -93,3 +93,16 @@ class Locations:
                 found.append(place)
             node = self._field(node, "inlinedAt")
         return found
+
+
+def plain_name(base: str) -> str:
+    """Return the name in the source of ``%buf.i``, ``@top.buf`` or ``@_ZZ3topvE3buf``."""
+    name = base.lstrip("%@").strip('"')
+    if match := re.match(r"^_ZZ.*E(\d+)(\D\w*)$", name):
+        return match[2][: int(match[1])]
+    if match := re.match(r"^_Z(?:N\w*?|L)?(\d+)(\D\w*)$", name):
+        return match[2][: int(match[1])]
+    if base.startswith("@"):  # C writes FUNCTION.VARIABLE, and __const.FUNCTION.VARIABLE
+        parts = [part for part in name.split(".") if part and not part.isdigit()]
+        return parts[-1] if parts else name
+    return re.sub(r"(?:\.|_)?(?:addr|sroa)\b.*$", "", name).split(".")[0]

@@ -21,8 +21,8 @@ from ..lint_pragmas import is_placed
 from ..lint_tree import LOOPS, Program, Scope, calls, plain, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
 from .bindings import Bindings, lines_of
-from .ir import Instruction, plain_name
-from .place import Place
+from .ir import Instruction
+from .place import Place, plain_name
 
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind
@@ -49,6 +49,11 @@ class Plan:
         """Whether trip counts decide what the tool does by itself."""
         loops = [loop for function in self.functions for loop in function.all_loops()]
         return self.tool == "vitis" and any(loop.inner and loop.interval is None for loop in loops)
+
+    def calls_in_turn(self) -> bool:
+        """Whether a loop of DATAFLOW that is unrolled calls processes."""
+        loops = [loop for one in self.functions if one.dataflow for loop in one.all_loops()]
+        return any(loop.callees and loop.unroll != 1 for loop in loops)
 
     def forget_trips(self) -> None:
         """Leave out what LOOP_TRIPCOUNT says: it is of no run in particular."""

@@ -40,7 +40,7 @@ class Ports:
 
     def add(self, array: Array, uses: Iterable[Use]) -> None:
         """Note what a function that is called does with an array."""
-        self._uses[array] |= set(uses)
+        self._uses[array.whole or array] |= set(uses)
 
     def is_dual(self, array: Array) -> bool:
         """Whether both ports read, or both write.

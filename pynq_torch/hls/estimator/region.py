@@ -16,6 +16,7 @@ from .balance import balance
 from .bindings import Bindings, bound
 from .bursts import is_single
 from .ir import Block, Function, Instruction
+from .luts import join_logic
 from .macs import join_products
 from .memory import Arrays
 from .operators import Cost, cost_of
@@ -46,7 +47,8 @@ class Node:
     before: list[tuple[Node, int]] = field(default_factory=list)
     access: Access | None = None
     stream: str = ""
-    #: Whether another access of the same word, of a field or lane beside, brings it along.
+    #: Whether another access of the same word, of a field or lane beside, brings it along; of
+    #: logic, whether it is in the LUT of what takes it.
     joined: bool = False
     start: Slot = (0, 0.0)
     end: Slot = (0, 0.0)
@@ -90,6 +92,7 @@ class Region:
         if plan is None or plan.balanced:
             balance(self)
         join_products(self)
+        join_logic(self)
         self._after_reads()
 
     def is_carried(self, node: Node) -> bool:

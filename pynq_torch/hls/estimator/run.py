@@ -221,12 +221,10 @@ def _optimised(
     plan.settle(trips)
     if arguments:
         text = with_arguments(text, entry, arguments, lenient=lenient)
-    module = _both_ways(
-        functools.partial(
-            compiler.optimise, text, entry, inlined, unrolled, folder, calling=calling
-        ),
-        plan,
+    made = functools.partial(
+        compiler.optimise, text, entry, inlined, unrolled, folder, calling=calling
     )
+    module = _both_ways(functools.partial(made, in_turn=plan.calls_in_turn()), plan)
     plan.give_up(_trips(module))
     return module
 

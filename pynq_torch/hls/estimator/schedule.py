@@ -10,7 +10,16 @@ import sys
 from collections import defaultdict
 from collections.abc import Mapping
 
-from .bounds import Limit, carried, full_limit, late_limit, port_limit, recurrence_limit
+from .bounds import (
+    Carried,
+    Limit,
+    carried,
+    full_limit,
+    kept,
+    late_limit,
+    port_limit,
+    recurrence_limit,
+)
 from .branches import Branches
 from .region import AFTER_READ, Node, Region, Slot
 
@@ -49,25 +58,26 @@ def pipeline(region: Region, asked: int, distances: Mapping[str, int]) -> tuple[
 
 
 def _fit(
-    region: Region, interval: int, pairs: list[tuple[Node, Node, int]]
-) -> tuple[int, tuple[Node, Node, int] | None]:
+    region: Region, interval: int, pairs: list[Carried]
+) -> tuple[int, tuple[Node, Node] | Carried | None]:
     """Schedule at an interval; return the depth, and a carried value that comes too late."""
     for node in region.nodes:
         node.least = (0, 0.0)
     users, values = _users(region), region.carried_values()
     for _ in range(_TRIES):
         depth = place_all(region, interval)
-        late = None
+        late: tuple[Node, Node] | Carried | None = None
         for phi, last in values:
             # What is made late in a cycle can still be used in it: there is a bypass.
-            due = last.end[0] - interval, last.end[1]
+            end = kept(region, last, last.end)
+            due = end[0] - interval, end[1]
             for user in users.get(id(phi), ()):
                 if user.start < due and user.least < due:
-                    user.least, late = due, (phi, last, 0)
-        for load, store, distance in pairs:
-            due = store.end[0] + 1 - interval * distance, 0.0
+                    user.least, late = due, (phi, last)
+        for pair in pairs:
+            load, due = pair.load, (pair.store.end[0] + pair.gap - interval * pair.distance, 0.0)
             if load.start < due and load.least < due:
-                load.least, late = due, (load, store, distance)
+                load.least, late = due, pair
         if late is None:
             break
     return depth, late

@@ -209,3 +209,13 @@ AP_MIXED(==) AP_MIXED(!=) AP_MIXED(<) AP_MIXED(>) AP_MIXED(<=) AP_MIXED(>=)
 #undef AP_TWO
 template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O>
 std::ostream& operator<<(std::ostream& s, const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>&);
+
+// C's functions of a fixed-point number: in the tools' <math.h> there is only the one of double.
+template <class AP_T, int = AP_T::iwidth> struct ap_of_double { using type = double; };
+#define AP_OF_DOUBLE(NAME) \
+  extern "C" double NAME(double) noexcept; \
+  template <class AP_T> AP_INLINE typename ap_of_double<AP_T>::type NAME(const AP_T& x) { return NAME(x.to_double()); }
+AP_OF_DOUBLE(sin) AP_OF_DOUBLE(cos) AP_OF_DOUBLE(tan) AP_OF_DOUBLE(asin) AP_OF_DOUBLE(acos) AP_OF_DOUBLE(atan)
+AP_OF_DOUBLE(sinh) AP_OF_DOUBLE(cosh) AP_OF_DOUBLE(tanh) AP_OF_DOUBLE(exp) AP_OF_DOUBLE(log) AP_OF_DOUBLE(log2)
+AP_OF_DOUBLE(log10) AP_OF_DOUBLE(sqrt) AP_OF_DOUBLE(fabs) AP_OF_DOUBLE(floor) AP_OF_DOUBLE(ceil)
+#undef AP_OF_DOUBLE

@@ -24,6 +24,18 @@ using nearest_t = std::conditional_t<
     AP_S, std::conditional_t<(AP_W <= 8), signed char, std::conditional_t<(AP_W <= 16), short, std::conditional_t<(AP_W <= 32), int, long long>>>,
     std::conditional_t<(AP_W <= 8), unsigned char,
                        std::conditional_t<(AP_W <= 16), unsigned short, std::conditional_t<(AP_W <= 32), unsigned, unsigned long long>>>>;
+// The number that a text says, with 0b, 0o or 0x in front or in a base that is given.
+template <class AP_V> AP_CONSTANT AP_V read(const char* s, int base) {
+  const bool negative = *s == '-';
+  if (*s == '-' || *s == '+') ++s;
+  if (*s == '0' && s[1] > '9') {
+    base = (s[1] | 32) == 'b' ? 2 : (s[1] | 32) == 'x' ? 16 : 8;
+    s += 2;
+  }
+  AP_V v = 0;
+  for (; *s; ++s) v = (AP_V)(v * (AP_V)base + (AP_V)(*s <= '9' ? *s - '0' : (*s | 32) - 'a' + 10));
+  return negative ? (AP_V)-v : v;
+}
 template <int AP_W, bool AP_S> struct cell {
   using AP_V = raw_t<AP_W, AP_S>;
   raw_t<room(AP_W), AP_S> kept;
@@ -68,7 +80,7 @@ template <int AP_W, bool AP_S> struct ap_int_base {
   AP_CONSTANT ap_int_base(AP_T v) : V((AP_V)v) {}
   template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_range_ref<AP_W2, AP_S2>& r) : V((AP_V)r.get()) {}
   template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_bit_ref<AP_W2, AP_S2>& r) : V((AP_V)(bool)r) {}
-  AP_INLINE explicit ap_int_base(const char*, int = 10) : V(0) {}
+  AP_CONSTANT ap_int_base(const char* s, int base = 10) : V((AP_V)ap::read<ap::raw_t<AP_W + 5, AP_S>>(s, base)) {}
 
   AP_INLINE operator ap::nearest_t<AP_W, AP_S>() const { return (ap::nearest_t<AP_W, AP_S>)get(); }
   AP_INLINE int to_int() const { return (int)get(); }
