@@ -27,15 +27,12 @@ class Target:
         return self.speed < 0.75
 
 
-#: Delay of logic against a 7-series part of grade -1.
+#: Delay of logic against a 7-series part of grade -1, by family: commercial, automotive and
+#: defence parts (xc, xa, xq) are of the same silicon.
 _SPEED = (
-    ("xczu", 0.42),
-    ("xck", 0.42),
-    ("xcvu", 0.42),
-    ("xcu", 0.42),
-    ("xcku", 0.5),
-    ("xc7v", 0.75),
-    ("xc7k", 0.75),
+    (re.compile(r"x[aqc]r?(?:zu|vu|ku\d+p|v[cehmp]\d)|xck|xcu\d"), 0.42),
+    (re.compile(r"x[aqc]r?ku"), 0.5),
+    (re.compile(r"x[aqc]7[vk]"), 0.75),
 )
 
 
@@ -46,7 +43,7 @@ def target_of(
     if margin is None:
         margin = clock * (0.27 if tool == "vitis" else 0.125)
     name = part.lower()
-    speed = next((factor for prefix, factor in _SPEED if name.startswith(prefix)), 1.0)
+    speed = next((factor for family, factor in _SPEED if family.match(name)), 1.0)
     if speed == 1.0 and re.search(r"-[23]\b|-[23]l?$", name.split("g", 1)[-1]):
         speed = 0.8
     return Target(clock, clock - margin, speed, tool, release=release)
