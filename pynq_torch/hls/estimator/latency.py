@@ -19,7 +19,7 @@ from .loops import keeps_sums, loop_states
 from .memory import Arrays
 from .merge import merge
 from .order import child, is_last, joined, reverse_postorder
-from .place import Place
+from .place import Place, plain_name
 from .plan import Plan
 from .ports import Ports, Use
 from .processes import Process, channels, side_by_side
@@ -338,16 +338,15 @@ class Body:
         return reads, writes
 
     def _call(self, item: Instruction) -> Cycles:
-        callee = self.kernel.module.functions[item.callee]
-        handed = {}
+        callee, plan = self.kernel.module.functions[item.callee], self.kernel.planned(item.callee)
+        handed, written = {}, plan.dimensions if plan is not None else {}
         for argument, value in given(item, callee).items():
-            array = self.arrays.pointed_at(value)
+            array = self.arrays.pointed_at(value, len(written.get(plain_name(argument), ())))
             if array.dimensions or array.kind in ("stream", "m_axi"):
                 handed[argument] = array
         done = self.kernel.function(item.callee, handed)
         for argument in handed.keys() & done.ports.keys():
             self.ports.add(handed[argument], done.ports[argument])
-        plan = self.kernel.planned(item.callee)
         self.stages.append(Process(plan.name if plan else item.callee, done.cycles, item))
         return plus(done.cycles, 1)
 

@@ -121,13 +121,15 @@ class Arrays:
             self._known[base] = self._make(base)
         return self._known[base]
 
-    def pointed_at(self, value: str) -> Array:
-        """Return the array that a pointer hands over: the row at which it points, if it is one."""
-        base = self.base_of(value)
-        known = self._function.known.get(value)
-        expression = known.expression if known is not None else Expression(0, ((value, 1),))
-        array = self.array(base)
-        return array.row(expression.constant) if expression.terms == ((base, 1),) else array
+    def pointed_at(self, value: str, dimensions: int) -> Array:
+        """Return the array that a pointer hands over to an argument of so many dimensions.
+
+        It is the row at which it points, where the argument has a dimension less.
+        """
+        array, known = self.array(base := self.base_of(value)), self._function.known.get(value)
+        place = known.expression if known is not None else Expression(0, ((value, 1),))
+        is_row = dimensions == len(array.dimensions) - 1 and place.terms == ((base, 1),)
+        return array.row(place.constant) if is_row else array
 
     def all(self) -> list[Array]:
         """Every array met so far, but not what the caller handed over."""
