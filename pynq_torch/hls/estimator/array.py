@@ -24,6 +24,8 @@ class Division:
     copies: int = 1
     #: Whether a bank is met twice in a cycle.
     is_dual: bool = False
+    #: Whether the pipeline gets a port for each access by it.
+    relieves: bool = True
 
 
 @dataclass(eq=False)

@@ -26,6 +26,7 @@ from math import ceil
 from .array import Access, Array, Cuts, Division
 from .bounds import port_limit
 from .memory import split
+from .place import header_folders
 from .region import Node, Region
 from .target import Target
 
@@ -33,6 +34,8 @@ __all__ = ["divide"]
 
 #: The first release that cuts cyclic, and the first that copies.
 _CYCLIC, _COPIES = 2022.0, 2021.0
+#: Bits of a memory that is still copied: reports have 80,000, and a memory of 25 Mbit was not.
+_MOST_COPIED = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -78,18 +81,17 @@ def divide(region: Region, shared: Collection[Array], least: int) -> None:
     found: dict[int, Division] = {}
     for key, nodes in region.accesses.items():
         accesses = [node.access for node in nodes if node.access is not None and not node.joined]
-        volatile = any("volatile" in node.item.text for node in nodes)
-        if accesses and not volatile and _may_be_divided(accesses[0].array, shared):
+        if accesses and not any(map(_is_kept, nodes)) and _may_be_divided(accesses[0].array, shared):
             division = _division(accesses, region.target)
             if division is not None:
                 found[key] = division
-    region.spread = {*found}
+    region.spread = {key for key, division in found.items() if division.relieves}
     least = max(least, port_limit(region).interval)
     for key, division in found.items():
         array = region.accesses[key][0].access.array  # type: ignore[union-attr]
         if _interval(region, key) > least:
             array.divisions.append(division)
-        else:
+        if _interval(region, key) <= least or not division.relieves:
             region.spread.discard(key)
 
 
@@ -98,6 +100,12 @@ def _may_be_divided(array: Array, shared: Collection[Array]) -> bool:
     if array.kind != "memory" or not array.local or array.foreign or array in shared:
         return False
     return len(array.cuts()) < len(array.dimensions) and "uram" not in array.plan.implementation
+
+
+def _is_kept(node: Node) -> bool:
+    """Whether an access keeps its memory whole: it is volatile, or in a function that is called."""
+    own = [at for at in node.item.chain if not at.file.startswith(header_folders())]
+    return "volatile" in node.item.text or len(own) != 1
 
 
 def _interval(region: Region, key: int) -> int:
@@ -123,27 +131,31 @@ def _division(accesses: Sequence[Access], target: Target) -> Division | None:
         for each in zip(*parts, strict=True)
     ]
     both = len({access.write for access in accesses}) > 1
-    elements = Counter(tuple(part[0] for part in one) for one in parts)
+    elements = {tuple(part[0] for part in one) for one in parts}
     if len(elements) * (1 + both) <= ports:
         return None
-    if both and not all(one.stays for one in along):
-        return None
+    # Lines that move up through each other are cut, but it is not known which bank is met when.
+    passes = both and not all(one.stays for one in along)
     left = len(elements)
     left = left if both or left % ports else left // ports
-    cuts, banks = _cuts(array, along, left, cyclic=not 0 < target.release < _CYCLIC)
-    reads = Counter(tuple(place % bank for place, bank in zip(one, banks, strict=True)) for one in elements)
-    met = max(reads.values())
-    copied = met > ports and not both and not accesses[0].write and not array.plan.kind
-    if met > ports and not (copied and not 0 < target.release < _COPIES):
+    cyclic = both or not 0 < target.release < _CYCLIC
+    cuts, banks = _cuts(array, along, left, cyclic=cyclic)
+    pairs = [tuple(p % n for p, n in zip(one, banks, strict=True)) for one in elements]
+    met = max(Counter(pairs).values())
+    if met <= ports:
+        return Division(cuts, 1, met > 1, not passes)
+    if both or accesses[0].write or array.plan.kind or 0 < target.release < _COPIES:
         return None
-    return Division(cuts, met - 1 if met > ports else 1, met > 1)
+    if array.words * array.element_bits > _MOST_COPIED:
+        return None
+    return Division(cuts, met - 1, is_dual=True)
 
 
 def _cuts(array: Array, along: Sequence[_Along], banks: int, *, cyclic: bool) -> tuple[Cuts, list[int]]:
     """Return how the dimensions are cut into about so many banks, and the banks of each of them."""
     cuts: Cuts = {}
     sizes, own = array.dimensions, array.cuts()
-    made = [own[one][1] or len(each.places) if one in own else 1 for one, each in enumerate(along)]
+    made = [_parts(array, one) for one in range(len(along))]
     order = sorted(range(len(along)), key=lambda one: (not along[one].fixed, -one))
     for one in order:
         each = along[one]
@@ -153,8 +165,14 @@ def _cuts(array: Array, along: Sequence[_Along], banks: int, *, cyclic: bool) ->
             made[one] = max(sizes[one] if one < len(sizes) else 0, each.span)
             cuts[one] = "complete", made[one]
             banks = ceil(banks / len(each.places))
-        elif cyclic and banks > 1:
+        elif cyclic and banks > 1 and each.span == len(each.places):
             made[one] = min(each.span, banks)
             cuts[one] = "cyclic", made[one]
             banks = ceil(banks / made[one])
     return cuts, made
+
+
+def _parts(array: Array, dimension: int) -> int:
+    """Return the banks that a directive makes of a dimension, of which neighbours have several."""
+    kind, factor = array.cuts().get(dimension, ("", 1))
+    return {"complete": array.dimensions[dimension], "cyclic": factor}.get(kind, 1)
