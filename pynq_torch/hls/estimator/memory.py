@@ -18,7 +18,7 @@ _STORED = re.compile(r"store (?:volatile )?i\d+ (-?\d+),")
 #: Words of an array in a struct that may become registers (UG902, auto_promotion_threshold).
 _PROMOTED = 64
 #: A variable of a file that is neither static nor in a function: its name is not mangled so.
-_FOREIGN = re.compile(r"@(?!_ZL|_ZZ|_ZGV|_ZN12_GLOBAL__N_1)[\w$]+$")
+_FOREIGN = re.compile(r"@(?!_ZL|_ZZ|_ZGV|_ZN12_GLOBAL__N_1|_ZN\w*L\d)[\w$]+$")
 _PART = re.compile(r"^\[(\d+) x (.*)\]$")
 
 
@@ -162,8 +162,8 @@ class Arrays:
         local = bool(kind)
         array = Array(name, "memory", dimensions, size, bits, plan, local=local)
         array.static = base[0] == "@"
-        array.foreign = _FOREIGN.match(base) is not None
         array.constant = local and (base in self._constants or base in self._module.tables)
+        array.foreign = not array.constant and _FOREIGN.match(base) is not None
         if array.constant and (extremes := self._extremes(base)):
             array.element_bits = min(bits, _bits_between(*extremes))
         self._classify(array, base, owner, kind)

@@ -16,7 +16,7 @@ from pynq_torch.errors import InterfaceError, KernelBuildError
 from pynq_torch.paths import shown
 
 from ..constants import Constants
-from ..directive_files import added
+from ..directive_files import added, divides_arrays
 from ..lint_pragmas import pragma_problems
 from ..lint_tree import Problem, Program
 from ..parse import WARNING, constants_of, find_top, interface_words, probe, read_interface
@@ -109,7 +109,9 @@ def _target(
     target = target_of(clock, part, tool, margin_of(directives, clock), release)
     if tool == "vivado":
         return target
-    return replace(target, bus_latency=bus_latency_of(source, directives, part))
+    divides, _ = divides_arrays(directives)
+    latency = bus_latency_of(source, directives, part)
+    return replace(target, bus_latency=latency, divides=divides)
 
 
 def _check(clock: float, part: str, defines: Sequence[str], top: str) -> None:
@@ -163,6 +165,7 @@ def _plan(
             )
             programs.append((Program(unit.unit.cursor, body, unit.pragmas), constants))
         problems += added([program for program, _ in programs], directives)
+        problems += divides_arrays(directives)[1]
         for program, constants in programs:
             problems += pragma_problems(program, constants.mentions)
         problems += [one for program, _ in programs for one in not_modelled(program)]

@@ -78,20 +78,21 @@ def divide(region: Region, shared: Collection[Array], least: int) -> None:
     """
     if region.target.tool != "vitis" or not region.target.divides:
         return
-    found: dict[int, Division] = {}
+    found: list[tuple[int, Array, Division]] = []
     for key, nodes in region.accesses.items():
         accesses = [node.access for node in nodes if node.access is not None and not node.joined]
-        if accesses and not any(map(_is_kept, nodes)) and _may_be_divided(accesses[0].array, shared):
-            division = _division(accesses, region.target)
-            if division is not None:
-                found[key] = division
-    region.spread = {key for key, division in found.items() if division.relieves}
+        array = accesses[0].array if accesses else None
+        if array is None or any(map(_is_kept, nodes)) or not _may_be_divided(array, shared):
+            continue
+        division = _division(accesses, region.target)
+        if division is not None:
+            found.append((key, array, division))
+    region.spread = {key for key, _, division in found if division.relieves}
     least = max(least, port_limit(region).interval)
-    for key, division in found.items():
-        array = region.accesses[key][0].access.array  # type: ignore[union-attr]
+    for key, array, division in found:
         if _interval(region, key) > least:
             array.divisions.append(division)
-        if _interval(region, key) <= least or not division.relieves:
+        else:
             region.spread.discard(key)
 
 
@@ -151,7 +152,9 @@ def _division(accesses: Sequence[Access], target: Target) -> Division | None:
     return Division(cuts, met - 1, is_dual=True)
 
 
-def _cuts(array: Array, along: Sequence[_Along], banks: int, *, cyclic: bool) -> tuple[Cuts, list[int]]:
+def _cuts(
+    array: Array, along: Sequence[_Along], banks: int, *, cyclic: bool
+) -> tuple[Cuts, list[int]]:
     """Return how the dimensions are cut into about so many banks, and the banks of each of them."""
     cuts: Cuts = {}
     sizes, own = array.dimensions, array.cuts()
