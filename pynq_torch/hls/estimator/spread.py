@@ -9,7 +9,8 @@ was taken from the logs and memory tables of published runs of 2020.2 to 2025.2 
   banks as there are elements, each of which has two ports; into as many where their number is odd,
   or where they are read and written. A window of 3 x 3 has nine banks, one of 2 x 2 has two.
 - What is still read at more than two places, and written elsewhere, is kept in several copies
-  ("Automatically inferring RAM_1WNR storage type"), but where a directive binds its storage.
+  ("Automatically inferring RAM_1WNR storage type"), but where a directive binds its storage. That
+  is no partition, and ``-throughput_driven off`` does not forbid it.
 - Nothing is done that would not make II less: where a recurrence or a port limits it anyway.
 
 Arrays of the interface stay as they are, and so do variables of other files, memories that a
@@ -76,7 +77,7 @@ def divide(region: Region, shared: Collection[Array], least: int) -> None:
     least : int
         The interval that is asked for, or that recurrences allow.
     """
-    if region.target.tool != "vitis" or not region.target.divides:
+    if region.target.tool != "vitis":
         return
     found: list[tuple[int, Array, Division]] = []
     for key, nodes in region.accesses.items():
@@ -90,7 +91,7 @@ def divide(region: Region, shared: Collection[Array], least: int) -> None:
     region.spread = {key for key, _, division in found if division.relieves}
     least = max(least, port_limit(region).interval)
     for key, array, division in found:
-        if _interval(region, key) > least:
+        if _interval(region, key, array) > least:
             array.divisions.append(division)
         else:
             region.spread.discard(key)
@@ -106,19 +107,17 @@ def _may_be_divided(array: Array, shared: Collection[Array]) -> bool:
 def _is_kept(node: Node) -> bool:
     """Whether an access keeps its memory whole: it is volatile, or in a function that is called."""
     own = [at for at in node.item.chain if not at.file.startswith(header_folders())]
-    return "volatile" in node.item.text or len(own) != 1
+    return "volatile" in node.item.text or len(own) > 1
 
 
-def _interval(region: Region, key: int) -> int:
+def _interval(region: Region, key: int, array: Array) -> int:
     """Return the interval that the ports of an array allow if nothing is done about it."""
     nodes = [node for node in region.accesses[key] if node.access is not None and not node.joined]
     banks: dict[tuple[int | None, ...], list[Node]] = {}
     for node in nodes:
         assert node.access is not None
         banks.setdefault(node.access.banks, []).append(node)
-    return max(
-        ceil(region.together(some) / some[0].access.array.ports()) for some in banks.values()
-    )
+    return max(ceil(region.together(some) / array.ports()) for some in banks.values())
 
 
 def _division(accesses: Sequence[Access], target: Target) -> Division | None:
@@ -140,7 +139,7 @@ def _division(accesses: Sequence[Access], target: Target) -> Division | None:
     left = len(elements)
     left = left if both or left % ports else left // ports
     cyclic = both or not 0 < target.release < _CYCLIC
-    cuts, banks = _cuts(array, along, left, cyclic=cyclic)
+    cuts, banks = _cuts(array, along, left, cyclic=cyclic) if target.divides else _uncut(array)
     pairs = [tuple(p % n for p, n in zip(one, banks, strict=True)) for one in elements]
     met = max(Counter(pairs).values())
     if met <= ports:
@@ -175,7 +174,13 @@ def _cuts(
     return cuts, made
 
 
+def _uncut(array: Array) -> tuple[Cuts, list[int]]:
+    """Return what directives alone make of an array."""
+    return {}, [_parts(array, one) for one in range(len(array.dimensions) or 1)]
+
+
 def _parts(array: Array, dimension: int) -> int:
     """Return the banks that a directive makes of a dimension, of which neighbours have several."""
     kind, factor = array.cuts().get(dimension, ("", 1))
-    return {"complete": array.dimensions[dimension], "cyclic": factor}.get(kind, 1)
+    size = array.dimensions[dimension] if dimension < len(array.dimensions) else 1
+    return {"complete": size, "cyclic": factor}.get(kind, 1)
