@@ -209,7 +209,7 @@ def estimated(answer: str, top: str, *, directive: str = "", **options: Any) -> 
         return estimate(source, top, **_directives(Path(name), directive), **options)
 
 
-def _directives(folder: Path, line: str) -> dict[str, Path]:
+def _directives(folder: Path, line: str) -> dict[str, Any]:
     """Return the option of an estimate that a line of Tcl makes."""
     file = write_directives(folder, filter(None, [line]))
     return {"directives": file} if file is not None else {}

@@ -140,8 +140,12 @@ def _division(accesses: Sequence[Access], target: Target) -> Division | None:
     left = left if both or left % ports else left // ports
     cyclic = both or not 0 < target.release < _CYCLIC
     cuts, banks = _cuts(array, along, left, cyclic=cyclic) if target.divides else _uncut(array)
-    pairs = [tuple(p % n for p, n in zip(one, banks, strict=True)) for one in elements]
-    met = max(Counter(pairs).values())
+    places = {
+        (access.write, *(part[0] for part in one))
+        for access, one in zip(accesses, parts, strict=True)
+    }
+    at = [tuple(p % n for p, n in zip(one[1:], banks, strict=True)) for one in places]
+    met = max(Counter(at).values())
     if met <= ports:
         return Division(cuts, 1, met > 1, not passes)
     if both or accesses[0].write or array.plan.kind or 0 < target.release < _COPIES:
