@@ -123,14 +123,16 @@ def _interval(region: Region, key: int, array: Array) -> int:
 def _division(accesses: Sequence[Access], target: Target) -> Division | None:
     """Return how an array is divided for the accesses of an iteration; None where it is not."""
     array, ports = accesses[0].array, accesses[0].array.ports()
+    both, write = len({access.write for access in accesses}) > 1, accesses[0].write
     if len({access.address.terms for access in accesses}) > 1:
-        return None  # no cut parts addresses that move each in its own way
+        # No cut parts addresses that move each in its own way; a copy answers any of them.
+        reads = len({access.address for access in accesses})
+        return None if both or write else _copies(array, reads, target)
     parts = [split(access.address, array) for access in accesses]
     along = [
         _Along(frozenset(part[0] for part in each), tuple(each[0][1]), each[0][2])
         for each in zip(*parts, strict=True)
     ]
-    both = len({access.write for access in accesses}) > 1
     elements = {tuple(part[0] for part in one) for one in parts}
     if len(elements) * (1 + both) <= ports:
         return None
@@ -148,11 +150,15 @@ def _division(accesses: Sequence[Access], target: Target) -> Division | None:
     met = max(Counter(at).values())
     if met <= ports:
         return Division(cuts, 1, met > 1, not passes)
-    if both or accesses[0].write or array.plan.kind or 0 < target.release < _COPIES:
+    return None if both or write else _copies(array, met, target, cuts)
+
+
+def _copies(array: Array, reads: int, target: Target, cuts: Cuts | None = None) -> Division | None:
+    """Return the copies from which so many reads can be served; None where there will be none."""
+    large = array.words * array.element_bits > _MOST_COPIED
+    if reads <= array.ports() or large or array.plan.kind or 0 < target.release < _COPIES:
         return None
-    if array.words * array.element_bits > _MOST_COPIED:
-        return None
-    return Division(cuts, met - 1, is_dual=True)
+    return Division(cuts or {}, reads - 1, is_dual=True)
 
 
 def _cuts(
