@@ -65,7 +65,8 @@ def estimate(
     clock, part : float, str
         Period in ns; device, whose family and speed grade scale the delays.
     directives : path, optional
-        ``set_directive_...`` (Tcl) or ``syn.directive...`` lines, which count besides the pragmas.
+        ``set_directive_...`` (Tcl) or ``syn.directive...`` lines, which count besides the pragmas,
+        and ``config_array_partition -throughput_driven``.
     tool : str, optional
         ``"vitis"`` or ``"vivado"``, with its release as in ``"vitis-2024.2"`` or without: whose
         defaults count; guessed from the source's directives and the scripts around it.
