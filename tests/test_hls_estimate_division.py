@@ -179,3 +179,22 @@ def test_lessons_and_cells_take_a_line_of_tcl(tmp_path: Path) -> None:
     assert "columns has II=5" in hls_lab.check(text, "k", goal, bench, directive=line).sentence
     made = run_cell(f'k --directive "{line}" --save {tmp_path}', text)
     assert made.schedule is not None and _interval(made.schedule) == 5
+
+
+def test_a_line_that_moves_up_is_cut_and_keeps_its_interval(tmp_path: Path) -> None:
+    text = """
+    void k(int x, int y[1]) {
+        static int line[128];
+        walk: for (int i = 127; i > 15; i -= 16) {
+    #pragma HLS PIPELINE
+            for (int j = 0; j < 16; ++j) line[i - j] = line[i - j - 1];
+        }
+        line[0] = x;
+        y[0] = line[x & 127];
+    }
+    """
+    source = tmp_path / "k.cpp"
+    source.write_text(text)
+    found = estimate(source, "k", tool="vitis")  # 17 banks of 8 words
+    assert (found.loops[0].ii, found.resources["BRAM_18K"]) == (16, 0)
+    assert estimate(source, "k", tool="vivado").resources["BRAM_18K"] > 0

@@ -88,12 +88,13 @@ def divide(region: Region, shared: Collection[Array], least: int) -> None:
         division = _division(accesses, region.target)
         if division is not None:
             found.append((key, array, division))
-    region.spread = {key for key, _, division in found if division.relieves}
+    region.spread = {key for key, _, _ in found}
     least = max(least, port_limit(region).interval)
     for key, array, division in found:
-        if _interval(region, key, array) > least:
+        needed = _interval(region, key, array) > least
+        if needed:
             array.divisions.append(division)
-        else:
+        if not needed or not division.relieves:
             region.spread.discard(key)
 
 
