@@ -128,7 +128,7 @@ def _division(accesses: Sequence[Access], target: Target) -> Division | None:
     if len({access.address.terms for access in accesses}) > 1:
         # No cut parts addresses that move each in its own way; a copy answers any of them.
         reads = len({access.address for access in accesses})
-        return None if both or write else _copies(array, reads, target)
+        return None if both or write or array.cuts() else _copies(array, reads, target)
     parts = [split(access.address, array) for access in accesses]
     along = [
         _Along(frozenset(part[0] for part in each), tuple(each[0][1]), each[0][2])
