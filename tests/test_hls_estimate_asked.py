@@ -467,16 +467,18 @@ void k(const int x[64], int y[64]) {
 def test_a_chain_of_small_operations_says_how_long(tmp_path: Path) -> None:
     text = """
 void k(const int x[64], int y[64]) {
+#pragma HLS ARRAY_PARTITION variable=x cyclic factor=8
+#pragma HLS ARRAY_PARTITION variable=y cyclic factor=8
     int sum = 0;
     for (int i = 0; i < 64; ++i) {
-#pragma HLS UNROLL factor=4
+#pragma HLS UNROLL factor=8
         sum += x[i];
         y[i] = sum;
     }
 }
 """
     why = _of(tmp_path, text).loops[0].why
-    assert "waits for 4 operations, one after another" in why
+    assert "waits for 8 operations, one after another" in why
     assert "longer than the 7.3 ns of a cycle" in why
 
 
@@ -778,11 +780,13 @@ def test_vivado_flattens_before_it_looks_for_sums(tmp_path: Path) -> None:
 
 COPIES = """
 static int weight[64];
+int others[64];
 void k(const int x[64], int y[64], int w[64], int n) {
     int a[64];
     fill: for (int i = 0; i < 64; ++i) {
         a[i] = x[i];
         weight[i] += 1;
+        others[i] += x[i];
     }
     use: for (int i = 0; i < 8; ++i) {
 PRAGMA
@@ -804,16 +808,17 @@ ASKED, BY_HAND = "#pragma HLS PIPELINE", "#pragma HLS UNROLL"
         ({"PRAGMA": ASKED, "FROM": "a[8 * i + j]"}, 1),
         ({"UNROLL": BY_HAND, "FROM": "a[8 * i + j]"}, 1),
         ({"FROM": "a[8 * i + j]"}, 1),  # each access has a bank of its own
-        ({"PRAGMA": ASKED, "FROM": "a[i + j]"}, 4),  # a window
+        ({"PRAGMA": ASKED, "FROM": "a[i + j]"}, 1),  # a window
         ({"PRAGMA": ASKED, "FROM": "w[8 * i + j]"}, 4),  # the caller's
-        ({"PRAGMA": ASKED, "FROM": "a[i + j * n]"}, 4),  # where they meet is not known
+        ({"PRAGMA": ASKED, "FROM": "others[8 * i + j]"}, 4),  # other files may use it
+        ({"PRAGMA": ASKED, "FROM": "a[i + j * n]"}, 1),  # no cut parts them, copies answer
         ({"PRAGMA": ASKED, "FROM": "weight[8 * i + j]"}, 1),
-        ({"PRAGMA": ASKED, "FROM": "a[i] + a[i + j] + a[i + 2 * j]"}, 6),  # several statements
-        ({"PRAGMA": ASKED, "FROM": "(j ? 0 : a[4 * i] + a[4 * i + 1] + a[4 * i + 2])"}, 2),
+        ({"PRAGMA": ASKED, "FROM": "a[i] + a[i + j] + a[i + 2 * j]"}, 1),  # several statements
+        ({"PRAGMA": ASKED, "FROM": "(j ? 0 : a[4 * i] + a[4 * i + 1] + a[4 * i + 2])"}, 1),
         ({"PRAGMA": ASKED, "FROM": "(j ? 0 : a[4 * i] + a[4 * i + 1] + a[4 * i + 3])"}, 1),
     ],
 )
-def test_vitis_cuts_local_arrays_where_each_access_has_a_bank(
+def test_vitis_divides_its_own_arrays_so_that_each_access_has_a_port(
     tmp_path: Path, words: dict[str, str], interval: int
 ) -> None:
     text = {"PRAGMA": "", "UNROLL": "", **words}

@@ -8,13 +8,53 @@ from pathlib import Path
 
 from .directives import Pragma, config_lines, tcl_words
 from .lint_tree import Directive, Problem, Program
+from .spelling import nearest
 
-__all__ = ["added", "directives_of"]
+__all__ = ["added", "directives_of", "divides_arrays"]
 
 _NAMES_VARIABLE = {
     "array_partition", "array_reshape", "bind_storage", "resource", "stream", "dependence",
     "bind_op",
 }  # fmt: skip
+#: Options of config_array_partition of Vitis HLS, and the values that a schedule can follow.
+_ARRAY_OPTIONS = {"throughput_driven": ("auto", "off"), "complete_threshold": ("4",)}
+#: Those of Vivado HLS (UG902), which do not change what an estimate assumes.
+_OLD_OPTIONS = (
+    "auto_partition_threshold", "auto_promotion_threshold", "exclude_extern_globals",
+    "include_ports", "maximum_size", "scalarize_all", "include_extern_globals",
+)  # fmt: skip
+
+
+def divides_arrays(path: Path | str | None) -> tuple[bool, list[Problem]]:
+    """Return whether a file lets Vitis HLS divide arrays by itself, and what is not understood.
+
+    ``config_array_partition -throughput_driven off`` (Tcl) and
+    ``syn.array_partition.throughput_driven=off`` (cfg) forbid it (UG1399).
+    """
+    divides, problems = True, []
+    for where, line in config_lines(Path(path)) if path is not None else ():
+        text = line.split("#", 1)[0].strip()
+        if text.startswith("config_array_partition "):
+            options, _ = tcl_words(text.split()[1:])
+        elif text.startswith("syn.array_partition."):
+            key, _, value = text.removeprefix("syn.array_partition.").partition("=")
+            options = {key.strip(): value.strip()}
+        else:
+            continue
+        file, _, number = where.rpartition(":")
+        for name, value in options.items():
+            if name.lower() in _OLD_OPTIONS:
+                continue
+            known = _ARRAY_OPTIONS.get(name.lower())
+            if known is None:
+                said = f"has no option {name!r}{nearest(name, _ARRAY_OPTIONS)}"
+            elif value.lower() not in known:
+                said = f"has {name}={value}, which is ignored; expected {' or '.join(known)}"
+            else:
+                divides = divides and value.lower() != "off"
+                continue
+            problems.append((file, int(number), "pragma", f"config_array_partition {said}"))
+    return divides, problems
 
 
 def directives_of(path: Path) -> Iterator[tuple[str, Directive]]:

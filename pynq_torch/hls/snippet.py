@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from pynq_torch.errors import needs
@@ -12,7 +13,7 @@ from .source import read_source
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import CursorKind, LinkageKind
 
-__all__ = ["CELLS", "declarations", "split"]
+__all__ = ["CELLS", "declarations", "split", "write_directives"]
 
 _SPLIT = re.compile(r"(?mi)^[ \t]*//[ \t]*test ?bench\b.*$")
 
@@ -24,6 +25,16 @@ def split(code: str) -> tuple[str, str]:
     """Return the kernel, and what is from a line ``// testbench`` on (``""`` without one)."""
     match = _SPLIT.search(code)
     return (code, "") if match is None else (code[: match.start()], code[match.start() :])
+
+
+def write_directives(folder: Path, lines: Iterable[str]) -> Path | None:
+    """Write lines of Tcl beside a kernel, for an estimate; return the file, None without any."""
+    text = "".join(f"{line}\n" for line in lines)
+    file = folder / "directives.tcl"
+    if not text:
+        return None
+    file.write_text(text, encoding="utf-8")
+    return file
 
 
 def declarations(source: Path) -> str:

@@ -24,7 +24,7 @@ from pynq_torch.errors import (
 )
 from pynq_torch.hls import Estimate, KernelSource, estimate, lint, run_testbench
 from pynq_torch.hls.estimator.result import LoopEstimate
-from pynq_torch.hls.snippet import CELLS, declarations, split
+from pynq_torch.hls.snippet import CELLS, declarations, split, write_directives
 
 __all__ = ["Checked", "Target", "cell", "check", "estimated", "with_pragmas"]
 
@@ -121,6 +121,7 @@ def check(
     bench: str | Path,
     *,
     timeout_s: float = 10.0,
+    directive: str = "",
     **options: Any,
 ) -> Checked:
     """Check an answer: it compiles, its pragmas count, its testbench passes, its goal is reached.
@@ -139,6 +140,8 @@ def check(
         table of results passes.
     timeout_s : float
         Limit for the run of the testbench, in seconds.
+    directive : str
+        A line of Tcl that counts besides the pragmas, as in a file of directives.
     options
         Those of `pynq_torch.hls.estimate`; ``tool`` is ``"vitis"`` where it is not given.
 
@@ -153,6 +156,7 @@ def check(
         return Checked(False, f"{top}: NOT YET. There is no cell %%hls {answer}; run it first.")
     code = split(CELLS.get(answer, answer))[0]
     with tempfile.TemporaryDirectory(prefix="pynq_torch_lab_") as name:
+        options |= _directives(Path(name), directive)
         return _checked(Path(name), code, top, target, bench, timeout_s, options)
 
 
@@ -189,8 +193,10 @@ def _checked(
     return Checked(found is not None and not missing, text, found, printed)
 
 
-def estimated(answer: str, top: str, **options: Any) -> Estimate:
+def estimated(answer: str, top: str, *, directive: str = "", **options: Any) -> Estimate:
     """Return the estimate of C++ in a string; `options` are those of `pynq_torch.hls.estimate`.
+
+    `directive` is a line of Tcl that counts besides the pragmas.
 
     Raises
     ------
@@ -200,7 +206,13 @@ def estimated(answer: str, top: str, **options: Any) -> Estimate:
     with tempfile.TemporaryDirectory(prefix="pynq_torch_lab_") as name:
         source = Path(name) / f"{top}.cpp"
         source.write_text(split(answer)[0], encoding="utf-8")
-        return estimate(source, top, **options)
+        return estimate(source, top, **_directives(Path(name), directive), **options)
+
+
+def _directives(folder: Path, line: str) -> dict[str, Any]:
+    """Return the option of an estimate that a line of Tcl makes."""
+    file = write_directives(folder, filter(None, [line]))
+    return {"directives": file} if file is not None else {}
 
 
 def with_pragmas(source: str, pragmas: Mapping[str, str | Sequence[str]]) -> str:

@@ -23,7 +23,7 @@ from pynq_torch.hls import KernelSource, estimate, read_interface, run_testbench
 from pynq_torch.hls.estimator import Estimate, compiler
 from pynq_torch.hls.interface import Interface
 from pynq_torch.hls.reading import format_interface
-from pynq_torch.hls.snippet import CELLS, declarations, split
+from pynq_torch.hls.snippet import CELLS, declarations, split, write_directives
 
 with needs("IPython", "%%hls"):
     from IPython.core.error import UsageError
@@ -86,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--clock", type=float, default=10.0, metavar="NS")
     parser.add_argument("--tool", choices=("vitis", "vivado"), default="vitis")
     parser.add_argument("-a", "--argument", action="append", default=[], metavar="NAME=NUMBER")
+    parser.add_argument("-d", "--directive", action="append", default=[], metavar="LINE")
     parser.add_argument("--save", type=Path, metavar="DIR")
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS")
     return parser
@@ -97,8 +98,9 @@ def run_cell(line: str, cell: str) -> HlsCell:
     Parameters
     ----------
     line : str
-        ``NAME [--clock NS] [--tool vitis|vivado] [-a ARGUMENT=NUMBER] [--save DIR]
-        [--timeout SECONDS]``: the top function, and what `pynq_torch.hls.estimate` takes.
+        ``NAME [--clock NS] [--tool vitis|vivado] [-a ARGUMENT=NUMBER] [-d DIRECTIVE] [--save DIR]
+        [--timeout SECONDS]``: the top function, and what `pynq_torch.hls.estimate` takes; a
+        directive is a line of Tcl, as in a file of directives.
     cell : str
         The C++; what is behind a line ``// testbench`` is a file of its own, with the kernel's
         functions declared in it.
@@ -121,6 +123,7 @@ def run_cell(line: str, cell: str) -> HlsCell:
     code, test = split(cell)
     CELLS[asked.top] = cell
     source, bench = folder / f"{asked.top}.cpp", folder / f"{asked.top}_tb.cpp"
+    directives = write_directives(folder, asked.directive)
     # The magic's own line is the cell's first.
     source.write_text("\n" + code, encoding="utf-8")
     bench.unlink(missing_ok=True)
@@ -129,7 +132,8 @@ def run_cell(line: str, cell: str) -> HlsCell:
         interface = read_interface(source, asked.top, tool=asked.tool)
         missing = compiler.tools() or ""
         schedule = None if missing else estimate(
-            source, asked.top, clock=asked.clock, tool=asked.tool, arguments=dict(numbers)
+            source, asked.top, clock=asked.clock, tool=asked.tool, arguments=dict(numbers),
+            directives=directives,
         )  # fmt: skip
         output = None
         if test:

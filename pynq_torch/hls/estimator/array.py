@@ -8,9 +8,24 @@ from math import ceil, prod
 from .asked import ArrayPlan
 from .scev import Expression
 
-__all__ = ["Access", "Array", "bits_between"]
+__all__ = ["Access", "Array", "Cuts", "Division", "bits_between"]
 
 _FEW = 4
+#: Of each dimension that is cut (from 0) the kind and the factor.
+Cuts = dict[int, tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class Division:
+    """How the tool divides an array by itself, for one pipeline."""
+
+    cuts: Cuts
+    #: Memories that each bank is kept in, so that enough of it can be read at a time.
+    copies: int = 1
+    #: Whether a bank is met twice in a cycle.
+    is_dual: bool = False
+    #: Whether the pipeline gets a port for each access by it.
+    relieves: bool = True
 
 
 @dataclass(eq=False)
@@ -35,6 +50,10 @@ class Array:
     shared: bool = False
     #: Of a struct, words and bits of each array in it.
     inner: list[tuple[int, int]] = field(default_factory=list)
+    #: Whether it is a variable that other files may use.
+    foreign: bool = False
+    #: How the tool divides it by itself, for one pipeline each.
+    divisions: list[Division] = field(default_factory=list)
     #: Latency of a read in cycles.
     latency: int = 1
     #: The array of which this is a row, and the rows that were asked for.
@@ -56,7 +75,7 @@ class Array:
             parts = [(max(d - 1, 0), how, n) for d, how, n in self.plan.parts if d != 1]
             self.rows[offset] = replace(
                 self, dimensions=self.dimensions[1:], plan=replace(self.plan, parts=parts),
-                whole=self, rows={},
+                whole=self, rows={}, divisions=[],
             )  # fmt: skip
         return self.rows[offset]
 
@@ -73,9 +92,17 @@ class Array:
         """Elements, 0 where the size is not known."""
         return prod(self.dimensions) if self.dimensions else 0
 
-    def cuts(self) -> dict[int, tuple[str, int]]:
-        """How each dimension (from 0) is cut."""
-        found: dict[int, tuple[str, int]] = {}
+    def all_cuts(self) -> Cuts:
+        """How each dimension (from 0) is cut, by directives and by the tool itself."""
+        found: Cuts = {}
+        for division in self.divisions:
+            for dimension, cut in division.cuts.items():
+                found[dimension] = max(found.get(dimension, cut), cut, key=lambda one: one[1])
+        return found | self.cuts()
+
+    def cuts(self) -> Cuts:
+        """How each dimension (from 0) is cut by directives."""
+        found: Cuts = {}
         for dimension, kind, factor in self.plan.parts:
             chosen = range(max(len(self.dimensions), 1)) if dimension == 0 else [dimension - 1]
             for one in chosen:

@@ -26,8 +26,8 @@ __all__ = [
     "recurrence_limit",
 ]
 
-#: The first release of Vitis HLS that keeps what a loop carries in variables; ns to write one.
-_IN_VARIABLES, _WRITE_NS = 2021.2, 1.58
+#: ns to write a variable in which Vitis HLS keeps what a loop carries.
+_WRITE_NS = 1.58
 
 
 @dataclass(frozen=True)
@@ -124,11 +124,11 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
 def kept(region: Region, node: Node, end: Slot) -> Slot:
     """Return when the next iteration can take a value that is there at `end`.
 
-    Vitis HLS from 2021.2 on keeps it in a variable: to write that takes time, to read it none, not
-    even where the value is passed by in the cycle in which it is made.
+    Vitis HLS keeps it in a variable: to write that takes time, to read it none, not even where the
+    value is passed by in the cycle in which it is made (its schedules, of 2020.2 to 2025.2).
     """
     target = region.target
-    if target.tool != "vitis" or 0 < target.release < _IN_VARIABLES:
+    if target.tool != "vitis":
         return end
     if node.cost.latency or node.item.type in ("half", "float", "double"):
         return end  # the time that these have left in their last cycle is not known so well

@@ -19,7 +19,6 @@ from .processes import Process, channels, side_by_side
 from .result import Cycles, LoopEstimate
 from .scev import Expression
 from .schedule import pipeline
-from .spread import spread_arrays
 
 if TYPE_CHECKING:
     from .bounds import Limit
@@ -206,12 +205,12 @@ def _pipelined(
     unordered = set().union(*(one.unordered for one in plans))
     floor = plan.floor.interval or 1 if plan.floor is not None else 1
     region = body.region(items, loop.header, bursts=True, unordered=unordered)
-    if body.target.tool == "vitis":
-        region.spread = spread_arrays(region, body.shared_arrays())
     distances = dict(body.plan.distances) if body.plan is not None else {}
     for nested in plans:
         distances |= nested.distances
-    interval, depth, limit = pipeline(region, max(plan.interval or 1, floor), distances)
+    interval, depth, limit = pipeline(
+        region, max(plan.interval or 1, floor), distances, body.shared_arrays()
+    )
     depth = max(depth, plan.least or 0)
     interval = min(interval, depth)  # the next iteration need not wait when one has ended
     body.count(region, interval, plan.interval or 1)

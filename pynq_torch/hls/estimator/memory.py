@@ -18,6 +18,8 @@ _ZEROS = re.compile(r", i8 0, i64 ")
 _STORED = re.compile(r"store (?:volatile )?i\d+ (-?\d+),")
 #: Words of an array in a struct that may become registers (UG902, auto_promotion_threshold).
 _PROMOTED = 64
+#: A variable of a file that is neither static nor in a function: its name is not mangled so.
+_FOREIGN = re.compile(r"@(?!_ZL|_ZZ|_ZGV|_ZN12_GLOBAL__N_1|_ZN\w*L\d)[\w$]+$")
 _PART = re.compile(r"^\[(\d+) x (.*)\]$")
 
 
@@ -81,9 +83,7 @@ class Arrays:
 
     def base_of(self, pointer: str) -> str:
         """Return the array that a pointer points into."""
-        seen = 0
-        while seen < 50:
-            seen += 1
+        for _ in range(50):
             item = self._function.values.get(pointer)
             if item is None or item.op == "alloca":
                 return pointer
@@ -97,12 +97,12 @@ class Arrays:
                     continue
                 values = [one for one in item.operands if one != pointer]
                 if not values:
-                    return pointer
+                    break
                 if item.op == "select" and len(arrays := self._arrays_of(values)) > 1:
                     self.chosen[item] = arrays[-1]
                 pointer = values[-1]
             else:
-                return pointer
+                break
         return pointer
 
     def _arrays_of(self, pointers: list[str]) -> list[str]:
@@ -172,6 +172,7 @@ class Arrays:
         array = Array(name, "memory", dimensions, size, bits, plan, local=local)
         array.static = base[0] == "@"
         array.constant = local and (base in self._constants or base in self._module.tables)
+        array.foreign = not array.constant and _FOREIGN.match(base) is not None
         if array.constant and (extremes := self._extremes(base)):
             array.element_bits = min(bits, bits_between(*extremes))
         self._classify(array, base, owner, kind)
@@ -293,8 +294,7 @@ class Arrays:
         if not item.operands:
             return None
         pointer = item.operands[-1]
-        base = self.base_of(pointer)
-        array = self.array(base)
+        array = self.array(base := self.base_of(pointer))
         known = self._function.known.get(pointer)
         address = known.expression if known else Expression(0, ((pointer, 1),))
         if "getelementptr" in item.text:

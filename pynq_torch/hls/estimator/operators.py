@@ -181,8 +181,7 @@ def _staged(
         work = 44.0
     if work == 0:
         return Cost(0, 0.7 * target.speed if core in ("fptosi", "fptoui") else 0.0, core=core)
-    budget = min(target.budget / target.speed, 9.0)
-    latency = max(1, int(work / budget))
+    latency = _stages(core, work, target)
     core = _SHARED.get(core, core)
     name = ("d" if is_double else "f") + core.lstrip("f")
     # A sum chains behind the read of a memory and a write behind it, but in Vivado HLS outside of
@@ -196,6 +195,19 @@ def _staged(
         last = min(first + _NOT_A_NUMBER_NS * target.speed, target.budget)
         return Cost(latency, last, first, core="fcmp" if not is_double else "dcmp")
     return Cost(latency, part, part, dsp_double if is_double else dsp, name)
+
+
+#: ns of each stage of a sum and a product of floats with few stages, in a 7-series part.
+_FEW_STAGES = {"fadd": ((22.5, 1), (18.8, 2)), "fsub": ((22.5, 1), (18.8, 2)), "fmul": ((12.3, 1),)}
+
+
+def _stages(core: str, work: float, target: Target) -> int:
+    """Return the cycles of an operation of `work` ns: at slow clocks as few as its core can have."""
+    slow = target.budget if target.speed >= _SERIES_7 else 0.0
+    for least, cycles in _FEW_STAGES.get(core, ()):
+        if slow >= least:
+            return cycles
+    return max(1, int(work / min(target.budget / target.speed, 9.0)))
 
 
 def _add(bits: int) -> float:
@@ -273,6 +285,8 @@ def constant_product(constant: int, bits: int, target: Target) -> Cost:
     return multiplier(min(own, bits), max(own, bits), target, own + bits)
 
 
+#: The delay, against grade -1, from which a part is of the 7 series.
+_SERIES_7 = 0.8
 #: Bits times bits from which a product with a sum behind it is kept in one DSP block.
 _LEAST_MAC = 40
 

@@ -35,6 +35,8 @@ class Ports:
 
         Two ports read each of them in Vivado HLS. Vitis HLS takes one more for each further port.
         """
+        if array.divisions:
+            return max(division.copies for division in array.divisions)
         most = self._tables[array]
         return max(most - 1 if self._in_modules else ceil(most / 2), 1)
 
@@ -50,6 +52,8 @@ class Ports:
         port is left for writing alone.
         """
         uses = self._uses[array]
+        if array.divisions:
+            return any(division.is_dual for division in array.divisions)
         if array.constant:
             return self.copies(array) > 1
         if array.plan.kind and "t2p" not in array.plan.kind:

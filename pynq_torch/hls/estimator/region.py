@@ -81,7 +81,7 @@ class Region:
         self.nodes: list[Node] = []
         self.by_value: dict[str, Node] = {}
         self.accesses: dict[int, list[Node]] = defaultdict(list)
-        #: Arrays (by id) that the tool cuts by itself: no bank of theirs is met twice.
+        #: Arrays (by id) that the tool divides by itself: none of their elements waits for another.
         self.spread: set[int] = set()
         self._writes: dict[int, list[Node]] = defaultdict(list)
         self._streams: dict[str, list[Node]] = defaultdict(list)
@@ -304,7 +304,7 @@ class Region:
             return [((access.array.bundle, access.write), 1)]
         array = access.array
         if id(array) in self.spread:
-            return [((id(array), access.address.constant), array.ports())]
+            return [((id(array), access.address), array.ports())]
         return [((id(array), bank), array.ports()) for bank in self._banks(access)]
 
     def _is_copied(self, access: Access) -> bool:

@@ -103,7 +103,7 @@ def blocks_behind_lite(array: Array, target: Target) -> int:
 def _banks(array: Array) -> tuple[int, int]:
     """Return into how many memories an array is cut, and the elements of a word."""
     sizes, memories, elements = array.dimensions, 1, 1
-    for dimension, (kind, factor) in array.cuts().items():
+    for dimension, (kind, factor) in array.all_cuts().items():
         size = sizes[dimension] if dimension < len(sizes) else 1
         parts = max(size if kind == "complete" else factor, 1)
         if {0, dimension + 1} & array.plan.reshaped:

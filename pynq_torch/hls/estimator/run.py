@@ -16,7 +16,7 @@ from pynq_torch.errors import InterfaceError, KernelBuildError
 from pynq_torch.paths import shown
 
 from ..constants import Constants
-from ..directive_files import added
+from ..directive_files import added, divides_arrays
 from ..lint_pragmas import pragma_problems
 from ..lint_tree import Problem, Program
 from ..parse import WARNING, constants_of, find_top, interface_words, probe, read_interface
@@ -65,7 +65,8 @@ def estimate(
     clock, part : float, str
         Period in ns; device, whose family and speed grade scale the delays.
     directives : path, optional
-        ``set_directive_...`` (Tcl) or ``syn.directive...`` lines, which count besides the pragmas.
+        ``set_directive_...`` (Tcl) or ``syn.directive...`` lines, which count besides the pragmas,
+        and ``config_array_partition -throughput_driven``.
     tool : str, optional
         ``"vitis"`` or ``"vivado"``, with its release as in ``"vitis-2024.2"`` or without: whose
         defaults count; guessed from the source's directives and the scripts around it.
@@ -109,7 +110,9 @@ def _target(
     target = target_of(clock, part, tool, margin_of(directives, clock), release)
     if tool == "vivado":
         return target
-    return replace(target, bus_latency=bus_latency_of(source, directives, part))
+    divides, _ = divides_arrays(directives)
+    latency = bus_latency_of(source, directives, part)
+    return replace(target, bus_latency=latency, divides=divides)
 
 
 def _check(clock: float, part: str, defines: Sequence[str], top: str) -> None:
@@ -163,6 +166,7 @@ def _plan(
             )
             programs.append((Program(unit.unit.cursor, body, unit.pragmas), constants))
         problems += added([program for program, _ in programs], directives)
+        problems += divides_arrays(directives)[1]
         for program, constants in programs:
             problems += pragma_problems(program, constants.mentions)
         problems += [one for program, _ in programs for one in not_modelled(program)]

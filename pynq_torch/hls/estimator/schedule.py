@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from .array import Array
 from .bounds import (
     Carried,
     Limit,
@@ -22,6 +23,7 @@ from .bounds import (
 )
 from .branches import Branches
 from .region import AFTER_READ, Node, Region, Slot
+from .spread import divide
 
 __all__ = ["pipeline", "place_all"]
 
@@ -36,11 +38,18 @@ class _FullError(Exception):
         self.node = node
 
 
-def pipeline(region: Region, asked: int, distances: Mapping[str, int]) -> tuple[int, int, Limit]:
-    """Return II, cycles of one iteration (depth) and what limits II."""
+def pipeline(
+    region: Region, asked: int, distances: Mapping[str, int], shared: Collection[Array] = ()
+) -> tuple[int, int, Limit]:
+    """Return II, cycles of one iteration (depth) and what limits II.
+
+    `shared` are arrays that the function takes in several calls: the tool does not divide them.
+    """
     region.predicate()
     pairs = carried(region, distances)
-    ports, values = port_limit(region), recurrence_limit(region, pairs)
+    values = recurrence_limit(region, pairs)
+    divide(region, shared, max(asked, values.interval))
+    ports = port_limit(region)
     limit = values if values.interval >= ports.interval else ports
     interval = max(asked, limit.interval, 1)
     for _ in range(200):

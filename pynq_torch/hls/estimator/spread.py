@@ -1,27 +1,72 @@
-"""Arrays that Vitis HLS cuts by itself, so that an unrolled loop meets each bank once.
+"""Arrays that Vitis HLS cuts or copies by itself, so that a pipeline finds a port for each access.
 
-``config_array_partition -throughput_driven auto`` is its default (UG1399): a local array is
-partitioned where a pipeline reads or writes several of its elements at a time. What UG1399 does
-not say was taken from published reports of 2021.1 to 2025.2. Where each access moves by a multiple
-of the banks, so that its bank is known, the array is cut, also in the dimensions that a directive
-leaves whole. A window that moves by one has no such banks: in the reports of two repositories the
-tool cuts its array too, here it stays whole. So does one that a called function takes.
+``config_array_partition -throughput_driven auto`` is its default (UG1399). What it does in detail
+was taken from the logs and memory tables of published runs of 2020.2 to 2025.2 ("Inferring pragma
+'array_partition type=cyclic factor=3 dim=1' for array ... due to pipeline pragma"):
+
+- A dimension in which a pipeline has several constant indices is cut completely.
+- Since 2022 others are cut too, cyclic, from the last dimension to the first: into half as many
+  banks as there are elements, each of which has two ports; into as many where their number is odd,
+  or where they are read and written. A window of 3 x 3 has nine banks, one of 2 x 2 has two.
+- What is still read at more than two places, and written elsewhere, is kept in several copies
+  ("Automatically inferring RAM_1WNR storage type"), but where a directive binds its storage. That
+  is no partition, and ``-throughput_driven off`` does not forbid it.
+- Nothing is done that would not make II less: where a recurrence or a port limits it anyway.
+
+Arrays of the interface stay as they are, and so do variables of other files, memories that a
+directive makes of UltraRAM, and those that a function takes in several calls.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import ceil
 
-from .array import Access, Array
+from .array import Access, Array, Cuts, Division
+from .bounds import port_limit
 from .memory import split
 from .place import header_folders
 from .region import Node, Region
+from .target import Target
 
-__all__ = ["spread_arrays"]
+__all__ = ["divide"]
+
+#: The first release that cuts cyclic, and the first that copies.
+_CYCLIC, _COPIES = 2022.0, 2021.0
+#: Bits of a memory that is still copied: reports have 80,000, and a memory of 25 Mbit was not.
+_MOST_COPIED = 1 << 20
 
 
-def spread_arrays(region: Region, shared: Collection[Array]) -> set[int]:
-    """Return the arrays, by id, that get a bank for each access of a pipeline's iteration.
+@dataclass(frozen=True)
+class _Along:
+    """One dimension of the accesses of a pipeline's iteration: where they are, how they move."""
+
+    places: frozenset[int]
+    steps: tuple[int, ...]
+    unknown: bool
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the indices are constants."""
+        return not self.steps and not self.unknown
+
+    @property
+    def span(self) -> int:
+        """How many neighbours the places are."""
+        return max(self.places) - min(self.places) + 1
+
+    @property
+    def stays(self) -> bool:
+        """Whether each access keeps to one of so many banks in all iterations."""
+        return len(self.places) == 1 or not (
+            self.unknown or any(step % self.span for step in self.steps)
+        )
+
+
+def divide(region: Region, shared: Collection[Array], least: int) -> None:
+    """Divide the arrays whose ports alone keep a pipeline from its interval.
 
     Parameters
     ----------
@@ -29,41 +74,124 @@ def spread_arrays(region: Region, shared: Collection[Array]) -> set[int]:
         The pipeline.
     shared : collection of Array
         Arrays that the function takes in several calls.
+    least : int
+        The interval that is asked for, or that recurrences allow.
     """
-    found = set()
+    if region.target.tool != "vitis":
+        return
+    found: list[tuple[int, Array, Division]] = []
     for key, nodes in region.accesses.items():
-        accesses = [node.access for node in nodes if node.access is not None]
-        array = accesses[0].array
-        if array.kind != "memory" or not array.local or array.constant:
+        accesses = [node.access for node in nodes if node.access is not None and not node.joined]
+        array = accesses[0].array if accesses else None
+        if array is None or any(map(_is_kept, nodes)) or not _may_be_divided(array, shared):
             continue
-        if len(array.cuts()) >= len(array.dimensions):  # as a directive says
-            continue
-        # Addresses that move alike can have banks of their own; no cut parts others.
-        alike = len({access.address.terms for access in accesses}) == 1
-        if not alike or any(map(_is_kept, nodes)):
-            continue
-        if array not in shared and _stay_in_banks(array, accesses):
-            found.add(key)
-    return found
+        division = _division(accesses, region.target)
+        if division is not None:
+            found.append((key, array, division))
+    region.spread = {key for key, _, _ in found}
+    least = max(least, port_limit(region).interval)
+    for key, array, division in found:
+        needed = _interval(region, key, array) > least
+        if needed:
+            array.divisions.append(division)
+        if not needed or not division.relieves:
+            region.spread.discard(key)
+
+
+def _may_be_divided(array: Array, shared: Collection[Array]) -> bool:
+    """Whether an array is the kernel's own, and no directive has said all about it."""
+    if array.kind != "memory" or not array.local or array.foreign or array in shared:
+        return False
+    return len(array.cuts()) < len(array.dimensions) and "uram" not in array.plan.implementation
 
 
 def _is_kept(node: Node) -> bool:
     """Whether an access keeps its memory whole: it is volatile, or in a function that is called."""
     own = [at for at in node.item.chain if not at.file.startswith(header_folders())]
-    return "volatile" in node.item.text or len(own) != 1
+    return "volatile" in node.item.text or len(own) > 1
 
 
-def _stay_in_banks(array: Array, accesses: Sequence[Access]) -> bool:
-    """Whether each access meets one bank in all iterations: it moves by a multiple of the banks.
+def _interval(region: Region, key: int, array: Array) -> int:
+    """Return the interval that the ports of an array allow if nothing is done about it."""
+    nodes = [node for node in region.accesses[key] if node.access is not None and not node.joined]
+    banks: dict[tuple[int | None, ...], list[Node]] = {}
+    for node in nodes:
+        assert node.access is not None
+        banks.setdefault(node.access.banks, []).append(node)
+    return max(ceil(region.together(some) / array.ports()) for some in banks.values())
 
-    Of lines that move up through each other, read and written in turn, no report was found.
-    """
-    if len({access.write for access in accesses}) > 1:
-        return False
+
+def _division(accesses: Sequence[Access], target: Target) -> Division | None:
+    """Return how an array is divided for the accesses of an iteration; None where it is not."""
+    array, ports = accesses[0].array, accesses[0].array.ports()
+    both, write = len({access.write for access in accesses}) > 1, accesses[0].write
+    if len({access.address.terms for access in accesses}) > 1:
+        # No cut parts addresses that move each in its own way; a copy answers any of them.
+        reads = len({access.address for access in accesses})
+        return None if both or write or array.cuts() else _copies(array, reads, target)
     parts = [split(access.address, array) for access in accesses]
-    for number, (_, steps, unknown) in enumerate(parts[0]):
-        places = {part[number][0] for part in parts}
-        banks = max(places) - min(places) + 1
-        if banks > 1 and (unknown or any(step % banks for step in steps)):
-            return False
-    return True
+    along = [
+        _Along(frozenset(part[0] for part in each), tuple(each[0][1]), each[0][2])
+        for each in zip(*parts, strict=True)
+    ]
+    elements = {tuple(part[0] for part in one) for one in parts}
+    if len(elements) * (1 + both) <= ports:
+        return None
+    # Lines that move up through each other are cut, but it is not known which bank is met when.
+    passes = both and not all(one.stays for one in along)
+    left = len(elements)
+    left = left if both or left % ports else left // ports
+    cyclic = both or not 0 < target.release < _CYCLIC
+    cuts, banks = _cuts(array, along, left, cyclic=cyclic) if target.divides else _uncut(array)
+    places = {
+        (access.write, *(part[0] for part in one))
+        for access, one in zip(accesses, parts, strict=True)
+    }
+    at = [tuple(p % n for p, n in zip(one[1:], banks, strict=True)) for one in places]
+    met = max(Counter(at).values())
+    if met <= ports:
+        return Division(cuts, 1, met > 1, not passes)
+    return None if both or write else _copies(array, met, target, cuts)
+
+
+def _copies(array: Array, reads: int, target: Target, cuts: Cuts | None = None) -> Division | None:
+    """Return the copies from which so many reads can be served; None where there will be none."""
+    large = array.words * array.element_bits > _MOST_COPIED
+    if reads <= array.ports() or large or array.plan.kind or 0 < target.release < _COPIES:
+        return None
+    return Division(cuts or {}, reads - 1, is_dual=True)
+
+
+def _cuts(
+    array: Array, along: Sequence[_Along], banks: int, *, cyclic: bool
+) -> tuple[Cuts, list[int]]:
+    """Return how the dimensions are cut into about so many banks, and the banks of each of them."""
+    cuts: Cuts = {}
+    sizes, own = array.dimensions, array.cuts()
+    made = [_parts(array, one) for one in range(len(along))]
+    order = sorted(range(len(along)), key=lambda one: (not along[one].fixed, -one))
+    for one in order:
+        each = along[one]
+        if one in own or len(each.places) == 1:
+            banks = ceil(banks / len(each.places))
+        elif each.fixed:
+            made[one] = max(sizes[one] if one < len(sizes) else 0, each.span)
+            cuts[one] = "complete", made[one]
+            banks = ceil(banks / len(each.places))
+        elif cyclic and banks > 1 and each.span == len(each.places):
+            made[one] = min(each.span, banks)
+            cuts[one] = "cyclic", made[one]
+            banks = ceil(banks / made[one])
+    return cuts, made
+
+
+def _uncut(array: Array) -> tuple[Cuts, list[int]]:
+    """Return what directives alone make of an array."""
+    return {}, [_parts(array, one) for one in range(len(array.dimensions) or 1)]
+
+
+def _parts(array: Array, dimension: int) -> int:
+    """Return the banks that a directive makes of a dimension, of which neighbours have several."""
+    kind, factor = array.cuts().get(dimension, ("", 1))
+    size = array.dimensions[dimension] if dimension < len(array.dimensions) else 1
+    return {"complete": size, "cyclic": factor}.get(kind, 1)

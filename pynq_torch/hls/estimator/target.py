@@ -20,6 +20,8 @@ class Target:
     bus_latency: int = 0
     #: The tool's release, as 2024.2, or its year; 0 where it is not known.
     release: float = 0.0
+    #: Whether the tool may cut arrays by itself (config_array_partition -throughput_driven).
+    divides: bool = True
 
     @property
     def has_ultra_ram(self) -> bool:
