@@ -206,13 +206,17 @@ def _is_unrolled(loop: LoopPlan, trips: Trips) -> bool:
     return count is not None and (loop.unroll == 0 or 1 < count <= loop.unroll)
 
 
-def _is_short(loop: LoopPlan, trips: Trips) -> bool:
-    """Whether a loop, and each in it, is short and no directive speaks of it."""
+def _is_short(loop: LoopPlan, trips: Trips, around: int = 1) -> bool:
+    """Whether a loop, with those in it and `around` it, is short and no directive speaks of it.
+
+    Unrolled together they become as many copies as their iterations multiplied.
+    """
     count = trips.get(key_of(loop.place))
     asked = loop.interval is not None or loop.unroll != 1 or loop.off or loop.dataflow
-    if asked or count is None or count >= _PIPELINE_LOOPS or any(map(_has_loops, loop.callees)):
+    if asked or count is None or any(map(_has_loops, loop.callees)):
         return False
-    return all(_is_short(inner, trips) for inner in loop.inner)
+    copies = count * around
+    return copies < _PIPELINE_LOOPS and all(_is_short(one, trips, copies) for one in loop.inner)
 
 
 def _swallow(loop: LoopPlan, by: str) -> None:
@@ -343,6 +347,7 @@ def _scopes(
             label = labels.get((at.line, at.column), "")
             made = LoopPlan(Place(at.file.name, at.line, at.column), label, function, loop)
             made.perfect, made.fixed = _is_perfect(inner), _is_fixed(inner.node)
+            made.breaks = _breaks(inner.body)
             (function.loops if loop is None else loop.inner).append(made)
             links.append((function, made, inner, program))
         _scopes(inner, function, made, labels, constants, links, program)
@@ -354,6 +359,14 @@ def _is_perfect(scope: Scope) -> bool:
     parts = list(body.get_children()) if body.kind == CursorKind.COMPOUND_STMT else [body]
     parts = [plain(part) for part in parts if part.kind != CursorKind.NULL_STMT]
     return len(parts) == 1 and parts[0].kind in LOOPS
+
+
+def _breaks(node: Cursor) -> bool:
+    """Whether a `break` in a loop's body ends that loop."""
+    if node.kind in LOOPS or node.kind == CursorKind.SWITCH_STMT:
+        return False
+    parts = [part for part in node.get_children() if part.kind.is_statement()]
+    return node.kind == CursorKind.BREAK_STMT or any(map(_breaks, parts))
 
 
 def _is_fixed(node: Cursor) -> bool:

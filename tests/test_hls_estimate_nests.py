@@ -1,0 +1,139 @@
+"""Which loops of a nest become one, which are unrolled, and how often they run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pynq_torch.hls.estimator import Estimate, compiler, estimate
+
+pytestmark = pytest.mark.skipif(compiler.tools() is not None, reason="clang-16 is not installed")
+
+
+def _of(tmp_path: Path, text: str, tool: str = "vitis", **words: object) -> Estimate:
+    for name, value in words.items():
+        text = text.replace(name, str(value))
+    source = tmp_path / "k.cpp"
+    source.write_text(text)
+    return estimate(source, "k", tool=tool)
+
+
+def _names(found: Estimate) -> list[tuple[str, bool]]:
+    return [(loop.name, loop.ii is not None) for loop in found.loops]
+
+
+WINDOW = """
+void k(const int a[64][CH][3][3], const int w[CH][3][3], int y[64]) {
+    row: for (int i = 0; i < 64; ++i) {
+        int sum = 1;
+        channel: for (int c = 0; c < CH; ++c)
+            down: for (int p = 0; p < 3; ++p)
+                across: for (int q = 0; q < 3; ++q)
+                    sum += a[i][c][p][q] * w[c][p][q];
+        y[i] = sum;
+    }
+}
+"""
+
+
+def test_short_loops_are_unrolled_only_if_all_their_iterations_are_few(tmp_path: Path) -> None:
+    assert _names(_of(tmp_path, WINDOW, CH=7)) == [("row", True)]
+    (flat,) = _of(tmp_path, WINDOW, CH=8).loops
+    assert (flat.name, flat.trip_count) == ("row_channel_down_across", (64 * 72, 64 * 72))
+
+
+BIAS = """
+void k(const int x[64], BUS int bias[16], int y[16][64]) {
+#pragma HLS INTERFACE m_axi port=bias
+    channel: for (int c = 0; c < 16; ++c)
+        column: for (int i = 0; i < 64; ++i)
+            y[c][i] = x[i] + bias[INDEX];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("index", "names"),
+    [("c", ["channel", "column"]), ("3", ["channel_column"])],
+)
+def test_a_burst_over_the_outer_loop_keeps_two_loops(
+    tmp_path: Path, index: str, names: list[str]
+) -> None:
+    found = _of(tmp_path, BIAS, BUS="const", INDEX=index)
+    assert [loop.name for loop in found.loops] == names
+
+
+STREAM = """
+#include <hls_stream.h>
+void k(const int x[16][64], hls::stream<int> &out) {
+    rows: for (int r = 0; r < 16; ++r) {
+        int sum = 0;
+        columns: for (int i = 0; i < 64; ++i)
+            sum += x[r][i];
+        out.write(sum);
+    }
+}
+"""
+
+
+def test_a_stream_between_two_loops_keeps_them_two(tmp_path: Path) -> None:
+    assert _names(_of(tmp_path, STREAM)) == [("rows", False), ("columns", True)]
+    written = STREAM.replace("hls::stream<int> &out", "int out[16]").replace(
+        "out.write(sum)", "out[r] = sum"
+    )
+    assert _names(_of(tmp_path, written)) == [("rows_columns", True)]
+
+
+BREAK = """
+void k(const int x[16][64], int y[16][64], int n) {
+    rows: for (int r = 0; r < 16; ++r) {
+        STOP
+        columns: for (int i = 0; i < 64; ++i)
+            y[r][i] = x[r][i] + 1;
+    }
+}
+"""
+
+
+def test_a_loop_with_a_break_is_flattened_with_no_other(tmp_path: Path) -> None:
+    found = _of(tmp_path, BREAK, STOP="if (r >= n) break;")
+    assert _names(found) == [("rows", False), ("columns", True)]
+    case = "int t = 0; switch (n) { case 1: t = 1; break; }"
+    assert _names(_of(tmp_path, BREAK, STOP=case)) == [("rows_columns", True)]
+
+
+AROUND = """
+void k(const int x[8][9][64], int y[8][9][64], int z[8][9]) {
+    planes: for (int p = 0; p < 8; ++p) {
+        BEFORE
+        rows: for (int r = 0; r < 9; ++r) {
+            int sum = 0;
+            add: for (int i = 0; i < 64; ++i) {
+PRAGMA
+                sum += x[p][r][i];
+            }
+            put: for (int i = 0; i < 64; ++i) {
+PRAGMA
+                y[p][r][i] = sum;
+            }
+        }
+    }
+}
+"""
+
+
+def test_loops_around_pipelines_become_one(tmp_path: Path) -> None:
+    pipeline = "#pragma HLS PIPELINE"
+    found = _of(tmp_path, AROUND, BEFORE="", PRAGMA=pipeline)
+    around, *inner = found.loops
+    assert (around.name, around.ii, around.trip_count) == ("planes_rows", None, (72, 72))
+    assert [loop.name for loop in inner] == ["add", "put"]
+    assert around.latency[1] == 72 * (around.iteration_latency[1] or 0)
+    for before, pragma, tool in (
+        ("z[p][0] = 1;", pipeline, "vitis"),
+        ("", "#pragma HLS PIPELINE off", "vitis"),
+        ("", pipeline, "vivado"),
+    ):
+        found = _of(tmp_path, AROUND, tool, BEFORE=before, PRAGMA=pragma)
+        assert [loop.name for loop in found.loops] == ["planes", "rows", "add", "put"], before
