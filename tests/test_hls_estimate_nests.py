@@ -137,3 +137,66 @@ def test_loops_around_pipelines_become_one(tmp_path: Path) -> None:
     ):
         found = _of(tmp_path, AROUND, tool, BEFORE=before, PRAGMA=pragma)
         assert [loop.name for loop in found.loops] == ["planes", "rows", "add", "put"], before
+
+
+SORT = """
+void k(int a[16]) {
+    outer: for (FIRST)
+        inner: for (SECOND)
+            if (a[j] > a[j + 1]) {
+                int t = a[j];
+                a[j] = a[j + 1];
+                a[j + 1] = t;
+            }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "trips"),
+    [
+        ("short i = 15; i >= 0; i = i - 1", "short j = 0; j < i; j = j + 1", (0, 15)),
+        ("short i = 1; i < 16; i++", "short j = i - 1; j >= 0; j--", (1, 15)),
+        ("unsigned char i = 0; i < 15; ++i", "unsigned char j = i; j < 15; j += 1", (1, 15)),
+    ],
+)
+def test_short_counters_are_counted(
+    tmp_path: Path, first: str, second: str, trips: tuple[int, int]
+) -> None:
+    _, inner = _of(tmp_path, SORT, "vivado", FIRST=first, SECOND=second).loops
+    assert inner.trip_count == trips
+
+
+RING = """
+#include <ap_int.h>
+void k(const int x[64], int y[64], NUMBER rows, NUMBER columns) {
+#pragma HLS INTERFACE m_axi port=y
+    outer: for (NUMBER r = 0; r < rows; ++r)
+        inner: for (NUMBER c = 0; c < columns; ++c)
+            y[r * 8 + c] = x[c];
+}
+"""
+
+
+def test_counters_of_any_width_are_counted(tmp_path: Path) -> None:
+    (flat,) = _of(tmp_path, RING, NUMBER="ap_uint<3>").loops
+    assert (flat.name, flat.trip_count) == ("outer_inner", (0, 49))
+
+
+STATIC = """
+#include <hls_stream.h>
+static int i, kept;
+int k(const int x[50], hls::stream<int> &y) {
+    FIRST
+    all: for (i = 0; i < 50; i++)
+        y.write(x[i] + kept);
+    kept = kept + 1;
+    return kept;
+}
+"""
+
+
+def test_a_static_counter_is_a_register(tmp_path: Path) -> None:
+    assert _of(tmp_path, STATIC, FIRST="").loops[0].trip_count == (50, 50)
+    found = _of(tmp_path, STATIC, FIRST="if (i > 3) return 0;")  # what another call has left
+    assert found.loops[0].trip_count == (None, None)

@@ -24,6 +24,7 @@ from .. import toolchain
 from ..depends import gcc_files
 from ..parse import PROBE, probe
 from ..source import read_text
+from .counters import with_counters
 from .marks import DEFINE, SHARED, callees_of, marked
 from .place import Locations, Place
 from .slices import address_slice
@@ -266,7 +267,7 @@ def optimise(
     """
     factors: dict[Place, int] = {}
     processes = callees_of(text, calling)
-    whole = with_whole_words(with_tables(text))
+    whole = with_counters(with_whole_words(with_tables(text)))
     with_marks = marked(whole, inlined, unrolled, factors, processes.__contains__)
     (path := folder / "marked.ll").write_text(with_marks, encoding="utf-8")
     options = [*_OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
