@@ -200,3 +200,24 @@ def test_a_static_counter_is_a_register(tmp_path: Path) -> None:
     assert _of(tmp_path, STATIC, FIRST="").loops[0].trip_count == (50, 50)
     found = _of(tmp_path, STATIC, FIRST="if (i > 3) return 0;")  # what another call has left
     assert found.loops[0].trip_count == (None, None)
+
+
+EARLY = """
+void k(const int x[16][4], int y[16][4], int n) {
+    rows: for (int r = 0; r < 16; ++r) {
+#pragma HLS PIPELINE
+        columns: for (int c = 0; c < BOUND; ++c) {
+            STOP
+            y[r][c] = x[r][c] + 1;
+        }
+    }
+}
+"""
+
+
+def test_a_pipeline_unrolls_a_loop_that_a_break_may_end(tmp_path: Path) -> None:
+    (rows,) = _of(tmp_path, EARLY, BOUND="4", STOP="if (c >= n) break;").loops
+    assert (rows.name, rows.ii) == ("rows", 2)
+    found = _of(tmp_path, EARLY, BOUND="(n < 4 ? n : 4)", STOP="")
+    assert _names(found) == [("rows", False), ("columns", False)]
+    assert "cannot be unrolled" in found.warnings[0]

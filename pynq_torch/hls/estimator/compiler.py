@@ -82,6 +82,7 @@ _OPTIONS = (
     "-func-specialization-size-threshold=0",
     "-pragma-unroll-threshold=400000", "-replexitval=never",
     "-unroll-max-iteration-count-to-analyze=100000", "-unroll-runtime=false",
+    "-unroll-max-upperbound=1000",
     "-verify-loop-lcssa=false", "-alias-set-saturation-threshold=20000",
     "-licm-mssa-max-acc-promotion=20000", "-licm-mssa-optimization-cap=20000",
     "-memssa-check-limit=20000",
@@ -248,6 +249,7 @@ def optimise(
     folder: Path,
     *,
     promote: bool = False,
+    early: bool = False,
     calling: Callable[[str, Place], bool] = lambda name, place: False,
 ) -> tuple[str, str]:
     """Return a module after the passes, and what LLVM's analyses print of its loops.
@@ -262,6 +264,8 @@ def optimise(
     promote : bool
         Whether an element that a loop reads and writes is kept in a register while it runs: the
         tools do so but where they flatten the nest, and the element is another in each turn.
+    early : bool
+        Whether loops are unrolled too that a `break` may end before their constant bound.
     calling : callable
         Whether a function's calls are processes, each of them made for the constants it is handed.
     """
@@ -272,10 +276,11 @@ def optimise(
     (path := folder / "marked.ll").write_text(with_marks, encoding="utf-8")
     options = [*_OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
     options += [] if promote else ["-disable-licm-promotion"]
+    passes = _PASSES.replace("<O1;", "<O1;upperbound;") if early else _PASSES
     names = sorted({name for name, _ in defined(text)} - processes)
     options += [f"-force-remove-attribute={name}:{SHARED}" for name in names]
     try:
-        made, _ = _opt([f"-passes={_PASSES}", *options, str(path), "-S", "-o", "-"], _UNROLL_S)
+        made, _ = _opt([f"-passes={passes}", *options, str(path), "-S", "-o", "-"], _UNROLL_S)
     except _TooLongError as error:
         raise _too_much([place for place, n in factors.items() if n != 1]) from error
     made = _named(made)

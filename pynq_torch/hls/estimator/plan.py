@@ -16,13 +16,13 @@ from pynq_torch.errors import needs
 from pynq_torch.paths import shown
 
 from ..constants import Constants
-from ..cursors import is_pointer
 from ..lint_pragmas import is_placed
-from ..lint_tree import LOOPS, Program, Scope, calls, plain, walk
+from ..lint_tree import Program, Scope, calls, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
 from .bindings import Bindings, lines_of
 from .ir import Instruction, plain_name
 from .place import Place
+from .written import breaks, dimensions_of, is_fixed, is_perfect
 
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind
@@ -65,17 +65,17 @@ class Plan:
                 f"their accesses as those of {plain_name(base)!r}"
             )
 
+    def left(self, trips: Trips) -> list[LoopPlan]:
+        """Return the loops that are to be unrolled and still are there: `trips` has them."""
+        loops = (loop for function in self.functions for loop in function.all_loops())
+        return [loop for loop in loops if loop.unroll == 0 and key_of(loop.place) in trips]
+
     def give_up(self, trips: Trips) -> None:
         """Say which loops could not be unrolled though a directive asks for it.
 
         `trips` has the iterations of the loops that are left. A function with one is no pipeline.
         """
-        kept = [
-            loop
-            for function in self.functions
-            for loop in function.all_loops()
-            if loop.unroll == 0 and key_of(loop.place) in trips
-        ]
+        kept = self.left(trips)
         for loop in kept:
             constant = trips[key_of(loop.place)] is not None
             self.warnings.append(_why_kept(loop, constant=constant))
@@ -288,7 +288,7 @@ def _function(
     function.arguments = tuple(child.spelling for child in arguments)
     for child in walk(node):
         if child.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
-            dimensions, size, bits = _dimensions(child)
+            dimensions, size, bits = dimensions_of(child)
             if dimensions:
                 function.dimensions.setdefault(child.spelling, dimensions)
             if size > 0 and (dimensions or child.type.get_pointee().get_size() > 0):
@@ -302,26 +302,6 @@ def _function(
     links.append((function, None, scope, program))
     _scopes(scope, function, None, labels, constants, links, program)
     return function
-
-
-_NARROW = re.compile(r"(?:const )?ap_u?(?:int|fixed)<(\d+)")
-
-
-def _dimensions(node: Cursor) -> tuple[tuple[int, ...], int, int]:
-    """Return an array's dimensions, the bytes of an element and the bits that are used of it."""
-    kind, sizes = node.type.get_canonical(), []
-    if node.kind == CursorKind.PARM_DECL and kind.get_pointee().get_array_size() > 0:
-        sizes, kind = [0], kind.get_pointee()  # T a[][N]: the first one is not known here
-    elif node.kind == CursorKind.PARM_DECL and is_pointer(kind):
-        kind = kind.get_pointee().get_canonical()
-    while kind.get_array_size() > 0 or (
-        not sizes and "[" in kind.spelling and kind.get_array_size() == 0
-    ):
-        sizes.append(kind.get_array_size())
-        kind = kind.get_array_element_type().get_canonical()
-    size = kind.get_size()
-    narrow = _NARROW.match(kind.spelling)
-    return tuple(sizes), size, int(narrow[1]) if narrow else size * 8
 
 
 def _scopes(
@@ -346,37 +326,11 @@ def _scopes(
             at = inner.node.location
             label = labels.get((at.line, at.column), "")
             made = LoopPlan(Place(at.file.name, at.line, at.column), label, function, loop)
-            made.perfect, made.fixed = _is_perfect(inner), _is_fixed(inner.node)
-            made.breaks = _breaks(inner.body)
+            made.perfect, made.fixed = is_perfect(inner), is_fixed(inner.node)
+            made.breaks = breaks(inner.body)
             (function.loops if loop is None else loop.inner).append(made)
             links.append((function, made, inner, program))
         _scopes(inner, function, made, labels, constants, links, program)
-
-
-def _is_perfect(scope: Scope) -> bool:
-    """Whether another loop is the only statement of a loop."""
-    body = scope.body
-    parts = list(body.get_children()) if body.kind == CursorKind.COMPOUND_STMT else [body]
-    parts = [plain(part) for part in parts if part.kind != CursorKind.NULL_STMT]
-    return len(parts) == 1 and parts[0].kind in LOOPS
-
-
-def _breaks(node: Cursor) -> bool:
-    """Whether a `break` in a loop's body ends that loop."""
-    if node.kind in LOOPS or node.kind == CursorKind.SWITCH_STMT:
-        return False
-    parts = [part for part in node.get_children() if part.kind.is_statement()]
-    return node.kind == CursorKind.BREAK_STMT or any(map(_breaks, parts))
-
-
-def _is_fixed(node: Cursor) -> bool:
-    """Whether a loop begins and ends at constants: no variable but its counter is in them."""
-    ends = [child for part in list(node.get_children())[:2] for child in walk(part)]
-    names = [one for one in ends if one.kind == CursorKind.DECL_REF_EXPR]
-    used = [one.referenced for one in names if one.referenced is not None]
-    kinds = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
-    free = {one.hash for one in used if one.kind in kinds and not one.type.is_const_qualified()}
-    return node.kind == CursorKind.FOR_STMT and len(free) <= 1
 
 
 def _link(
