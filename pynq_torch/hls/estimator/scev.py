@@ -20,6 +20,7 @@ _TOKEN = re.compile(
     r"\s*(\{|\}|,\+,|<(?:nuw|nsw|nw)>|<%(?:\"[^\"]+\"|[-\w.$]+)>|<<?[\w ]+>>?|\(|\)|[-+]?\d+\b"
     r"|\+|\*|/u|[%@](?:\"[^\"]+\"|[-\w.$]+)|[\w.]+)"
 )
+_MULTIPLE = re.compile(r"^Loop %(?P<loop>.+): Trip multiple is (?P<trips>\d+)")
 _WIDTH = re.compile(r" to i(\d+)\)")
 _RANGE = re.compile(r" U: (\S+?) S: (\S+)")
 
@@ -87,6 +88,15 @@ def read_printed(text: str, function: Function) -> None:
         elif line.startswith("Loop %") and ": constant max backedge-taken count is " in line:
             header, _, count = line[6:].partition(": constant max backedge-taken count is ")
             function.known["most " + header.strip('"')] = Known(count)
+        elif match := _MULTIPLE.match(line):
+            _mend(function.known, match["loop"].strip('"'), int(match["trips"]) - 1)
+
+
+def _mend(known: dict[str, Known], header: str, count: int) -> None:
+    """Replace a count that is printed as a negative number, as 126 is of seven bits."""
+    for name in ("loop " + header, "most " + header):
+        if name in known and re.fullmatch(r"-\d+ ?", known["loop " + header].text):
+            known[name] = Known(str(count))
 
 
 def most(taken: Known | None, known: Known | None) -> int | None:
