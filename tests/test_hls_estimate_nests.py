@@ -278,3 +278,24 @@ def test_a_loop_with_branches_that_meet_is_unrolled(tmp_path: Path) -> None:
     found = _of(tmp_path, CHOSEN)
     assert _names(found) == [("wave", True)]
     assert not any("cannot be unrolled" in said for said in found.warnings)
+
+
+CALLED = """
+static int total(const int a[96]) {
+    int sum = 0;
+    add: for (int i = 0; i < 96; ++i)
+        sum += a[i] * a[i];
+    return sum;
+}
+void k(const int x[96], int y[96]) {
+    rows: for (int r = 0; r < 96; ++r)
+        for (int t = 90; t < LAST; ++t)
+            y[r] = total(x) + t;
+}
+"""
+
+
+@pytest.mark.parametrize("last", [80, 91])
+def test_a_loop_around_a_call_with_loops_is_no_pipeline(tmp_path: Path, last: int) -> None:
+    found = {loop.name: loop.ii for loop in _of(tmp_path, CALLED, LAST=last).loops}
+    assert found["rows"] is None and found.get("add", 1) == 1

@@ -182,13 +182,13 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips) -> None:
         return
     gone = [_is_unrolled(inner, trips) for inner in loop.inner]
     short = all(map(lambda inner, out: out or _is_short(inner, trips), loop.inner, gone))
-    free = loop.inner and loop.unroll and not (loop.off or loop.dataflow)
+    calls_loops = any(map(_has_loops, loop.called()))
+    free = loop.inner and loop.unroll and not (loop.off or loop.dataflow or calls_loops)
     if free and short and (all(gone) or not loop.perfect):
         loop.interval, loop.automatic = 0, True
         return
     for inner in loop.inner:
         _pipeline_by_itself(inner, trips)
-    calls_loops = any(map(_has_loops, loop.callees))
     if loop.unroll and not (loop.inner or loop.off or loop.dataflow or calls_loops):
         loop.interval, loop.automatic = 0, True
 
