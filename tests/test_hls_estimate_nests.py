@@ -299,3 +299,21 @@ void k(const int x[96], int y[96]) {
 def test_a_loop_around_a_call_with_loops_is_no_pipeline(tmp_path: Path, last: int) -> None:
     found = {loop.name: loop.ii for loop in _of(tmp_path, CALLED, LAST=last).loops}
     assert found["rows"] is None and found.get("add", 1) == 1
+
+
+SAID = """
+#include <assert.h>
+void k(const int x[100], int y[100], int n) {
+    assert(n <= 100);
+    first: for (int i = 0; i < n; ++i)
+        y[i] = x[i];
+    second: for (int i = 0; i < n; ++i)
+        y[i] += 3;
+}
+"""
+
+
+def test_assert_bounds_every_loop_behind_it(tmp_path: Path) -> None:
+    for tool in ("vitis", "vivado"):
+        found = _of(tmp_path, SAID, tool)
+        assert [loop.trip_count for loop in found.loops] == [(0, 100), (0, 100)]
