@@ -314,10 +314,41 @@ void k(hls::stream<int> &x, hls::stream<int> &y, int rows, int columns) {
     second: for (int r = 0; r < rows; ++r)
         for (int c = 0; c < columns; ++c)
             y.write(held[c] + r);
+    third: for (int r = 0; r < rows; ++r)
+        for (int c = 0; c < columns; ++c)
+            y.write(held[c] - r);
 }
 """
 
 
 def test_assert_bounds_every_loop_behind_it(tmp_path: Path) -> None:
     found = _of(tmp_path, SAID)
-    assert [loop.trip_count for loop in found.loops] == [(0, 59 * 79)] * 2
+    assert [loop.trip_count for loop in found.loops] == [(0, 59 * 79)] * 3
+
+
+HALVES = """
+void k(const int x[64], int y[64][64], int n) {
+    rows: for (int r = 0; r < 64; ++r)
+        columns: for (int c = 0; c < BOUND; ++c) {
+#pragma HLS UNROLL factor=2
+#pragma HLS PIPELINE
+            y[r][c] = x[c] + r;
+        }
+}
+"""
+
+
+def test_a_loop_that_may_end_in_the_middle_is_flattened_with_no_other(tmp_path: Path) -> None:
+    assert _names(_of(tmp_path, HALVES, BOUND=64)) == [("rows_columns", True)]
+    assert _names(_of(tmp_path, HALVES, BOUND="n")) == [("rows", False), ("columns", True)]
+
+
+def test_a_counter_of_seven_bits_counts_down(tmp_path: Path) -> None:
+    text = """
+    #include <ap_int.h>
+    void k(const int x[128], int y[128]) {
+        all: for (ap_uint<7> i = 127; i > 0; i--)
+            y[i] = x[i - 1];
+    }
+    """
+    assert _of(tmp_path, text).loops[0].trip_count == (127, 127)

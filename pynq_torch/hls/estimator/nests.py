@@ -22,7 +22,9 @@ def flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | Non
     loops, plans = [loop], []
     while True:
         plan = _plan_of(body, loops[-1])
-        if plan is None or plan.flatten is False or (len(loops) > 1 and plan.breaks):
+        if plan is None or plan.flatten is False:
+            return None
+        if len(loops) > 1 and (plan.breaks or _may_end_in_the_middle(plan, loops[-1])):
             return None
         plans.append(plan)
         if plan.interval is not None and not loops[-1].inner:
@@ -53,6 +55,11 @@ def outer_nest(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan | None
         loops.append(inner)
         plans.append(plan)
     return loops, plans
+
+
+def _may_end_in_the_middle(plan: LoopPlan, loop: Loop) -> bool:
+    """Whether only the data say in which copy of its body a partly unrolled loop ends."""
+    return plan.unroll > 1 and (loop.taken is None or bool(loop.taken.terms))
 
 
 def _plan_of(body: Body, loop: Loop) -> LoopPlan | None:

@@ -94,9 +94,9 @@ def read_printed(text: str, function: Function) -> None:
 
 def _mend(known: dict[str, Known], header: str, count: int) -> None:
     """Replace a count that is printed as a negative number, as 126 is of seven bits."""
-    for name in ("loop " + header, "most " + header):
-        if name in known and re.fullmatch(r"-\d+ ?", known["loop " + header].text):
-            known[name] = Known(str(count))
+    taken = known.get("loop " + header)
+    if taken is not None and re.fullmatch(r"-\d+ ?", taken.text):
+        known["loop " + header] = known["most " + header] = Known(str(count))
 
 
 def most(taken: Known | None, known: Known | None) -> int | None:
