@@ -352,3 +352,10 @@ def test_a_counter_of_seven_bits_counts_down(tmp_path: Path) -> None:
     }
     """
     assert _of(tmp_path, text).loops[0].trip_count == (127, 127)
+
+
+def test_directives_count_in_folders_of_any_alphabet(tmp_path: Path) -> None:
+    folder = tmp_path / "过滤器 é"
+    folder.mkdir()
+    (loop,) = _of(folder, HALVES.replace("UNROLL factor=2", "UNROLL off"), "vivado", BOUND=64).loops
+    assert (loop.name, loop.ii) == ("rows_columns", 1)
