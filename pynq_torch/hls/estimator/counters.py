@@ -8,7 +8,7 @@ it. The tools know the trip counts of both.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = ["with_counters"]
 
@@ -27,6 +27,7 @@ _STEP = re.compile(
     rf"(?P<before>  {_LOADED}  (?P<new>%\S+) = add )(?P<rest>(?P=type) (?P=old), -?1\b.*\n){_BACK}"
 )
 _STATIC = re.compile(r"(?m)^@([-\w.$]+) = internal global (i\d+|float|double) ")
+_MENTIONED = re.compile(r"@([-\w.$]+)")
 _DEFINED = re.compile(rf"@({_NAME})\(")
 _ENTRY = re.compile(r"(?m)^entry:\n")
 _LABEL = re.compile(rf"^({_NAME}):")
@@ -36,9 +37,18 @@ _TARGET = re.compile(rf"label %({_NAME})")
 def with_counters(text: str) -> str:
     """Return a raw module whose narrow counters do not overflow; static ones are in registers."""
     text = _FUNCTION.sub(lambda match: _counting(match[0]), text)
-    for name, kind in _STATIC.findall(text):
-        text = _local(text, name, kind)
-    return text
+    kinds = dict(_STATIC.findall(text))
+    users: dict[str, list[str]] = {name: [] for name in kinds}
+    for function in _FUNCTION.findall(text) if kinds else ():
+        for name in kinds.keys() & set(_MENTIONED.findall(function)):
+            users[name].append(function)
+    held = set(_MENTIONED.findall(_FUNCTION.sub("", re.sub(r"(?m)^@\S+", "", text))))
+    local = {
+        name: kind
+        for name, kind in kinds.items()
+        if name not in held and _is_local(name, users[name])
+    }
+    return _FUNCTION.sub(lambda match: _made_local(match[0], local), text) if local else text
 
 
 def _counting(function: str) -> str:
@@ -61,20 +71,22 @@ def _counting(function: str) -> str:
     return _STEP.sub(stepped, _SUM.sub(summed, function))
 
 
-def _local(text: str, name: str, kind: str) -> str:
-    """Return a module in which a static variable is local, if no call reads what another wrote."""
-    uses = re.compile(rf"@{re.escape(name)}(?![-\w.$])")
-    within = [one for one in _FUNCTION.findall(text) if uses.search(one)]
-    elsewhere = len(uses.findall(_FUNCTION.sub("", text))) > 1
-    names = "|".join(re.escape(found[1]) for found in map(_DEFINED.search, within) if found)
+def _is_local(name: str, users: Sequence[str]) -> bool:
+    """Whether no call reads what another wrote into a variable."""
+    names = "|".join(re.escape(found[1]) for found in map(_DEFINED.search, users) if found)
     shared = re.compile(rf"call .*@(?:{names})\(")
-    if elsewhere or any(shared.search(one) or not _writes_first(one, uses) for one in within):
-        return text
-    for one in within:
-        inside = uses.sub(f"%{name}.local", one)
-        made = _ENTRY.sub(rf"\g<0>  %{name}.local = alloca {kind}\n", inside, count=1)
-        text = text.replace(one, made)
-    return text
+    uses = re.compile(rf"@{re.escape(name)}(?![-\w.$])")
+    return not any(shared.search(one) or not _writes_first(one, uses) for one in users)
+
+
+def _made_local(function: str, local: Mapping[str, str]) -> str:
+    """Return a function with variables of its own in place of static ones."""
+    names = local.keys() & set(_MENTIONED.findall(function))
+    own = "".join(f"  %{name}.local = alloca {local[name]}\n" for name in sorted(names))
+    made = _MENTIONED.sub(
+        lambda match: f"%{match[1]}.local" if match[1] in names else match[0], function
+    )
+    return _ENTRY.sub(lambda match: match[0] + own, made, count=1)
 
 
 def _writes_first(function: str, uses: re.Pattern[str]) -> bool:
