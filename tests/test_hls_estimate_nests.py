@@ -247,39 +247,6 @@ def test_the_loops_of_a_template_s_constructor_are_pipelined(tmp_path: Path) -> 
     assert _names(found) == [("clear", True), ("put", True), ("get", True)]
 
 
-CHOSEN = """
-void k(const int a[8][8], const int b[8][8], int y[24]) {
-    int left[8][8], top[8][8], moved[8][8], sunk[8][8];
-    wave: for (int w = 0; w < 24; ++w) {
-#pragma HLS PIPELINE
-        for (int i = 0; i < 8; ++i)
-            for (int j = 0; j < 8; ++j) {
-                int id = i + j;
-                if (id <= w && w < 8 + id) {
-                    left[i][j] = j != 0 ? moved[i][j - 1] : a[i][w - id];
-                    top[i][j] = i != 0 ? sunk[i - 1][j] : b[w - id][j];
-                } else {
-                    left[i][j] = 0;
-                    top[i][j] = 0;
-                }
-            }
-        for (int i = 0; i < 8; ++i)
-            for (int j = 0; j < 8; ++j) {
-                moved[i][j] = left[i][j];
-                sunk[i][j] = top[i][j];
-            }
-        y[w] = moved[7][7] * sunk[7][7];
-    }
-}
-"""
-
-
-def test_a_loop_with_branches_that_meet_is_unrolled(tmp_path: Path) -> None:
-    found = _of(tmp_path, CHOSEN)
-    assert _names(found) == [("wave", True)]
-    assert not any("cannot be unrolled" in said for said in found.warnings)
-
-
 CALLED = """
 static int total(const int a[96]) {
     int sum = 0;

@@ -68,7 +68,7 @@ _PASSES = (
     "always-inline,globaldce,function(" + _TIDY + "),internalize,ipsccp<func-spec>,forceattrs,"
     "function("
     "lower-constant-intrinsics," + _TIDY + ","
-    "loop-simplify,lcssa,loop-mssa(loop-rotate),instsimplify,indvars,"
+    "loop-simplify,lcssa,loop-mssa(loop-rotate),indvars,"
     "loop-unroll<O1;no-runtime;no-profile-peeling;full-unroll-max=1000000>," + _TIDY + ","
     "loop-mssa(licm<no-allowspeculation>),early-cse<memssa>,dse,instcombine,"
     "simplifycfg<no-sink-common-insts>,adce,loop-simplify,lcssa),"
