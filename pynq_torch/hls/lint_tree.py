@@ -200,7 +200,7 @@ class Program:
             if child.kind in _SPACES:
                 self._collect(child)
             elif child.kind in _FUNCTIONS and body_of(child) is not None:
-                self.named[child.spelling].append(child)
+                self.named[_name_of(child)].append(child)
             elif child.kind == CursorKind.VAR_DECL:
                 self.globals.add(child.spelling)
 
@@ -266,8 +266,14 @@ class Program:
 
     def _pattern(self, function: Cursor) -> Cursor:
         """Return the template that a function is an instance of, or the function."""
-        same = self.named.get(function.spelling, ())
+        same = self.named.get(_name_of(function), ())
         return next((one for one in same if one.location == function.location), function)
+
+
+def _name_of(function: Cursor) -> str:
+    """Return the name by which it is called: a template's constructor is ``buffer<SIZE>``."""
+    name = str(function.spelling)
+    return name.partition("<")[0] if function.kind == CursorKind.CONSTRUCTOR else name
 
 
 def _holds(node: Cursor, file: str, line: int) -> bool:

@@ -49,6 +49,8 @@ class LoopPlan:
     perfect: bool = False
     #: Whether it begins and ends at constants.
     fixed: bool = False
+    #: Whether a `break` may end it.
+    breaks: bool = False
     #: Variables ("" for all) -> after how many iterations a read meets a write, 0 for never; and
     #: those of which a read need not wait for a write of its own iteration.
     distances: dict[str, int] = field(default_factory=dict)

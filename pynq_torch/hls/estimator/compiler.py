@@ -24,6 +24,7 @@ from .. import toolchain
 from ..depends import gcc_files
 from ..parse import PROBE, probe
 from ..source import read_text
+from .counters import with_counters
 from .marks import DEFINE, SHARED, callees_of, marked
 from .place import Locations, Place
 from .slices import address_slice
@@ -85,6 +86,7 @@ _OPTIONS = (
     "-func-specialization-size-threshold=0",
     "-pragma-unroll-threshold=400000", "-replexitval=never",
     "-unroll-max-iteration-count-to-analyze=100000", "-unroll-runtime=false",
+    "-unroll-max-upperbound=1000",
     "-verify-loop-lcssa=false", "-alias-set-saturation-threshold=20000",
     "-licm-mssa-max-acc-promotion=20000", "-licm-mssa-optimization-cap=20000",
     "-memssa-check-limit=20000",
@@ -251,6 +253,7 @@ def optimise(
     folder: Path,
     *,
     promote: bool = False,
+    early: bool = False,
     calling: Callable[[str, Place], bool] = lambda name, place: False,
     in_turn: bool = False,
 ) -> tuple[str, str]:
@@ -263,28 +266,35 @@ def optimise(
     inlined, unrolled : callable
         Whether a function (its mangled name, where it is) is inlined; by how much the loop at a
         place is unrolled: 1 not at all, 0 completely.
-    promote : bool
+    promote, early : bool
         Whether an element that a loop reads and writes is kept in a register while it runs: the
-        tools do so but where they flatten the nest, and the element is another in each turn.
+        tools do so but where they flatten the nest, and the element is another in each turn;
+        whether loops are unrolled too that a `break` may end before their constant bound.
     calling, in_turn : callable, bool
         Whether a function's calls are processes, each of them made for the constants it is handed;
         whether a loop makes some of them in turn, which is unrolled before.
     """
     factors: dict[Place, int] = {}
-    processes, passes = callees_of(text, calling), _FIRST + _IN_TURN * in_turn + _PASSES
-    whole = with_whole_words(with_tables(text))
+    processes = callees_of(text, calling)
+    whole = with_counters(with_whole_words(with_tables(text)))
     whole = marked(whole, inlined, unrolled, factors, processes.__contains__)
     (path := folder / "marked.ll").write_text(whole, encoding="utf-8")
-    options = [*_OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
-    options += [] if promote else ["-disable-licm-promotion"]
-    names = sorted({name for name, _ in defined(text)} - processes)
-    options += [f"-force-remove-attribute={name}:{SHARED}" for name in names]
+    options = _options(entry, {name for name, _ in defined(text)} - processes, promote)
+    passes = "-passes=" + _FIRST + _IN_TURN * in_turn + _PASSES
+    passes = passes.replace("<O1;", "<O1;upperbound;") if early else passes
     try:
-        made, _ = _opt([f"-passes={passes}", *options, str(path), "-S", "-o", "-"], _UNROLL_S)
+        made, _ = _opt([passes, *options, str(path), "-S", "-o", "-"], _UNROLL_S)
     except _TooLongError as error:
         raise _too_much([place for place, n in factors.items() if n != 1]) from error
     made = _named(made)
     return made, _analysed(made, path)
+
+
+def _options(entry: str, shared: set[str], promote: bool) -> list[str]:
+    """Return options of the passes; `shared` functions are one for all their calls."""
+    options = [*_OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
+    options += [] if promote else ["-disable-licm-promotion"]
+    return options + [f"-force-remove-attribute={name}:{SHARED}" for name in sorted(shared)]
 
 
 def _too_much(unrolled: Sequence[Place]) -> KernelBuildError:

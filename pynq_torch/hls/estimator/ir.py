@@ -369,9 +369,8 @@ def _loops(printed: str, function: Function) -> None:
         loop = Loop(header, depth, list(marks), stack[-1] if stack else None)
         known = function.known.get("loop " + header)
         loop.taken = known.expression if known is not None else None
-        known = function.known.get("most " + header)
-        most = int(known.text) if known is not None and known.text.isdigit() else ANY
-        loop.most = most if most < ANY else None
+        most = scev.most(known, function.known.get("most " + header))
+        loop.most = most if most is not None and most < ANY else None
         for name in marks:
             function.blocks[name].loop = loop
         if loop.parent is not None:

@@ -13,7 +13,8 @@ from pynq_torch.paths import shown
 from .asked import LoopPlan
 from .cycles import add, at_least, greater, multiply, pipeline_latency, plus
 from .ir import ANY, Function, Instruction, Loop, names_in
-from .operators import constant_in, knows_call
+from .nests import flattened, outer_nest
+from .operators import constant_in
 from .place import Place, own_place
 from .processes import Process, channels, side_by_side
 from .result import Cycles, LoopEstimate
@@ -36,20 +37,21 @@ def loop_states(body: Body, loop: Loop) -> Cycles:
     plan = _asked(body, loop)
     if plan is not None and plan.interval is not None and not loop.inner:
         return _pipelined(body, loop, plan, [loop], [plan])
-    nest = _flattened(body, loop)
+    nest = flattened(body, loop)
     if nest is not None:
         return _pipelined(body, nest[0][-1], nest[1][-1], *nest)
-    trips = _trips(body, loop, plan)
+    loops, plans = outer_nest(body, loop)
+    trips = _product(body, loops, plans)
     begun = len(body.stages)
-    states = body.states(loop)
+    states = body.states(loops[-1])
     inner = body.stages[begun:]
     if plan is not None and plan.dataflow and len(inner) > 1:
         return _dataflow_loop(body, loop, plan, trips, place, inner)
-    if plan is not None and plan.least is not None:
-        states = at_least(states, plan.least)
+    least = max((one.least or 0 for one in plans if one is not None), default=0)
+    states = at_least(states, least)
     total = multiply(trips, states)
-    _record(body, place, [loop], [plan], trips, None, None, states, total, "", False)
-    body.stages[begun:] = [Process(_name(body, [loop], [plan]), total, loop)]
+    _record(body, place, loops, plans, trips, None, None, states, total, "", False)
+    body.stages[begun:] = [Process(_name(body, loops, plans), total, loop)]
     return total
 
 
@@ -64,6 +66,14 @@ def _asked(body: Body, loop: Loop) -> LoopPlan | None:
     inner = plan.inner[0]
     gone = inner.interval is not None and inner.unroll == 1
     return replace(plan, interval=inner.interval) if gone else plan
+
+
+def _product(body: Body, loops: Sequence[Loop], plans: Sequence[LoopPlan | None]) -> Cycles:
+    """Return how often the innermost of several loops runs."""
+    trips: Cycles = (1, 1)
+    for loop, plan in zip(loops, plans, strict=True):
+        trips = multiply(trips, _trips(body, loop, plan))
+    return trips
 
 
 def _fills_a_table(body: Body, loop: Loop) -> bool:
@@ -87,26 +97,6 @@ def _dataflow_loop(
     _record(body, place, [loop], [plan], trips, None, None, iteration, total, "", False)
     body.stages.append(Process(_name(body, [loop], [plan]), total, loop))
     return total
-
-
-def _flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | None:
-    """Return a perfect nest whose innermost loop is pipelined, outer to inner."""
-    loops, plans = [loop], []
-    while True:
-        plan = body.kernel.plan.loop_at(loops[-1].place) if loops[-1].place else None
-        if plan is None or plan.flatten is False:
-            return None
-        plans.append(plan)
-        if plan.interval is not None and not loops[-1].inner:
-            return (loops, plans) if len(loops) > 1 else None
-        if len(loops[-1].inner) != 1 or plan.interval is not None or plan.off:
-            return None
-        inner = loops[-1].inner[0]
-        if not (plan.perfect or _is_perfect(body, loops[-1], inner)) or not _is_constant(
-            body, inner
-        ):
-            return None
-        loops.append(inner)
 
 
 def keeps_sums(body: Body, kept: Function) -> bool:
@@ -148,7 +138,7 @@ def _adds_in_flattened(body: Body, kept: Function) -> bool:
 
     The tools flatten first: then the element is another one in each turn, and stays in memory.
     """
-    headers = {loop.header for loop in body.function.loops if loop.inner and _flattened(body, loop)}
+    headers = {loop.header for loop in body.function.loops if loop.inner and flattened(body, loop)}
     for loop in kept.loops:
         if loop.header in headers:
             last = loop
@@ -158,33 +148,6 @@ def _adds_in_flattened(body: Body, kept: Function) -> bool:
             if any(item.op == "store" for block in between for item in block.instructions):
                 return True
     return False
-
-
-def _is_constant(body: Body, loop: Loop) -> bool:
-    return loop.taken is not None and not any(n.startswith("loop ") for n, _ in loop.taken.terms)
-
-
-def _is_perfect(body: Body, outer: Loop, inner: Loop) -> bool:
-    """Whether two loops become one: Vitis puts code between them under a condition.
-
-    That needs an iteration of the inner loop, which one without a constant bound may not have.
-    """
-    vitis = body.target.tool == "vitis"
-    entered = inner.taken is not None and not inner.taken.terms
-    for block in body.blocks(outer):
-        if block.name in inner.blocks:
-            continue
-        for item in block.instructions:
-            is_call = item.op == "call" and (
-                not knows_call(item.callee) or item.callee.startswith("__hls_stream")
-            )
-            if is_call or (
-                not vitis and item.op in ("store", "load", "call", "fadd", "fmul", "fdiv")
-            ):
-                return False
-            if item.op == "store" and (not entered or body.arrays.is_any_bank(item)):
-                return False  # which memory it goes to is a branch of its own
-    return True
 
 
 def _why(plan: LoopPlan, loop: Loop, interval: int, limit: Limit) -> str:
@@ -216,9 +179,7 @@ def _pipelined(
     body.count(region, interval, plan.interval or 1)
     if len(loops) > 1:
         body.blocks_used.count_turns(loops, body.target)
-    trips: Cycles = (1, 1)
-    for one, its in zip(loops, plans, strict=True):
-        trips = multiply(trips, _trips(body, one, its))
+    trips = _product(body, loops, plans)
     total = pipeline_latency(trips, interval, depth)
     _record(
         body, len(body.kernel.loops), loops, list(plans), trips, interval, plan.interval or 1,

@@ -202,7 +202,7 @@ _FEW_STAGES = {"fadd": ((22.5, 1), (18.8, 2)), "fsub": ((22.5, 1), (18.8, 2)), "
 
 
 def _stages(core: str, work: float, target: Target) -> int:
-    """Return the cycles of an operation of `work` ns: at slow clocks as few as its core can have."""
+    """Return the cycles of an operation of `work` ns: at slow clocks as few as a core can have."""
     slow = target.budget if target.speed >= _SERIES_7 else 0.0
     for least, cycles in _FEW_STAGES.get(core, ()):
         if slow >= least:

@@ -13,6 +13,9 @@ from .. import toolchain
 __all__ = ["Locations", "Place", "header_folders", "own_place", "plain_name", "real_path"]
 
 
+_ESCAPED = re.compile(rb"\\([0-9A-F]{2})")
+
+
 @dataclass(frozen=True)
 class Place:
     """Where something is in the source: file as the compiler names it, line and column from 1."""
@@ -44,6 +47,12 @@ def header_folders() -> tuple[str, ...]:
     return tuple(str(path) for path in (toolchain.LIGHT_HEADERS, *toolchain.include_dirs()))
 
 
+def _as_written(path: str) -> str:
+    """Return a path of LLVM's, where two digits behind a backslash are a byte that is not ASCII."""
+    plain = _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), path.encode())
+    return plain.decode("utf-8", "surrogateescape")
+
+
 class Locations:
     """The debug locations of a module: ``!12`` to a place in the source."""
 
@@ -59,7 +68,7 @@ class Locations:
         if scope not in self._files:
             node = self._field(scope, "file")
             name, folder = self._field(node, "filename"), self._field(node, "directory")
-            self._files[scope] = name if name.startswith("/") else f"{folder}/{name}"
+            self._files[scope] = _as_written(name if name[:1] == "/" else f"{folder}/{name}")
         return self._files[scope]
 
     def of_function(self, node: str) -> Place:

@@ -16,13 +16,13 @@ from pynq_torch.errors import needs
 from pynq_torch.paths import shown
 
 from ..constants import Constants
-from ..cursors import is_pointer
 from ..lint_pragmas import is_placed
-from ..lint_tree import LOOPS, Program, Scope, calls, plain, walk
+from ..lint_tree import Program, Scope, calls, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
 from .bindings import Bindings, lines_of
 from .ir import Instruction
 from .place import Place, plain_name
+from .written import breaks, dimensions_of, is_fixed, is_perfect
 
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind
@@ -70,17 +70,17 @@ class Plan:
                 f"their accesses as those of {plain_name(base)!r}"
             )
 
+    def left(self, trips: Trips) -> list[LoopPlan]:
+        """Return the loops that are to be unrolled and still are there: `trips` has them."""
+        loops = (loop for function in self.functions for loop in function.all_loops())
+        return [loop for loop in loops if loop.unroll == 0 and key_of(loop.place) in trips]
+
     def give_up(self, trips: Trips) -> None:
         """Say which loops could not be unrolled though a directive asks for it.
 
         `trips` has the iterations of the loops that are left. A function with one is no pipeline.
         """
-        kept = [
-            loop
-            for function in self.functions
-            for loop in function.all_loops()
-            if loop.unroll == 0 and key_of(loop.place) in trips
-        ]
+        kept = self.left(trips)
         for loop in kept:
             constant = trips[key_of(loop.place)] is not None
             self.warnings.append(_why_kept(loop, constant=constant))
@@ -187,13 +187,13 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips) -> None:
         return
     gone = [_is_unrolled(inner, trips) for inner in loop.inner]
     short = all(map(lambda inner, out: out or _is_short(inner, trips), loop.inner, gone))
-    free = loop.inner and loop.unroll and not (loop.off or loop.dataflow)
+    calls_loops = any(map(_has_loops, loop.called()))
+    free = loop.inner and loop.unroll and not (loop.off or loop.dataflow or calls_loops)
     if free and short and (all(gone) or not loop.perfect):
         loop.interval, loop.automatic = 0, True
         return
     for inner in loop.inner:
         _pipeline_by_itself(inner, trips)
-    calls_loops = any(map(_has_loops, loop.callees))
     if loop.unroll and not (loop.inner or loop.off or loop.dataflow or calls_loops):
         loop.interval, loop.automatic = 0, True
 
@@ -211,13 +211,17 @@ def _is_unrolled(loop: LoopPlan, trips: Trips) -> bool:
     return count is not None and (loop.unroll == 0 or 1 < count <= loop.unroll)
 
 
-def _is_short(loop: LoopPlan, trips: Trips) -> bool:
-    """Whether a loop, and each in it, is short and no directive speaks of it."""
+def _is_short(loop: LoopPlan, trips: Trips, around: int = 1) -> bool:
+    """Whether a loop, with those in it and `around` it, is short and no directive speaks of it.
+
+    Unrolled together they become as many copies as their iterations multiplied.
+    """
     count = trips.get(key_of(loop.place))
     asked = loop.interval is not None or loop.unroll != 1 or loop.off or loop.dataflow
-    if asked or count is None or count >= _PIPELINE_LOOPS or any(map(_has_loops, loop.callees)):
+    if asked or count is None or any(map(_has_loops, loop.callees)):
         return False
-    return all(_is_short(inner, trips) for inner in loop.inner)
+    copies = count * around
+    return copies < _PIPELINE_LOOPS and all(_is_short(one, trips, copies) for one in loop.inner)
 
 
 def _swallow(loop: LoopPlan, by: str) -> None:
@@ -289,7 +293,7 @@ def _function(
     function.arguments = tuple(child.spelling for child in arguments)
     for child in walk(node):
         if child.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
-            dimensions, size, bits = _dimensions(child)
+            dimensions, size, bits = dimensions_of(child)
             if dimensions:
                 function.dimensions.setdefault(child.spelling, dimensions)
             if size > 0 and (dimensions or child.type.get_pointee().get_size() > 0):
@@ -303,26 +307,6 @@ def _function(
     links.append((function, None, scope, program))
     _scopes(scope, function, None, labels, constants, links, program)
     return function
-
-
-_NARROW = re.compile(r"(?:const )?ap_u?(?:int|fixed)<(\d+)")
-
-
-def _dimensions(node: Cursor) -> tuple[tuple[int, ...], int, int]:
-    """Return an array's dimensions, the bytes of an element and the bits that are used of it."""
-    kind, sizes = node.type.get_canonical(), []
-    if node.kind == CursorKind.PARM_DECL and kind.get_pointee().get_array_size() > 0:
-        sizes, kind = [0], kind.get_pointee()  # T a[][N]: the first one is not known here
-    elif node.kind == CursorKind.PARM_DECL and is_pointer(kind):
-        kind = kind.get_pointee().get_canonical()
-    while kind.get_array_size() > 0 or (
-        not sizes and "[" in kind.spelling and kind.get_array_size() == 0
-    ):
-        sizes.append(kind.get_array_size())
-        kind = kind.get_array_element_type().get_canonical()
-    size = kind.get_size()
-    narrow = _NARROW.match(kind.spelling)
-    return tuple(sizes), size, int(narrow[1]) if narrow else size * 8
 
 
 def _scopes(
@@ -347,28 +331,11 @@ def _scopes(
             at = inner.node.location
             label = labels.get((at.line, at.column), "")
             made = LoopPlan(Place(at.file.name, at.line, at.column), label, function, loop)
-            made.perfect, made.fixed = _is_perfect(inner), _is_fixed(inner.node)
+            made.perfect, made.fixed = is_perfect(inner), is_fixed(inner.node)
+            made.breaks = breaks(inner.body)
             (function.loops if loop is None else loop.inner).append(made)
             links.append((function, made, inner, program))
         _scopes(inner, function, made, labels, constants, links, program)
-
-
-def _is_perfect(scope: Scope) -> bool:
-    """Whether another loop is the only statement of a loop."""
-    body = scope.body
-    parts = list(body.get_children()) if body.kind == CursorKind.COMPOUND_STMT else [body]
-    parts = [plain(part) for part in parts if part.kind != CursorKind.NULL_STMT]
-    return len(parts) == 1 and parts[0].kind in LOOPS
-
-
-def _is_fixed(node: Cursor) -> bool:
-    """Whether a loop begins and ends at constants: no variable but its counter is in them."""
-    ends = [child for part in list(node.get_children())[:2] for child in walk(part)]
-    names = [one for one in ends if one.kind == CursorKind.DECL_REF_EXPR]
-    used = [one.referenced for one in names if one.referenced is not None]
-    kinds = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
-    free = {one.hash for one in used if one.kind in kinds and not one.type.is_const_qualified()}
-    return node.kind == CursorKind.FOR_STMT and len(free) <= 1
 
 
 def _link(

@@ -22,7 +22,7 @@ from ..lint_tree import Problem, Program
 from ..parse import WARNING, constants_of, find_top, interface_words, probe, read_interface
 from ..source import SourceUnit, check_macros, folders, read_source
 from . import compiler, forbidden
-from .asked import FunctionPlan
+from .asked import FunctionPlan, LoopPlan
 from .ir import Module, read_module
 from .latency import Kernel
 from .not_modelled import not_modelled
@@ -165,8 +165,7 @@ def _plan(
                 functools.cache(functools.partial(constants_of, unit)), unit.mentions
             )
             programs.append((Program(unit.unit.cursor, body, unit.pragmas), constants))
-        problems += added([program for program, _ in programs], directives)
-        problems += divides_arrays(directives)[1]
+        problems += added([one for one, _ in programs], directives) + divides_arrays(directives)[1]
         for program, constants in programs:
             problems += pragma_problems(program, constants.mentions)
         problems += [one for program, _ in programs for one in not_modelled(program)]
@@ -199,6 +198,7 @@ def _optimised(
     text: str, plan: Plan, entry: str, folder: Path, arguments: Mapping[str, int], lenient: bool
 ) -> Module:
     """Run LLVM's passes: once for the trip counts as written, then with the plan."""
+    stuck: list[LoopPlan] = []  # what cannot be unrolled, as its bound is no constant
 
     def inlined(name: str, place: Place) -> bool:
         function = plan.function_at(place, name)
@@ -210,27 +210,38 @@ def _optimised(
         loop = plan.loop_at(place)
         if loop is None:  # those of HLS headers count bits and the lanes of vectors
             return 0 if place.file.startswith(header_folders()) else 1
-        return loop.unroll
+        return 1 if loop in stuck else loop.unroll
 
     def calling(name: str, place: Place) -> bool:
         function = plan.function_at(place, name)
         return function is not None and function.dataflow
 
-    trips: Trips = {}
-    if plan.needs_trips():
-        written = compiler.optimise(
-            text, entry, inlined, lambda place: 1 if plan.loop_at(place) else 0, folder
-        )
-        trips = _trips(read_module(*written))
-    plan.settle(trips)
+    plan.settle(_trips_as_written(text, plan, entry, inlined, folder))
     if arguments:
         text = with_arguments(text, entry, arguments, lenient=lenient)
     made = functools.partial(
         compiler.optimise, text, entry, inlined, unrolled, folder, calling=calling
     )
-    module = _both_ways(functools.partial(made, in_turn=plan.calls_in_turn()), plan)
+    made = functools.partial(made, in_turn=plan.calls_in_turn())
+    module = _both_ways(made, plan)
+    left = plan.left(_trips(module))
+    stuck += [loop for loop in left if not (loop.breaks and loop.fixed)]
+    if len(stuck) < len(left):
+        module = _both_ways(functools.partial(made, early=True), plan)
     plan.give_up(_trips(module))
     return module
+
+
+def _trips_as_written(
+    text: str, plan: Plan, entry: str, inlined: Callable[[str, Place], bool], folder: Path
+) -> Trips:
+    """Return how often the loops run that nothing unrolls, where that decides anything."""
+    if not plan.needs_trips():
+        return {}
+    written = compiler.optimise(
+        text, entry, inlined, lambda place: 1 if plan.loop_at(place) else 0, folder
+    )
+    return _trips(read_module(*written))
 
 
 def _both_ways(made: Callable[..., tuple[str, str]], plan: Plan) -> Module:

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .ir import Function
 
-__all__ = ["Expression", "Known", "parse", "read_printed"]
+__all__ = ["Expression", "Known", "most", "parse", "read_printed"]
 
 _TOKEN = re.compile(
     r"\s*(\{|\}|,\+,|<(?:nuw|nsw|nw)>|<%(?:\"[^\"]+\"|[-\w.$]+)>|<<?[\w ]+>>?|\(|\)|[-+]?\d+\b"
     r"|\+|\*|/u|[%@](?:\"[^\"]+\"|[-\w.$]+)|[\w.]+)"
 )
+_MULTIPLE = re.compile(r"^Loop %(?P<loop>.+): Trip multiple is (?P<trips>\d+)")
+_WIDTH = re.compile(r" to i(\d+)\)")
 _RANGE = re.compile(r" U: (\S+?) S: (\S+)")
 
 
@@ -86,6 +88,26 @@ def read_printed(text: str, function: Function) -> None:
         elif line.startswith("Loop %") and ": constant max backedge-taken count is " in line:
             header, _, count = line[6:].partition(": constant max backedge-taken count is ")
             function.known["most " + header.strip('"')] = Known(count)
+        elif match := _MULTIPLE.match(line):
+            _mend(function.known, match["loop"].strip('"'), int(match["trips"]) - 1)
+
+
+def _mend(known: dict[str, Known], header: str, count: int) -> None:
+    """Replace a count that is printed as a negative number, as 126 is of seven bits."""
+    taken = known.get("loop " + header)
+    if taken is not None and re.fullmatch(r"-\d+ ?", taken.text):
+        known["loop " + header] = known["most " + header] = Known(str(count))
+
+
+def most(taken: Known | None, known: Known | None) -> int | None:
+    """Return the most that a count can be, as it is printed: 6, the most of an i3, as -2."""
+    if known is None or not re.fullmatch(r"-?\d+ ?", known.text):
+        return None
+    widths = _WIDTH.findall(taken.text) if taken is not None else []
+    number = int(known.text)
+    if number >= 0:
+        return number
+    return number + (1 << int(widths[-1])) if widths else None
 
 
 def _bounds(text: str) -> tuple[int, int] | None:

@@ -42,6 +42,8 @@ template <int AP_W, bool AP_S> struct cell {
   cell() = default;
   AP_CONSTANT cell(AP_V v) : kept((raw_t<room(AP_W), AP_S>)v) {}
   AP_CONSTANT AP_V get() const { return (AP_V)kept; }
+  // Bits above the width do not matter, as get() cuts them off; LLVM takes what is not cut here for a loop's counter.
+  AP_INLINE void count(int step) { kept = (raw_t<room(AP_W), AP_S>)(kept + step); }
   // x.V is a number in the tools' headers, which sources use.
   AP_INLINE operator nearest_t<AP_W, AP_S>() const { return (nearest_t<AP_W, AP_S>)get(); }
 };
@@ -139,8 +141,8 @@ template <int AP_W, bool AP_S> struct ap_int_base {
     return (AP_R)(((AP_R)(AP_U)get() << AP_W2) | (AP_R)(unsigned _BitInt(AP_W2))o.get());
   }
 
-  AP_INLINE ap_int_base& operator++() { V = (AP_V)(get() + 1); return *this; }
-  AP_INLINE ap_int_base& operator--() { V = (AP_V)(get() - 1); return *this; }
+  AP_INLINE ap_int_base& operator++() { V.count(1); return *this; }
+  AP_INLINE ap_int_base& operator--() { V.count(-1); return *this; }
   AP_INLINE ap_int_base operator++(int) { ap_int_base t = *this; ++*this; return t; }
   AP_INLINE ap_int_base operator--(int) { ap_int_base t = *this; --*this; return t; }
   AP_INLINE ap_int_base<AP_W + 1, true> operator-() const {

@@ -1,0 +1,134 @@
+"""Which loops of a nest the tools make one loop of: LOOP_FLATTEN, asked for or not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .asked import LoopPlan
+from .ir import Instruction, Loop
+from .operators import knows_call
+
+if TYPE_CHECKING:
+    from .latency import Body
+
+__all__ = ["flattened", "outer_nest"]
+
+_FREE = ("br", "phi", "getelementptr", "icmp", "sext", "zext", "trunc")
+_ADDITIONS = ("add", "sub", "select")
+
+
+def flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | None:
+    """Return a perfect nest whose innermost loop is pipelined, outer to inner."""
+    loops, plans = [loop], []
+    while True:
+        plan = _plan_of(body, loops[-1])
+        if plan is None or plan.flatten is False:
+            return None
+        if len(loops) > 1 and (plan.breaks or _may_end_in_the_middle(plan, loops[-1])):
+            return None
+        plans.append(plan)
+        if plan.interval is not None and not loops[-1].inner:
+            return (loops, plans) if len(loops) > 1 else None
+        if len(loops[-1].inner) != 1 or plan.interval is not None or plan.off or plan.breaks:
+            return None
+        inner = loops[-1].inner[0]
+        if not _is_perfect(body, loops[-1], inner, plan) or not _is_constant(body, inner):
+            return None
+        loops.append(inner)
+
+
+def outer_nest(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan | None]]:
+    """Return loops that become one around a body with pipelines; the loop alone where none do.
+
+    Vitis HLS flattens what is around its pipelines too, where there is nothing but loops.
+    """
+    loops, plans = [loop], [_plan_of(body, loop)]
+    while body.target.tool == "vitis" and len(loops[-1].inner) == 1:
+        inner = loops[-1].inner[0]
+        plan = _plan_of(body, inner)
+        if not all(one is not None and _may_join(one) for one in (plans[-1], plan)):
+            break
+        if not (inner.inner and _has_pipeline(body, inner) and _is_constant(body, inner)):
+            break
+        if _joins(body, inner) or not _is_nothing(body, loops[-1], inner):
+            break
+        loops.append(inner)
+        plans.append(plan)
+    return loops, plans
+
+
+def _may_end_in_the_middle(plan: LoopPlan, loop: Loop) -> bool:
+    """Whether only the data say in which copy of its body a partly unrolled loop ends."""
+    return plan.unroll > 1 and (loop.taken is None or bool(loop.taken.terms))
+
+
+def _plan_of(body: Body, loop: Loop) -> LoopPlan | None:
+    return body.kernel.plan.loop_at(loop.place) if loop.place else None
+
+
+def _may_join(plan: LoopPlan) -> bool:
+    """Whether no directive and no `break` keeps a loop from becoming one with another."""
+    asked = plan.interval is not None or plan.off or plan.dataflow or plan.merge
+    return not asked and plan.flatten is not False and not plan.breaks
+
+
+def _joins(body: Body, loop: Loop) -> bool:
+    """Whether a loop is the outermost of a pipeline's nest."""
+    return flattened(body, loop) is not None
+
+
+def _has_pipeline(body: Body, loop: Loop) -> bool:
+    """Whether a loop in another is to be a pipeline."""
+    plans = [_plan_of(body, inner) for inner in loop.inner]
+    here = any(plan is not None and plan.interval is not None for plan in plans)
+    return here or any(_has_pipeline(body, inner) for inner in loop.inner)
+
+
+def _is_nothing(body: Body, outer: Loop, inner: Loop) -> bool:
+    """Whether there is no more between two loops than what counts, and additions for addresses."""
+    plan = _plan_of(body, outer)
+    work = [item.op for item in _between(body, outer, inner) if item.op not in _FREE]
+    if plan is not None and plan.perfect:
+        return all(op in _ADDITIONS for op in work)
+    return work == ["add"]
+
+
+def _is_constant(body: Body, loop: Loop) -> bool:
+    return loop.taken is not None and not any(n.startswith("loop ") for n, _ in loop.taken.terms)
+
+
+def _between(body: Body, outer: Loop, inner: Loop) -> list[Instruction]:
+    blocks = [block for block in body.blocks(outer) if block.name not in inner.blocks]
+    return [item for block in blocks for item in block.instructions]
+
+
+def _is_perfect(body: Body, outer: Loop, inner: Loop, plan: LoopPlan) -> bool:
+    """Whether two loops become one: Vitis puts code between them under a condition.
+
+    That needs an iteration of the inner loop, which one without a constant bound may not have.
+    Neither a stream nor a burst that goes on from turn to turn of the outer loop can wait for it.
+    """
+    vitis = body.target.tool == "vitis"
+    entered = inner.taken is not None and not inner.taken.terms
+    for item in _between(body, outer, inner):
+        if vitis and _is_transfer(body, outer, item):
+            return False
+        if plan.perfect:
+            continue
+        is_call = item.op == "call" and not knows_call(item.callee)
+        if is_call or (not vitis and item.op in ("store", "load", "call", "fadd", "fmul", "fdiv")):
+            return False
+        if item.op == "store" and (not entered or body.arrays.is_any_bank(item)):
+            return False  # which memory it goes to is a branch of its own
+    return True
+
+
+def _is_transfer(body: Body, outer: Loop, item: Instruction) -> bool:
+    """Whether something is an access of a stream, or of a burst over the turns of a loop."""
+    if item.op == "call":
+        return item.callee.startswith("__hls_stream")
+    access = body.arrays.access(item) if item.op in ("load", "store") else None
+    if access is None:
+        return False
+    is_burst = access.address.factor("loop " + outer.header) != 0
+    return access.array.kind == "stream" or (access.array.kind == "m_axi" and is_burst)

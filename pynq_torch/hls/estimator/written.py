@@ -1,0 +1,60 @@
+"""Loops and arrays as they are written: what no directive says of them."""
+
+from __future__ import annotations
+
+import re
+
+from pynq_torch.errors import needs
+
+from ..cursors import is_pointer
+from ..lint_tree import LOOPS, Scope, plain, walk
+
+with needs("clang", "Reading HLS C++"):
+    from clang.cindex import Cursor, CursorKind
+
+__all__ = ["breaks", "dimensions_of", "is_fixed", "is_perfect"]
+
+_NARROW = re.compile(r"(?:const )?ap_u?(?:int|fixed)<(\d+)")
+
+
+def dimensions_of(node: Cursor) -> tuple[tuple[int, ...], int, int]:
+    """Return an array's dimensions, the bytes of an element and the bits that are used of it."""
+    kind, sizes = node.type.get_canonical(), []
+    if node.kind == CursorKind.PARM_DECL and kind.get_pointee().get_array_size() > 0:
+        sizes, kind = [0], kind.get_pointee()  # T a[][N]: the first one is not known here
+    elif node.kind == CursorKind.PARM_DECL and is_pointer(kind):
+        kind = kind.get_pointee().get_canonical()
+    while kind.get_array_size() > 0 or (
+        not sizes and "[" in kind.spelling and kind.get_array_size() == 0
+    ):
+        sizes.append(kind.get_array_size())
+        kind = kind.get_array_element_type().get_canonical()
+    size = kind.get_size()
+    narrow = _NARROW.match(kind.spelling)
+    return tuple(sizes), size, int(narrow[1]) if narrow else size * 8
+
+
+def is_perfect(scope: Scope) -> bool:
+    """Whether another loop is the only statement of a loop."""
+    body = scope.body
+    parts = list(body.get_children()) if body.kind == CursorKind.COMPOUND_STMT else [body]
+    parts = [plain(part) for part in parts if part.kind != CursorKind.NULL_STMT]
+    return len(parts) == 1 and parts[0].kind in LOOPS
+
+
+def breaks(node: Cursor) -> bool:
+    """Whether a `break` in a loop's body ends that loop."""
+    if node.kind in LOOPS or node.kind == CursorKind.SWITCH_STMT:
+        return False
+    parts = [part for part in node.get_children() if part.kind.is_statement()]
+    return node.kind == CursorKind.BREAK_STMT or any(map(breaks, parts))
+
+
+def is_fixed(node: Cursor) -> bool:
+    """Whether a loop begins and ends at constants: no variable but its counter is in them."""
+    ends = [child for part in list(node.get_children())[:2] for child in walk(part)]
+    names = [one for one in ends if one.kind == CursorKind.DECL_REF_EXPR]
+    used = [one.referenced for one in names if one.referenced is not None]
+    kinds = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
+    free = {one.hash for one in used if one.kind in kinds and not one.type.is_const_qualified()}
+    return node.kind == CursorKind.FOR_STMT and len(free) <= 1
