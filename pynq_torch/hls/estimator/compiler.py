@@ -69,6 +69,8 @@ _UNROLL = (
     "loop-unroll<O1;no-runtime;no-profile-peeling;full-unroll-max=1000000>," + _TIDY
 )
 _FIRST = "always-inline,globaldce,function(" + _TIDY + "),"
+#: Whether loops that a `break` may end are unrolled too.
+_ENDS = ("<O1;", "<O1;upperbound;")
 #: Calls in a loop that is unrolled: what each of them is handed is known behind that.
 _IN_TURN = "function(" + _UNROLL + "),"
 _PASSES = (
@@ -267,9 +269,8 @@ def optimise(
         Whether a function (its mangled name, where it is) is inlined; by how much the loop at a
         place is unrolled: 1 not at all, 0 completely.
     promote, early : bool
-        Whether an element that a loop reads and writes is kept in a register while it runs: the
-        tools do so but where they flatten the nest, and the element is another in each turn;
-        whether loops are unrolled too that a `break` may end before their constant bound.
+        Whether an element that a loop reads and writes is in a register while it runs, as the tools
+        have it where they do not flatten the nest; whether loops are unrolled that a `break` ends.
     calling, in_turn : callable, bool
         Whether a function's calls are processes, each of them made for the constants it is handed;
         whether a loop makes some of them in turn, which is unrolled before.
@@ -280,14 +281,12 @@ def optimise(
     whole = marked(whole, inlined, unrolled, factors, processes.__contains__)
     (path := folder / "marked.ll").write_text(whole, encoding="utf-8")
     options = _options(entry, {name for name, _ in defined(text)} - processes, promote)
-    passes = "-passes=" + _FIRST + _IN_TURN * in_turn + _PASSES
-    passes = passes.replace("<O1;", "<O1;upperbound;") if early else passes
+    passes = (_FIRST + _IN_TURN * in_turn + _PASSES).replace("<O1;", _ENDS[early])
     try:
-        made, _ = _opt([passes, *options, str(path), "-S", "-o", "-"], _UNROLL_S)
+        made, _ = _opt([f"-passes={passes}", *options, str(path), "-S", "-o", "-"], _UNROLL_S)
     except _TooLongError as error:
-        raise _too_much([place for place, n in factors.items() if n != 1]) from error
-    made = _named(made)
-    return made, _analysed(made, path)
+        raise _too_much([at for at, n in factors.items() if n != 1]) from error
+    return (made := _named(made)), _analysed(made, path)
 
 
 def _options(entry: str, shared: set[str], promote: bool) -> list[str]:

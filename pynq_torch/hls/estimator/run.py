@@ -161,18 +161,18 @@ def _plan(
             if function is not None:
                 forbidden.check_top(function, top)
                 problems += _of_the_interface(unit, top, include_dirs, defines)
-            constants = Constants(
-                functools.cache(functools.partial(constants_of, unit)), unit.mentions
-            )
-            programs.append((Program(unit.unit.cursor, body, unit.pragmas), constants))
-        problems += added([one for one, _ in programs], directives) + divides_arrays(directives)[1]
+            values = functools.cache(functools.partial(constants_of, unit))
+            program = Program(unit.unit.cursor, body, unit.pragmas)
+            programs.append((program, Constants(values, unit.mentions)))
+        files = [program for program, _ in programs]
+        problems += [*added(files, directives), *divides_arrays(directives)[1]]
         for program, constants in programs:
             problems += pragma_problems(program, constants.mentions)
-        problems += [one for program, _ in programs for one in not_modelled(program)]
+        problems += [one for program in files for one in not_modelled(program)]
         said = [
             f"{shown(Path(file))}:{line}: {text}" for file, line, _, text in dict.fromkeys(problems)
         ]
-        items = [item for program, _ in programs for item in program.directives]
+        items = [item for program in files for item in program.directives]
         tool = tool or guess_tool(paths[0], items, directives, part)
         said += settle_values(programs, paths, include_dirs, defines, folder, tool)
         plan = make_plan(programs, top, tool)
