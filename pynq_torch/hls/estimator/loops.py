@@ -64,7 +64,7 @@ def _asked(body: Body, loop: Loop) -> LoopPlan | None:
     if plan is None or plan.interval is not None or plan.off or loop.inner or not plan.perfect:
         return plan
     inner = plan.inner[0]
-    gone = inner.interval is not None and inner.unroll == 1
+    gone = inner.interval is not None and not inner.automatic and inner.unroll == 1
     return replace(plan, interval=inner.interval) if gone else plan
 
 
