@@ -121,7 +121,6 @@ def check(
     bench: str | Path,
     *,
     timeout_s: float = 10.0,
-    directive: str = "",
     **options: Any,
 ) -> Checked:
     """Check an answer: it compiles, its pragmas count, its testbench passes, its goal is reached.
@@ -136,14 +135,11 @@ def check(
         The goal.
     bench : str or path
         C++ with ``main``, in which the answer's functions are declared, or a file of it; it returns
-        0 where the result is right. ``std::rand()`` gives other data to each answer, so that no
-        table of results passes.
+        0 if the result is right. ``std::rand()`` is other data for each answer: no table passes.
     timeout_s : float
         Limit for the run of the testbench, in seconds.
-    directive : str
-        A line of Tcl that counts besides the pragmas, as in a file of directives.
     options
-        Those of `pynq_torch.hls.estimate`; ``tool`` is ``"vitis"`` where it is not given.
+        Those of `estimated`; ``tool`` is ``"vitis"`` where it is not given.
 
     Returns
     -------
@@ -156,7 +152,7 @@ def check(
         return Checked(False, f"{top}: NOT YET. There is no cell %%hls {answer}; run it first.")
     code = split(CELLS.get(answer, answer))[0]
     with tempfile.TemporaryDirectory(prefix="pynq_torch_lab_") as name:
-        options |= _directives(Path(name), directive)
+        options |= _directives(Path(name), options.pop("directive", ""))
         return _checked(Path(name), code, top, target, bench, timeout_s, options)
 
 
@@ -196,7 +192,7 @@ def _checked(
 def estimated(answer: str, top: str, *, directive: str = "", **options: Any) -> Estimate:
     """Return the estimate of C++ in a string; `options` are those of `pynq_torch.hls.estimate`.
 
-    `directive` is a line of Tcl that counts besides the pragmas.
+    `directive` is a line of Tcl that counts besides the pragmas, as in a file of directives.
 
     Raises
     ------
