@@ -325,3 +325,26 @@ def test_old_releases_report_both_halves_of_what_processes_share(tmp_path: Path)
         estimate(source, "k", tool=f"vivado-{year}").resources for year in ("2016.1", "2018.2")
     ]
     assert found[0]["BRAM_18K"] == 2 * (found[1]["BRAM_18K"] or 0) > 0
+
+
+INVARIANT = """
+void k(const int x[16], int y[64]) {
+#pragma HLS INTERFACE ap_memory port=x
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        int sum = 0;
+        for (int j = 0; j < 16; ++j) sum += x[j] ^ i;
+        y[i] = sum;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("tool", "interval"), [("vivado", 8), ("vitis", 1)])
+def test_vivado_reads_what_does_not_change_in_each_iteration(
+    tmp_path: Path, tool: str, interval: int
+) -> None:
+    """It moves code out of loops before the inner one is unrolled, when the read still moves."""
+    source = tmp_path / "kernel.cpp"
+    source.write_text(INVARIANT)
+    assert estimate(source, "k", tool=tool).loops[0].ii == interval

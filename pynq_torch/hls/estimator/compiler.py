@@ -14,7 +14,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
@@ -64,19 +64,18 @@ _FLAGS = (
 )  # fmt: skip
 _TIDY = "sroa,early-cse<memssa>,simplifycfg<no-sink-common-insts>,instcombine"
 #: Loop-invariant code leaves loops, as in HLS; a memory location is never kept in a register.
+_LEAVE = "licm<no-allowspeculation>"
 _UNROLL = (
-    "loop-simplify,lcssa,loop-mssa(loop-rotate),indvars,"
+    "loop-simplify,lcssa,loop-mssa(loop-rotate{before}),indvars,"
     "loop-unroll<O1;no-runtime;no-profile-peeling;full-unroll-max=1000000>," + _TIDY
 )
 _FIRST = "always-inline,globaldce,function(" + _TIDY + "),"
-#: Whether loops that a `break` may end are unrolled too.
-_ENDS = ("<O1;", "<O1;upperbound;")
 #: Calls in a loop that is unrolled: what each of them is handed is known behind that.
 _IN_TURN = "function(" + _UNROLL + "),"
 _PASSES = (
     "internalize,ipsccp<func-spec>,forceattrs,function("
     "lower-constant-intrinsics," + _TIDY + "," + _UNROLL + ","
-    "loop-mssa(licm<no-allowspeculation>),early-cse<memssa>,dse,instcombine,"
+    "{behind}early-cse<memssa>,dse,instcombine,"
     "simplifycfg<no-sink-common-insts>,adce,loop-simplify,lcssa),"
     "globaldce"
 )
@@ -254,6 +253,7 @@ def optimise(
     unrolled: Callable[[Place], int],
     folder: Path,
     *,
+    tool: str = "vitis",
     promote: bool = False,
     early: bool = False,
     calling: Callable[[str, Place], bool] = lambda name, place: False,
@@ -268,6 +268,8 @@ def optimise(
     inlined, unrolled : callable
         Whether a function (its mangled name, where it is) is inlined; by how much the loop at a
         place is unrolled: 1 not at all, 0 completely.
+    tool : {"vitis", "vivado"}
+        Whose order of passes it is.
     promote, early : bool
         Whether an element that a loop reads and writes is in a register while it runs, as the tools
         have it where they do not flatten the nest; whether loops are unrolled that a `break` ends.
@@ -281,12 +283,23 @@ def optimise(
     whole = marked(whole, inlined, unrolled, factors, processes.__contains__)
     (path := folder / "marked.ll").write_text(whole, encoding="utf-8")
     options = _options(entry, {name for name, _ in defined(text)} - processes, promote)
-    passes = (_FIRST + _IN_TURN * in_turn + _PASSES).replace("<O1;", _ENDS[early])
-    try:
-        made, _ = _opt([f"-passes={passes}", *options, str(path), "-S", "-o", "-"], _UNROLL_S)
-    except _TooLongError as error:
-        raise _too_much([at for at, n in factors.items() if n != 1]) from error
-    return (made := _named(made)), _analysed(made, path)
+    passes = _passes(_FIRST + _IN_TURN * in_turn + _PASSES, tool, early)
+    made = _named(_unrolled([f"-passes={passes}", *options, str(path)], factors))
+    return made, _analysed(made, path)
+
+
+def _passes(passes: str, tool: str, early: bool) -> str:
+    """Return passes in the order of a tool; `early` unrolls loops that a `break` may end, too.
+
+    Vivado HLS moves code out of loops before it unrolls. What an inner loop reads, a pipeline
+    around it therefore reads again in each iteration, although nothing changes it: the samples of
+    a DCT or a DFT take ports. Vitis HLS moves it out.
+    """
+    before, behind = f",{_LEAVE}", ""
+    if tool == "vitis":
+        before, behind = "", f"loop-mssa({_LEAVE}),"
+    made = passes.format(before=before, behind=behind)
+    return made.replace("<O1;", "<O1;upperbound;") if early else made
 
 
 def _options(entry: str, shared: set[str], promote: bool) -> list[str]:
@@ -294,6 +307,14 @@ def _options(entry: str, shared: set[str], promote: bool) -> list[str]:
     options = [*_OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
     options += [] if promote else ["-disable-licm-promotion"]
     return options + [f"-force-remove-attribute={name}:{SHARED}" for name in sorted(shared)]
+
+
+def _unrolled(words: Sequence[str], factors: Mapping[Place, int]) -> str:
+    """Return what the passes make of a module; an error names the loops that became too much."""
+    try:
+        return _opt([*words, "-S", "-o", "-"], _UNROLL_S)[0]
+    except _TooLongError as error:
+        raise _too_much([at for at, n in factors.items() if n != 1]) from error
 
 
 def _too_much(unrolled: Sequence[Place]) -> KernelBuildError:

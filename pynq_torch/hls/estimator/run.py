@@ -222,7 +222,7 @@ def _optimised(
     made = functools.partial(
         compiler.optimise, text, entry, inlined, unrolled, folder, calling=calling
     )
-    made = functools.partial(made, in_turn=plan.calls_in_turn())
+    made = functools.partial(made, tool=plan.tool, in_turn=plan.calls_in_turn())
     module = _both_ways(made, plan)
     left = plan.left(_trips(module))
     stuck += [loop for loop in left if not (loop.breaks and loop.fixed)]
