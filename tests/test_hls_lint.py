@@ -339,9 +339,10 @@ def test_sums_reach_their_interval(
             "float next = sum + a[i]; sum = next; y[i] = sum;",
             "floating-point add",
         ),
-        ("int bins[64];", "bins[n ^ (i & s)] += i;", "`bins` is read after the iteration before"),
-        (
-            "float t[64];\n    for (int i = 0; i < 64; ++i) t[i] = a[i];",
+        ("int bins[64];", "bins[n ^ (i & s)] += i;", "`bins` is read after it was written 2 iter"),
+        (  # Vitis HLS would keep three copies of a memory that no directive names
+            "float t[64];\n#pragma HLS BIND_STORAGE variable=t type=ram_2p\n"
+            "    for (int i = 0; i < 64; ++i) t[i] = a[i];",
             "y[i] = t[i] + t[63 - i] + t[i ^ n] + t[i ^ s];",
             "4 accesses of `t`",
         ),
