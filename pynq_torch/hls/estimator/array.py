@@ -67,9 +67,8 @@ class Array:
         """
         size = self.element_bytes * prod(self.dimensions[1:])
         cut = self.cuts().get(0, ("", 0))
-        if self.kind != "memory" or cut[0] != "complete" or len(self.dimensions) < 2:
-            return self
-        if offset % size:
+        is_cut = self.kind == "memory" and cut[0] == "complete" and len(self.dimensions) > 1
+        if not is_cut or offset % size:
             return self
         if offset not in self.rows:
             parts = [(max(d - 1, 0), how, n) for d, how, n in self.plan.parts if d != 1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from math import ceil
 from pathlib import Path
 
 from .array import Access
-from .ir import Instruction
+from .ir import Instruction, names_in
 from .operators import constant_in
 from .place import Place, plain_name
 from .region import AFTER_READ, MOST_PAIRS, Node, Region, Slot, may_meet
@@ -100,11 +99,11 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
         end = _path(region, node, last)
         if end is None:
             continue
-        again_at = kept(region, last, end)
-        again = _path(region, node, last, again_at[1])
-        # Where there is time left in its last cycle, the next iteration begins in that one.
-        interval = again_at[0]
-        interval += again is None or (again_at[1] > 0 and again[0] > interval)
+        interval, time = kept(region, last, end)
+        if time > 0:
+            # Where there is time left in its last cycle, the next iteration begins in that one.
+            again = _path(region, node, last, time)
+            interval += again is None or again[0] > interval
         if interval > best.interval:
             reason = _carried_reason(region, node, last, interval)
             best = Limit(interval, reason, last.place)
@@ -193,11 +192,7 @@ def _is_kept(region: Region, load: Node, store: Node) -> bool:
     return (
         load.access.array.kind == "memory"
         and address == store.access.address
-        and any(
-            name in region.by_value
-            for term, _ in address.terms
-            for name in re.findall(r"%[-\w.$]+", term)
-        )
+        and any(name in region.by_value for term, _ in address.terms for name in names_in(term))
     )
 
 

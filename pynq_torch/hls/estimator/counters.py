@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from .ir import LABEL, NAME, TARGET
+
 __all__ = ["with_counters"]
 
-_NAME = r'(?:"[^"\n]+"|[-\w.$]+)'
 _FUNCTION = re.compile(r"(?ms)^define .*?^\}")
 #: ``i = i + 1`` of a narrow variable, and ``i++``: load, step, store.
 _LOADED = r"(?P<old>%\S+) = load (?P<type>i8|i16), ptr (?P<at>\S+),.*\n"
@@ -28,10 +29,8 @@ _STEP = re.compile(
 )
 _STATIC = re.compile(r"(?m)^@([-\w.$]+) = internal global (i\d+|float|double) ")
 _MENTIONED = re.compile(r"@([-\w.$]+)")
-_DEFINED = re.compile(rf"@({_NAME})\(")
+_DEFINED = re.compile(rf"@({NAME})\(")
 _ENTRY = re.compile(r"(?m)^entry:\n")
-_LABEL = re.compile(rf"^({_NAME}):")
-_TARGET = re.compile(rf"label %({_NAME})")
 
 
 def with_counters(text: str) -> str:
@@ -100,7 +99,7 @@ def _writes_first(function: str, uses: re.Pattern[str]) -> bool:
         seen.add(name)
         first = next((row for row in ways[name] if uses.search(row)), None)
         if first is None:
-            left += [one.strip('"') for row in ways[name] for one in _TARGET.findall(row)]
+            left += [one.strip('"') for row in ways[name] for one in TARGET.findall(row)]
         elif not re.match(rf"  store [\w]+ [^,]+, ptr {uses.pattern},", first):
             return False
     rows = (row for block in ways.values() for row in block if uses.search(row))
@@ -111,7 +110,7 @@ def _writes_first(function: str, uses: re.Pattern[str]) -> bool:
 def _blocks(function: str) -> Iterator[tuple[str, list[str]]]:
     name, rows = "", list[str]()
     for row in function.split("\n")[1:]:
-        label = _LABEL.match(row)
+        label = LABEL.match(row)
         if label is None:
             rows.append(row)
             continue

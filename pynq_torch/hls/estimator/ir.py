@@ -18,23 +18,28 @@ from .place import Locations, Place
 
 __all__ = [
     "ANY",
+    "LABEL",
+    "NAME",
+    "TARGET",
     "Block",
     "Function",
     "Instruction",
     "Loop",
     "Module",
+    "names_in",
     "read_module",
 ]
 
-_NAME = r'(?:"[^"]+"|[-\w.$]+)'
-_DEFINE = re.compile(rf"^define .*?@({_NAME})\((.*)\)[^()]*\{{$")
-_LABEL = re.compile(rf"^({_NAME}):")
-_RESULT = re.compile(rf"^(%{_NAME}) = (.*)$")
-_OPERAND = re.compile(rf"(?<![\w%@])[%@]{_NAME}")
+#: A name, a block's first line and the blocks that a branch goes to, as LLVM writes them.
+NAME = r'(?:"[^"\n]+"|[-\w.$]+)'
+LABEL = re.compile(rf"^({NAME}):")
+TARGET = re.compile(rf"label %({NAME})")
+_DEFINE = re.compile(rf"^define .*?@({NAME})\((.*)\)[^()]*\{{$")
+_RESULT = re.compile(rf"^(%{NAME}) = (.*)$")
+_OPERAND = re.compile(rf"(?<![\w%@])[%@]{NAME}")
 _TYPES = re.compile(r'%"?(?:struct|class|union)\.')
-_CALLEE = re.compile(rf"@({_NAME})\(")
-_PHI = re.compile(rf"\[ ([^,\]]+), %({_NAME}) \]")
-_TARGET = re.compile(rf"label %({_NAME})")
+_CALLEE = re.compile(rf"@({NAME})\(")
+_PHI = re.compile(rf"\[ ([^,\]]+), %({NAME}) \]")
 _INT = re.compile(r"^i(\d+)$")
 _FLOATS = {"half": 16, "float": 32, "double": 64}
 _LOOP_INFO = re.compile(r"^(\s*)(?:Parallel )?Loop at depth (\d+) containing: (.*)$")
@@ -235,10 +240,10 @@ def read_module(text: str, printed: str) -> Module:
             scev.read_printed(chunk, functions[name])
             _loops(before, functions[name])
         before = chunk
-    written = re.findall(rf"^(@{_NAME}) = .*?\b(?:global|constant) (.+)$", text, re.MULTILINE)
+    written = re.findall(rf"^(@{NAME}) = .*?\b(?:global|constant) (.+)$", text, re.MULTILINE)
     variables = {name: _leading_type(body) for name, body in written}
-    structs = dict(re.findall(rf"^(%{_NAME}) = type (.*)$", text, re.MULTILINE))
-    constants = re.findall(rf"^(@{_NAME}) = (.*?\bconstant .+)$", text, re.MULTILINE)
+    structs = dict(re.findall(rf"^(%{NAME}) = type (.*)$", text, re.MULTILINE))
+    constants = re.findall(rf"^(@{NAME}) = (.*?\bconstant .+)$", text, re.MULTILINE)
     tables = {name: _extremes(body) for name, body in constants}
     return Module(functions, variables, structs, tables)
 
@@ -265,7 +270,7 @@ class _Reader:
 
     def function(self, lines: list[str]) -> Function:
         match = _DEFINE.match(lines[0].split(" !dbg ")[0].rstrip(" {") + " {")
-        name = re.search(rf"@({_NAME})\(", lines[0])
+        name = re.search(rf"@({NAME})\(", lines[0])
         assert name is not None, "a definition has a name"
         found = re.search(r"!dbg (!\d+)", lines[0])
         place = self._places.of_function(found[1]) if found else None
@@ -274,7 +279,7 @@ class _Reader:
         block = Block("")
         rows = iter(lines[1:])
         for row in rows:
-            label = _LABEL.match(row)
+            label = LABEL.match(row)
             if label:
                 block = Block(label[1].strip('"'))
                 function.blocks[block.name] = block
@@ -297,8 +302,8 @@ class _Reader:
         found = re.search(r"!dbg (!\d+)", metadata)
         chain = self._chain(found[1]) if found else []
         if op in ("br", "switch", "ret", "unreachable"):
-            block.successors = [item.strip('"') for item in _TARGET.findall(rest)]
-            rest = _TARGET.sub("", rest)
+            block.successors = [item.strip('"') for item in TARGET.findall(rest)]
+            rest = TARGET.sub("", rest)
         made = Instruction(name, op, _type_of(op, rest), body, [], chain, block=block)
         if op == "phi":
             made.incoming = {b.strip('"'): v for v, b in _PHI.findall(rest)}
@@ -361,7 +366,7 @@ def _loops(printed: str, function: Function) -> None:
         match = _LOOP_INFO.match(line)
         if match is None:
             continue
-        words = re.findall(rf"%({_NAME})((?:<\w+>)*)", match[3])
+        words = re.findall(rf"%({NAME})((?:<\w+>)*)", match[3])
         marks = {name.strip('"'): mark for name, mark in words}
         depth = int(match[2])
         del stack[depth - 1 :]

@@ -19,7 +19,7 @@ from .loops import keeps_sums, loop_states
 from .memory import Arrays
 from .merge import merge
 from .order import child, is_last, joined, reverse_postorder
-from .place import Place, plain_name
+from .place import plain_name
 from .plan import Plan
 from .ports import Ports, Use
 from .processes import Process, channels, side_by_side
@@ -268,7 +268,7 @@ class Body:
         """Whether LOOP_MERGE is asked for the loops of a body."""
         if loop is None:
             return self.plan is not None and self.plan.merge
-        plan = self.kernel.plan.loop_at(loop.place) if loop.place else None
+        plan = self.kernel.plan.loop_at(loop.place)
         return plan is not None and plan.merge
 
     def _place(self, times: Times, header: str, calls: set[int]) -> None:
@@ -370,7 +370,7 @@ class Body:
 
     def _instances(self, callee: str, batch: Batch, loop: Loop | None) -> None:
         """Count the instances of a function: one for each call at a time, or each process."""
-        plan = self.plan if loop is None else self.kernel.plan.loop_at(loop.place or Place("", 0))
+        plan = self.plan if loop is None else self.kernel.plan.loop_at(loop.place)
         done, together = self.kernel.function(callee, {}), batch.calls[callee]
         up, one = done.handed_up, (self._process(loop), callee)
         if plan is not None and plan.dataflow:

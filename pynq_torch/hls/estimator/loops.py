@@ -60,7 +60,7 @@ def _asked(body: Body, loop: Loop) -> LoopPlan | None:
 
     Where the loop in it, which alone it holds, runs once and is gone, PIPELINE there speaks of it.
     """
-    plan = body.kernel.plan.loop_at(loop.place) if loop.place else None
+    plan = body.kernel.plan.loop_at(loop.place)
     if plan is None or plan.interval is not None or plan.off or loop.inner or not plan.perfect:
         return plan
     inner = plan.inner[0]
@@ -113,7 +113,7 @@ def keeps_sums(body: Body, kept: Function) -> bool:
 
 def _is_asked(body: Body, loop: Loop) -> bool:
     """Whether a loop is to be a pipeline."""
-    plan = body.kernel.plan.loop_at(loop.place) if loop.place else None
+    plan = body.kernel.plan.loop_at(loop.place)
     return plan is not None and plan.interval is not None
 
 
@@ -249,7 +249,7 @@ def _range(body: Body, taken: Expression, loop: Loop) -> Cycles:
         outer = around.get(name)
         if outer is None or outer is loop:
             return None, None
-        plan = body.kernel.plan.loop_at(outer.place) if outer.place else None
+        plan = body.kernel.plan.loop_at(outer.place)
         top = _trips(body, outer, plan)[1]
         if top is None:
             return None, None

@@ -21,7 +21,7 @@ def flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | Non
     """Return a perfect nest whose innermost loop is pipelined, outer to inner."""
     loops, plans = [loop], []
     while True:
-        plan = _plan_of(body, loops[-1])
+        plan = body.kernel.plan.loop_at(loops[-1].place)
         if plan is None or plan.flatten is False:
             return None
         if len(loops) > 1 and (plan.breaks or _may_end_in_the_middle(plan, loops[-1])):
@@ -42,16 +42,16 @@ def outer_nest(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan | None
 
     Vitis HLS flattens what is around its pipelines too, where there is nothing but loops.
     """
-    loops, plans = [loop], [_plan_of(body, loop)]
+    loops, plans = [loop], [body.kernel.plan.loop_at(loop.place)]
     while body.target.tool == "vitis" and len(loops[-1].inner) == 1:
         inner = loops[-1].inner[0]
-        plan = _plan_of(body, inner)
+        plan = body.kernel.plan.loop_at(inner.place)
         if not all(one is not None and _may_join(one) for one in (plans[-1], plan)):
             break
         if not (inner.inner and _has_pipeline(body, inner) and _is_constant(body, inner)):
             break
-        if _joins(body, inner) or not _is_nothing(body, loops[-1], inner):
-            break
+        if flattened(body, inner) or not _is_nothing(body, loops[-1], inner):
+            break  # the first: it is the outermost of a pipeline's nest already
         loops.append(inner)
         plans.append(plan)
     return loops, plans
@@ -62,31 +62,22 @@ def _may_end_in_the_middle(plan: LoopPlan, loop: Loop) -> bool:
     return plan.unroll > 1 and (loop.taken is None or bool(loop.taken.terms))
 
 
-def _plan_of(body: Body, loop: Loop) -> LoopPlan | None:
-    return body.kernel.plan.loop_at(loop.place) if loop.place else None
-
-
 def _may_join(plan: LoopPlan) -> bool:
     """Whether no directive and no `break` keeps a loop from becoming one with another."""
     asked = plan.interval is not None or plan.off or plan.dataflow or plan.merge
     return not asked and plan.flatten is not False and not plan.breaks
 
 
-def _joins(body: Body, loop: Loop) -> bool:
-    """Whether a loop is the outermost of a pipeline's nest."""
-    return flattened(body, loop) is not None
-
-
 def _has_pipeline(body: Body, loop: Loop) -> bool:
     """Whether a loop in another is to be a pipeline."""
-    plans = [_plan_of(body, inner) for inner in loop.inner]
+    plans = [body.kernel.plan.loop_at(inner.place) for inner in loop.inner]
     here = any(plan is not None and plan.interval is not None for plan in plans)
     return here or any(_has_pipeline(body, inner) for inner in loop.inner)
 
 
 def _is_nothing(body: Body, outer: Loop, inner: Loop) -> bool:
     """Whether there is no more between two loops than what counts, and additions for addresses."""
-    plan = _plan_of(body, outer)
+    plan = body.kernel.plan.loop_at(outer.place)
     work = [item.op for item in _between(body, outer, inner) if item.op not in _FREE]
     if plan is not None and plan.perfect:
         return all(op in _ADDITIONS for op in work)

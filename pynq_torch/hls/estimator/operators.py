@@ -197,6 +197,8 @@ def _staged(
     return Cost(latency, part, part, dsp_double if is_double else dsp, name)
 
 
+#: The delay, against grade -1, from which a part is of the 7 series.
+_SERIES_7 = 0.8
 #: ns of each stage of a sum and a product of floats with few stages, in a 7-series part.
 _FEW_STAGES = {"fadd": ((22.5, 1), (18.8, 2)), "fsub": ((22.5, 1), (18.8, 2)), "fmul": ((12.3, 1),)}
 
@@ -285,8 +287,6 @@ def constant_product(constant: int, bits: int, target: Target) -> Cost:
     return multiplier(min(own, bits), max(own, bits), target, own + bits)
 
 
-#: The delay, against grade -1, from which a part is of the 7 series.
-_SERIES_7 = 0.8
 #: Bits times bits from which a product with a sum behind it is kept in one DSP block.
 _LEAST_MAC = 40
 

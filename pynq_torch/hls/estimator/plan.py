@@ -98,9 +98,9 @@ class Plan:
                         f"{at}: {part} has no UltraRAM; {name} counts as block RAM: write impl=bram"
                     )
 
-    def loop_at(self, place: Place) -> LoopPlan | None:
-        """Return the loop whose keyword is at a place."""
-        return self._loops.get(key_of(place))
+    def loop_at(self, place: Place | None) -> LoopPlan | None:
+        """Return the loop whose keyword is at a place; None where the place is not known."""
+        return self._loops.get(key_of(place)) if place else None
 
     def function_at(self, place: Place, name: str) -> FunctionPlan | None:
         """Return the function whose name is on a line."""
