@@ -326,3 +326,61 @@ def test_directives_count_in_folders_of_any_alphabet(tmp_path: Path) -> None:
     folder.mkdir()
     (loop,) = _of(folder, HALVES.replace("UNROLL factor=2", "UNROLL off"), "vivado", BOUND=64).loops
     assert (loop.name, loop.ii) == ("rows_columns", 1)
+
+
+NEVER_COMPILED = """
+template <class T> void helper(const T x[64], T y[64]) {
+    body: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        y[i] = 3 * x[i];
+    }
+}
+template <class T> void unused(const T x[64], T y[64]) {
+#pragma HLS PIPELINE
+    helper<T>(x, y);
+}
+template <class T, bool FAST> void choose(const T x[64], T y[64]) {
+    if (FAST)
+        unused<T>(x, y);
+    else
+        helper<T>(x, y);
+}
+void k(const int x[64], int y[64]) { choose<int, false>(x, y); }
+"""
+
+
+@pytest.mark.parametrize("tool", ["vitis", "vivado"])
+def test_a_pipeline_that_is_never_compiled_unrolls_nothing(tmp_path: Path, tool: str) -> None:
+    assert _names(_of(tmp_path, NEVER_COMPILED, tool)) == [("body", True)]
+
+
+ASSIGNED = """
+#include "hls_stream.h"
+struct lanes {
+    int part[8];
+    lanes &operator=(const lanes &other) {
+        copy: for (int i = 0; i < 8; ++i) {
+#pragma HLS UNROLL
+            part[i] = other.part[i];
+        }
+        return *this;
+    }
+};
+void k(hls::stream<lanes> &from, hls::stream<lanes> &to) {
+    each: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        lanes now;
+        now = from.read();
+        to.write(now);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vitis", "vivado"])
+def test_the_pragmas_of_an_assignment_within_a_stream_count(tmp_path: Path, tool: str) -> None:
+    assert _names(_of(tmp_path, ASSIGNED, tool)) == [("each", True)]
+    source = ASSIGNED.replace("now = from.read();", "from.read(now);").replace(
+        "#pragma HLS PIPELINE", ""
+    )
+    assert [name for name, _ in _names(_of(tmp_path, source, "vivado"))] == ["each"]

@@ -205,7 +205,7 @@ class Program:
                 self.globals.add(child.spelling)
 
     def _reached(self, top: Cursor) -> list[Cursor]:
-        waiting, found = [top], [top]
+        waiting = list(found := [top, *self.named.get("operator=", ())])  # which streams call
         while waiting:
             for node in walk(waiting.pop()):
                 for other in self.named.get(node.spelling, ()):

@@ -90,7 +90,7 @@ _OPTIONS = (
     "-unroll-max-upperbound=1000",
     "-verify-loop-lcssa=false", "-alias-set-saturation-threshold=20000",
     "-licm-mssa-max-acc-promotion=20000", "-licm-mssa-optimization-cap=20000",
-    "-memssa-check-limit=20000",
+    "-memssa-check-limit=5000",
 )  # fmt: skip
 #: Longer modules, and those that take longer, are analysed for addresses and loop bounds only:
 #: what is printed of long sums of data can fill gigabytes.

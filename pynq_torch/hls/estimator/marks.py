@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from .place import Locations, Place
 
-__all__ = ["DEFINE", "MARKER", "SHARED", "callees_of", "marked"]
+__all__ = ["DEFINE", "MARKER", "SHARED", "callees_of", "calls_of", "marked"]
 
 #: Of a function that all its calls share: it is not made again for the constants of one.
 SHARED = "optsize"
@@ -85,16 +85,18 @@ def _with_unrolling(line: str, count: int) -> str:
     return line.rstrip("}") + f", {word}}}"
 
 
+def calls_of(text: str) -> Iterator[tuple[str, Place | None, set[str]]]:
+    """Yield each function of a raw module: its mangled name, where it is, and what it calls."""
+    places = Locations(text)
+    for chunk in re.split(r"(?m)^(?=define )", text)[1:]:
+        lines = chunk.split("\n}\n", 1)[0].split("\n")
+        if match := DEFINE.match(lines[0]):
+            calls = {call[1].strip('"') for line in lines if (call := _CALL.match(line))}
+            place = places.of_function(match[4]) if match[4] else None
+            yield match[1].strip('"'), place, calls
+
+
 def callees_of(text: str, calling: Callable[[str, Place], bool]) -> set[str]:
     """Return what some functions of a raw module call."""
-    places = Locations(text)
-    found: set[str] = set()
-    inside = False
-    for line in text.split("\n"):
-        if line.startswith("define "):
-            match = DEFINE.match(line)
-            where = places.of_function(match[4]) if match and match[4] else None
-            inside = bool(match and where and calling(match[1].strip('"'), where))
-        elif inside and (call := _CALL.match(line)):
-            found.add(call[1].strip('"'))
-    return found
+    called = (calls for name, at, calls in calls_of(text) if at is not None and calling(name, at))
+    return set().union(*called)

@@ -23,6 +23,7 @@ from ..parse import WARNING, constants_of, find_top, interface_words, probe, rea
 from ..source import SourceUnit, check_macros, folders, read_source
 from . import compiler, forbidden
 from .asked import FunctionPlan, LoopPlan
+from .compiled import keep_compiled
 from .ir import Module, read_module
 from .latency import Kernel
 from .not_modelled import not_modelled
@@ -134,6 +135,7 @@ def _scheduled(
     if exact:
         plan.forget_trips()
     entry = compiler.instance_in(text) or entry_of(text, plan)
+    keep_compiled(plan, text)
     module = _optimised(text, plan, entry, folder, arguments, exact)
     return Kernel(module, plan, target, entry, exact=exact)
 

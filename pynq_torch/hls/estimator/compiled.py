@@ -1,0 +1,33 @@
+"""Which of the functions that are written are compiled, and what each of them then calls.
+
+The source has calls in branches that are never taken, and templates of which there is no instance:
+what their directives ask of the functions that they name is asked of nothing.
+"""
+
+from __future__ import annotations
+
+from .asked import FunctionPlan
+from .marks import calls_of
+from .plan import Plan
+
+__all__ = ["keep_compiled"]
+
+
+def keep_compiled(plan: Plan, text: str) -> None:
+    """Leave out of a plan the functions and the calls that a raw module has not.
+
+    Operators and a template's constructors have other names there: they stay.
+    """
+    found = [(name, plan.function_at(at, name), calls) for name, at, calls in calls_of(text) if at]
+    known = {name: function for name, function, _ in found if function is not None}
+    called: dict[FunctionPlan, set[FunctionPlan]] = {}
+    for name, _, calls in found:
+        if name in known:
+            called.setdefault(known[name], set()).update(known[one] for one in calls & known.keys())
+    kept = {one for one in plan.functions if one in called or not one.name.isidentifier()}
+    plan.functions = [one for one in plan.functions if one in kept or one is plan.top]
+    for function in called:
+        left = called[function] | (kept - called.keys())
+        function.callees = [one for one in function.callees if one in left]
+        for loop in function.all_loops():
+            loop.callees = [one for one in loop.callees if one in left]
