@@ -689,10 +689,9 @@ def test_reshaped_parts_share_the_words_of_a_memory(kernel):
     }
     assert [loop(one, "walk").ii for one in found.values()] == [1, 1]
     assert [one.resources["BRAM_18K"] for one in found.values()] == [2, 1]
-    plain = kernel(text.replace("CUT", ""), tool="vivado")
-    assert (loop(plain, "walk").ii, plain.resources["BRAM_18K"]) == (2, 1)
-    itself = kernel(text.replace("CUT", ""), tool="vitis")  # the rows have constant indices
-    assert (loop(itself, "walk").ii, itself.resources["BRAM_18K"]) == (1, 2)
+    for tool in ("vivado", "vitis"):  # the rows have constant indices: each is cut off unasked
+        itself = kernel(text.replace("CUT", ""), tool=tool)
+        assert (loop(itself, "walk").ii, itself.resources["BRAM_18K"]) == (1, 2)
 
 
 @pytest.mark.parametrize(

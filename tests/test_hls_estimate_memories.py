@@ -348,3 +348,39 @@ def test_vivado_reads_what_does_not_change_in_each_iteration(
     source = tmp_path / "kernel.cpp"
     source.write_text(INVARIANT)
     assert estimate(source, "k", tool=tool).loops[0].ii == interval
+
+
+LINES = """
+void k(const int x[64], int y[64]) {
+    int lines[3][64];
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        lines[0][i] = x[i];
+        lines[1][i] = 3 * x[i];
+        lines[ROW][i] = 5 * x[i];
+    }
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        y[i] = lines[0][63 - i] + lines[1][63 - i] + lines[ROW][63 - i];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vivado", "vitis-2020.2"])
+@pytest.mark.parametrize(("row", "intervals"), [("2", [1, 1]), ("(x[i] & 1)", [2, 2])])
+def test_a_dimension_that_is_met_at_constants_only_is_cut(
+    tmp_path: Path, tool: str, row: str, intervals: list[int]
+) -> None:
+    """Lines that are met by their numbers are a memory each; data that choose one keep them one."""
+    source = tmp_path / "kernel.cpp"
+    source.write_text(LINES)
+    found = estimate(source, "k", tool=tool, defines=[f"ROW={row}"])
+    assert [loop.ii for loop in found.loops] == intervals
+
+
+def test_a_volatile_array_is_not_cut(tmp_path: Path) -> None:
+    source = tmp_path / "kernel.cpp"
+    source.write_text(LINES.replace("int lines", "volatile int lines"))
+    found = estimate(source, "k", tool="vivado", defines=["ROW=2"])
+    assert [loop.ii for loop in found.loops] == [2, 2]

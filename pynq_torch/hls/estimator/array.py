@@ -8,7 +8,7 @@ from math import ceil, prod
 from .asked import ArrayPlan
 from .scev import Expression
 
-__all__ = ["Access", "Array", "Cuts", "Division", "bits_between"]
+__all__ = ["Access", "Array", "Cuts", "Division", "bits_between", "split"]
 
 _FEW = 4
 #: Of each dimension that is cut (from 0) the kind and the factor.
@@ -164,3 +164,28 @@ class Access:
 def bits_between(low: int, high: int) -> int:
     """Return the bits of a memory for numbers between two: HLS keeps no more."""
     return max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0, 1) + (low < 0)
+
+
+def split(address: Expression, array: Array) -> list[tuple[int, list[int], bool]]:
+    """Split a byte address over an array's dimensions: constant, factors, whether it is unknown."""
+    strides, size = [], array.element_bytes
+    for length in reversed(array.dimensions[1:]):
+        strides.append(size)
+        size *= max(length, 1)
+    strides.append(size)
+    strides.reverse()
+    constant, left = address.constant, list(address.terms)
+    found: list[tuple[int, list[int], bool]] = []
+    for stride in strides:
+        here = [
+            (name, factor)
+            for name, factor in left
+            if abs(factor) >= stride and factor % stride == 0
+        ]
+        odd = [(name, factor) for name, factor in left if abs(factor) >= stride and factor % stride]
+        left = [pair for pair in left if pair not in here and pair not in odd]
+        whole = constant // stride
+        constant -= whole * stride
+        symbols = [factor // stride for _, factor in here]
+        found.append((whole, symbols, bool(odd)))
+    return found

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import replace
 from math import ceil, gcd, prod
 
-from .array import Access, Array, bits_between
+from .array import Access, Array, bits_between, split
 from .asked import ArrayPlan, FunctionPlan
 from .ir import Function, Instruction, Module, bits_of, split_types
 from .place import plain_name
@@ -38,6 +39,9 @@ class Arrays:
         self._known: dict[str, Array] = {}
         self._streams: set[str] = set()
         self._accessed_bytes: dict[str, int] = {}
+        #: The loads and stores of each array, and the arrays that calls are handed.
+        self._users: dict[str, list[Instruction]] = defaultdict(list)
+        self._given: set[str] = set()
         #: Choices between pointers into several arrays -> the array that is taken for all.
         self.chosen: dict[Instruction, str] = {}
         for block in function.blocks.values():
@@ -47,8 +51,11 @@ class Arrays:
         self._constants = self._only_constants()
         for block in function.blocks.values():
             for item in block.instructions:
-                if item.op in ("load", "store"):
+                if item.op == "call":
+                    self._given.update(map(self.base_of, item.operands))
+                elif item.op in ("load", "store"):
                     base = self.base_of(item.operands[-1]) if item.operands else ""
+                    self._users[base].append(item)
                     size = max(bits_of(item.type), 8) // 8
                     least = self._accessed_bytes.get(base, 0)
                     self._accessed_bytes[base] = max(size, least)
@@ -175,6 +182,8 @@ class Arrays:
         array.foreign = not array.constant and _FOREIGN.match(base) is not None
         if array.constant and (extremes := self._extremes(base)):
             array.element_bits = min(bits, bits_between(*extremes))
+        if not self._vitis:  # which divides for its pipelines
+            self._cut(array, base)
         self._classify(array, base, owner, kind)
         if array.kind == "scalar" and local:
             array.inner = self._inner(kind)
@@ -258,19 +267,40 @@ class Arrays:
 
     def _only_fixed(self, base: str) -> bool:
         """Whether a static array is met at fixed places only: a small one becomes registers."""
-        if base in self._module.tables:
+        if base in self._module.tables or base in self._given:
             return False
-        for block in self._function.blocks.values():
-            for item in block.instructions:
-                if item.op == "call" and base in map(self.base_of, item.operands):
-                    return False
-                if item.op in ("load", "store") and item.operands:
-                    pointer = item.operands[-1]
-                    known = self._function.known.get(pointer)
-                    terms = known.expression.terms if known else ((pointer, 1),)
-                    if self.base_of(pointer) == base and terms != ((base, 1),):
-                        return False
-        return True
+        return not any(self._where(item, base).terms for item in self._users[base])
+
+    def _cut(self, array: Array, base: str) -> None:
+        """Cut an array completely along dimensions that are met at constants only, at several.
+
+        Vivado HLS does, as its logs say, however long it is: three lines are three memories.
+        """
+        is_open = array.kind == "memory" and array.local and not (array.constant or array.foreign)
+        if not is_open or base in self._given or len(array.dimensions) < 2:
+            return
+        places: dict[int, set[int]] = {one: set() for one in range(len(array.dimensions))}
+        for item in self._users[base]:
+            where = self._where(item, base)
+            odd = any(abs(factor) < array.element_bytes for _, factor in where.terms)
+            if odd or "volatile" in item.text:
+                return
+            for one, (place, steps, unknown) in enumerate(split(where, array)):
+                if steps or unknown:
+                    places.pop(one, None)
+                elif one in places:
+                    places[one].add(place)
+        cuts = array.cuts()
+        made = [(n + 1, "complete", 0) for n, at in places.items() if len(at) > 1 and n not in cuts]
+        array.plan = replace(array.plan, parts=[*array.plan.parts, *made])
+
+    def _where(self, item: Instruction, base: str) -> Expression:
+        """Return at which byte of an array a load or a store is, as far as it is known."""
+        known = self._function.known.get(pointer := item.operands[-1])
+        address = known.expression if known else Expression(0, ((pointer, 1),))
+        if "getelementptr" in item.text:
+            address = Expression(self._offset(item.text), ((pointer, 1),))
+        return address.plus(Expression(0, ((base, 1),)), -1)
 
     def _indexed(self, base: str) -> bool:
         """Whether anything is computed on a pointer."""
@@ -293,14 +323,8 @@ class Arrays:
         """Return where a load or a store goes; None for what is no memory."""
         if not item.operands:
             return None
-        pointer = item.operands[-1]
-        array = self.array(base := self.base_of(pointer))
-        known = self._function.known.get(pointer)
-        address = known.expression if known else Expression(0, ((pointer, 1),))
-        if "getelementptr" in item.text:
-            address = Expression(self._offset(item.text), ((pointer, 1),))
-        if address.base == base:
-            address = address.plus(Expression(0, ((base, 1),)), -1)
+        array = self.array(base := self.base_of(item.operands[-1]))
+        address = self._where(item, base)
         self._note_range(item, base)
         write = item.op == "store"
         return Access(array, write, address, self._banks(array, address, write))
@@ -373,28 +397,3 @@ class Arrays:
                 fixed = not any(factors) or abs(constant) >= length
                 banks.append(constant // length if length and fixed else None)
         return tuple(banks)
-
-
-def split(address: Expression, array: Array) -> list[tuple[int, list[int], bool]]:
-    """Split a byte address over an array's dimensions: constant, factors, whether it is unknown."""
-    strides, size = [], array.element_bytes
-    for length in reversed(array.dimensions[1:]):
-        strides.append(size)
-        size *= max(length, 1)
-    strides.append(size)
-    strides.reverse()
-    constant, left = address.constant, list(address.terms)
-    found: list[tuple[int, list[int], bool]] = []
-    for stride in strides:
-        here = [
-            (name, factor)
-            for name, factor in left
-            if abs(factor) >= stride and factor % stride == 0
-        ]
-        odd = [(name, factor) for name, factor in left if abs(factor) >= stride and factor % stride]
-        left = [pair for pair in left if pair not in here and pair not in odd]
-        whole = constant // stride
-        constant -= whole * stride
-        symbols = [factor // stride for _, factor in here]
-        found.append((whole, symbols, bool(odd)))
-    return found

@@ -24,9 +24,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from .array import Access, Array, Cuts, Division
+from .array import Access, Array, Cuts, Division, split
 from .bounds import port_limit
-from .memory import split
 from .place import header_folders
 from .region import Node, Region
 from .target import Target
