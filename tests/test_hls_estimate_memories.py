@@ -384,3 +384,12 @@ def test_a_volatile_array_is_not_cut(tmp_path: Path) -> None:
     source.write_text(LINES.replace("int lines", "volatile int lines"))
     found = estimate(source, "k", tool="vivado", defines=["ROW=2"])
     assert [loop.ii for loop in found.loops] == [2, 2]
+
+
+def test_an_array_is_not_cut_where_data_choose_between_its_rows(tmp_path: Path) -> None:
+    source = tmp_path / "kernel.cpp"
+    chosen = "int *row = x[i] & 1 ? lines[0] : lines[1];\n        row[i]"
+    text = LINES.replace("lines[ROW][i] =", chosen + " =").replace("lines[ROW]", "lines[2]")
+    source.write_text(text.replace("int lines", "char lines").replace("int *row", "char *row"))
+    found = estimate(source, "k", tool="vivado")
+    assert [loop.ii for loop in found.loops] == [2, 2]

@@ -205,7 +205,8 @@ class Program:
                 self.globals.add(child.spelling)
 
     def _reached(self, top: Cursor) -> list[Cursor]:
-        waiting = list(found := [top, *self.named.get("operator=", ())])  # which streams call
+        found = [top, *self.named.get("operator=", ())]  # the second: streams call them
+        waiting = [*found]
         while waiting:
             for node in walk(waiting.pop()):
                 for other in self.named.get(node.spelling, ()):

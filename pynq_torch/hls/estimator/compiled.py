@@ -6,8 +6,10 @@ what their directives ask of the functions that they name is asked of nothing.
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from .asked import FunctionPlan
-from .marks import calls_of
+from .marks import functions_of
 from .plan import Plan
 
 __all__ = ["keep_compiled"]
@@ -18,12 +20,14 @@ def keep_compiled(plan: Plan, text: str) -> None:
 
     Operators and a template's constructors have other names there: they stay.
     """
-    found = [(name, plan.function_at(at, name), calls) for name, at, calls in calls_of(text) if at]
-    known = {name: function for name, function, _ in found if function is not None}
-    called: dict[FunctionPlan, set[FunctionPlan]] = {}
-    for name, _, calls in found:
-        if name in known:
-            called.setdefault(known[name], set()).update(known[one] for one in calls & known.keys())
+    known: dict[str, FunctionPlan] = {}
+    calls: dict[str, set[str]] = {}
+    for name, place, calls[name] in functions_of(text):
+        if place is not None and (function := plan.function_at(place, name)) is not None:
+            known[name] = function
+    called: dict[FunctionPlan, set[FunctionPlan]] = defaultdict(set)
+    for name, function in known.items():
+        called[function].update(known[one] for one in calls[name] & known.keys())
     kept = {one for one in plan.functions if one in called or not one.name.isidentifier()}
     plan.functions = [one for one in plan.functions if one in kept or one is plan.top]
     for function in called:

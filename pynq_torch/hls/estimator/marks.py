@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from .place import Locations, Place
 
-__all__ = ["DEFINE", "MARKER", "SHARED", "callees_of", "calls_of", "marked"]
+__all__ = ["DEFINE", "MARKER", "SHARED", "callees_of", "functions_of", "marked"]
 
 #: Of a function that all its calls share: it is not made again for the constants of one.
 SHARED = "optsize"
@@ -85,7 +85,7 @@ def _with_unrolling(line: str, count: int) -> str:
     return line.rstrip("}") + f", {word}}}"
 
 
-def calls_of(text: str) -> Iterator[tuple[str, Place | None, set[str]]]:
+def functions_of(text: str) -> Iterator[tuple[str, Place | None, set[str]]]:
     """Yield each function of a raw module: its mangled name, where it is, and what it calls."""
     places = Locations(text)
     for chunk in re.split(r"(?m)^(?=define )", text)[1:]:
@@ -98,5 +98,6 @@ def calls_of(text: str) -> Iterator[tuple[str, Place | None, set[str]]]:
 
 def callees_of(text: str, calling: Callable[[str, Place], bool]) -> set[str]:
     """Return what some functions of a raw module call."""
-    called = (calls for name, at, calls in calls_of(text) if at is not None and calling(name, at))
+    found = functions_of(text)
+    called = (calls for name, at, calls in found if at is not None and calling(name, at))
     return set().union(*called)

@@ -282,7 +282,8 @@ class Arrays:
         places: dict[int, set[int]] = {one: set() for one in range(len(array.dimensions))}
         for item in self._users[base]:
             where = self._where(item, base)
-            odd = any(abs(factor) < array.element_bytes for _, factor in where.terms)
+            # Of a pointer that data choose, it is not known where in the array it points.
+            odd = any(abs(n) < array.element_bytes or name == base for name, n in where.terms)
             if odd or "volatile" in item.text:
                 return
             for one, (place, steps, unknown) in enumerate(split(where, array)):
