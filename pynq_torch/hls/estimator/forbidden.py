@@ -15,7 +15,7 @@ from .plan import Plan
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, LinkageKind
 
-__all__ = ["check", "check_sizes", "check_top"]
+__all__ = ["check", "check_optimised", "check_top"]
 
 #: Calls of the operating system (UG1399, "System Calls"); what only prints costs nothing.
 _SYSTEM_CALL = re.compile(
@@ -27,17 +27,20 @@ _CALL = re.compile(r"call [^@]*@(\"[^\"]+\"|[-\w.$]+)\(.*?(?:!dbg (!\d+))?$")
 _INDIRECT = re.compile(r" call (?:[^@%(\"]*\([^)]*\) |[^@%(\"]*)%[^ ]+\(")
 _NODE = re.compile(r"!dbg (!\d+)")
 #: Instead of a callee's name: the function is known at run time only; assembly.
-_POINTER, _ASSEMBLY, _NUMBER = "", "asm", "inttoptr"
+_POINTER, _ASSEMBLY = "", "asm"
 _REFUSED = {
     _POINTER: "a function pointer or a virtual function cannot be synthesised; call the function "
     "by its name, or make it a template's parameter",
-    _NUMBER: "a pointer made of a number cannot be synthesised: it points into no array that is "
-    "known; hand over the array, and an index into it",
     _ASSEMBLY: "assembly cannot be synthesised; write C++",
 }
-_FROM_NUMBER = re.compile(r" = inttoptr i\d+ %.*!dbg (!\d+)")
-#: What ``alloca`` makes; a plain variable has no number of elements there.
-_OF_ANY_SIZE = re.compile(r" = alloca [^,]+, i\d+ %.*!dbg (!\d+)")
+#: What is refused where LLVM's passes leave it: what ``alloca`` makes, but for plain variables,
+#: which have no number of elements there; and pointers that something is done with.
+_LEFT = {
+    re.compile(r" = alloca [^,]+, i\d+ %.*!dbg (!\d+)"): "an array whose size is known at run time "
+    "only cannot be synthesised; declare it with its largest size",
+    re.compile(r" = inttoptr i\d+ %.*!dbg (!\d+)"): "a pointer made of a number cannot be "
+    "synthesised: it points into no array that is known; hand over the array, and an index into it",
+}
 _DEFINE = re.compile(r"^define .*?@(\"[^\"]+\"|[-\w.$]+)\(")
 
 
@@ -119,22 +122,19 @@ def check(text: str, plan: Plan, top: str, *, bodies: bool = False) -> None:
                 _note(plan, callee, where, bodies)
 
 
-def check_sizes(text: str, top: str) -> None:
-    """Refuse arrays whose size is still a variable after LLVM's passes.
+def check_optimised(text: str, top: str) -> None:
+    """Refuse arrays whose size is still a variable after LLVM's passes, and pointers from numbers.
 
     Raises
     ------
     KernelBuildError
         With file and line.
     """
-    match = _OF_ANY_SIZE.search(text)
-    where = Locations(text).of(match[1]) if match else None
-    if where is not None:
-        raise KernelBuildError(
-            f"{where.file}:{where.line}: an array whose size is known at run time only cannot be "
-            "synthesised; declare it with its largest size",
-            top,
-        )
+    for pattern, reason in _LEFT.items():
+        match = pattern.search(text)
+        where = Locations(text).of(match[1]) if match else None
+        if where is not None:
+            raise KernelBuildError(f"{where.file}:{where.line}: {reason}", top)
 
 
 def _reason(callee: str, path: Sequence[str], has_body: bool) -> str:
@@ -199,6 +199,4 @@ def _calls(text: str) -> dict[str, list[tuple[str, str]]]:
             found_at = _NODE.search(line)
             callee = _ASSEMBLY if " asm " in line else _POINTER
             current.append((callee, found_at[1] if found_at else ""))
-        elif " = inttoptr " in line and (match := _FROM_NUMBER.search(line)):
-            current.append((_NUMBER, match[1]))
     return found

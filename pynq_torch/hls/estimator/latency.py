@@ -26,6 +26,7 @@ from .processes import Process, channels, side_by_side
 from .region import Region
 from .resources import DspBlocks, block_rams
 from .result import Cycles, Estimate, LoopEstimate
+from .roms import synthesised
 from .schedule import pipeline, place_all
 from .shared import Shared
 from .target import Target
@@ -231,7 +232,7 @@ class Body:
                 continue
             spans: list[tuple[int, Cycles]] = [(group, (0, 0))]
             batch: Batch | None = None
-            for item in block.instructions:
+            for item in synthesised(block, self.kernel.module, self.arrays):
                 if item.op == "call" and item.callee in self.kernel.module.functions:
                     reads, writes = self.used(item)
                     cycles = self._call(item)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from pynq_torch.paths import shown
 
 from .asked import LoopPlan
+from .bursts import asked_for
 from .cycles import add, at_least, greater, multiply, pipeline_latency, plus
 from .ir import ANY, Function, Instruction, Loop, names_in
 from .nests import flattened, outer_nest
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from .region import Region
 
 __all__ = ["keeps_sums", "loop_states"]
+
+_COMPLEX = '%"class.std::complex'
+_ZERO = re.compile(r"store i\d+ 0,")
 
 
 def loop_states(body: Body, loop: Loop) -> Cycles:
@@ -52,7 +57,7 @@ def loop_states(body: Body, loop: Loop) -> Cycles:
     total = multiply(trips, states)
     _record(body, place, loops, plans, trips, None, None, states, total, "", False)
     body.stages[begun:] = [Process(_name(body, loops, plans), total, loop)]
-    return total
+    return plus(total, asked_for(body, loop))
 
 
 def _asked(body: Body, loop: Loop) -> LoopPlan | None:
@@ -77,10 +82,16 @@ def _product(body: Body, loops: Sequence[Loop], plans: Sequence[LoopPlan | None]
 
 
 def _fills_a_table(body: Body, loop: Loop) -> bool:
-    """Whether a loop is clang's own, and gives a table its constants: HLS makes a ROM of it."""
+    """Whether a loop is clang's own, and gives a table its constants: HLS makes a ROM of it.
+
+    Nor does an array of ``std::complex<ap_fixed<...>>`` take one, which begins with any numbers.
+    """
+    items = [i for block in body.blocks(loop) for i in block.instructions]
+    stores = [i for i in items if i.op == "store"]
+    if loop.header.startswith("arrayctor.loop") and any(_COMPLEX in i.text for i in items):
+        return all(_ZERO.match(i.text) for i in stores)
     if not loop.header.startswith("arrayinit.body"):
         return False
-    stores = [i for block in body.blocks(loop) for i in block.instructions if i.op == "store"]
     return all(body.arrays.array(body.arrays.base_of(i.operands[-1])).constant for i in stores)
 
 

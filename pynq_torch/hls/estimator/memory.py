@@ -11,6 +11,7 @@ from .array import Access, Array, bits_between, split
 from .asked import ArrayPlan, FunctionPlan
 from .ir import Function, Instruction, Module, bits_of, split_types
 from .place import plain_name
+from .roms import table_of
 from .scev import Expression, Known
 
 __all__ = ["Arrays"]
@@ -62,8 +63,7 @@ class Arrays:
 
     def _only_constants(self) -> set[str]:
         """The local arrays whose every write is of a constant, outside of loops."""
-        found: set[str] = set()
-        other: set[str] = set()
+        found, other = set[str](), set[str]()
         self._copied_from: dict[str, str] = {}
         self._stored: dict[str, tuple[int, int]] = {}
         for block in self._function.blocks.values():
@@ -81,7 +81,7 @@ class Arrays:
                 elif item.op == "call":
                     pointers = [self.base_of(one) for one in item.operands]
                     is_copy = item.callee.startswith(("llvm.memcpy", "llvm.memset"))
-                    (found if is_copy else other).update(pointers)
+                    (found if is_copy or table_of(item, self._module) else other).update(pointers)
                     if is_copy:
                         self._copied_from[pointers[0]] = pointers[-1]
                     if item.callee.startswith("llvm.memset") and _ZEROS.search(item.text):

@@ -253,7 +253,7 @@ def _integer(item: Instruction, function: Function, target: Target) -> Cost:
     if op == "mul":
         return _product(item, function, target, bits, constant)
     if op in ("udiv", "sdiv", "urem", "srem"):
-        if constant is not None and constant > 0 and constant & (constant - 1) == 0:
+        if constant and abs(constant) & (abs(constant) - 1) == 0:
             return Cost(0, speed * (0.0 if op[0] == "u" else _add(bits)))
         wide = max([width_of(o, function, item.type) for o in item.operands[:1]] or [bits])
         if constant and op[1:] == "div" and target.tool == "vitis":  # times the number's inverse

@@ -22,7 +22,7 @@ from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
 from .bindings import Bindings, lines_of
 from .ir import Instruction
 from .place import Place, plain_name
-from .written import breaks, dimensions_of, is_fixed, is_perfect
+from .written import breaks, dimensions_of, is_fixed, is_perfect, is_sized_by_template
 
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind
@@ -294,7 +294,7 @@ def _function(
     for child in walk(node):
         if child.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
             dimensions, size, bits = dimensions_of(child)
-            if dimensions:
+            if dimensions or is_sized_by_template(child):
                 function.dimensions.setdefault(child.spelling, dimensions)
             if size > 0 and (dimensions or child.type.get_pointee().get_size() > 0):
                 function.words.setdefault(child.spelling, (size, bits))

@@ -249,7 +249,7 @@ def _trips_as_written(
 def _both_ways(made: Callable[..., tuple[str, str]], plan: Plan) -> Module:
     """Return a module with sums in memory, and beside it with those in registers."""
     in_registers = made(promote=True)
-    forbidden.check_sizes(in_registers[0], plan.top.name)
+    forbidden.check_optimised(in_registers[0], plan.top.name)
     module = read_module(*in_registers)
     slow = plan.tool == "vivado"
     if any(loop.inner or slow for one in module.functions.values() for loop in one.loops):

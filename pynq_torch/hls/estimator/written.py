@@ -10,9 +10,9 @@ from ..cursors import is_pointer
 from ..lint_tree import LOOPS, Scope, plain, walk
 
 with needs("clang", "Reading HLS C++"):
-    from clang.cindex import Cursor, CursorKind
+    from clang.cindex import Cursor, CursorKind, TypeKind
 
-__all__ = ["breaks", "dimensions_of", "is_fixed", "is_perfect"]
+__all__ = ["breaks", "dimensions_of", "is_fixed", "is_perfect", "is_sized_by_template"]
 
 _NARROW = re.compile(r"(?:const )?ap_u?(?:int|fixed)<(\d+)")
 
@@ -32,6 +32,11 @@ def dimensions_of(node: Cursor) -> tuple[tuple[int, ...], int, int]:
     size = kind.get_size()
     narrow = _NARROW.match(kind.spelling)
     return tuple(sizes), size, int(narrow[1]) if narrow else size * 8
+
+
+def is_sized_by_template(node: Cursor) -> bool:
+    """Whether the size of an array is known in the instances of a template only."""
+    return bool(node.type.get_canonical().kind == TypeKind.DEPENDENTSIZEDARRAY)
 
 
 def is_perfect(scope: Scope) -> bool:

@@ -102,7 +102,18 @@ template <int AP_W, bool AP_S> struct ap_int_base {
   AP_INLINE ap_range_ref<AP_W, AP_S> operator()(int hi, int lo) { return {*this, hi, lo}; }
   AP_INLINE ap_int_base<AP_W, false> range(int hi, int lo) const { return slice(hi, lo); }
   AP_INLINE ap_int_base<AP_W, false> operator()(int hi, int lo) const { return slice(hi, lo); }
+  // The bits in the other order.
+  AP_INLINE ap_int_base<AP_W, false> turned() const {
+    AP_U made = 0;
+    for (int i = 0; i < AP_W; ++i) made = (AP_U)(made | ((AP_U)test(i) << (unsigned)(AP_W - 1 - i)));
+    return made;
+  }
+  // range(0, 7) has bit 0 first.
   AP_INLINE ap_int_base<AP_W, false> slice(int hi, int lo) const {
+    if (__builtin_constant_p(hi < lo) && hi < lo) return turned().slice_up(AP_W - 1 - hi, AP_W - 1 - lo);
+    return slice_up(hi, lo);
+  }
+  AP_INLINE ap_int_base<AP_W, false> slice_up(int hi, int lo) const {
     return (AP_U)(((AP_U)get() >> (unsigned)lo) & (AP_U)((AP_U)~(AP_U)0 >> (unsigned)(AP_W - 1 - hi + lo)));
   }
   AP_INLINE ap_bit_ref<AP_W, AP_S> operator[](int i) { return {*this, i}; }
@@ -166,6 +177,13 @@ template <int AP_W, bool AP_S> struct ap_range_ref {
   AP_INLINE operator ap_int_base<AP_W, false>() const { return get(); }
   AP_INLINE operator AP_U() const { return get(); }
   template <class AP_T> AP_INLINE void put(const AP_T& v) {
+    if (__builtin_constant_p(hi < lo) && hi < lo) {
+      const AP_U bits = (AP_U)((AP_U)v << (unsigned)(AP_W - 1 - lo + hi));
+      return ap_range_ref{of, lo, hi}.put_up(ap_int_base<AP_W, false>(bits).turned().get());
+    }
+    put_up(v);
+  }
+  template <class AP_T> AP_INLINE void put_up(const AP_T& v) {
     AP_U mask = (AP_U)((AP_U)((AP_U)~(AP_U)0 >> (unsigned)(AP_W - 1 - hi + lo)) << (unsigned)lo);
     of.V = (ap::raw_t<AP_W, AP_S>)(((AP_U)of.get() & (AP_U)~mask) | (((AP_U)v << (unsigned)lo) & mask));
   }

@@ -1,0 +1,112 @@
+"""``hls estimate``: what the tools read in C++ that clang reads otherwise, or refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from pynq_torch.hls import estimate
+from pynq_torch.hls.estimator import compiler
+
+MISSING = compiler.tools()
+pytestmark = [
+    pytest.mark.usefixtures("own_cache"),
+    pytest.mark.skipif(MISSING is not None, reason=MISSING or ""),
+]
+
+TABLE = """
+#include <math.h>
+static void fill(short *table) {
+    for (int i = 0; i < 256; ++i) table[i] = 1000 * cos(2 * M_PI * i / 256);
+}
+void k(const int in[256], int out[256]) {
+    short table[256];
+    fill(table);
+    a: for (int i = 0; i < 256; ++i) {
+#pragma HLS PIPELINE
+        out[i] = table[in[i] & 255];
+    }
+}
+"""
+COMPLEX = """
+#include <ap_fixed.h>
+#include <complex>
+typedef std::complex<ap_fixed<16, 1> > number;
+template <int N> void turn(const number in[2 * N], number out[2 * N]) {
+    number buf[2 * N];
+    a: for (int i = 0; i < 2 * N; ++i) {
+#pragma HLS PIPELINE
+        ap_uint<7> at = i;
+        at = at.range(0, 6);
+        buf[at] = in[i];
+    }
+    b: for (int i = 0; i < 2 * N; ++i) {
+#pragma HLS PIPELINE
+        out[i] = buf[i];
+    }
+}
+void k(const number in[128], number out[128]) { turn<64>(in, out); }
+"""
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    def made(text, name="k.cpp", **how):
+        (tmp_path / name).write_text(text)
+        return estimate(tmp_path / name, "k", tool="vivado", **how)
+
+    return made
+
+
+def test_a_function_that_computes_a_table_is_a_rom(kernel):
+    found = kernel(TABLE)
+    assert [loop.name for loop in found.loops] == ["a"]
+    assert found.latency[1] < 300
+    assert (found.resources["DSP"], found.resources["BRAM_18K"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("1000 *", "scale *", "*table)", "*table, short scale)", "fill(table", "fill(table, in[0]"),
+        ("fill(table);", "fill(table); table[3] = in[0];"),
+    ],
+)
+def test_a_table_that_depends_on_data_takes_its_time(kernel, change):
+    text = TABLE
+    for old, new in zip(change[::2], change[1::2], strict=True):
+        text = text.replace(old, new)
+    assert kernel(text).latency[1] > 256 * 20
+
+
+def test_arrays_of_complex_numbers_begin_with_anything(kernel):
+    found = kernel(COMPLEX)
+    assert [loop.name for loop in found.loops] == ["a", "b"]
+
+
+def test_bits_that_are_read_backwards_are_wires(kernel):
+    found = kernel(COMPLEX)
+    assert found.loops[0].iteration_latency == (2, 2)
+    written = kernel(COMPLEX.replace("at = at.range(0, 6)", "at.range(0, 6) = i"))
+    assert written.loops == found.loops
+
+
+def test_an_array_whose_size_a_template_knows_is_a_memory(kernel):
+    assert kernel(COMPLEX).resources["BRAM_18K"] == 1
+
+
+def test_a_quotient_by_a_negative_power_of_two_is_no_division(kernel):
+    text = "int k(int x) { return x / -4; }"
+    assert kernel(text).latency == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("k.cpp", "struct size { int n; }; int k(float x) { size s = {x * 2}; return s.n; }"),
+        ("k.cpp", "int k(int x) throw() { register int y = x; return y; }"),
+        ("k.c", "static int use(int *p) { return p != 0; } int k(int x) { use(x); return x; }"),
+        ("k.c", "int k(int x) { if (x > 3) return; return x; }"),
+    ],
+)
+def test_what_the_tools_only_warn_of_is_no_error(kernel, name, text):
+    assert kernel(text, name).latency[1] is not None
