@@ -298,3 +298,26 @@ def test_logic_that_one_operation_takes_is_in_its_lut(
     source = tmp_path / "kernel.cpp"
     source.write_text(LOGIC.replace("ROUNDS", str(rounds)))
     assert estimate(source, "mix", tool="vitis").loops[0].ii == interval
+
+
+#: The sum of all before, in an array; WHERE says which element is read, and which written.
+RUNNING = """
+void k(const int in[128], int out[128]) {
+    out[0] = in[0];
+    a: for (int i = 1; i < 128; ++i) {
+#pragma HLS PIPELINE
+        BODY
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vivado", "vitis"])
+def test_what_the_iteration_before_has_written_is_in_a_register(tmp_path, tool):
+    def interval(body):
+        (tmp_path / "k.cpp").write_text(RUNNING.replace("BODY", body))
+        return estimate(tmp_path / "k.cpp", "k", clock=6, tool=tool).loops[0].ii
+
+    assert interval("out[i] = out[i - 1] + in[i];") == 1
+    assert interval("if (in[i] > 3) out[i] = out[i - 1] + in[i];") > 1
+    assert interval("out[i] = out[i - 1] + in[i]; out[in[i] & 127] = 3;") > 1

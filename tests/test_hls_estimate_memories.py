@@ -393,3 +393,28 @@ def test_an_array_is_not_cut_where_data_choose_between_its_rows(tmp_path: Path) 
     source.write_text(text.replace("int lines", "char lines").replace("int *row", "char *row"))
     found = estimate(source, "k", tool="vivado")
     assert [loop.ii for loop in found.loops] == [2, 2]
+
+
+#: Words that a loop, which is no pipeline, takes from a bus one after another.
+FROM_BUS = """
+void k(const int in[32][8], int out[32][8]) {
+#pragma HLS INTERFACE m_axi port=in
+    int own[32][8];
+    rows: for (int i = 0; i < 32; ++i) {
+        words: for (int j = 0; j < 8; ++j) own[i][j] = in[INDEX];
+    }
+    a: for (int i = 0; i < 32; ++i) {
+        b: for (int j = 0; j < 8; ++j) out[i][j] = own[31 - i][j];
+    }
+}
+"""
+
+
+def test_vivado_reads_the_words_of_a_loop_in_one_burst(tmp_path):
+    def of(index):
+        (tmp_path / "k.cpp").write_text(FROM_BUS.replace("INDEX", index))
+        found = estimate(tmp_path / "k.cpp", "k", tool="vivado")
+        return {loop.name: loop.iteration_latency[1] for loop in found.loops}
+
+    assert (of("i][j")["words"], of("i][j")["rows"]) == (2, 8 * 2 + 7 + 2)
+    assert of("j][i")["words"] > 7  # asked for one by one

@@ -151,7 +151,8 @@ def full_limit(region: Region, interval: int, node: Node) -> Limit:
 
 def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
     """Loads that read what a store of an earlier iteration wrote."""
-    found: list[Carried] = []
+    nodes_of = {id(node): node for node in region.nodes}
+    found = [Carried(nodes_of[one], made, 1) for one, made in region.handed_on.items()]
     own, vitis = "loop " + region.header, region.target.tool == "vitis"
     for nodes in region.accesses.values():
         first = nodes[0].access
@@ -164,6 +165,8 @@ def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
         for store in stores[-MOST_PAIRS:]:
             for load in loads[-MOST_PAIRS:]:
                 assert load.access is not None and store.access is not None
+                if id(load) in region.handed_on:
+                    continue
                 symbol = _counter(region, load, store)
                 distance = distance_of(load.access, store.access, symbol)
                 if vitis and first.array.kind == "register" and None in load.access.banks:

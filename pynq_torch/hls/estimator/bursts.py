@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .array import Access
@@ -10,9 +11,14 @@ from .operators import constant_in
 from .order import may_skip
 
 if TYPE_CHECKING:
+    from .ir import Loop
+    from .latency import Body
     from .region import Region
 
-__all__ = ["is_single"]
+__all__ = ["asked_for", "is_one_of_many", "is_single"]
+
+#: Cycles in which a burst is asked for, before its first word.
+_REQUEST = 7
 
 
 def is_single(region: Region, item: Instruction, access: Access) -> bool:
@@ -25,6 +31,40 @@ def is_single(region: Region, item: Instruction, access: Access) -> bool:
     symbols = [name for name, _ in access.address.terms if not name.startswith("loop ")]
     values = [region.function.values.get(name) for s in symbols for name in names_in(s)]
     return any(value is not None and value.block in region.blocks for value in values)
+
+
+def is_one_of_many(region: Region, item: Instruction, access: Access) -> bool:
+    """Whether a loop that is no pipeline reads its words one after another: Vivado HLS asks once.
+
+    Its reports have two cycles for each of a constant number of them, and seven before the loop.
+    """
+    loop = next((one for one in region.function.loops if one.header == region.header), None)
+    if region.target.tool != "vivado" or access.write or loop is None or loop.inner:
+        return False
+    if loop.taken is None or loop.taken.terms:
+        return False
+    step = access.address.factor("loop " + loop.header)
+    return step == access.array.element_bytes and not is_single(region, item, access)
+
+
+def asked_for(body: Body, loop: Loop) -> int:
+    """Return the cycles before a loop that is no pipeline in which it asks for a burst."""
+    items = [item for block in body.blocks(loop) for item in block.instructions]
+    loads = [item for item in items if item.op == "load"]
+    if body.target.tool != "vivado" or loop.inner or not any(map(_of_bus(body), loads)):
+        return 0
+    region = body.region(items, loop.header, bursts=False)
+    found = (node for node in region.nodes if node.access and node.access.array.kind == "m_axi")
+    asks = any(node.access and is_one_of_many(region, node.item, node.access) for node in found)
+    return _REQUEST if asks else 0
+
+
+def _of_bus(body: Body) -> Callable[[Instruction], bool]:
+    def is_of_bus(item: Instruction) -> bool:
+        access = body.arrays.access(item)
+        return access is not None and access.array.kind == "m_axi"
+
+    return is_of_bus
 
 
 def _is_left_out(region: Region, item: Instruction) -> bool:

@@ -14,7 +14,7 @@ from .array import Access
 from .asked import FunctionPlan
 from .balance import balance
 from .bindings import Bindings, bound
-from .bursts import is_single
+from .bursts import is_one_of_many, is_single
 from .ir import Block, Function, Instruction
 from .luts import join_logic
 from .macs import join_products
@@ -83,6 +83,8 @@ class Region:
         self.accesses: dict[int, list[Node]] = defaultdict(list)
         #: Arrays (by id) that the tool divides by itself: none of their elements waits for another.
         self.spread: set[int] = set()
+        #: Loads (by id) of what the iteration before has written, and what makes that.
+        self.handed_on: dict[int, Node] = {}
         self._writes: dict[int, list[Node]] = defaultdict(list)
         self._streams: dict[str, list[Node]] = defaultdict(list)
         self._find_branches(items)
@@ -174,6 +176,9 @@ class Region:
         full = 0.85 * self.target.budget
         if self._bursts and not is_single(self, node.item, access):
             return Cost(0 if access.write else 1, full if access.write else 0.0, full)
+        if is_one_of_many(self, node.item, access):
+            node.before.clear()  # its address is that of the first word, before the loop
+            return Cost(1, 0.0, full)
         wait = access.array.wait(self.target.bus_latency)
         return Cost((6 if access.write else 7) + wait, 0.0, full)
 

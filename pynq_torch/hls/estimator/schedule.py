@@ -22,6 +22,7 @@ from .bounds import (
     recurrence_limit,
 )
 from .branches import Branches
+from .forwarded import forward
 from .region import AFTER_READ, Node, Region, Slot
 from .spread import divide
 
@@ -46,6 +47,7 @@ def pipeline(
     `shared` are arrays that the function takes in several calls: the tool does not divide them.
     """
     region.predicate()
+    forward(region)
     pairs = carried(region, distances)
     values = recurrence_limit(region, pairs)
     divide(region, shared, max(asked, values.interval))
