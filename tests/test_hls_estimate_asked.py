@@ -881,3 +881,48 @@ def test_pragmas_of_branches_count_where_the_branch_is_taken_and_in_vivado(
     said = "\n".join(found.warnings)
     assert "k.cpp:11: PIPELINE in a branch has no effect in Vitis HLS; it belongs at" in said
     assert "k.cpp:25: PIPELINE in a branch has no effect; it belongs at" in said
+
+
+CARD = """
+extern "C" {
+void k(const int *in, int *out, hls::stream<int> &more) {
+    copy: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        out[i] = in[i] + more.read();
+    }
+}
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "blocks"),
+    [
+        (CARD, "xcu50-fsvh2104-2-e", 4),
+        (CARD, "xc7z020clg400-1", 0),
+        (CARD.replace('"C"', '"C++"'), "xcu50-fsvh2104-2-e", 0),
+    ],
+)
+def test_pointers_of_a_card_s_kernel_are_buses(tmp_path, text, part, blocks):
+    (tmp_path / "k.cpp").write_text("#include <hls_stream.h>\n" + text)
+    found = estimate(tmp_path / "k.cpp", "k", part=part, tool="vitis")
+    assert found.loops[0].ii == 1
+    assert (found.resources["BRAM_18K"] > 0, found.latency[1] > 140) == (blocks > 0, blocks > 0)
+
+
+def test_a_memory_is_kept_as_often_as_it_is_read_where_a_directive_says_so(tmp_path):
+    (tmp_path / "k.cpp").write_text("""
+void k(const int in[1024], int out[1024]) {
+    int own[1024];
+#pragma HLS BIND_STORAGE variable=own type=ram_1wnr
+    a: for (int i = 0; i < 1024; ++i) own[i] = in[i];
+    b: for (int i = 0; i < 1024; ++i) {
+#pragma HLS PIPELINE
+        const int x = in[i];
+        out[i] = own[x & 1023] + own[x >> 5 & 1023] + own[x >> 10 & 1023];
+    }
+}
+""")
+    found = estimate(tmp_path / "k.cpp", "k", tool="vitis")
+    assert [loop.ii for loop in found.loops] == [1, 1]
+    assert found.resources["BRAM_18K"] == 3 * 2

@@ -384,3 +384,25 @@ def test_the_pragmas_of_an_assignment_within_a_stream_count(tmp_path: Path, tool
         "#pragma HLS PIPELINE", ""
     )
     assert [name for name, _ in _names(_of(tmp_path, source, "vivado"))] == ["each"]
+
+
+#: The inner loop begins where an unrolled one around it is.
+STAIRS = """
+void k(const int x[64][8], int y[64]) {
+    rows: for (int r = 0; r < 64; ++r) {
+#pragma HLS PIPELINE
+        int place[8];
+        for (int i = 0; i < 8; ++i) place[i] = x[r][i];
+        for (char i = 7; i > 0; --i)
+            for (char j = i - 1; j >= 0; --j) place[i] += place[j] <= place[i];
+        y[r] = place[7];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vivado", "vitis"])
+def test_a_loop_that_begins_at_the_counter_of_another_is_unrolled(tmp_path, tool):
+    (tmp_path / "k.cpp").write_text(STAIRS)
+    found = estimate(tmp_path / "k.cpp", "k", tool=tool)
+    assert [(loop.name, loop.ii) for loop in found.loops] == [("rows", 4)]

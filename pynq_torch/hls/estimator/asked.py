@@ -106,6 +106,8 @@ class FunctionPlan:
     instantiated: bool = False
     arrays: dict[str, ArrayPlan] = field(default_factory=dict)
     dimensions: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    #: The arguments that are pointers or arrays.
+    pointers: tuple[str, ...] = ()
     #: Bytes of an element of each array, and the bits that are used of them.
     words: dict[str, tuple[int, int]] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from pynq_torch.errors import needs
 from pynq_torch.paths import shown
 
 from ..constants import Constants
+from ..cursors import is_pointer
 from ..lint_pragmas import is_placed
 from ..lint_tree import Program, Scope, calls, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
@@ -87,6 +88,15 @@ class Plan:
         for function in self.functions:
             if any(loop.function in function.called() for loop in kept):
                 function.interval = None
+
+    def default_to_buses(self) -> None:
+        """Make pointers of the top function m_axi where no directive says what they are.
+
+        Vitis's flow does with those of a kernel, which is ``extern "C"`` (UG1399, "Vitis Kernel
+        Flow").
+        """
+        for name in self.top.pointers:
+            self.top.ports.setdefault(name, {"mode": "m_axi"})
 
     def warn_of_ultra_ram(self, part: str, has_it: bool) -> None:
         """Say which arrays are to be in UltraRAM, where the part has none."""
@@ -291,6 +301,9 @@ def _function(
     function = FunctionPlan(node.spelling, place)
     arguments = [child for child in node.get_children() if child.kind == CursorKind.PARM_DECL]
     function.arguments = tuple(child.spelling for child in arguments)
+    function.pointers = tuple(
+        one.spelling for one in arguments if is_pointer(one.type.get_canonical())
+    )
     for child in walk(node):
         if child.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
             dimensions, size, bits = dimensions_of(child)

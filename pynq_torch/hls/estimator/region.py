@@ -305,6 +305,8 @@ class Region:
             return []
         if access.array.constant and self._is_copied(access):
             return []
+        if "1wnr" in access.array.plan.kind and not access.write:
+            return []  # as many copies as reads
         if access.array.kind == "m_axi":
             return [((access.array.bundle, access.write), 1)]
         array = access.array

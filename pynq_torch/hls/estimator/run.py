@@ -135,6 +135,9 @@ def _scheduled(
     if exact:
         plan.forget_trips()
     entry = compiler.instance_in(text) or entry_of(text, plan)
+    is_kernel = entry == plan.top.name and not plan.top.place.file.endswith(".c")
+    if target.bus_latency and is_kernel:
+        plan.default_to_buses()
     keep_compiled(plan, text)
     module = _optimised(text, plan, entry, folder, arguments, exact)
     return Kernel(module, plan, target, entry, exact=exact)
@@ -225,13 +228,29 @@ def _optimised(
         compiler.optimise, text, entry, inlined, unrolled, folder, calling=calling
     )
     made = functools.partial(made, tool=plan.tool, in_turn=plan.calls_in_turn())
-    module = _both_ways(made, plan)
+    made, module = _unrolled_again(made, _both_ways(made, plan), plan)
     left = plan.left(_trips(module))
     stuck += [loop for loop in left if not (loop.breaks and loop.fixed)]
     if len(stuck) < len(left):
         module = _both_ways(functools.partial(made, early=True), plan)
     plan.give_up(_trips(module))
     return module
+
+
+def _unrolled_again(
+    made: functools.partial[tuple[str, str]], module: Module, plan: Plan
+) -> tuple[functools.partial[tuple[str, str]], Module]:
+    """Unroll twice where that leaves fewer loops, and return how, and the module.
+
+    A loop whose bound is the counter of an unrolled one around it has a constant bound only then.
+    """
+    trips = _trips(module)
+    left = plan.left(trips)
+    if made.keywords["in_turn"] or not any(trips[key_of(loop.place)] is not None for loop in left):
+        return made, module
+    again = functools.partial(made, in_turn=True)
+    other = _both_ways(again, plan)
+    return (again, other) if len(plan.left(_trips(other))) < len(left) else (made, module)
 
 
 def _trips_as_written(
