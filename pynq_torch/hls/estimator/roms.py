@@ -31,9 +31,13 @@ def synthesised(block: Block, module: Module, arrays: Arrays) -> Iterator[Instru
 
 
 def table_of(item: Instruction, module: Module) -> str:
-    """Return the argument into which a call writes a table of constants; ``""`` for none."""
+    """Return the argument into which a call writes a table of constants; ``""`` for none.
+
+    What is computed has fractions in it, as sines have: integers may be a counter's, up to the
+    argument of a run.
+    """
     function = module.functions.get(item.callee)
-    if function is None or not function.loops or item.name:
+    if function is None or not function.loops or item.name or not _has_fractions(function):
         return ""
     written: set[str] = set()
     for block in function.blocks.values():
@@ -44,6 +48,10 @@ def table_of(item: Instruction, module: Module) -> str:
                 written.add(_base_of(one.operands[-1] if one.operands else "", function))
     outside = {name for name in written if function.values.get(name) is None}
     return outside.pop() if len(outside) == 1 and outside <= {*function.arguments} else ""
+
+
+def _has_fractions(function: Function) -> bool:
+    return any(item.type in ("float", "double") for item in function.values.values())
 
 
 def _is_constant(item: Instruction, function: Function, module: Module) -> bool:

@@ -36,7 +36,10 @@ def dimensions_of(node: Cursor) -> tuple[tuple[int, ...], int, int]:
 
 def is_sized_by_template(node: Cursor) -> bool:
     """Whether the size of an array is known in the instances of a template only."""
-    return bool(node.type.get_canonical().kind == TypeKind.DEPENDENTSIZEDARRAY)
+    try:
+        return bool(node.type.get_canonical().kind == TypeKind.DEPENDENTSIZEDARRAY)
+    except ValueError:  # the bindings have no word for some types, as _Float16
+        return False
 
 
 def is_perfect(scope: Scope) -> bool:
