@@ -245,3 +245,65 @@ def test_headers_take_what_the_tools_take(tmp_path: Path) -> None:
     }
     """
     assert estimated(tmp_path, text, "k", "vivado").loops[0].trip_count == (22, 22)
+
+
+#: Words from one AXI4-Stream port to the other, in the top function or in one that it calls.
+PORTS = """
+#include <hls_stream.h>
+void copy(hls::stream<int> &from, hls::stream<int> &to) {
+#pragma HLS INLINE off
+    a: for (int i = 0; i < 20; ++i) {
+#pragma HLS PIPELINE off
+        to.write(from.read() + 5);
+    }
+}
+void k(hls::stream<int> &from, hls::stream<int> &to, hls::stream<int> &more) {
+#pragma HLS INTERFACE axis port=from
+#pragma HLS INTERFACE axis port=to
+    copy(from, to);
+    b: for (int i = 0; i < 20; ++i) {
+#pragma HLS PIPELINE off
+        to.write(from.read() + 5);
+    }
+    c: for (int i = 0; i < 20; ++i) {
+#pragma HLS PIPELINE off
+        more.write(i);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vivado", "vitis"])
+def test_the_top_function_waits_for_the_register_of_its_axi_stream(tmp_path, tool):
+    (tmp_path / "k.cpp").write_text(PORTS)
+    found = estimate(tmp_path / "k.cpp", "k", tool=tool)
+    assert {loop.name: loop.iteration_latency[1] for loop in found.loops} == {
+        "a": 1,
+        "b": 2,
+        "c": 1,
+    }
+
+
+def test_old_releases_wait_where_the_top_function_reads_too(tmp_path):
+    (tmp_path / "k.cpp").write_text(PORTS)
+    found = estimate(tmp_path / "k.cpp", "k", tool="vivado-2017.4")
+    assert {loop.name: loop.iteration_latency[1] for loop in found.loops} == {
+        "a": 1,
+        "b": 3,
+        "c": 1,
+    }
+
+
+def test_an_array_on_an_axi_stream_waits_as_a_stream_does(tmp_path):
+    (tmp_path / "k.cpp").write_text("""
+void k(int a[64], int b[64]) {
+#pragma HLS INTERFACE axis port=a
+#pragma HLS INTERFACE axis port=b
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE II=2
+        b[i] = a[i] + 1;
+    }
+}
+""")
+    found = estimate(tmp_path / "k.cpp", "k", tool="vivado").loops[0]
+    assert (found.ii, found.iteration_latency) == (2, (2, 2))

@@ -50,6 +50,8 @@ class Array:
     shared: bool = False
     #: Of a struct, words and bits of each array in it.
     inner: list[tuple[int, int]] = field(default_factory=list)
+    #: Whether it is an AXI4-Stream port.
+    is_axis: bool = False
     #: Whether it is a variable that other files may use.
     foreign: bool = False
     #: How the tool divides it by itself, for one pipeline each.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from .adapters import Directions, of_adapters
 from .array import Array
 from .asked import FunctionPlan
+from .axis import with_ports
 from .beside import Times, run_side_by_side
 from .calls import Batch, calls_of, copied_in, given, used
 from .cycles import add, at_least, greater, plus
@@ -208,10 +209,10 @@ class Body:
     ) -> Region:  # fmt: skip
         """Return the operations of some instructions; `unordered` are the arrays of a loop."""
         free = frozenset(unordered) | (self.plan.unordered if self.plan is not None else set())
-        return Region(
+        return with_ports(self, Region(
             self.function, self.arrays, self.target, self.plan, items, header,
             bursts=bursts, unordered=free, bindings=self.kernel.plan.bindings,
-        )  # fmt: skip
+        ), pipelined=bursts)  # fmt: skip
 
     def states(self, loop: Loop | None) -> Cycles:
         """Return the states of a body along its longest path: code, loops and calls."""

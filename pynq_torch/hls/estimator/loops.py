@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pynq_torch.paths import shown
 
 from .asked import LoopPlan
+from .axis import is_whole
 from .bursts import asked_for
 from .cycles import add, at_least, greater, multiply, pipeline_latency, plus
 from .ir import ANY, Function, Instruction, Loop, names_in
@@ -197,7 +198,7 @@ def _pipelined(
         (depth, depth), total, _why(plan, loop, interval, limit), plan.automatic,
     )  # fmt: skip
     body.stages.append(Process(_name(body, loops, list(plans)), total, loops[0]))
-    extra = 3 if body.target.tool == "vitis" and not _is_whole(body, loops[0]) else 1
+    extra = 3 if body.target.tool == "vitis" and not is_whole(body, loops[0]) else 1
     return plus(total, extra + _to_buses(body, region))
 
 
@@ -210,16 +211,6 @@ def _to_buses(body: Body, region: Region) -> int:
     }
     far = body.target.bus_latency
     return sum((6 if one.write else 8) + one.array.wait(far) for one in buses.values())
-
-
-def _is_whole(body: Body, loop: Loop) -> bool:
-    """Whether a function is one loop; Vitis makes a module of its own of any other pipeline."""
-    if loop.parent is not None or len(body.function.outer()) > 1:
-        return False
-    outside = [block for block in body.function.blocks.values() if block.loop is None]
-    return not any(
-        i.op in ("load", "store", "call") for block in outside for i in block.instructions
-    )
 
 
 def _trips(body: Body, loop: Loop, plan: LoopPlan | None) -> Cycles:

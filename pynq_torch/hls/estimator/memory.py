@@ -241,7 +241,7 @@ class Arrays:
             or (array.plan.kind == "fifo" and not array.local)
             or mode in ("axis", "ap_fifo")
         ):
-            array.kind = "stream"
+            array.kind, array.is_axis = "stream", mode == "axis"
         elif mode == "s_axilite" and array.dimensions:
             array.shared = True
         elif mode == "m_axi":

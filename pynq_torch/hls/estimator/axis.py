@@ -1,0 +1,70 @@
+"""AXI4-Stream ports of the kernel: its own code waits for the register behind them.
+
+The tools' schedules (64 modules of 45 repositories) have a write to such a port in two states where
+it is in the top function itself, and in one where a function, a process or, in Vitis HLS, the
+module of a loop writes. Vivado HLS did so with reads too, until 2018.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .ir import Loop
+    from .latency import Body
+    from .region import Region
+
+__all__ = ["is_whole", "with_ports"]
+
+#: ns to reach the register of a port.
+_PORT_NS = 2.2
+#: The first release of Vivado HLS of which a year is all that is known, and which reads at once.
+_READS_AT_ONCE = 2018.0
+
+
+def with_ports(body: Body, region: Region, *, pipelined: bool) -> Region:
+    """Return a region in which what the top function itself writes to AXI4-Stream takes longer."""
+    if body.function.name != body.kernel.entry or _is_of_a_module(body, region, pipelined):
+        return region
+    early = body.target.tool == "vivado" and 0 < body.target.release < _READS_AT_ONCE
+    streams = _streams(body)
+    for node in region.nodes:
+        item = node.item
+        word = item.callee if node.stream else item.op if item.op in ("load", "store") else ""
+        if not word.endswith(("write", "store", *(("read", "load") if early else ()))):
+            continue
+        base = body.arrays.base_of(item.operands[-1 if item.op == "store" else 0])
+        # What is stored in a stream's own variable is written by the call behind it.
+        if (node.stream or base not in streams) and body.arrays.array(base).is_axis:
+            entry = node.cost.delay or _PORT_NS * body.target.speed
+            node.cost = replace(node.cost, latency=1, delay=0.0, entry=entry)
+    return region
+
+
+def _streams(body: Body) -> set[str]:
+    """Return the streams that a function reads or writes by calls."""
+    items = (item for block in body.function.blocks.values() for item in block.instructions)
+    calls = (item for item in items if item.callee.startswith("__hls_stream") and item.operands)
+    return {body.arrays.base_of(item.operands[0]) for item in calls}
+
+
+def _is_of_a_module(body: Body, region: Region, pipelined: bool) -> bool:
+    """Whether a loop of the top function is a process or a module of its own."""
+    loop = next((one for one in body.function.loops if one.header == region.header), None)
+    if loop is None:
+        return False
+    if body.plan is not None and body.plan.dataflow:
+        return True
+    outermost = [*loop.above()][-1]
+    return pipelined and body.target.tool == "vitis" and not is_whole(body, outermost)
+
+
+def is_whole(body: Body, loop: Loop) -> bool:
+    """Whether a function is one loop; Vitis makes a module of its own of any other pipeline."""
+    if loop.parent is not None or len(body.function.outer()) > 1:
+        return False
+    outside = [block for block in body.function.blocks.values() if block.loop is None]
+    return not any(
+        i.op in ("load", "store", "call") for block in outside for i in block.instructions
+    )
