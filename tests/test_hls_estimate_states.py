@@ -307,3 +307,15 @@ void k(int a[64], int b[64]) {
 """)
     found = estimate(tmp_path / "k.cpp", "k", tool="vivado").loops[0]
     assert (found.ii, found.iteration_latency) == (2, (2, 2))
+
+
+def test_words_follow_each_other_into_an_axi_stream(tmp_path):
+    (tmp_path / "k.cpp").write_text("""
+#include <hls_stream.h>
+void k(const int in[2], hls::stream<int> &to) {
+#pragma HLS INTERFACE axis port=to
+    const int x = in[0], y = in[1];
+    to.write(x); to.write(y); to.write(x); to.write(y);
+}
+""")
+    assert estimate(tmp_path / "k.cpp", "k", tool="vivado").latency == (5, 5)

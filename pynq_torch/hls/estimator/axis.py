@@ -19,19 +19,26 @@ __all__ = ["is_whole", "with_ports"]
 
 #: ns to reach the register of a port.
 _PORT_NS = 2.2
-#: The first release of Vivado HLS of which a year is all that is known, and which reads at once.
-_READS_AT_ONCE = 2018.0
+#: Releases before have no register there; of the first that reads at once only the year is known.
+_WITH_REGISTERS, _READS_AT_ONCE = 2017.0, 2018.0
 
 
 def with_ports(body: Body, region: Region, *, pipelined: bool) -> Region:
     """Return a region in which what the top function itself writes to AXI4-Stream takes longer."""
+    release = body.target.release or _READS_AT_ONCE
     if body.function.name != body.kernel.entry or _is_of_a_module(body, region, pipelined):
         return region
-    early = body.target.tool == "vivado" and 0 < body.target.release < _READS_AT_ONCE
-    streams = _streams(body)
+    if release < _WITH_REGISTERS:
+        return region
+    early = body.target.tool == "vivado" and release < _READS_AT_ONCE
+    streams, waits = _streams(body), set[int]()
     for node in region.nodes:
         item = node.item
         word = item.callee if node.stream else item.op if item.op in ("load", "store") else ""
+        # The next word may follow in the cycle after, though the one before it is still on its way.
+        node.before = [
+            (one, 0 if gap == 1 and id(one) in waits else gap) for one, gap in node.before
+        ]
         if not word.endswith(("write", "store", *(("read", "load") if early else ()))):
             continue
         base = body.arrays.base_of(item.operands[-1 if item.op == "store" else 0])
@@ -39,6 +46,7 @@ def with_ports(body: Body, region: Region, *, pipelined: bool) -> Region:
         if (node.stream or base not in streams) and body.arrays.array(base).is_axis:
             entry = node.cost.delay or _PORT_NS * body.target.speed
             node.cost = replace(node.cost, latency=1, delay=0.0, entry=entry)
+            waits.add(id(node))
     return region
 
 
