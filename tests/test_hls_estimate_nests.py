@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pynq_torch.errors import KernelBuildError
 from pynq_torch.hls.estimator import Estimate, compiler, estimate
 
 pytestmark = pytest.mark.skipif(compiler.tools() is not None, reason="clang-16 is not installed")
@@ -406,3 +407,17 @@ def test_a_loop_that_begins_at_the_counter_of_another_is_unrolled(tmp_path, tool
     (tmp_path / "k.cpp").write_text(STAIRS)
     found = estimate(tmp_path / "k.cpp", "k", tool=tool)
     assert [(loop.name, loop.ii) for loop in found.loops] == [("rows", 4)]
+
+
+def test_what_is_too_much_to_unroll_again_is_left_as_it_is(tmp_path, monkeypatch):
+    optimise = compiler.optimise
+
+    def limited(*arguments, **how):
+        if how.get("in_turn"):
+            raise KernelBuildError("unrolling makes more code than opt can take", "k")
+        return optimise(*arguments, **how)
+
+    monkeypatch.setattr(compiler, "optimise", limited)
+    (tmp_path / "k.cpp").write_text(STAIRS)
+    found = estimate(tmp_path / "k.cpp", "k", tool="vivado")
+    assert any("cannot be unrolled" in said for said in found.warnings)

@@ -249,7 +249,10 @@ def _unrolled_again(
     if made.keywords["in_turn"] or not any(trips[key_of(loop.place)] is not None for loop in left):
         return made, module
     again = functools.partial(made, in_turn=True)
-    other = _both_ways(again, plan)
+    try:
+        other = _both_ways(again, plan)
+    except KernelBuildError:  # that is too much code
+        return made, module
     return (again, other) if len(plan.left(_trips(other))) < len(left) else (made, module)
 
 
