@@ -6,6 +6,7 @@ import pytest
 
 from pynq_torch.hls import estimate
 from pynq_torch.hls.estimator import compiler
+from pynq_torch.hls.estimator.tool import guess_release
 
 MISSING = compiler.tools()
 pytestmark = [
@@ -110,3 +111,16 @@ def test_a_quotient_by_a_negative_power_of_two_is_no_division(kernel):
 )
 def test_what_the_tools_only_warn_of_is_no_error(kernel, name, text):
     assert kernel(text, name).latency[1] is not None
+
+
+@pytest.mark.parametrize(
+    ("years", "release"), [("1986-2018", 2018), ("2015", 2015), ("2014", 2014), ("2012", 0)]
+)
+def test_scripts_of_2014_and_2015_say_one_year(tmp_path, years, release):
+    text = (
+        "## This file is generated automatically by Vivado HLS.\n## Please DO NOT edit it.\n"
+        f"## Copyright (C) {years} Xilinx Inc. All rights reserved.\n"
+    )
+    (tmp_path / "directives.tcl").write_text(text)
+    found = guess_release(tmp_path / "k.cpp", tmp_path / "directives.tcl", "vivado")
+    assert found == release

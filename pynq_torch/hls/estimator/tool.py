@@ -27,11 +27,13 @@ _VITIS = re.compile(
     re.IGNORECASE,
 )
 _VIVADO = re.compile(r"\b(resource|data_pack|array_map)\b|\bcore\s*=", re.IGNORECASE)
-#: How both tools begin the scripts that they write for a project. Scripts of 2012 and 2013, with
-#: one year, are handed on with courses' sources from tool to tool.
-_WRITTEN = re.compile(r"(?s)generated automatically by (Vivado|Vitis) HLS.{,120}?\d{4}-\d{4}")
+#: How both tools begin the scripts that they write for a project, until 2015 with one year. Scripts
+#: of 2012 and 2013 are handed on with courses' sources from tool to tool.
+_WRITTEN = re.compile(
+    r"(?s)generated automatically by (Vivado|Vitis) HLS.{,120}?(?:\d{4}-\d{4}|\(C\) 201[45])"
+)
 #: The years behind that: of Xilinx, and of AMD since 2023.
-_YEARS = re.compile(r"\d{4}-(20[12]\d)")
+_YEARS = re.compile(r"(?:\d{4}-|\(C\) (?=201[45] ))(20[12]\d)")
 #: `vitis-2024.2`: a tool and its release.
 _NAMED = re.compile(r"^(vitis|vivado)(?:-(20\d\d(?:\.\d)?)(?:\.\d+)*)?$")
 #: A configuration file takes directives since 2023.2.
