@@ -37,8 +37,6 @@ class Ports:
         """
         if array.divisions:
             return max(division.copies for division in array.divisions)
-        if "1wnr" in array.plan.kind:
-            return max((use[0] for use in self._uses[array]), default=1) or 1
         most = self._tables[array]
         return max(most - 1 if self._in_modules else ceil(most / 2), 1)
 
