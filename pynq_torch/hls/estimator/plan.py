@@ -43,12 +43,15 @@ class Plan:
     functions: list[FunctionPlan]
     tool: str
     warnings: list[str] = field(default_factory=list)
+    #: Whether the tool pipelines loops by itself: Vitis HLS, unless a script forbids it.
+    automatic: bool = True
     bindings: Bindings = field(default_factory=dict)
 
     def needs_trips(self) -> bool:
         """Whether trip counts decide what the tool does by itself."""
         loops = [loop for function in self.functions for loop in function.all_loops()]
-        return self.tool == "vitis" and any(loop.inner and loop.interval is None for loop in loops)
+        decides = self.tool == "vitis" and self.automatic
+        return decides and any(loop.inner and loop.interval is None for loop in loops)
 
     def calls_in_turn(self) -> bool:
         """Whether a loop of DATAFLOW that is unrolled calls processes."""
@@ -125,7 +128,7 @@ class Plan:
             they are not known.
         """
         self._swallow_all()
-        if self.tool == "vitis":
+        if self.tool == "vitis" and self.automatic:
             for function in self.functions:
                 if function.interval is None and not (function.off or function.swallowed):
                     for loop in function.loops:
