@@ -18,10 +18,10 @@ pytestmark = [
 
 FIR = """
 void fir(int *y, int x) {
-    static const int c[16] = {3, 7, 9, 1, 5, 77, 13, 2, 3, 4, 5, 6, 7, 8, 9, 11};
-    static int kept[16];
+    static const int c[64] = {3, 7, 9, 1, 5, 77, 13, 2, 3, 4, 5, 6, 7, 8, 9, 11};
+    static int kept[64];
     int sum = 0, data;
-    taps: for (int i = 15; i >= 0; --i) {
+    taps: for (int i = 63; i >= 0; --i) {
         if (i == 0) { kept[0] = x; data = x; }
         else { kept[i] = kept[i - 1]; data = kept[i]; }
         sum += data * c[i];
@@ -79,8 +79,8 @@ void taps(int *y, int x) {
 }
 """
 ADDED = """
-void added(const float a[64], float sums[16], float squares[16]) {
-    rows: for (int i = 0; i < 16; ++i) {
+void added(const float a[64], float sums[64], float squares[64]) {
+    rows: for (int i = 0; i < 64; ++i) {
         sums[i] = 0; squares[i] = 0;
         columns: for (int j = 0; j < 64; ++j) {
 HOW
