@@ -251,6 +251,8 @@ def make_plan(
     programs: Iterable[tuple[Program, Constants]],
     top: str,
     tool: str,
+    *,
+    automatic: bool = True,
 ) -> Plan:
     """Return what the directives in the scopes of programs ask for.
 
@@ -262,6 +264,8 @@ def make_plan(
         Its name.
     tool : {"vitis", "vivado"}
         Whose defaults count.
+    automatic : bool
+        Whether Vitis HLS may pipeline loops by itself.
     """
     functions: dict[Cursor, FunctionPlan] = {}
     links: list[tuple[FunctionPlan, LoopPlan | None, Scope, Program]] = []
@@ -275,7 +279,7 @@ def make_plan(
         _link(function, loop, scope, program, functions, found)
     wanted = re.sub(r"<.*", "", top).split("::")[-1]
     first = next((item for item in found if item.name == wanted), found[0])
-    plan = Plan(first, found, tool)
+    plan = Plan(first, found, tool, automatic=automatic)
     for function, loop, scope, _ in links:
         if loop is None and function.bindings:
             for name, file, line in lines_of(scope.node, function.bindings):

@@ -185,8 +185,7 @@ def _plan(
         items = [item for program in files for item in program.directives]
         tool = tool or guess_tool(paths[0], items, directives, part)
         said += settle_values(programs, paths, include_dirs, defines, folder, tool)
-        plan = make_plan(programs, top, tool)
-        plan.automatic = pipelines_loops(paths[0], directives)
+        plan = make_plan(programs, top, tool, automatic=pipelines_loops(paths[0], directives))
         plan.warnings += said
     return plan, plan.warnings
 
