@@ -245,3 +245,26 @@ def test_headers_take_what_the_tools_take(tmp_path: Path) -> None:
     }
     """
     assert estimated(tmp_path, text, "k", "vivado").loops[0].trip_count == (22, 22)
+
+
+KEPT = """
+void kept(const char a[64], const char b[64], short x[SHAPE], int n) {
+    rows: for (int i = 0; i < 64; ++i) {
+        x[i]COLUMN = 0;
+        sums: for (int j = 0; j < BOUND; ++j) x[i]COLUMN += a[j] * b[j];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "column", "bound", "cycles"),
+    [("64", "", "64", 2), ("64][64", "[3]", "64", 3), ("64", "", "n", 3)],
+)
+def test_vivado_keeps_sums_of_a_matrix_in_memory(
+    tmp_path: Path, shape: str, column: str, bound: str, cycles: int
+) -> None:
+    """A turn reads the element and writes it; so it does where the loop may not run at all."""
+    text = KEPT.replace("SHAPE", shape).replace("COLUMN", column).replace("BOUND", bound)
+    inner = estimated(tmp_path, text, "kept", "vivado", 12).loops[1]
+    assert inner.iteration_latency == (cycles, cycles)
