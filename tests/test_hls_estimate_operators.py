@@ -264,3 +264,25 @@ def test_a_memory_of_less_than_1024_bits_is_fast(
         made = estimate(source, "k", tool=tool, clock=clock, part=part)
         depths.append(made.loops[0].iteration_latency[1] or 0)
     assert depths[0] == depths[1] - 1
+
+
+WEIGHTS = """
+#include "ap_fixed.h"
+typedef ap_fixed<14, 6> number;
+number weights[4] = {0.5, 0.0, 0.3, 2.0};
+void k(number x[4], number *y) {
+#pragma HLS PIPELINE
+    number sum = 0;
+    for (int i = 0; i < 4; ++i) sum += weights[i] * x[i];
+    MORE
+    *y = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vitis", "vivado"])
+def test_a_table_of_hls_numbers_that_nothing_writes_is_known(tmp_path: Path, tool: str) -> None:
+    """One of its four numbers is nothing, two are powers of two: one product is left."""
+    found = [_of(tmp_path, WEIGHTS, tool, MORE=one) for one in ("", "weights[2] = sum;")]
+    known, written = (one.resources["DSP"] or 0 for one in found)
+    assert known == 1 < written
