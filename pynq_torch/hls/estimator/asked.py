@@ -116,6 +116,8 @@ class FunctionPlan:
     unordered: set[str] = field(default_factory=set)
     least: int | None = None
     arguments: tuple[str, ...] = ()
+    #: Those of them that are arrays or pointers.
+    pointers: tuple[str, ...] = ()
     #: Inlined because a pipeline calls it.
     swallowed: bool = False
 

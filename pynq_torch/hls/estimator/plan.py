@@ -25,7 +25,7 @@ from .place import Place, plain_name
 from .written import breaks, dimensions_of, is_fixed, is_perfect
 
 with needs("clang", "Reading HLS C++"):
-    from clang.cindex import Cursor, CursorKind
+    from clang.cindex import Cursor, CursorKind, TypeKind
 
 __all__ = ["Plan", "Trips", "key_of", "make_plan"]
 
@@ -253,6 +253,7 @@ def make_plan(
     tool: str,
     *,
     automatic: bool = True,
+    buses: bool = False,
 ) -> Plan:
     """Return what the directives in the scopes of programs ask for.
 
@@ -264,8 +265,9 @@ def make_plan(
         Its name.
     tool : {"vitis", "vivado"}
         Whose defaults count.
-    automatic : bool
-        Whether Vitis HLS may pipeline loops by itself.
+    automatic, buses : bool
+        Whether Vitis HLS pipelines loops by itself; whether arguments that are arrays or pointers
+        are ports of m_axi unless INTERFACE speaks of them, as in Vitis's flow (UG1399).
     """
     functions: dict[Cursor, FunctionPlan] = {}
     links: list[tuple[FunctionPlan, LoopPlan | None, Scope, Program]] = []
@@ -280,11 +282,18 @@ def make_plan(
     wanted = re.sub(r"<.*", "", top).split("::")[-1]
     first = next((item for item in found if item.name == wanted), found[0])
     plan = Plan(first, found, tool, automatic=automatic)
+    for name in first.pointers if buses and tool == "vitis" else ():
+        first.ports.setdefault(name, {"mode": "m_axi"})
     for function, loop, scope, _ in links:
         if loop is None and function.bindings:
-            for name, file, line in lines_of(scope.node, function.bindings):
-                plan.bindings.setdefault((file, line), []).extend(function.bindings[name])
+            _note_bindings(plan, function, scope)
     return plan
+
+
+def _note_bindings(plan: Plan, function: FunctionPlan, scope: Scope) -> None:
+    """Note at which lines the variables get their values whose operators are asked for."""
+    for name, file, line in lines_of(scope.node, function.bindings):
+        plan.bindings.setdefault((file, line), []).extend(function.bindings[name])
 
 
 def _function(
@@ -298,6 +307,7 @@ def _function(
     function = FunctionPlan(node.spelling, place)
     arguments = [child for child in node.get_children() if child.kind == CursorKind.PARM_DECL]
     function.arguments = tuple(child.spelling for child in arguments)
+    function.pointers = tuple(one.spelling for one in arguments if _is_pointer(one))
     for child in walk(node):
         if child.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
             dimensions, size, bits = dimensions_of(child)
@@ -314,6 +324,12 @@ def _function(
     links.append((function, None, scope, program))
     _scopes(scope, function, None, labels, constants, links, program)
     return function
+
+
+def _is_pointer(argument: Cursor) -> bool:
+    """Whether an argument is an array or a pointer, and no stream."""
+    kinds = (TypeKind.POINTER, TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY)
+    return argument.type.kind in kinds and "stream" not in argument.type.spelling
 
 
 def _scopes(

@@ -35,11 +35,11 @@ from .target import Target, target_of
 from .tool import (
     DEFAULT_PART,
     bus_latency_of,
+    defaults_of,
     guess_release,
     guess_tool,
     margin_of,
     named,
-    pipelines_loops,
 )
 from .values import settle_values
 
@@ -185,7 +185,7 @@ def _plan(
         items = [item for program in files for item in program.directives]
         tool = tool or guess_tool(paths[0], items, directives, part)
         said += settle_values(programs, paths, include_dirs, defines, folder, tool)
-        plan = make_plan(programs, top, tool, automatic=pipelines_loops(paths[0], directives))
+        plan = make_plan(programs, top, tool, **defaults_of(paths[0], directives))
         plan.warnings += said
     return plan, plan.warnings
 

@@ -13,11 +13,11 @@ from ..lint_tree import Directive
 __all__ = [
     "DEFAULT_PART",
     "bus_latency_of",
+    "defaults_of",
     "guess_release",
     "guess_tool",
     "margin_of",
     "named",
-    "pipelines_loops",
 ]
 
 DEFAULT_PART = "xc7z020clg400-1"
@@ -147,13 +147,21 @@ def bus_latency_of(source: Path, file: Path | str | None, part: str) -> int:
     return _FAR_MEMORY if _CARD.match(part) else 0
 
 
-def pipelines_loops(source: Path, file: Path | str | None) -> bool:
-    """Return whether the scripts at a source let Vitis HLS pipeline loops by itself."""
-    for texts in _near(source, file):
-        told = {match[1] for text in texts for match in _PIPELINES.finditer(text)}
-        if told:
-            return told != {"0"}
-    return True
+def defaults_of(source: Path, file: Path | str | None) -> dict[str, bool]:
+    """Return what the scripts at a source say of what Vitis HLS does unasked.
+
+    `automatic` is whether it pipelines loops, `buses` whether the flow is Vitis's, where arguments
+    are ports of m_axi.
+    """
+    found = {"automatic": True, "buses": False}
+    for texts in reversed([*_near(source, file)]):
+        counts = {match[1] for text in texts for match in _PIPELINES.finditer(text)}
+        flows = {match[1] for text in texts for match in _FLOW.finditer(text)}
+        if counts:
+            found["automatic"] = counts != {"0"}
+        if flows:
+            found["buses"] = flows == {"vitis"}
+    return found
 
 
 def _near(source: Path, file: Path | str | None) -> Iterator[list[str]]:
