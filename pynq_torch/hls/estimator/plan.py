@@ -248,13 +248,9 @@ def _swallow_function(function: FunctionPlan, by: str) -> None:
 
 
 def make_plan(
-    programs: Iterable[tuple[Program, Constants]],
-    top: str,
-    tool: str,
-    *,
-    automatic: bool = True,
-    buses: bool = False,
-) -> Plan:
+    programs: Iterable[tuple[Program, Constants]], top: str, tool: str, *,
+    automatic: bool = True, buses: bool = False,
+) -> Plan:  # fmt: skip
     """Return what the directives in the scopes of programs ask for.
 
     Parameters
