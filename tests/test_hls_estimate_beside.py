@@ -140,3 +140,45 @@ def test_a_read_that_the_data_may_leave_out_is_no_burst(
         for one in ("all += a[i];", guard)
     ]
     assert (depths[1] - depths[0] >= 6) == alone
+
+
+@pytest.mark.parametrize(
+    ("line", "interval"),
+    [
+        ("config_compile -name_max_length 80 -pipeline_loops 0", None),
+        ("# config_compile -pipeline_loops 0", 1),
+        ("config_compile -pipeline_loops 64", 1),
+    ],
+)
+def test_a_script_may_forbid_pipelines_unasked(
+    tmp_path: Path, line: str, interval: int | None
+) -> None:
+    """Only the loops with PIPELINE are pipelines then, and short ones are not unrolled."""
+    (tmp_path / "script.tcl").write_text(f"open_project k\n{line}\ncsynth_design\n")
+    text = PAIRS.replace("#pragma HLS PIPELINE\n        y[i]", "y[i]").replace("MORE", "y[i] = 1")
+    assert [loop.ii for loop in estimated(tmp_path, text).loops] == [1, interval, 1]
+
+
+@pytest.mark.parametrize(
+    ("line", "mode", "buses"),
+    [
+        ("open_solution -flow_target vitis s", "", True),
+        ("open_solution -flow_target vitis s", "#pragma HLS INTERFACE ap_memory port=a", False),
+        ("open_solution -flow_target vivado s", "", False),
+    ],
+)
+def test_arguments_are_buses_in_the_flow_of_vitis(
+    tmp_path: Path, line: str, mode: str, buses: bool
+) -> None:
+    """Unless INTERFACE says something else; a bus of its own bundle has one read in a cycle."""
+    (tmp_path / "script.tcl").write_text(line)
+    text = f"""
+void sums(const int a[64], int *all, int n) {{
+{mode}
+    for (int i = 0; i < 62; ++i) {{
+#pragma HLS PIPELINE
+        all[i] = a[i] + a[i + 1] + n;
+    }}
+}}
+"""
+    assert estimated(tmp_path, text).loops[0].ii == (2 if buses else 1)

@@ -18,10 +18,10 @@ pytestmark = [
 
 FIR = """
 void fir(int *y, int x) {
-    static const int c[16] = {3, 7, 9, 1, 5, 77, 13, 2, 3, 4, 5, 6, 7, 8, 9, 11};
-    static int kept[16];
+    static const int c[64] = {3, 7, 9, 1, 5, 77, 13, 2, 3, 4, 5, 6, 7, 8, 9, 11};
+    static int kept[64];
     int sum = 0, data;
-    taps: for (int i = 15; i >= 0; --i) {
+    taps: for (int i = 63; i >= 0; --i) {
         if (i == 0) { kept[0] = x; data = x; }
         else { kept[i] = kept[i - 1]; data = kept[i]; }
         sum += data * c[i];
@@ -79,8 +79,8 @@ void taps(int *y, int x) {
 }
 """
 ADDED = """
-void added(const float a[64], float sums[16], float squares[16]) {
-    rows: for (int i = 0; i < 16; ++i) {
+void added(const float a[64], float sums[64], float squares[64]) {
+    rows: for (int i = 0; i < 64; ++i) {
         sums[i] = 0; squares[i] = 0;
         columns: for (int j = 0; j < 64; ++j) {
 HOW
@@ -319,3 +319,26 @@ void k(const int in[2], hls::stream<int> &to) {
 }
 """)
     assert estimate(tmp_path / "k.cpp", "k", tool="vivado").latency == (5, 5)
+
+
+KEPT = """
+void kept(const char a[64], const char b[64], short x[SHAPE], int n) {
+    rows: for (int i = 0; i < 64; ++i) {
+        x[i]COLUMN = 0;
+        sums: for (int j = 0; j < BOUND; ++j) x[i]COLUMN += a[j] * b[j];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "column", "bound", "cycles"),
+    [("64", "", "64", 2), ("64][64", "[3]", "64", 3), ("64", "", "n", 3)],
+)
+def test_vivado_keeps_sums_of_a_matrix_in_memory(
+    tmp_path: Path, shape: str, column: str, bound: str, cycles: int
+) -> None:
+    """A turn reads the element and writes it; so it does where the loop may not run at all."""
+    text = KEPT.replace("SHAPE", shape).replace("COLUMN", column).replace("BOUND", bound)
+    inner = estimated(tmp_path, text, "kept", "vivado", 12).loops[1]
+    assert inner.iteration_latency == (cycles, cycles)

@@ -8,9 +8,11 @@ from math import ceil, prod
 from .asked import ArrayPlan
 from .scev import Expression
 
-__all__ = ["Access", "Array", "Cuts", "Division", "bits_between", "split"]
+__all__ = ["LUT_BITS", "Access", "Array", "Cuts", "Division", "bits_between", "split"]
 
 _FEW = 4
+#: Bits from which a memory is one of block RAM.
+LUT_BITS = 1024
 #: Of each dimension that is cut (from 0) the kind and the factor.
 Cuts = dict[int, tuple[str, int]]
 
@@ -126,13 +128,20 @@ class Array:
 
         `config_array_partition` has the limit (UG902: "Arrays with fewer elements").
         """
-        sizes = [*self.dimensions]
-        for dimension, (kind, factor) in self.cuts().items():
-            if dimension < len(sizes):
-                whole = kind == "complete"
-                sizes[dimension] = 1 if whole else ceil(sizes[dimension] / factor)
         stored = self.constant or self.plan.kind or self.plan.implementation
-        return self.local and not stored and 0 < prod(sizes) < _FEW if sizes else False
+        return self.local and not stored and 0 < _bank(self.dimensions, self.cuts()) < _FEW
+
+    @property
+    def in_luts(self) -> bool:
+        """Whether a bank is so small that the tools read it as a memory made of LUTs.
+
+        They do so of arguments too, whose memory is elsewhere.
+        """
+        asked, whole = self.plan.kind + "_" + self.plan.implementation, self.plan.reshaped
+        if "lut" in asked or "bram" in asked or "uram" in asked:
+            return "lut" in asked
+        apart = {d: cut for d, cut in self.all_cuts().items() if not {0, d + 1} & whole}
+        return 0 < _bank(self.dimensions, apart) * self.element_bits < LUT_BITS
 
     def ports(self) -> int:
         """Accesses a cycle of one bank; FIFOs and single-port memories have one."""
@@ -161,6 +170,15 @@ class Access:
         sizes = self.array.dimensions
         cuts = zip(sorted(self.array.cuts()), self.banks, strict=False)
         return prod(sizes[one] for one, bank in cuts if bank is None and one < len(sizes))
+
+
+def _bank(dimensions: tuple[int, ...], cuts: Cuts) -> int:
+    """Return the words of the largest bank of an array; 0 where its size is not known."""
+    sizes = [*dimensions]
+    for dimension, (kind, factor) in cuts.items():
+        if dimension < len(sizes):
+            sizes[dimension] = 1 if kind == "complete" else ceil(sizes[dimension] / factor)
+    return prod(sizes) if sizes else 0
 
 
 def bits_between(low: int, high: int) -> int:

@@ -106,8 +106,6 @@ class FunctionPlan:
     instantiated: bool = False
     arrays: dict[str, ArrayPlan] = field(default_factory=dict)
     dimensions: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    #: The arguments that are pointers or arrays.
-    pointers: tuple[str, ...] = ()
     #: Bytes of an element of each array, and the bits that are used of them.
     words: dict[str, tuple[int, int]] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
@@ -118,6 +116,8 @@ class FunctionPlan:
     unordered: set[str] = field(default_factory=set)
     least: int | None = None
     arguments: tuple[str, ...] = ()
+    #: Those of them that are arrays or pointers.
+    pointers: tuple[str, ...] = ()
     #: Inlined because a pipeline calls it.
     swallowed: bool = False
 

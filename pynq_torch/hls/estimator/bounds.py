@@ -129,7 +129,8 @@ def kept(region: Region, node: Node, end: Slot) -> Slot:
     target = region.target
     if target.tool != "vitis":
         return end
-    if node.cost.latency or node.item.type in ("half", "float", "double"):
+    summed = node.cost.core == "add"  # in logic, or in the DSP block of a product
+    if (node.cost.latency and not summed) or node.item.type in ("half", "float", "double"):
         return end  # the time that these have left in their last cycle is not known so well
     return end[0] + (end[1] + _WRITE_NS * target.speed > target.budget), 0.0
 

@@ -28,7 +28,7 @@ from .counters import with_counters
 from .marks import DEFINE, SHARED, callees_of, marked
 from .place import Locations, Place
 from .slices import address_slice
-from .tables import with_tables
+from .tables import has_numbers, with_tables
 from .whole import with_whole_words
 
 __all__ = [
@@ -287,11 +287,19 @@ def optimise(
     processes = callees_of(text, calling)
     whole = with_counters(with_whole_words(with_tables(text)))
     whole = marked(whole, inlined, unrolled, factors, processes.__contains__)
-    (path := folder / "marked.ll").write_text(whole, encoding="utf-8")
+    _write(whole, path := folder / "marked.ll")
     options = _options(entry, {name for name, _ in defined(text)} - processes, promote)
     passes = _passes(_FIRST + _IN_TURN * in_turn + _PASSES, tool, early)
     made = _named(_unrolled([f"-passes={passes}", *options, str(path)], factors))
     return made, _analysed(made, path)
+
+
+def _write(whole: str, path: Path) -> None:
+    """Write a module to a file; whether it only reads a table of HLS numbers, inlining shows."""
+    path.write_text(whole, encoding="utf-8")
+    if has_numbers(whole):
+        words = [f"-passes={_FIRST[:-1]}", "-S", "-o", "-", str(path)]
+        path.write_text(with_tables(_opt(words)[0]), encoding="utf-8")
 
 
 def _passes(passes: str, tool: str, early: bool) -> str:

@@ -117,10 +117,33 @@ def keeps_sums(body: Body, kept: Function) -> bool:
     Outside of pipelines Vivado HLS writes an element in each iteration where the loop writes
     another array too.
     """
-    pipelines = any(_is_asked(body, loop) for loop in kept.loops)
-    if body.target.tool == "vivado" and not pipelines and _writes_beside_sums(body, kept):
-        return False
+    if body.target.tool == "vivado":
+        pipelines = any(_is_asked(body, loop) for loop in kept.loops)
+        if _sums_in_matrix(body, kept) or (not pipelines and _writes_beside_sums(body, kept)):
+            return False
     return not _adds_in_flattened(body, kept)
+
+
+def _sums_in_matrix(body: Body, kept: Function) -> bool:
+    """Whether `kept` has a sum in a register that Vivado HLS reads and writes in each iteration.
+
+    It does so with an element of a matrix (the product of UG871), and where the loop may not run at
+    all, since its bound is no constant.
+    """
+    left = {loop.header: len(_stores(kept, loop)) for loop in kept.loops}
+    for loop in body.function.loops:
+        stores = _stores(body.function, loop)
+        if loop.inner or left.get(loop.header, 0) >= len(stores):
+            continue
+        found = [one for one in map(body.arrays.access, stores) if one is not None]
+        sums = [one for one in found if not one.address.factor("loop " + loop.header)]
+        sure = loop.taken is not None and not loop.taken.terms
+        if any(
+            one.array.kind == "memory" and (len(one.array.dimensions) > 1 or not sure)
+            for one in sums
+        ):
+            return True
+    return False
 
 
 def _is_asked(body: Body, loop: Loop) -> bool:

@@ -51,7 +51,8 @@ def join_products(region: Region) -> None:
                 node.cost = replace(node.cost, delay=_PLUS_NS * speed)
             else:
                 product.cost = replace(product.cost, latency=2, delay=0.0, entry=_FIRST_NS)
-                node.cost = replace(node.cost, latency=1, delay=_SUM_NS, entry=_SUM_NS)
+                time = _SUM_NS * speed
+                node.cost = replace(node.cost, latency=1, delay=time, entry=time)
             sums.add(id(node))
             break
 

@@ -44,12 +44,15 @@ class Plan:
     functions: list[FunctionPlan]
     tool: str
     warnings: list[str] = field(default_factory=list)
+    #: Whether the tool pipelines loops by itself: Vitis HLS, unless a script forbids it.
+    automatic: bool = True
     bindings: Bindings = field(default_factory=dict)
 
     def needs_trips(self) -> bool:
         """Whether trip counts decide what the tool does by itself."""
         loops = [loop for function in self.functions for loop in function.all_loops()]
-        return self.tool == "vitis" and any(loop.inner and loop.interval is None for loop in loops)
+        decides = self.tool == "vitis" and self.automatic
+        return decides and any(loop.inner and loop.interval is None for loop in loops)
 
     def calls_in_turn(self) -> bool:
         """Whether a loop of DATAFLOW that is unrolled calls processes."""
@@ -95,8 +98,9 @@ class Plan:
         Vitis's flow does with those of a kernel, which is ``extern "C"`` (UG1399, "Vitis Kernel
         Flow").
         """
-        for name in self.top.pointers:
-            self.top.ports.setdefault(name, {"mode": "m_axi"})
+        for name in self.top.arguments:
+            if name in self.top.pointers or self.top.dimensions.get(name):
+                self.top.ports.setdefault(name, {"mode": "m_axi"})
 
     def warn_of_ultra_ram(self, part: str, has_it: bool) -> None:
         """Say which arrays are to be in UltraRAM, where the part has none."""
@@ -135,7 +139,7 @@ class Plan:
             they are not known.
         """
         self._swallow_all()
-        if self.tool == "vitis":
+        if self.tool == "vitis" and self.automatic:
             for function in self.functions:
                 if function.interval is None and not (function.off or function.swallowed):
                     for loop in function.loops:
@@ -255,10 +259,9 @@ def _swallow_function(function: FunctionPlan, by: str) -> None:
 
 
 def make_plan(
-    programs: Iterable[tuple[Program, Constants]],
-    top: str,
-    tool: str,
-) -> Plan:
+    programs: Iterable[tuple[Program, Constants]], top: str, tool: str, *,
+    automatic: bool = True, buses: bool = False,
+) -> Plan:  # fmt: skip
     """Return what the directives in the scopes of programs ask for.
 
     Parameters
@@ -269,6 +272,9 @@ def make_plan(
         Its name.
     tool : {"vitis", "vivado"}
         Whose defaults count.
+    automatic, buses : bool
+        Whether Vitis HLS pipelines loops by itself; whether arguments that are arrays or pointers
+        are ports of m_axi unless INTERFACE speaks of them, as in Vitis's flow (UG1399).
     """
     functions: dict[Cursor, FunctionPlan] = {}
     links: list[tuple[FunctionPlan, LoopPlan | None, Scope, Program]] = []
@@ -282,12 +288,19 @@ def make_plan(
         _link(function, loop, scope, program, functions, found)
     wanted = re.sub(r"<.*", "", top).split("::")[-1]
     first = next((item for item in found if item.name == wanted), found[0])
-    plan = Plan(first, found, tool)
+    plan = Plan(first, found, tool, automatic=automatic)
+    if buses and tool == "vitis":
+        plan.default_to_buses()
     for function, loop, scope, _ in links:
         if loop is None and function.bindings:
-            for name, file, line in lines_of(scope.node, function.bindings):
-                plan.bindings.setdefault((file, line), []).extend(function.bindings[name])
+            _note_bindings(plan, function, scope)
     return plan
+
+
+def _note_bindings(plan: Plan, function: FunctionPlan, scope: Scope) -> None:
+    """Note at which lines the variables get their values whose operators are asked for."""
+    for name, file, line in lines_of(scope.node, function.bindings):
+        plan.bindings.setdefault((file, line), []).extend(function.bindings[name])
 
 
 def _function(

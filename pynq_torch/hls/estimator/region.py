@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from math import log2
 
-from .array import Access
+from .array import LUT_BITS, Access
 from .asked import FunctionPlan
 from .balance import balance
 from .bindings import Bindings, bound
@@ -28,10 +28,8 @@ __all__ = ["AFTER_READ", "MOST_PAIRS", "Node", "Region", "Slot", "may_meet"]
 #: A cycle, and ns within it.
 Slot = tuple[int, float]
 _SKIPPED = frozenset(("br", "ret", "switch", "unreachable", "alloca"))
-#: Of a block RAM: from the address, and to the data.
-_MEMORY_NS = 3.25
-#: A table of fewer is kept in LUTs.
-_LEAST_ROM_BITS = 1024
+#: Of a block RAM, and of a memory in LUTs: from the address, and to the data.
+_MEMORY_NS, _LUT_NS = 3.25, 2.32
 #: Of so many accesses of an array each is compared with the last ones.
 MOST_PAIRS = 400
 #: Instead of a gap: a write that may share the cycle of a read before it.
@@ -164,7 +162,8 @@ class Region:
         previous.append(node)
 
     def _access_cost(self, node: Node, access: Access) -> Cost:
-        array, delay = access.array, _MEMORY_NS * self.target.speed
+        array = access.array
+        delay = (_LUT_NS if array.in_luts else _MEMORY_NS) * self.target.speed
         if array.kind in ("scalar", "register"):
             width = 0.0 if access.write else log2(max(access.choices(), 1))
             return Cost(0, 0.7 * width * self.target.speed)
@@ -322,7 +321,7 @@ class Region:
         if "1p" in access.array.plan.kind:
             return False
         bits = access.array.words * access.array.element_bits
-        return self._bursts or (bool(self.header) and bits < _LEAST_ROM_BITS)
+        return self._bursts or (bool(self.header) and bits < LUT_BITS)
 
     def _banks(self, access: Access) -> list[tuple[int | None, ...]]:
         """The banks that an access takes; one whose bank is not known takes all that are met."""

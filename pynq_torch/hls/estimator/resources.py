@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from math import ceil
 
-from .array import Array
+from .array import LUT_BITS, Array
 from .ir import Function, Instruction, Loop
 from .ports import Ports
 from .region import Node, Region
@@ -18,7 +18,6 @@ from .turns import blocks_of_turns
 __all__ = ["DspBlocks", "block_rams", "blocks_behind_lite"]
 
 _SHAPES = ((16384, 1), (8192, 2), (4096, 4), (2048, 9), (1024, 18), (512, 36))
-_LUT_BITS = 1024
 #: The first release that reports one half of what two processes of DATAFLOW use in turn.
 _ONE_HALF = 2017.0
 #: Of a sine or cosine of double.
@@ -72,7 +71,7 @@ def _memory(depth: int, width: int, *, is_dual: bool, doubled: bool, asked: bool
     """
     if doubled and not is_dual:
         depth, doubled = 2 * depth, False
-    if not asked and depth * width < _LUT_BITS:
+    if not asked and depth * width < LUT_BITS:
         return 0
     return _blocks(depth, width, _SHAPES[:-1] if is_dual else _SHAPES) * (2 if doubled else 1)
 
@@ -85,7 +84,7 @@ def _blocks(depth: int, width: int, shapes: Sequence[tuple[int, int]]) -> int:
 
 def _fifo(depth: int, width: int) -> int:
     """Return the blocks of a FIFO; those of up to 1,024 bits are shift registers."""
-    return _blocks(depth, width, _SHAPES[:-1]) if depth * width > _LUT_BITS else 0
+    return _blocks(depth, width, _SHAPES[:-1]) if depth * width > LUT_BITS else 0
 
 
 def blocks_behind_lite(array: Array, target: Target) -> int:
@@ -97,7 +96,7 @@ def blocks_behind_lite(array: Array, target: Target) -> int:
     memories, elements = _banks(array)
     bits = max(1 << (elements * array.element_bits - 1).bit_length(), 8)
     words = ceil(ceil(array.words / (memories * elements)) * bits / 32)
-    return memories * _blocks(words, 32, shapes) if 32 * words >= _LUT_BITS else 0
+    return memories * _blocks(words, 32, shapes) if 32 * words >= LUT_BITS else 0
 
 
 def _banks(array: Array) -> tuple[int, int]:

@@ -32,7 +32,15 @@ from .plan import Plan, Trips, key_of, make_plan
 from .result import Estimate
 from .tables import with_arguments
 from .target import Target, target_of
-from .tool import DEFAULT_PART, bus_latency_of, guess_release, guess_tool, margin_of, named
+from .tool import (
+    DEFAULT_PART,
+    bus_latency_of,
+    defaults_of,
+    guess_release,
+    guess_tool,
+    margin_of,
+    named,
+)
 from .values import settle_values
 
 __all__ = ["estimate"]
@@ -180,7 +188,7 @@ def _plan(
         items = [item for program in files for item in program.directives]
         tool = tool or guess_tool(paths[0], items, directives, part)
         said += settle_values(programs, paths, include_dirs, defines, folder, tool)
-        plan = make_plan(programs, top, tool)
+        plan = make_plan(programs, top, tool, **defaults_of(paths[0], directives))
         plan.warnings += said
     return plan, plan.warnings
 

@@ -7,28 +7,32 @@ from collections.abc import Mapping
 
 from pynq_torch.errors import KernelError
 
-__all__ = ["with_arguments", "with_tables"]
+__all__ = ["has_numbers", "with_arguments", "with_tables"]
 
 _NAME = r"[-\w.$]+"
 _VARIABLE = re.compile(
-    rf"^(@{_NAME}) = (?:(?:internal|private|dso_local|unnamed_addr|externally_initialized) )+"
-    r"global (?!.*zeroinit)"
+    rf"^(@{_NAME}) = (?:(?:internal|private|dso_local|unnamed_addr) )+"
+    r"global (?!.*zeroinitializer(?:, (?:align|section|comdat|!)|$))"
 )
-_NUMBERS = re.compile(
-    rf'(?m)^(@{_NAME} = [\w ]*)((?:global|constant) [<[].*"struct\.ap::cell.*[\]}}>], )'
-)
+#: A variable of HLS numbers.
+_NUMBERS = re.compile(rf'(?m)^@{_NAME} = [a-z_ ]*global [<[].*"struct\.ap::cell')
 _USED = re.compile(rf"[%@]{_NAME}")
 _RESULT = re.compile(rf"^ +(%{_NAME}) = (getelementptr|load) ")
+
+
+def has_numbers(text: str) -> bool:
+    """Whether a module has a variable of HLS numbers that may yet be a table.
+
+    Their operators are functions until they are inlined, and could write what they are handed.
+    """
+    return _NUMBERS.search(text) is not None
 
 
 def with_tables(text: str) -> str:
     """Return a raw module in which variables of a file or function that are only read are constant.
 
-    clang leaves them variables, because a later line could write them. A table of HLS numbers hides
-    its values from the passes: the tools run their constructors late, and multiply by what such a
-    table holds as by any number.
+    clang leaves them variables, because a later line could write them.
     """
-    text = _NUMBERS.sub(r"\1externally_initialized \2", text)
     lines = text.split("\n")
     rows = {match[1]: n for n, line in enumerate(lines) if (match := _VARIABLE.match(line))}
     if not rows:

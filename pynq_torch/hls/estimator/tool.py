@@ -13,6 +13,7 @@ from ..lint_tree import Directive
 __all__ = [
     "DEFAULT_PART",
     "bus_latency_of",
+    "defaults_of",
     "guess_release",
     "guess_tool",
     "margin_of",
@@ -48,6 +49,10 @@ _MARGIN = re.compile(
 #: What scripts and cfg files say of m_axi: its latency, or the flow, which has a default for it.
 _BUS_LATENCY = re.compile(r"\bm_axi_latency[\s=]+(\d+)")
 _FLOW = re.compile(r"\bflow_target[\s=]+(vitis|vivado)\b")
+#: From how many iterations on loops are pipelined unasked; 0 is for none (UG1399, config_compile).
+_PIPELINES = re.compile(
+    r"^\s*(?:config_compile\b.*\s-|syn\.compile\.)pipeline_loops[\s=]+(\d+)", re.MULTILINE
+)
 #: Cards that only Vitis's flow makes kernels for.
 _CARD = re.compile(r"(?i)^xcu\d")
 #: Cycles of config_interface -m_axi_latency in Vitis's flow, by default (UG1399).
@@ -134,11 +139,7 @@ def bus_latency_of(source: Path, file: Path | str | None, part: str) -> int:
     The file of directives or its script says so, or the scripts of solutions beside the source; a
     kernel for a card is made in Vitis's flow.
     """
-    near = [] if file is None else [Path(file), Path(file).with_name("script.tcl")]
-    folder = source.parent
-    beside = [*folder.glob("*.tcl"), *folder.glob("*.cfg"), *folder.glob("*/script.tcl")]
-    for scripts in (near, beside):
-        texts = [path.read_text("utf-8", "replace") for path in _readable(scripts)]
+    for texts in _near(source, file):
         told = {match[1] for text in texts for match in _BUS_LATENCY.finditer(text)}
         if len(told) == 1:
             return int(told.pop())
@@ -146,6 +147,34 @@ def bus_latency_of(source: Path, file: Path | str | None, part: str) -> int:
         if len(flows) == 1:
             return _FAR_MEMORY if flows == {"vitis"} else 0
     return _FAR_MEMORY if _CARD.match(part) else 0
+
+
+def defaults_of(source: Path, file: Path | str | None) -> dict[str, bool]:
+    """Return what the scripts at a source say of what Vitis HLS does unasked.
+
+    `automatic` is whether it pipelines loops, `buses` whether the flow is Vitis's, where arguments
+    are ports of m_axi.
+    """
+    found = {"automatic": True, "buses": False}
+    for texts in reversed([*_near(source, file)]):
+        counts = {match[1] for text in texts for match in _PIPELINES.finditer(text)}
+        flows = {match[1] for text in texts for match in _FLOW.finditer(text)}
+        if counts:
+            found["automatic"] = counts != {"0"}
+        if flows:
+            found["buses"] = flows == {"vitis"}
+    return found
+
+
+def _near(source: Path, file: Path | str | None) -> Iterator[list[str]]:
+    """Yield the text of the file of directives and its script; then of those beside the source."""
+    folder = source.parent
+    yield _texts([] if file is None else [Path(file), Path(file).with_name("script.tcl")])
+    yield _texts([*folder.glob("*.tcl"), *folder.glob("*.cfg"), *folder.glob("*/script.tcl")])
+
+
+def _texts(scripts: Iterable[Path]) -> list[str]:
+    return [path.read_text("utf-8", "replace") for path in _readable(scripts)]
 
 
 def _around(folder: Path) -> Iterator[list[Path]]:
@@ -176,7 +205,7 @@ def _around(folder: Path) -> Iterator[list[Path]]:
 def _named(part: str, scripts: Iterable[Path]) -> bool:
     """Return whether one of some scripts sets this part, written just so."""
     pattern = re.compile(rf"^\s*set_part\s+{{?{re.escape(part)}}}?(\s|$)", re.MULTILINE)
-    return any(pattern.search(path.read_text("utf-8", "replace")) for path in _readable(scripts))
+    return any(map(pattern.search, _texts(scripts)))
 
 
 def _readable(scripts: Iterable[Path]) -> Iterator[Path]:
