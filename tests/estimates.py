@@ -46,8 +46,6 @@ COMPARED = (
 )  # fmt: skip
 #: Why an estimate is more than a tenth off the formula.
 REASONS = {
-    "affine_lite": "the formula allows 20 cycles for multiplier and adder to fill",
-    "vadd_1": "the formula has 8 cycles in an addition and 50 for the first word of each tile",
     "vadd_4": "the formula has DDR's limit, which no schedule knows",
 }
 

@@ -45,10 +45,10 @@ def test_short_loops_are_unrolled_only_if_all_their_iterations_are_few(tmp_path:
 
 
 BIAS = """
-void k(const int x[64], BUS int bias[16], int y[16][64]) {
+void k(const int x[80], BUS int bias[16], int y[16][80]) {
 #pragma HLS INTERFACE m_axi port=bias
     channel: for (int c = 0; c < 16; ++c)
-        column: for (int i = 0; i < 64; ++i)
+        column: for (int i = 0; i < 80; ++i)
             y[c][i] = x[i] + bias[INDEX];
 }
 """
@@ -67,10 +67,10 @@ def test_a_burst_over_the_outer_loop_keeps_two_loops(
 
 STREAM = """
 #include <hls_stream.h>
-void k(const int x[16][64], hls::stream<int> &out) {
+void k(const int x[16][80], hls::stream<int> &out) {
     rows: for (int r = 0; r < 16; ++r) {
         int sum = 0;
-        columns: for (int i = 0; i < 64; ++i)
+        columns: for (int i = 0; i < 80; ++i)
             sum += x[r][i];
         out.write(sum);
     }
@@ -87,10 +87,10 @@ def test_a_stream_between_two_loops_keeps_them_two(tmp_path: Path) -> None:
 
 
 BREAK = """
-void k(const int x[16][64], int y[16][64], int n) {
+void k(const int x[16][80], int y[16][80], int n) {
     rows: for (int r = 0; r < 16; ++r) {
         STOP
-        columns: for (int i = 0; i < 64; ++i)
+        columns: for (int i = 0; i < 80; ++i)
             y[r][i] = x[r][i] + 1;
     }
 }

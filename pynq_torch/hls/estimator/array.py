@@ -28,6 +28,8 @@ class Division:
     is_dual: bool = False
     #: Whether the pipeline gets a port for each access by it.
     relieves: bool = True
+    #: Reads a cycle of each bank that directives make, where there are no more copies; 0 for all.
+    most: int = 0
 
 
 @dataclass(eq=False)
@@ -56,6 +58,8 @@ class Array:
     is_axis: bool = False
     #: Whether it is a variable that other files may use.
     foreign: bool = False
+    #: Of a stream, whether its words are an array's elements: loads and stores are its accesses.
+    of_elements: bool = False
     #: How the tool divides it by itself, for one pipeline each.
     divisions: list[Division] = field(default_factory=list)
     #: Latency of a read in cycles.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..constants import Constants
 from ..directives import port_name
 from ..lint_tree import Directive
+from ..spelling import MODES
 from .bindings import Binding, core_binding, op_binding
 from .place import Place
 
@@ -58,6 +59,14 @@ class LoopPlan:
 
     #: Of the functions that a pipeline calls, the one whose PIPELINE asks for the greatest II.
     floor: FunctionPlan | None = None
+
+    @property
+    def by_itself(self) -> bool:
+        """Whether the tool makes it a pipeline, and unrolls a loop in it for that, unasked.
+
+        It does so late, when arrays are cut already.
+        """
+        return self.automatic and any(one.unrolled_by != "UNROLL" for one in self.inner)
 
     def called(self) -> Iterator[FunctionPlan]:
         """Yield the functions that are called in this loop and those in it."""
@@ -276,7 +285,10 @@ def _of_variable(plan: ArrayPlan, item: Directive, constants: Constants) -> None
 def _interface(function: FunctionPlan, item: Directive) -> None:
     mode = item.options.get("mode") or (item.words[0] if item.words else "")
     for port in map(port_name, (item.options.get("port") or "").split(",")):
-        if port and mode != "s_axilite":
+        known = function.ports.get(port, {"mode": ""})
+        if port and mode.lower() not in MODES:  # none, or one that a warning is for
+            function.ports[port] = known if mode else {**known, **item.options}
+        elif port and mode != "s_axilite":
             function.ports[port] = {"mode": mode, **item.options}
         elif port:
             function.ports.setdefault(port, {"mode": mode, **item.options})

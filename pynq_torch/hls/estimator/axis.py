@@ -34,7 +34,7 @@ def with_ports(body: Body, region: Region, *, pipelined: bool) -> Region:
     streams, waits = _streams(body), set[int]()
     for node in region.nodes:
         item = node.item
-        word = item.callee if node.stream else item.op if item.op in ("load", "store") else ""
+        word = item.op if item.op in ("load", "store") else item.callee if node.stream else ""
         # The next word may follow in the cycle after, though the one before it is still on its way.
         node.before = [
             (one, 0 if gap == 1 and id(one) in waits else gap) for one, gap in node.before

@@ -13,6 +13,7 @@ from .ir import Instruction, names_in
 from .operators import constant_in
 from .place import Place, plain_name
 from .region import AFTER_READ, MOST_PAIRS, Node, Region, Slot, may_meet
+from .target import Target
 
 __all__ = [
     "Carried",
@@ -26,7 +27,9 @@ __all__ = [
 ]
 
 #: ns to write a variable in which Vitis HLS keeps what a loop carries.
-_WRITE_NS = 1.58
+_WRITE_NS, _FAST_WRITE_NS = 1.58, 0.42
+#: ns to choose between two values; of a cycle in which a 7-series sum has room for that as well.
+_CHOICE_NS, _SLOW_NS = 0.7, 19.5
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,8 @@ def _port_reason(region: Region, node: Node, count: int, most: int) -> str:
             "cycle; give the arguments bundles of their own, or read a copy"
         )
     factor = max(ceil(count / most), 2)
-    ports = "a dual-port RAM takes two" if most == 2 else "its memory takes one"
+    one = "its memory takes one" if most == 1 else f"its copies take {most}"
+    ports = "a dual-port RAM takes two" if most == 2 else one
     blocks = any(kind == "block" for kind, _ in array.cuts().values())
     how = "partition it cyclic, not in blocks," if blocks else "partition it"
     return f"{count} accesses of `{array.name}` in an iteration, {ports} a cycle; {how} by {factor}"
@@ -120,19 +124,35 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
     return best
 
 
-def kept(region: Region, node: Node, end: Slot) -> Slot:
-    """Return when the next iteration can take a value that is there at `end`.
+def kept(region: Region, node: Node, end: Slot, user: Node | None = None) -> Slot:
+    """Return when the next iteration's `user` can take a value that is there at `end`.
 
     Vitis HLS keeps it in a variable: to write that takes time, to read it none, not even where the
-    value is passed by in the cycle in which it is made (its schedules, of 2020.2 to 2025.2).
+    value is passed by in the cycle in which it is made (its schedules, of 2020.2 to 2025.2). So it
+    is with a floating-point sum that takes itself; another operation, or the one that begins a sum
+    anew in each turn of a nest, waits for the next cycle.
     """
     target = region.target
     if target.tool != "vitis":
         return end
-    summed = node.cost.core == "add"  # in logic, or in the DSP block of a product
-    if (node.cost.latency and not summed) or node.item.type in ("half", "float", "double"):
+    multiple = node.cost.latency > 0 and node.cost.core != "add"  # that is in logic, or in a DSP
+    if multiple and user is not None and (user is not node or region.begins_anew):
+        return end[0] + 1 + (region.begins_anew and not _has_room(user, target)), 0.0
+    is_float = node.item.type in ("half", "float", "double")
+    if (multiple or is_float) and not (is_float and target.has_ultra_ram):
         return end  # the time that these have left in their last cycle is not known so well
-    return end[0] + (end[1] + _WRITE_NS * target.speed > target.budget), 0.0
+    write = _FAST_WRITE_NS if target.has_ultra_ram else _WRITE_NS * target.speed
+    return end[0] + (end[1] + write > target.budget), 0.0
+
+
+def _has_room(user: Node, target: Target) -> bool:
+    """Whether a floating-point core begins in the cycle in which its sum is chosen: 0 or the last.
+
+    Those of the 7 series fill their cycles but at slow clocks.
+    """
+    if target.has_ultra_ram:
+        return user.cost.entry + _CHOICE_NS * target.speed <= target.budget
+    return target.budget > _SLOW_NS
 
 
 def late_limit(region: Region, interval: int, late: tuple[Node, Node] | Carried) -> Limit:

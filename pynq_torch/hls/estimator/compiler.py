@@ -54,7 +54,7 @@ _MORE_HEADERS = (
 )  # fmt: skip
 _OF_C = ("assert.h", "math.h", "stdbool.h", "stdint.h", "stdio.h", "stdlib.h", "string.h")
 #: What the clang of Vivado HLS warns of, or of Vitis HLS, and that of today takes for an error.
-_ONLY_WARNED_OF = (
+_WARNINGS = (
     "implicit-int", "implicit-function-declaration", "int-conversion", "return-type",
     "incompatible-function-pointer-types", "c++11-narrowing", "register", "dynamic-exception-spec",
     "reserved-user-defined-literal", "enum-constexpr-conversion",
@@ -63,10 +63,8 @@ _FLAGS = (
     "-O1", "-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-gcolumn-info",
     "-fno-discard-value-names", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
     "-Xclang", "-ffloat16-excess-precision=none", "-fno-builtin",
-    "-fno-threadsafe-statics", "-funroll-loops",
-    "-Xclang", "-fexperimental-max-bitint-width=65536",
-    "-w", "-ferror-limit=1", *(f"-Wno-error={name}" for name in _ONLY_WARNED_OF),
-    "-S", "-emit-llvm",
+    "-fno-threadsafe-statics", "-funroll-loops", "-Xclang", "-fexperimental-max-bitint-width=65536",
+    "-w", "-ferror-limit=1", *(f"-Wno-error={name}" for name in _WARNINGS), "-S", "-emit-llvm",
 )  # fmt: skip
 _TIDY = "sroa,early-cse<memssa>,simplifycfg<no-sink-common-insts>,instcombine"
 #: Loop-invariant code leaves loops, as in HLS; a memory location is never kept in a register.

@@ -115,13 +115,30 @@ def keeps_sums(body: Body, kept: Function) -> bool:
     """Whether a function is `kept`, where sums in arrays' elements are registers while loops run.
 
     Outside of pipelines Vivado HLS writes an element in each iteration where the loop writes
-    another array too.
+    another array too. In a nest that it flattens the element is another one in each turn.
     """
-    if body.target.tool == "vivado":
-        pipelines = any(_is_asked(body, loop) for loop in kept.loops)
-        if _sums_in_matrix(body, kept) or (not pipelines and _writes_beside_sums(body, kept)):
-            return False
+    if body.target.tool == "vitis":
+        return not _unrolls_sums(body, kept)
+    pipelines = any(_is_asked(body, loop) for loop in kept.loops)
+    if _sums_in_matrix(body, kept) or (not pipelines and _writes_beside_sums(body, kept)):
+        return False
     return not _adds_in_flattened(body, kept)
+
+
+def _unrolls_sums(body: Body, kept: Function) -> bool:
+    """Whether `kept` has sums in registers that were several turns of a loop in a pipeline.
+
+    Where no directive asks for the pipeline, the tool unrolls what is in it when sums have their
+    registers already: all the elements stay in memory.
+    """
+    left = {loop.header: len(_stores(kept, loop)) for loop in kept.loops}
+    for loop in body.function.loops:
+        plan = body.kernel.plan.loop_at(loop.place)
+        if plan is None or not plan.by_itself or loop.inner:
+            continue
+        if left.get(loop.header, 0) + 1 < len(_stores(body.function, loop)):
+            return True
+    return False
 
 
 def _sums_in_matrix(body: Body, kept: Function) -> bool:
@@ -169,10 +186,7 @@ def _stores(function: Function, loop: Loop) -> list[Instruction]:
 
 
 def _adds_in_flattened(body: Body, kept: Function) -> bool:
-    """Whether `kept` stores a sum between loops that become one.
-
-    The tools flatten first: then the element is another one in each turn, and stays in memory.
-    """
+    """Whether `kept` stores a sum between loops that become one."""
     headers = {loop.header for loop in body.function.loops if loop.inner and flattened(body, loop)}
     for loop in kept.loops:
         if loop.header in headers:
@@ -207,8 +221,9 @@ def _pipelined(
     for nested in plans:
         distances |= nested.distances
     interval, depth, limit = pipeline(
-        region, max(plan.interval or 1, floor), distances, body.shared_arrays()
-    )
+        region, max(plan.interval or 1, floor), distances, body.shared_arrays(),
+        by_itself=plan.by_itself,
+    )  # fmt: skip
     depth = max(depth, plan.least or 0)
     interval = min(interval, depth)  # the next iteration need not wait when one has ended
     body.count(region, interval, plan.interval or 1)

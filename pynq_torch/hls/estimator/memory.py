@@ -235,13 +235,11 @@ class Arrays:
         mode = port.get("mode", "").lower()
         if storage := port.get("storage_type"):  # of ap_memory and bram
             array.plan = replace(array.plan, kind=storage.lower())
-        if (
-            base in self._streams
-            or "hls::stream" in item_type
-            or (array.plan.kind == "fifo" and not array.local)
-            or mode in ("axis", "ap_fifo")
-        ):
+        is_object = base in self._streams or "hls::stream" in item_type
+        is_fifo = mode in ("axis", "ap_fifo") or (array.plan.kind == "fifo" and not array.local)
+        if is_object or is_fifo:
             array.kind, array.is_axis = "stream", mode == "axis"
+            array.of_elements = not is_object and bool(array.dimensions)
         elif mode == "s_axilite" and array.dimensions:
             array.shared = True
         elif mode == "m_axi":

@@ -97,21 +97,54 @@ def _is_perfect(body: Body, outer: Loop, inner: Loop, plan: LoopPlan) -> bool:
     """Whether two loops become one: Vitis puts code between them under a condition.
 
     That needs an iteration of the inner loop, which one without a constant bound may not have.
-    Neither a stream nor a burst that goes on from turn to turn of the outer loop can wait for it.
+    Neither a stream nor a burst that goes on from turn to turn of the outer loop can wait for it,
+    nor what the inner loop begins with, if that is read from memory.
     """
     vitis = body.target.tool == "vitis"
+    if _is_chosen(body, outer, inner):
+        return False
     entered = inner.taken is not None and not inner.taken.terms
     for item in _between(body, outer, inner):
-        if vitis and _is_transfer(body, outer, item):
+        if vitis and item.op == "load" and item.place is not None and _begins(body, inner, item):
             return False
+        if vitis and _is_transfer(body, outer, item) and not _is_moved(body, item):
+            return False
+        if item.op == "store" and body.arrays.is_any_bank(item):
+            return False  # which memory it goes to is a branch of its own
         if plan.perfect:
             continue
         is_call = item.op == "call" and not knows_call(item.callee)
         if is_call or (not vitis and item.op in ("store", "load", "call", "fadd", "fmul", "fdiv")):
             return False
-        if item.op == "store" and (not entered or body.arrays.is_any_bank(item)):
-            return False  # which memory it goes to is a branch of its own
+        if item.op == "store" and not entered:
+            return False
     return True
+
+
+def _is_chosen(body: Body, outer: Loop, inner: Loop) -> bool:
+    """Whether what is done in the outer loop decides if the inner one runs at all."""
+    work = _between(body, outer, inner)
+    made = {item.name for item in work if item.name}
+    for item in work:
+        if item.op == "br" and item.operands and item.operands[0] in made:
+            after = body.function.blocks[item.block.name].successors if item.block else ()
+            if len(after) > 1 and all(name in outer.blocks for name in after):
+                return True
+    return False
+
+
+def _begins(body: Body, inner: Loop, item: Instruction) -> bool:
+    """Whether a value that the inner loop carries begins with what is read."""
+    header = body.function.blocks[inner.header]
+    return any(i.op == "phi" and item.name in i.operands for i in header.instructions)
+
+
+def _is_moved(body: Body, item: Instruction) -> bool:
+    """Whether LLVM has moved it here out of a loop, so that it is in no line, and Vitis has not.
+
+    What a function that is called is handed may all be the same: nothing of it is moved.
+    """
+    return item.place is None and body.function.name != body.kernel.entry
 
 
 def _is_transfer(body: Body, outer: Loop, item: Instruction) -> bool:

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from math import ceil, log2
 
+from .floats import FAST_PRODUCT_BLOCKS, SERIES_7, fast_stages, stages
 from .ir import Function, Instruction, bits_of
 from .target import Target
 from .wires import is_wire
@@ -181,35 +182,25 @@ def _staged(
         work = 44.0
     if work == 0:
         return Cost(0, 0.7 * target.speed if core in ("fptosi", "fptoui") else 0.0, core=core)
-    latency = _stages(core, work, target)
+    latency = stages(core, work, target)
     core = _SHARED.get(core, core)
     name = ("d" if is_double else "f") + core.lstrip("f")
-    # A sum chains behind the read of a memory and a write behind it, but in Vivado HLS outside of
-    # pipelines; a product does not. In a fast part the stages of a sum leave time for the bypass
-    # to the next iteration.
+    if (fast := fast_stages(name, target)) is not None:
+        latency, part = fast
+        blocks = FAST_PRODUCT_BLOCKS if name == "dmul" else dsp_double if is_double else dsp
+        return Cost(latency, part, part, blocks, name)
+    # In Vivado HLS a sum chains behind the read of a memory and a write behind it, but outside of
+    # pipelines; a product does not. In Vitis HLS the stages of a sum fill their cycles.
     alone = core in ("fmul", "fdiv") or (target.tool == "vivado" and not pipelined)
     part = 0.65 if alone else 0.52 if target.speed > 0.5 else 0.48
+    if target.tool == "vitis" and target.speed >= SERIES_7:
+        part = 0.78 if alone else 0.99
     part *= target.budget
     if core == "fcmp":
         first = min(_COMPARISON_NS * target.speed, target.budget)
         last = min(first + _NOT_A_NUMBER_NS * target.speed, target.budget)
         return Cost(latency, last, first, core="fcmp" if not is_double else "dcmp")
     return Cost(latency, part, part, dsp_double if is_double else dsp, name)
-
-
-#: The delay, against grade -1, from which a part is of the 7 series.
-_SERIES_7 = 0.8
-#: ns of each stage of a sum and a product of floats with few stages, in a 7-series part.
-_FEW_STAGES = {"fadd": ((22.5, 1), (18.8, 2)), "fsub": ((22.5, 1), (18.8, 2)), "fmul": ((12.3, 1),)}
-
-
-def _stages(core: str, work: float, target: Target) -> int:
-    """Return the cycles of an operation of `work` ns: at slow clocks as few as a core can have."""
-    slow = target.budget if target.speed >= _SERIES_7 else 0.0
-    for least, cycles in _FEW_STAGES.get(core, ()):
-        if slow >= least:
-            return cycles
-    return max(1, int(work / min(target.budget / target.speed, 9.0)))
 
 
 def _add(bits: int) -> float:

@@ -95,8 +95,7 @@ class Plan:
     def default_to_buses(self) -> None:
         """Make pointers of the top function m_axi where no directive says what they are.
 
-        Vitis's flow does with those of a kernel, which is ``extern "C"`` (UG1399, "Vitis Kernel
-        Flow").
+        Vitis's flow does so (UG1399, "Vitis Kernel Flow").
         """
         for name in self.top.arguments:
             if name in self.top.pointers or self.top.dimensions.get(name):
@@ -129,7 +128,7 @@ class Plan:
         loops = (loop for function in self.functions for loop in function.all_loops())
         return {key_of(loop.place): loop for loop in loops}
 
-    def settle(self, trips: Trips) -> None:
+    def settle(self, trips: Trips, nests: Mapping[tuple[str, int, int], bool]) -> None:
         """Decide what the tool pipelines and unrolls by itself.
 
         Parameters
@@ -137,13 +136,15 @@ class Plan:
         trips : dict
             The iterations of each loop, by file, line and column, as LLVM found them; None where
             they are not known.
+        nests : dict
+            For loops that hold another one only, whether that is all the work in them.
         """
         self._swallow_all()
         if self.tool == "vitis" and self.automatic:
             for function in self.functions:
                 if function.interval is None and not (function.off or function.swallowed):
                     for loop in function.loops:
-                        _pipeline_by_itself(loop, trips)
+                        _pipeline_by_itself(loop, trips, nests)
             self._swallow_all()
         self._warn_of_limits()
 
@@ -192,10 +193,13 @@ def key_of(place: Place) -> tuple[str, int, int]:
     return place.path, place.line, place.column
 
 
-def _pipeline_by_itself(loop: LoopPlan, trips: Trips) -> None:
+def _pipeline_by_itself(
+    loop: LoopPlan, trips: Trips, nests: Mapping[tuple[str, int, int], bool]
+) -> None:
     """Pipeline a nest as Vitis does: short inner loops are unrolled, what is around pipelined.
 
-    A loop that holds nothing but another one is flattened with it instead.
+    A loop that holds nothing but another one is flattened with it instead, unless the compiler has
+    moved an access of memory out of that one: a sum's element, or one that stays the same.
     """
     if loop.interval is not None:
         return
@@ -203,11 +207,12 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips) -> None:
     short = all(map(lambda inner, out: out or _is_short(inner, trips), loop.inner, gone))
     calls_loops = any(map(_has_loops, loop.called()))
     free = loop.inner and loop.unroll and not (loop.off or loop.dataflow or calls_loops)
-    if free and short and (all(gone) or not loop.perfect):
+    alone = nests.get(key_of(loop.place), loop.perfect)
+    if free and short and (all(gone) or not alone):
         loop.interval, loop.automatic = 0, True
         return
     for inner in loop.inner:
-        _pipeline_by_itself(inner, trips)
+        _pipeline_by_itself(inner, trips, nests)
     if loop.unroll and not (loop.inner or loop.off or loop.dataflow or calls_loops):
         loop.interval, loop.automatic = 0, True
 
@@ -235,7 +240,7 @@ def _is_short(loop: LoopPlan, trips: Trips, around: int = 1) -> bool:
     if asked or count is None or any(map(_has_loops, loop.callees)):
         return False
     copies = count * around
-    return copies < _PIPELINE_LOOPS and all(_is_short(one, trips, copies) for one in loop.inner)
+    return copies <= _PIPELINE_LOOPS and all(_is_short(one, trips, copies) for one in loop.inner)
 
 
 def _swallow(loop: LoopPlan, by: str) -> None:

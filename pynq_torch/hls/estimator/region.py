@@ -15,6 +15,7 @@ from .asked import FunctionPlan
 from .balance import balance
 from .bindings import Bindings, bound
 from .bursts import is_one_of_many, is_single
+from .fifos import Fifos
 from .ir import Block, Function, Instruction
 from .luts import join_logic
 from .macs import join_products
@@ -79,12 +80,13 @@ class Region:
         self.nodes: list[Node] = []
         self.by_value: dict[str, Node] = {}
         self.accesses: dict[int, list[Node]] = defaultdict(list)
-        #: Arrays (by id) that the tool divides by itself: none of their elements waits for another.
-        self.spread: set[int] = set()
+        #: Arrays (by id) that the tool divides by itself: how much of a bank can be read in a
+        #: cycle, 0 where no element waits for another.
+        self.spread: dict[int, int] = {}
         #: Loads (by id) of what the iteration before has written, and what makes that.
         self.handed_on: dict[int, Node] = {}
         self._writes: dict[int, list[Node]] = defaultdict(list)
-        self._streams: dict[str, list[Node]] = defaultdict(list)
+        self.fifos = Fifos()
         self._find_branches(items)
         for item in items:
             if item.op not in _SKIPPED:
@@ -93,12 +95,17 @@ class Region:
             balance(self)
         join_products(self)
         join_logic(self)
-        self._after_reads()
+        self.fifos.after_reads(self)
 
     def is_carried(self, node: Node) -> bool:
         """Whether a value comes from the iteration before."""
         item = node.item
         return item.op == "phi" and item.block is not None and item.block.name == self.header
+
+    @property
+    def begins_anew(self) -> bool:
+        """Whether it is a nest, in whose inner loop each value begins anew in each outer turn."""
+        return sum(one in self.numbers for one in self.function.predecessors[self.header]) > 1
 
     def _add(self, item: Instruction) -> None:
         node = Node(item, Cost())
@@ -111,11 +118,13 @@ class Region:
         if item.op in ("load", "store"):
             node.access = self.arrays.access(item)
         if node.access is not None and node.access.array.kind == "stream":
-            node.access = None  # the word of a stream: its call is what counts
+            if node.access.array.of_elements:
+                self.fifos.element(self, node, node.access)
+            node.access = None  # the word of an hls::stream: its call is what counts
         elif node.access is not None:
             self._memory(node, node.access)
         elif item.op == "call" and item.callee.startswith("__hls_stream") and item.operands:
-            self._stream(node)
+            self.fifos.word(self, node)
         else:
             node.cost = self._costs(item, carried)
         self.nodes.append(node)
@@ -181,34 +190,6 @@ class Region:
         wait = access.array.wait(self.target.bus_latency)
         return Cost((6 if access.write else 7) + wait, 0.0, full)
 
-    def _stream(self, node: Node) -> None:
-        base = self.arrays.base_of(node.item.operands[0])
-        self.arrays.array(base)
-        node.stream = base + self._element(node.item.operands[0], base)
-        asks = node.item.callee.endswith(("empty", "full"))
-        node.cost = Cost(0, (0.5 if asks else 2.2) * self.target.speed)
-        previous = self._streams[node.stream]
-        if previous and not asks:
-            node.before.append((previous[-1], 1))
-        if not asks:
-            previous.append(node)
-        if node.item.callee.endswith("write"):
-            for other in reversed(self.nodes):
-                item = other.item
-                if item.op == "store" and self.arrays.base_of(item.operands[-1]) == base:
-                    node.before.append((other, 0))
-                    continue
-                break
-        if node.item.callee.endswith("read"):
-            self.by_value["read " + base] = node
-
-    def _element(self, pointer: str, base: str) -> str:
-        """Which stream of an array of them a pointer is to; ``""`` for the first or only one."""
-        known = self.function.known.get(pointer)
-        if pointer == base or known is None or known.expression.terms != ((base, 1),):
-            return ""
-        return f"+{known.expression.constant}" if known.expression.constant else ""
-
     def predicate(self) -> None:
         """Let what a branch guards and can be seen outside wait for the branch's condition."""
         conditions: dict[str, list[str]] = {}
@@ -228,15 +209,6 @@ class Region:
             for value in conditions.get(item.block.name, ()):
                 other = self.by_value.get(value)
                 if other is not None and other is not node:
-                    node.before.append((other, 0))
-
-    def _after_reads(self) -> None:
-        """Let what takes the word of a stream wait for the read that brings it."""
-        for node in self.nodes:
-            item = node.item
-            if item.op == "load" and node.access is None and item.operands:
-                other = self.by_value.get("read " + self.arrays.base_of(item.operands[-1]))
-                if other is not None and other.item.order <= item.order:
                     node.before.append((other, 0))
 
     def _find_branches(self, items: list[Instruction]) -> None:
@@ -309,9 +281,10 @@ class Region:
         if access.array.kind == "m_axi":
             return [((access.array.bundle, access.write), 1)]
         array = access.array
-        if id(array) in self.spread:
+        ports = self.spread.get(id(array), array.ports())
+        if not ports:
             return [((id(array), access.address), array.ports())]
-        return [((id(array), bank), array.ports()) for bank in self._banks(access)]
+        return [((id(array), bank), ports) for bank in self._banks(access)]
 
     def _is_copied(self, access: Access) -> bool:
         """Whether there are as many copies of a table as are read at a time.

@@ -22,6 +22,7 @@ from ..lint_tree import Problem, Program
 from ..parse import WARNING, constants_of, find_top, interface_words, probe, read_interface
 from ..source import SourceUnit, check_macros, folders, read_source
 from . import compiler, forbidden
+from .around import nests
 from .asked import FunctionPlan, LoopPlan
 from .compiled import keep_compiled
 from .ir import Module, read_module
@@ -229,7 +230,7 @@ def _optimised(
         function = plan.function_at(place, name)
         return function is not None and function.dataflow
 
-    plan.settle(_trips_as_written(text, plan, entry, inlined, folder))
+    plan.settle(*_as_written(text, plan, entry, inlined, folder))
     if arguments:
         text = with_arguments(text, entry, arguments, lenient=lenient)
     made = functools.partial(
@@ -264,16 +265,21 @@ def _unrolled_again(
     return (again, other) if len(plan.left(_trips(other))) < len(left) else (made, module)
 
 
-def _trips_as_written(
+def _as_written(
     text: str, plan: Plan, entry: str, inlined: Callable[[str, Place], bool], folder: Path
-) -> Trips:
-    """Return how often the loops run that nothing unrolls, where that decides anything."""
+) -> tuple[Trips, dict[tuple[str, int, int], bool]]:
+    """Return how often the loops run that nothing unrolls, where that decides anything.
+
+    And for loops that hold another one whether that is all the work in them.
+    """
     if not plan.needs_trips():
-        return {}
+        return {}, {}
     written = compiler.optimise(
-        text, entry, inlined, lambda place: 1 if plan.loop_at(place) else 0, folder
+        text, entry, inlined, lambda place: 1 if plan.loop_at(place) else 0, folder, promote=True
     )
-    return _trips(read_module(*written))
+    module = read_module(*written)
+    buses = {f"%{name}" for name, port in plan.top.ports.items() if port.get("mode") == "m_axi"}
+    return _trips(module), dict(nests(module, entry, buses))
 
 
 def _both_ways(made: Callable[..., tuple[str, str]], plan: Plan) -> Module:
@@ -281,8 +287,9 @@ def _both_ways(made: Callable[..., tuple[str, str]], plan: Plan) -> Module:
     in_registers = made(promote=True)
     forbidden.check_optimised(in_registers[0], plan.top.name)
     module = read_module(*in_registers)
-    slow = plan.tool == "vivado"
-    if any(loop.inner or slow for one in module.functions.values() for loop in one.loops):
+    asked = [loop for one in plan.functions for loop in one.all_loops()]
+    both = plan.tool == "vivado" or any(loop.by_itself for loop in asked)
+    if any(loop.inner or both for one in module.functions.values() for loop in one.loops):
         promoted, module = module.functions, read_module(*made(promote=False))
         module.promoted = promoted
     return module

@@ -40,17 +40,19 @@ class _FullError(Exception):
 
 
 def pipeline(
-    region: Region, asked: int, distances: Mapping[str, int], shared: Collection[Array] = ()
-) -> tuple[int, int, Limit]:
+    region: Region, asked: int, distances: Mapping[str, int], shared: Collection[Array] = (),
+    *, by_itself: bool = False,
+) -> tuple[int, int, Limit]:  # fmt: skip
     """Return II, cycles of one iteration (depth) and what limits II.
 
-    `shared` are arrays that the function takes in several calls: the tool does not divide them.
+    `shared` are arrays that the function takes in several calls: the tool does not divide them. It
+    divides less in what it makes a pipeline `by_itself`.
     """
     region.predicate()
     forward(region)
     pairs = carried(region, distances)
     values = recurrence_limit(region, pairs)
-    divide(region, shared, max(asked, values.interval))
+    divide(region, shared, max(asked, values.interval), by_itself=by_itself)
     ports = port_limit(region)
     limit = values if values.interval >= ports.interval else ports
     interval = max(asked, limit.interval, 1)
@@ -80,9 +82,9 @@ def _fit(
         late: tuple[Node, Node] | Carried | None = None
         for phi, last in values:
             # What is made late in a cycle can still be used in it: there is a bypass.
-            end = kept(region, last, last.end)
-            due = end[0] - interval, end[1]
             for user in users.get(id(phi), ()):
+                end = kept(region, last, last.end, user)
+                due = end[0] - interval, end[1]
                 if user.start < due and user.least < due:
                     user.least, late = due, (phi, last)
         for pair in pairs:

@@ -8,9 +8,12 @@ was taken from the logs and memory tables of published runs of 2020.2 to 2025.2 
 - Since 2022 others are cut too, cyclic, from the last dimension to the first: into half as many
   banks as there are elements, each of which has two ports; into as many where their number is odd,
   or where they are read and written. A window of 3 x 3 has nine banks, one of 2 x 2 has two.
+- In a pipeline for which the tool by itself unrolls loops none but the first of these is done, and
+  that to arrays of two dimensions or more ("Partitioning array ... in dimension 2 automatically").
 - What is still read at more than two places, and written elsewhere, is kept in several copies
-  ("Automatically inferring RAM_1WNR storage type"), but where a directive binds its storage. That
-  is no partition, and ``-throughput_driven off`` does not forbid it.
+  ("Automatically inferring RAM_1WNR storage type"), from which up to 16 can be read in a cycle, but
+  where a directive binds its storage. That is no partition, and ``-throughput_driven off`` does not
+  forbid it.
 - Nothing is done that would not make II less: where a recurrence or a port limits it anyway.
 
 Arrays of the interface stay as they are, and so do variables of other files, memories that a
@@ -22,7 +25,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, prod
 
 from .array import Access, Array, Cuts, Division, split
 from .bounds import port_limit
@@ -36,6 +39,8 @@ __all__ = ["divide"]
 _CYCLIC, _COPIES = 2022.0, 2021.0
 #: Bits of a memory that is still copied: reports have 80,000, and a memory of 25 Mbit was not.
 _MOST_COPIED = 1 << 20
+#: Read ports of a memory that is copied: none of 23 in published RTL has more.
+_MOST_READS = 16
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class _Along:
         )
 
 
-def divide(region: Region, shared: Collection[Array], least: int) -> None:
+def divide(region: Region, shared: Collection[Array], least: int, *, by_itself: bool) -> None:
     """Divide the arrays whose ports alone keep a pipeline from its interval.
 
     Parameters
@@ -75,6 +80,8 @@ def divide(region: Region, shared: Collection[Array], least: int) -> None:
         Arrays that the function takes in several calls.
     least : int
         The interval that is asked for, or that recurrences allow.
+    by_itself : bool
+        Whether no directive asks for the pipeline, nor unrolls what is in it.
     """
     if region.target.tool != "vitis":
         return
@@ -84,17 +91,17 @@ def divide(region: Region, shared: Collection[Array], least: int) -> None:
         array = accesses[0].array if accesses else None
         if array is None or any(map(_is_kept, nodes)) or not _may_be_divided(array, shared):
             continue
-        division = _division(accesses, region.target)
+        division = _division(accesses, region.target, least, by_itself=by_itself)
         if division is not None:
             found.append((key, array, division))
-    region.spread = {key for key, _, _ in found}
+    region.spread = {key: division.most for key, _, division in found}
     least = max(least, port_limit(region).interval)
     for key, array, division in found:
         needed = _interval(region, key, array) > least
         if needed:
             array.divisions.append(division)
         if not needed or not division.relieves:
-            region.spread.discard(key)
+            del region.spread[key]
 
 
 def _may_be_divided(array: Array, shared: Collection[Array]) -> bool:
@@ -120,14 +127,16 @@ def _interval(region: Region, key: int, array: Array) -> int:
     return max(ceil(region.together(some) / array.ports()) for some in banks.values())
 
 
-def _division(accesses: Sequence[Access], target: Target) -> Division | None:
+def _division(
+    accesses: Sequence[Access], target: Target, least: int, *, by_itself: bool
+) -> Division | None:
     """Return how an array is divided for the accesses of an iteration; None where it is not."""
     array, ports = accesses[0].array, accesses[0].array.ports()
     both, write = len({access.write for access in accesses}) > 1, accesses[0].write
     if len({access.address.terms for access in accesses}) > 1:
         # No cut parts addresses that move each in its own way; a copy answers any of them.
         reads = len({access.address for access in accesses})
-        return None if both or write or array.cuts() else _copies(array, reads, target)
+        return None if both or write or array.cuts() else _copies(array, reads, target, least)
     parts = [split(access.address, array) for access in accesses]
     along = [
         _Along(frozenset(part[0] for part in each), tuple(each[0][1]), each[0][2])
@@ -140,8 +149,9 @@ def _division(accesses: Sequence[Access], target: Target) -> Division | None:
     passes = both and not all(one.stays for one in along)
     left = len(elements)
     left = left if both or left % ports else left // ports
-    cyclic = both or not 0 < target.release < _CYCLIC
-    cuts, banks = _cuts(array, along, left, cyclic=cyclic) if target.divides else _uncut(array)
+    cyclic = not by_itself and (both or not 0 < target.release < _CYCLIC)
+    divides = target.divides and not (by_itself and len(array.dimensions) < 2)
+    cuts, banks = _cuts(array, along, left, cyclic=cyclic) if divides else _uncut(array)
     places = {
         (access.write, *(part[0] for part in one))
         for access, one in zip(accesses, parts, strict=True)
@@ -150,15 +160,26 @@ def _division(accesses: Sequence[Access], target: Target) -> Division | None:
     met = max(Counter(at).values())
     if met <= ports:
         return Division(cuts, 1, met > 1, not passes)
-    return None if both or write else _copies(array, met, target, cuts)
+    more = prod(banks) // prod(_uncut(array)[1])
+    return None if both or write else _copies(array, met, target, least, cuts, more)
 
 
-def _copies(array: Array, reads: int, target: Target, cuts: Cuts | None = None) -> Division | None:
-    """Return the copies from which so many reads can be served; None where there will be none."""
+def _copies(
+    array: Array, reads: int, target: Target, least: int, cuts: Cuts | None = None, more: int = 1
+) -> Division | None:
+    """Return the copies from which so many reads can be served; None where there will be none.
+
+    Each has `more` banks by `cuts`. An interval of `least` is all that the pipeline can reach. Of a
+    table there are as many as are read.
+    """
     large = array.words * array.element_bits > _MOST_COPIED
     if reads <= array.ports() or large or array.plan.kind or 0 < target.release < _COPIES:
         return None
-    return Division(cuts or {}, reads - 1, is_dual=True)
+    if array.constant:
+        return Division(cuts or {}, reads - 1, is_dual=True)
+    at_once = ceil(reads / max(least, ceil(reads / _MOST_READS)))
+    most = _MOST_READS * more if reads > _MOST_READS else 0
+    return Division(cuts or {}, max(at_once - 1, 1), is_dual=True, most=most)
 
 
 def _cuts(

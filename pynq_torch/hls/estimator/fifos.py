@@ -1,0 +1,81 @@
+"""The words of FIFOs in a region: those of ``hls::stream``, and of arrays that are streams."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from .array import Access
+from .operators import Cost
+
+if TYPE_CHECKING:
+    from .region import Node, Region
+
+__all__ = ["Fifos"]
+
+#: ns of a word, and of whether there is one.
+_WORD_NS, _STATE_NS = 2.2, 0.5
+
+
+class Fifos:
+    """What a region has read from and written to each FIFO: a word a cycle, in order."""
+
+    def __init__(self) -> None:
+        self._passed: dict[str, list[Node]] = defaultdict(list)
+        self._last: dict[str, object] = {}
+        self._reads: dict[str, Node] = {}
+
+    def word(self, region: Region, node: Node) -> None:
+        """Add a call of ``hls::stream``."""
+        base = region.arrays.base_of(node.item.operands[0])
+        region.arrays.array(base)
+        node.stream = base + _element(region, node.item.operands[0], base)
+        asks = node.item.callee.endswith(("empty", "full"))
+        node.cost = Cost(0, (_STATE_NS if asks else _WORD_NS) * region.target.speed)
+        previous = self._passed[node.stream]
+        if previous and not asks:
+            node.before.append((previous[-1], 1))
+        if not asks:
+            previous.append(node)
+        if node.item.callee.endswith("write"):
+            for other in reversed(region.nodes):
+                item = other.item
+                if item.op == "store" and region.arrays.base_of(item.operands[-1]) == base:
+                    node.before.append((other, 0))
+                    continue
+                break
+        if node.item.callee.endswith("read"):
+            self._reads[base] = node
+
+    def element(self, region: Region, node: Node, access: Access) -> None:
+        """Add a load or store of an array that is a FIFO; fields of a struct pass together.
+
+        It takes no time of a cycle: axis ports have registers.
+        """
+        name = region.arrays.base_of(node.item.operands[-1])
+        key = name + "".join(f"_{bank}" for bank in access.banks)
+        word = access.address.terms, access.address.constant // access.array.element_bytes
+        previous = self._passed[key]
+        if self._last.get(key) == word:
+            node.before.append((previous[-1], 0))
+            return
+        node.before += [(previous[-1], 1)] if previous else []
+        self._last[key], node.stream = word, key
+        previous.append(node)
+
+    def after_reads(self, region: Region) -> None:
+        """Let what takes the word of a stream wait for the read that brings it."""
+        for node in region.nodes:
+            item = node.item
+            if item.op == "load" and node.access is None and item.operands:
+                other = self._reads.get(region.arrays.base_of(item.operands[-1]))
+                if other is not None and other.item.order <= item.order:
+                    node.before.append((other, 0))
+
+
+def _element(region: Region, pointer: str, base: str) -> str:
+    """Which stream of an array of them a pointer is to; ``""`` for the first or only one."""
+    known = region.function.known.get(pointer)
+    if pointer == base or known is None or known.expression.terms != ((base, 1),):
+        return ""
+    return f"+{known.expression.constant}" if known.expression.constant else ""
