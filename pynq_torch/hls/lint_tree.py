@@ -22,30 +22,10 @@ with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, conf
 
 __all__ = [
-    "ADD",
-    "AND",
-    "ASSIGN",
-    "COMMA",
-    "EQUAL",
-    "LOOPS",
-    "MULTIPLY",
-    "OR",
-    "SHIFT",
-    "SUBTRACT",
-    "UNEQUAL",
-    "Directive",
-    "Problem",
-    "Program",
-    "Scope",
-    "calls",
-    "is_constant",
-    "is_step",
-    "names",
-    "plain",
-    "problem_at",
-    "root_of",
-    "walk",
-]
+    "ADD", "AND", "ASSIGN", "COMMA", "EQUAL", "LOOPS", "MULTIPLY", "OR", "SHIFT", "SUBTRACT",
+    "UNEQUAL", "Directive", "Problem", "Program", "Scope", "calls", "is_constant", "is_step",
+    "names", "plain", "problem_at", "root_of", "walk",
+]  # fmt: skip
 
 #: What is wrong: file, line, rule and text.
 Problem = tuple[str, int, str, str]

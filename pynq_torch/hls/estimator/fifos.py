@@ -54,7 +54,7 @@ class Fifos:
         """
         name = region.arrays.base_of(node.item.operands[-1])
         key = name + "".join(f"_{bank}" for bank in access.banks)
-        word = access.address.terms, access.address.constant // access.array.element_bytes
+        word = access.address.terms, access.address.constant // max(access.array.element_bytes, 1)
         previous = self._passed[key]
         if self._last.get(key) == word:
             node.before.append((previous[-1], 0))

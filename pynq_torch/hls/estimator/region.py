@@ -105,7 +105,8 @@ class Region:
     @property
     def begins_anew(self) -> bool:
         """Whether it is a nest, in whose inner loop each value begins anew in each outer turn."""
-        return sum(one in self.numbers for one in self.function.predecessors[self.header]) > 1
+        before = self.function.predecessors.get(self.header, [])
+        return sum(one in self.numbers for one in before) > 1
 
     def _add(self, item: Instruction) -> None:
         node = Node(item, Cost())
