@@ -137,7 +137,7 @@ def kept(region: Region, node: Node, end: Slot, user: Node | None = None) -> Slo
         return end
     multiple = node.cost.latency > 0 and node.cost.core != "add"  # that is in logic, or in a DSP
     is_float = node.item.type in ("half", "float", "double")
-    if multiple and is_float and user is not None and (user is not node or region.begins_anew):
+    if multiple and user is not None and (user is not node or region.begins_anew):
         return end[0] + 1 + (region.begins_anew and not _has_room(user, target)), 0.0
     if (multiple or is_float) and not (is_float and target.has_ultra_ram):
         return end  # the time that these have left in their last cycle is not known so well
