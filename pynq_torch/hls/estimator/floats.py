@@ -14,8 +14,6 @@ __all__ = ["FAST_PRODUCT_BLOCKS", "SERIES_7", "fast_stages", "stages"]
 SERIES_7 = 0.8
 #: ns of each stage of a sum and a product of floats with few stages, in a 7-series part.
 _FEW_STAGES = {"fadd": ((22.5, 1), (18.8, 2)), "fsub": ((22.5, 1), (18.8, 2)), "fmul": ((12.3, 1),)}
-
-
 #: The delay, against grade -1, below which a part is of the UltraScale+ families.
 _ULTRASCALE = 0.5
 #: Their floating-point cores, from 2,150 schedules of the tools: for each budget of ns at least
@@ -34,8 +32,6 @@ _FAST_STAGES: dict[str, tuple[tuple[float, int, float], ...]] = {
     "dmul": ((10.9, 1, 9.59), (7.04, 4, 7.04), (3.33, 4, 3.33), (0.0, 7, 2.32)),
     "ddiv": ((10.9, 8, 9.82), (5.92, 21, 5.92), (3.31, 21, 3.31), (0.0, 30, 2.35)),
 }  # fmt: skip
-
-
 #: DSP blocks of their product of doubles: a DSP48E2 multiplies 27 x 18 bits.
 FAST_PRODUCT_BLOCKS = 8
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
@@ -131,12 +131,9 @@ def _unrolls_sums(body: Body, kept: Function) -> bool:
     Where no directive asks for the pipeline, the tool unrolls what is in it when sums have their
     registers already: all the elements stay in memory.
     """
-    left = {loop.header: len(_stores(kept, loop)) for loop in kept.loops}
-    for loop in body.function.loops:
+    for loop, stores, left in _moved(body, kept):
         plan = body.kernel.plan.loop_at(loop.place)
-        if plan is None or not plan.by_itself or loop.inner:
-            continue
-        if left.get(loop.header, 0) + 1 < len(_stores(body.function, loop)):
+        if plan is not None and plan.by_itself and left + 1 < len(stores):
             return True
     return False
 
@@ -147,11 +144,7 @@ def _sums_in_matrix(body: Body, kept: Function) -> bool:
     It does so with an element of a matrix (the product of UG871), and where the loop may not run at
     all, since its bound is no constant.
     """
-    left = {loop.header: len(_stores(kept, loop)) for loop in kept.loops}
-    for loop in body.function.loops:
-        stores = _stores(body.function, loop)
-        if loop.inner or left.get(loop.header, 0) >= len(stores):
-            continue
+    for loop, stores, _ in _moved(body, kept):
         found = [one for one in map(body.arrays.access, stores) if one is not None]
         sums = [one for one in found if not one.address.factor("loop " + loop.header)]
         sure = loop.taken is not None and not loop.taken.terms
@@ -171,13 +164,19 @@ def _is_asked(body: Body, loop: Loop) -> bool:
 
 def _writes_beside_sums(body: Body, kept: Function) -> bool:
     """Whether a loop writes several arrays, of which `kept` has at least one in a register."""
-    left = {loop.header: len(_stores(kept, loop)) for loop in kept.loops}
-    for loop in body.function.loops:
-        stores = _stores(body.function, loop)
-        arrays = {body.arrays.base_of(item.operands[-1]) for item in stores}
-        if not loop.inner and len(arrays) > 1 and left.get(loop.header, 0) < len(stores):
+    for _, stores, _ in _moved(body, kept):
+        if len({body.arrays.base_of(item.operands[-1]) for item in stores}) > 1:
             return True
     return False
+
+
+def _moved(body: Body, kept: Function) -> Iterator[tuple[Loop, list[Instruction], int]]:
+    """Yield the innermost loops of which `kept` has fewer stores: the loop, all, and how many."""
+    left = {loop.header: len(_stores(kept, loop)) for loop in kept.loops}
+    for loop in body.function.loops:
+        stores, few = _stores(body.function, loop), left.get(loop.header, 0)
+        if not loop.inner and few < len(stores):
+            yield loop, stores, few
 
 
 def _stores(function: Function, loop: Loop) -> list[Instruction]:
