@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from pynq_torch.errors import InterfaceError
 from pynq_torch.hls import estimate
 from pynq_torch.hls.estimator import compiler
 from pynq_torch.hls.estimator.tool import guess_release
@@ -124,3 +127,21 @@ def test_scripts_of_2014_and_2015_say_one_year(tmp_path, years, release):
     (tmp_path / "directives.tcl").write_text(text)
     found = guess_release(tmp_path / "k.cpp", tmp_path / "directives.tcl", "vivado")
     assert found == release
+
+
+@pytest.mark.parametrize("name", ["more.h", "more.hpp"])
+def test_headers_may_be_listed_beside_sources(tmp_path: Path, name: str) -> None:
+    """Projects of HLS list them, and nothing is compiled of them but what includes them."""
+    (tmp_path / name).write_text("inline int more(int x) { return 3 * x; }\n")
+    source = tmp_path / "k.cpp"
+    source.write_text(f'#include "{name}"\nint k(int x) {{ return more(x); }}\n')
+    made = estimate(source, "k", sources=[tmp_path / name])
+    assert (made.warnings, made.latency) == ((), estimate(source, "k").latency)
+    with pytest.raises(InterfaceError, match="less"):
+        estimate(source, "k", sources=[tmp_path / name.replace("more", "less")])
+
+
+def test_a_kernel_may_stand_in_a_header(tmp_path: Path) -> None:
+    source = tmp_path / "k.h"
+    source.write_text("#include <ap_int.h>\nap_int<9> k(ap_int<8> x) { return x + 1; }\n")
+    assert estimate(source, "k").latency == (0, 0)

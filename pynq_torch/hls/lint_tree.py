@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pynq_torch.errors import needs
@@ -73,6 +73,8 @@ class Directive:
     name: str
     words: tuple[str, ...]
     options: dict[str, str]
+    #: What options are, by LLVM's name of the instance of a template, where a compiler has to say.
+    instances: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, pragma: Pragma) -> Directive:
@@ -83,6 +85,14 @@ class Directive:
         options = {key.lower(): value for key, equals, value in pairs if equals}
         words = tuple(key.lower() for key, equals, _ in pairs if not equals)
         return cls(pragma, name.lower(), words, options)
+
+    def within(self, instance: str) -> Directive | None:
+        """Return the directive as it is in an instance; None where that has none."""
+        if not self.instances:
+            return self
+        if instance not in self.instances:
+            return None
+        return replace(self, options={**self.options, **self.instances[instance]}, instances={})
 
     @property
     def is_false(self) -> bool:

@@ -11,17 +11,15 @@ from collections.abc import Collection, Iterator
 
 from .calls import given
 from .ir import Function, Instruction, Module
-from .plan import key_of
+from .place import Place
 
 __all__ = ["nests"]
 
 _FLOATS = frozenset(("fadd", "fsub", "fmul", "fdiv", "fcmp", "sitofp", "uitofp", "fptosi"))
 
 
-def nests(
-    module: Module, entry: str, buses: Collection[str]
-) -> Iterator[tuple[tuple[str, int, int], bool]]:
-    """Yield each loop that holds another one only, and whether that is all the work in it.
+def nests(module: Module, entry: str, buses: Collection[str]) -> Iterator[tuple[Place, bool]]:
+    """Yield where each loop is that holds another one only, and whether that is all its work.
 
     Parameters
     ----------
@@ -38,7 +36,7 @@ def nests(
                 continue
             around = [function.blocks[n] for n in loop.blocks if n not in loop.inner[0].blocks]
             items = [item for block in around for item in block.instructions]
-            yield key_of(loop.place), not any(_is_work(function, item, fixed) for item in items)
+            yield loop.place, not any(_is_work(function, item, fixed) for item in items)
 
 
 def _handed(module: Module, entry: str, buses: Collection[str]) -> dict[str, set[str]]:

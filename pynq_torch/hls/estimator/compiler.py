@@ -23,19 +23,19 @@ from pynq_torch.paths import shown
 from .. import toolchain
 from ..depends import gcc_files
 from ..parse import PROBE, probe
-from ..source import read_text
 from .counters import with_counters
-from .marks import DEFINE, SHARED, callees_of, marked
-from .place import Locations, Place
+from .marks import DEFINED, SHARED, callees_of, marked
+from .place import Place
 from .slices import address_slice
 from .tables import has_numbers, with_tables
 from .whole import with_whole_words
 
 __all__ = [
     "HEADERS",
+    "INSTANCE",
+    "RAW",
     "command_of",
     "compiling",
-    "defined",
     "included",
     "instance_in",
     "linked",
@@ -48,6 +48,8 @@ CLANG, OPT, LINK = "clang-16", "opt-16", "llvm-link-16"
 _LIMITED = ("/bin/sh", "-c", 'ulimit -t 60; ulimit -v 8000000; exec "$@"', "sh")
 _TIMEOUT_S = 60
 HEADERS = toolchain.LIGHT_HEADERS
+#: The file that asks for a template's instance, where that is the top.
+INSTANCE = "instance.cpp"
 #: What the tools' own headers include too, and sources therefore use without saying so.
 _MORE_HEADERS = (
     "sstream", "iostream", "cassert", "cstdio", "cstdlib", "cstring", "cmath", "climits", "queue",
@@ -59,12 +61,14 @@ _WARNINGS = (
     "incompatible-function-pointer-types", "c++11-narrowing", "register", "dynamic-exception-spec",
     "reserved-user-defined-literal", "enum-constexpr-conversion",
 )  # fmt: skip
+#: Code with every function that is called, before any pass.
+RAW = ("-O1", "-Xclang", "-disable-llvm-passes", "-w", "-S", "-emit-llvm")
 _FLAGS = (
-    "-O1", "-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-gcolumn-info",
+    *RAW, "-gline-tables-only", "-gcolumn-info", "-fdebug-info-for-profiling",
     "-fno-discard-value-names", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
     "-Xclang", "-ffloat16-excess-precision=none", "-fno-builtin",
     "-fno-threadsafe-statics", "-funroll-loops", "-Xclang", "-fexperimental-max-bitint-width=65536",
-    "-w", "-ferror-limit=1", *(f"-Wno-error={name}" for name in _WARNINGS), "-S", "-emit-llvm",
+    "-ferror-limit=1", *(f"-Wno-error={name}" for name in _WARNINGS),
 )  # fmt: skip
 _TIDY = "sroa,early-cse<memssa>,simplifycfg<no-sink-common-insts>,instcombine"
 #: Loop-invariant code leaves loops, as in HLS; a memory location is never kept in a register.
@@ -133,15 +137,13 @@ def compiling(
     """
     if missing := tools():
         raise KernelBuildError(missing, top)
-    for source in sources:
-        read_text(source)
     processes = []
     with contextlib.ExitStack() as stack:
         for number, source in enumerate(sources):
             command = [*command_of(source, include_dirs, defines), *_FLAGS]
             main = source
             if number == 0 and (instance := probe(top)):
-                main = folder / "instance.cpp"
+                main = folder / INSTANCE
                 main.write_text(f'#include "{source}"\n{instance}\n', encoding="utf-8")
             command += ["-o", str(folder / f"{number}.ll"), str(main)]
             process = stack.enter_context(
@@ -160,8 +162,8 @@ def compiling(
 
 def command_of(source: Path, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:
     """Return clang with the language, macros and folders with which a source is read."""
-    language = ("-x", "c", "-std=gnu17") if source.suffix == ".c" else ("-std=gnu++17",)
-    options = [*language, "-D__SYNTHESIS__", "-D__VITIS_HLS__"]
+    language = ("c", "-std=gnu17") if source.suffix == ".c" else ("c++", "-std=gnu++17")
+    options = ["-x", *language, "-D__SYNTHESIS__", "-D__VITIS_HLS__"]
     options += [f"-I{path}" for path in include_dirs] + [f"-D{name}" for name in defines]
     system = [HEADERS, *toolchain.include_dirs()]
     return [CLANG, *options, *(word for path in system for word in ("-isystem", str(path)))]
@@ -229,15 +231,6 @@ def instance_in(text: str) -> str:
     return found[1] if found else ""
 
 
-def defined(text: str) -> Iterator[tuple[str, Place | None]]:
-    """Yield each function of a raw module: its mangled name and where it is, if that is known."""
-    places = Locations(text)
-    for line in re.findall(r"(?m)^define .*$", text):
-        match = DEFINE.match(line)
-        if match:
-            yield match[1].strip('"'), places.of_function(match[4]) if match[4] else None
-
-
 def linked(folder: Path, count: int) -> str:
     """Return the raw module of all sources together."""
     paths = [str(folder / f"{number}.ll") for number in range(count)]
@@ -253,14 +246,14 @@ def linked(folder: Path, count: int) -> str:
 def optimise(
     text: str,
     entry: str,
-    inlined: Callable[[str, Place], bool],
+    inlined: Callable[[Place], bool],
     unrolled: Callable[[Place], int],
     folder: Path,
     *,
     tool: str = "vitis",
     promote: bool = False,
     early: bool = False,
-    calling: Callable[[str, Place], bool] = lambda name, place: False,
+    calling: Callable[[Place], bool] = lambda place: False,
     in_turn: bool = False,
 ) -> tuple[str, str]:
     """Return a module after the passes, and what LLVM's analyses print of its loops.
@@ -270,8 +263,8 @@ def optimise(
     text, entry, folder : str, str, pathlib.Path
         The raw module, its top function, and where to write what is made of it.
     inlined, unrolled : callable
-        Whether a function (its mangled name, where it is) is inlined; by how much the loop at a
-        place is unrolled: 1 not at all, 0 completely.
+        Whether the function at a place is inlined; by how much the loop at a place is unrolled: 1
+        not at all, 0 completely.
     tool : {"vitis", "vivado"}
         Whose order of passes it is.
     promote, early : bool
@@ -286,7 +279,7 @@ def optimise(
     whole = with_counters(with_whole_words(with_tables(text)))
     whole = marked(whole, inlined, unrolled, factors, processes.__contains__)
     _write(whole, path := folder / "marked.ll")
-    options = _options(entry, {name for name, _ in defined(text)} - processes, promote)
+    options = _options(entry, text, processes, promote)
     passes = _passes(_FIRST + _IN_TURN * in_turn + _PASSES, tool, early)
     made = _named(_unrolled([f"-passes={passes}", *options, str(path)], factors))
     return made, _analysed(made, path)
@@ -314,10 +307,11 @@ def _passes(passes: str, tool: str, early: bool) -> str:
     return made.replace("<O1;", "<O1;upperbound;") if early else made
 
 
-def _options(entry: str, shared: set[str], promote: bool) -> list[str]:
-    """Return options of the passes; `shared` functions are one for all their calls."""
+def _options(entry: str, text: str, processes: set[str], promote: bool) -> list[str]:
+    """Return options of the passes; functions but `processes` are one for all their calls."""
     options = [*_OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
     options += [] if promote else ["-disable-licm-promotion"]
+    shared = {name.strip('"') for name in DEFINED.findall(text)} - processes
     return options + [f"-force-remove-attribute={name}:{SHARED}" for name in sorted(shared)]
 
 
@@ -334,7 +328,8 @@ def _too_much(unrolled: Sequence[Place]) -> KernelBuildError:
         return KernelBuildError(
             f"{OPT} takes more than {_UNROLL_S} s for what the top function calls; estimate a part"
         )
-    where = ", ".join(f"{shown(Path(place.file))}:{place.line}" for place in unrolled[:5])
+    places = dict.fromkeys(f"{shown(Path(place.file))}:{place.line}" for place in unrolled)
+    where = ", ".join([*places][:5])
     return KernelBuildError(
         f"{where}: unrolling makes more code than {OPT} can take in {_UNROLL_S} s; give the loop "
         "a factor"

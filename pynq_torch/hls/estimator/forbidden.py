@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pynq_torch.errors import KernelBuildError, needs
 
 from ..cursors import is_pointer
+from .marks import DEFINED
 from .operators import knows_call
 from .place import Locations, Place, header_folders, plain_name
 from .plan import Plan
@@ -41,7 +42,6 @@ _LEFT = {
     re.compile(r" = inttoptr i\d+ %.*!dbg (!\d+)"): "a pointer made of a number cannot be "
     "synthesised: it points into no array that is known; hand over the array, and an index into it",
 }
-_DEFINE = re.compile(r"^define .*?@(\"[^\"]+\"|[-\w.$]+)\(")
 
 
 def check_top(function: Cursor, top: str) -> None:
@@ -101,7 +101,7 @@ def check(text: str, plan: Plan, top: str, *, bodies: bool = False) -> None:
     """
     places = Locations(text)
     calls = _calls(text)
-    waiting = [name for name in calls if _is_named(name, plan.top.name)][:1]
+    waiting = [plan.entry]
     path = {name: [name] for name in waiting}
     entered = dict.fromkeys(waiting, plan.top.place)
     while waiting:
@@ -160,14 +160,6 @@ def _reason(callee: str, path: Sequence[str], has_body: bool) -> str:
 _SYSTEM = "/usr/"
 
 
-def _is_named(mangled: str, name: str) -> bool:
-    return (
-        mangled == name
-        or re.search(rf"(?<!\d)(?:{len(name)}){re.escape(name)}(?!\w*E\w*{name})", mangled)
-        is not None
-    )
-
-
 def _note(plan: Plan, callee: str, where: Place, refuse: bool) -> None:
     at = f"{where.file}:{where.line}"
     if callee.startswith(("_ZNSo", "_ZSt", "printf", "puts", "__cxa", "_ZNS", "__assert")):
@@ -179,9 +171,7 @@ def _note(plan: Plan, callee: str, where: Place, refuse: bool) -> None:
             "file that has it as a further source",
             plan.top.name,
         )
-    warning = f"{at}: {name} has no body here and is taken to cost nothing"
-    if warning not in plan.warnings:
-        plan.warnings.append(warning)
+    plan.warn(f"{at}: {name} has no body here and is taken to cost nothing")
 
 
 def _calls(text: str) -> dict[str, list[tuple[str, str]]]:
@@ -190,7 +180,7 @@ def _calls(text: str) -> dict[str, list[tuple[str, str]]]:
     current: list[tuple[str, str]] = []
     for line in text.split("\n"):
         if line.startswith("define "):
-            match = _DEFINE.match(line)
+            match = DEFINED.match(line)
             if match:
                 current = found.setdefault(match[1].strip('"'), [])
         elif " call " in line and (match := _CALL.search(line)):

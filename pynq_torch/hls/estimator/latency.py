@@ -121,7 +121,7 @@ class Kernel:
     def planned(self, name: str) -> FunctionPlan | None:
         """Return what is asked of a function."""
         place = self.module.functions[name].place
-        return self.plan.function_at(place, name) if place else None
+        return self.plan.function_at(place) if place else None
 
     def function(self, name: str, handed: dict[str, Array]) -> Done:
         """Schedule a function; what it was handed are its caller's arrays, by argument."""

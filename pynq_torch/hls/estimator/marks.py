@@ -7,12 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from .place import Locations, Place
 
-__all__ = ["DEFINE", "MARKER", "SHARED", "callees_of", "functions_of", "marked"]
+__all__ = ["DEFINED", "MARKER", "SHARED", "callees_of", "functions_of", "marked"]
 
 #: Of a function that all its calls share: it is not made again for the constants of one.
 SHARED = "optsize"
-_CALL = re.compile(r"^  .*\bcall [^@]*@(\"[^\"]+\"|[-\w.$]+)\(")
-DEFINE = re.compile(r'^define .*?@("[^"]+"|[-\w.$]+)\(.*?(#\d+)?( comdat.*?)?(?: !dbg (!\d+))? \{$')
+_CALL = re.compile(r"^  .*\bcall [^@]*@(\"[^\"]+\"|[-\w.$]+)\((?:.*!dbg (!\d+))?")
+_ALIAS = re.compile(r"(?m)^@(\"[^\"]+\"|[-\w.$]+) = .*\balias .*ptr @(\"[^\"]+\"|[-\w.$]+)")
+#: The name of a function, where its code begins.
+DEFINED = re.compile(r'(?m)^define [^@]*@("[^"]+"|[-\w.$]+)\(')
+_DEFINE = re.compile(
+    r'^define .*?@("[^"]+"|[-\w.$]+)\(.*?(#\d+)?( comdat.*?)?(?: !dbg (!\d+))? \{$'
+)
 _LABEL = re.compile(r"^([-\w.$]+):")
 #: A call of this stands in each loop, with the loop's place; LLVM may drop a loop's own metadata.
 MARKER = "__hls_loop"
@@ -24,7 +29,7 @@ _MATHS = re.compile(rf"^declare [^(@]*\b(?:float|double) @[^(]+\({_NUMBER}(?:, {
 
 def marked(
     text: str,
-    inlined: Callable[[str, Place], bool],
+    inlined: Callable[[Place], bool],
     unrolled: Callable[[Place], int],
     factors: dict[Place, int],
     alone: Callable[[str], bool] = lambda name: False,
@@ -40,12 +45,12 @@ def marked(
     for number, line in enumerate(lines):
         if line.startswith("define "):
             labels = {}
-            if (match := DEFINE.match(line)) and match[2]:
+            if (match := _DEFINE.match(line)) and match[2]:
                 # Arrays that are handed over are memories of their own.
                 line = re.sub(r"\bptr (?!noalias)(?=[^,()]*%)", "ptr noalias ", line)
                 where = places.of_function(match[4]) if match[4] else Place("", 0)
                 name = match[1].strip('"')
-                word = "#9001" if inlined(name, where) else "#9002" if alone(name) else "#9005"
+                word = "#9001" if inlined(where) else "#9002" if alone(name) else "#9005"
                 lines[number] = line.replace(match[2], word, 1)
         elif "!llvm.loop" in line and (found := _LOOP.search(line)):
             start = places.of_loop(found[1])
@@ -85,19 +90,26 @@ def _with_unrolling(line: str, count: int) -> str:
     return line.rstrip("}") + f", {word}}}"
 
 
-def functions_of(text: str) -> Iterator[tuple[str, Place | None, set[str]]]:
-    """Yield each function of a raw module: its mangled name, where it is, and what it calls."""
+def functions_of(text: str) -> Iterator[tuple[str, Place | None, list[tuple[str, Place | None]]]]:
+    """Yield each function of a raw module: its mangled name, where it is, what it calls and where.
+
+    A call of an alias counts as one of what that stands for: constructors have aliases.
+    """
     places = Locations(text)
+    aliases: dict[str, str] = dict(_ALIAS.findall(text))
     for chunk in re.split(r"(?m)^(?=define )", text)[1:]:
         lines = chunk.split("\n}\n", 1)[0].split("\n")
-        if match := DEFINE.match(lines[0]):
-            calls = {call[1].strip('"') for line in lines if (call := _CALL.match(line))}
+        if match := _DEFINE.match(lines[0]):
+            calls = [
+                (aliases.get(call[1], call[1]).strip('"'), places.of(call[2]) if call[2] else None)
+                for line in lines
+                if (call := _CALL.match(line)) is not None
+            ]
             place = places.of_function(match[4]) if match[4] else None
             yield match[1].strip('"'), place, calls
 
 
-def callees_of(text: str, calling: Callable[[str, Place], bool]) -> set[str]:
+def callees_of(text: str, calling: Callable[[Place], bool]) -> set[str]:
     """Return what some functions of a raw module call."""
-    found = functions_of(text)
-    called = (calls for name, at, calls in found if at is not None and calling(name, at))
-    return set().union(*called)
+    found = (calls for _, at, calls in functions_of(text) if at is not None and calling(at))
+    return {name for calls in found for name, _ in calls}

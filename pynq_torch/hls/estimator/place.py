@@ -5,15 +5,22 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from .. import toolchain
 
-__all__ = ["Locations", "Place", "header_folders", "own_place", "plain_name", "real_path"]
+__all__ = [
+    "Key", "Locations", "Place", "header_folders", "own_place", "plain_name", "real_path",
+    "written_in",
+]  # fmt: skip
 
 
 _ESCAPED = re.compile(rb"\\([0-9A-F]{2})")
+
+
+#: A place's file without links, line, column and function.
+Key = tuple[str, int, int, str]
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,13 @@ class Place:
     file: str
     line: int
     column: int = 0
+    #: The function around it by LLVM's name, which tells the instances of a template apart.
+    function: str = ""
+
+    @property
+    def key(self) -> Key:
+        """What is the same of a place wherever it is named."""
+        return self.path, self.line, self.column, self.function
 
     @property
     def path(self) -> str:
@@ -59,6 +73,7 @@ class Locations:
     def __init__(self, text: str) -> None:
         self._nodes = dict(re.findall(r"^(!\d+) = (.*)$", text, re.MULTILINE))
         self._files: dict[str, str] = {}
+        self._functions: dict[str, str] = {}
 
     def _field(self, node: str, name: str) -> str:
         match = re.search(rf"\b{name}: (\"[^\"]*\"|[^,)]+)", self._nodes.get(node, ""))
@@ -71,9 +86,26 @@ class Locations:
             self._files[scope] = _as_written(name if name[:1] == "/" else f"{folder}/{name}")
         return self._files[scope]
 
+    def _name(self, node: str) -> str:
+        return self._field(node, "linkageName") or self._field(node, "name")
+
+    def _function(self, scope: str) -> str:
+        """Return the function around a scope; for a lambda the one that it is written in."""
+        if scope not in self._functions:
+            node = scope
+            while self._nodes.get(node, "").startswith(("!DILex", "distinct !DILex")):
+                node = self._field(node, "scope")
+            self._functions[scope] = written_in(self._name(node), self._names)
+        return self._functions[scope]
+
+    @functools.cached_property
+    def _names(self) -> set[str]:
+        functions = (node for node, text in self._nodes.items() if "!DISubprogram(" in text)
+        return {self._name(node) for node in functions}
+
     def of_function(self, node: str) -> Place:
         """Where a function's name is."""
-        return Place(self._file(node), int(self._field(node, "line") or 0))
+        return Place(self._file(node), int(self._field(node, "line") or 0), 0, self._name(node))
 
     def start_of(self, node: str) -> str:
         """Return the location in a loop's metadata, ``""`` for none."""
@@ -90,8 +122,8 @@ class Locations:
         line = self._field(node, "line")
         if not line:
             return None
-        column = int(self._field(node, "column") or 0)
-        return Place(self._file(self._field(node, "scope")), int(line), column)
+        column, scope = int(self._field(node, "column") or 0), self._field(node, "scope")
+        return Place(self._file(scope), int(line), column, self._function(scope))
 
     def chain(self, node: str) -> list[Place]:
         """Where an instruction is, then the calls that inlined it, innermost first."""
@@ -102,6 +134,26 @@ class Locations:
                 found.append(place)
             node = self._field(node, "inlinedAt")
         return found
+
+
+def written_in(name: str, names: Collection[str]) -> str:
+    """Return which of the functions `names` holds the local class or lambda that `name` is of.
+
+    The name itself where it is of none. Names are LLVM's: ``_ZZ3topPiENK3$_0clEv`` is of a lambda
+    in ``_Z3topPi``, ``_ZZ3topENK3$_0clEv`` of one in ``top`` of C.
+    """
+    while name.startswith("_ZZ"):
+        local = name[2:]
+        homes = (
+            one
+            for one in names
+            if local.startswith(f"{one[1:]}E" if one[:2] == "_Z" else f"Z{len(one)}{one}E")
+        )
+        home = max(homes, key=len, default=name)
+        if home == name:
+            break
+        name = home
+    return name
 
 
 def plain_name(base: str) -> str:

@@ -20,16 +20,16 @@ from ..directive_files import added, divides_arrays
 from ..lint_pragmas import pragma_problems
 from ..lint_tree import Problem, Program
 from ..parse import WARNING, constants_of, find_top, interface_words, probe, read_interface
-from ..source import SourceUnit, check_macros, folders, read_source
+from ..source import SourceUnit, check_macros, folders, read_source, read_text
 from . import compiler, forbidden
 from .around import nests
 from .asked import FunctionPlan, LoopPlan
-from .compiled import keep_compiled
 from .ir import Module, read_module
 from .latency import Kernel
 from .not_modelled import not_modelled
 from .place import Place, header_folders
-from .plan import Plan, Trips, key_of, make_plan
+from .plan import Plan, Trips
+from .planned import make_plan
 from .result import Estimate
 from .tables import with_arguments
 from .target import Target, target_of
@@ -46,6 +46,7 @@ from .values import settle_values
 
 __all__ = ["estimate"]
 
+_HEADERS = (".h", ".hh", ".hpp", ".hxx")
 #: A device, or a family as older reports name it.
 _PART = re.compile(r"(?i)(x[acq][a-z]*\d|zynq|artix|kintex|virtex|spartan|versal)")
 
@@ -81,7 +82,8 @@ def estimate(
         ``"vitis"`` or ``"vivado"``, with its release as in ``"vitis-2024.2"`` or without: whose
         defaults count; guessed from the source's directives and the scripts around it.
     sources, include_dirs, defines : sequence of path, of path, of str
-        Further source files, further include folders, macros (``NAME`` or ``NAME=VALUE``).
+        Further source files (headers among them count where they are included), further include
+        folders, macros (``NAME`` or ``NAME=VALUE``).
     arguments : mapping of str to int, optional
         Values of scalar arguments, for the latency of a run; the hardware is that for any values.
     exact : bool
@@ -100,16 +102,24 @@ def estimate(
     """
     _check(clock, part, defines, top)
     sources, include_dirs = folders(sources, "sources"), folders(include_dirs)
-    paths = [Path(os.path.realpath(one)) for one in (source, *sources)]
     name, release = named(tool) if tool is not None else (None, 0.0)
+    paths = [*_read(source, *sources)]
     with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as created:
         folder = Path(created)
-        with compiler.compiling(paths, folder, include_dirs, defines, top):
-            plan, found = _plan(paths, top, name, part, directives, include_dirs, defines, folder)
+        plan, text = _plan(paths, top, name, part, directives, include_dirs, defines, folder)
         target = _target(clock, part, plan.tool, release, paths[0], directives)
         plan.warn_of_ultra_ram(part, target.has_ultra_ram)
-        kernel = _scheduled(len(paths), plan, folder, arguments or {}, exact, target)
-    return kernel.result(top, clock, part, found, is_a_run=bool(arguments))
+        kernel = _scheduled(text, plan, folder, arguments or {}, exact, target)
+    return kernel.result(top, clock, part, plan.warnings, is_a_run=bool(arguments))
+
+
+def _read(source: Path | str, *more: Path | str) -> Iterator[Path]:
+    """Yield the files that are compiled: not the headers that a project lists beside them."""
+    for number, one in enumerate((source, *more)):
+        path = Path(os.path.realpath(one))
+        read_text(path)
+        if number == 0 or path.suffix.lower() not in _HEADERS:
+            yield path
 
 
 def _target(
@@ -136,20 +146,17 @@ def _check(clock: float, part: str, defines: Sequence[str], top: str) -> None:
 
 
 def _scheduled(
-    count: int, plan: Plan, folder: Path, arguments: Mapping[str, int], exact: bool, target: Target
+    text: str, plan: Plan, folder: Path, arguments: Mapping[str, int], exact: bool, target: Target
 ) -> Kernel:
-    """Link and check `count` raw modules, let LLVM's passes run, and return what schedules them."""
-    text = compiler.linked(folder, count)
+    """Check a raw module, let LLVM's passes run, and return what schedules it."""
     forbidden.check(text, plan, plan.top.name, bodies=exact)
     if exact:
         plan.forget_trips()
-    entry = compiler.instance_in(text) or entry_of(text, plan)
-    is_kernel = entry == plan.top.name and not plan.top.place.file.endswith(".c")
+    is_kernel = plan.entry == plan.top.name and not plan.top.place.file.endswith(".c")
     if target.bus_latency and is_kernel:
         plan.default_to_buses()
-    keep_compiled(plan, text)
-    module = _optimised(text, plan, entry, folder, arguments, exact)
-    return Kernel(module, plan, target, entry, exact=exact)
+    module = _optimised(text, plan, folder, arguments, exact)
+    return Kernel(module, plan, target, plan.entry, exact=exact)
 
 
 def _plan(
@@ -161,37 +168,54 @@ def _plan(
     include_dirs: Sequence[Path],
     defines: Sequence[str],
     folder: Path,
-) -> tuple[Plan, list[str]]:
-    """Read the sources with libclang; return the plan and warnings."""
+) -> tuple[Plan, str]:
+    """Read the sources with libclang while clang compiles them; return plan and raw module."""
+    with ExitStack() as stack:
+        with compiler.compiling(paths, folder, include_dirs, defines, top):
+            programs, problems = _programs(stack, paths, top, directives, include_dirs, defines)
+            said = [
+                f"{shown(Path(file))}:{line}: {text}"
+                for file, line, _, text in dict.fromkeys(problems)
+            ]
+            items = [item for program, _ in programs for item in program.directives]
+            tool = tool or guess_tool(paths[0], items, directives, part)
+            said += settle_values(programs, paths, include_dirs, defines, folder, tool)
+        text = compiler.linked(folder, len(paths))
+        entry = compiler.instance_in(text)
+        plan = make_plan(programs, text, top, entry, tool, **defaults_of(paths[0], directives))
+    plan.warnings += said
+    return plan, text
+
+
+def _programs(
+    stack: ExitStack,
+    paths: Sequence[Path],
+    top: str,
+    directives: Path | str | None,
+    include_dirs: Sequence[Path],
+    defines: Sequence[str],
+) -> tuple[list[tuple[Program, Constants]], list[Problem]]:
+    """Return what the sources have, with their directives, and what is wrong with these."""
     programs: list[tuple[Program, Constants]] = []
     problems: list[Problem] = []
-    with ExitStack() as stack:
-        for number, path in enumerate(paths):
-            appendix = probe(top) if number == 0 else ""
-            unit = stack.enter_context(
-                read_source(path, include_dirs, defines, appendix, [compiler.HEADERS])
-            )
-            function, body = find_top(unit, top) if number == 0 else (None, None)
-            if function is not None:
-                forbidden.check_top(function, top)
-                problems += _of_the_interface(unit, top, include_dirs, defines)
-            values = functools.cache(functools.partial(constants_of, unit))
-            program = Program(unit.unit.cursor, body, unit.pragmas)
-            programs.append((program, Constants(values, unit.mentions)))
-        files = [program for program, _ in programs]
-        problems += [*added(files, directives), *divides_arrays(directives)[1]]
-        for program, constants in programs:
-            problems += pragma_problems(program, constants.mentions)
-        problems += [one for program in files for one in not_modelled(program)]
-        said = [
-            f"{shown(Path(file))}:{line}: {text}" for file, line, _, text in dict.fromkeys(problems)
-        ]
-        items = [item for program in files for item in program.directives]
-        tool = tool or guess_tool(paths[0], items, directives, part)
-        said += settle_values(programs, paths, include_dirs, defines, folder, tool)
-        plan = make_plan(programs, top, tool, **defaults_of(paths[0], directives))
-        plan.warnings += said
-    return plan, plan.warnings
+    for number, path in enumerate(paths):
+        appendix = probe(top) if number == 0 else ""
+        unit = stack.enter_context(
+            read_source(path, include_dirs, defines, appendix, [compiler.HEADERS])
+        )
+        function, body = find_top(unit, top) if number == 0 else (None, None)
+        if function is not None:
+            forbidden.check_top(function, top)
+            problems += _of_the_interface(unit, top, include_dirs, defines)
+        values = functools.cache(functools.partial(constants_of, unit))
+        program = Program(unit.unit.cursor, body, unit.pragmas)
+        programs.append((program, Constants(values, unit.mentions)))
+    files = [program for program, _ in programs]
+    problems += [*added(files, directives), *divides_arrays(directives)[1]]
+    for program, constants in programs:
+        problems += pragma_problems(program, constants.mentions)
+    problems += [one for program in files for one in not_modelled(program)]
+    return programs, problems
 
 
 def _of_the_interface(
@@ -209,16 +233,14 @@ def _of_the_interface(
 
 
 def _optimised(
-    text: str, plan: Plan, entry: str, folder: Path, arguments: Mapping[str, int], lenient: bool
+    text: str, plan: Plan, folder: Path, arguments: Mapping[str, int], lenient: bool
 ) -> Module:
     """Run LLVM's passes: once for the trip counts as written, then with the plan."""
     stuck: list[LoopPlan] = []  # what cannot be unrolled, as its bound is no constant
 
-    def inlined(name: str, place: Place) -> bool:
-        function = plan.function_at(place, name)
-        if function is None:
-            return True
-        return function is not plan.top and not _is_module(function)
+    def inlined(place: Place) -> bool:
+        function = plan.function_at(place)
+        return function is None or (function is not plan.top and not _is_module(function))
 
     def unrolled(place: Place) -> int:
         loop = plan.loop_at(place)
@@ -226,23 +248,23 @@ def _optimised(
             return 0 if place.file.startswith(header_folders()) else 1
         return 1 if loop in stuck else loop.unroll
 
-    def calling(name: str, place: Place) -> bool:
-        function = plan.function_at(place, name)
+    def calling(place: Place) -> bool:
+        function = plan.function_at(place)
         return function is not None and function.dataflow
 
-    plan.settle(*_as_written(text, plan, entry, inlined, folder))
+    plan.settle(*_as_written(text, plan, inlined, folder))
     if arguments:
-        text = with_arguments(text, entry, arguments, lenient=lenient)
+        text = with_arguments(text, plan.entry, arguments, lenient=lenient)
     made = functools.partial(
-        compiler.optimise, text, entry, inlined, unrolled, folder, calling=calling
+        compiler.optimise, text, plan.entry, inlined, unrolled, folder, calling=calling
     )
     made = functools.partial(made, tool=plan.tool, in_turn=plan.calls_in_turn())
     made, module = _unrolled_again(made, _both_ways(made, plan), plan)
-    left = plan.left(_trips(module))
+    left = plan.left(_trips(module, plan))
     stuck += [loop for loop in left if not (loop.breaks and loop.fixed)]
     if len(stuck) < len(left):
         module = _both_ways(functools.partial(made, early=True), plan)
-    plan.give_up(_trips(module))
+    plan.give_up(_trips(module, plan))
     return module
 
 
@@ -253,21 +275,21 @@ def _unrolled_again(
 
     A loop whose bound is the counter of an unrolled one around it has a constant bound only then.
     """
-    trips = _trips(module)
+    trips = _trips(module, plan)
     left = plan.left(trips)
-    if made.keywords["in_turn"] or not any(trips[key_of(loop.place)] is not None for loop in left):
+    if made.keywords["in_turn"] or not any(trips[loop] is not None for loop in left):
         return made, module
     again = functools.partial(made, in_turn=True)
     try:
         other = _both_ways(again, plan)
     except KernelBuildError:  # that is too much code
         return made, module
-    return (again, other) if len(plan.left(_trips(other))) < len(left) else (made, module)
+    return (again, other) if len(plan.left(_trips(other, plan))) < len(left) else (made, module)
 
 
 def _as_written(
-    text: str, plan: Plan, entry: str, inlined: Callable[[str, Place], bool], folder: Path
-) -> tuple[Trips, dict[tuple[str, int, int], bool]]:
+    text: str, plan: Plan, inlined: Callable[[Place], bool], folder: Path
+) -> tuple[Trips, dict[LoopPlan, bool]]:
     """Return how often the loops run that nothing unrolls, where that decides anything.
 
     And for loops that hold another one whether that is all the work in them.
@@ -275,11 +297,17 @@ def _as_written(
     if not plan.needs_trips():
         return {}, {}
     written = compiler.optimise(
-        text, entry, inlined, lambda place: 1 if plan.loop_at(place) else 0, folder, promote=True
+        text,
+        plan.entry,
+        inlined,
+        lambda place: 1 if plan.loop_at(place) else 0,
+        folder,
+        promote=True,
     )
     module = read_module(*written)
     buses = {f"%{name}" for name, port in plan.top.ports.items() if port.get("mode") == "m_axi"}
-    return _trips(module), dict(nests(module, entry, buses))
+    found = ((plan.loop_at(place), alone) for place, alone in nests(module, plan.entry, buses))
+    return _trips(module, plan), {loop: alone for loop, alone in found if loop is not None}
 
 
 def _both_ways(made: Callable[..., tuple[str, str]], plan: Plan) -> Module:
@@ -295,13 +323,13 @@ def _both_ways(made: Callable[..., tuple[str, str]], plan: Plan) -> Module:
     return module
 
 
-def _trips(module: Module) -> Trips:
+def _trips(module: Module, plan: Plan) -> Trips:
     """Return the iterations of each loop that is left."""
     loops = [loop for function in module.functions.values() for loop in function.loops]
     return {
-        key_of(loop.place): loop.taken.constant + 1 if loop.taken and not loop.taken.terms else None
+        asked: loop.taken.constant + 1 if loop.taken and not loop.taken.terms else None
         for loop in loops
-        if loop.place is not None
+        if (asked := plan.loop_at(loop.place)) is not None
     }
 
 
@@ -314,16 +342,3 @@ def _is_module(function: FunctionPlan) -> bool:
     return any(loop.unroll != 0 for loop in function.all_loops()) or any(
         _is_module(other) for other in function.callees
     )
-
-
-def entry_of(text: str, plan: Plan) -> str:
-    """Return the mangled name of the top function in a raw module."""
-    functions = list(compiler.defined(text))
-    for name, place in functions:
-        if place is not None and plan.function_at(place, name) is plan.top:
-            return name
-    pattern = re.compile(rf"\b{re.escape(plan.top.name)}\b|\d{re.escape(plan.top.name)}")
-    for name, _ in functions:
-        if pattern.search(name):
-            return name
-    raise KernelBuildError(f"no code was made for {plan.top.name!r}", plan.top.name)

@@ -1,7 +1,7 @@
 """What of pragmas only the compiler knows: a template's parameter, a branch that is never taken.
 
 clang reads the sources again, with a call in place of each such pragma; the calls' arguments in
-its code are the values, those of every instance of a template.
+its code are the values, in each instance of a template its own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import re
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from pynq_torch.errors import needs
@@ -20,6 +20,8 @@ from ..constants import Constants
 from ..lint_pragmas import home_of, is_settled
 from ..lint_tree import Directive, Program, Scope
 from . import compiler
+from .marks import DEFINED
+from .place import written_in
 
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import CursorKind
@@ -44,6 +46,8 @@ _CALL = re.compile(rf"call [^@]*@{_MARK}\(i32 [a-z ]*(\d+), i64 [a-z ]*(\S+)\)")
 _AT = re.compile(r"^(.+?):(\d+):\d+: (?:fatal )?error:", re.MULTILINE)
 #: A directive's scope, the directive, and which of its options it is; "" for whether it is there.
 _Open = tuple[Scope, Directive, str]
+#: By the number of an open one its value in each function, by LLVM's name.
+_Values = dict[int, dict[str, int]]
 
 
 def _left_out(item: Directive, option: str) -> str:
@@ -91,31 +95,29 @@ def settle_values(
     return said
 
 
-def _settle_numbers(waiting: Sequence[_Open], found: Mapping[int, list[int]]) -> list[str]:
+def _settle_numbers(waiting: Sequence[_Open], found: _Values) -> list[str]:
     said = []
     for number, (scope, item, option) in enumerate(waiting):
         if not option:
             continue
-        where = f"{shown(Path(item.pragma.file))}:{item.pragma.line}: "
         values = found.get(number)
-        text = item.options[option]
-        if values:
-            item.options[option] = str(values[-1])
-            if len(values) > 1:
-                what = f"{item.name.upper()} has {option.upper()}={text}"
-                said.append(where + _several(what, values))
-        elif values is None and item in scope.pragmas:
+        for instance, value in (values or {}).items():
+            item.instances.setdefault(instance, {})[option] = str(value)
+        if values is None and item in scope.pragmas:
             scope.pragmas.remove(item)
+            where = f"{shown(Path(item.pragma.file))}:{item.pragma.line}: "
             said.append(where + _left_out(item, option))
     return said
 
 
-def _settle_branches(waiting: Sequence[_Open], found: Mapping[int, list[int]], tool: str) -> None:
+def _settle_branches(waiting: Sequence[_Open], found: _Values, tool: str) -> None:
     """Drop the pragmas of branches that are never taken; Vivado HLS takes out those of others."""
     for number, (scope, item, option) in enumerate(waiting):
         taken = found.get(number)
         if option or taken is None or item not in scope.pragmas:
             continue
+        for instance in taken:
+            item.instances.setdefault(instance, {})
         if not taken or tool == "vivado":
             scope.pragmas.remove(item)
         if taken and tool == "vivado":
@@ -133,21 +135,17 @@ def _waiting(program: Program, constants: Constants) -> Iterator[tuple[Scope, Di
                     yield scope, item, ""
 
 
-def _several(what: str, values: Sequence[int]) -> str:
-    each = " and ".join(map(str, values))
-    return (
-        f"{what}, which is {each} in different instances; the estimate takes {values[-1]} for all"
-    )
-
-
 def _values(
     waiting: Sequence[_Open],
     sources: Sequence[Path],
     include_dirs: Sequence[Path],
     defines: Sequence[str],
     folder: Path,
-) -> dict[int, list[int]]:
+) -> _Values:
     """Return the values of each number, none where no instance has it, nothing if not known."""
+    instance = folder / compiler.INSTANCE
+    if instance.exists():  # it includes the first source
+        sources = [instance, *sources[1:]]
     left = {number: one for number, one in enumerate(waiting) if _is_line(one[1])}
     header = folder / "value.h"
     header.write_text(_HEADER, encoding="utf-8")
@@ -157,9 +155,9 @@ def _values(
         code, refused = "", set()
         for source in sources:
             command = compiler.command_of(source, include_dirs, defines)
-            command += ["-ivfsoverlay", str(overlay), "-include", str(header), "-O0"]
-            command += ["-ferror-limit=0", *(compiler.more_headers(command) if more else ())]
-            command += ["-w", "-S", "-emit-llvm", "-o", "-", str(source)]
+            command += ["-ivfsoverlay", str(overlay), "-include", str(header)]
+            command += [*compiler.RAW, *(compiler.more_headers(command) if more else ())]
+            command += ["-ferror-limit=0", "-o", "-", str(source)]
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
             code += done.stdout
             refused |= {(Path(file).name, int(line)) for file, line in _AT.findall(done.stderr)}
@@ -178,15 +176,17 @@ def _values(
     return {}
 
 
-def _read(code: str, asked: Iterable[int]) -> dict[int, list[int]]:
+def _read(code: str, asked: Iterable[int]) -> _Values:
     """Return the numbers that the calls have; nothing for one that is no constant."""
-    found: dict[int, set[str]] = {number: set() for number in asked}
-    for number, value in _CALL.findall(code):
-        found[int(number)].add(value)
+    found: dict[int, dict[str, str]] = {number: {} for number in asked}
+    names = [name.strip('"') for name in DEFINED.findall(code)]
+    for name, chunk in zip(names, DEFINED.split(code)[2::2], strict=True):
+        for number, value in _CALL.findall(chunk):
+            found[int(number)][written_in(name, names)] = value
     return {
-        number: sorted(int(value) for value in values)
+        number: {name: int(value) for name, value in values.items()}
         for number, values in found.items()
-        if all(re.fullmatch(r"-?\d+", value) for value in values)
+        if all(re.fullmatch(r"-?\d+", value) for value in values.values())
     }
 
 
