@@ -145,3 +145,35 @@ def test_a_kernel_may_stand_in_a_header(tmp_path: Path) -> None:
     source = tmp_path / "k.h"
     source.write_text("#include <ap_int.h>\nap_int<9> k(ap_int<8> x) { return x + 1; }\n")
     assert estimate(source, "k").latency == (0, 0)
+
+
+def test_a_fixed_point_number_becomes_an_integer(kernel):
+    text = """
+    #include <ap_fixed.h>
+    typedef ap_fixed<16, 8> number;
+    int k(number x, number y) {
+        auto quotient = x / y;
+        ap_uint<5> whole = quotient;
+        ap_int<9> near = x * y;
+        near = x;
+        return whole + near;
+    }
+    """
+    assert kernel(text).latency[1] > 0
+
+
+@pytest.mark.parametrize("argument", ["row x[]", "row *x", "word x[][8]", "row x[4]"])
+def test_the_words_of_a_port_without_a_size_are_those_of_its_type(tmp_path, argument):
+    (tmp_path / "k.cpp").write_text(f"""
+    struct word {{ int lanes[4]; }};
+    typedef word row[8];
+    void k({argument}, int out[32]) {{
+    #pragma HLS INTERFACE m_axi port=x
+        for (int i = 0; i < 32; ++i) {{
+    #pragma HLS PIPELINE
+            const word &one = x[i >> 3][i & 7];
+            out[i] = one.lanes[0] + one.lanes[1] + one.lanes[2] + one.lanes[3];
+        }}
+    }}
+    """)
+    assert estimate(tmp_path / "k.cpp", "k", tool="vitis").loops[0].ii == 1

@@ -10,7 +10,7 @@ from ..cursors import is_pointer
 from ..lint_tree import LOOPS, Scope, plain, walk
 
 with needs("clang", "Reading HLS C++"):
-    from clang.cindex import Cursor, CursorKind, TypeKind
+    from clang.cindex import Cursor, CursorKind, Type, TypeKind
 
 __all__ = ["breaks", "dimensions_of", "is_fixed", "is_perfect", "is_sized_by_template"]
 
@@ -20,10 +20,10 @@ _NARROW = re.compile(r"(?:const )?ap_u?(?:int|fixed)<(\d+)")
 def dimensions_of(node: Cursor) -> tuple[tuple[int, ...], int, int]:
     """Return an array's dimensions, the bytes of an element and the bits that are used of it."""
     kind, sizes = node.type.get_canonical(), []
-    if node.kind == CursorKind.PARM_DECL and kind.get_pointee().get_array_size() > 0:
-        sizes, kind = [0], kind.get_pointee()  # T a[][N]: the first one is not known here
-    elif node.kind == CursorKind.PARM_DECL and is_pointer(kind):
-        kind = kind.get_pointee().get_canonical()
+    if node.kind == CursorKind.PARM_DECL and (is_pointer(kind) or _is_open(kind)):
+        kind = kind.element_type if _is_open(kind) else kind.get_pointee().get_canonical()
+        if kind.get_array_size() > 0:
+            sizes = [0]  # T a[][N]: the first one is not known here
     while kind.get_array_size() > 0 or (
         not sizes and "[" in kind.spelling and kind.get_array_size() == 0
     ):
@@ -32,6 +32,14 @@ def dimensions_of(node: Cursor) -> tuple[tuple[int, ...], int, int]:
     size = kind.get_size()
     narrow = _NARROW.match(kind.spelling)
     return tuple(sizes), size, int(narrow[1]) if narrow else size * 8
+
+
+def _is_open(kind: Type) -> bool:
+    """Whether a type is ``T[]``, which libclang does not call a pointer where it is an argument's."""
+    try:
+        return bool(kind.kind == TypeKind.INCOMPLETEARRAY)
+    except ValueError:  # the bindings have no word for some types, as _Float16
+        return False
 
 
 def is_sized_by_template(node: Cursor) -> bool:

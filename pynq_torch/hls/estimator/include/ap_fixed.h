@@ -3,14 +3,11 @@
 #pragma once
 #include <ap_int.h>
 
-enum ap_q_mode { AP_RND, AP_RND_ZERO, AP_RND_MIN_INF, AP_RND_INF, AP_RND_CONV, AP_TRN, AP_TRN_ZERO };
-enum ap_o_mode { AP_SAT, AP_SAT_ZERO, AP_SAT_SYM, AP_WRAP, AP_WRAP_SM };
-
 // A conversion of a scaled integer: HLS subtracts from the exponent and does not multiply.
 extern "C" __attribute__((const)) float __hls_scale_f32(float, int);
 extern "C" __attribute__((const)) double __hls_scale_f64(double, int);
 
-template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q = AP_TRN, ap_o_mode AP_O = AP_WRAP>
+template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O>
 struct ap_fixed_base {
   static constexpr int width = AP_W, iwidth = AP_I, AP_F = AP_W - AP_I;
   using AP_V = ap::raw_t<AP_W, AP_S>;
@@ -82,7 +79,6 @@ struct ap_fixed_base {
   AP_INLINE operator bool() const { return get() != 0; }
   AP_INLINE operator float() const { return to_float(); }
   AP_INLINE operator double() const { return to_double(); }
-  template <int AP_W2, bool AP_S2> AP_INLINE operator ap_int_base<AP_W2, AP_S2>() const { return ap_int_base<AP_W2, AP_S2>(whole()); }
   AP_INLINE ap_int_base<AP_W, AP_S>& bits() { return *reinterpret_cast<ap_int_base<AP_W, AP_S>*>(this); }
   AP_INLINE const ap_int_base<AP_W, AP_S>& bits() const { return *reinterpret_cast<const ap_int_base<AP_W, AP_S>*>(this); }
   AP_INLINE auto range(int hi, int lo) { return bits().range(hi, lo); }

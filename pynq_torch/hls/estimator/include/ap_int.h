@@ -65,6 +65,9 @@ template <int AP_N> struct native<signed _BitInt(AP_N)> { static constexpr bool 
 template <int AP_N> struct native<unsigned _BitInt(AP_N)> { static constexpr bool is = true, AP_S = false; static constexpr int AP_W = AP_N; };
 }  // namespace ap
 
+enum ap_q_mode { AP_RND, AP_RND_ZERO, AP_RND_MIN_INF, AP_RND_INF, AP_RND_CONV, AP_TRN, AP_TRN_ZERO };
+enum ap_o_mode { AP_SAT, AP_SAT_ZERO, AP_SAT_SYM, AP_WRAP, AP_WRAP_SM };
+template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q = AP_TRN, ap_o_mode AP_O = AP_WRAP> struct ap_fixed_base;
 template <int AP_W, bool AP_S> struct ap_range_ref;
 template <int AP_W, bool AP_S> struct ap_bit_ref;
 
@@ -82,6 +85,8 @@ template <int AP_W, bool AP_S> struct ap_int_base {
   AP_CONSTANT ap_int_base(AP_T v) : V((AP_V)v) {}
   template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_range_ref<AP_W2, AP_S2>& r) : V((AP_V)r.get()) {}
   template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_bit_ref<AP_W2, AP_S2>& r) : V((AP_V)(bool)r) {}
+  template <int AP_W2, int AP_I2, bool AP_S2, ap_q_mode AP_Q2, ap_o_mode AP_O2>
+  AP_INLINE ap_int_base(const ap_fixed_base<AP_W2, AP_I2, AP_S2, AP_Q2, AP_O2>& o) : V((AP_V)o.whole()) {}
   AP_CONSTANT ap_int_base(const char* s, int base = 10) : V((AP_V)ap::read<ap::raw_t<AP_W + 5, AP_S>>(s, base)) {}
 
   AP_INLINE operator ap::nearest_t<AP_W, AP_S>() const { return (ap::nearest_t<AP_W, AP_S>)get(); }
