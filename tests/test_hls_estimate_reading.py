@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from clang.cindex import Cursor
 
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls import estimate
@@ -177,3 +178,18 @@ def test_the_words_of_a_port_without_a_size_are_those_of_its_type(tmp_path, argu
     }}
     """)
     assert estimate(tmp_path / "k.cpp", "k", tool="vitis").loops[0].ii == 1
+
+
+def test_many_operators_of_one_name_are_looked_at_once(kernel, monkeypatch):
+    compared, equal = [], Cursor.__eq__
+    monkeypatch.setattr(
+        Cursor, "__eq__", lambda one, other: compared.append(1) or equal(one, other)
+    )
+    names = [f"n{number}" for number in range(60)]
+    text = "".join(
+        f"struct {one} {{ int v; }}; inline int operator+({one} a, {one} b) {{ return a.v + b.v; }}"
+        for one in names
+    )
+    sums = " + ".join(f"({one}{{x}} + {one}{{x}})" for one in names)
+    kernel(f"{text} int k(int x) {{ return {sums}; }}")
+    assert len(compared) < 500 * len(names)

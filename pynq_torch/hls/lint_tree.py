@@ -196,13 +196,12 @@ class Program:
 
     def _reached(self, top: Cursor) -> list[Cursor]:
         found = [top, *self.named.get("operator=", ())]  # the second: streams call them
-        waiting = [*found]
+        waiting, left = [*found], dict(self.named)  # 600 operators may have one name: look once
         while waiting:
             for node in walk(waiting.pop()):
-                for other in self.named.get(node.spelling, ()):
-                    if other not in found:
-                        found.append(other)
-                        waiting.append(other)
+                more = [one for one in left.pop(node.spelling, ()) if one not in found]
+                found += more
+                waiting += more
         return found
 
     def _scope_of(self, function: Cursor) -> Scope:

@@ -35,7 +35,7 @@ def dimensions_of(node: Cursor) -> tuple[tuple[int, ...], int, int]:
 
 
 def _is_open(kind: Type) -> bool:
-    """Whether a type is ``T[]``, which libclang does not call a pointer where it is an argument's."""
+    """Whether a type is ``T[]``, which libclang calls no pointer even where it is an argument."""
     try:
         return bool(kind.kind == TypeKind.INCOMPLETEARRAY)
     except ValueError:  # the bindings have no word for some types, as _Float16
