@@ -90,7 +90,9 @@ def _with_unrolling(line: str, count: int) -> str:
     return line.rstrip("}") + f", {word}}}"
 
 
-def functions_of(text: str) -> Iterator[tuple[str, Place | None, list[tuple[str, Place | None]]]]:
+def functions_of(
+    text: str,
+) -> Iterator[tuple[str, Place | None, Iterator[tuple[str, Place | None]]]]:
     """Yield each function of a raw module: its mangled name, where it is, what it calls and where.
 
     A call of an alias counts as one of what that stands for: constructors have aliases.
@@ -100,13 +102,18 @@ def functions_of(text: str) -> Iterator[tuple[str, Place | None, list[tuple[str,
     for chunk in re.split(r"(?m)^(?=define )", text)[1:]:
         lines = chunk.split("\n}\n", 1)[0].split("\n")
         if match := _DEFINE.match(lines[0]):
-            calls = [
-                (aliases.get(call[1], call[1]).strip('"'), places.of(call[2]) if call[2] else None)
-                for line in lines
-                if (call := _CALL.match(line)) is not None
-            ]
             place = places.of_function(match[4]) if match[4] else None
-            yield match[1].strip('"'), place, calls
+            yield match[1].strip('"'), place, _calls(lines, places, aliases)
+
+
+def _calls(
+    lines: Iterable[str], places: Locations, aliases: Mapping[str, str]
+) -> Iterator[tuple[str, Place | None]]:
+    """Yield what the lines of a function call, and where; places are looked up when asked for."""
+    for line in lines:
+        if (call := _CALL.match(line)) is not None:
+            name = aliases.get(call[1]) or call[1]
+            yield name.strip('"'), places.of(call[2]) if call[2] else None
 
 
 def callees_of(text: str, calling: Callable[[Place], bool]) -> set[str]:

@@ -193,13 +193,12 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips, nests: Mapping[LoopPlan, b
     """
     if loop.interval is not None:
         return
-    once = bool(trips) and loop not in trips and loop.fixed  # no loop is left of it
     gone = [_is_unrolled(inner, trips) for inner in loop.inner]
     short = all(map(lambda inner, out: out or _is_short(inner, trips), loop.inner, gone))
     calls_loops = any(map(_has_loops, loop.called()))
     free = loop.inner and loop.unroll and not (loop.off or loop.dataflow or calls_loops)
     alone = nests.get(loop, loop.perfect)
-    if free and short and not once and (all(gone) or not alone):
+    if free and short and not _runs_once(loop, trips) and (all(gone) or not alone):
         loop.interval, loop.automatic = 0, True
         return
     for inner in loop.inner:
@@ -213,10 +212,15 @@ def _has_loops(function: FunctionPlan) -> bool:
     return any(loop.unroll != 0 for loop in function.all_loops())
 
 
+def _runs_once(loop: LoopPlan, trips: Trips) -> bool:
+    """Whether LLVM has left nothing of a loop, since it runs once."""
+    return bool(trips) and loop not in trips and loop.fixed
+
+
 def _is_unrolled(loop: LoopPlan, trips: Trips) -> bool:
-    """Whether nothing is left of a loop: UNROLL takes it, or LLVM did, since it runs once."""
+    """Whether nothing is left of a loop: UNROLL takes it, or it runs once."""
     if loop not in trips:
-        return bool(trips) and loop.fixed
+        return _runs_once(loop, trips)
     count = trips[loop]
     return count is not None and (loop.unroll == 0 or 1 < count <= loop.unroll)
 

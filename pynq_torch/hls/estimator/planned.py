@@ -94,7 +94,8 @@ class _Plans:
         self._places: dict[str, Place] = {}
         #: By LLVM's name; functions of one name and place in several files have one plan.
         self.made: dict[str, _Made] = {}
-        for name, place, self._calls[name] in functions_of(text):
+        for name, place, calls in functions_of(text):
+            self._calls[name] = [*calls]
             if place is not None:
                 self._places[name] = place
                 if written := self._written_at(name, place):
