@@ -26,7 +26,9 @@ pytestmark = [
 UNBOUNDED = {"conv2d_f32", "conv2d_i8", "depthwise_f32", "depthwise_i8"}
 #: Arrays of which a loop of theirs may need more words at a time than its banks have ports, where
 #: PIPELINE II=1 hopes for the tool: rows that data choose, branches of which one is taken.
-AT_A_TIME = {"depthwise_f32": "patch", "depthwise_i8": "patch", "softmax_f32": "top"}
+AT_A_TIME = {
+    "depthwise_f32": ("patch",), "depthwise_i8": ("patch",), "softmax_f32": ("top", "sum"),
+}  # fmt: skip
 
 DOT = """
 float dot(const float x[64], const float y[64]) {
@@ -866,7 +868,8 @@ def test_our_own_kernels_have_an_estimate_and_are_clean_under_lint(name):
         assert found.latency[1] is not None, "a loop without LOOP_TRIPCOUNT"
         assert found.latency[1] >= found.latency[0] > 0
     said = list(map(str, lint(source, name, schedule=found)))
-    assert [line for line in said if f"`{AT_A_TIME.get(name)}`" not in line] == []
+    taken = [f"`{array}`" for array in AT_A_TIME.get(name, ())]
+    assert [line for line in said if not any(array in line for array in taken)] == []
 
 
 # ---- this project's kernels against their formulas -----------------------------------------------
@@ -1028,4 +1031,4 @@ def test_analyses_end_by_processor_time(monkeypatch, tmp_path):
     slow.chmod(0o755)
     monkeypatch.setattr(compiler, "OPT", str(slow))
     with pytest.raises(KernelBuildError, match="took more than 1 s of processor time"):
-        compiler._opt([], 1)
+        compiler.opt([], 1)

@@ -47,6 +47,7 @@ void shift(int a[128]) {
 """
 STAGES = """
 void stage(int in[64], int out[64], int shift) {
+#pragma HLS INLINE off
     outer: for (int k = 0; k < 64; k += 1 << shift)
         inner: for (int n = 0; n < 1 << shift; n++) {
 #pragma HLS PIPELINE

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, prod
 
 from .asked import ArrayPlan
-from .scev import Expression
+from .scev import Expression, Known
 
-__all__ = ["LUT_BITS", "Access", "Array", "Cuts", "Division", "bits_between", "split"]
+__all__ = ["LUT_BITS", "Access", "Array", "Cuts", "Division", "bits_between", "runs_over", "split"]
 
 _FEW = 4
 #: Bits from which a memory is one of block RAM.
@@ -213,3 +214,18 @@ def split(address: Expression, array: Array) -> list[tuple[int, list[int], bool]
         symbols = [factor // stride for _, factor in here]
         found.append((whole, symbols, bool(odd)))
     return found
+
+
+def runs_over(address: Expression, array: Array, counts: Mapping[str, Known]) -> bool:
+    """Whether a loop goes on from row to row of an array with one counter, as in `a[i / 8][i % 8]`.
+
+    `counts` has how often each loop runs, less one.
+    """
+    sizes = array.dimensions
+    rows = [array.element_bytes * prod(sizes[one:]) for one in range(1, len(sizes))]
+    for name, factor in address.terms:
+        taken = counts[name].expression if name in counts else Expression()
+        row = min((row for row in rows if row > abs(factor)), default=0)
+        if row and not taken.terms and abs(factor) * taken.constant >= row:
+            return True
+    return False

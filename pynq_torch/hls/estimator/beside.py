@@ -60,9 +60,9 @@ class Times:
 
 @dataclass
 class _Module:
-    """One module: a loop's header, or a block and the number of a span."""
+    """One module: a loop's header, or a block and the number of a span; or a group that works."""
 
-    where: str | tuple[str, int]
+    where: str | tuple[str, int] | int
     items: list[Instruction]
     #: The group of operations in front of it.
     group: int
@@ -70,12 +70,17 @@ class _Module:
 
 
 class _Run:
-    """Modules that follow one another without a branch or work between them."""
+    """Modules that follow one another without a branch, and what works between them."""
 
     def __init__(self, body: Body, times: Times) -> None:
         self._body, self._times = body, times
         self._modules: list[_Module] = []
         self._used: list[tuple[set[str], set[str], set[str]]] = []
+
+    def work(self, group: int, items: list[Instruction]) -> None:
+        """Take a group of operations behind a module; what is before all of them is done first."""
+        if self._modules:
+            self.add(_Module(group, items, group))
 
     def add(self, module: _Module) -> None:
         """Find the level of a module: behind those that it waits for."""
@@ -97,13 +102,20 @@ class _Run:
 
     def end(self) -> None:
         """Let the modules of a level take the time of the longest of them."""
-        first: dict[int, _Module] = {}
+        levels: dict[int, list[_Module]] = defaultdict(list)
         for module in self._modules:
-            leader = first.setdefault(module.level, module)
-            if leader is not module:
+            levels[module.level].append(module)
+        for together in levels.values():
+            loops = [one.where for one in together if isinstance(one.where, str)]
+            self._body.blocks_used.count_together(loops)
+            leader, *others = sorted(together, key=lambda one: isinstance(one.where, int))
+            for module in others:
                 self._set(leader, greater(self._cycles(leader), self._cycles(module)))
                 self._set(module, (0, 0))
-                self._times.states[module.group] = 0
+                if isinstance(module.where, int):
+                    continue
+                if module.group not in self._times.working:
+                    self._times.states[module.group] = 0
                 if isinstance(module.where, tuple):
                     self._skip(*module.where)
         self._modules, self._used = [], []
@@ -117,12 +129,16 @@ class _Run:
     def _cycles(self, module: _Module) -> Cycles:
         if isinstance(module.where, str):
             return self._times.loops[module.where]
+        if isinstance(module.where, int):
+            return self._times.states[module.where], self._times.states[module.where]
         block, number = module.where
         return self._times.spans[block][number][1]
 
     def _set(self, module: _Module, cycles: Cycles) -> None:
         if isinstance(module.where, str):
             self._times.loops[module.where] = cycles
+        elif isinstance(module.where, int):
+            self._times.states[module.where] = cycles[1] or 0
         else:
             block, number = module.where
             self._times.spans[block][number] = self._times.spans[block][number][0], cycles
@@ -151,9 +167,11 @@ def run_side_by_side(
                 where = node.name, number
                 run.add(_Module(where, times.modules[where], group))
             group = behind
+            mine = [item for item in times.groups.get(group, ()) if item.block is node]
             if group in times.working:
-                run.end()
-            run.passes_on([i for i in times.groups.get(group, ()) if i.block is node])
+                run.work(group, mine)
+            else:
+                run.passes_on(mine)
     run.end()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, gcd
 from pathlib import Path
 
 from .array import Access
@@ -13,6 +13,7 @@ from .ir import Instruction, names_in
 from .operators import constant_in
 from .place import Place, plain_name
 from .region import AFTER_READ, MOST_PAIRS, Node, Region, Slot, may_meet
+from .scev import Expression
 from .target import Target
 
 __all__ = [
@@ -348,14 +349,30 @@ def distance_of(load: Access, store: Access, symbol: str) -> int:
     size = store.array.element_bytes
     # A symbol that holds the loop's count, such as of `i % 8`, comes again in a later iteration.
     again = any(symbol[5:] in name for name, _ in store.address.terms if name != symbol)
-    if difference.terms or again:
+    if again:
         return 1
+    if difference.terms:
+        return _first_meeting(difference, load.address.factor(symbol), size)
     if step == 0:
         return 1 if abs(difference.constant) < size else 0
     iterations, rest = divmod(difference.constant, step)
     if rest and abs(rest) >= size and abs(rest - step) >= size:
         return 0
     return iterations if iterations >= 1 else 0
+
+
+def _first_meeting(difference: Expression, step: int, size: int) -> int:
+    """After how many iterations two accesses may meet whose difference is not known; 0 for never.
+
+    It is a constant and multiples of something: rows apart, two elements of a matrix never are
+    neighbours.
+    """
+    whole = gcd(*(factor for _, factor in difference.terms))
+    for iterations in range(1, whole // gcd(whole, step) + 1):
+        rest = (difference.constant - step * iterations) % whole
+        if rest < size or whole - rest < size:
+            return iterations
+    return 0
 
 
 _WORDS = {

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING
 
 from .ir import Function, Instruction, names_in, split_types
+from .place import own_place
+from .result import LoopEstimate
 
 if TYPE_CHECKING:
+    from .array import Array
     from .latency import Body, Kernel
     from .memory import Arrays
 
-__all__ = ["Batch", "calls_of", "copied_in", "given", "used"]
+__all__ = ["Batch", "calls_of", "copied_in", "copy_loops", "given", "used"]
 
 _COPY = re.compile(r"@(?:llvm\.)?mem(?:cpy|set|move)[\w.]*\(.*, i64 (?:noundef )?(\d+)")
 #: Structs are copied side by side; bytes.
@@ -93,13 +98,58 @@ def used(kernel: Kernel, arrays: Arrays, function: Function) -> tuple[set[str], 
 
 
 def copied_in(body: Body, item: Instruction) -> int:
-    """Cycles of a ``memcpy`` or ``memset`` of an array, which HLS makes a pipelined loop."""
-    match = _COPY.search(item.text) if item.op == "call" else None
-    if match is None or int(match[1]) <= _SMALL_COPY or not item.operands:
-        return 0
-    arrays = [body.arrays.array(body.arrays.base_of(one)) for one in item.operands[:2]]
-    if any(array.constant for array in arrays):
+    """Cycles of a ``memcpy`` or ``memset`` of an array, which HLS makes a loop."""
+    arrays = _copied(body, item)
+    if not arrays:
         return 0
     far = body.target.bus_latency
     bus = max((8 + one.wait(far) for one in arrays if one.kind == "m_axi"), default=0)
-    return int(match[1]) // max(min(array.element_bytes for array in arrays), 1) + 2 + bus
+    return _words(item, arrays) + 2 + bus
+
+
+def _copied(body: Body, item: Instruction) -> list[Array]:
+    """Return the arrays that a copy writes and reads; none for no copy, or where none is made."""
+    match = _COPY.search(item.text) if item.op == "call" else None
+    if match is None or int(match[1]) <= _SMALL_COPY or not item.operands:
+        return []
+    arrays = [body.arrays.array(body.arrays.base_of(one)) for one in item.operands[:2]]
+    return [] if any(array.constant for array in arrays) else arrays
+
+
+def _words(item: Instruction, arrays: list[Array]) -> int:
+    match = _COPY.search(item.text)
+    assert match is not None, "only copies have words"
+    return int(match[1]) // max(min(array.element_bytes for array in arrays), 1)
+
+
+def copy_loops(body: Body, item: Instruction) -> Iterator[LoopEstimate]:
+    """Yield the loops that Vivado HLS reports for a copy, one for each dimension of an array.
+
+    It names them after the arrays: ``memset_sum``, ``memcpy.local.port`` for what comes from a bus,
+    which is a pipeline. Vitis HLS has a module for each, whose loop has no name.
+    """
+    arrays = _copied(body, item) if body.target.tool == "vivado" else []
+    if not arrays:
+        return
+    words, names = _words(item, arrays), [array.name for array in arrays]
+    place = own_place(item.chain)
+    where = (place.file, place.line) if place else ("", 0)
+    if any(array.kind == "m_axi" for array in arrays):
+        yield LoopEstimate(
+            ".".join(["memcpy", *names]), *where, where[1:], body.function.name, 1, (words, words),
+            1, 1, (3, 3), (words + 1, words + 1), "", False,
+        )  # fmt: skip
+        return
+    copies = len(arrays) > 1
+    sizes = arrays[0].dimensions if prod(arrays[0].dimensions) == words else (words,)
+    made: list[LoopEstimate] = []
+    inside = 1 + copies
+    for depth in range(len(sizes), 0, -1):
+        trips = sizes[depth - 1]
+        total = trips * inside - 1
+        made.append(LoopEstimate(
+            ("memcpy_" if copies else "memset_") + names[0], *where, where[1:], body.function.name,
+            depth, (trips, trips), None, None, (inside, inside), (total, total), "", False,
+        ))  # fmt: skip
+        inside = total + 2
+    yield from reversed(made)

@@ -24,21 +24,26 @@ from .. import toolchain
 from ..depends import gcc_files
 from ..parse import PROBE, probe
 from .counters import with_counters
-from .marks import DEFINED, SHARED, callees_of, marked
+from .marks import DEFINED, SHARED, callees_of, kinds, marked
 from .place import Place
 from .slices import address_slice
 from .tables import has_numbers, with_tables
+from .trees import without_large_trees
 from .whole import with_whole_words
 
 __all__ = [
     "HEADERS",
     "INSTANCE",
+    "OPTIONS",
     "RAW",
+    "TIDY",
+    "UNROLL",
     "command_of",
     "compiling",
     "included",
     "instance_in",
     "linked",
+    "opt",
     "optimise",
     "release",
     "tools",
@@ -70,26 +75,24 @@ _FLAGS = (
     "-fno-threadsafe-statics", "-funroll-loops", "-Xclang", "-fexperimental-max-bitint-width=65536",
     "-ferror-limit=1", *(f"-Wno-error={name}" for name in _WARNINGS),
 )  # fmt: skip
-_TIDY = "sroa,early-cse<memssa>,simplifycfg<no-sink-common-insts>,instcombine"
+TIDY = "sroa,early-cse<memssa>,simplifycfg<no-sink-common-insts>,instcombine"
 #: Loop-invariant code leaves loops, as in HLS; a memory location is never kept in a register.
 _LEAVE = "licm<no-allowspeculation>"
-_UNROLL = (
-    "loop-simplify,lcssa,loop-mssa(loop-rotate{before}),indvars,"
-    "loop-unroll<O1;no-runtime;no-profile-peeling;full-unroll-max=1000000>," + _TIDY
-)
-_FIRST = "always-inline,globaldce,function(" + _TIDY + "),"
+UNROLL = "loop-unroll<O1;no-runtime;no-profile-peeling;full-unroll-max=1000000>," + TIDY
+_ROTATED = "loop-simplify,lcssa,loop-mssa(loop-rotate{before}),indvars," + UNROLL
+_FIRST = "always-inline,globaldce,function(" + TIDY + "),"
 #: Calls in a loop that is unrolled: what each of them is handed is known behind that.
-_IN_TURN = "function(" + _UNROLL + "),"
+_IN_TURN = "function(" + _ROTATED + "),"
 _PASSES = (
     "internalize,ipsccp<func-spec>,forceattrs,function("
-    "lower-constant-intrinsics," + _TIDY + "," + _UNROLL + ","
+    "lower-constant-intrinsics," + TIDY + "," + _ROTATED + ","
     "{behind}early-cse<memssa>,dse,instcombine,"
     "simplifycfg<no-sink-common-insts>,adce,loop-simplify,lcssa),"
     "globaldce"
 )
 #: A counter of a few bits wraps round: how often its loop runs is found by counting.
 _COUNTING = "-scalar-evolution-max-iterations=66000"
-_OPTIONS = (
+OPTIONS = (
     _COUNTING, "-force-function-specialization",
     "-function-specialization-for-literal-constant", "-func-specialization-max-clones=64",
     "-func-specialization-size-threshold=0",
@@ -103,6 +106,8 @@ _OPTIONS = (
 #: Longer modules, and those that take longer, are analysed for addresses and loop bounds only:
 #: what is printed of long sums of data can fill gigabytes.
 _LONG = 4000
+#: The parts of a value that is printed, in a module and in what is left of a long one.
+_TREE, _SMALL_TREE = 2000, 200
 #: Of processor time, which does not depend on how busy the PC is: to unroll, and to analyse.
 _UNROLL_S, _PATIENCE_S = 20, 2
 _ERROR = re.compile(r"^(.+?:\d+):\d+: (?:fatal )?error: (.*)$", re.MULTILINE)
@@ -162,7 +167,7 @@ def compiling(
 
 def command_of(source: Path, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:
     """Return clang with the language, macros and folders with which a source is read."""
-    language = ("c", "-std=gnu17") if source.suffix == ".c" else ("c++", "-std=gnu++17")
+    language = ("c", "-std=gnu17", "-fcommon") if source.suffix == ".c" else ("c++", "-std=gnu++17")
     options = ["-x", *language, "-D__SYNTHESIS__", "-D__VITIS_HLS__"]
     options += [f"-I{path}" for path in include_dirs] + [f"-D{name}" for name in defines]
     system = [HEADERS, *toolchain.include_dirs()]
@@ -277,7 +282,7 @@ def optimise(
     factors: dict[Place, int] = {}
     processes = callees_of(text, calling)
     whole = with_counters(with_whole_words(with_tables(text)))
-    whole = marked(whole, inlined, unrolled, factors, processes.__contains__)
+    whole = marked(whole, kinds(inlined, processes), unrolled, factors)
     _write(whole, path := folder / "marked.ll")
     options = _options(entry, text, processes, promote)
     passes = _passes(_FIRST + _IN_TURN * in_turn + _PASSES, tool, early)
@@ -290,26 +295,25 @@ def _write(whole: str, path: Path) -> None:
     path.write_text(whole, encoding="utf-8")
     if has_numbers(whole):
         words = [f"-passes={_FIRST[:-1]}", "-S", "-o", "-", str(path)]
-        path.write_text(with_tables(_opt(words)[0]), encoding="utf-8")
+        path.write_text(with_tables(opt(words)[0]), encoding="utf-8")
 
 
 def _passes(passes: str, tool: str, early: bool) -> str:
-    """Return passes in the order of a tool; `early` unrolls loops that a `break` may end, too.
+    """Return passes in a tool's order; `early` unrolls loops that a `break` may end, too.
 
     Vivado HLS moves code out of loops before it unrolls. What an inner loop reads, a pipeline
     around it therefore reads again in each iteration, although nothing changes it: the samples of
     a DCT or a DFT take ports. Vitis HLS moves it out.
     """
-    before, behind = f",{_LEAVE}", ""
-    if tool == "vitis":
-        before, behind = "", f"loop-mssa({_LEAVE}),"
+    vitis = tool == "vitis"
+    before, behind = ("", f"loop-mssa({_LEAVE}),") if vitis else (f",{_LEAVE}", "")
     made = passes.format(before=before, behind=behind)
     return made.replace("<O1;", "<O1;upperbound;") if early else made
 
 
 def _options(entry: str, text: str, processes: set[str], promote: bool) -> list[str]:
     """Return options of the passes; functions but `processes` are one for all their calls."""
-    options = [*_OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
+    options = [*OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
     options += [] if promote else ["-disable-licm-promotion"]
     shared = {name.strip('"') for name in DEFINED.findall(text)} - processes
     return options + [f"-force-remove-attribute={name}:{SHARED}" for name in sorted(shared)]
@@ -318,7 +322,7 @@ def _options(entry: str, text: str, processes: set[str], promote: bool) -> list[
 def _unrolled(words: Sequence[str], factors: Mapping[Place, int]) -> str:
     """Return what the passes make of a module; an error names the loops that became too much."""
     try:
-        return _opt([*words, "-S", "-o", "-"], _UNROLL_S)[0]
+        return opt([*words, "-S", "-o", "-"], _UNROLL_S)[0]
     except _TooLongError as error:
         raise _too_much([at for at, n in factors.items() if n != 1]) from error
 
@@ -345,37 +349,24 @@ def _named(text: str) -> str:
     return "\n".join(rows)
 
 
-def _without_powers() -> Callable[[re.Match[str]], str]:
-    """Return what hides squares of squares: LLVM prints x to the 2**n as 2**n factors."""
-    squares: set[str] = set()
-
-    def shown_as(square: re.Match[str]) -> str:
-        squares.add(square["name"])
-        is_power = square["of"] in squares
-        return (
-            f"{square['name']} = freeze {square['type']} {square['of']}" if is_power else square[0]
-        )
-
-    return shown_as
-
-
 def _analysed(text: str, path: Path) -> str:
     """Return what LLVM prints of loops and values; of addresses only where a module is long."""
     analyses = ("-passes=function(print<loops>,print<scalar-evolution>)", _COUNTING)
-    text = _SQUARE.sub(_without_powers(), text)
+    text = without_large_trees(text, _TREE)
     if text.count("\n") < _LONG:
         path.write_text(text, encoding="utf-8")
         with contextlib.suppress(_TooLongError):
-            return _opt([*analyses, str(path), "-disable-output"], _PATIENCE_S)[1]
-    path.write_text(address_slice(text), encoding="utf-8")
-    return _opt([*analyses, str(path), "-disable-output"])[1]
+            return opt([*analyses, str(path), "-disable-output"], _PATIENCE_S)[1]
+    path.write_text(without_large_trees(address_slice(text), _SMALL_TREE), encoding="utf-8")
+    return opt([*analyses, str(path), "-disable-output"])[1]
 
 
 class _TooLongError(KernelBuildError):
     """A pass did not end in time."""
 
 
-def _opt(arguments: Sequence[str], patience_s: int = 0) -> tuple[str, str]:
+def opt(arguments: Sequence[str], patience_s: int = 0) -> tuple[str, str]:
+    """Run opt, with a limit of processor time or without; return stdout and stderr."""
     words = ["prlimit", f"--cpu={patience_s}", OPT] if patience_s else [OPT]
     try:
         done = subprocess.run(
@@ -388,8 +379,3 @@ def _opt(arguments: Sequence[str], patience_s: int = 0) -> tuple[str, str]:
     if done.returncode:
         raise KernelBuildError(f"{OPT} failed: {done.stderr.strip()[:400]}")
     return done.stdout, done.stderr
-
-
-_SQUARE = re.compile(
-    r"(?P<name>%\S+) = mul [a-z ]*(?P<type>i\d+) (?P<of>%[^ ,]+), (?P=of)(?=[,\n])"
-)

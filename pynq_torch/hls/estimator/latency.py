@@ -12,7 +12,7 @@ from .array import Array
 from .asked import FunctionPlan
 from .axis import with_ports
 from .beside import Times, run_side_by_side
-from .calls import Batch, calls_of, copied_in, given, used
+from .calls import Batch, calls_of, copied_in, copy_loops, given, used
 from .cycles import add, at_least, greater, plus
 from .ir import Block, Function, Instruction, Loop, Module
 from .logic import Logic, join, of_arrays, of_region, totals
@@ -251,6 +251,7 @@ class Body:
                     self._instances(item.callee, batch, loop)
                 else:
                     if copied := copied_in(self, item):
+                        self.kernel.loops += copy_loops(self, item)
                         times.modules[block.name, len(spans)] = [item]
                         spans += [(group + 1, (copied, copied)), (group + 2, (0, 0))]
                         group += 2
@@ -313,8 +314,7 @@ class Body:
             ]
             at, seen = joined(preds)
             if inner is not None:
-                if seen == -1:  # nothing before it, still a state
-                    at = plus(at, 1)
+                at = plus(at, int(seen == -1))  # nothing before it is still a state
                 best[block.name] = (add(at, times.loops[inner.header]), -2)
             else:
                 for number, extra in times.spans[block.name]:

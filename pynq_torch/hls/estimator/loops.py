@@ -213,12 +213,12 @@ def _pipelined(
     body: Body, loop: Loop, plan: LoopPlan, loops: list[Loop], plans: list[LoopPlan]
 ) -> Cycles:
     items = [i for block in body.blocks(loops[0]) for i in block.instructions]
-    unordered = set().union(*(one.unordered for one in plans))
+    unordered = set().union(*(one.unordered | one.function.unordered for one in plans))
     floor = plan.floor.interval or 1 if plan.floor is not None else 1
     region = body.region(items, loop.header, bursts=True, unordered=unordered)
     distances = dict(body.plan.distances) if body.plan is not None else {}
     for nested in plans:
-        distances |= nested.distances
+        distances |= nested.function.distances | nested.distances
     interval, depth, limit = pipeline(
         region, max(plan.interval or 1, floor), distances, body.shared_arrays(),
         by_itself=plan.by_itself,

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
 from .place import Locations, Place
 
-__all__ = ["DEFINED", "MARKER", "SHARED", "callees_of", "functions_of", "marked"]
+__all__ = [
+    "ALONE",
+    "DEFINED",
+    "INLINED",
+    "KEPT",
+    "MARKER",
+    "OPEN",
+    "SHARED",
+    "bodies_of",
+    "callees_of",
+    "functions_of",
+    "kinds",
+    "marked",
+]
 
 #: Of a function that all its calls share: it is not made again for the constants of one.
 SHARED = "optsize"
+#: What becomes of a function: it is inlined, has hardware of its own for each call, is one for all
+#: its calls; or its cost decides.
+INLINED, ALONE, KEPT, OPEN = "#9001", "#9002", "#9005", "#9006"
 _CALL = re.compile(r"^  .*\bcall [^@]*@(\"[^\"]+\"|[-\w.$]+)\((?:.*!dbg (!\d+))?")
 _ALIAS = re.compile(r"(?m)^@(\"[^\"]+\"|[-\w.$]+) = .*\balias .*ptr @(\"[^\"]+\"|[-\w.$]+)")
 #: The name of a function, where its code begins.
@@ -27,43 +43,66 @@ _NUMBER = r"(?:float|double)(?: noundef)?"
 _MATHS = re.compile(rf"^declare [^(@]*\b(?:float|double) @[^(]+\({_NUMBER}(?:, {_NUMBER})*\)")
 
 
+def kinds(
+    inlined: Callable[[Place], bool], processes: Container[str]
+) -> Callable[[str, Place], str]:
+    """Return what says whether a function is inlined, or a process with hardware of its own."""
+
+    def kind(name: str, at: Place) -> str:
+        return INLINED if inlined(at) else ALONE if name in processes else KEPT
+
+    return kind
+
+
 def marked(
     text: str,
-    inlined: Callable[[Place], bool],
+    kind: Callable[[str, Place], str],
     unrolled: Callable[[Place], int],
     factors: dict[Place, int],
-    alone: Callable[[str], bool] = lambda name: False,
+    *,
+    bare: bool = False,
 ) -> str:
     """Put inlining and unrolling into a raw module's text; note each loop's factor.
 
-    `alone` says which functions have hardware of their own for each call.
+    `kind` says by its name and place what becomes of a function: INLINED and so on. In a `bare`
+    module nothing marks where loops begin.
     """
     places = Locations(text)
-    lines = text.split("\n")
+    lines = _with_attributes(text, places, kind).split("\n")
     extra: dict[str, int] = {}
     labels: dict[str, int] = {}
     for number, line in enumerate(lines):
         if line.startswith("define "):
             labels = {}
-            if (match := _DEFINE.match(line)) and match[2]:
-                # Arrays that are handed over are memories of their own.
-                line = re.sub(r"\bptr (?!noalias)(?=[^,()]*%)", "ptr noalias ", line)
-                where = places.of_function(match[4]) if match[4] else Place("", 0)
-                name = match[1].strip('"')
-                word = "#9001" if inlined(where) else "#9002" if alone(name) else "#9005"
-                lines[number] = line.replace(match[2], word, 1)
         elif "!llvm.loop" in line and (found := _LOOP.search(line)):
             start = places.of_loop(found[1])
             if start is not None:
                 extra[found[1]] = factors[start] = unrolled(start)
                 targets = re.findall(r"label %([-\w.$]+)", line)
                 header = next((name for name in targets if name in labels), None)
-                if header is not None:  # the header is above; `continue` jumps down
+                if header is not None and not bare:  # it is above; `continue` jumps down
                     mark = f"\n  call void @{MARKER}(), !dbg {places.start_of(found[1])}"
                     lines[labels[header]] += mark
         elif (label := _LABEL.match(line)) is not None:
             labels[label[1]] = number
     return "\n".join([_marked_line(line, extra) for line in lines] + _declarations(extra.values()))
+
+
+def _with_attributes(text: str, places: Locations, kind: Callable[[str, Place], str]) -> str:
+    """Give each function of a raw module the attributes that `kind` names by its name and place.
+
+    Arrays that are handed over are memories of their own.
+    """
+
+    def changed(line: re.Match[str]) -> str:
+        match = _DEFINE.match(line[0])
+        if match is None or not match[2]:
+            return line[0]
+        where = places.of_function(match[4]) if match[4] else Place("", 0)
+        made = re.sub(r"\bptr (?!noalias)(?=[^,()]*%)", "ptr noalias ", line[0])
+        return made.replace(match[2], kind(match[1].strip('"'), where), 1)
+
+    return re.sub(r"(?m)^define .*$", changed, text)
 
 
 def _marked_line(line: str, extra: Mapping[str, int]) -> str:
@@ -75,8 +114,8 @@ def _marked_line(line: str, extra: Mapping[str, int]) -> str:
 
 def _declarations(unrolled: Iterable[int]) -> list[str]:
     """Return what the marks of a module refer to; `unrolled` are its loops' unrolling factors."""
-    words = [("#9001", "alwaysinline"), ("#9002", "noinline"), ("#9004", "memory(none)")]
-    words += [("#9005", f"noinline {SHARED}")]
+    words = [(INLINED, "alwaysinline"), (ALONE, "noinline"), (KEPT, f"noinline {SHARED}")]
+    words += [(OPEN, ""), ("#9004", "memory(none)")]
     lines = [f"declare void @{MARKER}() #9003"]
     lines += ["attributes #9003 = { nounwind willreturn memory(inaccessiblemem: readwrite) }"]
     lines += [f"attributes {name} = {{ {word} nounwind willreturn }}" for name, word in words]
@@ -99,11 +138,17 @@ def functions_of(
     """
     places = Locations(text)
     aliases: dict[str, str] = dict(_ALIAS.findall(text))
+    for match, lines in bodies_of(text):
+        place = places.of_function(match[4]) if match[4] else None
+        yield match[1].strip('"'), place, _calls(lines, places, aliases)
+
+
+def bodies_of(text: str) -> Iterator[tuple[re.Match[str], list[str]]]:
+    """Yield the first line of each function of a raw module, taken apart, and all its lines."""
     for chunk in re.split(r"(?m)^(?=define )", text)[1:]:
         lines = chunk.split("\n}\n", 1)[0].split("\n")
         if match := _DEFINE.match(lines[0]):
-            place = places.of_function(match[4]) if match[4] else None
-            yield match[1].strip('"'), place, _calls(lines, places, aliases)
+            yield match, lines
 
 
 def _calls(

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from math import ceil, gcd, prod
 
-from .array import Access, Array, bits_between, split
+from .array import Access, Array, bits_between, runs_over, split
 from .asked import ArrayPlan, FunctionPlan
 from .ir import Function, Instruction, Module, bits_of, split_types
 from .place import plain_name
@@ -282,7 +282,8 @@ class Arrays:
             where = self._where(item, base)
             # Of a pointer that data choose, it is not known where in the array it points.
             odd = any(abs(n) < array.element_bytes or name == base for name, n in where.terms)
-            if odd or "volatile" in item.text:
+            over = runs_over(where, array, self._function.known)
+            if odd or over or "volatile" in item.text:
                 return
             for one, (place, steps, unknown) in enumerate(split(where, array)):
                 if steps or unknown:

@@ -7,7 +7,7 @@ rules are those of UG1399, "HLS Pragmas" and "config_compile", and of UG902 for 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -116,6 +116,27 @@ class Plan:
         """Return the function that is at a place."""
         return self._functions.get((place.path, place.function))
 
+    def is_open(self, place: Place) -> bool:
+        """Whether the tool decides by itself if it inlines a function that has loops."""
+        one = self.function_at(place)
+        if one is None or one is self.top or one.inline is not None or one.dataflow or one.off:
+            return False
+        if one.interval is not None or one.instantiated or one.swallowed:
+            return False
+        if not any(map(_has_loops, one.called())):
+            return False
+        if any(one in function.callees for function in self.functions if function.dataflow):
+            return False
+        loops = (loop for function in self.functions for loop in function.all_loops())
+        if any(one in loop.callees for loop in loops if loop.dataflow):
+            return False
+        return not any(one.name.lower() in function.limits for function in self.functions)
+
+    def take_in(self, places: Iterable[Place]) -> None:
+        """Inline functions at each of their calls."""
+        for function in filter(None, map(self.function_at, places)):
+            function.inline = True
+
     @functools.cached_property
     def _functions(self) -> dict[tuple[str, str], FunctionPlan]:
         return {(one.place.path, one.place.function): one for one in self.functions}
@@ -135,16 +156,16 @@ class Plan:
         nests : dict
             For loops that hold another one only, whether that is all the work in them.
         """
-        self._swallow_all()
+        self.swallow_all()
         if self.tool == "vitis" and self.automatic:
             for function in self.functions:
                 if function.interval is None and not (function.off or function.swallowed):
                     for loop in function.loops:
                         _pipeline_by_itself(loop, trips, nests)
-            self._swallow_all()
+            self.swallow_all()
         self._warn_of_limits()
 
-    def _swallow_all(self) -> None:
+    def swallow_all(self) -> None:
         """Unroll and take in what is in pipelines: a function does so for all its calls."""
         for function in self.functions:
             if function.interval is not None:

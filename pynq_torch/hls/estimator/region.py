@@ -150,6 +150,7 @@ class Region:
         previous = self.accesses[key]
         wrote = self._writes[key]
         word = _same_word(node, previous, self.arrays.base_of(node.item.operands[-1]))
+        word = word or self._same_element(node, previous)
         if word is not None:
             node.joined = True
             node.cost = Cost(0, node.cost.delay if access.write else 0.0)
@@ -170,6 +171,24 @@ class Region:
         if access.write:
             wrote.append(node)
         previous.append(node)
+
+    def _same_element(self, node: Node, previous: list[Node]) -> Node | None:
+        """Return the load before, sure to be done, of what this one loads, if nothing wrote it."""
+        access = node.access
+        assert access is not None
+        if access.write or access.array.kind != "memory" or "volatile" in node.item.text:
+            return None
+        for other in reversed(previous[-MOST_PAIRS:]):
+            assert other.access is not None
+            if other.access.write:
+                if may_meet(access, other.access):
+                    return None
+                continue
+            same = other.access.address == access.address and other.item.bits == node.item.bits
+            sure = not self.branches or other.item.block is node.item.block
+            if same and sure and not other.joined:
+                return other
+        return None
 
     def _access_cost(self, node: Node, access: Access) -> Cost:
         array = access.array

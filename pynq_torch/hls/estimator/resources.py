@@ -126,6 +126,8 @@ class DspBlocks:
         self._shared: Counter[str] = Counter()
         self._multipliers: list[int] = []
         self._bounds: list[list[Expression | None]] = []
+        #: By the header of its loop, what a region needs of the operators that others may use too.
+        self._needed: dict[str, Counter[str]] = {}
         #: Of operators that nothing else uses, and of the functions that are called.
         self.own = 0
 
@@ -151,6 +153,14 @@ class DspBlocks:
     def take_turns(self, used: Counter[str]) -> None:
         """Count operators that are used while no other region and no other call runs."""
         self._shared |= used
+
+    def count_together(self, headers: Iterable[str]) -> None:
+        """Count what pipelines need that run at one time; ALLOCATION is for all of them."""
+        needed = sum((self._needed.get(one, Counter()) for one in headers), Counter[str]())
+        for core in needed:
+            limit = self._limits.get(core.split()[0])
+            needed[core] = min(needed[core], limit) if limit else needed[core]
+        self.take_turns(needed)
 
     def count(self, region: Region, interval: int | None, asked: int = 1) -> None:
         """Count the operators that a region needs.
@@ -185,6 +195,7 @@ class DspBlocks:
         for core in needed:
             limit = self._limits.get(core.split()[0])
             needed[core] = min(needed[core], limit) if limit else needed[core]
+        self._needed[region.header] = needed
         self.take_turns(needed)
 
     def count_turns(self, loops: Sequence[Loop], target: Target) -> None:

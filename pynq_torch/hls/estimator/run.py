@@ -27,10 +27,12 @@ from .asked import FunctionPlan, LoopPlan
 from .ir import Module, read_module
 from .latency import Kernel
 from .not_modelled import not_modelled
+from .passed import hand_up
 from .place import Place, header_folders
 from .plan import Plan, Trips
 from .planned import make_plan
 from .result import Estimate
+from .small import small_functions
 from .tables import with_arguments
 from .target import Target, target_of
 from .tool import (
@@ -252,7 +254,11 @@ def _optimised(
         function = plan.function_at(place)
         return function is not None and function.dataflow
 
+    plan.swallow_all()
+    if plan.tool == "vitis":
+        plan.take_in(small_functions(text, plan.entry, plan.is_open, inlined, unrolled, folder))
     plan.settle(*_as_written(text, plan, inlined, folder))
+    hand_up(text, plan, lambda one: one is not plan.top and not _is_module(one))
     if arguments:
         text = with_arguments(text, plan.entry, arguments, lenient=lenient)
     made = functools.partial(

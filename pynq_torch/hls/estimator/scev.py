@@ -22,6 +22,7 @@ _TOKEN = re.compile(
 )
 _MULTIPLE = re.compile(r"^Loop %(?P<loop>.+): Trip multiple is (?P<trips>\d+)")
 _WIDTH = re.compile(r" to i(\d+)\)")
+_QUOTIENT = re.compile(r"^(?P<of>.+) /u (?P<by>\d+)$")
 _RANGE = re.compile(r" U: (\S+?) S: (\S+)")
 
 
@@ -125,9 +126,31 @@ def parse(text: str) -> Expression:
     reader = _Reader(tokens)
     try:
         found = reader.one()
-        return found if reader.at == len(tokens) else Expression(0, ((text, 1),))
+        return _joined(found) if reader.at == len(tokens) else Expression(0, ((text, 1),))
     except (IndexError, ValueError):
         return Expression(0, ((text, 1),))
+
+
+def _joined(expression: Expression) -> Expression:
+    """Put quotients and remainders of powers of two together: 8 (x / 8) + x % 8 is x.
+
+    Of other divisors scalar evolution does so itself.
+    """
+    for name, factor in expression.terms:
+        quotient = _QUOTIENT.match(name)
+        bits = int(quotient["by"]).bit_length() - 1 if quotient else 0
+        if quotient is None or int(quotient["by"]) != 1 << bits or factor % (1 << bits):
+            continue
+        one = factor >> bits
+        rest = re.compile(
+            rf"zext i{bits} (?:\( trunc i\d+ )?{re.escape(quotient['of'])} .*to i\d+$"
+        )
+        for other, times in expression.terms:
+            if times == one and rest.match(other):
+                parts = Expression(0, ((name, factor), (other, times)))
+                whole = parse(quotient["of"]).times(one)
+                return _joined(expression.plus(parts, -1).plus(whole))
+    return expression
 
 
 def _counts(expression: Expression) -> bool:

@@ -29,7 +29,7 @@ from math import ceil, prod
 
 from .array import Access, Array, Cuts, Division, split
 from .bounds import port_limit
-from .place import header_folders
+from .place import Place, header_folders
 from .region import Node, Region
 from .target import Target
 
@@ -86,10 +86,13 @@ def divide(region: Region, shared: Collection[Array], least: int, *, by_itself: 
     if region.target.tool != "vitis":
         return
     found: list[tuple[int, Array, Division]] = []
+    calls = _calls_around(region)
     for key, nodes in region.accesses.items():
         accesses = [node.access for node in nodes if node.access is not None and not node.joined]
         array = accesses[0].array if accesses else None
-        if array is None or any(map(_is_kept, nodes)) or not _may_be_divided(array, shared):
+        if array is None or any(_is_kept(node, calls) for node in nodes):
+            continue
+        if not _may_be_divided(array, shared):
             continue
         division = _division(accesses, region.target, least, by_itself=by_itself)
         if division is not None:
@@ -111,10 +114,23 @@ def _may_be_divided(array: Array, shared: Collection[Array]) -> bool:
     return len(array.cuts()) < len(array.dimensions) and "uram" not in array.plan.implementation
 
 
-def _is_kept(node: Node) -> bool:
-    """Whether an access keeps its memory whole: it is volatile, or in a function that is called."""
-    own = [at for at in node.item.chain if not at.file.startswith(header_folders())]
-    return "volatile" in node.item.text or len(own) > 1
+def _calls_around(region: Region) -> int:
+    """Return how many calls that were inlined a pipeline is in."""
+    loops = (loop for loop in region.function.loops if loop.header == region.header)
+    return max((len(_own(loop.chain)) for loop in loops), default=1) - 1
+
+
+def _is_kept(node: Node, calls: int) -> bool:
+    """Whether an access keeps its memory whole: it is volatile, or in a function that is called.
+
+    The pipeline itself is in so many `calls`.
+    """
+    return "volatile" in node.item.text or len(_own(node.item.chain)) > calls + 1
+
+
+def _own(chain: Sequence[Place]) -> list[Place]:
+    """Return the places of a chain that are in the kernel's own files."""
+    return [at for at in chain if not at.file.startswith(header_folders())]
 
 
 def _interval(region: Region, key: int, array: Array) -> int:

@@ -70,6 +70,14 @@ enum ap_o_mode { AP_SAT, AP_SAT_ZERO, AP_SAT_SYM, AP_WRAP, AP_WRAP_SM };
 template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q = AP_TRN, ap_o_mode AP_O = AP_WRAP> struct ap_fixed_base;
 template <int AP_W, bool AP_S> struct ap_range_ref;
 template <int AP_W, bool AP_S> struct ap_bit_ref;
+namespace ap {
+// What may stand beside an ap_int or a part of one: C integers, and a bit.
+template <class AP_T> struct operand : native<AP_T> {};
+template <int AP_W2, bool AP_S2> struct operand<ap_bit_ref<AP_W2, AP_S2>> {
+  static constexpr bool is = true, AP_S = false;
+  static constexpr int AP_W = 1;
+};
+}  // namespace ap
 
 template <int AP_W, bool AP_S> struct ap_int_base {
   static constexpr int width = AP_W;
@@ -201,15 +209,23 @@ template <int AP_W, bool AP_S> struct ap_range_ref {
   AP_INLINE unsigned to_uint() const { return (unsigned)get(); }
   AP_INLINE unsigned long long to_uint64() const { return (unsigned long long)get(); }
   AP_INLINE unsigned long to_ulong() const { return (unsigned long)get(); }
+  AP_INLINE long long to_int64() const { return (long long)get(); }
+  AP_INLINE bool to_bool() const { return get() != 0; }
   AP_INLINE bool or_reduce() const { return get() != 0; }
-  AP_INLINE int length() const { return hi - lo + 1; }
+  AP_INLINE bool nor_reduce() const { return get() == 0; }
+  AP_INLINE bool and_reduce() const { return get() == (AP_U)((AP_U)~(AP_U)0 >> (unsigned)(AP_W - length())); }
+  AP_INLINE bool nand_reduce() const { return !and_reduce(); }
+  AP_INLINE bool xor_reduce() const { return ap_int_base<AP_W, false>(get()).xor_reduce(); }
+  AP_INLINE int length() const { return hi < lo ? lo - hi + 1 : hi - lo + 1; }
 };
 
 template <int AP_W, bool AP_S> struct ap_bit_ref {
   ap_int_base<AP_W, AP_S>& of;
   int at;
   AP_INLINE operator bool() const { return of.test(at); }
+  AP_INLINE bool get() const { return of.test(at); }
   AP_INLINE bool to_bool() const { return of.test(at); }
+  AP_INLINE int length() const { return 1; }
   template <class AP_T> AP_INLINE ap_bit_ref& operator=(const AP_T& v) { of.set_bit(at, (bool)v); return *this; }
   AP_INLINE ap_bit_ref& operator=(const ap_bit_ref& v) { of.set_bit(at, (bool)v); return *this; }
 };
@@ -283,13 +299,13 @@ AP_INLINE ap_int_base<AP_W1, AP_S1> operator>>(const ap_int_base<AP_W1, AP_S1>& 
 
 // ap_int with a C integer or a part of another ap_int; with a float, the float's arithmetic.
 #define AP_MIXED(OP) \
-  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<ap::native<AP_T>::is, int> = 0> \
+  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<ap::operand<AP_T>::is, int> = 0> \
   AP_INLINE auto operator OP(const ap_int_base<AP_W, AP_S>& a, AP_T b) { \
-    return a OP ap_int_base<ap::native<AP_T>::AP_W, ap::native<AP_T>::AP_S>(b); \
+    return a OP ap_int_base<ap::operand<AP_T>::AP_W, ap::operand<AP_T>::AP_S>(b); \
   } \
-  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<ap::native<AP_T>::is, int> = 0> \
+  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<ap::operand<AP_T>::is, int> = 0> \
   AP_INLINE auto operator OP(AP_T a, const ap_int_base<AP_W, AP_S>& b) { \
-    return ap_int_base<ap::native<AP_T>::AP_W, ap::native<AP_T>::AP_S>(a) OP b; \
+    return ap_int_base<ap::operand<AP_T>::AP_W, ap::operand<AP_T>::AP_S>(a) OP b; \
   } \
   template <int AP_W, bool AP_S, int AP_W2, bool AP_S2> \
   AP_INLINE auto operator OP(const ap_int_base<AP_W, AP_S>& a, const ap_range_ref<AP_W2, AP_S2>& b) { \
@@ -303,11 +319,11 @@ AP_INLINE ap_int_base<AP_W1, AP_S1> operator>>(const ap_int_base<AP_W1, AP_S1>& 
   AP_INLINE auto operator OP(const ap_range_ref<AP_W, AP_S>& a, const ap_range_ref<AP_W2, AP_S2>& b) { \
     return ap_int_base<AP_W, false>(a) OP ap_int_base<AP_W2, false>(b); \
   } \
-  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<ap::native<AP_T>::is, int> = 0> \
+  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<ap::operand<AP_T>::is, int> = 0> \
   AP_INLINE auto operator OP(const ap_range_ref<AP_W, AP_S>& a, AP_T b) { \
     return ap_int_base<AP_W, false>(a) OP b; \
   } \
-  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<ap::native<AP_T>::is, int> = 0> \
+  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<ap::operand<AP_T>::is, int> = 0> \
   AP_INLINE auto operator OP(AP_T a, const ap_range_ref<AP_W, AP_S>& b) { \
     return a OP ap_int_base<AP_W, false>(b); \
   }
@@ -327,5 +343,15 @@ template <int AP_W1, bool AP_S1, int AP_W2, bool AP_S2>
 AP_INLINE ap_int_base<AP_W1 + AP_W2, false> operator,(const ap_int_base<AP_W1, AP_S1>& a, const ap_int_base<AP_W2, AP_S2>& b) {
   return a.concat(b);
 }
+#define AP_JOINED(AP_A, AP_B) \
+  template <int AP_W1, bool AP_S1, int AP_W2, bool AP_S2> \
+  AP_INLINE ap_int_base<AP_W1 + AP_W2, false> operator,(const AP_A<AP_W1, AP_S1>& a, const AP_B<AP_W2, AP_S2>& b) { \
+    using AP_R = unsigned _BitInt(AP_W1 + AP_W2); \
+    return (AP_R)(((AP_R)(unsigned _BitInt(AP_W1))a.get() << (unsigned)b.length()) | (AP_R)(unsigned _BitInt(AP_W2))b.get()); \
+  }
+AP_JOINED(ap_range_ref, ap_range_ref) AP_JOINED(ap_range_ref, ap_int_base) AP_JOINED(ap_int_base, ap_range_ref)
+AP_JOINED(ap_bit_ref, ap_bit_ref) AP_JOINED(ap_bit_ref, ap_int_base) AP_JOINED(ap_int_base, ap_bit_ref)
+AP_JOINED(ap_range_ref, ap_bit_ref) AP_JOINED(ap_bit_ref, ap_range_ref)
+#undef AP_JOINED
 template <int AP_W, bool AP_S> std::ostream& operator<<(std::ostream& s, const ap_int_base<AP_W, AP_S>&);
 #include <ap_fixed.h>

@@ -1,0 +1,171 @@
+"""Reads of one element, addresses that never meet, and what sources take from the headers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pynq_torch.hls.estimator import Estimate, compiler, estimate
+
+pytestmark = pytest.mark.skipif(compiler.tools() is not None, reason="clang-16 is not installed")
+
+
+def _of(folder: Path, text: str, tool: str = "vivado", name: str = "k.cpp") -> Estimate:
+    source = folder / name
+    source.write_text(text, encoding="utf-8")
+    return estimate(source, "k", tool=tool)
+
+
+WINDOW = """
+void k(const int x[40], int y[32]) {
+    const int *from;
+    loop: for (int i = 0; i < 8; ++i) {
+#pragma HLS PIPELINE
+        int sum = 0;
+        for (int f = 0; f < 4; ++f) {
+            from = &x[i * 4 + f];
+            for (int j = 0; j < 3; ++j) sum += *from++;
+            BETWEEN
+        }
+        y[i] = sum;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("between", ["", "const_cast<int *>(x)[f] = sum;"])
+def test_an_element_is_read_once(tmp_path: Path, between: str) -> None:
+    """Windows that overlap read their six elements once, unless a write may be of one."""
+    found = _of(tmp_path, WINDOW.replace("BETWEEN", between)).loops[0].ii
+    assert found is not None and (found > 3 if between else found == 3)
+
+
+WALK = """
+void k(int a[SIZE], int h, int n) {
+    loop: for (int j = 0; j < 10; ++j) {
+#pragma HLS PIPELINE
+        a[n * 10 + j] = a[h * 10 + j + SHIFT] * 3;
+    }
+}
+"""
+
+
+def test_rows_that_are_apart_never_meet_between_their_elements(tmp_path: Path) -> None:
+    """Rows of ten elements: an element's neighbour is written one iteration later, or never."""
+    one = _of(tmp_path, WALK.replace("SHIFT", "0").replace("SIZE", "100")).loops[0]
+    two = _of(tmp_path, WALK.replace("SHIFT", "9").replace("SIZE", "100")).loops[0]
+    assert one.ii == 1
+    assert two.ii is not None and two.ii > 1
+
+
+PARTS = """
+#include <ap_int.h>
+void k(ap_uint<16> a, ap_uint<16> b, ap_int<18> *sum, ap_uint<16> *joined, bool *all) {
+    *sum = a.range(7, 0) + b[15];
+    *joined = (a.range(15, 8), b.range(7, 0));
+    *all = a.range(3, 0).and_reduce() ^ b.range(3, 0).xor_reduce();
+}
+"""
+
+
+def test_parts_of_numbers_are_added_joined_and_reduced(tmp_path: Path) -> None:
+    assert _of(tmp_path, PARTS).latency == (0, 0)
+
+
+VIDEO = """
+#include <hls_video.h>
+void k(hls::stream<ap_axiu<8, 1, 1, 1> > &in, hls::stream<ap_axiu<8, 1, 1, 1> > &out) {
+    hls::LineBuffer<3, 64, unsigned char> lines;
+    hls::Window<3, 3, unsigned char> window;
+    rows: for (int r = 0; r < 48; ++r)
+        columns: for (int c = 0; c < 64; ++c) {
+#pragma HLS PIPELINE II=1
+            ap_axiu<8, 1, 1, 1> pixel = in.read();
+            lines.shift_pixels_up(c);
+            lines.insert_bottom_row(pixel.data, c);
+            window.shift_pixels_left();
+            for (int i = 0; i < 3; ++i) window.insert_pixel(lines.getval(i, c), i, 2);
+            int sum = 0;
+            for (int i = 0; i < 3; ++i)
+                for (int j = 0; j < 3; ++j) sum += window.getval(i, j);
+            pixel.data = sum / 8;
+            out.write(pixel);
+        }
+}
+"""
+
+
+def test_windows_and_line_buffers_of_the_video_library(tmp_path: Path) -> None:
+    loop = _of(tmp_path, VIDEO).loops[0]
+    assert (loop.trip_count, loop.ii) == ((48 * 64, 48 * 64), 1)
+
+
+def test_files_of_c_may_share_a_variable_that_each_declares(tmp_path: Path) -> None:
+    """As the tools' compilers of C take it: neither says that it is the other's."""
+    more = tmp_path / "more.c"
+    more.write_text("int held[8];\nint last(int i) { return held[i & 7]; }\n")
+    source = tmp_path / "k.c"
+    source.write_text(
+        "int held[8];\nint last(int i);\nint k(int i) { held[0] = i; return last(i); }"
+    )
+    assert estimate(source, "k", tool="vivado", sources=[more]).latency[1] is not None
+
+
+COPIES = """
+void k(const int *port, int y[64]) {
+#pragma HLS INTERFACE m_axi port=port depth=64
+    int held[64], table[4][16] = {0};
+    memcpy(held, port, 64 * sizeof(int));
+    loop: for (int i = 0; i < 64; ++i) {
+        table[i & 3][i >> 2] += held[i];
+        y[i] = table[i & 3][held[i] & 15];
+    }
+}
+"""
+
+
+def test_copies_are_loops_of_vivado_hls(tmp_path: Path) -> None:
+    """Named after the arrays; one for each dimension of what is set to zero."""
+    text = "#include <cstring>\n" + COPIES
+    found = [(one.name, one.trip_count[1], one.ii) for one in _of(tmp_path, text).loops]
+    assert ("memcpy.held.port", 64, 1) in found
+    rows, elements = [one for one in _of(tmp_path, text).loops if one.name == "memset_table"]
+    assert (elements.trip_count[1], elements.latency[1]) == (16, 15)
+    assert (rows.trip_count[1], rows.iteration_latency[1], rows.latency[1]) == (4, 17, 67)
+    assert [one.name for one in _of(tmp_path, text, "vitis").loops if "mem" in one.name] == []
+
+
+@pytest.mark.parametrize("columns", [128, 100])
+def test_row_and_column_of_one_counter_are_that_counter(tmp_path: Path, columns: int) -> None:
+    text = """
+void k(const int x[12800], int a[100][COLUMNS]) {
+    loop: for (int s = 0; s < 100 * COLUMNS; ++s) {
+#pragma HLS PIPELINE
+        int i = s / COLUMNS, j = s % COLUMNS;
+        a[i][j] += x[s];
+    }
+}
+"""
+    assert _of(tmp_path, text.replace("COLUMNS", str(columns)), "vitis").loops[0].ii == 1
+
+
+@pytest.mark.parametrize("columns", [64, 60])
+def test_one_counter_through_all_rows_leaves_them_in_one_memory(
+    tmp_path: Path, columns: int
+) -> None:
+    """Of Vivado HLS, which cuts along a dimension that is met at constants only."""
+    text = """
+void k(const int x[COLUMNS], int y[COLUMNS]) {
+    int a[16][COLUMNS];
+    fill: for (int i = 0; i < 16 * COLUMNS; ++i) a[i / COLUMNS][i % COLUMNS] = x[i % COLUMNS];
+    use: for (int i = 0; i < COLUMNS; ++i) {
+#pragma HLS PIPELINE
+        int sum = 0;
+        for (int j = 0; j < 16; ++j) sum += a[j][i];
+        y[i] = sum;
+    }
+}
+"""
+    found = _of(tmp_path, text.replace("COLUMNS", str(columns)))
+    assert [loop.ii for loop in found.loops if loop.name == "use"] == [8]
