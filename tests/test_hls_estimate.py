@@ -1031,4 +1031,4 @@ def test_analyses_end_by_processor_time(monkeypatch, tmp_path):
     slow.chmod(0o755)
     monkeypatch.setattr(compiler, "OPT", str(slow))
     with pytest.raises(KernelBuildError, match="took more than 1 s of processor time"):
-        compiler.opt([], 1)
+        compiler._opt([], 1)

@@ -159,7 +159,7 @@ void k(const int x[20000], int y[20000]) {
     with pytest.raises(KernelBuildError, match=r"k\.cpp:3: unrolling makes more code .* factor"):
         _of(tmp_path, text)
     text = "void k(const int x[4], int y[4]) { y[0] = x[0]; }"
-    monkeypatch.setattr(compiler, "opt", _too_long)
+    monkeypatch.setattr(compiler, "_opt", _too_long)
     with pytest.raises(KernelBuildError, match=r"^opt-16 takes .* what the top function calls; "):
         _of(tmp_path, text)
 

@@ -43,9 +43,9 @@ __all__ = [
     "included",
     "instance_in",
     "linked",
-    "opt",
     "optimise",
     "release",
+    "run_passes",
     "tools",
 ]
 
@@ -286,7 +286,7 @@ def optimise(
     _write(whole, path := folder / "marked.ll")
     options = _options(entry, text, processes, promote)
     passes = _passes(_FIRST + _IN_TURN * in_turn + _PASSES, tool, early)
-    made = _named(_unrolled([f"-passes={passes}", *options, str(path)], factors))
+    made = _named(run_passes([f"-passes={passes}", *options, str(path)], factors))
     return made, _analysed(made, path)
 
 
@@ -295,7 +295,7 @@ def _write(whole: str, path: Path) -> None:
     path.write_text(whole, encoding="utf-8")
     if has_numbers(whole):
         words = [f"-passes={_FIRST[:-1]}", "-S", "-o", "-", str(path)]
-        path.write_text(with_tables(opt(words)[0]), encoding="utf-8")
+        path.write_text(with_tables(_opt(words)[0]), encoding="utf-8")
 
 
 def _passes(passes: str, tool: str, early: bool) -> str:
@@ -319,10 +319,10 @@ def _options(entry: str, text: str, processes: set[str], promote: bool) -> list[
     return options + [f"-force-remove-attribute={name}:{SHARED}" for name in sorted(shared)]
 
 
-def _unrolled(words: Sequence[str], factors: Mapping[Place, int]) -> str:
+def run_passes(words: Sequence[str], factors: Mapping[Place, int]) -> str:
     """Return what the passes make of a module; an error names the loops that became too much."""
     try:
-        return opt([*words, "-S", "-o", "-"], _UNROLL_S)[0]
+        return _opt([*words, "-S", "-o", "-"], _UNROLL_S)[0]
     except _TooLongError as error:
         raise _too_much([at for at, n in factors.items() if n != 1]) from error
 
@@ -356,17 +356,16 @@ def _analysed(text: str, path: Path) -> str:
     if text.count("\n") < _LONG:
         path.write_text(text, encoding="utf-8")
         with contextlib.suppress(_TooLongError):
-            return opt([*analyses, str(path), "-disable-output"], _PATIENCE_S)[1]
+            return _opt([*analyses, str(path), "-disable-output"], _PATIENCE_S)[1]
     path.write_text(without_large_trees(address_slice(text), _SMALL_TREE), encoding="utf-8")
-    return opt([*analyses, str(path), "-disable-output"])[1]
+    return _opt([*analyses, str(path), "-disable-output"])[1]
 
 
 class _TooLongError(KernelBuildError):
     """A pass did not end in time."""
 
 
-def opt(arguments: Sequence[str], patience_s: int = 0) -> tuple[str, str]:
-    """Run opt, with a limit of processor time or without; return stdout and stderr."""
+def _opt(arguments: Sequence[str], patience_s: int = 0) -> tuple[str, str]:
     words = ["prlimit", f"--cpu={patience_s}", OPT] if patience_s else [OPT]
     try:
         done = subprocess.run(

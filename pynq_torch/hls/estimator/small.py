@@ -47,10 +47,12 @@ def small_functions(
     def kind(name: str, at: Place) -> str:
         return OPEN if name in asked else INLINED if inlined(at) else ALONE
 
-    whole = marked(text, kind, unrolled, {}, bare=True).replace("\ndefine internal ", "\ndefine ")
+    factors: dict[Place, int] = {}
+    whole = marked(text, kind, unrolled, factors, bare=True)
     path = folder / "small.ll"
-    path.write_text(whole, encoding="utf-8")
-    made, _ = compiler.opt([f"-passes={_PASSES}", *compiler.OPTIONS, "-S", "-o", "-", str(path)])
+    # What nothing else can call would count as cheaper.
+    path.write_text(whole.replace("\ndefine internal ", "\ndefine "), encoding="utf-8")
+    made = compiler.run_passes([f"-passes={_PASSES}", *compiler.OPTIONS, str(path)], factors)
     calls = {name: [callee for callee, _ in calls] for name, _, calls in functions_of(made)}
     called = [entry]
     for name in called:
