@@ -136,6 +136,7 @@ PROGRAM = r"""
 #include <hls_streamofblocks.h>
 #include <hls_task.h>
 #include <hls_vector.h>
+#include <hls_video.h>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -156,6 +157,30 @@ template <class Value> struct Trip {
         pynq_torch::BeatOf<Value>::unpack(beat, room, back);
     }
 };
+
+void pictures() {
+    hls::LineBuffer<3, 4, int> lines;
+    hls::Window<3, 2, int> window;
+    for (int row = 0; row < 3; ++row)
+        for (int col = 0; col < 4; ++col) {
+            lines.shift_pixels_up(col);
+            lines.insert_bottom_row(10 * row + col, col);
+        }
+    for (int col = 2; col < 4; ++col) {
+        int column[3];
+        lines.get_col(column, col);
+        window.shift_pixels_left();
+        window.insert_right_col(column);
+    }
+    CHECK(window.getval(0, 0) == 2 && window(2, 1) == 23 && lines.getval(1, 3) == 13);
+    window.shift_pixels_down();
+    CHECK(window(1, 0) == 2 && window(2, 1) == 13);
+    ap_uint<32> word = 0;
+    unsigned char field = 0;
+    hls::AXISetBitFields(word, 8, 8, (unsigned char)0xa5);
+    hls::AXIGetBitFields(word, 8, 8, field);
+    CHECK(word == 0xa500 && field == 0xa5 && (hls::Scalar<3, int>(1, 2, 3)).val[2] == 3);
+}
 
 void beats() {
     Trip<ap_int<17>> negative(ap_int<17>(-3), 3);
@@ -269,6 +294,7 @@ void others() {
 }
 
 int main() {
+    pictures();
     beats();
     streams();
     others();
