@@ -169,3 +169,36 @@ void k(const int x[COLUMNS], int y[COLUMNS]) {
 """
     found = _of(tmp_path, text.replace("COLUMNS", str(columns)))
     assert [loop.ii for loop in found.loops if loop.name == "use"] == [8]
+
+
+RESHAPED = """
+void k(const short x[64], short y[64]) {
+    short a[8][8];
+#pragma HLS ARRAY_RESHAPE variable=a complete dim=2
+    rows: for (int r = 0; r < 8; ++r)
+        columns: for (int c = 0; c < 8; c += STEP) {
+#pragma HLS PIPELINE
+            for (int i = 0; i < STEP; ++i) a[r][c + i] = x[8 * r + c + i];
+        }
+    all: for (int r = 0; r < 8; ++r) {
+#pragma HLS PIPELINE
+        short sum = 0;
+        for (int c = 0; c < 8; ++c) sum += a[r][c];
+        y[r] = sum;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "step", "cycles"), [("vivado", 1, 2), ("vitis", 1, 1), ("vivado", 8, 4)]
+)
+def test_one_element_of_a_word_is_changed_in_two_cycles(
+    tmp_path: Path, tool: str, step: int, cycles: int
+) -> None:
+    """As published schedules of a DCT have it; the whole word is one write, behind eight reads."""
+    found = _of(tmp_path, RESHAPED.replace("STEP", str(step)), tool)
+    first = found.loops[0]
+    assert first.ii == cycles
+    assert ("read, changed and written" in first.why) == (cycles == 2)
+    assert next(loop for loop in found.loops if loop.name == "all").ii == 1

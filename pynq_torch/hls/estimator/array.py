@@ -148,6 +148,18 @@ class Array:
         apart = {d: cut for d, cut in self.all_cuts().items() if not {0, d + 1} & whole}
         return 0 < _bank(self.dimensions, apart) * self.element_bits < LUT_BITS
 
+    def banks(self) -> tuple[int, int]:
+        """Into how many memories it is cut, and the elements of a word."""
+        sizes, memories, elements = self.dimensions, 1, 1
+        for dimension, (kind, factor) in self.all_cuts().items():
+            size = sizes[dimension] if dimension < len(sizes) else 1
+            parts = max(size if kind == "complete" else factor, 1)
+            if {0, dimension + 1} & self.plan.reshaped:
+                elements *= parts
+            else:
+                memories *= parts
+        return memories, elements
+
     def ports(self) -> int:
         """Accesses a cycle of one bank; FIFOs and single-port memories have one."""
         core = self.plan.kind + "_" + self.plan.implementation

@@ -175,6 +175,7 @@ def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
     """Loads that read what a store of an earlier iteration wrote."""
     nodes_of = {id(node): node for node in region.nodes}
     found = [Carried(nodes_of[one], made, 1) for one, made in region.handed_on.items()]
+    found += [Carried(node, node, 1) for node in region.rewritten]
     own, vitis = "loop " + region.header, region.target.tool == "vitis"
     for nodes in region.accesses.values():
         first = nodes[0].access
@@ -322,6 +323,8 @@ def _memory_reason(region: Region, pair: Carried) -> str:
     first, last, distance = pair.load, pair.store, pair.distance
     assert first.access is not None
     name = first.access.array.name
+    if first is last:
+        return f"a word of `{name}` is read, changed and written for one element; partition it"
     when = "the iteration before has written it"
     if distance > 1:
         when = f"it was written {distance} iterations before"

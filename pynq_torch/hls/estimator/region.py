@@ -23,6 +23,7 @@ from .memory import Arrays
 from .operators import Cost, cost_of
 from .place import Place, own_place
 from .target import Target
+from .words import rewritten
 
 __all__ = ["AFTER_READ", "MOST_PAIRS", "Node", "Region", "Slot", "may_meet"]
 
@@ -96,6 +97,8 @@ class Region:
         join_products(self)
         join_logic(self)
         self.fifos.after_reads(self)
+        #: Writes of an element, for which its word is read.
+        self.rewritten = rewritten(self)
 
     def is_carried(self, node: Node) -> bool:
         """Whether a value comes from the iteration before."""

@@ -47,7 +47,7 @@ def block_rams(
             continue
         if "uram" in core and target.has_ultra_ram:
             continue
-        memories, elements = _banks(array)
+        memories, elements = array.banks()
         depth, width = ceil(words / (memories * elements)), elements * array.element_bits
         if array.kind == "stream":
             total += memories * _fifo(depth, width)
@@ -93,23 +93,10 @@ def blocks_behind_lite(array: Array, target: Target) -> int:
     It is in words of 32 bits; Vivado HLS gives both sides a port to write.
     """
     shapes = _SHAPES if target.tool == "vitis" else _SHAPES[:-1]
-    memories, elements = _banks(array)
+    memories, elements = array.banks()
     bits = max(1 << (elements * array.element_bits - 1).bit_length(), 8)
     words = ceil(ceil(array.words / (memories * elements)) * bits / 32)
     return memories * _blocks(words, 32, shapes) if 32 * words >= LUT_BITS else 0
-
-
-def _banks(array: Array) -> tuple[int, int]:
-    """Return into how many memories an array is cut, and the elements of a word."""
-    sizes, memories, elements = array.dimensions, 1, 1
-    for dimension, (kind, factor) in array.all_cuts().items():
-        size = sizes[dimension] if dimension < len(sizes) else 1
-        parts = max(size if kind == "complete" else factor, 1)
-        if {0, dimension + 1} & array.plan.reshaped:
-            elements *= parts
-        else:
-            memories *= parts
-    return memories, elements
 
 
 #: DSP blocks of an integer multiplier from which Vitis HLS uses it for several products.
