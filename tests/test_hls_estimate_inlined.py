@@ -15,7 +15,7 @@ static int total(const int a[96]) {
     KEEP
     int sum = 0;
     add: for (int i = 0; i < 96; ++i) {
-        UNROLL
+        COPIES
         sum += a[i] * a[i];
     }
     return sum;
@@ -28,12 +28,12 @@ void k(const int x[96][96], int y[96]) {
 KEPT = [
     {"KEEP": "#pragma HLS INLINE off"},
     {"KEEP": "#pragma HLS PIPELINE off"},
-    {"UNROLL": "#pragma HLS UNROLL factor=16"},
+    {"COPIES": "#pragma HLS UNROLL factor=16"},
 ]
 
 
 def _of(folder: Path, text: str, tool: str = "vitis", **words: str) -> Estimate:
-    for word in ("KEEP", "UNROLL", "CUT", "AGAIN"):
+    for word in ("KEEP", "COPIES", "CUT"):
         text = text.replace(word, words.get(word, ""))
     source = folder / "k.cpp"
     source.write_text(text, encoding="utf-8")
@@ -169,3 +169,33 @@ void k(const int x[64], int y[64]) { smooth(x, y); }
 
 def test_an_array_of_an_inlined_function_is_divided_for_its_pipeline(tmp_path: Path) -> None:
     assert _loop(_of(tmp_path, SPREAD), "walk").ii == 1
+
+
+RESULTS = """
+void product(short a, short b, int out[2]) {
+#pragma HLS INLINE off
+#pragma HLS PIPELINE
+    out[0] = a * b;
+    out[1] = a + b;
+}
+void k(const short x[8], int y[16]) {
+#pragma HLS ARRAY_PARTITION variable=x complete
+#pragma HLS ARRAY_PARTITION variable=y complete
+    int out[2];
+    for (int i = 0; i < 8; ++i) {
+#pragma HLS UNROLL
+        product(x[i], CHAINED, out);
+        y[2 * i] = out[0];
+        y[2 * i + 1] = out[1];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vitis", "vivado"])
+def test_calls_that_write_the_same_registers_run_side_by_side(tmp_path: Path, tool: str) -> None:
+    """What each of them writes is a value of its own, unless one call takes what another made."""
+    apart = _of(tmp_path, RESULTS.replace("CHAINED", "x[7 - i]"), tool)
+    chained = _of(tmp_path, RESULTS.replace("CHAINED", "i ? out[0] : x[7]"), tool)
+    assert (apart.latency[1], apart.resources["DSP"]) == (2, 8)
+    assert chained.latency[1] is not None and chained.latency[1] >= 8

@@ -59,14 +59,13 @@ class Batch:
     #: Of the functions called, the operators that others may use at other times.
     operators: Counter[str] = field(default_factory=Counter)
 
-    def takes(
-        self, item: Instruction, reads: set[str], writes: set[str], instances: int | None
-    ) -> bool:
+    def takes(self, body: Body, item: Instruction, reads: set[str], writes: set[str]) -> bool:
         """Whether a call meets none of these in an array and waits for no result; it joins then.
 
-        `instances` is how many of the function ALLOCATION allows.
+        What it writes into registers are values of its own.
         """
-        meets = writes & (self.reads | self.writes) or reads & self.writes
+        again, instances = writes & (self.reads | self.writes), body.allowed(item.callee)
+        meets = any(not _is_renamed(body.arrays, one) for one in again) or reads & self.writes
         if meets or self.results & set(item.operands):
             return False
         if instances and self.calls[item.callee] >= instances:
@@ -74,6 +73,22 @@ class Batch:
         self.reads |= reads
         self.writes |= writes
         return True
+
+    def follow(self, item: Instruction, arrays: Arrays) -> None:
+        """Take what is made of a result for a result: of a value, or of what a call has written."""
+        base = ""
+        if item.op in ("load", "store") and item.operands:
+            base = arrays.base_of(item.operands[-1])
+        if self.results & set(item.operands) or (item.op == "load" and base in self.writes):
+            self.results.add(item.name)
+            if item.op == "store":
+                self.writes.add(base)
+
+
+def _is_renamed(arrays: Arrays, base: str) -> bool:
+    """Whether an array is registers of the function's own, each write of which is a new value."""
+    array = arrays.array(base)
+    return array.local and not array.static and array.kind in ("register", "scalar")
 
 
 def calls_of(function: Function, callee: str) -> int:

@@ -237,8 +237,7 @@ class Body:
                 if item.op == "call" and item.callee in self.kernel.module.functions:
                     reads, writes = self.used(item)
                     cycles = self._call(item)
-                    allowed = self.allowed(item.callee)
-                    if batch is not None and batch.takes(item, reads, writes, allowed):
+                    if batch and batch.takes(self, item, reads, writes):
                         spans[-1] = (group, greater(spans[-1][1], cycles))
                     else:
                         calls_around |= {group, group + 1}
@@ -255,8 +254,8 @@ class Body:
                         times.modules[block.name, len(spans)] = [item]
                         spans += [(group + 1, (copied, copied)), (group + 2, (0, 0))]
                         group += 2
-                    if batch is not None and batch.results & set(item.operands):
-                        batch.results.add(item.name)
+                    if batch is not None:
+                        batch.follow(item, self.arrays)
                     times.groups[group].append(item)
             times.spans[block.name] = spans
         if self._merges(loop):
@@ -336,7 +335,9 @@ class Body:
         uses = self.kernel.uses(item.callee)
         reads, writes = ({one for one in names if one.startswith("@")} for names in uses)
         for argument, value in given(item, callee).items():
-            (writes if argument in uses[1] else reads).add(self.arrays.base_of(value))
+            written = argument in uses[1]
+            for found in (writes,) * written + (reads,) * (argument in uses[0] or not written):
+                found.add(self.arrays.base_of(value))
         return reads, writes
 
     def _call(self, item: Instruction) -> Cycles:
@@ -361,8 +362,7 @@ class Body:
 
     def shared_arrays(self) -> Collection[Array]:
         """Return the arrays of callers, where the function is called at several places."""
-        several = self.kernel.calls[self.function.name] > 1
-        return self.arrays.handed.values() if several else ()
+        return self.arrays.handed.values() if self.kernel.calls[self.function.name] > 1 else ()
 
     def _takes_in(self, callee: str) -> bool:
         """Whether the tools make a function part of this one: it is called here, and once."""
