@@ -87,8 +87,10 @@ class Batch:
 
 def _is_renamed(arrays: Arrays, base: str) -> bool:
     """Whether an array is registers of the function's own, each write of which is a new value."""
+    if base.startswith("@"):
+        return False
     array = arrays.array(base)
-    return array.local and not array.static and array.kind in ("register", "scalar")
+    return array.local and array.kind in ("register", "scalar")
 
 
 def calls_of(function: Function, callee: str) -> int:
