@@ -130,6 +130,7 @@ def test_copies_are_loops_of_vivado_hls(tmp_path: Path) -> None:
     text = "#include <cstring>\n" + COPIES
     found = [(one.name, one.trip_count[1], one.ii) for one in _of(tmp_path, text).loops]
     assert ("memcpy.held.port", 64, 1) in found
+    assert {one.function for one in _of(tmp_path, text).loops} == {"k"}
     rows, elements = [one for one in _of(tmp_path, text).loops if one.name == "memset_table"]
     assert (elements.trip_count[1], elements.latency[1]) == (16, 15)
     assert (rows.trip_count[1], rows.iteration_latency[1], rows.latency[1]) == (4, 17, 67)

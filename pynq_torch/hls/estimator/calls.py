@@ -150,11 +150,12 @@ def copy_loops(body: Body, item: Instruction) -> Iterator[LoopEstimate]:
         return
     words, names = _words(item, arrays), [array.name for array in arrays]
     place = own_place(item.chain)
-    where = (place.file, place.line) if place else ("", 0)
+    file, line = (place.file, place.line) if place else ("", 0)
+    where = file, line, (line,), body.plan.name if body.plan is not None else ""
     if any(array.kind == "m_axi" for array in arrays):
         yield LoopEstimate(
-            ".".join(["memcpy", *names]), *where, where[1:], body.function.name, 1, (words, words),
-            1, 1, (3, 3), (words + 1, words + 1), "", False,
+            ".".join(["memcpy", *names]), *where, 1, (words, words), 1, 1, (3, 3),
+            (words + 1, words + 1), "", False,
         )  # fmt: skip
         return
     copies = len(arrays) > 1
@@ -165,8 +166,8 @@ def copy_loops(body: Body, item: Instruction) -> Iterator[LoopEstimate]:
         trips = sizes[depth - 1]
         total = trips * inside - 1
         made.append(LoopEstimate(
-            ("memcpy_" if copies else "memset_") + names[0], *where, where[1:], body.function.name,
-            depth, (trips, trips), None, None, (inside, inside), (total, total), "", False,
+            ("memcpy_" if copies else "memset_") + names[0], *where, depth, (trips, trips), None,
+            None, (inside, inside), (total, total), "", False,
         ))  # fmt: skip
         inside = total + 2
     yield from reversed(made)
