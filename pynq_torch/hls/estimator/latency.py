@@ -331,13 +331,13 @@ class Body:
 
     def used(self, item: Instruction) -> tuple[set[str], set[str]]:
         """The arrays that a call reads and those that it writes."""
-        callee = self.kernel.module.functions[item.callee]
         uses = self.kernel.uses(item.callee)
         reads, writes = ({one for one in names if one.startswith("@")} for names in uses)
-        for argument, value in given(item, callee).items():
-            written = argument in uses[1]
-            for found in (writes,) * written + (reads,) * (argument in uses[0] or not written):
-                found.add(self.arrays.base_of(value))
+        for argument, value in given(item, self.kernel.module.functions[item.callee]).items():
+            if argument in uses[1]:
+                writes.add(self.arrays.base_of(value))
+            if argument in uses[0] or argument not in uses[1]:
+                reads.add(self.arrays.base_of(value))
         return reads, writes
 
     def _call(self, item: Instruction) -> Cycles:

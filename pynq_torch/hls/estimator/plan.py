@@ -147,7 +147,7 @@ class Plan:
         return {loop.place.key: loop for loop in loops}
 
     def settle(self, trips: Trips, nests: Mapping[LoopPlan, bool]) -> None:
-        """Decide what the tool pipelines and unrolls by itself.
+        """Decide what the tool pipelines and unrolls by itself, behind `swallow_all`.
 
         Parameters
         ----------
@@ -156,7 +156,6 @@ class Plan:
         nests : dict
             For loops that hold another one only, whether that is all the work in them.
         """
-        self.swallow_all()
         if self.tool == "vitis" and self.automatic:
             for function in self.functions:
                 if function.interval is None and not (function.off or function.swallowed):

@@ -144,10 +144,12 @@ class DspBlocks:
     def count_together(self, headers: Iterable[str]) -> None:
         """Count what pipelines need that run at one time; ALLOCATION is for all of them."""
         needed = sum((self._needed.get(one, Counter()) for one in headers), Counter[str]())
-        for core in needed:
-            limit = self._limits.get(core.split()[0])
-            needed[core] = min(needed[core], limit) if limit else needed[core]
-        self.take_turns(needed)
+        self.take_turns(self._allowed(needed))
+
+    def _allowed(self, needed: Counter[str]) -> Counter[str]:
+        """Return what is left of needed operators where ALLOCATION limits their cores."""
+        limits = {core: self._limits.get(core.split()[0]) for core in needed}
+        return Counter({core: min(n, limits[core] or n) for core, n in needed.items()})
 
     def count(self, region: Region, interval: int | None, asked: int = 1) -> None:
         """Count the operators that a region needs.
@@ -179,9 +181,7 @@ class DspBlocks:
         for core, nodes in used.items():
             alone = interval and not turns and core.startswith("mul")
             needed[core] = len(nodes) if alone else _units(region, nodes, interval)
-        for core in needed:
-            limit = self._limits.get(core.split()[0])
-            needed[core] = min(needed[core], limit) if limit else needed[core]
+        needed = self._allowed(needed)
         self._needed[region.header] = needed
         self.take_turns(needed)
 
