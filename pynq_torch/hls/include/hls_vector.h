@@ -2,6 +2,8 @@
 // Library").
 #pragma once
 
+#include <hls_half.h>
+
 #include <array>
 #include <cstddef>
 #include <initializer_list>

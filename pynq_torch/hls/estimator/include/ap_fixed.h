@@ -73,10 +73,18 @@ struct ap_fixed_base {
   }
   AP_INLINE int to_int() const { return (int)whole(); }
   AP_INLINE unsigned to_uint() const { return (unsigned)whole(); }
+  AP_INLINE long to_long() const { return (long)whole(); }
+  AP_INLINE unsigned long to_ulong() const { return (unsigned long)whole(); }
   AP_INLINE long long to_int64() const { return whole(); }
+  AP_INLINE unsigned long long to_uint64() const { return (unsigned long long)whole(); }
+  AP_INLINE char to_char() const { return (char)whole(); }
+  AP_INLINE half to_half() const { return (half)to_float(); }
+  AP_INLINE ap_int_base<(AP_I > 1 ? AP_I : 1), AP_S> to_ap_int_base() const { return whole(); }
+  AP_INLINE const char* to_string(unsigned char = 2, bool = false) const { return ""; }
   template <class AP_T, std::enable_if_t<std::is_integral_v<AP_T> && !std::is_same_v<AP_T, bool>, int> = 0>
   AP_INLINE operator AP_T() const { return (AP_T)whole(); }
   AP_INLINE operator bool() const { return get() != 0; }
+  AP_INLINE operator half() const { return to_half(); }
   AP_INLINE operator float() const { return to_float(); }
   AP_INLINE operator double() const { return to_double(); }
   AP_INLINE ap_int_base<AP_W, AP_S>& bits() { return *reinterpret_cast<ap_int_base<AP_W, AP_S>*>(this); }
@@ -86,8 +94,17 @@ struct ap_fixed_base {
   AP_INLINE auto operator()(int hi, int lo) { return bits()(hi, lo); }
   AP_INLINE auto range(int hi, int lo) const { return bits().range(hi, lo); }
   AP_INLINE auto range() const { return bits().range(AP_W - 1, 0); }
+  AP_INLINE auto operator()(int hi, int lo) const { return bits()(hi, lo); }
   AP_INLINE auto operator[](int i) { return bits()[i]; }
   AP_INLINE auto operator[](int i) const { return bits()[i]; }
+  AP_INLINE auto bit(int i) { return bits()[i]; }
+  AP_INLINE bool bit(int i) const { return bits()[i]; }
+  // Bits are counted from the point here.
+  AP_INLINE auto get_bit(int i) { return bits()[i + AP_F]; }
+  AP_INLINE bool get_bit(int i) const { return bits()[i + AP_F]; }
+  AP_INLINE int length() const { return AP_W; }
+  AP_INLINE int wl() const { return AP_W; }
+  AP_INLINE int iwl() const { return AP_I; }
   AP_INLINE bool is_neg() const { return AP_S && get() < 0; }
   AP_INLINE bool is_zero() const { return get() == 0; }
   AP_INLINE auto operator-() const {
@@ -104,6 +121,9 @@ struct ap_fixed_base {
   AP_INLINE ap_fixed_base& operator>>=(int n) { return *this = *this >> n; }
   AP_INLINE ap_fixed_base& operator<<=(int n) { return *this = *this << n; }
   AP_INLINE ap_fixed_base& operator++() { return *this = ap_fixed_base(*this + 1); }
+  AP_INLINE ap_fixed_base& operator--() { return *this = ap_fixed_base(*this - 1); }
+  AP_INLINE ap_fixed_base operator++(int) { ap_fixed_base t = *this; ++*this; return t; }
+  AP_INLINE ap_fixed_base operator--(int) { ap_fixed_base t = *this; --*this; return t; }
 #define AP_ASSIGN(OP) \
   template <class AP_T> AP_INLINE ap_fixed_base& operator OP##=(const AP_T& o) { return *this = ap_fixed_base(*this OP o); }
   AP_ASSIGN(+) AP_ASSIGN(-) AP_ASSIGN(*) AP_ASSIGN(/)

@@ -3,6 +3,7 @@
 // the code differs. UG1399, "Arbitrary Precision Data Types Library".
 #pragma once
 #include <cstdint>
+#include <hls_half.h>
 #include <iosfwd>
 #include <type_traits>
 
@@ -108,6 +109,13 @@ template <int AP_W, bool AP_S> struct ap_int_base {
   AP_INLINE float to_float() const { return (float)get(); }
   AP_INLINE bool to_bool() const { return get() != 0; }
   AP_INLINE char to_char() const { return (char)get(); }
+  AP_INLINE signed char to_schar() const { return (signed char)get(); }
+  AP_INLINE unsigned char to_uchar() const { return (unsigned char)get(); }
+  AP_INLINE short to_short() const { return (short)get(); }
+  AP_INLINE unsigned short to_ushort() const { return (unsigned short)get(); }
+  AP_INLINE half to_half() const { return (half)get(); }
+  // Text is for test benches.
+  AP_INLINE const char* to_string(signed char = 2, bool = false) const { return ""; }
   AP_INLINE int length() const { return AP_W; }
 
   AP_INLINE ap_range_ref<AP_W, AP_S> range(int hi, int lo) { return {*this, hi, lo}; }
@@ -140,8 +148,10 @@ template <int AP_W, bool AP_S> struct ap_int_base {
   AP_INLINE void set_bit(int i, bool v) { v ? set(i) : clear(i); }
   AP_INLINE void set(int i, bool v) { set_bit(i, v); }
   AP_INLINE void invert(int i) { V = (AP_V)((AP_U)get() ^ ((AP_U)1 << (unsigned)i)); }
+  AP_INLINE void b_not() { V = (AP_V)~get(); }
   AP_INLINE void clear() { V = 0; }
   AP_INLINE bool is_zero() const { return get() == 0; }
+  AP_INLINE bool iszero() const { return get() == 0; }
   AP_INLINE bool sign() const { return AP_S && get() < 0; }
   AP_INLINE bool and_reduce() const { return (AP_U)get() == (AP_U)~(AP_U)0; }
   AP_INLINE bool or_reduce() const { return get() != 0; }
@@ -151,6 +161,16 @@ template <int AP_W, bool AP_S> struct ap_int_base {
     bool r = false;
     for (int i = 0; i < AP_W; ++i) r ^= test(i);
     return r;
+  }
+  AP_INLINE bool xnor_reduce() const { return !xor_reduce(); }
+  AP_INLINE int countLeadingZeros() const {
+    if constexpr (AP_W > 64) {
+      const auto top = (unsigned long long)((AP_U)get() >> (AP_W - 64));
+      const ap_int_base<AP_W - 64, false> rest = get();
+      return top ? __builtin_clzll(top) : 64 + rest.countLeadingZeros();
+    } else {
+      return get() == 0 ? AP_W : __builtin_clzll((unsigned long long)(AP_U)get()) - (64 - AP_W);
+    }
   }
   AP_INLINE void reverse() {
     AP_U r = 0;
@@ -209,13 +229,17 @@ template <int AP_W, bool AP_S> struct ap_range_ref {
   AP_INLINE unsigned to_uint() const { return (unsigned)get(); }
   AP_INLINE unsigned long long to_uint64() const { return (unsigned long long)get(); }
   AP_INLINE unsigned long to_ulong() const { return (unsigned long)get(); }
+  AP_INLINE long to_long() const { return (long)get(); }
   AP_INLINE long long to_int64() const { return (long long)get(); }
+  AP_INLINE double to_double() const { return (double)get(); }
+  AP_INLINE char to_char() const { return (char)get(); }
   AP_INLINE bool to_bool() const { return get() != 0; }
   AP_INLINE bool or_reduce() const { return get() != 0; }
   AP_INLINE bool nor_reduce() const { return get() == 0; }
   AP_INLINE bool and_reduce() const { return get() == (AP_U)((AP_U)~(AP_U)0 >> (unsigned)(AP_W - length())); }
   AP_INLINE bool nand_reduce() const { return !and_reduce(); }
   AP_INLINE bool xor_reduce() const { return ap_int_base<AP_W, false>(get()).xor_reduce(); }
+  AP_INLINE bool xnor_reduce() const { return !xor_reduce(); }
   AP_INLINE int length() const { return hi < lo ? lo - hi + 1 : hi - lo + 1; }
 };
 

@@ -1,0 +1,3 @@
+// As some sources spell it.
+#pragma once
+#include <utils/x_hls_utils.h>
