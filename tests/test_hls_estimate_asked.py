@@ -333,7 +333,8 @@ int g(int x, int mode) {
 int k(int x) { return g(x, 1) + g(x, 2); }
 """
     assert [loop.trip_count for loop in _of(tmp_path, text).loops] == [(16, 16), (32, 32)]
-    assert _of(tmp_path, text, FUNCTION_INSTANTIATE="STABLE").loops[0].trip_count[1] is None
+    unasked = _of(tmp_path, text, FUNCTION_INSTANTIATE="STABLE").loops
+    assert [loop.trip_count for loop in unasked] == [(16, 16), (32, 32)]
 
 
 def test_half_is_no_float_with_conversions(tmp_path: Path) -> None:
@@ -738,7 +739,7 @@ PRAGMA
 """
 
 
-@pytest.mark.parametrize(("pragma", "interval"), [("", None), ("#pragma HLS PIPELINE", 4)])
+@pytest.mark.parametrize(("pragma", "interval"), [("", None), ("#pragma HLS PIPELINE", 1)])
 def test_a_function_that_a_pipeline_calls_has_no_loops_for_any_caller(
     tmp_path: Path, pragma: str, interval: int | None
 ) -> None:

@@ -291,7 +291,7 @@ uint64_t mix(uint64_t a, uint64_t b) {
 """
 
 
-@pytest.mark.parametrize(("rounds", "interval"), [(2, 1), (6, 2)])
+@pytest.mark.parametrize(("rounds", "interval"), [(2, 1), (6, 3)])
 def test_logic_that_one_operation_takes_is_in_its_lut(
     tmp_path: Path, rounds: int, interval: int
 ) -> None:

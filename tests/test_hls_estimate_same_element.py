@@ -137,6 +137,29 @@ def test_copies_are_loops_of_vivado_hls(tmp_path: Path) -> None:
     assert [one.name for one in _of(tmp_path, text, "vitis").loops if "mem" in one.name] == []
 
 
+def test_short_copies_from_and_to_a_bus_are_loops_too(tmp_path: Path) -> None:
+    """Of six words; a structure of as many bytes in memory here is copied side by side."""
+    text = """
+    #include <cstring>
+    struct Six { float of[6]; };
+    void k(const float *from, float *to, int n) {
+    #pragma HLS INTERFACE m_axi port=from depth=64
+    #pragma HLS INTERFACE m_axi port=to depth=64
+        float bias[6];
+        memcpy(bias, from + 150, 6 * sizeof(float));
+        for (int i = 0; i < n; ++i) bias[i] = bias[5 - i] * 2;
+        memcpy(to, bias, 6 * sizeof(float));
+        Six near[4];
+        for (int i = 0; i < 4; ++i) near[i].of[i] = bias[i];
+        for (int i = 0; i < n; ++i) near[i & 3] = near[(i + 1) & 3];
+        for (int i = 0; i < 4; ++i) to[i + 6] = near[i].of[i + 2];
+    }
+    """
+    found = [(one.name, one.trip_count[1]) for one in _of(tmp_path, text).loops]
+    copies = [one for one in found if one[0].startswith("mem")]
+    assert copies == [("memcpy.bias.from", 6), ("memcpy.to.bias.gep", 6)]
+
+
 @pytest.mark.parametrize("columns", [128, 100])
 def test_row_and_column_of_one_counter_are_that_counter(tmp_path: Path, columns: int) -> None:
     text = """

@@ -135,14 +135,15 @@ def test_a_quotient_bounds_a_loop(tmp_path: Path) -> None:
     assert loop.trip_count == (0, (2**31 - 1) // 8)
 
 
-def test_each_process_is_made_for_the_constants_that_it_is_handed(tmp_path: Path) -> None:
-    known = estimated(
-        tmp_path, STAGES.replace("DATAFLOW", "#pragma HLS DATAFLOW"), "stages", "vitis"
-    )
+@pytest.mark.parametrize("tool", ["vitis", "vivado"])
+@pytest.mark.parametrize("word", ["#pragma HLS DATAFLOW", ""])
+def test_each_call_is_made_for_the_constants_that_it_is_handed(
+    tmp_path: Path, word: str, tool: str
+) -> None:
+    """Processes of DATAFLOW, and modules that run one after another."""
+    known = estimated(tmp_path, STAGES.replace("DATAFLOW", word), "stages", tool)
     assert [loop.trip_count for loop in known.loops] == [(64, 64)] * 3
     assert known.latency[1] is not None
-    shared = estimated(tmp_path, STAGES.replace("DATAFLOW", ""), "stages", "vitis")
-    assert shared.latency[1] is None, "one function for all calls: its bounds are no constants"
 
 
 @pytest.mark.parametrize(

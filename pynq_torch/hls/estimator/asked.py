@@ -34,6 +34,8 @@ class LoopPlan:
     callees: list[FunctionPlan] = field(default_factory=list)
     #: None: not pipelined; 0: pipelined at the least interval; else the interval asked for.
     interval: int | None = None
+    #: What its own directive asks for, where it is to be unrolled for a pipeline around it.
+    own_interval: int | None = None
     automatic: bool = False
     off: bool = False
     #: 1: not unrolled; 0: completely; else the factor.

@@ -128,10 +128,10 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
 def kept(region: Region, node: Node, end: Slot, user: Node | None = None) -> Slot:
     """Return when the next iteration's `user` can take a value that is there at `end`.
 
-    Vitis HLS keeps it in a variable: to write that takes time, to read it none, not even where the
-    value is passed by in the cycle in which it is made (its schedules, of 2020.2 to 2025.2). So it
-    is with a floating-point sum that takes itself; another operation, or the one that begins a sum
-    anew in each turn of a nest, waits for the next cycle.
+    Vitis HLS keeps it in a variable: to write that takes time, to read it none (its schedules, of
+    2020.2 to 2025.2). What logic makes in a later cycle is passed by in that one, where it has time
+    left. So it is with a floating-point sum that takes itself; another operation, or the one that
+    begins a sum anew in each turn of a nest, waits for the next cycle.
     """
     target = region.target
     if target.tool != "vitis":
@@ -143,7 +143,9 @@ def kept(region: Region, node: Node, end: Slot, user: Node | None = None) -> Slo
     if (multiple or is_float) and not (is_float and target.has_ultra_ram):
         return end  # the time that these have left in their last cycle is not known so well
     write = _FAST_WRITE_NS if target.has_ultra_ram else _WRITE_NS * target.speed
-    return end[0] + (end[1] + write > target.budget), 0.0
+    if end[1] + write > target.budget:
+        return end[0] + 1, 0.0
+    return end[0], end[1] if end[0] and not node.cost.latency else 0.0
 
 
 def _has_room(user: Node, target: Target) -> bool:

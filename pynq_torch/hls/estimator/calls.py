@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "calls_of", "copied_in", "copy_loops", "given", "used"]
 
 _COPY = re.compile(r"@(?:llvm\.)?mem(?:cpy|set|move)[\w.]*\(.*, i64 (?:noundef )?(\d+)")
-#: Structs are copied side by side; bytes.
+#: Structs are copied side by side, if they come from no bus; bytes.
 _SMALL_COPY = 64
 
 
@@ -127,9 +127,12 @@ def copied_in(body: Body, item: Instruction) -> int:
 def _copied(body: Body, item: Instruction) -> list[Array]:
     """Return the arrays that a copy writes and reads; none for no copy, or where none is made."""
     match = _COPY.search(item.text) if item.op == "call" else None
-    if match is None or int(match[1]) <= _SMALL_COPY or not item.operands:
+    if match is None or not item.operands:
         return []
     arrays = [body.arrays.array(body.arrays.base_of(one)) for one in item.operands[:2]]
+    many = any(array.kind == "m_axi" for array in arrays) and _words(item, arrays) > 1
+    if not many and int(match[1]) <= _SMALL_COPY:
+        return []
     return [] if any(array.constant for array in arrays) else arrays
 
 
@@ -142,8 +145,9 @@ def _words(item: Instruction, arrays: list[Array]) -> int:
 def copy_loops(body: Body, item: Instruction) -> Iterator[LoopEstimate]:
     """Yield the loops that Vivado HLS reports for a copy, one for each dimension of an array.
 
-    It names them after the arrays: ``memset_sum``, ``memcpy.local.port`` for what comes from a bus,
-    which is a pipeline. Vitis HLS has a module for each, whose loop has no name.
+    It names them after the arrays: ``memset_sum``; ``memcpy.local.port`` for what comes from a bus,
+    ``memcpy.port.local.gep`` for what goes there, which are pipelines. Vitis HLS has a module for
+    each, whose loop has no name.
     """
     arrays = _copied(body, item) if body.target.tool == "vivado" else []
     if not arrays:
@@ -153,6 +157,7 @@ def copy_loops(body: Body, item: Instruction) -> Iterator[LoopEstimate]:
     file, line = (place.file, place.line) if place else ("", 0)
     where = file, line, (line,), body.plan.name if body.plan is not None else ""
     if any(array.kind == "m_axi" for array in arrays):
+        names[-1] += ".gep" * (arrays[0].kind == "m_axi")
         yield LoopEstimate(
             ".".join(["memcpy", *names]), *where, 1, (words, words), 1, 1, (3, 3),
             (words + 1, words + 1), "", False,

@@ -24,7 +24,7 @@ from .. import toolchain
 from ..depends import gcc_files
 from ..parse import PROBE, probe
 from .counters import with_counters
-from .marks import DEFINED, SHARED, callees_of, kinds, marked
+from .marks import ALONE, INLINED, marked
 from .place import Place
 from .slices import address_slice
 from .tables import has_numbers, with_tables
@@ -258,7 +258,6 @@ def optimise(
     tool: str = "vitis",
     promote: bool = False,
     early: bool = False,
-    calling: Callable[[Place], bool] = lambda place: False,
     in_turn: bool = False,
 ) -> tuple[str, str]:
     """Return a module after the passes, and what LLVM's analyses print of its loops.
@@ -275,16 +274,19 @@ def optimise(
     promote, early : bool
         Whether an element that a loop reads and writes is in a register while it runs, as the tools
         have it where they do not flatten the nest; whether loops are unrolled that a `break` ends.
-    calling, in_turn : callable, bool
-        Whether a function's calls are processes, each of them made for the constants it is handed;
-        whether a loop makes some of them in turn, which is unrolled before.
+    in_turn : bool
+        Whether a loop calls processes in turn, which is unrolled before.
     """
     factors: dict[Place, int] = {}
-    processes = callees_of(text, calling)
     whole = with_counters(with_whole_words(with_tables(text)))
-    whole = marked(whole, kinds(inlined, processes), unrolled, factors)
+
+    def kind(name: str, at: Place) -> str:
+        return INLINED if inlined(at) else ALONE
+
+    whole = marked(whole, kind, unrolled, factors)
     _write(whole, path := folder / "marked.ll")
-    options = _options(entry, text, processes, promote)
+    options = [*OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
+    options += [] if promote else ["-disable-licm-promotion"]
     passes = _passes(_FIRST + _IN_TURN * in_turn + _PASSES, tool, early)
     made = _named(run_passes([f"-passes={passes}", *options, str(path)], factors))
     return made, _analysed(made, path)
@@ -309,14 +311,6 @@ def _passes(passes: str, tool: str, early: bool) -> str:
     before, behind = ("", f"loop-mssa({_LEAVE}),") if vitis else (f",{_LEAVE}", "")
     made = passes.format(before=before, behind=behind)
     return made.replace("<O1;", "<O1;upperbound;") if early else made
-
-
-def _options(entry: str, text: str, processes: set[str], promote: bool) -> list[str]:
-    """Return options of the passes; functions but `processes` are one for all their calls."""
-    options = [*OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
-    options += [] if promote else ["-disable-licm-promotion"]
-    shared = {name.strip('"') for name in DEFINED.findall(text)} - processes
-    return options + [f"-force-remove-attribute={name}:{SHARED}" for name in sorted(shared)]
 
 
 def run_passes(words: Sequence[str], factors: Mapping[Place, int]) -> str:

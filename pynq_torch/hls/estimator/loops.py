@@ -133,7 +133,8 @@ def _unrolls_sums(body: Body, kept: Function) -> bool:
     """
     for loop, stores, left in _moved(body, kept):
         plan = body.kernel.plan.loop_at(loop.place)
-        if plan is not None and plan.by_itself and left + 1 < len(stores):
+        late = plan is not None and plan.by_itself and body.target.unrolls_late
+        if late and left + 1 < len(stores):
             return True
     return False
 
@@ -221,7 +222,7 @@ def _pipelined(
         distances |= nested.function.distances | nested.distances
     interval, depth, limit = pipeline(
         region, max(plan.interval or 1, floor), distances, body.shared_arrays(),
-        by_itself=plan.by_itself,
+        by_itself=plan.by_itself and body.target.unrolls_late,
     )  # fmt: skip
     depth = max(depth, plan.least or 0)
     interval = min(interval, depth)  # the next iteration need not wait when one has ended

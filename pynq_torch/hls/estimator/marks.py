@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from .place import Locations, Place
 
@@ -11,22 +11,16 @@ __all__ = [
     "ALONE",
     "DEFINED",
     "INLINED",
-    "KEPT",
     "MARKER",
     "OPEN",
-    "SHARED",
     "bodies_of",
-    "callees_of",
     "functions_of",
-    "kinds",
     "marked",
 ]
 
-#: Of a function that all its calls share: it is not made again for the constants of one.
-SHARED = "optsize"
-#: What becomes of a function: it is inlined, has hardware of its own for each call, is one for all
-#: its calls; or its cost decides.
-INLINED, ALONE, KEPT, OPEN = "#9001", "#9002", "#9005", "#9006"
+#: What becomes of a function: it is inlined, is hardware of its own, once for all calls with the
+#: same constants; or its cost decides.
+INLINED, ALONE, OPEN = "#9001", "#9002", "#9006"
 _CALL = re.compile(r"^  .*\bcall [^@]*@(\"[^\"]+\"|[-\w.$]+)\((?:.*!dbg (!\d+))?")
 _ALIAS = re.compile(r"(?m)^@(\"[^\"]+\"|[-\w.$]+) = .*\balias .*ptr @(\"[^\"]+\"|[-\w.$]+)")
 #: The name of a function, where its code begins.
@@ -41,17 +35,6 @@ _LOOP = re.compile(r"!llvm\.loop (!\d+)")
 _NUMBER = r"(?:float|double)(?: noundef)?"
 #: A function without a body from numbers to a number, as the C library's: it uses no memory.
 _MATHS = re.compile(rf"^declare [^(@]*\b(?:float|double) @[^(]+\({_NUMBER}(?:, {_NUMBER})*\)")
-
-
-def kinds(
-    inlined: Callable[[Place], bool], processes: Container[str]
-) -> Callable[[str, Place], str]:
-    """Return what says whether a function is inlined, or a process with hardware of its own."""
-
-    def kind(name: str, at: Place) -> str:
-        return INLINED if inlined(at) else ALONE if name in processes else KEPT
-
-    return kind
 
 
 def marked(
@@ -114,8 +97,7 @@ def _marked_line(line: str, extra: Mapping[str, int]) -> str:
 
 def _declarations(unrolled: Iterable[int]) -> list[str]:
     """Return what the marks of a module refer to; `unrolled` are its loops' unrolling factors."""
-    words = [(INLINED, "alwaysinline"), (ALONE, "noinline"), (KEPT, f"noinline {SHARED}")]
-    words += [(OPEN, ""), ("#9004", "memory(none)")]
+    words = [(INLINED, "alwaysinline"), (ALONE, "noinline"), (OPEN, ""), ("#9004", "memory(none)")]
     lines = [f"declare void @{MARKER}() #9003"]
     lines += ["attributes #9003 = { nounwind willreturn memory(inaccessiblemem: readwrite) }"]
     lines += [f"attributes {name} = {{ {word} nounwind willreturn }}" for name, word in words]
@@ -159,9 +141,3 @@ def _calls(
         if (call := _CALL.match(line)) is not None:
             name = aliases.get(call[1]) or call[1]
             yield name.strip('"'), places.of(call[2]) if call[2] else None
-
-
-def callees_of(text: str, calling: Callable[[Place], bool]) -> set[str]:
-    """Return what some functions of a raw module call."""
-    found = (calls for _, at, calls in functions_of(text) if at is not None and calling(at))
-    return {name for calls in found for name, _ in calls}

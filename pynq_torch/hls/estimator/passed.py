@@ -1,7 +1,8 @@
 """Arrays that calls hand over, by their names in the source.
 
 Of a function that is inlined nothing is left but its code: what its directives ask of an argument
-is asked of the array that the caller hands over.
+is asked of the array that the caller hands over. LLVM gives a function a global array itself, where
+all calls hand it the same.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _HEAD = re.compile(r"\((.*)\)")
 
 
 def hand_up(text: str, plan: Plan, inlined: Callable[[FunctionPlan], bool]) -> None:
-    """Let directives on arguments of functions that are inlined speak of what callers hand over.
+    """Let directives on arguments speak of what callers hand over: of globals, and to inlined code.
 
     Parameters
     ----------
@@ -38,10 +39,11 @@ def hand_up(text: str, plan: Plan, inlined: Callable[[FunctionPlan], bool]) -> N
     """
     known = {one.place.function: one for one in plan.functions}
     given = [
-        ((known[callee], argument), (known[caller], variable))
+        ((known[callee], argument), (known[caller], plain_name(variable)))
         for caller, callee, pairs in _calls(text)
-        if caller in known and callee in known and inlined(known[callee])
+        if caller in known and callee in known
         for argument, variable in pairs.items()
+        if variable[0] == "@" or inlined(known[callee])
     ]
     behind: dict[_Variable, set[_Variable]] = {own: set() for own, _ in given}
     changed = True
@@ -105,7 +107,7 @@ def _calls(text: str) -> Iterator[tuple[str, str, dict[str, str]]]:
                     match[1].strip('"'),
                     callee,
                     {
-                        plain_name(argument): plain_name(_root(value[0], points))
+                        plain_name(argument): _root(value[0], points)
                         for argument, value in pairs
                         if value
                     },

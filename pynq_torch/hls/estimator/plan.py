@@ -79,12 +79,14 @@ class Plan:
     def give_up(self, trips: Trips) -> None:
         """Say which loops could not be unrolled though a directive asks for it.
 
-        `trips` has the iterations of the loops that are left. A function with one is no pipeline.
+        `trips` has the iterations of the loops that are left. They are pipelines if their own
+        directive asks for that; a function with one is none.
         """
         kept = self.left(trips)
         for loop in kept:
             constant = trips[loop] is not None
             self.warn(_why_kept(loop, constant=constant))
+            loop.interval = loop.own_interval
         for function in self.functions:
             if any(loop.function in function.called() for loop in kept):
                 function.interval = None
@@ -215,7 +217,7 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips, nests: Mapping[LoopPlan, b
         return
     gone = [_is_unrolled(inner, trips) for inner in loop.inner]
     short = all(map(lambda inner, out: out or _is_short(inner, trips), loop.inner, gone))
-    calls_loops = any(map(_has_loops, loop.called()))
+    calls_loops = _calls_loops(loop)
     free = loop.inner and loop.unroll and not (loop.off or loop.dataflow or calls_loops)
     alone = nests.get(loop, loop.perfect)
     if free and short and not _runs_once(loop, trips) and (all(gone) or not alone):
@@ -225,6 +227,11 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips, nests: Mapping[LoopPlan, b
         _pipeline_by_itself(inner, trips, nests)
     if loop.unroll and not (loop.inner or loop.off or loop.dataflow or calls_loops):
         loop.interval, loop.automatic = 0, True
+
+
+def _calls_loops(loop: LoopPlan) -> bool:
+    """Whether a loop calls what runs loops, or calls such a function in turn."""
+    return any(_has_loops(one) for called in loop.called() for one in called.called())
 
 
 def _has_loops(function: FunctionPlan) -> bool:
@@ -252,7 +259,7 @@ def _is_short(loop: LoopPlan, trips: Trips, around: int = 1) -> bool:
     """
     count = trips.get(loop)
     asked = loop.interval is not None or loop.unroll != 1 or loop.off or loop.dataflow
-    if asked or count is None or any(map(_has_loops, loop.callees)):
+    if asked or count is None or _calls_loops(loop):
         return False
     copies = count * around
     return copies <= _PIPELINE_LOOPS and all(_is_short(one, trips, copies) for one in loop.inner)
@@ -263,6 +270,7 @@ def _swallow(loop: LoopPlan, by: str) -> None:
     for one in loop.walk():
         if one.unroll != 0:
             one.unroll, one.unrolled_by = 0, by
+        one.own_interval = one.own_interval if one.interval is None else one.interval
         one.interval = None
         for other in one.callees:
             _swallow_function(other, by)

@@ -250,10 +250,6 @@ def _optimised(
             return 0 if place.file.startswith(header_folders()) else 1
         return 1 if loop in stuck else loop.unroll
 
-    def calling(place: Place) -> bool:
-        function = plan.function_at(place)
-        return function is not None and function.dataflow
-
     plan.swallow_all()
     if plan.tool == "vitis":
         plan.take_in(small_functions(text, plan.entry, plan.is_open, inlined, unrolled, folder))
@@ -261,9 +257,7 @@ def _optimised(
     hand_up(text, plan, lambda one: one is not plan.top and not _is_module(one))
     if arguments:
         text = with_arguments(text, plan.entry, arguments, lenient=lenient)
-    made = functools.partial(
-        compiler.optimise, text, plan.entry, inlined, unrolled, folder, calling=calling
-    )
+    made = functools.partial(compiler.optimise, text, plan.entry, inlined, unrolled, folder)
     made = functools.partial(made, tool=plan.tool, in_turn=plan.calls_in_turn())
     made, module = _unrolled_again(made, _both_ways(made, plan), plan)
     left = plan.left(_trips(module, plan))

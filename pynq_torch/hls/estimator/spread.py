@@ -10,14 +10,15 @@ was taken from the logs and memory tables of published runs of 2020.2 to 2025.2 
   or where they are read and written. A window of 3 x 3 has nine banks, one of 2 x 2 has two.
 - In a pipeline for which the tool by itself unrolls loops none but the first of these is done, and
   that to arrays of two dimensions or more ("Partitioning array ... in dimension 2 automatically").
-- What is still read at more than two places, and written elsewhere, is kept in several copies
-  ("Automatically inferring RAM_1WNR storage type"), from which up to 16 can be read in a cycle, but
-  where a directive binds its storage. That is no partition, and ``-throughput_driven off`` does not
-  forbid it.
+- What is still read at more than two places is kept in several copies ("Automatically inferring
+  RAM_1WNR storage type"), from which up to 16 can be read in a cycle, but where a directive binds
+  its storage. It may be written in the same pipeline, at one place (the words of a SHA-2 in a
+  schedule of 2025.1). That is no partition, and ``-throughput_driven off`` does not forbid it.
 - Nothing is done that would not make II less: where a recurrence or a port limits it anyway.
 
 Arrays of the interface stay as they are, and so do variables of other files, memories that a
-directive makes of UltraRAM, and those that a function takes in several calls.
+directive makes of UltraRAM, and those that a function takes in several calls. Those that a function
+takes which is inlined in the pipeline are copied at most, and tables not even that.
 """
 
 from __future__ import annotations
@@ -90,11 +91,16 @@ def divide(region: Region, shared: Collection[Array], least: int, *, by_itself: 
     for key, nodes in region.accesses.items():
         accesses = [node.access for node in nodes if node.access is not None and not node.joined]
         array = accesses[0].array if accesses else None
-        if array is None or any(_is_kept(node, calls) for node in nodes):
+        if array is None or any("volatile" in node.item.text for node in nodes):
             continue
         if not _may_be_divided(array, shared):
             continue
-        division = _division(accesses, region.target, least, by_itself=by_itself)
+        called = any(_is_called(node, calls) for node in nodes)
+        reads = sum(not access.write for access in accesses)
+        if called and (array.constant or reads > _MOST_READS):
+            continue
+        whole = called or (by_itself and len(array.dimensions) < 2) or not region.target.divides
+        division = _division(accesses, region.target, least, by_itself=by_itself, whole=whole)
         if division is not None:
             found.append((key, array, division))
     region.spread = {key: division.most for key, _, division in found}
@@ -120,12 +126,9 @@ def _calls_around(region: Region) -> int:
     return max((len(_own(loop.chain)) for loop in loops), default=1) - 1
 
 
-def _is_kept(node: Node, calls: int) -> bool:
-    """Whether an access keeps its memory whole: it is volatile, or in a function that is called.
-
-    The pipeline itself is in so many `calls`.
-    """
-    return "volatile" in node.item.text or len(_own(node.item.chain)) > calls + 1
+def _is_called(node: Node, calls: int) -> bool:
+    """Whether an access is in a function that was inlined, in a pipeline that is in `calls`."""
+    return len(_own(node.item.chain)) > calls + 1
 
 
 def _own(chain: Sequence[Place]) -> list[Place]:
@@ -144,15 +147,21 @@ def _interval(region: Region, key: int, array: Array) -> int:
 
 
 def _division(
-    accesses: Sequence[Access], target: Target, least: int, *, by_itself: bool
+    accesses: Sequence[Access], target: Target, least: int, *, by_itself: bool, whole: bool
 ) -> Division | None:
-    """Return how an array is divided for the accesses of an iteration; None where it is not."""
+    """Return how an array is divided for the accesses of an iteration; None where it is not.
+
+    One that stays `whole` is copied at most.
+    """
     array, ports = accesses[0].array, accesses[0].array.ports()
-    both, write = len({access.write for access in accesses}) > 1, accesses[0].write
+    both = len({access.write for access in accesses}) > 1
     if len({access.address.terms for access in accesses}) > 1:
         # No cut parts addresses that move each in its own way; a copy answers any of them.
-        reads = len({access.address for access in accesses})
-        return None if both or write or array.cuts() else _copies(array, reads, target, least)
+        reads, writes = (
+            {one.address for one in accesses if one.write is way} for way in (False, True)
+        )
+        many = array.cuts() or len(writes) > 1
+        return None if many else _copies(array, len(reads), target, least)
     parts = [split(access.address, array) for access in accesses]
     along = [
         _Along(frozenset(part[0] for part in each), tuple(each[0][1]), each[0][2])
@@ -166,8 +175,7 @@ def _division(
     left = len(elements)
     left = left if both or left % ports else left // ports
     cyclic = not by_itself and (both or not 0 < target.release < _CYCLIC)
-    divides = target.divides and not (by_itself and len(array.dimensions) < 2)
-    cuts, banks = _cuts(array, along, left, cyclic=cyclic) if divides else _uncut(array)
+    cuts, banks = _uncut(array) if whole else _cuts(array, along, left, cyclic=cyclic)
     places = {
         (access.write, *(part[0] for part in one))
         for access, one in zip(accesses, parts, strict=True)
@@ -177,7 +185,12 @@ def _division(
     if met <= ports:
         return Division(cuts, 1, met > 1, not passes)
     more = prod(banks) // prod(_uncut(array)[1])
-    return None if both or write else _copies(array, met, target, least, cuts, more)
+    read, written = (
+        [bank for place, bank in zip(places, at, strict=True) if place[0] is way]
+        for way in (False, True)
+    )
+    met = max(Counter(read).values(), default=0)
+    return None if len(written) > 1 else _copies(array, met, target, least, cuts, more)
 
 
 def _copies(

@@ -24,6 +24,15 @@ class Target:
     divides: bool = True
 
     @property
+    def unrolls_late(self) -> bool:
+        """Whether loops in pipelines that it makes by itself are unrolled behind cutting arrays.
+
+        Since 2023.2 its first compiler makes those pipelines ("[HLS 214-376] automatically set the
+        pipeline for Loop"), as it does those that a directive asks for.
+        """
+        return 0 < self.release < 2023.2
+
+    @property
     def has_ultra_ram(self) -> bool:
         """Whether the part is of the UltraScale+ families."""
         return self.speed < 0.75

@@ -18,7 +18,7 @@ from pynq_torch.paths import shown
 
 from ..constants import Constants
 from ..lint_pragmas import home_of, is_settled
-from ..lint_tree import Directive, Program, Scope
+from ..lint_tree import Directive, Program, Scope, walk
 from . import compiler
 from .marks import DEFINED
 from .place import written_in
@@ -43,6 +43,7 @@ extern "C"
 int {_MARK}(int, long long);
 """
 _CALL = re.compile(rf"call [^@]*@{_MARK}\(i32 [a-z ]*(\d+), i64 [a-z ]*(\S+)\)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _AT = re.compile(r"^(.+?):(\d+):\d+: (?:fatal )?error:", re.MULTILINE)
 #: A directive's scope, the directive, and which of its options it is; "" for whether it is there.
 _Open = tuple[Scope, Directive, str]
@@ -57,11 +58,22 @@ def _left_out(item: Directive, option: str) -> str:
     )
 
 
-def _unknown(item: Directive, constants: Constants) -> Iterator[str]:
+def _unknown(item: Directive, constants: Constants, own: set[str]) -> Iterator[str]:
+    """Yield the options whose number only the compiler knows: with names of the function's own."""
     for option in _NUMBERS:
         text = item.options.get(option)
-        if text is not None and item.name != "interface" and constants.number(text) is None:
+        if text is None or item.name == "interface":
+            continue
+        if constants.number(text) is None or not own.isdisjoint(_WORD.findall(text)):
             yield option
+
+
+def _own_names(function: Scope) -> set[str]:
+    """Return the variables and the template's parameters that hide globals of the same name."""
+    kinds = (CursorKind.VAR_DECL, CursorKind.TEMPLATE_NON_TYPE_PARAMETER)
+    nodes = (function.function, *walk(function.body))
+    parts = (part for node in nodes for part in (node, *node.get_children()))
+    return {part.spelling for part in parts if part.kind in kinds}
 
 
 def settle_values(
@@ -127,9 +139,10 @@ def _settle_branches(waiting: Sequence[_Open], found: _Values, tool: str) -> Non
 def _waiting(program: Program, constants: Constants) -> Iterator[tuple[Scope, Directive, str]]:
     """Yield each option whose number is a name: its scope, its directive, its key."""
     for function in program.scopes:
+        own = _own_names(function)
         for scope in function.walk():
             for item in scope.pragmas:
-                for option in _unknown(item, constants):
+                for option in _unknown(item, constants, own):
                     yield scope, item, option
                 if is_settled(scope):
                     yield scope, item, ""

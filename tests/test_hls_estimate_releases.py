@@ -1,0 +1,254 @@
+"""What later releases do by themselves, and what a function does with what its calls hand it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pynq_torch.hls import toolchain
+from pynq_torch.hls.estimator import Estimate, LoopEstimate, compiler, estimate
+
+pytestmark = pytest.mark.skipif(compiler.tools() is not None, reason="clang-16 is not installed")
+
+
+def _of(folder: Path, text: str, tool: str) -> Estimate:
+    source = folder / "k.cpp"
+    source.write_text(text, encoding="utf-8")
+    return estimate(source, "k", tool=tool)
+
+
+def _loop(found: Estimate, name: str) -> LoopEstimate:
+    return next(one for one in found.loops if one.name == name)
+
+
+ROUNDS = """
+#include <ap_int.h>
+typedef ap_uint<32> word;
+void k(const word in[8], const word key[64], word out[8]) {
+    word now[8];
+    for (int i = 0; i < 8; i++) now[i] = in[i];
+    rounds: for (int i = 0; i < 64; i++) {
+        word next[8];
+        next[0] = now[7] ^ key[i];
+        for (int j = 1; j < 8; j++) next[j] = now[j - 1];
+        for (int j = 0; j < 8; j++) now[j] = next[j];
+    }
+    for (int i = 0; i < 8; i++) out[i] = now[i];
+}
+"""
+
+
+@pytest.mark.parametrize(("tool", "few"), [("vitis-2022.2", False), ("vitis-2024.1", True)])
+def test_pipelines_made_early_keep_their_state_in_registers(
+    tmp_path: Path, tool: str, few: bool
+) -> None:
+    """Since 2023.2 the first compiler makes the pipeline: eight words are eight registers."""
+    found = _loop(_of(tmp_path, ROUNDS, tool), "rounds").ii
+    assert found is not None and (found == 1) is few
+
+
+SCHEDULE = """
+#include <ap_int.h>
+typedef ap_uint<32> word;
+static word mixed(const word *x) { return (*x >> 7) ^ (*x << 25) ^ (*x >> 3); }
+void k(const word in[16], word out[64]) {
+    word w[64];
+    for (int i = 0; i < 16; i++) w[i] = in[i];
+    extend: for (int i = 16; i < 64; i++) w[i] = PARTS + w[i - 7] + w[i - 16];
+    for (int i = 0; i < 64; i++) out[i] = w[i];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "parts",
+    ["mixed(&w[i - 15]) + mixed(&w[i - 2])", "(w[i - 15] ^ (w[i - 15] >> 7)) + (w[i - 2] >> 3)"],
+)
+def test_a_memory_is_copied_though_the_pipeline_writes_it(tmp_path: Path, parts: str) -> None:
+    """Four reads and a write in an iteration: copies for the reads, and the word before it."""
+    found = _loop(_of(tmp_path, SCHEDULE.replace("PARTS", parts), "vitis-2025.1"), "extend")
+    assert found.ii == 2 and "2 iterations before" in found.why
+
+
+def test_a_table_behind_a_function_is_not_copied(tmp_path: Path) -> None:
+    """Sixteen look-ups through an inlined function share the ports of one ROM, or few."""
+    table = ", ".join(str(37 * i % 256) for i in range(256))
+    text = f"""
+    static const unsigned char box[256] = {{{table}}};
+    static unsigned char look(const unsigned char *from, unsigned char at) {{ return from[at]; }}
+    void k(unsigned char x[16]) {{
+    #pragma HLS ARRAY_PARTITION variable=x complete
+        turns: for (int r = 0; r < 10; r++) {{
+    #pragma HLS PIPELINE
+            for (int i = 0; i < 16; i++) x[i] = look(box, x[i]);
+        }}
+    }}
+    """
+    found = _of(tmp_path, text, "vitis-2023.2")
+    assert found.resources["BRAM_18K"] is not None and found.resources["BRAM_18K"] < 8
+
+
+CHAIN = """
+void k(const unsigned x[64], unsigned y[64]) {
+    unsigned a = 1;
+    turns: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        const unsigned b = ((a ^ (a >> 3)) + x[i]) ^ 0x5a5a;
+        a = BODY;
+        y[i] = a;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("body", "ii"), [("b", 1), ("(((b + 7) ^ (b << 3)) + b) ^ (b >> 9)", 2)])
+def test_logic_over_two_cycles_is_no_pipeline_of_one(tmp_path: Path, body: str, ii: int) -> None:
+    """What is made in the second cycle has to fit before the next turn's logic in that one."""
+    assert _loop(_of(tmp_path, CHAIN.replace("BODY", body), "vitis-2024.2"), "turns").ii == ii
+
+
+INNER = """
+void k(float a[16][16], int n) {
+    rows: for (int i = 0; i < 16; i++) {
+#pragma HLS PIPELINE
+        cells: for (int j = i; j < n; j++) {
+            OWN
+            a[i][j] = a[i][j] * 3;
+        }
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("own", ["", "#pragma HLS PIPELINE"])
+def test_a_loop_that_cannot_be_unrolled_keeps_its_own_pipeline(tmp_path: Path, own: str) -> None:
+    """The pipeline around it has no effect, which a warning says; its own directive has."""
+    found = _of(tmp_path, INNER.replace("OWN", "\n" + own + "\n"), "vivado-2019.1")
+    assert _loop(found, "cells").ii == (1 if own else None)
+    assert _loop(found, "rows").ii is None
+    assert any("PIPELINE of the loop in line 3 has no effect" in one for one in found.warnings)
+
+
+TABLE = """
+#include <hls_stream.h>
+short weights[32][8] = {NUMBERS};
+static void sums(hls::stream<short> &in, hls::stream<int> &out, short w[32][8]) {
+CUT
+    int sum[8];
+#pragma HLS ARRAY_PARTITION variable=sum complete
+    for (int j = 0; j < 8; j++) {
+#pragma HLS UNROLL
+        sum[j] = 0;
+    }
+    rows: for (int i = 0; i < 32; i++) {
+#pragma HLS PIPELINE
+        const short x = in.read();
+        for (int j = 0; j < 8; j++) sum[j] += x * w[i][j];
+    }
+    for (int j = 0; j < 8; j++) out.write(sum[j]);
+}
+void k(hls::stream<short> &in, hls::stream<int> &out) { sums(in, out, weights); }
+"""
+
+
+@pytest.mark.parametrize(("cut", "ii"), [("", 4), ("ARRAY_RESHAPE variable=w complete dim=2", 1)])
+def test_directives_on_an_argument_reach_the_global_array(
+    tmp_path: Path, cut: str, ii: int
+) -> None:
+    """All calls hand over one table: LLVM gives the function that itself."""
+    numbers = ", ".join(str(i * 7 % 100) for i in range(256))
+    text = TABLE.replace("NUMBERS", numbers).replace("CUT", f"#pragma HLS {cut}" if cut else "")
+    assert _loop(_of(tmp_path, text, "vivado-2017.4"), "rows").ii == ii
+
+
+HELPERS = """
+#include <hls/utils/x_hls_utils.h>
+#include <hls_vector.h>
+#include <cmath>
+#include <cstdio>
+static bool works(float x, double y) {
+    fp_struct<float> p(x);
+    fp_struct<double> q(y);
+    ap_int<80> wide = 5;
+    wide <<= 60;
+    ap_int<128> turned = wide;
+    turned.b_not();
+    ap_uint<20> three = 3;
+    hls::vector<half, 2> pair = half(2.0f);
+    const double parts = std::scalbn(p.mantissa().to_int(), p.expv() - 23);
+    return fp_struct<float>(p.data()).to_float() == x && q.to_double() == y &&
+           p.expv() == std::ilogb(x) && parts == std::fabs(x) &&
+           wide.countLeadingZeros() == 17 && three.countLeadingZeros() == 18 &&
+           turned.countLeadingZeros() == 0 && three.to_short() == 3 &&
+           three.xnor_reduce() != three.xor_reduce() && hls::reg(3) == 3 && pair[1] == half(2.0f);
+}
+int main() { std::printf("%d", works(1.5f, -2.25) && works(-1e-3f, 3e300)); }
+"""
+
+
+@pytest.mark.parametrize("light", [False, True])
+def test_the_tools_helpers_compute(tmp_path: Path, light: bool) -> None:
+    """With the headers that kernels are built with, and with those of the estimator."""
+    source, program = tmp_path / "main.cpp", tmp_path / "main"
+    source.write_text(HELPERS, encoding="utf-8")
+    folders = [f"-I{path}" for path in toolchain.include_dirs()]
+    command = compiler.command_of(source, (), ()) if light else ["g++", "-std=gnu++17", *folders]
+    subprocess.run(
+        [*command, str(source), "-o", str(program), "-lstdc++", "-lm"], check=True, timeout=120
+    )
+    said = subprocess.run([str(program)], check=True, capture_output=True, text=True, timeout=60)
+    assert said.stdout == "1"
+
+
+HIDDEN = """
+constexpr int LANES = 2;
+struct Shape { static constexpr int LANES = 8; };
+template <typename S> void fill(int sums[64], int n) {
+#pragma HLS INLINE off
+    lanes: for (int p = 0; p < n; p += S::LANES) {
+#pragma HLS PIPELINE
+        for (int l = 0; l < S::LANES; ++l) sums[p + l] = p;
+    }
+}
+template <typename S> void body(int *y, int n) {
+    int sums[64];
+    constexpr int LANES = S::LANES;
+#pragma HLS ARRAY_PARTITION variable=sums type=cyclic factor=LANES dim=1
+    fill<S>(sums, n);
+    for (int i = 0; i < 64; i++) y[i] = sums[i];
+}
+void k(int y[64], int n) {
+    static_assert(LANES == 2, "the global one is hidden in `body`");
+    body<Shape>(y, n);
+}
+"""
+
+
+def test_a_name_of_the_function_hides_a_global_constant(tmp_path: Path) -> None:
+    """ARRAY_PARTITION by a template's own LANES: eight banks, though another LANES is two."""
+    assert _loop(_of(tmp_path, HIDDEN, "vitis-2024.1"), "lanes").ii == 1
+
+
+FAR = """
+static void low(int x[64], int n) {
+#pragma HLS INLINE off
+    cells: for (int i = 0; i < n; i++) x[i] += 1;
+}
+static void middle(int x[64], int n) {
+#pragma HLS INLINE off
+    if (n > 3) low(x, n);
+    x[0] = n;
+}
+void k(int x[64], int n) {
+    turns: for (int i = 0; i < n; i++) middle(x, n - i);
+}
+"""
+
+
+def test_a_loop_that_calls_loops_in_turn_is_no_pipeline_of_its_own(tmp_path: Path) -> None:
+    """The loops are two calls away: the inner one is the pipeline, nothing is to be unrolled."""
+    found = _of(tmp_path, FAR, "vitis-2024.1")
+    assert _loop(found, "turns").ii is None and _loop(found, "cells").ii == 1
+    assert not any("has no effect" in one for one in found.warnings)
