@@ -279,11 +279,7 @@ def optimise(
     """
     factors: dict[Place, int] = {}
     whole = with_counters(with_whole_words(with_tables(text)))
-
-    def kind(name: str, at: Place) -> str:
-        return INLINED if inlined(at) else ALONE
-
-    whole = marked(whole, kind, unrolled, factors)
+    whole = marked(whole, lambda _, at: INLINED if inlined(at) else ALONE, unrolled, factors)
     _write(whole, path := folder / "marked.ll")
     options = [*OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
     options += [] if promote else ["-disable-licm-promotion"]

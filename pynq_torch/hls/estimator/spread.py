@@ -91,9 +91,7 @@ def divide(region: Region, shared: Collection[Array], least: int, *, by_itself: 
     for key, nodes in region.accesses.items():
         accesses = [node.access for node in nodes if node.access is not None and not node.joined]
         array = accesses[0].array if accesses else None
-        if array is None or any("volatile" in node.item.text for node in nodes):
-            continue
-        if not _may_be_divided(array, shared):
+        if array is None or not _may_be_divided(array, nodes, shared):
             continue
         called = any(_is_called(node, calls) for node in nodes)
         reads = sum(not access.write for access in accesses)
@@ -113,8 +111,10 @@ def divide(region: Region, shared: Collection[Array], least: int, *, by_itself: 
             del region.spread[key]
 
 
-def _may_be_divided(array: Array, shared: Collection[Array]) -> bool:
+def _may_be_divided(array: Array, nodes: Sequence[Node], shared: Collection[Array]) -> bool:
     """Whether an array is the kernel's own, and no directive has said all about it."""
+    if any("volatile" in node.item.text for node in nodes):
+        return False
     if array.kind != "memory" or not array.local or array.foreign or array in shared:
         return False
     return len(array.cuts()) < len(array.dimensions) and "uram" not in array.plan.implementation
@@ -156,12 +156,7 @@ def _division(
     array, ports = accesses[0].array, accesses[0].array.ports()
     both = len({access.write for access in accesses}) > 1
     if len({access.address.terms for access in accesses}) > 1:
-        # No cut parts addresses that move each in its own way; a copy answers any of them.
-        reads, writes = (
-            {one.address for one in accesses if one.write is way} for way in (False, True)
-        )
-        many = array.cuts() or len(writes) > 1
-        return None if many else _copies(array, len(reads), target, least)
+        return _copied_whole(accesses, target, least)
     parts = [split(access.address, array) for access in accesses]
     along = [
         _Along(frozenset(part[0] for part in each), tuple(each[0][1]), each[0][2])
@@ -191,6 +186,13 @@ def _division(
     )
     met = max(Counter(read).values(), default=0)
     return None if len(written) > 1 else _copies(array, met, target, least, cuts, more)
+
+
+def _copied_whole(accesses: Sequence[Access], target: Target, least: int) -> Division | None:
+    """Return the copies of an array whose addresses move each in its own way: no cut parts them."""
+    reads, writes = ({one.address for one in accesses if one.write is way} for way in (False, True))
+    many = accesses[0].array.cuts() or len(writes) > 1
+    return None if many else _copies(accesses[0].array, len(reads), target, least)
 
 
 def _copies(
