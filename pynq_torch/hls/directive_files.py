@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from .directives import Pragma, config_lines, tcl_words
 from .lint_tree import Directive, Problem, Program
-from .spelling import nearest
+from .spelling import MODES, nearest
 
 __all__ = ["added", "directives_of", "divides_arrays"]
 
@@ -57,6 +57,21 @@ def divides_arrays(path: Path | str | None) -> tuple[bool, list[Problem]]:
     return divides, problems
 
 
+def _named(name: str, bare: Sequence[str], options: Mapping[str, str]) -> list[str]:
+    """Return the variable, port or instance that a line of a cfg file names without a key."""
+    others: Container[str] = ()
+    if name in _NAMES_VARIABLE:
+        key = "variable"
+    elif name == "interface":
+        key, others = "port", MODES
+    elif name == "allocation":
+        key, others = "instances", ("function", "operation", "core")
+    else:
+        return []
+    found = [word for word in bare if word.lower() not in others]
+    return [] if key in options else found[:1]
+
+
 def directives_of(path: Path) -> Iterator[tuple[str, Directive]]:
     """Yield the location (``top/loop``) and the directive of each line of a Tcl or cfg file."""
     for where, line in config_lines(path):
@@ -75,12 +90,9 @@ def directives_of(path: Path) -> Iterator[tuple[str, Directive]]:
             first, *rest = shlex.split(value) or [""]
             pairs = [word.partition("=") for word in rest]
             options = {k.lower().lstrip("-"): v or "true" for k, e, v in pairs if e}
-            flags = {k.lower(): "true" for k, e, _ in pairs if not e}
-            positional = [first]
-            if flags and name in _NAMES_VARIABLE and "variable" not in options:
-                positional.append(next(iter(flags)))
-                flags.pop(positional[-1])
-            options |= flags
+            bare = [word for word, equals, _ in pairs if not equals]
+            positional = [first, *_named(name, bare, options)]
+            options |= {word.lower(): "true" for word in bare if word not in positional[1:]}
         else:
             continue
         positional = positional or [""]
