@@ -252,22 +252,3 @@ def test_a_loop_that_calls_loops_in_turn_is_no_pipeline_of_its_own(tmp_path: Pat
     found = _of(tmp_path, FAR, "vitis-2024.1")
     assert _loop(found, "turns").ii is None and _loop(found, "cells").ii == 1
     assert not any("has no effect" in one for one in found.warnings)
-
-
-OFF = """
-void k(const int a[16][32], int b[16][32], int c[16]) {
-    rows: for (int i = 0; i < 16; i++) {
-#pragma HLS PIPELINE off
-        BETWEEN
-        cells: for (int j = 0; j < 32; j++) b[i][j] = 3 * a[i][j];
-    }
-}
-"""
-
-
-@pytest.mark.parametrize("between", ["", "c[i] = a[i][0];"])
-def test_a_perfect_nest_is_flattened_around_its_pipeline_off(tmp_path: Path, between: str) -> None:
-    """Work between the loops stays apart where the outer one is to be no pipeline."""
-    found = _of(tmp_path, OFF.replace("BETWEEN", between), "vitis-2024.1").loops
-    names = [one.name for one in found]
-    assert names == (["rows", "cells"] if between else ["rows_cells"]) and found[-1].ii == 1

@@ -29,10 +29,8 @@ def flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | Non
         plans.append(plan)
         if plan.interval is not None and not loops[-1].inner:
             return (loops, plans) if len(loops) > 1 else None
-        if len(loops[-1].inner) != 1 or plan.interval is not None or plan.breaks:
+        if len(loops[-1].inner) != 1 or plan.interval is not None or plan.off or plan.breaks:
             return None
-        if plan.off and plan.inner and not plan.perfect:
-            return None  # PIPELINE off keeps the work around the inner loop where it is
         inner = loops[-1].inner[0]
         if not _is_perfect(body, loops[-1], inner, plan) or not _is_constant(body, inner):
             return None
