@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from .directives import Pragma, config_lines, tcl_words
@@ -12,10 +12,18 @@ from .spelling import MODES, nearest
 
 __all__ = ["added", "directives_of", "divides_arrays"]
 
-_NAMES_VARIABLE = {
-    "array_partition", "array_reshape", "bind_storage", "resource", "stream", "dependence",
-    "bind_op",
+#: Directives of something with a name: the option that says it where the name does not stand alone.
+_NAMED_BY = {
+    **dict.fromkeys(
+        ("array_partition", "array_reshape", "bind_storage", "resource", "stream", "dependence",
+         "bind_op"),
+        "variable",
+    ),
+    "interface": "port",
+    "allocation": "instances",
 }  # fmt: skip
+#: Words that may stand alone and are no such name.
+_KINDS = {"interface": tuple(MODES), "allocation": ("function", "operation", "core")}
 #: Options of config_array_partition of Vitis HLS, and the values that a schedule can follow.
 _ARRAY_OPTIONS = {"throughput_driven": ("auto", "off"), "complete_threshold": ("4",)}
 #: Those of Vivado HLS (UG902), which do not change what an estimate assumes.
@@ -59,17 +67,9 @@ def divides_arrays(path: Path | str | None) -> tuple[bool, list[Problem]]:
 
 def _named(name: str, bare: Sequence[str], options: Mapping[str, str]) -> list[str]:
     """Return the variable, port or instance that a line of a cfg file names without a key."""
-    others: Container[str] = ()
-    if name in _NAMES_VARIABLE:
-        key = "variable"
-    elif name == "interface":
-        key, others = "port", MODES
-    elif name == "allocation":
-        key, others = "instances", ("function", "operation", "core")
-    else:
+    if name not in _NAMED_BY or _NAMED_BY[name] in options:
         return []
-    found = [word for word in bare if word.lower() not in others]
-    return [] if key in options else found[:1]
+    return [word for word in bare if word.lower() not in _KINDS.get(name, ())][:1]
 
 
 def directives_of(path: Path) -> Iterator[tuple[str, Directive]]:
@@ -96,12 +96,8 @@ def directives_of(path: Path) -> Iterator[tuple[str, Directive]]:
         else:
             continue
         positional = positional or [""]
-        if len(positional) > 1 and name in _NAMES_VARIABLE:
-            options.setdefault("variable", positional[1])
-        if name == "allocation" and len(positional) > 1:
-            options.setdefault("instances", positional[1])
-        if name == "interface" and len(positional) > 1:
-            options.setdefault("port", positional[1])
+        if len(positional) > 1 and name in _NAMED_BY:
+            options.setdefault(_NAMED_BY[name], positional[1])
         given = {key: value for key, value in options.items() if value != "true"}
         flags_only = tuple(key for key, value in options.items() if value == "true")
         pragma = Pragma(file, int(number), text)

@@ -157,7 +157,8 @@ def copy_loops(body: Body, item: Instruction) -> Iterator[LoopEstimate]:
     file, line = (place.file, place.line) if place else ("", 0)
     where = file, line, (line,), body.plan.name if body.plan is not None else ""
     if any(array.kind == "m_axi" for array in arrays):
-        names[-1] += ".gep" * (arrays[0].kind == "m_axi")
+        if arrays[0].kind == "m_axi":
+            names[-1] += ".gep"
         yield LoopEstimate(
             ".".join(["memcpy", *names]), *where, 1, (words, words), 1, 1, (3, 3),
             (words + 1, words + 1), "", False,

@@ -58,21 +58,21 @@ def _left_out(item: Directive, option: str) -> str:
     )
 
 
-def _unknown(item: Directive, constants: Constants, own: set[str]) -> Iterator[str]:
+def _unknown(item: Directive, constants: Constants, function: Scope) -> Iterator[str]:
     """Yield the options whose number only the compiler knows: with names of the function's own."""
     for option in _NUMBERS:
         text = item.options.get(option)
         if text is None or item.name == "interface":
             continue
-        if constants.number(text) is None or not own.isdisjoint(_WORD.findall(text)):
+        words = _WORD.findall(text)
+        if constants.number(text) is None or (words and not _own(function).isdisjoint(words)):
             yield option
 
 
-def _own_names(function: Scope) -> set[str]:
+def _own(function: Scope) -> set[str]:
     """Return the variables and the template's parameters that hide globals of the same name."""
     kinds = (CursorKind.VAR_DECL, CursorKind.TEMPLATE_NON_TYPE_PARAMETER)
-    nodes = (function.function, *walk(function.body))
-    parts = (part for node in nodes for part in (node, *node.get_children()))
+    parts = (*function.function.get_children(), *walk(function.body))
     return {part.spelling for part in parts if part.kind in kinds}
 
 
@@ -139,10 +139,9 @@ def _settle_branches(waiting: Sequence[_Open], found: _Values, tool: str) -> Non
 def _waiting(program: Program, constants: Constants) -> Iterator[tuple[Scope, Directive, str]]:
     """Yield each option whose number is a name: its scope, its directive, its key."""
     for function in program.scopes:
-        own = _own_names(function)
         for scope in function.walk():
             for item in scope.pragmas:
-                for option in _unknown(item, constants, own):
+                for option in _unknown(item, constants, function):
                     yield scope, item, option
                 if is_settled(scope):
                     yield scope, item, ""
