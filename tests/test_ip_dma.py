@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import struct
 import threading
 import time
@@ -291,6 +293,24 @@ def test_a_receive_that_nothing_feeds_does_not_complete(loop: Design) -> None:
     with pytest.raises(BoardHang):
         loop.dma.recvchannel.wait()
     assert loop.model("dma").describe()["S2MM"]["phase"] == "NO_DATA"
+
+
+def test_a_channel_about_to_move_counts_while_the_other_one_waits(loop: Design) -> None:
+    source, target = _fill(100), pynq.allocate(100, "u4")
+    loop.dma.recvchannel.transfer(target)
+    model = loop.model("dma")
+    mover = model.engine
+    assert mover is not None and mover.pid is not None
+    eventually(lambda: model.describe()["S2MM"]["phase"] == "NO_DATA")
+    assert not mover.can_move
+    os.kill(mover.pid, signal.SIGSTOP)  # a PC that has no processor for it at this moment
+    loop.dma.sendchannel.transfer(source)
+    assert mover.can_move
+    os.kill(mover.pid, signal.SIGCONT)
+    loop.dma.recvchannel.wait()
+    eventually(lambda: not mover.can_move)
+    assert loop.dma.sendchannel.idle
+    assert (target == source).all()
 
 
 def test_an_unconnected_stream_blocks(board: VirtualBoard, tmp_path: Path) -> None:

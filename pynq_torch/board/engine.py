@@ -205,12 +205,11 @@ class EngineProcess:
         state = self.state
         if state in (State.WAIT_READ, State.WAIT_WRITE):
             index = self.words[17]
-            if index >= len(self.rings):
-                return False
-            ring = self.rings[index]  # with beats or space in it, the engine is about to wake up
-            if state == State.WAIT_READ:
-                return ring.occupancy > 0
-            return ring.occupancy <= ring.depth and not ring.full
+            if self.state != state:
+                return True  # it just went on; the index may be that of its next wait
+            return index < len(self.rings) and self.rings[index].lets_go_on(
+                for_data=state == State.WAIT_READ
+            )
         if state != State.IDLE:
             return state != State.FAULT
         if self.words[2] & (Flag.AUTO_RESTART | Flag.FREE_RUNNING):

@@ -101,6 +101,12 @@ class Ring:
         read = self.beats_read
         return self.beats_written - read >= CAPACITY
 
+    def lets_go_on(self, *, for_data: bool) -> bool:
+        """Whether who waits for a beat (`for_data`), or for room, is about to wake up."""
+        if for_data:
+            return self.occupancy > 0
+        return self.occupancy <= self.depth and not self.full
+
     @property
     def left_over(self) -> int:
         """Beats waiting that were in a FIFO when the sender was reset, where no reset reaches."""

@@ -76,6 +76,19 @@ class DmaChannel:
         return self.parameters.name == "MM2S"
 
     @property
+    def can_move(self) -> bool:
+        """Whether a transfer is under way, or about to begin, that waits for nothing."""
+        if self.slot is None or not self.slot.busy:
+            return False
+        phase = self.slot.phase
+        if phase in (Phase.AT_REST, Phase.MOVING):
+            return True
+        if self.ring is None:
+            return False
+        goes_on = self.ring.lets_go_on(for_data=phase != Phase.NO_SPACE)
+        return goes_on or self.slot.phase != phase  # it may have taken the beat in between
+
+    @property
     def running(self) -> bool:
         """DMACR.RS; DMASR.Halted is its complement (halting takes no time here)."""
         return bool(self.control & RS)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pynq_torch.board.engine import EngineProcess
+from pynq_torch.board.engine import EngineProcess, State
 from pynq_torch.board.services import BoardServices
 from pynq_torch.errors import BoardError
 from pynq_torch.hls import compile_engine
@@ -21,6 +21,19 @@ _TAKE_LIMIT_S = 2.0
 #: 4 bytes a cycle and 100 MHz.
 _STATEMENT_BYTES = 1 << 16
 _SOURCE = Path(__file__).parents[1] / "engines" / "axi_dma.cpp"
+
+
+class _DmaEngine(EngineProcess):
+    """The process of a DMA. Its channels wait for themselves; its one state shows one of them."""
+
+    channels: tuple[DmaChannel, ...] = ()
+
+    @property
+    def can_move(self) -> bool:
+        """Whether one of the channels can get on."""
+        if self.state in (State.FAULT, State.BOOTING):
+            return self.state == State.BOOTING
+        return any(channel.can_move for channel in self.channels)
 
 
 class DataMover:
@@ -50,7 +63,7 @@ class DataMover:
     def _make(self) -> EngineProcess:
         used = [(name, c.ring) for name, c in self._channels.items() if c.ring is not None]
         names = [name for name, _ in used]
-        engine = EngineProcess(
+        engine = _DmaEngine(
             self.compile(),
             self._name,
             self._board.memory,
@@ -72,6 +85,7 @@ class DataMover:
                 length_mask=p.length_mask,
             )
             channel.slot = slot
+        engine.channels = tuple(self._channels.values())
         return engine
 
     def respawn(self) -> None:
