@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import shutil
+import signal
 import threading
 import time
 from pathlib import Path
@@ -75,6 +76,28 @@ def test_a_start_leaves_a_done_that_nobody_has_read(overlay, board):
     assert ip.read(0) & DONE
     eventually(lambda: engine.completed == ended + 2)
     ip.read(0)
+
+
+def test_an_end_while_the_control_register_is_read_is_told_once(overlay, board, monkeypatch):
+    ip, unit = overlay.counter_1, board.cus["counter_1"]
+    update, ended = unit._update, unit.engine.completed
+
+    def update_and_end() -> None:
+        update()
+        os.kill(unit.engine.pid, signal.SIGCONT)
+        eventually(lambda: unit.engine.completed == ended + 1)
+
+    ip.write(0x10, 5)
+    os.kill(unit.engine.pid, signal.SIGSTOP)
+    start(ip)
+    monkeypatch.setattr(unit, "_update", update_and_end)
+    assert ip.read(0) & (DONE | IDLE) == DONE | IDLE
+    monkeypatch.undo()
+    os.kill(unit.engine.pid, signal.SIGSTOP)
+    start(ip)
+    assert ip.read(0) & (DONE | IDLE) == 0
+    os.kill(unit.engine.pid, signal.SIGCONT)
+    assert wait_done(ip) & IDLE
 
 
 def test_status_flags_need_their_enables_and_toggle_on_write(overlay):

@@ -140,7 +140,9 @@ class HlsKernel(IpModel):
             self.raise_fault()  # what the register holds is of an earlier run
         value = self._words[at >> 2]
         if at == 0 and self.free_running and all(data for data, *_ in self._offsets):
-            self.board.vain_polls.note(self._why_no_control)
+            self.board.vain_polls.note(
+                lambda: f"{self.ip.name} runs all the time: it has no AP_CTRL, and 0x00 stays 0."
+            )
         if at in self._valid:
             # Clearing a zero as well would lose a flag that the engine sets at this moment.
             if value:
@@ -248,8 +250,19 @@ class HlsKernel(IpModel):
             if self.free_running:
                 self.engine.start()
 
+    def _look(self) -> bool:
+        """Take note of runs that ended; return whether the unit is busy at that same moment.
+
+        An end between the two would show as idle now, and as the end of the next run later.
+        """
+        while True:
+            self._update()
+            busy = self.busy
+            if self._auto or self.engine.completed == self._seen:
+                return busy
+
     def _read_control(self, name: str) -> int:
-        self._update()
+        busy = self._look()
         if name == "GIE":
             return self._gie
         if name == "IER":
@@ -262,14 +275,12 @@ class HlsKernel(IpModel):
                 self._isr = 0
                 self.board.raise_irq(self)
             return value
-        busy = self.busy
         if busy and not self._done:
             self._polls += 1
             if self._polls % 64 == 0 and self.engine.faulted:
                 self.raise_fault()
             self.board.polled(self, self._polls)
-            self._update()
-            busy = self.busy
+            busy = self._look()
         value = (AP_START if busy else AP_IDLE) | (AUTO_RESTART if self._auto else 0)
         if self._done:
             value |= AP_DONE
@@ -287,20 +298,11 @@ class HlsKernel(IpModel):
     def _why_idle(self) -> str:
         return why_idle(self.ip.name, self.engine.started, self._was_reset)
 
-    def _why_no_control(self) -> str:
-        return f"{self.ip.name} runs all the time: it has no AP_CTRL, and 0x00 stays 0."
-
     def _note_flag(self, flag: str, advice: str) -> None:
         """Note the poll of a flag that only a run can set."""
-        if self.busy or self.engine.completed != self._seen:
-            return
-
-        def why() -> str:
-            if not self.engine.started:
-                return self._why_idle()
-            return f"{self.ip.name} is idle: its last run has ended, and {flag} stays 0; {advice}."
-
-        self.board.vain_polls.note(why)
+        if not self.busy and self.engine.completed == self._seen:
+            ended = f"{self.ip.name} is idle: its last run has ended, and {flag} stays 0; {advice}."
+            self.board.vain_polls.note(lambda: ended if self.engine.started else self._why_idle())
 
     def _write_control(self, name: str, value: int) -> None:
         if name == "GIE":
@@ -348,8 +350,7 @@ class HlsKernel(IpModel):
             if self._auto or self.engine.state == State.FAULT:
                 break
             time.sleep(1e-4)
-        self._update()
-        return self.busy
+        return self._look()
 
     def _on_done(self) -> None:
         with self.lock:

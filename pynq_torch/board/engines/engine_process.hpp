@@ -357,8 +357,9 @@ static void serve_loop(Engine& engine, Frame& frame, Run run) {
                 frame.discard();
                 continue;
             }
-            const uint64_t done = m.completed.fetch_add(1, std::memory_order_acq_rel) + 1;
+            // In this order: who sees that the run is over may start the next one at once.
             engine.set_state(IDLE);
+            const uint64_t done = m.completed.fetch_add(1, std::memory_order_acq_rel) + 1;
             engine.notify();
             if (engine.has(CHAIN)) {
                 // ap_ctrl_chain holds ap_done until ap_continue (UG1399, block-level protocols).
