@@ -15,6 +15,7 @@ __all__ = [
     "definition_of",
     "is_pointer",
     "is_read_only",
+    "name_in_template",
     "operator_kind",
     "parameters_of",
 ]
@@ -54,6 +55,18 @@ def candidates(call: Cursor) -> list[Cursor]:
             found += [conf.lib.clang_getOverloadedDecl(node, at) for at in range(number)]
             break
     return [function for function in found if len(parameters_of(function)) == count]
+
+
+def name_in_template(node: Cursor) -> str:
+    """Return the name that a reference ends in which only an instance resolves: `Sum<N>::of<T>`."""
+    if node.kind not in (CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR):
+        return ""
+    name, depth = "", 0
+    for token in node.get_tokens():
+        depth += token.spelling.count("<") - token.spelling.count(">")
+        if depth == 0 and token.spelling.isidentifier():
+            name = str(token.spelling)
+    return name
 
 
 def body_of(function: Cursor) -> Cursor | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pynq_torch.errors import needs
 
+from . import toolchain
 from .cursors import is_read_only, operator_kind, parameters_of
 from .direction import argument_access, stream_direction
 from .lint_tree import (
@@ -163,6 +164,8 @@ def _value_used(call: Cursor) -> Problem:
 
 def _process(program: Program, call: Cursor) -> Iterator[Problem]:
     for function in program.callees(call)[:1]:
+        if toolchain.in_library(function.location.file.name):
+            continue
         returned = function.result_type.get_canonical()
         if returned.kind == TypeKind.AUTO or returned.kind == TypeKind.UNEXPOSED:
             returned = call.type.get_canonical()  # auto, or a template's T

@@ -15,7 +15,7 @@ from pathlib import Path
 from pynq_torch.errors import needs
 
 from . import toolchain
-from .cursors import body_of, candidates, definition_of, operator_kind
+from .cursors import body_of, candidates, definition_of, name_in_template, operator_kind
 from .directives import Pragma
 
 with needs("clang", "Reading HLS C++"):
@@ -165,8 +165,7 @@ class Program:
     """The functions of a kernel's own files that its top function reaches; all without a top."""
 
     def __init__(self, unit: Cursor, top: Cursor | None, pragmas: Sequence[Pragma]) -> None:
-        folders = (*toolchain.include_dirs(), toolchain.LIGHT_HEADERS)
-        self._system = tuple(str(folder) + "/" for folder in folders)
+        self._system = tuple(f"{folder}/" for folder in toolchain.header_dirs())
         self.named: dict[str, list[Cursor]] = defaultdict(list)
         self._labels: dict[int, dict[str, Scope]] = {}
         self.globals: set[str] = set()
@@ -199,7 +198,8 @@ class Program:
         waiting, left = [*found], dict(self.named)  # 600 operators may have one name: look once
         while waiting:
             for node in walk(waiting.pop()):
-                more = [one for one in left.pop(node.spelling, ()) if one not in found]
+                name = node.spelling or name_in_template(node)
+                more = [one for one in left.pop(name, ()) if one not in found]
                 found += more
                 waiting += more
         return found

@@ -15,7 +15,7 @@ from typing import Any
 from pynq_torch.errors import InterfaceError, KernelBuildError
 from pynq_torch.paths import shown
 
-from . import depends
+from . import depends, toolchain
 from .directive_files import added
 from .estimator import Estimate, estimate
 from .interface import Interface
@@ -131,7 +131,9 @@ def lint(
             )
         if isinstance(schedule, Estimate):
             problems |= _late(program, schedule, problems)
-    return sorted(_finding(*problem) for problem in problems)
+    # What a library of the tool does is nothing that the kernel's author can change.
+    own = (one for one in problems if not toolchain.in_library(one[0]))
+    return sorted(_finding(*problem) for problem in own)
 
 
 def _finding(file: str, line: int, rule: str, text: str) -> Finding:

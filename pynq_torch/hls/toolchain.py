@@ -19,12 +19,15 @@ from pynq_torch.errors import KernelBuildError
 from . import cache
 
 __all__ = [
+    "LIBRARY",
     "LIGHT_HEADERS",
     "ap_types_dir",
     "compiler",
     "compiler_version",
     "engine_header",
     "has_option",
+    "header_dirs",
+    "in_library",
     "include_dirs",
     "system_include_dirs",
 ]
@@ -32,6 +35,8 @@ __all__ = [
 #: Headers with which clang makes plain code, for the estimator.
 LIGHT_HEADERS = Path(__file__).resolve().parent / "estimator" / "include"
 _OWN_HEADERS = Path(__file__).resolve().parent / "include"
+#: Functions that HLS compiles into a kernel as if they were written there: `hls_video.h`.
+LIBRARY = Path(__file__).resolve().parent / "library"
 _ENGINE_HEADERS = Path(__file__).resolve().parent.parent / "board" / "engines"
 
 
@@ -166,4 +171,14 @@ def engine_header() -> Path:
 
 def include_dirs() -> tuple[Path, ...]:
     """Return the HLS include folders in search order: ours first, so that they win."""
-    return (_OWN_HEADERS, _ENGINE_HEADERS, ap_types_dir())
+    return (_OWN_HEADERS, LIBRARY, _ENGINE_HEADERS, ap_types_dir())
+
+
+def in_library(file: str) -> bool:
+    """Whether a file is of `LIBRARY`."""
+    return file.startswith(f"{LIBRARY}/")
+
+
+def header_dirs() -> tuple[Path, ...]:
+    """Return the folders of headers whose functions and loops are no kernel's."""
+    return (LIGHT_HEADERS, *(folder for folder in include_dirs() if folder != LIBRARY))

@@ -235,7 +235,8 @@ class Arrays:
         mode = port.get("mode", "").lower()
         if storage := port.get("storage_type"):  # of ap_memory and bram
             array.plan = replace(array.plan, kind=storage.lower())
-        is_object = base in self._streams or "hls::stream" in item_type
+        inside = self._module.structs.get(item_type, "")  # an hls::Mat holds streams
+        is_object = base in self._streams or "hls::stream" in item_type + inside
         is_fifo = mode in ("axis", "ap_fifo") or (array.plan.kind == "fifo" and not array.local)
         if is_object or is_fifo:
             array.kind, array.is_axis = "stream", mode == "axis"

@@ -18,7 +18,7 @@ from .bindings import Bindings
 from .ir import Instruction
 from .place import Key, Place, plain_name
 
-__all__ = ["Plan", "Trips"]
+__all__ = ["Plan", "Trips", "has_loops"]
 
 #: Vitis pipelines a loop of at least this many iterations by itself (config_compile).
 _PIPELINE_LOOPS = 64
@@ -125,7 +125,7 @@ class Plan:
             return False
         if one.interval is not None or one.instantiated or one.swallowed:
             return False
-        if not any(map(_has_loops, one.called())):
+        if not any(map(has_loops, one.called())):
             return False
         if any(one in function.callees for function in self.functions if function.dataflow):
             return False
@@ -231,10 +231,10 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips, nests: Mapping[LoopPlan, b
 
 def _calls_loops(loop: LoopPlan) -> bool:
     """Whether a loop calls what runs loops, or calls such a function in turn."""
-    return any(_has_loops(one) for called in loop.called() for one in called.called())
+    return any(has_loops(one) for called in loop.called() for one in called.called())
 
 
-def _has_loops(function: FunctionPlan) -> bool:
+def has_loops(function: FunctionPlan) -> bool:
     """Whether a call runs loops; those of a function that a pipeline calls are unrolled."""
     return any(loop.unroll != 0 for loop in function.all_loops())
 

@@ -29,7 +29,7 @@ from .latency import Kernel
 from .not_modelled import not_modelled
 from .passed import hand_up
 from .place import Place, header_folders
-from .plan import Plan, Trips
+from .plan import Plan, Trips, has_loops
 from .planned import make_plan
 from .result import Estimate
 from .small import small_functions
@@ -339,6 +339,6 @@ def _is_module(function: FunctionPlan) -> bool:
         return False
     if function.inline is False or function.interval is not None or function.dataflow:
         return True
-    return any(loop.unroll != 0 for loop in function.all_loops()) or any(
-        _is_module(other) for other in function.callees
-    )
+    # Loops of what is inlined in it are its own.
+    loops = any(has_loops(one) for one in function.called() if not one.swallowed)
+    return loops or any(_is_module(other) for other in function.callees)

@@ -1,0 +1,412 @@
+// Functions on pictures of the video library of Vivado HLS. UG902, "HLS Video Library". Each passes
+// its pictures once, a pixel a cycle; what is not here does not compile (hls::Resize, hls::Remap and
+// other functions that keep more than a few rows, drawing, statistics).
+#pragma once
+#include "hls_video_core.h"
+
+#define HLS_RGB2GRAY 0
+#define HLS_BGR2GRAY 1
+#define HLS_GRAY2RGB 2
+#define HLS_GRAY2BGR 2
+#define HLS_RGB2BGR 3
+#define HLS_BGR2RGB 3
+#define HLS_THRESH_BINARY 0
+#define HLS_THRESH_BINARY_INV 1
+#define HLS_THRESH_TRUNC 2
+#define HLS_THRESH_TOZERO 3
+#define HLS_THRESH_TOZERO_INV 4
+
+namespace hls {
+// ---- Pixel by pixel -------------------------------------------------------------------------------
+
+// Does something for each pixel of a picture.
+template <int AP_ROWS, int AP_COLS, int AP_T, class AP_F> void EachPixel(const Mat<AP_ROWS, AP_COLS, AP_T>& picture, const AP_F& act) {
+#pragma HLS INLINE
+  const int rows = picture.rows, cols = picture.cols;
+  assert(rows <= AP_ROWS && cols <= AP_COLS);
+loop_height:
+  for (int i = 0; i < rows; ++i) {
+  loop_width:
+    for (int j = 0; j < cols; ++j) {
+#pragma HLS LOOP_FLATTEN off
+#pragma HLS PIPELINE II=1
+      act();
+    }
+  }
+}
+// From one picture to another: `act` makes a pixel from a pixel.
+template <int AP_ROWS, int AP_COLS, int AP_S, int AP_D, class AP_F>
+void EachPixelTo(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target, const AP_F& act) {
+#pragma HLS INLINE
+  EachPixel(source, [&] {
+    typename Mat<AP_ROWS, AP_COLS, AP_S>::Value from;
+    typename Mat<AP_ROWS, AP_COLS, AP_D>::Value to;
+    source >> from;
+    act(from, to);
+    target << to;
+  });
+}
+// The same channel by channel: `value` is the sum, product or whatever of the channel's values.
+template <int AP_ROWS, int AP_COLS, int AP_S, int AP_D, class AP_F>
+void EachChannelTo(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target, const AP_F& value) {
+#pragma HLS INLINE
+  typedef Mat<AP_ROWS, AP_COLS, AP_D> To;
+  EachPixelTo(source, target, [&](const typename Mat<AP_ROWS, AP_COLS, AP_S>::Value& from, typename To::Value& to) {
+    for (int k = 0; k < To::channels; ++k) {
+#pragma HLS UNROLL
+      to.val[k] = saturate_cast<typename To::pixel>(value(from.val[k], k));
+    }
+  });
+}
+// Of two pictures.
+template <int AP_ROWS, int AP_COLS, int AP_S, int AP_D, class AP_F>
+void EachPairTo(Mat<AP_ROWS, AP_COLS, AP_S>& left, Mat<AP_ROWS, AP_COLS, AP_S>& right, Mat<AP_ROWS, AP_COLS, AP_D>& target, const AP_F& value) {
+#pragma HLS INLINE
+  typedef Mat<AP_ROWS, AP_COLS, AP_D> To;
+  EachPixel(left, [&] {
+    typename Mat<AP_ROWS, AP_COLS, AP_S>::Value a, b;
+    typename To::Value to;
+    left >> a;
+    right >> b;
+    for (int k = 0; k < To::channels; ++k) {
+#pragma HLS UNROLL
+      to.val[k] = saturate_cast<typename To::pixel>(value(a.val[k], b.val[k]));
+    }
+    target << to;
+  });
+}
+
+#define PYNQ_TORCH_PICTURES template <int AP_ROWS, int AP_COLS, int AP_S, int AP_D>
+
+template <int AP_CODE> struct Conversion;
+template <> struct Conversion<HLS_RGB2GRAY> {
+  template <class AP_S, class AP_D> static void of(const Scalar<3, AP_S>& from, Scalar<1, AP_D>& to) {
+    to.val[0] = gray<AP_D>(from.val[0], from.val[1], from.val[2]);
+  }
+  // Of ITU-R BT.601, as in OpenCV.
+  template <class AP_D> static AP_D gray(ap_ufixed<16, 16> r, ap_ufixed<16, 16> g, ap_ufixed<16, 16> b) {
+    const ap_ufixed<16, 0> of_r = 0.299, of_g = 0.587, of_b = 0.114;
+    const ap_ufixed<33, 17> sum = r * of_r + g * of_g + b * of_b + ap_ufixed<1, 0>(0.5);
+    return saturate_cast<AP_D>(int(sum.to_int()));
+  }
+};
+template <> struct Conversion<HLS_BGR2GRAY> {
+  template <class AP_S, class AP_D> static void of(const Scalar<3, AP_S>& from, Scalar<1, AP_D>& to) {
+    to.val[0] = Conversion<HLS_RGB2GRAY>::gray<AP_D>(from.val[2], from.val[1], from.val[0]);
+  }
+};
+template <> struct Conversion<HLS_GRAY2RGB> {
+  template <class AP_S, class AP_D> static void of(const Scalar<1, AP_S>& from, Scalar<3, AP_D>& to) {
+    for (int k = 0; k < 3; ++k) {
+#pragma HLS UNROLL
+      to.val[k] = from.val[0];
+    }
+  }
+};
+template <> struct Conversion<HLS_RGB2BGR> {
+  template <class AP_S, class AP_D> static void of(const Scalar<3, AP_S>& from, Scalar<3, AP_D>& to) {
+    for (int k = 0; k < 3; ++k) {
+#pragma HLS UNROLL
+      to.val[k] = from.val[2 - k];
+    }
+  }
+};
+template <int AP_CODE, int AP_S, int AP_D, int AP_ROWS, int AP_COLS>
+void CvtColor(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target) {
+  EachPixelTo(source, target, [](const typename Mat<AP_ROWS, AP_COLS, AP_S>::Value& from, typename Mat<AP_ROWS, AP_COLS, AP_D>::Value& to) {
+    Conversion<AP_CODE>::of(from, to);
+  });
+}
+
+PYNQ_TORCH_PICTURES void ConvertScaleAbs(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target, double scale = 1.0, double shift = 0.0) {
+  const ap_fixed<25, 9> factor = scale;
+  const ap_fixed<33, 17> offset = shift;
+  EachChannelTo(source, target, [&](int value, int) {
+    const ap_fixed<58, 42> scaled = factor * ap_fixed<32, 32>(value) + offset;
+    const ap_fixed<58, 42> size = scaled < 0 ? ap_fixed<58, 42>(-scaled) : scaled;
+    return int(ap_fixed<58, 42>(size + ap_fixed<3, 1>(0.5)).to_int());
+  });
+}
+PYNQ_TORCH_PICTURES void Scale(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target, double scale = 1.0, double shift = 0.0) {
+  EachChannelTo(source, target, [&](double value, int) { return value * scale + shift; });
+}
+PYNQ_TORCH_PICTURES void Threshold(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target, int limit, int most, int kind) {
+  EachChannelTo(source, target, [&](int value, int) {
+    const bool above = value > limit;
+    if (kind == HLS_THRESH_BINARY) return above ? most : 0;
+    if (kind == HLS_THRESH_BINARY_INV) return above ? 0 : most;
+    if (kind == HLS_THRESH_TRUNC) return above ? limit : value;
+    return above == (kind == HLS_THRESH_TOZERO) ? value : 0;
+  });
+}
+PYNQ_TORCH_PICTURES void Not(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target) {
+  typedef typename Mat<AP_ROWS, AP_COLS, AP_D>::pixel Pixel;
+  EachChannelTo(source, target, [](int value, int) { return int(Pixel(~value)); });
+}
+
+PYNQ_TORCH_PICTURES void Duplicate(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& first, Mat<AP_ROWS, AP_COLS, AP_D>& second) {
+  EachPixel(source, [&] {
+    typename Mat<AP_ROWS, AP_COLS, AP_S>::Value from;
+    typename Mat<AP_ROWS, AP_COLS, AP_D>::Value to;
+    source >> from;
+    for (int k = 0; k < HLS_MAT_CN(AP_D); ++k) {
+#pragma HLS UNROLL
+      to.val[k] = from.val[k];
+    }
+    first << to;
+    second << to;
+  });
+}
+PYNQ_TORCH_PICTURES void Split(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& first, Mat<AP_ROWS, AP_COLS, AP_D>& second, Mat<AP_ROWS, AP_COLS, AP_D>& third) {
+  EachPixel(source, [&] {
+    typename Mat<AP_ROWS, AP_COLS, AP_S>::Value from;
+    source >> from;
+    first.data_stream[0].write(from.val[0]);
+    second.data_stream[0].write(from.val[1]);
+    third.data_stream[0].write(from.val[2]);
+  });
+}
+PYNQ_TORCH_PICTURES void Merge(Mat<AP_ROWS, AP_COLS, AP_S>& first, Mat<AP_ROWS, AP_COLS, AP_S>& second, Mat<AP_ROWS, AP_COLS, AP_S>& third, Mat<AP_ROWS, AP_COLS, AP_D>& target) {
+  EachPixel(first, [&] {
+    typename Mat<AP_ROWS, AP_COLS, AP_D>::Value to;
+    to.val[0] = first.data_stream[0].read();
+    to.val[1] = second.data_stream[0].read();
+    to.val[2] = third.data_stream[0].read();
+    target << to;
+  });
+}
+
+// Two pictures to a third.
+#define PYNQ_TORCH_TWO_PICTURES(name, ...)                                                       \
+  PYNQ_TORCH_PICTURES void name(Mat<AP_ROWS, AP_COLS, AP_S>& left,                               \
+                                Mat<AP_ROWS, AP_COLS, AP_S>& right,                              \
+                                Mat<AP_ROWS, AP_COLS, AP_D>& target) {                           \
+    EachPairTo(left, right, target, [](int a, int b) { return int(__VA_ARGS__); });              \
+  }
+PYNQ_TORCH_TWO_PICTURES(AbsDiff, a < b ? b - a : a - b)
+PYNQ_TORCH_TWO_PICTURES(And, a & b)
+PYNQ_TORCH_TWO_PICTURES(Or, a | b)
+PYNQ_TORCH_TWO_PICTURES(Xor, a ^ b)
+PYNQ_TORCH_TWO_PICTURES(Min, a < b ? a : b)
+PYNQ_TORCH_TWO_PICTURES(Max, a < b ? b : a)
+PYNQ_TORCH_PICTURES void AddWeighted(Mat<AP_ROWS, AP_COLS, AP_S>& left, double alpha, Mat<AP_ROWS, AP_COLS, AP_S>& right, double beta, double gamma, Mat<AP_ROWS, AP_COLS, AP_D>& target) {
+  EachPairTo(left, right, target, [&](double a, double b) { return a * alpha + b * beta + gamma; });
+}
+
+// A picture and a constant for each channel.
+#define PYNQ_TORCH_WITH_CONSTANT(name, ...)                                                      \
+  template <int AP_ROWS, int AP_COLS, int AP_S, int AP_D, class AP_T>                            \
+  void name(Mat<AP_ROWS, AP_COLS, AP_S>& source, Scalar<HLS_MAT_CN(AP_S), AP_T> constant,        \
+            Mat<AP_ROWS, AP_COLS, AP_D>& target) {                                               \
+    EachChannelTo(source, target, [&](int a, int k) {                                            \
+      const int b = constant.val[k];                                                             \
+      return int(__VA_ARGS__);                                                                   \
+    });                                                                                          \
+  }
+PYNQ_TORCH_WITH_CONSTANT(AddS, a + b)
+PYNQ_TORCH_WITH_CONSTANT(SubS, a - b)
+PYNQ_TORCH_WITH_CONSTANT(SubRS, b - a)
+template <int AP_ROWS, int AP_COLS, int AP_D, class AP_T> void Set(Scalar<HLS_MAT_CN(AP_D), AP_T> value, Mat<AP_ROWS, AP_COLS, AP_D>& target) {
+  EachPixel(target, [&] {
+    typename Mat<AP_ROWS, AP_COLS, AP_D>::Value to;
+    for (int k = 0; k < HLS_MAT_CN(AP_D); ++k) {
+#pragma HLS UNROLL
+      to.val[k] = value.val[k];
+    }
+    target << to;
+  });
+}
+template <int AP_ROWS, int AP_COLS, int AP_D> void Zero(Mat<AP_ROWS, AP_COLS, AP_D>& target) {
+  EachPixel(target, [&] {
+    typename Mat<AP_ROWS, AP_COLS, AP_D>::Value to;
+    for (int k = 0; k < HLS_MAT_CN(AP_D); ++k) {
+#pragma HLS UNROLL
+      to.val[k] = 0;
+    }
+    target << to;
+  });
+}
+
+// ---- Neighbourhoods -------------------------------------------------------------------------------
+
+// What stands for pixel `at` of `count` where the neighbourhood leaves the picture.
+struct BORDER_REFLECT_101 {
+  static int of(int at, int count) { return at < 0 ? -at : at >= count ? 2 * count - 2 - at : at; }
+};
+struct BORDER_REFLECT {
+  static int of(int at, int count) { return at < 0 ? -at - 1 : at >= count ? 2 * count - 1 - at : at; }
+};
+struct BORDER_REPLICATE {
+  static int of(int at, int count) { return at < 0 ? 0 : at >= count ? count - 1 : at; }
+};
+typedef BORDER_REFLECT_101 BORDER_DEFAULT;
+
+// `operation.of(window)` makes a pixel from the AP_H x AP_W pixels around each. The rows before are
+// kept in line buffers, and two loops more than the picture has rows and columns see to its edges.
+template <class AP_BORDER, int AP_H, int AP_W, class AP_F, int AP_S, int AP_D, int AP_ROWS, int AP_COLS>
+void Neighbourhood(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target, const AP_F& operation) {
+#pragma HLS INLINE
+  typedef Mat<AP_ROWS, AP_COLS, AP_S> From;
+  typedef typename From::pixel Pixel;
+  Pixel lines[From::channels][AP_H][AP_COLS];
+#pragma HLS ARRAY_PARTITION variable=lines complete dim=1
+#pragma HLS ARRAY_PARTITION variable=lines complete dim=2
+  Pixel seen[From::channels][AP_H][AP_W];
+#pragma HLS ARRAY_PARTITION variable=seen complete dim=0
+  const int rows = source.rows, cols = source.cols;
+  assert(rows <= AP_ROWS && cols <= AP_COLS);
+loop_height:
+  for (int i = 0; i < rows + AP_H - 1; ++i) {
+  loop_width:
+    for (int j = 0; j < cols + AP_W - 1; ++j) {
+#pragma HLS LOOP_FLATTEN off
+#pragma HLS DEPENDENCE variable=lines inter false
+#pragma HLS PIPELINE II=1
+      typename From::Value from = typename From::Value();
+      typename Mat<AP_ROWS, AP_COLS, AP_D>::Value to;
+      if (i < rows && j < cols) source >> from;
+      const int y = i - AP_H / 2, x = j - AP_W / 2;
+      const bool inside = y >= 0 && y < rows && x >= 0 && x < cols;
+      for (int k = 0; k < From::channels; ++k) {
+        for (int r = 0; r < AP_H; ++r)
+          for (int c = 0; c < AP_W - 1; ++c) seen[k][r][c] = seen[k][r][c + 1];
+        if (j < cols) {
+          for (int r = 0; r < AP_H - 1; ++r) {
+            seen[k][r][AP_W - 1] = lines[k][r + 1][j];
+            lines[k][r][j] = seen[k][r][AP_W - 1];
+          }
+          seen[k][AP_H - 1][AP_W - 1] = from.val[k];
+          lines[k][AP_H - 1][j] = from.val[k];
+        }
+        // Of what is there: first the rows, then of these the columns.
+        Pixel picked[AP_H][AP_W];
+        Window<AP_H, AP_W, Pixel> window;
+        for (int r = 0; r < AP_H; ++r) {
+          const int row = AP_BORDER::of(y + r - AP_H / 2, rows) - y + AP_H / 2;
+          for (int c = 0; c < AP_W; ++c) {
+            picked[r][c] = seen[k][r][c];
+            for (int other = 0; other < AP_H; ++other)
+              if (row == other) picked[r][c] = seen[k][other][c];
+          }
+        }
+        for (int c = 0; c < AP_W; ++c) {
+          const int column = AP_BORDER::of(x + c - AP_W / 2, cols) - x + AP_W / 2;
+          for (int r = 0; r < AP_H; ++r) {
+            window.val[r][c] = picked[r][c];
+            for (int other = 0; other < AP_W; ++other)
+              if (column == other) window.val[r][c] = picked[r][other];
+          }
+        }
+        if (inside) to.val[k] = operation.template of<typename Mat<AP_ROWS, AP_COLS, AP_D>::pixel>(window);
+      }
+      if (inside) target << to;
+    }
+  }
+}
+
+template <int AP_H, int AP_W, class AP_K> struct Convolution {
+  const Window<AP_H, AP_W, AP_K>& kernel;
+  explicit Convolution(const Window<AP_H, AP_W, AP_K>& factors) : kernel(factors) {}
+  template <class AP_D, class AP_S> AP_D of(const Window<AP_H, AP_W, AP_S>& window) const {
+    return saturate_cast<AP_D>(sum(window, AP_K()));
+  }
+  template <class AP_S> int sum(const Window<AP_H, AP_W, AP_S>& window, int) const { return added<int>(window); }
+  template <class AP_S> int sum(const Window<AP_H, AP_W, AP_S>& window, char) const { return added<int>(window); }
+  template <class AP_S> int sum(const Window<AP_H, AP_W, AP_S>& window, signed char) const { return added<int>(window); }
+  template <class AP_S> int sum(const Window<AP_H, AP_W, AP_S>& window, short) const { return added<int>(window); }
+  template <class AP_S> float sum(const Window<AP_H, AP_W, AP_S>& window, float) const { return added<float>(window); }
+  template <class AP_S> double sum(const Window<AP_H, AP_W, AP_S>& window, double) const { return added<double>(window); }
+  template <class AP_S, int AP_N, int AP_I, ap_q_mode AP_Q, ap_o_mode AP_O>
+  int sum(const Window<AP_H, AP_W, AP_S>& window, ap_fixed<AP_N, AP_I, AP_Q, AP_O>) const {
+    const ap_fixed<AP_I + 27, AP_I + 27> whole = added<ap_fixed<AP_N + 26, AP_I + 26> >(window) + ap_fixed<3, 1>(0.5);
+    return whole.to_int();
+  }
+  template <class AP_V, class AP_S> AP_V added(const Window<AP_H, AP_W, AP_S>& window) const {
+    AP_V total = 0;
+    for (int at = 0; at < AP_H * AP_W; ++at) {
+#pragma HLS UNROLL
+      total += AP_V(window.val[at / AP_W][at % AP_W]) * AP_V(kernel.val[at / AP_W][at % AP_W]);
+    }
+    return total;
+  }
+};
+template <class AP_BORDER, int AP_S, int AP_D, int AP_ROWS, int AP_COLS, class AP_K, int AP_H, int AP_W>
+void Filter2D(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target, Window<AP_H, AP_W, AP_K>& kernel, Point_<int> anchor = Point_<int>()) {
+#pragma HLS ARRAY_PARTITION variable=kernel complete dim=0
+  assert((anchor.x == -1 || anchor.x == AP_W / 2) && (anchor.y == -1 || anchor.y == AP_H / 2));
+  Neighbourhood<AP_BORDER, AP_H, AP_W>(source, target, Convolution<AP_H, AP_W, AP_K>(kernel));
+}
+template <int AP_S, int AP_D, int AP_ROWS, int AP_COLS, class AP_K, int AP_H, int AP_W>
+void Filter2D(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target, Window<AP_H, AP_W, AP_K>& kernel, Point_<int> anchor = Point_<int>()) {
+  Filter2D<BORDER_DEFAULT>(source, target, kernel, anchor);
+}
+
+template <int AP_X, int AP_Y, int AP_SIZE, int AP_S, int AP_D, int AP_ROWS, int AP_COLS>
+void Sobel(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target) {
+  static_assert(AP_X + AP_Y == 1 && AP_X >= 0 && AP_Y >= 0, "a first derivative, along x or y");
+  static_assert(AP_SIZE == 3 || AP_SIZE == 5 || AP_SIZE == 7, "a kernel of 3 x 3, 5 x 5 or 7 x 7");
+  const int smooth[3][7] = {{1, 2, 1}, {1, 4, 6, 4, 1}, {1, 6, 15, 20, 15, 6, 1}};
+  const int slope[3][7] = {{-1, 0, 1}, {-1, -2, 0, 2, 1}, {-1, -4, -5, 0, 5, 4, 1}};
+  Window<AP_SIZE, AP_SIZE, int> kernel;
+  for (int at = 0; at < AP_SIZE * AP_SIZE; ++at) {
+#pragma HLS UNROLL
+    const int r = at / AP_SIZE, c = at % AP_SIZE, which = AP_SIZE / 2 - 1;
+    kernel.val[r][c] = (AP_Y ? slope : smooth)[which][r] * (AP_X ? slope : smooth)[which][c];
+  }
+  Neighbourhood<BORDER_DEFAULT, AP_SIZE, AP_SIZE>(source, target, Convolution<AP_SIZE, AP_SIZE, int>(kernel));
+}
+
+// A row of the kernel that makes a picture soft; a sigma of 0 follows from the size, as in OpenCV.
+template <int AP_N> struct Bell {
+  double value[AP_N];
+  explicit Bell(double sigma) {
+#pragma HLS INLINE
+    static_assert(AP_N == 1 || AP_N == 3 || AP_N == 5 || AP_N == 7, "1, 3, 5 or 7 pixels");
+    const double known[4][7] = {{1}, {0.25, 0.5, 0.25}, {0.0625, 0.25, 0.375, 0.25, 0.0625},
+                                {0.03125, 0.109375, 0.21875, 0.28125, 0.21875, 0.109375, 0.03125}};
+    double sum = 0;
+    for (int at = 0; at < AP_N; ++at) {
+#pragma HLS UNROLL
+      const double from = at - AP_N / 2;
+      value[at] = sigma > 0 ? hls::exp(-0.5 * from * from / (sigma * sigma)) : known[AP_N / 2][at];
+      sum += value[at];
+    }
+    for (int at = 0; at < AP_N; ++at) {
+#pragma HLS UNROLL
+      value[at] /= sum;
+    }
+  }
+};
+template <int AP_H, int AP_W, int AP_S, int AP_D, int AP_ROWS, int AP_COLS>
+void GaussianBlur(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target, double sigma_x = 0, double sigma_y = 0) {
+  const Bell<AP_H> column(sigma_y > 0 ? sigma_y : sigma_x);
+  const Bell<AP_W> row(sigma_x);
+  Window<AP_H, AP_W, ap_fixed<18, 2> > kernel;
+  for (int at = 0; at < AP_H * AP_W; ++at) {
+#pragma HLS UNROLL
+    kernel.val[at / AP_W][at % AP_W] = column.value[at / AP_W] * row.value[at % AP_W];
+  }
+  Neighbourhood<BORDER_DEFAULT, AP_H, AP_W>(source, target, Convolution<AP_H, AP_W, ap_fixed<18, 2> >(kernel));
+}
+
+template <bool AP_LARGEST> struct Extreme {
+  template <class AP_D, class AP_S, int AP_H, int AP_W> AP_D of(const Window<AP_H, AP_W, AP_S>& window) const {
+    AP_S found = window.val[0][0];
+    for (int at = 1; at < AP_H * AP_W; ++at) {
+#pragma HLS UNROLL
+      const AP_S value = window.val[at / AP_W][at % AP_W];
+      if (AP_LARGEST ? value > found : value < found) found = value;
+    }
+    return found;
+  }
+};
+PYNQ_TORCH_PICTURES void Erode(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target) {
+  Neighbourhood<BORDER_REPLICATE, 3, 3>(source, target, Extreme<false>());
+}
+PYNQ_TORCH_PICTURES void Dilate(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target) {
+  Neighbourhood<BORDER_REPLICATE, 3, 3>(source, target, Extreme<true>());
+}
+#undef PYNQ_TORCH_PICTURES
+#undef PYNQ_TORCH_TWO_PICTURES
+#undef PYNQ_TORCH_WITH_CONSTANT
+}  // namespace hls
