@@ -22,6 +22,7 @@ from .bounds import (
     recurrence_limit,
 )
 from .branches import Branches
+from .fifos import words_wait
 from .forwarded import forward
 from .region import AFTER_READ, Node, Region, Slot
 from .spread import divide
@@ -74,8 +75,9 @@ def _fit(
     region: Region, interval: int, pairs: list[Carried]
 ) -> tuple[int, tuple[Node, Node] | Carried | None]:
     """Schedule at an interval; return the depth, and a carried value that comes too late."""
+    first = 1 if words_wait(region.target) else 0
     for node in region.nodes:
-        node.least = (0, 0.0)
+        node.least = (first if node.stream else 0, 0.0)
     users, values = _users(region), region.carried_values()
     for _ in range(_TRIES):
         depth = place_all(region, interval)

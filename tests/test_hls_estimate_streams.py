@@ -1,0 +1,166 @@
+"""When the words of streams pass in a schedule, and how functions that pass them are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pynq_torch.hls.estimator import Estimate, LoopEstimate, compiler, estimate
+
+pytestmark = pytest.mark.skipif(compiler.tools() is not None, reason="clang-16 is not installed")
+
+
+def _of(folder: Path, text: str, tool: str) -> Estimate:
+    source = folder / "k.cpp"
+    source.write_text(text, encoding="utf-8")
+    return estimate(source, "k", tool=tool)
+
+
+def _loop(found: Estimate, name: str) -> LoopEstimate:
+    return next(one for one in found.loops if one.name == name)
+
+
+PASSED = """
+#include <hls_stream.h>
+typedef hls::stream<int> Fifo;
+static void put(const int in[100], Fifo& to) {
+    put: for (int i = 0; i < 100; i++) {
+#pragma HLS PIPELINE
+        to.write(in[i]);
+    }
+}
+static void pass(Fifo& from, Fifo& to) {
+    pass: for (int i = 0; i < 100; i++) {
+#pragma HLS PIPELINE
+        to.write(from.read());
+    }
+}
+static void get(Fifo& from, int out[100]) {
+    get: for (int i = 0; i < 100; i++) {
+#pragma HLS PIPELINE
+        out[i] = from.read();
+    }
+}
+void k(const int in[100], int out[100]) {
+#pragma HLS DATAFLOW
+    Fifo a, b;
+    put(in, a);
+    pass(a, b);
+    get(b, out);
+}
+"""
+
+
+@pytest.mark.parametrize(("tool", "first"), [("vivado-2019.2", 1), ("vivado-2016.4", 0)])
+def test_vivado_passes_words_in_the_second_state(tmp_path: Path, tool: str, first: int) -> None:
+    found = _of(tmp_path, PASSED, tool)
+    depths = [_loop(found, name).iteration_latency[1] for name in ("put", "pass", "get")]
+    assert depths == [2, 1 + first, 1 + first]
+
+
+SEVERAL = """
+#include <hls_stream.h>
+void k(hls::stream<int>& in, int out[400]) {
+#pragma HLS INTERFACE axis port=in
+    four: for (int i = 0; i < 100; i++) {
+#pragma HLS PIPELINE II=4
+        for (int j = 0; j < 4; j++) out[4 * i + j] = in.read();
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("tool", "depth"), [("vivado-2019.2", 5), ("vitis-2022.2", 4)])
+def test_each_word_is_used_when_its_own_read_has_brought_it(
+    tmp_path: Path, tool: str, depth: int
+) -> None:
+    """Four reads take four cycles, and what they bring is not stored before."""
+    loop = _loop(_of(tmp_path, SEVERAL, tool), "four")
+    assert (loop.ii, loop.iteration_latency[1]) == (4, depth)
+
+
+NAMED = """
+template <int N> struct Plus;
+template <> struct Plus<1> {
+    template <class T> static void of(const T (&from)[8], T (&to)[8]) {
+        for (int k = 0; k < 8; ++k) {
+#pragma HLS UNROLL
+            to[k] = from[k] + 1;
+        }
+    }
+};
+template <int N> void go(const int (&a)[8], int (&b)[8]) { Plus<N>::template of<int>(a, b); }
+void k(const int in[800], int out[800]) {
+    rows: for (int i = 0; i < 100; ++i) {
+#pragma HLS PIPELINE
+        int x[8], y[8];
+        for (int j = 0; j < 8; ++j) x[j] = in[8 * i + j];
+        go<1>(x, y);
+        for (int j = 0; j < 8; ++j) out[8 * i + j] = y[j];
+    }
+}
+"""
+
+
+def test_a_function_that_only_an_instance_names_has_its_pragmas(tmp_path: Path) -> None:
+    """`Plus<N>::of<int>` means nothing before N is known."""
+    found = _of(tmp_path, NAMED, "vivado-2019.2")
+    assert [(one.name, one.ii) for one in found.loops] == [("rows", 4)]
+
+
+INLINED = """
+#include <hls_stream.h>
+typedef hls::stream<int> Fifo;
+static void each(Fifo& from, Fifo& to, int more) {
+#pragma HLS INLINE
+    each: for (int i = 0; i < 100; i++) {
+#pragma HLS PIPELINE
+        to.write(from.read() + more);
+    }
+}
+static void first(Fifo& from, Fifo& to) { each(from, to, 1); }
+static void second(Fifo& from, Fifo& to) { each(from, to, 2); }
+void k(Fifo& in, Fifo& out) {
+#pragma HLS DATAFLOW
+    Fifo between;
+    first(in, between);
+    second(between, out);
+}
+"""
+
+
+def test_a_function_with_the_loops_of_an_inlined_one_stays_a_process(tmp_path: Path) -> None:
+    found = _of(tmp_path, INLINED, "vivado-2019.2")
+    assert [name for name, _ in found.stages] == ["first", "second"]
+
+
+HELD = """
+#include <hls_stream.h>
+struct Picture { int rows; hls::stream<int> lines[2]; };
+static void put(const int in[200], Picture& to) {
+    for (int i = 0; i < 100; i++) {
+#pragma HLS PIPELINE
+        to.lines[0].write(in[i]);
+        to.lines[1].write(i);
+    }
+}
+static void get(Picture& from, int out[100]) {
+    for (int i = 0; i < 100; i++) {
+#pragma HLS PIPELINE
+        out[i] = from.lines[0].read() + from.lines[1].read();
+    }
+}
+void k(const int in[200], int out[100]) {
+#pragma HLS DATAFLOW
+    Picture between;
+    put(in, between);
+    get(between, out);
+}
+"""
+
+
+def test_the_streams_of_a_struct_are_fifos(tmp_path: Path) -> None:
+    """Its reader begins when the first word is there, not when the last one is."""
+    most = _of(tmp_path, HELD, "vivado-2019.2").latency[1]
+    assert most is not None and most < 120
