@@ -131,9 +131,7 @@ def lint(
             )
         if isinstance(schedule, Estimate):
             problems |= _late(program, schedule, problems)
-    # What a library of the tool does is nothing that the kernel's author can change.
-    own = (one for one in problems if not toolchain.in_library(one[0]))
-    return sorted(_finding(*problem) for problem in own)
+    return sorted(_finding(*one) for one in problems if not toolchain.in_library(one[0]))
 
 
 def _finding(file: str, line: int, rule: str, text: str) -> Finding:
