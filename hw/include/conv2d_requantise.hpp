@@ -19,11 +19,13 @@ struct IntStore {
         const int kind = mode & KIND;
     store_outs:
         for (int o = 0; o < at.outs; ++o) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::OUTS
             const int channel = at.group * size.outs + at.out + o;
             const int32_t offset = mode & gemm_core::BIAS ? bias[channel] : 0;
             const float factor = kind != INT32 ? scale[channel] : 0.0f;
         store_rows:
             for (int y = 0, first = 0; y < at.rows; ++y, first += at.columns) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
                 const int64_t to = place(s, at.group, at.batch, at.out + o, at.y + y, at.x);
                 int32_t line[S::PIXELS];
             finish_columns:

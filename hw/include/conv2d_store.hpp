@@ -34,9 +34,11 @@ struct FloatStore {
 #pragma HLS ALLOCATION operation instances=mul limit=1
     store_outs:
         for (int o = 0; o < at.outs; ++o) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=S::OUTS
             const float offset = mode & BIAS ? bias[at.group * size.outs + at.out + o] : 0.0f;
         store_rows:
             for (int y = 0, first = 0; y < at.rows; ++y, first += at.columns) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=64
                 const int64_t to = place(s, at.group, at.batch, at.out + o, at.y + y, at.x);
                 float line[S::PIXELS];
             finish_columns:
