@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from clang.cindex import Cursor
 
-from pynq_torch.errors import InterfaceError
+from pynq_torch.errors import InterfaceError, KernelBuildError
 from pynq_torch.hls import estimate
 from pynq_torch.hls.estimator import compiler
 from pynq_torch.hls.estimator.tool import guess_release
@@ -193,3 +193,39 @@ def test_many_operators_of_one_name_are_looked_at_once(kernel, monkeypatch):
     sums = " + ".join(f"({one}{{x}} + {one}{{x}})" for one in names)
     kernel(f"{text} int k(int x) {{ return {sums}; }}")
     assert len(compared) < 500 * len(names)
+
+
+def test_variables_may_have_the_names_that_values_get(tmp_path: Path) -> None:
+    """Generators of HLS C++ call them v0, v1, ..."""
+    text = """
+    void k(int v0[8], int v1[8], int vv2) {
+        l: for (int v3 = 0; v3 < 8; v3++) { int v4 = v0[v3]; v1[v3] = v4 * vv2; }
+    }
+    """
+    source = tmp_path / "k.cpp"
+    source.write_text(text)
+    assert [one.trip_count for one in estimate(source, "k", tool="vitis").loops] == [(8, 8)]
+
+
+def test_a_template_that_ends_in_itself_is_no_recursion(tmp_path: Path) -> None:
+    """Labels keep what a constant condition leaves out in clang's code."""
+    text = """
+    template <int N> int total(const int x[N]) {
+        constexpr int half = N / 2 > 0 ? N / 2 : 1, rest = N - half > 0 ? N - half : 1;
+        if (N == 1) {
+            return x[0];
+        } else {
+            int left[half], right[rest];
+            first: for (int i = 0; i < half; ++i) left[i] = x[i];
+            second: for (int i = 0; i < rest; ++i) right[i] = x[half + i];
+            return total<half>(left) + total<rest>(right);
+        }
+    }
+    int k(const int x[8]) { return total<8>(x); }
+    """
+    source = tmp_path / "k.cpp"
+    source.write_text(text)
+    assert estimate(source, "k", tool="vivado").latency[1]
+    source.write_text(text.replace("if (N == 1)", "if (x[0] == 1)"))
+    with pytest.raises(KernelBuildError, match=r"k.cpp:\d+: recursion cannot be synthesised"):
+        estimate(source, "k", tool="vivado")

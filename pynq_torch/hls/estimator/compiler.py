@@ -332,9 +332,12 @@ def _too_much(unrolled: Sequence[Place]) -> KernelBuildError:
 
 def _named(text: str) -> str:
     """Return a module with names for numbers, so that instructions can be left out."""
+    letter = "v"
+    while re.search(rf"%{letter}\d", text):  # a variable of the kernel's
+        letter += "v"
     rows = (  # a table's text stays as it is
-        row if row.startswith("@") else re.sub(r"%(\d+)\b", r"%v\1", row)
-        for row in re.sub(r"(?m)^(\d+):", r"v\1:", text).split("\n")
+        row if row.startswith("@") else re.sub(r"%(\d+)\b", rf"%{letter}\1", row)
+        for row in re.sub(r"(?m)^(\d+):", rf"{letter}\1:", text).split("\n")
     )
     return "\n".join(rows)
 

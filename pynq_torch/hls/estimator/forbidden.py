@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pynq_torch.errors import KernelBuildError, needs
 
@@ -27,6 +27,9 @@ _HEAP = re.compile(r"^(?:malloc|calloc|realloc|free|_Zn[wa][mj].*|_Zd[la]Pv.*)$"
 _CALL = re.compile(r"call [^@]*@(\"[^\"]+\"|[-\w.$]+)\(.*?(?:!dbg (!\d+))?$")
 _INDIRECT = re.compile(r" call (?:[^@%(\"]*\([^)]*\) |[^@%(\"]*)%[^ ]+\(")
 _NODE = re.compile(r"!dbg (!\d+)")
+_LABEL = re.compile(r'("[^"]+"|[-\w.$]+):')
+_TARGET = re.compile(r'label %("[^"]+"|[-\w.$]+)')
+_CONSTANT = re.compile(r"  br i1 (true|false),")
 #: Instead of a callee's name: the function is known at run time only; assembly.
 _POINTER, _ASSEMBLY = "", "asm"
 _REFUSED = {
@@ -175,18 +178,45 @@ def _note(plan: Plan, callee: str, where: Place, refuse: bool) -> None:
 
 
 def _calls(text: str) -> dict[str, list[tuple[str, str]]]:
-    """Return which functions each function calls, with the call's debug location."""
+    """Return which functions each function calls, with the call's debug location.
+
+    What a condition that is a constant leaves out does not count: clang keeps it where it holds a
+    label, and a template may call itself there.
+    """
     found: dict[str, list[tuple[str, str]]] = {}
-    current: list[tuple[str, str]] = []
-    for line in text.split("\n"):
-        if line.startswith("define "):
-            match = DEFINED.match(line)
-            if match:
-                current = found.setdefault(match[1].strip('"'), [])
-        elif " call " in line and (match := _CALL.search(line)):
-            current.append((match[1].strip('"'), match[2] or ""))
-        elif " call " in line and (_INDIRECT.search(line) or " asm " in line):
-            found_at = _NODE.search(line)
-            callee = _ASSEMBLY if " asm " in line else _POINTER
-            current.append((callee, found_at[1] if found_at else ""))
+    for chunk in re.split(r"(?m)^(?=define )", text)[1:]:
+        body = chunk.split("\n}\n", 1)[0]
+        if match := DEFINED.match(body):
+            found.setdefault(match[1].strip('"'), []).extend(_of_body(body))
     return found
+
+
+def _of_body(body: str) -> Iterator[tuple[str, str]]:
+    for line in _reached(body):
+        if " call " not in line:
+            continue
+        if match := _CALL.search(line):
+            yield match[1].strip('"'), match[2] or ""
+        elif _INDIRECT.search(line) or " asm " in line:
+            found_at = _NODE.search(line)
+            yield _ASSEMBLY if " asm " in line else _POINTER, found_at[1] if found_at else ""
+
+
+def _reached(body: str) -> Iterator[str]:
+    """Yield the lines of the blocks that are reached from a function's first one."""
+    blocks: dict[str, list[str]] = {"": []}
+    lines = blocks[""]
+    for line in body.split("\n")[1:]:
+        if label := _LABEL.match(line):
+            lines = blocks.setdefault(label[1].strip('"'), [])
+        else:
+            lines.append(line)
+    waiting, seen = [""], {""}
+    while waiting:
+        for line in blocks.get(waiting.pop(), ()):
+            yield line
+            after = [name.strip('"') for name in _TARGET.findall(line)]
+            if constant := _CONSTANT.match(line):
+                after = after[:1] if constant[1] == "true" else after[1:2]
+            waiting += [name for name in after if name not in seen]
+            seen.update(after)

@@ -36,8 +36,8 @@ from .target import Target
 
 __all__ = ["divide"]
 
-#: The first release that cuts cyclic, and the first that copies.
-_CYCLIC, _COPIES = 2022.0, 2021.0
+#: The first release that cuts cyclic, and the first that copies (four memories of three reports).
+_CYCLIC, _COPIES = 2022.0, 2020.2
 #: Bits of a memory that is still copied: reports have 80,000, and a memory of 25 Mbit was not.
 _MOST_COPIED = 1 << 20
 #: Read ports of a memory that is copied: none of 23 in published RTL has more.
