@@ -204,19 +204,19 @@ def _of_body(body: str) -> Iterator[tuple[str, str]]:
 
 def _reached(body: str) -> Iterator[str]:
     """Yield the lines of the blocks that are reached from a function's first one."""
-    blocks: dict[str, list[str]] = {"": []}
-    lines = blocks[""]
+    blocks: dict[str, list[str]] = {}
+    name = ""  # the first block may have no label
     for line in body.split("\n")[1:]:
         if label := _LABEL.match(line):
-            lines = blocks.setdefault(label[1].strip('"'), [])
-        else:
-            lines.append(line)
-    waiting, seen = [""], {""}
+            name = label[1].strip('"')
+        blocks.setdefault(name, []).append(line)
+    waiting = [*blocks][:1]
+    seen = {*waiting}
     while waiting:
         for line in blocks.get(waiting.pop(), ()):
             yield line
-            after = [name.strip('"') for name in _TARGET.findall(line)]
+            after = [target.strip('"') for target in _TARGET.findall(line)]
             if constant := _CONSTANT.match(line):
                 after = after[:1] if constant[1] == "true" else after[1:2]
-            waiting += [name for name in after if name not in seen]
+            waiting += [target for target in after if target not in seen]
             seen.update(after)
