@@ -367,7 +367,7 @@ void k(const int x[64], int y[64]) {
 """
 
 
-@pytest.mark.parametrize("tool", ["vivado", "vitis-2020.2"])
+@pytest.mark.parametrize("tool", ["vivado", "vitis-2020.1"])
 @pytest.mark.parametrize(("row", "intervals"), [("2", [1, 1]), ("(x[i] & 1)", [2, 2])])
 def test_a_dimension_that_is_met_at_constants_only_is_cut(
     tmp_path: Path, tool: str, row: str, intervals: list[int]
