@@ -13,6 +13,7 @@ from typing import Any
 from pynq_torch.hls import Interface, cache, command
 from pynq_torch.hls import compile as compiling
 from pynq_torch.hls.design.build import build_overlay
+from pynq_torch.hls.estimator import Estimate, LoopEstimate, estimate
 from pynq_torch.hls.parse import read_interface
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -24,6 +25,18 @@ _MASTER = re.compile(r"m_axi\b.*?\bbundle=(\w+)")
 def interface_of(kernel: str) -> Interface:
     """Return the interface of ``hw/kernels/<kernel>``, read once in a run of pytest."""
     return read_interface(HW_KERNELS / kernel / f"{kernel}.cpp", kernel)
+
+
+def estimate_of(folder: Path, text: str, tool: str) -> Estimate:
+    """Return the estimate of the function ``k`` of a source."""
+    source = folder / "k.cpp"
+    source.write_text(text, encoding="utf-8")
+    return estimate(source, "k", tool=tool)
+
+
+def loop_of(found: Estimate, name: str) -> LoopEstimate:
+    """Return the first loop of that name."""
+    return next(one for one in found.loops if one.name == name)
 
 
 def copy_engine_objects(folder: Path) -> None:

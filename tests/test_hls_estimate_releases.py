@@ -6,21 +6,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from helpers import estimate_of, loop_of
 
 from pynq_torch.hls import toolchain
-from pynq_torch.hls.estimator import Estimate, LoopEstimate, compiler, estimate
+from pynq_torch.hls.estimator import compiler
 
 pytestmark = pytest.mark.skipif(compiler.tools() is not None, reason="clang-16 is not installed")
-
-
-def _of(folder: Path, text: str, tool: str) -> Estimate:
-    source = folder / "k.cpp"
-    source.write_text(text, encoding="utf-8")
-    return estimate(source, "k", tool=tool)
-
-
-def _loop(found: Estimate, name: str) -> LoopEstimate:
-    return next(one for one in found.loops if one.name == name)
 
 
 ROUNDS = """
@@ -45,7 +36,7 @@ def test_pipelines_made_early_keep_their_state_in_registers(
     tmp_path: Path, tool: str, few: bool
 ) -> None:
     """Since 2023.2 the first compiler makes the pipeline: eight words are eight registers."""
-    found = _loop(_of(tmp_path, ROUNDS, tool), "rounds").ii
+    found = loop_of(estimate_of(tmp_path, ROUNDS, tool), "rounds").ii
     assert found is not None and (found == 1) is few
 
 
@@ -68,7 +59,9 @@ void k(const word in[16], word out[64]) {
 )
 def test_a_memory_is_copied_though_the_pipeline_writes_it(tmp_path: Path, parts: str) -> None:
     """Four reads and a write in an iteration: copies for the reads, and the word before it."""
-    found = _loop(_of(tmp_path, SCHEDULE.replace("PARTS", parts), "vitis-2025.1"), "extend")
+    found = loop_of(
+        estimate_of(tmp_path, SCHEDULE.replace("PARTS", parts), "vitis-2025.1"), "extend"
+    )
     assert found.ii == 2 and "2 iterations before" in found.why
 
 
@@ -86,7 +79,7 @@ def test_a_table_behind_a_function_is_not_copied(tmp_path: Path) -> None:
         }}
     }}
     """
-    found = _of(tmp_path, text, "vitis-2023.2")
+    found = estimate_of(tmp_path, text, "vitis-2023.2")
     assert found.resources["BRAM_18K"] is not None and found.resources["BRAM_18K"] < 8
 
 
@@ -106,7 +99,10 @@ void k(const unsigned x[64], unsigned y[64]) {
 @pytest.mark.parametrize(("body", "ii"), [("b", 1), ("(((b + 7) ^ (b << 3)) + b) ^ (b >> 9)", 2)])
 def test_logic_over_two_cycles_is_no_pipeline_of_one(tmp_path: Path, body: str, ii: int) -> None:
     """What is made in the second cycle has to fit before the next turn's logic in that one."""
-    assert _loop(_of(tmp_path, CHAIN.replace("BODY", body), "vitis-2024.2"), "turns").ii == ii
+    assert (
+        loop_of(estimate_of(tmp_path, CHAIN.replace("BODY", body), "vitis-2024.2"), "turns").ii
+        == ii
+    )
 
 
 INNER = """
@@ -125,9 +121,9 @@ void k(float a[16][16], int n) {
 @pytest.mark.parametrize("own", ["", "#pragma HLS PIPELINE"])
 def test_a_loop_that_cannot_be_unrolled_keeps_its_own_pipeline(tmp_path: Path, own: str) -> None:
     """The pipeline around it has no effect, which a warning says; its own directive has."""
-    found = _of(tmp_path, INNER.replace("OWN", "\n" + own + "\n"), "vivado-2019.1")
-    assert _loop(found, "cells").ii == (1 if own else None)
-    assert _loop(found, "rows").ii is None
+    found = estimate_of(tmp_path, INNER.replace("OWN", "\n" + own + "\n"), "vivado-2019.1")
+    assert loop_of(found, "cells").ii == (1 if own else None)
+    assert loop_of(found, "rows").ii is None
     assert any("PIPELINE of the loop in line 3 has no effect" in one for one in found.warnings)
 
 
@@ -160,7 +156,7 @@ def test_directives_on_an_argument_reach_the_global_array(
     """All calls hand over one table: LLVM gives the function that itself."""
     numbers = ", ".join(str(i * 7 % 100) for i in range(256))
     text = TABLE.replace("NUMBERS", numbers).replace("CUT", f"#pragma HLS {cut}" if cut else "")
-    assert _loop(_of(tmp_path, text, "vivado-2017.4"), "rows").ii == ii
+    assert loop_of(estimate_of(tmp_path, text, "vivado-2017.4"), "rows").ii == ii
 
 
 HELPERS = """
@@ -228,7 +224,7 @@ void k(int y[64], int n) {
 
 def test_a_name_of_the_function_hides_a_global_constant(tmp_path: Path) -> None:
     """ARRAY_PARTITION by a template's own LANES: eight banks, though another LANES is two."""
-    assert _loop(_of(tmp_path, HIDDEN, "vitis-2024.1"), "lanes").ii == 1
+    assert loop_of(estimate_of(tmp_path, HIDDEN, "vitis-2024.1"), "lanes").ii == 1
 
 
 FAR = """
@@ -249,6 +245,6 @@ void k(int x[64], int n) {
 
 def test_a_loop_that_calls_loops_in_turn_is_no_pipeline_of_its_own(tmp_path: Path) -> None:
     """The loops are two calls away: the inner one is the pipeline, nothing is to be unrolled."""
-    found = _of(tmp_path, FAR, "vitis-2024.1")
-    assert _loop(found, "turns").ii is None and _loop(found, "cells").ii == 1
+    found = estimate_of(tmp_path, FAR, "vitis-2024.1")
+    assert loop_of(found, "turns").ii is None and loop_of(found, "cells").ii == 1
     assert not any("has no effect" in one for one in found.warnings)

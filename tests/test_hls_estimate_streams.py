@@ -5,20 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers import estimate_of, loop_of
 
-from pynq_torch.hls.estimator import Estimate, LoopEstimate, compiler, estimate
+from pynq_torch.hls.estimator import compiler
 
 pytestmark = pytest.mark.skipif(compiler.tools() is not None, reason="clang-16 is not installed")
-
-
-def _of(folder: Path, text: str, tool: str) -> Estimate:
-    source = folder / "k.cpp"
-    source.write_text(text, encoding="utf-8")
-    return estimate(source, "k", tool=tool)
-
-
-def _loop(found: Estimate, name: str) -> LoopEstimate:
-    return next(one for one in found.loops if one.name == name)
 
 
 PASSED = """
@@ -54,8 +45,8 @@ void k(const int in[100], int out[100]) {
 
 @pytest.mark.parametrize(("tool", "first"), [("vivado-2019.2", 1), ("vivado-2016.4", 0)])
 def test_vivado_passes_words_in_the_second_state(tmp_path: Path, tool: str, first: int) -> None:
-    found = _of(tmp_path, PASSED, tool)
-    depths = [_loop(found, name).iteration_latency[1] for name in ("put", "pass", "get")]
+    found = estimate_of(tmp_path, PASSED, tool)
+    depths = [loop_of(found, name).iteration_latency[1] for name in ("put", "pass", "get")]
     assert depths == [2, 1 + first, 1 + first]
 
 
@@ -76,7 +67,7 @@ def test_each_word_is_used_when_its_own_read_has_brought_it(
     tmp_path: Path, tool: str, depth: int
 ) -> None:
     """Four reads take four cycles, and what they bring is not stored before."""
-    loop = _loop(_of(tmp_path, SEVERAL, tool), "four")
+    loop = loop_of(estimate_of(tmp_path, SEVERAL, tool), "four")
     assert (loop.ii, loop.iteration_latency[1]) == (4, depth)
 
 
@@ -105,7 +96,7 @@ void k(const int in[800], int out[800]) {
 
 def test_a_function_that_only_an_instance_names_has_its_pragmas(tmp_path: Path) -> None:
     """`Plus<N>::of<int>` means nothing before N is known."""
-    found = _of(tmp_path, NAMED, "vivado-2019.2")
+    found = estimate_of(tmp_path, NAMED, "vivado-2019.2")
     assert [(one.name, one.ii) for one in found.loops] == [("rows", 4)]
 
 
@@ -131,7 +122,7 @@ void k(Fifo& in, Fifo& out) {
 
 
 def test_a_function_with_the_loops_of_an_inlined_one_stays_a_process(tmp_path: Path) -> None:
-    found = _of(tmp_path, INLINED, "vivado-2019.2")
+    found = estimate_of(tmp_path, INLINED, "vivado-2019.2")
     assert [name for name, _ in found.stages] == ["first", "second"]
 
 
@@ -162,5 +153,5 @@ void k(const int in[200], int out[100]) {
 
 def test_the_streams_of_a_struct_are_fifos(tmp_path: Path) -> None:
     """Its reader begins when the first word is there, not when the last one is."""
-    most = _of(tmp_path, HELD, "vivado-2019.2").latency[1]
+    most = estimate_of(tmp_path, HELD, "vivado-2019.2").latency[1]
     assert most is not None and most < 120

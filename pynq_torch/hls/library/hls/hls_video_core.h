@@ -199,6 +199,22 @@ template <int AP_ROWS, int AP_COLS, int AP_T> class Mat {
   }
 };
 
+// Does something for each pixel of a picture, given its row and column.
+template <int AP_ROWS, int AP_COLS, int AP_T, class AP_F> void EachPixel(const Mat<AP_ROWS, AP_COLS, AP_T>& picture, const AP_F& act) {
+#pragma HLS INLINE
+  const int rows = picture.rows, cols = picture.cols;
+  assert(rows <= AP_ROWS && cols <= AP_COLS);
+loop_height:
+  for (int i = 0; i < rows; ++i) {
+  loop_width:
+    for (int j = 0; j < cols; ++j) {
+#pragma HLS LOOP_FLATTEN off
+#pragma HLS PIPELINE II=1
+      act(i, j);
+    }
+  }
+}
+
 // The nearest value that the pixel's type has.
 template <class AP_T> struct Saturated {
   template <class AP_V> static AP_T of(const AP_V& value) { return AP_T(value); }

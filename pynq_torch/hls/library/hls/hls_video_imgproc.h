@@ -19,26 +19,11 @@
 namespace hls {
 // ---- Pixel by pixel -------------------------------------------------------------------------------
 
-// Does something for each pixel of a picture.
-template <int AP_ROWS, int AP_COLS, int AP_T, class AP_F> void EachPixel(const Mat<AP_ROWS, AP_COLS, AP_T>& picture, const AP_F& act) {
-#pragma HLS INLINE
-  const int rows = picture.rows, cols = picture.cols;
-  assert(rows <= AP_ROWS && cols <= AP_COLS);
-loop_height:
-  for (int i = 0; i < rows; ++i) {
-  loop_width:
-    for (int j = 0; j < cols; ++j) {
-#pragma HLS LOOP_FLATTEN off
-#pragma HLS PIPELINE II=1
-      act();
-    }
-  }
-}
 // From one picture to another: `act` makes a pixel from a pixel.
 template <int AP_ROWS, int AP_COLS, int AP_S, int AP_D, class AP_F>
 void EachPixelTo(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target, const AP_F& act) {
 #pragma HLS INLINE
-  EachPixel(source, [&] {
+  EachPixel(source, [&](int, int) {
     typename Mat<AP_ROWS, AP_COLS, AP_S>::Value from;
     typename Mat<AP_ROWS, AP_COLS, AP_D>::Value to;
     source >> from;
@@ -63,7 +48,7 @@ template <int AP_ROWS, int AP_COLS, int AP_S, int AP_D, class AP_F>
 void EachPairTo(Mat<AP_ROWS, AP_COLS, AP_S>& left, Mat<AP_ROWS, AP_COLS, AP_S>& right, Mat<AP_ROWS, AP_COLS, AP_D>& target, const AP_F& value) {
 #pragma HLS INLINE
   typedef Mat<AP_ROWS, AP_COLS, AP_D> To;
-  EachPixel(left, [&] {
+  EachPixel(left, [&](int, int) {
     typename Mat<AP_ROWS, AP_COLS, AP_S>::Value a, b;
     typename To::Value to;
     left >> a;
@@ -145,7 +130,7 @@ PYNQ_TORCH_PICTURES void Not(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, A
 }
 
 PYNQ_TORCH_PICTURES void Duplicate(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& first, Mat<AP_ROWS, AP_COLS, AP_D>& second) {
-  EachPixel(source, [&] {
+  EachPixel(source, [&](int, int) {
     typename Mat<AP_ROWS, AP_COLS, AP_S>::Value from;
     typename Mat<AP_ROWS, AP_COLS, AP_D>::Value to;
     source >> from;
@@ -158,7 +143,7 @@ PYNQ_TORCH_PICTURES void Duplicate(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_R
   });
 }
 PYNQ_TORCH_PICTURES void Split(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& first, Mat<AP_ROWS, AP_COLS, AP_D>& second, Mat<AP_ROWS, AP_COLS, AP_D>& third) {
-  EachPixel(source, [&] {
+  EachPixel(source, [&](int, int) {
     typename Mat<AP_ROWS, AP_COLS, AP_S>::Value from;
     source >> from;
     first.data_stream[0].write(from.val[0]);
@@ -167,7 +152,7 @@ PYNQ_TORCH_PICTURES void Split(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS,
   });
 }
 PYNQ_TORCH_PICTURES void Merge(Mat<AP_ROWS, AP_COLS, AP_S>& first, Mat<AP_ROWS, AP_COLS, AP_S>& second, Mat<AP_ROWS, AP_COLS, AP_S>& third, Mat<AP_ROWS, AP_COLS, AP_D>& target) {
-  EachPixel(first, [&] {
+  EachPixel(first, [&](int, int) {
     typename Mat<AP_ROWS, AP_COLS, AP_D>::Value to;
     to.val[0] = first.data_stream[0].read();
     to.val[1] = second.data_stream[0].read();
@@ -207,7 +192,7 @@ PYNQ_TORCH_WITH_CONSTANT(AddS, a + b)
 PYNQ_TORCH_WITH_CONSTANT(SubS, a - b)
 PYNQ_TORCH_WITH_CONSTANT(SubRS, b - a)
 template <int AP_ROWS, int AP_COLS, int AP_D, class AP_T> void Set(Scalar<HLS_MAT_CN(AP_D), AP_T> value, Mat<AP_ROWS, AP_COLS, AP_D>& target) {
-  EachPixel(target, [&] {
+  EachPixel(target, [&](int, int) {
     typename Mat<AP_ROWS, AP_COLS, AP_D>::Value to;
     for (int k = 0; k < HLS_MAT_CN(AP_D); ++k) {
 #pragma HLS UNROLL
@@ -217,7 +202,7 @@ template <int AP_ROWS, int AP_COLS, int AP_D, class AP_T> void Set(Scalar<HLS_MA
   });
 }
 template <int AP_ROWS, int AP_COLS, int AP_D> void Zero(Mat<AP_ROWS, AP_COLS, AP_D>& target) {
-  EachPixel(target, [&] {
+  EachPixel(target, [&](int, int) {
     typename Mat<AP_ROWS, AP_COLS, AP_D>::Value to;
     for (int k = 0; k < HLS_MAT_CN(AP_D); ++k) {
 #pragma HLS UNROLL

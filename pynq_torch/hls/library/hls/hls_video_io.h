@@ -62,30 +62,23 @@ template <int AP_W, int AP_ROWS, int AP_COLS, int AP_T>
 int Mat2AXIvideo(Mat<AP_ROWS, AP_COLS, AP_T>& picture, hls::stream<ap_axiu<AP_W, 1, 1, 1> >& video) {
   typedef Mat<AP_ROWS, AP_COLS, AP_T> Picture;
   const int width = Type<HLS_MAT_DEPTH(AP_T)>::bitdepth;
-  const int rows = picture.rows, cols = picture.cols;
-  assert(rows <= AP_ROWS && cols <= AP_COLS);
-  bool start = true;
-loop_height:
-  for (int i = 0; i < rows; ++i) {
-  loop_width:
-    for (int j = 0; j < cols; ++j) {
-#pragma HLS LOOP_FLATTEN off
-#pragma HLS PIPELINE II=1
-      ap_axiu<AP_W, 1, 1, 1> beat;
-      typename Picture::Value value;
-      picture >> value;
-      beat.data = 0;
-      for (int k = 0; k < Picture::channels; ++k) AXISetBitFields(beat, k * width, width, value.val[k]);
-      beat.user = start;
-      beat.last = j == cols - 1;
-      beat.keep = -1;
-      beat.strb = -1;
-      beat.id = 0;
-      beat.dest = 0;
-      video << beat;
-      start = false;
+  EachPixel(picture, [&](int i, int j) {
+    ap_axiu<AP_W, 1, 1, 1> beat;
+    typename Picture::Value value;
+    picture >> value;
+    beat.data = 0;
+    for (int k = 0; k < Picture::channels; ++k) {
+#pragma HLS UNROLL
+      AXISetBitFields(beat, k * width, width, value.val[k]);
     }
-  }
+    beat.user = i == 0 && j == 0;
+    beat.last = j == picture.cols - 1;
+    beat.keep = -1;
+    beat.strb = -1;
+    beat.id = 0;
+    beat.dest = 0;
+    video << beat;
+  });
   return 0;
 }
 }  // namespace hls
