@@ -165,7 +165,7 @@ class Program:
     """The functions of a kernel's own files that its top function reaches; all without a top."""
 
     def __init__(self, unit: Cursor, top: Cursor | None, pragmas: Sequence[Pragma]) -> None:
-        self._system = tuple(f"{folder}/" for folder in toolchain.header_dirs())
+        self._system = toolchain.header_dirs()
         self.named: dict[str, list[Cursor]] = defaultdict(list)
         self._labels: dict[int, dict[str, Scope]] = {}
         self.globals: set[str] = set()

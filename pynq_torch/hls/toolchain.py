@@ -179,6 +179,7 @@ def in_library(file: str) -> bool:
     return file.startswith(f"{LIBRARY}/")
 
 
-def header_dirs() -> tuple[Path, ...]:
-    """Return the folders of headers whose functions and loops are no kernel's."""
-    return (LIGHT_HEADERS, *(folder for folder in include_dirs() if folder != LIBRARY))
+def header_dirs() -> tuple[str, ...]:
+    """Return how paths of headers begin whose functions and loops are no kernel's."""
+    folders = (LIGHT_HEADERS, *include_dirs())
+    return tuple(f"{folder}/" for folder in folders if folder != LIBRARY)

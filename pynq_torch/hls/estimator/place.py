@@ -58,7 +58,7 @@ def own_place(chain: Sequence[Place]) -> Place | None:
 @functools.cache
 def header_folders() -> tuple[str, ...]:
     """Return the folders of HLS headers: what is in them is no kernel's."""
-    return tuple(f"{path}/" for path in toolchain.header_dirs())
+    return toolchain.header_dirs()
 
 
 def _as_written(path: str) -> str:

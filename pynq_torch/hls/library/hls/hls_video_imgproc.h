@@ -296,9 +296,6 @@ template <int AP_H, int AP_W, class AP_K> struct Convolution {
     return saturate_cast<AP_D>(sum(window, AP_K()));
   }
   template <class AP_S> int sum(const Window<AP_H, AP_W, AP_S>& window, int) const { return added<int>(window); }
-  template <class AP_S> int sum(const Window<AP_H, AP_W, AP_S>& window, char) const { return added<int>(window); }
-  template <class AP_S> int sum(const Window<AP_H, AP_W, AP_S>& window, signed char) const { return added<int>(window); }
-  template <class AP_S> int sum(const Window<AP_H, AP_W, AP_S>& window, short) const { return added<int>(window); }
   template <class AP_S> float sum(const Window<AP_H, AP_W, AP_S>& window, float) const { return added<float>(window); }
   template <class AP_S> double sum(const Window<AP_H, AP_W, AP_S>& window, double) const { return added<double>(window); }
   template <class AP_S, int AP_N, int AP_I, ap_q_mode AP_Q, ap_o_mode AP_O>
