@@ -203,6 +203,12 @@ class EngineProcess:
     def can_move(self) -> bool:
         """Whether the engine has work that it can get on with, without anything from outside."""
         state = self.state
+        if state in (State.FAULT, State.BOOTING):
+            return state == State.BOOTING
+        return self._goes_on(state)
+
+    def _goes_on(self, state: State) -> bool:
+        """Whether a process that is idle, runs or waits can get on."""
         if state in (State.WAIT_READ, State.WAIT_WRITE):
             index = self.words[17]
             if self.state != state:
@@ -210,8 +216,8 @@ class EngineProcess:
             return index < len(self.rings) and self.rings[index].lets_go_on(
                 for_data=state == State.WAIT_READ
             )
-        if state != State.IDLE:
-            return state != State.FAULT
+        if state == State.RUNNING:
+            return True
         if self.words[2] & (Flag.AUTO_RESTART | Flag.FREE_RUNNING):
             return any(
                 r.sink is not None and r.sink.ip == self.name and r.occupancy for r in self.rings

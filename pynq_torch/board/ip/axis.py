@@ -42,15 +42,11 @@ _COMMIT, _MI_MUX, _DISABLED = 1 << 1, 0x40, 1 << 31
 class _AxisEngine(EngineProcess):
     """The process of a stream IP; it has no runs."""
 
-    @property
-    def can_move(self) -> bool:
+    def _goes_on(self, state: State) -> bool:
         """Whether a beat waits that can go on."""
-        state = self.state
-        if state in (State.FAULT, State.BOOTING):
-            return state == State.BOOTING
         if state == State.RUNNING:
             return any(r.occupancy for r in self.rings if r.sink and r.sink.ip == self.name)
-        return super().can_move
+        return super()._goes_on(state)
 
 
 class AxisIp(IpModel):

@@ -28,11 +28,8 @@ class _DmaEngine(EngineProcess):
 
     channels: tuple[DmaChannel, ...] = ()
 
-    @property
-    def can_move(self) -> bool:
+    def _goes_on(self, state: State) -> bool:
         """Whether one of the channels can get on."""
-        if self.state in (State.FAULT, State.BOOTING):
-            return self.state == State.BOOTING
         return any(channel.can_move for channel in self.channels)
 
 

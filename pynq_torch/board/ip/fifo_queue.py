@@ -139,11 +139,8 @@ class FifoEngine(EngineProcess):
         """Let the engine look at its queues."""
         os.eventfd_write(self.start_fd, 1)
 
-    @property
-    def can_move(self) -> bool:
+    def _goes_on(self, state: State) -> bool:
         """Whether a beat waits that can go on."""
-        if self.state in (State.FAULT, State.BOOTING):
-            return self.state == State.BOOTING
         out, into = self.sends, self.receives
         if out is not None and out.given > out.taken and out.ring.occupancy <= out.ring.depth:
             return not out.ring.full
