@@ -37,7 +37,8 @@ def _is_carried(region: Region, leaf: Node | None, written: set[tuple[int, Expre
     leaf = leaf.through_wires()[-1]
     if leaf.access is None:
         return region.is_carried(leaf)
-    return (id(leaf.access.array), leaf.access.address) in written
+    moves = any(region.header in name for name, _ in leaf.access.address.terms)
+    return not moves and (id(leaf.access.array), leaf.access.address) in written
 
 
 def _chain(region: Region, root: Node) -> tuple[list[Node], list[Node | None]]:

@@ -15,6 +15,7 @@ from .place import Place, plain_name
 from .region import AFTER_READ, MOST_PAIRS, Node, Region, Slot, may_meet
 from .scev import Expression
 from .target import Target
+from .three import sum_of_three
 
 __all__ = [
     "Carried",
@@ -136,7 +137,7 @@ def kept(region: Region, node: Node, end: Slot, user: Node | None = None) -> Slo
     target = region.target
     if target.tool != "vitis":
         return end
-    multiple = node.cost.latency > 0 and node.cost.core != "add"  # that is in logic, or in a DSP
+    multiple = node.cost.latency > 0 and node.cost.core not in ("add", "mac")
     is_float = node.item.type in ("half", "float", "double")
     if multiple and user is not None and (user is not node or region.begins_anew):
         return end[0] + 1 + (region.begins_anew and not _has_room(user, target)), 0.0
@@ -274,16 +275,31 @@ def _path(region: Region, first: Node, last: Node, time: float = 0.0) -> Slot | 
 def _ends(region: Region, first: Node, time: float = 0.0) -> dict[int, Slot]:
     """When what waits for `first` ends at the earliest, if `first` starts at `time`."""
     ends: dict[int, Slot] = {id(first): region.ends(first, (0, time))}
-    for node in region.nodes[region.nodes.index(first) + 1 :]:
-        ready: Slot | None = None
+    begun: dict[int, Slot] = {}  # sums of two numbers
+
+    def ready(node: Node, inner: Node | None = None) -> Slot | None:
+        found: Slot | None = None
         for other, gap in node.before:
             end = ends.get(id(other))
-            if end is None or gap == AFTER_READ:
+            if end is None or gap == AFTER_READ or other is inner:
                 continue
             slot = (end[0] + gap, 0.0) if gap else end
-            ready = slot if ready is None or slot > ready else ready
-        if ready is not None:
-            ends[id(node)] = region.ends(node, region.begins(node, ready))
+            found = slot if found is None or slot > found else found
+        return found
+
+    for node in region.nodes[region.nodes.index(first) + 1 :]:
+        slot = ready(node)
+        if slot is None:
+            continue
+        start = region.begins(node, slot)
+        three = sum_of_three(
+            region, node, lambda inner, node=node: ready(node, inner) or (0, 0.0),
+            lambda inner: begun.get(id(inner)),
+        )  # fmt: skip
+        start, end = three or (start, None)
+        ends[id(node)] = end or region.ends(node, start)
+        if end is None:
+            begun[id(node)] = start
     return ends
 
 

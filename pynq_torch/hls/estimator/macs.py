@@ -48,11 +48,11 @@ def join_products(region: Region) -> None:
                 continue
             if vivado:
                 product.cost = replace(product.cost, latency=0, delay=_PRODUCT_NS * speed)
-                node.cost = replace(node.cost, delay=_PLUS_NS * speed)
+                node.cost = replace(node.cost, delay=_PLUS_NS * speed, core="mac")
             else:
                 product.cost = replace(product.cost, latency=2, delay=0.0, entry=_FIRST_NS)
                 time = _SUM_NS * speed
-                node.cost = replace(node.cost, latency=1, delay=time, entry=time)
+                node.cost = replace(node.cost, latency=1, delay=time, entry=time, core="mac")
             sums.add(id(node))
             break
 

@@ -376,6 +376,7 @@ class Arrays:
         if not cuts:
             return ()
         parts = split(address, array)
+        counts = all(name.startswith("loop ") for name, _ in address.terms)
         banks: list[int | None] = []
         for dimension, (kind, factor) in sorted(cuts.items()):
             constant, factors, unknown = (
@@ -390,8 +391,9 @@ class Arrays:
                 # All accesses of an iteration move alike: constants tell which of them meet.
                 banks.append(constant)
             elif kind == "cyclic":
-                # A write that may go to any bank is a branch for each of them.
-                anywhere = write and gcd(factor, *factors) == 1 < factor
+                # A write that may go to any bank is a branch for each of them, unless loops alone
+                # count on: then writes side by side are never in one bank.
+                anywhere = write and not counts and gcd(factor, *factors) == 1 < factor
                 banks.append(None if anywhere else constant % factor)
             else:
                 length = ceil(size / factor) if size else 0

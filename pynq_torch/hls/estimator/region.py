@@ -23,6 +23,7 @@ from .memory import Arrays
 from .operators import Cost, cost_of
 from .place import Place, own_place
 from .target import Target
+from .three import join_sums
 from .words import rewritten
 
 __all__ = ["AFTER_READ", "MOST_PAIRS", "Node", "Region", "Slot", "may_meet"]
@@ -50,6 +51,9 @@ class Node:
     #: Whether another access of the same word, of a field or lane beside, brings it along; of
     #: logic, whether it is in the LUT of what takes it.
     joined: bool = False
+    #: Of a sum, those before it that may share its adder, and whether one does.
+    inner: list[Node] = field(default_factory=list)
+    takes_three: bool = False
     start: Slot = (0, 0.0)
     end: Slot = (0, 0.0)
     least: Slot = (0, 0.0)
@@ -96,6 +100,7 @@ class Region:
             balance(self)
         join_products(self)
         join_logic(self)
+        join_sums(self)
         self.fifos.after_reads(self)
         #: Writes of an element, for which its word is read.
         self.rewritten = rewritten(self)

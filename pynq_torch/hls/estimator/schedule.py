@@ -26,6 +26,7 @@ from .fifos import words_wait
 from .forwarded import forward
 from .region import AFTER_READ, Node, Region, Slot
 from .spread import divide
+from .three import sum_of_three
 
 __all__ = ["pipeline", "place_all"]
 
@@ -120,9 +121,12 @@ def place_all(region: Region, interval: int | None) -> int:
     return max((node.end[0] for node in region.nodes), default=0) + 1
 
 
-def _ready(node: Node) -> Slot:
+def _ready(node: Node, inner: Node | None = None) -> Slot:
+    """Return when all is there that an operation waits for, but for a sum in its adder."""
     cycle, time = node.least
     for other, gap in node.before:
+        if other is inner:
+            continue
         end = other.end
         if gap == AFTER_READ:  # a write may share the cycle of a read before it
             if other.start[0] > cycle:
@@ -144,6 +148,10 @@ def _place(
     interval: int | None,
 ) -> None:
     cycle, time = region.begins(node, _ready(node))
+    three = sum_of_three(region, node, lambda inner: _ready(node, inner), _begun)
+    if three is not None:
+        (cycle, time), _ = three
+    begin = cycle, time
     ports = region.ports(node)
     if ports:
         last = cycle + interval if interval else sys.maxsize
@@ -158,4 +166,10 @@ def _place(
         for key, _ in ports:
             taken[key, at].append(node)
     node.start = (cycle, time)
-    node.end = region.ends(node, node.start)
+    end = three[1] if three is not None and node.start == begin else None
+    node.takes_three, node.end = end is not None, end or region.ends(node, node.start)
+
+
+def _begun(node: Node) -> Slot | None:
+    """Return when a sum of two numbers begins; None for one of three."""
+    return None if node.takes_three else node.start

@@ -35,15 +35,16 @@ class Target:
     @property
     def has_ultra_ram(self) -> bool:
         """Whether the part is of the UltraScale+ families."""
-        return self.speed < 0.75
+        return self.speed < _ULTRASCALE
 
 
+_KINTEX_7, _ULTRASCALE = 0.75, 0.55
 #: Delay of logic against a 7-series part of grade -1, by family: commercial, automotive and
 #: defence parts (xc, xa, xq) are of the same silicon.
 _SPEED = (
     (re.compile(r"x[aqc]r?(?:zu|vu|ku\d+p|v[cehmp]\d)|xck|xcu\d"), 0.42),
     (re.compile(r"x[aqc]r?ku"), 0.5),
-    (re.compile(r"x[aqc]7[vk]"), 0.75),
+    (re.compile(r"x[aqc]7[vk]"), _KINTEX_7),
 )
 
 
@@ -55,6 +56,6 @@ def target_of(
         margin = clock * (0.27 if tool == "vitis" else 0.125)
     name = part.lower()
     speed = next((factor for family, factor in _SPEED if family.match(name)), 1.0)
-    if speed == 1.0 and re.search(r"-[23]\b|-[23]l?$", name.split("g", 1)[-1]):
-        speed = 0.8
+    if speed >= _KINTEX_7 and re.search(r"-[23]\b|-[23]l?$", name.split("g", 1)[-1]):
+        speed *= 0.8
     return Target(clock, clock - margin, speed, tool, release=release)
