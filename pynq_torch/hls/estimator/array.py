@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import ceil, prod
+from math import ceil, gcd, prod
 
 from .asked import ArrayPlan
 from .scev import Expression, Known
 
-__all__ = ["LUT_BITS", "Access", "Array", "Cuts", "Division", "bits_between", "runs_over", "split"]
+__all__ = [
+    "LUT_BITS",
+    "Access",
+    "Array",
+    "Cuts",
+    "Division",
+    "banks_of",
+    "bits_between",
+    "runs_over",
+    "split",
+]
 
 _FEW = 4
 #: Bits from which a memory is one of block RAM.
@@ -181,12 +191,8 @@ class Access:
     address: Expression
     #: For each cut dimension the bank, None where it is not known or is any.
     banks: tuple[int | None, ...] = ()
-
-    def choices(self) -> int:
-        """Return among how many registers the index chooses: those along cuts that it varies in."""
-        sizes = self.array.dimensions
-        cuts = zip(sorted(self.array.cuts()), self.banks, strict=False)
-        return prod(sizes[one] for one, bank in cuts if bank is None and one < len(sizes))
+    #: Among how many banks or registers the index chooses, as it varies.
+    choices: int = 1
 
 
 def _bank(dimensions: tuple[int, ...], cuts: Cuts) -> int:
@@ -241,3 +247,39 @@ def runs_over(address: Expression, array: Array, counts: Mapping[str, Known]) ->
         if row and not taken.terms and abs(factor) * taken.constant >= row:
             return True
     return False
+
+
+def banks_of(
+    array: Array, address: Expression, *, write: bool
+) -> tuple[tuple[int | None, ...], int]:
+    """Return which bank of each dimension that is cut an address is in, and among how many it is.
+
+    Which one it is may not be known (None), or any in turn.
+    """
+    parts = split(address, array)
+    counts = all(name.startswith("loop ") for name, _ in address.terms)
+    banks: list[int | None] = []
+    among = 1
+    for dimension, (kind, factor) in sorted(array.cuts().items()):
+        known = dimension < len(parts)
+        constant, steps, unknown = parts[dimension] if known else (0, [], True)
+        size = array.dimensions[dimension] if dimension < len(array.dimensions) else 0
+        bank, length = None, ceil(size / factor) if factor and kind == "block" else 0
+        varies = bool(steps)
+        if unknown:
+            varies = True
+        elif kind == "complete":
+            # All accesses of an iteration move alike: constants tell which of them meet.
+            bank = None if steps and array.is_registers else constant
+        elif kind == "cyclic":
+            # A write that may go to any bank is a branch for each of them, unless loops alone
+            # count on: then writes side by side are never in one bank.
+            anywhere = write and not counts and gcd(factor, *steps) == 1 < factor
+            bank = None if anywhere else constant % factor
+            varies = any(step % factor for step in steps)
+        elif length and (not any(steps) or abs(constant) >= length):
+            bank = constant // length
+        banks.append(bank)
+        if varies:
+            among *= max(size if kind == "complete" else factor, 1)
+    return tuple(banks), among

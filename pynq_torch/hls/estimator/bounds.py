@@ -11,11 +11,11 @@ from pathlib import Path
 from .array import Access
 from .ir import Instruction, names_in
 from .operators import constant_in
+from .paths import ends_of, path
 from .place import Place, plain_name
 from .region import AFTER_READ, MOST_PAIRS, Node, Region, Slot, may_meet
 from .scev import Expression
 from .target import Target
-from .three import sum_of_three
 
 __all__ = [
     "Carried",
@@ -102,13 +102,13 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
     """The interval that values carried from one iteration to the next allow; `pairs` of memory."""
     best = Limit(1)
     for node, last in region.carried_values():
-        end = _path(region, node, last)
+        end = path(region, node, last)
         if end is None:
             continue
         interval, time = kept(region, last, end)
         if time > 0:
             # Where there is time left in its last cycle, the next iteration begins in that one.
-            again = _path(region, node, last, time)
+            again = path(region, node, last, time)
             interval += again is None or again[0] > interval
         if interval > best.interval:
             reason = _carried_reason(region, node, last, interval)
@@ -117,7 +117,7 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
     for pair in pairs:
         by_load[id(pair.load)].append(pair)
     for group in by_load.values():
-        ends = _ends(region, group[0].load)
+        ends = ends_of(region, group[0].load)
         for pair in group:
             end = ends.get(id(pair.store))
             interval = ceil((end[0] + pair.gap) / pair.distance) if end is not None else 0
@@ -267,45 +267,9 @@ def _only(region: Region, store: Node, symbol: str) -> int | None:
     return (value - known.expression.constant) // step
 
 
-def _path(region: Region, first: Node, last: Node, time: float = 0.0) -> Slot | None:
-    """When `last` ends at the earliest, if `first` starts at `time` and all else is ready."""
-    return _ends(region, first, time).get(id(last))
-
-
-def _ends(region: Region, first: Node, time: float = 0.0) -> dict[int, Slot]:
-    """When what waits for `first` ends at the earliest, if `first` starts at `time`."""
-    ends: dict[int, Slot] = {id(first): region.ends(first, (0, time))}
-    begun: dict[int, Slot] = {}  # sums of two numbers
-
-    def ready(node: Node, inner: Node | None = None) -> Slot | None:
-        found: Slot | None = None
-        for other, gap in node.before:
-            end = ends.get(id(other))
-            if end is None or gap == AFTER_READ or other is inner:
-                continue
-            slot = (end[0] + gap, 0.0) if gap else end
-            found = slot if found is None or slot > found else found
-        return found
-
-    for node in region.nodes[region.nodes.index(first) + 1 :]:
-        slot = ready(node)
-        if slot is None:
-            continue
-        start = region.begins(node, slot)
-        three = sum_of_three(
-            region, node, lambda inner, node=node: ready(node, inner) or (0, 0.0),
-            lambda inner: begun.get(id(inner)),
-        )  # fmt: skip
-        start, end = three or (start, None)
-        ends[id(node)] = end or region.ends(node, start)
-        if end is None:
-            begun[id(node)] = start
-    return ends
-
-
 def _slowest(region: Region, first: Node, last: Node) -> tuple[Node, int, int]:
     """The operation of a recurrence that takes longest; how many of it, and of any, are a chain."""
-    ends = _ends(region, first)
+    ends = ends_of(region, first)
     leads = {id(last)}
     for node in reversed(region.nodes[: region.nodes.index(last) + 1]):
         if id(node) in leads:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import replace
-from math import ceil, gcd, prod
+from math import prod
 
-from .array import Access, Array, bits_between, runs_over, split
+from .array import Access, Array, banks_of, bits_between, runs_over, split
 from .asked import ArrayPlan, FunctionPlan
 from .ir import Function, Instruction, Module, bits_of, split_types
 from .place import plain_name
@@ -328,19 +328,12 @@ class Arrays:
         address = self._where(item, base)
         self._note_range(item, base)
         write = item.op == "store"
-        return Access(array, write, address, self._banks(array, address, write))
+        return Access(array, write, address, *banks_of(array, address, write=write))
 
     def is_any_bank(self, item: Instruction) -> bool:
         """Whether a store goes to another of an array's banks from iteration to iteration."""
         access = self.access(item)
-        cuts = access.array.cuts() if access is not None else {}
-        parts = split(access.address, access.array) if access is not None and cuts else []
-        return any(
-            unknown or any(step % factor or kind != "cyclic" for step in steps)
-            for (_, steps, unknown), (kind, factor) in (
-                (parts[one], cut) for one, cut in cuts.items() if one < len(parts)
-            )
-        )
+        return access is not None and access.choices > 1
 
     def _note_range(self, item: Instruction, base: str) -> None:
         """Note between which numbers a word of a constant table is: its product is narrower."""
@@ -370,33 +363,3 @@ class Arrays:
             kind = part[2]
             offset += number * self._module.bytes_of(kind)
         return offset
-
-    def _banks(self, array: Array, address: Expression, write: bool) -> tuple[int | None, ...]:
-        cuts = array.cuts()
-        if not cuts:
-            return ()
-        parts = split(address, array)
-        counts = all(name.startswith("loop ") for name, _ in address.terms)
-        banks: list[int | None] = []
-        for dimension, (kind, factor) in sorted(cuts.items()):
-            constant, factors, unknown = (
-                parts[dimension] if dimension < len(parts) else (0, [], True)
-            )
-            size = array.dimensions[dimension] if dimension < len(array.dimensions) else 0
-            if unknown:
-                banks.append(None)
-            elif kind == "complete" and array.is_registers:
-                banks.append(constant if not factors else None)
-            elif kind == "complete":
-                # All accesses of an iteration move alike: constants tell which of them meet.
-                banks.append(constant)
-            elif kind == "cyclic":
-                # A write that may go to any bank is a branch for each of them, unless loops alone
-                # count on: then writes side by side are never in one bank.
-                anywhere = write and not counts and gcd(factor, *factors) == 1 < factor
-                banks.append(None if anywhere else constant % factor)
-            else:
-                length = ceil(size / factor) if size else 0
-                fixed = not any(factors) or abs(constant) >= length
-                banks.append(constant // length if length and fixed else None)
-        return tuple(banks)

@@ -8,6 +8,7 @@ UG479 gives the DSP block's 25 x 18 bits.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from math import ceil, log2
 
@@ -16,7 +17,7 @@ from .ir import Function, Instruction, bits_of
 from .target import Target
 from .wires import is_wire
 
-__all__ = ["Cost", "cost_of", "width_of"]
+__all__ = ["Cost", "choice_of", "cost_of", "width_of"]
 
 
 @dataclass(frozen=True)
@@ -209,6 +210,24 @@ def _add(bits: int) -> float:
 
 def _compare(bits: int) -> float:
     return 0.9 if bits <= 1 else 1.2 + 0.04 * bits
+
+
+#: ns of a multiplexer of so many words, as the schedules of both tools list them.
+_CHOICES = (
+    (1, 0.0), (2, 1.58), (3, 1.77), (4, 1.95), (5, 2.14), (8, 2.47), (12, 2.78), (16, 2.06),
+    (25, 3.2), (32, 3.2), (64, 3.13), (100, 4.1), (128, 4.23), (256, 4.77), (512, 5.34),
+)  # fmt: skip
+#: The share of it in the faster families, whose LUTs are the same.
+_FAST_CHOICE = 0.68
+
+
+def choice_of(words: int, target: Target) -> float:
+    """Return the ns of a choice among so many words."""
+    at = min(bisect_left(_CHOICES, (words, 0.0)), len(_CHOICES) - 1)
+    (less, before), (more, behind) = _CHOICES[max(at - 1, 0)], _CHOICES[at]
+    part = min((words - less) / (more - less), 1.0) if words > 1 else 0.0
+    fast = _FAST_CHOICE if target.has_ultra_ram else 1.0
+    return target.speed * fast * (before + (behind - before) * part)
 
 
 def _address(item: Instruction, target: Target) -> Cost:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from math import log2
 
 from .array import LUT_BITS, Access
 from .asked import FunctionPlan
@@ -20,7 +19,7 @@ from .ir import Block, Function, Instruction
 from .luts import join_logic
 from .macs import join_products
 from .memory import Arrays
-from .operators import Cost, cost_of
+from .operators import Cost, choice_of, cost_of
 from .place import Place, own_place
 from .target import Target
 from .three import join_sums
@@ -201,12 +200,16 @@ class Region:
     def _access_cost(self, node: Node, access: Access) -> Cost:
         array = access.array
         delay = (_LUT_NS if array.in_luts else _MEMORY_NS) * self.target.speed
+        chosen = 0.0 if access.write else choice_of(access.choices, self.target)
         if array.kind in ("scalar", "register"):
-            width = 0.0 if access.write else log2(max(access.choices(), 1))
-            return Cost(0, 0.7 * width * self.target.speed)
+            return Cost(0, chosen)
         if array.kind == "m_axi":
             return self._bus(node, access)
-        return Cost(0, delay) if access.write else Cost(array.latency, delay, delay)
+        if access.write:
+            return Cost(0, delay)
+        if delay + chosen > self.target.budget:  # in the cycle behind the one with the words
+            return Cost(array.latency + 1, chosen, delay)
+        return Cost(array.latency, delay + chosen, delay)
 
     def _bus(self, node: Node, access: Access) -> Cost:
         full = 0.85 * self.target.budget

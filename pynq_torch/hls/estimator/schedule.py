@@ -148,7 +148,7 @@ def _place(
     interval: int | None,
 ) -> None:
     cycle, time = region.begins(node, _ready(node))
-    three = sum_of_three(region, node, lambda inner: _ready(node, inner), _begun)
+    three = _three(region, node) if node.inner else None
     if three is not None:
         (cycle, time), _ = three
     begin = cycle, time
@@ -170,6 +170,8 @@ def _place(
     node.takes_three, node.end = end is not None, end or region.ends(node, node.start)
 
 
-def _begun(node: Node) -> Slot | None:
-    """Return when a sum of two numbers begins; None for one of three."""
-    return None if node.takes_three else node.start
+def _three(region: Region, node: Node) -> tuple[Slot, Slot | None] | None:
+    """Return when a sum begins and ends that shares its cycle with one before it."""
+    ready = {id(inner): _ready(node, inner) for inner in node.inner}
+    begun = {id(inner): inner.start for inner in node.inner if not inner.takes_three}
+    return sum_of_three(region, node, ready, begun)

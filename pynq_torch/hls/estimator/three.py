@@ -9,7 +9,7 @@ that the adder does not fit into the cycle, the second sum waits for the next on
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .operators import width_of
@@ -59,7 +59,7 @@ def delay_of(bits: int, target: Target) -> float:
 
 
 def sum_of_three(
-    region: Region, node: Node, ready: Callable[[Node], Slot], begun: Callable[[Node], Slot | None]
+    region: Region, node: Node, ready: Mapping[int, Slot], begun: Mapping[int, Slot]
 ) -> tuple[Slot, Slot | None] | None:
     """Return when a sum begins that shares its cycle with one before it, and when it ends.
 
@@ -67,10 +67,10 @@ def sum_of_three(
     ----------
     region, node : Region, Node
         The sum.
-    ready : callable
-        Tells when all is there that the sum waits for, but for one of the sums before it.
-    begun : callable
-        Tells when that one begins; None where it is not known, or has three numbers itself.
+    ready : mapping
+        For each of `node.inner` (by id) when all else is there that the sum waits for.
+    begun : mapping
+        When the sums of two numbers before it begin.
 
     Returns
     -------
@@ -78,18 +78,13 @@ def sum_of_three(
         The slot in which the adder of three begins, and that of its result. The second is None
         where the sum begins alone, in the next cycle. None where no sum is in its cycle.
     """
-    found: tuple[Slot, Slot | None] | None = None
+    found: list[tuple[Slot, Slot | None]] = []
     for inner in node.inner:
-        start = begun(inner)
-        if start is None:
-            continue
-        at = max(ready(inner), start)
-        if at[0] != start[0]:
+        start = begun.get(id(inner))
+        at = max(ready[id(inner)], start) if start is not None else (0, 0.0)
+        if start is None or at[0] != start[0]:
             continue
         end = at[1] + delay_of(_width(region, node), region.target)
-        if end <= region.target.budget + 1e-9:
-            one = at, (at[0], end)
-        else:
-            one = (at[0] + 1, 0.0), None
-        found = one if found is None else min(found, one, key=lambda pair: pair[1] or pair[0])
-    return found
+        fits = end <= region.target.budget + 1e-9
+        found.append((at, (at[0], end)) if fits else ((at[0] + 1, 0.0), None))
+    return min(found, key=lambda pair: pair[1] or pair[0], default=None)
