@@ -252,7 +252,9 @@ def home_of(scope: Scope) -> Scope:
 
 
 def is_placed(item: Directive, scope: Scope) -> bool:
-    """Whether a pragma may stand in a scope."""
+    """Whether a pragma may stand in a scope; INLINE region speaks of the calls in any (UG902)."""
+    if item.name == "inline" and "region" in item.words:
+        return True
     return _place_of(scope) in _PLACES.get(item.name, (_place_of(scope),))
 
 

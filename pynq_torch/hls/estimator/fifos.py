@@ -77,19 +77,34 @@ class Fifos:
         previous.append(node)
 
     def after_reads(self, region: Region) -> None:
-        """Let what takes the word of a stream wait for the read that brings it."""
+        """Let what takes the word of a stream wait for the read that brings it.
+
+        What lies in front of a stream is another part of its object: the size of an hls::Mat.
+        """
         for node in region.nodes:
             item = node.item
             if item.op == "load" and node.access is None and item.operands:
-                reads = self._reads.get(region.arrays.base_of(item.operands[-1]), ())
-                earlier = [read for read in reads if read.item.order <= item.order]
+                base = region.arrays.base_of(item.operands[-1])
+                earlier = [
+                    read
+                    for read in self._reads.get(base, ())
+                    if read.item.order <= item.order
+                    and _offset(region, read.item.operands[0], base)
+                    <= _offset(region, item.operands[-1], base)
+                ]
                 if earlier:
                     node.before.append((earlier[-1], 0))
 
 
 def _element(region: Region, pointer: str, base: str) -> str:
     """Which stream of an array of them a pointer is to; ``""`` for the first or only one."""
+    offset = _offset(region, pointer, base)
+    return f"+{offset}" if offset else ""
+
+
+def _offset(region: Region, pointer: str, base: str) -> int:
+    """Return how many bytes a pointer is behind its object's begin, 0 where that is not known."""
     known = region.function.known.get(pointer)
     if pointer == base or known is None or known.expression.terms != ((base, 1),):
-        return ""
-    return f"+{known.expression.constant}" if known.expression.constant else ""
+        return 0
+    return known.expression.constant

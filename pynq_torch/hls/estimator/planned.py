@@ -18,6 +18,7 @@ from pynq_torch.errors import KernelBuildError, needs
 
 from ..constants import Constants
 from ..cursors import is_pointer
+from ..directives import Directive
 from ..lint_pragmas import is_placed
 from ..lint_tree import Program, Scope, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
@@ -77,6 +78,8 @@ class _Made:
     plan: FunctionPlan
     scope: Scope
     loops: list[tuple[Scope, LoopPlan]] = field(default_factory=list)
+    #: Scopes in which INLINE region or recursive speaks of calls, and what it says.
+    regions: list[tuple[Scope, Directive]] = field(default_factory=list)
 
 
 class _Plans:
@@ -102,6 +105,8 @@ class _Plans:
                     self.made[name] = self._plan_of(place, *written)
         for name, made in self.made.items():
             self._link(name, made)
+        for name, made in self.made.items():
+            self._inline(name, made)
 
     def all(self) -> list[FunctionPlan]:
         """Return every plan once."""
@@ -152,6 +157,16 @@ class _Plans:
             for into in (made.plan.callees, *(loop.callees for loop in holding)):
                 if callee not in into:
                     into.append(callee)
+
+    def _inline(self, name: str, made: _Made) -> None:
+        """Inline what INLINE region asks, and all that this calls where it is recursive."""
+        for scope, item in made.regions:
+            for callee, places in self._called(name, (), {name}):
+                held = scope.parent is None or any(_holds(scope, at) for at in places)
+                called = callee.called() if "recursive" in item.words else [callee]
+                for one in called if held else ():
+                    if one.inline is None and one is not made.plan:
+                        one.inline = "off" not in item.words
 
     def _called(
         self, name: str, outer: tuple[Place, ...], seen: set[str]
@@ -218,6 +233,10 @@ def _fill(
         asked = item.within(function.place.function) if is_placed(item, scope) else None
         if asked is None:
             continue
+        if asked.name == "inline" and {"region", "recursive"} & {*asked.words}:
+            made.regions.append((scope, asked))
+            if "region" in asked.words:
+                continue
         if loop is not None and item.name in LOOP_NAMES:
             of_loop(loop, asked, constants)
         else:
