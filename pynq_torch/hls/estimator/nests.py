@@ -43,9 +43,12 @@ def outer_nest(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan | None
     Vitis HLS flattens what is around its pipelines too, where there is nothing but loops.
     """
     loops, plans = [loop], [body.kernel.plan.loop_at(loop.place)]
-    while body.target.tool == "vitis" and len(loops[-1].inner) == 1:
+    while len(loops[-1].inner) == 1:
         inner = loops[-1].inner[0]
         plan = body.kernel.plan.loop_at(inner.place)
+        asked = plan is not None and plan.flatten
+        if not (body.target.tool == "vitis" or asked):
+            break
         if not all(one is not None and _may_join(one) for one in (plans[-1], plan)):
             break
         if not (inner.inner and _has_pipeline(body, inner) and _is_constant(body, inner)):
