@@ -16,8 +16,8 @@ __all__ = ["Fifos", "words_wait"]
 
 #: The first release of Vivado HLS with words in the second state of a pipeline.
 _KNOWN_FIRST = 2018.0
-#: ns of a word, and of whether there is one.
-_WORD_NS, _STATE_NS = 2.2, 0.5
+#: ns of a word, in an UltraScale+ part against others, and of whether there is one.
+_WORD_NS, _SLOWER, _STATE_NS = 3.63, 1.2, 0.5
 
 
 def words_wait(target: Target) -> bool:
@@ -41,10 +41,10 @@ class Fifos:
     def word(self, region: Region, node: Node) -> None:
         """Add a call of ``hls::stream``."""
         base = region.arrays.base_of(node.item.operands[0])
-        region.arrays.array(base)
         node.stream = base + _element(region, node.item.operands[0], base)
         asks = node.item.callee.endswith(("empty", "full"))
-        node.cost = Cost(0, (_STATE_NS if asks else _WORD_NS) * region.target.speed)
+        is_axis = region.arrays.array(base).is_axis
+        node.cost = Cost(0, _STATE_NS * region.target.speed if asks else _word(region, is_axis))
         previous = self._passed[node.stream]
         if previous and not asks:
             node.before.append((previous[-1], 1))
@@ -94,6 +94,13 @@ class Fifos:
                 ]
                 if earlier:
                     node.before.append((earlier[-1], 0))
+
+
+def _word(region: Region, is_axis: bool) -> float:
+    """Return the ns of a word: at a fast clock half a cycle, as the schedules say; none of axis."""
+    target = region.target
+    ns = _WORD_NS * target.speed * (_SLOWER if target.has_ultra_ram else 1.0)
+    return 0.0 if is_axis else min(ns, target.budget / 2)
 
 
 def _element(region: Region, pointer: str, base: str) -> str:

@@ -28,3 +28,14 @@ AP_TYPES(110) AP_TYPES(111) AP_TYPES(112) AP_TYPES(113) AP_TYPES(114) AP_TYPES(1
 AP_TYPES(122) AP_TYPES(123) AP_TYPES(124) AP_TYPES(125) AP_TYPES(126) AP_TYPES(127) AP_TYPES(128)
 AP_TYPES(160) AP_TYPES(192) AP_TYPES(256) AP_TYPES(512) AP_TYPES(1024)
 #undef AP_TYPES
+// Bits of a value (UG902, "C Arbitrary Precision Bit-Level Operations"): each yields another value.
+#define AP_MASK(V, HI, LO) ((((__typeof__(V))1 << ((HI) - (LO))) << 1) - 1)
+#define apint_get_range(V, HI, LO) ((__typeof__(V))(((V) >> (LO)) & AP_MASK(V, HI, LO)))
+#define apint_set_range(V, HI, LO, PART) \
+  ((__typeof__(V))(((V) & ~(AP_MASK(V, HI, LO) << (LO))) | (((__typeof__(V))(PART) & AP_MASK(V, HI, LO)) << (LO))))
+#define apint_get_bit(V, N) (((V) >> (N)) & 1)
+#define apint_set_bit(V, N, BIT) apint_set_range(V, N, N, BIT)
+#define apint_or_reduce(V) ((V) != 0)
+#define apint_nor_reduce(V) ((V) == 0)
+#define apint_and_reduce(V) ((__typeof__(V))~(V) == 0)
+#define apint_nand_reduce(V) ((__typeof__(V))~(V) != 0)
