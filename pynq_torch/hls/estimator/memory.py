@@ -240,7 +240,7 @@ class Arrays:
         is_fifo = mode in ("axis", "ap_fifo") or (array.plan.kind == "fifo" and not array.local)
         if is_object or is_fifo:
             array.kind, array.is_axis = "stream", mode == "axis"
-            array.of_elements = not is_object and bool(array.dimensions)
+            array.of_elements = not is_object and (bool(array.dimensions) or self._indexed(base))
         elif mode == "s_axilite" and array.dimensions:
             array.shared = True
         elif mode == "m_axi":

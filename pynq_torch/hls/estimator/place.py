@@ -166,4 +166,4 @@ def plain_name(base: str) -> str:
     if base.startswith("@"):  # C writes FUNCTION.VARIABLE, and __const.FUNCTION.VARIABLE
         parts = [part for part in name.split(".") if part and not part.isdigit()]
         return parts[-1] if parts else name
-    return re.sub(r"(?:\.|_)?(?:addr|sroa)\b.*$", "", name).split(".")[0]
+    return re.sub(r"\.(?:addr|sroa)\b.*$", "", name).split(".")[0]
