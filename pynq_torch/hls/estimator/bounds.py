@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, gcd
+from math import ceil
 from pathlib import Path
 
-from .array import Access
+from .distances import distance_of
 from .ir import Instruction, names_in
 from .operators import constant_in
 from .paths import ends_of, path
 from .place import Place, plain_name
 from .region import AFTER_READ, MOST_PAIRS, Node, Region, Slot, may_meet
-from .scev import Expression
 from .target import Target
 
 __all__ = [
@@ -318,46 +317,6 @@ def _memory_reason(region: Region, pair: Carried) -> str:
         if first.access.array.kind == "register" and slow.item.op in ("fadd", "fsub"):
             hint = "use more accumulators"
     return f"`{name}` is read after {when} (load to store{through}); {hint}"
-
-
-def distance_of(load: Access, store: Access, symbol: str) -> int:
-    """After how many iterations a load meets what a store wrote; 0 for never."""
-    if any(
-        a is not None and b is not None and a != b
-        for a, b in zip(load.banks, store.banks, strict=False)
-    ):
-        stride = store.address.factor(symbol)
-        if not stride:
-            return 0
-    difference = store.address.plus(load.address, -1)
-    step = store.address.factor(symbol)
-    size = store.array.element_bytes
-    # A symbol that holds the loop's count, such as of `i % 8`, comes again in a later iteration.
-    again = any(symbol[5:] in name for name, _ in store.address.terms if name != symbol)
-    if again:
-        return 1
-    if difference.terms:
-        return _first_meeting(difference, load.address.factor(symbol), size)
-    if step == 0:
-        return 1 if abs(difference.constant) < size else 0
-    iterations, rest = divmod(difference.constant, step)
-    if rest and abs(rest) >= size and abs(rest - step) >= size:
-        return 0
-    return iterations if iterations >= 1 else 0
-
-
-def _first_meeting(difference: Expression, step: int, size: int) -> int:
-    """After how many iterations two accesses may meet whose difference is not known; 0 for never.
-
-    It is a constant and multiples of something: rows apart, two elements of a matrix never are
-    neighbours.
-    """
-    whole = gcd(*(factor for _, factor in difference.terms))
-    for iterations in range(1, whole // gcd(whole, step) + 1):
-        rest = (difference.constant - step * iterations) % whole
-        if rest < size or whole - rest < size:
-            return iterations
-    return 0
 
 
 _WORDS = {

@@ -7,7 +7,7 @@ rules are those of UG1399, "HLS Pragmas" and "config_compile", and of UG902 for 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,17 +76,23 @@ class Plan:
         loops = (loop for function in self.functions for loop in function.all_loops())
         return [loop for loop in loops if loop.unroll == 0 and loop in trips]
 
-    def give_up(self, trips: Trips) -> None:
+    def give_up(self, trips: Trips, steady: Container[LoopPlan]) -> None:
         """Say which loops could not be unrolled though a directive asks for it.
 
         `trips` has the iterations of the loops that are left. They are pipelines if their own
-        directive asks for that; a function with one is none.
+        directive asks for that; a function with one is none. Vivado HLS makes one pipeline of a
+        loop and the only one in it, if that is `steady`: it runs as often in each turn.
         """
         kept = self.left(trips)
         for loop in kept:
-            constant = trips[loop] is not None
-            self.warn(_why_kept(loop, constant=constant))
+            outer = loop.parent
+            nest = outer is not None and outer.interval is not None and outer.perfect
             loop.interval = loop.own_interval
+            if nest and self.tool == "vivado" and loop in steady and not loop.inner:
+                assert outer is not None
+                loop.interval, outer.interval = outer.interval, None
+            else:
+                self.warn(_why_kept(loop, constant=trips[loop] is not None))
         for function in self.functions:
             if any(loop.function in function.called() for loop in kept):
                 function.interval = None

@@ -18,9 +18,8 @@ from pynq_torch.errors import KernelBuildError, needs
 
 from ..constants import Constants
 from ..cursors import is_pointer
-from ..directives import Directive
 from ..lint_pragmas import is_placed
-from ..lint_tree import Program, Scope, walk
+from ..lint_tree import Directive, Program, Scope, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
 from .bindings import lines_of
 from .marks import functions_of

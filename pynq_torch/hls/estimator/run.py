@@ -264,7 +264,7 @@ def _optimised(
     stuck += [loop for loop in left if not (loop.breaks and loop.fixed)]
     if len(stuck) < len(left):
         module = _both_ways(functools.partial(made, early=True), plan)
-    plan.give_up(_trips(module, plan))
+    plan.give_up(_trips(module, plan), _steady(module, plan))
     return module
 
 
@@ -330,6 +330,19 @@ def _trips(module: Module, plan: Plan) -> Trips:
         asked: loop.taken.constant + 1 if loop.taken and not loop.taken.terms else None
         for loop in loops
         if (asked := plan.loop_at(loop.place)) is not None
+    }
+
+
+def _steady(module: Module, plan: Plan) -> set[LoopPlan]:
+    """Return the loops that run as often in each turn of those around them."""
+    loops = [loop for function in module.functions.values() for loop in function.loops]
+    found = ((plan.loop_at(one.place), one.taken) for one in loops)
+    return {
+        asked
+        for asked, taken in found
+        if asked is not None
+        and taken is not None
+        and not any(name.startswith("loop ") for name, _ in taken.terms)
     }
 
 

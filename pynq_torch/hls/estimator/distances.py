@@ -1,0 +1,82 @@
+"""After how many iterations a load meets what a store wrote."""
+
+from __future__ import annotations
+
+import re
+from math import gcd
+
+from .array import Access
+from .scev import Expression
+
+__all__ = ["distance_of"]
+
+#: A loop's count in a few bits.
+_WRAPS = re.compile(
+    r"^zext i(?P<bits>\d|1[0-6]) \{ (?P<begin>-?\d+) ,\+, (?P<step>-?\d+) \} <%(?P<loop>[^ ]+)> to "
+)
+
+
+def distance_of(load: Access, store: Access, symbol: str) -> int:
+    """After how many iterations a load meets what a store wrote; 0 for never."""
+    if any(
+        a is not None and b is not None and a != b
+        for a, b in zip(load.banks, store.banks, strict=False)
+    ):
+        stride = store.address.factor(symbol)
+        if not stride:
+            return 0
+    difference = store.address.plus(load.address, -1)
+    step = store.address.factor(symbol)
+    size = store.array.element_bytes
+    # A symbol that holds the loop's count, such as of `i % 8`, comes again in a later iteration.
+    again = any(symbol[5:] in name for name, _ in store.address.terms if name != symbol)
+    if again:
+        return _turns(load.address, store.address, symbol[5:])
+    if difference.terms:
+        return _first_meeting(difference, load.address.factor(symbol), size)
+    if step == 0:
+        return 1 if abs(difference.constant) < size else 0
+    iterations, rest = divmod(difference.constant, step)
+    if rest and abs(rest) >= size and abs(rest - step) >= size:
+        return 0
+    return iterations if iterations >= 1 else 0
+
+
+def _turns(load: Expression, store: Expression, header: str) -> int:
+    """After how many iterations an index of few bits, such as `i % 8`, is the same again.
+
+    One that is no count of this loop alone, or of which the two have more than that, may be so in
+    the next iteration; two that step over each other never are (0).
+    """
+    ways = [
+        [(_WRAPS.match(name), factor) for name, factor in one.terms if header in name]
+        for one in (load, store)
+    ]
+    left = store.plus(load, -1)
+    if any(len(way) != 1 or way[0][0] is None or way[0][0]["loop"] != header for way in ways):
+        return 1
+    (first, one), (second, other) = ((match, factor) for ((match, factor),) in ways)
+    assert first is not None and second is not None
+    rest = [name for name, _ in left.terms if header not in name]
+    if one != other or first["bits"] != second["bits"] or first["step"] != second["step"]:
+        return 1
+    if rest or left.constant:
+        return 1
+    period, step = 1 << int(first["bits"]), int(first["step"])
+    wanted = int(second["begin"]) - int(first["begin"])
+    meetings = (n for n in range(1, period + 1) if (step * n - wanted) % period == 0)
+    return next(meetings, 0)
+
+
+def _first_meeting(difference: Expression, step: int, size: int) -> int:
+    """After how many iterations two accesses may meet whose difference is not known; 0 for never.
+
+    It is a constant and multiples of something: rows apart, two elements of a matrix never are
+    neighbours.
+    """
+    whole = gcd(*(factor for _, factor in difference.terms))
+    for iterations in range(1, whole // gcd(whole, step) + 1):
+        rest = (difference.constant - step * iterations) % whole
+        if rest < size or whole - rest < size:
+            return iterations
+    return 0
