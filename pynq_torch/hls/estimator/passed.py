@@ -38,25 +38,39 @@ def hand_up(text: str, plan: Plan, inlined: Callable[[FunctionPlan], bool]) -> N
         Whether a function is inlined.
     """
     known = {one.place.function: one for one in plan.functions}
-    given = [
-        ((known[callee], argument), (known[caller], plain_name(variable)))
-        for caller, callee, pairs in _calls(text)
-        if caller in known and callee in known
-        for argument, variable in pairs.items()
-        if variable[0] == "@" or inlined(known[callee])
-    ]
-    behind: dict[_Variable, set[_Variable]] = {own: set() for own, _ in given}
-    changed = True
-    while changed:  # through as many calls as hand an array on
-        changed = False
-        for own, outer in given:
-            more = {outer} | behind.get(outer, set())
-            changed |= not more <= behind[own]
-            behind[own] |= more
-    for (callee, argument), arrays in behind.items():
-        for caller, variable in arrays:
-            _take(caller, variable, callee, argument)
-            _rename(callee, argument, variable)
+    given: dict[_Variable, list[tuple[_Variable, bool]]] = {}
+    for caller, callee, pairs in _calls(text):
+        if caller in known and callee in known:
+            for argument, variable in pairs.items():
+                outer = known[caller], plain_name(variable)
+                given.setdefault((known[callee], argument), []).append((outer, variable[0] == "@"))
+    for own in given:
+        for function, name in _behind(own, given, inlined):
+            _take(function, name, *own)
+            _rename(*own, name)
+
+
+def _behind(
+    own: _Variable,
+    given: dict[_Variable, list[tuple[_Variable, bool]]],
+    inlined: Callable[[FunctionPlan], bool],
+) -> list[_Variable]:
+    """Return what an argument is in the callers, through as many calls as hand an array on.
+
+    Behind a function that is not inlined that is only a global array.
+    """
+    found: dict[_Variable, None] = {}
+    waiting, seen = [(own, True)], set[tuple[_Variable, bool]]()
+    while waiting:
+        inner, near = waiting.pop(0)
+        near = near and inlined(inner[0])
+        for outer, is_global in given.get(inner, ()):
+            if near or is_global:
+                found[outer] = None
+            if not is_global and (outer, near) not in seen:
+                seen.add((outer, near))
+                waiting.append((outer, near))
+    return list(found)
 
 
 def _take(caller: FunctionPlan, variable: str, callee: FunctionPlan, argument: str) -> None:
