@@ -90,6 +90,8 @@ _PASSES = (
     "simplifycfg<no-sink-common-insts>,adce,loop-simplify,lcssa),"
     "globaldce"
 )
+#: What Vivado HLS moves out of a loop behind unrolling those in it.
+_AGAIN = f"-passes=function(loop-mssa({_LEAVE}),loop-simplify,lcssa)"
 #: A counter of a few bits wraps round: how often its loop runs is found by counting.
 _COUNTING = "-scalar-evolution-max-iterations=66000"
 OPTIONS = (
@@ -284,7 +286,11 @@ def optimise(
     options = [*OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
     options += [] if promote else ["-disable-licm-promotion"]
     passes = _passes(_FIRST + _IN_TURN * in_turn + _PASSES, tool, early)
-    made = _named(run_passes([f"-passes={passes}", *options, str(path)], factors))
+    made = run_passes([f"-passes={passes}", *options, str(path)], factors)
+    if tool == "vivado":
+        path.write_text(made.replace(" noalias ", " "), encoding="utf-8")
+        made = run_passes([_AGAIN, *OPTIONS, "-disable-licm-promotion", str(path)], {})
+    made = _named(made)
     return made, _analysed(made, path)
 
 
@@ -299,9 +305,10 @@ def _write(whole: str, path: Path) -> None:
 def _passes(passes: str, tool: str, early: bool) -> str:
     """Return passes in a tool's order; `early` unrolls loops that a `break` may end, too.
 
-    Vivado HLS moves code out of loops before it unrolls. What an inner loop reads, a pipeline
-    around it therefore reads again in each iteration, although nothing changes it: the samples of
-    a DCT or a DFT take ports. Vitis HLS moves it out.
+    Vivado HLS moves code out of loops before it unrolls, and behind that what no write to an
+    argument might change, whichever array that is. So a pipeline that writes an argument reads
+    again in each iteration what an inner loop read: the samples of a DCT or a DFT take ports. A
+    pipeline that writes the function's own arrays reads it once, before, as in Vitis HLS.
     """
     vitis = tool == "vitis"
     before, behind = ("", f"loop-mssa({_LEAVE}),") if vitis else (f",{_LEAVE}", "")
