@@ -199,3 +199,47 @@ def test_calls_that_write_the_same_registers_run_side_by_side(tmp_path: Path, to
     chained = _of(tmp_path, RESULTS.replace("CHAINED", "i ? out[0] : x[7]"), tool)
     assert (apart.latency[1], apart.resources["DSP"]) == (2, 8)
     assert chained.latency[1] is not None and chained.latency[1] >= 8
+
+
+REGION = """
+static int twice(const int a[8]) {
+    int sum = 0;
+    inner: for (int i = 0; i < 8; ++i) sum += a[i];
+    return 2 * sum;
+}
+static int outer(const int a[8], bool more) {
+    FUNCTION
+    int sum = twice(a);
+    if (more) {
+        BLOCK
+        sum += twice(a);
+    }
+    return sum;
+}
+int k(const int a[8], bool more) { return outer(a, more); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "block", "copies"),
+    [
+        ("", "", 1),
+        ("INLINE region", "", 2),
+        ("", "INLINE region", 2),
+        ("INLINE", "", 1),
+        ("INLINE recursive", "", 2),
+        ("INLINE region off", "", 1),
+    ],
+)
+def test_inline_of_a_region_speaks_of_the_calls_in_it(
+    tmp_path: Path, function: str, block: str, copies: int
+) -> None:
+    """Not of the function that it stands in, as INLINE does (UG902)."""
+    text = REGION
+    for word, asked in (("FUNCTION", function), ("BLOCK", block)):
+        text = text.replace(word, f"#pragma HLS {asked}" if asked else "")
+    source = tmp_path / "k.cpp"
+    source.write_text(text)
+    found = estimate(source, "k", tool="vivado-2019.2")
+    assert len(found.loops) == copies
+    assert not [one for one in found.warnings if "INLINE" in one]

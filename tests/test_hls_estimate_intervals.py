@@ -180,7 +180,9 @@ void k(const int x[64][4], int y[64][4], int first) {
 """
 
 
-@pytest.mark.parametrize(("start", "interval"), [("8 * i", 1), ("4 * i", 1), ("first + 4 * i", 2)])
+@pytest.mark.parametrize(
+    ("start", "interval"), [("8 * i", 1), ("4 * i", 1), ("5 * i", 1), ("first + 5 * i", 2)]
+)
 def test_a_write_that_chooses_its_bank_meets_the_others(
     tmp_path: Path, start: str, interval: int
 ) -> None:

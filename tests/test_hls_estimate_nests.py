@@ -422,3 +422,34 @@ def test_what_is_too_much_to_unroll_again_is_left_as_it_is(tmp_path, monkeypatch
     (tmp_path / "k.cpp").write_text(STAIRS)
     found = estimate(tmp_path / "k.cpp", "k", tool="vivado")
     assert any("cannot be unrolled" in said for said in found.warnings)
+
+
+ASKED = """
+void k(const int x[8][8][32], int y[8][8]) {
+    rows: for (int i = 0; i < 8; ++i) {
+        columns: for (int j = 0; j < 8; ++j) {
+FLATTEN
+            int sum = 0;
+            add: for (int n = 0; n < 32; ++n) {
+#pragma HLS PIPELINE
+                sum += x[i][j][n];
+            }
+            y[i][j] = sum;
+        }
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "loops"),
+    [("", ["rows", "columns", "add"]), ("#pragma HLS LOOP_FLATTEN", ["rows_columns", "add"])],
+)
+def test_vivado_flattens_a_nest_around_a_pipeline_where_it_is_asked(
+    tmp_path: Path, asked: str, loops: list[str]
+) -> None:
+    source = tmp_path / "k.cpp"
+    source.write_text(ASKED.replace("FLATTEN", asked))
+    found = estimate(source, "k", tool="vivado-2019.2")
+    assert [loop.name for loop in found.loops] == loops
+    assert found.loops[0].trip_count == (64 if asked else 8,) * 2

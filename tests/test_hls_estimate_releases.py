@@ -127,6 +127,27 @@ def test_a_loop_that_cannot_be_unrolled_keeps_its_own_pipeline(tmp_path: Path, o
     assert any("PIPELINE of the loop in line 3 has no effect" in one for one in found.warnings)
 
 
+STEADY = """
+void k(const int a[16][16], int b[16][16], int n) {
+    rows: for (int i = 0; i < 16; i++) {
+#pragma HLS PIPELINE
+        cells: for (int j = FROM; j < n; j++) b[i][j] = a[i][j] + 3;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "begin", "ii"), [("vivado-2018.2", "0", 1), ("vivado-2018.2", "i", None)]
+)
+def test_vivado_makes_one_pipeline_of_a_nest_that_runs_as_often_in_each_turn(
+    tmp_path: Path, tool: str, begin: str, ii: int | None
+) -> None:
+    found = estimate_of(tmp_path, STEADY.replace("FROM", begin), tool)
+    assert [loop.ii for loop in found.loops] == ([ii] if ii else [None, None])
+    assert any("PIPELINE of the loop in line 3" in one for one in found.warnings) is (ii is None)
+
+
 TABLE = """
 #include <hls_stream.h>
 short weights[32][8] = {NUMBERS};
@@ -157,6 +178,36 @@ def test_directives_on_an_argument_reach_the_global_array(
     numbers = ", ".join(str(i * 7 % 100) for i in range(256))
     text = TABLE.replace("NUMBERS", numbers).replace("CUT", f"#pragma HLS {cut}" if cut else "")
     assert loop_of(estimate_of(tmp_path, text, "vivado-2017.4"), "rows").ii == ii
+
+
+ON = """
+const int table[64] = {1, 2, 3, 4, 5, 6, 7};
+static int sum(const int w[64], int n) {
+#pragma HLS INLINE
+#pragma HLS ARRAY_RESHAPE variable=w block factor=8
+    int sum = 0;
+    add: for (int i = 0; i < 8; ++i) {
+#pragma HLS PIPELINE
+        for (int j = 0; j < 8; ++j) sum += w[i + 8 * j] * n;
+    }
+    return sum;
+}
+static int kept(const int v[64], int n) {
+#pragma HLS INLINE off
+    return sum(v, n);
+}
+static int on(const int u[64], int n) {
+#pragma HLS INLINE
+    return kept(u, n);
+}
+int k(int n) { return on(table, n); }
+"""
+
+
+def test_directives_on_an_argument_reach_a_global_array_through_calls_that_stay(
+    tmp_path: Path,
+) -> None:
+    assert loop_of(estimate_of(tmp_path, ON, "vivado-2019.2"), "add").ii == 1
 
 
 HELPERS = """

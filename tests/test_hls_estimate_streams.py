@@ -155,3 +155,62 @@ def test_the_streams_of_a_struct_are_fifos(tmp_path: Path) -> None:
     """Its reader begins when the first word is there, not when the last one is."""
     most = estimate_of(tmp_path, HELD, "vivado-2019.2").latency[1]
     assert most is not None and most < 120
+
+
+POINTERS = """
+void k(const int *x, int *y) {
+#pragma HLS INTERFACE axis port=x
+#pragma HLS INTERFACE axis port=y
+    four: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        int sum = 0;
+        for (int j = 0; j < 4; ++j) sum ^= *x++;
+        *y++ = sum;
+    }
+}
+"""
+
+
+def test_a_pointer_that_moves_along_a_stream_takes_a_word_a_cycle(tmp_path: Path) -> None:
+    loop = loop_of(estimate_of(tmp_path, POINTERS, "vivado-2018.3"), "four")
+    assert loop.ii == 4 and "4 accesses of stream `x`" in loop.why
+
+
+SIZES = """
+#include <hls_video.h>
+typedef hls::Mat<64, 64, HLS_8UC1> Picture;
+static void copy(Picture& in, Picture& out) {
+    for (int i = 0; i < in.rows; ++i) {
+        columns: for (int j = 0; j < in.cols; ++j) {
+#pragma HLS PIPELINE
+            hls::Scalar<1, unsigned char> pixel;
+            if (i < in.rows && j < in.cols) in >> pixel;
+            if (j < in.cols) out << pixel;
+        }
+    }
+}
+void k(Picture& in, Picture& out) {
+#pragma HLS DATAFLOW
+    copy(in, out);
+}
+"""
+
+
+def test_the_size_of_a_picture_does_not_wait_for_its_pixels(tmp_path: Path) -> None:
+    """It lies in front of the streams in an hls::Mat."""
+    assert loop_of(estimate_of(tmp_path, SIZES, "vivado-2018.3"), "columns").ii == 1
+
+
+ADDRESS = """
+#include <string.h>
+void k(volatile int *base_addr, int out[64]) {
+#pragma HLS INTERFACE m_axi depth=64 port=base_addr
+    memcpy(out, (int *)base_addr, 256);
+}
+"""
+
+
+def test_an_argument_whose_name_ends_in_addr_keeps_its_directives(tmp_path: Path) -> None:
+    """clang calls the variable of an argument ``x`` ``x.addr``."""
+    found = estimate_of(tmp_path, ADDRESS, "vivado-2018.3")
+    assert [loop.name for loop in found.loops] == ["memcpy.out.base_addr"]
