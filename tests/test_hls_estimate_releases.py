@@ -181,7 +181,7 @@ def test_directives_on_an_argument_reach_the_global_array(
 
 
 ON = """
-const int table[64] = {1, 2, 3, 4, 5, 6, 7};
+int table[64] = {1, 2, 3, 4, 5, 6, 7};
 static int sum(const int w[64], int n) {
 #pragma HLS INLINE
 #pragma HLS ARRAY_RESHAPE variable=w block factor=8

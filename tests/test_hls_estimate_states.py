@@ -345,3 +345,30 @@ def test_vivado_keeps_sums_of_a_matrix_in_memory(
     text = KEPT.replace("SHAPE", shape).replace("COLUMN", column).replace("BOUND", bound)
     inner = estimated(tmp_path, text, "kept", "vivado", 12).loops[1]
     assert inner.iteration_latency == (cycles, cycles)
+
+
+BITS = """
+#include <ap_cint.h>
+#define SAME(A, B) _Static_assert((A) == (B), "")
+SAME(apint_get_range((uint12)0xabc, 7, 4), 0xb);
+SAME(apint_get_range((uint12)0xabc, 11, 0), 0xabc);
+SAME(apint_set_range((uint12)0xabc, 7, 4, 0x3), 0xa3c);
+SAME(apint_get_bit((int9)-256, 8), 1);
+SAME(apint_set_bit((uint7)0, 6, 1), 64);
+SAME(apint_or_reduce((uint5)8), 1);
+SAME(apint_and_reduce((uint5)31), 1);
+SAME(apint_nand_reduce((uint5)30), 1);
+SAME(apint_nor_reduce((uint5)0), 1);
+void k(const uint256 x[8], int y[64]) {
+    for (int i = 0; i < 8; ++i)
+        for (int j = 0; j < 8; ++j) y[8 * i + j] = apint_get_range(x[i], 32 * j + 31, 32 * j);
+}
+"""
+
+
+def test_bits_of_c_numbers_of_any_width(tmp_path: Path) -> None:
+    """UG902, "C Arbitrary Precision Bit-Level Operations"; the first assertions are clang's."""
+    source = tmp_path / "k.c"
+    source.write_text(BITS)
+    found = estimate(source, "k", tool="vivado")
+    assert [loop.trip_count for loop in found.loops] == [(8, 8), (8, 8)]

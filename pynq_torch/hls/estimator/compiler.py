@@ -287,11 +287,14 @@ def optimise(
     options += [] if promote else ["-disable-licm-promotion"]
     passes = _passes(_FIRST + _IN_TURN * in_turn + _PASSES, tool, early)
     made = run_passes([f"-passes={passes}", *options, str(path)], factors)
-    if tool == "vivado":
-        path.write_text(made.replace(" noalias ", " "), encoding="utf-8")
-        made = run_passes([_AGAIN, *OPTIONS, "-disable-licm-promotion", str(path)], {})
-    made = _named(made)
+    made = _named(_left_again(made, path) if tool == "vivado" else made)
     return made, _analysed(made, path)
+
+
+def _left_again(text: str, path: Path) -> str:
+    """Move out of loops what may leave them if arguments may be one array."""
+    path.write_text(text.replace(" noalias ", " "), encoding="utf-8")
+    return run_passes([_AGAIN, *OPTIONS, "-disable-licm-promotion", str(path)], {})
 
 
 def _write(whole: str, path: Path) -> None:

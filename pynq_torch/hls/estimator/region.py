@@ -207,9 +207,8 @@ class Region:
             return self._bus(node, access)
         if access.write:
             return Cost(0, delay)
-        if delay + chosen > self.target.budget:  # in the cycle behind the one with the words
-            return Cost(array.latency + 1, chosen, delay)
-        return Cost(array.latency, delay + chosen, delay)
+        late = delay + chosen > self.target.budget  # in the cycle behind the one with the words
+        return Cost(array.latency + late, chosen if late else delay + chosen, delay)
 
     def _bus(self, node: Node, access: Access) -> Cost:
         full = 0.85 * self.target.budget
