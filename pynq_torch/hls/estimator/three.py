@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .region import Node, Region, Slot
     from .target import Target
 
-__all__ = ["join_sums", "sum_of_three"]
+__all__ = ["delay_of", "join_sums", "sum_of_three"]
 
 _SUMS = ("add", "sub")
 
@@ -28,6 +28,8 @@ def join_sums(region: Region) -> None:
     for node in region.nodes:
         if _is_plain(node):
             bits = _width(region, node)
+            if delay_of(bits, region.target) > region.target.budget:
+                continue  # no cycle has room for it
             node.inner = [
                 other
                 for other, gap in node.before
