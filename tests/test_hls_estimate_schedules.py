@@ -146,3 +146,25 @@ def test_words_of_fifos_take_what_the_schedules_list(
     text = WORDS.replace("MORE", more)
     found = loop_of(estimate_of(tmp_path, text, "vivado-2019.2", clock=clock), "half")
     assert found.iteration_latency[1] == states
+
+
+PRODUCT = """
+void k(const int x[64], int y[64], int n) {
+    scale: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        y[i] = x[i] * n;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "depth", "blocks"), [("vivado-2015.4", 9, 4), ("vivado-2016.4", 4, 3)]
+)
+def test_old_releases_have_stages_in_each_wide_product(
+    tmp_path: Path, tool: str, depth: int, blocks: int
+) -> None:
+    """Reports of 2015 have five cycles more than those since 2016 (three of three)."""
+    found = estimate_of(tmp_path, PRODUCT, tool)
+    assert loop_of(found, "scale").iteration_latency[1] == depth
+    assert found.resources["DSP"] == blocks

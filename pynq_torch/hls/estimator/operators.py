@@ -309,6 +309,8 @@ def _signed_digits(number: int) -> int:
 
 #: The releases of Vitis HLS that finish wide products in logic, to save DSP blocks; the next ones.
 _IN_LOGIC, _WHOLE = 2021.0, 2023.0
+#: Releases of Vivado HLS before have six stages in a product of several DSP blocks at 10 ns too.
+_UNSTAGED = 2016.0
 #: The release that reports no DSP blocks of products that take several, in a 7-series part.
 _SILENT = (2020.0, 2020.2)
 
@@ -362,6 +364,8 @@ def _multiplier(small: int, large: int, target: Target) -> Cost:
     if 1 < blocks < 10 or beside:
         one = 8.51
     one *= target.speed
+    if 1 < blocks < 10 and target.tool == "vivado" and 0 < target.release < _UNSTAGED:
+        return Cost(5, 0.7 * target.budget, 0.7 * target.budget, dsp=max(blocks, 4), core="mul")
     if one <= target.budget:
         return Cost(0, one, dsp=blocks, core="mul")
     latency = max(1, ceil(one / target.budget) - 1)
