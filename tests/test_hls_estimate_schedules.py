@@ -8,7 +8,7 @@ import pytest
 from helpers import estimate_of, loop_of
 
 from pynq_torch.hls.estimator import compiler
-from pynq_torch.hls.estimator.operators import choice_of
+from pynq_torch.hls.estimator.luts import choice_of
 from pynq_torch.hls.estimator.target import target_of
 from pynq_torch.hls.estimator.three import delay_of
 

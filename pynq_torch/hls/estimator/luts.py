@@ -1,18 +1,36 @@
-"""Logic that shares a LUT."""
+"""Logic that shares a LUT, and choices among words."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .region import Node, Region
+    from .target import Target
 
-__all__ = ["join_logic"]
+__all__ = ["choice_of", "join_logic"]
 
 _LOGIC = frozenset(("and", "or", "xor", "select"))
 #: Inputs of a LUT, by what comes out of it (UG474); a sum needs one for the carry.
 _INPUTS = {"and": 6, "or": 6, "xor": 6, "select": 6, "icmp": 6, "add": 5, "sub": 5}
+#: ns of a multiplexer of so many words, as the schedules of both tools list them.
+_CHOICES = (
+    (1, 0.0), (2, 1.58), (3, 1.77), (4, 1.95), (5, 2.14), (8, 2.47), (12, 2.78), (16, 2.06),
+    (25, 3.2), (32, 3.2), (64, 3.13), (100, 4.1), (128, 4.23), (256, 4.77), (512, 5.34),
+)  # fmt: skip
+#: The share of it in the faster families, whose LUTs are the same.
+_FAST_CHOICE = 0.68
+
+
+def choice_of(words: int, target: Target) -> float:
+    """Return the ns of a choice among so many words."""
+    at = min(bisect_left(_CHOICES, (words, 0.0)), len(_CHOICES) - 1)
+    (less, before), (more, behind) = _CHOICES[max(at - 1, 0)], _CHOICES[at]
+    part = min((words - less) / (more - less), 1.0) if words > 1 else 0.0
+    fast = _FAST_CHOICE if target.has_ultra_ram else 1.0
+    return target.speed * fast * (before + (behind - before) * part)
 
 
 def join_logic(region: Region) -> None:

@@ -8,7 +8,6 @@ UG479 gives the DSP block's 25 x 18 bits.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from dataclasses import dataclass, replace
 from math import ceil, log2
 
@@ -17,7 +16,7 @@ from .ir import Function, Instruction, bits_of
 from .target import Target
 from .wires import is_wire
 
-__all__ = ["Cost", "choice_of", "cost_of", "width_of"]
+__all__ = ["Cost", "cost_of", "width_of"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,8 @@ _OWN = re.compile(r"^__hls_(?P<name>\w+)_f(?P<bits>32|64)$")
 _FREE = frozenset(("phi", "getelementptr", "trunc", "zext", "sext", "bitcast", "ptrtoint"))
 _FREE |= {"inttoptr", "alloca", "br", "ret", "freeze", "extractvalue", "insertvalue"}
 _FREE |= {"unreachable", "switch"}
+#: A recurrence of one loop, as scalar evolution prints it.
+_COUNTED = re.compile(r"\{[^{},]+,\+,[^{},]+\}[<\w>]*<%[^>]+>\s*$")
 _CONSTANT = re.compile(r"(?:^|[ ,])(-?\d+)$")
 
 
@@ -212,24 +213,6 @@ def _compare(bits: int) -> float:
     return 0.9 if bits <= 1 else 1.2 + 0.04 * bits
 
 
-#: ns of a multiplexer of so many words, as the schedules of both tools list them.
-_CHOICES = (
-    (1, 0.0), (2, 1.58), (3, 1.77), (4, 1.95), (5, 2.14), (8, 2.47), (12, 2.78), (16, 2.06),
-    (25, 3.2), (32, 3.2), (64, 3.13), (100, 4.1), (128, 4.23), (256, 4.77), (512, 5.34),
-)  # fmt: skip
-#: The share of it in the faster families, whose LUTs are the same.
-_FAST_CHOICE = 0.68
-
-
-def choice_of(words: int, target: Target) -> float:
-    """Return the ns of a choice among so many words."""
-    at = min(bisect_left(_CHOICES, (words, 0.0)), len(_CHOICES) - 1)
-    (less, before), (more, behind) = _CHOICES[max(at - 1, 0)], _CHOICES[at]
-    part = min((words - less) / (more - less), 1.0) if words > 1 else 0.0
-    fast = _FAST_CHOICE if target.has_ultra_ram else 1.0
-    return target.speed * fast * (before + (behind - before) * part)
-
-
 def _address(item: Instruction, target: Target) -> Cost:
     """An index of several dimensions is a sum, and a product where a row is no power of two."""
     variable = len(item.operands) - 1
@@ -261,6 +244,8 @@ def _integer(item: Instruction, function: Function, target: Target) -> Cost:
             return Cost()
         return Cost(0, speed * (1.2 + 0.55 * log2(max(bits, 2))))
     if op == "mul":
+        if target.tool == "vivado" and _is_added_up(item, function):
+            return Cost()
         return _product(item, function, target, bits, constant)
     if op in ("udiv", "sdiv", "urem", "srem"):
         if constant and abs(constant) & (abs(constant) - 1) == 0:
@@ -271,6 +256,16 @@ def _integer(item: Instruction, function: Function, target: Target) -> Cost:
             return replace(product, core="inverse", mac=False)
         return Cost(wide + 3, 0.6 * target.budget, 0.6 * target.budget, core="div")
     return Cost()
+
+
+def _is_added_up(item: Instruction, function: Function) -> bool:
+    """Whether a product is of a loop's count and what stays the same in it.
+
+    Vivado HLS keeps it in a register (`phi_mul`), to which each iteration adds: 176 of 193 such
+    products in the schedules of 2017 to 2020 are no multiplier.
+    """
+    known = function.known.get(item.name)
+    return known is not None and len(item.operands) == 2 and _COUNTED.match(known.text) is not None
 
 
 def _product(
@@ -383,6 +378,9 @@ def _narrowed(value: str, bits: int, function: Function) -> int:
         source = item.text.split(" to ")[0].split()
         before = width_of(item.operands[0], function, source[-2]) if len(source) > 2 else 0
         return min(bits, _narrowed(item.operands[0], before, function)) if before else bits
+    if item.op == "mul" and len(item.operands) == 2:
+        factors = [(one, width_of(one, function, item.type)) for one in item.operands]
+        return min(bits, sum(_narrowed(one, width, function) for one, width in factors))
     shift = constant_in(item)
     if item.op in ("ashr", "lshr") and shift is not None:
         bits = min(bits, max(bits_of(item.type) - shift, 1))

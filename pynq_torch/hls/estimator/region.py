@@ -16,10 +16,10 @@ from .bindings import Bindings, bound
 from .bursts import is_one_of_many, is_single
 from .fifos import Fifos
 from .ir import Block, Function, Instruction
-from .luts import join_logic
+from .luts import choice_of, join_logic
 from .macs import join_products
 from .memory import Arrays
-from .operators import Cost, choice_of, cost_of
+from .operators import Cost, cost_of
 from .place import Place, own_place
 from .target import Target
 from .three import join_sums
