@@ -168,3 +168,35 @@ def test_old_releases_have_stages_in_each_wide_product(
     found = estimate_of(tmp_path, PRODUCT, tool)
     assert loop_of(found, "scale").iteration_latency[1] == depth
     assert found.resources["DSP"] == blocks
+
+
+COUNTED = """
+void k(const short x[64], long long y[64], int n, short m) {
+    for (int i = 0; i < 64; i++) y[i] = FACTOR * i;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "factor", "blocks"),
+    [("vivado-2019.2", "n", 0), ("vitis-2022.2", "n", 1), ("vivado-2019.2", "x[i] * m", 3)],
+)
+def test_vivado_adds_up_what_a_count_is_multiplied_by(
+    tmp_path: Path, tool: str, factor: str, blocks: int
+) -> None:
+    """Its schedules call it `phi_mul`. In the last one x[i] changes: one block, and two for all."""
+    found = estimate_of(tmp_path, COUNTED.replace("FACTOR", factor), tool)
+    assert found.resources["DSP"] == blocks
+
+
+WIDE = """
+void k(const unsigned short a[64], const unsigned short b[64], const unsigned short c[64],
+       unsigned long long y[64]) {
+    for (int i = 0; i < 64; i++) y[i] = (unsigned long long)a[i] * b[i] * c[i];
+}
+"""
+
+
+def test_a_product_is_no_wider_than_its_factors_together(tmp_path: Path) -> None:
+    """One of 16 x 16 bits and one of 32 x 16: one DSP block and two."""
+    assert estimate_of(tmp_path, WIDE, "vivado-2019.2").resources["DSP"] == 3
