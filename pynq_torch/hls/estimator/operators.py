@@ -369,22 +369,27 @@ def _multiplier(small: int, large: int, target: Target) -> Cost:
     return Cost(latency, 0.7 * target.budget, 0.9 * target.budget, dsp=blocks, core="mul")
 
 
-def _narrowed(value: str, bits: int, function: Function) -> int:
-    """The bits of a value before it was extended, or shifted up and down again."""
+def _narrowed(value: str, bits: int, function: Function, *, products: bool = True) -> int:
+    """The bits of a value before it was extended, or shifted up and down again.
+
+    A product has no more than its factors together, which are not looked into for others.
+    """
     item = function.values.get(value)
     if item is None or not item.operands:
         return bits
     if item.op in ("sext", "zext", "trunc"):
         source = item.text.split(" to ")[0].split()
         before = width_of(item.operands[0], function, source[-2]) if len(source) > 2 else 0
-        return min(bits, _narrowed(item.operands[0], before, function)) if before else bits
-    if item.op == "mul" and len(item.operands) == 2:
+        inner = _narrowed(item.operands[0], before, function, products=products)
+        return min(bits, inner) if before else bits
+    if item.op == "mul" and len(item.operands) == 2 and products:
         factors = [(one, width_of(one, function, item.type)) for one in item.operands]
-        return min(bits, sum(_narrowed(one, width, function) for one, width in factors))
+        both = sum(_narrowed(one, width, function, products=False) for one, width in factors)
+        return min(bits, both)
     shift = constant_in(item)
     if item.op in ("ashr", "lshr") and shift is not None:
         bits = min(bits, max(bits_of(item.type) - shift, 1))
         up = function.values.get(item.operands[0])
         if up is not None and up.op == "shl" and up.operands and constant_in(up) == shift:
-            bits = min(bits, _narrowed(up.operands[0], bits, function))
+            bits = min(bits, _narrowed(up.operands[0], bits, function, products=products))
     return bits
