@@ -85,11 +85,10 @@ class Plan:
         """
         kept = self.left(trips)
         for loop in kept:
-            outer = loop.parent
-            nest = outer is not None and outer.interval is not None and outer.perfect
             loop.interval = loop.own_interval
-            if nest and self.tool == "vivado" and loop in steady and not loop.inner:
-                assert outer is not None
+            alone = self.tool == "vivado" and loop in steady and not loop.inner
+            outer = loop.parent if alone else None
+            if outer is not None and outer.perfect and outer.interval is not None:
                 loop.interval, outer.interval = outer.interval, None
             else:
                 self.warn(_why_kept(loop, constant=trips[loop] is not None))
