@@ -256,28 +256,27 @@ def banks_of(
 
     Which one it is may not be known (None), or any in turn.
     """
+    cuts = array.cuts()
+    if not cuts:
+        return (), 1
     parts = split(address, array)
-    counts = all(name.startswith("loop ") for name, _ in address.terms)
     banks: list[int | None] = []
     among = 1
-    for dimension, (kind, factor) in sorted(array.cuts().items()):
-        known = dimension < len(parts)
-        constant, steps, unknown = parts[dimension] if known else (0, [], True)
+    for dimension, (kind, factor) in sorted(cuts.items()):
+        constant, steps, unknown = parts[dimension] if dimension < len(parts) else (0, [], True)
         size = array.dimensions[dimension] if dimension < len(array.dimensions) else 0
         bank, length = None, ceil(size / factor) if factor and kind == "block" else 0
-        varies = bool(steps)
-        if unknown:
-            varies = True
-        elif kind == "complete":
+        varies = bool(steps) or unknown
+        if not unknown and kind == "complete":
             # All accesses of an iteration move alike: constants tell which of them meet.
             bank = None if steps and array.is_registers else constant
-        elif kind == "cyclic":
+        elif not unknown and kind == "cyclic":
             # A write that may go to any bank is a branch for each of them, unless loops alone
             # count on: then writes side by side are never in one bank.
-            anywhere = write and not counts and gcd(factor, *steps) == 1 < factor
+            anywhere = write and not address.only_counts and gcd(factor, *steps) == 1 < factor
             bank = None if anywhere else constant % factor
             varies = any(step % factor for step in steps)
-        elif length and (not any(steps) or abs(constant) >= length):
+        elif not unknown and length and (not any(steps) or abs(constant) >= length):
             bank = constant // length
         banks.append(bank)
         if varies:

@@ -136,6 +136,7 @@ def kept(region: Region, node: Node, end: Slot, user: Node | None = None) -> Slo
     target = region.target
     if target.tool != "vitis":
         return end
+    # A sum in logic, or in a DSP block, is none of the cores that take several cycles.
     multiple = node.cost.latency > 0 and node.cost.core not in ("add", "mac")
     is_float = node.item.type in ("half", "float", "double")
     if multiple and user is not None and (user is not node or region.begins_anew):

@@ -102,4 +102,4 @@ def _counts(function: Function, guard: Instruction | None) -> bool:
     if guard is None or guard.op != "icmp" or constant_in(guard) is None or not guard.operands:
         return False
     known = function.known.get(guard.operands[0])
-    return known is not None and all(name[:5] == "loop " for name, _ in known.expression.terms)
+    return known is not None and known.expression.only_counts

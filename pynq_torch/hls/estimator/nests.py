@@ -11,7 +11,7 @@ from .operators import knows_call
 if TYPE_CHECKING:
     from .latency import Body
 
-__all__ = ["flattened", "outer_nest"]
+__all__ = ["flattened", "is_steady", "outer_nest"]
 
 _FREE = ("br", "phi", "getelementptr", "icmp", "sext", "zext", "trunc")
 _ADDITIONS = ("add", "sub", "select")
@@ -32,7 +32,7 @@ def flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | Non
         if len(loops[-1].inner) != 1 or plan.interval is not None or plan.off or plan.breaks:
             return None
         inner = loops[-1].inner[0]
-        if not _is_perfect(body, loops[-1], inner, plan) or not _is_constant(body, inner):
+        if not _is_perfect(body, loops[-1], inner, plan) or not is_steady(inner):
             return None
         loops.append(inner)
 
@@ -40,7 +40,8 @@ def flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | Non
 def outer_nest(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan | None]]:
     """Return loops that become one around a body with pipelines; the loop alone where none do.
 
-    Vitis HLS flattens what is around its pipelines too, where there is nothing but loops.
+    Vitis HLS flattens what is around its pipelines too, where there is nothing but loops, and
+    Vivado HLS where LOOP_FLATTEN asks for it.
     """
     loops, plans = [loop], [body.kernel.plan.loop_at(loop.place)]
     while len(loops[-1].inner) == 1:
@@ -51,7 +52,7 @@ def outer_nest(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan | None
             break
         if not all(one is not None and _may_join(one) for one in (plans[-1], plan)):
             break
-        if not (inner.inner and _has_pipeline(body, inner) and _is_constant(body, inner)):
+        if not (inner.inner and _has_pipeline(body, inner) and is_steady(inner)):
             break
         if flattened(body, inner) or not _is_nothing(body, loops[-1], inner):
             break  # the first: it is the outermost of a pipeline's nest already
@@ -87,8 +88,9 @@ def _is_nothing(body: Body, outer: Loop, inner: Loop) -> bool:
     return work == ["add"]
 
 
-def _is_constant(body: Body, loop: Loop) -> bool:
-    return loop.taken is not None and not any(n.startswith("loop ") for n, _ in loop.taken.terms)
+def is_steady(loop: Loop) -> bool:
+    """Whether a loop runs as often in each turn of those around it."""
+    return loop.taken is not None and not loop.taken.counts
 
 
 def _between(body: Body, outer: Loop, inner: Loop) -> list[Instruction]:

@@ -26,6 +26,7 @@ from .around import nests
 from .asked import FunctionPlan, LoopPlan
 from .ir import Module, read_module
 from .latency import Kernel
+from .nests import is_steady
 from .not_modelled import not_modelled
 from .passed import hand_up
 from .place import Place, header_folders
@@ -335,15 +336,9 @@ def _trips(module: Module, plan: Plan) -> Trips:
 
 def _steady(module: Module, plan: Plan) -> set[LoopPlan]:
     """Return the loops that run as often in each turn of those around them."""
-    loops = [loop for function in module.functions.values() for loop in function.loops]
-    found = ((plan.loop_at(one.place), one.taken) for one in loops)
-    return {
-        asked
-        for asked, taken in found
-        if asked is not None
-        and taken is not None
-        and not any(name.startswith("loop ") for name, _ in taken.terms)
-    }
+    loops = (loop for function in module.functions.values() for loop in function.loops)
+    found = (plan.loop_at(loop.place) for loop in loops if is_steady(loop))
+    return {asked for asked in found if asked is not None}
 
 
 def _is_module(function: FunctionPlan) -> bool:

@@ -50,6 +50,16 @@ class Expression:
         return Expression().plus(self, number)
 
     @property
+    def counts(self) -> bool:
+        """Whether a loop's count is in it."""
+        return any(name.startswith("loop ") for name, _ in self.terms)
+
+    @property
+    def only_counts(self) -> bool:
+        """Whether nothing but constants and loops' counts is in it."""
+        return all(name.startswith("loop ") for name, _ in self.terms)
+
+    @property
     def base(self) -> str:
         """The one pointer in it, ``""`` where there is none or several."""
         found = [n for n, factor in self.terms if n[0] in "%@" and factor == 1]
@@ -153,11 +163,6 @@ def _joined(expression: Expression) -> Expression:
     return expression
 
 
-def _counts(expression: Expression) -> bool:
-    """Whether a loop's count is in it."""
-    return any(name.startswith("loop ") for name, _ in expression.terms)
-
-
 class _Reader:
     """A reader of prefix-free SCEV text, one token after another."""
 
@@ -230,7 +235,7 @@ class _Reader:
             raise ValueError(self.tokens)
         # A count in a few bits, which is what `i % 8` becomes, wraps round.
         narrow = width[:1] == "i" and width[1:].isdigit() and int(width[1:]) < 32
-        if kind in ("sext", "zext", "ptrtoint") and not (narrow and _counts(inner)):
+        if kind in ("sext", "zext", "ptrtoint") and not (narrow and inner.counts):
             return inner
         return Expression(0, ((" ".join(self.tokens[begin : self.at - 1]), 1),))
 

@@ -38,6 +38,7 @@ class Target:
         return self.speed < _ULTRASCALE
 
 
+#: Of Kintex-7 and Virtex-7 of grade -1; what is faster than the other is UltraScale or newer.
 _KINTEX_7, _ULTRASCALE = 0.75, 0.55
 #: Delay of logic against a 7-series part of grade -1, by family: commercial, automotive and
 #: defence parts (xc, xa, xq) are of the same silicon.

@@ -83,8 +83,10 @@ def sum_of_three(
     found: list[tuple[Slot, Slot | None]] = []
     for inner in node.inner:
         start = begun.get(id(inner))
-        at = max(ready[id(inner)], start) if start is not None else (0, 0.0)
-        if start is None or at[0] != start[0]:
+        if start is None:
+            continue
+        at = max(ready[id(inner)], start)
+        if at[0] != start[0]:
             continue
         end = at[1] + delay_of(_width(region, node), region.target)
         fits = end <= region.target.budget + 1e-9
