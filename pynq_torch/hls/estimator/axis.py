@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .lite import with_registers
+
 if TYPE_CHECKING:
     from .ir import Loop
     from .latency import Body
@@ -26,6 +28,8 @@ _WITH_REGISTERS, _READS_AT_ONCE = 2017.0, 2018.0
 def with_ports(body: Body, region: Region, *, pipelined: bool) -> Region:
     """Return a region in which what the top function itself writes to AXI4-Stream takes longer."""
     release = body.target.release or _READS_AT_ONCE
+    if body.function.name == body.kernel.entry:
+        with_registers(body, region)
     if body.function.name != body.kernel.entry or _is_of_a_module(body, region, pipelined):
         return region
     if release < _WITH_REGISTERS:

@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING
 
 from .cycles import greater
 from .ir import Block, Instruction, Loop
+from .lite import READ
 from .order import child
 from .result import Cycles
+from .schedule import place_all
 
 if TYPE_CHECKING:
     from .latency import Body
+    from .region import Region
 
-__all__ = ["Times", "run_side_by_side"]
+__all__ = ["Times", "place_groups", "run_side_by_side"]
 
 _COPIES = ("llvm.mem", "memcpy", "memmove", "memset")
 
@@ -41,6 +44,8 @@ class Times:
         States of each group; a group that is not there takes one, but beside a call.
     working : set
         Groups that do more than to hand values on.
+    late : dict
+        Of each group, results of operators with several stages that are there in its last state.
     modules : dict
         Instructions of the calls or the copy in front of a span, by block and number.
     pipelines : set
@@ -52,6 +57,7 @@ class Times:
     groups: dict[int, list[Instruction]] = field(default_factory=lambda: defaultdict(list))
     states: dict[int, int] = field(default_factory=dict)
     working: set[int] = field(default_factory=set)
+    late: dict[int, set[str]] = field(default_factory=dict)
     modules: dict[tuple[str, int], list[Instruction]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -77,10 +83,38 @@ class _Run:
         self._modules: list[_Module] = []
         self._used: list[tuple[set[str], set[str], set[str]]] = []
 
-    def work(self, group: int, items: list[Instruction]) -> None:
-        """Take a group of operations behind a module; what is before all of them is done first."""
-        if self._modules:
-            self.add(_Module(group, items, group))
+    def work(self, group: int, items: list[Instruction], header: str) -> None:
+        """Take a group of operations behind a module; what is before all of them is done first.
+
+        What waits for no module and fits into the states in front of the first is done there.
+        """
+        if not self._modules:
+            return
+        front = self._modules[0].group
+        free, rest = self._split(items)
+        early = self._region([*self._times.groups.get(front, ()), *free], header)
+        if free and place_all(early, None) <= self._times.states.get(front, 1):
+            if not _works(self._region(rest, header)):
+                self._times.states[group] = 0
+                self.passes_on(rest)
+                return
+            items = rest
+        self.add(_Module(group, items, group))
+
+    def _split(self, items: list[Instruction]) -> tuple[list[Instruction], list[Instruction]]:
+        """Return what waits for no module, and what may."""
+        free: list[Instruction] = []
+        rest: list[Instruction] = []
+        given = {name for _, _, names in self._used for name in names}
+        for item in items:
+            bound = item.op in ("load", "store", "call") or not given.isdisjoint(item.operands)
+            (rest if bound else free).append(item)
+            if bound and item.name:
+                given.add(item.name)
+        return free, rest
+
+    def _region(self, items: list[Instruction], header: str) -> Region:
+        return self._body.region(items, header, bursts=False)
 
     def add(self, module: _Module) -> None:
         """Find the level of a module: behind those that it waits for."""
@@ -92,6 +126,17 @@ class _Run:
                 module.level = max(module.level, other.level + 1)
         self._modules.append(module)
         self._used.append((reads, writes, gives))
+
+    def starts(self, items: list[Instruction], group: int) -> None:
+        """Let the module of a loop start a state later where it takes an operator's last result.
+
+        Of its arguments sums, choices and words come in the state in which it starts, in schedules
+        of Vitis HLS; products and results of float operators, in all of 24, in the one before.
+        """
+        late = self._times.late.get(group)
+        if late and any(not late.isdisjoint(item.operands) for item in items):
+            self._times.states[group] += 1
+            self._times.late[group] = set()
 
     def passes_on(self, items: Sequence[Instruction]) -> None:
         """Let what is computed from a module's result without work count as its result."""
@@ -144,6 +189,42 @@ class _Run:
             self._times.spans[block][number] = self._times.spans[block][number][0], cycles
 
 
+def place_groups(body: Body, times: Times, header: str, calls: set[int]) -> None:
+    """Find the states of each group of operations; beside a call those that hand on take none."""
+    for number, items in times.groups.items():
+        region = body.region(items, header, bursts=False)
+        works = _works(region)
+        times.states[number] = place_all(region, None) if works or number not in calls else 0
+        body.count(region, None)
+        if works:
+            times.working.add(number)
+            times.late[number] = _late(region, times.states[number])
+
+
+def _works(region: Region) -> bool:
+    """Whether operations take time or a port."""
+    return any(
+        node.cost.latency or node.cost.delay or node.access or node.stream
+        for node in region.nodes
+        if node.item.op != READ
+    )
+
+
+def _late(region: Region, states: int) -> set[str]:
+    """Return what operators with several stages make in the last state, and what is only named so.
+
+    The words of memories are not among them.
+    """
+    found: set[str] = set()
+    for node in region.nodes:
+        if node.access is not None or node.stream or node.end[0] != states - 1:
+            continue
+        named = not (node.cost.latency or node.cost.delay)
+        if node.cost.latency or (named and any(one.item.name in found for one, _ in node.before)):
+            found.add(node.item.name)
+    return found
+
+
 def run_side_by_side(
     body: Body, inside: Sequence[Block], around: Loop | None, times: Times
 ) -> None:
@@ -158,6 +239,7 @@ def run_side_by_side(
         if isinstance(node, Loop):
             if node.header in times.pipelines:
                 items = [item for block in body.blocks(node) for item in block.instructions]
+                run.starts(items, group)
                 run.add(_Module(node.header, items, group))
             else:
                 run.end()
@@ -169,7 +251,7 @@ def run_side_by_side(
             group = behind
             mine = [item for item in times.groups.get(group, ()) if item.block is node]
             if group in times.working:
-                run.work(group, mine)
+                run.work(group, mine, around.header if around is not None else "")
             else:
                 run.passes_on(mine)
     run.end()

@@ -11,7 +11,7 @@ from .adapters import Directions, of_adapters
 from .array import Array
 from .asked import FunctionPlan
 from .axis import with_ports
-from .beside import Times, run_side_by_side
+from .beside import Times, place_groups, run_side_by_side
 from .calls import Batch, calls_of, copied_in, copy_loops, given, used
 from .cycles import add, at_least, greater, plus
 from .ir import Block, Function, Instruction, Loop, Module
@@ -260,7 +260,7 @@ class Body:
             times.spans[block.name] = spans
         if self._merges(loop):
             merge(self, children, times.loops)
-        self._place(times, header, calls_around)
+        place_groups(self, times, header, calls_around)
         if self.target.tool == "vitis":
             times.pipelines = {inner.header for inner, made in children if made.ii is not None}
             run_side_by_side(self, inside, loop, times)
@@ -272,24 +272,6 @@ class Body:
             return self.plan is not None and self.plan.merge
         plan = self.kernel.plan.loop_at(loop.place)
         return plan is not None and plan.merge
-
-    def _place(self, times: Times, header: str, calls: set[int]) -> None:
-        """Find the states of each group of operations."""
-        for number, items in times.groups.items():
-            times.states[number], works = self._placed(items, header, number in calls)
-            if works:
-                times.working.add(number)
-
-    def _placed(self, items: list[Instruction], header: str, beside: bool) -> tuple[int, bool]:
-        """Return the states of operations and whether they work; beside a call others take none."""
-        region = self.region(items, header, bursts=False)
-        work = any(
-            node.cost.latency or node.cost.delay or node.access or node.stream
-            for node in region.nodes
-        )
-        depth = place_all(region, None) if work or not beside else 0
-        self.count(region, None)
-        return depth, work
 
     def _longest(
         self, inside: list[Block], loop: Loop | None, times: Times, calls: set[int]

@@ -49,7 +49,9 @@ from .values import settle_values
 
 __all__ = ["estimate"]
 
-_HEADERS = (".h", ".hh", ".hpp", ".hxx")
+_INCLUDED = frozenset(
+    (".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".tpp", ".txt", ".dat", ".csv", ".coe", ".mem")
+)
 #: A device, or a family as older reports name it.
 _PART = re.compile(r"(?i)(x[acq][a-z]*\d|zynq|artix|kintex|virtex|spartan|versal)")
 
@@ -117,11 +119,11 @@ def estimate(
 
 
 def _read(source: Path | str, *more: Path | str) -> Iterator[Path]:
-    """Yield the files that are compiled: not the headers that a project lists beside them."""
+    """Yield the files that are compiled: not headers and tables that a project lists beside them."""
     for number, one in enumerate((source, *more)):
         path = Path(os.path.realpath(one))
         read_text(path)
-        if number == 0 or path.suffix.lower() not in _HEADERS:
+        if number == 0 or path.suffix.lower() not in _INCLUDED:
             yield path
 
 
