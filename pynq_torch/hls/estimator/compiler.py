@@ -77,7 +77,7 @@ _FLAGS = (
 )  # fmt: skip
 TIDY = "sroa,early-cse<memssa>,simplifycfg<no-sink-common-insts>,instcombine"
 #: Loop-invariant code leaves loops, as in HLS; a memory location is never kept in a register.
-_LEAVE = os.environ.get("LICM", "licm<allowspeculation>")
+_LEAVE = "licm<allowspeculation>"
 UNROLL = "loop-unroll<O1;no-runtime;no-profile-peeling;full-unroll-max=1000000>," + TIDY
 _ROTATED = "loop-simplify,lcssa,loop-mssa(loop-rotate{before}),indvars," + UNROLL
 _FIRST = "always-inline,globaldce,function(" + TIDY + "),"
