@@ -9,11 +9,12 @@ from math import ceil
 from pathlib import Path
 
 from .distances import distance_of
-from .ir import Instruction, names_in
+from .ir import names_in
 from .operators import constant_in
 from .paths import ends_of, path
-from .place import Place, plain_name
-from .region import AFTER_READ, MOST_PAIRS, Node, Region, Slot, may_meet
+from .place import Place
+from .reasons import carried_reason, memory_reason, port_reason
+from .region import MOST_PAIRS, Node, Region, Slot, may_meet
 from .target import Target
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "kept",
     "late_limit",
     "port_limit",
+    "ports_needed",
     "recurrence_limit",
 ]
 
@@ -59,42 +61,28 @@ class Carried:
     gap: int = 1
 
 
-def port_limit(region: Region) -> Limit:
-    """The interval that memory and stream ports allow."""
+def port_limit(region: Region, asked: int = 1) -> Limit:
+    """The interval that memory and stream ports allow, and how to reach the one asked for."""
+    interval, nodes, most = ports_needed(region)
+    if not nodes:
+        return Limit(interval)
+    return Limit(interval, port_reason(region, nodes, most, asked), nodes[-1].place)
+
+
+def ports_needed(region: Region) -> tuple[int, list[Node], int]:
+    """Return the interval that ports allow, who shares the short one, and what it takes a cycle."""
     counts: dict[object, list[Node]] = defaultdict(list)
     limits: dict[object, int] = {}
     for node in region.nodes:
         for key, most in region.ports(node):
             counts[key].append(node)
             limits[key] = most
-    best = Limit(1)
+    best: tuple[int, list[Node], int] = 1, [], 1
     for key, nodes in counts.items():
-        node, most, count = nodes[-1], limits[key], region.together(nodes)
-        interval = ceil(count / most)
-        if interval > best.interval:
-            best = Limit(interval, _port_reason(region, node, count, most), node.place)
+        interval = ceil(region.together(nodes) / limits[key])
+        if interval > best[0]:
+            best = interval, nodes, limits[key]
     return best
-
-
-def _port_reason(region: Region, node: Node, count: int, most: int) -> str:
-    if node.stream:
-        name = plain_name(node.stream)
-        return f"{count} accesses of stream `{name}` in an iteration, it takes one a cycle"
-    if node.access is None:
-        return f"{count} times `{node.item.op}` in an iteration, ALLOCATION allows {most} of it"
-    array = node.access.array
-    if array.kind == "m_axi":
-        way = "writes" if node.access.write else "reads"
-        return (
-            f"{count} {way} through m_axi bundle `{array.bundle}` in an iteration, it has one a "
-            "cycle; give the arguments bundles of their own, or read a copy"
-        )
-    factor = max(ceil(count / most), 2)
-    one = "its memory takes one" if most == 1 else f"its copies take {most}"
-    ports = "a dual-port RAM takes two" if most == 2 else one
-    blocks = any(kind == "block" for kind, _ in array.cuts().values())
-    how = "partition it cyclic, not in blocks," if blocks else "partition it"
-    return f"{count} accesses of `{array.name}` in an iteration, {ports} a cycle; {how} by {factor}"
 
 
 def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
@@ -110,8 +98,7 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
             again = path(region, node, last, time)
             interval += again is None or again[0] > interval
         if interval > best.interval:
-            reason = _carried_reason(region, node, last, interval)
-            best = Limit(interval, reason, last.place)
+            best = Limit(interval, *carried_reason(region, node, last, interval))
     by_load: dict[int, list[Carried]] = defaultdict(list)
     for pair in pairs:
         by_load[id(pair.load)].append(pair)
@@ -121,7 +108,7 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
             end = ends.get(id(pair.store))
             interval = ceil((end[0] + pair.gap) / pair.distance) if end is not None else 0
             if interval > best.interval:
-                best = Limit(interval, _memory_reason(region, pair), pair.store.place)
+                best = Limit(interval, *_memory_reason(region, pair, interval))
     return best
 
 
@@ -162,16 +149,19 @@ def _has_room(user: Node, target: Target) -> bool:
 def late_limit(region: Region, interval: int, late: tuple[Node, Node] | Carried) -> Limit:
     """Return why a schedule needs an interval: which value, or element, comes too late."""
     if isinstance(late, Carried):
-        return Limit(interval, _memory_reason(region, late), late.store.place)
-    first, last = late
-    return Limit(interval, _carried_reason(region, first, last, interval), last.place)
+        return Limit(interval, *_memory_reason(region, late, interval))
+    return Limit(interval, *carried_reason(region, *late, interval))
 
 
-def full_limit(region: Region, interval: int, node: Node) -> Limit:
+def _memory_reason(region: Region, pair: Carried, interval: int) -> tuple[str, Place | None]:
+    return memory_reason(region, pair.load, pair.store, pair.distance, interval)
+
+
+def full_limit(region: Region, interval: int, node: Node, asked: int) -> Limit:
     """Return why a schedule needs an interval: what finds no cycle with a port left."""
     key, most = region.ports(node)[0]
-    count = sum(key == other for one in region.nodes for other, _ in region.ports(one))
-    return Limit(interval, _port_reason(region, node, count, most), node.place)
+    nodes = [one for one in region.nodes if any(key == other for other, _ in region.ports(one))]
+    return Limit(interval, port_reason(region, nodes, most, asked), node.place)
 
 
 def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
@@ -265,73 +255,3 @@ def _only(region: Region, store: Node, symbol: str) -> int | None:
     if not step or len(known.expression.terms) != 1:
         return None
     return (value - known.expression.constant) // step
-
-
-def _slowest(region: Region, first: Node, last: Node) -> tuple[Node, int, int]:
-    """The operation of a recurrence that takes longest; how many of it, and of any, are a chain."""
-    ends = ends_of(region, first)
-    leads = {id(last)}
-    for node in reversed(region.nodes[: region.nodes.index(last) + 1]):
-        if id(node) in leads:
-            leads |= {id(other) for other, gap in node.before if gap != AFTER_READ}
-    on_way = [node for node in region.nodes if id(node) in leads and id(node) in ends]
-    slow = max(on_way, key=lambda node: (node.cost.latency, node.cost.delay), default=last)
-    counts: dict[int, tuple[int, int]] = {}
-    for node in on_way:
-        before = [counts.get(id(other), (0, 0)) for other, _ in node.before] or [(0, 0)]
-        same, chained = (max(numbers) for numbers in zip(*before, strict=True))
-        works = bool(node.cost.delay or node.cost.latency)
-        counts[id(node)] = same + (node.item.op == slow.item.op), chained + works
-    return slow, *counts.get(id(last), (1, 1))
-
-
-def _carried_reason(region: Region, first: Node, last: Node, interval: int) -> str:
-    slow, count, chained = _slowest(region, first, last)
-    what = words_for(slow.item)
-    cycles = slow.cost.latency
-    if not cycles and chained > 1:
-        return (
-            f"each iteration waits for {chained} operations, one after another, of the one before "
-            f"it, and they take longer than the {region.target.budget:.1f} ns of a cycle"
-        )
-    hint = "; use several accumulators" if what.startswith("the floating-point add") else ""
-    if count > 1 and what.startswith("the ") and " of " not in what:
-        what, cycles = f"{count} {what.removeprefix('the ')}s, one after another,", interval
-    took = f" ({min(cycles + 1, interval)} cycles at {region.target.clock:g} ns)" if cycles else ""
-    return f"each iteration waits for {what} of the one before it{took}{hint}"
-
-
-def _memory_reason(region: Region, pair: Carried) -> str:
-    first, last, distance = pair.load, pair.store, pair.distance
-    assert first.access is not None
-    name = first.access.array.name
-    if first is last:
-        return f"a word of `{name}` is read, changed and written for one element; partition it"
-    when = "the iteration before has written it"
-    if distance > 1:
-        when = f"it was written {distance} iterations before"
-    slow, *_ = _slowest(region, first, last)
-    through = f", through {words_for(slow.item)}" if slow.cost.latency > 1 else ""
-    hint = "keep the value in a variable, or say DEPENDENCE false where addresses never meet"
-    if last.access is not None and not last.access.address.plus(first.access.address, -1).terms:
-        hint = "keep the value in a variable"  # they do meet
-        if first.access.array.kind == "register" and slow.item.op in ("fadd", "fsub"):
-            hint = "use more accumulators"
-    return f"`{name}` is read after {when} (load to store{through}); {hint}"
-
-
-_WORDS = {
-    "fadd": "the floating-point addition", "fsub": "the floating-point addition",
-    "fmul": "the floating-point product", "fdiv": "the division", "sdiv": "the division",
-    "udiv": "the division", "srem": "the division", "urem": "the division", "mul": "the product",
-    "load": "the read of memory", "add": "the addition", "store": "the write",
-    "fcmp": "the comparison", "icmp": "the comparison", "select": "the choice",
-    "and": "the logic", "or": "the logic", "xor": "the logic", "phi": "the choice",
-}  # fmt: skip
-
-
-def words_for(item: Instruction) -> str:
-    """Name an operation for a reader."""
-    if item.op == "call":
-        return f"`{item.callee.removeprefix('__hls_').split('_f')[0]}`"
-    return _WORDS.get(item.op, f"`{item.op}`")

@@ -28,7 +28,7 @@ from .region import Region
 from .resources import DspBlocks, block_rams
 from .result import Cycles, Estimate, LoopEstimate
 from .roms import synthesised
-from .schedule import pipeline, place_all
+from .schedule import pipeline
 from .shared import Shared
 from .target import Target
 

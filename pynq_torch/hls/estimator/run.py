@@ -119,7 +119,7 @@ def estimate(
 
 
 def _read(source: Path | str, *more: Path | str) -> Iterator[Path]:
-    """Yield the files that are compiled: not headers and tables that a project lists beside them."""
+    """Yield the files that are compiled: not headers and tables that a project lists with them."""
     for number, one in enumerate((source, *more)):
         path = Path(os.path.realpath(one))
         read_text(path)

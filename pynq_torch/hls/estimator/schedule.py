@@ -55,7 +55,7 @@ def pipeline(
     pairs = carried(region, distances)
     values = recurrence_limit(region, pairs)
     divide(region, shared, max(asked, values.interval), by_itself=by_itself)
-    ports = port_limit(region)
+    ports = port_limit(region, asked)
     limit = values if values.interval >= ports.interval else ports
     interval = max(asked, limit.interval, 1)
     for _ in range(200):
@@ -63,7 +63,7 @@ def pipeline(
             depth, late = _fit(region, interval, pairs)
         except _FullError as error:
             interval += 1
-            limit = full_limit(region, interval, error.node)
+            limit = full_limit(region, interval, error.node, asked)
             continue
         if late is None:
             return interval, depth, limit

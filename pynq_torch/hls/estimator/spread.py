@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from .array import Access, Array, Cuts, Division, split
-from .bounds import port_limit
+from .bounds import ports_needed
 from .place import Place, header_folders
 from .region import Node, Region
 from .target import Target
@@ -102,7 +102,7 @@ def divide(region: Region, shared: Collection[Array], least: int, *, by_itself: 
         if division is not None:
             found.append((key, array, division))
     region.spread = {key: division.most for key, _, division in found}
-    least = max(least, port_limit(region).interval)
+    least = max(least, ports_needed(region)[0])
     for key, array, division in found:
         needed = _interval(region, key, array) > least
         if needed:

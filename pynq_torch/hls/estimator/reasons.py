@@ -1,0 +1,166 @@
+"""What limits an II, in a sentence, with advice that the estimate itself says to help."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from math import ceil
+
+from .advice import partition
+from .ir import Instruction
+from .paths import ends_of
+from .place import Place, plain_name
+from .region import AFTER_READ, Node, Region
+
+__all__ = ["carried_reason", "memory_reason", "port_reason", "words_for"]
+
+_SUMS = ("fadd", "fsub")
+#: Operations that are named only where those of several cycles do not take all the time.
+_SMALL = frozenset(("phi", "select", "and", "or", "xor", "zext", "sext", "trunc", "bitcast"))
+
+
+def port_reason(region: Region, nodes: list[Node], most: int, asked: int) -> str:
+    """Say which port some operations take, `most` a cycle, and what gives more for an II asked."""
+    node, count = nodes[-1], region.together(nodes)
+    if node.stream:
+        name = plain_name(node.stream)
+        return f"{count} accesses of stream `{name}` in an iteration, it takes one a cycle"
+    if node.access is None:
+        return f"{count} times `{node.item.op}` in an iteration, ALLOCATION allows {most} of it"
+    array = node.access.array
+    if array.kind == "m_axi":
+        way = "writes" if node.access.write else "reads"
+        return (
+            f"{count} {way} through m_axi bundle `{array.bundle}` in an iteration, it has one a "
+            "cycle; give the arguments bundles of their own, or read a copy"
+        )
+    one = "its memory takes one" if most == 1 else f"its copies take {most}"
+    ports = "a dual-port RAM takes two" if most == 2 else one
+    advice = partition(region, array, asked)
+    return f"{count} accesses of `{array.name}` in an iteration, {ports} a cycle; {advice}"
+
+
+def carried_reason(
+    region: Region, first: Node, last: Node, interval: int
+) -> tuple[str, Place | None]:
+    """Say for which operations of the iteration before each iteration waits, and where."""
+    chain = _chain(region, first, last)
+    slow = [node for node in chain if node.cost.latency]
+    if not slow and len(chain) > 1:
+        reason = (
+            f"each iteration waits for {len(chain)} operations, one after another, of the one "
+            f"before it, and they take longer than the {region.target.budget:.1f} ns of a cycle"
+        )
+        return reason, last.place
+    named = _named(chain, interval) or [last]
+    hint = "; use several accumulators" if all(node.item.op in _SUMS for node in named) else ""
+    clock = f"{region.target.clock:g} ns"
+    words = {_with_cycles(node, interval) for node in named}
+    if len(words) > 1:
+        what = _joined(named, interval, clock)
+        return f"each iteration waits for {what} of the one before it{hint}", named[-1].place
+    [(what, cycles)] = words
+    if len(named) > 1:
+        what, cycles = f"{_many(what, len(named))}, one after another,", interval
+    took = f" ({cycles} cycles at {clock})" if cycles else ""
+    return f"each iteration waits for {what} of the one before it{took}{hint}", named[-1].place
+
+
+def memory_reason(
+    region: Region, load: Node, store: Node, distance: int, interval: int
+) -> tuple[str, Place | None]:
+    """Say which element is read after it was written, and what could be done about it."""
+    assert load.access is not None
+    array, place = load.access.array, store.place
+    if load is store:
+        said = f"a word of `{array.name}` is read, changed and written for one element"
+        return f"{said}; partition it", place
+    if store.access is None:  # it is handed on in a register already
+        return carried_reason(region, load, store, interval)
+    when = "the iteration before has written it"
+    if distance > 1:
+        when = f"it was written {distance} iterations before"
+    chain = [node for node in _chain(region, load, store) if node is not load and node is not store]
+    end = ends_of(region, load).get(id(store), (0, 0.0))
+    alone = ceil((end[0] - load.cost.latency) / distance)
+    named = _named(chain, alone)
+    slow = any(node.cost.latency > 1 for node in named)
+    through = f", through {_words(named)}" if slow else ""
+    said = f"`{array.name}` is read after {when} (load to store{through})"
+    if store.access.address.plus(load.access.address, -1).terms:
+        hint = "keep the value in a variable, or say DEPENDENCE false where addresses never meet"
+    elif array.kind == "register" and named and all(node.item.op in _SUMS for node in named):
+        hint = "use more accumulators"
+    elif alone >= interval:
+        return f"{said}; a variable would take as long", place
+    else:
+        hint = "keep the value in a variable"
+    return f"{said}; {hint}", place
+
+
+def _chain(region: Region, first: Node, last: Node) -> list[Node]:
+    """Return the operations that take time along the longest way from one to another."""
+    ends = ends_of(region, first)
+    way = [last]
+    while way[-1] is not first:
+        before = [
+            (ends[id(other)], number)
+            for number, (other, gap) in enumerate(way[-1].before)
+            if id(other) in ends and gap != AFTER_READ
+        ]
+        if not before:
+            break
+        way.append(way[-1].before[max(before)[1]][0])
+    return [node for node in reversed(way) if node.cost.latency or node.cost.delay]
+
+
+def _named(chain: list[Node], interval: int) -> list[Node]:
+    """Return what is worth to be named: what takes several cycles, and the rest if need be."""
+    slow = [node for node in chain if node.cost.latency]
+    if slow and sum(node.cost.latency + 1 for node in slow) >= interval:
+        return slow
+    return [node for node in chain if node.cost.latency or node.item.op not in _SMALL]
+
+
+def _joined(nodes: list[Node], interval: int, clock: str) -> str:
+    """Name operations one after another, with their cycles."""
+    found: list[str] = []
+    for (what, cycles), same in groupby(nodes, lambda node: _with_cycles(node, interval)):
+        count, took = len([*same]), ""
+        if cycles:
+            at = "" if found else f" at {clock}"
+            took = f" ({cycles} cycles{' each' if count > 1 else ''}{at})"
+        found.append(_many(what, count) + took)
+    return f"{', '.join(found[:-1])} and {found[-1]}, one after another,"
+
+
+def _words(nodes: list[Node]) -> str:
+    """Name operations one after another."""
+    found = [_many(what, len([*same])) for what, same in groupby(words_for(n.item) for n in nodes)]
+    return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} and {found[-1]}"
+
+
+def _many(what: str, count: int) -> str:
+    return what if count == 1 else f"{count} {what.removeprefix('the ')}s"
+
+
+def _with_cycles(node: Node, interval: int) -> tuple[str, int]:
+    cycles = node.cost.latency
+    return words_for(node.item), min(cycles + 1, interval) if cycles else 0
+
+
+_WORDS = {
+    "fadd": "the floating-point addition", "fsub": "the floating-point addition",
+    "fmul": "the floating-point product", "fdiv": "the division", "sdiv": "the division",
+    "udiv": "the division", "srem": "the division", "urem": "the division", "mul": "the product",
+    "load": "the read of memory", "add": "the addition", "sub": "the addition",
+    "store": "the write", "fcmp": "the comparison", "icmp": "the comparison",
+    "select": "the choice", "and": "the logic", "or": "the logic", "xor": "the logic",
+    "phi": "the choice",
+}  # fmt: skip
+
+
+def words_for(item: Instruction) -> str:
+    """Name an operation for a reader."""
+    if item.op == "call":
+        return f"`{item.callee.removeprefix('__hls_').split('_f')[0]}`"
+    return _WORDS.get(item.op, f"`{item.op}`")

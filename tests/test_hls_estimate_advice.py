@@ -1,0 +1,163 @@
+"""The sentence that says what limits an II: its advice helps, as the estimate itself counts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from helpers import estimate_of, loop_of
+
+from pynq_torch.hls.estimator import LoopEstimate, compiler
+
+pytestmark = pytest.mark.skipif(compiler.tools() is not None, reason="clang-16 is not installed")
+
+_PARTITION = re.compile(
+    r"accesses of `(?P<array>\w+)`.*; partition it(?P<how>.*?)(?:, for II=(?P<ii>\d+))?$"
+)
+
+PRODUCT = """
+void k(const int A[32][32], const int B[32][32], int C[32][32]) {
+    row: for (int i = 0; i < 32; i++)
+        col: for (int j = 0; j < 32; j++) {
+#pragma HLS PIPELINE
+            int sum = 0;
+            for (int n = 0; n < 32; n++)
+                sum += A[i][n] * B[n][j];
+            C[i][j] = sum;
+        }
+}
+"""
+BLOCKS = """
+void k(const int x[64], int y[16]) {
+    add: for (int i = 0; i < 16; i++) {
+#pragma HLS PIPELINE
+        y[i] = x[i] + x[16 + i] + x[32 + i] + x[48 + i];
+    }
+}
+"""
+NEIGHBOURS = """
+void k(const int x[66], int y[64]) {
+    add: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        y[i] = x[i] + x[i + 1] + x[i + 2];
+    }
+}
+"""
+CHOSEN = """
+void k(const unsigned char p[64], int x[64], int y[64]) {
+    add: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        y[i] = x[p[i] & 63] + x[p[i] >> 3] + x[(p[i] ^ 5) & 63];
+    }
+}
+"""
+WINDOW = """
+void k(const short x[34][34], short y[32][32]) {
+    row: for (int r = 0; r < 32; r++)
+        col: for (int c = 0; c < 32; c++) {
+#pragma HLS PIPELINE
+            short most = 0;
+            for (int i = 0; i < 3; i++)
+                for (int j = 0; j < 3; j++)
+                    if (x[r + i][c + j] > most) most = x[r + i][c + j];
+            y[r][c] = most;
+        }
+}
+"""
+
+
+def _pragmas(why: str) -> list[str]:
+    """Return the ARRAY_PARTITION that a reason advises."""
+    match = _PARTITION.search(re.sub(r" \(\w+\.cpp:\d+\)$", "", why))
+    assert match is not None, why
+    made = []
+    for one in match["how"].split(" and "):
+        dimension = re.search(r"dimension (\d+)", one)
+        dim = f" dim={dimension[1]}" if dimension else " dim=0" if "dim=0" in one else ""
+        count = re.search(r"by (\d+)|in (\d+) blocks", one)
+        kind = "complete"
+        if count is not None:
+            kind = f"cyclic factor={count[1]}" if count[1] else f"block factor={count[2]}"
+        made.append(f"#pragma HLS ARRAY_PARTITION variable={match['array']} {kind}{dim}")
+    return made
+
+
+def _first(folder: Path, text: str, tool: str) -> LoopEstimate:
+    return max(estimate_of(folder, text, tool).loops, key=lambda loop: loop.ii or 0)
+
+
+@pytest.mark.parametrize("tool", ["vitis-2022.2", "vivado-2019.1"])
+@pytest.mark.parametrize("text", [PRODUCT, BLOCKS, NEIGHBOURS, CHOSEN, WINDOW])
+def test_the_advice_on_an_array_leads_to_the_interval(tmp_path: Path, text: str, tool: str) -> None:
+    for _ in range(3):  # one array after another
+        found = _first(tmp_path, text, tool)
+        if found.ii == 1:
+            return
+        begin, end = text.split("{\n", 1)
+        text = "\n".join([begin + "{", *_pragmas(found.why), end])
+    assert _first(tmp_path, text, tool).ii == 1
+
+
+def test_the_advice_names_the_dimension(tmp_path: Path) -> None:
+    """A cut along the other one, the usual mistake, changes nothing."""
+    assert "partition it by 16 in dimension 2" in _first(tmp_path, PRODUCT, "vitis").why
+    cut = "    row:", "#pragma HLS ARRAY_PARTITION variable=A cyclic factor=16 dim=1\n    row:"
+    wrong = _first(tmp_path, PRODUCT.replace(*cut), "vitis")
+    assert wrong.ii == 16 and "`A`" in wrong.why and "by 16 in dimension 2" in wrong.why
+
+
+def test_blocks_are_advised_where_cyclic_parts_do_not_help(tmp_path: Path) -> None:
+    assert "partition it in 4 blocks" in _first(tmp_path, BLOCKS, "vitis").why
+
+
+def test_an_interval_that_is_asked_for_needs_fewer_parts(tmp_path: Path) -> None:
+    asked = PRODUCT.replace("PIPELINE", "PIPELINE II=4")
+    assert "partition it by 4 in dimension 2" in _first(tmp_path, asked, "vitis").why
+
+
+def test_what_is_never_divided_enough_is_said(tmp_path: Path) -> None:
+    """Data choose among 4,096 elements: too many for registers."""
+    text = CHOSEN.replace("int x[64]", "int x[4096]").replace("unsigned char", "unsigned short")
+    text = text.replace("& 63", "& 4095").replace(">> 3", ">> 4")
+    assert "no ARRAY_PARTITION gives it more" in _first(tmp_path, text, "vitis").why
+
+
+CHAIN = """
+void k(const float x[64], float *y) {
+    float a = 0;
+    loop: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        a = a * 0.5f + x[i];
+    }
+    *y = a;
+}
+"""
+
+
+def test_a_chain_is_named_whole(tmp_path: Path) -> None:
+    """Several accumulators would help a sum, not a filter with feedback."""
+    found = loop_of(estimate_of(tmp_path, CHAIN, "vitis"), "loop")
+    assert found.ii == 9
+    assert "product (4 cycles at 10 ns) and the floating-point addition (5 cycles)" in found.why
+    assert "accumulators" not in found.why and "k.cpp:6" in found.why
+    alone = loop_of(estimate_of(tmp_path, CHAIN.replace("a * 0.5f", "a"), "vitis"), "loop")
+    assert "addition of the one before it (5 cycles at 10 ns)" in alone.why
+    assert "use several accumulators" in alone.why
+
+
+ELEMENT = """
+void k(int y[64]) {
+    loop: for (int i = 2; i < 64; i++) {
+#pragma HLS PIPELINE
+        y[i] = y[i - 1] * y[i - 2] + 7;
+    }
+}
+"""
+
+
+def test_advice_on_an_element_does_not_promise_what_a_variable_cannot_do(tmp_path: Path) -> None:
+    """The product and the sum take the three cycles; the addresses surely meet."""
+    found = loop_of(estimate_of(tmp_path, ELEMENT, "vitis"), "loop")
+    assert found.ii == 3 and "the product (2 cycles" in found.why
+    assert "DEPENDENCE" not in found.why and "variable" not in found.why
