@@ -122,3 +122,30 @@ def test_tables_that_a_project_lists_are_not_compiled(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     assert loop_of(estimate(source, "k", sources=[table]), "copy").trip_count == (4, 4)
+
+
+SWAP = """
+void k(int a[64]) {
+    swap: for (int i = 0; i < 63; i++) {
+#pragma HLS PIPELINE off
+        int one = a[i], other = a[i + 1];
+        if (one > other) {
+            a[i] = other;
+            a[i + 1] = one;
+        }
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "states"), [(VITIS, 3), ("vivado-2019.1", 3), ("vivado-2017.4", 2)]
+)
+def test_a_write_waits_for_the_condition_of_its_branch(
+    tmp_path: Path, tool: str, states: int
+) -> None:
+    """A pipeline of it is no slower than the states one after another; 2017.4 is published."""
+    found = loop_of(estimate_of(tmp_path, SWAP, tool), "swap")
+    assert found.iteration_latency[1] == states
+    piped = loop_of(estimate_of(tmp_path, SWAP.replace(" off", ""), tool), "swap")
+    assert (piped.ii or 0) <= 3
