@@ -149,3 +149,30 @@ def test_a_write_waits_for_the_condition_of_its_branch(
     assert found.iteration_latency[1] == states
     piped = loop_of(estimate_of(tmp_path, SWAP.replace(" off", ""), tool), "swap")
     assert (piped.ii or 0) <= 3
+
+
+TRIANGLE = """
+void k(const int x[64], int y[64]) {
+    row: for (int i = 0; i < 64; i++) {
+        int sum = 0;
+        part: for (int j = 0; j <= i; j++) {
+#pragma HLS UNROLL factor=4
+            sum += x[j];
+        }
+        y[i] = sum;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("tool", [VITIS, "vivado-2019.1"])
+def test_a_factor_divides_the_range_of_a_loop_that_depends_on_another(
+    tmp_path: Path, tool: str
+) -> None:
+    found = estimate_of(tmp_path, TRIANGLE, tool)
+    assert loop_of(found, "part").trip_count == (1, 16)
+    assert None not in found.latency
+    plain = estimate_of(tmp_path, TRIANGLE.replace("#pragma HLS UNROLL factor=4\n", ""), tool)
+    assert loop_of(plain, "part").trip_count == (1, 64)
+    asked = TRIANGLE.replace("factor=4", "factor=4\n#pragma HLS LOOP_TRIPCOUNT min=2 max=9")
+    assert loop_of(estimate_of(tmp_path, asked, tool), "part").trip_count == (1, 3)

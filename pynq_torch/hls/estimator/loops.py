@@ -21,8 +21,8 @@ from .operators import constant_in
 from .place import Place, own_place
 from .processes import Process, channels, side_by_side
 from .result import Cycles, LoopEstimate
-from .scev import Expression
 from .schedule import pipeline
+from .turns import between
 
 if TYPE_CHECKING:
     from .bounds import Limit
@@ -252,10 +252,10 @@ def _to_buses(body: Body, region: Region) -> int:
 
 
 def _trips(body: Body, loop: Loop, plan: LoopPlan | None) -> Cycles:
-    if loop.taken is not None:
-        least, most = _range(body, loop.taken, loop)
-        if least is not None and most is not None:
-            return max(least + 1, 0), max(most + 1, 0)
+    plan_of = body.kernel.plan.loop_at
+    found = between(loop, lambda outer: _trips(body, outer, plan_of(outer.place))[1])
+    if found[1] is not None:
+        return found
     factor = max(plan.unroll, 1) if plan is not None else 1
     if plan is not None and plan.trips is not None:  # of the loop as written
         return ceil(plan.trips[0] / factor), ceil(plan.trips[1] / factor)
@@ -279,23 +279,6 @@ def _most_of(body: Body, loop: Loop) -> int | None:
     parts = {"sdiv": number, "udiv": number, "ashr": 1 << number, "lshr": 1 << number}
     greatest = (1 << item.bits - signed) - 1
     return greatest // parts[item.op] + loop.taken.constant if item.op in parts else None
-
-
-def _range(body: Body, taken: Expression, loop: Loop) -> Cycles:
-    """Bounds of a count that depends on the loops around it."""
-    least = most = taken.constant
-    around = {"loop " + one.header: one for one in loop.above()}
-    for name, factor in taken.terms:
-        outer = around.get(name)
-        if outer is None or outer is loop:
-            return None, None
-        plan = body.kernel.plan.loop_at(outer.place)
-        top = _trips(body, outer, plan)[1]
-        if top is None:
-            return None, None
-        ends = (0, factor * (top - 1))
-        least, most = least + min(ends), most + max(ends)
-    return least, most
 
 
 def _name(body: Body, loops: list[Loop], plans: Sequence[LoopPlan | None]) -> str:

@@ -17,6 +17,7 @@ from .asked import FunctionPlan, LoopPlan
 from .bindings import Bindings
 from .ir import Instruction
 from .place import Key, Place, plain_name
+from .result import Cycles
 
 __all__ = ["Plan", "Trips", "has_loops"]
 
@@ -50,6 +51,19 @@ class Plan:
         """Whether a loop of DATAFLOW that is unrolled calls processes."""
         loops = [loop for one in self.functions if one.dataflow for loop in one.all_loops()]
         return any(loop.callees and loop.unroll != 1 for loop in loops)
+
+    def unrolls_in_part(self) -> bool:
+        """Whether a loop is unrolled by a factor."""
+        return any(loop.unroll > 1 for one in self.functions for loop in one.all_loops())
+
+    def note_turns(self, turns: Mapping[Place | None, Cycles]) -> None:
+        """Take for loops that are unrolled in part how often they run as written, if it varies."""
+        for place, (least, most) in turns.items():
+            loop = self.loop_at(place)
+            if loop is None or loop.unroll < 2 or loop.trips is not None:
+                continue
+            if least is not None and most is not None and least < most:
+                loop.trips = least, most
 
     def forget_trips(self) -> None:
         """Leave out what LOOP_TRIPCOUNT says: it is of no run in particular."""

@@ -45,6 +45,7 @@ from .tool import (
     margin_of,
     named,
 )
+from .turns import as_written
 from .values import settle_values
 
 __all__ = ["estimate"]
@@ -295,9 +296,12 @@ def _as_written(
 ) -> tuple[Trips, dict[LoopPlan, bool]]:
     """Return how often the loops run that nothing unrolls, where that decides anything.
 
+    Of those that are unrolled in part the plan takes the range: LLVM loses it on the way.
+
     And for loops that hold another one whether that is all the work in them.
     """
-    if not plan.needs_trips():
+    decides = plan.needs_trips()
+    if not decides and not plan.unrolls_in_part():
         return {}, {}
     written = compiler.optimise(
         text,
@@ -308,6 +312,10 @@ def _as_written(
         promote=True,
     )
     module = read_module(*written)
+    for function in module.functions.values():
+        plan.note_turns({loop.place: as_written(loop) for loop in function.loops})
+    if not decides:
+        return {}, {}
     buses = {f"%{name}" for name, port in plan.top.ports.items() if port.get("mode") == "m_axi"}
     found = ((plan.loop_at(place), alone) for place, alone in nests(module, plan.entry, buses))
     return _trips(module, plan), {loop: alone for loop, alone in found if loop is not None}

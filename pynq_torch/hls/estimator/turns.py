@@ -1,20 +1,45 @@
-"""How many turns a nest takes that became one loop: a product of the bounds, before it begins."""
+"""How many turns a loop takes, and a nest that became one loop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .operators import constant_product, multiplier
+from .result import Cycles
 
 if TYPE_CHECKING:
     from .ir import Loop
     from .target import Target
 
-__all__ = ["blocks_of_turns"]
+__all__ = ["as_written", "between", "blocks_of_turns"]
 
 #: Bits of a bound of which nothing is known: an `int`.
 _ANY_BITS = 32
+
+
+def between(loop: Loop, most_of: Callable[[Loop], int | None]) -> Cycles:
+    """Return how often a loop runs at least and at most; its count may depend on loops around it.
+
+    `most_of` tells of these how often they run at most.
+    """
+    if loop.taken is None:
+        return None, None
+    least = most = loop.taken.constant
+    around = {"loop " + one.header: one for one in loop.above()}
+    for name, factor in loop.taken.terms:
+        outer = around.get(name)
+        top = most_of(outer) if outer is not None and outer is not loop else None
+        if top is None:
+            return None, None
+        ends = (0, factor * (top - 1))
+        least, most = least + min(ends), most + max(ends)
+    return max(least + 1, 0), max(most + 1, 0)
+
+
+def as_written(loop: Loop) -> Cycles:
+    """Return how often a loop runs by the bounds of itself and of the loops around it alone."""
+    return between(loop, lambda outer: as_written(outer)[1])
 
 
 def blocks_of_turns(loops: Sequence[Loop], target: Target) -> Iterator[int]:
