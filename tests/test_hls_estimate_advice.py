@@ -161,3 +161,33 @@ def test_advice_on_an_element_does_not_promise_what_a_variable_cannot_do(tmp_pat
     found = loop_of(estimate_of(tmp_path, ELEMENT, "vitis"), "loop")
     assert found.ii == 3 and "the product (2 cycles" in found.why
     assert "DEPENDENCE" not in found.why and "variable" not in found.why
+
+
+ROTATION = """
+void k(const float K[16], float x, float y, float *out) {
+    loop: for (int i = 0; i < 16; i++) {
+        float one, other;
+        if (y < 0) {
+            one = x - y * K[i];
+            other = y + x * K[i];
+        } else {
+            one = x + y * K[i];
+            other = y - x * K[i];
+        }
+        x = one;
+        y = other;
+    }
+    *out = x;
+}
+"""
+
+
+@pytest.mark.parametrize(("tool", "ii"), [("vitis-2024.2", 10), ("vitis-2021.1", 9)])
+def test_a_recurrence_by_way_of_two_values_is_named_whole(
+    tmp_path: Path, tool: str, ii: int
+) -> None:
+    """Published for CORDIC, in both releases: what was chosen is taken from a variable later."""
+    found = loop_of(estimate_of(tmp_path, ROTATION, tool), "loop")
+    assert found.ii == ii
+    assert "product (4 cycles at 10 ns) and the floating-point addition (5 cycles)" in found.why
+    assert "accumulators" not in found.why and "read of memory" not in found.why

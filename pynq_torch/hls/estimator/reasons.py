@@ -44,6 +44,8 @@ def carried_reason(
 ) -> tuple[str, Place | None]:
     """Say for which operations of the iteration before each iteration waits, and where."""
     chain = _chain(region, first, last)
+    if any(node.cost.latency for node in chain) and _cycles(chain) < interval:
+        chain = max(chain, _scheduled(region, last), key=_cycles)  # by way of another value
     slow = [node for node in chain if node.cost.latency]
     if not slow and len(chain) > 1:
         reason = (
@@ -113,10 +115,31 @@ def _chain(region: Region, first: Node, last: Node) -> list[Node]:
     return [node for node in reversed(way) if node.cost.latency or node.cost.delay]
 
 
+def _scheduled(region: Region, last: Node) -> list[Node]:
+    """Return the operations that take time in front of one in a schedule, each when it ends last.
+
+    They begin with what the iteration before hands on.
+    """
+    way = [last]
+    while way[-1].before and not region.is_carried(way[-1]):
+        before = [other for other, gap in way[-1].before if gap != AFTER_READ]
+        if not before:
+            break
+        way.append(max(before, key=lambda node: node.end))
+    found = way[::-1] if region.is_carried(way[-1]) else [last]
+    return [
+        node for node in found if node.access is None and (node.cost.latency or node.cost.delay)
+    ]
+
+
+def _cycles(chain: list[Node]) -> int:
+    return sum(node.cost.latency + 1 for node in chain if node.cost.latency)
+
+
 def _named(chain: list[Node], interval: int) -> list[Node]:
     """Return what is worth to be named: what takes several cycles, and the rest if need be."""
     slow = [node for node in chain if node.cost.latency]
-    if slow and sum(node.cost.latency + 1 for node in slow) >= interval:
+    if slow and _cycles(slow) >= interval:
         return slow
     return [node for node in chain if node.cost.latency or node.item.op not in _SMALL]
 
