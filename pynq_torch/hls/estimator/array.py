@@ -18,6 +18,7 @@ __all__ = [
     "banks_of",
     "bits_between",
     "choices_of",
+    "may_meet",
     "runs_over",
     "split",
 ]
@@ -294,3 +295,11 @@ def choices_of(array: Array, address: Expression) -> int:
         if steps or unknown:
             among *= max(size if kind == "complete" else factor, 1)
     return among
+
+
+def may_meet(one: Access, other: Access) -> bool:
+    """Whether two accesses of an iteration may be of one element."""
+    if one.address.terms == other.address.terms:
+        return abs(one.address.constant - other.address.constant) < one.array.element_bytes
+    pairs = zip(one.banks, other.banks, strict=False)
+    return not any(a is not None and b is not None and a != b for a, b in pairs)
