@@ -17,6 +17,8 @@ __all__ = [
     "Division",
     "banks_of",
     "bits_between",
+    "choices_of",
+    "may_meet",
     "runs_over",
     "split",
 ]
@@ -249,24 +251,18 @@ def runs_over(address: Expression, array: Array, counts: Mapping[str, Known]) ->
     return False
 
 
-def banks_of(
-    array: Array, address: Expression, *, write: bool
-) -> tuple[tuple[int | None, ...], int]:
-    """Return which bank of each dimension that is cut an address is in, and among how many it is.
+def banks_of(array: Array, address: Expression, *, write: bool) -> tuple[int | None, ...]:
+    """Return which bank of each dimension that is cut an address is in.
 
-    Which one it is may not be known (None), or any in turn.
+    It may not be known (None), or any in turn.
     """
     cuts = array.cuts()
-    if not cuts:
-        return (), 1
-    parts = split(address, array)
+    parts = split(address, array) if cuts else []
     banks: list[int | None] = []
-    among = 1
     for dimension, (kind, factor) in sorted(cuts.items()):
         constant, steps, unknown = parts[dimension] if dimension < len(parts) else (0, [], True)
         size = array.dimensions[dimension] if dimension < len(array.dimensions) else 0
         bank, length = None, ceil(size / factor) if factor and kind == "block" else 0
-        varies = bool(steps) or unknown
         if not unknown and kind == "complete":
             # All accesses of an iteration move alike: constants tell which of them meet.
             bank = None if steps and array.is_registers else constant
@@ -275,10 +271,35 @@ def banks_of(
             # count on: then writes side by side are never in one bank.
             anywhere = write and not address.only_counts and gcd(factor, *steps) == 1 < factor
             bank = None if anywhere else constant % factor
-            varies = any(step % factor for step in steps)
         elif not unknown and length and (not any(steps) or abs(constant) >= length):
             bank = constant // length
         banks.append(bank)
-        if varies:
+    return tuple(banks)
+
+
+def choices_of(array: Array, address: Expression) -> int:
+    """Return among how many banks, or registers, an index chooses as it varies.
+
+    One that is a constant in a dimension, as behind unrolling, chooses none there. Of registers
+    every element is one, also where directives do not cut the array, or not in each dimension.
+    """
+    cuts = array.cuts()
+    if array.kind == "register":
+        cuts = dict.fromkeys(range(len(array.dimensions)), ("complete", 0))
+    parts = split(address, array) if cuts else []
+    among = 1
+    for dimension, (kind, factor) in cuts.items():
+        _, steps, unknown = parts[dimension] if dimension < len(parts) else (0, [], True)
+        size = array.dimensions[dimension] if dimension < len(array.dimensions) else 0
+        steps = [step for step in steps if kind != "cyclic" or step % factor]
+        if steps or unknown:
             among *= max(size if kind == "complete" else factor, 1)
-    return tuple(banks), among
+    return among
+
+
+def may_meet(one: Access, other: Access) -> bool:
+    """Whether two accesses of an iteration may be of one element."""
+    if one.address.terms == other.address.terms:
+        return abs(one.address.constant - other.address.constant) < one.array.element_bytes
+    pairs = zip(one.banks, other.banks, strict=False)
+    return not any(a is not None and b is not None and a != b for a, b in pairs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from .scev import Expression
@@ -18,16 +19,27 @@ def balance(region: Region) -> None:
     """Pair the summands of each chain of additions.
 
     A value that comes from the iteration before, also as an element of an array that the sum may
-    be written to, is added last.
+    be written to, is added last. Many of them are no sum that goes on, but a line that moves on:
+    a tree as any other (four reports of FIR filters and of a sum of a matrix).
     """
+    place = {id(node): at for at, node in enumerate(region.nodes)}
+    accesses = [node.access for node in region.nodes if node.access is not None]
+    written = {(id(one.array), one.address) for one in accesses if one.write}
     inside: set[int] = set()
+    rebuilt: dict[int, list[Node]] = {}
     for root in reversed(region.nodes):
         if root.item.op != "add" or id(root) in inside:
             continue
         chain, leaves = _chain(region, root)
         inside |= {id(node) for node in chain}
         if len(leaves) > _LEAST:
-            _rebuild(region, chain, leaves)
+            last = [leaf for leaf in leaves if _is_carried(region, leaf, written)]
+            last = last if len(last) <= _LEAST else []
+            first = [leaf for leaf in leaves if leaf not in last]
+            first.sort(key=lambda leaf: -1 if leaf is None else place[id(leaf)])
+            _pair(chain, deque(first), deque(last))
+            rebuilt |= {id(node): [] for node in chain} | {id(root): chain}
+    region.nodes[:] = [one for node in region.nodes for one in rebuilt.get(id(node), [node])]
 
 
 def _is_carried(region: Region, leaf: Node | None, written: set[tuple[int, Expression]]) -> bool:
@@ -60,24 +72,9 @@ def _chain(region: Region, root: Node) -> tuple[list[Node], list[Node | None]]:
     return chain[::-1], leaves
 
 
-def _rebuild(region: Region, chain: list[Node], leaves: list[Node | None]) -> None:
-    root = chain[-1]
-    place = {id(node): at for at, node in enumerate(region.nodes)}
-    accesses = [node.access for node in region.nodes if node.access is not None]
-    written = {(id(one.array), one.address) for one in accesses if one.write}
-    carried = [leaf for leaf in leaves if _is_carried(region, leaf, written)]
-    queue = [leaf for leaf in leaves if leaf not in carried]
-    queue.sort(key=lambda leaf: -1 if leaf is None else place[id(leaf)])
-    queue += carried
+def _pair(chain: list[Node], leaves: deque[Node | None], carried: deque[Node | None]) -> None:
+    """Let each addition of a chain take two summands, pairs of pairs; what is carried is last."""
     for node in chain:
-        node.before = [(one, 0) for one in queue[:2] if one is not None]
-        # Pairs of pairs; what is carried waits until it is the last.
-        queue = [
-            *queue[2 : len(queue) - len(carried)],
-            node,
-            *queue[max(2, len(queue) - len(carried)) :],
-        ]
-    moved = {id(node) for node in chain}
-    kept = [node for node in region.nodes if id(node) not in moved or node is root]
-    at = kept.index(root)
-    region.nodes[:] = [*kept[:at], *chain, *kept[at + 1 :]]
+        pair = [(leaves or carried).popleft() for _ in range(2)]
+        node.before = [(one, 0) for one in pair if one is not None]
+        leaves.append(node)

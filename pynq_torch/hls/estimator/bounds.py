@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
+from .array import may_meet
 from .distances import distance_of
+from .effort import EACH
 from .ir import names_in
 from .operators import constant_in
 from .paths import ends_of, path
 from .place import Place
 from .reasons import carried_reason, memory_reason, port_reason
-from .region import MOST_PAIRS, Node, Region, Slot, may_meet
+from .region import MOST_PAIRS, Node, Region, Slot
 from .target import Target
 
 __all__ = [
@@ -187,6 +189,7 @@ def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
         stores = [node for node in nodes if node.access is not None and node.access.write]
         loads = [node for node in nodes if node.access is not None and not node.access.write]
         for store in stores[-MOST_PAIRS:]:
+            region.effort.add(EACH * len(loads[-MOST_PAIRS:]))
             for load in loads[-MOST_PAIRS:]:
                 assert load.access is not None and store.access is not None
                 if id(load) in region.handed_on:

@@ -8,6 +8,7 @@ keeps: no loop is turned into a closed form, no memory becomes a register, nothi
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -46,6 +47,7 @@ __all__ = [
     "optimise",
     "release",
     "run_passes",
+    "too_much",
     "tools",
 ]
 
@@ -324,19 +326,20 @@ def run_passes(words: Sequence[str], factors: Mapping[Place, int]) -> str:
     try:
         return _opt([*words, "-S", "-o", "-"], _UNROLL_S)[0]
     except _TooLongError as error:
-        raise _too_much([at for at, n in factors.items() if n != 1]) from error
+        unrolled = [at for at, n in factors.items() if n != 1]
+        raise too_much(unrolled, f"{OPT} can take in {_UNROLL_S} s") from error
 
 
-def _too_much(unrolled: Sequence[Place]) -> KernelBuildError:
+def too_much(unrolled: Sequence[Place], most: str) -> KernelBuildError:
+    """Return an error that names the loops that became more code than `most`."""
     if not unrolled:
         return KernelBuildError(
-            f"{OPT} takes more than {_UNROLL_S} s for what the top function calls; estimate a part"
+            f"what the top function calls is more code than {most}; estimate a part"
         )
     places = dict.fromkeys(f"{shown(Path(place.file))}:{place.line}" for place in unrolled)
     where = ", ".join([*places][:5])
     return KernelBuildError(
-        f"{where}: unrolling makes more code than {OPT} can take in {_UNROLL_S} s; give the loop "
-        "a factor"
+        f"{where}: unrolling makes more code than {most}; give the loop a factor"
     )
 
 
@@ -352,8 +355,12 @@ def _named(text: str) -> str:
     return "\n".join(rows)
 
 
+@functools.lru_cache(maxsize=1)
 def _analysed(text: str, path: Path) -> str:
-    """Return what LLVM prints of loops and values; of addresses only where a module is long."""
+    """Return what LLVM prints of loops and values; of addresses only where a module is long.
+
+    Sums in registers and sums in memory are one module where a kernel has none.
+    """
     analyses = ("-passes=function(print<loops>,print<scalar-evolution>)", _COUNTING)
     text = without_large_trees(text, _TREE)
     if text.count("\n") < _LONG:

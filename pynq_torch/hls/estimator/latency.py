@@ -186,7 +186,7 @@ class Body:
         if self.plan is not None and self.plan.dataflow:
             self.channels |= channels(self, self.stages)
         shared = self.kernel.shared.note(self)
-        mine = [array for array in self.arrays.all() if array not in shared]
+        mine = [array for array in self.arrays.all().values() if array not in shared]
         brams = self.brams + block_rams(mine, self.ports, self.channels, self.target)
         uses = self.kernel.directions.of(self.function.name)
         brams += of_adapters(self.arrays, uses, mine, self.target) + self.blocks_used.block_rams

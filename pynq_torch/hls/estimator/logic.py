@@ -7,7 +7,7 @@ tells 1,000 LUTs from 2,000, and not from 1,200.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from .array import Array
 from .asked import FunctionPlan
@@ -19,13 +19,14 @@ __all__ = ["Logic", "join", "of_arrays", "of_region", "totals"]
 
 #: How much there is of each kind: bits of sums, floating-point cores, buses, ...
 Logic = Counter[str]
-#: Of the kinds, LUTs and flip-flops of one. A bit of a sum is the unit of "bits".
+#: Of the kinds, LUTs and flip-flops of one. A bit of a sum is the unit of "bits"; that of an array
+#: in registers is a flip-flop, whatever a fit would say.
 _LUTS = {
     "bits": 1.09, "multiplexer": 0.29, "dsp": 4.0, "access": 5.2, "burst": 41.0, "word": 15.4,
     "float": 545.0, "loop": 99.0, "function": 5.0, "lite": 85.0, "bus": 765.0,
 }  # fmt: skip
 _FLIP_FLOPS = {
-    "held": 0.4, "register": 0.07, "dsp": 19.5, "burst": 22.0,
+    "held": 0.4, "register": 1.0, "dsp": 19.5, "burst": 22.0,
     "float": 328.0, "loop": 65.0, "lite": 53.0, "bus": 837.0,
 }  # fmt: skip
 #: Bits of a sum that a bit of an operation is worth.
@@ -45,9 +46,12 @@ def totals(logic: Logic | None, loops: int, top: FunctionPlan) -> dict[str, int 
         return {"LUT": None, "FF": None}
     lite = sum(port.get("mode") == "s_axilite" for port in top.ports.values())
     counts: dict[str, float] = {**logic, "loop": loops, "lite": lite, "bus": 0, "float": 0.0}
+    counts.setdefault("register", 0)
     for name, count in logic.items():
         if name.startswith("bus "):
             counts["bus"] += 1
+        elif name.startswith("static "):
+            counts["register"] += count
         elif name.startswith("core "):
             _, kind, core = name.split()
             counts["float"] += count * _CORES.get(core, _OTHER_CORE) * (2 if kind == "d" else 1)
@@ -58,9 +62,9 @@ def totals(logic: Logic | None, loops: int, top: FunctionPlan) -> dict[str, int 
 
 
 def join(whole: Logic, part: Logic) -> None:
-    """Add a part; regions take turns with floating-point cores and with the ports of a bus."""
+    """Add a part; what all have is counted once: cores, the ports of a bus, static variables."""
     for name, count in part.items():
-        shared = name.startswith(("core ", "bus "))
+        shared = name.startswith(("core ", "bus ", "static "))
         whole[name] = max(whole[name], count) if shared else whole[name] + count
 
 
@@ -84,8 +88,8 @@ def _operation(node: Node, function: Function, found: Logic, cores: Counter[str]
         array = node.access.array
         if array.kind == "m_axi":
             found["burst"] += 1
-        elif array.kind == "register" and None in node.access.banks:
-            found["multiplexer"] += array.element_bits * max(array.words, 1)
+        elif array.kind == "register" and node.access.choices > 1:
+            found["multiplexer"] += array.element_bits * node.access.choices
         else:
             found["access"] += 1
     elif cost.core[:1] in ("f", "d") and cost.core != "div":
@@ -125,12 +129,19 @@ def _held(region: Region) -> int:
     )
 
 
-def of_arrays(arrays: Sequence[Array]) -> Logic:
-    """Return what the buses and registers among some arrays take."""
+def of_arrays(arrays: Mapping[str, Array]) -> Logic:
+    """Return what the buses and registers among some arrays take.
+
+    A table of constants has no register, and the compiler's own temporaries are values.
+    """
     found: Logic = Counter()
-    for array in arrays:
+    for base, array in arrays.items():
         if array.kind == "m_axi":
             found["bus " + array.bundle] = 1
-        elif array.kind == "register" and array.local:
-            found["register"] += max(array.words, 1) * array.element_bits
+        elif array.kind != "register" or not array.local or array.constant:
+            continue
+        elif array.static:  # it is there once for all functions
+            found["static " + base] = array.words * array.element_bits
+        elif array.is_registers or array.is_tiny:
+            found["register"] += array.words * array.element_bits
     return found

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from math import prod
 
-from .array import Access, Array, banks_of, bits_between, runs_over, split
+from .array import Access, Array, banks_of, bits_between, choices_of, runs_over, split
 from .asked import ArrayPlan, FunctionPlan
 from .ir import Function, Instruction, Module, bits_of, split_types
 from .place import plain_name
@@ -138,9 +138,9 @@ class Arrays:
         is_row = dimensions == len(array.dimensions) - 1 and place.terms == ((base, 1),)
         return array.row(place.constant) if is_row else array
 
-    def all(self) -> list[Array]:
+    def all(self) -> dict[str, Array]:
         """Every array met so far, but not what the caller handed over."""
-        return [array for base, array in self._known.items() if base not in self.handed]
+        return {base: one for base, one in self._known.items() if base not in self.handed}
 
     def met(self, base: str) -> Array | None:
         """Return the array of a base pointer if it was met before."""
@@ -328,7 +328,8 @@ class Arrays:
         address = self._where(item, base)
         self._note_range(item, base)
         write = item.op == "store"
-        return Access(array, write, address, *banks_of(array, address, write=write))
+        banks = banks_of(array, address, write=write)
+        return Access(array, write, address, banks, choices_of(array, address))
 
     def is_any_bank(self, item: Instruction) -> bool:
         """Whether a store goes to another of an array's banks from iteration to iteration."""

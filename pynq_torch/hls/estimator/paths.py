@@ -15,6 +15,7 @@ def path(region: Region, first: Node, last: Node, time: float = 0.0) -> Slot | N
 
 def ends_of(region: Region, first: Node, time: float = 0.0) -> dict[int, Slot]:
     """When what waits for `first` ends at the earliest, if `first` starts at `time`."""
+    region.effort.add(len(region.nodes) // 4)
     ends: dict[int, Slot] = {id(first): region.ends(first, (0, time))}
     begun: dict[int, Slot] = {}  # sums of two numbers
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from .array import LUT_BITS, Access
+from .array import LUT_BITS, Access, may_meet
 from .asked import FunctionPlan
 from .balance import balance
 from .bindings import Bindings, bound
 from .bursts import is_one_of_many, is_single
+from .effort import EACH, Effort
 from .fifos import Fifos
 from .ir import Block, Function, Instruction
 from .luts import choice_of, join_logic
@@ -23,9 +24,9 @@ from .operators import Cost, cost_of
 from .place import Place, own_place
 from .target import Target
 from .three import join_sums
-from .words import rewritten
+from .words import rewritten, same_word
 
-__all__ = ["AFTER_READ", "MOST_PAIRS", "Node", "Region", "Slot", "may_meet"]
+__all__ = ["AFTER_READ", "MOST_PAIRS", "Node", "Region", "Slot"]
 
 #: A cycle, and ns within it.
 Slot = tuple[int, float]
@@ -90,7 +91,11 @@ class Region:
         #: Loads (by id) of what the iteration before has written, and what makes that.
         self.handed_on: dict[int, Node] = {}
         self._writes: dict[int, list[Node]] = defaultdict(list)
+        #: Of each element (and block, where there are branches) the last load, and how many writes
+        #: of its array were before it.
+        self._loads: dict[object, tuple[Node, int]] = {}
         self.fifos = Fifos()
+        self.effort = Effort()
         self._find_branches(items)
         for item in items:
             if item.op not in _SKIPPED:
@@ -136,6 +141,7 @@ class Region:
         else:
             node.cost = self._costs(item, carried)
         self.nodes.append(node)
+        self.effort.add(EACH + 2 * len(node.before))
         if item.name:
             self.by_value[item.name] = node
 
@@ -156,8 +162,9 @@ class Region:
         key = id(array)
         previous = self.accesses[key]
         wrote = self._writes[key]
-        word = _same_word(node, previous, self.arrays.base_of(node.item.operands[-1]))
-        word = word or self._same_element(node, previous)
+        base = self.arrays.base_of(node.item.operands[-1])
+        word = same_word(node, previous[-MOST_PAIRS:], base)
+        word = word or self._same_element(node)
         if word is not None:
             node.joined = True
             node.cost = Cost(0, node.cost.delay if access.write else 0.0)
@@ -179,23 +186,20 @@ class Region:
             wrote.append(node)
         previous.append(node)
 
-    def _same_element(self, node: Node, previous: list[Node]) -> Node | None:
+    def _same_element(self, node: Node) -> Node | None:
         """Return the load before, sure to be done, of what this one loads, if nothing wrote it."""
         access = node.access
         assert access is not None
         if access.write or access.array.kind != "memory" or "volatile" in node.item.text:
             return None
-        for other in reversed(previous[-MOST_PAIRS:]):
-            assert other.access is not None
-            if other.access.write:
-                if may_meet(access, other.access):
-                    return None
-                continue
-            same = other.access.address == access.address and other.item.bits == node.item.bits
-            sure = not self.branches or other.item.block is node.item.block
-            if same and sure and not other.joined:
-                return other
-        return None
+        block = node.item.block if self.branches else None
+        key = id(access.array), access.address, node.item.bits, id(block)
+        wrote = self._writes[id(access.array)]
+        other, before = self._loads.get(key, (node, 0))
+        meet = (one.access is not None and may_meet(access, one.access) for one in wrote[before:])
+        other = node if any(meet) else other
+        self._loads[key] = other, len(wrote)
+        return other if other is not node else None
 
     def _access_cost(self, node: Node, access: Access) -> Cost:
         array = access.array
@@ -280,6 +284,7 @@ class Region:
         """Return how many of some operations an iteration does at most, along one path."""
         if not self.branches:
             return len(nodes)
+        self.effort.add(len(self.numbers))
         here = Counter(node.item.block.name for node in nodes if node.item.block is not None)
         most: dict[str, int] = {}
         for name in reversed(list(self.numbers)):
@@ -362,39 +367,3 @@ class Region:
             for name in node.item.incoming.values()
             if name in self.by_value and self.by_value[name] is not node
         ]
-
-
-def may_meet(one: Access, other: Access) -> bool:
-    """Whether two accesses of an iteration may be of one element."""
-    if one.address.terms == other.address.terms:
-        return abs(one.address.constant - other.address.constant) < one.array.element_bytes
-    pairs = zip(one.banks, other.banks, strict=False)
-    return not any(a is not None and b is not None and a != b for a, b in pairs)
-
-
-def _same_word(node: Node, previous: list[Node], base: str) -> Node | None:
-    """Return the access that takes the word of which this one is another field or lane.
-
-    Structs and vectors are words of a memory or a bus (UG1399, "Aggregate Memory Mapped
-    Interface"); fields that are apart have a memory each.
-    """
-    access = node.access
-    assert access is not None
-    array = access.array
-    if array.kind not in ("memory", "m_axi") or node.item.bits >= 8 * array.element_bytes:
-        return None
-    steps = [step for name, step in access.address.terms if name != base and name[:5] != "loop "]
-    if array.kind == "m_axi" and any(step % array.element_bytes for step in steps):
-        return None  # where the words of the bus begin is not known
-    for other in reversed(previous[-MOST_PAIRS:]):
-        assert other.access is not None
-        same = other.access.address.terms == access.address.terms and (
-            other.access.address.constant // array.element_bytes
-            == access.address.constant // array.element_bytes
-        )
-        if other.access.write != access.write:
-            if may_meet(access, other.access):
-                return None
-        elif same and not other.joined:
-            return other
-    return None

@@ -24,6 +24,7 @@ from ..source import SourceUnit, check_macros, folders, read_source, read_text
 from . import compiler, forbidden
 from .around import nests
 from .asked import FunctionPlan, LoopPlan
+from .effort import TooMuchError
 from .ir import Module, read_module
 from .latency import Kernel
 from .nests import is_steady
@@ -116,7 +117,17 @@ def estimate(
         target = _target(clock, part, plan.tool, release, paths[0], directives)
         plan.warn_of_ultra_ram(part, target.has_ultra_ram)
         kernel = _scheduled(text, plan, folder, arguments or {}, exact, target)
-    return kernel.result(top, clock, part, plan.warnings, is_a_run=bool(arguments))
+    return _result(kernel, top, clock, part, is_a_run=bool(arguments))
+
+
+def _result(kernel: Kernel, top: str, clock: float, part: str, *, is_a_run: bool) -> Estimate:
+    """Return the estimate; of a body that is too much, say which loops made it so large."""
+    try:
+        return kernel.result(top, clock, part, kernel.plan.warnings, is_a_run=is_a_run)
+    except TooMuchError as error:
+        loops = (loop for one in kernel.plan.functions for loop in one.all_loops())
+        unrolled = [loop.place for loop in loops if loop.unroll != 1]
+        raise compiler.too_much(unrolled, "can be scheduled in reasonable time") from error
 
 
 def _read(source: Path | str, *more: Path | str) -> Iterator[Path]:
@@ -329,8 +340,10 @@ def _both_ways(made: Callable[..., tuple[str, str]], plan: Plan) -> Module:
     asked = [loop for one in plan.functions for loop in one.all_loops()]
     both = plan.tool == "vivado" or any(loop.by_itself for loop in asked)
     if any(loop.inner or both for one in module.functions.values() for loop in one.loops):
-        promoted, module = module.functions, read_module(*made(promote=False))
-        module.promoted = promoted
+        in_memory = made(promote=False)
+        if in_memory[0] != in_registers[0]:
+            promoted, module = module.functions, read_module(*in_memory)
+            module.promoted = promoted
     return module
 
 

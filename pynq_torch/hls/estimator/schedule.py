@@ -6,7 +6,6 @@ interval (II) is tried from the least that memory ports and recurrences allow.
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
@@ -110,12 +109,13 @@ def _users(region: Region) -> dict[int, list[Node]]:
 
 def place_all(region: Region, interval: int | None) -> int:
     """Give each operation its cycle; return how many cycles the region spans, at least 1."""
-    taken: dict[tuple[object, int], list[Node]] = defaultdict(list)
+    region.effort.add(sum(1 + len(node.before) for node in region.nodes))
+    taken = _Taken(region, interval)
     branches = Branches(region) if interval is None else None
     for node in region.nodes:
         if branches is not None:
             node.least = max(node.least, (branches.begin(node.item.block), 0.0))
-        _place(region, node, taken, interval)
+        _place(region, node, taken)
         if branches is not None:
             branches.note(node)
     return max((node.end[0] for node in region.nodes), default=0) + 1
@@ -141,11 +141,41 @@ def _ready(node: Node, inner: Node | None = None) -> Slot:
     return cycle, time
 
 
+class _Taken:
+    """What is in each cycle that takes a port, while the operations of a region are placed."""
+
+    def __init__(self, region: Region, interval: int | None) -> None:
+        self._region, self._interval = region, interval
+        self._at: dict[tuple[object, int], list[Node]] = defaultdict(list)
+        #: Of a port, cycles one behind the other in which it is full: the first, and the one after.
+        self._full: dict[object, tuple[int, int]] = {}
+
+    def first(self, node: Node, ports: list[tuple[object, int]], ready: int) -> int:
+        """Take the first cycle, from one on, in which ports are left for an operation."""
+        # Of two branches only one runs, so that a port is never full for all operations.
+        key = ports[0][0] if len(ports) == 1 and not self._region.branches else None
+        begin, end = self._full.get(key, (ready, ready))
+        begin, cycle = (begin, end) if begin <= ready <= end else (ready, ready)
+        while not all(
+            self._region.beside(node, self._at[one, self._slot(cycle)], most) for one, most in ports
+        ):
+            cycle += 1
+            if self._interval and cycle >= ready + self._interval:
+                raise _FullError(node)
+        for one, _ in ports:
+            self._at[one, self._slot(cycle)].append(node)
+        if key is not None:
+            self._full[key] = begin, cycle
+        return cycle
+
+    def _slot(self, cycle: int) -> int:
+        return cycle % self._interval if self._interval else cycle
+
+
 def _place(
     region: Region,
     node: Node,
-    taken: dict[tuple[object, int], list[Node]],
-    interval: int | None,
+    taken: _Taken,
 ) -> None:
     cycle, time = region.begins(node, _ready(node))
     three = _three(region, node) if node.inner else None
@@ -154,17 +184,8 @@ def _place(
     begin = cycle, time
     ports = region.ports(node)
     if ports:
-        last = cycle + interval if interval else sys.maxsize
-        while True:
-            at = cycle % interval if interval else cycle
-            if all(region.beside(node, taken[key, at], most) for key, most in ports):
-                break
-            cycle, time = cycle + 1, 0.0
-            if cycle == last:
-                raise _FullError(node)
-        at = cycle % interval if interval else cycle
-        for key, _ in ports:
-            taken[key, at].append(node)
+        free = taken.first(node, ports, cycle)
+        cycle, time = (cycle, time) if free == cycle else (free, 0.0)
     node.start = (cycle, time)
     end = three[1] if three is not None and node.start == begin else None
     node.takes_three, node.end = end is not None, end or region.ends(node, node.start)
