@@ -43,8 +43,9 @@ class LoopPlan:
     #: The directive that asks for it.
     unrolled_by: str = "UNROLL"
     flatten: bool | None = None
-    #: Whether the loops in it become one.
+    #: Whether the loops in it become one, and whether they do so though they depend on each other.
     merge: bool = False
+    merge_forced: bool = False
     trips: tuple[int, int] | None = None
     dataflow: bool = False
     least: int | None = None
@@ -113,6 +114,7 @@ class FunctionPlan:
     balanced: bool = True
     dataflow: bool = False
     merge: bool = False
+    merge_forced: bool = False
     #: Each call has hardware of its own for its constants: the calls are inlined.
     instantiated: bool = False
     arrays: dict[str, ArrayPlan] = field(default_factory=dict)
@@ -171,7 +173,7 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
     elif item.name == "loop_flatten":
         loop.flatten = "off" not in item.words
     elif item.name == "loop_merge":
-        loop.merge = True
+        loop.merge, loop.merge_forced = True, "force" in item.words
     elif item.name == "loop_tripcount":
         most = number(item.options.get("max")) or number(item.options.get("avg"))
         least = number(item.options.get("min"))
@@ -234,7 +236,7 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
     elif name == "dataflow":
         function.dataflow = True
     elif name == "loop_merge":
-        function.merge = True
+        function.merge, function.merge_forced = True, "force" in item.words
     elif name == "expression_balance":
         function.balanced = "off" not in item.words
     elif binding := _binding(item, constants):

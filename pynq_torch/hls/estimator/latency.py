@@ -258,20 +258,12 @@ class Body:
                         batch.follow(item, self.arrays)
                     times.groups[group].append(item)
             times.spans[block.name] = spans
-        if self._merges(loop):
-            merge(self, children, times.loops)
+        merge(self, loop, children, times.loops)
         self._place(times, header, calls_around)
         if self.target.tool == "vitis":
             times.pipelines = {inner.header for inner, made in children if made.ii is not None}
             run_side_by_side(self, inside, loop, times)
         return self._longest(inside, loop, times, calls_around)
-
-    def _merges(self, loop: Loop | None) -> bool:
-        """Whether LOOP_MERGE is asked for the loops of a body."""
-        if loop is None:
-            return self.plan is not None and self.plan.merge
-        plan = self.kernel.plan.loop_at(loop.place)
-        return plan is not None and plan.merge
 
     def _place(self, times: Times, header: str, calls: set[int]) -> None:
         """Find the states of each group of operations."""

@@ -170,6 +170,7 @@ class Plan:
                         _pipeline_by_itself(loop, trips, nests)
             self.swallow_all()
         self._warn_of_limits()
+        self._warn_of_merges()
 
     def swallow_all(self) -> None:
         """Unroll and take in what is in pipelines: a function does so for all its calls."""
@@ -199,6 +200,16 @@ class Plan:
                         f"{at}: {function.name} has ALLOCATION of {other.name}, which has no "
                         "effect in this estimate: a pipeline takes that function in"
                     )
+
+    def _warn_of_merges(self) -> None:
+        """Say which LOOP_MERGE has no loops left, since a pipeline unrolls them."""
+        loops = (loop for function in self.functions for loop in function.all_loops())
+        held = [(one, one.loops) for one in self.functions] + [(one, one.inner) for one in loops]
+        for one, inner in held:
+            if one.merge and len(inner) > 1 and all(loop.unroll == 0 for loop in inner):
+                at = f"{shown(Path(one.place.file))}:{one.place.line}"
+                by = inner[0].unrolled_by
+                self.warn(f"{at}: LOOP_MERGE has no effect: {by} unrolls the loops in there")
 
 
 def _why_kept(loop: LoopPlan, *, constant: bool) -> str:
