@@ -39,14 +39,11 @@ def merge(
 
     `done` has the states of each, by its header.
     """
-    asked = _asked(body, around)
-    if asked is None or len(loops) < 2:
+    if _asked(body, around) is None or len(loops) < 2:
         return
     first, made = loops[0]
     regions = [_region(body, loop) for loop, _ in loops]
-    if reason := _obstacle(loops) or (
-        "" if asked.merge_forced else _danger(body, around, loops, regions)
-    ):
+    if reason := _obstacle(loops) or _danger(body, around, loops, regions):
         at = f"{shown(Path(made.file))}:{made.line}"
         body.kernel.plan.warn(f"{at}: LOOP_MERGE has no effect: {reason}")
         return
@@ -87,8 +84,11 @@ def _danger(
 ) -> str:
     """Return why merged loops would compute something else; empty where they would not.
 
-    UG1399, "pragma HLS loop_merge", has these rules.
+    UG1399, "pragma HLS loop_merge", has these rules; ``force`` leaves them out.
     """
+    asked = _asked(body, around)
+    if asked is not None and asked.merge_forced:
+        return ""
     names = [f"loop {estimate.name} (line {estimate.line})" for _, estimate in loops]
     headers = [loop.header for loop, _ in loops]
     inside = {block.name for loop, _ in loops for block in body.blocks(loop)}
