@@ -41,6 +41,8 @@ _CHAPTERS = {
     "tripcount": 'UG1399, "pragma HLS loop_tripcount"',
     "pragma": 'UG1399, "HLS Pragmas"',
 }
+#: Directives whose warnings in an estimate are findings: they need addresses and trip counts.
+_SCHEDULED = ("dataflow", "loop_merge", "stream")
 _ERROR = re.compile(r"^(?P<where>.+?:\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 
 
@@ -131,7 +133,8 @@ def lint(
             )
         if isinstance(schedule, Estimate):
             problems |= _late(program, schedule, problems)
-    return sorted(_finding(*one) for one in problems if not toolchain.in_library(one[0]))
+    found = {_finding(*one) for one in problems if not toolchain.in_library(one[0])}
+    return sorted(found | {*_warned(schedule, found)})
 
 
 def _finding(file: str, line: int, rule: str, text: str) -> Finding:
@@ -153,6 +156,23 @@ def _late(program: Program, schedule: Estimate, problems: set[Problem]) -> set[P
     """Return the loops whose II is above what was asked for, where nothing has said why yet."""
     said = {problem[:2] for problem in problems if problem[2] == "accumulate"}
     return {problem for problem in intervals(program, schedule) if problem[:2] not in said}
+
+
+def _warned(schedule: bool | Estimate, found: set[Finding]) -> Iterator[Finding]:
+    """Yield what an estimate says of directives that no syntax tells of.
+
+    Where the syntax has shown that a region is not canonical, nothing more is said of that line.
+    """
+    said = {(one.file, one.line) for one in found if one.rule == "dataflow"}
+    for warning in schedule.warnings if isinstance(schedule, Estimate) else ():
+        match = WARNING.match(warning)
+        name = match["text"].partition(" ")[0].rstrip(":").lower() if match else ""
+        if match is None or name not in _SCHEDULED:
+            continue
+        rule = "dataflow" if name == "dataflow" else "pragma"
+        one = _finding(match["file"], int(match["line"]), rule, match["text"])
+        if rule != "dataflow" or (one.file, one.line) not in said:
+            yield one
 
 
 def _problems(

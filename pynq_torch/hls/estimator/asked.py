@@ -21,6 +21,9 @@ __all__ = [
     "of_loop",
 ]
 
+#: A line and a column.
+At = tuple[int, int]
+
 
 @dataclass(eq=False)
 class LoopPlan:
@@ -55,6 +58,8 @@ class LoopPlan:
     fixed: bool = False
     #: Whether a `break` may end it.
     breaks: bool = False
+    #: Where each branch in it begins and ends (line, column); those of loops in it are theirs.
+    branches: list[tuple[At, At]] = field(default_factory=list)
     #: Variables ("" for all) -> after how many iterations a read meets a write, 0 for never; and
     #: those of which a read need not wait for a write of its own iteration.
     distances: dict[str, int] = field(default_factory=dict)
@@ -96,6 +101,8 @@ class ArrayPlan:
     implementation: str = ""
     latency: int | None = None
     depth: int | None = None
+    #: File and line of the STREAM that makes it a FIFO.
+    streamed: tuple[str, int] = ("", 0)
 
 
 @dataclass(eq=False)
@@ -115,6 +122,7 @@ class FunctionPlan:
     dataflow: bool = False
     merge: bool = False
     merge_forced: bool = False
+    branches: list[tuple[At, At]] = field(default_factory=list)
     #: Each call has hardware of its own for its constants: the calls are inlined.
     instantiated: bool = False
     arrays: dict[str, ArrayPlan] = field(default_factory=dict)
@@ -271,7 +279,10 @@ def _binding(item: Directive, constants: Constants) -> Binding | None:
 def _of_variable(plan: ArrayPlan, item: Directive, constants: Constants) -> None:
     number, options = constants.number, item.options
     if item.name == "stream":
+        if _is_off(item) or options.get("type", "fifo").lower() != "fifo":
+            return  # it stays a memory, as all are that STREAM does not name
         plan.depth, plan.kind = number(options.get("depth")), "fifo"
+        plan.streamed = item.pragma.file, item.pragma.line
     elif item.name in ("array_partition", "array_reshape"):
         if _is_off(item):
             return

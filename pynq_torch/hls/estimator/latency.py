@@ -175,9 +175,8 @@ class Body:
         else:
             states = self.states(None)
             if self.plan is not None and self.plan.dataflow and self.stages:
-                cycles, begins = side_by_side(self, self.stages)
-                most = [process.cycles[1] or 0 for process in self.stages]
-                interval = max(most) + 1 if cycles[1] is not None else None
+                cycles, begins, (_, most) = side_by_side(self, self.stages, self.plan)
+                interval = (most or 0) + 1 if cycles[1] is not None else None
             else:
                 cycles = plus(states, -1)
         if self.plan is not None and self.plan.least is not None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .latency import Body
     from .region import Region
 
-__all__ = ["clash", "elements", "reads_words", "side_effect"]
+__all__ = ["clash", "places", "reads_words", "side_effect"]
 
 #: Iterations of a nest that are looked at one after another; beyond them only steps are compared.
 _MOST = 1 << 14
@@ -131,15 +131,19 @@ def elements(loop: Loop, access: Access) -> list[int] | None:
         if len(nest[-1].inner) > 1:
             return None
         nest.append(nest[-1].inner[0])
-    address = access.address
+    found = places(nest, access.address)
+    return found and [at // max(access.array.element_bytes, 1) for at in found]
+
+
+def places(nest: Sequence[Loop], address: Expression) -> list[int] | None:
+    """Return an address in each turn of a nest, from the outermost loop; None if not known."""
     found, left = [address.constant], dict(address.terms)
     for one in nest:
         if one.taken is None or one.taken.terms or len(found) * (one.taken.constant + 1) > _MOST:
             return None
         step = left.pop("loop " + one.header, 0)
         found = [at + step * turn for at in found for turn in range(one.taken.constant + 1)]
-    size = max(access.array.element_bytes, 1)
-    return None if left else [at // size for at in found]
+    return None if left else found
 
 
 def _same_steps(first: Loop, one: Expression, second: Loop, other: Expression, size: int) -> bool:
