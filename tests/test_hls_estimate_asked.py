@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -743,6 +744,44 @@ void k(int x[64], int n, int m) {{
     made = _of(tmp_path, text)
     assert any(said in warning for warning in made.warnings), made.warnings
     assert (made.latency, made.resources["DSP"]) == (without.latency, without.resources["DSP"])
+
+
+@pytest.mark.parametrize(
+    ("pragmas", "said"),
+    [
+        ({"AT": "LATENCY min=9", "TWICE": "INLINE off"}, []),
+        ({"ROUND": "LATENCY min=9", "INSIDE": "PIPELINE"}, []),
+        ({"AT": "LATENCY min=9", "TWICE": "INLINE"}, ["2: LATENCY has no effect: twice is inl"]),
+        ({"AT": "LATENCY min=9", "ROUND": "PIPELINE"}, ["2: LATENCY has no effect: twice is inl"]),
+        ({"INSIDE": "LATENCY min=9", "ROUND": "PIPELINE"},
+         ["11: LATENCY has no effect: PIPELINE of the loop in line 8 unrolls this loop"]),
+    ],
+)  # fmt: skip
+def test_a_latency_of_what_is_dissolved_says_so(
+    tmp_path: Path, pragmas: dict[str, str], said: list[str]
+) -> None:
+    text = """
+static void twice(int t[64]) {
+HLS AT
+HLS TWICE
+    for (int i = 0; i < 64; ++i) t[i] *= 2;
+}
+void k(int x[16], int t[64]) {
+    outer: for (int i = 0; i < 16; ++i) {
+HLS ROUND
+        twice(t);
+        inner: for (int j = 0; j < 4; ++j) {
+HLS INSIDE
+            x[i] += j * t[i];
+        }
+    }
+}
+"""
+    for word, pragma in pragmas.items():
+        text = text.replace(f"HLS {word}", f"#pragma HLS {pragma}")
+    found = _of(tmp_path, re.sub(r"(?m)^HLS .*$", "", text))
+    assert len(found.warnings) == len(said)
+    assert all(f"k.cpp:{one}" in found.warnings[0] for one in said)
 
 
 @pytest.mark.parametrize("factor", ["-3", "0"])

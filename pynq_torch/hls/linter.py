@@ -23,7 +23,7 @@ from .lint_bursts import bursts
 from .lint_dataflow import dataflow
 from .lint_intervals import intervals
 from .lint_loops import accumulations, tripcounts
-from .lint_pragmas import dependences
+from .lint_pragmas import dependences, pragma_problems
 from .lint_tree import Problem, Program
 from .parse import WARNING, find_top, interface_of, probe
 from .source import SourceUnit, folders, read_source
@@ -42,7 +42,7 @@ _CHAPTERS = {
     "pragma": 'UG1399, "HLS Pragmas"',
 }
 #: Directives whose warnings in an estimate are findings: they need addresses and trip counts.
-_SCHEDULED = ("dataflow", "loop_merge", "stream")
+_SCHEDULED = ("dataflow", "latency", "loop_merge", "stream")
 _ERROR = re.compile(r"^(?P<where>.+?:\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 
 
@@ -126,15 +126,20 @@ def lint(
         _check(unit, top)
         refused, body, interface = _interface(unit, top)
         program = Program(unit.unit.cursor, body, unit.pragmas)
-        problems = {*added([program], directives), *_problems(program, refused, interface)}
+        problems = {*added([program], directives), *_problems(program, unit, refused, interface)}
         if schedule is True and interface is not None:
             schedule = estimate(
                 source, top, directives=directives, include_dirs=include_dirs, defines=defines
             )
         if isinstance(schedule, Estimate):
             problems |= _late(program, schedule, problems)
+    return sorted(_findings(problems, schedule))
+
+
+def _findings(problems: set[Problem], schedule: bool | Estimate) -> set[Finding]:
+    """Return each finding in the kernel's own files once."""
     found = {_finding(*one) for one in problems if not toolchain.in_library(one[0])}
-    return sorted(found | {*_warned(schedule, found)})
+    return found | {*_warned(schedule, found)}
 
 
 def _finding(file: str, line: int, rule: str, text: str) -> Finding:
@@ -176,7 +181,7 @@ def _warned(schedule: bool | Estimate, found: set[Finding]) -> Iterator[Finding]
 
 
 def _problems(
-    program: Program, warnings: Sequence[str], interface: Interface | None
+    program: Program, unit: SourceUnit, warnings: Sequence[str], interface: Interface | None
 ) -> Iterator[Problem]:
     arguments = interface.arguments if interface is not None else ()
     masters = {item.name for item in arguments if item.kind == "m_axi"}
@@ -184,6 +189,7 @@ def _problems(
         match = WARNING.match(warning)
         if match:
             yield match["file"], int(match["line"]), "pragma", match["text"]
+    yield from pragma_problems(program, unit.mentions)  # with the directives of files
     yield from dependences(program)
     yield from dataflow(program)
     yield from tripcounts(program)
