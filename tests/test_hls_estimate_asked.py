@@ -746,6 +746,21 @@ void k(int x[64], int n, int m) {{
     assert (made.latency, made.resources["DSP"]) == (without.latency, without.resources["DSP"])
 
 
+def test_a_core_that_is_not_there_binds_nothing(tmp_path: Path) -> None:
+    """An array of three words is registers, unless a directive keeps it in a memory."""
+    text = """
+void k(const int x[64], int y[64]) {
+    int t[3];
+#pragma HLS RESOURCE variable=t core=CORE
+    for (int i = 0; i < 64; ++i) { t[i % 3] = x[i]; y[i] = t[x[i] & 1]; }
+}
+"""
+    plain = _of(tmp_path, re.sub("#pragma.*", "", text))
+    kept, wrong = (_of(tmp_path, text, CORE=one) for one in ("RAM_1P_BRAM", "RAM_XYZ"))
+    assert (wrong.loops, wrong.resources["BRAM_18K"]) == (plain.loops, plain.resources["BRAM_18K"])
+    assert kept.loops != plain.loops and len(wrong.warnings) == 1
+
+
 @pytest.mark.parametrize(
     ("pragmas", "said"),
     [

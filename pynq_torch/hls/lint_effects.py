@@ -17,7 +17,7 @@ from .lint_tree import Directive, Problem, Scope, walk
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, TypeKind
 
-__all__ = ["effects", "kind_of", "problem", "repeated", "unknown_core"]
+__all__ = ["effects", "is_core", "kind_of", "problem", "repeated", "unknown_core"]
 
 #: Types of numbers, the first and the last of them; and the tools' own.
 _ARITHMETIC = TypeKind.BOOL.value, TypeKind.LONGDOUBLE.value
@@ -77,10 +77,15 @@ def kind_of(item: Directive) -> str:
     return given or next((word for word in item.words if word in ("block", "cyclic")), "complete")
 
 
+def is_core(name: str) -> bool:
+    """Whether a core of RESOURCE may be there; a template's parameter may be any."""
+    return name.lower() in _CORES or bool(_FREE.match(name) or _TEMPLATE.match(name))
+
+
 def unknown_core(item: Directive) -> Iterator[Problem]:
     """Yield a core of RESOURCE that no tool has."""
     core = item.options.get("core", "") if item.name == "resource" else ""
-    if core.lower() in _CORES or _FREE.match(core) or _TEMPLATE.match(core):
+    if is_core(core):
         return
     close = difflib.get_close_matches(core.lower(), _CORES, n=1, cutoff=0.5)
     hint = f"; did you mean {_CORES[close[0]]}?" if close else ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..constants import Constants
 from ..directives import port_name
+from ..lint_effects import is_core
 from ..lint_tree import Directive
 from ..spelling import MODES
 from .bindings import Binding, core_binding, op_binding
@@ -292,6 +293,8 @@ def _of_variable(plan: ArrayPlan, item: Directive, constants: Constants) -> None
         plan.parts.append(cut)
         if item.name == "array_reshape":
             plan.reshaped.add(cut[0])
+    elif not is_core(options.get("core", "")):
+        return  # a warning is for it
     elif core := (options.get("core") or options.get("type") or "").lower():
         plan.kind, plan.implementation = core, options.get("impl", "").lower()
         plan.latency = number(options.get("latency"))
