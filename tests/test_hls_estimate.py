@@ -524,7 +524,7 @@ def test_the_reader_of_an_array_begins_when_its_writer_has_ended(kernel):
         for (int i = 0; i < 1000; ++i) kept[i] = x[i];
     }
     static void turn(const int kept[1000], int y[1000]) {
-        for (int i = 0; i < 1000; ++i) y[i] = kept[999 - i];
+        for (int i = 0; i < 1000; ++i) y[i] = kept[i];
     }
     void both(const int x[1000], int y[1000]) {
     #pragma HLS DATAFLOW

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -127,7 +128,107 @@ def test_loops_that_cannot_be_merged_say_why(tmp_path: Path) -> None:
     made = _of(tmp_path, MERGE, LEFT="64", RIGHT="n", FROM="u[i]")
     assert [loop.name for loop in made.loops] == ["a", "b"]
     (warning,) = made.warnings
-    assert "k.cpp:4: LOOP_MERGE has no effect in this estimate: a constant and a" in warning
+    assert "k.cpp:4: LOOP_MERGE has no effect: a constant and a" in warning
+
+
+BOTH = """
+void k(const int x[64], int y[64], int z[64]) {
+#pragma HLS LOOP_MERGE
+    int kept = 0;
+    a: for (int i = 0; i < 64; ++i) { FIRST; }
+    BETWEEN;
+    b: for (int i = 0; i < LAST; ++i) { SECOND; }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "between", "second", "why"),
+    [
+        ("y[i] = x[i]", "", "z[i] = y[i] * 3", ""),
+        ("y[i] = x[i]", "", "if (i) z[i] = y[i - 1] * 3", ""),
+        ("y[i] = x[i]", "", "z[i] = y[63 - i] * 3",
+         "it reads elements of 'y' that a later iteration there writes"),
+        ("y[i] = x[i]", "", "z[i] = y[i + 1] * 3",
+         "it reads elements of 'y' that a later iteration there writes"),
+        ("y[i] = z[i]", "", "z[i + 1] = x[i]",
+         "it writes elements of 'z' that a later iteration there reads"),
+        ("y[63 - i] = x[i]", "", "y[i] = 3",
+         "it writes elements of 'y' that a later iteration there writes"),
+        ("y[x[i] & 63] = i", "", "z[i] = y[i]",
+         "it reads elements of 'y' that a later iteration there may write"),
+        ("kept += x[i]", "", "z[i] = kept * x[i]",
+         "it uses a value that is known only when that loop has ended"),
+        ("y[i] = x[i]", "z[0] = x[3]", "z[i] = z[i] + x[i]",
+         "'z', which it writes in line 6, is used by the loops"),
+        ("y[i] = x[i]", "z[0] = x[3]", "y[i] += 2 * x[i]", ""),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("force", ["", " force"])
+def test_loops_that_depend_on_each_other_are_merged_by_force_only(
+    tmp_path: Path, first: str, between: str, second: str, why: str, force: str
+) -> None:
+    words = {"FIRST": first, "BETWEEN": between, "SECOND": second, "MERGE": f"MERGE{force}"}
+    made = _of(tmp_path, BOTH, LAST="63" if "+ 1]" in second else "64", **words)
+    if why and not force:
+        assert [loop.name for loop in made.loops] == ["a", "b"]
+        (said,) = made.warnings
+        assert "k.cpp:5: LOOP_MERGE has no effect: " in said and why in said
+        assert "loop a (line 5)" in said and "loop b (line 7)" in said
+    else:
+        assert [loop.name for loop in made.loops] == ["a_b"] and not made.warnings
+
+
+def test_loops_of_different_steps_are_merged_where_their_elements_come_in_order(
+    tmp_path: Path,
+) -> None:
+    """The bound is an argument: the steps alone say which iteration comes first."""
+    text = """
+void k(const int x[64], int y[80], int z[64], int n) {
+#pragma HLS LOOP_MERGE
+    a: for (int i = 0; i < n; ++i) y[STEP i] = x[i];
+    b: for (int i = 0; i < n; ++i) z[i] = y[i + OFF];
+}
+"""
+    for step, off, names in (("", "0", ["a_b"]), ("", "2", ["a", "b"]), ("2 *", "0", ["a", "b"])):
+        made = _of(tmp_path, text, STEP=step, OFF=off)
+        assert [loop.name for loop in made.loops] == names
+
+
+def test_loops_that_read_fifos_are_not_merged(tmp_path: Path) -> None:
+    text = """
+#include <hls_stream.h>
+void k(hls::stream<int> &s, hls::stream<int> &t, int y[64], int z[64]) {
+#pragma HLS LOOP_MERGE
+    a: for (int i = 0; i < 64; ++i) y[i] = s.read();
+    b: for (int i = 0; i < 64; ++i) z[i] = t.read();
+}
+"""
+    made = _of(tmp_path, text)
+    assert [loop.name for loop in made.loops] == ["a", "b"]
+    assert any("loop b (line 6) reads a FIFO" in said for said in made.warnings)
+
+
+def test_a_merge_of_loops_that_a_pipeline_unrolls_says_so(tmp_path: Path) -> None:
+    text = """
+void k(const int x[256], int y[256], const int c[16]) {
+    static int kept[16];
+    outer: for (int i = 0; i < 256; ++i) {
+#pragma HLS LOOP_MERGE
+#pragma HLS PIPELINE OFF
+        int sum = 0;
+        a: for (int j = 15; j > 0; --j) kept[j] = kept[j - 1];
+        kept[0] = x[i];
+        b: for (int j = 0; j < 16; ++j) sum += kept[j] * c[j];
+        y[i] = sum;
+    }
+}
+"""
+    made = _of(tmp_path, text, OFF="")
+    assert any("k.cpp:4: LOOP_MERGE has no effect: PIPELINE of the" in s for s in made.warnings)
+    made = _of(tmp_path, text, OFF="off")
+    assert [loop.name for loop in made.loops] == ["outer", "a", "b"]
+    assert any("k.cpp:8: LOOP_MERGE has no effect: " in said for said in made.warnings)
 
 
 def test_a_pipeline_takes_the_latency_that_is_asked_for(tmp_path: Path) -> None:
@@ -644,6 +745,59 @@ void k(int x[64], int n, int m) {{
     made = _of(tmp_path, text)
     assert any(said in warning for warning in made.warnings), made.warnings
     assert (made.latency, made.resources["DSP"]) == (without.latency, without.resources["DSP"])
+
+
+def test_a_core_that_is_not_there_binds_nothing(tmp_path: Path) -> None:
+    """An array of three words is registers, unless a directive keeps it in a memory."""
+    text = """
+void k(const int x[64], int y[64]) {
+    int t[3];
+#pragma HLS RESOURCE variable=t core=CORE
+    for (int i = 0; i < 64; ++i) { t[i % 3] = x[i]; y[i] = t[x[i] & 1]; }
+}
+"""
+    plain = _of(tmp_path, re.sub("#pragma.*", "", text))
+    kept, wrong = (_of(tmp_path, text, CORE=one) for one in ("RAM_1P_BRAM", "RAM_XYZ"))
+    assert (wrong.loops, wrong.resources["BRAM_18K"]) == (plain.loops, plain.resources["BRAM_18K"])
+    assert kept.loops != plain.loops and len(wrong.warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("pragmas", "said"),
+    [
+        ({"AT": "LATENCY min=9", "TWICE": "INLINE off"}, []),
+        ({"ROUND": "LATENCY min=9", "INSIDE": "PIPELINE"}, []),
+        ({"AT": "LATENCY min=9", "TWICE": "INLINE"}, ["2: LATENCY has no effect: twice is inl"]),
+        ({"AT": "LATENCY min=9", "ROUND": "PIPELINE"}, ["2: LATENCY has no effect: twice is inl"]),
+        ({"INSIDE": "LATENCY min=9", "ROUND": "PIPELINE"},
+         ["11: LATENCY has no effect: PIPELINE of the loop in line 8 unrolls this loop"]),
+    ],
+)  # fmt: skip
+def test_a_latency_of_what_is_dissolved_says_so(
+    tmp_path: Path, pragmas: dict[str, str], said: list[str]
+) -> None:
+    text = """
+static void twice(int t[64]) {
+HLS AT
+HLS TWICE
+    for (int i = 0; i < 64; ++i) t[i] *= 2;
+}
+void k(int x[16], int t[64]) {
+    outer: for (int i = 0; i < 16; ++i) {
+HLS ROUND
+        twice(t);
+        inner: for (int j = 0; j < 4; ++j) {
+HLS INSIDE
+            x[i] += j * t[i];
+        }
+    }
+}
+"""
+    for word, pragma in pragmas.items():
+        text = text.replace(f"HLS {word}", f"#pragma HLS {pragma}")
+    found = _of(tmp_path, re.sub(r"(?m)^HLS .*$", "", text))
+    assert len(found.warnings) == len(said)
+    assert all(f"k.cpp:{one}" in found.warnings[0] for one in said)
 
 
 @pytest.mark.parametrize("factor", ["-3", "0"])

@@ -412,6 +412,75 @@ def test_words_of_pragmas(tmp_path: Path, right: str, wrong: str, said: str | No
     assert re.search(rf"k\.cpp:\d+: pragma: .*{said}", found) if said else not found
 
 
+EFFECTS = """
+#include <ap_int.h>
+void k(const int a[64], int y[64], int n, ap_int<9> m) {
+    int t[64], u[8][16];
+WHAT
+    for (int i = 0; i < 64; ++i) t[i] = a[i] * n + m;
+    for (int i = 0; i < 64; ++i) y[i] = t[63 - i] + u[i & 7][n & 15];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("pragma", "said"),
+    [
+        ("RESOURCE variable=t core=RAM_2P_BRAM", None),
+        ("RESOURCE variable=t core=FMul_maxdsp", None),
+        ("RESOURCE variable=t core=Mul5S", None),
+        ("RESOURCE variable=t core=RAM_XYZ", "CORE=RAM_XYZ, which is no core .* mean RAM_"),
+        ("RESOURCE variable=t core=RAM_2P_BRAN", "did you mean RAM_2P_BRAM"),
+        ("BIND_STORAGE variable=t type=ram_2p impl=bram", None),
+        ("BIND_STORAGE variable=t type=ram_3p", "TYPE=ram_3p; expected one of .* mean ram_"),
+        ("BIND_STORAGE variable=t type=ram_2p impl=bramm", "IMPL=bramm; .* mean bram"),
+        ("BIND_STORAGE variable=t impl=bram", "has no type, so it binds nothing; write type=ram"),
+        ("BIND_OP variable=t op=mull", "OP=mull; expected one of .* mean mul"),
+        ("BIND_OP variable=t op=mul impl=dps", "IMPL=dps; expected one of .* mean dsp"),
+        ("BIND_OP variable=t impl=dsp", "has no op, so it binds nothing; write op=mul"),
+        ("STREAM variable=n", "STREAM has no effect: n is a number, not an array"),
+        ("STREAM variable=m", "STREAM has no effect: m is a number, not an array"),
+        ("STREAM variable=t depth=4", "STREAM of t has no effect: k has no DATAFLOW"),
+        ("DATAFLOW\n#pragma HLS STREAM variable=t depth=4", None),
+        ("STREAM variable=a depth=4", None),  # a port becomes ap_fifo by it
+        ("PIPELINE II=2 II=3", "PIPELINE has II twice, of which 3 counts here"),
+        ("ARRAY_PARTITION variable=t cyclic factor=64", None),
+        ("ARRAY_PARTITION variable=t cyclic factor=128",
+         "FACTOR=128, and t has 64 elements there, so it is cut completely"),
+        ("ARRAY_PARTITION variable=y block factor=65", "FACTOR=65, and y has 64 elements"),
+        ("ARRAY_PARTITION variable=u cyclic factor=16", "FACTOR=16, and u has 8 elements"),
+        ("ARRAY_PARTITION variable=u cyclic factor=16 dim=2", None),
+        ("ARRAY_RESHAPE variable=u cyclic factor=17 dim=2", "FACTOR=17, and u has 16 elements"),
+        ("ARRAY_PARTITION variable=t complete factor=4", "has no use for FACTOR=4: each element"),
+        ("ARRAY_PARTITION variable=t type=complete factor=4", "has no use for FACTOR=4"),
+    ],
+)  # fmt: skip
+def test_pragmas_that_do_nothing_say_so(tmp_path: Path, pragma: str, said: str | None) -> None:
+    source = EFFECTS.replace("WHAT", f"#pragma HLS {pragma}")
+    found = [one for one in texts(tmp_path, source).splitlines() if ": pragma: " in one]
+    assert bool(found) == (said is not None)
+    assert not found or any(re.search(rf"k\.cpp:5: pragma: .*{said}", one) for one in found)
+    if said is None:
+        return
+    name, *words = pragma.split()
+    kept = [word for word in words if not word.startswith("variable=")]
+    options = " ".join(f"-{word.replace('=', ' ', 1)}" for word in kept)
+    place = "k" + "".join(f" {word[9:]}" for word in words if word.startswith("variable="))
+    script = write(tmp_path / "d.tcl", f"\nset_directive_{name.lower()} {options} {place}\n")
+    write(tmp_path / "k.cpp", EFFECTS.replace("WHAT", ""))
+    told = hls.lint(tmp_path / "k.cpp", "k", directives=script, schedule=False)
+    assert any(re.search(rf"d\.tcl:2: pragma: .*{said}", str(one)) for one in told)
+
+
+def test_the_spelling_of_before_2013_is_not_read(tmp_path: Path) -> None:
+    source = EFFECTS.replace("WHAT", "#pragma AP PIPELINE II=2")
+    assert "k.cpp:5: pragma: #pragma AP, of Vivado HLS before 2013, is not read" in texts(
+        tmp_path, source
+    )
+    assert ": pragma: " not in texts(tmp_path, source.replace("AP PIPE", "AP_OF_OTHERS PIPE"))
+    assert ": pragma: " not in texts(tmp_path, source.replace("AP PIPELINE", "AP of others"))
+
+
 def test_the_size_of_an_array_of_the_library_is_known(tmp_path: Path) -> None:
     walk = "for (int i = 0; i < int(t.size()); ++i) y[i] = float(t[i]);"
     source = "#include <array>\n" + TOP % f"    std::array<int, 8> t = {{}};\n    {walk}"

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from pynq_torch.errors import needs
 
-from .lint_tree import Directive, Problem, Program, Scope, is_constant, walk
+from .lint_effects import effects, kind_of, problem, repeated, unknown_core
+from .lint_tree import Directive, Problem, Program, Scope, is_constant
 from .spelling import nearest
 
 with needs("clang", "Reading HLS C++"):
-    from clang.cindex import CursorKind, TypeKind
+    from clang.cindex import CursorKind
 
 __all__ = ["comments_on", "dependences", "home_of", "is_placed", "is_settled", "pragma_problems"]
 
@@ -95,17 +96,15 @@ _MORE = """
     div rem sdiv udiv srem urem shl lshr ashr and or xor icmp fcmp dcmp select load store
 """
 _OPERATIONS = (*_CHOICES["bind_op", "op"], *_MORE.split())
+#: An option without which a directive says nothing (UG1399), with one of its values.
+_NEEDED = {"bind_op": "op=mul", "bind_storage": "type=ram_2p"}
 _VARIABLE = frozenset(name for name, options in _PRAGMAS.items() if "variable" in options)
-
-
-#: Types of numbers, the first and the last of them.
-_ARITHMETIC = TypeKind.BOOL.value, TypeKind.LONGDOUBLE.value
 
 
 def words_of(program: Program, mentions: Callable[[str], bool]) -> Iterator[Problem]:
     """Yield what is wrong with the words and the places of pragmas."""
     for item in program.outside:
-        yield _problem(item, "is outside every function and is ignored; move it into one")
+        yield problem(item, "is outside every function and is ignored; move it into one")
     for function in program.scopes:
         known = _known(function) | program.globals
         for scope in function.walk():
@@ -114,10 +113,10 @@ def words_of(program: Program, mentions: Callable[[str], bool]) -> Iterator[Prob
                 yield from _unknown_numbers(item, mentions)
                 yield from _place(item, scope)
                 yield from _nothing(item, scope, program)
-                yield from _dimension(item, function)
+                yield from effects(item, function)
                 name = item.variable
                 if name and name not in known and item.name in _VARIABLE:
-                    yield _problem(
+                    yield problem(
                         item,
                         f"names {name!r}, which {function.node.spelling} has not"
                         f"{nearest(name, known)}",
@@ -146,10 +145,6 @@ def pragma_problems(
     return sorted(found)
 
 
-def _problem(item: Directive, text: str) -> Problem:
-    return item.pragma.file, item.pragma.line, "pragma", f"{item.name.upper()} {text}"
-
-
 def _known(function: Scope) -> set[str]:
     declared = (CursorKind.VAR_DECL, CursorKind.PARM_DECL, CursorKind.FIELD_DECL)
     found = {node.spelling for node in function.node.walk_preorder() if node.kind in declared}
@@ -163,31 +158,37 @@ def _spelling(item: Directive) -> Iterator[Problem]:
     options = _PRAGMAS.get(item.name)
     if options is None:
         hint = nearest(item.name, _PRAGMAS).replace("mean ", "mean HLS ")
-        yield _problem(item, f"is no HLS pragma and is ignored{hint}")
+        yield problem(item, f"is no HLS pragma and is ignored{hint}")
     elif item.name not in ("interface", "resource"):  # `hls interface` looks at these
         for word in (*item.options, *item.words):
             if word not in options:
-                yield _problem(item, f"has no option {word!r}{nearest(word, options)}")
+                yield problem(item, f"has no option {word!r}{nearest(word, options)}")
     for option, value in item.options.items():
         least, choices = _NUMBERS.get(option, -1), _CHOICES.get((item.name, option), [])
         if choices and value.lower() not in choices:
             expected = f"one of {', '.join(choices)}{nearest(value, choices)}"
-            yield _problem(item, f"has {option.upper()}={value}; expected {expected}")
+            yield problem(item, f"has {option.upper()}={value}; expected {expected}")
         elif item.name in ("interface", "alias"):  # ports may be 0 apart
             continue
         elif least >= 0 and not _may_be_number(value, least):
             expected = f"a whole number of at least {least}"
-            yield _problem(item, f"has {option.upper()}={value or 'nothing'}; expected {expected}")
+            yield problem(item, f"has {option.upper()}={value or 'nothing'}; expected {expected}")
+    yield from unknown_core(item)
+    if item.name != "interface":
+        yield from repeated(item)
+    needed, _, example = _NEEDED.get(item.name, "").partition("=")
+    if needed and needed not in item.options:
+        yield problem(item, f"has no {needed}, so it binds nothing; write {needed}={example}")
     if item.name == "allocation" and "limit" not in item.options:
-        yield _problem(item, "has no limit, so it limits nothing; write limit=N")
-    kind = _kind_of(item)
+        yield problem(item, "has no limit, so it limits nothing; write limit=N")
+    kind = kind_of(item)
     if kind in ("block", "cyclic") and "factor" not in item.options and "variable" in item.options:
-        yield _problem(item, f"of type {kind} has no factor; write factor=N, or type=complete")
+        yield problem(item, f"of type {kind} has no factor; write factor=N, or type=complete")
     low, high = (item.options.get(option, "") for option in ("min", "max"))
     if low.isdigit() and high.isdigit() and int(low) > int(high):
-        yield _problem(item, f"has MIN={low} above MAX={high}; exchange them")
+        yield problem(item, f"has MIN={low} above MAX={high}; exchange them")
     if item.name in _VARIABLE - {"dependence", "reset"} and "variable" not in item.options:
-        yield _problem(item, "names no variable; write variable=NAME")
+        yield problem(item, "names no variable; write variable=NAME")
 
 
 def _unknown_numbers(item: Directive, mentions: Callable[[str], bool]) -> Iterator[Problem]:
@@ -198,37 +199,7 @@ def _unknown_numbers(item: Directive, mentions: Callable[[str], bool]) -> Iterat
             text = (
                 f"has {option.upper()}={value}, and nothing is called so; expected a whole number"
             )
-            yield _problem(item, text)
-
-
-def _kind_of(item: Directive) -> str:
-    """Return how an array is partitioned, ``""`` for other pragmas."""
-    if item.name not in ("array_partition", "array_reshape"):
-        return ""
-    given = item.options.get("type", "").lower()
-    return given or next((word for word in item.words if word in ("block", "cyclic")), "complete")
-
-
-def _dimension(item: Directive, function: Scope) -> Iterator[Problem]:
-    """Yield a partition of a number, or of a dimension that the array has not."""
-    asked = item.options.get("dim", "")
-    if item.name not in ("array_partition", "array_reshape"):
-        return
-    declared = [
-        node.type.get_canonical()
-        for node in walk(function.node)
-        if node.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
-        and node.spelling == item.variable
-    ]
-    if declared and all(_ARITHMETIC[0] <= kind.kind.value <= _ARITHMETIC[1] for kind in declared):
-        yield _problem(item, f"has no effect: {item.variable} is a number, not an array")
-    if not asked.isdigit():
-        return
-    # An array of streams or of structures is not looked into.
-    sizes = [len(re.findall(r"\[\w*\]", kind.spelling)) for kind in declared]
-    if len(sizes) == 1 and 0 < sizes[0] < int(asked) and "<" not in declared[0].spelling:
-        plural = "dimension" if sizes[0] == 1 else "dimensions"
-        yield _problem(item, f"has DIM={asked}, and {item.variable} has {sizes[0]} {plural}")
+            yield problem(item, text)
 
 
 def _may_be_number(text: str, least: int) -> bool:
@@ -265,7 +236,7 @@ def _place(item: Directive, scope: Scope) -> Iterator[Problem]:
         right = " or ".join(f"the body of a {place}" for place in places)
         # hls4ml's pull request 609: Vivado HLS took pragmas of a branch that is always taken.
         only = " in Vitis HLS" if is_placed(item, home_of(scope)) else ""
-        yield _problem(item, f"in {where} has no effect{only}; it belongs at the head of {right}")
+        yield problem(item, f"in {where} has no effect{only}; it belongs at the head of {right}")
 
 
 def _place_of(scope: Scope) -> str:
@@ -278,7 +249,7 @@ def _nothing(item: Directive, scope: Scope, program: Program) -> Iterator[Proble
         loops = sum(inner.is_loop for inner in scope.inner)
         if loops < 2:
             found = "one loop stands" if loops else "no loop stands"
-            yield _problem(item, f"has no effect: {found} directly in there")
+            yield problem(item, f"has no effect: {found} directly in there")
     elif item.name == "allocation" and (name := item.options.get("instances")):
         kinds = {item.options.get("type", "").lower(), *item.words}
         for kind, known in (
@@ -286,7 +257,7 @@ def _nothing(item: Directive, scope: Scope, program: Program) -> Iterator[Proble
             ("function", {function.spelling for function in program.functions}),
         ):
             if kind in kinds and not {name, name.lower()} & known:
-                yield _problem(item, f"names {kind} {name!r}: there is none{nearest(name, known)}")
+                yield problem(item, f"names {kind} {name!r}: there is none{nearest(name, known)}")
 
 
 def misspelt(file: str) -> Iterator[Problem]:
@@ -295,7 +266,11 @@ def misspelt(file: str) -> Iterator[Problem]:
         found = re.match(r"\s*#\s*pragma\s+(\w+)\s+\w", line)
         word = found[1] if found else "HLS"
         ratio = difflib.SequenceMatcher(None, word.lower(), "hls").ratio()
-        if word.lower() != "hls" and (ratio > 0.6 or word.lower().startswith("hls")):
+        if word == "AP" and (item := re.match(r"\s*#\s*pragma\s+AP\s+(\w+)", line)):
+            if item[1].lower() in _PRAGMAS:
+                text = "#pragma AP, of Vivado HLS before 2013, is not read; write #pragma HLS"
+                yield file, number, "pragma", text
+        elif word.lower() != "hls" and (ratio > 0.6 or word.lower().startswith("hls")):
             yield file, number, "pragma", f"#pragma {word} is ignored; did you mean #pragma HLS?"
 
 

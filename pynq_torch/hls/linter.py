@@ -23,7 +23,7 @@ from .lint_bursts import bursts
 from .lint_dataflow import dataflow
 from .lint_intervals import intervals
 from .lint_loops import accumulations, tripcounts
-from .lint_pragmas import dependences
+from .lint_pragmas import dependences, pragma_problems
 from .lint_tree import Problem, Program
 from .parse import WARNING, find_top, interface_of, probe
 from .source import SourceUnit, folders, read_source
@@ -41,6 +41,8 @@ _CHAPTERS = {
     "tripcount": 'UG1399, "pragma HLS loop_tripcount"',
     "pragma": 'UG1399, "HLS Pragmas"',
 }
+#: Directives whose warnings in an estimate are findings: they need addresses and trip counts.
+_SCHEDULED = ("dataflow", "latency", "loop_merge", "stream")
 _ERROR = re.compile(r"^(?P<where>.+?:\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 
 
@@ -124,14 +126,20 @@ def lint(
         _check(unit, top)
         refused, body, interface = _interface(unit, top)
         program = Program(unit.unit.cursor, body, unit.pragmas)
-        problems = {*added([program], directives), *_problems(program, refused, interface)}
+        problems = {*added([program], directives), *_problems(program, unit, refused, interface)}
         if schedule is True and interface is not None:
             schedule = estimate(
                 source, top, directives=directives, include_dirs=include_dirs, defines=defines
             )
         if isinstance(schedule, Estimate):
             problems |= _late(program, schedule, problems)
-    return sorted(_finding(*one) for one in problems if not toolchain.in_library(one[0]))
+    return sorted(_findings(problems, schedule))
+
+
+def _findings(problems: set[Problem], schedule: bool | Estimate) -> set[Finding]:
+    """Return each finding in the kernel's own files once."""
+    found = {_finding(*one) for one in problems if not toolchain.in_library(one[0])}
+    return found | {*_warned(schedule, found)}
 
 
 def _finding(file: str, line: int, rule: str, text: str) -> Finding:
@@ -155,8 +163,25 @@ def _late(program: Program, schedule: Estimate, problems: set[Problem]) -> set[P
     return {problem for problem in intervals(program, schedule) if problem[:2] not in said}
 
 
+def _warned(schedule: bool | Estimate, found: set[Finding]) -> Iterator[Finding]:
+    """Yield what an estimate says of directives that no syntax tells of.
+
+    Where the syntax has shown that a region is not canonical, nothing more is said of that line.
+    """
+    said = {(one.file, one.line) for one in found if one.rule == "dataflow"}
+    for warning in schedule.warnings if isinstance(schedule, Estimate) else ():
+        match = WARNING.match(warning)
+        name = match["text"].partition(" ")[0].rstrip(":").lower() if match else ""
+        if match is None or name not in _SCHEDULED:
+            continue
+        rule = "dataflow" if name == "dataflow" else "pragma"
+        one = _finding(match["file"], int(match["line"]), rule, match["text"])
+        if rule != "dataflow" or (one.file, one.line) not in said:
+            yield one
+
+
 def _problems(
-    program: Program, warnings: Sequence[str], interface: Interface | None
+    program: Program, unit: SourceUnit, warnings: Sequence[str], interface: Interface | None
 ) -> Iterator[Problem]:
     arguments = interface.arguments if interface is not None else ()
     masters = {item.name for item in arguments if item.kind == "m_axi"}
@@ -164,6 +189,7 @@ def _problems(
         match = WARNING.match(warning)
         if match:
             yield match["file"], int(match["line"]), "pragma", match["text"]
+    yield from pragma_problems(program, unit.mentions)  # with the directives of files
     yield from dependences(program)
     yield from dataflow(program)
     yield from tripcounts(program)

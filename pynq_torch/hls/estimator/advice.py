@@ -99,7 +99,7 @@ def _interval(region: Region, nodes: list[Node], array: Array, parts: list[_Part
     taken: list[tuple[Node, tuple[int | None, ...]]] = []
     for node in nodes:
         assert node.access is not None
-        banks, _ = banks_of(trial, node.access.address, write=node.access.write)
+        banks = banks_of(trial, node.access.address, write=node.access.write)
         taken.append((node, banks))
     met = {banks for _, banks in taken}
     users: dict[tuple[int | None, ...], list[Node]] = defaultdict(list)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..constants import Constants
 from ..directives import port_name
+from ..lint_effects import is_core
 from ..lint_tree import Directive
 from ..spelling import MODES
 from .bindings import Binding, core_binding, op_binding
@@ -20,6 +21,9 @@ __all__ = [
     "of_function",
     "of_loop",
 ]
+
+#: A line and a column.
+At = tuple[int, int]
 
 
 @dataclass(eq=False)
@@ -43,8 +47,9 @@ class LoopPlan:
     #: The directive that asks for it.
     unrolled_by: str = "UNROLL"
     flatten: bool | None = None
-    #: Whether the loops in it become one.
+    #: Whether the loops in it become one, and whether they do so though they depend on each other.
     merge: bool = False
+    merge_forced: bool = False
     trips: tuple[int, int] | None = None
     dataflow: bool = False
     least: int | None = None
@@ -54,6 +59,8 @@ class LoopPlan:
     fixed: bool = False
     #: Whether a `break` may end it.
     breaks: bool = False
+    #: Where each branch in it begins and ends (line, column); those of loops in it are theirs.
+    branches: list[tuple[At, At]] = field(default_factory=list)
     #: Variables ("" for all) -> after how many iterations a read meets a write, 0 for never; and
     #: those of which a read need not wait for a write of its own iteration.
     distances: dict[str, int] = field(default_factory=dict)
@@ -95,6 +102,8 @@ class ArrayPlan:
     implementation: str = ""
     latency: int | None = None
     depth: int | None = None
+    #: File and line of the STREAM that makes it a FIFO.
+    streamed: tuple[str, int] = ("", 0)
 
 
 @dataclass(eq=False)
@@ -113,6 +122,8 @@ class FunctionPlan:
     balanced: bool = True
     dataflow: bool = False
     merge: bool = False
+    merge_forced: bool = False
+    branches: list[tuple[At, At]] = field(default_factory=list)
     #: Each call has hardware of its own for its constants: the calls are inlined.
     instantiated: bool = False
     arrays: dict[str, ArrayPlan] = field(default_factory=dict)
@@ -171,7 +182,7 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
     elif item.name == "loop_flatten":
         loop.flatten = "off" not in item.words
     elif item.name == "loop_merge":
-        loop.merge = True
+        loop.merge, loop.merge_forced = True, "force" in item.words
     elif item.name == "loop_tripcount":
         most = number(item.options.get("max")) or number(item.options.get("avg"))
         least = number(item.options.get("min"))
@@ -234,7 +245,7 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
     elif name == "dataflow":
         function.dataflow = True
     elif name == "loop_merge":
-        function.merge = True
+        function.merge, function.merge_forced = True, "force" in item.words
     elif name == "expression_balance":
         function.balanced = "off" not in item.words
     elif binding := _binding(item, constants):
@@ -269,7 +280,10 @@ def _binding(item: Directive, constants: Constants) -> Binding | None:
 def _of_variable(plan: ArrayPlan, item: Directive, constants: Constants) -> None:
     number, options = constants.number, item.options
     if item.name == "stream":
+        if _is_off(item) or options.get("type", "fifo").lower() != "fifo":
+            return  # it stays a memory, as all are that STREAM does not name
         plan.depth, plan.kind = number(options.get("depth")), "fifo"
+        plan.streamed = item.pragma.file, item.pragma.line
     elif item.name in ("array_partition", "array_reshape"):
         if _is_off(item):
             return
@@ -279,6 +293,8 @@ def _of_variable(plan: ArrayPlan, item: Directive, constants: Constants) -> None
         plan.parts.append(cut)
         if item.name == "array_reshape":
             plan.reshaped.add(cut[0])
+    elif not is_core(options.get("core", "")):
+        return  # a warning is for it
     elif core := (options.get("core") or options.get("type") or "").lower():
         plan.kind, plan.implementation = core, options.get("impl", "").lower()
         plan.latency = number(options.get("latency"))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
 
-from .ir import Function, Instruction, names_in, split_types
+from .ir import Function, Instruction, Loop, names_in, split_types
 from .place import own_place
 from .result import LoopEstimate
 
@@ -18,9 +18,13 @@ if TYPE_CHECKING:
     from .latency import Body, Kernel
     from .memory import Arrays
 
-__all__ = ["Batch", "calls_of", "copied_in", "copy_loops", "given", "used"]
+__all__ = [
+    "Batch", "accessed", "calls_of", "copied_in", "copy_loops", "given", "used", "used_by",
+]  # fmt: skip
 
 _COPY = re.compile(r"@(?:llvm\.)?mem(?:cpy|set|move)[\w.]*\(.*, i64 (?:noundef )?(\d+)")
+#: Calls that write what their first argument points to.
+_FIRST_IS_WRITTEN = ("__hls_stream", "llvm.mem")
 #: Structs are copied side by side, if they come from no bus; bytes.
 _SMALL_COPY = 64
 
@@ -106,11 +110,41 @@ def used(kernel: Kernel, arrays: Arrays, function: Function) -> tuple[set[str], 
     for item in (item for block in function.blocks.values() for item in block.instructions):
         if item.op in ("load", "store") and item.operands:
             (reads if item.op == "load" else writes).add(arrays.base_of(item.operands[-1]))
+        elif item.op == "call" and item.callee in kernel.module.functions:
+            below = kernel.uses(item.callee)
+            values = given(item, kernel.module.functions[item.callee])
+            for found, names in zip((reads, writes), below, strict=True):
+                found |= {one for one in names if one.startswith("@")}
+                found |= {arrays.base_of(at) for name, at in values.items() if name in names}
         elif item.op == "call":
-            writes |= {arrays.base_of(one) for one in item.operands}
-            if item.callee in kernel.module.functions:
-                for found, below in zip((reads, writes), kernel.uses(item.callee), strict=True):
-                    found |= {one for one in below if one.startswith("@")}
+            copies = item.callee.startswith("llvm.mem")
+            writes |= {arrays.base_of(one) for one in item.operands[: 1 if copies else None]}
+            reads |= {arrays.base_of(one) for one in item.operands[1:] if copies}
+    return reads, writes
+
+
+def used_by(body: Body, what: Instruction | Loop) -> tuple[set[str], set[str]]:
+    """The arrays that a process reads, and those that it writes."""
+    if isinstance(what, Instruction):
+        return body.used(what)
+    return accessed(body, [item for block in body.blocks(what) for item in block.instructions])
+
+
+def accessed(body: Body, items: Sequence[Instruction]) -> tuple[set[str], set[str]]:
+    """The arrays that some instructions read, and those that they write."""
+    reads: set[str] = set()
+    writes: set[str] = set()
+    for item in items:
+        if item.op == "store" and item.operands:
+            writes.add(body.arrays.base_of(item.operands[-1]))
+        elif item.op == "load" and item.operands:
+            reads.add(body.arrays.base_of(item.operands[-1]))
+        elif item.op == "call" and item.callee in body.kernel.module.functions:
+            inner = body.used(item)
+            reads |= inner[0]
+            writes |= inner[1]
+        elif item.op == "call" and item.callee.startswith(_FIRST_IS_WRITTEN) and item.operands:
+            writes.add(body.arrays.base_of(item.operands[0]))
     return reads, writes
 
 

@@ -175,9 +175,8 @@ class Body:
         else:
             states = self.states(None)
             if self.plan is not None and self.plan.dataflow and self.stages:
-                cycles, begins = side_by_side(self, self.stages)
-                most = [process.cycles[1] or 0 for process in self.stages]
-                interval = max(most) + 1 if cycles[1] is not None else None
+                cycles, begins, (_, most) = side_by_side(self, self.stages, self.plan)
+                interval = (most or 0) + 1 if cycles[1] is not None else None
             else:
                 cycles = plus(states, -1)
         if self.plan is not None and self.plan.least is not None:
@@ -258,20 +257,12 @@ class Body:
                         batch.follow(item, self.arrays)
                     times.groups[group].append(item)
             times.spans[block.name] = spans
-        if self._merges(loop):
-            merge(self, children, times.loops)
+        merge(self, loop, children, times.loops)
         place_groups(self, times, header, calls_around)
         if self.target.tool == "vitis":
             times.pipelines = {inner.header for inner, made in children if made.ii is not None}
             run_side_by_side(self, inside, loop, times)
         return self._longest(inside, loop, times, calls_around)
-
-    def _merges(self, loop: Loop | None) -> bool:
-        """Whether LOOP_MERGE is asked for the loops of a body."""
-        if loop is None:
-            return self.plan is not None and self.plan.merge
-        plan = self.kernel.plan.loop_at(loop.place)
-        return plan is not None and plan.merge
 
     def _longest(
         self, inside: list[Block], loop: Loop | None, times: Times, calls: set[int]

@@ -14,7 +14,7 @@ from pynq_torch.paths import shown
 from .asked import LoopPlan
 from .axis import is_whole
 from .bursts import asked_for
-from .cycles import add, at_least, greater, multiply, pipeline_latency, plus
+from .cycles import add, at_least, multiply, pipeline_latency, plus
 from .ir import ANY, Function, Instruction, Loop, names_in
 from .nests import flattened, outer_nest
 from .operators import constant_in
@@ -100,11 +100,9 @@ def _dataflow_loop(
     body: Body, loop: Loop, plan: LoopPlan, trips: Cycles, place: int, inner: list[Process]
 ) -> Cycles:
     """Iterations overlap: one begins when the slowest process of the one before has ended."""
-    iteration = plus(side_by_side(body, inner)[0], 1)
+    cycles, _, slowest = side_by_side(body, inner, plan)
+    iteration = plus(cycles, 1)
     body.channels |= channels(body, inner)
-    slowest: Cycles = (0, 0)
-    for process in inner:
-        slowest = greater(slowest, process.cycles)
     total = add(multiply(plus(trips, -1), plus(slowest, 1)), iteration)
     _record(body, place, [loop], [plan], trips, None, None, iteration, total, "", False)
     body.stages.append(Process(_name(body, [loop], [plan]), total, loop))

@@ -146,6 +146,11 @@ class Arrays:
         """Return the array of a base pointer if it was met before."""
         return self._known.get(base)
 
+    def streamed(self) -> list[tuple[str, Array]]:
+        """The memories met that STREAM makes FIFOs."""
+        known = self._known.items()
+        return [(b, a) for b, a in known if a.kind == "memory" and a.local and a.plan.streamed[1]]
+
     def of_module(self) -> dict[str, Array]:
         """The memories and streams met that are variables of a file or static."""
         kinds = ("memory", "stream")

@@ -1,6 +1,7 @@
 """LOOP_MERGE: loops that follow one another become one (UG1399, "pragma HLS loop_merge").
 
 Loops with constant bounds run as often as the longest of them; variable bounds must be the same.
+Loops that depend on each other, or on code between them, stay apart unless ``force`` is given.
 """
 
 from __future__ import annotations
@@ -12,9 +13,14 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pynq_torch.paths import shown
+
+from .asked import FunctionPlan, LoopPlan
 from .cycles import add, greater, multiply, pipeline_latency, plus
 from .ir import Loop
+from .order import child
 from .result import Cycles, LoopEstimate
+from .together import clash, reads_words, side_effect
 
 if TYPE_CHECKING:
     from .latency import Body
@@ -23,28 +29,30 @@ if TYPE_CHECKING:
 __all__ = ["merge"]
 
 
-def merge(body: Body, loops: Sequence[tuple[Loop, LoopEstimate]], done: dict[str, Cycles]) -> None:
-    """Make one loop of several; `done` has the states of each, by its header."""
-    if len(loops) < 2:
+def merge(
+    body: Body,
+    around: Loop | None,
+    loops: Sequence[tuple[Loop, LoopEstimate]],
+    done: dict[str, Cycles],
+) -> None:
+    """Make one loop of several where LOOP_MERGE asks for it `around` them.
+
+    `done` has the states of each, by its header.
+    """
+    if _asked(body, around) is None or len(loops) < 2:
         return
     first, made = loops[0]
-    if reason := _obstacle(loops):
-        text = f"LOOP_MERGE has no effect in this estimate: {reason}"
-        body.kernel.plan.warnings.append(f"{Path(made.file).name}:{made.line}: {text}")
+    regions = [_region(body, loop) for loop, _ in loops]
+    if reason := _obstacle(loops) or _danger(body, around, loops, regions):
+        at = f"{shown(Path(made.file))}:{made.line}"
+        body.kernel.plan.warn(f"{at}: LOOP_MERGE has no effect: {reason}")
         return
     parts = [estimate for _, estimate in loops]
-    regions = [
-        body.region(
-            [i for b in body.blocks(loop) for i in b.instructions], loop.header, bursts=True
-        )
-        for loop, _ in loops
-    ]
-    trips: Cycles = made.trip_count
-    iteration: Cycles = (0, 0)
-    for part in parts:
+    trips, iteration = made.trip_count, made.iteration_latency
+    # What waits for another loop's array comes behind it, the rest beside it.
+    join = add if _meet(regions) else greater
+    for part in parts[1:]:
         trips = greater(trips, part.trip_count)
-        # What waits for another loop's array comes behind it, the rest beside it.
-        join = add if _meet(regions) else greater
         iteration = join(iteration, part.iteration_latency)
     interval = None
     if made.ii is not None and iteration[1] is not None:
@@ -52,14 +60,63 @@ def merge(body: Body, loops: Sequence[tuple[Loop, LoopEstimate]], done: dict[str
         total = pipeline_latency(trips, interval, iteration[1])
     else:
         total = multiply(trips, iteration)
-    around = (done[first.header][1] or 0) - (made.latency[1] or 0)
-    done[first.header] = plus(total, around)
+    beside = (done[first.header][1] or 0) - (made.latency[1] or 0)
+    done[first.header] = plus(total, beside)
     for loop, part in loops[1:]:
         done[loop.header] = (0, 0)
         body.kernel.loops.remove(part)
     body.kernel.loops[body.kernel.loops.index(made)] = replace(
         _named(parts, interval), trip_count=trips, iteration_latency=iteration, latency=total
     )
+
+
+def _asked(body: Body, around: Loop | None) -> FunctionPlan | LoopPlan | None:
+    """Return the plan that asks for LOOP_MERGE in a body, None where none does."""
+    plan = body.plan if around is None else body.kernel.plan.loop_at(around.place)
+    return plan if plan is not None and plan.merge else None
+
+
+def _danger(
+    body: Body,
+    around: Loop | None,
+    loops: Sequence[tuple[Loop, LoopEstimate]],
+    regions: Sequence[Region],
+) -> str:
+    """Return why merged loops would compute something else; empty where they would not.
+
+    UG1399, "pragma HLS loop_merge", has these rules; ``force`` leaves them out.
+    """
+    asked = _asked(body, around)
+    if asked is not None and asked.merge_forced:
+        return ""
+    names = [f"loop {estimate.name} (line {estimate.line})" for _, estimate in loops]
+    headers = [loop.header for loop, _ in loops]
+    inside = {block.name for loop, _ in loops for block in body.blocks(loop)}
+    blocks = [block for block in body.blocks(around) if block.name in inside or child(
+        block.loop, around) is None]  # fmt: skip
+    order = [block.name for block in blocks]
+    begin, end = order.index(headers[0]), order.index(headers[-1])
+    between = [
+        item for block in blocks[begin:end] if block.name not in inside
+        for item in block.instructions
+    ]  # fmt: skip
+    why = ""
+    for number, later in enumerate(loops):
+        if reads_words(regions[number]):
+            why = f"{names[number]} reads a FIFO, whose words must be read in their order"
+        for other, earlier in enumerate(loops[:number]):
+            if found := clash(body, (earlier[0], regions[other]), (later[0], regions[number])):
+                why = f"{names[number]} depends on {names[other]}: {found}"
+    if not why and (found := side_effect(body, between, regions)):
+        why = f"code between {names[0]} and {names[-1]} has side effects: {found}"
+    mend = "write `LOOP_MERGE force` only if the merged loop is right all the same"
+    return f"{why}; {mend}" if why else ""
+
+
+def _region(body: Body, loop: Loop) -> Region:
+    """Return the operations of a loop."""
+    items = [item for block in body.blocks(loop) for item in block.instructions]
+    return body.region(items, loop.header, bursts=True)
 
 
 def _named(parts: Sequence[LoopEstimate], interval: int | None) -> LoopEstimate:

@@ -38,6 +38,4 @@ def not_modelled(program: Program) -> Iterator[Problem]:
 def _assumed(item: Directive) -> str:
     if item.name == "latency" and "min" not in item.options and "max" in item.options:
         return "operations are placed as early as they can be, which is all that MAX could ask for"
-    if item.name == "stream" and item.options.get("type", "").lower() in ("pipo", "shared"):
-        return f"TYPE={item.options['type']} counts as a FIFO"
     return _ASSUMED.get(item.name, "")

@@ -7,7 +7,7 @@ rules are those of UG1399, "HLS Pragmas" and "config_compile", and of UG902 for 
 from __future__ import annotations
 
 import functools
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -184,6 +184,7 @@ class Plan:
                         _pipeline_by_itself(loop, trips, nests)
             self.swallow_all()
         self._warn_of_limits()
+        self._warn_of_merges()
 
     def swallow_all(self) -> None:
         """Unroll and take in what is in pipelines: a function does so for all its calls."""
@@ -213,6 +214,28 @@ class Plan:
                         f"{at}: {function.name} has ALLOCATION of {other.name}, which has no "
                         "effect in this estimate: a pipeline takes that function in"
                     )
+
+    def warn_of_latencies(self, is_inlined: Callable[[FunctionPlan], bool]) -> None:
+        """Say which LATENCY has no effect, since its loop is unrolled or its function dissolved."""
+        for function in self.functions:
+            asked = [(loop.place, loop.unrolled_by + " unrolls this loop")
+                     for loop in function.all_loops()
+                     if loop.least is not None and loop.unroll == 0]  # fmt: skip
+            if function.least is not None and is_inlined(function):
+                asked.append((function.place, f"{function.name} is inlined where it is called"))
+            for place, why in asked:
+                at = f"{shown(Path(place.file))}:{place.line}"
+                self.warn(f"{at}: LATENCY has no effect: {why}, and no state of its own is left")
+
+    def _warn_of_merges(self) -> None:
+        """Say which LOOP_MERGE has no loops left, since a pipeline unrolls them."""
+        loops = (loop for function in self.functions for loop in function.all_loops())
+        held = [(one, one.loops) for one in self.functions] + [(one, one.inner) for one in loops]
+        for one, inner in held:
+            if one.merge and len(inner) > 1 and all(loop.unroll == 0 for loop in inner):
+                at = f"{shown(Path(one.place.file))}:{one.place.line}"
+                by = inner[0].unrolled_by
+                self.warn(f"{at}: LOOP_MERGE has no effect: {by} unrolls the loops in there")
 
 
 def _why_kept(loop: LoopPlan, *, constant: bool) -> str:

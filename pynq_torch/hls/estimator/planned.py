@@ -18,7 +18,7 @@ from pynq_torch.errors import KernelBuildError, needs
 
 from ..constants import Constants
 from ..cursors import is_pointer
-from ..lint_pragmas import is_placed
+from ..lint_pragmas import is_placed, is_settled
 from ..lint_tree import Directive, Program, Scope, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
 from .bindings import lines_of
@@ -250,4 +250,8 @@ def _fill(
             held.breaks = breaks(inner.body)
             (function.loops if loop is None else loop.inner).append(held)
             made.loops.append((inner, held))
+        elif inner.kind == "if" and not is_settled(inner):
+            begin, end = inner.node.extent.start, inner.node.extent.end
+            lines = (begin.line, begin.column), (end.line, end.column)
+            (loop or function).branches.append(lines)
         _fill(inner, made, held, labels, constants)

@@ -11,16 +11,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .array import Array
+from .calls import accessed, used_by
+from .canonical import in_turn
+from .cycles import add, greater, plus
 from .ir import Instruction, Loop
 from .result import Cycles
+from .sequential import keep_order
 
 if TYPE_CHECKING:
+    from .asked import FunctionPlan, LoopPlan
     from .latency import Body
 
 __all__ = ["Process", "channels", "side_by_side"]
 
-#: Calls that write what their first argument points to.
-_FIRST_IS_WRITTEN = ("__hls_stream", "llvm.mem")
 #: Cycles until a FIFO's reader sees what its writer wrote.
 _FIFO = 3
 
@@ -34,15 +37,26 @@ class Process:
     what: Instruction | Loop
 
 
-def side_by_side(body: Body, processes: Sequence[Process]) -> tuple[Cycles, tuple[int, ...]]:
+def side_by_side(
+    body: Body, processes: Sequence[Process], plan: FunctionPlan | LoopPlan
+) -> tuple[Cycles, tuple[int, ...], Cycles]:
     """Return the cycles until the last process has ended, and the cycle in which each begins.
 
-    The first is least and most; the second is empty where it is not known.
+    The first is least and most; the second is empty where it is not known. The third is how long
+    the slowest process takes, or the slowest group that the tool does not let overlap.
     """
+    keep_order(body, processes)
     links = _links(body, processes)
+    slowest: Cycles = (0, 0)
+    for group in in_turn(body, processes, links, plan):
+        total: Cycles = (-1, -1)
+        for number in sorted(group):
+            links[number] |= {other: False for other in group if other < number}
+            total = add(total, plus(processes[number].cycles, 1))
+        slowest = greater(slowest, total)
     (_, least), (begins, most) = (_run(processes, links, end) for end in (0, 1))
     ends = [None if one is None else max(one, default=0) for one in (least, most)]
-    return (ends[0], ends[1]), begins or ()
+    return (ends[0], ends[1]), begins or (), slowest
 
 
 def _run(
@@ -63,7 +77,7 @@ def _run(
 
 def _links(body: Body, processes: Sequence[Process]) -> list[dict[int, bool]]:
     """Of each process those before it that it reads from, and whether through FIFOs only."""
-    used = [_used(body, process.what) for process in processes]
+    used = [used_by(body, process.what) for process in processes]
     links: list[dict[int, bool]] = []
     for number, (reads, writes) in enumerate(used):
         links.append({})
@@ -84,36 +98,11 @@ def channels(body: Body, processes: Sequence[Process]) -> set[Array]:
         item for block in body.blocks(None) if block.loop is None for item in block.instructions
     ]
     called = [process.what for process in processes]
-    used = [_used(body, what) for what in called]
-    used.append(_accessed(body, [item for item in plain if item not in called]))
+    used = [used_by(body, what) for what in called]
+    used.append(accessed(body, [item for item in plain if item not in called]))
     return {
         body.arrays.array(base)
         for number, (_, writes) in enumerate(used)
         for base in writes
         if any(base in one | two for one, two in used[:number] + used[number + 1 :])
     }
-
-
-def _used(body: Body, what: Instruction | Loop) -> tuple[set[str], set[str]]:
-    """The arrays that a process reads, and those that it writes."""
-    if isinstance(what, Instruction):
-        return body.used(what)
-    return _accessed(body, [item for block in body.blocks(what) for item in block.instructions])
-
-
-def _accessed(body: Body, items: Sequence[Instruction]) -> tuple[set[str], set[str]]:
-    """The arrays that some instructions read, and those that they write."""
-    reads: set[str] = set()
-    writes: set[str] = set()
-    for item in items:
-        if item.op == "store" and item.operands:
-            writes.add(body.arrays.base_of(item.operands[-1]))
-        elif item.op == "load" and item.operands:
-            reads.add(body.arrays.base_of(item.operands[-1]))
-        elif item.op == "call" and item.callee in body.kernel.module.functions:
-            inner = body.used(item)
-            reads |= inner[0]
-            writes |= inner[1]
-        elif item.op == "call" and item.callee.startswith(_FIRST_IS_WRITTEN) and item.operands:
-            writes.add(body.arrays.base_of(item.operands[0]))
-    return reads, writes

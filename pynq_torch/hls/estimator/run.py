@@ -270,6 +270,7 @@ def _optimised(
         plan.take_in(small_functions(text, plan.entry, plan.is_open, inlined, unrolled, folder))
     plan.settle(*_as_written(text, plan, inlined, folder))
     hand_up(text, plan, lambda one: one is not plan.top and not _is_module(one))
+    plan.warn_of_latencies(lambda one: one is not plan.top and not _is_module(one))
     if arguments:
         text = with_arguments(text, plan.entry, arguments, lenient=lenient)
     made = functools.partial(compiler.optimise, text, plan.entry, inlined, unrolled, folder)

@@ -1,0 +1,127 @@
+"""Whether arrays that STREAM makes FIFOs are read in the order in which they are written.
+
+"FIFO accesses must be sequential" (UG1399, "pragma HLS stream"): the tool refuses others, as far as
+it knows where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pynq_torch.paths import shown
+
+from .array import Array
+from .calls import given, used_by
+from .ir import Block, Function, Instruction, Loop
+from .order import may_skip, reverse_postorder
+from .scev import Expression
+from .together import places
+
+if TYPE_CHECKING:
+    from .latency import Body
+    from .processes import Process
+
+__all__ = ["keep_order"]
+
+
+def keep_order(body: Body, processes: Sequence[Process]) -> None:
+    """Leave arrays memories that STREAM names and that no FIFO can be, with a warning."""
+    for base, array in body.arrays.streamed():
+        using = [p for p in processes if base in set().union(*used_by(body, p.what))]
+        if len(using) != 2:
+            continue
+        passed = [_passed(body, process.what, base, array) for process in using]
+        if why := _disorder(passed, [process.name for process in using]):
+            file, line = array.plan.streamed
+            body.kernel.plan.warn(
+                f"{shown(Path(file))}:{line}: STREAM of {array.name} is refused: {why}, and a FIFO "
+                "is read in the order of its writes; leave STREAM out, so that it stays a "
+                "ping-pong memory"
+            )
+            array.plan = replace(array.plan, kind="", depth=None)
+
+
+#: The elements that a process reads, and those that it writes; None where they are not known.
+_Passed = tuple[list[int] | None, list[int] | None]
+
+
+def _disorder(passed: Sequence[_Passed], names: Sequence[str]) -> str:
+    """Return why the words of a process are not those of the one that reads them, in order."""
+    (again, written), (read, _) = passed
+    if again:
+        return f"{names[0]} reads back what it writes"
+    if not written or not read:
+        return ""
+    for number, words in enumerate((written, read)):
+        if len({*words}) < len(words):
+            does = "reads" if number else "writes"
+            return f"{names[number]} {does} an element several times"
+    if read != written[: len(read)]:
+        return f"{names[1]} reads in another order than {names[0]} writes"
+    return ""
+
+
+def _passed(body: Body, what: Instruction | Loop, base: str, array: Array) -> _Passed:
+    """Return which elements of an array a process reads, and which it writes, one by one."""
+    function, blocks, name = body.function, None, base
+    if isinstance(what, Loop):
+        blocks = {*what.blocks}
+    else:
+        function = body.kernel.module.functions[what.callee]
+        values = given(what, function).items()
+        name = next((one for one, value in values if body.arrays.base_of(value) == base), "")
+    names = [one for one in reverse_postorder(function) if blocks is None or one in blocks]
+    inside = [function.blocks[one] for one in names]
+    if any(item.op == "call" and name in item.operands for b in inside for item in b.instructions):
+        return None, None
+    size = max(array.element_bytes, 1)
+    reads, writes = (_words(function, inside, op, name, size) for op in ("load", "store"))
+    return reads, writes
+
+
+def _words(
+    function: Function, blocks: Sequence[Block], op: str, name: str, size: int
+) -> list[int] | None:
+    """Return the elements that loads or stores take, in their order; None where it is not known."""
+    found: list[int] = []
+    seen: set[Loop] = set()
+    for block in blocks:
+        items = [i for i in block.instructions if i.op == op and _base(function, i) == name]
+        if not items:
+            continue
+        nest = [*block.loop.above()][::-1] if block.loop is not None else []
+        if seen.intersection(nest) or not _is_always(function, nest, block):
+            return None
+        seen |= {*nest}
+        ways = []
+        for item in items:
+            known = function.known.get(pointer := item.operands[-1])
+            address = known.expression if known else Expression(0, ((pointer, 1),))
+            way = places(nest, address.plus(Expression(0, ((name, 1),)), -1))
+            if way is None:
+                return None
+            ways.append(way)
+        found += [at // size for turn in zip(*ways, strict=True) for at in turn]
+    return found
+
+
+def _base(function: Function, item: Instruction) -> str:
+    """Return the variable or argument that a load or a store goes into."""
+    pointer = item.operands[-1] if item.operands else ""
+    while (made := function.values.get(pointer)) is not None and made.op == "getelementptr":
+        pointer = made.operands[0]
+    return pointer
+
+
+def _is_always(function: Function, nest: Sequence[Loop], block: Block) -> bool:
+    """Whether a block runs in each turn of the loops around it."""
+    inside = [block]
+    for loop in reversed(nest):
+        if may_skip(function, loop.header, inside):
+            return False
+        before = function.predecessors[loop.header]
+        inside = [function.blocks[name] for name in before if name not in loop.blocks]
+    return True

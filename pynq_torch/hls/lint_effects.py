@@ -1,0 +1,181 @@
+"""Pragmas that are spelt right and do nothing, or not what they say.
+
+The rules are those of UG1399, "HLS Pragmas", and for the cores of RESOURCE those of UG902.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from pynq_torch.errors import needs
+
+from .lint_tree import Directive, Problem, Scope, walk
+
+with needs("clang", "Reading HLS C++"):
+    from clang.cindex import Cursor, CursorKind, TypeKind
+
+__all__ = ["effects", "is_core", "kind_of", "problem", "repeated", "unknown_core"]
+
+#: Types of numbers, the first and the last of them; and the tools' own.
+_ARITHMETIC = TypeKind.BOOL.value, TypeKind.LONGDOUBLE.value
+_NUMBER = re.compile(r"(?:const )?ap_u?(?:int|fixed)<[^\[]*$")
+#: Cores of RESOURCE (UG902, "set_directive_resource"): memories, each with what it is made of.
+_MEMORIES = """
+    FIFO BRAM LUTRAM SRL
+    RAM_1P BRAM LUTRAM URAM 1S
+    RAM_2P BRAM LUTRAM URAM 1S
+    RAM_S2P BRAM LUTRAM URAM
+    RAM_T2P BRAM URAM
+    ROM_1P BRAM LUTRAM 1S
+    ROM_2P BRAM LUTRAM
+    ROM_nP BRAM LUTRAM
+"""
+#: Operators, each with the letters of its types of float and its variants.
+_OPERATORS = """
+    AddSub DFH fulldsp nodsp
+    Mul DFH fulldsp maxdsp meddsp nodsp
+    Div DFH
+    Exp DF fulldsp meddsp nodsp
+    Log DF fulldsp meddsp nodsp
+    Sqrt DFH
+    RSqrt DF fulldsp nodsp
+    Recip DF fulldsp nodsp
+"""
+_WHOLE = "AddSub AddSubnS AddSub_DSP DivnS DSP48 Mul MulnS Mul_LUT XPM_MEMORY"
+#: A product of some stages, and the adapters of Vivado HLS until 2014, which are interfaces.
+_FREE = re.compile(r"(?i)(?:mul|addsub|div)\d+s$|axi|\w*_slave$|nplb|plb46|fsl$|$")
+_TEMPLATE = re.compile(r"[A-Za-z]$|\$")
+
+
+def _cores() -> dict[str, str]:
+    """Return the cores of RESOURCE by their names in lower case."""
+    found = _WHOLE.split()
+    for name, *parts in map(str.split, _MEMORIES.strip().splitlines()):
+        found += [name, *(f"{name}_{part}" for part in parts)]
+    for name, letters, *parts in map(str.split, _OPERATORS.strip().splitlines()):
+        found += [f"{letter}{name}{end}" for letter in letters
+                  for end in ("", *(f"_{part}" for part in parts))]  # fmt: skip
+    return {core.lower(): core for core in found}
+
+
+_CORES = _cores()
+
+
+def problem(item: Directive, text: str) -> Problem:
+    """Return what is wrong with a directive, at its line."""
+    return item.pragma.file, item.pragma.line, "pragma", f"{item.name.upper()} {text}"
+
+
+def kind_of(item: Directive) -> str:
+    """Return how an array is partitioned, ``""`` for other pragmas."""
+    if item.name not in ("array_partition", "array_reshape"):
+        return ""
+    given = item.options.get("type", "").lower()
+    return given or next((word for word in item.words if word in ("block", "cyclic")), "complete")
+
+
+def is_core(name: str) -> bool:
+    """Whether a core of RESOURCE may be there; a template's parameter may be any."""
+    return name.lower() in _CORES or bool(_FREE.match(name) or _TEMPLATE.match(name))
+
+
+def unknown_core(item: Directive) -> Iterator[Problem]:
+    """Yield a core of RESOURCE that no tool has."""
+    core = item.options.get("core", "") if item.name == "resource" else ""
+    if is_core(core):
+        return
+    close = difflib.get_close_matches(core.lower(), _CORES, n=1, cutoff=0.5)
+    hint = f"; did you mean {_CORES[close[0]]}?" if close else ""
+    yield problem(item, f"has CORE={core}, which is no core and is ignored{hint}")
+
+
+def repeated(item: Directive) -> Iterator[Problem]:
+    """Yield an option that is given twice: one of the values is lost."""
+    text = re.sub(r'"[^"]*"', "", item.pragma.text)
+    if text.lstrip().startswith("set_directive_"):
+        keys = re.findall(r"\s-([A-Za-z]\w*)", text)
+    else:
+        keys = re.findall(r"(?<=\s)(\w+)\s*=", text.replace("syn.directive.", "", 1))
+    for key, count in Counter(map(str.lower, keys)).items():
+        if count > 1 and key != "port":
+            often = "twice" if count == 2 else f"{count} times"
+            value = item.options.get(key, "")
+            yield problem(item, f"has {key.upper()} {often}, of which {value} counts here")
+
+
+def effects(item: Directive, function: Scope) -> Iterator[Problem]:
+    """Yield what keeps a directive of a variable from having the effect that it names."""
+    if item.name not in ("array_partition", "array_reshape", "stream"):
+        return
+    declared = [
+        node
+        for node in walk(function.node)
+        if node.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
+        and node.spelling == item.variable
+    ]
+    if declared and all(map(_is_number, declared)):
+        yield problem(item, f"has no effect: {item.variable} is a number, not an array")
+    elif item.name == "stream":
+        yield from _stream(item, function, declared)
+    else:
+        yield from _dimension(item, declared)
+        yield from _factor(item, declared)
+
+
+def _is_number(node: Cursor) -> bool:
+    kind = node.type.get_canonical()
+    is_plain = _ARITHMETIC[0] <= kind.kind.value <= _ARITHMETIC[1]
+    return is_plain or _NUMBER.match(kind.spelling) is not None
+
+
+def _stream(item: Directive, function: Scope, declared: list[Cursor]) -> Iterator[Problem]:
+    """Yield a STREAM of an array that no two processes share."""
+    flows = any(scope.pragma("dataflow") is not None for scope in function.walk())
+    local = [node for node in declared if node.kind == CursorKind.VAR_DECL]
+    plain = [node for node in local if re.fullmatch(r"[^<]*\[\d+\]", node.type.spelling)]
+    if plain and len(plain) == len(declared) and not flows and not function.pragma("inline"):
+        yield problem(
+            item,
+            f"of {item.variable} has no effect: {function.node.spelling} has no DATAFLOW, whose "
+            "processes a FIFO would connect",
+        )
+
+
+def _dimension(item: Directive, declared: list[Cursor]) -> Iterator[Problem]:
+    """Yield a partition of a dimension that the array has not."""
+    asked = item.options.get("dim", "")
+    if not asked.isdigit():
+        return
+    # An array of streams or of structures is not looked into.
+    kinds = [node.type.get_canonical().spelling for node in declared]
+    sizes = [len(re.findall(r"\[\w*\]", kind)) for kind in kinds]
+    if len(sizes) == 1 and 0 < sizes[0] < int(asked) and "<" not in kinds[0]:
+        plural = "dimension" if sizes[0] == 1 else "dimensions"
+        yield problem(item, f"has DIM={asked}, and {item.variable} has {sizes[0]} {plural}")
+
+
+def _factor(item: Directive, declared: list[Cursor]) -> Iterator[Problem]:
+    """Yield a factor that is of no use: with type complete, or above the number of elements."""
+    factor, kind = item.options.get("factor", ""), kind_of(item)
+    if not factor:
+        return
+    if kind == "complete":
+        yield problem(
+            item,
+            f"of type complete has no use for FACTOR={factor}: each element is apart; write "
+            "type=cyclic or type=block for so many parts",
+        )
+    sizes = [re.findall(r"\[(\d+)\]", node.type.spelling) for node in declared]
+    asked = item.options.get("dim", "1")
+    if kind == "complete" or len(sizes) != 1 or not (factor.isdigit() and asked.isdigit()):
+        return
+    chosen = sizes[0] if asked == "0" else sizes[0][int(asked) - 1 : int(asked)]
+    if chosen and int(factor) > max(map(int, chosen)):
+        yield problem(
+            item,
+            f"has FACTOR={factor}, and {item.variable} has {max(map(int, chosen))} elements there, "
+            "so it is cut completely; write type=complete, or a smaller factor",
+        )
