@@ -121,7 +121,7 @@ def test_what_follows_a_branch_begins_when_the_branch_has_ended(
 
 def test_a_branch_of_the_state_machine_takes_no_time_of_what_it_guards(tmp_path: Path) -> None:
     """Read, compare and write are longer than a cycle together, but the write is not behind it."""
-    assert estimated(tmp_path, SORT, "sort", "vivado").loops[0].iteration_latency == (2, 2)
+    assert estimated(tmp_path, SORT, "sort", "vivado-2017.4").loops[0].iteration_latency == (2, 2)
 
 
 def test_a_counter_of_few_bits_is_counted(tmp_path: Path) -> None:
