@@ -228,3 +228,31 @@ def test_an_argument_whose_name_ends_in_addr_keeps_its_directives(tmp_path: Path
     """clang calls the variable of an argument ``x`` ``x.addr``."""
     found = estimate_of(tmp_path, ADDRESS, "vivado-2018.3")
     assert [loop.name for loop in found.loops] == ["memcpy.out.base_addr"]
+
+
+PAIR = """
+#include <hls_stream.h>
+struct Pair { int quotient; FIELD };
+void k(const int x[64], int n, hls::stream<Pair>& out) {
+#pragma HLS INTERFACE axis port=out
+    loop: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        Pair made;
+        made.quotient = x[i] / n;
+        STORE
+        out.write(made);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vivado-2019.1", "vitis-2022.2"])
+def test_a_word_is_written_when_all_of_it_is_there(tmp_path: Path, tool: str) -> None:
+    """Its fields are stored one by one; the first is ready last."""
+    alone = PAIR.replace("FIELD", "").replace("STORE", "")
+    both = PAIR.replace("FIELD", "int index;").replace("STORE", "made.index = i;")
+    depths = [
+        loop_of(estimate_of(tmp_path, text, tool), "loop").iteration_latency
+        for text in (alone, both)
+    ]
+    assert depths[0] == depths[1]

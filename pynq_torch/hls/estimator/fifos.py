@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -46,17 +47,16 @@ class Fifos:
         is_axis = region.arrays.array(base).is_axis
         node.cost = Cost(0, _STATE_NS * region.target.speed if asks else _word(region, is_axis))
         previous = self._passed[node.stream]
-        if previous and not asks:
-            node.before.append((previous[-1], 1))
+        last = previous[-1] if previous else None
+        if last is not None and not asks:
+            node.before.append((last, 1))
         if not asks:
             previous.append(node)
-        if node.item.callee.endswith("write"):
-            for other in reversed(region.nodes):
+        if node.item.callee.endswith("write"):  # what was stored since the last word is this one
+            for other in itertools.takewhile(lambda one: one is not last, reversed(region.nodes)):
                 item = other.item
                 if item.op == "store" and region.arrays.base_of(item.operands[-1]) == base:
                     node.before.append((other, 0))
-                    continue
-                break
         if node.item.callee.endswith("read"):
             self._reads[base].append(node)
 
