@@ -191,3 +191,55 @@ def test_a_recurrence_by_way_of_two_values_is_named_whole(
     assert found.ii == ii
     assert "product (4 cycles at 10 ns) and the floating-point addition (5 cycles)" in found.why
     assert "accumulators" not in found.why and "read of memory" not in found.why
+
+
+BETWEEN = """
+void k(const float x[64], float *y) {
+    float p[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    loop: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        p[AT] OP x[i];
+    }
+    *y = p[0] + p[1] + p[2] + p[3] + p[4] + p[5] + p[6] + p[7];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "op", "said"),
+    [
+        ("i % 6", "+=", "use more accumulators"),  # no variable can be all of them
+        ("(i ^ 5) & 7", "*=", "say DEPENDENCE false where addresses never meet"),
+    ],
+)
+def test_what_is_said_of_an_element_depends_on_where_it_is(
+    tmp_path: Path, at: str, op: str, said: str
+) -> None:
+    text = BETWEEN.replace("AT", at).replace("OP", op)
+    found = loop_of(estimate_of(tmp_path, text, "vivado-2019.1"), "loop")
+    assert found.why.split("; ")[1].startswith(said)
+
+
+def test_all_arrays_that_are_as_short_of_ports_are_named(tmp_path: Path) -> None:
+    text = BLOCKS.replace("int y[16]", "const int z[64], int y[16]")
+    text = text.replace("x[48 + i]", "x[48 + i] + z[i] + z[i + 1] + z[i + 7]")
+    why = _first(tmp_path, text, "vitis").why
+    assert "4 accesses of `x`" in why and "(`z` too)" in why
+
+
+def test_a_bus_of_one_argument_gets_no_advice_for_two(tmp_path: Path) -> None:
+    text = """
+void k(const int *x, int *y) {
+#pragma HLS INTERFACE m_axi port=x bundle=a
+#pragma HLS INTERFACE m_axi port=y bundle=b
+    loop: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        y[2 * i] = x[i];
+        y[2 * i + 1] = x[i] + 1;
+    }
+}
+"""
+    alone = loop_of(estimate_of(tmp_path, text, "vitis"), "loop").why
+    assert "it has one a cycle; write one word in an iteration" in alone
+    both = loop_of(estimate_of(tmp_path, text.replace("bundle=a", "bundle=b"), "vitis"), "loop").why
+    assert "own" not in both  # a bus has a way to read, and one to write

@@ -507,7 +507,7 @@ int k(const int a[64], const int b[64]) {
     ("body", "why"),
     [
         ("s += x[i];\n#pragma HLS UNROLL factor=4", "4 floating-point additions, one after"),
-        ("p[i % 6] += x[i];", "(load to store, through the floating-point addition); keep"),
+        ("p[i % 6] += x[i];", "(load to store, through the floating-point addition); use more"),
         ("q.write(x[i]); q.write(x[i]);", "it takes one a cycle (k.cpp:7)"),
     ],
 )

@@ -85,7 +85,8 @@ WRONG = [
     (RIGHT.replace("PIPELINE", "PIPELNIE"), TARGET, "dot.cpp:6: PIPELNIE .* mean HLS pipeline"),
     (RIGHT.replace("float acc = 0;", "float acc = 0"), TARGET, r"compile\. dot\.cpp:10: expected"),
     (RIGHT.replace("++i", "i = 0"), TARGET, "did not end within 2 s: .* never ends"),
-    (RIGHT.replace("[i % P]", "[i << 22]"), TARGET, "stopped by a segmentation fault"),
+    (RIGHT.replace("[i % P]", "[i << 22]"), TARGET, "stopped in dot.cpp:8: an address outside"),
+    (RIGHT.replace("i < N;", "i <= N;"), TARGET, "stopped: an index or pointer outside its array"),
     (RIGHT.replace("dot_loop", "loop"), TARGET, "no loop dot_loop .*clear_loop, loop, sum_loop"),
     (RIGHT.replace("PIPELINE II=1", "PIPELINE off"), TARGET, "dot_loop is not pipelined"),
     (RIGHT.replace("float dot", "float dot2"), TARGET, "no definition of the top function 'dot'"),
@@ -100,11 +101,61 @@ WRONG = [
      ), TARGET, "did not come to its end: what calls exit?"),
     (RIGHT.replace("        part[i % P] += x[i] * y[i];", "#ifndef __SYNTHESIS__\n"
      "        part[i % P] += x[i] * y[i];\n#endif"), TARGET, "dot.cpp:8: #ifndef makes one"),
+    ("/**/#ifdef A\n#endif\n" + RIGHT, TARGET, "not accepted: dot.cpp:1: #ifdef makes one"),
+    ("\n%:ifdef A\n%:endif\n" + RIGHT, TARGET, "not accepted: dot.cpp:2: #ifdef makes one"),
+    ("\n#\\\nifdef A\n#endif\n" + RIGHT, TARGET, "not accepted: dot.cpp:2: #ifdef makes one"),
+    ("#define S(x) #x\n" + RIGHT, TARGET, "not accepted: dot.cpp:1: #define S"),
+    ("#define C(a, b) a##b\n" + RIGHT, TARGET, "not accepted: dot.cpp:1: #define C"),
+    ("const int c = sizeof(__clang__);\n" + RIGHT, TARGET, "not accepted: dot.cpp:1: __clang__"),
+    (RIGHT.replace("float part[P];", "static float part[P];").replace(
+        "clear_loop: for (int p = 0; p < P; ++p) part[p] = 0;", ""), TARGET,
+     "A second run is wrong: does a static variable keep something of the first"),
     ("float twice(float);\n" + RIGHT.replace("return acc", "return twice(acc)"), TARGET,
      "twice is declared, and nothing defines it"),
     ("int calls = 0;\n" + RIGHT, TARGET, "calls is defined in the testbench as well; write static"),
     ("dot", TARGET, "no cell %%hls dot; run it first"),
 ]  # fmt: skip
+
+
+def test_an_answer_cannot_choose_the_data() -> None:
+    """`rand` of its own is not that of the testbench."""
+    bench = BENCH.replace("i % 7", "std::rand() % 7").replace("i % 5 - 2", "std::rand() % 5 - 2")
+    answer = "#include <cstdlib>\nint rand() noexcept { return 2; }\n" + RIGHT
+    assert check(answer, "dot", TARGET, bench).passed
+    fixed = answer.replace("return acc", "return 0 * acc")
+    assert "The result is wrong" in check(fixed, "dot", TARGET, bench).sentence
+
+
+def test_words_that_nobody_reads_are_not_right() -> None:
+    """The next run would begin with them."""
+    answer = """
+#include <hls_stream.h>
+static void send(const int x[8], hls::stream<int>& s) {
+    send_loop: for (int i = 0; i < 8; ++i) s.write(x[i]);
+    MORE
+}
+static void take(hls::stream<int>& s, int y[8]) {
+    take_loop: for (int i = 0; i < 8; ++i) y[i] = s.read();
+}
+void pass(const int x[8], int y[8]) {
+#pragma HLS DATAFLOW
+    hls::stream<int> s("s");
+    send(x, s);
+    take(s, y);
+}
+"""
+    bench = """
+int main() {
+    int x[8], y[8], wrong = 0;
+    for (int i = 0; i < 8; ++i) x[i] = std::rand();
+    pass(x, y);
+    for (int i = 0; i < 8; ++i) wrong += x[i] != y[i];
+    return wrong;
+}
+"""
+    assert check(answer.replace("MORE", ""), "pass", Target(), bench).passed
+    done = check(answer.replace("MORE", "s.write(0);"), "pass", Target(), bench)
+    assert not done.passed and re.search(r"Stream s .*still holds 1 element at", done.sentence)
 
 
 @pytest.mark.parametrize(

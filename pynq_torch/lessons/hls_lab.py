@@ -6,7 +6,6 @@ that never ends.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import tempfile
 import warnings
@@ -22,9 +21,11 @@ from pynq_torch.errors import (
     PynqTorchError,
     VerificationError,
 )
-from pynq_torch.hls import Estimate, KernelSource, estimate, lint, run_testbench
+from pynq_torch.hls import Estimate, estimate, lint, run_testbench
 from pynq_torch.hls.estimator.result import LoopEstimate
-from pynq_torch.hls.snippet import CELLS, declarations, split, write_directives
+from pynq_torch.hls.snippet import CELLS, split, write_directives
+
+from .hls_bench import RefusedError, written
 
 __all__ = ["Checked", "Target", "cell", "check", "estimated", "with_pragmas"]
 
@@ -40,28 +41,10 @@ _THROWN = re.compile(r"what\(\):\s+(.*)")
 _ERROR = re.compile(r"([^\s/]+:\d+):\d+: (?:fatal )?error: (.*)")
 _TWICE = re.compile(r"multiple definition of `(\w+)'")
 _NOWHERE = re.compile(r"undefined reference to `([\w:]+)")
-_FORKED = re.compile(r"(?m)^[ \t]*#[ \t]*(?:el)?if\w*|__SYNTHESIS__")
+_STOPPED = re.compile(r"([^\s/]+:\d+):\d+: runtime error: (.*)")
+_OVERFLOW = re.compile(r"outside of its array \(([\w-]+)\)")
+_LEFT_OVER = re.compile(r"WARNING: (stream .* still holds .*)")
 _WIDTH = 400
-#: Around a testbench: its data, by std::rand(), are others for each answer, and it says that it
-#: came to its end, by a word that no answer can know.
-_AROUND = """\
-{declared}
-#include <cstdio>
-#include <cstdlib>
-#pragma GCC diagnostic error "-Wreturn-type"
-#define main pynq_torch_bench
-#line 1 "{name}"
-{bench}
-#undef main
-static int pynq_torch_run(int (*bench)()) {{ return bench(); }}
-static int pynq_torch_run(int (*bench)(int, char**)) {{ return bench(0, nullptr); }}
-int main() {{
-    std::srand({seed}u);
-    const int code = pynq_torch_run(pynq_torch_bench);
-    std::puts("\\n{end}");
-    return code;
-}}
-"""
 #: Rules of ``hls lint`` that a testbench and an estimate do not see.
 _HINTS = ("dataflow", "void", "burst", "dependence")
 
@@ -169,18 +152,21 @@ def _checked(
     options = {"tool": "vitis", "include_dirs": (), **options}
     found, printed, hints = None, "", []
     try:
-        kernel, end = _written(folder, top, code, bench, options["include_dirs"])
+        kernel, end = written(folder, top, code, bench, options["include_dirs"])
         found = estimate(kernel.source, top, **options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InterfaceWarning)  # among those of the estimate
-            output = run_testbench(kernel, timeout_s=timeout_s, tool=options["tool"]).output
+            output = run_testbench(
+                kernel, timeout_s=timeout_s, sanitize=True, tool=options["tool"]
+            ).output
         printed, missing = output.replace(end, "").strip(), list(_missing(found, target))
         if end not in output:
             missing.insert(0, "The testbench did not come to its end: what calls exit?")
+        missing += [f"{one[:1].upper()}{one[1:]}." for one in _LEFT_OVER.findall(output)]
         lines = lint(kernel.source, top, include_dirs=options["include_dirs"], schedule=False)
         hints = [f"lint: {line}" for line in lines if line.rule in _HINTS]
     except (PynqTorchError, OSError) as error:
-        missing = [_why(error, timeout_s)]
+        missing = [_why(error, timeout_s), *(_without_effect(found) if found is not None else ())]
     sentence = f"{top}: NOT YET. {' '.join(missing)}"
     if found is not None and not missing:
         sentence = f"{top}: the testbench passes, {_reached(found, target)}: PASS"
@@ -245,35 +231,6 @@ def with_pragmas(source: str, pragmas: Mapping[str, str | Sequence[str]]) -> str
     return source
 
 
-def _written(
-    folder: Path, top: str, code: str, bench: str | Path, include_dirs: Sequence[Path]
-) -> tuple[KernelSource, str]:
-    """Write an answer and its testbench into a folder; return what the latter prints at its end."""
-    if re.search(r"\bint\s+main\s*\(", code):
-        raise KernelBuildError("it has a main of its own; put that behind a line // testbench", top)
-    fork = _FORKED.search(code)
-    if fork:
-        line = code.count("\n", 0, fork.start()) + 1
-        raise KernelBuildError(
-            f"{top}.cpp:{line}: {fork[0].strip()} makes one program for the testbench and another "
-            "one for the hardware; write what is right for both",
-            top,
-        )
-    source = folder / f"{top}.cpp"
-    source.write_text(code, encoding="utf-8")
-    digest, declared, text = hashlib.sha256(code.encode()).hexdigest(), "", bench
-    if isinstance(bench, Path):
-        text, include_dirs = bench.read_text(encoding="utf-8"), [*include_dirs, bench.parent]
-    else:
-        declared = declarations(source)
-    name = f"{top}_tb.cpp"
-    whole = _AROUND.format(
-        declared=declared, name=name, bench=text, seed=int(digest[:8], 16), end=digest
-    )
-    (folder / name).write_text(whole, encoding="utf-8")
-    return KernelSource(top, source, include_dirs=tuple(include_dirs)), digest
-
-
 def _why(error: Exception, timeout_s: float) -> str:
     """Return why there is no verdict on the numbers, as a sentence."""
     text = str(error).strip()
@@ -286,6 +243,12 @@ def _why(error: Exception, timeout_s: float) -> str:
         if signal:
             what = _SIGNALS.get(int(signal[1]), f"signal {signal[1]}")
             return f"The testbench was stopped by {what}?"
+        if stopped := _STOPPED.search(text):
+            what = stopped[2] if " address " not in stopped[2] else "an address outside its array"
+            return f"The testbench was stopped in {stopped[1]}: {what}."
+        if outside := _OVERFLOW.search(text):
+            kind = outside[1]
+            return f"The testbench was stopped: an index or pointer outside its array ({kind})."
         printed = text.partition("It printed last:\n")[2]
         printed = re.sub(r"\n[0-9a-f]{64}$", "", printed).strip()
         return f"The result is wrong. The testbench printed: {_short(printed)}"
@@ -296,6 +259,8 @@ def _why(error: Exception, timeout_s: float) -> str:
         text = f"{twice[1]} is defined in the testbench as well; write static before it"
     elif nowhere:
         text = f"{nowhere[1]} is declared, and nothing defines it"
+    if isinstance(error, RefusedError):
+        return f"It is not accepted: {_short(text)}"
     kind = "It does not compile" if isinstance(error, KernelBuildError) else "It cannot be read"
     return f"{kind}. {_short(text)}"
 
@@ -306,9 +271,7 @@ def _short(text: str) -> str:
 
 def _missing(found: Estimate, target: Target) -> Iterator[str]:
     """Yield a sentence for each thing that is not as it should be."""
-    for text in found.warnings:
-        kind = "It calls what is not there" if " has no body " in text else "A pragma does nothing"
-        yield f"{kind}: {text}."
+    yield from _without_effect(found)
     for label, most in target.ii.items():
         yield from _ii_missing(found, label, most)
     for name, value, limit in _numbers(found, target):
@@ -317,6 +280,13 @@ def _missing(found: Estimate, target: Target) -> Iterator[str]:
         elif value > limit:
             reason = _slow(found) if "cycles" in name else ""
             yield f"The {name} is {value:,} (estimate), the target at most {limit:,}.{reason}"
+
+
+def _without_effect(found: Estimate) -> Iterator[str]:
+    """Yield a sentence for each pragma that does nothing, and each call of what is not there."""
+    for text in found.warnings:
+        kind = "It calls what is not there" if " has no body " in text else "A pragma does nothing"
+        yield f"{kind}: {text}{'' if text.endswith('?') else '.'}"
 
 
 def _slow(found: Estimate) -> str:
@@ -342,7 +312,7 @@ def _ii_missing(found: Estimate, label: str, most: int) -> Iterator[str]:
     elif loop.ii is None:
         yield f"The loop {label} is not pipelined; the target is II={most}."
     elif loop.ii > most:
-        reason = loop.why or f"it asks for II={loop.asked}"
+        reason = loop.why or f"It asks for II={loop.asked}"
         yield f"{label} has II={loop.ii}, the target is {most}. {reason}."
 
 

@@ -11,32 +11,30 @@ from math import ceil, prod
 from .array import Array, banks_of
 from .region import Node, Region
 
-__all__ = ["partition"]
+__all__ = ["as_short", "partition"]
 
 #: How a dimension (from 1, 0 for all) is cut, as a plan has it.
 _Part = tuple[int, str, int]
-#: Accesses above which cuts of two dimensions are not tried, and the most parts of one.
-_MANY, _MOST_PARTS = 400, 64
-#: Elements up to which an array is cut into registers.
-_REGISTERS = 1024
+#: Parts of a dimension that are tried, the most of one that is cut completely, the most of all.
+_FACTORS, _COMPLETE, _MOST = (2, 3, 4, 5, 6, 8, 16, 32, 64), 64, 1024
+#: Of several dimensions only small parts are tried; so many accesses are looked at in all.
+_SMALL, _PATIENCE = 9, 40_000
 
 
 def partition(region: Region, array: Array, asked: int) -> str:
     """Return which ARRAY_PARTITION of an array lets a pipeline reach the II asked for.
 
-    Each is tried as the estimate would count it; the one with the fewest parts is named. Where
-    none is enough, the one that helps most is named with what it reaches.
+    Each is tried as the estimate would count it, from few parts to many. Where none is enough, the
+    one that helps most is named with what it reaches.
     """
-    nodes = [
-        node
-        for node in region.accesses[id(array)]
-        if node.access is not None and not node.joined and region.ports(node)
-    ]
+    nodes = _taking(region, array)
     now = _interval(region, nodes, array, array.plan.parts)
+    least = ceil(now / max(asked, 1))
     if not array.dimensions:  # nothing can be tried on a pointer
-        return f"make it an array of a known size and partition it by {ceil(now / max(asked, 1))}"
+        return f"make it an array of a known size and partition it by {least}"
     best: tuple[int, list[_Part]] = (now, [])
-    for more in _candidates(array, len(nodes), now, asked):
+    candidates = sorted(_candidates(array, least), key=lambda parts: _order(array, parts))
+    for more in candidates[: max(_PATIENCE // max(len(nodes), 1), 1)]:
         changed = {part[0] for part in more}
         kept = [part for part in array.plan.parts if part[0] not in changed and 0 not in changed]
         reached = _interval(region, nodes, array, kept + more)
@@ -44,14 +42,49 @@ def partition(region: Region, array: Array, asked: int) -> str:
             best = reached, more
         if reached <= asked:
             break
+    if best[0] > asked and 0 < prod(array.dimensions) <= _MOST:
+        best = 1, [(0 if len(array.dimensions) > 1 else 1, "complete", 0)]
+        if _is_chosen(nodes, write=True) and _is_chosen(nodes, write=False):
+            return (
+                f"partition it{_said(best[1][0], array)}, and say DEPENDENCE inter false if no "
+                "iteration reads what one before it wrote"
+            )
     reached, parts = best
     if not parts:
         return "no ARRAY_PARTITION gives it more; read it less often"
-    said = " and ".join(_said(part, array) for part in parts)
+    said = " and".join(_said(part, array) for part in parts)
     if {kind for _, kind, _ in array.plan.parts} == {"block"} and parts[0][1] == "cyclic":
         said = said.replace(" by ", " cyclic, not in blocks, by ", 1)
     left = f", for II={reached}" if reached > asked else ""
     return f"partition it{said}{left}"
+
+
+def as_short(region: Region, array: Array) -> list[str]:
+    """Return the other arrays whose ports keep a pipeline as long as those of one do."""
+    needed: dict[str, int] = {}
+    for nodes in region.accesses.values():
+        assert nodes[0].access is not None
+        other = nodes[0].access.array
+        if other.kind == "memory":
+            taking = _taking(region, other)
+            needed[other.name] = _interval(region, taking, other, other.plan.parts)
+    now = needed.pop(array.name, 0)
+    return [name for name, interval in needed.items() if now <= interval > 1]
+
+
+def _taking(region: Region, array: Array) -> list[Node]:
+    """Return the accesses of an array that take a port."""
+    return [
+        node
+        for node in region.accesses[id(array)]
+        if node.access is not None and not node.joined and region.ports(node)
+    ]
+
+
+def _is_chosen(nodes: list[Node], *, write: bool) -> bool:
+    """Whether an index that is no constant chooses what is written, or read."""
+    found = [node.access for node in nodes if node.access is not None]
+    return any(access.address.terms for access in found if access.write == write)
 
 
 def _said(part: _Part, array: Array) -> str:
@@ -64,31 +97,35 @@ def _said(part: _Part, array: Array) -> str:
     return f" in {factor} blocks{where}" if kind == "block" else f" by {factor}{where}"
 
 
-def _candidates(array: Array, count: int, now: int, asked: int) -> Iterator[list[_Part]]:
-    """Yield cuts: of one dimension into more and more parts, of two, into registers."""
-    sizes = array.dimensions
-    least = ceil(now / max(asked, 1))
-    factors = sorted({least, *(1 << bit for bit in range(1, 7) if 1 << bit > least)})
+def _candidates(array: Array, least: int) -> Iterator[list[_Part]]:
+    """Yield cuts of one dimension, and of several, into so many parts at least."""
+    sizes = dict(enumerate(array.dimensions, 1))
     single: list[_Part] = []
-    for factor in factors:
-        for number, size in reversed([*enumerate(sizes, 1)]):
-            if (not size or factor < size) and factor <= _MOST_PARTS:
+    for number, size in sizes.items():
+        for factor in {least, *_FACTORS}:
+            if not size or factor < size:
                 single += [(number, "cyclic", factor), (number, "block", factor)]
-    complete: list[_Part] = [(n, "complete", 0) for n, _ in sorted(enumerate(sizes, 1), key=_size)]
-    if len(sizes) > 1:
-        single += complete
-    yield from ([part] for part in single)
-    if len(sizes) > 1 and count <= _MANY:
-        few = [part for part in single if part[1] != "block" and part[2] <= 2 * least]
-        for one, other in combinations(few, 2):
-            if one[0] != other[0]:
-                yield [one, other]
-    if 0 < prod(sizes) <= _REGISTERS:
-        yield [(0 if len(sizes) > 1 else 1, "complete", 0)]
+        if len(sizes) > 1 and 0 < size <= _COMPLETE:
+            single.append((number, "complete", 0))
+    yield from ([part] for part in single if _parts(array, part) >= least)
+    few = [part for part in single if part[1] != "block" and _parts(array, part) <= _SMALL]
+    for several in range(2, min(len(sizes), 3) + 1):
+        for parts in combinations(few, several):
+            dimensions = {part[0] for part in parts}
+            if len(dimensions) == several and prod(_parts(array, one) for one in parts) >= least:
+                yield [*parts]
 
 
-def _size(numbered: tuple[int, int]) -> int:
-    return numbered[1]
+def _parts(array: Array, part: _Part) -> int:
+    dimension, kind, factor = part
+    return array.dimensions[dimension - 1] if kind == "complete" else factor
+
+
+def _order(array: Array, parts: list[_Part]) -> tuple[int, int, bool, int]:
+    """Few parts first, of few dimensions; then cyclic ones, of the last dimension."""
+    count = prod(_parts(array, part) for part in parts)
+    odd = [part for part in parts if part[2] & (part[2] - 1)]  # to find the bank is a division
+    return 2 * count if odd else count, len(parts), parts[0][1] != "cyclic", -parts[0][0]
 
 
 def _interval(region: Region, nodes: list[Node], array: Array, parts: list[_Part]) -> int:

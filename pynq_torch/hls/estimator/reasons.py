@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 from math import ceil
 
-from .advice import partition
-from .ir import Instruction
+from .advice import as_short, partition
+from .ir import Instruction, names_in
 from .paths import ends_of
 from .place import Place, plain_name
 from .region import AFTER_READ, Node, Region
@@ -14,6 +15,8 @@ from .region import AFTER_READ, Node, Region
 __all__ = ["carried_reason", "memory_reason", "port_reason", "words_for"]
 
 _SUMS = ("fadd", "fsub")
+#: Runs of operations that are named one by one.
+_MOST_NAMED = 5
 #: Operations that are named only where those of several cycles do not take all the time.
 _SMALL = frozenset(("phi", "select", "and", "or", "xor", "zext", "sext", "trunc", "bitcast"))
 
@@ -28,15 +31,21 @@ def port_reason(region: Region, nodes: list[Node], most: int, asked: int) -> str
         return f"{count} times `{node.item.op}` in an iteration, ALLOCATION allows {most} of it"
     array = node.access.array
     if array.kind == "m_axi":
-        way = "writes" if node.access.write else "reads"
+        way, hint = "reads", "read a copy"
+        if node.access.write:
+            way, hint = "writes", "write one word in an iteration"
+        if len({one.access.array.name for one in nodes if one.access is not None}) > 1:
+            own = "give the arguments bundles of their own"
+            hint = own if node.access.write else f"{own}, or {hint}"
         return (
             f"{count} {way} through m_axi bundle `{array.bundle}` in an iteration, it has one a "
-            "cycle; give the arguments bundles of their own, or read a copy"
+            f"cycle; {hint}"
         )
     one = "its memory takes one" if most == 1 else f"its copies take {most}"
     ports = "a dual-port RAM takes two" if most == 2 else one
-    advice = partition(region, array, asked)
-    return f"{count} accesses of `{array.name}` in an iteration, {ports} a cycle; {advice}"
+    advice, others = partition(region, array, asked), as_short(region, array)
+    also = f" ({' and '.join(f'`{name}`' for name in others)} too)" if others else ""
+    return f"{count} accesses of `{array.name}` in an iteration, {ports} a cycle; {advice}{also}"
 
 
 def carried_reason(
@@ -82,21 +91,44 @@ def memory_reason(
     if distance > 1:
         when = f"it was written {distance} iterations before"
     chain = [node for node in _chain(region, load, store) if node is not load and node is not store]
-    end = ends_of(region, load).get(id(store), (0, 0.0))
-    alone = ceil((end[0] - load.cost.latency) / distance)
+    alone = ceil(_alone(region, load, chain) / distance)
     named = _named(chain, alone)
     slow = any(node.cost.latency > 1 for node in named)
     through = f", through {_words(named)}" if slow else ""
     said = f"`{array.name}` is read after {when} (load to store{through})"
-    if store.access.address.plus(load.access.address, -1).terms:
-        hint = "keep the value in a variable, or say DEPENDENCE false where addresses never meet"
-    elif array.kind == "register" and named and all(node.item.op in _SUMS for node in named):
+    variable, promise = (
+        "keep the value in a variable",
+        "say DEPENDENCE false where addresses never meet",
+    )
+    varies = _varies(region, store)
+    if named and varies and all(node.item.op in _SUMS for node in named):
         hint = "use more accumulators"
-    elif alone >= interval:
+    elif store.access.address.plus(load.access.address, -1).terms:
+        hint = f"{variable}, or {promise}"
+    elif varies:
+        hint = promise
+    elif alone >= interval or array.kind == "register":
         return f"{said}; a variable would take as long", place
     else:
-        hint = "keep the value in a variable"
+        hint = variable
     return f"{said}; {hint}", place
+
+
+def _alone(region: Region, load: Node, chain: list[Node]) -> int:
+    """Return the cycles of what is between a load and a store."""
+    if not chain:
+        return 1
+    ends = ends_of(region, load)
+    first, last = ends[id(chain[0])][0] - chain[0].cost.latency, ends[id(chain[-1])][0]
+    return last - first + 1
+
+
+def _varies(region: Region, store: Node) -> bool:
+    """Whether it is another element in each iteration, as far as can be seen."""
+    assert store.access is not None
+    terms = [name for name, _ in store.access.address.terms]
+    names = {name for term in terms for name in names_in(term)}
+    return f"loop {region.header}" in terms or not names.isdisjoint(region.by_value)
 
 
 def _chain(region: Region, first: Node, last: Node) -> list[Node]:
@@ -145,25 +177,32 @@ def _named(chain: list[Node], interval: int) -> list[Node]:
 
 
 def _joined(nodes: list[Node], interval: int, clock: str) -> str:
-    """Name operations one after another, with their cycles."""
+    """Name operations one after another, with their cycles; many of them by kinds."""
+    what = [_with_cycles(node, interval) for node in nodes]
+    runs = [(one, len([*same])) for one, same in groupby(what)]
+    if len(runs) > _MOST_NAMED:
+        runs = [*Counter(what).items()]
     found: list[str] = []
-    for (what, cycles), same in groupby(nodes, lambda node: _with_cycles(node, interval)):
-        count, took = len([*same]), ""
-        if cycles:
-            at = "" if found else f" at {clock}"
-            took = f" ({cycles} cycles{' each' if count > 1 else ''}{at})"
-        found.append(_many(what, count) + took)
+    for (word, cycles), count in runs:
+        at = "" if found else f" at {clock}"
+        each = " each" if count > 1 else ""
+        found.append(_many(word, count) + (f" ({cycles} cycles{each}{at})" if cycles else ""))
     return f"{', '.join(found[:-1])} and {found[-1]}, one after another,"
 
 
 def _words(nodes: list[Node]) -> str:
-    """Name operations one after another."""
-    found = [_many(what, len([*same])) for what, same in groupby(words_for(n.item) for n in nodes)]
+    """Name operations one after another; many of them by kinds."""
+    what = [words_for(node.item) for node in nodes]
+    runs = [(one, len([*same])) for one, same in groupby(what)]
+    if len(runs) > _MOST_NAMED:
+        runs = [*Counter(what).items()]
+    found = [_many(word, count) for word, count in runs]
     return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} and {found[-1]}"
 
 
 def _many(what: str, count: int) -> str:
-    return what if count == 1 else f"{count} {what.removeprefix('the ')}s"
+    name, of, rest = what.removeprefix("the ").partition(" of ")
+    return what if count == 1 else f"{count} {name}s{of}{rest}"
 
 
 def _with_cycles(node: Node, interval: int) -> tuple[str, int]:

@@ -273,7 +273,8 @@ class Region {
             if (*one.count == 0) continue;
             const std::string text = "stream " + one.channel->name + " (" + one.channel->where +
                                      ") still holds " + std::to_string(*one.count) +
-                                     " elements at the end of its DATAFLOW region";
+                                     (*one.count == 1 ? " element" : " elements") +
+                                     " at the end of its DATAFLOW region";
             if (note_hook()) note_hook()(text.c_str());
             else std::fprintf(stderr, "WARNING: %s\n", text.c_str());
         }

@@ -1,0 +1,122 @@
+"""The testbench around an answer: its data, its end, and what an answer must not know of it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from pynq_torch.errors import KernelBuildError
+from pynq_torch.hls import KernelSource
+from pynq_torch.hls.snippet import declarations
+
+__all__ = ["RefusedError", "written"]
+
+#: What tells a testbench from the hardware: conditions, what compilers call themselves, and how a
+#: name is put together so that it is not seen.
+_FORKED = re.compile(
+    r"(?m)^[ \t]*#[ \t]*(?:el)?if\w*|\b__(?:SYNTHESIS|VITIS|clang|GNU|has_|BASE_FILE|OPTIMIZE)\w*"
+    r"|^[ \t]*#[ \t]*define\b.*#.*"
+)
+#: Comments, and strings, in which a comment's beginning is none.
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
+#: Around a testbench: its data, by std::rand(), are others for each answer, from a generator that
+#: no answer can replace; it runs twice, as a kernel starts again with what it left behind; and it
+#: says that it came to its end, by a word that no answer can know. The sequence is glibc's.
+_AROUND = """\
+{declared}
+#include <cstdio>
+#include <cstdlib>
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#include <unistd.h>
+static int pynq_torch_rand() {{
+    static unsigned ring[34];
+    static int at = 0, filled = 0;
+    if (!filled) {{
+        ring[0] = {seed}u;
+        for (int i = 1; i < 31; ++i) ring[i] = unsigned(16807ull * ring[i - 1] % 2147483647ull);
+        for (int i = 31; i < 34; ++i) ring[i] = ring[i - 31];
+    }}
+    unsigned next = 0;
+    for (int left = filled ? 1 : 311; left > 0; --left, at = (at + 1) % 34)
+        next = ring[at] = ring[(at + 3) % 34] + ring[(at + 31) % 34];
+    filled = 1;
+    return int(next >> 1);
+}}
+namespace std {{ using ::pynq_torch_rand; }}
+#define rand pynq_torch_rand
+#pragma GCC diagnostic error "-Wreturn-type"
+#define main pynq_torch_bench
+#line 1 "{name}"
+{bench}
+#undef main
+static int pynq_torch_run(int (*bench)()) {{ return bench(); }}
+static int pynq_torch_run(int (*bench)(int, char**)) {{ return bench(0, nullptr); }}
+static void pynq_torch_overflow() {{
+    if (__asan_report_present())
+        std::fprintf(stderr, "\\nIt goes outside of its array (%s)\\n",
+                     __asan_get_report_description());
+}}
+extern "C" const char* __asan_default_options() {{ return "detect_leaks=0"; }}
+int main() {{
+    __sanitizer_set_death_callback(pynq_torch_overflow);
+    if (const int code = pynq_torch_run(pynq_torch_bench)) return code;
+    std::fflush(nullptr);
+    const int shown = dup(1), hidden = std::freopen("/dev/null", "w", stdout) ? 1 : 0;
+    const int code = pynq_torch_run(pynq_torch_bench);
+    std::fflush(nullptr);
+    if (hidden) dup2(shown, 1);
+    std::puts(code ? "\\n{again}" : "\\n{end}");
+    return code;
+}}
+"""
+_AGAIN = "A second run is wrong: does a static variable keep something of the first?"
+
+
+class RefusedError(KernelBuildError):
+    """An answer that may compile, and is none."""
+
+
+def written(
+    folder: Path, top: str, code: str, bench: str | Path, include_dirs: Sequence[Path]
+) -> tuple[KernelSource, str]:
+    """Write an answer and its testbench into a folder; return what the latter prints at its end."""
+    if re.search(r"\bint\s+main\s*\(", code):
+        raise RefusedError("it has a main of its own; put that behind a line // testbench", top)
+    plain = _plain(code)
+    fork = _FORKED.search(plain)
+    if fork:
+        line = plain.count("\n", 0, fork.start()) + 1
+        raise RefusedError(
+            f"{top}.cpp:{line}: {fork[0].strip()} makes one program for the testbench and another "
+            "one for the hardware; write what is right for both",
+            top,
+        )
+    source = folder / f"{top}.cpp"
+    source.write_text(code, encoding="utf-8")
+    digest, declared, text = hashlib.sha256(code.encode()).hexdigest(), "", bench
+    if isinstance(bench, Path):
+        text, include_dirs = bench.read_text(encoding="utf-8"), [*include_dirs, bench.parent]
+    else:
+        declared = declarations(source)
+    name = f"{top}_tb.cpp"
+    whole = _AROUND.format(
+        declared=declared, name=name, bench=text, end=digest, again=_AGAIN,
+        seed=int(digest[:8], 16) % 2147483646 + 1,
+    )  # fmt: skip
+    (folder / name).write_text(whole, encoding="utf-8")
+    return KernelSource(top, source, include_dirs=tuple(include_dirs)), digest
+
+
+def _plain(code: str) -> str:
+    """Return C++ as its preprocessor sees it: lines joined, digraphs spelt out, comments blank."""
+    code = code.replace("%:", "#").replace("??=", "#").replace("??/", "\\")
+    while joined := re.search(r"\\[ \t]*\n", code):  # the lines keep their numbers
+        end = code.find("\n", joined.end())
+        end = len(code) if end < 0 else end
+        code = code[: joined.start()] + code[joined.end() : end] + "\n" + code[end:]
+    return _COMMENT.sub(
+        lambda one: one[0] if one[0][0] == '"' else " " + "\n" * one[0].count("\n"), code
+    )
