@@ -117,6 +117,11 @@ WRONG = [
 ]  # fmt: skip
 
 
+def test_a_macro_may_make_a_pragma() -> None:
+    text = RIGHT.replace("#pragma HLS PIPELINE II=1", "DO(HLS PIPELINE II=1)")
+    assert check("#define DO(x) _Pragma(#x)\n" + text, "dot", TARGET, BENCH).passed
+
+
 def test_an_answer_cannot_choose_the_data() -> None:
     """`rand` of its own is not that of the testbench."""
     bench = BENCH.replace("i % 7", "std::rand() % 7").replace("i % 5 - 2", "std::rand() % 5 - 2")

@@ -112,6 +112,7 @@ def written(
 
 def _plain(code: str) -> str:
     """Return C++ as its preprocessor sees it: lines joined, digraphs spelt out, comments blank."""
+    code = re.sub(r"_Pragma\s*\(\s*#", "_Pragma( ", code)  # of a macro that makes a pragma
     code = code.replace("%:", "#").replace("??=", "#").replace("??/", "\\")
     while joined := re.search(r"\\[ \t]*\n", code):  # the lines keep their numbers
         end = code.find("\n", joined.end())
