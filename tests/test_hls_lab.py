@@ -66,7 +66,9 @@ def test_a_right_answer() -> None:
     assert done.passed and done.schedule is not None
     assert repr(done) == done.sentence
     assert done.sentence.startswith("dot: the testbench passes, dot_loop has II=1, ")
-    assert done.sentence.endswith(" 5 DSP, 0 BRAM_18K (estimate): PASS")
+    verdict, promise = done.sentence.splitlines()
+    assert verdict.endswith(" 5 DSP, 0 BRAM_18K (estimate): PASS")
+    assert promise == "dot.cpp:7: DEPENDENCE is a promise that no testbench checks; is it true?"
 
 
 def test_lint_s_hints_stand_behind_the_verdict() -> None:
@@ -74,6 +76,7 @@ def test_lint_s_hints_stand_behind_the_verdict() -> None:
     done = check(answer, "dot", TARGET, BENCH)
     assert done.passed
     assert re.search(r": PASS\nlint: dot\.cpp:7: dependence: .*say.* why", done.sentence)
+    assert "is it true?" not in done.sentence
 
 
 WRONG = [

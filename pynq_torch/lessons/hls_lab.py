@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ _THROWN = re.compile(r"what\(\):\s+(.*)")
 _ERROR = re.compile(r"([^\s/]+:\d+):\d+: (?:fatal )?error: (.*)")
 _TWICE = re.compile(r"multiple definition of `(\w+)'")
 _NOWHERE = re.compile(r"undefined reference to `([\w:]+)")
+_PROMISE = re.compile(r"\s*#\s*pragma\s+HLS\s+DEPENDENCE\b", re.IGNORECASE)
 _STOPPED = re.compile(r"([^\s/]+:\d+):\d+: runtime error: (.*)")
 _OVERFLOW = re.compile(r"outside of its array \(([\w-]+)\)")
 _LEFT_OVER = re.compile(r"WARNING: (stream .* still holds .*)")
@@ -165,6 +166,7 @@ def _checked(
         missing += [f"{one[:1].upper()}{one[1:]}." for one in _LEFT_OVER.findall(output)]
         lines = lint(kernel.source, top, include_dirs=options["include_dirs"], schedule=False)
         hints = [f"lint: {line}" for line in lines if line.rule in _HINTS]
+        hints += _promises(top, code, {line.line for line in lines if line.rule == "dependence"})
     except (PynqTorchError, OSError) as error:
         missing = [_why(error, timeout_s), *(_without_effect(found) if found is not None else ())]
     sentence = f"{top}: NOT YET. {' '.join(missing)}"
@@ -173,6 +175,14 @@ def _checked(
     text = "\n".join([sentence, *hints])
     text = text.replace(f"{folder.resolve()}/", "").replace(f"{folder}/", "")
     return Checked(found is not None and not missing, text, found, printed)
+
+
+def _promises(top: str, code: str, told: Collection[int]) -> Iterator[str]:
+    """Yield a line for each DEPENDENCE that nothing has been said of."""
+    for number, line in enumerate(code.splitlines(), 1):
+        if _PROMISE.match(line) and number not in told:
+            said = "DEPENDENCE is a promise that no testbench checks; is it true?"
+            yield f"{top}.cpp:{number}: {said}"
 
 
 def estimated(answer: str, top: str, *, directive: str = "", **options: Any) -> Estimate:
