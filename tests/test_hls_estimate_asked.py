@@ -231,6 +231,94 @@ void k(const int x[256], int y[256], const int c[16]) {
     assert any("k.cpp:8: LOOP_MERGE has no effect: " in said for said in made.warnings)
 
 
+BLOCK = """
+void k(const int x[64], const int u[64], int y[64], int z[64], int w[64]) {
+    ALL
+    block: {
+        PART
+        a: for (int i = 0; i < 64; ++i) y[i] = x[i] + 1;
+        BETWEEN
+        b: for (int i = 0; i < 64; ++i) z[i] = u[i] FROM;
+    }
+    if (x[0] > 3) {
+        BRANCH
+        c: for (int i = 0; i < 32; ++i) w[i] = x[i];
+        d: for (int i = 0; i < 32; ++i) w[i + 32] = x[i];
+    } else {
+        o: for (int i = 0; i < 32; ++i) w[i] = u[i];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "names", "said"),
+    [
+        ({"PART": "#pragma HLS LOOP_MERGE"}, ["a_b", "c", "d"], ""),
+        ({"BRANCH": "#pragma HLS LOOP_MERGE"}, ["a", "b", "c_d"], ""),
+        ({"PART": "#pragma HLS LOOP_MERGE", "BRANCH": "#pragma HLS LOOP_MERGE"},
+         ["a_b", "c_d"], ""),
+        # The function has no loop directly in it, and what a branch runs is none of these.
+        ({"ALL": "#pragma HLS LOOP_MERGE force"}, ["a", "b", "c", "d"],
+         "k.cpp:3: LOOP_MERGE has no effect: no loop stands directly in there"),
+        ({"ALL": "#pragma HLS LOOP_MERGE\n f: for (int i = 0; i < 64; ++i) w[i] = 0;\n"
+          "g: for (int i = 0; i < 64; ++i) w[i] = u[i];", "PART": "#pragma HLS LOOP_MERGE"},
+         ["f_g", "a_b", "c", "d"], ""),
+        ({"PART": "#pragma HLS LOOP_MERGE\n#pragma HLS LOOP_MERGE force"}, ["a_b", "c", "d"], ""),
+        ({"PART": "#pragma HLS LOOP_MERGE", "FROM": "+ y[63 - i]"}, ["a", "b", "c", "d"],
+         "loop b (line 8) depends on loop a (line 6)"),
+        ({"PART": "#pragma HLS LOOP_MERGE force", "FROM": "+ y[63 - i]"}, ["a_b", "c", "d"], ""),
+        # What is in a block of its own is no loop of this one.
+        ({"PART": "#pragma HLS LOOP_MERGE",
+          "BETWEEN": "{ e: for (int i = 0; i < 64; ++i) w[i] = x[i]; }"},
+         ["a_b", "e", "c", "d"], ""),
+        ({"PART": "#pragma HLS LOOP_MERGE",
+          "BETWEEN": "{ e: for (int i = 0; i < 64; ++i) z[i] = y[i]; }"},
+         ["a", "e", "b", "c", "d"], "code between loop a (line 6) and loop b (line 8)"),
+    ],
+)  # fmt: skip
+def test_a_merge_in_a_block_is_of_the_loops_in_there(
+    tmp_path: Path, words: dict[str, str], names: list[str], said: str
+) -> None:
+    empty = dict.fromkeys(("ALL", "PART", "BETWEEN", "FROM", "BRANCH"), "")
+    made = _of(tmp_path, BLOCK, **{**empty, **words})
+    assert sorted(loop.name for loop in made.loops) == sorted([*names, "o"])
+    assert len(made.warnings) == bool(said)
+    assert all(said in warning for warning in made.warnings)
+
+
+def test_a_merge_in_a_loop_s_block_leaves_the_other_loops_there(tmp_path: Path) -> None:
+    text = """
+void k(const int x[9][64], int y[64], int z[64], int w[64]) {
+    outer: for (int r = 0; r < 9; ++r) {
+#pragma HLS PIPELINE off
+        {
+#pragma HLS LOOP_MERGE
+            a: for (int i = 0; i < 64; ++i) y[i] = x[r][i];
+            b: for (int i = 0; i < 64; ++i) z[i] = x[r][i] + 1;
+        }
+        c: for (int i = 0; i < 32; ++i) w[i] += r;
+    }
+}
+"""
+    made = _of(tmp_path, text)
+    assert [loop.name for loop in made.loops] == ["outer", "a_b", "c"] and not made.warnings
+
+
+def test_a_directive_file_names_a_block_by_its_label(tmp_path: Path) -> None:
+    source, script = tmp_path / "k.cpp", tmp_path / "k.tcl"
+    text = BLOCK
+    for word in ("ALL", "PART", "BETWEEN", "FROM", "BRANCH"):
+        text = text.replace(word, "")
+    source.write_text(text)
+    script.write_text("set_directive_loop_merge k/block\n")
+    made = estimate(source, "k", directives=script)
+    assert {loop.name for loop in made.loops} == {"a_b", "c", "d", "o"} and not made.warnings
+    script.write_text("set_directive_pipeline k/block\n")
+    (said,) = estimate(source, "k", directives=script).warnings
+    assert "in a block has no effect" in said
+
+
 def test_a_pipeline_takes_the_latency_that_is_asked_for(tmp_path: Path) -> None:
     text = """
 void k(const int x[64], int y[64]) {

@@ -198,3 +198,73 @@ def test_lint_takes_what_an_estimate_says_of_directives(tmp_path: Path) -> None:
     assert found == [(23, "dataflow")]
     source.write_text(LOOPS.replace("STOP", "if (t[i] > n) break;").replace("MORE", ""))
     assert "dataflow" in {one.rule for one in hls.lint(source, "k") if one.line == 6}
+
+
+# ---- scalars that one process hands to the next ------------------------------------------------
+
+SCALAR = """
+#include <hls_stream.h>
+static void most(const int a[64], int t[64], int& m) {
+    int b = 0;
+    l: for (int i = 0; i < 64; ++i) { t[i] = a[i]; if (a[i] > b) b = a[i]; }
+    m = b;
+}
+static int sum(const int a[64], int t[64]) {
+    int s = 0;
+    l: for (int i = 0; i < 64; ++i) { t[i] = a[i]; s += a[i]; }
+    return s;
+}
+static void late(const int a[64], int t[64], hls::stream<int>& m) {
+    int b = 0;
+    l: for (int i = 0; i < 64; ++i) { t[i] = a[i]; if (a[i] > b) b = a[i]; }
+    m.write(b);
+}
+static void early(const int a[64], int t[64], hls::stream<int>& m) {
+    m.write(a[0]);
+    l: for (int i = 0; i < 64; ++i) t[i] = a[i];
+}
+static void less(const int t[64], int m, int b[64]) {
+    l: for (int i = 0; i < 64; ++i) b[i] = t[i] - m;
+}
+static void first(const int t[64], hls::stream<int>& s, int b[64]) {
+    int m = s.read();
+    l: for (int i = 0; i < 64; ++i) b[i] = t[i] - m;
+}
+static void last(const int t[64], hls::stream<int>& s, int b[65]) {
+    l: for (int i = 0; i < 64; ++i) b[i] = t[i];
+    b[64] = s.read();
+}
+void k(const int a[64], const int c[64], int b[65], int d[64], int n) {
+#pragma HLS DATAFLOW
+    int t[64], m;
+    hls::stream<int> q;
+#pragma HLS STREAM variable=t depth=64
+    REST
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rest", "waits"),
+    [
+        ("most(a, d, m); less(c, m, b);", True),  # the scalar is all that they share
+        ("most(a, t, m); less(t, m, b);", True),  # as late as it is, the FIFO is no help
+        ("less(c, sum(a, d), b);", True),
+        ("int s = sum(a, t); less(t, 3 * s + n, b);", True),  # what is computed from it, too
+        ("l: for (int i = 0; i < 64; ++i) { t[i] = a[i]; n += a[i]; } less(t, n, b);", True),
+        ("sum(a, d); less(c, n, b);", False),
+        ("most(a, t, m); less(t, n, b);", False),
+        ("late(a, t, q); first(t, q, b);", True),
+        ("late(a, t, q); last(t, q, b);", False),
+        ("early(a, t, q); first(t, q, b);", False),
+    ],
+)
+def test_a_process_waits_for_the_scalar_of_another_one(
+    tmp_path: Path, rest: str, waits: bool
+) -> None:
+    found = estimate_of(tmp_path, SCALAR.replace("REST", rest), "vitis")
+    (_, time), _ = found.stages
+    assert time is not None and len(found.begins) == 2
+    assert (found.begins[1] == time + 1) == waits
+    assert waits or found.begins[1] in (0, 3)
+    assert found.interval[1] is not None and found.interval[1] < 75  # runs overlap all the same

@@ -235,6 +235,40 @@ def test_a_fifo_of_more_than_1024_bits_is_block_ram(
     assert _blocks(tmp_path, text, DEPTH=depth) == blocks
 
 
+ELEMENTS = """
+static void one(const int in[64], int way[64]) { a: for (int i = 0; i < 64; ++i) way[i] = in[i]; }
+static void two(const int way[64], int out[64]) {
+    b: for (int i = 0; i < 64; ++i) out[i] = way[i];
+}
+void k(const int in[64], int out[64]) {
+#pragma HLS REGION
+    int way[64];
+#pragma HLS STREAM variable=way DEPTH
+    one(in, way);
+    two(way, out);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("region", "depth", "blocks"),
+    [
+        ("DATAFLOW", "depth=2", 0),
+        ("DATAFLOW", "depth=32", 0),
+        ("DATAFLOW", "depth=33", 2),
+        ("DATAFLOW", "depth=2048", 4),
+        ("DATAFLOW", "", 2),  # as deep as the array
+        ("DATAFLOW", "depth=2 type=pipo", 1),
+        ("INLINE off", "depth=2", 1),  # no process reads it: a memory
+    ],
+)
+@pytest.mark.parametrize("tool", ["vitis", "vivado"])
+def test_an_array_that_is_a_fifo_has_the_blocks_of_its_depth(
+    tmp_path: Path, region: str, depth: str, blocks: int, tool: str
+) -> None:
+    assert _blocks(tmp_path, ELEMENTS, tool, REGION=region, DEPTH=depth) == blocks
+
+
 @pytest.mark.parametrize(("tool", "blocks"), [("vitis", 2), ("vivado", 4)])
 def test_arrays_behind_s_axilite_are_in_its_adapter(tmp_path: Path, tool: str, blocks: int) -> None:
     ports = "".join(f"#pragma HLS INTERFACE s_axilite port={name}\n" for name in ("in", "out"))

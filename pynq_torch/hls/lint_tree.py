@@ -235,15 +235,18 @@ class Program:
         return False
 
     def _labelled(self, function: Scope) -> dict[str, Scope]:
-        """Return the loops of a function by their labels; by ``""`` the function."""
+        """Return the loops and blocks of a function by their labels; by ``""`` the function."""
         if function.node.hash not in self._labels:
             found = {
                 plain(node).hash: str(node.spelling)
                 for node in walk(function.node)
                 if node.kind == CursorKind.LABEL_STMT
             }
-            loops = [part for part in function.walk() if part.is_loop and part.node.hash in found]
-            named = {found[part.node.hash]: part for part in reversed(loops)}
+            named = {
+                found[part.node.hash]: part
+                for part in reversed([*function.walk()])
+                if (part.is_loop or part.kind == "block") and part.node.hash in found
+            }
             self._labels[function.node.hash] = {**named, "": function}
         return self._labels[function.node.hash]
 

@@ -18,12 +18,23 @@ __all__ = [
     "ArrayPlan",
     "FunctionPlan",
     "LoopPlan",
+    "MergePlan",
     "of_function",
     "of_loop",
 ]
 
 #: A line and a column.
 At = tuple[int, int]
+
+
+@dataclass
+class MergePlan:
+    """A LOOP_MERGE: whether it is forced, and the loops directly in its scope, which become one."""
+
+    forced: bool
+    loops: list[LoopPlan]
+    #: Whether it is of a whole body: then loops of functions that are inlined there join.
+    whole: bool
 
 
 @dataclass(eq=False)
@@ -47,9 +58,7 @@ class LoopPlan:
     #: The directive that asks for it.
     unrolled_by: str = "UNROLL"
     flatten: bool | None = None
-    #: Whether the loops in it become one, and whether they do so though they depend on each other.
-    merge: bool = False
-    merge_forced: bool = False
+    merges: list[MergePlan] = field(default_factory=list)
     trips: tuple[int, int] | None = None
     dataflow: bool = False
     least: int | None = None
@@ -121,8 +130,7 @@ class FunctionPlan:
     #: Whether long sums become trees.
     balanced: bool = True
     dataflow: bool = False
-    merge: bool = False
-    merge_forced: bool = False
+    merges: list[MergePlan] = field(default_factory=list)
     branches: list[tuple[At, At]] = field(default_factory=list)
     #: Each call has hardware of its own for its constants: the calls are inlined.
     instantiated: bool = False
@@ -181,8 +189,6 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
         loop.unroll = 1 if _is_off(item) else max(factor, 1) if factor is not None else 0
     elif item.name == "loop_flatten":
         loop.flatten = "off" not in item.words
-    elif item.name == "loop_merge":
-        loop.merge, loop.merge_forced = True, "force" in item.words
     elif item.name == "loop_tripcount":
         most = number(item.options.get("max")) or number(item.options.get("avg"))
         least = number(item.options.get("min"))
@@ -244,8 +250,6 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
         function.instantiated = True
     elif name == "dataflow":
         function.dataflow = True
-    elif name == "loop_merge":
-        function.merge, function.merge_forced = True, "force" in item.words
     elif name == "expression_balance":
         function.balanced = "off" not in item.words
     elif binding := _binding(item, constants):

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 from pynq_torch.paths import shown
 
-from .asked import FunctionPlan, LoopPlan
+from .asked import FunctionPlan, MergePlan
 from .cycles import add, greater, multiply, pipeline_latency, plus
 from .ir import Loop
-from .order import child
 from .result import Cycles, LoopEstimate
 from .together import clash, reads_words, side_effect
 
@@ -35,15 +34,35 @@ def merge(
     loops: Sequence[tuple[Loop, LoopEstimate]],
     done: dict[str, Cycles],
 ) -> None:
-    """Make one loop of several where LOOP_MERGE asks for it `around` them.
+    """Make one loop of several where LOOP_MERGE asks for it `around` them, or in a block there.
 
     `done` has the states of each, by its header.
     """
-    if _asked(body, around) is None or len(loops) < 2:
+    plan = body.plan if around is None else body.kernel.plan.loop_at(around.place)
+    if plan is None:
         return
+    own = plan.loops if isinstance(plan, FunctionPlan) else plan.inner
+    plans = [body.kernel.plan.loop_at(loop.place) for loop, _ in loops]
+    for asked in plan.merges:
+        chosen = [
+            loop for loop, one in zip(loops, plans, strict=True)
+            if one in asked.loops or (asked.whole and one not in own)
+        ]  # fmt: skip
+        if len(chosen) > 1:
+            _merge(body, around, chosen, done, asked)
+
+
+def _merge(
+    body: Body,
+    around: Loop | None,
+    loops: Sequence[tuple[Loop, LoopEstimate]],
+    done: dict[str, Cycles],
+    asked: MergePlan,
+) -> None:
+    """Make one loop of several, or say why they stay apart."""
     first, made = loops[0]
     regions = [_region(body, loop) for loop, _ in loops]
-    if reason := _obstacle(loops) or _danger(body, around, loops, regions):
+    if reason := _obstacle(loops) or _danger(body, around, loops, regions, asked):
         at = f"{shown(Path(made.file))}:{made.line}"
         body.kernel.plan.warn(f"{at}: LOOP_MERGE has no effect: {reason}")
         return
@@ -70,30 +89,23 @@ def merge(
     )
 
 
-def _asked(body: Body, around: Loop | None) -> FunctionPlan | LoopPlan | None:
-    """Return the plan that asks for LOOP_MERGE in a body, None where none does."""
-    plan = body.plan if around is None else body.kernel.plan.loop_at(around.place)
-    return plan if plan is not None and plan.merge else None
-
-
 def _danger(
     body: Body,
     around: Loop | None,
     loops: Sequence[tuple[Loop, LoopEstimate]],
     regions: Sequence[Region],
+    asked: MergePlan,
 ) -> str:
     """Return why merged loops would compute something else; empty where they would not.
 
     UG1399, "pragma HLS loop_merge", has these rules; ``force`` leaves them out.
     """
-    asked = _asked(body, around)
-    if asked is not None and asked.merge_forced:
+    if asked.forced:
         return ""
     names = [f"loop {estimate.name} (line {estimate.line})" for _, estimate in loops]
     headers = [loop.header for loop, _ in loops]
     inside = {block.name for loop, _ in loops for block in body.blocks(loop)}
-    blocks = [block for block in body.blocks(around) if block.name in inside or child(
-        block.loop, around) is None]  # fmt: skip
+    blocks = body.blocks(around)
     order = [block.name for block in blocks]
     begin, end = order.index(headers[0]), order.index(headers[-1])
     between = [

@@ -68,7 +68,7 @@ def _may_end_in_the_middle(plan: LoopPlan, loop: Loop) -> bool:
 
 def _may_join(plan: LoopPlan) -> bool:
     """Whether no directive and no `break` keeps a loop from becoming one with another."""
-    asked = plan.interval is not None or plan.off or plan.dataflow or plan.merge
+    asked = plan.interval is not None or plan.off or plan.dataflow or bool(plan.merges)
     return not asked and plan.flatten is not False and not plan.breaks
 
 

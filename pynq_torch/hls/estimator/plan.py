@@ -230,9 +230,9 @@ class Plan:
     def _warn_of_merges(self) -> None:
         """Say which LOOP_MERGE has no loops left, since a pipeline unrolls them."""
         loops = (loop for function in self.functions for loop in function.all_loops())
-        held = [(one, one.loops) for one in self.functions] + [(one, one.inner) for one in loops]
-        for one, inner in held:
-            if one.merge and len(inner) > 1 and all(loop.unroll == 0 for loop in inner):
+        held: list[FunctionPlan | LoopPlan] = [*self.functions, *loops]
+        for one, inner in ((each, asked.loops) for each in held for asked in each.merges):
+            if len(inner) > 1 and all(loop.unroll == 0 for loop in inner):
                 at = f"{shown(Path(one.place.file))}:{one.place.line}"
                 by = inner[0].unrolled_by
                 self.warn(f"{at}: LOOP_MERGE has no effect: {by} unrolls the loops in there")

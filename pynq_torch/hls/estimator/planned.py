@@ -20,7 +20,7 @@ from ..constants import Constants
 from ..cursors import is_pointer
 from ..lint_pragmas import is_placed, is_settled
 from ..lint_tree import Directive, Program, Scope, walk
-from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, of_function, of_loop
+from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, MergePlan, of_function, of_loop
 from .bindings import lines_of
 from .marks import functions_of
 from .place import Place, real_path
@@ -255,3 +255,19 @@ def _fill(
             lines = (begin.line, begin.column), (end.line, end.column)
             (loop or function).branches.append(lines)
         _fill(inner, made, held, labels, constants)
+    (loop or function).merges.extend(_merges(scope, made))
+
+
+def _merges(scope: Scope, made: _Made) -> Iterator[MergePlan]:
+    """Yield what LOOP_MERGE asks for in a scope; in one half of an ``if`` it is of that half."""
+    items = [item for item in scope.pragmas if item.name == "loop_merge"]
+    if not items:
+        return
+    loops = [plan for inner, plan in made.loops if inner.parent is scope]
+    if scope.kind == "if":
+        parts = [(one.extent.start.line, one.extent.end.line) for one in scope.node.get_children()]
+        at = items[0].pragma.line
+        begin, end = next((part for part in parts if part[0] <= at <= part[1]), (at, at))
+        loops = [one for one in loops if begin <= one.place.line <= end]
+    forced, whole = any("force" in item.words for item in items), scope.kind not in ("block", "if")
+    yield MergePlan(forced, loops, whole)

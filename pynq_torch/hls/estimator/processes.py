@@ -1,7 +1,8 @@
 """DATAFLOW: when each process begins, and when the last one ends.
 
 The reader of a FIFO begins a few cycles after its writer; the reader of an array when its writer
-has ended (UG1399, "Data-driven and Control-driven Task-level Parallelism").
+has ended (UG1399, "Data-driven and Control-driven Task-level Parallelism"). A scalar is written
+once, when the process that computes it ends, and so is a FIFO whose words come behind its loops.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .array import Array
-from .calls import accessed, used_by
+from .calls import accessed, given, used_by
 from .canonical import in_turn
 from .cycles import add, greater, plus
 from .ir import Instruction, Loop
+from .order import reverse_postorder
 from .result import Cycles
 from .sequential import keep_order
 
@@ -76,17 +78,80 @@ def _run(
 
 
 def _links(body: Body, processes: Sequence[Process]) -> list[dict[int, bool]]:
-    """Of each process those before it that it reads from, and whether through FIFOs only."""
+    """Of each process those before it that it waits for, and whether for words of FIFOs only."""
     used = [used_by(body, process.what) for process in processes]
+    scalars = _scalars(body, processes, [writes for _, writes in used])
     links: list[dict[int, bool]] = []
     for number, (reads, writes) in enumerate(used):
-        links.append({})
+        links.append(dict.fromkeys(scalars[number], False))
         for other in range(number):
-            shared = [body.arrays.array(one) for one in used[other][1] & (reads | writes)]
+            bases = used[other][1] & (reads | writes)
+            shared = [body.arrays.array(one) for one in bases]
             fifos = [one.kind == "stream" or one.plan.kind == "fifo" for one in shared]
             if any(fifos) or any(one.local for one in shared):
-                links[-1][other] = all(fifos)
+                ends = (processes[other].what, processes[number].what)
+                late = other in scalars[number] or any(_is_late(body, *ends, one) for one in bases)
+                links[-1][other] = all(fifos) and not late
     return links
+
+
+def _scalars(
+    body: Body, processes: Sequence[Process], writes: Sequence[set[str]]
+) -> list[set[int]]:
+    """Of each process those before it that compute a scalar for it.
+
+    They return it, or write it through a reference: then code between the calls loads it.
+    """
+    inside = [_inside(body, process.what) for process in processes]
+    maker = {item.name: number for number, items in enumerate(inside) for item in items}
+    made = {item.name: item for block in body.blocks(None) for item in block.instructions}
+    found: list[set[int]] = []
+    for number, items in enumerate(inside):
+        found.append(set())
+        left, seen = [name for item in items for name in item.operands], set[str]()
+        while left:
+            name = left.pop()
+            item = made.get(name)
+            if item is None or name in seen or maker.get(name) == number:
+                continue
+            seen.add(name)
+            if name in maker:
+                found[-1].add(maker[name])
+                continue
+            base = body.arrays.base_of(item.operands[-1]) if item.op == "load" else ""
+            found[-1] |= {other for other, bases in enumerate(writes) if base in bases}
+            left += item.operands
+        found[-1] = {other for other in found[-1] if other < number}
+    return found
+
+
+def _inside(body: Body, what: Instruction | Loop) -> list[Instruction]:
+    """Return the instructions of a process in the function with the region."""
+    if isinstance(what, Instruction):
+        return [what]
+    return [item for block in body.blocks(what) for item in block.instructions]
+
+
+def _is_late(body: Body, writer: Instruction | Loop, reader: Instruction | Loop, base: str) -> bool:
+    """Whether one call writes a FIFO behind its loops only, and another reads it before its own."""
+    written, read = _passes(body, writer, base), _passes(body, reader, base)
+    return bool(written and read) and written == {"behind"} and read == {"before"}
+
+
+def _passes(body: Body, what: Instruction | Loop, base: str) -> set[str]:
+    """Return where a call passes the words of ``hls::stream``: before, in or behind its loops."""
+    module, found = body.kernel.module, set[str]()
+    if isinstance(what, Loop):
+        return found
+    function = module.functions[what.callee]
+    names = {one for one, at in given(what, function).items() if body.arrays.base_of(at) == base}
+    seen = False
+    for block in map(function.blocks.__getitem__, reverse_postorder(function)):
+        seen = seen or block.loop is not None
+        where = "in" if block.loop is not None else "behind" if seen else "before"
+        calls = (item for item in block.instructions if item.op == "call")
+        found |= {where for item in calls if names & {*item.operands}}
+    return found
 
 
 def channels(body: Body, processes: Sequence[Process]) -> set[Array]:

@@ -52,6 +52,9 @@ def block_rams(
         if array.kind == "stream":
             total += memories * _fifo(depth, width)
             continue
+        if array in channels and array.plan.kind == "fifo":  # as deep as STREAM says, or whole
+            total += memories * _fifo(array.plan.depth or depth, width)
+            continue
         doubled = array in channels and target.tool == "vitis"
         asked = "bram" in core or (target.tool == "vivado" and ports.writes_twice(array))
         is_dual = ports.is_dual(array)
