@@ -105,6 +105,12 @@ class Directive:
         found = re.match(r"[&*(\s]*(\w+)", self.options.get("variable", ""))
         return found[1] if found else ""
 
+    @property
+    def member(self) -> str:
+        """The variable that it names, with the members that choose a part of it: ``t.v``."""
+        found = re.match(r"[&*(\s]*(\w+(?:(?:\.|->)\w+)*)", self.options.get("variable", ""))
+        return found[1].replace("->", ".") if found else ""
+
 
 @dataclass(eq=False)
 class Scope:

@@ -130,6 +130,8 @@ class FunctionPlan:
     dimensions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     #: Bytes of an element of each array, and the bits that are used of them.
     words: dict[str, tuple[int, int]] = field(default_factory=dict)
+    #: Of each struct that is taken apart, and those in it, the byte where a member is -> its name.
+    members: dict[str, dict[int, str]] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
     #: Variable -> how the operations that it gets its value from are built.
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
@@ -192,7 +194,7 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
                 most if most is not None else least or 0,
             )
     elif item.name == "dependence":
-        _dependence(loop, item, constants)
+        _dependence(loop, item, constants, _named(loop.function, item))
     elif item.name == "dataflow":
         loop.dataflow = True
     elif item.name == "latency":
@@ -210,7 +212,22 @@ def _is_off(item: Directive) -> bool:
     return "off" in item.words or item.options.get("off", "").lower() == "true"
 
 
-def _dependence(plan: LoopPlan | FunctionPlan, item: Directive, constants: Constants) -> None:
+def _named(function: FunctionPlan, item: Directive) -> list[str]:
+    """Return the arrays that a directive names: a member, or a struct with its members.
+
+    What cuts or binds a struct does so to its members only where it is an array of structs.
+    """
+    if item.variable not in function.members:
+        return [item.variable]
+    found, name = [item.member], item.member
+    if function.dimensions.get(name) or item.name == "dependence":
+        found += [f"{name}.{one}" for one in function.members.get(name, {}).values()]
+    return found
+
+
+def _dependence(
+    plan: LoopPlan | FunctionPlan, item: Directive, constants: Constants, variables: list[str]
+) -> None:
     """Note what a DEPENDENCE says; its type is ``inter`` by default (UG1399).
 
     Schedules here wait for reads after writes alone: what it says of the two other directions
@@ -222,11 +239,11 @@ def _dependence(plan: LoopPlan | FunctionPlan, item: Directive, constants: Const
         return
     if "intra" in kinds:
         if item.is_false:
-            plan.unordered.add(item.variable)
+            plan.unordered.update(variables)
         return
     distance = 0 if item.is_false else constants.number(item.options.get("distance"))
     if distance is not None:
-        plan.distances[item.variable] = distance
+        plan.distances.update(dict.fromkeys(variables, distance))
 
 
 def of_function(function: FunctionPlan, item: Directive, constants: Constants) -> None:
@@ -250,16 +267,18 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
         function.balanced = "off" not in item.words
     elif binding := _binding(item, constants):
         function.bindings.setdefault(item.variable, []).append(binding)
+    elif name in ("aggregate", "data_pack"):
+        function.members.pop(item.variable, None)
     elif name in _OF_VARIABLES:
-        if item.variable:
-            _of_variable(function.array(item.variable), item, constants)
+        for variable in _named(function, item) if item.variable else ():
+            _of_variable(function.array(variable), item, constants)
     elif name == "allocation":
         limit = number(options.get("limit"))
         kind = options.get("instances") or next((w for w in item.words if w not in _ALLOCATES), "")
         if limit and kind:
             function.limits[kind.lower()] = limit
     elif name == "dependence":
-        _dependence(function, item, constants)
+        _dependence(function, item, constants, _named(function, item))
     elif name == "interface":
         _interface(function, item)
     elif name == "latency":

@@ -47,6 +47,10 @@ class Plan:
         decides = self.tool == "vitis" and self.automatic
         return decides and any(loop.inner and loop.interval is None for loop in loops)
 
+    def members(self) -> dict[str, dict[int, str]]:
+        """Return the members of the structs that are taken apart."""
+        return {name: found for one in self.functions for name, found in one.members.items()}
+
     def calls_in_turn(self) -> bool:
         """Whether a loop of DATAFLOW that is unrolled calls processes."""
         loops = [loop for one in self.functions if one.dataflow for loop in one.all_loops()]

@@ -25,7 +25,14 @@ from .bindings import lines_of
 from .marks import functions_of
 from .place import Place, real_path
 from .plan import Plan
-from .written import breaks, dimensions_of, is_fixed, is_perfect, is_sized_by_template
+from .written import (
+    breaks,
+    dimensions_of,
+    is_fixed,
+    is_perfect,
+    is_sized_by_template,
+    members_of,
+)
 
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind
@@ -200,6 +207,8 @@ def _function(scope: Scope, place: Place) -> FunctionPlan:
         one.spelling for one in arguments if is_pointer(one.type.get_canonical())
     )
     for child in walk(node):
+        if child.kind == CursorKind.VAR_DECL:
+            _note_members(function, child)
         if child.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
             dimensions, size, bits = dimensions_of(child)
             if dimensions or is_sized_by_template(child):
@@ -207,6 +216,15 @@ def _function(scope: Scope, place: Place) -> FunctionPlan:
             if size > 0 and (dimensions or child.type.get_pointee().get_size() > 0):
                 function.words.setdefault(child.spelling, (size, bits))
     return function
+
+
+def _note_members(function: FunctionPlan, node: Cursor) -> None:
+    """Note the members of a variable that is a struct with arrays in it."""
+    for struct, name, at, sizes, size, bits in members_of(node.spelling, node.type):
+        function.members.setdefault(struct, {}).setdefault(at, name)
+        if sizes:
+            function.dimensions.setdefault(f"{struct}.{name}", sizes)
+            function.words.setdefault(f"{struct}.{name}", (size, bits))
 
 
 def _labels(node: Cursor) -> dict[tuple[int, int], str]:

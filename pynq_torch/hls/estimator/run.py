@@ -275,6 +275,7 @@ def _optimised(
         text = with_arguments(text, plan.entry, arguments, lenient=lenient)
     made = functools.partial(compiler.optimise, text, plan.entry, inlined, unrolled, folder)
     made = functools.partial(made, tool=plan.tool, in_turn=plan.calls_in_turn())
+    made = functools.partial(made, members=plan.members())
     made, module = _unrolled_again(made, _both_ways(made, plan), plan)
     left = plan.left(_trips(module, plan))
     stuck += [loop for loop in left if not (loop.breaks and loop.fixed)]
