@@ -514,3 +514,35 @@ def test_a_dependence_names_a_member_or_its_struct(tmp_path):
     asked = "#pragma HLS DEPENDENCE variable={} inter false"
     assert of("") > 1
     assert [of(asked.format(name)) for name in ("t.v", "t")] == [1, 1]
+
+
+#: A class whose constructor has its directives, as that of hls::LineBuffer.
+OBJECT = """
+template <int N> struct Tab {
+    int v[N];
+    Tab() {
+#pragma HLS ARRAY_PARTITION variable=NAMED cyclic factor=4
+#pragma HLS DEPENDENCE variable=NAMED inter false
+    }
+};
+void k(const int x[1024], int y[64]) {
+    Tab<512> t;
+    a: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        t.v[x[i] & 511] += i;
+    }
+    b: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        y[i] = t.v[4 * i] + t.v[4 * i + 1] + t.v[4 * i + 2] + t.v[4 * i + 3];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("named", "intervals"), [("v", [1, 1]), ("this->v", [1, 1]), ("w", [3, 2])]
+)
+def test_directives_of_a_constructor_reach_the_members_of_its_objects(tmp_path, named, intervals):
+    found = estimate_of(tmp_path, OBJECT.replace("NAMED", named), "vivado")
+    assert [loop_of(found, one).ii for one in "ab"] == intervals
+    assert bool(found.warnings) == (named == "w")

@@ -566,3 +566,14 @@ def test_without_clang_the_command_says_what_it_leaves_out(
     )
     with pytest.raises(KernelBuildError, match="no-such-clang"):
         hls.lint(path, "k")
+
+
+@pytest.mark.parametrize(("named", "wrong"), [("v", False), ("this->v", False), ("w", True)])
+@pytest.mark.parametrize(("template", "kind"), [("", "Tab"), ("template <int N = 8> ", "Tab<>")])
+def test_a_constructor_has_directives_for_its_members(tmp_path, template, kind, named, wrong):
+    owner = f"{template}struct Tab {{\n    int v[8];\n    Tab() {{\n"
+    owner += f"#pragma HLS ARRAY_PARTITION variable={named} complete\n    }}\n}};\n"
+    text = owner + in_loop("t.v[i & 7] = a[i]; y[i] = t.v[i & 3];", f"    {kind} t;\n")
+    found = hls.lint(write(tmp_path / "k.cpp", text), "k")
+    assert any("names 'w', which Tab" in str(one) for one in found) == wrong
+    assert any("ARRAY_PARTITION" in str(one) for one in found) == wrong

@@ -107,8 +107,10 @@ class Directive:
 
     @property
     def member(self) -> str:
-        """The variable that it names, with the members that choose a part of it: ``t.v``."""
-        found = re.match(r"[&*(\s]*(\w+(?:(?:\.|->)\w+)*)", self.options.get("variable", ""))
+        """The variable and the members of it that it names: ``t.v``; of ``this->v`` it is ``v``."""
+        found = re.match(
+            r"[&*(\s]*(?:this->)?(\w+(?:(?:\.|->)\w+)*)", self.options.get("variable", "")
+        )
         return found[1].replace("->", ".") if found else ""
 
 

@@ -130,8 +130,10 @@ class FunctionPlan:
     dimensions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     #: Bytes of an element of each array, and the bits that are used of them.
     words: dict[str, tuple[int, int]] = field(default_factory=dict)
-    #: Of each struct that is taken apart, and those in it, the byte where a member is -> its name.
+    #: Of each struct that is taken apart, and those in it, the byte where a member is -> its name;
+    #: and the file and line where its type is.
     members: dict[str, dict[int, str]] = field(default_factory=dict)
+    classes: dict[str, tuple[str, int]] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
     #: Variable -> how the operations that it gets its value from are built.
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
@@ -148,6 +150,23 @@ class FunctionPlan:
     def array(self, name: str) -> ArrayPlan:
         """Return the plan of an array, made where there is none."""
         return self.arrays.setdefault(name, ArrayPlan())
+
+    def reach(self, objects: FunctionPlan, home: tuple[str, int]) -> None:
+        """Let what a method says of its class's arrays count for the objects of a function."""
+        for name, kind in objects.classes.items():
+            for one in objects.members.get(name, {}).values() if kind == home else ():
+                self._reach_array(objects, one, f"{name}.{one}")
+
+    def _reach_array(self, objects: FunctionPlan, name: str, variable: str) -> None:
+        own = self.arrays.get(name)
+        if own is not None and name not in self.dimensions:
+            known = objects.arrays.setdefault(variable, own)
+            known.parts += [cut for cut in own.parts if cut not in known.parts]
+        if name in self.distances:
+            objects.distances.setdefault(variable, self.distances[name])
+        for loop in self.all_loops():
+            if name in loop.distances:
+                loop.distances.setdefault(variable, loop.distances[name])
 
     def called(self) -> list[FunctionPlan]:
         """Return this function and those that it calls, directly or not."""
@@ -218,7 +237,7 @@ def _named(function: FunctionPlan, item: Directive) -> list[str]:
     What cuts or binds a struct does so to its members only where it is an array of structs.
     """
     if item.variable not in function.members:
-        return [item.variable]
+        return [item.member if item.variable == "this" else item.variable]
     found, name = [item.member], item.member
     if function.dimensions.get(name) or item.name == "dependence":
         found += [f"{name}.{one}" for one in function.members.get(name, {}).values()]

@@ -28,6 +28,7 @@ from .plan import Plan
 from .written import (
     breaks,
     dimensions_of,
+    home_of,
     is_fixed,
     is_perfect,
     is_sized_by_template,
@@ -38,6 +39,8 @@ with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind
 
 __all__ = ["make_plan"]
+
+_METHODS = (CursorKind.CONSTRUCTOR, CursorKind.CXX_METHOD)
 
 
 def make_plan(
@@ -111,6 +114,10 @@ class _Plans:
                     self.made[name] = self._plan_of(place, *written)
         for name, made in self.made.items():
             self._link(name, made)
+            if made.scope.node.kind in _METHODS:
+                at = made.scope.node.semantic_parent.location
+                for objects in self.all():
+                    made.plan.reach(objects, (real_path(at.file.name), at.line))
         for name, made in self.made.items():
             self._inline(name, made)
 
@@ -222,6 +229,7 @@ def _note_members(function: FunctionPlan, node: Cursor) -> None:
     """Note the members of a variable that is a struct with arrays in it."""
     for struct, name, at, sizes, size, bits in members_of(node.spelling, node.type):
         function.members.setdefault(struct, {}).setdefault(at, name)
+        function.classes.setdefault(node.spelling, home_of(node.type))
         if sizes:
             function.dimensions.setdefault(f"{struct}.{name}", sizes)
             function.words.setdefault(f"{struct}.{name}", (size, bits))

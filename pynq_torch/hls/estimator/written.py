@@ -9,13 +9,14 @@ from pynq_torch.errors import needs
 
 from ..cursors import is_pointer
 from ..lint_tree import LOOPS, Scope, plain, walk
-from .place import header_folders
+from .place import header_folders, real_path
 
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, Type, TypeKind
 
 __all__ = [
-    "breaks", "dimensions_of", "is_fixed", "is_perfect", "is_sized_by_template", "members_of",
+    "breaks", "dimensions_of", "home_of", "is_fixed", "is_perfect", "is_sized_by_template",
+    "members_of",
 ]  # fmt: skip
 
 _STRUCTS = (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
@@ -68,6 +69,12 @@ def members_of(
         at = kind.get_offset(one.spelling) // 8
         yield name, one.spelling, at, (*around, *sizes, *inner), size, bits
         yield from members_of(f"{name}.{one.spelling}", one.type, (*around, *sizes))
+
+
+def home_of(kind: Type) -> tuple[str, int]:
+    """Return where a struct is declared, or the template that it is made from."""
+    at = _elements(kind.get_canonical())[1].get_declaration().location
+    return (real_path(at.file.name), at.line) if at.file is not None else ("", 0)
 
 
 def _holds_array(node: Cursor) -> bool:
