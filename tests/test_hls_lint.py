@@ -401,6 +401,8 @@ def test_a_false_dependence_says_why(tmp_path: Path) -> None:
         ("HLS UNROLL", "HLS LOOP_TRIPCOUNT min = 2 * 3 max = 8", None),
         ("s_axilite port=return", "s_axlite port=return", "no mode 's_axlite'; did you mean s_axi"),
         ("s_axilite port=return", "s_axilite port=return bundel=b", "did you mean bundle"),
+        ("s_axilite port=return", "s_axilite port=return register both", None),
+        ("s_axilite port=return", "s_axilite port=return both", "no option 'both'"),
     ],
 )
 def test_words_of_pragmas(tmp_path: Path, right: str, wrong: str, said: str | None) -> None:
