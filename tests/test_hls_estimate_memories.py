@@ -546,3 +546,24 @@ def test_directives_of_a_constructor_reach_the_members_of_its_objects(tmp_path, 
     found = estimate_of(tmp_path, OBJECT.replace("NAMED", named), "vivado")
     assert [loop_of(found, one).ii for one in "ab"] == intervals
     assert bool(found.warnings) == (named == "w")
+
+
+#: UG1399's table of sines, which a function computes before it is read.
+SINES = """
+#include <math.h>
+void fill(short sines[256]) {
+    for (int i = 0; i < 256; i++) sines[i] = (short) (32768.0 * sin(M_PI * (i - 128) / 256.0));
+}
+int k(short factor, unsigned char at) {
+    short sines[256];
+    fill(sines);
+    return (int) factor * sines[at];
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vivado", "vitis"])
+def test_a_table_that_a_function_computes_is_a_rom_in_both_tools(tmp_path, tool):
+    found = estimate_of(tmp_path, SINES, tool)
+    assert (found.latency, found.loops) == ((2, 2), ())
+    assert (found.resources["DSP"], found.resources["BRAM_18K"]) == (1, 1)
