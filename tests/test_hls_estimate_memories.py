@@ -516,6 +516,39 @@ def test_a_dependence_names_a_member_or_its_struct(tmp_path):
     assert [of(asked.format(name)) for name in ("t.v", "t")] == [1, 1]
 
 
+#: Two structs of one name, the second of which has a gap behind its first member.
+TWO = """
+struct One { int v[512]; };
+struct Other { alignas(8) char c[3]; alignas(8) int n; short w[2][64]; };
+int used(const int x[64]) {
+#pragma HLS INLINE off
+    Other t;
+    int sum = 0;
+    t.n = x[0];
+    a: for (int i = 0; i < 64; ++i) t.w[i & 1][i] = x[i];
+    b: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        sum += t.w[i & 1][i] + t.w[1][63 - i] + t.w[x[i] & 1][i];
+    }
+    return sum + t.n;
+}
+void k(const int x[64], int y[64]) {
+    One t;
+    c: for (int i = 0; i < 64; ++i) t.v[i] = x[i];
+    d: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        y[i] = t.v[i] + t.v[i + 100] + t.v[i + 200];
+    }
+    y[0] = used(x);
+}
+"""
+
+
+def test_functions_may_have_structs_of_one_name(tmp_path):
+    found = estimate_of(tmp_path, TWO, "vivado")
+    assert [loop_of(found, one).ii for one in "bd"] == [2, 2]
+
+
 #: A class whose constructor has its directives, as that of hls::LineBuffer.
 OBJECT = """
 template <int N> struct Tab {

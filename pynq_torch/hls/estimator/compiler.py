@@ -280,10 +280,8 @@ def optimise(
     promote, early : bool
         Whether an element that a loop reads and writes is in a register while it runs, as the tools
         have it where they do not flatten the nest; whether loops are unrolled that a `break` ends.
-    in_turn : bool
-        Whether a loop calls processes in turn, which is unrolled before.
-    members : mapping
-        The members' names of the structs that are taken apart.
+    in_turn, members : bool, mapping
+        Whether a loop that is unrolled calls processes; members' names of structs taken apart.
     """
     factors: dict[Place, int] = {}
     whole = with_counters(with_whole_words(with_tables(text)))

@@ -8,7 +8,7 @@ dimensions of both. LLVM's own pass leaves a struct whole whose array has an ind
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .ir import NAME, Module
@@ -16,11 +16,13 @@ from .place import plain_name
 
 __all__ = ["Members", "has_members", "with_members"]
 
-#: Of each struct by its name in the source: the byte where a member begins -> the member's name.
-Members = Mapping[str, Mapping[int, str]]
+#: Of structs by their name in the source: the byte where a member begins -> the member's name; of
+#: each struct of that name, as functions have their own.
+Members = Mapping[str, Sequence[Mapping[int, str]]]
 _LOCAL = re.compile(r"(?m)^  (%[-\w.$]+) = alloca (.+?)(, align .*)?$")
 _STATIC = re.compile(r"(?m)^(@[-\w.$]+) = internal global (.+) zeroinitializer(, align .*)?$")
 _ARRAY = re.compile(r"^\[(\d+) x (.*)\]$")
+_PADDING = re.compile(r"^\[\d+ x i8\]$")
 _INDEX = r"(?:, i\d+ [^\s,()]+)*"
 _SET = re.compile(r", i8 0, i64 (\d+), i1 ")
 
@@ -81,19 +83,19 @@ def _found(text: str) -> Iterator[tuple[str, str]]:
 
 def _struct(name: str, kind: str, names: Members, layout: Module) -> _Struct | None:
     """Return a struct's members by name and type; None where it is none, or a name is not known."""
-    known, sizes = names.get(plain_name(name), {}), []
-    whole = kind
+    whole, sizes = kind, []
     while (match := _ARRAY.match(kind)) is not None:
         sizes.append(match[1])
         kind = match[2]
     if kind not in layout.structs:
         return None
-    struct = _Struct(name, whole, tuple(sizes), [])
-    for at, part in layout.members(layout.structs[kind]):
-        if at not in known:
-            return None
-        struct.members.append((known[at], part))
-    return struct
+    parts = [*layout.members(layout.structs[kind])]
+    places = {at for at, part in parts if not _PADDING.match(part)}
+    fits = (one for one in names.get(plain_name(name), ()) if places <= {*one} <= {*dict(parts)})
+    known = next(fits, None)
+    if known is None:
+        return None
+    return _Struct(name, whole, tuple(sizes), [(known.get(at, f"pad{at}"), p) for at, p in parts])
 
 
 def _taken_apart(chunk: str, struct: _Struct, layout: Module) -> str | None:
