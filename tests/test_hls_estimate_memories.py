@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers import estimate_of, loop_of
 
 from pynq_torch.hls import estimate
 from pynq_torch.hls.estimator import compiler
@@ -465,3 +466,171 @@ def test_vivado_reads_the_words_of_a_loop_in_one_burst(tmp_path):
 
     assert (of("i][j")["words"], of("i][j")["rows"]) == (2, 8 * 2 + 7 + 2)
     assert of("j][i")["words"] > 7  # asked for one by one
+
+
+#: An array that stands alone, or is a member of a struct: DECLARED says which, NAME what it is.
+MEMBER = """
+struct Tab { int n; TYPE v[SIZE]; };
+struct Outer { char c; Tab in; };
+void k(const int x[1024], int y[64], int at) {
+    DECLARED;
+PRAGMA
+    a: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        WRITE
+    }
+    b: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        y[i] = READ;
+    }
+}
+"""
+SIX = " + ".join(f"NAME[i + {at}]" for at in (0, 100, 200, 300, 400, 401))
+LONG = {"TYPE": "int", "SIZE": "512", "WRITE": "NAME[i] = x[i];", "READ": SIX}
+CELLS = {
+    "TYPE": "int",
+    "SIZE": "4",
+    "WRITE": "for (int j = 0; j < 4; ++j) NAME[j] = x[i] + j;",
+    "READ": "NAME[0] + NAME[1] + NAME[at & 3]",
+}
+CUT = "#pragma HLS ARRAY_PARTITION variable=NAME cyclic factor=4"
+
+
+@pytest.mark.parametrize("static", ["", "static "])
+@pytest.mark.parametrize(
+    ("words", "declared", "name", "intervals"),
+    [
+        (LONG, "int v[512]", "v", [1, 3]),
+        (LONG, "Tab t", "t.v", [1, 3]),
+        (LONG, "Outer o", "o.in.v", [1, 3]),
+        (LONG | {"PRAGMA": CUT, "READ": "NAME[4 * i] + NAME[4 * i + 1] + NAME[4 * i + 2]"},
+         "Tab t", "t.v", [1, 1]),
+        (LONG | {"PRAGMA": CUT.replace("NAME", "t"), "READ": "NAME[i] + NAME[i + 2] + NAME[i + 4]"},
+         "Tab t", "t.v", [1, 2]),
+        (CELLS, "int v[64][4]", "v[i]", [2, 2]),
+        (CELLS, "Tab c[64]", "c[i].v", [2, 2]),
+        (CELLS | {"PRAGMA": "#pragma HLS ARRAY_PARTITION variable=c.v complete dim=2"},
+         "Tab c[64]", "c[i].v", [1, 1]),
+        (CELLS | {"PRAGMA": "#pragma HLS ARRAY_PARTITION variable=c complete dim=0"},
+         "Tab c[64]", "c[i].v", [1, 1]),
+        (CELLS | {"PRAGMA": "#pragma HLS AGGREGATE variable=c"}, "Tab c[64]", "c[i].v", [1, 1]),
+    ],
+)  # fmt: skip
+def test_an_array_in_a_struct_has_the_ports_of_one_that_stands_alone(
+    tmp_path, words, declared, name, intervals, static
+):
+    text = MEMBER
+    for word, value in ({"PRAGMA": ""} | words | {"DECLARED": static + declared}).items():
+        text = text.replace(word, value)
+    found = estimate_of(tmp_path, text.replace("NAME", name), "vivado")
+    assert [loop_of(found, one).ii for one in "ab"] == intervals
+
+
+@pytest.mark.parametrize("tool", ["vivado", "vitis"])
+def test_a_member_is_counted_by_its_own_size(tmp_path, tool):
+    def of(declared, name):
+        text = MEMBER.replace("DECLARED", declared).replace("PRAGMA", "")
+        for word, value in LONG.items():
+            text = text.replace(word, value)
+        found = estimate_of(tmp_path, text.replace("NAME", name), tool)
+        return found.resources["BRAM_18K"], found.latency, [loop.ii for loop in found.loops]
+
+    assert of("Tab t", "t.v") == of("int v[512]", "v")
+
+
+def test_a_dependence_names_a_member_or_its_struct(tmp_path):
+    def of(pragma):
+        text = MEMBER.replace("DECLARED", "Tab t").replace("PRAGMA", "").replace("SIZE", "512")
+        text = text.replace("TYPE", "int").replace("READ", "t.v[i]")
+        write = f"{pragma}\n        t.v[x[i] & 511] += i;"
+        return loop_of(estimate_of(tmp_path, text.replace("WRITE", write), "vitis"), "a").ii
+
+    asked = "#pragma HLS DEPENDENCE variable={} inter false"
+    assert of("") > 1
+    assert [of(asked.format(name)) for name in ("t.v", "t")] == [1, 1]
+
+
+#: Two structs of one name, the second of which has a gap behind its first member.
+TWO = """
+struct One { int v[512]; };
+struct Other { alignas(8) char c[3]; alignas(8) int n; short w[2][64]; };
+int used(const int x[64]) {
+#pragma HLS INLINE off
+    Other t;
+    int sum = 0;
+    t.n = x[0];
+    a: for (int i = 0; i < 64; ++i) t.w[i & 1][i] = x[i];
+    b: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        sum += t.w[i & 1][i] + t.w[1][63 - i] + t.w[x[i] & 1][i];
+    }
+    return sum + t.n;
+}
+void k(const int x[64], int y[64]) {
+    One t;
+    c: for (int i = 0; i < 64; ++i) t.v[i] = x[i];
+    d: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        y[i] = t.v[i] + t.v[i + 100] + t.v[i + 200];
+    }
+    y[0] = used(x);
+}
+"""
+
+
+def test_functions_may_have_structs_of_one_name(tmp_path):
+    found = estimate_of(tmp_path, TWO, "vivado")
+    assert [loop_of(found, one).ii for one in "bd"] == [2, 2]
+
+
+#: A class whose constructor has its directives, as that of hls::LineBuffer.
+OBJECT = """
+template <int N> struct Tab {
+    int v[N];
+    Tab() {
+#pragma HLS ARRAY_PARTITION variable=NAMED cyclic factor=4
+#pragma HLS DEPENDENCE variable=NAMED inter false
+    }
+};
+void k(const int x[1024], int y[64]) {
+    Tab<512> t;
+    a: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        t.v[x[i] & 511] += i;
+    }
+    b: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        y[i] = t.v[4 * i] + t.v[4 * i + 1] + t.v[4 * i + 2] + t.v[4 * i + 3];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("named", "intervals"), [("v", [1, 1]), ("this->v", [1, 1]), ("w", [3, 2])]
+)
+def test_directives_of_a_constructor_reach_the_members_of_its_objects(tmp_path, named, intervals):
+    found = estimate_of(tmp_path, OBJECT.replace("NAMED", named), "vivado")
+    assert [loop_of(found, one).ii for one in "ab"] == intervals
+    assert bool(found.warnings) == (named == "w")
+
+
+#: UG1399's table of sines, which a function computes before it is read.
+SINES = """
+#include <math.h>
+void fill(short sines[256]) {
+    for (int i = 0; i < 256; i++) sines[i] = (short) (32768.0 * sin(M_PI * (i - 128) / 256.0));
+}
+int k(short factor, unsigned char at) {
+    short sines[256];
+    fill(sines);
+    return (int) factor * sines[at];
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vivado", "vitis"])
+def test_a_table_that_a_function_computes_is_a_rom_in_both_tools(tmp_path, tool):
+    found = estimate_of(tmp_path, SINES, tool)
+    assert (found.latency, found.loops) == ((2, 2), ())
+    assert (found.resources["DSP"], found.resources["BRAM_18K"]) == (1, 1)

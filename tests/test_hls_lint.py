@@ -401,6 +401,8 @@ def test_a_false_dependence_says_why(tmp_path: Path) -> None:
         ("HLS UNROLL", "HLS LOOP_TRIPCOUNT min = 2 * 3 max = 8", None),
         ("s_axilite port=return", "s_axlite port=return", "no mode 's_axlite'; did you mean s_axi"),
         ("s_axilite port=return", "s_axilite port=return bundel=b", "did you mean bundle"),
+        ("s_axilite port=return", "s_axilite port=return register both", None),
+        ("s_axilite port=return", "s_axilite port=return both", "no option 'both'"),
     ],
 )
 def test_words_of_pragmas(tmp_path: Path, right: str, wrong: str, said: str | None) -> None:
@@ -566,3 +568,14 @@ def test_without_clang_the_command_says_what_it_leaves_out(
     )
     with pytest.raises(KernelBuildError, match="no-such-clang"):
         hls.lint(path, "k")
+
+
+@pytest.mark.parametrize(("named", "wrong"), [("v", False), ("this->v", False), ("w", True)])
+@pytest.mark.parametrize(("template", "kind"), [("", "Tab"), ("template <int N = 8> ", "Tab<>")])
+def test_a_constructor_has_directives_for_its_members(tmp_path, template, kind, named, wrong):
+    owner = f"{template}struct Tab {{\n    int v[8];\n    Tab() {{\n"
+    owner += f"#pragma HLS ARRAY_PARTITION variable={named} complete\n    }}\n}};\n"
+    text = owner + in_loop("t.v[i & 7] = a[i]; y[i] = t.v[i & 3];", f"    {kind} t;\n")
+    found = hls.lint(write(tmp_path / "k.cpp", text), "k")
+    assert any("names 'w', which Tab" in str(one) for one in found) == wrong
+    assert any("ARRAY_PARTITION" in str(one) for one in found) == wrong

@@ -98,6 +98,10 @@ _MORE = """
 _OPERATIONS = (*_CHOICES["bind_op", "op"], *_MORE.split())
 #: An option without which a directive says nothing (UG1399), with one of its values.
 _NEEDED = {"bind_op": "op=mul", "bind_storage": "type=ram_2p"}
+_CLASSES = (
+    CursorKind.CLASS_DECL, CursorKind.STRUCT_DECL, CursorKind.CLASS_TEMPLATE,
+    CursorKind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION,
+)  # fmt: skip
 _VARIABLE = frozenset(name for name, options in _PRAGMAS.items() if "variable" in options)
 
 
@@ -149,7 +153,7 @@ def _known(function: Scope) -> set[str]:
     declared = (CursorKind.VAR_DECL, CursorKind.PARM_DECL, CursorKind.FIELD_DECL)
     found = {node.spelling for node in function.node.walk_preorder() if node.kind in declared}
     owner = function.node.semantic_parent
-    if owner is not None and function.node.kind == CursorKind.CXX_METHOD:
+    if owner is not None and owner.kind in _CLASSES:  # constructors and methods are in one
         found |= {"this", *(node.spelling for node in owner.get_children())}
     return found
 

@@ -105,6 +105,14 @@ class Directive:
         found = re.match(r"[&*(\s]*(\w+)", self.options.get("variable", ""))
         return found[1] if found else ""
 
+    @property
+    def member(self) -> str:
+        """The variable and the members of it that it names: ``t.v``; of ``this->v`` it is ``v``."""
+        found = re.match(
+            r"[&*(\s]*(?:this->)?(\w+(?:(?:\.|->)\w+)*)", self.options.get("variable", "")
+        )
+        return found[1].replace("->", ".") if found else ""
+
 
 @dataclass(eq=False)
 class Scope:

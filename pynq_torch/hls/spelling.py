@@ -38,6 +38,8 @@ MODES = frozenset((*BLOCK_MODES, *_MODES.split()))
 _DATA_MODES = frozenset(_MODES.split()) - {"s_axilite", "ap_auto"}
 #: Options without a value.
 FLAGS = frozenset({"register", "direct_io", "interrupt", "autorestart"})
+#: What may stand behind ``register`` in Vivado HLS: which way an AXI4-Stream has registers.
+_REGISTERED = frozenset({"both", "forward", "reverse", "off"})
 #: Options whose value is a whole number, and the smallest it may be.
 NUMBERS = {
     "depth": 1,
@@ -110,7 +112,8 @@ def check_mode(mode: str | None, options: Mapping[str, str], where: str) -> list
             f"{where}: bundle={bundle}; expected letters, digits and underscores, since it is a "
             "part of the names of ports"
         )
-    unknown = [option for option in options if option not in _OPTIONS and option not in MODES]
+    known = _OPTIONS | MODES | (_REGISTERED if "register" in options else set())
+    unknown = [option for option in options if option not in known]
     return [
         f"{where}: INTERFACE has no option {option!r}, which is ignored{nearest(option, _OPTIONS)}"
         for option in unknown

@@ -138,6 +138,10 @@ class FunctionPlan:
     dimensions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     #: Bytes of an element of each array, and the bits that are used of them.
     words: dict[str, tuple[int, int]] = field(default_factory=dict)
+    #: Of each struct that is taken apart, and those in it, the byte where a member is -> its name;
+    #: and the file and line where its type is.
+    members: dict[str, dict[int, str]] = field(default_factory=dict)
+    classes: dict[str, tuple[str, int]] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
     #: Variable -> how the operations that it gets its value from are built.
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
@@ -154,6 +158,23 @@ class FunctionPlan:
     def array(self, name: str) -> ArrayPlan:
         """Return the plan of an array, made where there is none."""
         return self.arrays.setdefault(name, ArrayPlan())
+
+    def reach(self, objects: FunctionPlan, home: tuple[str, int]) -> None:
+        """Let what a method says of its class's arrays count for the objects of a function."""
+        for name, kind in objects.classes.items():
+            for one in objects.members.get(name, {}).values() if kind == home else ():
+                self._reach_array(objects, one, f"{name}.{one}")
+
+    def _reach_array(self, objects: FunctionPlan, name: str, variable: str) -> None:
+        own = self.arrays.get(name)
+        if own is not None and name not in self.dimensions:
+            known = objects.arrays.setdefault(variable, own)
+            known.parts += [cut for cut in own.parts if cut not in known.parts]
+        if name in self.distances:
+            objects.distances.setdefault(variable, self.distances[name])
+        for loop in self.all_loops():
+            if name in loop.distances:
+                loop.distances.setdefault(variable, loop.distances[name])
 
     def called(self) -> list[FunctionPlan]:
         """Return this function and those that it calls, directly or not."""
@@ -198,7 +219,7 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
                 most if most is not None else least or 0,
             )
     elif item.name == "dependence":
-        _dependence(loop, item, constants)
+        _dependence(loop, item, constants, _named(loop.function, item))
     elif item.name == "dataflow":
         loop.dataflow = True
     elif item.name == "latency":
@@ -216,7 +237,22 @@ def _is_off(item: Directive) -> bool:
     return "off" in item.words or item.options.get("off", "").lower() == "true"
 
 
-def _dependence(plan: LoopPlan | FunctionPlan, item: Directive, constants: Constants) -> None:
+def _named(function: FunctionPlan, item: Directive) -> list[str]:
+    """Return the arrays that a directive names: a member, or a struct with its members.
+
+    What cuts or binds a struct does so to its members only where it is an array of structs.
+    """
+    if item.variable not in function.members:
+        return [item.member if item.variable == "this" else item.variable]
+    found, name = [item.member], item.member
+    if function.dimensions.get(name) or item.name == "dependence":
+        found += [f"{name}.{one}" for one in function.members.get(name, {}).values()]
+    return found
+
+
+def _dependence(
+    plan: LoopPlan | FunctionPlan, item: Directive, constants: Constants, variables: list[str]
+) -> None:
     """Note what a DEPENDENCE says; its type is ``inter`` by default (UG1399).
 
     Schedules here wait for reads after writes alone: what it says of the two other directions
@@ -228,11 +264,11 @@ def _dependence(plan: LoopPlan | FunctionPlan, item: Directive, constants: Const
         return
     if "intra" in kinds:
         if item.is_false:
-            plan.unordered.add(item.variable)
+            plan.unordered.update(variables)
         return
     distance = 0 if item.is_false else constants.number(item.options.get("distance"))
     if distance is not None:
-        plan.distances[item.variable] = distance
+        plan.distances.update(dict.fromkeys(variables, distance))
 
 
 def of_function(function: FunctionPlan, item: Directive, constants: Constants) -> None:
@@ -254,16 +290,18 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
         function.balanced = "off" not in item.words
     elif binding := _binding(item, constants):
         function.bindings.setdefault(item.variable, []).append(binding)
+    elif name in ("aggregate", "data_pack"):
+        function.members.pop(item.variable, None)
     elif name in _OF_VARIABLES:
-        if item.variable:
-            _of_variable(function.array(item.variable), item, constants)
+        for variable in _named(function, item) if item.variable else ():
+            _of_variable(function.array(variable), item, constants)
     elif name == "allocation":
         limit = number(options.get("limit"))
         kind = options.get("instances") or next((w for w in item.words if w not in _ALLOCATES), "")
         if limit and kind:
             function.limits[kind.lower()] = limit
     elif name == "dependence":
-        _dependence(function, item, constants)
+        _dependence(function, item, constants, _named(function, item))
     elif name == "interface":
         _interface(function, item)
     elif name == "latency":

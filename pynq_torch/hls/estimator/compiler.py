@@ -26,6 +26,7 @@ from ..depends import gcc_files
 from ..parse import PROBE, probe
 from .counters import with_counters
 from .marks import ALONE, INLINED, marked
+from .members import Members, has_members, with_members
 from .place import Place
 from .slices import address_slice
 from .tables import has_numbers, with_tables
@@ -263,6 +264,7 @@ def optimise(
     promote: bool = False,
     early: bool = False,
     in_turn: bool = False,
+    members: Members | None = None,
 ) -> tuple[str, str]:
     """Return a module after the passes, and what LLVM's analyses print of its loops.
 
@@ -278,13 +280,13 @@ def optimise(
     promote, early : bool
         Whether an element that a loop reads and writes is in a register while it runs, as the tools
         have it where they do not flatten the nest; whether loops are unrolled that a `break` ends.
-    in_turn : bool
-        Whether a loop calls processes in turn, which is unrolled before.
+    in_turn, members : bool, mapping
+        Whether a loop that is unrolled calls processes; members' names of structs taken apart.
     """
     factors: dict[Place, int] = {}
     whole = with_counters(with_whole_words(with_tables(text)))
     whole = marked(whole, lambda _, at: INLINED if inlined(at) else ALONE, unrolled, factors)
-    _write(whole, path := folder / "marked.ll")
+    _write(whole, path := folder / "marked.ll", members or {})
     options = [*OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
     options += [] if promote else ["-disable-licm-promotion"]
     passes = _passes(_FIRST + _IN_TURN * in_turn + _PASSES, tool, early)
@@ -299,12 +301,16 @@ def _left_again(text: str, path: Path) -> str:
     return run_passes([_AGAIN, *OPTIONS, "-disable-licm-promotion", str(path)], {})
 
 
-def _write(whole: str, path: Path) -> None:
-    """Write a module to a file; whether it only reads a table of HLS numbers, inlining shows."""
+def _write(whole: str, path: Path, members: Members) -> None:
+    """Write a module to a file.
+
+    Whether it only reads a table of HLS numbers, and members of structs alone, inlining shows.
+    """
     path.write_text(whole, encoding="utf-8")
-    if has_numbers(whole):
+    if has_numbers(whole) or has_members(whole, members):
         words = [f"-passes={_FIRST[:-1]}", "-S", "-o", "-", str(path)]
-        path.write_text(with_tables(_opt(words)[0]), encoding="utf-8")
+        made = with_members(with_tables(_opt(words)[0]), members)
+        path.write_text(made, encoding="utf-8")
 
 
 def _passes(passes: str, tool: str, early: bool) -> str:

@@ -191,21 +191,23 @@ class Module:
         if match := re.match(r"^\[(\d+) x (.*)\]$", kind):
             size, align = self._layout(match[2])
             return int(match[1]) * size, align
-        if kind in self.structs:
-            return self._struct(self.structs[kind])
-        if kind.startswith(("{", "<{")):
-            return self._struct(kind)
-        return 8, 8
+        body = self.structs.get(kind, kind)
+        return self._struct(body) if body.startswith(("{", "<{")) else (8, 8)
 
     def _struct(self, body: str) -> tuple[int, int]:
-        packed = body.startswith("<{")
-        at, most = 0, 1
+        parts = [(at, *self._layout(part)) for at, part in self.members(body)]
+        most = 1 if body.startswith("<{") else max((align for *_, align in parts), default=1)
+        end = sum(parts[-1][:2]) if parts else 0
+        return end + -end % most, most
+
+    def members(self, body: str) -> Iterator[tuple[int, str]]:
+        """Yield at which byte each member of a struct begins, and its type."""
+        at = 0
         for part in split_types(body.strip("<>").strip()[1:-1]):
             size, align = self._layout(part)
-            align = 1 if packed else align
-            at = (at + align - 1) // align * align + size
-            most = max(most, align)
-        return (at + most - 1) // most * most, most
+            at += 0 if body.startswith("<{") else -at % align
+            yield at, part
+            at += size
 
 
 def bits_of(kind: str) -> int:

@@ -157,7 +157,13 @@ def written_in(name: str, names: Collection[str]) -> str:
 
 
 def plain_name(base: str) -> str:
-    """Return the name in the source of ``%buf.i``, ``@top.buf`` or ``@_ZZ3topvE3buf``."""
+    """Return the name in the source of ``%buf.i``, ``@top.buf`` or ``@_ZZ3topvE3buf``.
+
+    Members of a struct have theirs behind it: ``%tab.i$v`` is ``tab.v``.
+    """
+    if "$" in base:
+        base, *members = base.split("$")
+        return ".".join([plain_name(base), *(re.split(r"\W", one)[0] for one in members)])
     name = base.lstrip("%@").strip('"')
     if match := re.match(r"^_ZZ.*E(\d+)(\D\w*)$", name):
         return match[2][: int(match[1])]

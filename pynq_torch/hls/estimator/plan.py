@@ -47,6 +47,12 @@ class Plan:
         decides = self.tool == "vitis" and self.automatic
         return decides and any(loop.inner and loop.interval is None for loop in loops)
 
+    def members(self) -> dict[str, list[dict[int, str]]]:
+        """Return the members of the structs that are taken apart, by the structs' names."""
+        names = {name for one in self.functions for name in one.members}
+        every = {name: [one.members.get(name, {}) for one in self.functions] for name in names}
+        return {name: [one for one in found if one] for name, found in every.items()}
+
     def calls_in_turn(self) -> bool:
         """Whether a loop of DATAFLOW that is unrolled calls processes."""
         loops = [loop for one in self.functions if one.dataflow for loop in one.all_loops()]

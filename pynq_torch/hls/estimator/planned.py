@@ -25,12 +25,22 @@ from .bindings import lines_of
 from .marks import functions_of
 from .place import Place, real_path
 from .plan import Plan
-from .written import breaks, dimensions_of, is_fixed, is_perfect, is_sized_by_template
+from .written import (
+    breaks,
+    dimensions_of,
+    home_of,
+    is_fixed,
+    is_perfect,
+    is_sized_by_template,
+    members_of,
+)
 
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind
 
 __all__ = ["make_plan"]
+
+_METHODS = (CursorKind.CONSTRUCTOR, CursorKind.CXX_METHOD)
 
 
 def make_plan(
@@ -104,6 +114,10 @@ class _Plans:
                     self.made[name] = self._plan_of(place, *written)
         for name, made in self.made.items():
             self._link(name, made)
+            if made.scope.node.kind in _METHODS:
+                at = made.scope.node.semantic_parent.location
+                for objects in self.all():
+                    made.plan.reach(objects, (real_path(at.file.name), at.line))
         for name, made in self.made.items():
             self._inline(name, made)
 
@@ -200,6 +214,8 @@ def _function(scope: Scope, place: Place) -> FunctionPlan:
         one.spelling for one in arguments if is_pointer(one.type.get_canonical())
     )
     for child in walk(node):
+        if child.kind == CursorKind.VAR_DECL:
+            _note_members(function, child)
         if child.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
             dimensions, size, bits = dimensions_of(child)
             if dimensions or is_sized_by_template(child):
@@ -207,6 +223,16 @@ def _function(scope: Scope, place: Place) -> FunctionPlan:
             if size > 0 and (dimensions or child.type.get_pointee().get_size() > 0):
                 function.words.setdefault(child.spelling, (size, bits))
     return function
+
+
+def _note_members(function: FunctionPlan, node: Cursor) -> None:
+    """Note the members of a variable that is a struct with arrays in it."""
+    for struct, name, at, sizes, size, bits in members_of(node.spelling, node.type):
+        function.members.setdefault(struct, {}).setdefault(at, name)
+        function.classes.setdefault(node.spelling, home_of(node.type))
+        if sizes:
+            function.dimensions.setdefault(f"{struct}.{name}", sizes)
+            function.words.setdefault(f"{struct}.{name}", (size, bits))
 
 
 def _labels(node: Cursor) -> dict[tuple[int, int], str]:

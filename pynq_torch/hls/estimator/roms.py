@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from .calls import given
 from .ir import Block, Function, Instruction, Module
 from .operators import knows_call
+from .place import Place
 
 if TYPE_CHECKING:
     from .memory import Arrays
 
-__all__ = ["synthesised", "table_of"]
+__all__ = ["synthesised", "table_of", "tables_in"]
 
 _COPIES = ("llvm.memcpy", "llvm.memmove", "memcpy", "memmove", "__hls_stream")
 
@@ -28,6 +29,13 @@ def synthesised(block: Block, module: Module, arrays: Arrays) -> Iterator[Instru
         value = given(item, module.functions[item.callee])[argument] if argument else ""
         if not value or not arrays.array(arrays.base_of(value)).constant:
             yield item
+
+
+def tables_in(module: Module) -> set[Place | None]:
+    """Return where the functions are of which a call only makes a ROM."""
+    blocks = (block for one in module.functions.values() for block in one.blocks.values())
+    items = (item for block in blocks for item in block.instructions if item.op == "call")
+    return {module.functions[item.callee].place for item in items if table_of(item, module)}
 
 
 def table_of(item: Instruction, module: Module) -> str:

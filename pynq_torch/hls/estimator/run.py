@@ -34,6 +34,7 @@ from .place import Place, header_folders
 from .plan import Plan, Trips, has_loops
 from .planned import make_plan
 from .result import Estimate
+from .roms import tables_in
 from .small import small_functions
 from .tables import with_arguments
 from .target import Target, target_of
@@ -267,7 +268,9 @@ def _optimised(
 
     plan.swallow_all()
     if plan.tool == "vitis":
-        plan.take_in(small_functions(text, plan.entry, plan.is_open, inlined, unrolled, folder))
+        small = small_functions(text, plan.entry, plan.is_open, inlined, unrolled, folder)
+        kept = _tables(text, plan, inlined, folder) if small else set()
+        plan.take_in(one for one in small if one not in kept)
     plan.settle(*_as_written(text, plan, inlined, folder))
     hand_up(text, plan, lambda one: one is not plan.top and not _is_module(one))
     plan.warn_of_latencies(lambda one: one is not plan.top and not _is_module(one))
@@ -275,6 +278,7 @@ def _optimised(
         text = with_arguments(text, plan.entry, arguments, lenient=lenient)
     made = functools.partial(compiler.optimise, text, plan.entry, inlined, unrolled, folder)
     made = functools.partial(made, tool=plan.tool, in_turn=plan.calls_in_turn())
+    made = functools.partial(made, members=plan.members())
     made, module = _unrolled_again(made, _both_ways(made, plan), plan)
     left = plan.left(_trips(module, plan))
     stuck += [loop for loop in left if not (loop.breaks and loop.fixed)]
@@ -315,15 +319,7 @@ def _as_written(
     decides = plan.needs_trips()
     if not decides and not plan.unrolls_in_part():
         return {}, {}
-    written = compiler.optimise(
-        text,
-        plan.entry,
-        inlined,
-        lambda place: 1 if plan.loop_at(place) else 0,
-        folder,
-        promote=True,
-    )
-    module = read_module(*written)
+    module = _not_unrolled(text, plan, inlined, folder)
     for function in module.functions.values():
         plan.note_turns({loop.place: as_written(loop) for loop in function.loops})
     if not decides:
@@ -331,6 +327,26 @@ def _as_written(
     buses = {f"%{name}" for name, port in plan.top.ports.items() if port.get("mode") == "m_axi"}
     found = ((plan.loop_at(place), alone) for place, alone in nests(module, plan.entry, buses))
     return _trips(module, plan), {loop: alone for loop, alone in found if loop is not None}
+
+
+def _not_unrolled(text: str, plan: Plan, inlined: Callable[[Place], bool], folder: Path) -> Module:
+    """Return the module with the loops as they are written."""
+
+    def unrolled(place: Place) -> int:
+        return 1 if plan.loop_at(place) else 0
+
+    return read_module(
+        *compiler.optimise(text, plan.entry, inlined, unrolled, folder, promote=True)
+    )
+
+
+def _tables(
+    text: str, plan: Plan, inlined: Callable[[Place], bool], folder: Path
+) -> set[Place | None]:
+    """Return where the functions are that only compute a table: they are no code to inline."""
+    if " float" not in text and " double" not in text:
+        return set()
+    return tables_in(_not_unrolled(text, plan, inlined, folder))
 
 
 def _both_ways(made: Callable[..., tuple[str, str]], plan: Plan) -> Module:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from pynq_torch.errors import needs
 
 from ..cursors import is_pointer
 from ..lint_tree import LOOPS, Scope, plain, walk
+from .place import header_folders, real_path
 
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, Type, TypeKind
 
-__all__ = ["breaks", "dimensions_of", "is_fixed", "is_perfect", "is_sized_by_template"]
+__all__ = [
+    "breaks", "dimensions_of", "home_of", "is_fixed", "is_perfect", "is_sized_by_template",
+    "members_of",
+]  # fmt: skip
 
+_STRUCTS = (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
 _NARROW = re.compile(r"(?:const )?ap_u?(?:int|fixed)<(\d+)")
 
 
@@ -24,14 +30,58 @@ def dimensions_of(node: Cursor) -> tuple[tuple[int, ...], int, int]:
         kind = kind.element_type if _is_open(kind) else kind.get_pointee().get_canonical()
         if kind.get_array_size() > 0:
             sizes = [0]  # T a[][N]: the first one is not known here
+    more, kind = _elements(kind, is_open=not sizes)
+    size = kind.get_size()
+    narrow = _NARROW.match(kind.spelling)
+    return (*sizes, *more), size, int(narrow[1]) if narrow else size * 8
+
+
+def _elements(kind: Type, *, is_open: bool = False) -> tuple[tuple[int, ...], Type]:
+    """Return an array's dimensions and the type of an element; the first may have no number."""
+    sizes: list[int] = []
     while kind.get_array_size() > 0 or (
-        not sizes and "[" in kind.spelling and kind.get_array_size() == 0
+        is_open and not sizes and "[" in kind.spelling and kind.get_array_size() == 0
     ):
         sizes.append(kind.get_array_size())
         kind = kind.get_array_element_type().get_canonical()
-    size = kind.get_size()
-    narrow = _NARROW.match(kind.spelling)
-    return tuple(sizes), size, int(narrow[1]) if narrow else size * 8
+    return tuple(sizes), kind
+
+
+def members_of(
+    name: str, kind: Type, around: tuple[int, ...] = ()
+) -> Iterator[tuple[str, str, int, tuple[int, ...], int, int]]:
+    """Yield the members of a struct of the kernel's own that holds an array, and of those in it.
+
+    Each with the struct's name, its own, the byte where it begins, its dimensions behind those
+    around it, and bytes and bits of an element.
+    """
+    sizes, kind = _elements(kind.get_canonical())
+    declared = kind.get_declaration()
+    fields = [*kind.get_fields()] if declared.kind in _STRUCTS and kind.get_size() > 0 else []
+    file = declared.location.file
+    is_own = file is not None and not file.name.startswith(header_folders())
+    if not is_own or not any(map(_holds_array, fields)):
+        return
+    for one in fields:
+        inner, element = _elements(one.type.get_canonical())
+        size, narrow = element.get_size(), _NARROW.match(element.spelling)
+        bits = int(narrow[1]) if narrow else size * 8
+        at = kind.get_offset(one.spelling) // 8
+        yield name, one.spelling, at, (*around, *sizes, *inner), size, bits
+        yield from members_of(f"{name}.{one.spelling}", one.type, (*around, *sizes))
+
+
+def home_of(kind: Type) -> tuple[str, int]:
+    """Return where a struct is declared, or the template that it is made from."""
+    at = _elements(kind.get_canonical())[1].get_declaration().location
+    return (real_path(at.file.name), at.line) if at.file is not None else ("", 0)
+
+
+def _holds_array(node: Cursor) -> bool:
+    """Whether a member is an array, or a struct that holds one."""
+    sizes, kind = _elements(node.type.get_canonical())
+    inner = kind.get_fields() if kind.get_declaration().kind in _STRUCTS else ()
+    return bool(sizes) or any(map(_holds_array, inner))
 
 
 def _is_open(kind: Type) -> bool:
