@@ -108,9 +108,8 @@ class Directive:
     @property
     def member(self) -> str:
         """The variable and the members of it that it names: ``t.v``; of ``this->v`` it is ``v``."""
-        found = re.match(
-            r"[&*(\s]*(?:this->)?(\w+(?:(?:\.|->)\w+)*)", self.options.get("variable", "")
-        )
+        name = self.options.get("variable", "")
+        found = re.match(r"[&*(\s]*(?:this->)?(\w+(?:(?:\.|->)\w+)*)", name)
         return found[1].replace("->", ".") if found else ""
 
 
