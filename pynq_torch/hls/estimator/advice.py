@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 from math import ceil, prod
 
-from .array import Array, banks_of
+from .array import Array, banks_of, fitting
 from .region import Node, Region
 
 __all__ = ["as_short", "partition"]
@@ -141,12 +141,7 @@ def _interval(region: Region, nodes: list[Node], array: Array, parts: list[_Part
     met = {banks for _, banks in taken}
     users: dict[tuple[int | None, ...], list[Node]] = defaultdict(list)
     for node, banks in taken:
-        fits = [one for one in met if _is_in(one, banks)] if None in banks else [banks]
-        for one in fits:
+        for one in fitting(banks, met) if None in banks else [banks]:
             users[one].append(node)
     ports = trial.ports()
     return max((ceil(region.together(found) / ports) for found in users.values()), default=1)
-
-
-def _is_in(one: tuple[int | None, ...], banks: tuple[int | None, ...]) -> bool:
-    return all(b is None or a == b for a, b in zip(one, banks, strict=True))

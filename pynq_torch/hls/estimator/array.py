@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, gcd, prod
 
@@ -18,6 +18,7 @@ __all__ = [
     "banks_of",
     "bits_between",
     "choices_of",
+    "fitting",
     "may_meet",
     "runs_over",
     "split",
@@ -295,6 +296,13 @@ def choices_of(array: Array, address: Expression) -> int:
         if steps or unknown:
             among *= max(size if kind == "complete" else factor, 1)
     return among
+
+
+def fitting(
+    banks: tuple[int | None, ...], met: Iterable[tuple[int | None, ...]]
+) -> list[tuple[int | None, ...]]:
+    """Return which of the banks that are met an access may take that has these."""
+    return [one for one in met if all(b is None or a == b for a, b in zip(one, banks, strict=True))]
 
 
 def may_meet(one: Access, other: Access) -> bool:

@@ -27,12 +27,11 @@ _WITH_REGISTERS, _READS_AT_ONCE = 2017.0, 2018.0
 
 def with_ports(body: Body, region: Region, *, pipelined: bool) -> Region:
     """Return a region in which what the top function itself writes to AXI4-Stream takes longer."""
-    release = body.target.release or _READS_AT_ONCE
-    if body.function.name == body.kernel.entry:
-        with_registers(body, region)
-    if body.function.name != body.kernel.entry or _is_of_a_module(body, region, pipelined):
+    if body.function.name != body.kernel.entry:
         return region
-    if release < _WITH_REGISTERS:
+    with_registers(body, region)
+    release = body.target.release or _READS_AT_ONCE
+    if release < _WITH_REGISTERS or _is_of_a_module(body, region, pipelined):
         return region
     early = body.target.tool == "vivado" and release < _READS_AT_ONCE
     streams, waits = _streams(body), set[int]()

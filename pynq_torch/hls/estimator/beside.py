@@ -243,7 +243,7 @@ def run_side_by_side(
         before = node
         if isinstance(node, Loop):
             if node.header in times.pipelines:
-                items = [item for block in body.blocks(node) for item in block.instructions]
+                items = body.items(node)
                 run.starts(items, group)
                 run.add(_Module(node.header, items, group))
             else:

@@ -67,7 +67,7 @@ class Carried:
     gap: int = 1
 
 
-def port_limit(region: Region, asked: int = 1) -> Limit:
+def port_limit(region: Region, asked: int) -> Limit:
     """The interval that memory and stream ports allow, and how to reach the one asked for."""
     interval, nodes, most = ports_needed(region)
     if not nodes:

@@ -49,7 +49,7 @@ def is_one_of_many(region: Region, item: Instruction, access: Access) -> bool:
 
 def asked_for(body: Body, loop: Loop) -> int:
     """Return the cycles before a loop that is no pipeline in which it asks for a burst."""
-    items = [item for block in body.blocks(loop) for item in block.instructions]
+    items = body.items(loop)
     loads = [item for item in items if item.op == "load"]
     if body.target.tool != "vivado" or loop.inner or not any(map(_of_bus(body), loads)):
         return 0

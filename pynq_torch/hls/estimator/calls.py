@@ -127,7 +127,7 @@ def used_by(body: Body, what: Instruction | Loop) -> tuple[set[str], set[str]]:
     """The arrays that a process reads, and those that it writes."""
     if isinstance(what, Instruction):
         return body.used(what)
-    return accessed(body, [item for block in body.blocks(what) for item in block.instructions])
+    return accessed(body, body.items(what))
 
 
 def accessed(body: Body, items: Sequence[Instruction]) -> tuple[set[str], set[str]]:

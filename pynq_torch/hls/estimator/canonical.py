@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from pynq_torch.paths import shown
 
 from .calls import given, used_by
 from .ir import Instruction, Loop
@@ -157,5 +154,5 @@ def _place(process: Process) -> Place | None:
 
 def _warn(body: Body, process: Process, text: str) -> None:
     place = _place(process)
-    at = f"{shown(Path(place.file))}:{place.line}: " if place is not None else ""
+    at = f"{place.shown}: " if place is not None else ""
     body.kernel.plan.warn(f"{at}DATAFLOW: {text}")

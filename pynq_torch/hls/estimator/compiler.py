@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
-from pynq_torch.paths import shown
 
 from .. import toolchain
 from ..depends import gcc_files
@@ -342,7 +341,7 @@ def too_much(unrolled: Sequence[Place], most: str) -> KernelBuildError:
         return KernelBuildError(
             f"what the top function calls is more code than {most}; estimate a part"
         )
-    places = dict.fromkeys(f"{shown(Path(place.file))}:{place.line}" for place in unrolled)
+    places = dict.fromkeys(place.shown for place in unrolled)
     where = ", ".join([*places][:5])
     return KernelBuildError(
         f"{where}: unrolling makes more code than {most}; give the loop a factor"

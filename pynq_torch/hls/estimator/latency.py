@@ -163,7 +163,7 @@ class Body:
         interval: int | None = None
         begins: tuple[int, ...] = ()
         if pipelined and self.plan is not None:
-            items = [i for block in self.blocks(None) for i in block.instructions]
+            items = self.items(None)
             region = self.region(items, bursts=False)
             asked = self.plan.interval or 1
             interval, depth, limit = pipeline(region, asked, self.plan.distances)
@@ -201,6 +201,10 @@ class Body:
         """The blocks of a loop or the function, each after what leads to it."""
         names = set(loop.blocks) if loop is not None else None
         return [self.function.blocks[n] for n in self.order if names is None or n in names]
+
+    def items(self, loop: Loop | None) -> list[Instruction]:
+        """The instructions of a loop or the function, in that order."""
+        return [item for block in self.blocks(loop) for item in block.instructions]
 
     def region(
         self, items: list[Instruction], header: str = "", *, bursts: bool,

@@ -6,10 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import ceil
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from pynq_torch.paths import shown
 
 from .asked import LoopPlan
 from .axis import is_whole
@@ -87,7 +84,7 @@ def _fills_a_table(body: Body, loop: Loop) -> bool:
 
     Nor does an array of ``std::complex<ap_fixed<...>>`` take one, which begins with any numbers.
     """
-    items = [i for block in body.blocks(loop) for i in block.instructions]
+    items = body.items(loop)
     stores = [i for i in items if i.op == "store"]
     if loop.header.startswith("arrayctor.loop") and any(_COMPLEX in i.text for i in items):
         return all(_ZERO.match(i.text) for i in stores)
@@ -211,7 +208,7 @@ def _why(plan: LoopPlan, loop: Loop, interval: int, limit: Limit) -> str:
 def _pipelined(
     body: Body, loop: Loop, plan: LoopPlan, loops: list[Loop], plans: list[LoopPlan]
 ) -> Cycles:
-    items = [i for block in body.blocks(loops[0]) for i in block.instructions]
+    items = body.items(loops[0])
     unordered = set().union(*(one.unordered | one.function.unordered for one in plans))
     floor = plan.floor.interval or 1 if plan.floor is not None else 1
     region = body.region(items, loop.header, bursts=True, unordered=unordered)
@@ -305,7 +302,7 @@ def _record(body: Body, at: int, loops: list[Loop], plans: Sequence[LoopPlan | N
     inside = {*loops[0].blocks}
     if last and all({*block.successors} <= inside for block in body.blocks(loops[0])):
         body.kernel.plan.warnings.append(
-            f"{shown(Path(last.file))}:{last.line}: the loop has no end, so "
+            f"{last.shown}: the loop has no end, so "
             f"{body.kernel.plan.top.name} never returns; give it a condition"
         )
     owner = plans[-1].function.name if plans[-1] is not None else ""

@@ -127,8 +127,7 @@ def _danger(
 
 def _region(body: Body, loop: Loop) -> Region:
     """Return the operations of a loop."""
-    items = [item for block in body.blocks(loop) for item in block.instructions]
-    return body.region(items, loop.header, bursts=True)
+    return body.region(body.items(loop), loop.header, bursts=True)
 
 
 def _named(parts: Sequence[LoopEstimate], interval: int | None) -> LoopEstimate:

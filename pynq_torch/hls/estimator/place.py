@@ -7,6 +7,9 @@ import os
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from pynq_torch.paths import shown
 
 from .. import toolchain
 
@@ -42,6 +45,11 @@ class Place:
     def path(self) -> str:
         """The file without links: one file has several names."""
         return real_path(self.file)
+
+    @property
+    def shown(self) -> str:
+        """File and line, as a message names them."""
+        return f"{shown(Path(self.file))}:{self.line}"
 
 
 @functools.lru_cache(maxsize=1024)

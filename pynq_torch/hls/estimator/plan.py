@@ -9,9 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-
-from pynq_torch.paths import shown
 
 from .asked import FunctionPlan, LoopPlan
 from .bindings import Bindings
@@ -85,7 +82,7 @@ class Plan:
     def warn_of_choices(self, chosen: Mapping[Instruction, str]) -> None:
         """Say which pointers the data choose: the estimate takes one of their arrays for all."""
         for item, base in chosen.items():
-            at = f"{shown(Path(item.place.file))}:{item.place.line}: " if item.place else ""
+            at = f"{item.place.shown}: " if item.place else ""
             self.warn(
                 f"{at}the data choose between pointers into several arrays; the estimate takes all "
                 f"their accesses as those of {plain_name(base)!r}"
@@ -130,7 +127,7 @@ class Plan:
         for function in self.functions:
             for name, array in function.arrays.items():
                 if "uram" in array.implementation and not has_it:
-                    at = f"{shown(Path(function.place.file))}:{function.place.line}"
+                    at = function.place.shown
                     self.warn(
                         f"{at}: {part} has no UltraRAM; {name} counts as block RAM: write impl=bram"
                     )
@@ -213,7 +210,7 @@ class Plan:
     def _warn_of_limits(self) -> None:
         """Say which ALLOCATION of a function has no effect, since pipelines take it in."""
         for function in self.functions:
-            at = f"{shown(Path(function.place.file))}:{function.place.line}"
+            at = function.place.shown
             for other in self.functions:
                 if other.swallowed and other.name.lower() in function.limits:
                     self.warn(
@@ -230,7 +227,7 @@ class Plan:
             if function.least is not None and is_inlined(function):
                 asked.append((function.place, f"{function.name} is inlined where it is called"))
             for place, why in asked:
-                at = f"{shown(Path(place.file))}:{place.line}"
+                at = place.shown
                 self.warn(f"{at}: LATENCY has no effect: {why}, and no state of its own is left")
 
     def _warn_of_merges(self) -> None:
@@ -239,7 +236,7 @@ class Plan:
         held: list[FunctionPlan | LoopPlan] = [*self.functions, *loops]
         for one, inner in ((each, asked.loops) for each in held for asked in each.merges):
             if len(inner) > 1 and all(loop.unroll == 0 for loop in inner):
-                at = f"{shown(Path(one.place.file))}:{one.place.line}"
+                at = one.place.shown
                 by = inner[0].unrolled_by
                 self.warn(f"{at}: LOOP_MERGE has no effect: {by} unrolls the loops in there")
 
@@ -249,7 +246,7 @@ def _why_kept(loop: LoopPlan, *, constant: bool) -> str:
     why = "it is too large" if constant else "how often it runs is no constant"
     mend = "give UNROLL a factor" if constant else "give it a constant bound and an `if` in it"
     return (
-        f"{shown(Path(loop.place.file))}:{loop.place.line}: {loop.unrolled_by} has no effect: this "
+        f"{loop.place.shown}: {loop.unrolled_by} has no effect: this "
         f"loop cannot be unrolled, {why}; {mend}"
     )
 

@@ -102,7 +102,8 @@ def _scalars(
 
     They return it, or write it through a reference: then code between the calls loads it.
     """
-    inside = [_inside(body, process.what) for process in processes]
+    whats = [process.what for process in processes]
+    inside = [[one] if isinstance(one, Instruction) else body.items(one) for one in whats]
     maker = {item.name: number for number, items in enumerate(inside) for item in items}
     made = {item.name: item for block in body.blocks(None) for item in block.instructions}
     found: list[set[int]] = []
@@ -123,13 +124,6 @@ def _scalars(
             left += item.operands
         found[-1] = {other for other in found[-1] if other < number}
     return found
-
-
-def _inside(body: Body, what: Instruction | Loop) -> list[Instruction]:
-    """Return the instructions of a process in the function with the region."""
-    if isinstance(what, Instruction):
-        return [what]
-    return [item for block in body.blocks(what) for item in block.instructions]
 
 
 def _is_late(body: Body, writer: Instruction | Loop, reader: Instruction | Loop, base: str) -> bool:

@@ -12,7 +12,7 @@ from .paths import ends_of
 from .place import Place, plain_name
 from .region import AFTER_READ, Node, Region
 
-__all__ = ["carried_reason", "memory_reason", "port_reason", "words_for"]
+__all__ = ["carried_reason", "memory_reason", "port_reason"]
 
 _SUMS = ("fadd", "fsub")
 #: Runs of operations that are named one by one.
@@ -192,7 +192,7 @@ def _joined(nodes: list[Node], interval: int, clock: str) -> str:
 
 def _words(nodes: list[Node]) -> str:
     """Name operations one after another; many of them by kinds."""
-    what = [words_for(node.item) for node in nodes]
+    what = [_word_for(node.item) for node in nodes]
     runs = [(one, len([*same])) for one, same in groupby(what)]
     if len(runs) > _MOST_NAMED:
         runs = [*Counter(what).items()]
@@ -207,7 +207,7 @@ def _many(what: str, count: int) -> str:
 
 def _with_cycles(node: Node, interval: int) -> tuple[str, int]:
     cycles = node.cost.latency
-    return words_for(node.item), min(cycles + 1, interval) if cycles else 0
+    return _word_for(node.item), min(cycles + 1, interval) if cycles else 0
 
 
 _WORDS = {
@@ -221,7 +221,7 @@ _WORDS = {
 }  # fmt: skip
 
 
-def words_for(item: Instruction) -> str:
+def _word_for(item: Instruction) -> str:
     """Name an operation for a reader."""
     if item.op == "call":
         return f"`{item.callee.removeprefix('__hls_').split('_f')[0]}`"

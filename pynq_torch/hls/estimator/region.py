@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from .array import LUT_BITS, Access, may_meet
+from .array import LUT_BITS, Access, fitting, may_meet
 from .asked import FunctionPlan
 from .balance import balance
 from .bindings import Bindings, bound
@@ -340,10 +340,7 @@ class Region:
             for other in self.accesses[id(access.array)]
             if other.access is not None and None not in other.access.banks
         }
-        fits = [
-            b for b in met if all(x is None or x == y for x, y in zip(access.banks, b, strict=True))
-        ]
-        return [*fits, access.banks]
+        return [*fitting(access.banks, met), access.banks]
 
     def begins(self, node: Node, ready: Slot) -> Slot:
         """Return when an operation begins: in the next cycle where this one has no room for it."""
