@@ -13,7 +13,7 @@ from pynq_torch import paths
 from pynq_torch.cli import main
 from pynq_torch.errors import InterfaceError, KernelBuildError, KernelError
 from pynq_torch.hls import estimate, lint, read_interface
-from pynq_torch.hls.estimator import compiler, scev
+from pynq_torch.hls.estimator import compiler, passes, scev
 from pynq_torch.hls.estimator.tool import guess_tool
 
 MISSING = compiler.tools()
@@ -1033,6 +1033,6 @@ def test_analyses_end_by_processor_time(monkeypatch, tmp_path):
     slow = tmp_path / "opt"
     slow.write_text("#!/bin/sh\nwhile :; do :; done\n")
     slow.chmod(0o755)
-    monkeypatch.setattr(compiler, "OPT", str(slow))
+    monkeypatch.setattr(passes, "OPT", str(slow))
     with pytest.raises(KernelBuildError, match="took more than 1 s of processor time"):
-        compiler._opt([], 1)
+        passes.opt([], 1)

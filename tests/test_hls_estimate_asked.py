@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from pynq_torch.errors import KernelBuildError
 from pynq_torch.hls import Estimate, estimate
 from pynq_torch.hls.estimator import compiler
+from pynq_torch.hls.estimator.passes import TooLongError
 from pynq_torch.hls.estimator.trees import without_large_trees
 
 MISSING = compiler.tools()
@@ -336,10 +338,10 @@ void k(const int x[64], int y[64]) {
 
 
 def test_too_much_unrolling_names_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler, "_TIMEOUT_S", 2.0)  # as a million iterations do to a minute
+    monkeypatch.setattr(compiler, "_UNROLL_S", 1)  # as a million iterations do to 20 s
     text = """
-void k(const int x[20000], int y[20000]) {
-    for (int i = 0; i < 20000; ++i) {
+void k(const int x[60000], int y[60000]) {
+    for (int i = 0; i < 60000; ++i) {
 #pragma HLS UNROLL
         y[i] = x[i] + 1;
     }
@@ -347,14 +349,24 @@ void k(const int x[20000], int y[20000]) {
 """
     with pytest.raises(KernelBuildError, match=r"k\.cpp:3: unrolling makes more code .* factor"):
         _of(tmp_path, text)
+    opt = compiler.opt
+
+    def analysed(words: Sequence[str], seconds: int) -> tuple[str, str]:
+        if any("print<" in word for word in words):
+            raise TooLongError(seconds)
+        return opt(words, seconds)
+
+    monkeypatch.setattr(compiler, "opt", analysed)
+    with pytest.raises(KernelBuildError, match=r"k\.cpp:3: unrolling makes more code .* factor"):
+        _of(tmp_path, text.replace("60000", "64"))
     text = "void k(const int x[4], int y[4]) { y[0] = x[0]; }"
-    monkeypatch.setattr(compiler, "_opt", _too_long)
+    monkeypatch.setattr(compiler, "opt", _too_long)
     with pytest.raises(KernelBuildError, match=r"^what the top function calls is more code"):
         _of(tmp_path, text)
 
 
 def _too_long(*_: object) -> tuple[str, str]:
-    raise compiler._TooLongError("a pass did not end")
+    raise TooLongError(1)
 
 
 def test_an_element_s_bits_are_those_of_a_product(tmp_path: Path) -> None:

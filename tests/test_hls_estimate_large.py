@@ -136,13 +136,13 @@ def test_what_is_printed_of_a_sum_of_bits_does_not_grow_with_its_square(
     whole = estimate_of(tmp_path, ONES, "vitis").resources
     lengths = []
 
-    def noted(words: list[str], patience_s: int = 0) -> tuple[str, str]:
-        made = run(words, patience_s)
+    def noted(words: list[str], seconds: int) -> tuple[str, str]:
+        made = run(words, seconds)
         lengths.append(len(made[1]))
         return made
 
-    run = compiler._opt
-    monkeypatch.setattr(compiler, "_opt", noted)
+    run = compiler.opt
+    monkeypatch.setattr(compiler, "opt", noted)
     compiler._analysed.cache_clear()
     estimate_of(tmp_path, ONES, "vitis")
     before = max(lengths)
@@ -160,11 +160,11 @@ def test_a_kernel_without_sums_is_analysed_once(
     """Vivado HLS has sums in memory or in registers: here both are the same code."""
     asked = []
 
-    def noted(words: list[str], patience_s: int = 0) -> tuple[str, str]:
+    def noted(words: list[str], seconds: int) -> tuple[str, str]:
         asked.append("-disable-output" in words)
-        return run(words, patience_s)
+        return run(words, seconds)
 
-    run = compiler._opt
-    monkeypatch.setattr(compiler, "_opt", noted)
+    run = compiler.opt
+    monkeypatch.setattr(compiler, "opt", noted)
     estimate_of(tmp_path, SQUARE, "vivado")
     assert sum(asked) == 1

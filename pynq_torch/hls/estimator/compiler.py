@@ -12,10 +12,9 @@ import functools
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
@@ -26,6 +25,7 @@ from ..parse import PROBE, probe
 from .counters import with_counters
 from .marks import ALONE, INLINED, marked
 from .members import Members, has_members, with_members
+from .passes import OPT, TooLongError, naming, opt
 from .place import Place
 from .slices import address_slice
 from .tables import has_numbers, with_tables
@@ -47,11 +47,10 @@ __all__ = [
     "optimise",
     "release",
     "run_passes",
-    "too_much",
     "tools",
 ]
 
-CLANG, OPT, LINK = "clang-16", "opt-16", "llvm-link-16"
+CLANG, LINK = "clang-16", "llvm-link-16"
 _LIMITED = ("/bin/sh", "-c", 'ulimit -t 60; ulimit -v 8000000; exec "$@"', "sh")
 _TIMEOUT_S = 60
 HEADERS = toolchain.LIGHT_HEADERS
@@ -112,8 +111,8 @@ OPTIONS = (
 _LONG = 4000
 #: The parts of a value that is printed, in a module and in what is left of a long one.
 _TREE, _SMALL_TREE = 2000, 200
-#: Of processor time, which does not depend on how busy the PC is: to unroll, and to analyse.
-_UNROLL_S, _PATIENCE_S = 20, 2
+#: Of processor time, to unroll, and to analyse all values or addresses alone.
+_UNROLL_S, _PATIENCE_S, _ADDRESSES_S = 20, 2, 60
 _ERROR = re.compile(r"^(.+?:\d+):\d+: (?:fatal )?error: (.*)$", re.MULTILINE)
 
 
@@ -285,19 +284,21 @@ def optimise(
     factors: dict[Place, int] = {}
     whole = with_counters(with_whole_words(with_tables(text)))
     whole = marked(whole, lambda _, at: INLINED if inlined(at) else ALONE, unrolled, factors)
-    _write(whole, path := folder / "marked.ll", members or {})
+    path = folder / "marked.ll"
     options = [*OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
     options += [] if promote else ["-disable-licm-promotion"]
     passes = _passes(_FIRST + _IN_TURN * in_turn + _PASSES, tool, early)
-    made = run_passes([f"-passes={passes}", *options, str(path)], factors)
-    made = _named(_left_again(made, path) if tool == "vivado" else made)
-    return made, _analysed(made, path)
+    with naming(factors):
+        _write(whole, path, members or {})
+        made = run_passes([f"-passes={passes}", *options, str(path)])
+        made = _named(_left_again(made, path) if tool == "vivado" else made)
+        return made, _analysed(made, path)
 
 
 def _left_again(text: str, path: Path) -> str:
     """Move out of loops what may leave them if arguments may be one array."""
     path.write_text(text.replace(" noalias ", " "), encoding="utf-8")
-    return run_passes([_AGAIN, *OPTIONS, "-disable-licm-promotion", str(path)], {})
+    return run_passes([_AGAIN, *OPTIONS, "-disable-licm-promotion", str(path)])
 
 
 def _write(whole: str, path: Path, members: Members) -> None:
@@ -308,7 +309,7 @@ def _write(whole: str, path: Path, members: Members) -> None:
     path.write_text(whole, encoding="utf-8")
     if has_numbers(whole) or has_members(whole, members):
         words = [f"-passes={_FIRST[:-1]}", "-S", "-o", "-", str(path)]
-        made = with_members(with_tables(_opt(words)[0]), members)
+        made = with_members(with_tables(opt(words, _UNROLL_S)[0]), members)
         path.write_text(made, encoding="utf-8")
 
 
@@ -326,26 +327,9 @@ def _passes(passes: str, tool: str, early: bool) -> str:
     return made.replace("<O1;", "<O1;upperbound;") if early else made
 
 
-def run_passes(words: Sequence[str], factors: Mapping[Place, int]) -> str:
-    """Return what the passes make of a module; an error names the loops that became too much."""
-    try:
-        return _opt([*words, "-S", "-o", "-"], _UNROLL_S)[0]
-    except _TooLongError as error:
-        unrolled = [at for at, n in factors.items() if n != 1]
-        raise too_much(unrolled, f"{OPT} can take in {_UNROLL_S} s") from error
-
-
-def too_much(unrolled: Sequence[Place], most: str) -> KernelBuildError:
-    """Return an error that names the loops that became more code than `most`."""
-    if not unrolled:
-        return KernelBuildError(
-            f"what the top function calls is more code than {most}; estimate a part"
-        )
-    places = dict.fromkeys(place.shown for place in unrolled)
-    where = ", ".join([*places][:5])
-    return KernelBuildError(
-        f"{where}: unrolling makes more code than {most}; give the loop a factor"
-    )
+def run_passes(words: Sequence[str]) -> str:
+    """Return what the passes make of a module, in the time that unrolling has."""
+    return opt([*words, "-S", "-o", "-"], _UNROLL_S)[0]
 
 
 def _named(text: str) -> str:
@@ -370,26 +354,7 @@ def _analysed(text: str, path: Path) -> str:
     text = without_large_trees(text, _TREE)
     if text.count("\n") < _LONG:
         path.write_text(text, encoding="utf-8")
-        with contextlib.suppress(_TooLongError):
-            return _opt([*analyses, str(path), "-disable-output"], _PATIENCE_S)[1]
+        with contextlib.suppress(TooLongError):
+            return opt([*analyses, str(path), "-disable-output"], _PATIENCE_S)[1]
     path.write_text(without_large_trees(address_slice(text), _SMALL_TREE), encoding="utf-8")
-    return _opt([*analyses, str(path), "-disable-output"])[1]
-
-
-class _TooLongError(KernelBuildError):
-    """A pass did not end in time."""
-
-
-def _opt(arguments: Sequence[str], patience_s: int = 0) -> tuple[str, str]:
-    words = ["prlimit", f"--cpu={patience_s}", OPT] if patience_s else [OPT]
-    try:
-        done = subprocess.run(
-            [*words, *arguments], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
-        )
-    except subprocess.TimeoutExpired as error:
-        raise _TooLongError(f"{OPT} took more than {_TIMEOUT_S} s; unroll less") from error
-    if patience_s and -done.returncode in (signal.SIGXCPU, signal.SIGKILL):
-        raise _TooLongError(f"{OPT} took more than {patience_s} s of processor time")
-    if done.returncode:
-        raise KernelBuildError(f"{OPT} failed: {done.stderr.strip()[:400]}")
-    return done.stdout, done.stderr
+    return opt([*analyses, str(path), "-disable-output"], _ADDRESSES_S)[1]

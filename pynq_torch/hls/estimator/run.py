@@ -30,6 +30,7 @@ from .latency import Kernel
 from .nests import is_steady
 from .not_modelled import not_modelled
 from .passed import hand_up
+from .passes import too_much
 from .place import Place, header_folders
 from .plan import Plan, Trips, has_loops
 from .planned import make_plan
@@ -128,7 +129,7 @@ def _result(kernel: Kernel, top: str, clock: float, part: str, *, is_a_run: bool
     except TooMuchError as error:
         loops = (loop for one in kernel.plan.functions for loop in one.all_loops())
         unrolled = [loop.place for loop in loops if loop.unroll != 1]
-        raise compiler.too_much(unrolled, "can be scheduled in reasonable time") from error
+        raise too_much(unrolled, "can be scheduled in reasonable time") from error
 
 
 def _read(source: Path | str, *more: Path | str) -> Iterator[Path]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from . import compiler
 from .marks import ALONE, INLINED, OPEN, functions_of, marked
+from .passes import naming
 from .place import Place
 
 __all__ = ["small_functions"]
@@ -52,7 +53,8 @@ def small_functions(
     path = folder / "small.ll"
     # What nothing else can call would count as cheaper.
     path.write_text(whole.replace("\ndefine internal ", "\ndefine "), encoding="utf-8")
-    made = compiler.run_passes([f"-passes={_PASSES}", *compiler.OPTIONS, str(path)], factors)
+    with naming(factors):
+        made = compiler.run_passes([f"-passes={_PASSES}", *compiler.OPTIONS, str(path)])
     calls = {name: [callee for callee, _ in calls] for name, _, calls in functions_of(made)}
     called = [entry]
     for name in called:
