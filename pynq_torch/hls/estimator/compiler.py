@@ -106,6 +106,8 @@ OPTIONS = (
     "-licm-mssa-max-acc-promotion=20000", "-licm-mssa-optimization-cap=20000",
     "-memssa-check-limit=5000",
 )  # fmt: skip
+#: By whether an element that a loop reads and writes may become a register.
+_KEPT = (("-disable-licm-promotion",), ())
 #: Longer modules, and those that take longer, are analysed for addresses and loop bounds only:
 #: what is printed of long sums of data can fill gigabytes.
 _LONG = 4000
@@ -284,12 +286,10 @@ def optimise(
     factors: dict[Place, int] = {}
     whole = with_counters(with_whole_words(with_tables(text)))
     whole = marked(whole, lambda _, at: INLINED if inlined(at) else ALONE, unrolled, factors)
-    path = folder / "marked.ll"
-    options = [*OPTIONS, f"-internalize-public-api-list={entry},{PROBE}"]
-    options += [] if promote else ["-disable-licm-promotion"]
+    options = [*OPTIONS, f"-internalize-public-api-list={entry},{PROBE}", *_KEPT[promote]]
     passes = _passes(_FIRST + _IN_TURN * in_turn + _PASSES, tool, early)
     with naming(factors):
-        _write(whole, path, members or {})
+        _write(whole, path := folder / "marked.ll", members or {})
         made = run_passes([f"-passes={passes}", *options, str(path)])
         made = _named(_left_again(made, path) if tool == "vivado" else made)
         return made, _analysed(made, path)
@@ -298,7 +298,7 @@ def optimise(
 def _left_again(text: str, path: Path) -> str:
     """Move out of loops what may leave them if arguments may be one array."""
     path.write_text(text.replace(" noalias ", " "), encoding="utf-8")
-    return run_passes([_AGAIN, *OPTIONS, "-disable-licm-promotion", str(path)])
+    return run_passes([_AGAIN, *OPTIONS, *_KEPT[False], str(path)])
 
 
 def _write(whole: str, path: Path, members: Members) -> None:
