@@ -268,3 +268,30 @@ def test_a_process_waits_for_the_scalar_of_another_one(
     assert (found.begins[1] == time + 1) == waits
     assert waits or found.begins[1] in (0, 3)
     assert found.interval[1] is not None and found.interval[1] < 75  # runs overlap all the same
+
+
+KEPT = """
+void k(const int x[32], int y[64]) {
+#pragma HLS DATAFLOW
+    int p[4];
+    pack: for (int i = 0; i < 32; ++i) {
+PIPELINE
+        for (int j = 0; j < 4; ++j) {
+#pragma HLS UNROLL
+            p[j] = (i == 0 ? 0 : p[j]) | (x[i] & (1 << j)) << i;
+        }
+    }
+    use: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        y[i] = p[i % 4];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("pragma", ["#pragma HLS PIPELINE", "#pragma HLS PIPELINE off"])
+def test_a_process_waits_for_what_another_kept_in_registers(tmp_path: Path, pragma: str) -> None:
+    """Its elements are written behind the loop, in code between the processes."""
+    found = estimate_of(tmp_path, KEPT.replace("PIPELINE", pragma, 1), "vitis")
+    (_, time), _ = found.stages
+    assert time is not None and found.begins == (0, time + 1)

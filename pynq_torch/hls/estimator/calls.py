@@ -127,7 +127,20 @@ def used_by(body: Body, what: Instruction | Loop) -> tuple[set[str], set[str]]:
     """The arrays that a process reads, and those that it writes."""
     if isinstance(what, Instruction):
         return body.used(what)
-    return accessed(body, body.items(what))
+    reads, writes = accessed(body, body.items(what))
+    return reads, writes | accessed(body, _kept_by(body, what))[1]
+
+
+def _kept_by(body: Body, loop: Loop) -> list[Instruction]:
+    """Return the stores of elements that were in registers while a loop ran."""
+    names, stores = {item.name for item in body.items(loop)}, []
+    blocks = (block for block in body.blocks(None) if block.loop is None)
+    for item in (item for block in blocks for item in block.instructions):
+        if item.op == "phi" and names & {*item.operands}:
+            names.add(item.name)
+        elif item.op == "store" and names & {*item.operands[:-1]}:
+            stores.append(item)
+    return stores
 
 
 def accessed(body: Body, items: Sequence[Instruction]) -> tuple[set[str], set[str]]:
