@@ -293,7 +293,7 @@ uint64_t mix(uint64_t a, uint64_t b) {
 """
 
 
-@pytest.mark.parametrize(("rounds", "interval"), [(2, 1), (6, 3)])
+@pytest.mark.parametrize(("rounds", "interval"), [(2, 1), (6, 2), (10, 4)])
 def test_logic_that_one_operation_takes_is_in_its_lut(
     tmp_path: Path, rounds: int, interval: int
 ) -> None:

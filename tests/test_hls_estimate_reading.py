@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from clang.cindex import Cursor
+from helpers import estimate_of
 
 from pynq_torch.errors import InterfaceError, KernelBuildError
 from pynq_torch.hls import estimate
@@ -229,3 +230,32 @@ def test_a_template_that_ends_in_itself_is_no_recursion(tmp_path: Path) -> None:
     source.write_text(text.replace("if (N == 1)", "if (x[0] == 1)"))
     with pytest.raises(KernelBuildError, match=r"k.cpp:\d+: recursion cannot be synthesised"):
         estimate(source, "k", tool="vivado")
+
+
+def test_what_is_under_synthesis_counts(tmp_path: Path) -> None:
+    """The code that is read is that which is synthesised, its pragmas and its names too."""
+    text = """
+#ifndef __SYNTHESIS__
+#include <cstddef>
+using namespace std;  // has a `byte`, too
+#endif
+typedef unsigned char byte;
+static void twice(const byte x[8], byte y[8]) {
+    for (int i = 0; i < 8; ++i) {
+#pragma HLS UNROLL
+        y[i] = 2 * x[i];
+    }
+}
+void k(const byte x[8], byte y[8]) {
+    byte some[8];
+    twice(x, some);
+    all: for (int i = 0; i < 8; ++i) {
+#ifdef __SYNTHESIS__
+#pragma HLS PIPELINE off
+#endif
+        y[i] = some[i] + 1;
+    }
+}
+"""
+    found = estimate_of(tmp_path, text, "vitis")
+    assert [(loop.name, loop.ii) for loop in found.loops] == [("all", None)]

@@ -122,9 +122,10 @@ def kept(region: Region, node: Node, end: Slot, user: Node | None = None) -> Slo
     """Return when the next iteration's `user` can take a value that is there at `end`.
 
     Vitis HLS keeps it in a variable: to write that takes time, to read it none (its schedules, of
-    2020.2 to 2025.2). What logic makes in a later cycle is passed by in that one, where it has time
-    left. So it is with a floating-point sum that takes itself; another operation, or the one that
-    begins a sum anew in each turn of a nest, waits for the next cycle.
+    2020.2 to 2025.2). What logic makes in a later cycle is passed by in that one, and its time does
+    not count there: five schedules have more in both than a cycle holds. So it is with a
+    floating-point sum that takes itself; another operation, or the one that begins a sum anew in
+    each turn of a nest, waits for the next cycle.
     """
     target = region.target
     if target.tool != "vitis":
@@ -143,7 +144,7 @@ def kept(region: Region, node: Node, end: Slot, user: Node | None = None) -> Slo
     write = _FAST_WRITE_NS if target.has_ultra_ram else _WRITE_NS * target.speed
     if end[1] + write > target.budget:
         return end[0] + 1, 0.0
-    return end[0], end[1] if end[0] and not node.cost.latency else 0.0
+    return end[0], 0.0
 
 
 def _has_room(user: Node, target: Target) -> bool:

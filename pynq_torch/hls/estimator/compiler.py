@@ -37,6 +37,7 @@ __all__ = [
     "INSTANCE",
     "OPTIONS",
     "RAW",
+    "SYNTHESIS",
     "TIDY",
     "UNROLL",
     "command_of",
@@ -51,6 +52,8 @@ __all__ = [
 ]
 
 CLANG, LINK = "clang-16", "llvm-link-16"
+#: What the tools define when they read a source for synthesis.
+SYNTHESIS = ("__SYNTHESIS__", "__VITIS_HLS__")
 _LIMITED = ("/bin/sh", "-c", 'ulimit -t 60; ulimit -v 8000000; exec "$@"', "sh")
 _TIMEOUT_S = 60
 HEADERS = toolchain.LIGHT_HEADERS
@@ -114,7 +117,7 @@ _LONG = 4000
 #: The parts of a value that is printed, in a module and in what is left of a long one.
 _TREE, _SMALL_TREE = 2000, 200
 #: Of processor time, to unroll, and to analyse all values or addresses alone.
-_UNROLL_S, _PATIENCE_S, _ADDRESSES_S = 20, 2, 60
+_UNROLL_S, _PATIENCE_S, _ADDRESSES_S = 10, 2, 60
 _ERROR = re.compile(r"^(.+?:\d+):\d+: (?:fatal )?error: (.*)$", re.MULTILINE)
 
 
@@ -173,8 +176,8 @@ def compiling(
 def command_of(source: Path, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:
     """Return clang with the language, macros and folders with which a source is read."""
     language = ("c", "-std=gnu17", "-fcommon") if source.suffix == ".c" else ("c++", "-std=gnu++17")
-    options = ["-x", *language, "-D__SYNTHESIS__", "-D__VITIS_HLS__"]
-    options += [f"-I{path}" for path in include_dirs] + [f"-D{name}" for name in defines]
+    macros = [f"-D{name}" for name in dict.fromkeys((*SYNTHESIS, *defines))]
+    options = ["-x", *language, *(f"-I{path}" for path in include_dirs), *macros]
     system = [HEADERS, *toolchain.include_dirs()]
     return [CLANG, *options, *(word for path in system for word in ("-isystem", str(path)))]
 

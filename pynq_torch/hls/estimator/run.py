@@ -111,6 +111,7 @@ def estimate(
     """
     _check(clock, part, defines, top)
     sources, include_dirs = folders(sources, "sources"), folders(include_dirs)
+    defines = [*compiler.SYNTHESIS, *defines]
     name, release = named(tool) if tool is not None else (None, 0.0)
     paths = [*_read(source, *sources)]
     with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as created:
