@@ -286,3 +286,37 @@ def test_a_table_of_hls_numbers_that_nothing_writes_is_known(tmp_path: Path, too
     found = [_of(tmp_path, WEIGHTS, tool, MORE=one) for one in ("", "weights[2] = sum;")]
     known, written = (one.resources["DSP"] or 0 for one in found)
     assert known == 1 < written
+
+
+TURNED = """
+void k(const float by[16], float x, float y, float out[2]) {
+    turn: for (int i = 0; i < 16; ++i) {
+#pragma HLS PIPELINE
+        const float was = x;
+        x = x - y * by[i];
+        y = y + was * by[i];
+    }
+    out[0] = x;
+    out[1] = y;
+}
+"""
+SUMMED = """
+void k(const float x[64], const float by[64], float out[2]) {
+    float real = 0, imaginary = 0;
+    turn: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        real += x[i] * by[i];
+        imaginary += x[i] * by[63 - i];
+    }
+    out[0] = real;
+    out[1] = imaginary;
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vivado-2019.2", "vitis-2022.1"])
+def test_operators_are_shared_where_the_interval_stays(tmp_path: Path, tool: str) -> None:
+    """A product takes three DSP blocks, a sum two: a CORDIC needs two of each, a DFT one."""
+    turned, summed = (_of(tmp_path, text, tool) for text in (TURNED, SUMMED))
+    assert turned.loops[0].ii is not None and turned.loops[0].ii > 4
+    assert (turned.resources["DSP"], summed.resources["DSP"]) == (10, 5)

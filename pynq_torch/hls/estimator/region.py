@@ -63,6 +63,12 @@ class Node:
         """Where it is in the kernel's own files."""
         return own_place(self.item.chain)
 
+    @property
+    def unit(self) -> str:
+        """Which operator with DSP blocks does it, by core, widths and blocks; ``""`` for none."""
+        cost = self.cost
+        return f"{cost.core} {cost.widths} {cost.dsp}" if cost.dsp else ""
+
     def through_wires(self) -> list[Node]:
         """Return it and what is behind it, as long as a value is only extended or cut off."""
         found = [self]
@@ -94,12 +100,12 @@ class Region:
         #: Of each element (and block, where there are branches) the last load, and how many writes
         #: of its array were before it.
         self._loads: dict[object, tuple[Node, int]] = {}
-        self.fifos = Fifos()
-        self.effort = Effort()
+        #: How many operators of a core, by its unit, there are for what a pipeline does with it.
+        self.shared: dict[str, int] = {}
+        self.fifos, self.effort = Fifos(), Effort()
         self._find_branches(items)
-        for item in items:
-            if item.op not in _SKIPPED:
-                self._add(item)
+        for item in (one for one in items if one.op not in _SKIPPED):
+            self._add(item)
         if plan is None or plan.balanced:
             balance(self)
         join_products(self)
@@ -303,6 +309,8 @@ class Region:
         """
         access = node.access
         most = self.plan.limits.get(node.item.op) if self.plan is not None else None
+        if self.shared and (units := self.shared.get(node.unit)):
+            return [(("core", node.unit), units)]
         if most and (node.cost.delay or node.cost.latency) and access is None:
             return [(("operation", node.item.op), most)]
         if node.stream:

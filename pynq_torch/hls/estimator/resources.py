@@ -168,7 +168,7 @@ class DspBlocks:
                 size = cost.dsp or int(cost.mac and self._is_added(node.item))
                 products[size, bool(cost.dsp)].append(node)
             elif cost.dsp:
-                used[f"{cost.core} {cost.widths} {cost.dsp}"].append(node)
+                used[node.unit].append(node)
         turns = interval if asked > 1 else None
         sizes = [
             size
@@ -183,7 +183,8 @@ class DspBlocks:
         needed: Counter[str] = Counter()
         for core, nodes in used.items():
             alone = interval and not turns and core.startswith("mul")
-            needed[core] = len(nodes) if alone else _units(region, nodes, interval)
+            known = region.shared.get(core) if interval else None
+            needed[core] = len(nodes) if alone else known or _units(region, nodes, interval)
         needed = self._allowed(needed)
         self._needed[region.header] = needed
         self.take_turns(needed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from math import ceil
 
 from .array import Array
 from .bounds import (
@@ -30,6 +31,8 @@ from .three import sum_of_three
 __all__ = ["pipeline", "place_all"]
 
 _TRIES = 24
+#: Of so many operations of one core it is tried how few operators do them.
+_SHARED = 16
 
 
 class _FullError(Exception):
@@ -65,10 +68,41 @@ def pipeline(
             limit = full_limit(region, interval, error.node, asked)
             continue
         if late is None:
+            _share(region, interval, pairs)
             return interval, depth, limit
         interval += 1
         limit = late_limit(region, interval, late)
     return interval, place_all(region, None), limit
+
+
+def _share(region: Region, interval: int, pairs: list[Carried]) -> None:
+    """Note how few operators do the floating-point operations if the interval stays as it is.
+
+    Two that a recurrence needs in the same cycle take one each (both products of a CORDIC), those
+    that may wait share one (the sums of a DFT), though an iteration takes longer then.
+    """
+    cores: dict[str, list[Node]] = defaultdict(list)
+    for node in region.nodes:
+        if node.cost.dsp and node.cost.core not in ("mul", "mac"):
+            cores[node.unit].append(node)
+    for core, nodes in cores.items():
+        most = len(nodes)
+        least = ceil(region.together(nodes) / interval)
+        if not least < most <= _SHARED:
+            continue
+        for region.shared[core] in range(least, most):
+            try:
+                _, late = _fit(region, interval, pairs)
+            except _FullError:
+                continue
+            if late is None:
+                break
+        else:
+            region.shared[core] = most
+    if region.shared:
+        shared, region.shared = region.shared, {}
+        _fit(region, interval, pairs)
+        region.shared = shared
 
 
 def _fit(
