@@ -59,6 +59,8 @@ class Array:
     bundle: str = ""
     #: Of m_axi: the cycles after which its INTERFACE says that it answers.
     bus_latency: int | None = None
+    #: Of m_axi: the bits of the widest word that its INTERFACE allows.
+    widest: int | None = None
     local: bool = False
     #: Whether it keeps its values from call to call.
     static: bool = False

@@ -152,6 +152,8 @@ class FunctionPlan:
     arguments: tuple[str, ...] = ()
     #: Those of them that are arrays or pointers.
     pointers: tuple[str, ...] = ()
+    #: Those whose elements are of a type of C's own, no class.
+    plain: frozenset[str] = frozenset()
     #: Inlined because a pipeline calls it.
     swallowed: bool = False
 

@@ -250,7 +250,11 @@ class Arrays:
             array.shared = True
         elif mode == "m_axi":
             array.kind, array.bundle = "m_axi", port.get("bundle", "gmem")
-            array.bus_latency = int(said) if (said := port.get("latency", "")).isdigit() else None
+            array.bus_latency, widest = (
+                int(said) if (said := port.get(name, "")).isdigit() else None
+                for name in ("latency", "max_widen_bitwidth")
+            )
+            array.widest = widest if owner is not None and array.name in owner.plain else 0
         elif not array.dimensions and (array.local or not self._indexed(base)):
             array.kind = "scalar"
         elif array.is_registers or array.is_tiny or self._is_taken_apart(array, base):

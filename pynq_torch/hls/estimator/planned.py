@@ -28,6 +28,7 @@ from .plan import Plan
 from .written import (
     breaks,
     dimensions_of,
+    has_plain_elements,
     home_of,
     is_fixed,
     is_perfect,
@@ -213,6 +214,7 @@ def _function(scope: Scope, place: Place) -> FunctionPlan:
     function.pointers = tuple(
         one.spelling for one in arguments if is_pointer(one.type.get_canonical())
     )
+    function.plain = frozenset(one.spelling for one in arguments if has_plain_elements(one.type))
     for child in walk(node):
         if child.kind == CursorKind.VAR_DECL:
             _note_members(function, child)

@@ -27,6 +27,7 @@ from .forwarded import forward
 from .region import AFTER_READ, Node, Region, Slot
 from .spread import divide
 from .three import sum_of_three
+from .wide import widen
 
 __all__ = ["pipeline", "place_all"]
 
@@ -54,6 +55,7 @@ def pipeline(
     """
     region.predicate()
     forward(region)
+    widen(region)
     pairs = carried(region, distances)
     values = recurrence_limit(region, pairs)
     divide(region, shared, max(asked, values.interval), by_itself=by_itself)

@@ -15,8 +15,8 @@ with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, Type, TypeKind
 
 __all__ = [
-    "breaks", "dimensions_of", "home_of", "is_fixed", "is_perfect", "is_sized_by_template",
-    "members_of",
+    "breaks", "dimensions_of", "has_plain_elements", "home_of", "is_fixed", "is_perfect",
+    "is_sized_by_template", "members_of",
 ]  # fmt: skip
 
 _STRUCTS = (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
@@ -45,6 +45,15 @@ def _elements(kind: Type, *, is_open: bool = False) -> tuple[tuple[int, ...], Ty
         sizes.append(kind.get_array_size())
         kind = kind.get_array_element_type().get_canonical()
     return tuple(sizes), kind
+
+
+def has_plain_elements(kind: Type) -> bool:
+    """Whether what an array or a pointer has is of a type of C's own, no class."""
+    kind = kind.get_canonical()
+    kind = kind.get_pointee().get_canonical() if is_pointer(kind) else kind
+    while _is_open(kind) or kind.get_array_size() >= 0:
+        kind = kind.get_array_element_type().get_canonical()
+    return not kind.get_declaration().spelling  # of a class or a union
 
 
 def members_of(
