@@ -634,3 +634,41 @@ def test_a_table_that_a_function_computes_is_a_rom_in_both_tools(tmp_path, tool)
     found = estimate_of(tmp_path, SINES, tool)
     assert (found.latency, found.loops) == ((2, 2), ())
     assert (found.resources["DSP"], found.resources["BRAM_18K"]) == (1, 1)
+
+
+WIDE = """
+#include <ap_int.h>
+extern "C" void k(const TYPE *x, TYPE *y) {
+#pragma HLS INTERFACE m_axi port=x bundle=a WORD
+#pragma HLS INTERFACE m_axi port=y bundle=b WORD
+    copy: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        for (int j = 0; j < 8; ++j) y[8 * i + j] = x[8 * i + j AT] + 1;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "part", "tool", "ii"),
+    [
+        ({}, "xcu50-fsvh2104-2-e", "vitis-2022.2", 1),
+        ({}, "xcu50-fsvh2104-2-e", "vitis-2020.1", 8),  # before ports were widened
+        ({}, "xc7z020clg400-1", "vitis-2022.2", 8),  # the flow for Vivado
+        ({"WORD": "max_widen_bitwidth=256"}, "xc7z020clg400-1", "vitis-2022.2", 1),
+        ({"WORD": "max_widen_bitwidth=128"}, "xcu50-fsvh2104-2-e", "vitis-2022.2", 2),
+        ({"WORD": "max_widen_bitwidth=0"}, "xcu50-fsvh2104-2-e", "vitis-2022.2", 8),
+        ({"TYPE": "ap_int<32>"}, "xcu50-fsvh2104-2-e", "vitis-2022.2", 8),  # of a class
+        ({"AT": "+ 1"}, "xcu50-fsvh2104-2-e", "vitis-2022.2", 8),  # parts of two words
+        ({"AT": "* 2"}, "xcu50-fsvh2104-2-e", "vitis-2022.2", 8),
+    ],
+)
+def test_elements_side_by_side_are_a_word_of_a_wide_port(
+    tmp_path: Path, words: dict[str, str], part: str, tool: str, ii: int
+) -> None:
+    text = WIDE
+    for name, value in {"TYPE": "int", "WORD": "", "AT": "", **words}.items():
+        text = text.replace(name, value)
+    (tmp_path / "k.cpp").write_text(text)
+    (loop,) = estimate(tmp_path / "k.cpp", "k", part=part, tool=tool).loops
+    assert loop.ii == ii

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers import estimate_of
 
 from pynq_torch.errors import KernelBuildError
 from pynq_torch.hls.estimator import Estimate, compiler, estimate
@@ -453,3 +454,34 @@ def test_vivado_flattens_a_nest_around_a_pipeline_where_it_is_asked(
     found = estimate(source, "k", tool="vivado-2019.2")
     assert [loop.name for loop in found.loops] == loops
     assert found.loops[0].trip_count == (64 if asked else 8,) * 2
+
+
+BETWEEN = """
+void k(const int x[64][64], int y[64][64]) {
+    rows: for (int i = 0; i < 64; ++i) {
+        int sum = 0;
+        add: for (int j = 0; j < 64; ++j) {
+#pragma HLS PIPELINE
+            sum += x[i][j];
+        }
+        REST
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rest", "loops"),
+    [
+        ("y[i][0] = sum;", ["rows_add"]),
+        (
+            "for (int j = 0; j < 4; ++j) {\n#pragma HLS UNROLL\n y[i][j] = sum + j; }",
+            ["rows", "add"],
+        ),
+    ],
+)
+def test_a_loop_beside_the_pipeline_keeps_the_nest_though_it_is_unrolled(
+    tmp_path: Path, rest: str, loops: list[str]
+) -> None:
+    found = estimate_of(tmp_path, BETWEEN.replace("REST", rest), "vitis")
+    assert [loop.name for loop in found.loops] == loops

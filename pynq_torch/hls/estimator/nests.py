@@ -29,6 +29,8 @@ def flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | Non
         plans.append(plan)
         if plan.interval is not None and not loops[-1].inner:
             return (loops, plans) if len(loops) > 1 else None
+        if len(plan.inner) > 1:
+            return None  # the other ones may be unrolled, but are work of their own
         if len(loops[-1].inner) != 1 or plan.interval is not None or plan.off or plan.breaks:
             return None
         inner = loops[-1].inner[0]
