@@ -307,3 +307,35 @@ def test_a_loop_that_calls_loops_in_turn_is_no_pipeline_of_its_own(tmp_path: Pat
     found = estimate_of(tmp_path, FAR, "vitis-2024.1")
     assert loop_of(found, "turns").ii is None and loop_of(found, "cells").ii == 1
     assert not any("has no effect" in one for one in found.warnings)
+
+
+LINE = """
+void k(int *y, short x) {
+    static short line[128];
+#pragma HLS ARRAY_PARTITION variable=line KIND
+    int sum = 0;
+    turns: for (int i = 127; i > 0; i--) {
+#pragma HLS PIPELINE
+#pragma HLS UNROLL factor=2
+        line[i] = line[i - 1];
+        sum += line[i];
+    }
+    line[0] = x;
+    *y = sum;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "tool", "ii"),
+    [
+        ("complete", "", "vivado-2019.1", 2),
+        ("complete", "", "vitis-2022.1", 1),
+        ("complete", "static ", "vivado-2019.1", 1),  # of a local array addresses are compared
+    ],
+)
+def test_a_line_of_static_registers_moves_on_once_a_cycle(
+    tmp_path: Path, kind: str, text: str, tool: str, ii: int
+) -> None:
+    source = LINE.replace("KIND", kind).replace(text, "") if text else LINE.replace("KIND", kind)
+    assert loop_of(estimate_of(tmp_path, source, tool), "turns").ii == ii

@@ -20,6 +20,7 @@ __all__ = [
     "choices_of",
     "fitting",
     "may_meet",
+    "meet_in_registers",
     "runs_over",
     "split",
 ]
@@ -199,6 +200,13 @@ class Access:
     #: Among how many banks or registers the index chooses, as it varies.
     choices: int = 1
 
+    @property
+    def is_of_any_register(self) -> bool:
+        """Whether it may be of any register of a static array that is partitioned completely."""
+        array = self.array
+        any_one = array.kind == "register" and array.static and None in self.banks
+        return any_one and array.banks()[1] == 1
+
 
 def _bank(dimensions: tuple[int, ...], cuts: Cuts) -> int:
     """Return the words of the largest bank of an array; 0 where its size is not known."""
@@ -305,6 +313,15 @@ def fitting(
 ) -> list[tuple[int | None, ...]]:
     """Return which of the banks that are met an access may take that has these."""
     return [one for one in met if all(b is None or a == b for a, b in zip(one, banks, strict=True))]
+
+
+def meet_in_registers(one: Access, other: Access, tool: str) -> bool:
+    """Whether Vivado HLS takes two accesses for ones of the same register.
+
+    Each may be of all registers of a static array, and addresses are not compared then: a line of
+    registers that moves on by two places in an iteration takes a cycle for each (II=2).
+    """
+    return tool == "vivado" and one.is_of_any_register and other.is_of_any_register
 
 
 def may_meet(one: Access, other: Access) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
-from .array import may_meet
+from .array import may_meet, meet_in_registers
 from .distances import distance_of
 from .effort import EACH
 from .ir import names_in
@@ -200,6 +200,8 @@ def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
                 if vitis and first.array.kind == "register" and None in load.access.banks:
                     # Behind multiplexers addresses are not compared.
                     distance = int(may_meet(load.access, store.access))
+                if meet_in_registers(load.access, store.access, region.target.tool):
+                    distance = 1
                 if not distance or _passed(region, load, store, own):
                     continue
                 if vitis and not told and len(stores) == 1 and _is_kept(region, load, store):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from .array import LUT_BITS, Access, fitting, may_meet
+from .array import LUT_BITS, Access, fitting, may_meet, meet_in_registers
 from .asked import FunctionPlan
 from .balance import balance
 from .bindings import Bindings, bound
@@ -185,8 +185,9 @@ class Region:
                 continue
             if self.branches and self._exclusive(node.item.block, other.item.block):
                 continue
-            if may_meet(access, other.access):
-                later = 1 if array.kind not in ("scalar", "register") else 0
+            chosen = meet_in_registers(access, other.access, self.target.tool)
+            if chosen or may_meet(access, other.access):
+                later = 1 if chosen or array.kind not in ("scalar", "register") else 0
                 node.before.append((other, later if other.access.write else AFTER_READ))
         if access.write:
             wrote.append(node)
