@@ -62,8 +62,22 @@ ONE(filter, HLS_8UC1, HLS_16SC1,
 ONE(filter_edge, HLS_8UC1, HLS_32SC1,
     hls::Window<3, 3, int> kernel; for (int i = 0; i < 9; ++i) kernel.val[i / 3][i % 3] = i - 3;
     hls::Filter2D<hls::BORDER_REPLICATE>(a, to, kernel))
+ONE(filter_zero, HLS_8UC1, HLS_32SC1,
+    hls::Window<3, 3, int> kernel; for (int i = 0; i < 9; ++i) kernel.val[i / 3][i % 3] = i - 3;
+    hls::Filter2D<hls::BORDER_CONSTANT>(a, to, kernel))
 ONE(erode, HLS_8UC1, HLS_8UC1, hls::Erode(a, to))
 ONE(dilate, HLS_8UC3, HLS_8UC3, hls::Dilate(a, to))
+ONE(erode_cross, HLS_8UC1, HLS_8UC1,
+    hls::Window<3, 3, char> cross; for (int i = 0; i < 9; ++i) cross.val[i / 3][i % 3] = i % 2;
+    (hls::Erode<0, 1>(a, to, cross)))
+ONE(dilate_line, HLS_8UC1, HLS_8UC1,
+    hls::Window<3, 5, int> line; for (int i = 0; i < 15; ++i) line.val[i / 5][i % 5] = i / 5 == 1;
+    (hls::Dilate<0, 1>(a, to, line)))
+ONE(extremes, HLS_16SC1, HLS_32SC1,
+    short low; short high; hls::Point_<int> at; hls::Point_<int> other;
+    hls::MinMaxLoc(a, &low, &high, at, other);
+    hls::Set(hls::Scalar<1, int>(low + 1000 * (at.y * cols + at.x)), to);
+    if (high != 599 || other.y * cols + other.x != 7) return 4)
 ONE(rgb_to_gray, HLS_8UC3, HLS_8UC1, (hls::CvtColor<HLS_RGB2GRAY>(a, to)))
 ONE(bgr_to_gray, HLS_8UC3, HLS_8UC1, (hls::CvtColor<HLS_BGR2GRAY, HLS_8UC3, HLS_8UC1>(a, to)))
 ONE(gray_to_rgb, HLS_8UC1, HLS_8UC3, (hls::CvtColor<HLS_GRAY2RGB>(a, to)))
@@ -174,6 +188,13 @@ def gray(picture: Picture, weights: tuple[float, float, float]) -> Picture:
     return saturated(picture @ np.array(weights), "u1")
 
 
+def spread_out() -> Picture:
+    """Return a picture whose greatest pixel is the seventh, and whose least is there twice."""
+    picture = pixels(1, -500, 500, "i2")
+    picture.flat[7], picture.flat[[40, 50]] = 599, -600
+    return picture
+
+
 ONE: dict[str, tuple[Picture, Callable[[Picture], Picture]]] = {
     "sobel_x": (pixels(), lambda a: convolved(a, SMOOTH, SLOPE).astype("i2")),
     "sobel_y5": (pixels(), lambda a: convolved(a, SLOPE5, SMOOTH5).astype("i2")),
@@ -181,6 +202,7 @@ ONE: dict[str, tuple[Picture, Callable[[Picture], Picture]]] = {
     "blur": (pixels(3), lambda a: saturated(convolved(a, SMOOTH5, SMOOTH) / 64, "u1")),
     "filter": (pixels(), lambda a: saturated(filtered(a, "reflect"), "i2")),
     "filter_edge": (pixels(), lambda a: filtered(a, "edge").astype("i4")),
+    "filter_zero": (pixels(), lambda a: filtered(a, "constant").astype("i4")),
     "erode": (
         pixels(),
         lambda a: around(a, lambda s: s.min((-2, -1)), (3, 3), "edge").astype("u1"),
@@ -188,6 +210,20 @@ ONE: dict[str, tuple[Picture, Callable[[Picture], Picture]]] = {
     "dilate": (
         pixels(3),
         lambda a: around(a, lambda s: s.max((-2, -1)), (3, 3), "edge").astype("u1"),
+    ),
+    "erode_cross": (
+        pixels(),
+        lambda a: around(
+            a, lambda s: s[..., [0, 1, 1, 2], [1, 0, 2, 1]].min(-1), (3, 3), "edge"
+        ).astype("u1"),
+    ),
+    "dilate_line": (
+        pixels(),
+        lambda a: around(a, lambda s: s[..., 1, :].max(-1), (3, 5), "edge").astype("u1"),
+    ),
+    "extremes": (
+        spread_out(),
+        lambda a: np.full(a.shape, a.min() + 1000 * int(a.argmin()), "i4"),
     ),
     "gray_to_rgb": (pixels(), lambda a: np.stack([a] * 3, axis=-1)),
     "rgb_to_bgr": (pixels(3), lambda a: a[..., ::-1]),

@@ -1,6 +1,6 @@
 // Functions on pictures of the video library of Vivado HLS. UG902, "HLS Video Library". Each passes
 // its pictures once, a pixel a cycle; what is not here does not compile (hls::Resize, hls::Remap and
-// other functions that keep more than a few rows, drawing, statistics).
+// other functions that keep more than a few rows, drawing, most statistics).
 #pragma once
 #include "hls_video_core.h"
 
@@ -224,6 +224,10 @@ struct BORDER_REFLECT {
 struct BORDER_REPLICATE {
   static int of(int at, int count) { return at < 0 ? 0 : at >= count ? count - 1 : at; }
 };
+// 0 is out there: no pixel of the picture stands for it.
+struct BORDER_CONSTANT {
+  static int of(int at, int count) { return at < 0 || at >= count ? 2 * (count + 4096) : at; }
+};
 typedef BORDER_REFLECT_101 BORDER_DEFAULT;
 
 // `operation.of(window)` makes a pixel from the AP_H x AP_W pixels around each. The rows before are
@@ -269,7 +273,7 @@ loop_height:
         for (int r = 0; r < AP_H; ++r) {
           const int row = AP_BORDER::of(y + r - AP_H / 2, rows) - y + AP_H / 2;
           for (int c = 0; c < AP_W; ++c) {
-            picked[r][c] = seen[k][r][c];
+            picked[r][c] = 0;
             for (int other = 0; other < AP_H; ++other)
               if (row == other) picked[r][c] = seen[k][other][c];
           }
@@ -277,7 +281,7 @@ loop_height:
         for (int c = 0; c < AP_W; ++c) {
           const int column = AP_BORDER::of(x + c - AP_W / 2, cols) - x + AP_W / 2;
           for (int r = 0; r < AP_H; ++r) {
-            window.val[r][c] = picked[r][c];
+            window.val[r][c] = 0;
             for (int other = 0; other < AP_W; ++other)
               if (column == other) window.val[r][c] = picked[r][other];
           }
@@ -382,11 +386,59 @@ template <bool AP_LARGEST> struct Extreme {
     return found;
   }
 };
+// The same of the pixels below a structuring element, a window with a number other than 0 for each
+// that counts. AP_SHAPE says how it was made, and changes nothing.
+template <bool AP_LARGEST, int AP_H, int AP_W, class AP_K> struct ExtremeBelow {
+  const Window<AP_H, AP_W, AP_K>& element;
+  explicit ExtremeBelow(const Window<AP_H, AP_W, AP_K>& chosen) : element(chosen) {}
+  template <class AP_D, class AP_S> AP_D of(const Window<AP_H, AP_W, AP_S>& window) const {
+    AP_S found = window.val[AP_H / 2][AP_W / 2];
+    bool any = false;
+    for (int at = 0; at < AP_H * AP_W; ++at) {
+#pragma HLS UNROLL
+      const AP_S value = window.val[at / AP_W][at % AP_W];
+      if (element.val[at / AP_W][at % AP_W] != 0) {
+        if (!any || (AP_LARGEST ? value > found : value < found)) found = value;
+        any = true;
+      }
+    }
+    return found;
+  }
+};
+template <int AP_SHAPE, int AP_TIMES, int AP_S, int AP_D, int AP_ROWS, int AP_COLS, class AP_K, int AP_H, int AP_W>
+void Erode(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target, Window<AP_H, AP_W, AP_K>& element) {
+#pragma HLS ARRAY_PARTITION variable=element complete dim=0
+  static_assert(AP_TIMES == 1, "one time; call it again with a Mat between for the next");
+  Neighbourhood<BORDER_REPLICATE, AP_H, AP_W>(source, target, ExtremeBelow<false, AP_H, AP_W, AP_K>(element));
+}
+template <int AP_SHAPE, int AP_TIMES, int AP_S, int AP_D, int AP_ROWS, int AP_COLS, class AP_K, int AP_H, int AP_W>
+void Dilate(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target, Window<AP_H, AP_W, AP_K>& element) {
+#pragma HLS ARRAY_PARTITION variable=element complete dim=0
+  static_assert(AP_TIMES == 1, "one time; call it again with a Mat between for the next");
+  Neighbourhood<BORDER_REPLICATE, AP_H, AP_W>(source, target, ExtremeBelow<true, AP_H, AP_W, AP_K>(element));
+}
 PYNQ_TORCH_PICTURES void Erode(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target) {
   Neighbourhood<BORDER_REPLICATE, 3, 3>(source, target, Extreme<false>());
 }
 PYNQ_TORCH_PICTURES void Dilate(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target) {
   Neighbourhood<BORDER_REPLICATE, 3, 3>(source, target, Extreme<true>());
+}
+
+// The least and the greatest pixel of a picture, and where each is first.
+template <int AP_ROWS, int AP_COLS, int AP_S, class AP_T>
+void MinMaxLoc(Mat<AP_ROWS, AP_COLS, AP_S>& source, AP_T* least, AP_T* greatest, Point_<int>& least_at, Point_<int>& greatest_at) {
+  typedef typename Mat<AP_ROWS, AP_COLS, AP_S>::pixel Pixel;
+  Pixel low = 0, high = 0;
+  Point_<int> low_at(0, 0), high_at(0, 0);
+  EachPixel(source, [&](int row, int column) {
+    typename Mat<AP_ROWS, AP_COLS, AP_S>::Value from;
+    source >> from;
+    const bool first = row == 0 && column == 0;
+    if (first || from.val[0] < low) low = from.val[0], low_at = Point_<int>(column, row);
+    if (first || from.val[0] > high) high = from.val[0], high_at = Point_<int>(column, row);
+  });
+  *least = low, *greatest = high;
+  least_at = low_at, greatest_at = high_at;
 }
 #undef PYNQ_TORCH_PICTURES
 #undef PYNQ_TORCH_TWO_PICTURES
