@@ -234,8 +234,8 @@ void k(const int *x, int *y) {
 #pragma HLS INTERFACE m_axi port=y bundle=b
     loop: for (int i = 0; i < 64; i++) {
 #pragma HLS PIPELINE
-        y[2 * i] = x[i];
-        y[2 * i + 1] = x[i] + 1;
+        y[3 * i] = x[i];
+        y[3 * i + 1] = x[i] + 1;
     }
 }
 """
@@ -243,3 +243,36 @@ void k(const int *x, int *y) {
     assert "it has one a cycle; write one word in an iteration" in alone
     both = loop_of(estimate_of(tmp_path, text.replace("bundle=a", "bundle=b"), "vitis"), "loop").why
     assert "own" not in both  # a bus has a way to read, and one to write
+
+
+def test_an_element_that_surely_was_written_is_no_false_dependence(tmp_path: Path) -> None:
+    """DEPENDENCE false would make hardware that reads what is not written yet."""
+    text = """
+void k(int a[64]) {
+    up: for (int j = 0; j < 63; j++) {
+#pragma HLS PIPELINE
+        if (a[j] > 5) a[j + 1] = a[j] * 3;
+    }
+}
+"""
+    why = loop_of(estimate_of(tmp_path, text, "vitis"), "up").why
+    assert why.startswith("II=3: `a` is read after") and "keep the value in a variable" in why
+    assert "DEPENDENCE" not in why
+
+
+def test_a_sum_that_begins_anew_is_all_that_is_named(tmp_path: Path) -> None:
+    text = """
+void k(const float x[32], const float y[32], float out[32]) {
+    rows: for (int i = 0; i < 32; i++) {
+        float sum = 0;
+        add: for (int j = 0; j < 32; j++) {
+#pragma HLS PIPELINE
+            sum += x[j] * y[j] - y[31 - j] * x[31 - j];
+        }
+        out[i] = sum;
+    }
+}
+"""
+    why = loop_of(estimate_of(tmp_path, text, "vitis"), "rows_add").why
+    assert "product" not in why and why.count("addition") == 1
+    assert "use several accumulators" in why

@@ -638,6 +638,7 @@ def test_a_table_that_a_function_computes_is_a_rom_in_both_tools(tmp_path, tool)
 
 WIDE = """
 #include <ap_int.h>
+#define BITS 256
 extern "C" void k(const TYPE *x, TYPE *y) {
 #pragma HLS INTERFACE m_axi port=x bundle=a WORD
 #pragma HLS INTERFACE m_axi port=y bundle=b WORD
@@ -661,6 +662,8 @@ extern "C" void k(const TYPE *x, TYPE *y) {
         ({"TYPE": "ap_int<32>"}, "xcu50-fsvh2104-2-e", "vitis-2022.2", 8),  # of a class
         ({"AT": "+ 1"}, "xcu50-fsvh2104-2-e", "vitis-2022.2", 8),  # parts of two words
         ({"AT": "* 2"}, "xcu50-fsvh2104-2-e", "vitis-2022.2", 8),
+        ({"TYPE": "volatile int"}, "xcu50-fsvh2104-2-e", "vitis-2022.2", 8),
+        ({"WORD": "max_widen_bitwidth=BITS"}, "xc7z020clg400-1", "vitis-2022.2", 1),  # a macro
     ],
 )
 def test_elements_side_by_side_are_a_word_of_a_wide_port(
@@ -672,3 +675,34 @@ def test_elements_side_by_side_are_a_word_of_a_wide_port(
     (tmp_path / "k.cpp").write_text(text)
     (loop,) = estimate(tmp_path / "k.cpp", "k", part=part, tool=tool).loops
     assert loop.ii == ii
+
+
+def test_a_bundle_has_the_widest_word_that_is_asked_for(tmp_path: Path) -> None:
+    """What is no width at all is ignored, with a warning; advice says what would do."""
+    text = """
+    void k(const int *a, const int *b, int *c) {
+    #pragma HLS INTERFACE m_axi port=a bundle=g0 FIRST
+    #pragma HLS INTERFACE m_axi port=b bundle=g0 SECOND
+    #pragma HLS INTERFACE m_axi port=c bundle=g1 max_widen_bitwidth=128
+        all: for (int i = 0; i < 1024; i += 4) {
+    #pragma HLS PIPELINE
+            for (int j = 0; j < 4; j++) c[i + j] = a[i + j] + b[i + j];
+        }
+    }
+    """
+    both = text.replace("FIRST", "max_widen_bitwidth=64").replace(
+        "SECOND", "max_widen_bitwidth=128"
+    )
+    assert estimate_of(tmp_path, both, "vitis-2022.2").loops[0].ii == 2
+    wrong = both.replace("=64", "=100").replace("=128", "=0")
+    found = estimate_of(tmp_path, wrong, "vitis-2022.2")
+    assert found.loops[0].ii == 8
+    assert any("k.cpp:3" in said and "power of two" in said for said in found.warnings)
+
+
+def test_advice_makes_one_word_of_elements_side_by_side(tmp_path: Path) -> None:
+    text = WIDE.replace("TYPE", "int").replace("AT", "")
+    found = loop_of(estimate_of(tmp_path, text.replace("WORD", ""), "vitis-2022.2"), "copy")
+    assert found.ii == 8 and "with INTERFACE max_widen_bitwidth=256" in found.why
+    asked = text.replace("WORD", "max_widen_bitwidth=256")
+    assert loop_of(estimate_of(tmp_path, asked, "vitis-2022.2"), "copy").ii == 1

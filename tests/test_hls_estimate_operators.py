@@ -320,3 +320,19 @@ def test_operators_are_shared_where_the_interval_stays(tmp_path: Path, tool: str
     turned, summed = (_of(tmp_path, text, tool) for text in (TURNED, SUMMED))
     assert turned.loops[0].ii is not None and turned.loops[0].ii > 4
     assert (turned.resources["DSP"], summed.resources["DSP"]) == (10, 5)
+
+
+def test_a_limit_of_additions_is_none_of_differences(tmp_path: Path) -> None:
+    """Both are done by one core, and each iteration has one of each."""
+    text = """
+void k(const float a[64], float r[64]) {
+#pragma HLS ALLOCATION operation instances=fadd limit=1
+    turn: for (int i = 0; i < 64; i += 2) {
+#pragma HLS PIPELINE
+        r[i] = a[i] + a[i + 1];
+        r[i + 1] = a[i] - a[i + 1];
+    }
+}
+"""
+    found = _of(tmp_path, text)
+    assert (found.loops[0].ii, found.resources["DSP"]) == (1, 4)

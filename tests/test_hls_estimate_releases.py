@@ -339,3 +339,31 @@ def test_a_line_of_static_registers_moves_on_once_a_cycle(
 ) -> None:
     source = LINE.replace("KIND", kind).replace(text, "") if text else LINE.replace("KIND", kind)
     assert loop_of(estimate_of(tmp_path, source, tool), "turns").ii == ii
+
+
+APART = """
+void k(int x, int o[3]) {
+    static WINDOW
+#pragma HLS ARRAY_PARTITION variable=w complete dim=0
+    shift: for (int i = 0; i < 7; i++) {
+#pragma HLS PIPELINE
+        SHIFT
+    }
+    w[0]FIELD = x;
+    o[0] = w[7]FIELD;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("window", "shift", "field"),
+    [
+        ("int w[8][3];", "for (int r = 0; r < 3; r++) w[i][r] = w[i + 1][r];", "[1]"),
+        ("struct { int r, i; } w[8];", "w[i].r = w[i + 1].r; w[i].i = w[i + 1].i;", ".r"),
+    ],
+)
+def test_registers_of_rows_and_fields_are_apart(
+    tmp_path: Path, window: str, shift: str, field: str
+) -> None:
+    text = APART.replace("WINDOW", window).replace("SHIFT", shift).replace("FIELD", field)
+    assert loop_of(estimate_of(tmp_path, text, "vivado-2019.1"), "shift").ii == 1

@@ -15,7 +15,7 @@ from .directives import Directive, Pragma, Settings, Wanted, contradictions, wan
 from .interface import Argument, AxiBundle, Axis, Interface, Partition, Register
 from .registers import Placement, Slot, check_overlaps, lay_out
 from .slots import Port, array_slots, member_slots, partition_of, pragmas_on, register_name
-from .spelling import BLOCK_MODES, NUMBERS, OFFSETS, check_mode
+from .spelling import BLOCK_MODES, NUMBERS, OFFSETS, check_mode, is_width
 
 __all__ = ["Port", "Ports"]
 
@@ -134,6 +134,12 @@ class Ports:
                     f"{directive.where}: {name}={text} of port {directive.port!r}; expected a "
                     f"whole number of at least {least}"
                 )
+        widest = self.constants.number(directive.options.get("max_widen_bitwidth", ""))
+        if widest is not None and not is_width(widest):
+            self.warnings.append(
+                f"{directive.where}: max_widen_bitwidth={widest} of port {directive.port!r} is "
+                "neither 0 nor a power of two up to 1024, and is ignored"
+            )
 
     def _offset(self, port: str, wanted: Wanted) -> int | None:
         """Return the offset that a directive fixes; raise where no 32-bit register can have it."""
@@ -330,7 +336,7 @@ class Ports:
             # accesses (UG1399, "Automatic Port Width Resizing"), and RTL beside the source can.
             allowed = (wanted[item.name].option("m_axi", "max_widen_bitwidth") for item in group)
             widths = [32, *(item.width for item in group)]
-            widths += [self.constants.number(text) or 32 for text in allowed]
+            widths += filter(is_width, (self.constants.number(text) or 0 for text in allowed))
             bits = 1 << (max(widths) - 1).bit_length()
             names = tuple(item.name for item in group)
             masters[name] = AxiBundle(name, bits, self._address_bits(), names)

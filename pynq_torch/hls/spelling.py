@@ -22,6 +22,7 @@ __all__ = [
     "check_mode",
     "check_setting",
     "contradicts",
+    "is_width",
     "nearest",
 ]
 
@@ -74,6 +75,11 @@ _VALUES_OF = {
     "s_axilite_data64": _SWITCH,
 }
 _ALIKE = 0.8
+
+
+def is_width(bits: int) -> bool:
+    """Whether ``max_widen_bitwidth`` may be so: 0, or a power of two up to 1024 (UG1448)."""
+    return 0 <= bits <= 1024 and not bits & (bits - 1)
 
 
 def nearest(word: str, known: Collection[str]) -> str:

@@ -318,15 +318,25 @@ def fitting(
 def meet_in_registers(one: Access, other: Access, tool: str) -> bool:
     """Whether Vivado HLS takes two accesses for ones of the same register.
 
-    Each may be of all registers of a static array, and addresses are not compared then: a line of
-    registers that moves on by two places in an iteration takes a cycle for each (II=2).
+    Each may be of several registers of a static array, and their addresses are not compared then:
+    a line of registers that moves on by two places in an iteration takes a cycle for each (II=2).
+    Rows, columns and fields that constants choose are apart.
     """
-    return tool == "vivado" and one.is_of_any_register and other.is_of_any_register
+    if tool != "vivado" or not (one.is_of_any_register and other.is_of_any_register):
+        return False
+    size = one.array.element_bytes
+    same_field = one.address.constant % size == other.address.constant % size
+    return same_field and not _are_apart(one, other)
 
 
 def may_meet(one: Access, other: Access) -> bool:
     """Whether two accesses of an iteration may be of one element."""
     if one.address.terms == other.address.terms:
         return abs(one.address.constant - other.address.constant) < one.array.element_bytes
+    return not _are_apart(one, other)
+
+
+def _are_apart(one: Access, other: Access) -> bool:
+    """Whether two accesses are in banks that are known to differ."""
     pairs = zip(one.banks, other.banks, strict=False)
-    return not any(a is not None and b is not None and a != b for a, b in pairs)
+    return any(a is not None and b is not None and a != b for a, b in pairs)

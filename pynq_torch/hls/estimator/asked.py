@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ..constants import Constants
@@ -305,7 +305,7 @@ def of_function(function: FunctionPlan, item: Directive, constants: Constants) -
     elif name == "dependence":
         _dependence(function, item, constants, _named(function, item))
     elif name == "interface":
-        _interface(function, item)
+        _interface(function, item, number)
     elif name == "latency":
         function.least = number(options.get("min"))
 
@@ -344,18 +344,24 @@ def _of_variable(plan: ArrayPlan, item: Directive, constants: Constants) -> None
         plan.latency = number(options.get("latency"))
 
 
-def _interface(function: FunctionPlan, item: Directive) -> None:
+def _interface(
+    function: FunctionPlan, item: Directive, number: Callable[[str | None], int | None]
+) -> None:
     mode = item.options.get("mode") or (item.words[0] if item.words else "")
+    values = {name: number(item.options.get(name)) for name in _NUMBERS}
+    options = item.options | {name: str(n) for name, n in values.items() if n is not None}
     for port in map(port_name, (item.options.get("port") or "").split(",")):
         known = function.ports.get(port, {"mode": ""})
         if port and mode.lower() not in MODES:  # none, or one that a warning is for
-            function.ports[port] = known if mode else {**known, **item.options}
+            function.ports[port] = known if mode else {**known, **options}
         elif port and mode != "s_axilite":
-            function.ports[port] = {"mode": mode, **item.options}
+            function.ports[port] = {"mode": mode, **options}
         elif port:
-            function.ports.setdefault(port, {"mode": mode, **item.options})
+            function.ports.setdefault(port, {"mode": mode, **options})
 
 
+#: Options of INTERFACE that count, and may be macros.
+_NUMBERS = ("latency", "max_widen_bitwidth")
 _CUTS = ("cyclic", "block", "complete")
 _WORDS = {
     "pipeline": {"off", "rewind", "enable_flush", "flush", "frp"},

@@ -13,6 +13,7 @@ from .ir import Function, Instruction, Module, bits_of, split_types
 from .place import plain_name
 from .roms import table_of
 from .scev import Expression, Known
+from .wide import widest_of
 
 __all__ = ["Arrays"]
 
@@ -250,11 +251,9 @@ class Arrays:
             array.shared = True
         elif mode == "m_axi":
             array.kind, array.bundle = "m_axi", port.get("bundle", "gmem")
-            array.bus_latency, widest = (
-                int(said) if (said := port.get(name, "")).isdigit() else None
-                for name in ("latency", "max_widen_bitwidth")
-            )
-            array.widest = widest if owner is not None and array.name in owner.plain else 0
+            array.bus_latency = int(said) if (said := port.get("latency", "")).isdigit() else None
+            is_plain = owner is not None and array.name in owner.plain
+            array.widest = widest_of(owner.ports, array.bundle) if is_plain and owner else 0
         elif not array.dimensions and (array.local or not self._indexed(base)):
             array.kind = "scalar"
         elif array.is_registers or array.is_tiny or self._is_taken_apart(array, base):

@@ -11,6 +11,7 @@ from .ir import Instruction, names_in
 from .paths import ends_of
 from .place import Place, plain_name
 from .region import AFTER_READ, Node, Region
+from .wide import bits_for
 
 __all__ = ["carried_reason", "memory_reason", "port_reason"]
 
@@ -34,6 +35,8 @@ def port_reason(region: Region, nodes: list[Node], most: int, asked: int) -> str
         way, hint = "reads", "read a copy"
         if node.access.write:
             way, hint = "writes", "write one word in an iteration"
+        if bits := bits_for(region, nodes):
+            hint = f"they are one word with INTERFACE max_widen_bitwidth={bits}"
         if len({one.access.array.name for one in nodes if one.access is not None}) > 1:
             own = "give the arguments bundles of their own"
             hint = own if node.access.write else f"{own}, or {hint}"
@@ -53,8 +56,10 @@ def carried_reason(
 ) -> tuple[str, Place | None]:
     """Say for which operations of the iteration before each iteration waits, and where."""
     chain = _chain(region, first, last)
-    if any(node.cost.latency for node in chain) and _cycles(chain) < interval:
-        chain = max(chain, _scheduled(region, last), key=_cycles)  # by way of another value
+    # A nest begins its sums anew, which takes a cycle.
+    if any(node.cost.latency for node in chain) and _cycles(chain) + region.begins_anew < interval:
+        other = _scheduled(region, last)  # by way of another value
+        chain = max(chain, other, key=_cycles) if _cycles(other) <= interval else chain
     slow = [node for node in chain if node.cost.latency]
     if not slow and len(chain) > 1:
         reason = (
@@ -105,7 +110,7 @@ def memory_reason(
         hint = "use more accumulators"
     elif store.access.address.plus(load.access.address, -1).terms:
         hint = f"{variable}, or {promise}"
-    elif varies:
+    elif _is_chosen(region, store) or (varies and array.kind == "register"):
         hint = promise
     elif alone >= interval or array.kind == "register":
         return f"{said}; a variable would take as long", place
@@ -126,9 +131,15 @@ def _alone(region: Region, load: Node, chain: list[Node]) -> int:
 def _varies(region: Region, store: Node) -> bool:
     """Whether it is another element in each iteration, as far as can be seen."""
     assert store.access is not None
-    terms = [name for name, _ in store.access.address.terms]
-    names = {name for term in terms for name in names_in(term)}
-    return f"loop {region.header}" in terms or not names.isdisjoint(region.by_value)
+    counts = store.access.address.factor(f"loop {region.header}") != 0
+    return counts or _is_chosen(region, store)
+
+
+def _is_chosen(region: Region, store: Node) -> bool:
+    """Whether the data tell which element it is, so that it may be another one each time."""
+    assert store.access is not None
+    names = {name for term, _ in store.access.address.terms for name in names_in(term)}
+    return not names.isdisjoint(region.by_value)
 
 
 def _chain(region: Region, first: Node, last: Node) -> list[Node]:

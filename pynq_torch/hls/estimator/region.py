@@ -88,8 +88,7 @@ class Region:
         self.function, self.arrays, self.target, self.plan = function, arrays, target, plan
         self.header, self._bursts, self._unordered = header, bursts, unordered
         self.blocks, self._bindings = {item.block for item in items}, bindings or {}
-        self.nodes: list[Node] = []
-        self.by_value: dict[str, Node] = {}
+        self.nodes, self.by_value = list[Node](), dict[str, Node]()
         self.accesses: dict[int, list[Node]] = defaultdict(list)
         #: Arrays (by id) that the tool divides by itself: how much of a bank can be read in a
         #: cycle, 0 where no element waits for another.

@@ -118,6 +118,8 @@ class DspBlocks:
         self._bounds: list[list[Expression | None]] = []
         #: By the header of its loop, what a region needs of the operators that others may use too.
         self._needed: dict[str, Counter[str]] = {}
+        #: Cores that do another operation too, as that of `fadd` does `fsub`, which has no limit.
+        self._mixed: set[str] = set()
         #: Of operators that nothing else uses, and of the functions that are called.
         self.own = 0
 
@@ -151,7 +153,10 @@ class DspBlocks:
 
     def _allowed(self, needed: Counter[str]) -> Counter[str]:
         """Return what is left of needed operators where ALLOCATION limits their cores."""
-        limits = {core: self._limits.get(core.split()[0]) for core in needed}
+        alone = {*needed} - self._mixed
+        limits = {
+            core: self._limits.get(core.split()[0]) if core in alone else 0 for core in needed
+        }
         return Counter({core: min(n, limits[core] or n) for core, n in needed.items()})
 
     def count(self, region: Region, interval: int | None, asked: int = 1) -> None:
@@ -182,6 +187,8 @@ class DspBlocks:
             self.own += sum(sizes)
         needed: Counter[str] = Counter()
         for core, nodes in used.items():
+            if {node.item.op for node in nodes} == {"fadd", "fsub"}:
+                self._mixed.add(core)
             alone = interval and not turns and core.startswith("mul")
             known = region.shared.get(core) if interval else None
             needed[core] = len(nodes) if alone else known or _units(region, nodes, interval)

@@ -111,7 +111,6 @@ def estimate(
     """
     _check(clock, part, defines, top)
     sources, include_dirs = folders(sources, "sources"), folders(include_dirs)
-    defines = [*compiler.SYNTHESIS, *defines]
     name, release = named(tool) if tool is not None else (None, 0.0)
     paths = [*_read(source, *sources)]
     with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as created:
@@ -190,6 +189,7 @@ def _plan(
     folder: Path,
 ) -> tuple[Plan, str]:
     """Read the sources with libclang while clang compiles them; return plan and raw module."""
+    defines = (*compiler.SYNTHESIS, *defines)
     with ExitStack() as stack:
         with compiler.compiling(paths, folder, include_dirs, defines, top):
             programs, problems = _programs(stack, paths, top, directives, include_dirs, defines)

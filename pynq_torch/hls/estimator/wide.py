@@ -7,16 +7,17 @@ In Vitis's flow words have up to 512 bits, elsewhere as many as ``max_widen_bitw
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .array import Array
+from ..spelling import is_width
 
 if TYPE_CHECKING:
     from .region import Node, Region
     from .target import Target
 
-__all__ = ["widen"]
+__all__ = ["bits_for", "widen", "widest_of"]
 
 #: Bytes of the widest word, and the first release that widens ports.
 _WIDEST, _SINCE = 64, 2020.2
@@ -30,21 +31,46 @@ def widen(region: Region) -> None:
     groups: dict[object, list[Node]] = defaultdict(list)
     for node in region.nodes:
         access = node.access
-        if access is not None and access.array.kind == "m_axi" and not node.joined:
+        if access is None or "volatile" in node.item.text:  # each of which is asked for by itself
+            continue
+        if access.array.kind == "m_axi" and not node.joined:
             block = id(node.item.block)
             groups[id(access.array), access.write, access.address.terms, block].append(node)
     for nodes in groups.values():
-        for word in _words(region, nodes):
+        for word in _words(region, nodes, _widest(nodes[0], region.target)):
             _join(word)
 
 
-def _words(region: Region, nodes: list[Node]) -> list[list[Node]]:
+def bits_for(region: Region, nodes: Sequence[Node]) -> int:
+    """Return the bits of ``max_widen_bitwidth`` that make one word of accesses; 0 for none."""
+    arrays = {id(node.access.array): node.access.array for node in nodes if node.access is not None}
+    volatile = any("volatile" in node.item.text for node in nodes)
+    if len(arrays) > 1 or volatile or not _may_widen(region.target):
+        return 0
+    [array] = arrays.values()
+    words = _words(region, nodes, _WIDEST) if array.widest != 0 else []
+    return 8 * array.element_bytes * len(nodes) if len(words) == 1 else 0
+
+
+def widest_of(ports: Mapping[str, Mapping[str, str]], bundle: str) -> int | None:
+    """Return the bits to which a bundle's words may be widened; None where INTERFACE does not say.
+
+    A bundle has one width, the largest that its arguments ask for.
+    """
+    here = (port for port in ports.values() if port.get("bundle", "gmem") == bundle)
+    asked = (port.get("max_widen_bitwidth", "") for port in here)
+    return max(
+        (int(bits) for bits in asked if bits.isdigit() and is_width(int(bits))), default=None
+    )
+
+
+def _words(region: Region, nodes: Sequence[Node], widest: int) -> list[list[Node]]:
     """Return the accesses of each word that a port can hold; none where a part is missing."""
     offsets = {node.access.address.constant: node for node in nodes if node.access is not None}
     access = nodes[0].access
     assert access is not None, "only accesses are grouped"
     size = access.array.element_bytes
-    width = min(size * len(nodes), _widest(access.array, region.target))
+    width = min(size * len(nodes), widest)
     if width <= size or width & (width - 1) or len(offsets) < len(nodes):
         return []
     base = region.arrays.base_of(nodes[0].item.operands[-1])
@@ -57,12 +83,18 @@ def _words(region: Region, nodes: list[Node]) -> list[list[Node]]:
     return [*words.values()] if whole else []
 
 
-def _widest(array: Array, target: Target) -> int:
-    if 0 < target.release < _SINCE or target.tool != "vitis":
+def _widest(node: Node, target: Target) -> int:
+    """Return the bytes of the widest word that the array of an access may have."""
+    assert node.access is not None, "only accesses are grouped"
+    if not _may_widen(target):
         return 0
-    if array.widest is not None:
-        return array.widest // 8
+    if node.access.array.widest is not None:
+        return node.access.array.widest // 8
     return _WIDEST if target.bus_latency else 0
+
+
+def _may_widen(target: Target) -> bool:
+    return target.tool == "vitis" and not 0 < target.release < _SINCE
 
 
 def _join(word: list[Node]) -> None:
