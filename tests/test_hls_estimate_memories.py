@@ -706,3 +706,46 @@ def test_advice_makes_one_word_of_elements_side_by_side(tmp_path: Path) -> None:
     assert found.ii == 8 and "with INTERFACE max_widen_bitwidth=256" in found.why
     asked = text.replace("WORD", "max_widen_bitwidth=256")
     assert loop_of(estimate_of(tmp_path, asked, "vitis-2022.2"), "copy").ii == 1
+
+
+TURNED = """
+static void row(const short x[8], short y[8]) {
+    for (int k = 0; k < 8; k++) {
+        int sum = 0;
+        for (int n = 0; n < 8; n++) sum += x[n] * (3 * n + k);
+        y[k] = sum >> 4;
+    }
+}
+static void take(const short x[64], short a[8][8]) {
+    for (int i = 0; i < 64; i++) a[i / 8][i % 8] = x[i];
+}
+static void turn(short a[8][8], short y[64]) {
+    short b[8][8];
+    rows: for (int i = 0; i < 8; i++) row(a[i], b[i]);
+    for (int i = 0; i < 64; i++) y[i] = b[i % 8][i / 8];
+}
+void k(const short x[64], short y[64]) {
+PRAGMA
+    short a[8][8];
+BIND
+    take(x, a);
+    turn(a, y);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("pragma", "bind", "ii"),
+    [
+        ("", "", 1),
+        ("", "#pragma HLS BIND_STORAGE variable=a type=ram_2p impl=bram", 4),
+        ("#pragma HLS DATAFLOW", "", 4),
+    ],
+)
+def test_a_pipeline_that_nobody_asked_for_cuts_no_memory_of_others(
+    tmp_path: Path, pragma: str, bind: str, ii: int
+) -> None:
+    """Reports of a DCT in Vitis HLS 2022.1: a directive names the memory, or processes share it."""
+    text = TURNED.replace("PRAGMA", pragma).replace("BIND", bind)
+    loops = estimate_of(tmp_path, text, "vitis-2022.1").loops
+    assert next(loop.ii for loop in loops if loop.name.startswith("rows_")) == ii

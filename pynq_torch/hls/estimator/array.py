@@ -63,6 +63,8 @@ class Array:
     #: Of m_axi: the bits of the widest word that its INTERFACE allows.
     widest: int | None = None
     local: bool = False
+    #: Whether it is a variable of a DATAFLOW region, between processes.
+    between: bool = False
     #: Whether it keeps its values from call to call.
     static: bool = False
     #: Written with constants only, before anything else: HLS makes a ROM of it.

@@ -184,6 +184,7 @@ class Arrays:
         local = bool(kind)
         array = Array(name, "memory", dimensions, size, bits, plan, local=local)
         array.static = base[0] == "@"
+        array.between = local and owner is not None and owner.dataflow
         array.constant = local and (base in self._constants or base in self._module.tables)
         array.foreign = not array.constant and _FOREIGN.match(base) is not None
         if array.constant and (extremes := self._extremes(base)):

@@ -9,7 +9,8 @@ was taken from the logs and memory tables of published runs of 2020.2 to 2025.2 
   banks as there are elements, each of which has two ports; into as many where their number is odd,
   or where they are read and written. A window of 3 x 3 has nine banks, one of 2 x 2 has two.
 - In a pipeline for which the tool by itself unrolls loops none but the first of these is done, and
-  that to arrays of two dimensions or more ("Partitioning array ... in dimension 2 automatically").
+  that to arrays of two dimensions or more ("Partitioning array ... in dimension 2 automatically"),
+  if no directive binds their storage and they are not between processes of DATAFLOW.
 - What is still read at more than two places is kept in several copies ("Automatically inferring
   RAM_1WNR storage type"), from which up to 16 can be read in a cycle, but where a directive binds
   its storage. It may be written in the same pipeline, at one place (the words of a SHA-2 in a
@@ -92,6 +93,8 @@ def divide(region: Region, shared: Collection[Array], least: int, *, by_itself: 
         accesses = [node.access for node in nodes if node.access is not None and not node.joined]
         array = accesses[0].array if accesses else None
         if array is None or not _may_be_divided(array, nodes, shared):
+            continue
+        if by_itself and (array.plan.kind or array.between):
             continue
         called = any(_is_called(node, calls) for node in nodes)
         reads = sum(not access.write for access in accesses)
