@@ -92,9 +92,7 @@ def divide(region: Region, shared: Collection[Array], least: int, *, by_itself: 
     for key, nodes in region.accesses.items():
         accesses = [node.access for node in nodes if node.access is not None and not node.joined]
         array = accesses[0].array if accesses else None
-        if array is None or not _may_be_divided(array, nodes, shared):
-            continue
-        if by_itself and (array.plan.kind or array.between):
+        if array is None or not _may_be_divided(array, nodes, shared, by_itself=by_itself):
             continue
         called = any(_is_called(node, calls) for node in nodes)
         reads = sum(not access.write for access in accesses)
@@ -114,9 +112,13 @@ def divide(region: Region, shared: Collection[Array], least: int, *, by_itself: 
             del region.spread[key]
 
 
-def _may_be_divided(array: Array, nodes: Sequence[Node], shared: Collection[Array]) -> bool:
+def _may_be_divided(
+    array: Array, nodes: Sequence[Node], shared: Collection[Array], *, by_itself: bool
+) -> bool:
     """Whether an array is the kernel's own, and no directive has said all about it."""
     if any("volatile" in node.item.text for node in nodes):
+        return False
+    if by_itself and (array.plan.kind or array.between):
         return False
     if array.kind != "memory" or not array.local or array.foreign or array in shared:
         return False
