@@ -15,6 +15,7 @@ __all__ = [
     "Array",
     "Cuts",
     "Division",
+    "are_apart",
     "banks_of",
     "bits_between",
     "choices_of",
@@ -328,17 +329,17 @@ def meet_in_registers(one: Access, other: Access, tool: str) -> bool:
         return False
     size = one.array.element_bytes
     same_field = one.address.constant % size == other.address.constant % size
-    return same_field and not _are_apart(one, other)
+    return same_field and not are_apart(one, other)
 
 
 def may_meet(one: Access, other: Access) -> bool:
     """Whether two accesses of an iteration may be of one element."""
     if one.address.terms == other.address.terms:
         return abs(one.address.constant - other.address.constant) < one.array.element_bytes
-    return not _are_apart(one, other)
+    return not are_apart(one, other)
 
 
-def _are_apart(one: Access, other: Access) -> bool:
+def are_apart(one: Access, other: Access) -> bool:
     """Whether two accesses are in banks that are known to differ."""
     pairs = zip(one.banks, other.banks, strict=False)
     return any(a is not None and b is not None and a != b for a, b in pairs)

@@ -176,7 +176,7 @@ def compiling(
 def command_of(source: Path, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:
     """Return clang with the language, macros and folders with which a source is read."""
     language = ("c", "-std=gnu17", "-fcommon") if source.suffix == ".c" else ("c++", "-std=gnu++17")
-    macros = [f"-D{name}" for name in dict.fromkeys((*SYNTHESIS, *defines))]
+    macros = [f"-D{name}" for name in (*SYNTHESIS, *defines)]
     options = ["-x", *language, *(f"-I{path}" for path in include_dirs), *macros]
     system = [HEADERS, *toolchain.include_dirs()]
     return [CLANG, *options, *(word for path in system for word in ("-isystem", str(path)))]

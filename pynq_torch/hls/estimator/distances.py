@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from math import gcd
 
-from .array import Access
+from .array import Access, are_apart
 from .scev import Expression
 
 __all__ = ["distance_of"]
@@ -18,10 +18,7 @@ _WRAPS = re.compile(
 
 def distance_of(load: Access, store: Access, symbol: str) -> int:
     """After how many iterations a load meets what a store wrote; 0 for never."""
-    if any(
-        a is not None and b is not None and a != b
-        for a, b in zip(load.banks, store.banks, strict=False)
-    ):
+    if are_apart(load, store):
         stride = store.address.factor(symbol)
         if not stride:
             return 0

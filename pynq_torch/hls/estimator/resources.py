@@ -153,11 +153,8 @@ class DspBlocks:
 
     def _allowed(self, needed: Counter[str]) -> Counter[str]:
         """Return what is left of needed operators where ALLOCATION limits their cores."""
-        alone = {*needed} - self._mixed
-        limits = {
-            core: self._limits.get(core.split()[0]) if core in alone else 0 for core in needed
-        }
-        return Counter({core: min(n, limits[core] or n) for core, n in needed.items()})
+        limits = {core: self._limits.get(core.split()[0]) for core in {*needed} - self._mixed}
+        return Counter({core: min(n, limits.get(core) or n) for core, n in needed.items()})
 
     def count(self, region: Region, interval: int | None, asked: int = 1) -> None:
         """Count the operators that a region needs.

@@ -189,7 +189,6 @@ def _plan(
     folder: Path,
 ) -> tuple[Plan, str]:
     """Read the sources with libclang while clang compiles them; return plan and raw module."""
-    defines = (*compiler.SYNTHESIS, *defines)
     with ExitStack() as stack:
         with compiler.compiling(paths, folder, include_dirs, defines, top):
             programs, problems = _programs(stack, paths, top, directives, include_dirs, defines)
@@ -216,6 +215,7 @@ def _programs(
     defines: Sequence[str],
 ) -> tuple[list[tuple[Program, Constants]], list[Problem]]:
     """Return what the sources have, with their directives, and what is wrong with these."""
+    defines = (*compiler.SYNTHESIS, *defines)  # as clang has them
     programs: list[tuple[Program, Constants]] = []
     problems: list[Problem] = []
     for number, path in enumerate(paths):
