@@ -706,6 +706,10 @@ def test_advice_makes_one_word_of_elements_side_by_side(tmp_path: Path) -> None:
     assert found.ii == 8 and "with INTERFACE max_widen_bitwidth=256" in found.why
     asked = text.replace("WORD", "max_widen_bitwidth=256")
     assert loop_of(estimate_of(tmp_path, asked, "vitis-2022.2"), "copy").ii == 1
+    rows = text.replace("bundle=b WORD", "bundle=b max_widen_bitwidth=256").replace("WORD", "")
+    rows = rows.replace("x[8 * i + j ]", "x[8 * i * (1 + j % 2) + j]")
+    apart = loop_of(estimate_of(tmp_path, rows, "vitis-2022.2"), "copy")
+    assert "through m_axi bundle `a`" in apart.why and "one word" not in apart.why
 
 
 TURNED = """

@@ -43,13 +43,13 @@ def widen(region: Region) -> None:
 
 def bits_for(region: Region, nodes: Sequence[Node]) -> int:
     """Return the bits of ``max_widen_bitwidth`` that make one word of accesses; 0 for none."""
-    arrays = {id(node.access.array): node.access.array for node in nodes if node.access is not None}
+    found = [node.access for node in nodes if node.access is not None]
+    rows = {(id(access.array), access.address.terms) for access in found}
     volatile = any("volatile" in node.item.text for node in nodes)
-    if len(arrays) > 1 or volatile or not _may_widen(region.target):
+    if len(rows) > 1 or volatile or not _may_widen(region.target) or found[0].array.widest == 0:
         return 0
-    [array] = arrays.values()
-    words = _words(region, nodes, _WIDEST) if array.widest != 0 else []
-    return 8 * array.element_bytes * len(nodes) if len(words) == 1 else 0
+    words = _words(region, nodes, _WIDEST)
+    return 8 * found[0].array.element_bytes * len(nodes) if len(words) == 1 else 0
 
 
 def widest_of(ports: Mapping[str, Mapping[str, str]], bundle: str) -> int | None:
