@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
 import re
 import shutil
+import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +132,25 @@ def eventually(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true in time"
         time.sleep(0.002)
+
+
+def stop(pid: int) -> None:
+    """Hold a process by SIGSTOP, which has arrived only when each of its threads has seen it."""
+    os.kill(pid, signal.SIGSTOP)
+    eventually(lambda: _states(pid) == {"T"})
+
+
+def _states(pid: int) -> set[str]:
+    """Return the states of a process's threads; see proc(5)."""
+    files = Path(f"/proc/{pid}/task").glob("*/stat")
+    return {one.read_text().rpartition(")")[2].split()[0] for one in files}
+
+
+@contextlib.contextmanager
+def held(pid: int) -> Iterator[None]:
+    """Hold a process while the block runs; it goes on whatever comes of that."""
+    try:
+        stop(pid)
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import shutil
-import signal
 import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import eventually, overlay_of, start, wait_done, write_overlay
+from helpers import eventually, held, overlay_of, start, wait_done, write_overlay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pynq import MMIO, Clocks, Overlay, allocate
@@ -81,22 +81,22 @@ def test_a_start_leaves_a_done_that_nobody_has_read(overlay, board):
 def test_an_end_while_the_control_register_is_read_is_told_once(overlay, board, monkeypatch):
     ip, unit = overlay.counter_1, board.cus["counter_1"]
     update, ended = unit._update, unit.engine.completed
-
-    def update_and_end() -> None:
-        update()
-        os.kill(unit.engine.pid, signal.SIGCONT)
-        eventually(lambda: unit.engine.completed == ended + 1)
-
     ip.write(0x10, 5)
-    os.kill(unit.engine.pid, signal.SIGSTOP)
-    start(ip)
-    monkeypatch.setattr(unit, "_update", update_and_end)
-    assert ip.read(0) & (DONE | IDLE) == DONE | IDLE
-    monkeypatch.undo()
-    os.kill(unit.engine.pid, signal.SIGSTOP)
-    start(ip)
-    assert ip.read(0) & (DONE | IDLE) == 0
-    os.kill(unit.engine.pid, signal.SIGCONT)
+    with contextlib.ExitStack() as engine:
+        engine.enter_context(held(unit.engine.pid))
+
+        def update_and_end() -> None:
+            update()
+            engine.close()
+            eventually(lambda: unit.engine.completed == ended + 1)
+
+        start(ip)
+        monkeypatch.setattr(unit, "_update", update_and_end)
+        assert ip.read(0) & (DONE | IDLE) == DONE | IDLE
+        monkeypatch.undo()
+    with held(unit.engine.pid):
+        start(ip)
+        assert ip.read(0) & (DONE | IDLE) == 0
     assert wait_done(ip) & IDLE
 
 

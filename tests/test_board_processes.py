@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers import KERNELS, eventually, overlay_of, start, wait_done, write_overlay
+from helpers import KERNELS, eventually, held, overlay_of, start, stop, wait_done, write_overlay
 from pynq import Overlay, allocate
 
 import pynq_torch
@@ -115,26 +115,15 @@ def test_a_kernel_without_a_model(tmp_path):
 # ---- engines that are stopped --------------------------------------------------------------------
 
 
-def stop(pid: int) -> None:
-    """Stop a process; a signal has arrived only when each of its threads has seen it."""
-    os.kill(pid, signal.SIGSTOP)
-    for _ in range(1000):
-        states = [p.read_text() for p in Path(f"/proc/{pid}/task").glob("*/stat")]
-        if all(state.rpartition(")")[2].split()[0] == "T" for state in states):
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"process {pid} was not stopped: {states}")
-
-
 def test_a_stopped_engine_on_csim(tmp_path):
     overlay = overlay_of(tmp_path, {"counter_0": "counter"}, hang_timeout_s=0.5)
     board = pynq_torch.current_board()
     engine = board.cus["counter_0"].engine
-    stop(engine.pid)
-    start(overlay.counter_0)
-    with pytest.raises(BoardHang, match=r"(?s)counter_0 is stopped by a signal.*kill -CONT \d+"):
-        poll(lambda: overlay.counter_0.read(0) & 2)
-    os.kill(engine.pid, signal.SIGCONT)
+    with held(engine.pid):
+        start(overlay.counter_0)
+        said = r"(?s)counter_0 is stopped by a signal.*kill -CONT \d+"
+        with pytest.raises(BoardHang, match=said):
+            poll(lambda: overlay.counter_0.read(0) & 2)
     wait_done(overlay.counter_0)
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import struct
 import threading
 import time
@@ -15,7 +13,7 @@ from typing import Any
 import numpy as np
 import pynq
 import pytest
-from helpers import eventually
+from helpers import eventually, held
 from ip_handoff import AXI_DMA, Ip, write_design
 
 from pynq_torch.board import use_board
@@ -303,10 +301,9 @@ def test_a_channel_about_to_move_counts_while_the_other_one_waits(loop: Design) 
     assert mover is not None and mover.pid is not None
     eventually(lambda: model.describe()["S2MM"]["phase"] == "NO_DATA")
     assert not mover.can_move
-    os.kill(mover.pid, signal.SIGSTOP)  # a PC that has no processor for it at this moment
-    loop.dma.sendchannel.transfer(source)
-    assert mover.can_move
-    os.kill(mover.pid, signal.SIGCONT)
+    with held(mover.pid):  # a PC that has no processor for it at this moment
+        loop.dma.sendchannel.transfer(source)
+        assert mover.can_move
     loop.dma.recvchannel.wait()
     eventually(lambda: not mover.can_move)
     assert loop.dma.sendchannel.idle

@@ -16,7 +16,7 @@ import numpy as np
 import pynq
 import pytest
 import torch
-from helpers import KERNELS, write_overlay
+from helpers import KERNELS, stop, write_overlay
 from ip_handoff import AXI_DMA, Ip, write_design
 
 import pynq_torch
@@ -160,7 +160,7 @@ def test_a_reset_cuts_off_nothing_that_a_board_would_have_sent(board: VirtualBoa
     pynq_torch.transfer(dma, send=x, recv=y, timeout_s=20)  # the data mover runs from here on
     kernel.start(n=n, packet=n)
     mover = next(engine.pid for engine in board.engines() if engine.name == "axi_dma_0")
-    os.kill(mover, signal.SIGSTOP)
+    stop(mover)
     resume = threading.Timer(1.0, os.kill, (mover, signal.SIGCONT))
     resume.start()
     try:

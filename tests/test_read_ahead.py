@@ -39,7 +39,8 @@ def test_what_memory_holds_behind_a_buffer_is_read_with_one_note(name):
     def run(ahead: int) -> None:
         overlay.vadd.start(a=a, b=a.device_address + 4 * ahead, c=c, n=PAGE_OF_WORDS).wait()
 
-    said = rf"vadd_0 read just outside its buffers: 0x{behind:08x} .* ends 0 bytes before"
+    # Which of the words behind is read first is up to the PC's memcpy, where the kernel has one.
+    said = rf"vadd_0 read just outside its buffers: 0x{behind >> 8:06x}[0-3]. .* bytes before"
     with pytest.warns(ReadAheadWarning, match=said):
         run(16)
     assert np.array_equal(c, a + np.r_[a[16:], np.arange(16)])
