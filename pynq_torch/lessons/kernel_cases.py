@@ -115,15 +115,17 @@ def _part(size: int, units: int) -> dict[str, int]:
 def _gemm(units: Sequence[Any], size: int, dtype: str) -> Trial:
     import torch
 
+    from pynq_torch.torch_device.exact import int_mm
+
     unit = units[0]
     a, b = (_values((size, size), "int8", unit.device, limit) for limit in (127, 126))
     kind = getattr(torch, dtype)
     if kind == torch.int32:
-        return Trial(lambda: unit(a, b), lambda: torch._int_mm(a, b))
+        return Trial(lambda: unit(a, b), lambda: int_mm(a, b))
     scale = torch.full((size,), 2.0**-10)
 
     def scaled() -> torch.Tensor:
-        values = torch._int_mm(a, b).float() * scale
+        values = int_mm(a, b).float() * scale
         return values if kind == torch.float32 else values.round().clamp(-128, 127).to(kind)
 
     return Trial(lambda: unit(a, b, scale=scale, dtype=kind), scaled)

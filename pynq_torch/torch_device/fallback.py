@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from .exact import int_mm
 from .layouts import SPARSE, alias_sparse, follow_sparse, mapped
 from .memory import (
     CmaStorage,
@@ -22,12 +23,14 @@ from .memory import (
 from .random import default_generator, swapped_state
 from .schema import Plan
 
-__all__ = ["NOT_RESIZABLE", "fallback", "place", "reshape", "set_storage"]
+__all__ = ["INSTEAD", "NOT_RESIZABLE", "fallback", "place", "reshape", "set_storage"]
 
 #: In torch's error where a kernel wants to resize a tensor over memory of ours.
 NOT_RESIZABLE = "resize storage that is not resizable"
 #: Only then does the CPU's kernel return what the backward pass reads without a check.
 _LOOKS_AT_REQUIRES_GRAD = "aten::_sparse_mm_reduce_impl"
+#: What is called in place of torch's operator on the CPU.
+INSTEAD = {"aten::_int_mm": int_mm, "aten::_int_mm.out": int_mm}
 #: torch lets these take CPU tensors beside tensors of a device.
 _CPU_TOO = frozenset(
     f"aten::{name}"
@@ -128,11 +131,12 @@ def _call(plan: Plan, on_cpu: dict[str, Any], given: dict[str, Any]) -> Any:
     leading = tuple(itertools.takewhile(on_cpu.__contains__, plan.names[: plan.positional]))
     positional = [on_cpu[name] for name in leading]
     named = {n: on_cpu[n] for n in plan.names[len(leading) :] if n in on_cpu}
+    call = INSTEAD.get(plan.name, plan.op._op)
     if plan.seeded:
         with _seeded_lock, swapped_state():
-            return plan.op._op(*positional, **named)
+            return call(*positional, **named)
     try:
-        return plan.op._op(*positional, **named)
+        return call(*positional, **named)
     except RuntimeError as error:
         written = [n for n in plan.written if on_cpu.get(n) is not None]
         if not written or NOT_RESIZABLE not in str(error):
@@ -143,7 +147,7 @@ def _call(plan: Plan, on_cpu: dict[str, Any], given: dict[str, Any]) -> Any:
         for empty in (True, False):
             _make_room(plan, on_cpu, given, named, empty)
             try:
-                return plan.op._op(*[on_cpu[n] for n in leading], **{n: on_cpu[n] for n in named})
+                return call(*[on_cpu[n] for n in leading], **{n: on_cpu[n] for n in named})
             except RuntimeError as again:
                 if NOT_RESIZABLE not in str(again):
                     raise

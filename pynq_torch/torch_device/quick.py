@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from .fallback import NOT_RESIZABLE, fallback, place
+from .fallback import INSTEAD, NOT_RESIZABLE, fallback, place
 from .memory import alias, new, new_like
 from .schema import Plan
 
@@ -28,7 +28,7 @@ Run = Callable[..., Any]
 def fallback_of(plan: Plan) -> Run:
     """Return the function that does the operator on the CPU, as quick as its schema allows."""
     tensors = [n for n in plan.names if n in plan.singles]
-    plain = not (plan.lists or plan.generator or plan.seeded)
+    plain = not (plan.lists or plan.generator or plan.seeded or plan.name in INSTEAD)
     leading = tensors == list(plan.names[: len(tensors)]) and len(tensors) <= plan.positional
     if plain and plan.pointwise and plan.out is not None and leading and len(tensors) in (1, 2):
         return _unary(plan) if len(tensors) == 1 else _binary(plan)
