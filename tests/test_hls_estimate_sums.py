@@ -97,7 +97,10 @@ def test_more_than_sixteen_words_of_a_copied_memory_take_more_cycles(tmp_path: P
     cut = "#pragma HLS ARRAY_PARTITION variable=a cyclic factor=2 dim=2"
     found = _of(tmp_path, ROWS, part=LARGE, SIZE=64, CUT=cut, OUTER=PIPELINE, INNER="")
     rows = _loops(found)["rows"]
-    assert rows.ii == 2 and "32 accesses of `a` in an iteration, its copies take 16" in rows.why
+    assert (
+        rows.ii == 2
+        and "32 accesses of one bank of `a` in an iteration, its copies take 16" in rows.why
+    )
     assert found.resources["DSP"] == (64 * 3 + 64 * 2) // 2
     # Of 64 x 32 words of 32 bits, 4 blocks, there are 15 in each half.
     assert 2 * 15 * 4 <= (found.resources["BRAM_18K"] or 0) < 2 * 15 * 4 + 16

@@ -10,7 +10,7 @@ from .directives import Pragma, config_lines, tcl_words
 from .lint_tree import Directive, Problem, Program
 from .spelling import MODES, nearest
 
-__all__ = ["added", "directives_of", "divides_arrays"]
+__all__ = ["added", "directives_of", "divides_arrays", "not_followed"]
 
 #: Directives of something with a name: the option that says it where the name does not stand alone.
 _NAMED_BY = {
@@ -31,6 +31,27 @@ _OLD_OPTIONS = (
     "auto_partition_threshold", "auto_promotion_threshold", "exclude_extern_globals",
     "include_ports", "maximum_size", "scalarize_all", "include_extern_globals",
 )  # fmt: skip
+#: Commands, and options of them, that change a schedule and that no estimate follows: what to do.
+_NOT_FOLLOWED = {
+    ("config_op", "syn.op"): ("", "write BIND_OP, or RESOURCE, for each variable"),
+    ("config_unroll", "syn.unroll"): ("", "write UNROLL in the loops"),
+    ("config_schedule", "syn.schedule"): ("", "operations are placed as by default"),
+    ("config_compile", "syn.compile"): (
+        "unsafe_math_optimizations", "floating-point sums keep their order; write several sums"
+    ),
+}  # fmt: skip
+
+
+def not_followed(path: Path | str | None) -> Iterator[Problem]:
+    """Yield each line of a file that changes what the tools do, and not what an estimate says."""
+    for where, line in config_lines(Path(path)) if path is not None else ():
+        text = line.split("#", 1)[0].strip()
+        for (command, key), (option, instead) in _NOT_FOLLOWED.items():
+            word = command if text.startswith(command + " ") else key
+            if text.startswith((command + " ", key + ".")) and option in text:
+                file, _, number = where.rpartition(":")
+                said = f"{word} is not modelled in this estimate: {instead}"
+                yield file, int(number), "pragma", said
 
 
 def divides_arrays(path: Path | str | None) -> tuple[bool, list[Problem]]:

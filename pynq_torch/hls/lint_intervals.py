@@ -21,7 +21,7 @@ with needs("clang", "Reading HLS C++"):
 __all__ = ["intervals"]
 
 _PLACE = re.compile(r"^(?P<text>.*?)(?: \((?P<file>[^()]+):(?P<line>\d+)\))?$", re.DOTALL)
-_ARRAY = re.compile(r"\d+ accesses of `(\w+)`")
+_ARRAY = re.compile(r"\d+ accesses of (?:one bank of )?`(\w+)`")
 _MEMORY = re.compile(r"`\w+` is read after ")
 
 

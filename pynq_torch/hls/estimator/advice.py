@@ -9,9 +9,10 @@ from itertools import combinations
 from math import ceil, prod
 
 from .array import Array, banks_of, fitting
+from .ir import ANY
 from .region import Node, Region
 
-__all__ = ["as_short", "partition"]
+__all__ = ["as_short", "partition", "taking"]
 
 #: How a dimension (from 1, 0 for all) is cut, as a plan has it.
 _Part = tuple[int, str, int]
@@ -21,14 +22,15 @@ _FACTORS, _COMPLETE, _MOST = (2, 3, 4, 5, 6, 8, 16, 32, 64), 64, 1024
 _SMALL, _PATIENCE = 9, 40_000
 
 
-def partition(region: Region, array: Array, asked: int) -> str:
+def partition(region: Region, array: Array, asked: int, by_itself: int = ANY) -> str:
     """Return which ARRAY_PARTITION of an array lets a pipeline reach the II asked for.
 
     Each is tried as the estimate would count it, from few parts to many. Where none is enough, the
-    one that helps most is named with what it reaches.
+    one that helps most is named with what it reaches, if that is less than the interval that the
+    tool gets `by_itself`.
     """
-    nodes = _taking(region, array)
-    now = _interval(region, nodes, array, array.plan.parts)
+    nodes = taking(region, array)
+    now = min(_interval(region, nodes, array, array.plan.parts), by_itself)
     least = ceil(now / max(asked, 1))
     if not array.dimensions:  # nothing can be tried on a pointer
         return f"make it an array of a known size and partition it by {least}"
@@ -59,20 +61,19 @@ def partition(region: Region, array: Array, asked: int) -> str:
     return f"partition it{said}{left}"
 
 
-def as_short(region: Region, array: Array) -> list[str]:
+def as_short(region: Region, array: Array) -> list[Array]:
     """Return the other arrays whose ports keep a pipeline as long as those of one do."""
-    needed: dict[str, int] = {}
+    needed: dict[Array, int] = {}
     for nodes in region.accesses.values():
         assert nodes[0].access is not None
         other = nodes[0].access.array
         if other.kind == "memory":
-            taking = _taking(region, other)
-            needed[other.name] = _interval(region, taking, other, other.plan.parts)
-    now = needed.pop(array.name, 0)
-    return [name for name, interval in needed.items() if now <= interval > 1]
+            needed[other] = _interval(region, taking(region, other), other, other.plan.parts)
+    now = needed.pop(array, 0)
+    return [other for other, interval in needed.items() if now <= interval > 1]
 
 
-def _taking(region: Region, array: Array) -> list[Node]:
+def taking(region: Region, array: Array) -> list[Node]:
     """Return the accesses of an array that take a port."""
     return [
         node
@@ -136,7 +137,8 @@ def _interval(region: Region, nodes: list[Node], array: Array, parts: list[_Part
     taken: list[tuple[Node, tuple[int | None, ...]]] = []
     for node in nodes:
         assert node.access is not None
-        banks = banks_of(trial, node.access.address, write=node.access.write)
+        known, write = region.function.known, node.access.write
+        banks = banks_of(trial, node.access.address, known, write=write)
         taken.append((node, banks))
     met = {banks for _, banks in taken}
     users: dict[tuple[int | None, ...], list[Node]] = defaultdict(list)

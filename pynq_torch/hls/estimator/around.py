@@ -65,7 +65,7 @@ def _is_work(function: Function, item: Instruction, fixed: Collection[str]) -> b
     What LLVM has moved is in no line; it does not count if it is of one of the `fixed` pointers.
     """
     if item.op in ("load", "store"):
-        return item.place is not None or not _roots(function, item.operands[-1]) & set(fixed)
+        return not item.moved or not _roots(function, item.operands[-1]) & set(fixed)
     return item.op in _FLOATS or (item.op == "call" and not item.callee.startswith("llvm."))
 
 

@@ -227,6 +227,11 @@ def bits_between(low: int, high: int) -> int:
 
 def split(address: Expression, array: Array) -> list[tuple[int, list[int], bool]]:
     """Split a byte address over an array's dimensions: constant, factors, whether it is unknown."""
+    return [(whole, [*steps.values()], odd) for whole, steps, odd in _along(address, array)]
+
+
+def _along(address: Expression, array: Array) -> list[tuple[int, dict[str, int], bool]]:
+    """Split an address likewise, with what each factor is of."""
     strides, size = [], array.element_bytes
     for length in reversed(array.dimensions[1:]):
         strides.append(size)
@@ -234,7 +239,7 @@ def split(address: Expression, array: Array) -> list[tuple[int, list[int], bool]
     strides.append(size)
     strides.reverse()
     constant, left = address.constant, list(address.terms)
-    found: list[tuple[int, list[int], bool]] = []
+    found: list[tuple[int, dict[str, int], bool]] = []
     for stride in strides:
         here = [
             (name, factor)
@@ -245,8 +250,7 @@ def split(address: Expression, array: Array) -> list[tuple[int, list[int], bool]
         left = [pair for pair in left if pair not in here and pair not in odd]
         whole = constant // stride
         constant -= whole * stride
-        symbols = [factor // stride for _, factor in here]
-        found.append((whole, symbols, bool(odd)))
+        found.append((whole, {name: factor // stride for name, factor in here}, bool(odd)))
     return found
 
 
@@ -265,16 +269,19 @@ def runs_over(address: Expression, array: Array, counts: Mapping[str, Known]) ->
     return False
 
 
-def banks_of(array: Array, address: Expression, *, write: bool) -> tuple[int | None, ...]:
+def banks_of(
+    array: Array, address: Expression, counts: Mapping[str, Known], *, write: bool
+) -> tuple[int | None, ...]:
     """Return which bank of each dimension that is cut an address is in.
 
-    It may not be known (None), or any in turn.
+    It may not be known (None), or any in turn. `counts` has how often each loop runs, less one.
     """
     cuts = array.cuts()
-    parts = split(address, array) if cuts else []
+    parts = _along(address, array) if cuts else []
     banks: list[int | None] = []
     for dimension, (kind, factor) in sorted(cuts.items()):
-        constant, steps, unknown = parts[dimension] if dimension < len(parts) else (0, [], True)
+        constant, terms, unknown = parts[dimension] if dimension < len(parts) else (0, {}, True)
+        steps = [*terms.values()]
         size = array.dimensions[dimension] if dimension < len(array.dimensions) else 0
         bank, length = None, ceil(size / factor) if factor and kind == "block" else 0
         if not unknown and kind == "complete":
@@ -285,10 +292,25 @@ def banks_of(array: Array, address: Expression, *, write: bool) -> tuple[int | N
             # count on: then writes side by side are never in one bank.
             anywhere = write and not address.only_counts and gcd(factor, *steps) == 1 < factor
             bank = None if anywhere else constant % factor
-        elif not unknown and length and (not any(steps) or abs(constant) >= length):
-            bank = constant // length
+        elif not unknown and length:
+            reached = {end // length for end in _range(constant, terms, counts)}
+            if len(reached) == 1:
+                (bank,) = reached
+            elif abs(constant) >= length:
+                bank = constant // length
         banks.append(bank)
     return tuple(banks)
+
+
+def _range(constant: int, terms: Mapping[str, int], counts: Mapping[str, Known]) -> tuple[int, ...]:
+    """Return the least and the greatest that an index becomes while loops count; or nothing."""
+    low = high = constant
+    for name, step in terms.items():
+        taken = counts[name].expression if name in counts else None
+        if taken is None or taken.terms:
+            return ()
+        low, high = low + min(step * taken.constant, 0), high + max(step * taken.constant, 0)
+    return low, high
 
 
 def choices_of(array: Array, address: Expression) -> int:

@@ -28,7 +28,9 @@ _OPERATIONS = {
     "fadd": frozenset(("fadd", "fsub")), "fsub": frozenset(("fadd", "fsub")),
     "fmul": frozenset(("fmul",)), "fdiv": frozenset(("fdiv",)),
 }  # fmt: skip
-_OPERATIONS |= {"d" + name[1:]: _OPERATIONS[name] for name in ("fadd", "fsub", "fmul", "fdiv")}
+_OPERATIONS |= {
+    kind + name[1:]: _OPERATIONS[name] for name in ("fadd", "fsub", "fmul", "fdiv") for kind in "dh"
+}
 #: DSP blocks of a float product or sum, where `impl` says so (PG060).
 _BLOCKS = {
     ("fmul", "meddsp"): 1, ("fmul", "fulldsp"): 2, ("fmul", "maxdsp"): 3,

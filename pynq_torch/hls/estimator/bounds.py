@@ -23,6 +23,8 @@ __all__ = [
     "Carried",
     "Limit",
     "carried",
+    "decides",
+    "exit_limit",
     "full_limit",
     "kept",
     "late_limit",
@@ -157,6 +159,48 @@ def _has_room(user: Node, target: Target) -> bool:
     return target.budget > _SLOW_NS
 
 
+def decides(region: Region) -> Node | None:
+    """Return what tells last whether a loop goes on, if more does than what counts iterations.
+
+    The next iteration begins when that is known in Vitis HLS: II=2 where a word of memory ends a
+    loop (two in a report of 2020.2). Vivado HLS begins it before (a sort, and loops that wait for
+    pixels, have II=1), if it accesses nothing volatile (II=9 where a word of a bus ends a loop).
+    """
+    eager = region.target.tool == "vivado"
+    if eager and not any("volatile" in node.item.text for node in region.nodes):
+        return None
+    loop = next((one for one in region.function.loops if one.header == region.header), None)
+    if loop is None or loop.taken is not None:
+        return None
+    blocks = [region.function.blocks[name] for name in loop.blocks]
+    leaving = [one for one in blocks if not all(name in loop.blocks for name in one.successors)]
+    told = [one.instructions[-1].operands[:1] for one in leaving if one.instructions]
+    found = (region.by_value.get(name) for names in told for name in names)
+    nodes = [one for one in found if one is not None and not _takes_a_word(one)]
+    return max(nodes, key=lambda one: one.end, default=None)
+
+
+def _takes_a_word(node: Node) -> bool:
+    """Whether a value is made of what a stream has given in the same iteration."""
+    seen, left = {id(node)}, [node]
+    while left:
+        one = left.pop()
+        if one.stream:
+            return True
+        left += [other for other, gap in one.before if not gap and id(other) not in seen]
+        seen.update(id(other) for other in left)
+    return False
+
+
+def exit_limit(node: Node, interval: int) -> Limit:
+    """Return that an interval is what the decision takes whether a loop goes on."""
+    reason = (
+        f"each iteration waits {interval} cycles for the one before it to tell whether the loop "
+        "goes on; decide by what is in a variable already, or count up to a bound"
+    )
+    return Limit(interval, reason, node.place)
+
+
 def late_limit(region: Region, interval: int, late: tuple[Node, Node] | Carried) -> Limit:
     """Return why a schedule needs an interval: which value, or element, comes too late."""
     if isinstance(late, Carried):
@@ -178,7 +222,11 @@ def full_limit(region: Region, interval: int, node: Node, asked: int) -> Limit:
 def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
     """Loads that read what a store of an earlier iteration wrote."""
     nodes_of = {id(node): node for node in region.nodes}
-    found = [Carried(nodes_of[one], made, 1) for one, made in region.handed_on.items()]
+    found = [
+        Carried(nodes_of[one], made, 1)
+        for one, values in region.handed_on.items()
+        for made in values
+    ]
     found += [Carried(node, node, 1) for node in region.rewritten]
     own, vitis = "loop " + region.header, region.target.tool == "vitis"
     for nodes in region.accesses.values():

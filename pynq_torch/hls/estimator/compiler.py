@@ -30,7 +30,7 @@ from .place import Place
 from .slices import address_slice
 from .tables import has_numbers, with_tables
 from .trees import without_large_trees
-from .whole import with_whole_words
+from .whole import with_copied_elements, with_whole_words
 
 __all__ = [
     "HEADERS",
@@ -294,14 +294,25 @@ def optimise(
     with naming(factors):
         _write(whole, path := folder / "marked.ll", members or {})
         made = run_passes([f"-passes={passes}", *options, str(path)])
-        made = _named(_left_again(made, path) if tool == "vivado" else made)
+        made = _named(_with_elements(_left_again(made, path, tool), path))
         return made, _analysed(made, path)
 
 
-def _left_again(text: str, path: Path) -> str:
-    """Move out of loops what may leave them if arguments may be one array."""
+def _left_again(text: str, path: Path, tool: str) -> str:
+    """Move out of loops what may leave them if arguments may be one array, as Vivado HLS does."""
+    if tool != "vivado":
+        return text
     path.write_text(text.replace(" noalias ", " "), encoding="utf-8")
     return run_passes([_AGAIN, *OPTIONS, *_KEPT[False], str(path)])
+
+
+def _with_elements(text: str, path: Path) -> str:
+    """Return a module whose copies of structs are loads and stores, none of what was stored."""
+    whole = with_copied_elements(text)
+    if whole == text:
+        return text
+    path.write_text(whole, encoding="utf-8")
+    return run_passes(["-passes=function(sroa,gvn<no-pre;no-load-pre>)", str(path)])
 
 
 def _write(whole: str, path: Path, members: Members) -> None:

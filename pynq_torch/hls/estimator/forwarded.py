@@ -7,6 +7,7 @@ reads no memory but before the loop, and II is that of the addition. Reports of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .operators import Cost
@@ -26,42 +27,53 @@ def forward(region: Region) -> None:
         if first is None or first.array.kind not in ("memory", "register") or not stores:
             continue
         for node in nodes:
-            writer = _writer(region, node, stores) if node not in stores else None
-            if writer is not None:
-                value = writer.item.operands[0] if len(writer.item.operands) > 1 else ""
-                region.handed_on[id(node)] = region.by_value.get(value, writer)
+            writers = _writers(region, node, nodes, stores) if node not in stores else []
+            if writers:
+                region.handed_on[id(node)] = [_made(region, one) for one in writers]
                 node.joined, node.cost = True, Cost()
 
 
-def _writer(region: Region, load: Node, stores: list[Node]) -> Node | None:
-    """Return the one store that surely wrote an element an iteration before, and no other did."""
+def _made(region: Region, store: Node) -> Node:
+    """Return what makes the value of a store; the store, where that is a constant."""
+    value = store.item.operands[0] if len(store.item.operands) > 1 else ""
+    return region.by_value.get(value, store)
+
+
+def _writers(region: Region, load: Node, nodes: list[Node], stores: list[Node]) -> list[Node]:
+    """Return the stores, one in each branch, that surely wrote an element an iteration before.
+
+    Each iteration has to read it, too, in one branch or the other.
+    """
     assert load.access is not None
     symbol = "loop " + region.header
     step = load.access.address.factor(symbol)
-    if not step or not _is_certain(region, load):
-        return None
+    alike = [one for one in nodes if one.access and one.access.address == load.access.address]
+    if not step or not (_is_whole(load) and _is_certain(region, alike)):
+        return []
     writers = []
     for store in stores:
         assert store.access is not None
         apart = store.access.address.plus(load.access.address, -1)
-        if apart.terms or not _is_certain(region, store):
-            return None  # it may be any element
+        if apart.terms or not _is_whole(store):
+            return []  # it may be any element
         if apart.constant == step:
             writers.append(store)
         elif abs(apart.constant - step) < load.access.array.element_bytes:
-            return None
-    is_one = len(writers) == 1 and writers[0].item.type == load.item.type
-    return writers[0] if is_one else None
+            return []
+    if len(writers) != len({one.item.block for one in writers}) or not writers:
+        return []
+    same = all(one.item.type == load.item.type for one in writers)
+    return writers if same and _is_certain(region, writers) else []
 
 
-def _is_certain(region: Region, node: Node) -> bool:
-    """Whether each iteration has an access, of a whole element."""
+def _is_certain(region: Region, nodes: Sequence[Node]) -> bool:
+    """Whether each iteration has one of some accesses."""
+    return not may_skip(region.function, region.header, [node.item.block for node in nodes])
+
+
+def _is_whole(node: Node) -> bool:
+    """Whether an access is of a whole element."""
     access = node.access
     assert access is not None
     whole = node.item.bits >= min(8 * access.array.element_bytes, access.array.element_bits)
-    return (
-        whole
-        and not node.joined
-        and "volatile" not in node.item.text
-        and not may_skip(region.function, region.header, [node.item.block])
-    )
+    return whole and not node.joined and "volatile" not in node.item.text

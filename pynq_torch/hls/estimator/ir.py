@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from . import scev
 from .marks import MARKER
-from .place import Locations, Place
+from .place import Locations, Place, give_places
 
 __all__ = [
     "ANY",
@@ -47,8 +47,7 @@ _FLAGS = re.compile(
     r"\b(?:nuw|nsw|exact|inbounds|volatile|fast|nnan|ninf|nsz|arcp|contract|afn|reassoc|noundef|"
     r"signext|zeroext|fastcc|dso_local|freeze)\b ?"
 )
-#: An `int` may count so far: of such a bound nothing is known. The tools do give the range of one
-#: that counts in larger steps.
+#: An `int` may count so far: of such a bound nothing is known, but where it takes larger steps.
 ANY = 1 << 30
 _NO_HARDWARE = "lifetime", "dbg", "assume", "experimental.noalias", "stack"
 _IGNORED = (MARKER, *(f"llvm.{name}" for name in _NO_HARDWARE))
@@ -69,6 +68,7 @@ class Instruction:
     callee: str = ""
     block: Block | None = None
     order: int = 0
+    moved: bool = False  # by LLVM, which leaves it without a place
 
     @property
     def place(self) -> Place | None:
@@ -289,6 +289,7 @@ class _Reader:
                 while row.count("[") > row.count("]"):  # a switch has a line for each case
                     row += next(rows)
                 self._instruction(row.strip(), block, function)
+        give_places(function)
         return function
 
     def _instruction(self, row: str, block: Block, function: Function) -> None:
@@ -301,8 +302,7 @@ class _Reader:
         op, _, rest = body.partition(" ")
         if op in ("tail", "notail", "musttail"):
             op, _, rest = rest.partition(" ")
-        found = re.search(r"!dbg (!\d+)", metadata)
-        chain = self._chain(found[1]) if found else []
+        chain = self._chain(at[1]) if (at := re.search(r"!dbg (!\d+)", metadata)) else []
         if op in ("br", "switch", "ret", "unreachable"):
             block.successors = [item.strip('"') for item in TARGET.findall(rest)]
             rest = TARGET.sub("", rest)
@@ -321,6 +321,7 @@ class _Reader:
             made.operands = names_in(rest)
         else:
             made.operands = names_in(rest)
+        made.moved = not chain and op not in ("alloca", "phi")
         made.order = len(function.values) + len(block.instructions)
         block.instructions.append(made)
         if name:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from .array import Array
 from .asked import FunctionPlan
 from .ir import Function, bits_of
-from .operators import constant_in, width_of
+from .operators import MORE_THAN_BITS, constant_in, width_of
 from .region import Node, Region
 
 __all__ = ["Logic", "join", "of_arrays", "of_region", "totals"]
@@ -20,14 +20,18 @@ __all__ = ["Logic", "join", "of_arrays", "of_region", "totals"]
 #: How much there is of each kind: bits of sums, floating-point cores, buses, ...
 Logic = Counter[str]
 #: Of the kinds, LUTs and flip-flops of one. A bit of a sum is the unit of "bits"; that of an array
-#: in registers is a flip-flop, whatever a fit would say.
+#: in registers is a flip-flop, whatever a fit would say. Of a product without DSP blocks and of a
+#: divider it is the square of the bits of its larger number (270 products and 230 dividers that
+#: reports list), of a divider outside of pipelines the bits themselves.
 _LUTS = {
     "bits": 1.09, "multiplexer": 0.29, "dsp": 4.0, "access": 5.2, "burst": 41.0, "word": 15.4,
     "float": 545.0, "loop": 99.0, "function": 5.0, "lite": 85.0, "bus": 765.0,
+    "product": 1.05, "divider": 1.7, "slow divider": 7.3,
 }  # fmt: skip
 _FLIP_FLOPS = {
     "held": 0.4, "register": 1.0, "dsp": 19.5, "burst": 22.0,
     "float": 328.0, "loop": 65.0, "lite": 53.0, "bus": 837.0,
+    "divider": 2.2, "slow divider": 12.2,
 }  # fmt: skip
 #: Bits of a sum that a bit of an operation is worth.
 _BITS = {
@@ -37,6 +41,8 @@ _BITS = {
 #: Single sums that a floating-point core is worth. Double is taken as twice: too few reports.
 _CORES = {"add": 1.0, "mul": 0.5, "div": 2.0, "exp": 2.5, "log": 2.5, "sqrt": 1.3}
 _OTHER_CORE = 0.4
+#: Bits that a product of two floating-point numbers multiplies.
+_MANTISSA = {"f": 24, "d": 53}
 _FREE = frozenset(("zext", "sext", "trunc", "bitcast", "getelementptr", "ptrtoint", "alloca"))
 
 
@@ -73,14 +79,16 @@ def of_region(region: Region, interval: int | None) -> Logic:
     found: Logic = Counter()
     cores: Counter[str] = Counter()
     for node in region.nodes:
-        _operation(node, region.function, found, cores)
+        _operation(node, region.function, found, cores, pipelined=interval is not None)
     for core, count in cores.items():
         found[core] = -(-count // (interval or 1))
     found["held"] = _held(region)
     return found
 
 
-def _operation(node: Node, function: Function, found: Logic, cores: Counter[str]) -> None:
+def _operation(
+    node: Node, function: Function, found: Logic, cores: Counter[str], *, pipelined: bool
+) -> None:
     item, cost = node.item, node.cost
     if node.stream:
         found["word"] += 1
@@ -94,8 +102,17 @@ def _operation(node: Node, function: Function, found: Logic, cores: Counter[str]
             found["access"] += 1
     elif cost.core[:1] in ("f", "d") and cost.core != "div":
         cores[f"core {cost.core[0]} {cost.core[1:]}"] += 1
+        if cost.core[1:] == "mul" and not cost.dsp:
+            found["product"] += _MANTISSA[cost.core[0]] ** 2
     elif cost.dsp:
         found["dsp"] += cost.dsp
+    elif cost.core == "div":
+        bits = cost.latency - MORE_THAN_BITS
+        kind, size = ("divider", bits * bits) if pipelined else ("slow divider", bits)
+        found[kind] += size
+    elif cost.core == "mul" and not cost.mac:  # else a DSP block takes it with its sum
+        bits = int(cost.widths.partition("x")[2] or item.bits)
+        found["product"] += bits * bits
     elif item.op == "phi" or cost.delay or node.joined:
         _bits(node, function, found)
 

@@ -242,6 +242,8 @@ class Arrays:
         mode = port.get("mode", "").lower()
         if storage := port.get("storage_type"):  # of ap_memory and bram
             array.plan = replace(array.plan, kind=storage.lower())
+        if mode in ("ap_memory", "bram") and (said := port.get("latency", "")).isdigit():
+            array.plan = replace(array.plan, latency=int(said))
         inside = self._module.structs.get(item_type, "")  # an hls::Mat holds streams
         is_object = base in self._streams or "hls::stream" in item_type + inside
         is_fifo = mode in ("axis", "ap_fifo") or (array.plan.kind == "fifo" and not array.local)
@@ -337,7 +339,7 @@ class Arrays:
         address = self._where(item, base)
         self._note_range(item, base)
         write = item.op == "store"
-        banks = banks_of(array, address, write=write)
+        banks = banks_of(array, address, self._function.known, write=write)
         return Access(array, write, address, banks, choices_of(array, address))
 
     def is_any_bank(self, item: Instruction) -> bool:

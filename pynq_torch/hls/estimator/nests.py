@@ -112,7 +112,7 @@ def _is_perfect(body: Body, outer: Loop, inner: Loop, plan: LoopPlan) -> bool:
         return False
     entered = inner.taken is not None and not inner.taken.terms
     for item in _between(body, outer, inner):
-        if vitis and item.op == "load" and item.place is not None and _begins(body, inner, item):
+        if vitis and item.op == "load" and not item.moved and _begins(body, inner, item):
             return False
         if vitis and _is_transfer(body, outer, item) and not _is_moved(body, item):
             return False
@@ -151,7 +151,7 @@ def _is_moved(body: Body, item: Instruction) -> bool:
 
     What a function that is called is handed may all be the same: nothing of it is moved.
     """
-    return item.place is None and body.function.name != body.kernel.entry
+    return item.moved and body.function.name != body.kernel.entry
 
 
 def _is_transfer(body: Body, outer: Loop, item: Instruction) -> bool:

@@ -51,6 +51,8 @@ _FLOAT = {
     "fptrunc": (9.0, 9.0, 0, 0),
     "fcmp": (9.0, 9.0, 0, 0),
 }
+#: Cycles that a divider takes besides one for each bit.
+MORE_THAN_BITS = 3
 #: DSP blocks of a sum or a product of half.
 _HALF_BLOCKS = 2
 _FUNCTIONS = {
@@ -70,9 +72,8 @@ _C_LIBRARY = re.compile(
 )
 _ABSOLUTE = re.compile(r"^(?:llvm\.abs|l?l?abs$)")
 _OWN = re.compile(r"^__hls_(?P<name>\w+)_f(?P<bits>32|64)$")
-_FREE = frozenset(("phi", "getelementptr", "trunc", "zext", "sext", "bitcast", "ptrtoint"))
-_FREE |= {"inttoptr", "alloca", "br", "ret", "freeze", "extractvalue", "insertvalue"}
-_FREE |= {"unreachable", "switch"}
+_FREE = frozenset(("phi", "getelementptr", "trunc", "zext", "sext", "bitcast", "ptrtoint", "ret"))
+_FREE |= {"alloca", "br", "freeze", "extractvalue", "insertvalue", "inttoptr", "switch"}
 #: A recurrence of one loop, as scalar evolution prints it.
 _COUNTED = re.compile(r"\{[^{},]+,\+,[^{},]+\}[<\w>]*<%[^>]+>\s*$")
 _CONSTANT = re.compile(r"(?:^|[ ,])(-?\d+)$")
@@ -254,7 +255,8 @@ def _integer(item: Instruction, function: Function, target: Target) -> Cost:
         if constant and op[1:] == "div" and target.tool == "vitis":  # times the number's inverse
             product = multiplier(wide, wide + 2, target, 2 * wide + 1)
             return replace(product, core="inverse", mac=False)
-        return Cost(wide + 3, 0.6 * target.budget, 0.6 * target.budget, core="div")
+        part = 0.6 * target.budget
+        return Cost(wide + MORE_THAN_BITS, part, part, core="div")
     return Cost()
 
 
@@ -304,6 +306,8 @@ def _signed_digits(number: int) -> int:
 
 #: The releases of Vitis HLS that finish wide products in logic, to save DSP blocks; the next ones.
 _IN_LOGIC, _WHOLE = 2021.0, 2023.0
+#: The first release of Vivado HLS with three DSP blocks, not four, in a 32-bit product of stages.
+_THREE = 2019.0
 #: Releases of Vivado HLS before have six stages in a product of several DSP blocks at 10 ns too.
 _UNSTAGED = 2016.0
 #: The release that reports no DSP blocks of products that take several, in a 7-series part.
@@ -349,8 +353,7 @@ def _blocks(small: int, large: int, blocks: int, target: Target, bits: int) -> i
 def _multiplier(small: int, large: int, target: Target) -> Cost:
     blocks = ceil(small / 18) * ceil(large / 25) if large > 18 else 1
     beside = 25 < large <= 32 and small <= 7  # the upper bits are multiplied beside the block
-    if beside and target.tool == "vitis":
-        blocks = 1
+    blocks = 1 if beside and target.tool == "vitis" else blocks
     if small <= 4 or large <= 10:
         wide = small > 4 and small * large >= _LEAST_MAC
         return Cost(0, target.speed * (1.9 + 0.22 * min(small, large)), core="mul", mac=wide)
@@ -368,17 +371,14 @@ def _multiplier(small: int, large: int, target: Target) -> Cost:
     if one <= target.budget:
         return Cost(0, one, dsp=blocks, core="mul")
     latency = max(1, ceil(one / target.budget) - 1)
-    if blocks == 3 and target.tool == "vivado":
-        blocks = 4
+    four = blocks == 3 and target.tool == "vivado" and 0 < target.release < _THREE
+    blocks = 4 if four else blocks
     part = _FULL_STAGE * target.budget
     return Cost(latency, part, part, dsp=blocks, core="mul")
 
 
 def _narrowed(value: str, bits: int, function: Function, *, products: bool = True) -> int:
-    """The bits of a value before it was extended, or shifted up and down again.
-
-    A product has no more than its factors together, which are not looked into for others.
-    """
+    """The bits of a value before it was extended, or shifted up and down; or of its factors."""
     item = function.values.get(value)
     if item is None or not item.operands:
         return bits

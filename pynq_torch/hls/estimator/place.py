@@ -8,14 +8,18 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pynq_torch.paths import shown
 
 from .. import toolchain
 
+if TYPE_CHECKING:
+    from .ir import Function
+
 __all__ = [
-    "Key", "Locations", "Place", "header_folders", "own_place", "plain_name", "real_path",
-    "written_in",
+    "Key", "Locations", "Place", "give_places", "header_folders", "own_place", "plain_name",
+    "real_path", "written_in",
 ]  # fmt: skip
 
 
@@ -181,3 +185,12 @@ def plain_name(base: str) -> str:
         parts = [part for part in name.split(".") if part and not part.isdigit()]
         return parts[-1] if parts else name
     return re.sub(r"\.(?:addr|sroa)\b.*$", "", name).split(".")[0]
+
+
+def give_places(function: Function) -> None:
+    """Give what LLVM has moved, and left without a place, that of the first that uses it."""
+    for block in reversed(function.blocks.values()):
+        for item in reversed(block.instructions):
+            moved = (function.values.get(name) for name in item.operands if item.chain)
+            for made in (one for one in moved if one is not None and one.moved):
+                made.chain = item.chain

@@ -6,7 +6,8 @@ from collections import Counter
 from itertools import groupby
 from math import ceil
 
-from .advice import as_short, partition
+from .advice import as_short, partition, taking
+from .array import Array
 from .ir import Instruction, names_in
 from .paths import ends_of
 from .place import Place, plain_name
@@ -46,9 +47,21 @@ def port_reason(region: Region, nodes: list[Node], most: int, asked: int) -> str
         )
     one = "its memory takes one" if most == 1 else f"its copies take {most}"
     ports = "a dual-port RAM takes two" if most == 2 else one
-    advice, others = partition(region, array, asked), as_short(region, array)
-    also = f" ({' and '.join(f'`{name}`' for name in others)} too)" if others else ""
-    return f"{count} accesses of `{array.name}` in an iteration, {ports} a cycle; {advice}{also}"
+    whole = count == region.together(taking(region, array))
+    what = f"`{array.name}`" if whole else f"one bank of `{array.name}`"
+    advice = _advice(region, array, asked, ceil(count / most))
+    return f"{count} accesses of {what} in an iteration, {ports} a cycle; {advice}"
+
+
+def _advice(region: Region, array: Array, asked: int, interval: int) -> str:
+    """Say how to cut an array, and others that are as short of ports: each needs its own way."""
+    said = partition(region, array, asked, interval)
+    for other in as_short(region, array):
+        own = partition(region, other, asked)
+        cut, _, how = own.partition("partition it ")
+        apart = f", and `{other.name}` {how}" if not cut else f"; `{other.name}`: {own}"
+        said += f" (`{other.name}` too)" if own == said else apart
+    return said
 
 
 def carried_reason(

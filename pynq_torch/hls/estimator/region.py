@@ -6,6 +6,7 @@ body. Branches are predicated, as HLS does it.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
@@ -94,7 +95,7 @@ class Region:
         #: cycle, 0 where no element waits for another.
         self.spread: dict[int, int] = {}
         #: Loads (by id) of what the iteration before has written, and what makes that.
-        self.handed_on: dict[int, Node] = {}
+        self.handed_on: dict[int, list[Node]] = {}
         self._writes: dict[int, list[Node]] = defaultdict(list)
         #: Of each element (and block, where there are branches) the last load, and how many writes
         #: of its array were before it.
@@ -290,17 +291,24 @@ class Region:
         """Return how many of some operations an iteration does at most, along one path."""
         if not self.branches:
             return len(nodes)
-        self.effort.add(len(self.numbers))
+        self.effort.add(len(self.numbers) // 4)
         here = Counter(node.item.block.name for node in nodes if node.item.block is not None)
         most: dict[str, int] = {}
-        for name in reversed(list(self.numbers)):
-            after = [
-                most[n]
-                for n in self.function.blocks[name].successors
-                if n in most and n != self.header
-            ]
-            most[name] = here[name] + max(after, default=0)
+        for name, following in self._backwards:
+            after = 0
+            for one in following:
+                after = max(after, most[one])
+            most[name] = here.get(name, 0) + after
         return max(most.values())
+
+    @functools.cached_property
+    def _backwards(self) -> list[tuple[str, list[str]]]:
+        """The blocks from the last on, each with those that may follow it in an iteration."""
+        found: dict[str, list[str]] = {}
+        for name in reversed(list(self.numbers)):
+            following = self.function.blocks[name].successors
+            found[name] = [one for one in following if one in found and one != self.header]
+        return [*found.items()]
 
     def ports(self, node: Node) -> list[tuple[object, int]]:
         """Return the ports that an operation takes, each with how many accesses it has a cycle.
@@ -311,7 +319,8 @@ class Region:
         most = self.plan.limits.get(node.item.op) if self.plan is not None else None
         if self.shared and (units := self.shared.get(node.unit)):
             return [(("core", node.unit), units)]
-        if most and (node.cost.delay or node.cost.latency) and access is None:
+        shifted = node.item.op == "mul" and not node.cost.core  # and added: no multiplier
+        if most and (node.cost.delay or node.cost.latency) and access is None and not shifted:
             return [(("operation", node.item.op), most)]
         if node.stream:
             return [] if node.item.callee.endswith(("empty", "full")) else [(node.stream, 1)]

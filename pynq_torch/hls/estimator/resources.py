@@ -9,6 +9,7 @@ from math import ceil
 
 from .array import LUT_BITS, Array
 from .ir import Function, Instruction, Loop
+from .multipliers import unmixed
 from .ports import Ports
 from .region import Node, Region
 from .scev import Expression
@@ -102,7 +103,7 @@ def blocks_behind_lite(array: Array, target: Target) -> int:
     return memories * _blocks(words, 32, shapes) if 32 * words >= LUT_BITS else 0
 
 
-#: DSP blocks of an integer multiplier from which Vitis HLS uses it for several products.
+#: DSP blocks of an integer multiplier from which it is used for several products.
 _LEAST_SHARED = 2
 #: Operators that a function shares with those it calls; "mul" in Vitis HLS alone.
 _HANDED_UP = frozenset(("fadd", "dadd", "fmul", "dmul", "mul"))
@@ -159,8 +160,8 @@ class DspBlocks:
     def count(self, region: Region, interval: int | None, asked: int = 1) -> None:
         """Count the operators that a region needs.
 
-        An integer multiplier does several products of a pipeline only where its directive asks
-        for an interval above 1: not where ports or a recurrence make it longer.
+        An integer multiplier does several products of a pipeline where its directive asks for an
+        interval above 1. Where ports or a recurrence make it longer, `unmixed` says of which.
         """
         products: dict[tuple[int, bool], list[Node]] = defaultdict(list)
         used: dict[str, list[Node]] = defaultdict(list)
@@ -175,7 +176,7 @@ class DspBlocks:
         sizes = [
             size
             for (size, _), nodes in products.items()
-            for _ in range(_products(region, nodes, turns))
+            for _ in range(_products(region, nodes, turns, interval))
         ]
         allowed = self._limits.get("mul")
         if allowed:  # all regions use the same ones
@@ -188,7 +189,11 @@ class DspBlocks:
                 self._mixed.add(core)
             alone = interval and not turns and core.startswith("mul")
             known = region.shared.get(core) if interval else None
-            needed[core] = len(nodes) if alone else known or _units(region, nodes, interval)
+            needed[core] = (
+                unmixed(region, nodes, interval)
+                if alone
+                else known or _units(region, nodes, interval)
+            )
         needed = self._allowed(needed)
         self._needed[region.header] = needed
         self.take_turns(needed)
@@ -223,10 +228,13 @@ def _dsps(operators: Counter[str]) -> int:
     return sum(n * int(core.split()[-1]) for core, n in operators.items())
 
 
-def _products(region: Region, nodes: Sequence[Node], turns: int | None) -> int:
+def _products(
+    region: Region, nodes: Sequence[Node], turns: int | None, interval: int | None
+) -> int:
     """Return how many multipliers some products need; with `turns` they share them."""
     if not turns:
-        return len(nodes)
+        large = nodes[0].cost.dsp >= _LEAST_SHARED
+        return unmixed(region, nodes, interval) if large else len(nodes)
     if not nodes[0].cost.dsp:  # of a sum, spread over the interval
         return ceil(len(nodes) / turns)
     return _units(region, nodes, turns)

@@ -16,7 +16,7 @@ from pynq_torch.errors import InterfaceError, KernelBuildError
 from pynq_torch.paths import shown
 
 from ..constants import Constants
-from ..directive_files import added, divides_arrays
+from ..directive_files import added, divides_arrays, not_followed
 from ..lint_pragmas import pragma_problems
 from ..lint_tree import Problem, Program
 from ..parse import WARNING, constants_of, find_top, interface_words, probe, read_interface
@@ -47,7 +47,8 @@ from .tool import (
     guess_tool,
     margin_of,
     named,
-)
+    other_clock,
+)  # fmt: skip
 from .turns import as_written
 from .values import settle_values
 
@@ -113,12 +114,12 @@ def estimate(
     sources, include_dirs = folders(sources, "sources"), folders(include_dirs)
     name, release = named(tool) if tool is not None else (None, 0.0)
     paths = [*_read(source, *sources)]
-    with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as created:
-        folder = Path(created)
-        plan, text = _plan(paths, top, name, part, directives, include_dirs, defines, folder)
+    with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as at:
+        plan, text = _plan(paths, top, name, part, directives, include_dirs, defines, Path(at))
         target = _target(clock, part, plan.tool, release, paths[0], directives)
         plan.warn_of_ultra_ram(part, target.has_ultra_ram)
-        kernel = _scheduled(text, plan, folder, arguments or {}, exact, target)
+        plan.warnings += other_clock(directives, clock)
+        kernel = _scheduled(text, plan, Path(at), arguments or {}, exact, target)
     return _result(kernel, top, clock, part, is_a_run=bool(arguments))
 
 
@@ -232,6 +233,7 @@ def _programs(
         programs.append((program, Constants(values, unit.mentions)))
     files = [program for program, _ in programs]
     problems += [*added(files, directives), *divides_arrays(directives)[1]]
+    problems += not_followed(directives)
     for program, constants in programs:
         problems += pragma_problems(program, constants.mentions)
     problems += [one for program in files for one in not_modelled(program)]

@@ -6,7 +6,7 @@ interval (II) is tried from the least that memory ports and recurrences allow.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from math import ceil
 
@@ -15,6 +15,8 @@ from .bounds import (
     Carried,
     Limit,
     carried,
+    decides,
+    exit_limit,
     full_limit,
     kept,
     late_limit,
@@ -31,7 +33,8 @@ from .wide import widen
 
 __all__ = ["pipeline", "place_all"]
 
-_TRIES = 24
+#: How often a value that comes too late moves what takes it, and operations placed for that.
+_TRIES, _PLACED = 24, 2_000_000
 #: Of so many operations of one core it is tried how few operators do them.
 _SHARED = 16
 
@@ -69,11 +72,16 @@ def pipeline(
             interval += 1
             limit = full_limit(region, interval, error.node, asked)
             continue
-        if late is None:
+        last = decides(region)
+        if late is not None:
+            interval += 1
+            limit = late_limit(region, interval, late)
+        elif last is not None and last.end[0] >= interval:
+            interval = last.end[0] + 1
+            limit = exit_limit(last, interval)
+        else:
             _share(region, interval, pairs)
             return interval, depth, limit
-        interval += 1
-        limit = late_limit(region, interval, late)
     return interval, place_all(region, None), limit
 
 
@@ -115,7 +123,9 @@ def _fit(
     for node in region.nodes:
         node.least = (first if node.stream else 0, 0.0)
     users, values = _users(region), region.carried_values()
-    for _ in range(_TRIES):
+    raised: Counter[int] = Counter()
+    most = min(len(values) + len(pairs) + 2, _PLACED // len(region.nodes) if region.nodes else 0)
+    for _ in range(max(most, _TRIES)):
         depth = place_all(region, interval)
         late: tuple[Node, Node] | Carried | None = None
         for phi, last in values:
@@ -125,11 +135,15 @@ def _fit(
                 due = end[0] - interval, end[1]
                 if user.start < due and user.least < due:
                     user.least, late = due, (phi, last)
+                    raised[id(user)] += 1
         for pair in pairs:
             load, due = pair.load, (pair.store.end[0] + pair.gap - interval * pair.distance, 0.0)
             if load.start < due and load.least < due:
                 load.least, late = due, pair
-        if late is None:
+                raised[id(load)] += 1
+        # A line of registers makes all of its loads late, one after the other; a recurrence that
+        # is too long the same ones again and again.
+        if late is None or max(raised.values()) >= _TRIES:
             break
     return depth, late
 

@@ -127,8 +127,9 @@ def _may_be_divided(
 
 def _calls_around(region: Region) -> int:
     """Return how many calls that were inlined a pipeline is in."""
-    loops = (loop for loop in region.function.loops if loop.header == region.header)
-    return max((len(_own(loop.chain)) for loop in loops), default=1) - 1
+    headers = {block.name for block in region.blocks if block is not None}
+    loops = (loop for loop in region.function.loops if loop.header in headers)
+    return min((len(_own(loop.chain)) for loop in loops), default=1) - 1
 
 
 def _is_called(node: Node, calls: int) -> bool:

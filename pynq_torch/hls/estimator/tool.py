@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from pynq_torch.paths import shown
+
 from ..lint_tree import Directive
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "guess_tool",
     "margin_of",
     "named",
+    "other_clock",
 ]
 
 DEFAULT_PART = "xc7z020clg400-1"
@@ -43,6 +46,7 @@ _UNIFIED = 2024
 _DESIGN = re.compile(r"^set scripts_vivado_version (\d{4})", re.MULTILINE)
 #: Parts that Vivado HLS did not have: Alveo, Kria, Versal.
 _NEW = re.compile(r"^xc(?:u\d|k2[46]|v[cehmp]\d)")
+_PERIOD = re.compile(r"^\s*(?:create_clock\b.*?-period\s+|clock\s*=\s*)(\d+(?:\.\d+)?)(?:ns)?\b")
 _MARGIN = re.compile(
     r"^\s*(?:set_clock_uncertainty\s+|clock_uncertainty\s*=\s*)(\d+(?:\.\d+)?)(%?)", re.MULTILINE
 )
@@ -131,6 +135,20 @@ def margin_of(file: Path | str | None, clock: float) -> float | None:
             ns = float(match[1]) * (clock / 100 if match[2] else 1)
             return ns if ns < clock else None
     return None
+
+
+def other_clock(file: Path | str | None, clock: float) -> list[str]:
+    """Return what to say where a file of directives has another period than the estimate, in ns."""
+    if file is None:
+        return []
+    rows = Path(file).read_text(encoding="utf-8", errors="replace").split("\n")
+    found = ((number, _PERIOD.match(row)) for number, row in enumerate(rows, 1))
+    return [
+        f"{shown(Path(file))}:{number}: the period there is {match[1]} ns, this estimate is at "
+        f"{clock:g} ns; give --clock {match[1]}"
+        for number, match in found
+        if match is not None and float(match[1]) != clock
+    ]
 
 
 def bus_latency_of(source: Path, file: Path | str | None, part: str) -> int:

@@ -9,13 +9,45 @@ from __future__ import annotations
 import re
 from itertools import count
 
-__all__ = ["with_whole_words"]
+__all__ = ["with_copied_elements", "with_whole_words"]
 
 _WIDE = r"i(?P<bits>6[5-9]|[7-9]\d|1[01]\d|12[0-7])"
 _PLACE = r"(?P<pointer>ptr \S+, align \d+)(?P<rest>.*)$"
 _STORE = re.compile(rf"(?m)^  store {_WIDE} (?P<value>\S+), {_PLACE}")
 _LOAD = re.compile(rf"(?m)^  (?P<name>\S+) = load {_WIDE}, {_PLACE}")
 _NODE = re.compile(r", !dbg !\d+")
+
+_ATTRIBUTES = re.compile(r"^(?:[a-z]+(?:\(\d+\)| \d+)? )+")
+#: A copy of one struct by another; ``memcpy`` of the source stays a call, a loop for HLS.
+_ELEMENT = re.compile(
+    r"(?m)^  call void @llvm\.mem(?:cpy|move)\.p0\.p0\.i64\(ptr (?P<to>.*), ptr (?P<from>.*), "
+    r"i64 (?P<bytes>\d+), i1 false\)(?P<rest>.*)$"
+)
+#: Bytes of a struct that still is one element.
+_MOST = 128
+#: clang's own variables, for what it hands to functions: they are wires.
+_OWN = re.compile(r"%(?:indirect-arg-temp|byval-temp|coerce|agg\.tmp|ref\.tmp)")
+
+
+def with_copied_elements(text: str) -> str:
+    """Return a module in which a struct that is copied is read and written as one number.
+
+    What LLVM has left of such copies goes from memory to memory, and takes ports there.
+    """
+    numbers = count()
+
+    def moved(match: re.Match[str]) -> str:
+        size = int(match["bytes"])
+        if size > _MOST or _OWN.search(match[0]):
+            return match[0]
+        name, node = f"%element.{next(numbers)}", _node(match)
+        to, source = (_ATTRIBUTES.sub("", match[end]) for end in ("to", "from"))
+        return (
+            f"  {name} = load i{8 * size}, ptr {source}, align 1{node}\n"
+            f"  store i{8 * size} {name}, ptr {to}, align 1{node}"
+        )
+
+    return _ELEMENT.sub(moved, text)
 
 
 def with_whole_words(text: str) -> str:

@@ -1,0 +1,86 @@
+"""Structs that are copied as a whole: what LLVM leaves as copies of memory are accesses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers import estimate_of, loop_of
+
+from pynq_torch.hls.estimator import compiler
+
+pytestmark = pytest.mark.skipif(compiler.tools() is not None, reason="clang-16 is not installed")
+
+FOUR = """
+#include <ap_int.h>
+struct P { MEMBERS };
+void k(P a[256], P b[64], P c[64], P d[64], P e[64]) {
+    copy: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        b[i] = a[4 * i];
+        c[i] = a[4 * i + 1];
+        d[i] = a[4 * i + 2];
+        e[i] = a[4 * i + 3];
+    }
+}
+"""
+SORT = """
+struct P { float x, y, z; };
+void k(P a[64]) {
+    pass: for (int j = 0; j < 63; j++) {
+#pragma HLS PIPELINE
+        if (a[j].x > a[j + 1].x) { P t = a[j]; a[j] = a[j + 1]; a[j + 1] = t; }
+    }
+}
+"""
+LINES = """
+struct P { unsigned char r, g, b; };
+void k(P in[400], P out[400]) {
+    P window[2], line[400];
+    row: for (int i = 0; i < 400; i++) {
+#pragma HLS PIPELINE
+        window[0] = window[1];
+        window[1] = (line[i] = in[i]);
+        out[i].r = window[0].r + window[1].r;
+        out[i].g = window[0].g + window[1].g;
+        out[i].b = window[0].b + window[1].b;
+    }
+}
+"""
+PROCESSES = """
+struct P { unsigned char r, g, b; };
+void k(P in[64], P out[64]) {
+#pragma HLS DATAFLOW
+    P all[64];
+    take: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        all[i] = in[i];
+    }
+    give: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        out[i] = all[63 - i];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vitis-2022.1", "vivado-2019.1"])
+@pytest.mark.parametrize("members", ["int x, y;", "float x, y, z;", "ap_uint<8> r, g, b;"])
+def test_each_copy_takes_a_port(tmp_path: Path, members: str, tool: str) -> None:
+    found = loop_of(estimate_of(tmp_path, FOUR.replace("MEMBERS", members), tool), "copy")
+    assert found.ii == 2 and found.iteration_latency == (3, 3)
+    assert "4 accesses of `a`" in found.why
+
+
+def test_an_exchange_reads_and_writes(tmp_path: Path) -> None:
+    found = loop_of(estimate_of(tmp_path, SORT, "vitis-2022.1"), "pass")
+    assert found.ii is not None and found.ii > 2 and "`a` is read after" in found.why
+
+
+def test_what_was_just_written_is_not_read(tmp_path: Path) -> None:
+    assert loop_of(estimate_of(tmp_path, LINES, "vitis-2022.1"), "row").ii == 1
+
+
+def test_a_process_waits_for_structs(tmp_path: Path) -> None:
+    latency = estimate_of(tmp_path, PROCESSES, "vitis-2022.1").latency[1]
+    assert latency is not None and latency >= 128

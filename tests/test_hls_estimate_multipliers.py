@@ -1,0 +1,137 @@
+"""Multipliers that do several products where nobody asks for that, and lines of registers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers import estimate_of, loop_of
+
+from pynq_torch.hls import estimate
+from pynq_torch.hls.estimator import compiler
+
+pytestmark = pytest.mark.skipif(compiler.tools() is not None, reason="clang-16 is not installed")
+
+WINDOWS = """
+void k(int in[5][5], int w[3][3], int out[3][3]) {
+#pragma HLS INTERFACE s_axilite port=return bundle=c
+#pragma HLS INTERFACE s_axilite port=in bundle=c
+#pragma HLS INTERFACE s_axilite port=w bundle=c
+#pragma HLS INTERFACE s_axilite port=out bundle=c
+#pragma HLS ARRAY_PARTITION variable=in block dim=2 factor=3
+#pragma HLS ARRAY_PARTITION variable=w complete dim=0
+    row: for (int i = 0; i < 3; i++) {
+#pragma HLS PIPELINE
+        for (int j = 0; j < 3; j++) {
+            int sum = 0;
+            for (int r = 0; r < 3; r++)
+                for (int c = 0; c < 3; c++)
+                    sum += in[i + r][j + c] * w[r][c];
+            out[i][j] = sum;
+        }
+    }
+}
+"""
+PRODUCT = """
+void k(hls::stream<int> &in, hls::stream<int> &out) {
+    int a[64][64], b[64][64];
+#pragma HLS BIND_STORAGE variable=a type=ram_2p impl=bram
+#pragma HLS BIND_STORAGE variable=b type=ram_2p impl=bram
+#pragma HLS ARRAY_PARTITION variable=a type=block factor=8 dim=2
+#pragma HLS ARRAY_PARTITION variable=b type=block factor=8 dim=1
+    for (int i = 0; i < 64; i++)
+        for (int j = 0; j < 64; j++) {
+            a[i][j] = in.read();
+            b[i][j] = in.read();
+        }
+    row: for (int i = 0; i < 64; i++)
+        column: for (int j = 0; j < 64; j++) {
+#pragma HLS PIPELINE
+            int sum = 0;
+            for (int n = 0; n < 64; n++) sum += a[i][n] * b[n][j];
+            out.write(sum);
+        }
+}
+"""
+ONE = """
+void k(int a[64], int b[64], int c[64]) {
+    loop: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        c[i] = a[i] * b[i];
+    }
+}
+"""
+LINE = """
+void k(short x[256], short y[256]) {
+    static short line[SIZE];
+#pragma HLS ARRAY_PARTITION variable=line complete
+    loop: for (int n = 0; n < 256; n++) {
+#pragma HLS PIPELINE
+        for (int i = SIZE - 1; i > 0; i--) line[i] = line[i - 1];
+        line[0] = x[n];
+        y[n] = line[SIZE - 1] + line[3];
+    }
+}
+"""
+TRANSPOSED = """
+void k(int x[256], int y[256], int c[64]) {
+#pragma HLS ARRAY_PARTITION variable=c complete
+    static int line[64];
+#pragma HLS ARRAY_PARTITION variable=line complete
+    loop: for (int n = 0; n < 256; n++) {
+#pragma HLS PIPELINE
+        int v = x[n];
+        for (int i = 63; i > 0; i--) line[i] = line[i - 1] + v * c[i];
+        line[0] = v * c[0];
+        y[n] = line[63];
+    }
+}
+"""
+
+
+def test_products_of_the_same_port_and_weight_share_a_multiplier(tmp_path: Path) -> None:
+    """27 products at II=6: a report of 2018.3 has nine multipliers for two, nine for one each."""
+    found = estimate_of(tmp_path, WINDOWS, "vivado-2018.3")
+    assert loop_of(found, "row").ii == 6
+    assert found.resources["DSP"] == 18 * 3
+
+
+@pytest.mark.parametrize(("tool", "multipliers"), [("vitis-2024.1", 16), ("vitis-2022.1", 64)])
+def test_vitis_shares_them_since_2023(tmp_path: Path, tool: str, multipliers: int) -> None:
+    """Eight memories of each matrix give two words a cycle: 64 products in four cycles."""
+    found = estimate_of(tmp_path, "#include <hls_stream.h>\n" + PRODUCT, tool)
+    assert loop_of(found, "row_column").ii == 4
+    assert found.resources["DSP"] == 3 * multipliers
+
+
+@pytest.mark.parametrize(("tool", "blocks"), [("vivado-2018.2", 4), ("vivado-2019.2", 3)])
+def test_a_staged_product_has_three_blocks_since_2019(
+    tmp_path: Path, tool: str, blocks: int
+) -> None:
+    assert estimate_of(tmp_path, ONE, tool, clock=5).resources["DSP"] == blocks
+
+
+@pytest.mark.parametrize("size", [24, 25, 200])
+def test_a_line_of_registers_moves_in_each_cycle(tmp_path: Path, size: int) -> None:
+    found = estimate_of(tmp_path, LINE.replace("SIZE", str(size)), "vivado-2019.1")
+    assert loop_of(found, "loop").ii == 1
+
+
+@pytest.mark.parametrize("tool", ["vivado-2019.1", "vitis-2022.1"])
+def test_a_line_of_sums_moves_in_each_cycle(tmp_path: Path, tool: str) -> None:
+    assert loop_of(estimate_of(tmp_path, TRANSPOSED, tool), "loop").ii == 1
+
+
+def test_alternatives_of_many_branches_are_scheduled(tmp_path: Path) -> None:
+    """Floyd and Warshall's paths: each of 64 elements is written in a branch of its own."""
+    source = tmp_path / "k.cpp"
+    source.write_text(
+        "void k(int d[64][64]) {\n"
+        "#pragma HLS ARRAY_PARTITION variable=d dim=2 cyclic factor=8\n"
+        "  for (int n = 0; n < 64; n++)\n    for (int i = 0; i < 64; i++) {\n"
+        "#pragma HLS PIPELINE\n      for (int j = 0; j < 64; j++) {\n"
+        "        int t = d[i][n] + d[n][j];\n        if (t < d[i][j]) d[i][j] = t;\n      }\n"
+        "    }\n}\n"
+    )
+    (loop,) = estimate(source, "k", tool="vitis").loops
+    assert loop.ii is not None and loop.ii > 8
