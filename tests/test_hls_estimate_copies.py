@@ -84,3 +84,31 @@ def test_what_was_just_written_is_not_read(tmp_path: Path) -> None:
 def test_a_process_waits_for_structs(tmp_path: Path) -> None:
     latency = estimate_of(tmp_path, PROCESSES, "vitis-2022.1").latency[1]
     assert latency is not None and latency >= 128
+
+
+CONSTANT = """
+struct P { float x, y, z; };
+STATIC
+void k(P in[64], P out[64]) {
+    LOCAL
+    loop: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        old[3] = old[2];
+        old[2] = old[1];
+        old[1] = old[0];
+        old[0] = in[i];
+        out[i] = old[3];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vitis-2022.1", "vivado-2019.1"])
+@pytest.mark.parametrize(("static", "local"), [("static P old[4];", ""), ("", "static P old[4];")])
+def test_elements_of_variables_of_a_file_are_copied(
+    tmp_path: Path, static: str, local: str, tool: str
+) -> None:
+    """LLVM writes their addresses as expressions of constants."""
+    text = CONSTANT.replace("STATIC", static)
+    text = text.replace("LOCAL", local + "\n#pragma HLS ARRAY_PARTITION variable=old complete")
+    assert loop_of(estimate_of(tmp_path, text, tool), "loop").ii == 1

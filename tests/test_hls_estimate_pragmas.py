@@ -183,6 +183,15 @@ def test_dividers_take_logic(tmp_path: Path) -> None:
             "5 ns, this estimate is at 10 ns; give --clock",
         ),
         ("create_clock -period 10ns", ""),
+        ("create_clock -period 0.01us", ""),
+        ("create_clock -period 66.7MHz", "is 14.99 ns"),
+        ("config_compile -unsafe_math_optimizations=0", ""),
+        ("config_compile -unsafe_math_optimizations=true", "keep their order"),
+        ("config_schedule -enable_dsp_full_reg=false", ""),
+        ("syn.compile.unsafe_math_optimizations=1", "keep their order"),
+        ("syn.compile.unsafe_math_optimizations=0", ""),
+        ("syn.op=op=fadd impl=fabric", "config_op is not modelled"),
+        ("syn.top=k", ""),
     ],
 )
 def test_a_line_that_is_not_followed_is_named(tmp_path: Path, line: str, said: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -31,26 +32,30 @@ _OLD_OPTIONS = (
     "auto_partition_threshold", "auto_promotion_threshold", "exclude_extern_globals",
     "include_ports", "maximum_size", "scalarize_all", "include_extern_globals",
 )  # fmt: skip
-#: Commands, and options of them, that change a schedule and that no estimate follows: what to do.
+#: Commands, or options of them, that change a schedule and that no estimate follows: what to do.
 _NOT_FOLLOWED = {
-    ("config_op", "syn.op"): ("", "write BIND_OP, or RESOURCE, for each variable"),
-    ("config_unroll", "syn.unroll"): ("", "write UNROLL in the loops"),
-    ("config_schedule", "syn.schedule"): ("", "operations are placed as by default"),
-    ("config_compile", "syn.compile"): (
-        "unsafe_math_optimizations", "floating-point sums keep their order; write several sums"
-    ),
-}  # fmt: skip
+    "op": "write BIND_OP, or RESOURCE, for each variable",
+    "unroll": "write UNROLL in the loops",
+    "compile unsafe_math_optimizations": "floating-point sums keep their order; write several sums",
+    "schedule relax_ii_for_timing": "II is what the clock allows",
+}
+#: Values that say that an option is off, as it is by default.
+_OFF = ("0", "false", "off")
 
 
 def not_followed(path: Path | str | None) -> Iterator[Problem]:
     """Yield each line of a file that changes what the tools do, and not what an estimate says."""
     for where, line in config_lines(Path(path)) if path is not None else ():
-        text = line.split("#", 1)[0].strip()
-        for (command, key), (option, instead) in _NOT_FOLLOWED.items():
-            word = command if text.startswith(command + " ") else key
-            if text.startswith((command + " ", key + ".")) and option in text:
+        words = re.split(r"[\s=]+", line.split("#", 1)[0].strip().replace("syn.", "config_", 1))
+        command, _, option = words[0].partition(".")
+        given = [option, *words[1:]] if option else [word.lstrip("-") for word in words[1:]]
+        for known, instead in _NOT_FOLLOWED.items():
+            name, _, asked = known.partition(" ")
+            at = given.index(asked) if asked in given else -1
+            off = asked and (at < 0 or given[at + 1 : at + 2] in [[one] for one in _OFF])
+            if command == f"config_{name}" and given and not off:
                 file, _, number = where.rpartition(":")
-                said = f"{word} is not modelled in this estimate: {instead}"
+                said = f"config_{name} is not modelled in this estimate: {instead}"
                 yield file, int(number), "pragma", said
 
 

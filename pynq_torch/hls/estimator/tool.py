@@ -46,7 +46,9 @@ _UNIFIED = 2024
 _DESIGN = re.compile(r"^set scripts_vivado_version (\d{4})", re.MULTILINE)
 #: Parts that Vivado HLS did not have: Alveo, Kria, Versal.
 _NEW = re.compile(r"^xc(?:u\d|k2[46]|v[cehmp]\d)")
-_PERIOD = re.compile(r"^\s*(?:create_clock\b.*?-period\s+|clock\s*=\s*)(\d+(?:\.\d+)?)(?:ns)?\b")
+_PERIOD = re.compile(
+    r"^\s*(?:create_clock\b.*?-period\s+|clock\s*=\s*)(\d+(?:\.\d+)?)(ns|us|MHz|)(?![\w.])"
+)
 _MARGIN = re.compile(
     r"^\s*(?:set_clock_uncertainty\s+|clock_uncertainty\s*=\s*)(\d+(?:\.\d+)?)(%?)", re.MULTILINE
 )
@@ -142,13 +144,21 @@ def other_clock(file: Path | str | None, clock: float) -> list[str]:
     if file is None:
         return []
     rows = Path(file).read_text(encoding="utf-8", errors="replace").split("\n")
-    found = ((number, _PERIOD.match(row)) for number, row in enumerate(rows, 1))
+    found = ((number, match) for number, row in enumerate(rows, 1) if (match := _PERIOD.match(row)))
+    periods = ((number, _ns(float(match[1]), match[2])) for number, match in found)
     return [
-        f"{shown(Path(file))}:{number}: the period there is {match[1]} ns, this estimate is at "
-        f"{clock:g} ns; give --clock {match[1]}"
-        for number, match in found
-        if match is not None and float(match[1]) != clock
+        f"{shown(Path(file))}:{number}: the period there is {ns:.4g} ns, this estimate is at "
+        f"{clock:.4g} ns; give --clock {ns:.4g}"
+        for number, ns in periods
+        if ns and abs(ns - clock) > 1e-3 * clock
     ]
+
+
+def _ns(value: float, unit: str) -> float:
+    """Return the ns of a period, or of a frequency in MHz."""
+    if unit == "MHz":
+        return 1000 / value if value else 0.0
+    return 1000 * value if unit == "us" else value
 
 
 def bus_latency_of(source: Path, file: Path | str | None, part: str) -> int:

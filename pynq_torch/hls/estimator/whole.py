@@ -17,11 +17,14 @@ _STORE = re.compile(rf"(?m)^  store {_WIDE} (?P<value>\S+), {_PLACE}")
 _LOAD = re.compile(rf"(?m)^  (?P<name>\S+) = load {_WIDE}, {_PLACE}")
 _NODE = re.compile(r", !dbg !\d+")
 
-_ATTRIBUTES = re.compile(r"^(?:[a-z]+(?:\(\d+\)| \d+)? )+")
+_ATTRIBUTES = re.compile(
+    r"\b(?:noundef|nonnull|noalias|nocapture|readonly|writeonly|align \d+|"
+    r"dereferenceable(?:_or_null)?\(\d+\)) "
+)
 #: A copy of one struct by another; ``memcpy`` of the source stays a call, a loop for HLS.
 _ELEMENT = re.compile(
-    r"(?m)^  call void @llvm\.mem(?:cpy|move)\.p0\.p0\.i64\(ptr (?P<to>.*), ptr (?P<from>.*), "
-    r"i64 (?P<bytes>\d+), i1 false\)(?P<rest>.*)$"
+    r"(?m)^  call void @llvm\.mem(?:cpy|move)\.p0\.p0\.i64\(ptr (?P<ends>.*), i64 (?P<bytes>\d+), "
+    r"i1 false\)(?P<rest>.*)$"
 )
 #: Bytes of a struct that still is one element.
 _MOST = 128
@@ -41,13 +44,23 @@ def with_copied_elements(text: str) -> str:
         if size > _MOST or _OWN.search(match[0]):
             return match[0]
         name, node = f"%element.{next(numbers)}", _node(match)
-        to, source = (_ATTRIBUTES.sub("", match[end]) for end in ("to", "from"))
+        to, source = _both(_ATTRIBUTES.sub("", match["ends"]))
         return (
             f"  {name} = load i{8 * size}, ptr {source}, align 1{node}\n"
             f"  store i{8 * size} {name}, ptr {to}, align 1{node}"
         )
 
     return _ELEMENT.sub(moved, text)
+
+
+def _both(ends: str) -> tuple[str, str]:
+    """Return two pointers of which the second is behind ``ptr``; either may be an expression."""
+    depth = 0
+    for at, letter in enumerate(ends):
+        depth += (letter in "([") - (letter in ")]")
+        if not depth and ends.startswith(", ptr ", at):
+            return ends[:at], ends[at + len(", ptr ") :]
+    raise AssertionError(f"a copy has two pointers, found {ends}")
 
 
 def with_whole_words(text: str) -> str:
