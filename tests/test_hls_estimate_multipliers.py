@@ -135,3 +135,24 @@ def test_alternatives_of_many_branches_are_scheduled(tmp_path: Path) -> None:
     )
     (loop,) = estimate(source, "k", tool="vitis").loops
     assert loop.ii is not None and loop.ii > 8
+
+
+def test_a_product_of_stages_begins_a_cycle_after_the_sum_it_takes(tmp_path: Path) -> None:
+    """Two CORDICs of Vitis HLS 2025.1 have II=3: two stages, and a sum with a choice."""
+    text = """
+#include <ap_fixed.h>
+typedef ap_fixed<32, 4> T;
+void k(T &x0, T &y0, const T f[20]) {
+    T x = x0, y = y0;
+    turn: for (int i = 0; i < 20; i++) {
+#pragma HLS PIPELINE
+        T t;
+        if (y >= T(0)) { t = x + y * f[i]; y = y - x * f[i]; }
+        else           { t = x - y * f[i]; y = y + x * f[i]; }
+        x = t;
+    }
+    x0 = x;
+    y0 = y;
+}
+"""
+    assert loop_of(estimate_of(tmp_path, text, "vitis-2025.1"), "turn").ii == 3

@@ -26,6 +26,7 @@ __all__ = [
     "decides",
     "exit_limit",
     "full_limit",
+    "is_staged_product",
     "kept",
     "late_limit",
     "port_limit",
@@ -135,6 +136,8 @@ def kept(region: Region, node: Node, end: Slot, user: Node | None = None) -> Slo
     # A sum in logic, or in a DSP block, is none of the cores that take several cycles.
     multiple = node.cost.latency > 0 and node.cost.core not in ("add", "mac")
     is_float = node.item.type in ("half", "float", "double")
+    if user is not None and is_staged_product(user) and not multiple:
+        return end[0] + (end[1] + user.cost.entry > target.budget), 0.0
     if multiple and user is not None and (user is not node or region.begins_anew):
         return end[0] + 1 + (region.begins_anew and not _has_room(user, target)), 0.0
     if is_float and not multiple and user is not None and user.cost.latency:
@@ -199,6 +202,11 @@ def exit_limit(node: Node, interval: int) -> Limit:
         "goes on; decide by what is in a variable already, or count up to a bound"
     )
     return Limit(interval, reason, node.place)
+
+
+def is_staged_product(node: Node) -> bool:
+    """Whether it is a product of several stages, each of which fills its cycle."""
+    return node.cost.core in ("mul", "mac") and node.cost.latency > 0
 
 
 def late_limit(region: Region, interval: int, late: tuple[Node, Node] | Carried) -> Limit:

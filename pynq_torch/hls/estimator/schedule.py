@@ -18,6 +18,7 @@ from .bounds import (
     decides,
     exit_limit,
     full_limit,
+    is_staged_product,
     kept,
     late_limit,
     port_limit,
@@ -152,8 +153,9 @@ def _users(region: Region) -> dict[int, list[Node]]:
     found: dict[int, list[Node]] = defaultdict(list)
     for node in region.nodes:
         for other, gap in node.before:
-            if other.item.op == "phi" and gap == 0:
-                found[id(other)].append(node)
+            source = other.through_wires()[-1] if is_staged_product(node) else other
+            if source.item.op == "phi" and gap == 0:
+                found[id(source)].append(node)
     return found
 
 
