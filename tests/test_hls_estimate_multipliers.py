@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from helpers import estimate_of, loop_of
 
-from pynq_torch.hls import estimate
 from pynq_torch.hls.estimator import compiler
 
 pytestmark = pytest.mark.skipif(compiler.tools() is not None, reason="clang-16 is not installed")
@@ -124,16 +123,20 @@ def test_a_line_of_sums_moves_in_each_cycle(tmp_path: Path, tool: str) -> None:
 
 def test_alternatives_of_many_branches_are_scheduled(tmp_path: Path) -> None:
     """Floyd and Warshall's paths: each of 64 elements is written in a branch of its own."""
-    source = tmp_path / "k.cpp"
-    source.write_text(
-        "void k(int d[64][64]) {\n"
-        "#pragma HLS ARRAY_PARTITION variable=d dim=2 cyclic factor=8\n"
-        "  for (int n = 0; n < 64; n++)\n    for (int i = 0; i < 64; i++) {\n"
-        "#pragma HLS PIPELINE\n      for (int j = 0; j < 64; j++) {\n"
-        "        int t = d[i][n] + d[n][j];\n        if (t < d[i][j]) d[i][j] = t;\n      }\n"
-        "    }\n}\n"
-    )
-    (loop,) = estimate(source, "k", tool="vitis").loops
+    text = """
+void k(int d[64][64]) {
+#pragma HLS ARRAY_PARTITION variable=d dim=2 cyclic factor=8
+    for (int n = 0; n < 64; n++)
+        for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+            for (int j = 0; j < 64; j++) {
+                int t = d[i][n] + d[n][j];
+                if (t < d[i][j]) d[i][j] = t;
+            }
+        }
+}
+"""
+    (loop,) = estimate_of(tmp_path, text, "vitis").loops
     assert loop.ii is not None and loop.ii > 8
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,29 +33,42 @@ _OLD_OPTIONS = (
 )  # fmt: skip
 #: Commands, or options of them, that change a schedule and that no estimate follows: what to do.
 _NOT_FOLLOWED = {
-    "op": "write BIND_OP, or RESOURCE, for each variable",
-    "unroll": "write UNROLL in the loops",
-    "compile unsafe_math_optimizations": "floating-point sums keep their order; write several sums",
-    "schedule relax_ii_for_timing": "II is what the clock allows",
+    ("op", ""): "write BIND_OP, or RESOURCE, for each variable",
+    ("unroll", ""): "write UNROLL in the loops",
+    ("compile", "unsafe_math_optimizations"): (
+        "floating-point sums keep their order; write several sums"
+    ),
+    ("schedule", "relax_ii_for_timing"): "II is what the clock allows",
 }
 #: Values that say that an option is off, as it is by default.
 _OFF = ("0", "false", "off")
 
 
+def _settings(path: Path | str | None) -> Iterator[tuple[str, int, str, dict[str, str]]]:
+    """Yield file, line, name and options of each ``config_name`` (Tcl), or ``syn.name`` (cfg)."""
+    for where, line in config_lines(Path(path)) if path is not None else ():
+        text = line.split("#", 1)[0].strip()
+        if text.startswith("config_"):
+            command, *words = text.split()
+            name, options = command.removeprefix("config_"), tcl_words(words)[0]
+        elif text.startswith("syn."):
+            key, _, value = text.removeprefix("syn.").partition("=")
+            name, _, option = key.strip().partition(".")
+            options = {option: value.strip()}
+        else:
+            continue
+        file, _, number = where.rpartition(":")
+        yield file, int(number), name, options
+
+
 def not_followed(path: Path | str | None) -> Iterator[Problem]:
     """Yield each line of a file that changes what the tools do, and not what an estimate says."""
-    for where, line in config_lines(Path(path)) if path is not None else ():
-        words = re.split(r"[\s=]+", line.split("#", 1)[0].strip().replace("syn.", "config_", 1))
-        command, _, option = words[0].partition(".")
-        given = [option, *words[1:]] if option else [word.lstrip("-") for word in words[1:]]
-        for known, instead in _NOT_FOLLOWED.items():
-            name, _, asked = known.partition(" ")
-            at = given.index(asked) if asked in given else -1
-            off = asked and (at < 0 or given[at + 1 : at + 2] in [[one] for one in _OFF])
-            if command == f"config_{name}" and given and not off:
-                file, _, number = where.rpartition(":")
+    for file, number, name, options in _settings(path):
+        on = {key.lower() for key, value in options.items() if value.lower() not in _OFF}
+        for (command, option), instead in _NOT_FOLLOWED.items():
+            if name == command and on and (not option or option in on):
                 said = f"config_{name} is not modelled in this estimate: {instead}"
-                yield file, int(number), "pragma", said
+                yield file, number, "pragma", said
 
 
 def divides_arrays(path: Path | str | None) -> tuple[bool, list[Problem]]:
@@ -66,18 +78,10 @@ def divides_arrays(path: Path | str | None) -> tuple[bool, list[Problem]]:
     ``syn.array_partition.throughput_driven=off`` (cfg) forbid it (UG1399).
     """
     divides, problems = True, []
-    for where, line in config_lines(Path(path)) if path is not None else ():
-        text = line.split("#", 1)[0].strip()
-        if text.startswith("config_array_partition "):
-            options, _ = tcl_words(text.split()[1:])
-        elif text.startswith("syn.array_partition."):
-            key, _, value = text.removeprefix("syn.array_partition.").partition("=")
-            options = {key.strip(): value.strip()}
-        else:
-            continue
-        file, _, number = where.rpartition(":")
+    of_arrays = (one for one in _settings(path) if one[2] == "array_partition")
+    for file, number, _, options in of_arrays:
         for name, value in options.items():
-            if name.lower() in _OLD_OPTIONS:
+            if name.lower() in ("", *_OLD_OPTIONS):
                 continue
             known = _ARRAY_OPTIONS.get(name.lower())
             if known is None:
@@ -87,7 +91,7 @@ def divides_arrays(path: Path | str | None) -> tuple[bool, list[Problem]]:
             else:
                 divides = divides and value.lower() != "off"
                 continue
-            problems.append((file, int(number), "pragma", f"config_array_partition {said}"))
+            problems.append((file, number, "pragma", f"config_array_partition {said}"))
     return divides, problems
 
 

@@ -23,7 +23,7 @@ __all__ = [
     "Carried",
     "Limit",
     "carried",
-    "decides",
+    "deciding",
     "exit_limit",
     "full_limit",
     "is_staged_product",
@@ -162,8 +162,8 @@ def _has_room(user: Node, target: Target) -> bool:
     return target.budget > _SLOW_NS
 
 
-def decides(region: Region) -> Node | None:
-    """Return what tells last whether a loop goes on, if more does than what counts iterations.
+def deciding(region: Region) -> list[Node]:
+    """Return what tells whether a loop goes on, if more does than what counts iterations.
 
     The next iteration begins when that is known in Vitis HLS: II=2 where a word of memory ends a
     loop (two in a report of 2020.2). Vivado HLS begins it before (a sort, and loops that wait for
@@ -171,16 +171,15 @@ def decides(region: Region) -> Node | None:
     """
     eager = region.target.tool == "vivado"
     if eager and not any("volatile" in node.item.text for node in region.nodes):
-        return None
+        return []
     loop = next((one for one in region.function.loops if one.header == region.header), None)
     if loop is None or loop.taken is not None:
-        return None
+        return []
     blocks = [region.function.blocks[name] for name in loop.blocks]
     leaving = [one for one in blocks if not all(name in loop.blocks for name in one.successors)]
     told = [one.instructions[-1].operands[:1] for one in leaving if one.instructions]
     found = (region.by_value.get(name) for names in told for name in names)
-    nodes = [one for one in found if one is not None and not _takes_a_word(one)]
-    return max(nodes, key=lambda one: one.end, default=None)
+    return [one for one in found if one is not None and not _takes_a_word(one)]
 
 
 def _takes_a_word(node: Node) -> bool:

@@ -47,8 +47,7 @@ def _writers(region: Region, load: Node, nodes: list[Node], stores: list[Node]) 
     assert load.access is not None
     symbol = "loop " + region.header
     step = load.access.address.factor(symbol)
-    alike = [one for one in nodes if one.access and one.access.address == load.access.address]
-    if not step or not (_is_whole(load) and _is_certain(region, alike)):
+    if not step or not _is_whole(load):
         return []
     writers = []
     for store in stores:
@@ -63,7 +62,10 @@ def _writers(region: Region, load: Node, nodes: list[Node], stores: list[Node]) 
     if len(writers) != len({one.item.block for one in writers}) or not writers:
         return []
     same = all(one.item.type == load.item.type for one in writers)
-    return writers if same and _is_certain(region, writers) else []
+    if not same or not _is_certain(region, writers):
+        return []
+    alike = [one for one in nodes if one.access and one.access.address == load.access.address]
+    return writers if _is_certain(region, alike) else []
 
 
 def _is_certain(region: Region, nodes: Sequence[Node]) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from .array import Array
 from .asked import FunctionPlan
 from .ir import Function, bits_of
-from .operators import MORE_THAN_BITS, constant_in, width_of
+from .operators import constant_in, width_of
 from .region import Node, Region
 
 __all__ = ["Logic", "join", "of_arrays", "of_region", "totals"]
@@ -21,7 +21,7 @@ __all__ = ["Logic", "join", "of_arrays", "of_region", "totals"]
 Logic = Counter[str]
 #: Of the kinds, LUTs and flip-flops of one. A bit of a sum is the unit of "bits"; that of an array
 #: in registers is a flip-flop, whatever a fit would say. Of a product without DSP blocks and of a
-#: divider it is the square of the bits of its larger number (270 products and 230 dividers that
+#: divider it is the square of the bits of its larger number (929 products and 285 dividers that
 #: reports list), of a divider outside of pipelines the bits themselves.
 _LUTS = {
     "bits": 1.09, "multiplexer": 0.29, "dsp": 4.0, "access": 5.2, "burst": 41.0, "word": 15.4,
@@ -107,14 +107,18 @@ def _operation(
     elif cost.dsp:
         found["dsp"] += cost.dsp
     elif cost.core == "div":
-        bits = cost.latency - MORE_THAN_BITS
+        bits = _larger(node)
         kind, size = ("divider", bits * bits) if pipelined else ("slow divider", bits)
         found[kind] += size
     elif cost.core == "mul" and not cost.mac:  # else a DSP block takes it with its sum
-        bits = int(cost.widths.partition("x")[2] or item.bits)
-        found["product"] += bits * bits
+        found["product"] += _larger(node) ** 2
     elif item.op == "phi" or cost.delay or node.joined:
         _bits(node, function, found)
+
+
+def _larger(node: Node) -> int:
+    """Return the bits of the larger number that a product or a divider takes."""
+    return int(node.cost.widths.partition("x")[2] or node.item.bits)
 
 
 def _bits(node: Node, function: Function, found: Logic) -> None:

@@ -64,9 +64,11 @@ def _places(region: Region, interval: int) -> dict[int, tuple[Hashable, int]]:
     taken: Counter[Hashable] = Counter()
     held: dict[Hashable, list[set[int]]] = defaultdict(list)
     found: dict[int, tuple[Hashable, int]] = {}
-    loads = [node for node in region.nodes if node.item.op == "load" and region.ports(node)]
-    for node in sorted(loads, key=lambda one: one.start[0]):
-        (memory, _), *_ = region.ports(node)
+    for node in sorted(region.nodes, key=lambda one: one.start[0]):
+        ports = region.ports(node) if node.item.op == "load" else []
+        if not ports:
+            continue
+        (memory, _), *_ = ports
         slot = memory, node.start[0] % interval
         port = memory, taken[slot]
         taken[slot] += 1

@@ -29,7 +29,7 @@ class Cost:
     entry: float = 0.0
     dsp: int = 0
     core: str = ""
-    #: The widths of a product: only of the same ones is one multiplier.
+    #: The widths of a product, or of a divider: only of the same ones is one multiplier.
     widths: str = ""
     #: Of a product in logic: whether a DSP block takes it where a sum follows.
     mac: bool = False
@@ -51,8 +51,6 @@ _FLOAT = {
     "fptrunc": (9.0, 9.0, 0, 0),
     "fcmp": (9.0, 9.0, 0, 0),
 }
-#: Cycles that a divider takes besides one for each bit.
-MORE_THAN_BITS = 3
 #: DSP blocks of a sum or a product of half.
 _HALF_BLOCKS = 2
 _FUNCTIONS = {
@@ -256,7 +254,7 @@ def _integer(item: Instruction, function: Function, target: Target) -> Cost:
             product = multiplier(wide, wide + 2, target, 2 * wide + 1)
             return replace(product, core="inverse", mac=False)
         part = 0.6 * target.budget
-        return Cost(wide + MORE_THAN_BITS, part, part, core="div")
+        return Cost(wide + 3, part, part, core="div", widths=f"{wide}x{wide}")
     return Cost()
 
 
@@ -353,7 +351,8 @@ def _blocks(small: int, large: int, blocks: int, target: Target, bits: int) -> i
 def _multiplier(small: int, large: int, target: Target) -> Cost:
     blocks = ceil(small / 18) * ceil(large / 25) if large > 18 else 1
     beside = 25 < large <= 32 and small <= 7  # the upper bits are multiplied beside the block
-    blocks = 1 if beside and target.tool == "vitis" else blocks
+    if beside and target.tool == "vitis":
+        blocks = 1
     if small <= 4 or large <= 10:
         wide = small > 4 and small * large >= _LEAST_MAC
         return Cost(0, target.speed * (1.9 + 0.22 * min(small, large)), core="mul", mac=wide)
@@ -371,14 +370,14 @@ def _multiplier(small: int, large: int, target: Target) -> Cost:
     if one <= target.budget:
         return Cost(0, one, dsp=blocks, core="mul")
     latency = max(1, ceil(one / target.budget) - 1)
-    four = blocks == 3 and target.tool == "vivado" and 0 < target.release < _THREE
-    blocks = 4 if four else blocks
+    if blocks == 3 and target.tool == "vivado" and 0 < target.release < _THREE:
+        blocks = 4
     part = _FULL_STAGE * target.budget
     return Cost(latency, part, part, dsp=blocks, core="mul")
 
 
 def _narrowed(value: str, bits: int, function: Function, *, products: bool = True) -> int:
-    """The bits of a value before it was extended, or shifted up and down; or of its factors."""
+    """The bits of a value before it was extended, or shifted; of a product, of its factors."""
     item = function.values.get(value)
     if item is None or not item.operands:
         return bits

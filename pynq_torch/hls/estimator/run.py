@@ -48,7 +48,7 @@ from .tool import (
     margin_of,
     named,
     other_clock,
-)  # fmt: skip
+)
 from .turns import as_written
 from .values import settle_values
 

@@ -15,7 +15,7 @@ from .bounds import (
     Carried,
     Limit,
     carried,
-    decides,
+    deciding,
     exit_limit,
     full_limit,
     is_staged_product,
@@ -66,6 +66,7 @@ def pipeline(
     ports = port_limit(region, asked)
     limit = values if values.interval >= ports.interval else ports
     interval = max(asked, limit.interval, 1)
+    exits = deciding(region)
     for _ in range(200):
         try:
             depth, late = _fit(region, interval, pairs)
@@ -73,7 +74,7 @@ def pipeline(
             interval += 1
             limit = full_limit(region, interval, error.node, asked)
             continue
-        last = decides(region)
+        last = max(exits, key=lambda one: one.end, default=None)
         if late is not None:
             interval += 1
             limit = late_limit(region, interval, late)
