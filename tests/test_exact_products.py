@@ -1,4 +1,4 @@
-"""int8 products on the CPU, also where the PC's processor has torch make them wrong."""
+"""What torch makes wrong on some PCs: int8 products, and a first call by several threads."""
 
 from __future__ import annotations
 
@@ -62,3 +62,36 @@ def test_what_torch_refuses_is_refused() -> None:
         exact.int_mm(a, a)
     with pytest.raises(RuntimeError):
         exact.int_mm(a.float(), a.float().T)
+
+
+#: Prints what device "pynq" calls while torch is imported: no more than that is done before it.
+_AUTOLOAD = """
+import pynq_torch, torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+class Calls(TorchDispatchMode):
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if args and isinstance(args[0], torch.Tensor):
+            print(function.overloadpacket.__name__, args[0].dtype, args[0].numel())
+        return function(*args, **(kwargs or {}))
+
+with Calls():
+    pynq_torch.autoload()
+"""
+
+
+def test_mkl_has_chosen_its_code_before_several_threads_call_a_function() -> None:
+    # The fault itself comes once in a thousand processes, with more threads than cores.
+    run = subprocess.run(
+        [sys.executable, "-c", _AUTOLOAD],
+        env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=True,
+    )
+    called = set(run.stdout.splitlines())
+    functions = ("acos", "asin", "atan", "cos", "erf", "exp", "expm1", "lgamma", "log", "log10")
+    for name in (*functions, "log2", "sin", "sqrt", "tan", "tanh"):
+        for dtype in (torch.float32, torch.float64):
+            assert f"{name} {dtype} 1" in called, f"{name} of {dtype}: not called by one thread"

@@ -37,7 +37,7 @@ def enable(*at_first: Callable[[], None]) -> Any:
     if _enabled:
         return backend
     _setup_privateuseone_for_python_backend("pynq", backend_module=backend)
-    from . import dispatch, flags, foreign, storage, torch_profiler
+    from . import dispatch, exact, flags, foreign, storage, torch_profiler
     from .cma import at_first_use
     from .memory import mark_forked
 
@@ -50,6 +50,7 @@ def enable(*at_first: Callable[[], None]) -> Any:
     flags.install()
     storage.install()
     os.register_at_fork(after_in_child=mark_forked)
+    exact.settle()
     _enabled = True
     return backend
 

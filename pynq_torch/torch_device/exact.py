@@ -6,7 +6,27 @@ import functools
 
 import torch
 
-__all__ = ["int_mm"]
+__all__ = ["int_mm", "settle"]
+
+#: What torch leaves to MKL's vector mathematics (`aten/src/ATen/cpu/vml.h`).
+_OF_MKL = (
+    *("acos", "asin", "atan", "cos", "erf", "erfc", "erfinv", "exp", "expm1", "lgamma", "log"),
+    *("log10", "log1p", "log2", "sin", "sqrt", "tan", "tanh", "trunc"),
+)
+
+
+def settle() -> None:
+    """Have MKL choose its code for each of its functions while one thread calls them.
+
+    MKL 2024.2, which torch's wheels hold, chooses at a function's first call. Where several threads
+    make that call at once, as for a tensor of some thousand elements, one of them may compute its
+    part of it with a code of low accuracy: about 12 bits of `sqrt`, once, and nothing says so
+    (pytorch/pytorch#188792). It costs 2 ms.
+    """
+    for dtype in (torch.float32, torch.float64):
+        one = torch.full((1,), 0.5, dtype=dtype)
+        for name in _OF_MKL:
+            getattr(torch, name)(one)
 
 
 @functools.cache
