@@ -102,8 +102,8 @@ def _scalars(
 
     They return it, or write it through a reference: then code between the calls loads it.
     """
-    whats = [process.what for process in processes]
-    inside = [[one] if isinstance(one, Instruction) else body.items(one) for one in whats]
+    parts = [process.what for process in processes]
+    inside = [[one] if isinstance(one, Instruction) else body.items(one) for one in parts]
     maker = {item.name: number for number, items in enumerate(inside) for item in items}
     made = {item.name: item for block in body.blocks(None) for item in block.instructions}
     found: list[set[int]] = []
