@@ -22,6 +22,7 @@ from pynq_torch.errors import KernelBuildError
 from .. import toolchain
 from ..depends import gcc_files
 from ..parse import PROBE, probe
+from .casts import with_casts
 from .counters import with_counters
 from .marks import ALONE, INLINED, marked
 from .members import Members, has_members, with_members
@@ -264,6 +265,7 @@ def optimise(
     folder: Path,
     *,
     tool: str = "vitis",
+    release: float = 0.0,
     promote: bool = False,
     early: bool = False,
     in_turn: bool = False,
@@ -278,8 +280,8 @@ def optimise(
     inlined, unrolled : callable
         Whether the function at a place is inlined; by how much the loop at a place is unrolled: 1
         not at all, 0 completely.
-    tool : {"vitis", "vivado"}
-        Whose order of passes it is.
+    tool, release : {"vitis", "vivado"}, float
+        Whose order of passes it is, and which release where that is known.
     promote, early : bool
         Whether an element that a loop reads and writes is in a register while it runs, as the tools
         have it where they do not flatten the nest; whether loops are unrolled that a `break` ends.
@@ -294,7 +296,8 @@ def optimise(
     with naming(factors):
         _write(whole, path := folder / "marked.ll", members or {})
         made = run_passes([f"-passes={passes}", *options, str(path)])
-        made = _named(_with_elements(_left_again(made, path, tool), path))
+        made = _with_elements(_left_again(made, path, tool), path)
+        made = _named(with_casts(made, release if tool == "vivado" else 0.0))
         return made, _analysed(made, path)
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from math import ceil, log2
+from math import ceil
 
-from .floats import FAST_PRODUCT_BLOCKS, SERIES_7, fast_stages, stages
+from .delays import adder, comparison, selection, shifter
+from .floats import FAST_PRODUCT_BLOCKS, SERIES_7, at_once, fast_stages, stages
 from .ir import Function, Instruction, bits_of
 from .target import Target
 from .wires import is_wire
@@ -45,8 +46,6 @@ _FLOAT = {
     "fneg": (0.0, 0.0, 0, 0),
     "sitofp": (44.0, 44.0, 0, 0),
     "uitofp": (44.0, 44.0, 0, 0),
-    "fptosi": (0.0, 0.0, 0, 0),
-    "fptoui": (0.0, 0.0, 0, 0),
     "fpext": (9.0, 9.0, 0, 0),
     "fptrunc": (9.0, 9.0, 0, 0),
     "fcmp": (9.0, 9.0, 0, 0),
@@ -136,9 +135,9 @@ def _call(item: Instruction, target: Target, *, pipelined: bool) -> Cost:
         costs = _FUNCTIONS.get(word, _FUNCTIONS["sin"])
         return _staged(word, *costs, double, target, pipelined=pipelined)
     if name.startswith(("llvm.smax", "llvm.smin", "llvm.umax", "llvm.umin")):
-        return Cost(0, target.speed * (_compare(item.bits) + 0.7))
+        return Cost(0, target.speed * (comparison(item.bits) + 0.7))
     if _ABSOLUTE.match(name):
-        return Cost(0, target.speed * (_add(item.bits) + 0.7))
+        return Cost(0, target.speed * (adder(item.bits) + 0.7))
     if name.startswith(("llvm.ctlz", "llvm.cttz", "llvm.ctpop")):
         return Cost(0, target.speed * 3.4)
     return Cost()
@@ -182,8 +181,10 @@ def _staged(
     if is_double and core in ("fadd", "fsub") and target.tool == "vitis":
         work = 44.0
     if work == 0:
-        return Cost(0, 0.7 * target.speed if core in ("fptosi", "fptoui") else 0.0, core=core)
-    latency = stages(core, work, target)
+        return Cost(core=core)
+    if (taken := at_once(core, target)) is not None:
+        return Cost(0, taken, core=("d" if is_double else "f") + core.lstrip("f"))
+    latency = stages(core, work, target, is_double=is_double)
     core = _SHARED.get(core, core)
     name = ("d" if is_double else "f") + core.lstrip("f")
     if (fast := fast_stages(name, target)) is not None:
@@ -204,14 +205,6 @@ def _staged(
     return Cost(latency, part, part, dsp_double if is_double else dsp, name)
 
 
-def _add(bits: int) -> float:
-    return 1.55 + 0.031 * bits
-
-
-def _compare(bits: int) -> float:
-    return 0.9 if bits <= 1 else 1.2 + 0.04 * bits
-
-
 def _address(item: Instruction, target: Target) -> Cost:
     """An index of several dimensions is a sum, and a product where a row is no power of two."""
     variable = len(item.operands) - 1
@@ -227,13 +220,13 @@ def _integer(item: Instruction, function: Function, target: Target) -> Cost:
     if op in ("or", "xor", "add") and is_wire(item, function):
         return Cost()
     if op in ("add", "sub"):
-        return Cost(0, speed * _add(bits), core="add")
+        return Cost(0, speed * adder(bits), core="add")
     if op == "icmp":
         kind = item.type
         bits = max([width_of(o, function, kind) for o in item.operands] or [bits_of(kind)])
-        return Cost(0, speed * _compare(bits))
+        return Cost(0, speed * comparison(bits))
     if op == "select":
-        return Cost(0, speed * 0.7)
+        return Cost(0, speed * selection(bits))
     if op in ("and", "or", "xor"):
         return Cost(0, speed * (0.0 if constant is not None else 0.97 if bits > 1 else 0.7))
     if op in ("shl", "lshr", "ashr"):
@@ -241,14 +234,14 @@ def _integer(item: Instruction, function: Function, target: Target) -> Cost:
             len(item.operands) < 2 and not item.text.split(",")[0].split()[-1].lstrip("-").isdigit()
         ):
             return Cost()
-        return Cost(0, speed * (1.2 + 0.55 * log2(max(bits, 2))))
+        return Cost(0, speed * shifter(bits))
     if op == "mul":
         if target.tool == "vivado" and _is_added_up(item, function):
             return Cost()
         return _product(item, function, target, bits, constant)
     if op in ("udiv", "sdiv", "urem", "srem"):
         if constant and abs(constant) & (abs(constant) - 1) == 0:
-            return Cost(0, speed * (0.0 if op[0] == "u" else _add(bits)))
+            return Cost(0, speed * (0.0 if op[0] == "u" else adder(bits)))
         wide = max([width_of(o, function, item.type) for o in item.operands[:1]] or [bits])
         if constant and op[1:] == "div" and target.tool == "vitis":  # times the number's inverse
             product = multiplier(wide, wide + 2, target, 2 * wide + 1)
@@ -287,7 +280,7 @@ def constant_product(constant: int, bits: int, target: Target) -> Cost:
     """Return what the product of a number and a value of some bits costs."""
     digits = _signed_digits(constant)
     if digits <= 2:  # wires, or one sum
-        return Cost(0, target.speed * _add(bits)) if digits == 2 else Cost()
+        return Cost(0, target.speed * adder(bits)) if digits == 2 else Cost()
     own = abs(constant).bit_length() + 1
     return multiplier(min(own, bits), max(own, bits), target, own + bits)
 

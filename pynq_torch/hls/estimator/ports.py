@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from math import ceil
 from typing import cast
 
-from .array import Array
+from .array import Access, Array
 from .region import Node, Region
 
 __all__ = ["Ports", "Use"]
@@ -83,6 +83,8 @@ class Ports:
             reads = len({access.address for _, access in met if not access.write})
             writes = len({access.address for _, access in met if access.write})
             along = region.together(stores) if len(stores) > 1 else len(stores)
+            if not self._in_modules and reads > 1:
+                along = max(along, _written_back(region, array, met))
             both = reads + writes if reads and writes else 0
             one = writes if interval else max(along, min(writes, 1))
             now = reads, one, both, along
@@ -101,3 +103,13 @@ class Ports:
                 reads[node.access.array, node.access.banks] += 1
         for (array, _), number in reads.items():
             self._tables[array] = max(self._tables[array], ceil(number / interval))
+
+
+def _written_back(region: Region, array: Array, met: Iterable[tuple[Node, Access]]) -> int:
+    """Return how many of the elements that are read in a cycle are written later on.
+
+    Vivado HLS writes each by the port that reads it, as where two elements are swapped.
+    """
+    read = {access.address for _, access in met if not access.write and access.address.terms}
+    accesses = (node.access for node in region.nodes if node.access is not None)
+    return len(read & {one.address for one in accesses if one.write and one.array is array})

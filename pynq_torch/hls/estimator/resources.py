@@ -94,13 +94,15 @@ def _fifo(depth: int, width: int) -> int:
 def blocks_behind_lite(array: Array, target: Target) -> int:
     """Return the blocks of an array behind s_axilite.
 
-    It is in words of 32 bits; Vivado HLS gives both sides a port to write.
+    It is in words of 32 bits; Vivado HLS gives both sides a port to write, and takes blocks for
+    all that is more than a word.
     """
     shapes = _SHAPES if target.tool == "vitis" else _SHAPES[:-1]
     memories, elements = array.banks()
     bits = max(1 << (elements * array.element_bits - 1).bit_length(), 8)
     words = ceil(ceil(array.words / (memories * elements)) * bits / 32)
-    return memories * _blocks(words, 32, shapes) if 32 * words >= LUT_BITS else 0
+    is_small = 32 * words < LUT_BITS if target.tool == "vitis" else array.words <= memories
+    return 0 if is_small else memories * _blocks(words, 32, shapes)
 
 
 #: DSP blocks of an integer multiplier from which it is used for several products.

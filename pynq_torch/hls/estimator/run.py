@@ -175,7 +175,7 @@ def _scheduled(
     is_kernel = plan.entry == plan.top.name and not plan.top.place.file.endswith(".c")
     if target.bus_latency and is_kernel:
         plan.default_to_buses()
-    module = _optimised(text, plan, folder, arguments, exact)
+    module = _optimised(text, plan, folder, arguments, exact, target.release)
     return Kernel(module, plan, target, plan.entry, exact=exact)
 
 
@@ -255,7 +255,12 @@ def _of_the_interface(
 
 
 def _optimised(
-    text: str, plan: Plan, folder: Path, arguments: Mapping[str, int], lenient: bool
+    text: str,
+    plan: Plan,
+    folder: Path,
+    arguments: Mapping[str, int],
+    lenient: bool,
+    release: float,
 ) -> Module:
     """Run LLVM's passes: once for the trip counts as written, then with the plan."""
     stuck: list[LoopPlan] = []  # what cannot be unrolled, as its bound is no constant
@@ -281,8 +286,8 @@ def _optimised(
     if arguments:
         text = with_arguments(text, plan.entry, arguments, lenient=lenient)
     made = functools.partial(compiler.optimise, text, plan.entry, inlined, unrolled, folder)
-    made = functools.partial(made, tool=plan.tool, in_turn=plan.calls_in_turn())
-    made = functools.partial(made, members=plan.members())
+    made = functools.partial(made, tool=plan.tool, release=release, members=plan.members())
+    made = functools.partial(made, in_turn=plan.calls_in_turn())
     made, module = _unrolled_again(made, _both_ways(made, plan), plan)
     left = plan.left(_trips(module, plan))
     stuck += [loop for loop in left if not (loop.breaks and loop.fixed)]
@@ -339,9 +344,8 @@ def _not_unrolled(text: str, plan: Plan, inlined: Callable[[Place], bool], folde
     def unrolled(place: Place) -> int:
         return 1 if plan.loop_at(place) else 0
 
-    return read_module(
-        *compiler.optimise(text, plan.entry, inlined, unrolled, folder, promote=True)
-    )
+    made = compiler.optimise(text, plan.entry, inlined, unrolled, folder, promote=True)
+    return read_module(*made)
 
 
 def _tables(
