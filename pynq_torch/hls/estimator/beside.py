@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .cycles import greater
+from .guards import predicate
 from .ir import Block, Instruction, Loop
 from .lite import READ
 from .order import child
@@ -197,7 +198,7 @@ def place_groups(body: Body, times: Times, header: str, calls: set[int]) -> None
     for number, items in times.groups.items():
         region = body.region(items, header, bursts=False)
         if not 0 < body.target.release < _WAITS:
-            region.predicate()
+            predicate(region)
         works = _works(region)
         times.states[number] = place_all(region, None) if works or number not in calls else 0
         body.count(region, None)

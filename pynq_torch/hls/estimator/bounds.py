@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
-from .array import may_meet, meet_in_registers
+from .array import Access, may_meet, meet_in_registers
 from .distances import distance_of
 from .effort import EACH
 from .ir import names_in
@@ -257,6 +257,7 @@ def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
                     distance = int(may_meet(load.access, store.access))
                 if meet_in_registers(load.access, store.access, region.target.tool):
                     distance = 1
+                distance = distance or _around(region, load.access, store.access)
                 if not distance or _passed(region, load, store, own):
                     continue
                 if vitis and not told and len(stores) == 1 and _is_kept(region, load, store):
@@ -265,6 +266,12 @@ def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
                 else:
                     found.append(Carried(load, store, max(distance, told or 0)))
     return found
+
+
+def _around(region: Region, load: Access, store: Access) -> int:
+    """After how many iterations of a flattened nest an outer loop comes to an element again."""
+    ways = (distance_of(load, store, symbol) * turns for symbol, turns in region.outer)
+    return min(filter(None, ways), default=0)
 
 
 def _is_kept(region: Region, load: Node, store: Node) -> bool:

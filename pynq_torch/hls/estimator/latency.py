@@ -31,6 +31,7 @@ from .roms import synthesised
 from .schedule import pipeline
 from .shared import Shared
 from .target import Target
+from .wires import narrow_sums
 
 __all__ = ["Kernel"]
 
@@ -147,6 +148,7 @@ class Body:
     ) -> None:
         self.kernel, self.function, self.plan, self.arrays = kernel, function, plan, arrays
         self.target = kernel.target
+        narrow_sums(function)
         self.order = reverse_postorder(function)
         limits = plan.limits if plan is not None else {}
         self.blocks_used = DspBlocks(function, kernel.target.tool, limits)

@@ -212,6 +212,7 @@ def _pipelined(
     unordered = set().union(*(one.unordered | one.function.unordered for one in plans))
     floor = plan.floor.interval or 1 if plan.floor is not None else 1
     region = body.region(items, loop.header, bursts=True, unordered=unordered)
+    region.outer = _outer(body, loops, plans)
     distances = dict(body.plan.distances) if body.plan is not None else {}
     for nested in plans:
         distances |= nested.function.distances | nested.distances
@@ -233,6 +234,16 @@ def _pipelined(
     body.stages.append(Process(_name(body, loops, list(plans)), total, loops[0]))
     extra = 3 if body.target.tool == "vitis" and not is_whole(body, loops[0]) else 1
     return plus(total, extra + _to_buses(body, region))
+
+
+def _outer(body: Body, loops: Sequence[Loop], plans: Sequence[LoopPlan]) -> list[tuple[str, int]]:
+    """Return the loops around the innermost of a nest, with what runs in one turn of each."""
+    found = []
+    for at in range(1, len(loops)):
+        _, turns = _product(body, loops[at:], plans[at:])
+        if turns is not None:
+            found.append(("loop " + loops[at - 1].header, turns))
+    return found
 
 
 def _to_buses(body: Body, region: Region) -> int:

@@ -94,6 +94,8 @@ class Region:
         #: Arrays (by id) that the tool divides by itself: how much of a bank can be read in a
         #: cycle, 0 where no element waits for another.
         self.spread: dict[int, int] = {}
+        #: Of a flattened nest the loops around the innermost, and what runs in a turn of each.
+        self.outer: list[tuple[str, int]] = []
         #: Loads (by id) of what the iteration before has written, and what makes that.
         self.handed_on: dict[int, list[Node]] = {}
         self._writes: dict[int, list[Node]] = defaultdict(list)
@@ -230,27 +232,6 @@ class Region:
             return Cost(1, 0.0, full)
         wait = access.array.wait(self.target.bus_latency)
         return Cost((6 if access.write else 7) + wait, 0.0, full)
-
-    def predicate(self) -> None:
-        """Let what a branch guards and can be seen outside wait for the branch's condition."""
-        conditions: dict[str, list[str]] = {}
-        blocks = {block.name: block for block in self.blocks if block is not None}
-        before = self.function.predecessors
-        for name in self.numbers:
-            preds = [one for one in before[name] if one in blocks] if name != self.header else []
-            if len(preds) == 1:
-                last = blocks[preds[0]].instructions[-1]
-                guard = last.operands[:1] if len(blocks[preds[0]].successors) > 1 else []
-                conditions[name] = conditions.get(preds[0], []) + guard
-        for node in self.nodes:
-            item = node.item
-            seen = item.op == "store" or node.stream
-            if not seen or item.block is None:
-                continue
-            for value in conditions.get(item.block.name, ()):
-                other = self.by_value.get(value)
-                if other is not None and other is not node:
-                    node.before.append((other, 0))
 
     def _find_branches(self, items: list[Instruction]) -> None:
         """Note which blocks can follow which, to see what never runs together."""

@@ -27,6 +27,7 @@ from .bounds import (
 from .branches import Branches
 from .fifos import words_wait
 from .forwarded import forward
+from .guards import predicate
 from .region import AFTER_READ, Node, Region, Slot
 from .spread import divide
 from .three import sum_of_three
@@ -57,7 +58,7 @@ def pipeline(
     `shared` are arrays that the function takes in several calls: the tool does not divide them. It
     divides less in what it makes a pipeline `by_itself`.
     """
-    region.predicate()
+    predicate(region)
     forward(region)
     widen(region)
     pairs = carried(region, distances)

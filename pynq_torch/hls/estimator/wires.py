@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .ir import Function, Instruction, bits_of
 
-__all__ = ["is_wire", "possible_ones"]
+__all__ = ["is_wire", "narrow_sums", "possible_ones"]
 
 _DEEPEST = 400
 
@@ -15,6 +15,25 @@ def is_wire(item: Instruction, function: Function) -> bool:
         return False
     one, other = (possible_ones(name, function) for name in item.operands)
     return not one & other
+
+
+def narrow_sums(function: Function) -> None:
+    """Note of sums and differences how many bits are used: those of `ap_uint<9>` are masked."""
+    for block in function.blocks.values():
+        for item in block.instructions:
+            made = function.values.get(item.operands[0]) if len(item.operands) == 1 else None
+            if made is None or made.op not in ("add", "sub") or function.uses[made.name] != 1:
+                continue
+            last = item.text.rsplit(" ", 1)[-1]
+            number = int(last) if last.isdigit() else 0
+            bits = bits_of(made.type)
+            if item.op == "trunc":
+                bits = bits_of(item.type)
+            elif item.op == "and" and number & (number + 1) == 0:
+                bits = number.bit_length()
+            elif item.op == "shl":
+                bits -= number
+            function.loaded[made.name] = max(bits, 1)
 
 
 def possible_ones(value: str, function: Function, deep: int = 0) -> int:
