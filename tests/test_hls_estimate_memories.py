@@ -275,7 +275,8 @@ def test_arrays_behind_s_axilite_are_in_its_adapter(tmp_path: Path, tool: str, b
     ports = "".join(f"#pragma HLS INTERFACE s_axilite port={name}\n" for name in ("in", "out"))
     text = STORE.replace("    TYPE buf", f"{ports}    TYPE buf")
     assert _blocks(tmp_path, text, tool, WORDS=64, TYPE="short") == blocks + 1
-    assert _blocks(tmp_path, text, tool, WORDS=60, TYPE="short") == 0
+    small = blocks if tool == "vivado" else 0  # which takes blocks for ten bytes, too (published)
+    assert _blocks(tmp_path, text, tool, WORDS=60, TYPE="short") == small
 
 
 BUS = """

@@ -259,3 +259,23 @@ void k(const byte x[8], byte y[8]) {
 """
     found = estimate_of(tmp_path, text, "vitis")
     assert [(loop.name, loop.ii) for loop in found.loops] == [("all", None)]
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "said"),
+    [
+        ("hls_task.h", "hls_thread_local hls::task t(work, in, out);", "a task never ends"),
+        ("hls_streamofblocks.h", "hls::stream_of_blocks<int[8]> s; work(in, out);", "DATAFLOW"),
+    ],
+)
+def test_what_has_no_latency_is_said_to_have_none(
+    tmp_path: Path, header: str, body: str, said: str
+) -> None:
+    """The header alone is no mistake."""
+    work = "void work(hls::stream<int> &in, hls::stream<int> &out) { out.write(in.read()); }\n"
+    top = "void k(hls::stream<int> &in, hls::stream<int> &out) { BODY }\n"
+    source = f"#include <hls_stream.h>\n#include <{header}>\n{work}{top}"
+    plain = source.replace("BODY", "work(in, out);")
+    assert estimate_of(tmp_path, plain, "vitis").latency[1] is not None
+    with pytest.raises(KernelBuildError, match=rf"k\.cpp:4: .*{said}"):
+        estimate_of(tmp_path, source.replace("BODY", body), "vitis")

@@ -28,6 +28,7 @@ from .marks import ALONE, INLINED, marked
 from .members import Members, has_members, with_members
 from .passes import OPT, TooLongError, naming, opt
 from .place import Place
+from .products import with_plain_products
 from .slices import address_slice
 from .tables import has_numbers, with_tables
 from .trees import without_large_trees
@@ -249,12 +250,12 @@ def linked(folder: Path, count: int) -> str:
     """Return the raw module of all sources together."""
     paths = [str(folder / f"{number}.ll") for number in range(count)]
     if count == 1:
-        return Path(paths[0]).read_text(encoding="utf-8")
+        return with_plain_products(Path(paths[0]).read_text(encoding="utf-8"))
     command = [LINK, "-S", "--suppress-warnings", "-o", "-", *paths]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
     if done.returncode:
         raise KernelBuildError(f"the sources do not link: {done.stderr.strip()[-300:]}")
-    return done.stdout
+    return with_plain_products(done.stdout)
 
 
 def optimise(
@@ -264,13 +265,9 @@ def optimise(
     unrolled: Callable[[Place], int],
     folder: Path,
     *,
-    tool: str = "vitis",
-    release: float = 0.0,
-    promote: bool = False,
-    early: bool = False,
-    in_turn: bool = False,
-    members: Members | None = None,
-) -> tuple[str, str]:
+    tool: str = "vitis", release: float = 0.0, promote: bool = False, early: bool = False,
+    in_turn: bool = False, members: Members | None = None,
+) -> tuple[str, str]:  # fmt: skip
     """Return a module after the passes, and what LLVM's analyses print of its loops.
 
     Parameters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .target import Target
 
-__all__ = ["FAST_PRODUCT_BLOCKS", "SERIES_7", "at_once", "fast_stages", "stages"]
+__all__ = ["FAST_PRODUCT_BLOCKS", "SERIES_7", "STAGE_NS", "at_once", "fast_stages", "stages"]
 
 #: The delay, against grade -1, from which a part is of the 7 series.
 SERIES_7 = 0.8
@@ -23,6 +23,8 @@ _STEPS = {
     "sqrt": ((8.27, 11), (6.23, 15)),
     "exp": ((8.5, 8), (6.9, 9)),
 }
+#: ns of each of their stages, where the clock leaves so much.
+STAGE_NS = {"fdiv": 6.07, "sitofp": 6.41, "uitofp": 6.41, "fpext": 4.43, "fptrunc": 5.2}
 #: ns of what takes no more than its cycle in Vivado HLS before the release that gives it two.
 _AT_ONCE, _IN_TWO = {"fcmp": 6.78, "fpext": 5.34, "fptrunc": 6.4}, 2019.1
 #: The delay, against grade -1, below which a part is of the UltraScale+ families.

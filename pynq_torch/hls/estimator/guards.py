@@ -53,10 +53,10 @@ def _waits_for(
 
 
 def _before(region: Region, name: str) -> list[str]:
-    """The blocks of an iteration that lead to one."""
-    if name == region.header:
-        return []
-    return [one for one in region.function.predecessors[name] if one in region.numbers]
+    """The blocks of an iteration that lead to one; none to the start of a loop of a nest."""
+    numbers, before = region.numbers, region.function.predecessors[name]
+    inside = [one for one in before if one in numbers]
+    return inside if all(numbers[one] < numbers[name] for one in inside) else []
 
 
 def _edge(region: Region, before: str, name: str, guards: dict[str, _Guards]) -> _Guards:

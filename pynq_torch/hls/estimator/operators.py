@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from .delays import adder, comparison, selection, shifter
-from .floats import FAST_PRODUCT_BLOCKS, SERIES_7, at_once, fast_stages, stages
+from .floats import FAST_PRODUCT_BLOCKS, SERIES_7, STAGE_NS, at_once, fast_stages, stages
 from .ir import Function, Instruction, bits_of
 from .target import Target
 from .wires import is_wire
@@ -198,6 +198,8 @@ def _staged(
     if target.tool == "vitis" and target.speed >= SERIES_7:
         part = 0.78 if alone else 0.99
     part *= target.budget
+    if core in STAGE_NS:
+        part = min(STAGE_NS[core] * target.speed, 0.99 * target.budget)
     if core == "fcmp":
         first = min(_COMPARISON_NS * target.speed, target.budget)
         last = min(first + _NOT_A_NUMBER_NS * target.speed, target.budget)

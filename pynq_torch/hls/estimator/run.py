@@ -255,13 +255,9 @@ def _of_the_interface(
 
 
 def _optimised(
-    text: str,
-    plan: Plan,
-    folder: Path,
-    arguments: Mapping[str, int],
-    lenient: bool,
+    text: str, plan: Plan, folder: Path, arguments: Mapping[str, int], lenient: bool,
     release: float,
-) -> Module:
+) -> Module:  # fmt: skip
     """Run LLVM's passes: once for the trip counts as written, then with the plan."""
     stuck: list[LoopPlan] = []  # what cannot be unrolled, as its bound is no constant
 
