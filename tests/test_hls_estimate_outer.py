@@ -49,6 +49,23 @@ def test_an_outer_loop_comes_to_an_element_again(
         assert f"`s` is read after it was written {width} iterations before" in said
 
 
+@pytest.mark.parametrize("tool", ["vitis", "vivado"])
+def test_an_outer_loop_with_work_of_its_own_comes_to_other_rows(tmp_path: Path, tool: str) -> None:
+    """clang calls these loops ``for.body`` and ``for.body4``."""
+    text = """
+void k(float y[64][4], const float w[64]) {
+    for (int i = 0; i < 64; ++i) {
+        float a = w[i];
+        for (int j = 0; j < 4; ++j) {
+#pragma HLS PIPELINE II=1
+            y[i][j] = y[i][j] * a + 1;
+        }
+    }
+}
+"""
+    assert _interval(tmp_path, text, tool) == 1
+
+
 BRANCHES = """
 void k(const float x[256], float y[256], float z[256]) {
     float s = 0;

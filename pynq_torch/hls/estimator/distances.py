@@ -26,7 +26,7 @@ def distance_of(load: Access, store: Access, symbol: str) -> int:
     step = store.address.factor(symbol)
     size = store.array.element_bytes
     # A symbol that holds the loop's count, such as of `i % 8`, comes again in a later iteration.
-    again = any(symbol[5:] in name for name, _ in store.address.terms if name != symbol)
+    again = any(_holds(name, symbol[5:]) for name, _ in store.address.terms)
     if again:
         return _turns(load.address, store.address, symbol[5:])
     if difference.terms:
@@ -39,6 +39,11 @@ def distance_of(load: Access, store: Access, symbol: str) -> int:
     return iterations if iterations >= 1 else 0
 
 
+def _holds(name: str, header: str) -> bool:
+    """Whether a symbol is made of the count of a loop: ``for.body`` is not ``for.body4``."""
+    return any(f"<%{one}>" in name for one in (header, f'"{header}"'))
+
+
 def _turns(load: Expression, store: Expression, header: str) -> int:
     """After how many iterations an index of few bits, such as `i % 8`, is the same again.
 
@@ -46,7 +51,7 @@ def _turns(load: Expression, store: Expression, header: str) -> int:
     the next iteration; two that step over each other never are (0).
     """
     ways = [
-        [(_WRAPS.match(name), factor) for name, factor in one.terms if header in name]
+        [(_WRAPS.match(name), factor) for name, factor in one.terms if _holds(name, header)]
         for one in (load, store)
     ]
     left = store.plus(load, -1)
@@ -54,7 +59,7 @@ def _turns(load: Expression, store: Expression, header: str) -> int:
         return 1
     (first, one), (second, other) = ((match, factor) for ((match, factor),) in ways)
     assert first is not None and second is not None
-    rest = [name for name, _ in left.terms if header not in name]
+    rest = [name for name, _ in left.terms if not _holds(name, header)]
     if one != other or first["bits"] != second["bits"] or first["step"] != second["step"]:
         return 1
     if rest or left.constant:

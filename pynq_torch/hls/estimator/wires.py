@@ -29,7 +29,7 @@ def narrow_sums(function: Function) -> None:
             bits = bits_of(made.type)
             if item.op == "trunc":
                 bits = bits_of(item.type)
-            elif item.op == "and" and number & (number + 1) == 0:
+            elif item.op == "and" and number and number & (number + 1) == 0:
                 bits = number.bit_length()
             elif item.op == "shl":
                 bits -= number
