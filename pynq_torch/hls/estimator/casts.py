@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import count
 
+from .whole import node_of
+
 __all__ = ["with_casts"]
 
 _VALUE = r"(?P<value>[%@]\S+)"
@@ -24,9 +26,8 @@ _SCALED = re.compile(
     rf"(?:float|double) (?:noundef )?{_VALUE}, i32 .*?\)(?P<rest>.*)$"
 )
 _FROM_INTEGER = re.compile(
-    rf"(?m)^  (?P<name>\S+) = (?P<sign>[su])itofp i(?P<bits>\d+) {_VALUE} to (?:float|double).*\n"
+    rf"(?m)^  (?P<name>\S+) = [su]itofp i(?P<bits>\d+) {_VALUE} to (?:float|double).*\n"
 )
-_NODE = re.compile(r", !dbg !\d+")
 #: Bits of a number, of its exponent, and of the shift: that takes 4.4 and 4.6 ns in 7-series parts.
 _PARTS = {"float": (32, 8, 57), "double": (64, 11, 73)}
 #: Bits of what is shifted on the way to fixed point.
@@ -57,9 +58,8 @@ def _of_function(text: str, numbers: Iterator[int], has_core: bool) -> str:
     whole = {match["name"]: match for match in _FROM_INTEGER.finditer(text)}
 
     def written(match: re.Match[str], lines: _Lines, last: str) -> str:
-        place, found = f"%cast.{next(numbers)}.", _NODE.search(match["rest"])
+        place, node = f"%cast.{next(numbers)}.", node_of(match)
         made = [*((f"{place}{name}", what) for name, what in lines), (match["name"], last)]
-        node = found[0] if found else ""
         return "\n".join(f"  {name} = {what.replace('@@', place)}{node}" for name, what in made)
 
     def to_integer(match: re.Match[str]) -> str:
@@ -75,16 +75,6 @@ def _of_function(text: str, numbers: Iterator[int], has_core: bool) -> str:
         return written(match, *_from_fixed(match["kind"], source))
 
     return _SCALED.sub(from_fixed, _TO_INTEGER.sub(to_integer, text))
-
-
-def _signed(bits: str, whole: int) -> tuple[_Lines, str]:
-    """Return the lines that negate `value`, where the number `bits` is negative."""
-    lines = [
-        ("least", f"lshr i{whole} @@bits, {whole - 1}"),
-        ("sign", f"trunc i{whole} @@least to i1"),
-        ("minus", f"sub i{bits} 0, @@value"),
-    ]
-    return lines, f"select i1 @@sign, i{bits} @@minus, i{bits} @@value"
 
 
 def _to_integer(match: re.Match[str]) -> tuple[_Lines, str]:
@@ -110,8 +100,12 @@ def _to_integer(match: re.Match[str]) -> tuple[_Lines, str]:
     ]
     if match["sign"] == "u":
         return lines, f"or i{bits} @@value, 0"
-    more, last = _signed(match["bits"], whole)
-    return [*lines, *more], last
+    lines += [
+        ("least", f"lshr i{whole} @@bits, {whole - 1}"),
+        ("sign", f"trunc i{whole} @@least to i1"),
+        ("minus", f"sub i{bits} 0, @@value"),
+    ]
+    return lines, f"select i1 @@sign, i{bits} @@minus, i{bits} @@value"
 
 
 def _to_fixed(match: re.Match[str], source: re.Match[str]) -> tuple[_Lines, str]:

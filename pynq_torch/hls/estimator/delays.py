@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import pairwise
 
 __all__ = ["adder", "comparison", "selection", "shifter"]
 
@@ -45,5 +44,5 @@ def shifter(bits: int) -> float:
 
 def _between(points: _Points, bits: int) -> float:
     at = min(max(bisect_right(points, (bits, 0.0)), 1), len(points) - 1)
-    (low, first), (high, last) = [*pairwise(points)][at - 1]
+    (low, first), (high, last) = points[at - 1], points[at]
     return first + (last - first) * max(bits - low, 0) / (high - low)

@@ -24,12 +24,9 @@ def predicate(region: Region) -> None:
     alone: dict[str, _Guards] = {}
     guards: dict[str, _Guards] = {}
     for name in region.numbers:
-        edges = [_edge(region, one, name, guards) for one in _before(region, name)]
-        guards[name] = _common(edges)
-        alone[name] = []
-        if len(edges) == 1:
-            last = _before(region, name)[0]
-            alone[name] = _edge(region, last, name, alone)
+        before = _before(region, name)
+        guards[name] = _common([_edge(region, one, name, guards) for one in before])
+        alone[name] = _edge(region, before[0], name, alone) if len(before) == 1 else []
     for node in region.nodes:
         for value in _waits_for(region, node, alone, guards):
             other = region.by_value.get(value)

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from math import ceil
 from typing import cast
 
-from .array import Access, Array
+from .array import Array
 from .region import Node, Region
+from .scev import Expression
 
 __all__ = ["Ports", "Use"]
 
@@ -75,6 +76,7 @@ class Ports:
             if access is not None and access.array.kind == "memory" and not node.joined:
                 cycle = node.start[0] % interval if interval else node.start[0]
                 slots[access.array, access.banks, cycle].append(node)
+        written = {} if self._in_modules else _written(region)
         found: dict[Array, Use] = defaultdict(lambda: (0, 0, 0, 0))
         for (array, _, _), nodes in slots.items():
             met = [(node, node.access) for node in nodes if node.access is not None]
@@ -83,8 +85,9 @@ class Ports:
             reads = len({access.address for _, access in met if not access.write})
             writes = len({access.address for _, access in met if access.write})
             along = region.together(stores) if len(stores) > 1 else len(stores)
-            if not self._in_modules and reads > 1:
-                along = max(along, _written_back(region, array, met))
+            if reads > 1 and array in written:  # by the port that reads it, as what is swapped
+                read = {one.address for _, one in met if not one.write}
+                along = max(along, len(read & written[array]))
             both = reads + writes if reads and writes else 0
             one = writes if interval else max(along, min(writes, 1))
             now = reads, one, both, along
@@ -105,11 +108,11 @@ class Ports:
             self._tables[array] = max(self._tables[array], ceil(number / interval))
 
 
-def _written_back(region: Region, array: Array, met: Iterable[tuple[Node, Access]]) -> int:
-    """Return how many of the elements that are read in a cycle are written later on.
-
-    Vivado HLS writes each by the port that reads it, as where two elements are swapped.
-    """
-    read = {access.address for _, access in met if not access.write and access.address.terms}
-    accesses = (node.access for node in region.nodes if node.access is not None)
-    return len(read & {one.address for one in accesses if one.write and one.array is array})
+def _written(region: Region) -> dict[Array, set[Expression]]:
+    """Return where a region writes to each array, but for fixed places."""
+    found: dict[Array, set[Expression]] = defaultdict(set)
+    for node in region.nodes:
+        access = node.access
+        if access is not None and access.write and access.address.terms:
+            found[access.array].add(access.address)
+    return found

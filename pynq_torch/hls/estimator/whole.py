@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import count
 
-__all__ = ["with_copied_elements", "with_whole_words"]
+__all__ = ["node_of", "with_copied_elements", "with_whole_words"]
 
 _WIDE = r"i(?P<bits>6[5-9]|[7-9]\d|1[01]\d|12[0-7])"
 _PLACE = r"(?P<pointer>ptr \S+, align \d+)(?P<rest>.*)$"
@@ -43,7 +43,7 @@ def with_copied_elements(text: str) -> str:
         size = int(match["bytes"])
         if size > _MOST or _OWN.search(match[0]):
             return match[0]
-        name, node = f"%element.{next(numbers)}", _node(match)
+        name, node = f"%element.{next(numbers)}", node_of(match)
         to, source = _both(_ATTRIBUTES.sub("", match["ends"]))
         return (
             f"  {name} = load i{8 * size}, ptr {source}, align 1{node}\n"
@@ -68,14 +68,14 @@ def with_whole_words(text: str) -> str:
     numbers = count()
 
     def stored(match: re.Match[str]) -> str:
-        name, node = f"%whole.{next(numbers)}", _node(match)
+        name, node = f"%whole.{next(numbers)}", node_of(match)
         return (
             f"  {name} = zext i{match['bits']} {match['value']} to i128{node}\n"
             f"  store i128 {name}, {match['pointer']}{node}"
         )
 
     def loaded(match: re.Match[str]) -> str:
-        name, node = f"%whole.{next(numbers)}", _node(match)
+        name, node = f"%whole.{next(numbers)}", node_of(match)
         return (
             f"  {name} = load i128, {match['pointer']}{node}\n"
             f"  {match['name']} = trunc i128 {name} to i{match['bits']}{node}"
@@ -84,6 +84,7 @@ def with_whole_words(text: str) -> str:
     return _LOAD.sub(loaded, _STORE.sub(stored, text))
 
 
-def _node(match: re.Match[str]) -> str:
+def node_of(match: re.Match[str]) -> str:
+    """Return where in the source an instruction comes from, as its text has it behind a comma."""
     found = _NODE.search(match["rest"])
     return found[0] if found else ""
