@@ -514,7 +514,7 @@ CUT = "#pragma HLS ARRAY_PARTITION variable=NAME cyclic factor=4"
          "Tab c[64]", "c[i].v", [1, 1]),
         (CELLS | {"PRAGMA": "#pragma HLS ARRAY_PARTITION variable=c complete dim=0"},
          "Tab c[64]", "c[i].v", [1, 1]),
-        (CELLS | {"PRAGMA": "#pragma HLS AGGREGATE variable=c"}, "Tab c[64]", "c[i].v", [1, 1]),
+        (CELLS | {"PRAGMA": "#pragma HLS DATA_PACK variable=c"}, "Tab c[64]", "c[i].v", [1, 1]),
     ],
 )  # fmt: skip
 def test_an_array_in_a_struct_has_the_ports_of_one_that_stands_alone(

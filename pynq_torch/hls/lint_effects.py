@@ -12,12 +12,16 @@ from collections.abc import Iterator
 
 from pynq_torch.errors import needs
 
+from . import toolchain
+from .cursors import parameters_of
+from .directives import port_name
 from .lint_tree import Directive, Problem, Scope, walk
+from .spelling import nearest
 
 with needs("clang", "Reading HLS C++"):
-    from clang.cindex import Cursor, CursorKind, TypeKind
+    from clang.cindex import Cursor, CursorKind, Type, TypeKind
 
-__all__ = ["effects", "is_core", "kind_of", "problem", "repeated", "unknown_core"]
+__all__ = ["effects", "is_core", "kind_of", "ports", "problem", "repeated", "unknown_core"]
 
 #: Types of numbers, the first and the last of them; and the tools' own.
 _ARITHMETIC = TypeKind.BOOL.value, TypeKind.LONGDOUBLE.value
@@ -47,6 +51,8 @@ _OPERATORS = """
 _WHOLE = "AddSub AddSubnS AddSub_DSP DivnS DSP48 Mul MulnS Mul_LUT XPM_MEMORY"
 #: A product of some stages, and the adapters of Vivado HLS until 2014, which are interfaces.
 _FREE = re.compile(r"(?i)(?:mul|addsub|div)\d+s$|axi|\w*_slave$|nplb|plb46|fsl$|$")
+#: Modes that arrays have not (UG902, "Interface Synthesis").
+_OF_SCALARS = ("ap_none", "ap_stable", "ap_vld", "ap_ovld", "ap_ack")
 _TEMPLATE = re.compile(r"[A-Za-z]$|\$")
 
 
@@ -108,21 +114,92 @@ def repeated(item: Directive) -> Iterator[Problem]:
 
 def effects(item: Directive, function: Scope) -> Iterator[Problem]:
     """Yield what keeps a directive of a variable from having the effect that it names."""
-    if item.name not in ("array_partition", "array_reshape", "stream"):
-        return
     declared = [
         node
         for node in walk(function.node)
         if node.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
         and node.spelling == item.variable
     ]
-    if declared and all(map(_is_number, declared)):
+    missing = [*_missing(item, declared)]
+    yield from missing
+    if missing or item.name not in ("array_partition", "array_reshape", "stream"):
+        return
+    if "." not in item.member and declared and all(map(_is_number, declared)):
         yield problem(item, f"has no effect: {item.variable} is a number, not an array")
     elif item.name == "stream":
         yield from _stream(item, function, declared)
     else:
         yield from _dimension(item, declared)
         yield from _factor(item, declared)
+
+
+def ports(item: Directive, function: Scope, *, is_top: bool) -> Iterator[Problem]:
+    """Yield an INTERFACE of what is no port, or that needs a scalar and has an array."""
+    if item.name != "interface":
+        return
+    words = {*item.words, *item.options}
+    name = port_name(item.options.get("port", ""))
+    mode = item.options.get("mode") or next(iter(item.words), "")
+    if not is_top and "register" not in words:
+        yield problem(
+            item,
+            f"in {function.node.spelling} has no effect: only the top function has ports; its "
+            "arguments are the caller's",
+        )
+    elif is_top and mode.lower() in _OF_SCALARS:
+        cut = [one for one in function.pragmas if kind_of(one) and one.variable == name]
+        for node in parameters_of(function.node):
+            sizes = re.findall(r"\[\w*\]", node.type.spelling)
+            if node.spelling == name and sizes and not cut:
+                yield problem(
+                    item,
+                    f"{mode} needs a scalar, and {name} is an array; partition it completely, "
+                    "or write ap_memory, ap_fifo, axis or m_axi",
+                )
+
+
+def _missing(item: Directive, declared: list[Cursor]) -> Iterator[Problem]:
+    """Yield a member that a struct has not, and a cut of a struct that is no array."""
+    if len(declared) != 1:
+        return
+    kind, name = _element(declared[0].type), item.variable
+    for member in item.member.split(".")[1:]:
+        fields = {node.spelling: node for node in _fields(kind)}
+        if not fields:
+            return
+        if member not in fields:
+            hint = nearest(member, fields) or f"; its members are {', '.join(fields)}"
+            yield problem(item, f"names '{name}.{member}', and {name} has no such member{hint}")
+            return
+        name, kind = f"{name}.{member}", _element(fields[member].type)
+    if item.name in ("array_partition", "array_reshape") and name == item.variable:
+        kind = declared[0].type.get_canonical()
+        kind = kind.get_pointee() if kind.spelling.endswith("&") else kind
+        fields = {node.spelling: node for node in _fields(kind)}
+        arrays = [one for one, node in fields.items() if "[" in node.type.get_canonical().spelling]
+        if fields:
+            hint = f"; write variable={name}.{arrays[0]}" if arrays else ""
+            yield problem(item, f"has no effect: {name} is a struct, not an array{hint}")
+
+
+def _fields(kind: Type) -> list[Cursor]:
+    """Return the members of a struct of the kernel's own; none where others may be inherited."""
+    made = kind.get_canonical().get_declaration()
+    if made.location.file is None or toolchain.in_library(made.location.file.name):
+        return []
+    if any(child.kind == CursorKind.CXX_BASE_SPECIFIER for child in made.get_children()):
+        return []
+    return list(kind.get_canonical().get_fields())
+
+
+def _element(kind: Type) -> Type:
+    """Return the type of what an array has, or a pointer or a reference is to."""
+    kind = kind.get_canonical()
+    while kind.spelling.endswith(("*", "&", "]")):
+        is_array = kind.spelling.endswith("]")
+        kind = kind.get_array_element_type() if is_array else kind.get_pointee()
+        kind = kind.get_canonical()
+    return kind
 
 
 def _is_number(node: Cursor) -> bool:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from pynq_torch.errors import needs
 
-from .lint_effects import effects, kind_of, problem, repeated, unknown_core
+from .directives import port_name
+from .lint_effects import effects, kind_of, ports, problem, repeated, unknown_core
 from .lint_tree import Directive, Problem, Program, Scope, is_constant
 from .spelling import nearest
 
@@ -85,6 +86,7 @@ _WORDS = """
     dependence direction raw war waw
     dependence type inter intra
     pipeline style flp frp stp
+    protocol mode fixed floating
     stream type fifo pipo shared unsync
 """
 _FLOATS = "add sub mul div exp log sqrt rsqrt recip acc macc madd"
@@ -118,13 +120,14 @@ def words_of(program: Program, mentions: Callable[[str], bool]) -> Iterator[Prob
                 yield from _place(item, scope)
                 yield from _nothing(item, scope, program)
                 yield from effects(item, function)
-                name = item.variable
-                if name and name not in known and item.name in _VARIABLE:
-                    yield problem(
-                        item,
-                        f"names {name!r}, which {function.node.spelling} has not"
-                        f"{nearest(name, known)}",
-                    )
+                yield from ports(item, function, is_top=program.top in (None, function))
+                for name in _named(item):
+                    if name not in known:
+                        yield problem(
+                            item,
+                            f"names {name!r}, which {function.node.spelling} has not"
+                            f"{nearest(name, known)}",
+                        )
 
 
 def pragma_problems(
@@ -156,6 +159,14 @@ def _known(function: Scope) -> set[str]:
     if owner is not None and owner.kind in _CLASSES:  # constructors and methods are in one
         found |= {"this", *(node.spelling for node in owner.get_children())}
     return found
+
+
+def _named(item: Directive) -> list[str]:
+    """Return the variables or arguments that a directive speaks of."""
+    if item.name in ("alias", "cache"):
+        given = item.options.get("ports") or item.options.get("port") or ""
+        return [port_name(one) for one in given.split(",") if port_name(one)]
+    return [item.variable] if item.variable and item.name in _VARIABLE else []
 
 
 def _spelling(item: Directive) -> Iterator[Problem]:
@@ -267,6 +278,11 @@ def _nothing(item: Directive, scope: Scope, program: Program) -> Iterator[Proble
 def misspelt(file: str) -> Iterator[Problem]:
     """Yield lines like ``#pragma HSL``, which no compiler looks at."""
     for number, line in enumerate(_lines(file), start=1):
+        bare = re.match(r"\s*#\s*pragma\s+(\w+)\s*(?:$|//|/\*|\w)", line)
+        if bare and bare[1].lower() in _PRAGMAS:
+            text = f"#pragma {bare[1]} is ignored; did you mean #pragma HLS {bare[1].lower()}?"
+            yield file, number, "pragma", text
+            continue
         found = re.match(r"\s*#\s*pragma\s+(\w+)\s+\w", line)
         word = found[1] if found else "HLS"
         ratio = difflib.SequenceMatcher(None, word.lower(), "hls").ratio()

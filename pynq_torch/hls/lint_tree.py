@@ -181,6 +181,7 @@ class Program:
         self.functions = everything if top is None else self._reached(top)
         self.directives = [Directive.read(pragma) for pragma in pragmas]
         self.scopes = [self._scope_of(function) for function in self.functions]
+        self.top = self.scopes[0] if top is not None else None
         self.outside = [item for item in self.directives if not self._attach(item)]
 
     def has(self, cursor: Cursor) -> bool:

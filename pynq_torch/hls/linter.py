@@ -42,7 +42,7 @@ _CHAPTERS = {
     "pragma": 'UG1399, "HLS Pragmas"',
 }
 #: Directives whose warnings in an estimate are findings: they need addresses and trip counts.
-_SCHEDULED = ("dataflow", "latency", "loop_merge", "stream")
+_SCHEDULED = ("dataflow", "interface", "latency", "loop_merge", "stream")
 _ERROR = re.compile(r"^(?P<where>.+?:\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 
 

@@ -84,8 +84,11 @@ def is_width(bits: int) -> bool:
 
 def nearest(word: str, known: Collection[str]) -> str:
     """Return ``"; did you mean ...?"`` for the nearest of the known words, or ``""``."""
-    found = difflib.get_close_matches(word.lower(), sorted(known), n=1)
-    return f"; did you mean {found[0]}?" if found else ""
+    found = difflib.get_close_matches(word.lower(), sorted({name.lower() for name in known}), n=1)
+    if not found:
+        return ""
+    same = [name for name in sorted(known) if name.lower() == found[0]]  # `A` and `a`
+    return f"; did you mean {max(same, key=lambda name: _ratio(word, name))}?"
 
 
 def check_mode(mode: str | None, options: Mapping[str, str], where: str) -> list[str]:
@@ -171,4 +174,8 @@ def check_command(word: str, commands: Collection[str], where: str) -> list[str]
 
 
 def _alike(word: str, other: str) -> bool:
-    return difflib.SequenceMatcher(None, word, other).ratio() >= _ALIKE
+    return _ratio(word, other) >= _ALIKE
+
+
+def _ratio(word: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, word, other).ratio()

@@ -30,6 +30,16 @@ def partition(region: Region, array: Array, asked: int, by_itself: int = ANY) ->
     tool gets `by_itself`.
     """
     nodes = taking(region, array)
+    if "_1p" not in (kind := array.plan.kind):
+        return _cut(region, nodes, array, asked, by_itself)
+    two = replace(array, plan=replace(array.plan, kind=kind.replace("_1p", "_2p")))
+    said = f"ask for {two.plan.kind.upper()}, not {kind.upper()}"
+    reached = _interval(region, nodes, two, two.plan.parts)
+    return said if reached <= asked else f"{said}, and {_cut(region, nodes, two, asked, reached)}"
+
+
+def _cut(region: Region, nodes: list[Node], array: Array, asked: int, by_itself: int) -> str:
+    """Return which ARRAY_PARTITION lets some accesses of an array be in the II asked for."""
     now = min(_interval(region, nodes, array, array.plan.parts), by_itself)
     least = ceil(now / max(asked, 1))
     if not array.dimensions:  # nothing can be tried on a pointer

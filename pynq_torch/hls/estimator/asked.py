@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from pynq_torch.paths import shown
 
 from ..constants import Constants
 from ..directives import port_name
@@ -333,6 +336,8 @@ def _of_variable(plan: ArrayPlan, item: Directive, constants: Constants) -> None
             return
         kind = options.get("type") or next((w for w in item.words if w in _CUTS), "complete")
         dimension, factor = number(options.get("dim")), max(number(options.get("factor")) or 0, 0)
+        if kind.lower() != "complete" and not factor:
+            return  # a warning is for it
         cut = (1 if dimension is None else dimension, kind.lower(), factor)
         plan.parts.append(cut)
         if item.name == "array_reshape":
@@ -350,6 +355,7 @@ def _interface(
     mode = item.options.get("mode") or (item.words[0] if item.words else "")
     values = {name: number(item.options.get(name)) for name in _NUMBERS}
     options = item.options | {name: str(n) for name, n in values.items() if n is not None}
+    options["written at"] = f"{shown(Path(item.pragma.file))}:{item.pragma.line}"
     for port in map(port_name, (item.options.get("port") or "").split(",")):
         known = function.ports.get(port, {"mode": ""})
         if port and mode.lower() not in MODES:  # none, or one that a warning is for

@@ -19,7 +19,7 @@ from .logic import Logic, join, of_arrays, of_region, totals
 from .loops import keeps_sums, loop_states
 from .memory import Arrays
 from .merge import merge
-from .order import child, is_last, joined, reverse_postorder
+from .order import child, is_last, joined, passing_by, reverse_postorder
 from .place import plain_name
 from .plan import Plan
 from .ports import Ports, Use
@@ -29,6 +29,7 @@ from .resources import DspBlocks, block_rams
 from .result import Cycles, Estimate, LoopEstimate
 from .roms import synthesised
 from .schedule import pipeline
+from .sequential import warn_of_ports
 from .shared import Shared
 from .target import Target
 from .wires import narrow_sums
@@ -161,6 +162,8 @@ class Body:
 
     def schedule(self) -> Done:
         """Schedule the whole function."""
+        if self.function.name == self.kernel.entry:
+            warn_of_ports(self)
         pipelined = self.plan is not None and self.plan.interval is not None
         interval: int | None = None
         begins: tuple[int, ...] = ()
@@ -276,6 +279,7 @@ class Body:
         before = self.function.predecessors
         names = {block.name for block in inside}
         best: dict[str, tuple[Cycles, int]] = {}
+        children = [one for one in self.function.loops if one.parent is loop]
         end: Cycles = (0, 0)
         for block in inside:
             inner = child(block.loop, loop)
@@ -285,6 +289,8 @@ class Body:
                 continue
             back = set(loop.blocks) if loop is not None and block.name == loop.header else set()
             inner_blocks = set(inner.blocks) if inner is not None else set()
+            if not self.kernel.exact:  # LOOP_TRIPCOUNT speaks of loops that are entered
+                back |= passing_by(self.function, block.name, children)
             preds = [
                 best[p]
                 for p in before[block.name]
@@ -303,7 +309,7 @@ class Body:
                         seen = number
                 best[block.name] = (at, seen)
             end = greater(end, best[block.name][0])
-        if not self.kernel.exact:  # LOOP_TRIPCOUNT speaks of loops that are entered
+        if not self.kernel.exact:
             return end
         last = [best[block.name] for block in inside if is_last(block, loop)]
         return (joined(last)[0][0], end[1]) if last else end

@@ -1,12 +1,12 @@
-"""Directives that Vitis HLS knows and the estimate leaves out of its numbers."""
+"""Directives that leave the numbers as they are: the estimate, or the tool, does without them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..lint_tree import Directive, Problem, Program
+from ..lint_tree import Directive, Problem, Program, Scope
 
-__all__ = ["not_modelled"]
+__all__ = ["is_of_part", "not_modelled", "of_vitis"]
 
 #: Directive -> what the estimate assumes instead.
 _ASSUMED = {
@@ -23,6 +23,28 @@ _ASSUMED = {
     "reset": "it changes flip-flops only, not cycles",
     "stable": "the processes of DATAFLOW wait for that argument as for any other",
 }
+#: Directives that only Vitis HLS has (UG1399, "Migrating to Vitis HLS") -> those of Vivado HLS.
+_OF_VITIS = {
+    "aggregate": "DATA_PACK",
+    "alias": "",
+    "bind_op": "RESOURCE core=",
+    "bind_storage": "RESOURCE core=",
+    "cache": "",
+    "disaggregate": "",
+    "performance": "",
+}
+
+
+def of_vitis(program: Program) -> Iterator[Problem]:
+    """Take out the directives that Vivado HLS ignores, and yield what is to be said of each."""
+    for function in program.scopes:
+        for scope in function.walk():
+            for item in [one for one in scope.pragmas if one.name in _OF_VITIS]:
+                scope.pragmas.remove(item)
+                other = _OF_VITIS[item.name]
+                hint = f"; write {other}" if other else ""
+                text = f"{item.name.upper()} is of Vitis HLS, and Vivado HLS ignores it{hint}"
+                yield item.pragma.file, item.pragma.line, "pragma", text
 
 
 def not_modelled(program: Program) -> Iterator[Problem]:
@@ -30,12 +52,19 @@ def not_modelled(program: Program) -> Iterator[Problem]:
     for function in program.scopes:
         for scope in function.walk():
             for item in scope.pragmas:
-                if said := _assumed(item):
+                if said := _assumed(item, scope):
                     text = f"{item.name.upper()} is not modelled in this estimate: {said}"
                     yield item.pragma.file, item.pragma.line, "pragma", text
 
 
-def _assumed(item: Directive) -> str:
+def is_of_part(item: Directive, scope: Scope) -> bool:
+    """Whether it is a LATENCY of a block or a branch: of a part of what a loop or function does."""
+    return item.name == "latency" and scope.kind in ("block", "if")
+
+
+def _assumed(item: Directive, scope: Scope) -> str:
+    if is_of_part(item, scope):
+        return "what is in the braces is placed as if it were not there"
     if item.name == "latency" and "min" not in item.options and "max" in item.options:
         return "operations are placed as early as they can be, which is all that MAX could ask for"
     return _ASSUMED.get(item.name, "")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from .ir import Block, Function, Loop
 from .result import Cycles
 
-__all__ = ["child", "is_last", "joined", "may_skip", "reverse_postorder"]
+__all__ = ["child", "is_last", "joined", "may_skip", "passing_by", "reverse_postorder"]
 
 
 def reverse_postorder(function: Function) -> list[str]:
@@ -63,6 +63,19 @@ def may_skip(function: Function, header: str, blocks: Iterable[Block | None]) ->
         left += [one for one in following if one in inside and one not in seen]
         seen.update(left)
     return False
+
+
+def passing_by(function: Function, block: str, loops: Iterable[Loop]) -> set[str]:
+    """Return what leads to a block past a loop that ends there: it asks whether it is entered."""
+    before, found = function.predecessors[block], set[str]()
+    for loop in (one for one in loops if block not in one.blocks):
+        inside = {*loop.blocks}
+        ends = inside.union(*(function.blocks[one].successors for one in inside))
+        entries = {one for one in function.predecessors[loop.header] if one not in inside}
+        asking = entries.union(*(function.predecessors[one] for one in entries))
+        if ends.intersection(before):
+            found |= asking.intersection(before) - ends
+    return found
 
 
 def joined(paths: list[tuple[Cycles, int]]) -> tuple[Cycles, int]:

@@ -23,6 +23,7 @@ from ..lint_tree import Directive, Program, Scope, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, MergePlan, of_function, of_loop
 from .bindings import lines_of
 from .marks import functions_of
+from .not_modelled import is_of_part
 from .place import Place, real_path
 from .plan import Plan
 from .written import (
@@ -258,7 +259,7 @@ def _fill(
     function = made.plan
     for item in scope.pragmas:
         asked = item.within(function.place.function) if is_placed(item, scope) else None
-        if asked is None:
+        if asked is None or is_of_part(item, scope):
             continue
         if asked.name == "inline" and {"region", "recursive"} & {*asked.words}:
             made.regions.append((scope, asked))

@@ -28,7 +28,7 @@ from .effort import TooMuchError
 from .ir import Module, read_module
 from .latency import Kernel
 from .nests import is_steady
-from .not_modelled import not_modelled
+from .not_modelled import not_modelled, of_vitis
 from .passed import hand_up
 from .passes import too_much
 from .place import Place, header_folders
@@ -193,12 +193,14 @@ def _plan(
     with ExitStack() as stack:
         with compiler.compiling(paths, folder, include_dirs, defines, top):
             programs, problems = _programs(stack, paths, top, directives, include_dirs, defines)
+            items = [item for program, _ in programs for item in program.directives]
+            tool = tool or guess_tool(paths[0], items, directives, part)
+            for looked in (*((of_vitis,) if tool == "vivado" else ()), not_modelled):
+                problems += [one for program, _ in programs for one in looked(program)]
             said = [
                 f"{shown(Path(file))}:{line}: {text}"
                 for file, line, _, text in dict.fromkeys(problems)
             ]
-            items = [item for program, _ in programs for item in program.directives]
-            tool = tool or guess_tool(paths[0], items, directives, part)
             said += settle_values(programs, paths, include_dirs, defines, folder, tool)
         text = compiler.linked(folder, len(paths))
         entry = compiler.instance_in(text)
@@ -216,13 +218,13 @@ def _programs(
     defines: Sequence[str],
 ) -> tuple[list[tuple[Program, Constants]], list[Problem]]:
     """Return what the sources have, with their directives, and what is wrong with these."""
-    defines = (*compiler.SYNTHESIS, *defines)  # as clang has them
+    synthesis = (*compiler.SYNTHESIS, *defines)  # as clang has them
     programs: list[tuple[Program, Constants]] = []
     problems: list[Problem] = []
     for number, path in enumerate(paths):
         appendix = probe(top) if number == 0 else ""
         unit = stack.enter_context(
-            read_source(path, include_dirs, defines, appendix, [compiler.HEADERS])
+            read_source(path, include_dirs, synthesis, appendix, [compiler.HEADERS])
         )
         function, body = find_top(unit, top) if number == 0 else (None, None)
         if function is not None:
@@ -236,7 +238,6 @@ def _programs(
     problems += not_followed(directives)
     for program, constants in programs:
         problems += pragma_problems(program, constants.mentions)
-    problems += [one for program in files for one in not_modelled(program)]
     return programs, problems
 
 
@@ -248,7 +249,7 @@ def _of_the_interface(
     if any(re.search(r"\boffset\s*=\s*\d", pragma.text) for pragma in unit.pragmas):
         try:  # where registers are is told by the arguments' types, as the tools' headers have them
             read_interface(unit.path, top, include_dirs=include_dirs, defines=defines)
-        except InterfaceError as error:
+        except (InterfaceError, KernelBuildError) as error:  # or it is no C++ for g++
             said.append(str(error))
     for match in filter(None, map(WARNING.match, dict.fromkeys(said))):
         yield match["file"], int(match["line"]), "pragma", match["text"]

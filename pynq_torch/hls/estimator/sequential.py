@@ -1,4 +1,4 @@
-"""Whether arrays that STREAM makes FIFOs are read in the order in which they are written.
+"""Whether arrays that are FIFOs, by STREAM or INTERFACE, are used in order.
 
 "FIFO accesses must be sequential" (UG1399, "pragma HLS stream"): the tool refuses others, as far as
 it knows where they are.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pynq_torch.paths import shown
 
 from .array import Array
-from .calls import given, used_by
+from .calls import given, used, used_by
 from .ir import Block, Function, Instruction, Loop
 from .order import may_skip, reverse_postorder
 from .scev import Expression
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from .latency import Body
     from .processes import Process
 
-__all__ = ["keep_order"]
+__all__ = ["keep_order", "warn_of_ports"]
 
 
 def keep_order(body: Body, processes: Sequence[Process]) -> None:
@@ -42,6 +43,44 @@ def keep_order(body: Body, processes: Sequence[Process]) -> None:
                 "ping-pong memory"
             )
             array.plan = replace(array.plan, kind="", depth=None)
+
+
+def warn_of_ports(body: Body) -> None:
+    """Warn of arguments that INTERFACE makes FIFOs and the kernel uses as memories."""
+    reads, writes = used(body.kernel, body.arrays, body.function)
+    for base in sorted(reads | writes):
+        array = body.arrays.array(base)
+        port = body.plan.ports.get(array.name, {}) if body.plan is not None else {}
+        mode = port.get("mode", "").lower()
+        if mode not in ("axis", "ap_fifo") or not array.of_elements or array.element_bytes <= 0:
+            continue
+        why = "it is read and written, and a FIFO goes one way" if base in reads & writes else ""
+        for op, does in (("load", "read"), ("store", "written")):
+            order = None if why else _order(body.function, op, base, array)
+            if order is not None and len({*order}) < len(order):
+                why = f"an element is {does} several times, and a FIFO passes each word once"
+            elif order is not None and order != [*range(len(order))]:
+                why = (
+                    f"it is {does} in another order than 0, 1, 2, ..., and a FIFO has no addresses"
+                )
+        if why:
+            body.kernel.plan.warn(
+                f"{port['written at']}: INTERFACE {mode} of {array.name} cannot work: {why}; "
+                "copy it into a local array first, or make the port ap_memory or m_axi"
+            )
+
+
+def _order(function: Function, op: str, base: str, array: Array) -> list[int] | None:
+    """Return the elements that a function takes itself; fields of a struct are one after another.
+
+    None where they are not known.
+    """
+    blocks = [function.blocks[name] for name in reverse_postorder(function)]
+    items = (item for block in blocks for item in block.instructions if item.op == "call")
+    if any(base in item.operands for item in items):
+        return None
+    words = _words(function, blocks, op, base, array.element_bytes)
+    return None if words is None else [word for word, _ in groupby(words)]
 
 
 #: The elements that a process reads, and those that it writes; None where they are not known.
