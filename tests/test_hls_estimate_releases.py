@@ -99,14 +99,15 @@ void k(const unsigned x[64], unsigned y[64]) {
 @pytest.mark.parametrize(
     ("body", "ii"),
     [
-        ("b", 1), ("(((b + 7) ^ (b << 3)) + b) ^ (b >> 9)", 1),
+        ("b", 1), ("((b + 7) ^ (b << 3)) + b", 1),
+        ("(((b + 7) ^ (b << 3)) + b) ^ (b >> 9)", 2),
         ("(((((b + 7) ^ (b << 3)) + b) ^ (b >> 9)) + i + b) ^ (b >> 5)", 2),
     ],
 )  # fmt: skip
 def test_logic_that_ends_in_the_next_cycle_is_a_pipeline_of_one(
     tmp_path: Path, body: str, ii: int
 ) -> None:
-    """The tools pass it by within that cycle, and do not add up the times of two iterations."""
+    """The tools pass it by within that cycle, as long as all of it takes 1.36 cycles at most."""
     assert (
         loop_of(estimate_of(tmp_path, CHAIN.replace("BODY", body), "vitis-2024.2"), "turns").ii
         == ii

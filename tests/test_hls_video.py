@@ -101,6 +101,16 @@ ONE(twice, HLS_8UC1, HLS_8UC1,
 ONE(filled, HLS_8UC1, HLS_8UC3,
     while (!a.empty()) a.read(); hls::Set(hls::Scalar<3, unsigned char>(7, 8, 9), to))
 ONE(zero, HLS_8UC1, HLS_8UC1, while (!a.empty()) a.read(); hls::Zero(to))
+ONE(corners, HLS_8UC1, HLS_8UC1, hls::FASTX(a, to, 20, false))
+ONE(lone_corners, HLS_8UC1, HLS_8UC1, hls::FASTX(a, to, 20, true))
+int painted(const void* in, const void* other, void* out, int rows, int cols) {
+    Mat<HLS_8UC3> a(rows, cols), to(rows, cols);
+    Mat<HLS_8UC1> mask(rows, cols);
+    put(a, in);
+    put(mask, other);
+    hls::PaintMask(a, mask, to, hls::Scalar<3, unsigned char>(255, 7, 0));
+    return a.empty() && mask.empty() ? take(to, out) : 3;
+}
 TWO(difference, HLS_8UC3, HLS_8UC3, hls::AbsDiff(a, b, to))
 TWO(weighted, HLS_8UC1, HLS_8UC1, hls::AddWeighted(a, 0.75, b, 0.5, -10.0, to))
 TWO(both, HLS_8UC1, HLS_8UC1, hls::And(a, b, to))
@@ -195,6 +205,36 @@ def spread_out() -> Picture:
     return picture
 
 
+def blocks() -> Picture:
+    """Return a picture with edges, corners and a little noise."""
+    picture = np.full((ROWS, COLS), 40)
+    picture[4:, 5:] = 200
+    picture[:3, 8:] = 5
+    return (picture + np.random.default_rng(5).integers(0, 6, picture.shape)).astype("u1")
+
+
+def corners(picture: Picture, *, alone: bool, threshold: int = 20) -> Picture:
+    """Return 255 where nine of the sixteen pixels around are brighter, or darker, in a row."""
+    rows, columns = picture.shape
+    circle = [(0, -3), (1, -3), (2, -2), (3, -1), (3, 0), (3, 1), (2, 2), (1, 3)]
+    circle += [(-x, -y) for x, y in circle]
+    scores = np.zeros(picture.shape, int)
+    for row in range(3, rows - 3):
+        for column in range(3, columns - 3):
+            ring = np.array([picture[row + y, column + x] for x, y in circle], int)
+            arcs = [np.roll(ring - int(picture[row, column]), -k)[:9] for k in range(16)]
+            score = max(max(arc.min(), (-arc).min()) for arc in arcs)
+            scores[row, column] = score if score > threshold else 0
+    found = scores > 0
+    if alone:
+        padded = np.pad(scores, 1)
+        for row, column in np.argwhere(found):
+            near = padded[row : row + 3, column : column + 3].copy()
+            near[1, 1] = -1
+            found[row, column] = scores[row, column] > near.max()
+    return np.where(found, 255, 0).astype("u1")
+
+
 ONE: dict[str, tuple[Picture, Callable[[Picture], Picture]]] = {
     "sobel_x": (pixels(), lambda a: convolved(a, SMOOTH, SLOPE).astype("i2")),
     "sobel_y5": (pixels(), lambda a: convolved(a, SLOPE5, SMOOTH5).astype("i2")),
@@ -242,6 +282,8 @@ ONE: dict[str, tuple[Picture, Callable[[Picture], Picture]]] = {
     "twice": (pixels(), lambda a: a),
     "filled": (pixels(), lambda a: np.full((*a.shape, 3), (7, 8, 9), "u1")),
     "zero": (pixels(), np.zeros_like),
+    "corners": (blocks(), lambda a: corners(a, alone=False)),
+    "lone_corners": (blocks(), lambda a: corners(a, alone=True)),
 }
 TWO: dict[str, tuple[int, Callable[[Picture, Picture], Picture]]] = {
     "difference": (3, lambda a, b: abs(a.astype("i4") - b).astype("u1")),
@@ -266,6 +308,13 @@ def test_a_function_of_a_picture(functions: ctypes.CDLL, name: str) -> None:
     given, wanted = ONE[name]
     want = wanted(given)
     np.testing.assert_array_equal(apply(functions, name, want, given), want)
+
+
+def test_a_mask_paints_a_picture(functions: ctypes.CDLL) -> None:
+    picture, mask = pixels(3), np.where(pixels() > 128, pixels(), 0).astype("u1")
+    painted = apply(functions, "painted", picture, picture, mask)
+    assert 0 < np.count_nonzero(mask) < mask.size
+    assert (painted == np.where(mask[..., None], np.array([255, 7, 0]), picture)).all()
 
 
 @pytest.mark.parametrize("name", TWO)

@@ -358,7 +358,12 @@ def may_meet(one: Access, other: Access) -> bool:
     """Whether two accesses of an iteration may be of one element."""
     if one.address.terms == other.address.terms:
         return abs(one.address.constant - other.address.constant) < one.array.element_bytes
-    return not are_apart(one, other)
+    if are_apart(one, other):
+        return False
+    difference = one.address.plus(other.address, -1)
+    whole = gcd(*(factor for _, factor in difference.terms))
+    rest, size = difference.constant % whole, one.array.element_bytes
+    return rest < size or whole - rest < size  # a[i][3] and a[k][4] never are one element
 
 
 def are_apart(one: Access, other: Access) -> bool:

@@ -13,7 +13,7 @@ from .distances import distance_of
 from .effort import EACH
 from .ir import names_in
 from .operators import constant_in
-from .paths import ends_of, path
+from .paths import ends_of, path, time_of
 from .place import Place
 from .reasons import carried_reason, memory_reason, port_reason
 from .region import MOST_PAIRS, Node, Region, Slot
@@ -36,6 +36,8 @@ __all__ = [
 
 #: ns to write a variable in which Vitis HLS keeps what a loop carries.
 _WRITE_NS, _FAST_WRITE_NS = 1.58, 0.42
+#: How much of a cycle's ns a recurrence of II=1 takes at most, that passes by its variable.
+_MOST_PASSED = 1.36
 #: ns to choose between two values; of a cycle in which a 7-series sum has room for that as well.
 _CHOICE_NS, _SLOW_NS = 0.7, 19.5
 
@@ -106,6 +108,8 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
             # Where there is time left in its last cycle, the next iteration begins in that one.
             again = path(region, node, last, time)
             interval += again is None or again[0] > interval
+        elif interval == 1:
+            interval += _is_too_long(region, node, last)
         if interval > best.interval:
             best = Limit(interval, *carried_reason(region, node, last, interval))
     by_load: dict[int, list[Carried]] = defaultdict(list)
@@ -119,6 +123,20 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
             if interval > best.interval:
                 best = Limit(interval, *_memory_reason(region, pair, interval))
     return best
+
+
+def _is_too_long(region: Region, first: Node, last: Node) -> bool:
+    """Whether what an iteration hands on takes Vitis HLS more than the next one can pass by.
+
+    Of 197 recurrences in its schedules that take an interval of 1 none has more than 1.354 times
+    the ns of a cycle in all, with the write of the variable, and of those with 2 none less than
+    1.364 if it is they that need it.
+    """
+    target = region.target
+    if target.tool != "vitis":
+        return False
+    write = _FAST_WRITE_NS if target.has_ultra_ram else _WRITE_NS * target.speed
+    return time_of(region, first, last) + write > _MOST_PASSED * target.budget
 
 
 def kept(region: Region, node: Node, end: Slot, user: Node | None = None) -> Slot:
@@ -240,10 +258,13 @@ def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
         first = nodes[0].access
         assert first is not None
         told = distances.get(first.array.name, distances.get(""))
-        if told == 0 or first.array.kind == "m_axi":
+        if told == 0:
             continue
         stores = [node for node in nodes if node.access is not None and node.access.write]
         loads = [node for node in nodes if node.access is not None and not node.access.write]
+        if first.array.kind == "m_axi":
+            found += _answered(loads, stores)
+            continue
         for store in stores[-MOST_PAIRS:]:
             region.effort.add(EACH * len(loads[-MOST_PAIRS:]))
             for load in loads[-MOST_PAIRS:]:
@@ -266,6 +287,15 @@ def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
                 else:
                     found.append(Carried(load, store, max(distance, told or 0)))
     return found
+
+
+def _answered(loads: Sequence[Node], stores: Sequence[Node]) -> list[Carried]:
+    """Return what of an m_axi port waits for what: a read for the answers to writes before it.
+
+    Elements are not compared there. All four published loops that read and write one argument have
+    the II of a whole iteration but one cycle, where no DEPENDENCE says otherwise.
+    """
+    return [Carried(loads[0], store, 1) for store in stores[-MOST_PAIRS:] if loads]
 
 
 def _around(region: Region, load: Access, store: Access) -> int:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .latency import Body
     from .region import Region
 
-__all__ = ["asked_for", "is_one_of_many", "is_single"]
+__all__ = ["asked_for", "is_in_place", "is_one_of_many", "is_single"]
 
 #: Cycles in which a burst is asked for, before its first word.
 _REQUEST = 7
@@ -24,9 +24,10 @@ _REQUEST = 7
 def is_single(region: Region, item: Instruction, access: Access) -> bool:
     """Whether a word of a bus is asked for alone, in the body of a pipeline.
 
-    It is volatile, its address is computed in each iteration, or the data leave it out of some.
+    It is volatile, its address is computed in each iteration, the data leave it out of some, or the
+    same array is both read and written (`a[i] *= 2`: no burst may pass the other one).
     """
-    if "volatile" in item.text or _is_left_out(region, item):
+    if "volatile" in item.text or is_in_place(region, item) or _is_left_out(region, item):
         return True
     symbols = [name for name, _ in access.address.terms if not name.startswith("loop ")]
     values = [region.function.values.get(name) for s in symbols for name in names_in(s)]
@@ -67,16 +68,24 @@ def _of_bus(body: Body) -> Callable[[Instruction], bool]:
     return is_of_bus
 
 
-def _is_left_out(region: Region, item: Instruction) -> bool:
-    """Whether an iteration may do without any such access of an array, and not for its count."""
+def _alike(region: Region, item: Instruction, op: str) -> list[Instruction]:
+    """Return the loads, or the stores, of the array that an instruction reads or writes."""
     base_of = region.arrays.base_of
     base = base_of(item.operands[-1])
     others = (one for block in region.blocks if block is not None for one in block.instructions)
-    same = [
-        one.block
-        for one in others
-        if one.op == item.op and one.operands and base_of(one.operands[-1]) == base
+    return [
+        one for one in others if one.op == op and one.operands and base_of(one.operands[-1]) == base
     ]
+
+
+def is_in_place(region: Region, item: Instruction) -> bool:
+    """Whether the array that an instruction reads or writes is written or read beside it, too."""
+    return bool(_alike(region, item, "load" if item.op == "store" else "store"))
+
+
+def _is_left_out(region: Region, item: Instruction) -> bool:
+    """Whether an iteration may do without any such access of an array, and not for its count."""
+    same = [one.block for one in _alike(region, item, item.op)]
     if not may_skip(region.function, region.header, same):
         return False
     return not all(_counts(region.function, guard) for guard in _guards(region, item))

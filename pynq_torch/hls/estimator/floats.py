@@ -66,7 +66,7 @@ def at_once(core: str, target: Target) -> float | None:
 
 def stages(core: str, work: float, target: Target, *, is_double: bool = False) -> int:
     """Return the cycles of an operation of `work` ns: at slow clocks as few as a core can have."""
-    slow = target.budget if target.speed >= SERIES_7 else 0.0
+    slow = target.budget if target.speed >= _ULTRASCALE else 0.0
     for least, cycles in _FEW_STAGES.get(core, ()):
         if slow >= least:
             return cycles

@@ -21,6 +21,8 @@ __all__ = ["forward"]
 
 def forward(region: Region) -> None:
     """Let loads of what the iteration before has written take neither a port nor time."""
+    if region.outer and region.target.tool == "vivado":
+        return
     for nodes in region.accesses.values():
         stores = [node for node in nodes if node.access is not None and node.access.write]
         first = nodes[0].access

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
+
 from .region import AFTER_READ, Node, Region, Slot
 from .three import sum_of_three
 
-__all__ = ["ends_of", "path"]
+__all__ = ["ends_of", "path", "time_of"]
 
 
 def path(region: Region, first: Node, last: Node, time: float = 0.0) -> Slot | None:
     """When `last` ends at the earliest, if `first` starts at `time` and all else is ready."""
     return ends_of(region, first, time).get(id(last))
+
+
+def time_of(region: Region, first: Node, last: Node) -> float:
+    """Return the ns from one operation to the end of another; 0 where cycles lie between them."""
+    target = region.target
+    try:
+        region.target = replace(target, budget=inf)  # all of it in one cycle
+        cycle, time = path(region, first, last) or (1, 0.0)
+    finally:
+        region.target = target
+    return 0.0 if cycle else time
 
 
 def ends_of(region: Region, first: Node, time: float = 0.0) -> dict[int, Slot]:

@@ -103,6 +103,12 @@ def memory_reason(
     if load is store:
         said = f"a word of `{array.name}` is read, changed and written for one element"
         return f"{said}; partition it", place
+    if array.kind == "m_axi":
+        return (
+            f"`{array.name}` is read and written, and a read of m_axi waits until the write of the "
+            "iteration before is answered; work on a copy, or say DEPENDENCE inter false if no "
+            "iteration reads what one before it wrote"
+        ), place
     if store.access is None:  # it is handed on in a register already
         return carried_reason(region, load, store, interval)
     when = "the iteration before has written it"

@@ -14,7 +14,7 @@ from .array import LUT_BITS, Access, fitting, may_meet, meet_in_registers
 from .asked import FunctionPlan
 from .balance import balance
 from .bindings import Bindings, bound
-from .bursts import is_one_of_many, is_single
+from .bursts import is_in_place, is_one_of_many, is_single
 from .effort import EACH, Effort
 from .fifos import Fifos
 from .ir import Block, Function, Instruction
@@ -231,7 +231,9 @@ class Region:
             node.before.clear()  # its address is that of the first word, before the loop
             return Cost(1, 0.0, full)
         wait = access.array.wait(self.target.bus_latency)
-        return Cost((6 if access.write else 7) + wait, 0.0, full)
+        # Where the address is known before the value, the request is made before it, too.
+        early = access.write and is_in_place(self, node.item)
+        return Cost((6 - early if access.write else 7) + wait, 0.0, full)
 
     def _find_branches(self, items: list[Instruction]) -> None:
         """Note which blocks can follow which, to see what never runs together."""

@@ -47,6 +47,8 @@ _SPEED = (
     (re.compile(r"x[aqc]r?ku"), 0.5),
     (re.compile(r"x[aqc]7[vk]"), _KINTEX_7),
 )
+#: Speed grades above -1, with the letters of a temperature range: -2, -2L, -2I.
+_FAST = re.compile(r"-[23][a-z]{0,2}(?:-|$)")
 
 
 def target_of(
@@ -57,6 +59,6 @@ def target_of(
         margin = clock * (0.27 if tool == "vitis" else 0.125)
     name = part.lower()
     speed = next((factor for family, factor in _SPEED if family.match(name)), 1.0)
-    if speed >= _KINTEX_7 and re.search(r"-[23]\b|-[23]l?$", name.split("g", 1)[-1]):
+    if speed >= _KINTEX_7 and _FAST.search(name):
         speed *= 0.8
     return Target(clock, clock - margin, speed, tool, release=release)

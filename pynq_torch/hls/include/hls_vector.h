@@ -27,7 +27,9 @@ class alignas(vector_detail::alignment(sizeof(Type) * Count) > alignof(Type)
     using value_type = Type;
 
     vector() = default;
-    vector(const Type& value) { values_.fill(value); }
+    vector(const Type& value) {
+        for (Type& one : values_) one = value;
+    }
     vector(const std::array<Type, Count>& values) : values_(values) {}
     vector(std::initializer_list<Type> list) {
         std::size_t i = 0;

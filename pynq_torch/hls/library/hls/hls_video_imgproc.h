@@ -424,6 +424,111 @@ PYNQ_TORCH_PICTURES void Dilate(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS
   Neighbourhood<BORDER_REPLICATE, 3, 3>(source, target, Extreme<true>());
 }
 
+// ---- Corners --------------------------------------------------------------------------------------
+
+// A pixel is a corner if nine pixels in a row of the sixteen on a circle around it are all brighter
+// than it by more than a threshold, or all darker (FAST, Rosten and Drummond 2006). Its score is the
+// greatest threshold for which it still is one, plus 1; 0 for none.
+template <class AP_T> int FastScore(const AP_T seen[7][7], int threshold) {
+#pragma HLS INLINE
+  const int x[16] = {3, 4, 5, 6, 6, 6, 5, 4, 3, 2, 1, 0, 0, 0, 1, 2};
+  const int y[16] = {0, 0, 1, 2, 3, 4, 5, 6, 6, 6, 5, 4, 3, 2, 1, 0};
+  int most[2] = {0, 0};
+  for (int sign = 0; sign < 2; ++sign) {
+#pragma HLS UNROLL
+    int least[16], one[16];
+#pragma HLS ARRAY_PARTITION variable=least complete
+#pragma HLS ARRAY_PARTITION variable=one complete
+    for (int k = 0; k < 16; ++k) {
+      const int difference = int(seen[y[k]][x[k]]) - int(seen[3][3]);
+      one[k] = least[k] = sign ? difference : -difference;
+    }
+    for (int step = 1; step < 8; step *= 2) {  // the least of 2, 4 and 8 in a row
+      int longer[16];
+      for (int k = 0; k < 16; ++k) longer[k] = least[k] < least[(k + step) % 16] ? least[k] : least[(k + step) % 16];
+      for (int k = 0; k < 16; ++k) least[k] = longer[k];
+    }
+    for (int k = 0; k < 16; ++k) {
+      const int nine = least[k] < one[(k + 8) % 16] ? least[k] : one[(k + 8) % 16];
+      if (nine > most[sign]) most[sign] = nine;
+    }
+  }
+  const int score = most[0] > most[1] ? most[0] : most[1];
+  return score > threshold ? score : 0;
+}
+// 255 in `mask` at each corner that is three pixels from the edges at least, else 0; with `alone`
+// only where no neighbour's score is as great.
+template <int AP_S, int AP_ROWS, int AP_COLS>
+void FASTX(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, HLS_8UC1>& mask, int threshold, bool alone) {
+  typedef typename Mat<AP_ROWS, AP_COLS, AP_S>::pixel Pixel;
+  Pixel lines[6][AP_COLS], seen[7][7];
+#pragma HLS ARRAY_PARTITION variable=lines complete dim=1
+#pragma HLS ARRAY_PARTITION variable=seen complete dim=0
+  unsigned short above[2][AP_COLS], scores[3][3];
+#pragma HLS ARRAY_PARTITION variable=above complete dim=1
+#pragma HLS ARRAY_PARTITION variable=scores complete dim=0
+  const int rows = source.rows, cols = source.cols;
+  assert(rows <= AP_ROWS && cols <= AP_COLS);
+loop_height:
+  for (int i = 0; i < rows + 4; ++i) {
+  loop_width:
+    for (int j = 0; j < cols + 4; ++j) {
+#pragma HLS LOOP_FLATTEN off
+#pragma HLS DEPENDENCE variable=lines inter false
+#pragma HLS DEPENDENCE variable=above inter false
+#pragma HLS PIPELINE II=1
+      typename Mat<AP_ROWS, AP_COLS, AP_S>::Value from = typename Mat<AP_ROWS, AP_COLS, AP_S>::Value();
+      if (i < rows && j < cols) source >> from;
+      for (int r = 0; r < 7; ++r)
+        for (int c = 0; c < 6; ++c) seen[r][c] = seen[r][c + 1];
+      for (int r = 0; r < 3; ++r)
+        for (int c = 0; c < 2; ++c) scores[r][c] = scores[r][c + 1];
+      if (j < cols) {
+        for (int r = 0; r < 6; ++r) seen[r][6] = lines[r][j];
+        seen[6][6] = from.val[0];
+        for (int r = 0; r < 6; ++r) lines[r][j] = seen[r + 1][6];
+      }
+      // What is at (i - 3, j - 3) is a corner or none; its neighbours' scores tell a step later.
+      const int y = i - 3, x = j - 3;
+      const bool within = y >= 3 && y < rows - 3 && x >= 3 && x < cols - 3;
+      const int score = within ? FastScore(seen, threshold) : 0;
+      scores[2][2] = score;
+      if (x >= 0 && x < cols) {
+        scores[0][2] = y > 0 ? int(above[0][x]) : 0;
+        scores[1][2] = y > 0 ? int(above[1][x]) : 0;
+        above[0][x] = scores[1][2];
+        above[1][x] = score;
+      } else {
+        scores[0][2] = scores[1][2] = 0;
+      }
+      if (i >= 4 && j >= 4) {
+        bool corner = scores[1][1] != 0;
+        for (int other = 0; other < 9; ++other)
+          if (alone && other != 4 && scores[other / 3][other % 3] >= scores[1][1]) corner = false;
+        Scalar<1, unsigned char> to;
+        to.val[0] = corner ? 255 : 0;
+        mask << to;
+      }
+    }
+  }
+}
+// The picture, in one colour where the mask is not 0.
+template <int AP_S, int AP_M, int AP_ROWS, int AP_COLS, class AP_T, int AP_N>
+void PaintMask(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_M>& mask, Mat<AP_ROWS, AP_COLS, AP_S>& target, Scalar<AP_N, AP_T> colour) {
+  typedef Mat<AP_ROWS, AP_COLS, AP_S> Picture;
+  EachPixel(source, [&](int, int) {
+    typename Picture::Value from;
+    typename Mat<AP_ROWS, AP_COLS, AP_M>::Value painted;
+    source >> from;
+    mask >> painted;
+    for (int k = 0; k < Picture::channels; ++k) {
+#pragma HLS UNROLL
+      if (painted.val[0] != 0) from.val[k] = saturate_cast<typename Picture::pixel>(colour.val[k]);
+    }
+    target << from;
+  });
+}
+
 // The least and the greatest pixel of a picture, and where each is first.
 template <int AP_ROWS, int AP_COLS, int AP_S, class AP_T>
 void MinMaxLoc(Mat<AP_ROWS, AP_COLS, AP_S>& source, AP_T* least, AP_T* greatest, Point_<int>& least_at, Point_<int>& greatest_at) {
