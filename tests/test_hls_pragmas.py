@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pynq_torch import hls
+from pynq_torch.errors import KernelBuildError
 
 STRUCTS = """
 struct Inner { int q[4]; int z; };
@@ -82,6 +83,11 @@ def test_a_pragma_without_hls_is_seen(tmp_path: Path, line: str, meant: str | No
     )
 
 
+def test_what_the_compiler_takes_for_its_own_is_named(tmp_path: Path) -> None:
+    with pytest.raises(KernelBuildError, match="did you mean #pragma HLS unroll factor=4?"):
+        said(tmp_path, structs(inside="#pragma unroll factor=4"))
+
+
 def test_a_name_is_near_in_its_own_case(tmp_path: Path) -> None:
     text = """
 void k(const int a[8], int b[8]) {
@@ -138,6 +144,76 @@ def test_a_fifo_has_neither_addresses_nor_a_way_back(tmp_path: Path) -> None:
     assert "read in another order than 0, 1, 2" in said(tmp_path, text.replace("READ", "63 - i"))[0]
     text = text.replace("b[i] = ", "a[i] = ").replace("READ", "i")
     assert "it is read and written, and a FIFO goes one way" in said(tmp_path, text)[0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (n) { TO = FROM; } else { TO = FROM + 1; }",
+        "if (n) { TO = FROM; return; }\n TO = FROM * 2;",
+        "switch (n) { case 0: TO = FROM; break; case 1: TO = FROM + 3; break; }",
+    ],
+)
+def test_each_branch_may_take_the_words_of_a_fifo(tmp_path: Path, body: str) -> None:
+    for words in ("TO = FROM + 2", "TO = FROM", "TO = FROM + 1", "TO = FROM + 3", "TO = FROM * 2"):
+        copied = words.replace("TO", "out[i]").replace("FROM", "in[i]")
+        body = body.replace(f"{words};", f"for (int i = 0; i < 64; ++i) {copied};")
+    text = f"""
+void k(const int in[64], int out[64], int n) {{
+#pragma HLS INTERFACE axis port=in
+#pragma HLS INTERFACE ap_fifo port=out
+    {body}
+}}
+"""
+    assert text.count("for") > 1
+    assert not said(tmp_path, text)
+
+
+def test_streams_of_an_array_go_through_dataflow(tmp_path: Path) -> None:
+    text = """
+#include <hls_stream.h>
+static void work(hls::stream<int> &a, hls::stream<int> &b) {
+    loop: for (int i = 0; i < 16; ++i) b.write(a.read() + 1);
+}
+void k(hls::stream<int> in[2], hls::stream<int> &out) {
+#pragma HLS INTERFACE axis port=in
+#pragma HLS INTERFACE axis port=out
+#pragma HLS DATAFLOW
+    work(in[0], out);
+}
+"""
+    assert not said(tmp_path, text)
+    assert hls.estimate(tmp_path / "k.cpp", "k").loops[0].ii == 1
+
+
+def test_members_of_a_union_without_a_name_are_not_missed(tmp_path: Path) -> None:
+    text = """
+struct Both { union { int w[4]; float f[4]; }; int z; };
+namespace ns { int table[4]; }
+void k(const int a[8], int b[8]) {
+    Both s;
+#pragma HLS ARRAY_PARTITION variable=s.w complete
+#pragma HLS ARRAY_PARTITION variable=ns::table complete
+    for (int i = 0; i < 8; ++i) s.w[i & 3] = a[i];
+    for (int i = 0; i < 8; ++i) b[i] = s.w[i & 3] + ns::table[i & 3];
+}
+"""
+    assert not said(tmp_path, text)
+
+
+def test_an_array_of_one_element_is_a_scalar_port(tmp_path: Path) -> None:
+    text = "void k(int a[SIZE], int b) {\n#pragma HLS INTERFACE ap_none port=a\n    a[0] = b;\n}\n"
+    assert not said(tmp_path, text.replace("SIZE", "1"))
+    assert "needs a scalar" in said(tmp_path, text.replace("SIZE", "2"))[0]
+
+
+def test_a_semicolon_ends_no_name(tmp_path: Path) -> None:
+    text = PORTS.replace("READ", "i").replace("WHAT", "#pragma HLS INTERFACE m_axi port=bEND")
+    blocks = []
+    for end in ("", ";"):
+        assert not said(tmp_path, text.replace("END", end))
+        blocks.append(hls.estimate(tmp_path / "k.cpp", "k").resources["BRAM_18K"])
+    assert blocks[0] == blocks[1] != 0
 
 
 def test_words_of_structs_go_through_a_fifo_as_one(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def ports(item: Directive, function: Scope, *, is_top: bool) -> Iterator[Problem
         cut = [one for one in function.pragmas if kind_of(one) and one.variable == name]
         for node in parameters_of(function.node):
             sizes = re.findall(r"\[\w*\]", node.type.spelling)
-            if node.spelling == name and sizes and not cut:
+            if node.spelling == name and sizes not in ([], ["[1]"]) and not cut:
                 yield problem(
                     item,
                     f"{mode} needs a scalar, and {name} is an array; partition it completely, "
@@ -189,7 +189,8 @@ def _fields(kind: Type) -> list[Cursor]:
         return []
     if any(child.kind == CursorKind.CXX_BASE_SPECIFIER for child in made.get_children()):
         return []
-    return list(kind.get_canonical().get_fields())
+    fields = list(kind.get_canonical().get_fields())
+    return fields if all(one.spelling.isidentifier() for one in fields) else []  # unions without
 
 
 def _element(kind: Type) -> Type:

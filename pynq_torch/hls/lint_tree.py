@@ -79,7 +79,7 @@ class Directive:
     @classmethod
     def read(cls, pragma: Pragma) -> Directive:
         """Take a pragma's text apart; ``a = b * c`` counts as ``a=b*c``."""
-        text = re.sub(r"\s*([=*/+-])\s*", r"\1", pragma.text)
+        text = re.sub(r"\s*([=*/+-])\s*", r"\1", pragma.text.rstrip("; \t"))
         name, *rest = re.findall(r'\w+="[^"]*"|\S+', text) or [""]
         pairs = [word.partition("=") for word in rest]
         options = {key.lower(): value for key, equals, value in pairs if equals}
@@ -102,14 +102,14 @@ class Directive:
     @property
     def variable(self) -> str:
         """The variable it names, without what chooses a part of it."""
-        found = re.match(r"[&*(\s]*(\w+)", self.options.get("variable", ""))
+        found = re.match(r"[&*(\s]*(?:\w+::)*(\w+)", self.options.get("variable", ""))
         return found[1] if found else ""
 
     @property
     def member(self) -> str:
         """The variable and the members of it that it names: ``t.v``; of ``this->v`` it is ``v``."""
         name = self.options.get("variable", "")
-        found = re.match(r"[&*(\s]*(?:this->)?(\w+(?:(?:\.|->)\w+)*)", name)
+        found = re.match(r"[&*(\s]*(?:this->)?(?:\w+::)*(\w+(?:(?:\.|->)\w+)*)", name)
         return found[1].replace("->", ".") if found else ""
 
 

@@ -155,6 +155,8 @@ class FunctionPlan:
     arguments: tuple[str, ...] = ()
     #: Those of them that are arrays or pointers.
     pointers: tuple[str, ...] = ()
+    #: Arguments and variables that are streams, or arrays of them.
+    streams: frozenset[str] = frozenset()
     #: Those whose elements are of a type of C's own, no class.
     plain: frozenset[str] = frozenset()
     #: Inlined because a pipeline calls it.
@@ -219,10 +221,8 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
         most = number(item.options.get("max")) or number(item.options.get("avg"))
         least = number(item.options.get("min"))
         if most is not None or least is not None:
-            loop.trips = (
-                least if least is not None else most or 0,
-                most if most is not None else least or 0,
-            )
+            low = least if least is not None else most or 0
+            loop.trips = (low, max(low, most if most is not None else 0))
     elif item.name == "dependence":
         _dependence(loop, item, constants, _named(loop.function, item))
     elif item.name == "dataflow":

@@ -212,8 +212,22 @@ def _finish(processes: Sequence[tuple[subprocess.Popen[str], list[str]]], top: s
             raise KernelBuildError(f"{CLANG} took more than {_TIMEOUT_S} s", top) from error
         if status:
             first = _ERROR.search(said)
-            reason = f"{first[1]}: {_plainly(first[2])}" if first else said.strip()[:400]
+            reason = said.strip()[:400]
+            if first:
+                reason = f"{first[1]}: {_of_clang(first[1]) or _plainly(first[2])}"
             raise KernelBuildError(reason or "clang failed", top)
+
+
+def _of_clang(where: str) -> str:
+    """Return what to say where the compiler took an unroll pragma without HLS for its own."""
+    file, _, line = where.rpartition(":")
+    rows = Path(file).read_text(encoding="utf-8", errors="replace").split("\n")
+    found = re.match(r"\s*#\s*pragma\s+unroll\b(.*)", rows[int(line) - 1])
+    return (
+        f"#pragma unroll is no HLS pragma; did you mean #pragma HLS unroll{found[1]}?"
+        if found
+        else ""
+    )
 
 
 def more_headers(command: Sequence[str]) -> list[str]:

@@ -246,6 +246,7 @@ class Arrays:
             array.plan = replace(array.plan, latency=int(said))
         inside = self._module.structs.get(item_type, "")  # an hls::Mat holds streams
         is_object = base in self._streams or "hls::stream" in item_type + inside
+        is_object = is_object or (owner is not None and array.name in owner.streams)
         is_fifo = mode in ("axis", "ap_fifo") or (array.plan.kind == "fifo" and not array.local)
         if is_object or is_fifo:
             array.kind, array.is_axis = "stream", mode == "axis"

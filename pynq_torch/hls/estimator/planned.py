@@ -18,6 +18,7 @@ from pynq_torch.errors import KernelBuildError, needs
 
 from ..constants import Constants
 from ..cursors import is_pointer
+from ..lint_dataflow import is_stream
 from ..lint_pragmas import is_placed, is_settled
 from ..lint_tree import Directive, Program, Scope, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, MergePlan, of_function, of_loop
@@ -216,15 +217,18 @@ def _function(scope: Scope, place: Place) -> FunctionPlan:
         one.spelling for one in arguments if is_pointer(one.type.get_canonical())
     )
     function.plain = frozenset(one.spelling for one in arguments if has_plain_elements(one.type))
-    for child in walk(node):
+    declared = [
+        one for one in walk(node) if one.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
+    ]
+    function.streams = frozenset(one.spelling for one in declared if is_stream(one.type))
+    for child in declared:
         if child.kind == CursorKind.VAR_DECL:
             _note_members(function, child)
-        if child.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
-            dimensions, size, bits = dimensions_of(child)
-            if dimensions or is_sized_by_template(child):
-                function.dimensions.setdefault(child.spelling, dimensions)
-            if size > 0 and (dimensions or child.type.get_pointee().get_size() > 0):
-                function.words.setdefault(child.spelling, (size, bits))
+        dimensions, size, bits = dimensions_of(child)
+        if dimensions or is_sized_by_template(child):
+            function.dimensions.setdefault(child.spelling, dimensions)
+        if size > 0 and (dimensions or child.type.get_pointee().get_size() > 0):
+            function.words.setdefault(child.spelling, (size, bits))
     return function
 
 

@@ -79,6 +79,8 @@ def _order(function: Function, op: str, base: str, array: Array) -> list[int] | 
     items = (item for block in blocks for item in block.instructions if item.op == "call")
     if any(base in item.operands for item in items):
         return None
+    if any(_may_be_left_out(function, block, op, base) for block in blocks):
+        return None
     words = _words(function, blocks, op, base, array.element_bytes)
     return None if words is None else [word for word, _ in groupby(words)]
 
@@ -145,6 +147,25 @@ def _words(
             ways.append(way)
         found += [at // size for turn in zip(*ways, strict=True) for at in turn]
     return found
+
+
+def _may_be_left_out(function: Function, block: Block, op: str, name: str) -> bool:
+    """Whether a block that uses an array is on one way through a function and not on another."""
+    if not any(item.op == op and _base(function, item) == name for item in block.instructions):
+        return False
+    around = {*[*block.loop.above()][-1].blocks} if block.loop is not None else {block.name}
+    left = [next(iter(function.blocks))]
+    seen = {*left}
+    while left:
+        name = left.pop()
+        if name in around:
+            continue
+        following = function.blocks[name].successors
+        if not following:
+            return True
+        left += [one for one in following if one not in seen]
+        seen.update(left)
+    return False
 
 
 def _base(function: Function, item: Instruction) -> str:
