@@ -164,6 +164,13 @@ def test_a_port_answers_a_write_before_it_is_read_again(
         assert found.ii == 1
 
 
+def test_a_port_answers_so_many_iterations_later(tmp_path: Path) -> None:
+    far = "#pragma HLS DEPENDENCE variable=a inter true distance=8\n a[i + 8] = a[i] * 2;"
+    near = loop(tmp_path, IN_PLACE.replace("BODY", "a[i + 8] = a[i] * 2;"), "loop").ii
+    assert near is not None
+    assert loop(tmp_path, IN_PLACE.replace("BODY", far), "loop").ii == -(-near // 8)
+
+
 def test_a_flattened_nest_hands_no_element_on_in_vivado_hls(tmp_path: Path) -> None:
     # chl218/DCNN-on-FPGA: II=54 for 36 elements that are read and written twice.
     text = """

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from pynq_torch.errors import needs
@@ -177,11 +178,10 @@ class Program:
         self._labels: dict[int, dict[str, Scope]] = {}
         self.globals: set[str] = set()
         self._collect(unit)
-        everything = [function for group in self.named.values() for function in group]
-        self.functions = everything if top is None else self._reached(top)
+        self.functions = [*chain(*self.named.values())] if top is None else self._reached(top)
         self.directives = [Directive.read(pragma) for pragma in pragmas]
         self.scopes = [self._scope_of(function) for function in self.functions]
-        self.top = self.scopes[0] if top is not None else None
+        self.top = None if top is None else self.scopes[0]
         self.outside = [item for item in self.directives if not self._attach(item)]
 
     def has(self, cursor: Cursor) -> bool:
@@ -227,8 +227,7 @@ class Program:
             if around:
                 around[-1].pragmas.append(item)
                 return True
-        others = (other for group in self.named.values() for other in group)
-        return any(_holds(other, file, line) for other in others)
+        return any(_holds(other, file, line) for other in chain(*self.named.values()))
 
     def add(self, where: str, item: Directive) -> bool:
         """Put a directive for ``function`` or ``function/label`` into its scope, if any."""

@@ -263,22 +263,14 @@ def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
         stores = [node for node in nodes if node.access is not None and node.access.write]
         loads = [node for node in nodes if node.access is not None and not node.access.write]
         if first.array.kind == "m_axi":
-            found += _answered(loads, stores)
+            found += _answered(loads, stores, told or 1)
             continue
         for store in stores[-MOST_PAIRS:]:
             region.effort.add(EACH * len(loads[-MOST_PAIRS:]))
             for load in loads[-MOST_PAIRS:]:
-                assert load.access is not None and store.access is not None
                 if id(load) in region.handed_on:
                     continue
-                symbol = _counter(region, load, store)
-                distance = distance_of(load.access, store.access, symbol)
-                if vitis and first.array.kind == "register" and None in load.access.banks:
-                    # Behind multiplexers addresses are not compared.
-                    distance = int(may_meet(load.access, store.access))
-                if meet_in_registers(load.access, store.access, region.target.tool):
-                    distance = 1
-                distance = distance or _around(region, load.access, store.access)
+                distance = _distance(region, load, store)
                 if not distance or _passed(region, load, store, own):
                     continue
                 if vitis and not told and len(stores) == 1 and _is_kept(region, load, store):
@@ -289,13 +281,27 @@ def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
     return found
 
 
-def _answered(loads: Sequence[Node], stores: Sequence[Node]) -> list[Carried]:
+def _distance(region: Region, load: Node, store: Node) -> int:
+    """After how many iterations a load may meet what a store wrote; 0 for never."""
+    assert load.access is not None and store.access is not None
+    tool, kind = region.target.tool, load.access.array.kind
+    if meet_in_registers(load.access, store.access, tool):
+        return 1
+    if tool == "vitis" and kind == "register" and None in load.access.banks:
+        # Behind multiplexers addresses are not compared.
+        distance = int(may_meet(load.access, store.access))
+    else:
+        distance = distance_of(load.access, store.access, _counter(region, load, store))
+    return distance or _around(region, load.access, store.access)
+
+
+def _answered(loads: Sequence[Node], stores: Sequence[Node], distance: int) -> list[Carried]:
     """Return what of an m_axi port waits for what: a read for the answers to writes before it.
 
     Elements are not compared there. All four published loops that read and write one argument have
     the II of a whole iteration but one cycle, where no DEPENDENCE says otherwise.
     """
-    return [Carried(loads[0], store, 1) for store in stores[-MOST_PAIRS:] if loads]
+    return [Carried(loads[0], store, distance) for store in stores[-MOST_PAIRS:] if loads]
 
 
 def _around(region: Region, load: Access, store: Access) -> int:

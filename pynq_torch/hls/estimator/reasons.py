@@ -19,6 +19,11 @@ __all__ = ["carried_reason", "memory_reason", "port_reason"]
 _SUMS = ("fadd", "fsub")
 #: Runs of operations that are named one by one.
 _MOST_NAMED = 5
+#: Why loops wait that read and write one array of a bus.
+_ANSWERED = (
+    "and a read of m_axi waits until the write of the iteration before is answered; work on a "
+    "copy, or say DEPENDENCE inter false if no iteration reads what one before it wrote"
+)
 #: Operations that are named only where those of several cycles do not take all the time.
 _SMALL = frozenset(("phi", "select", "and", "or", "xor", "zext", "sext", "trunc", "bitcast"))
 
@@ -104,11 +109,7 @@ def memory_reason(
         said = f"a word of `{array.name}` is read, changed and written for one element"
         return f"{said}; partition it", place
     if array.kind == "m_axi":
-        return (
-            f"`{array.name}` is read and written, and a read of m_axi waits until the write of the "
-            "iteration before is answered; work on a copy, or say DEPENDENCE inter false if no "
-            "iteration reads what one before it wrote"
-        ), place
+        return f"`{array.name}` is read and written, {_ANSWERED}", place
     if store.access is None:  # it is handed on in a register already
         return carried_reason(region, load, store, interval)
     when = "the iteration before has written it"
