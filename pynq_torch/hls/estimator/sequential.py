@@ -157,10 +157,10 @@ def _may_be_left_out(function: Function, block: Block, op: str, name: str) -> bo
     left = [next(iter(function.blocks))]
     seen = {*left}
     while left:
-        name = left.pop()
-        if name in around:
+        at = left.pop()
+        if at in around:
             continue
-        following = function.blocks[name].successors
+        following = function.blocks[at].successors
         if not following:
             return True
         left += [one for one in following if one not in seen]
