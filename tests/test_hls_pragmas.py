@@ -88,6 +88,12 @@ def test_what_the_compiler_takes_for_its_own_is_named(tmp_path: Path) -> None:
         said(tmp_path, structs(inside="#pragma unroll factor=4"))
 
 
+def test_an_error_may_be_where_no_file_is(tmp_path: Path) -> None:
+    for at in ('#line 900 "made_up.cpp"', "#line 900"):
+        with pytest.raises(KernelBuildError, match="undeclared identifier 'nothing'"):
+            said(tmp_path, f"{at}\nvoid k(int a[4]) {{ a[0] = nothing; }}\n")
+
+
 def test_a_name_is_near_in_its_own_case(tmp_path: Path) -> None:
     text = """
 void k(const int a[8], int b[8]) {

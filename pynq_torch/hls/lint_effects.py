@@ -114,6 +114,9 @@ def repeated(item: Directive) -> Iterator[Problem]:
 
 def effects(item: Directive, function: Scope) -> Iterator[Problem]:
     """Yield what keeps a directive of a variable from having the effect that it names."""
+    cuts = item.name in ("array_partition", "array_reshape", "stream")
+    if not cuts and "." not in item.member:
+        return
     declared = [
         node
         for node in walk(function.node)
@@ -122,7 +125,7 @@ def effects(item: Directive, function: Scope) -> Iterator[Problem]:
     ]
     missing = [*_missing(item, declared)]
     yield from missing
-    if missing or item.name not in ("array_partition", "array_reshape", "stream"):
+    if missing or not cuts:
         return
     if "." not in item.member and declared and all(map(_is_number, declared)):
         yield problem(item, f"has no effect: {item.variable} is a number, not an array")
@@ -190,7 +193,8 @@ def _fields(kind: Type) -> list[Cursor]:
     if any(child.kind == CursorKind.CXX_BASE_SPECIFIER for child in made.get_children()):
         return []
     fields = list(kind.get_canonical().get_fields())
-    return fields if all(one.spelling.isidentifier() for one in fields) else []  # unions without
+    has_names = all(one.spelling.isidentifier() for one in fields)  # but for a union in it
+    return fields if has_names else []
 
 
 def _element(kind: Type) -> Type:

@@ -135,8 +135,12 @@ def _is_too_long(region: Region, first: Node, last: Node) -> bool:
     target = region.target
     if target.tool != "vitis":
         return False
-    write = _FAST_WRITE_NS if target.has_ultra_ram else _WRITE_NS * target.speed
-    return time_of(region, first, last) + write > _MOST_PASSED * target.budget
+    return time_of(region, first, last) + _write(target) > _MOST_PASSED * target.budget
+
+
+def _write(target: Target) -> float:
+    """Return the ns in which Vitis HLS writes a variable."""
+    return _FAST_WRITE_NS if target.has_ultra_ram else _WRITE_NS * target.speed
 
 
 def kept(region: Region, node: Node, end: Slot, user: Node | None = None) -> Slot:
@@ -164,8 +168,7 @@ def kept(region: Region, node: Node, end: Slot, user: Node | None = None) -> Slo
         return end[0] + (not 0 < target.release < _VARIABLES), 0.0
     if (multiple or is_float) and not (is_float and target.has_ultra_ram):
         return end  # the time that these have left in their last cycle is not known so well
-    write = _FAST_WRITE_NS if target.has_ultra_ram else _WRITE_NS * target.speed
-    if end[1] + write > target.budget:
+    if end[1] + _write(target) > target.budget:
         return end[0] + 1, 0.0
     return end[0], 0.0
 
@@ -298,8 +301,8 @@ def _distance(region: Region, load: Node, store: Node) -> int:
 def _answered(loads: Sequence[Node], stores: Sequence[Node], distance: int) -> list[Carried]:
     """Return what of an m_axi port waits for what: a read for the answers to writes before it.
 
-    Elements are not compared there. All four published loops that read and write one argument have
-    the II of a whole iteration but one cycle, where no DEPENDENCE says otherwise.
+    Elements are not compared there. All three published loops that read and write one argument and
+    have no DEPENDENCE have the II of a whole iteration but one cycle.
     """
     return [Carried(loads[0], store, distance) for store in stores[-MOST_PAIRS:] if loads]
 

@@ -221,13 +221,12 @@ def _finish(processes: Sequence[tuple[subprocess.Popen[str], list[str]]], top: s
 def _of_clang(where: str) -> str:
     """Return what to say where the compiler took an unroll pragma without HLS for its own."""
     file, _, line = where.rpartition(":")
-    rows = Path(file).read_text(encoding="utf-8", errors="replace").split("\n")
-    found = re.match(r"\s*#\s*pragma\s+unroll\b(.*)", rows[int(line) - 1])
-    return (
-        f"#pragma unroll is no HLS pragma; did you mean #pragma HLS unroll{found[1]}?"
-        if found
-        else ""
-    )
+    path, number = Path(file), int(line)  # which `#line` may have made up
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    row = "".join(text.split("\n")[number - 1 : number])
+    found = re.match(r"\s*#\s*pragma\s+unroll\b(.*)", row)
+    said = "#pragma unroll is no HLS pragma; did you mean #pragma HLS unroll"
+    return f"{said}{found[1]}?" if found else ""
 
 
 def more_headers(command: Sequence[str]) -> list[str]:

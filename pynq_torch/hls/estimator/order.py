@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from .ir import Block, Function, Loop
 from .result import Cycles
 
-__all__ = ["child", "is_last", "joined", "may_skip", "passing_by", "reverse_postorder"]
+__all__ = [
+    "child", "ends_without", "is_last", "joined", "may_skip", "passing_by", "reverse_postorder",
+]  # fmt: skip
 
 
 def reverse_postorder(function: Function) -> list[str]:
@@ -52,15 +54,19 @@ def may_skip(function: Function, header: str, blocks: Iterable[Block | None]) ->
     """Whether an iteration of a loop may end without any of some of its blocks."""
     own = function.blocks[header].loop if header in function.blocks else None
     mine = {one.name for one in blocks if one is not None and own is not None and one.loop is own}
-    if own is None or not mine or header in mine:
-        return False
-    inside = set(own.blocks) - mine
-    seen, left = {header}, [header]
+    return own is not None and bool(mine) and ends_without(function, own, mine)
+
+
+def ends_without(function: Function, loop: Loop | None, names: set[str]) -> bool:
+    """Whether an iteration of a loop, or a function for None, may end without some blocks."""
+    inside = {*(function.blocks if loop is None else loop.blocks)} - names
+    first = next(iter(function.blocks)) if loop is None else loop.header
+    seen, left = {first}, [first] if first in inside else []
     while left:
-        following = function.blocks[left.pop()].successors
-        if header in following:
+        block = function.blocks[left.pop()]
+        if is_last(block, loop):
             return True
-        left += [one for one in following if one in inside and one not in seen]
+        left += [one for one in block.successors if one in inside and one not in seen]
         seen.update(left)
     return False
 
@@ -68,6 +74,8 @@ def may_skip(function: Function, header: str, blocks: Iterable[Block | None]) ->
 def passing_by(function: Function, block: str, loops: Iterable[Loop]) -> set[str]:
     """Return what leads to a block past a loop that ends there: it asks whether it is entered."""
     before, found = function.predecessors[block], set[str]()
+    if len(before) < 2:
+        return found
     for loop in (one for one in loops if block not in one.blocks):
         inside = {*loop.blocks}
         ends = inside.union(*(function.blocks[one].successors for one in inside))

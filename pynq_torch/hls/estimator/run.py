@@ -195,7 +195,7 @@ def _plan(
             programs, problems = _programs(stack, paths, top, directives, include_dirs, defines)
             items = [item for program, _ in programs for item in program.directives]
             tool = tool or guess_tool(paths[0], items, directives, part)
-            for looked in (*((of_vitis,) if tool == "vivado" else ()), not_modelled):
+            for looked in [of_vitis, not_modelled] if tool == "vivado" else [not_modelled]:
                 problems += [one for program, _ in programs for one in looked(program)]
             said = [
                 f"{shown(Path(file))}:{line}: {text}"

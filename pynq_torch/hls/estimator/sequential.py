@@ -17,7 +17,7 @@ from pynq_torch.paths import shown
 from .array import Array
 from .calls import given, used, used_by
 from .ir import Block, Function, Instruction, Loop
-from .order import may_skip, reverse_postorder
+from .order import ends_without, may_skip, reverse_postorder
 from .scev import Expression
 from .together import places
 
@@ -153,19 +153,8 @@ def _may_be_left_out(function: Function, block: Block, op: str, name: str) -> bo
     """Whether a block that uses an array is on one way through a function and not on another."""
     if not any(item.op == op and _base(function, item) == name for item in block.instructions):
         return False
-    around = {*[*block.loop.above()][-1].blocks} if block.loop is not None else {block.name}
-    left = [next(iter(function.blocks))]
-    seen = {*left}
-    while left:
-        at = left.pop()
-        if at in around:
-            continue
-        following = function.blocks[at].successors
-        if not following:
-            return True
-        left += [one for one in following if one not in seen]
-        seen.update(left)
-    return False
+    around = [*block.loop.above()][-1].blocks if block.loop is not None else [block.name]
+    return ends_without(function, None, {*around})
 
 
 def _base(function: Function, item: Instruction) -> str:
