@@ -16,7 +16,8 @@ __all__ = ["added", "directives_of", "divides_arrays", "not_followed"]
 _NAMED_BY = {
     **dict.fromkeys(
         ("array_partition", "array_reshape", "bind_storage", "resource", "stream", "dependence",
-         "bind_op"),
+         "bind_op", "aggregate", "disaggregate", "data_pack", "array_map", "function_instantiate",
+         "stable", "reset"),
         "variable",
     ),
     "interface": "port",
@@ -102,6 +103,20 @@ def _named(name: str, bare: Sequence[str], options: Mapping[str, str]) -> list[s
     return [word for word in bare if word.lower() not in _KINDS.get(name, ())][:1]
 
 
+def _unreadable(path: Path | str | None) -> Iterator[Problem]:
+    """Yield each directive whose quotes or brackets are not closed."""
+    for where, line in config_lines(Path(path)) if path is not None else ():
+        is_directive = line.strip().startswith(("set_directive_", "syn.directive."))
+        if is_directive and not line.strip().startswith("set_directive_interface"):  # said already
+            try:
+                shlex.split(line, comments=True)
+            except ValueError as error:
+                file, _, number = where.rpartition(":")
+                name = line.split("=")[0].split()[0]
+                said = f"{name} is ignored: {str(error).lower()}; write the quote that ends it"
+                yield file, int(number), "pragma", said
+
+
 def directives_of(path: Path) -> Iterator[tuple[str, Directive]]:
     """Yield the location (``top/loop``) and the directive of each line of a Tcl or cfg file."""
     for where, line in config_lines(path):
@@ -110,14 +125,17 @@ def directives_of(path: Path) -> Iterator[tuple[str, Directive]]:
         if text.startswith("set_directive_"):
             try:
                 words = shlex.split(text, comments=True)
-            except ValueError:
+            except ValueError:  # as :func:`added` says
                 continue
             options, positional = tcl_words(words[1:])
             name = words[0].removeprefix("set_directive_").lower()
         elif text.startswith("syn.directive."):
             key, _, value = text.partition("=")
             name = key.removeprefix("syn.directive.").strip().lower()
-            first, *rest = shlex.split(value) or [""]
+            try:
+                first, *rest = shlex.split(value) or [""]
+            except ValueError:  # as :func:`added` says
+                continue
             pairs = [word.partition("=") for word in rest]
             options = {k.lower().lstrip("-"): v or "true" for k, e, v in pairs if e}
             bare = [word for word, equals, _ in pairs if not equals]
@@ -135,7 +153,8 @@ def directives_of(path: Path) -> Iterator[tuple[str, Directive]]:
 
 
 def added(programs: Sequence[Program], path: Path | str | None) -> Iterator[Problem]:
-    """Add the directives of a file to programs; yield those whose place no program has."""
+    """Add the directives of a file to programs; yield those that have no place or no end."""
+    yield from _unreadable(path)
     for where, item in directives_of(Path(path)) if path is not None else ():
         if not any(program.add(where, item) for program in programs):
             text = f"{item.name.upper()} is for {where!r}, which is not there; write FUNCTION/LABEL"

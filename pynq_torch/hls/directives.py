@@ -221,8 +221,8 @@ def _from_resource(text: str, where: str) -> list[Directive]:
     return [Directive(port_name(pairs["variable"]), mode, options, where)]
 
 
-def from_files(source: Path, top: str) -> Settings:
-    """Return what the configuration files beside `source` say about `top`.
+def from_files(source: Path, top: str, given: Path | None = None) -> Settings:
+    """Return what the configuration files beside `source`, or one that is given, say about `top`.
 
     Parameters
     ----------
@@ -231,9 +231,11 @@ def from_files(source: Path, top: str) -> Settings:
         the folders of a Vivado HLS project below it for one ``directives.tcl``.
     top : str
         Directives for other functions are left out.
+    given : pathlib.Path, optional
+        The one file that counts.
     """
     settings = Settings()
-    for path in files_beside(source):
+    for path in files_beside(source) if given is None else [given]:
         if path.suffix == ".cfg":
             _read_config(path, top, settings)
         else:

@@ -130,12 +130,24 @@ def _body(program: Program, scope: Scope) -> Iterator[Problem]:
                         yield _value_used(call)
                     if _is_static(variable) and not is_stream(variable.type):
                         yield problem_at(variable, "dataflow", _STATIC)
+        elif unrolled := _unrolled(scope, node):  # calls beside each other
+            yield from _body(program, unrolled)
+            other |= names(node)
         elif node.kind != CursorKind.NULL_STMT and not _is_assertion(node):
             yield problem_at(node, "dataflow", _CALLS)
             other |= names(node)
     for uses in touched.values():
         if uses[0].variable.hash not in other:
             yield from _channel(scope, uses, uses[0].variable.hash in local)
+
+
+def _unrolled(scope: Scope, node: Cursor) -> Scope | None:
+    """Return the loop that a statement is, if it is completely unrolled."""
+    for inner in scope.inner:
+        asked = inner.pragma("unroll") if inner.node == node and inner.is_loop else None
+        if asked is not None and "factor" not in asked.options:
+            return inner
+    return None
 
 
 def _is_assertion(node: Cursor) -> bool:

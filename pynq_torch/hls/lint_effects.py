@@ -15,7 +15,7 @@ from pynq_torch.errors import needs
 from . import toolchain
 from .cursors import parameters_of
 from .directives import port_name
-from .lint_tree import Directive, Problem, Scope, walk
+from .lint_tree import Directive, Problem, Scope, is_constant, walk
 from .spelling import nearest
 
 with needs("clang", "Reading HLS C++"):
@@ -53,6 +53,14 @@ _WHOLE = "AddSub AddSubnS AddSub_DSP DivnS DSP48 Mul MulnS Mul_LUT XPM_MEMORY"
 _FREE = re.compile(r"(?i)(?:mul|addsub|div)\d+s$|axi|\w*_slave$|nplb|plb46|fsl$|$")
 #: Modes that arrays have not (UG902, "Interface Synthesis").
 _OF_SCALARS = ("ap_none", "ap_stable", "ap_vld", "ap_ovld", "ap_ack")
+#: Modes with addresses, which streams have not; and all that move data.
+_ADDRESSED = ("ap_memory", "bram", "ap_bus")
+_OF_MANY = (*_ADDRESSED, "ap_fifo", "ap_ovld", "m_axi")
+_MOVING = (*_ADDRESSED, "ap_fifo", "axis", "m_axi")
+_SIZE = re.compile(r"\[\w*\]")
+_POINTER = re.compile(r"\*\s*(?:const|volatile|__restrict|\s)*$")
+_REFERENCES = (TypeKind.POINTER, TypeKind.LVALUEREFERENCE, TypeKind.INCOMPLETEARRAY)
+_ZERO = re.compile(r"0(?:[xX]0+|0*)[uUlL]*")
 _TEMPLATE = re.compile(r"[A-Za-z]$|\$")
 
 
@@ -127,13 +135,14 @@ def effects(item: Directive, function: Scope) -> Iterator[Problem]:
     yield from missing
     if missing or not cuts:
         return
-    if "." not in item.member and declared and all(map(_is_number, declared)):
-        yield problem(item, f"has no effect: {item.variable} is a number, not an array")
+    kinds = [_of_member(node.type, item.member.split(".")[1:]) for node in declared]
+    if kinds and all(not around and _is_number(kind) for around, kind in kinds):
+        yield problem(item, f"has no effect: {item.member} is a number, not an array")
     elif item.name == "stream":
         yield from _stream(item, function, declared)
     else:
-        yield from _dimension(item, declared)
-        yield from _factor(item, declared)
+        yield from _dimension(item, kinds)
+        yield from _factor(item, kinds)
 
 
 def ports(item: Directive, function: Scope, *, is_top: bool) -> Iterator[Problem]:
@@ -149,16 +158,59 @@ def ports(item: Directive, function: Scope, *, is_top: bool) -> Iterator[Problem
             f"in {function.node.spelling} has no effect: only the top function has ports; its "
             "arguments are the caller's",
         )
-    elif is_top and mode.lower() in _OF_SCALARS:
-        cut = [one for one in function.pragmas if kind_of(one) and one.variable == name]
+    elif is_top and name == "return" and mode.lower() in (*_OF_SCALARS, *_MOVING):
+        yield problem(
+            item,
+            f"{mode} of port=return has no effect: it is how the kernel is started; write "
+            "ap_ctrl_hs, ap_ctrl_none, ap_ctrl_chain or s_axilite",
+        )
+    elif is_top:
         for node in parameters_of(function.node):
-            sizes = re.findall(r"\[\w*\]", node.type.spelling)
-            if node.spelling == name and sizes not in ([], ["[1]"]) and not cut:
-                yield problem(
-                    item,
-                    f"{mode} needs a scalar, and {name} is an array; partition it completely, "
-                    "or write ap_memory, ap_fifo, axis or m_axi",
-                )
+            reason = _refused(mode.lower(), node, function) if node.spelling == name else ""
+            if reason:
+                yield problem(item, f"{mode} {reason}")
+
+
+def _refused(mode: str, argument: Cursor, function: Scope) -> str:
+    """Return why an argument cannot have this mode, ``""`` if it may (UG902, UG1399)."""
+    name, kind = argument.spelling, argument.type
+    sizes, spelling = _SIZE.findall(kind.spelling), kind.get_canonical().spelling
+    is_pointer = kind.get_canonical().kind in _REFERENCES
+    is_cut = any(kind_of(one) and one.variable == name for one in function.pragmas)
+    if re.search(r"\bhls::stream<[^()]*$", spelling):
+        wrong = mode in (*_OF_SCALARS, *_ADDRESSED, "m_axi")
+        return f"is no mode of streams, and {name} is one; write axis or ap_fifo" if wrong else ""
+    if sizes not in ([], ["[1]"]):
+        wrong = mode in _OF_SCALARS and not is_cut
+        instead = "partition it completely, or write ap_memory, ap_fifo, axis or m_axi"
+        return f"needs a scalar, and {name} is an array; {instead}" if wrong else ""
+    if not is_pointer and _is_number(kind) and mode in _OF_MANY:
+        return f"needs an array or a pointer, and {name} is passed by value as {kind.spelling}"
+    if not _POINTER.search(kind.spelling):  # the name of a type may be that of an array
+        return ""
+    if mode in ("ap_memory", "bram") and not sizes:
+        return f"needs an array with a size, and {name} is {kind.spelling}; write {name}[SIZE]"
+    if mode in _OF_SCALARS and _is_indexed(name, function):
+        return f"carries one value, and {name} is indexed; write m_axi, or an array with a size"
+    return ""
+
+
+def _is_indexed(name: str, function: Scope) -> bool:
+    """Whether a function reads or writes another element of a pointer than its first."""
+    for node in walk(function.node):
+        if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
+            base, index = list(node.get_children())[:2]
+            array, at = (
+                "".join(one.spelling for one in node.get_tokens()) for node in (base, index)
+            )
+            named = index.kind == CursorKind.UNEXPOSED_EXPR and is_constant([index])
+            if array == name and not named and not _ZERO.fullmatch(at):
+                return True
+    return False
+
+
+def _spelt(node: Cursor) -> str:
+    return "".join(token.spelling for token in node.get_tokens())
 
 
 def _missing(item: Directive, declared: list[Cursor]) -> Iterator[Problem]:
@@ -197,6 +249,16 @@ def _fields(kind: Type) -> list[Cursor]:
     return fields if has_names else []
 
 
+def _of_member(kind: Type, members: list[str]) -> tuple[str, Type]:
+    """Return the sizes of the arrays that a member of a member is in, and its type."""
+    around = ""
+    for member in members:
+        around += "".join(_SIZE.findall(kind.get_canonical().spelling))
+        fields = {node.spelling: node.type for node in _fields(_element(kind))}
+        kind = fields.get(member, kind)
+    return around, kind
+
+
 def _element(kind: Type) -> Type:
     """Return the type of what an array has, or a pointer or a reference is to."""
     kind = kind.get_canonical()
@@ -207,8 +269,8 @@ def _element(kind: Type) -> Type:
     return kind
 
 
-def _is_number(node: Cursor) -> bool:
-    kind = node.type.get_canonical()
+def _is_number(kind: Type) -> bool:
+    kind = kind.get_canonical()
     is_plain = _ARITHMETIC[0] <= kind.kind.value <= _ARITHMETIC[1]
     return is_plain or _NUMBER.match(kind.spelling) is not None
 
@@ -226,20 +288,20 @@ def _stream(item: Directive, function: Scope, declared: list[Cursor]) -> Iterato
         )
 
 
-def _dimension(item: Directive, declared: list[Cursor]) -> Iterator[Problem]:
+def _dimension(item: Directive, declared: list[tuple[str, Type]]) -> Iterator[Problem]:
     """Yield a partition of a dimension that the array has not."""
     asked = item.options.get("dim", "")
     if not asked.isdigit():
         return
     # An array of streams or of structures is not looked into.
-    kinds = [node.type.get_canonical().spelling for node in declared]
-    sizes = [len(re.findall(r"\[\w*\]", kind)) for kind in kinds]
+    kinds = [around + kind.get_canonical().spelling for around, kind in declared]
+    sizes = [len(_SIZE.findall(kind)) for kind in kinds]
     if len(sizes) == 1 and 0 < sizes[0] < int(asked) and "<" not in kinds[0]:
         plural = "dimension" if sizes[0] == 1 else "dimensions"
-        yield problem(item, f"has DIM={asked}, and {item.variable} has {sizes[0]} {plural}")
+        yield problem(item, f"has DIM={asked}, and {item.member} has {sizes[0]} {plural}")
 
 
-def _factor(item: Directive, declared: list[Cursor]) -> Iterator[Problem]:
+def _factor(item: Directive, declared: list[tuple[str, Type]]) -> Iterator[Problem]:
     """Yield a factor that is of no use: with type complete, or above the number of elements."""
     factor, kind = item.options.get("factor", ""), kind_of(item)
     if not factor:
@@ -250,7 +312,7 @@ def _factor(item: Directive, declared: list[Cursor]) -> Iterator[Problem]:
             f"of type complete has no use for FACTOR={factor}: each element is apart; write "
             "type=cyclic or type=block for so many parts",
         )
-    sizes = [re.findall(r"\[(\d+)\]", node.type.spelling) for node in declared]
+    sizes = [re.findall(r"\[(\d+)\]", around + one.spelling) for around, one in declared]
     asked = item.options.get("dim", "1")
     if kind == "complete" or len(sizes) != 1 or not (factor.isdigit() and asked.isdigit()):
         return
@@ -258,6 +320,6 @@ def _factor(item: Directive, declared: list[Cursor]) -> Iterator[Problem]:
     if chosen and int(factor) > max(map(int, chosen)):
         yield problem(
             item,
-            f"has FACTOR={factor}, and {item.variable} has {max(map(int, chosen))} elements there, "
+            f"has FACTOR={factor}, and {item.member} has {max(map(int, chosen))} elements there, "
             "so it is cut completely; write type=complete, or a smaller factor",
         )

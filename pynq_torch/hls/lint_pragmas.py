@@ -26,7 +26,7 @@ _TABLE = """
     aggregate variable compact
     alias ports distance
     allocation instances limit type function operation core
-    array_map variable instance offset horizontal vertical
+    array_map variable instance offset mode horizontal vertical
     array_partition variable type factor dim off cyclic block complete
     array_reshape variable type factor dim object off cyclic block complete
     bind_op variable op impl latency
@@ -61,6 +61,10 @@ _PRAGMAS = {
     for row in re.sub(r"\n {8}", " ", _TABLE).strip().splitlines()
     if (words := row.split())
 }
+#: How alike a first word and a pragma's name are, where HLS is missing or joined to it.
+_ALIKE = 0.85
+#: Comments, and texts of several lines.
+_NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"', re.DOTALL)
 #: What stands in a row below one comment.
 _GROUP = r"\s*(#\s*pragma\s+HLS\b|_Pragma\b|set_directive_|syn\.directive)"
 #: Where a pragma may stand, for those that cannot stand in any scope.
@@ -91,6 +95,7 @@ _WORDS = """
 """
 _FLOATS = "add sub mul div exp log sqrt rsqrt recip acc macc madd"
 _CHOICES = {tuple(row.split()[:2]): row.split()[2:] for row in _WORDS.strip().splitlines()}
+_CHOICES["interface", "storage_type"] = _CHOICES["bind_storage", "type"]
 _CHOICES["bind_op", "op"] = ["add", "sub", "mul"]
 _CHOICES["bind_op", "op"] += [kind + name for kind in "fdh" for name in _FLOATS.split()]
 #: What ALLOCATION limits: BIND_OP's operators, and those that only LLVM names.
@@ -277,21 +282,43 @@ def _nothing(item: Directive, scope: Scope, program: Program) -> Iterator[Proble
 
 def misspelt(file: str) -> Iterator[Problem]:
     """Yield lines like ``#pragma HSL``, which no compiler looks at."""
-    for number, line in enumerate(_lines(file), start=1):
-        bare = re.match(r"\s*#\s*pragma\s+(\w+)\s*(?:$|//|/\*|\w)", line)
-        if bare and bare[1].lower() in _PRAGMAS:
-            text = f"#pragma {bare[1]} is ignored; did you mean #pragma HLS {bare[1].lower()}?"
-            yield file, number, "pragma", text
-            continue
-        found = re.match(r"\s*#\s*pragma\s+(\w+)\s+\w", line)
-        word = found[1] if found else "HLS"
-        ratio = difflib.SequenceMatcher(None, word.lower(), "hls").ratio()
-        if word == "AP" and (item := re.match(r"\s*#\s*pragma\s+AP\s+(\w+)", line)):
-            if item[1].lower() in _PRAGMAS:
-                text = "#pragma AP, of Vivado HLS before 2013, is not read; write #pragma HLS"
-                yield file, number, "pragma", text
-        elif word.lower() != "hls" and (ratio > 0.6 or word.lower().startswith("hls")):
-            yield file, number, "pragma", f"#pragma {word} is ignored; did you mean #pragma HLS?"
+    for number, line in _code_of(file):
+        found = re.match(r"\s*#\s*pragma\s+(\w+)\b\s*($|\w+|\W)", line)
+        if found and (hint := _meant(found[1], found[2])):
+            yield file, number, "pragma", f"#pragma {found[1]}{hint}"
+
+
+def _code_of(file: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a source that are no comment, text or ``#if 0``, with their numbers."""
+    text = Path(file).read_text(encoding="utf-8", errors="replace")
+    rows = _NO_CODE.sub(lambda match: "\n" * match[0].count("\n"), text).split("\n")
+    hidden, begun = 0, ""
+    for number, row in enumerate(rows, start=1):
+        if hidden and re.match(r"\s*#\s*(if|endif)", row):
+            hidden += 1 if "endif" not in row else -1
+        elif re.match(r"\s*#\s*if\s+0\b", row) or (hidden == 1 and re.match(r"\s*#\s*el", row)):
+            hidden = 1 - hidden
+        elif not hidden:
+            if not row.endswith("\\"):
+                yield number - begun.count("\n"), begun.replace("\n", " ") + row
+            begun = f"{begun}{row[:-1]}\n" if row.endswith("\\") else ""
+
+
+def _meant(word: str, following: str) -> str:
+    """Return what is wrong with a pragma of this first word and the next one, ``""`` if nothing."""
+    lower, is_pragma = word.lower(), following.lower() in _PRAGMAS
+    glued = lower.removeprefix("hls").lstrip("_")
+    if word == "AP":
+        text = ", of Vivado HLS before 2013, is not read; write #pragma HLS"
+        return text if is_pragma else ""
+    alone = difflib.get_close_matches(glued, _PRAGMAS, n=1, cutoff=_ALIKE)
+    if alone and lower != "nounroll":  # of clang
+        return f" is ignored; did you mean #pragma HLS {alone[0]}?"
+    ratio = difflib.SequenceMatcher(None, lower, "hls").ratio()
+    has_more = following[:1].isalnum() or following == "="
+    if has_more and lower != "hls" and (ratio > 0.6 or lower.startswith("hls")):
+        return " is ignored; did you mean #pragma HLS?"
+    return ""
 
 
 def dependences(program: Program) -> Iterator[Problem]:

@@ -41,11 +41,9 @@ LOOPS = {
 }
 _OTHERS = {CursorKind.IF_STMT: "if", CursorKind.COMPOUND_STMT: "block"}
 _FUNCTIONS = {
-    CursorKind.FUNCTION_DECL,
-    CursorKind.FUNCTION_TEMPLATE,
-    CursorKind.CXX_METHOD,
+    CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.CXX_METHOD,
     CursorKind.CONSTRUCTOR,
-}
+}  # fmt: skip
 _SPACES = {
     CursorKind.NAMESPACE,
     CursorKind.LINKAGE_SPEC,
@@ -78,14 +76,16 @@ class Directive:
     instances: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, pragma: Pragma) -> Directive:
-        """Take a pragma's text apart; ``a = b * c`` counts as ``a=b*c``."""
-        text = re.sub(r"\s*([=*/+-])\s*", r"\1", pragma.text.rstrip("; \t"))
+    def read(cls, pragma: Pragma) -> Iterator[Directive]:
+        """Take a pragma's text apart, once for each variable; ``a = b * c`` counts as ``a=b*c``."""
+        text = re.sub(r"\s*([=*/+,-])\s*", r"\1", pragma.text.rstrip("; \t"))
         name, *rest = re.findall(r'\w+="[^"]*"|\S+', text) or [""]
         pairs = [word.partition("=") for word in rest]
         options = {key.lower(): value for key, equals, value in pairs if equals}
         words = tuple(key.lower() for key, equals, _ in pairs if not equals)
-        return cls(pragma, name.lower(), words, options)
+        for one in options.get("variable", "").split(","):
+            named = {"variable": one} if one else {}
+            yield cls(pragma, name.lower(), words, options | named)
 
     def within(self, instance: str) -> Directive | None:
         """Return the directive as it is in an instance; None where that has none."""
@@ -179,7 +179,7 @@ class Program:
         self.globals: set[str] = set()
         self._collect(unit)
         self.functions = [*chain(*self.named.values())] if top is None else self._reached(top)
-        self.directives = [Directive.read(pragma) for pragma in pragmas]
+        self.directives = [*chain(*map(Directive.read, pragmas))]
         self.scopes = [self._scope_of(function) for function in self.functions]
         self.top = None if top is None else self.scopes[0]
         self.outside = [item for item in self.directives if not self._attach(item)]

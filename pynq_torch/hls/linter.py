@@ -25,7 +25,7 @@ from .lint_intervals import intervals
 from .lint_loops import accumulations, tripcounts
 from .lint_pragmas import dependences, pragma_problems
 from .lint_tree import Problem, Program
-from .parse import WARNING, find_top, interface_of, probe
+from .parse import WARNING, find_top, interface_of, interface_words, probe
 from .source import SourceUnit, folders, read_source
 
 __all__ = ["Finding", "lint"]
@@ -124,7 +124,8 @@ def lint(
     include_dirs = folders(include_dirs)
     with read_source(depends.real(Path(source)), include_dirs, defines, probe(top)) as unit:
         _check(unit, top)
-        refused, body, interface = _interface(unit, top)
+        given = None if directives is None else Path(directives)
+        refused, body, interface = _interface(unit, top, given)
         program = Program(unit.unit.cursor, body, unit.pragmas)
         problems = {*added([program], directives), *_problems(program, unit, refused, interface)}
         if schedule is True and interface is not None:
@@ -146,14 +147,17 @@ def _finding(file: str, line: int, rule: str, text: str) -> Finding:
     return Finding(shown(Path(file).resolve()), line, rule, text, _CHAPTERS[rule])
 
 
-def _interface(unit: SourceUnit, top: str) -> tuple[list[str], Any, Interface | None]:
+def _interface(
+    unit: SourceUnit, top: str, directives: Path | None
+) -> tuple[list[str], Any, Interface | None]:
     """Return what is wrong with pragmas, the function, and the interface if one can be made."""
     try:
-        interface, body = interface_of(unit, top, tool="vitis")
+        interface, body = interface_of(unit, top, "vitis", directives)
     except InterfaceError as error:
         if not WARNING.match(str(error)):
             raise
-        return [str(error)], find_top(unit, top)[1], None
+        said = re.split(r"\n(?=\S+:\d+: )", str(error))
+        return [*said, *interface_words(unit, top, directives)], find_top(unit, top)[1], None
     return list(interface.warnings), body, interface
 
 
@@ -185,11 +189,13 @@ def _problems(
 ) -> Iterator[Problem]:
     arguments = interface.arguments if interface is not None else ()
     masters = {item.name for item in arguments if item.kind == "m_axi"}
-    for warning in warnings:
-        match = WARNING.match(warning)
-        if match:
-            yield match["file"], int(match["line"]), "pragma", match["text"]
-    yield from pragma_problems(program, unit.mentions)  # with the directives of files
+    problems = pragma_problems(program, unit.mentions)  # with the directives of files
+    yield from problems
+    said = {problem[:2] for problem in problems}
+    for match in filter(None, map(WARNING.match, warnings)):
+        file, line, text = match["file"], int(match["line"]), match["text"]
+        if (file, line) not in said or not text.startswith("m_axi of "):  # once is enough
+            yield file, line, "pragma", text
     yield from dependences(program)
     yield from dataflow(program)
     yield from tripcounts(program)

@@ -97,11 +97,16 @@ def probe(top: str) -> str:
     return f"auto* {PROBE} = &{top};" if "<" in top else ""
 
 
-def interface_of(unit: SourceUnit, top: str, tool: str) -> tuple[Interface, Cursor]:
-    """Return the interface of the top function in a parsed source, and the cursor with its body."""
+def interface_of(
+    unit: SourceUnit, top: str, tool: str, directives: Path | None = None
+) -> tuple[Interface, Cursor]:
+    """Return the interface of the top function in a parsed source, and the cursor with its body.
+
+    `directives` is the one file of directives that counts, if not those beside the source do.
+    """
     broken = _broken(unit, top)
     function, body = find_top(unit, top)
-    builder = _ports(unit, top, body, tool)
+    builder = _ports(unit, top, body, tool, directives)
     interface = builder.interface(function.spelling, unit.path, _read_ports(function, body, unit))
     missing = [f"header not found, read as empty: {name}" for name in unit.missing]
     notes = (*interface.notes, *missing)
@@ -111,8 +116,8 @@ def interface_of(unit: SourceUnit, top: str, tool: str) -> tuple[Interface, Curs
     return replace(interface, qualified=qualified, notes=notes, warnings=warnings), body
 
 
-def _ports(unit: SourceUnit, top: str, body: Cursor, tool: str) -> Ports:
-    settings = from_files(unit.path, _names(top)[-1])
+def _ports(unit: SourceUnit, top: str, body: Cursor, tool: str, given: Path | None = None) -> Ports:
+    settings = from_files(unit.path, _names(top)[-1], given)
     pragmas = _pragmas_in(unit, body)
     return Ports(
         directives=[*settings.directives, *from_pragmas(pragmas)],
@@ -123,16 +128,16 @@ def _ports(unit: SourceUnit, top: str, body: Cursor, tool: str) -> Ports:
     )
 
 
-def interface_words(unit: SourceUnit, top: str) -> list[str]:
-    """Return what is wrong with the words of INTERFACE, whatever the arguments' types are."""
+def interface_words(unit: SourceUnit, top: str, directives: Path | None = None) -> list[str]:
+    """Return what is wrong with the words of INTERFACE, whatever the arguments' types are.
+
+    Those of pragmas and of a file of directives; without one, of the files beside the source.
+    """
     function, body = find_top(unit, top)
     names = {argument.spelling for argument in function.get_arguments()}
-    ports = _ports(unit, top, body, "vitis")
-    try:
-        ports.check(function.spelling, names | {"return"})
-    except InterfaceError as error:
-        return [*ports.warnings, str(error)]
-    return ports.warnings
+    ports = _ports(unit, top, body, "vitis", directives)
+    ports.check(function.spelling, names | {"return"})
+    return [*ports.settings.warnings, *ports.warnings, *ports.refused]
 
 
 def _unusable(interface: Interface, where: str) -> Iterator[str]:

@@ -36,11 +36,15 @@ class Ports:
     tool: str
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    #: What is wrong with the words of directives, so that there is no interface.
+    refused: list[str] = field(default_factory=list)
 
     def interface(self, top: str, source: Path, ports: Sequence[Port]) -> Interface:
         """Return the interface of `top` with these arguments (return value first, if any)."""
         known = {port.name for port in ports} | {"return"}
         self.check(top, known)
+        if self.refused:
+            raise InterfaceError("\n".join(self.refused))
         wanted = {name: wanted_of(self.directives, name) for name in known}
         control = self._control(wanted["return"])
         bundle_of_control = self._control_bundle(wanted["return"])
@@ -95,7 +99,7 @@ class Ports:
     # ---- directives -----------------------------------------------------------------------------
 
     def check(self, top: str, known: set[str]) -> None:
-        """Check the words of the directives; raise or warn where one does not exist.
+        """Check the words of the directives: what is ignored is a warning, what cannot be refused.
 
         `known` are the names of `top`'s arguments, and ``return``.
         """
@@ -111,20 +115,27 @@ class Ports:
                     f"{top} has return and the arguments: {names}"
                 )
                 continue
-            self.warnings += check_mode(directive.mode, directive.options, where)
             if re.split(r"\.|->", port)[0] not in known:
                 self.warnings.append(
                     f"{where}: INTERFACE names port {port!r}, which {top} does not have; its "
                     f"arguments: {names}"
                 )
-            if directive.mode in BLOCK_MODES and port != "return":
-                raise InterfaceError(
-                    f"{where}: {directive.mode} of port {port!r}; it is a mode of port=return, "
-                    "since it starts the whole kernel"
-                )
-            self._check_numbers(directive)
+            try:
+                self._check_words(directive)
+            except InterfaceError as error:
+                self.refused.append(str(error))
         self.directives = [directive for directive in self.directives if directive.port]
         self.warnings += contradictions(self.directives)
+
+    def _check_words(self, directive: Directive) -> None:
+        where, port = directive.where, directive.port
+        self.warnings += check_mode(directive.mode, directive.options, where)
+        if directive.mode in BLOCK_MODES and port != "return":
+            raise InterfaceError(
+                f"{where}: {directive.mode} of port {port!r}; it is a mode of port=return, "
+                "since it starts the whole kernel"
+            )
+        self._check_numbers(directive)
 
     def _check_numbers(self, directive: Directive) -> None:
         for name, least in NUMBERS.items():

@@ -165,9 +165,10 @@ def check_command(word: str, commands: Collection[str], where: str) -> list[str]
     """Return a warning where a word is one of `commands` but for a letter or two."""
     for command in commands:
         stem = command.removesuffix("interface")
-        rest = word.lower().removeprefix(stem)
-        likely = word.lower().startswith(stem) or rest.endswith("interface")
-        alike = _alike(rest, command.removeprefix(stem)) or _alike(word.lower(), command)
+        rest, has_stem = word.lower().removeprefix(stem), word.lower().startswith(stem)
+        likely = has_stem or rest.endswith("interface")
+        alike = _alike(rest, command.removeprefix(stem))
+        alike = alike or (not has_stem and _alike(word.lower(), command))
         if word != command and likely and alike:
             return [f"{where}: {word} is ignored; did you mean {command}?"]
     return []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..lint_tree import Directive, Problem, Program, Scope
 
-__all__ = ["is_of_part", "not_modelled", "of_vitis"]
+__all__ = ["is_of_part", "not_modelled", "of_other_tool"]
 
 #: Directive -> what the estimate assumes instead.
 _ASSUMED = {
@@ -23,27 +23,34 @@ _ASSUMED = {
     "reset": "it changes flip-flops only, not cycles",
     "stable": "the processes of DATAFLOW wait for that argument as for any other",
 }
-#: Directives that only Vitis HLS has (UG1399, "Migrating to Vitis HLS") -> those of Vivado HLS.
-_OF_VITIS = {
-    "aggregate": "DATA_PACK",
-    "alias": "",
-    "bind_op": "RESOURCE core=",
-    "bind_storage": "RESOURCE core=",
-    "cache": "",
-    "disaggregate": "",
-    "performance": "",
+#: Tool -> the directives of the other one, each with what to write (UG1399, "Migrating to Vitis").
+_OF_OTHER = {
+    "vivado": {
+        "aggregate": "DATA_PACK",
+        "alias": "",
+        "bind_op": "RESOURCE core=",
+        "bind_storage": "RESOURCE core=",
+        "cache": "",
+        "disaggregate": "",
+        "performance": "",
+    },
+    "vitis": {"array_map": "", "data_pack": "AGGREGATE"},
+}
+_OTHER = {
+    "vivado": "is of Vitis HLS, and Vivado HLS ignores it",
+    "vitis": "is of Vivado HLS, and Vitis HLS has given it up",
 }
 
 
-def of_vitis(program: Program) -> Iterator[Problem]:
-    """Take out the directives that Vivado HLS ignores, and yield what is to be said of each."""
+def of_other_tool(program: Program, tool: str) -> Iterator[Problem]:
+    """Take out the directives that a tool ignores, and yield what is to be said of each."""
+    known = _OF_OTHER[tool]
     for function in program.scopes:
         for scope in function.walk():
-            for item in [one for one in scope.pragmas if one.name in _OF_VITIS]:
+            for item in [one for one in scope.pragmas if one.name in known]:
                 scope.pragmas.remove(item)
-                other = _OF_VITIS[item.name]
-                hint = f"; write {other}" if other else ""
-                text = f"{item.name.upper()} is of Vitis HLS, and Vivado HLS ignores it{hint}"
+                hint = f"; write {known[item.name]}" if known[item.name] else ""
+                text = f"{item.name.upper()} {_OTHER[tool]}{hint}"
                 yield item.pragma.file, item.pragma.line, "pragma", text
 
 

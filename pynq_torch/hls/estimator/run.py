@@ -28,7 +28,7 @@ from .effort import TooMuchError
 from .ir import Module, read_module
 from .latency import Kernel
 from .nests import is_steady
-from .not_modelled import not_modelled, of_vitis
+from .not_modelled import not_modelled, of_other_tool
 from .passed import hand_up
 from .passes import too_much
 from .place import Place, header_folders
@@ -195,8 +195,8 @@ def _plan(
             programs, problems = _programs(stack, paths, top, directives, include_dirs, defines)
             items = [item for program, _ in programs for item in program.directives]
             tool = tool or guess_tool(paths[0], items, directives, part)
-            for looked in [of_vitis, not_modelled] if tool == "vivado" else [not_modelled]:
-                problems += [one for program, _ in programs for one in looked(program)]
+            for program, _ in programs:
+                problems += [*of_other_tool(program, tool), *not_modelled(program)]
             said = [
                 f"{shown(Path(file))}:{line}: {text}"
                 for file, line, _, text in dict.fromkeys(problems)
@@ -229,7 +229,7 @@ def _programs(
         function, body = find_top(unit, top) if number == 0 else (None, None)
         if function is not None:
             forbidden.check_top(function, top)
-            problems += _of_the_interface(unit, top, include_dirs, defines)
+            problems += _of_the_interface(unit, top, directives, include_dirs, defines)
         values = functools.cache(functools.partial(constants_of, unit))
         program = Program(unit.unit.cursor, body, unit.pragmas)
         programs.append((program, Constants(values, unit.mentions)))
@@ -242,10 +242,11 @@ def _programs(
 
 
 def _of_the_interface(
-    unit: SourceUnit, top: str, include_dirs: Sequence[Path], defines: Sequence[str]
-) -> Iterator[Problem]:
+    unit: SourceUnit, top: str, directives: Path | str | None, include_dirs: Sequence[Path],
+    defines: Sequence[str],
+) -> Iterator[Problem]:  # fmt: skip
     """Yield what is wrong with INTERFACE."""
-    said = interface_words(unit, top)
+    said = interface_words(unit, top, None if directives is None else Path(directives))
     if any(re.search(r"\boffset\s*=\s*\d", pragma.text) for pragma in unit.pragmas):
         try:  # where registers are is told by the arguments' types, as the tools' headers have them
             read_interface(unit.path, top, include_dirs=include_dirs, defines=defines)

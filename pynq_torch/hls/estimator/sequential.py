@@ -81,8 +81,7 @@ def _order(function: Function, op: str, base: str, array: Array) -> list[int] | 
         return None
     if any(_may_be_left_out(function, block, op, base) for block in blocks):
         return None
-    words = _words(function, blocks, op, base, array.element_bytes)
-    return None if words is None else [word for word, _ in groupby(words)]
+    return _elements(function, blocks, op, base, array.element_bytes)
 
 
 #: The elements that a process reads, and those that it writes; None where they are not known.
@@ -119,8 +118,19 @@ def _passed(body: Body, what: Instruction | Loop, base: str, array: Array) -> _P
     if any(item.op == "call" and name in item.operands for b in inside for item in b.instructions):
         return None, None
     size = max(array.element_bytes, 1)
-    reads, writes = (_words(function, inside, op, name, size) for op in ("load", "store"))
+    reads, writes = (_elements(function, inside, op, name, size) for op in ("load", "store"))
     return reads, writes
+
+
+def _elements(
+    function: Function, blocks: Sequence[Block], op: str, name: str, size: int
+) -> list[int] | None:
+    """Return the elements that are taken one by one: fields one after another are of one."""
+    words = _words(function, blocks, op, name, size)
+    taken = [item for block in blocks for item in block.instructions
+             if item.op == op and _base(function, item) == name]  # fmt: skip
+    has_fields = any(item.bits < 8 * size for item in taken)
+    return [word for word, _ in groupby(words)] if words and has_fields else words
 
 
 def _words(
