@@ -680,7 +680,7 @@ void k(const int x[64], int y[64]) {
 }
 """
     why = _of(tmp_path, text).loops[0].why
-    assert "waits for 8 operations, one after another" in why
+    assert "waits for 8 additions, one after another" in why
     assert "longer than the 7.3 ns of a cycle" in why
 
 

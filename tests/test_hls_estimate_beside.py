@@ -163,7 +163,11 @@ def test_a_script_may_forbid_pipelines_unasked(
     ("line", "mode", "buses"),
     [
         ("open_solution -flow_target vitis s", "", True),
-        ("open_solution -flow_target vitis s", "#pragma HLS INTERFACE ap_memory port=a", False),
+        (
+            "open_solution -flow_target vitis s",
+            "#pragma HLS INTERFACE ap_memory port=a storage_type=ram_2p",
+            False,
+        ),
         ("open_solution -flow_target vivado s", "", False),
     ],
 )

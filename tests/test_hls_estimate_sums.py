@@ -68,7 +68,7 @@ PIPELINE = "#pragma HLS PIPELINE"
         (LARGE, 10, 1, 4),  # four stages, and room to choose between sum and element
         (LARGE, 10, 4, 16),
         (SMALL, 10, 1, 6),  # five that fill their cycles: the choice takes one more
-        (LARGE, 5, 1, 5),
+        (LARGE, 5, 1, 8),
     ],
 )
 def test_a_sum_of_a_local_array_is_in_a_register_though_the_nest_is_flattened(
@@ -180,7 +180,7 @@ ONE, ALL = "y[i] = x[i].red;", "y[i].red = x[i].blue; y[i].green = 1; y[i].blue 
     [
         ("ap_fifo", "short", ONE, 2, "", 2),
         ("axis", "short", ONE, 2, "", 2),
-        ("ap_memory", "short", ONE, 2, "", 1),
+        ("ap_memory storage_type=ram_2p", "short", ONE, 2, "", 1),
         ("ap_fifo", "short", ONE, 2, "y cyclic factor=2", 1),  # two FIFOs
         ("ap_fifo", "Pixel", ALL, 1, "", 1),  # the fields pass together
     ],
@@ -206,17 +206,21 @@ void k(const float x[64], const float y[64], const float z[64], float w[64]) {
 
 
 @pytest.mark.parametrize(
-    ("clock", "depth"),
+    ("part", "clock", "depth"),
     [
-        (10, 2 + 3 + 4 + 1),  # load, product, sum, store
-        (5, 2 + 4 + 5 + 1),
-        (10 / 3, 2 + 7 + 11 + 1),
+        (LARGE, 10, 2 + 3 + 4 + 1),  # load, product, sum, store
+        (LARGE, 5, 2 + 4 + 8 + 1),
+        (LARGE, 10 / 3, 2 + 7 + 11 + 1),
+        ("xczu5eg-sfvc784-1-e", 10, 1 + 4 + 5 + 1),  # the word is multiplied where it is read
+        ("xczu3eg-sbva484-1-i", 20 / 3, 2 + 4 + 8 + 1),
+        ("xcvu11p-flga2577-1-e", 10, 2 + 2 + 3 + 1),
+        ("xcu55c-fsvh2892-2L-e", 5, 1 + 4 + 5 + 1),
+        ("xcu280-fsvh2892-2L-e", 10 / 3, 2 + 4 + 7 + 1),
     ],
 )
 def test_the_floating_point_cores_of_ultrascale_plus(
-    tmp_path: Path, clock: float, depth: int
+    tmp_path: Path, part: str, clock: float, depth: int
 ) -> None:
-    assert _loops(_of(tmp_path, CHAIN, part=LARGE, clock=clock))["each"].iteration_latency == (
-        depth,
-        depth,
-    )
+    # Zynq and Kria are slower than Virtex, and grade -1 is slower: as public schedules have them.
+    found = _loops(_of(tmp_path, CHAIN, part=part, clock=clock))["each"].iteration_latency
+    assert found == (depth, depth)

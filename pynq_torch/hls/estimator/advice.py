@@ -34,6 +34,8 @@ def partition(region: Region, array: Array, asked: int, by_itself: int = ANY) ->
         return _cut(region, nodes, array, asked, by_itself)
     two = replace(array, plan=replace(array.plan, kind=kind.replace("_1p", "_2p")))
     said = f"ask for {two.plan.kind.upper()}, not {kind.upper()}"
+    if region.target.tool == "vitis" and not array.local:  # which has one port if nothing is said
+        said = f"write storage_type={two.plan.kind} in its INTERFACE"
     reached = _interval(region, nodes, two, two.plan.parts)
     return said if reached <= asked else f"{said}, and {_cut(region, nodes, two, asked, reached)}"
 

@@ -13,7 +13,7 @@ from .distances import distance_of
 from .effort import EACH
 from .ir import names_in
 from .operators import constant_in
-from .paths import ends_of, path, time_of
+from .paths import ends_of, path, time_of, waiting
 from .place import Place
 from .reasons import carried_reason, memory_reason, port_reason
 from .region import MOST_PAIRS, Node, Region, Slot
@@ -42,6 +42,8 @@ _MOST_PASSED = 1.36
 _CHOICE_NS, _SLOW_NS = 0.7, 19.5
 
 
+#: The release since when Vitis HLS looks at which element of an m_axi port is read and written.
+_COMPARES = 2023.0
 #: The release since when what was chosen among floats is taken from that variable.
 _VARIABLES = 2022.0
 
@@ -98,15 +100,15 @@ def ports_needed(region: Region) -> tuple[int, list[Node], int]:
 
 def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
     """The interval that values carried from one iteration to the next allow; `pairs` of memory."""
-    best = Limit(1)
+    best, after = Limit(1), waiting(region)
     for node, last in region.carried_values():
-        end = path(region, node, last)
+        end = path(region, node, last, 0.0, after)
         if end is None:
             continue
         interval, time = kept(region, last, end)
         if time > 0:
             # Where there is time left in its last cycle, the next iteration begins in that one.
-            again = path(region, node, last, time)
+            again = path(region, node, last, time, after)
             interval += again is None or again[0] > interval
         elif interval == 1:
             interval += _is_too_long(region, node, last)
@@ -116,7 +118,7 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
     for pair in pairs:
         by_load[id(pair.load)].append(pair)
     for group in by_load.values():
-        ends = ends_of(region, group[0].load)
+        ends = ends_of(region, group[0].load, 0.0, after)
         for pair in group:
             end = ends.get(id(pair.store))
             interval = ceil((end[0] + pair.gap) / pair.distance) if end is not None else 0
@@ -265,7 +267,7 @@ def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
             continue
         stores = [node for node in nodes if node.access is not None and node.access.write]
         loads = [node for node in nodes if node.access is not None and not node.access.write]
-        if first.array.kind == "m_axi":
+        if vitis and first.array.kind == "m_axi" and region.target.release < _COMPARES:
             found += _answered(loads, stores, told or 1)
             continue
         for store in stores[-MOST_PAIRS:]:
@@ -301,8 +303,9 @@ def _distance(region: Region, load: Node, store: Node) -> int:
 def _answered(loads: Sequence[Node], stores: Sequence[Node], distance: int) -> list[Carried]:
     """Return what of an m_axi port waits for what: a read for the answers to writes before it.
 
-    Elements are not compared there. All three published loops that read and write one argument and
-    have no DEPENDENCE have the II of a whole iteration but one cycle.
+    Elements are not compared there until Vitis HLS 2022: its three published loops that read and
+    write one argument (`c[j] *= beta`) have the II of a whole iteration but one cycle; one of 2023
+    (`c[i] += a[i] * b[i]`) and one of Vivado HLS have that of their ports and sums.
     """
     return [Carried(loads[0], store, distance) for store in stores[-MOST_PAIRS:] if loads]
 

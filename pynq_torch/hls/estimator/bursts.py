@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -25,13 +26,23 @@ def is_single(region: Region, item: Instruction, access: Access) -> bool:
     """Whether a word of a bus is asked for alone, in the body of a pipeline.
 
     It is volatile, its address is computed in each iteration, the data leave it out of some, or the
-    same array is both read and written (`a[i] *= 2`: no burst may pass the other one).
+    same array is both read and written (`a[i] *= 2`: no burst may pass the other one). Of a loop
+    that ends at the first of two bounds (`i < n && i < 64`), Vitis HLS says "Could not analyze the
+    loop bounds" (2025.1).
     """
     if "volatile" in item.text or is_in_place(region, item) or _is_left_out(region, item):
+        return True
+    if region.target.tool == "vitis" and _has_two_bounds(region):
         return True
     symbols = [name for name, _ in access.address.terms if not name.startswith("loop ")]
     values = [region.function.values.get(name) for s in symbols for name in names_in(s)]
     return any(value is not None and value.block in region.blocks for value in values)
+
+
+def _has_two_bounds(region: Region) -> bool:
+    loop = next((one for one in region.function.loops if one.header == region.header), None)
+    terms = loop.taken.terms if loop is not None and loop.taken is not None else ()
+    return any(re.search(r" [us]min ", name) for name, _ in terms)
 
 
 def is_one_of_many(region: Region, item: Instruction, access: Access) -> bool:

@@ -24,6 +24,7 @@ from ..depends import gcc_files
 from ..parse import PROBE, probe
 from .casts import with_casts
 from .counters import with_counters
+from .factored import ADDS_UP, added_up
 from .marks import ALONE, INLINED, marked
 from .members import Members, has_members, with_members
 from .passes import OPT, TooLongError, naming, opt
@@ -250,7 +251,11 @@ def _plainly(said: str) -> str:
         return "hardware has no exceptions (try, throw); hand an error over as a result"
     if "requires -frtti" in said:
         return "types are not known at run time (dynamic_cast, typeid); use a template or a number"
-    return f"{said}; give its folder with -I" if said.endswith("file not found") else said
+    if not said.endswith("file not found"):
+        return said
+    if elsewhere := re.match(r"'(?:/|[A-Za-z]:)(?:.*[/\\])?([^/\\']+)'", said):
+        return f"{said}: that path is of another machine; write #include <{elsewhere[1]}>"
+    return f"{said}; give its folder with -I"
 
 
 def instance_in(text: str) -> str:
@@ -307,6 +312,8 @@ def optimise(
         _write(whole, path := folder / "marked.ll", members or {})
         made = run_passes([f"-passes={passes}", *options, str(path)])
         made = _with_elements(_left_again(made, path, tool), path)
+        if tool == "vitis" and not 0 < release < ADDS_UP:
+            made = added_up(made, path, _UNROLL_S)
         made = _named(with_casts(made, release if tool == "vivado" else 0.0))
         return made, _analysed(made, path)
 

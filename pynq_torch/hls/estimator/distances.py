@@ -28,6 +28,10 @@ def distance_of(load: Access, store: Access, symbol: str) -> int:
     # A symbol that holds the loop's count, such as of `i % 8`, comes again in a later iteration.
     again = any(_holds(name, symbol[5:]) for name, _ in store.address.terms)
     if again:
+        factors = [factor for _, factor in difference.terms]
+        whole = gcd(step, load.address.factor(symbol), *factors)
+        if whole and size <= difference.constant % whole <= whole - size:
+            return 0  # rows apart, two elements of a matrix never are one
         return _turns(load.address, store.address, symbol[5:])
     if difference.terms:
         return _first_meeting(difference, load.address.factor(symbol), size)

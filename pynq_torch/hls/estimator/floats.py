@@ -29,31 +29,47 @@ STAGE_NS = {"fdiv": 6.07, "sitofp": 6.41, "uitofp": 6.41, "fpext": 4.43, "fptrun
 _AT_ONCE, _IN_TWO = {"fcmp": 6.78, "fpext": 5.34, "fptrunc": 6.4}, 2019.1
 #: The delay, against grade -1, below which a part is of the UltraScale+ families.
 _ULTRASCALE = 0.5
-#: Their floating-point cores, from 2,150 schedules of the tools: for each budget of ns at least
-#: the cycles behind the first, and the ns of each.
+#: Their floating-point cores, from 2,150 schedules of the tools: for each budget of ns at least,
+#: in grade -1, the cycles behind the first, and the ns of each. Zynq UltraScale+ and Kria, ...
+_SMALL_STAGES: dict[str, tuple[tuple[float, int, float], ...]] = {
+    "fadd": (
+        (15.7, 1, 15.7), (8.04, 3, 8.04), (6.01, 4, 6.01), (3.4, 7, 4.18), (3.05, 9, 3.05),
+        (0.0, 10, 2.83),
+    ),
+    "fmul": ((10.5, 1, 10.5), (8.76, 2, 8.76), (3.6, 3, 4.67), (3.05, 5, 3.2), (0.0, 6, 3.0)),
+    "fdiv": ((8.8, 8, 8.8), (6.0, 9, 6.7), (0.0, 29, 2.8)),
+    "dadd": ((18.9, 1, 18.9), (5.5, 4, 6.32), (0.0, 7, 2.4)),
+    "dmul": ((26.0, 1, 26.0), (8.0, 4, 8.8), (0.0, 7, 2.9)),
+    "ddiv": ((33.0, 6, 33.0), (9.98, 16, 9.98), (7.0, 21, 7.4), (0.0, 30, 2.9)),
+}  # fmt: skip
+#: ... and Virtex UltraScale+, on its own and on cards.
 _FAST_STAGES: dict[str, tuple[tuple[float, int, float], ...]] = {
     "fadd": (
-        (12.6, 1, 12.6), (10.9, 1, 7.37), (6.43, 3, 6.43), (4.3, 3, 3.86), (2.97, 4, 2.97),
-        (2.9, 6, 2.34), (2.7, 9, 2.46), (0.0, 10, 2.26),
+        (13.0, 1, 8.77), (7.29, 2, 7.29), (5.1, 3, 4.6), (3.5, 4, 3.53), (2.78, 6, 2.78),
+        (0.0, 10, 2.7),
     ),
-    "fmul": (
-        (8.41, 1, 8.41), (7.01, 2, 7.01), (4.3, 2, 4.08), (2.9, 3, 2.32), (2.7, 5, 2.56),
-        (0.0, 6, 2.41),
+    "fmul": ((5.83, 1, 5.87), (5.0, 2, 4.86), (2.76, 3, 2.76), (0.0, 6, 2.7)),
+    "fdiv": ((13.0, 4, 11.0), (8.3, 5, 8.4), (6.31, 6, 6.31), (2.7, 11, 2.76), (0.0, 29, 2.65)),
+    "dadd": ((13.0, 1, 10.1), (8.4, 2, 8.43), (3.4, 4, 3.44), (0.0, 7, 2.3)),
+    "dmul": ((13.0, 1, 11.4), (3.9, 4, 3.96), (0.0, 7, 2.8)),
+    "ddiv": (
+        (13.0, 8, 11.7), (8.1, 10, 8.12), (7.15, 12, 7.15), (3.9, 21, 3.94), (0.0, 30, 2.8),
     ),
-    "fdiv": ((10.9, 4, 9.31), (8.27, 7, 8.27), (7.05, 8, 7.05), (0.0, 29, 2.23)),
-    "dadd": ((10.9, 1, 8.5), (5.06, 4, 5.06), (2.89, 4, 2.89), (0.0, 7, 1.9)),
-    "dmul": ((10.9, 1, 9.59), (7.04, 4, 7.04), (3.33, 4, 3.33), (0.0, 7, 2.32)),
-    "ddiv": ((10.9, 8, 9.82), (5.92, 21, 5.92), (3.31, 21, 3.31), (0.0, 30, 2.35)),
 }  # fmt: skip
+#: ns of a grade above -1 against grade -1.
+_GRADE = {True: 0.8, False: 0.84}
 #: DSP blocks of their product of doubles: a DSP48E2 multiplies 27 x 18 bits.
 FAST_PRODUCT_BLOCKS = 8
 
 
 def fast_stages(name: str, target: Target) -> tuple[int, float] | None:
     """Return the cycles of an UltraScale+ core behind its first, and the ns of each; else None."""
-    if target.speed >= _ULTRASCALE or name not in _FAST_STAGES:
+    table = _SMALL_STAGES if target.is_small else _FAST_STAGES
+    if target.speed >= _ULTRASCALE or name not in table:
         return None
-    return next((n, ns) for least, n, ns in _FAST_STAGES[name] if target.budget >= least)
+    grade = _GRADE[target.is_small] if target.is_fast else 1.0
+    cycles, ns = next((n, ns) for least, n, ns in table[name] if target.budget >= least * grade)
+    return cycles, min(ns * grade, target.budget)
 
 
 def at_once(core: str, target: Target) -> float | None:

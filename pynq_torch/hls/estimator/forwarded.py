@@ -21,18 +21,26 @@ __all__ = ["forward"]
 
 def forward(region: Region) -> None:
     """Let loads of what the iteration before has written take neither a port nor time."""
-    if region.outer and region.target.tool == "vivado":
+    vivado = region.target.tool == "vivado"
+    if region.outer and vivado:
         return
     for nodes in region.accesses.values():
         stores = [node for node in nodes if node.access is not None and node.access.write]
         first = nodes[0].access
         if first is None or first.array.kind not in ("memory", "register") or not stores:
             continue
+        if vivado and _are_copies(nodes):
+            continue
         for node in nodes:
             writers = _writers(region, node, nodes, stores) if node not in stores else []
             if writers:
                 region.handed_on[id(node)] = [_made(region, one) for one in writers]
                 node.joined, node.cost = True, Cost()
+
+
+def _are_copies(nodes: Sequence[Node]) -> bool:
+    """Whether unrolling has made some accesses of others: Vivado HLS hands on before it unrolls."""
+    return len({(node.item.op, *node.item.chain) for node in nodes}) < len(nodes)
 
 
 def _made(region: Region, store: Node) -> Node:

@@ -65,7 +65,11 @@ def with_members(text: str, names: Members) -> str:
         for name, kind in left:  # which grows by the structs in a struct
             struct = _struct(name, kind, names, layout)
             where = range(len(chunks)) if name[0] == "@" else (number,)
-            made = {at: _taken_apart(chunks[at], struct, layout) for at in where if struct}
+            made = {
+                at: _taken_apart(_in_one_step(chunks[at], struct), struct, layout)
+                for at in where
+                if struct
+            }
             for at, body in made.items() if None not in made.values() else ():
                 chunks[at] = body or ""
             if struct and None not in made.values():
@@ -96,6 +100,24 @@ def _struct(name: str, kind: str, names: Members, layout: Module) -> _Struct | N
     if known is None:
         return None
     return _Struct(name, whole, tuple(sizes), [(known.get(at, f"pad{at}"), p) for at, p in parts])
+
+
+def _in_one_step(chunk: str, struct: _Struct) -> str:
+    """Return a function in which the address of a member is made from that of all, not of one."""
+    leading, kinds = struct.members[0][1], {struct.level(len(struct.dimensions)): ""}
+    while match := _ARRAY.match(leading):  # of the first member, which begins where its struct does
+        kinds[leading] = ", i32 0" + ", i64 0" * (len(kinds) - 1)
+        leading = match[2]
+    begin = rf"getelementptr inbounds \[[^()\n]*\], ptr {re.escape(struct.name)}{_INDEX}"
+    for name, whole in re.findall(rf"(?m)^  (%\S+) = ({begin})(?=, !|$)", chunk):
+        if whole.count(", i") > len(struct.dimensions) + 1:
+            continue
+        for kind, index in kinds.items():
+            member = (
+                rf"getelementptr inbounds {re.escape(kind)}, ptr {re.escape(name)}, i64 0(?=, i)"
+            )
+            chunk = re.sub(member, (whole + index).replace("\\", r"\\"), chunk)
+    return chunk
 
 
 def _taken_apart(chunk: str, struct: _Struct, layout: Module) -> str | None:
@@ -138,7 +160,8 @@ def _rewritten(line: str, uses: int, struct: _Struct, layout: Module) -> str | N
             return None
         rest = iter(parts)
         return address.sub(lambda match: f"getelementptr inbounds {match[1]}{next(rest)}", line)
-    value = rf"^  (?:%\S+ = load .*|store .*), ptr {re.escape(name)}(?=,|$)"
+    kind = re.escape(_first_of(struct))
+    value = rf"^  (?:%\S+ = load {kind}|store {kind} .*), ptr {re.escape(name)}(?=,|$)"
     if uses == 1 and (re.search(value, line) or (" call " in line and len(struct.members) == 1)):
         return re.sub(re.escape(name) + r"(?![-\w.$])", f"{name}${first}", line)
     return None
@@ -170,5 +193,14 @@ def _points_at_whole(line: str, struct: _Struct, chunk: str) -> bool:
         return False
     pointer = re.escape(made[1])
     used = re.findall(rf"(?m)^(.*){pointer}(?![-\w.$])", chunk)
-    plain = re.compile(r"^  (?:%\S+ = load [^%]*|store .*), ptr $|^  $")
+    kind = re.escape(_first_of(struct))  # what copies a struct takes all of it
+    plain = re.compile(rf"^  (?:%\S+ = load {kind}|store {kind} .*), ptr $|^  $")
     return not all(map(plain.match, used))
+
+
+def _first_of(struct: _Struct) -> str:
+    """Return the type of the first element of a struct's first member."""
+    kind = struct.members[0][1]
+    while match := _ARRAY.match(kind):
+        kind = match[2]
+    return kind

@@ -8,12 +8,28 @@ from math import inf
 from .region import AFTER_READ, Node, Region, Slot
 from .three import sum_of_three
 
-__all__ = ["ends_of", "path", "time_of"]
+__all__ = ["After", "ends_of", "path", "time_of", "waiting"]
+
+#: Where each operation of a region is, and where those are that wait for it.
+After = tuple[dict[int, int], list[list[int]]]
 
 
-def path(region: Region, first: Node, last: Node, time: float = 0.0) -> Slot | None:
+def waiting(region: Region) -> After:
+    """Return what waits for each operation, for many calls while a region stays as it is."""
+    places = {id(node): at for at, node in enumerate(region.nodes)}
+    after: list[list[int]] = [[] for _ in region.nodes]
+    for at, node in enumerate(region.nodes):
+        for other, gap in node.before:
+            if gap != AFTER_READ and id(other) in places:
+                after[places[id(other)]].append(at)
+    return places, after
+
+
+def path(
+    region: Region, first: Node, last: Node, time: float = 0.0, after: After | None = None
+) -> Slot | None:
     """When `last` ends at the earliest, if `first` starts at `time` and all else is ready."""
-    return ends_of(region, first, time).get(id(last))
+    return ends_of(region, first, time, after).get(id(last))
 
 
 def time_of(region: Region, first: Node, last: Node) -> float:
@@ -27,9 +43,12 @@ def time_of(region: Region, first: Node, last: Node) -> float:
     return 0.0 if cycle else time
 
 
-def ends_of(region: Region, first: Node, time: float = 0.0) -> dict[int, Slot]:
+def ends_of(
+    region: Region, first: Node, time: float = 0.0, after: After | None = None
+) -> dict[int, Slot]:
     """When what waits for `first` ends at the earliest, if `first` starts at `time`."""
-    region.effort.add(len(region.nodes) // 4)
+    left = _behind(region, first, after)
+    region.effort.add(len(left) // 4)
     ends: dict[int, Slot] = {id(first): region.ends(first, (0, time))}
     begun: dict[int, Slot] = {}  # sums of two numbers
 
@@ -43,7 +62,7 @@ def ends_of(region: Region, first: Node, time: float = 0.0) -> dict[int, Slot]:
             found = slot if found is None or slot > found else found
         return found
 
-    for node in region.nodes[region.nodes.index(first) + 1 :]:
+    for node in left:
         slot = ready(node)
         if slot is None:
             continue
@@ -56,3 +75,17 @@ def ends_of(region: Region, first: Node, time: float = 0.0) -> dict[int, Slot]:
         if end is None:
             begun[id(node)] = start
     return ends
+
+
+def _behind(region: Region, first: Node, after: After | None) -> list[Node]:
+    """Return, in their order, the operations that may wait for one; all behind it if not told."""
+    if after is None:
+        return region.nodes[region.nodes.index(first) + 1 :]
+    places, users = after
+    begin = places[id(first)]
+    found, open_ = {begin}, [begin]
+    while open_:
+        more = [at for at in users[open_.pop()] if at not in found]
+        found.update(more)
+        open_ += more
+    return [region.nodes[at] for at in sorted(found) if at > begin]

@@ -33,6 +33,7 @@ from .written import (
     has_plain_elements,
     home_of,
     is_fixed,
+    is_open_array,
     is_perfect,
     is_sized_by_template,
     members_of,
@@ -227,7 +228,8 @@ def _function(scope: Scope, place: Place) -> FunctionPlan:
         dimensions, size, bits = dimensions_of(child)
         if dimensions or is_sized_by_template(child):
             function.dimensions.setdefault(child.spelling, dimensions)
-        if size > 0 and (dimensions or child.type.get_pointee().get_size() > 0):
+        is_open = is_open_array(child.type.get_canonical())
+        if size > 0 and (dimensions or is_open or child.type.get_pointee().get_size() > 0):
             function.words.setdefault(child.spelling, (size, bits))
     return function
 

@@ -8,6 +8,7 @@ from math import ceil
 
 from .advice import as_short, partition, taking
 from .array import Array
+from .distances import distance_of
 from .ir import Instruction, names_in
 from .paths import ends_of
 from .place import Place, plain_name
@@ -21,9 +22,10 @@ _SUMS = ("fadd", "fsub")
 _MOST_NAMED = 5
 #: Why loops wait that read and write one array of a bus.
 _ANSWERED = (
-    "and a read of m_axi waits until the write of the iteration before is answered; work on a "
-    "copy, or say DEPENDENCE inter false if no iteration reads what one before it wrote"
+    "and a read of m_axi waits until the write of the iteration before is answered; work on a copy"
 )
+#: What may be said of it where no iteration is seen to read what one before it wrote.
+_PROMISE = ", or say DEPENDENCE inter false if no iteration reads what one before it wrote"
 #: Operations that are named only where those of several cycles do not take all the time.
 _SMALL = frozenset(("phi", "select", "and", "or", "xor", "zext", "sext", "trunc", "bitcast"))
 
@@ -80,11 +82,7 @@ def carried_reason(
         chain = max(chain, other, key=_cycles) if _cycles(other) <= interval else chain
     slow = [node for node in chain if node.cost.latency]
     if not slow and len(chain) > 1:
-        reason = (
-            f"each iteration waits for {len(chain)} operations, one after another, of the one "
-            f"before it, and they take longer than the {region.target.budget:.1f} ns of a cycle"
-        )
-        return reason, last.place
+        return f"each iteration waits for {_too_long(region, chain)}", last.place
     named = _named(chain, interval) or [last]
     hint = "; use several accumulators" if all(node.item.op in _SUMS for node in named) else ""
     clock = f"{region.target.clock:g} ns"
@@ -99,6 +97,21 @@ def carried_reason(
     return f"each iteration waits for {what} of the one before it{took}{hint}", named[-1].place
 
 
+def _too_long(region: Region, chain: list[Node]) -> str:
+    """Say which operations of the iteration before end too late in a cycle, and why."""
+    words = Counter(_word_for(node.item) for node in chain)
+    many = [_many(word, count) for word, count in words.items()]
+    what = f"{', '.join(many[:-1])} and {many[-1]}" if many[:-1] else many[0]
+    if len(words) > _MOST_NAMED:
+        what = f"{len(chain)} operations"
+    said = f"{what}, one after another, of the one before it"
+    others = [other for node in chain for other, _ in node.before if other not in chain]
+    budget, last = region.target.budget, max(others, key=lambda node: node.end, default=None)
+    if last is None or sum(node.cost.delay for node in chain) > 0.75 * budget:
+        return f"{said}, and they take longer than the {budget:.1f} ns of a cycle"
+    return f"{said}, which end late in their cycle, behind {_word_for(last.item)}"
+
+
 def memory_reason(
     region: Region, load: Node, store: Node, distance: int, interval: int
 ) -> tuple[str, Place | None]:
@@ -109,7 +122,8 @@ def memory_reason(
         said = f"a word of `{array.name}` is read, changed and written for one element"
         return f"{said}; partition it", place
     if array.kind == "m_axi":
-        return f"`{array.name}` is read and written, {_ANSWERED}", place
+        promise = "" if _reads_earlier(region, store) else _PROMISE
+        return f"`{array.name}` is read and written, {_ANSWERED}{promise}", place
     if store.access is None:  # it is handed on in a register already
         return carried_reason(region, load, store, interval)
     when = "the iteration before has written it"
@@ -137,6 +151,19 @@ def memory_reason(
     else:
         hint = variable
     return f"{said}; {hint}", place
+
+
+def _reads_earlier(region: Region, store: Node) -> bool:
+    """Whether a loop is seen to read an element that an earlier iteration wrote."""
+    assert store.access is not None
+    found = [node.access for node in region.accesses[id(store.access.array)] if node.access]
+    symbol = f"loop {region.header}"
+    return any(
+        not one.write
+        and store.access.address.plus(one.address, -1).terms == ()
+        and distance_of(one, store.access, symbol) > 0
+        for one in found
+    )
 
 
 def _alone(region: Region, load: Node, chain: list[Node]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .array import LUT_BITS, Access, fitting, may_meet, meet_in_registers
@@ -22,6 +23,7 @@ from .luts import choice_of, join_logic
 from .macs import join_products
 from .memory import Arrays
 from .operators import Cost, cost_of
+from .order import may_skip
 from .place import Place, own_place
 from .target import Target
 from .three import join_sums
@@ -99,8 +101,8 @@ class Region:
         #: Loads (by id) of what the iteration before has written, and what makes that.
         self.handed_on: dict[int, list[Node]] = {}
         self._writes: dict[int, list[Node]] = defaultdict(list)
-        #: Of each element (and block, where there are branches) the last load, and how many writes
-        #: of its array were before it.
+        #: Of each element, and of it in a block where there are branches, the last load, and how
+        #: many writes of its array were before it.
         self._loads: dict[object, tuple[Node, int]] = {}
         #: How many operators of a core, by its unit, there are for what a pipeline does with it.
         self.shared: dict[str, int] = {}
@@ -201,14 +203,21 @@ class Region:
         assert access is not None
         if access.write or access.array.kind != "memory" or "volatile" in node.item.text:
             return None
-        block = node.item.block if self.branches else None
-        key = id(access.array), access.address, node.item.bits, id(block)
+        element = id(access.array), access.address, node.item.bits
+        key = *element, id(node.item.block if self.branches else None)
         wrote = self._writes[id(access.array)]
-        other, before = self._loads.get(key, (node, 0))
+        other, before = self._loads.get(key) or self._in_branch(element, node) or (node, 0)
         meet = (one.access is not None and may_meet(access, one.access) for one in wrote[before:])
         other = node if any(meet) else other
-        self._loads[key] = other, len(wrote)
+        self._loads[key] = self._loads[element] = other, len(wrote)
         return other if other is not node else None
+
+    def _in_branch(self, element: object, node: Node) -> tuple[Node, int] | None:
+        """Return the load in a branch of what each iteration loads behind it: it is done once."""
+        found = self._loads.get(element)
+        if found is None or may_skip(self.function, self.header, [node.item.block]):
+            return None
+        return found if self.header else None
 
     def _access_cost(self, node: Node, access: Access) -> Cost:
         array = access.array
@@ -274,8 +283,10 @@ class Region:
         """Return how many of some operations an iteration does at most, along one path."""
         if not self.branches:
             return len(nodes)
-        self.effort.add(len(self.numbers) // 4)
         here = Counter(node.item.block.name for node in nodes if node.item.block is not None)
+        if len(here) ** 2 < len(self.numbers):
+            return self._longest(here)
+        self.effort.add(len(self.numbers) // 4)
         most: dict[str, int] = {}
         for name, following in self._backwards:
             after = 0
@@ -283,6 +294,15 @@ class Region:
                 after = max(after, most[one])
             most[name] = here.get(name, 0) + after
         return max(most.values())
+
+    def _longest(self, here: Mapping[str, int]) -> int:
+        """Return the most operations along one path, of so many in each of a few blocks."""
+        behind: list[tuple[int, int]] = []  # the number of a block, the most from it on
+        for number, name in sorted(((self.numbers[name], name) for name in here), reverse=True):
+            reach = self._reach[name]
+            after = max((most for other, most in behind if reach >> other & 1), default=0)
+            behind.append((number, here[name] + after))
+        return max((most for _, most in behind), default=0)
 
     @functools.cached_property
     def _backwards(self) -> list[tuple[str, list[str]]]:

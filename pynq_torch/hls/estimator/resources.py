@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from math import ceil
 
 from .array import LUT_BITS, Array
-from .ir import Function, Instruction, Loop
+from .ir import Function, Loop
 from .multipliers import unmixed
 from .ports import Ports
 from .region import Node, Region
@@ -166,11 +165,12 @@ class DspBlocks:
         interval above 1. Where ports or a recurrence make it longer, `unmixed` says of which.
         """
         products: dict[tuple[int, bool], list[Node]] = defaultdict(list)
+        hosted = _hosted(region, every=asked > 1)
         used: dict[str, list[Node]] = defaultdict(list)
         for node in region.nodes:
             cost = node.cost
             if cost.core == "mul" and (self._tool == "vivado" or cost.dsp < _LEAST_SHARED):
-                size = cost.dsp or int(cost.mac and self._is_added(node.item))
+                size = cost.dsp or int(id(node) in hosted)
                 products[size, bool(cost.dsp)].append(node)
             elif cost.dsp:
                 used[node.unit].append(node)
@@ -189,13 +189,11 @@ class DspBlocks:
         for core, nodes in used.items():
             if {node.item.op for node in nodes} == {"fadd", "fsub"}:
                 self._mixed.add(core)
-            alone = interval and not turns and core.startswith("mul")
             known = region.shared.get(core) if interval else None
-            needed[core] = (
-                unmixed(region, nodes, interval)
-                if alone
-                else known or _units(region, nodes, interval)
-            )
+            if interval and not turns and core.startswith("mul"):
+                needed[core] = unmixed(region, nodes, interval)
+            else:
+                needed[core] = known or _units(region, nodes, interval)
         needed = self._allowed(needed)
         self._needed[region.header] = needed
         self.take_turns(needed)
@@ -207,22 +205,26 @@ class DspBlocks:
             self._bounds.append(bounds)
             self.own += sum(blocks_of_turns(loops, target))
 
-    def _is_added(self, item: Instruction) -> bool:
-        """Whether a product goes into one sum only, which is then in its DSP block."""
-        users = self._users.get(item.name, [])
-        while len(users) == 1 and users[0].op in ("sext", "zext", "trunc"):
-            users = self._users.get(users[0].name, [])
-        return len(users) == 1 and users[0].op in ("add", "sub")
 
-    @functools.cached_property
-    def _users(self) -> dict[str, list[Instruction]]:
-        """The instructions that take each value."""
-        found: dict[str, list[Instruction]] = defaultdict(list)
-        for block in self._function.blocks.values():
-            for item in block.instructions:
-                for name in item.operands:
-                    found[name].append(item)
-        return found
+def _hosted(region: Region, *, every: bool) -> set[int]:
+    """Return the small products (by id) that a sum takes into its DSP block: one, or `every` one.
+
+    Of the two of a pair the other one is in logic: 63 products of 8 bits take 32 blocks, nine five.
+    Where an interval above 1 is asked for all are in blocks, which they share (a network's 512 at
+    II=2 take 256).
+    """
+    found: set[int] = set()
+    for node in region.nodes:
+        if node.item.op not in ("add", "sub"):
+            continue
+        for other, _ in node.before:
+            between = other.through_wires()
+            once = all(region.function.uses[one.item.name] == 1 for one in between)
+            if once and between[-1].cost.mac and id(between[-1]) not in found:
+                found.add(id(between[-1]))
+                if not every:
+                    break
+    return found
 
 
 def _dsps(operators: Counter[str]) -> int:

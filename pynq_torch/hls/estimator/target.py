@@ -22,6 +22,9 @@ class Target:
     release: float = 0.0
     #: Whether the tool may cut arrays by itself (config_array_partition -throughput_driven).
     divides: bool = True
+    #: Of UltraScale+ parts: whether the grade is above -1, and whether it is Zynq or Kria.
+    is_fast: bool = False
+    is_small: bool = False
 
     @property
     def unrolls_late(self) -> bool:
@@ -39,14 +42,18 @@ class Target:
 
 
 #: Of Kintex-7 and Virtex-7 of grade -1; what is faster than the other is UltraScale or newer.
-_KINTEX_7, _ULTRASCALE = 0.75, 0.55
-#: Delay of logic against a 7-series part of grade -1, by family: commercial, automotive and
-#: defence parts (xc, xa, xq) are of the same silicon.
+_KINTEX_7, _ULTRASCALE = 0.75, 0.495
+#: Delay of logic against a 7-series part of grade -1, by family, in grade -1 and above it:
+#: commercial, automotive and defence parts (xc, xa, xq) are of the same silicon.
 _SPEED = (
-    (re.compile(r"x[aqc]r?(?:zu|vu|ku\d+p|v[cehmp]\d)|xck|xcu\d"), 0.42),
-    (re.compile(r"x[aqc]r?ku"), 0.5),
-    (re.compile(r"x[aqc]7[vk]"), _KINTEX_7),
+    (re.compile(r"x[aqc]r?(?:[vk]u\d+p|v[cehmp]\d)|xcu\d"), 0.45, 0.36),
+    (re.compile(r"x[aqc]r?zu|xck\d"), 0.48, 0.41),
+    (re.compile(r"x[aqc]r?[vk]u"), 0.5, 0.5),
+    (re.compile(r"x[aqc]7[vk]"), _KINTEX_7, 0.8 * _KINTEX_7),
+    (re.compile(""), 1.0, 0.8),
 )
+#: Zynq UltraScale+ and Kria, whose floating-point cores are slower than those of Virtex.
+_SMALL = re.compile(r"x[aqc]r?zu|xck\d")
 #: Speed grades above -1, with the letters of a temperature range: -2, -2L, -2I.
 _FAST = re.compile(r"-[23][a-z]{0,2}(?:-|$)")
 
@@ -58,7 +65,10 @@ def target_of(
     if margin is None:
         margin = clock * (0.27 if tool == "vitis" else 0.125)
     name = part.lower()
-    speed = next((factor for family, factor in _SPEED if family.match(name)), 1.0)
-    if speed >= _KINTEX_7 and _FAST.search(name):
-        speed *= 0.8
-    return Target(clock, clock - margin, speed, tool, release=release)
+    is_fast = _FAST.search(name) is not None
+    slow, fast = next(speeds for family, *speeds in _SPEED if family.match(name))
+    is_small = _SMALL.match(name) is not None
+    return Target(
+        clock, clock - margin, fast if is_fast else slow, tool, release=release,
+        is_fast=is_fast, is_small=is_small,
+    )  # fmt: skip

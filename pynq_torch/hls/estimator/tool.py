@@ -31,6 +31,8 @@ _VITIS = re.compile(
     re.IGNORECASE,
 )
 _VIVADO = re.compile(r"\b(resource|data_pack|array_map)\b|\bcore\s*=", re.IGNORECASE)
+#: Headers that Vitis HLS has no longer (UG1399, "Deprecated and Unsupported Features").
+_OLD_HEADERS = re.compile(r'^\s*#\s*include\s*[<"](?:hls_video|hls_opencv)\.h', re.MULTILINE)
 #: How both tools begin the scripts that they write for a project, until 2015 with one year. Scripts
 #: of 2012 and 2013 are handed on with courses' sources from tool to tool.
 _WRITTEN = re.compile(
@@ -71,9 +73,9 @@ def guess_tool(source: Path, items: Sequence[Directive], file: Path | str | None
     """Return ``"vivado"`` or ``"vitis"``; Vitis where nothing tells.
 
     A file of directives tells first, then words and parts that only Vitis HLS has, the names of
-    files and folders, the scripts of solutions beside the source, words that Vitis HLS has given
-    up, and how the part is written: Vivado HLS has no dash before the package. The default part
-    has none either, and tells only where a script beside the source names it too.
+    files and folders, the scripts of solutions beside the source, words and headers that Vitis HLS
+    has given up, and how the part is written: Vivado HLS has no dash before the package. The
+    default part has none either, and tells only where a script beside the source names it too.
     """
     if file is not None:
         if str(file).endswith(".cfg"):
@@ -91,6 +93,9 @@ def guess_tool(source: Path, items: Sequence[Directive], file: Path | str | None
         if written := _written_by(scripts):
             return written
     if path.endswith(".c") or any(_VIVADO.search(text) for text in texts):
+        return "vivado"
+    heads = [source, source.with_suffix(".h"), source.with_suffix(".hpp")]
+    if any(map(_OLD_HEADERS.search, _texts(heads))):
         return "vivado"
     undashed = re.match(r"^x[ac]\w+[a-z]{2,4}\d{3,4}-", part) is not None
     told = part != DEFAULT_PART or _named(part, source.parent.glob("*.tcl"))

@@ -15,8 +15,8 @@ with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, Type, TypeKind
 
 __all__ = [
-    "breaks", "dimensions_of", "has_plain_elements", "home_of", "is_fixed", "is_perfect",
-    "is_sized_by_template", "members_of",
+    "breaks", "dimensions_of", "has_plain_elements", "home_of", "is_fixed", "is_open_array",
+    "is_perfect", "is_sized_by_template", "members_of",
 ]  # fmt: skip
 
 _STRUCTS = (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
@@ -26,8 +26,8 @@ _NARROW = re.compile(r"(?:const )?ap_u?(?:int|fixed)<(\d+)")
 def dimensions_of(node: Cursor) -> tuple[tuple[int, ...], int, int]:
     """Return an array's dimensions, the bytes of an element and the bits that are used of it."""
     kind, sizes = node.type.get_canonical(), []
-    if node.kind == CursorKind.PARM_DECL and (is_pointer(kind) or _is_open(kind)):
-        kind = kind.element_type if _is_open(kind) else kind.get_pointee().get_canonical()
+    if node.kind == CursorKind.PARM_DECL and (is_pointer(kind) or is_open_array(kind)):
+        kind = kind.element_type if is_open_array(kind) else kind.get_pointee().get_canonical()
         if kind.get_array_size() > 0:
             sizes = [0]  # T a[][N]: the first one is not known here
     more, kind = _elements(kind, is_open=not sizes)
@@ -51,7 +51,7 @@ def has_plain_elements(kind: Type) -> bool:
     """Whether what an array or a pointer has is of a type of C's own, no class."""
     kind = kind.get_canonical()
     kind = kind.get_pointee().get_canonical() if is_pointer(kind) else kind
-    while _is_open(kind) or kind.get_array_size() >= 0:
+    while is_open_array(kind) or kind.get_array_size() >= 0:
         kind = kind.get_array_element_type().get_canonical()
     return not kind.get_declaration().spelling  # of a class or a union
 
@@ -59,7 +59,7 @@ def has_plain_elements(kind: Type) -> bool:
 def members_of(
     name: str, kind: Type, around: tuple[int, ...] = ()
 ) -> Iterator[tuple[str, str, int, tuple[int, ...], int, int]]:
-    """Yield the members of a struct of the kernel's own that holds an array, and of those in it.
+    """Yield the members of a struct of the kernel's own that holds an array or is in one.
 
     Each with the struct's name, its own, the byte where it begins, its dimensions behind those
     around it, and bytes and bits of an element.
@@ -69,7 +69,7 @@ def members_of(
     fields = [*kind.get_fields()] if declared.kind in _STRUCTS and kind.get_size() > 0 else []
     file = declared.location.file
     is_own = file is not None and not file.name.startswith(header_folders())
-    if not is_own or not any(map(_holds_array, fields)):
+    if not is_own or not (sizes or around or any(map(_holds_array, fields))):
         return
     for one in fields:
         inner, element = _elements(one.type.get_canonical())
@@ -93,7 +93,7 @@ def _holds_array(node: Cursor) -> bool:
     return bool(sizes) or any(map(_holds_array, inner))
 
 
-def _is_open(kind: Type) -> bool:
+def is_open_array(kind: Type) -> bool:
     """Whether a type is ``T[]``, which libclang calls no pointer even where it is an argument."""
     try:
         return bool(kind.kind == TypeKind.INCOMPLETEARRAY)

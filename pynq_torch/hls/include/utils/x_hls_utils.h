@@ -14,6 +14,7 @@ template <class Value> inline Value reg(Value value) { return value; }
 
 template <class Value, class Bits, int Exponent, int Fraction> struct fp_parts {
   static constexpr int width = 1 + Exponent + Fraction, bias = (1 << (Exponent - 1)) - 1;
+  static constexpr int BITS = width, EXP_BITS = Exponent, SIG_BITS = Fraction, EXP_BIAS = bias;
   ap_uint<Fraction> sig;
   ap_uint<Exponent> exp;
   ap_uint<1> sign;

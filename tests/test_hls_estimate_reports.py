@@ -1,0 +1,284 @@
+"""Rules that single published reports showed: each holds a report's kernel in a few lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pynq_torch import hls
+from pynq_torch.errors import KernelBuildError
+from pynq_torch.hls.estimator.factored import has_common_factors
+from pynq_torch.hls.estimator.result import Estimate, LoopEstimate
+
+
+def estimate(folder: Path, text: str, **options: object) -> Estimate:
+    source = folder / "k.cpp"
+    source.write_text(text)
+    return hls.estimate(source, "k", **options)  # type: ignore[arg-type]
+
+
+def loop(found: Estimate, name: str) -> LoopEstimate:
+    return next(one for one in found.loops if one.name == name)
+
+
+FILTER = """
+#include <ap_int.h>
+void k(const TYPE x[16], SUM *y) {
+#pragma HLS PIPELINE
+#pragma HLS ARRAY_PARTITION variable=x complete
+    const ap_int<8> c[16] = {91, 23, 77, 45, 101, 59, 37, 83, 83, 37, 59, 101, 45, 77, 23, 91};
+    SUM sum = 0;
+    for (int i = 0; i < 16; ++i) sum += x[i] * c[i];
+    *y = sum;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "total", "tool", "products"),
+    [
+        ("ap_int<16>", "ap_int<24>", "vitis", 8),  # a filter whose coefficients come twice
+        ("ap_int<16>", "ap_int<24>", "vitis-2023.2", 8),
+        ("ap_int<16>", "ap_int<24>", "vitis-2021.1", 16),
+        ("ap_int<16>", "ap_int<24>", "vivado", 16),
+        ("ap_int<16>", "ap_int<30>", "vitis", 16),  # each product has a type of its own
+    ],
+)
+def test_equal_coefficients_share_a_product(
+    tmp_path: Path, kind: str, total: str, tool: str, products: int
+) -> None:
+    text = FILTER.replace("TYPE", kind).replace("SUM", total)
+    assert estimate(tmp_path, text, tool=tool).as_json()["resources"]["DSP"] == products
+
+
+def test_products_have_factors_in_common_or_not() -> None:
+    product = "define void @k() {{\n  %x = sext i16 %a to i{0}\n  %p = mul nsw i{0} %x, 91\n"
+    other = "  %q = mul nsw i{0} %y, {1}\n}}\n"
+    assert has_common_factors((product + other).format(24, 91))
+    assert not has_common_factors((product + other).format(24, 90))
+    assert not has_common_factors(product.format(24) + "}\n" + product.format(24) + "}\n")
+    assert not has_common_factors((product + other).format(40, 91))
+
+
+SMALL = """
+void k(const unsigned char a[16], const unsigned char b[16], int *y) {
+#pragma HLS PIPELINE
+#pragma HLS ARRAY_PARTITION variable=a complete
+#pragma HLS ARRAY_PARTITION variable=b complete
+    int sum = 0;
+    for (int i = 0; i < 16; ++i) sum += a[i] * b[i];
+    *y = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vitis", "vivado"])
+def test_a_sum_takes_one_small_product_into_its_block(tmp_path: Path, tool: str) -> None:
+    """The other one of a pair is in logic: 63 of 8 bits take 32 blocks, nine take five."""
+    assert estimate(tmp_path, SMALL, tool=tool).as_json()["resources"]["DSP"] == 8
+
+
+BLOCK = """
+void k(const int in[8], int out[8]) {
+PORT
+#pragma HLS PIPELINE II=1
+    for (int i = 0; i < 8; ++i) out[7 - i] = in[i] * 3;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("pragma", "tool", "interval"),
+    [
+        ("", "vitis", 4),
+        ("INTERFACE ap_memory port=in", "vitis", 8),
+        ("INTERFACE mode=bram port=out", "vitis", 8),
+        ("INTERFACE ap_memory port=in storage_type=ram_2p", "vitis", 4),
+        ("INTERFACE ap_memory port=in", "vivado", 4),
+    ],
+)
+def test_a_memory_that_interface_names_has_one_port_in_vitis_hls(
+    tmp_path: Path, pragma: str, tool: str, interval: int
+) -> None:
+    text = BLOCK.replace("PORT", f"#pragma HLS {pragma}" if pragma else "")
+    found = estimate(tmp_path, text, tool=tool)
+    assert found.as_json()["interval"]["max"] == interval
+
+
+def test_an_element_of_a_branch_is_loaded_once(tmp_path: Path) -> None:
+    text = """
+void k(const int a[16], const int b[16], int *y, int *z) {
+#pragma HLS INTERFACE mode=ap_memory port=a
+#pragma HLS INTERFACE mode=ap_memory port=b
+    int one = 0, two = 0;
+    each: for (int i = 0; i < 16; ++i) {
+#pragma HLS PIPELINE
+        if (b[i] != 0) one += a[i] * 5;
+        if (a[OTHER] > 3) two += 7;
+    }
+    *y = one;
+    *z = two;
+}
+"""
+    same, other = (
+        loop(estimate(tmp_path, text.replace("OTHER", index)), "each") for index in ("i", "15 - i")
+    )
+    assert (same.ii, other.ii) == (1, 2)
+    assert "write storage_type=ram_2p in its INTERFACE" in other.why
+
+
+OPEN = """
+#include <ap_fixed.h>
+typedef ap_fixed<8, 5> fixed;
+void k(fixed PARAMETER, fixed out[64]) {
+#pragma HLS INTERFACE m_axi port=in depth=64 offset=slave bundle=one
+    fixed t[64];
+    copy: for (int i = 0; i < 64; ++i) t[i] = in[i];
+    for (int i = 0; i < 64; ++i) out[i] = t[63 - i];
+}
+"""
+
+
+@pytest.mark.parametrize("parameter", ["in[]", "*in", "in[64]"])
+def test_an_array_without_a_size_has_elements_of_its_type(tmp_path: Path, parameter: str) -> None:
+    found = estimate(tmp_path, OPEN.replace("PARAMETER", parameter), tool="vivado-2020.1")
+    assert loop(found, "copy").iteration_latency == (2, 2)  # of a burst
+
+
+IN_PLACE = """
+void k(float *c, const float *a, const float *b, int size) {
+#pragma HLS INTERFACE m_axi port=c bundle=one
+#pragma HLS INTERFACE m_axi port=a bundle=one
+#pragma HLS INTERFACE m_axi port=b bundle=one
+    each: for (int i = 0; i < size; ++i) {
+#pragma HLS PIPELINE
+        c[i] += a[i] * b[i];
+    }
+}
+"""
+
+
+def test_vitis_hls_of_2023_compares_the_elements_of_a_bus(tmp_path: Path) -> None:
+    old, new, vivado = (
+        loop(estimate(tmp_path, IN_PLACE, tool=tool), "each")
+        for tool in ("vitis-2022.2", "vitis-2023.1", "vivado-2019.1")
+    )
+    assert old.ii is not None and old.ii > 10
+    assert (new.ii, vivado.ii) == (3, 3)  # three reads by one bundle
+    assert "say DEPENDENCE inter false if no iteration" in old.why
+    text = IN_PLACE.replace("a[i] * b[i]", "c[i - 1]")
+    found = loop(estimate(tmp_path, text, tool="vitis-2022.2"), "each")
+    assert "is answered; work on a copy" in found.why and "DEPENDENCE" not in found.why
+
+
+def test_a_loop_with_two_bounds_has_no_burst(tmp_path: Path) -> None:
+    text = """
+void k(const int *a, int *y, int n) {
+#pragma HLS INTERFACE m_axi port=a bundle=one
+    int t[64], sum = 0;
+    copy: for (int i = 0; BOUND; ++i) {
+#pragma HLS PIPELINE
+#pragma HLS LOOP_TRIPCOUNT min=64 max=64
+        t[i & 63] = a[i];
+    }
+    for (int i = 0; i < 64; ++i) sum += t[i];
+    *y = sum;
+}
+"""
+    one, two = (
+        loop(estimate(tmp_path, text.replace("BOUND", bound), tool="vitis"), "copy")
+        for bound in ("i < n", "i < n && i < 64")
+    )
+    assert one.iteration_latency is not None and two.iteration_latency is not None
+    assert two.iteration_latency[0] - one.iteration_latency[0] > 5
+    assert (one.ii, two.ii) == (1, 1)
+
+
+STRUCTS = """
+struct cell { int p, q; };
+void k(const int b[32], int o[32]) {
+    static cell s[32];
+PRAGMA
+    each: for (int i = 0; i < 32; ++i) {
+#pragma HLS PIPELINE
+        s[b[i] & 31].q = s[(b[i] >> 5) & 31].FIELD + 1;
+    }
+    for (int i = 0; i < 32; ++i) o[i] = s[i].q;
+    for (int i = 0; i < 32; ++i) s[i].p = b[i];
+}
+"""
+
+
+def test_the_fields_of_an_array_of_structs_are_apart(tmp_path: Path) -> None:
+    """UG1399, "Structs": local and static ones are disaggregated, unless AGGREGATE keeps them."""
+    whole = "#pragma HLS AGGREGATE variable=s"
+    apart, same, kept = (
+        loop(estimate(tmp_path, STRUCTS.replace("FIELD", field).replace("PRAGMA", pragma)), "each")
+        for field, pragma in (("p", ""), ("q", ""), ("p", whole))
+    )
+    assert apart.ii == 1
+    assert same.ii is not None and same.ii > 1 and kept.ii == same.ii
+
+
+def test_an_array_of_structs_that_are_copied_has_all_its_bits(tmp_path: Path) -> None:
+    """A field taken apart would leave the others out: the copy is of all of them."""
+    text = """
+#include <hls_stream.h>
+struct complex { float real, imag; };
+void k(hls::stream<complex> &in, hls::stream<complex> &out) {
+    complex line[1024];
+    for (int i = 0; i < 1024; ++i) line[i] = in.read();
+    for (int i = 0; i < 1024; ++i) out.write(line[1023 - i]);
+}
+"""
+    assert estimate(tmp_path, text).as_json()["resources"]["BRAM_18K"] == 4
+
+
+def test_columns_of_a_matrix_never_meet(tmp_path: Path) -> None:
+    text = """
+void k(int a[32][8], const int b[32]) {
+    each: for (int i = 0; i < 32; ++i) {
+#pragma HLS PIPELINE
+        a[(i * 7) & 31][COLUMN] = a[b[i] & 31][3] + 1;
+    }
+}
+"""
+    apart, same = (
+        loop(estimate(tmp_path, text.replace("COLUMN", column)), "each").ii for column in "43"
+    )
+    assert apart == 1 and same is not None and same > 1
+
+
+def test_what_ends_late_in_its_cycle_is_said(tmp_path: Path) -> None:
+    found = estimate(
+        tmp_path,
+        """
+void k(const int in[64], int hist[32]) {
+#pragma HLS DEPENDENCE variable=hist intra RAW false
+    int old = in[0], acc = 0;
+    each: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE II=1
+        int now = in[i];
+        if (old == now) { acc = acc + 1; } else { hist[old & 31] = acc; acc = hist[now & 31] + 1; }
+        old = now;
+    }
+    hist[old & 31] = acc;
+}
+""",
+    )
+    why = loop(found, "each").why
+    assert "the choice and the addition, one after another, of the one before it, which end" in why
+    assert "behind the read of memory" in why
+
+
+def test_a_header_of_another_machine_is_named_by_its_name(tmp_path: Path) -> None:
+    for path in ("/opt/Xilinx/include/ap_int.h", r"C:\Xilinx\Vivado\2020.1\include\ap_int.h"):
+        with pytest.raises(KernelBuildError, match=r"another machine; write #include <ap_int.h>"):
+            estimate(tmp_path, f'#include "{path}"\nvoid k(ap_int<8> *a) {{ *a = 3; }}\n')
+
+
+def test_sources_of_the_video_library_are_for_vivado_hls(tmp_path: Path) -> None:
+    text = "#include <hls_video.h>\nvoid k(int a[8]) { for (int i = 0; i < 8; ++i) a[i] = i; }\n"
+    assert estimate(tmp_path, text).tool == "vivado"
+    assert estimate(tmp_path, text.replace("hls_video", "hls_stream")).tool == "vitis"
