@@ -100,8 +100,7 @@ def carried_reason(
 def _too_long(region: Region, chain: list[Node]) -> str:
     """Say which operations of the iteration before end too late in a cycle, and why."""
     words = Counter(_word_for(node.item) for node in chain)
-    many = [_many(word, count) for word, count in words.items()]
-    what = f"{', '.join(many[:-1])} and {many[-1]}" if many[:-1] else many[0]
+    what = _listed([_many(word, count) for word, count in words.items()])
     if len(words) > _MOST_NAMED:
         what = f"{len(chain)} operations"
     said = f"{what}, one after another, of the one before it"
@@ -245,7 +244,7 @@ def _joined(nodes: list[Node], interval: int, clock: str) -> str:
         at = "" if found else f" at {clock}"
         each = " each" if count > 1 else ""
         found.append(_many(word, count) + (f" ({cycles} cycles{each}{at})" if cycles else ""))
-    return f"{', '.join(found[:-1])} and {found[-1]}, one after another,"
+    return f"{_listed(found)}, one after another,"
 
 
 def _words(nodes: list[Node]) -> str:
@@ -254,8 +253,11 @@ def _words(nodes: list[Node]) -> str:
     runs = [(one, len([*same])) for one, same in groupby(what)]
     if len(runs) > _MOST_NAMED:
         runs = [*Counter(what).items()]
-    found = [_many(word, count) for word, count in runs]
-    return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} and {found[-1]}"
+    return _listed([_many(word, count) for word, count in runs])
+
+
+def _listed(words: list[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}" if words[:-1] else words[0]
 
 
 def _many(what: str, count: int) -> str:
