@@ -200,11 +200,8 @@ def _is_indexed(name: str, function: Scope) -> bool:
     for node in walk(function.node):
         if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
             base, index = list(node.get_children())[:2]
-            array, at = (
-                "".join(one.spelling for one in node.get_tokens()) for node in (base, index)
-            )
             named = index.kind == CursorKind.UNEXPOSED_EXPR and is_constant([index])
-            if array == name and not named and not _ZERO.fullmatch(at):
+            if _spelt(base) == name and not named and not _ZERO.fullmatch(_spelt(index)):
                 return True
     return False
 

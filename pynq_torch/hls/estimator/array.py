@@ -362,8 +362,16 @@ def may_meet(one: Access, other: Access) -> bool:
         return False
     difference = one.address.plus(other.address, -1)
     whole = gcd(*(factor for _, factor in difference.terms))
-    rest, size = difference.constant % whole, one.array.element_bytes
-    return rest < size or whole - rest < size  # a[i][3] and a[k][4] never are one element
+    return comes_near(difference.constant, whole, one.array.element_bytes)
+
+
+def comes_near(apart: int, whole: int, size: int) -> bool:
+    """Whether bytes `apart`, and any multiple of a `whole` more, may be less than `size`.
+
+    They are not in rows of a matrix: `a[i][3]` and `a[k][4]` never are one element.
+    """
+    rest = apart % whole
+    return rest < size or whole - rest < size
 
 
 def are_apart(one: Access, other: Access) -> bool:

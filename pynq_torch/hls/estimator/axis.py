@@ -62,7 +62,7 @@ def _streams(body: Body) -> set[str]:
 
 def _is_of_a_module(body: Body, region: Region, pipelined: bool) -> bool:
     """Whether a loop of the top function is a process or a module of its own."""
-    loop = next((one for one in body.function.loops if one.header == region.header), None)
+    loop = region.loop
     if loop is None:
         return False
     if body.plan is not None and body.plan.dataflow:

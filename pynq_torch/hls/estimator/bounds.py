@@ -13,7 +13,7 @@ from .distances import distance_of
 from .effort import EACH
 from .ir import names_in
 from .operators import constant_in
-from .paths import ends_of, path, time_of, waiting
+from .paths import After, ends_of, path, time_of, waiting
 from .place import Place
 from .reasons import carried_reason, memory_reason, port_reason
 from .region import MOST_PAIRS, Node, Region, Slot
@@ -111,7 +111,7 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
             again = path(region, node, last, time, after)
             interval += again is None or again[0] > interval
         elif interval == 1:
-            interval += _is_too_long(region, node, last)
+            interval += _is_too_long(region, node, last, after)
         if interval > best.interval:
             best = Limit(interval, *carried_reason(region, node, last, interval))
     by_load: dict[int, list[Carried]] = defaultdict(list)
@@ -127,7 +127,7 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
     return best
 
 
-def _is_too_long(region: Region, first: Node, last: Node) -> bool:
+def _is_too_long(region: Region, first: Node, last: Node, after: After) -> bool:
     """Whether what an iteration hands on takes Vitis HLS more than the next one can pass by.
 
     Of 197 recurrences in its schedules that take an interval of 1 none has more than 1.354 times
@@ -137,7 +137,7 @@ def _is_too_long(region: Region, first: Node, last: Node) -> bool:
     target = region.target
     if target.tool != "vitis":
         return False
-    return time_of(region, first, last) + _write(target) > _MOST_PASSED * target.budget
+    return time_of(region, first, last, after) + _write(target) > _MOST_PASSED * target.budget
 
 
 def _write(target: Target) -> float:
@@ -195,7 +195,7 @@ def deciding(region: Region) -> list[Node]:
     eager = region.target.tool == "vivado"
     if eager and not any("volatile" in node.item.text for node in region.nodes):
         return []
-    loop = next((one for one in region.function.loops if one.header == region.header), None)
+    loop = region.loop
     if loop is None or loop.taken is not None:
         return []
     blocks = [region.function.blocks[name] for name in loop.blocks]

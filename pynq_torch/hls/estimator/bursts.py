@@ -40,7 +40,7 @@ def is_single(region: Region, item: Instruction, access: Access) -> bool:
 
 
 def _has_two_bounds(region: Region) -> bool:
-    loop = next((one for one in region.function.loops if one.header == region.header), None)
+    loop = region.loop
     terms = loop.taken.terms if loop is not None and loop.taken is not None else ()
     return any(re.search(r" [us]min ", name) for name, _ in terms)
 
@@ -50,7 +50,7 @@ def is_one_of_many(region: Region, item: Instruction, access: Access) -> bool:
 
     Its reports have two cycles for each of a constant number of them, and seven before the loop.
     """
-    loop = next((one for one in region.function.loops if one.header == region.header), None)
+    loop = region.loop
     if region.target.tool != "vivado" or access.write or loop is None or loop.inner:
         return False
     if loop.taken is None or loop.taken.terms:

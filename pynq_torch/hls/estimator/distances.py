@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from math import gcd
 
-from .array import Access, are_apart
+from .array import Access, are_apart, comes_near
 from .scev import Expression
 
 __all__ = ["distance_of"]
@@ -30,8 +30,8 @@ def distance_of(load: Access, store: Access, symbol: str) -> int:
     if again:
         factors = [factor for _, factor in difference.terms]
         whole = gcd(step, load.address.factor(symbol), *factors)
-        if whole and size <= difference.constant % whole <= whole - size:
-            return 0  # rows apart, two elements of a matrix never are one
+        if whole and not comes_near(difference.constant, whole, size):
+            return 0
         return _turns(load.address, store.address, symbol[5:])
     if difference.terms:
         return _first_meeting(difference, load.address.factor(symbol), size)
@@ -82,7 +82,6 @@ def _first_meeting(difference: Expression, step: int, size: int) -> int:
     """
     whole = gcd(*(factor for _, factor in difference.terms))
     for iterations in range(1, whole // gcd(whole, step) + 1):
-        rest = (difference.constant - step * iterations) % whole
-        if rest < size or whole - rest < size:
+        if comes_near(difference.constant - step * iterations, whole, size):
             return iterations
     return 0

@@ -104,20 +104,21 @@ def _struct(name: str, kind: str, names: Members, layout: Module) -> _Struct | N
 
 def _in_one_step(chunk: str, struct: _Struct) -> str:
     """Return a function in which the address of a member is made from that of all, not of one."""
-    leading, kinds = struct.members[0][1], {struct.level(len(struct.dimensions)): ""}
-    while match := _ARRAY.match(leading):  # of the first member, which begins where its struct does
-        kinds[leading] = ", i32 0" + ", i64 0" * (len(kinds) - 1)
-        leading = match[2]
+    first = [*_leading(struct)][:-1]
+    kinds = {kind: ", i32 0" + ", i64 0" * level for level, kind in enumerate(first)}
+    kinds[struct.level(len(struct.dimensions))] = ""
     begin = rf"getelementptr inbounds \[[^()\n]*\], ptr {re.escape(struct.name)}{_INDEX}"
-    for name, whole in re.findall(rf"(?m)^  (%\S+) = ({begin})(?=, !|$)", chunk):
-        if whole.count(", i") > len(struct.dimensions) + 1:
-            continue
-        for kind, index in kinds.items():
-            member = (
-                rf"getelementptr inbounds {re.escape(kind)}, ptr {re.escape(name)}, i64 0(?=, i)"
-            )
-            chunk = re.sub(member, (whole + index).replace("\\", r"\\"), chunk)
-    return chunk
+    elements = {
+        name: whole
+        for name, whole in re.findall(rf"(?m)^  (%\S+) = ({begin})(?=, !|$)", chunk)
+        if whole.count(", i") <= len(struct.dimensions) + 1
+    }
+    known = "|".join(map(re.escape, kinds))
+    return re.sub(
+        rf"getelementptr inbounds ({known}), ptr ([^\s,()]+), i64 0(?=, i)",
+        lambda at: elements[at[2]] + kinds[at[1]] if at[2] in elements else at[0],
+        chunk,
+    )
 
 
 def _taken_apart(chunk: str, struct: _Struct, layout: Module) -> str | None:
@@ -160,7 +161,7 @@ def _rewritten(line: str, uses: int, struct: _Struct, layout: Module) -> str | N
             return None
         rest = iter(parts)
         return address.sub(lambda match: f"getelementptr inbounds {match[1]}{next(rest)}", line)
-    kind = re.escape(_first_of(struct))
+    kind = re.escape([*_leading(struct)][-1])
     value = rf"^  (?:%\S+ = load {kind}|store {kind} .*), ptr {re.escape(name)}(?=,|$)"
     if uses == 1 and (re.search(value, line) or (" call " in line and len(struct.members) == 1)):
         return re.sub(re.escape(name) + r"(?![-\w.$])", f"{name}${first}", line)
@@ -172,10 +173,7 @@ def _member(struct: _Struct, kind: str, indices: str) -> str | None:
     found = indices.split(", ")[1:]
     level = next((n for n in range(len(struct.dimensions) + 1) if struct.level(n) == kind), None)
     if level is None:  # it is the first member by its own type
-        leading = struct.members[0][1]
-        while leading != kind and (match := _ARRAY.match(leading)):
-            leading = match[2]
-        is_first = leading == kind
+        is_first = kind in _leading(struct)
         return f"{kind}, ptr {struct.name}${struct.members[0][0]}{indices}" if is_first else None
     at = len(struct.dimensions) - level + 1
     number = int(found.pop(at).split()[1]) if len(found) > at else 0
@@ -193,14 +191,15 @@ def _points_at_whole(line: str, struct: _Struct, chunk: str) -> bool:
         return False
     pointer = re.escape(made[1])
     used = re.findall(rf"(?m)^(.*){pointer}(?![-\w.$])", chunk)
-    kind = re.escape(_first_of(struct))  # what copies a struct takes all of it
+    kind = re.escape([*_leading(struct)][-1])  # what copies a struct takes all of it
     plain = re.compile(rf"^  (?:%\S+ = load {kind}|store {kind} .*), ptr $|^  $")
     return not all(map(plain.match, used))
 
 
-def _first_of(struct: _Struct) -> str:
-    """Return the type of the first element of a struct's first member."""
+def _leading(struct: _Struct) -> Iterator[str]:
+    """Yield the types that begin where a struct does: its first member, and what is first in it."""
     kind = struct.members[0][1]
+    yield kind
     while match := _ARRAY.match(kind):
         kind = match[2]
-    return kind
+        yield kind

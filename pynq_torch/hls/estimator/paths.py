@@ -32,12 +32,12 @@ def path(
     return ends_of(region, first, time, after).get(id(last))
 
 
-def time_of(region: Region, first: Node, last: Node) -> float:
+def time_of(region: Region, first: Node, last: Node, after: After) -> float:
     """Return the ns from one operation to the end of another; 0 where cycles lie between them."""
     target = region.target
     try:
         region.target = replace(target, budget=inf)  # all of it in one cycle
-        cycle, time = path(region, first, last) or (1, 0.0)
+        cycle, time = path(region, first, last, 0.0, after) or (1, 0.0)
     finally:
         region.target = target
     return 0.0 if cycle else time

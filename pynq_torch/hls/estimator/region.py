@@ -18,7 +18,7 @@ from .bindings import Bindings, bound
 from .bursts import is_in_place, is_one_of_many, is_single
 from .effort import EACH, Effort
 from .fifos import Fifos
-from .ir import Block, Function, Instruction
+from .ir import Block, Function, Instruction, Loop
 from .luts import choice_of, join_logic
 from .macs import join_products
 from .memory import Arrays
@@ -119,6 +119,11 @@ class Region:
         #: Writes of an element, for which its word is read.
         self.rewritten = rewritten(self)
 
+    @property
+    def loop(self) -> Loop | None:
+        """The loop whose iteration it is; None where it is none."""
+        return next((one for one in self.function.loops if one.header == self.header), None)
+
     def is_carried(self, node: Node) -> bool:
         """Whether a value comes from the iteration before."""
         item = node.item
@@ -215,9 +220,9 @@ class Region:
     def _in_branch(self, element: object, node: Node) -> tuple[Node, int] | None:
         """Return the load in a branch of what each iteration loads behind it: it is done once."""
         found = self._loads.get(element)
-        if found is None or may_skip(self.function, self.header, [node.item.block]):
+        if not self.header or may_skip(self.function, self.header, [node.item.block]):
             return None
-        return found if self.header else None
+        return found
 
     def _access_cost(self, node: Node, access: Access) -> Cost:
         array = access.array

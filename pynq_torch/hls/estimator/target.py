@@ -43,17 +43,17 @@ class Target:
 
 #: Of Kintex-7 and Virtex-7 of grade -1; what is faster than the other is UltraScale or newer.
 _KINTEX_7, _ULTRASCALE = 0.75, 0.495
+#: Zynq UltraScale+ and Kria, whose floating-point cores are slower than those of Virtex.
+_SMALL = re.compile(r"x[aqc]r?zu|xck\d")
 #: Delay of logic against a 7-series part of grade -1, by family, in grade -1 and above it:
 #: commercial, automotive and defence parts (xc, xa, xq) are of the same silicon.
 _SPEED = (
     (re.compile(r"x[aqc]r?(?:[vk]u\d+p|v[cehmp]\d)|xcu\d"), 0.45, 0.36),
-    (re.compile(r"x[aqc]r?zu|xck\d"), 0.48, 0.41),
+    (_SMALL, 0.48, 0.41),
     (re.compile(r"x[aqc]r?[vk]u"), 0.5, 0.5),
     (re.compile(r"x[aqc]7[vk]"), _KINTEX_7, 0.8 * _KINTEX_7),
     (re.compile(""), 1.0, 0.8),
 )
-#: Zynq UltraScale+ and Kria, whose floating-point cores are slower than those of Virtex.
-_SMALL = re.compile(r"x[aqc]r?zu|xck\d")
 #: Speed grades above -1, with the letters of a temperature range: -2, -2L, -2I.
 _FAST = re.compile(r"-[23][a-z]{0,2}(?:-|$)")
 
