@@ -19,7 +19,7 @@ def estimate(folder: Path, text: str, **options: object) -> Estimate:
 
 
 def loop(found: Estimate, name: str) -> LoopEstimate:
-    return next(one for one in found.loops if one.name == name)
+    return next(one for one in found.loops if one.name.endswith(name))
 
 
 FILTER = """
@@ -282,3 +282,106 @@ def test_sources_of_the_video_library_are_for_vivado_hls(tmp_path: Path) -> None
     text = "#include <hls_video.h>\nvoid k(int a[8]) { for (int i = 0; i < 8; ++i) a[i] = i; }\n"
     assert estimate(tmp_path, text).tool == "vivado"
     assert estimate(tmp_path, text.replace("hls_video", "hls_stream")).tool == "vitis"
+
+
+WAY_BACK = """
+void k(const char way[4096], char out[128], int begin) {
+    int row = begin, column = begin, n = 0;
+    back: while (row > 0 || column > 0) {
+        char here = way[row * 64 + column];
+        if (BREAK) break;
+        if (here == 0) { --row; --column; } else if (here == 1) { --column; } else { --row; }
+        out[n++] = here;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "interval"),
+    [
+        ("false", 1),  # the condition of `while` is the next iteration's
+        ("here == 7", 2),  # this one tells what has been read
+    ],
+)
+def test_a_while_tells_in_the_next_iteration_whether_it_goes_on(
+    tmp_path: Path, condition: str, interval: int
+) -> None:
+    text = WAY_BACK.replace("BREAK", condition)
+    found = loop(estimate(tmp_path, text, part="xcu55c-fsvh2892-2L-e", tool="vitis"), "back")
+    assert found.ii == interval
+    assert ("to tell whether the loop goes on" in found.why) == (interval > 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "interval"),
+    [
+        ("if (x[j] != -1) s[i] ^= t[(x[j] + i * j) & 255];", 1),
+        ("if (x[j] != -1) s[i] ^= t[s[i] & 255];", 2),  # the table waits for the sum
+        ("if (x[j] != -1) s[i] ^= t[s[j & 15] & 255];", 3),  # elsewhere in the array, too
+    ],
+)
+def test_a_sum_that_only_some_iterations_add_to_is_in_a_register(
+    tmp_path: Path, line: str, interval: int
+) -> None:
+    found = estimate(
+        tmp_path,
+        """
+void k(const int x[128], int y[16], const int t[256]) {
+    int s[16];
+    for (int i = 0; i < 16; ++i) {
+        s[i] = 0;
+        each: for (int j = 0; j < 128; ++j) LINE
+        if (s[i] != 0) s[i] = t[s[i] & 255];
+    }
+    for (int i = 0; i < 16; ++i) y[i] = s[15 - i];
+}
+""".replace("LINE", line),
+        tool="vitis",
+    )
+    assert loop(found, "each").ii == interval
+
+
+ROTATE = """
+void k(const short a[4][ROWS][64], short b[4][ROWS][64], int n, int m, short c) {
+    short t[ROWS][64];
+#pragma HLS ARRAY_PARTITION variable=t CUT
+    for (int i = 0; i < ROWS; ++i) for (int j = 0; j < 64; ++j) t[i][j] = a[n & 3][i][j];
+    for (int p = 0; p < n; ++p)
+        for (int q = p + 1; q < m; ++q)
+            rotate: for (int j = 0; j < 64; ++j) {
+#pragma HLS PIPELINE II=1
+                short x = t[p][j], y = t[q][j];
+                t[p][j] = x * c - y; t[q][j] = y * c + x;
+            }
+    for (int i = 0; i < ROWS; ++i) for (int j = 0; j < 64; ++j) b[m & 3][i][j] = t[i][j];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "partition", "interval"),
+    [
+        (32, "cyclic factor=2 dim=2", 2),  # two reads and two writes of each bank
+        (4, "complete dim=2", 1),  # four words of a column: registers
+        (5, "complete dim=2", 2),
+    ],
+)
+def test_two_rows_are_rotated_without_waiting_for_each_other(
+    tmp_path: Path, rows: int, partition: str, interval: int
+) -> None:
+    text = ROTATE.replace("ROWS", str(rows)).replace("CUT", partition)
+    found = loop(estimate(tmp_path, text, tool="vitis"), "rotate")
+    assert found.ii == interval and "was written" not in found.why
+
+
+def test_a_name_of_the_standard_library_since_cpp17_is_the_kernels_own(tmp_path: Path) -> None:
+    text = """
+#include <cmath>
+#include <iterator>
+using namespace std;
+typedef unsigned char byte;
+static int size = 16;
+void k(byte in[16], byte out[16]) { for (int i = 0; i < 16; ++i) out[i] = in[i] ^ size; }
+"""
+    assert estimate(tmp_path, text).latency == (33, 33)

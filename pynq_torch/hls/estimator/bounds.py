@@ -23,8 +23,6 @@ __all__ = [
     "Carried",
     "Limit",
     "carried",
-    "deciding",
-    "exit_limit",
     "full_limit",
     "is_staged_product",
     "kept",
@@ -183,47 +181,6 @@ def _has_room(user: Node, target: Target) -> bool:
     if target.has_ultra_ram:
         return user.cost.entry + _CHOICE_NS * target.speed <= target.budget
     return target.budget > _SLOW_NS
-
-
-def deciding(region: Region) -> list[Node]:
-    """Return what tells whether a loop goes on, if more does than what counts iterations.
-
-    The next iteration begins when that is known in Vitis HLS: II=2 where a word of memory ends a
-    loop (two in a report of 2020.2). Vivado HLS begins it before (a sort, and loops that wait for
-    pixels, have II=1), if it accesses nothing volatile (II=9 where a word of a bus ends a loop).
-    """
-    eager = region.target.tool == "vivado"
-    if eager and not any("volatile" in node.item.text for node in region.nodes):
-        return []
-    loop = region.loop
-    if loop is None or loop.taken is not None:
-        return []
-    blocks = [region.function.blocks[name] for name in loop.blocks]
-    leaving = [one for one in blocks if not all(name in loop.blocks for name in one.successors)]
-    told = [one.instructions[-1].operands[:1] for one in leaving if one.instructions]
-    found = (region.by_value.get(name) for names in told for name in names)
-    return [one for one in found if one is not None and not _takes_a_word(one)]
-
-
-def _takes_a_word(node: Node) -> bool:
-    """Whether a value is made of what a stream has given in the same iteration."""
-    seen, left = {id(node)}, [node]
-    while left:
-        one = left.pop()
-        if one.stream:
-            return True
-        left += [other for other, gap in one.before if not gap and id(other) not in seen]
-        seen.update(id(other) for other in left)
-    return False
-
-
-def exit_limit(node: Node, interval: int) -> Limit:
-    """Return that an interval is what the decision takes whether a loop goes on."""
-    reason = (
-        f"each iteration waits {interval} cycles for the one before it to tell whether the loop "
-        "goes on; decide by what is in a variable already, or count up to a bound"
-    )
-    return Limit(interval, reason, node.place)
 
 
 def is_staged_product(node: Node) -> bool:

@@ -208,7 +208,7 @@ def _finish(processes: Sequence[tuple[subprocess.Popen[str], list[str]]], top: s
             _, said = process.communicate(timeout=_TIMEOUT_S)
             status = process.returncode
             if status:
-                said, status = _with_more_headers(command)
+                said, status = _as_the_tools_do(command, said)
         except subprocess.TimeoutExpired as error:
             raise KernelBuildError(f"{CLANG} took more than {_TIMEOUT_S} s", top) from error
         if status:
@@ -236,10 +236,15 @@ def more_headers(command: Sequence[str]) -> list[str]:
     return [f"-include{name}" for name in headers]
 
 
-def _with_more_headers(command: Sequence[str]) -> tuple[str, int]:
-    """Compile with what the tools' headers include beside their own, which takes longer."""
+def _as_the_tools_do(command: Sequence[str], said: str) -> tuple[str, int]:
+    """Compile with what the tools' headers include beside their own, which takes longer.
+
+    Or as C++14, which is theirs, where a name such as `size` or `byte` is one of std since C++17.
+    """
+    older = [word.replace("gnu++17", "gnu++14") for word in command]
+    again = older if "is ambiguous" in said else [*command, *more_headers(command)]
     done = subprocess.run(
-        [*_LIMITED, *command, *more_headers(command)],
+        [*_LIMITED, *again],
         text=True, errors="replace", check=False, capture_output=True, timeout=_TIMEOUT_S,
     )  # fmt: skip
     return done.stderr, done.returncode

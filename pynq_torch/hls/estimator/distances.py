@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from math import gcd
+from math import gcd, inf
 
-from .array import Access, are_apart, comes_near
+from .array import Access, Array, are_apart, comes_near, split
 from .scev import Expression
 
 __all__ = ["distance_of"]
@@ -33,14 +33,32 @@ def distance_of(load: Access, store: Access, symbol: str) -> int:
         if whole and not comes_near(difference.constant, whole, size):
             return 0
         return _turns(load.address, store.address, symbol[5:])
-    if difference.terms:
-        return _first_meeting(difference, load.address.factor(symbol), size)
-    if step == 0:
+    if not difference.terms and step == 0:
         return 1 if abs(difference.constant) < size else 0
-    iterations, rest = divmod(difference.constant, step)
-    if rest and abs(rest) >= size and abs(rest - step) >= size:
-        return 0
-    return iterations if iterations >= 1 else 0
+    if difference.terms:
+        # A value that is in two indices at once moves both: `m[u + 1][i + u]` may be any element.
+        if any(is_in_both for *_, is_in_both in split(difference, store.array)):
+            return 1
+        iterations = _first_meeting(difference, load.address.factor(symbol), size)
+    else:
+        iterations, rest = divmod(difference.constant, step)
+        if rest and abs(rest) >= size and abs(rest - step) >= size:
+            return 0
+    return iterations if 1 <= iterations <= _most(store.array, step) else 0
+
+
+def _most(array: Array, step: int) -> float:
+    """Return the iterations that lie between two in a row of an array, of `step` bytes each.
+
+    With one more an index is outside of its dimension: `m[i][k]` and `m[j][k]` never meet while k
+    counts, though the next row begins where this one ends (a report of rotations has II=1).
+    """
+    strides, stride = [], array.element_bytes
+    for length in reversed(array.dimensions[1:]):
+        stride *= max(length, 1)
+        strides.append(stride)
+    row = next((one for one in strides if one > abs(step)), None)
+    return (row - 1) // abs(step) if row is not None and step else inf
 
 
 def _holds(name: str, header: str) -> bool:

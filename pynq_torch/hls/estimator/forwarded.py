@@ -3,6 +3,10 @@
 LLVM, from which both tools are made, hands what a loop stores on to the load of the next iteration
 where constants tell that it is the same element, whatever the data: `sum[i] = sum[i - 1] + x[i]`
 reads no memory but before the loop, and II is that of the addition. Reports of both tools have it.
+
+An element that stays the same while a loop runs is a register of it in LLVM's own code, if each
+iteration writes it. Vitis HLS has a register for one that only some of them read and write, too:
+five loops of two reports have II=1, or that of the addition, at `if (c) sum[k] += x[i]`.
 """
 
 from __future__ import annotations
@@ -31,11 +35,32 @@ def forward(region: Region) -> None:
             continue
         if vivado and _are_copies(nodes):
             continue
+        if not vivado and _stays(region, nodes):
+            made = [_made(region, store) for store in stores]
+            for node in nodes:
+                node.joined, node.cost = True, Cost()
+                if node not in stores:
+                    region.handed_on[id(node)] = made
+            continue
         for node in nodes:
             writers = _writers(region, node, nodes, stores) if node not in stores else []
             if writers:
                 region.handed_on[id(node)] = [_made(region, one) for one in writers]
                 node.joined, node.cost = True, Cost()
+
+
+def _stays(region: Region, nodes: Sequence[Node]) -> bool:
+    """Whether a loop takes one element of an array, in some iterations only, and no other."""
+    first, loop = nodes[0].access, region.loop
+    if first is None or first.array.kind != "memory" or not first.array.local:
+        return False
+    address, symbol = first.address, "loop " + region.header
+    terms = [name for name, _ in address.terms]
+    if loop is None or loop.inner or any(one == symbol or one in region.by_value for one in terms):
+        return False
+    loads = [one for one in nodes if one.access and not one.access.write]
+    same = all(one.access and one.access.address == address and _is_whole(one) for one in nodes)
+    return same and bool(loads) and not _is_certain(region, loads)
 
 
 def _are_copies(nodes: Sequence[Node]) -> bool:

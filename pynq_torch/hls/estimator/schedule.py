@@ -15,8 +15,6 @@ from .bounds import (
     Carried,
     Limit,
     carried,
-    deciding,
-    exit_limit,
     full_limit,
     is_staged_product,
     kept,
@@ -25,6 +23,7 @@ from .bounds import (
     recurrence_limit,
 )
 from .branches import Branches
+from .exits import Exits
 from .fifos import words_wait
 from .forwarded import forward
 from .guards import predicate
@@ -67,7 +66,7 @@ def pipeline(
     ports = port_limit(region, asked)
     limit = values if values.interval >= ports.interval else ports
     interval = max(asked, limit.interval, 1)
-    exits = deciding(region)
+    exits = Exits(region)
     for _ in range(200):
         try:
             depth, late = _fit(region, interval, pairs)
@@ -75,13 +74,11 @@ def pipeline(
             interval += 1
             limit = full_limit(region, interval, error.node, asked)
             continue
-        last = max(exits, key=lambda one: one.end, default=None)
         if late is not None:
             interval += 1
             limit = late_limit(region, interval, late)
-        elif last is not None and last.end[0] >= interval:
-            interval = last.end[0] + 1
-            limit = exit_limit(last, interval)
+        elif (waits := exits.limit(interval)) is not None:
+            interval, limit = waits.interval, waits
         else:
             _share(region, interval, pairs)
             return interval, depth, limit

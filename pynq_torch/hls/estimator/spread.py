@@ -11,6 +11,7 @@ was taken from the logs and memory tables of published runs of 2020.2 to 2025.2 
 - In a pipeline for which the tool by itself unrolls loops none but the first of these is done, and
   that to arrays of two dimensions or more ("Partitioning array ... in dimension 2 automatically"),
   if no directive binds their storage and they are not between processes of DATAFLOW.
+- Four words at most become registers, where it is not known which of them an iteration meets.
 - What is still read at more than two places is kept in several copies ("Automatically inferring
   RAM_1WNR storage type"), from which up to 16 can be read in a cycle, but where a directive binds
   its storage. It may be written in the same pipeline, at one place (the words of a SHA-2 in a
@@ -43,6 +44,8 @@ _CYCLIC, _COPIES = 2022.0, 2020.2
 _MOST_COPIED = 1 << 20
 #: Read ports of a memory that is copied: none of 23 in published RTL has more.
 _MOST_READS = 16
+#: Words of a bank that become registers where it is not known which of them is met.
+_FEW = 4
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,8 @@ def _division(
     array, ports = accesses[0].array, accesses[0].array.ports()
     both = len({access.write for access in accesses}) > 1
     if len({access.address.terms for access in accesses}) > 1:
-        return _copied_whole(accesses, target, least)
+        few = None if whole else _apart(array, len({(one.write, one.address) for one in accesses}))
+        return few or _copied_whole(accesses, target, least)
     parts = [split(access.address, array) for access in accesses]
     along = [
         _Along(frozenset(part[0] for part in each), tuple(each[0][1]), each[0][2])
@@ -192,6 +196,18 @@ def _division(
     )
     met = max(Counter(read).values(), default=0)
     return None if len(written) > 1 else _copies(array, met, target, least, cuts, more)
+
+
+def _apart(array: Array, accesses: int) -> Division | None:
+    """Return that a few words become registers, if no cut parts the accesses; None for more words.
+
+    Four rows of a matrix, of which two are rotated, do so in a log of 2025.1.
+    """
+    own, sizes = array.cuts(), array.dimensions
+    cuts: Cuts = {one: ("complete", size) for one, size in enumerate(sizes) if one not in own}
+    if not 0 < prod(size for _, size in cuts.values()) <= _FEW or accesses <= array.ports():
+        return None
+    return Division(cuts, most=accesses)
 
 
 def _copied_whole(accesses: Sequence[Access], target: Target, least: int) -> Division | None:
