@@ -247,17 +247,51 @@ int main() { std::printf("%d", works(1.5f, -2.25) && works(-1e-3f, 3e300)); }
 @pytest.mark.parametrize("light", [False, True])
 def test_the_tools_helpers_compute(tmp_path: Path, light: bool) -> None:
     """With the headers that kernels are built with, and with those of the estimator."""
-    source, program = tmp_path / "main.cpp", tmp_path / "main"
-    source.write_text(HELPERS, encoding="utf-8")
+    assert _prints(tmp_path, HELPERS, light=light) == "1"
+
+
+@pytest.mark.parametrize("light", [False, True])
+def test_numbers_and_their_bits_stand_beside_each_other(tmp_path: Path, light: bool) -> None:
+    """Fixed point with parts of integers, half, C's numbers, and as bits."""
+    assert _prints(tmp_path, MIXED, light=light) == "1"
+
+
+def _prints(folder: Path, text: str, *, light: bool) -> str:
+    source, program = folder / "main.cpp", folder / "main"
+    source.write_text(text, encoding="utf-8")
     folders = [f"-I{path}" for path in toolchain.include_dirs()]
     command = compiler.command_of(source, (), ()) if light else ["g++", "-std=gnu++17", *folders]
     subprocess.run(
         [*command, str(source), "-o", str(program), "-lstdc++", "-lm"], check=True, timeout=120
     )
     said = subprocess.run([str(program)], check=True, capture_output=True, text=True, timeout=60)
-    assert said.stdout == "1"
+    return said.stdout
 
 
+MIXED = """
+#include <ap_fixed.h>
+#include <ap_int.h>
+#include <hls_half.h>
+#include <cmath>
+#include <cstdio>
+extern "C" float __hls_scale_f32(float x, int n) { return std::ldexp(x, n); }
+extern "C" double __hls_scale_f64(double x, int n) { return std::ldexp(x, n); }
+static bool works(ap_fixed<16, 8> a, ap_ufixed<12, 4> b, ap_int<8> n, ap_uint<16> u, half h) {
+    ap_fixed<16, 8> of_bits = a.range(15, 8), of_bit = u[3], shifted = a << ap_uint<3>(1);
+    ap_fixed<16, 8> masked = a;
+    masked &= 0x0f;
+    int sum = 40;
+    sum += u(7, 4);
+    sum <<= u(1, 0);
+    ap_uint<16> put = 0;
+    put.range(7, 4) = a;
+    shifted >>= 3LL;
+    return of_bits == 5 && of_bit == 1 && (a | b) == ap_fixed<17, 9>(7.5) && (a & 3) == 1 &&
+           (a ^ n) == 2.5 && masked == 5 && sum == 400 && put == 0x50 && shifted == 1.375 &&
+           (a + u[3]) == 6.5 && (a * u[3]) == 5.5 && (n + h) == 9 && (h < n) && -u(7, 4) == -10;
+}
+int main() { std::printf("%d", works(5.5, 7, 7, 0xa9 + 2, half(2.0f))); }
+"""
 HIDDEN = """
 constexpr int LANES = 2;
 struct Shape { static constexpr int LANES = 8; };

@@ -87,8 +87,5 @@ def definition_of(function: Cursor) -> Cursor | None:
 
 
 def is_pointer(kind: Type) -> bool:
-    """Whether a type is a pointer; the bindings have no word for some others, as _Float16."""
-    try:
-        return bool(kind.kind == TypeKind.POINTER)
-    except ValueError:
-        return False
+    """Whether a type is a pointer."""
+    return bool(kind.kind == TypeKind.POINTER)

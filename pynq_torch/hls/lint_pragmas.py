@@ -20,7 +20,10 @@ from .spelling import nearest
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import CursorKind
 
-__all__ = ["comments_on", "dependences", "home_of", "is_placed", "is_settled", "pragma_problems"]
+__all__ = [
+    "comments_on", "dependences", "home_of", "is_behind_merge", "is_placed", "is_settled",
+    "pragma_problems",
+]  # fmt: skip
 
 _TABLE = """
     aggregate variable compact
@@ -249,7 +252,21 @@ def is_placed(item: Directive, scope: Scope) -> bool:
     return _place_of(scope) in _PLACES.get(item.name, (_place_of(scope),))
 
 
+def is_behind_merge(item: Directive, scope: Scope) -> bool:
+    """Whether Vitis HLS takes PIPELINE for one of the LOOP_MERGE before it, not of the loop.
+
+    Its logs of 2022.2 say "Only for/while/do support the pipeline pragma" there.
+    """
+    at = item.pragma
+    if item.name != "pipeline" or not scope.is_loop or at.file != scope.node.location.file.name:
+        return False  # a file of directives has no order
+    merges = (one.pragma for one in scope.pragmas if one.name == "loop_merge")
+    return any(one.file == at.file and one.line < at.line for one in merges)
+
+
 def _place(item: Directive, scope: Scope) -> Iterator[Problem]:
+    if is_behind_merge(item, scope):
+        yield problem(item, "behind LOOP_MERGE has no effect in Vitis HLS; write it before that")
     if not is_placed(item, scope):
         kind, places = _place_of(scope), _PLACES[item.name]
         where = {"if": "a branch", "block": "a block", "function": "a function"}.get(kind, kind)

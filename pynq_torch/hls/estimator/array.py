@@ -15,6 +15,7 @@ __all__ = [
     "Array",
     "Cuts",
     "Division",
+    "along",
     "are_apart",
     "banks_of",
     "bits_between",
@@ -227,10 +228,10 @@ def bits_between(low: int, high: int) -> int:
 
 def split(address: Expression, array: Array) -> list[tuple[int, list[int], bool]]:
     """Split a byte address over an array's dimensions: constant, factors, whether it is unknown."""
-    return [(whole, [*steps.values()], odd) for whole, steps, odd in _along(address, array)]
+    return [(whole, [*steps.values()], odd) for whole, steps, odd in along(address, array)]
 
 
-def _along(address: Expression, array: Array) -> list[tuple[int, dict[str, int], bool]]:
+def along(address: Expression, array: Array) -> list[tuple[int, dict[str, int], bool]]:
     """Split an address likewise, with what each factor is of."""
     strides, size = [], array.element_bytes
     for length in reversed(array.dimensions[1:]):
@@ -277,7 +278,7 @@ def banks_of(
     It may not be known (None), or any in turn. `counts` has how often each loop runs, less one.
     """
     cuts = array.cuts()
-    parts = _along(address, array) if cuts else []
+    parts = along(address, array) if cuts else []
     banks: list[int | None] = []
     for dimension, (kind, factor) in sorted(cuts.items()):
         constant, terms, unknown = parts[dimension] if dimension < len(parts) else (0, {}, True)

@@ -239,7 +239,9 @@ def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
                     found.append(Carried(load, store, 1, -load.cost.latency))
                     found.append(Carried(load, store, 2))
                 else:
-                    found.append(Carried(load, store, max(distance, told or 0)))
+                    # A register is passed by, as a variable is.
+                    gap = 0 if vitis and first.array.kind == "register" else 1
+                    found.append(Carried(load, store, max(distance, told or 0), gap))
     return found
 
 

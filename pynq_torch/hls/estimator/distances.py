@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from math import gcd, inf
 
-from .array import Access, Array, are_apart, comes_near, split
+from .array import Access, Array, along, are_apart, comes_near, split
 from .scev import Expression
 
 __all__ = ["distance_of"]
@@ -35,6 +36,8 @@ def distance_of(load: Access, store: Access, symbol: str) -> int:
         return _turns(load.address, store.address, symbol[5:])
     if not difference.terms and step == 0:
         return 1 if abs(difference.constant) < size else 0
+    if difference.terms and _are_in_other_rows(load, store, symbol):
+        return 0
     if difference.terms:
         # A value that is in two indices at once moves both: `m[u + 1][i + u]` may be any element.
         if any(is_in_both for *_, is_in_both in split(difference, store.array)):
@@ -45,6 +48,24 @@ def distance_of(load: Access, store: Access, symbol: str) -> int:
         if rest and abs(rest) >= size and abs(rest - step) >= size:
             return 0
     return iterations if 1 <= iterations <= _most(store.array, step) else 0
+
+
+def _are_in_other_rows(load: Access, store: Access, symbol: str) -> bool:
+    """Whether two indices of a dimension in which a loop does not move are never the same.
+
+    So it is with `bank` and `1 - bank`: two banks of a sort that take turns have II=1.
+    """
+    pairs = zip(along(load.address, load.array), along(store.address, store.array), strict=True)
+    for (one, terms, is_in_both), (other, others, are_in_both) in pairs:
+        if is_in_both or are_in_both:
+            return False
+        factors = Counter(others)
+        factors.subtract(terms)
+        whole = gcd(*factors.values())
+        moves = symbol in terms or symbol in others
+        if not moves and ((other - one) % whole if whole else other != one):
+            return True
+    return False
 
 
 def _most(array: Array, step: int) -> float:

@@ -19,7 +19,7 @@ from pynq_torch.errors import KernelBuildError, needs
 from ..constants import Constants
 from ..cursors import is_pointer
 from ..lint_dataflow import is_stream
-from ..lint_pragmas import is_placed, is_settled
+from ..lint_pragmas import is_behind_merge, is_placed, is_settled
 from ..lint_tree import Directive, Program, Scope, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, MergePlan, of_function, of_loop
 from .bindings import lines_of
@@ -72,7 +72,7 @@ def make_plan(
     KernelBuildError
         No code was made for the top function.
     """
-    plans = _Plans(programs, text)
+    plans = _Plans(programs, text, tool)
     name = entry or plans.named(re.sub(r"<.*", "", top).split("::")[-1])
     plan = Plan(plans.of(name, top), name, plans.all(), tool, automatic=automatic)
     if buses and tool == "vitis":
@@ -90,6 +90,7 @@ class _Made:
 
     plan: FunctionPlan
     scope: Scope
+    tool: str
     loops: list[tuple[Scope, LoopPlan]] = field(default_factory=list)
     #: Scopes in which INLINE region or recursive speaks of calls, and what it says.
     regions: list[tuple[Scope, Directive]] = field(default_factory=list)
@@ -98,7 +99,10 @@ class _Made:
 class _Plans:
     """The plans of the functions of a raw module."""
 
-    def __init__(self, programs: Iterable[tuple[Program, Constants]], text: str) -> None:
+    def __init__(
+        self, programs: Iterable[tuple[Program, Constants]], text: str, tool: str
+    ) -> None:
+        self._tool = tool
         self._written: dict[tuple[str, int], list[tuple[Scope, Constants]]] = defaultdict(list)
         self._first: tuple[Scope, Constants] | None = None
         for program, constants in programs:
@@ -159,7 +163,7 @@ class _Plans:
         for made in self.made.values():
             if made.scope is scope and made.plan.place.key == place.key:
                 return made
-        made = _Made(_function(scope, place), scope)
+        made = _Made(_function(scope, place), scope, self._tool)
         _fill(scope, made, None, _labels(scope.node), constants)
         return made
 
@@ -266,6 +270,8 @@ def _fill(
     for item in scope.pragmas:
         asked = item.within(function.place.function) if is_placed(item, scope) else None
         if asked is None or is_of_part(item, scope):
+            continue
+        if made.tool == "vitis" and is_behind_merge(item, scope):
             continue
         if asked.name == "inline" and {"region", "recursive"} & {*asked.words}:
             made.regions.append((scope, asked))

@@ -137,7 +137,10 @@ def _fit(
                     user.least, late = due, (phi, last)
                     raised[id(user)] += 1
         for pair in pairs:
-            load, due = pair.load, (pair.store.end[0] + pair.gap - interval * pair.distance, 0.0)
+            load, end = pair.load, (pair.store.end[0] + pair.gap, 0.0)
+            if not pair.gap:
+                end = kept(region, pair.store, pair.store.end, load)
+            due = end[0] - interval * pair.distance, end[1]
             if load.start < due and load.least < due:
                 load.least, late = due, pair
                 raised[id(load)] += 1

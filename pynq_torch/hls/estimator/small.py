@@ -19,7 +19,7 @@ __all__ = ["small_functions"]
 
 #: What directives unroll is unrolled before: "[HLS 214-186] Unrolling loop" stands in front.
 _UNROLL = f"function({compiler.TIDY},loop-simplify,lcssa,indvars,{compiler.UNROLL})"
-_PASSES = f"always-inline,{_UNROLL},cgscc(inline,{_UNROLL})"
+_PASSES = f"always-inline,{_UNROLL},function(lower-constant-intrinsics),cgscc(inline,{_UNROLL})"
 
 
 def small_functions(

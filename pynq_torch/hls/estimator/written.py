@@ -95,18 +95,12 @@ def _holds_array(node: Cursor) -> bool:
 
 def is_open_array(kind: Type) -> bool:
     """Whether a type is ``T[]``, which libclang calls no pointer even where it is an argument."""
-    try:
-        return bool(kind.kind == TypeKind.INCOMPLETEARRAY)
-    except ValueError:  # the bindings have no word for some types, as _Float16
-        return False
+    return bool(kind.kind == TypeKind.INCOMPLETEARRAY)
 
 
 def is_sized_by_template(node: Cursor) -> bool:
     """Whether the size of an array is known in the instances of a template only."""
-    try:
-        return bool(node.type.get_canonical().kind == TypeKind.DEPENDENTSIZEDARRAY)
-    except ValueError:  # the bindings have no word for some types, as _Float16
-        return False
+    return bool(node.type.get_canonical().kind == TypeKind.DEPENDENTSIZEDARRAY)
 
 
 def is_perfect(scope: Scope) -> bool:

@@ -47,14 +47,17 @@ struct ap_fixed_base {
       : V(fitted<AP_W2 - AP_I2>((ap::raw_t<AP_W2 + 1, true>)o.get())) {}
   template <int AP_W2, bool AP_S2> AP_CONSTANT ap_fixed_base(const ap_int_base<AP_W2, AP_S2>& o)
       : V(fitted<0>((ap::raw_t<AP_W2 + 1, true>)o.get())) {}
+  template <int AP_W2, bool AP_S2> AP_INLINE ap_fixed_base(const ap_range_ref<AP_W2, AP_S2>& r)
+      : ap_fixed_base(ap_int_base<AP_W2, false>(r)) {}
+  template <int AP_W2, bool AP_S2> AP_INLINE ap_fixed_base(const ap_bit_ref<AP_W2, AP_S2>& r) : ap_fixed_base((bool)r) {}
   template <class AP_T, std::enable_if_t<std::is_integral_v<AP_T>, int> = 0>
   AP_CONSTANT ap_fixed_base(AP_T v) : V(fitted<0>((ap::raw_t<(int)sizeof(AP_T) * 8 + 1, true>)v)) {}
-  template <class AP_T, std::enable_if_t<std::is_floating_point_v<AP_T>, int> = 0>
+  template <class AP_T, std::enable_if_t<ap::is_real<AP_T>, int> = 0>
   AP_CONSTANT ap_fixed_base(AP_T v) : V(from(v)) {}
   template <class AP_T> AP_CONSTANT static AP_V from(AP_T v) {
     constexpr AP_T factor = (AP_T)scale();
     if (__builtin_constant_p(v)) return (AP_V)(_BitInt(AP_W + 2))(v * factor);
-    if constexpr (sizeof(AP_T) == 4) return (AP_V)(_BitInt(AP_W + 2))__hls_scale_f32(v, AP_F);
+    if constexpr (sizeof(AP_T) <= 4) return (AP_V)(_BitInt(AP_W + 2))__hls_scale_f32(v, AP_F);
     return (AP_V)(_BitInt(AP_W + 2))__hls_scale_f64(v, AP_F);
   }
   AP_INLINE ap_fixed_base(const char*) : V(0) {}
@@ -118,19 +121,28 @@ struct ap_fixed_base {
   // By as many places as it has, or more: all of them are the sign. In C++ that is undefined.
   AP_INLINE ap_fixed_base operator>>(int n) const { ap_fixed_base r; r.V = (AP_V)(get() >> (n < AP_W ? n : AP_W - 1)); return r; }
   AP_INLINE ap_fixed_base operator<<(int n) const { ap_fixed_base r; r.V = (AP_V)(get() << n); return r; }
-  AP_INLINE ap_fixed_base& operator>>=(int n) { return *this = *this >> n; }
-  AP_INLINE ap_fixed_base& operator<<=(int n) { return *this = *this << n; }
+#define AP_SHIFT(OP) \
+  template <class AP_T, std::enable_if_t<ap::native<AP_T>::is && !std::is_same_v<AP_T, int>, int> = 0> \
+  AP_INLINE ap_fixed_base operator OP(AP_T n) const { return *this OP (int)n; } \
+  template <int AP_W2, bool AP_S2> AP_INLINE ap_fixed_base operator OP(const ap_int_base<AP_W2, AP_S2>& n) const { \
+    return *this OP n.to_int(); \
+  } \
+  template <class AP_T> AP_INLINE ap_fixed_base& operator OP##=(const AP_T& n) { return *this = *this OP n; }
+  AP_SHIFT(<<) AP_SHIFT(>>)
+#undef AP_SHIFT
   AP_INLINE ap_fixed_base& operator++() { return *this = ap_fixed_base(*this + 1); }
   AP_INLINE ap_fixed_base& operator--() { return *this = ap_fixed_base(*this - 1); }
   AP_INLINE ap_fixed_base operator++(int) { ap_fixed_base t = *this; ++*this; return t; }
   AP_INLINE ap_fixed_base operator--(int) { ap_fixed_base t = *this; --*this; return t; }
 #define AP_ASSIGN(OP) \
   template <class AP_T> AP_INLINE ap_fixed_base& operator OP##=(const AP_T& o) { return *this = ap_fixed_base(*this OP o); }
-  AP_ASSIGN(+) AP_ASSIGN(-) AP_ASSIGN(*) AP_ASSIGN(/)
+  AP_ASSIGN(+) AP_ASSIGN(-) AP_ASSIGN(*) AP_ASSIGN(/) AP_ASSIGN(&) AP_ASSIGN(|) AP_ASSIGN(^)
 #undef AP_ASSIGN
 };
 
 namespace ap {
+template <class AP_T, class = void> constexpr bool is_fixed = false;
+template <class AP_T> constexpr bool is_fixed<AP_T, std::void_t<decltype(AP_T::iwidth)>> = true;
 // Of volatile numbers. A template is no copy constructor, with which clang would hand numbers over in
 // memory; ap_int has one, since clang packs structs of what it can copy freely into one word.
 template <class AP_T, class AP_OF>
@@ -175,6 +187,13 @@ struct ap_ufixed : ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O> {
     return r; \
   }
 AP_SUM(+, (AP_S1 || AP_S2)) AP_SUM(-, true)
+#define AP_BITS(OP) \
+  AP_TWO AP_INLINE auto operator OP(AP_ARGS) { \
+    AP_ALIGNED ap_fixed_base<f + i - 1, i - 1, (AP_S1 || AP_S2)> r; \
+    r.V = (ap::raw_t<f + i - 1, (AP_S1 || AP_S2)>)(x OP y); \
+    return r; \
+  }
+AP_BITS(&) AP_BITS(|) AP_BITS(^)
 #define AP_COMPARE(OP) AP_TWO AP_INLINE bool operator OP(AP_ARGS) { AP_ALIGNED return x OP y; }
 AP_COMPARE(==) AP_COMPARE(!=) AP_COMPARE(<) AP_COMPARE(>) AP_COMPARE(<=) AP_COMPARE(>=)
 AP_TWO AP_INLINE auto operator*(AP_ARGS) {
@@ -202,10 +221,10 @@ AP_TWO AP_INLINE auto operator/(AP_ARGS) {
     return ap_fixed_base<ap::native<AP_T>::AP_W, ap::native<AP_T>::AP_W, ap::native<AP_T>::AP_S>(a) OP b; \
   } \
   template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O, class AP_T, \
-            std::enable_if_t<std::is_floating_point_v<AP_T>, int> = 0> \
+            std::enable_if_t<ap::is_real<AP_T>, int> = 0> \
   AP_INLINE auto operator OP(const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& a, AP_T b) { return (AP_T)a OP b; } \
   template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O, class AP_T, \
-            std::enable_if_t<std::is_floating_point_v<AP_T>, int> = 0> \
+            std::enable_if_t<ap::is_real<AP_T>, int> = 0> \
   AP_INLINE auto operator OP(AP_T a, const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& b) { return a OP(AP_T) b; } \
   template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O, int AP_W2, bool AP_S2> \
   AP_INLINE auto operator OP(const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& a, const ap_int_base<AP_W2, AP_S2>& b) { \
@@ -215,9 +234,25 @@ AP_TWO AP_INLINE auto operator/(AP_ARGS) {
   AP_INLINE auto operator OP(const ap_int_base<AP_W2, AP_S2>& a, const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& b) { \
     return ap_fixed_base<AP_W2, AP_W2, AP_S2>(a) OP b; \
   }
-AP_MIXED(+) AP_MIXED(-) AP_MIXED(*) AP_MIXED(/)
+AP_MIXED(+) AP_MIXED(-) AP_MIXED(*) AP_MIXED(/) AP_MIXED(&) AP_MIXED(|) AP_MIXED(^)
 AP_MIXED(==) AP_MIXED(!=) AP_MIXED(<) AP_MIXED(>) AP_MIXED(<=) AP_MIXED(>=)
 #undef AP_MIXED
+// With bits of another number, which are an integer.
+#define AP_PART(OP, AP_A, WIDTH) \
+  template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O, int AP_W2, bool AP_S2> \
+  AP_INLINE auto operator OP(const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& a, const AP_A<AP_W2, AP_S2>& b) { \
+    return a OP ap_fixed_base<WIDTH, WIDTH, false>(b); \
+  } \
+  template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O, int AP_W2, bool AP_S2> \
+  AP_INLINE auto operator OP(const AP_A<AP_W2, AP_S2>& a, const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& b) { \
+    return ap_fixed_base<WIDTH, WIDTH, false>(a) OP b; \
+  }
+#define AP_PARTS(OP) AP_PART(OP, ap_range_ref, AP_W2) AP_PART(OP, ap_bit_ref, 1)
+AP_PARTS(+) AP_PARTS(-) AP_PARTS(*) AP_PARTS(/) AP_PARTS(&) AP_PARTS(|) AP_PARTS(^)
+AP_PARTS(==) AP_PARTS(!=) AP_PARTS(<) AP_PARTS(>) AP_PARTS(<=) AP_PARTS(>=)
+#undef AP_PARTS
+#undef AP_PART
+#undef AP_BITS
 #undef AP_COMPARE
 #undef AP_SUM
 #undef AP_ALIGNED

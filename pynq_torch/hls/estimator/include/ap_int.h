@@ -62,6 +62,8 @@ AP_NATIVE(short, true) AP_NATIVE(unsigned short, false) AP_NATIVE(int, true)
 AP_NATIVE(unsigned, false) AP_NATIVE(long, true) AP_NATIVE(unsigned long, false)
 AP_NATIVE(long long, true) AP_NATIVE(unsigned long long, false)
 #undef AP_NATIVE
+// C's floating-point types, and half.
+template <class AP_T> constexpr bool is_real = std::is_floating_point_v<AP_T> || std::is_same_v<AP_T, half>;
 template <int AP_N> struct native<signed _BitInt(AP_N)> { static constexpr bool is = true, AP_S = true; static constexpr int AP_W = AP_N; };
 template <int AP_N> struct native<unsigned _BitInt(AP_N)> { static constexpr bool is = true, AP_S = false; static constexpr int AP_W = AP_N; };
 }  // namespace ap
@@ -90,7 +92,7 @@ template <int AP_W, bool AP_S> struct ap_int_base {
 
   ap_int_base() = default;
   template <int AP_W2, bool AP_S2> AP_CONSTANT ap_int_base(const ap_int_base<AP_W2, AP_S2>& o) : V((AP_V)o.get()) {}
-  template <class AP_T, std::enable_if_t<std::is_arithmetic_v<AP_T> || std::is_enum_v<AP_T> || ap::native<AP_T>::is, int> = 0>
+  template <class AP_T, std::enable_if_t<std::is_arithmetic_v<AP_T> || std::is_enum_v<AP_T> || ap::native<AP_T>::is || ap::is_real<AP_T>, int> = 0>
   AP_CONSTANT ap_int_base(AP_T v) : V((AP_V)v) {}
   template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_range_ref<AP_W2, AP_S2>& r) : V((AP_V)r.get()) {}
   template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_bit_ref<AP_W2, AP_S2>& r) : V((AP_V)(bool)r) {}
@@ -196,7 +198,7 @@ template <int AP_W, bool AP_S> struct ap_int_base {
   AP_INLINE ap_int_base operator~() const { ap_int_base r; r.V = (AP_V)~get(); return r; }
   AP_INLINE bool operator!() const { return get() == 0; }
 #define AP_ASSIGN(OP) \
-  template <class AP_T> AP_INLINE ap_int_base& operator OP##=(const AP_T& o) { return *this = ap_int_base(*this OP o); }
+  template <class AP_T> AP_INLINE ap_int_base& operator OP##=(const AP_T& o) { V.kept = ap_int_base(*this OP o).V.kept; return *this; }
   AP_ASSIGN(+) AP_ASSIGN(-) AP_ASSIGN(*) AP_ASSIGN(/) AP_ASSIGN(%) AP_ASSIGN(&) AP_ASSIGN(|) AP_ASSIGN(^)
   AP_ASSIGN(<<) AP_ASSIGN(>>)
 #undef AP_ASSIGN
@@ -208,7 +210,9 @@ template <int AP_W, bool AP_S> struct ap_range_ref {
   using AP_U = unsigned _BitInt(AP_W);
   AP_INLINE AP_U get() const { return of.slice(hi, lo).get(); }
   AP_INLINE operator ap_int_base<AP_W, false>() const { return get(); }
-  AP_INLINE operator AP_U() const { return get(); }
+  AP_INLINE operator ap::nearest_t<AP_W, false>() const { return (ap::nearest_t<AP_W, false>)get(); }
+  AP_INLINE ap_int_base<AP_W, false> operator~() const { return (AP_U)~get(); }
+  AP_INLINE auto operator-() const { return -ap_int_base<AP_W, false>(get()); }
   template <class AP_T> AP_INLINE void put(const AP_T& v) {
     if (__builtin_constant_p(hi < lo) && hi < lo) {
       const AP_U bits = (AP_U)((AP_U)v << (unsigned)(AP_W - 1 - lo + hi));
@@ -225,6 +229,8 @@ template <int AP_W, bool AP_S> struct ap_range_ref {
   template <int AP_W2, bool AP_S2> AP_INLINE ap_range_ref& operator=(const ap_int_base<AP_W2, AP_S2>& v) { put(v.get()); return *this; }
   template <int AP_W2, bool AP_S2> AP_INLINE ap_range_ref& operator=(const ap_range_ref<AP_W2, AP_S2>& v) { put(v.get()); return *this; }
   AP_INLINE ap_range_ref& operator=(const ap_range_ref& v) { put(v.get()); return *this; }
+  template <int AP_W2, int AP_I2, bool AP_S2, ap_q_mode AP_Q2, ap_o_mode AP_O2>
+  AP_INLINE ap_range_ref& operator=(const ap_fixed_base<AP_W2, AP_I2, AP_S2, AP_Q2, AP_O2>& v) { put(v.whole()); return *this; }
   AP_INLINE int to_int() const { return (int)get(); }
   AP_INLINE unsigned to_uint() const { return (unsigned)get(); }
   AP_INLINE unsigned long long to_uint64() const { return (unsigned long long)get(); }
@@ -354,12 +360,16 @@ AP_INLINE ap_int_base<AP_W1, AP_S1> operator>>(const ap_int_base<AP_W1, AP_S1>& 
 AP_MIXED(+) AP_MIXED(-) AP_MIXED(*) AP_MIXED(/) AP_MIXED(%) AP_MIXED(&) AP_MIXED(|) AP_MIXED(^)
 AP_MIXED(==) AP_MIXED(!=) AP_MIXED(<) AP_MIXED(>) AP_MIXED(<=) AP_MIXED(>=) AP_MIXED(<<) AP_MIXED(>>)
 #undef AP_MIXED
-#define AP_FLOAT(OP) \
-  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<std::is_floating_point_v<AP_T>, int> = 0> \
-  AP_INLINE auto operator OP(const ap_int_base<AP_W, AP_S>& a, AP_T b) { return (AP_T)a.get() OP b; } \
-  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<std::is_floating_point_v<AP_T>, int> = 0> \
-  AP_INLINE auto operator OP(AP_T a, const ap_int_base<AP_W, AP_S>& b) { return a OP (AP_T)b.get(); }
-AP_FLOAT(+) AP_FLOAT(-) AP_FLOAT(*) AP_FLOAT(/) AP_FLOAT(<) AP_FLOAT(>) AP_FLOAT(<=) AP_FLOAT(>=) AP_FLOAT(==)
+#define AP_FLOAT(OP, AP_A) \
+  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<ap::is_real<AP_T>, int> = 0> \
+  AP_INLINE auto operator OP(const AP_A<AP_W, AP_S>& a, AP_T b) { return (AP_T)a.get() OP b; } \
+  template <int AP_W, bool AP_S, class AP_T, std::enable_if_t<ap::is_real<AP_T>, int> = 0> \
+  AP_INLINE auto operator OP(AP_T a, const AP_A<AP_W, AP_S>& b) { return a OP (AP_T)b.get(); }
+#define AP_FLOATS(AP_A) \
+  AP_FLOAT(+, AP_A) AP_FLOAT(-, AP_A) AP_FLOAT(*, AP_A) AP_FLOAT(/, AP_A) AP_FLOAT(<, AP_A) AP_FLOAT(>, AP_A) \
+  AP_FLOAT(<=, AP_A) AP_FLOAT(>=, AP_A) AP_FLOAT(==, AP_A) AP_FLOAT(!=, AP_A)
+AP_FLOATS(ap_int_base) AP_FLOATS(ap_range_ref)
+#undef AP_FLOATS
 #undef AP_FLOAT
 
 // (a, b): the bits of a above those of b.

@@ -16,6 +16,9 @@
   AP_INLINE double NAME(AP_T x) { return __hls_##NAME##_f64((double)x); } \
   template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O> \
   AP_INLINE ap_fixed<AP_W, AP_I> NAME(const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& x) { return __hls_##NAME##_f32((float)x); } \
+  template <int AP_W, bool AP_S> \
+  AP_INLINE ap_int_base<AP_W, AP_S> NAME(const ap_int_base<AP_W, AP_S>& x) { return __hls_##NAME##_f32(x.to_float()); } \
+  AP_INLINE half NAME(half x) { return (half)__hls_##NAME##_f32(x); } \
   }
 AP_UNARY(acos) AP_UNARY(asin) AP_UNARY(atan) AP_UNARY(cos) AP_UNARY(sin) AP_UNARY(tan) AP_UNARY(cosh) AP_UNARY(sinh)
 AP_UNARY(tanh) AP_UNARY(exp) AP_UNARY(exp2) AP_UNARY(exp10) AP_UNARY(expm1) AP_UNARY(log) AP_UNARY(log2)
@@ -30,6 +33,13 @@ AP_UNARY(fabs)
   AP_INLINE float NAME(float x, float y) { return __hls_##NAME##_f32(x, y); } \
   AP_INLINE float NAME##f(float x, float y) { return __hls_##NAME##_f32(x, y); } \
   AP_INLINE double NAME(double x, double y) { return __hls_##NAME##_f64(x, y); } \
+  AP_INLINE half NAME(half x, half y) { return (half)__hls_##NAME##_f32(x, y); } \
+  template <class AP_T, class AP_T2> AP_INLINE auto NAME(const AP_T& x, const AP_T2& y) { \
+    if constexpr (ap::is_fixed<AP_T> && ap::is_fixed<AP_T2>) \
+      return ap_fixed<AP_T::width, AP_T::iwidth>(__hls_##NAME##_f32((float)x, (float)y)); \
+    else \
+      return __hls_##NAME##_f64((double)x, (double)y); \
+  } \
   }
 AP_BINARY(atan2) AP_BINARY(pow) AP_BINARY(fmod) AP_BINARY(hypot) AP_BINARY(fmax) AP_BINARY(fmin) AP_BINARY(copysign)
 #undef AP_BINARY
