@@ -385,3 +385,144 @@ static int size = 16;
 void k(byte in[16], byte out[16]) { for (int i = 0; i < 16; ++i) out[i] = in[i] ^ size; }
 """
     assert estimate(tmp_path, text).latency == (33, 33)
+
+
+LONG = """
+void k(const int x[64], int *y) {
+    int best = 0, last = 0;
+    each: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE II=1
+        int a = best + x[i], b = a > last ? a : last, c = b > 1000 ? b - 1000 : b + last;
+        best = c < 0 ? -c : c;
+        last = best > 500 ? best - 500 : best;
+    }
+    *y = best + last;
+}
+"""
+
+
+def test_vivado_hls_keeps_its_interval_and_misses_the_clock(tmp_path: Path) -> None:
+    vivado, vitis = (estimate(tmp_path, LONG, tool=tool, clock=5) for tool in ("vivado", "vitis"))
+    assert loop(vivado, "each").ii == 1
+    assert any("keeps II=1 and misses the clock" in said for said in vivado.warnings)
+    longer = loop(vitis, "each").ii
+    assert longer is not None and longer > 1 and not vitis.warnings
+    assert not estimate(tmp_path, LONG, tool="vivado", clock=40).warnings
+
+
+LANES = """
+#include <ap_int.h>
+void k(const ap_int<8> x[256], const ap_int<8> w[256], int *y) {
+    int sums[8];
+#pragma HLS ARRAY_PARTITION variable=sums complete
+    for (int i = 0; i < 8; ++i) {
+#pragma HLS UNROLL
+        sums[i] = 0;
+    }
+    each: for (int n = 0; n < 256; ++n) {
+#pragma HLS PIPELINE II=1
+        sums[n & 7] += x[n] * w[n];
+    }
+    int sum = 0;
+    for (int i = 0; i < 8; ++i) {
+#pragma HLS UNROLL
+        sum += sums[i];
+    }
+    *y = sum;
+}
+"""
+
+
+def test_sums_among_registers_are_passed_by(tmp_path: Path) -> None:
+    found = estimate(tmp_path, LANES, part="xck26-sfvc784-2LV-c", tool="vitis-2025.1")
+    assert loop(found, "each").ii == 1
+
+
+BANKS = """
+void k(const int in[4096], int out[4096], const int order[4096]) {
+    static int bank[2][4096];
+    int now = 0;
+    for (int i = 0; i < 4096; ++i) bank[1][i] = in[i];
+    for (int turn = 0; turn < 8; ++turn) {
+        each: for (int i = 0; i < 4096; ++i) {
+#pragma HLS PIPELINE
+            bank[FROM][order[i] & 4095] = bank[TO][i];
+        }
+        now = 1 - now;
+    }
+    for (int i = 0; i < 4096; ++i) out[i] = bank[1 - now][i];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "interval"), [("now", "1 - now", 1), ("now", "turn & 1", 2)]
+)
+def test_banks_that_take_turns_never_meet(
+    tmp_path: Path, written: str, read: str, interval: int
+) -> None:
+    found = estimate(tmp_path, BANKS.replace("FROM", written).replace("TO", read), tool="vitis")
+    assert loop(found, "each").ii == interval
+
+
+MERGED = """
+void k(int a[256], int b[256], int n) {
+    turns: for (int j = 0; j < n; ++j) {
+#pragma HLS LOOP_MERGE
+#pragma HLS PIPELINE
+        one: for (int i = 0; i < 256; ++i) a[i] += j;
+        two: for (int i = 0; i < 256; ++i) b[i] ^= j;
+    }
+}
+"""
+
+
+def test_pipeline_behind_loop_merge_has_no_effect_in_vitis_hls(tmp_path: Path) -> None:
+    vitis = estimate(tmp_path, MERGED, tool="vitis")
+    assert loop(vitis, "turns").ii is None
+    assert any("behind LOOP_MERGE has no effect in Vitis HLS" in said for said in vitis.warnings)
+    lines = MERGED.split("\n")
+    lines[3], lines[4] = lines[4], lines[3]
+    assert loop(estimate(tmp_path, "\n".join(lines), tool="vitis"), "turns").ii is not None
+
+
+COUNT = """
+static unsigned ones(unsigned x) {
+    unsigned n = 0;
+    for (int b = 0; b < 32; ++b) { n += x & 1; x >>= 1; }
+    return n;
+}
+void k(const unsigned x[128][WORDS], const unsigned w[WORDS], unsigned y[128]) {
+    rows: for (int i = 0; i < 128; ++i) {
+        unsigned sum = 0;
+        words: for (int j = 0; j < WORDS; ++j) sum += ones(x[i][j] ^ w[j]);
+        y[i] = sum;
+    }
+}
+"""
+
+
+def test_short_loops_of_what_is_called_are_unrolled_with_those_around_them(tmp_path: Path) -> None:
+    few, many = (estimate(tmp_path, COUNT.replace("WORDS", n), tool="vitis") for n in ("2", "25"))
+    assert loop(few, "rows").ii == 1  # 2 x 32 are 64
+    assert [(one.name, one.trip_count[1]) for one in many.loops] == [("rows_words", 128 * 25)]
+
+
+def test_a_loop_with_several_lengths_is_as_long_as_the_longest(tmp_path: Path) -> None:
+    found = estimate(
+        tmp_path,
+        """
+static int dot(const int *a, const int *b, int n) {
+    int sum = 0;
+    each: for (int i = 0; i < n; ++i) sum += a[i] == b[i];
+    return sum;
+}
+void k(const int x[784], const int w[784], int y[8], int z[8]) {
+    first: for (int j = 0; j < 8; ++j) y[j] = dot(x, w, 784) + j;
+    second: for (int j = 0; j < 8; ++j) z[j] = dot(x, w, 16) + j;
+}
+""",
+        tool="vitis",
+    )
+    trips = [(one.name, one.trip_count[1], one.ii) for one in found.loops]
+    assert trips == [("first_each", 8 * 784, 1), ("second_each", 8 * 16, 1)]

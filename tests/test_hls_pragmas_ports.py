@@ -340,3 +340,26 @@ void k(hls::stream<int> in[4], hls::stream<int> out[4]) {
     source.write_text(text.replace("out[i]);", "out[i]); int unused = 0; unused += i;"))
     [found] = [one for one in hls.lint(source, "k", schedule=False) if one.rule == "dataflow"]
     assert found.line == 10
+
+
+def test_half_is_a_number_among_others(tmp_path: Path) -> None:
+    """libclang's bindings have no word for _Float16."""
+    source = tmp_path / "k.cpp"
+    source.write_text("""
+#include <hls_half.h>
+static half twice(half x) { return x + x; }
+void k(half *sum, half x, half a[16]) {
+#pragma HLS INTERFACE ap_vld port=sum
+#pragma HLS INTERFACE ap_none port=x
+#pragma HLS INTERFACE ap_none port=a
+    half all[16];
+#pragma HLS ARRAY_PARTITION variable=all complete
+    for (int i = 0; i < 16; ++i) all[i] = twice(a[i]) + x;
+    half total = 0;
+    for (int i = 0; i < 16; ++i) total += all[i];
+    *sum = total;
+}
+""")
+    said = [one.text for one in hls.lint(source, "k", schedule=False)]
+    assert len(said) == 1 and "a is an array" in said[0]
+    assert hls.estimate(source, "k").as_json()["latency"]["max"] is not None

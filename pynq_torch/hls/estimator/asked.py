@@ -87,7 +87,9 @@ class LoopPlan:
 
         It does so late, when arrays are cut already.
         """
-        return self.automatic and any(one.unrolled_by != "UNROLL" for one in self.inner)
+        called = (one for callee in self.called() for one in callee.called())
+        loops = [*self.inner, *(one for function in called for one in function.all_loops())]
+        return self.automatic and any(one.unrolled_by != "UNROLL" for one in loops)
 
     def called(self) -> Iterator[FunctionPlan]:
         """Yield the functions that are called in this loop and those in it."""

@@ -20,6 +20,7 @@ from .processes import Process, channels, side_by_side
 from .result import Cycles, LoopEstimate
 from .schedule import pipeline
 from .turns import between
+from .unbroken import missed
 
 if TYPE_CHECKING:
     from .bounds import Limit
@@ -220,6 +221,8 @@ def _pipelined(
         region, max(plan.interval or 1, floor), distances, body.shared_arrays(),
         by_itself=plan.by_itself and body.target.unrolls_late,
     )  # fmt: skip
+    if why := missed(region, interval):
+        body.kernel.plan.warn(why)
     depth = max(depth, plan.least or 0)
     interval = min(interval, depth)  # the next iteration need not wait when one has ended
     body.count(region, interval, plan.interval or 1)

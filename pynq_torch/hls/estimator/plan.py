@@ -42,7 +42,8 @@ class Plan:
         """Whether trip counts decide what the tool does by itself."""
         loops = [loop for function in self.functions for loop in function.all_loops()]
         decides = self.tool == "vitis" and self.automatic
-        return decides and any(loop.inner and loop.interval is None for loop in loops)
+        free = (loop for loop in loops if loop.interval is None)
+        return decides and any(loop.inner or _calls_loops(loop) for loop in free)
 
     def members(self) -> dict[str, list[dict[int, str]]]:
         """Return the members of the structs that are taken apart, by the structs' names."""
@@ -262,7 +263,10 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips, nests: Mapping[LoopPlan, b
         return
     gone = [_is_unrolled(inner, trips) for inner in loop.inner]
     short = all(map(lambda inner, out: out or _is_short(inner, trips), loop.inner, gone))
-    calls_loops = _calls_loops(loop)
+    callees = [*loop.callees]
+    for inner, out in zip(loop.inner, gone, strict=True):
+        callees += inner.called() if out else ()
+    calls_loops = _calls_long_loops(callees, trips)
     free = loop.inner and loop.unroll and not (loop.off or loop.dataflow or calls_loops)
     alone = nests.get(loop, loop.perfect)
     if free and short and not _runs_once(loop, trips) and (all(gone) or not alone):
@@ -277,6 +281,23 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips, nests: Mapping[LoopPlan, b
 def _calls_loops(loop: LoopPlan) -> bool:
     """Whether a loop calls what runs loops, or calls such a function in turn."""
     return any(has_loops(one) for called in loop.called() for one in called.called())
+
+
+def _calls_long_loops(callees: Iterable[FunctionPlan], trips: Trips, around: int = 1) -> bool:
+    """Whether loops are left in what a loop calls, if that is inlined in a pipeline.
+
+    Those that are short are unrolled, as those in the loop itself are: a count of bits, hashes in
+    two compressors, the rounds of a cipher.
+    """
+    called = dict.fromkeys(one for called in callees for one in called.called())
+    return not all(_vanishes(one, trips, around) for function in called for one in function.loops)
+
+
+def _vanishes(loop: LoopPlan, trips: Trips, around: int) -> bool:
+    """Whether a loop and those in it are unrolled, or are where a pipeline is around them."""
+    if loop.unroll == 0 or _is_unrolled(loop, trips):
+        return all(_vanishes(one, trips, around) for one in loop.inner)
+    return _is_short(loop, trips, around)
 
 
 def has_loops(function: FunctionPlan) -> bool:
@@ -303,11 +324,14 @@ def _is_short(loop: LoopPlan, trips: Trips, around: int = 1) -> bool:
     Unrolled together they become as many copies as their iterations multiplied.
     """
     count = trips.get(loop)
-    asked = loop.interval is not None or loop.unroll != 1 or loop.off or loop.dataflow
-    if asked or count is None or _calls_loops(loop):
+    is_pipeline = loop.interval is not None and not loop.automatic
+    asked = is_pipeline or loop.unroll != 1 or loop.off or loop.dataflow
+    if asked or count is None:
         return False
     copies = count * around
-    return copies <= _PIPELINE_LOOPS and all(_is_short(one, trips, copies) for one in loop.inner)
+    if copies > _PIPELINE_LOOPS or _calls_long_loops(loop.callees, trips, copies):
+        return False
+    return all(_is_short(one, trips, copies) for one in loop.inner)
 
 
 def _swallow(loop: LoopPlan, by: str) -> None:

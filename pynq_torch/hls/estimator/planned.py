@@ -99,9 +99,7 @@ class _Made:
 class _Plans:
     """The plans of the functions of a raw module."""
 
-    def __init__(
-        self, programs: Iterable[tuple[Program, Constants]], text: str, tool: str
-    ) -> None:
+    def __init__(self, programs: Iterable[tuple[Program, Constants]], text: str, tool: str) -> None:
         self._tool = tool
         self._written: dict[tuple[str, int], list[tuple[Scope, Constants]]] = defaultdict(list)
         self._first: tuple[Scope, Constants] | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from .array import LUT_BITS, Access, fitting, may_meet, meet_in_registers
@@ -100,6 +100,8 @@ class Region:
         self.outer: list[tuple[str, int]] = []
         #: Loads (by id) of what the iteration before has written, and what makes that.
         self.handed_on: dict[int, list[Node]] = {}
+        #: Logic of a recurrence that stays in one cycle, however long it takes.
+        self.unbroken: Collection[int] = frozenset()
         self._writes: dict[int, list[Node]] = defaultdict(list)
         #: Of each element, and of it in a block where there are branches, the last load, and how
         #: many writes of its array were before it.
@@ -372,7 +374,9 @@ class Region:
         cycle, time = ready
         needed = node.cost.entry if node.cost.latency else node.cost.delay
         if needed and time and time + needed > self.target.budget + 1e-9:
-            return cycle + 1, 0.0
+            before = (one.end for one, _ in node.before if id(one) in self.unbroken)
+            if id(node) not in self.unbroken or max(before, default=(0, 0.0)) < ready:
+                return cycle + 1, 0.0
         return ready
 
     def ends(self, node: Node, start: Slot) -> Slot:

@@ -371,13 +371,14 @@ def _both_ways(made: Callable[..., tuple[str, str]], plan: Plan) -> Module:
 
 
 def _trips(module: Module, plan: Plan) -> Trips:
-    """Return the iterations of each loop that is left."""
-    loops = [loop for function in module.functions.values() for loop in function.loops]
-    return {
-        asked: loop.taken.constant + 1 if loop.taken and not loop.taken.terms else None
-        for loop in loops
-        if (asked := plan.loop_at(loop.place)) is not None
-    }
+    """Return the iterations of each loop that is left; of several instances of it, the most."""
+    trips: Trips = {}
+    for loop in (loop for function in module.functions.values() for loop in function.loops):
+        if (asked := plan.loop_at(loop.place)) is not None:
+            count = loop.taken.constant + 1 if loop.taken and not loop.taken.terms else None
+            other = trips.get(asked, 0)
+            trips[asked] = None if count is None or other is None else max(count, other)
+    return trips
 
 
 def _steady(module: Module, plan: Plan) -> set[LoopPlan]:

@@ -30,6 +30,7 @@ from .guards import predicate
 from .region import AFTER_READ, Node, Region, Slot
 from .spread import divide
 from .three import sum_of_three
+from .unbroken import unbroken
 from .wide import widen
 
 __all__ = ["pipeline", "place_all"]
@@ -61,6 +62,7 @@ def pipeline(
     forward(region)
     widen(region)
     pairs = carried(region, distances)
+    region.unbroken = unbroken(region, pairs)
     values = recurrence_limit(region, pairs)
     divide(region, shared, max(asked, values.interval), by_itself=by_itself)
     ports = port_limit(region, asked)

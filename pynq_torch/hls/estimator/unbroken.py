@@ -1,0 +1,76 @@
+"""Recurrences of logic alone, which Vivado HLS does not spread over cycles.
+
+For Vitis HLS an interval that the clock does not allow is too short. Vivado HLS keeps it and says
+that it misses the clock: five of its reports have II=1 (or that of their ports) and an estimated
+clock above the one asked for, none a longer interval for logic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from .paths import After, waiting
+
+if TYPE_CHECKING:
+    from .bounds import Carried
+    from .region import Node, Region
+
+__all__ = ["missed", "unbroken"]
+
+#: Of recurrences times operations: where there are more, each is spread over cycles.
+_MOST = 2_000_000
+
+
+def unbroken(region: Region, pairs: Iterable[Carried]) -> Collection[int]:
+    """Return the operations, by identity, of recurrences that stay in one cycle in Vivado HLS.
+
+    `pairs` are those through memories and registers.
+    """
+    if region.target.tool != "vivado":
+        return frozenset()
+    through = [(pair.load, pair.store) for pair in pairs if pair.distance == 1]
+    ways = region.carried_values() + [pair for pair in through if _is_logic(pair[0])]
+    if len(ways) * len(region.nodes) > _MOST:
+        return frozenset()
+    after, found = waiting(region), set()
+    for first, last in ways:
+        between = _between(region.nodes, first, last, after)
+        if all(map(_is_logic, between)):
+            found.update(map(id, between))
+    return found
+
+
+def missed(region: Region, interval: int) -> str:
+    """Return that a pipeline misses the clock; ``""`` where it does not."""
+    logic = [node for node in region.nodes if id(node) in region.unbroken]
+    last = max(logic, key=lambda node: node.end[1], default=None)
+    if last is None or last.end[1] <= region.target.budget or last.place is None:
+        return ""
+    return (
+        f"{last.place.shown}: what an iteration hands on to the next one takes {last.end[1]:.1f} "
+        f"ns, a cycle has {region.target.budget:.1f}: Vivado HLS keeps II={interval} and misses "
+        "the clock; use a slower one, or less logic"
+    )
+
+
+def _is_logic(node: Node) -> bool:
+    is_register = node.access is None or node.access.array.kind == "register"
+    return not node.cost.latency and is_register and not node.stream
+
+
+def _between(nodes: Sequence[Node], first: Node, last: Node, after: After) -> list[Node]:
+    """Return what is on the ways from one operation to another, with both; none without a way."""
+    places, following = after
+    if id(first) not in places or id(last) not in places:
+        return []
+    begin, end = places[id(first)], places[id(last)]
+    reached = {begin}
+    for at in range(begin, end):
+        if at in reached:
+            reached.update(following[at])
+    leading = {end} & reached
+    for at in range(end - 1, begin - 1, -1):
+        if at in reached and not leading.isdisjoint(following[at]):
+            leading.add(at)
+    return [nodes[at] for at in sorted(leading)]
