@@ -216,8 +216,8 @@ def test_a_merge_of_loops_that_a_pipeline_unrolls_says_so(tmp_path: Path) -> Non
 void k(const int x[256], int y[256], const int c[16]) {
     static int kept[16];
     outer: for (int i = 0; i < 256; ++i) {
-#pragma HLS LOOP_MERGE
 #pragma HLS PIPELINE OFF
+#pragma HLS LOOP_MERGE
         int sum = 0;
         a: for (int j = 15; j > 0; --j) kept[j] = kept[j - 1];
         kept[0] = x[i];

@@ -38,8 +38,8 @@ _WRITE_NS, _FAST_WRITE_NS = 1.58, 0.42
 _MOST_PASSED = 1.36
 #: ns to choose between two values; of a cycle in which a 7-series sum has room for that as well.
 _CHOICE_NS, _SLOW_NS = 0.7, 19.5
-#: ns to choose between two values in UltraScale+.
-_FAST_CHOICE_NS = 0.28
+#: ns that a choice in UltraScale+ needs to be left: 0.45 were too few in grade -2, 0.87 enough.
+_FAST_CHOICE_NS = 0.6
 
 
 #: The release since when Vitis HLS looks at which element of an m_axi port is read and written.
@@ -167,7 +167,7 @@ def kept(region: Region, node: Node, end: Slot, user: Node | None = None) -> Slo
         return end[0] + (end[1] + user.cost.entry > target.budget), 0.0
     is_passed = user is node and target.has_ultra_ram
     if is_passed and end[1] + _FAST_CHOICE_NS + _write(target) <= target.budget:
-        return end[0], 0.0  # there is time to begin anew: 6.0 + 0.3 + 0.4 ns in four loops
+        return end[0], 0.0  # there is time to begin anew, as in four loops
     if multiple and user is not None and (user is not node or region.begins_anew):
         return end[0] + 1 + (region.begins_anew and not _has_room(user, target)), 0.0
     if is_float and not multiple and user is not None and user.cost.latency:

@@ -68,9 +68,9 @@ def fast_stages(name: str, target: Target) -> tuple[int, float] | None:
     if target.speed >= _ULTRASCALE or name not in table:
         return None
     grade = _GRADE[target.is_small] if target.is_fast else 1.0
-    # Grade -2 of the small families takes no core whose stages do not fit the cycle (2,800
-    # schedules of a Kria at 3.33, 4 and 10 ns).
-    fits = target.is_small and target.is_fast
+    # Grade -2LV takes no core whose stages do not fit the cycle (2,800 schedules of a Kria at 3.33,
+    # 4 and 10 ns).
+    fits = target.is_small and target.is_low
     cycles, ns = next(
         (n, ns)
         for least, n, ns in table[name]

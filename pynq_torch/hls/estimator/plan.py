@@ -274,7 +274,8 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips, nests: Mapping[LoopPlan, b
         return
     for inner in loop.inner:
         _pipeline_by_itself(inner, trips, nests)
-    if loop.unroll and not (loop.inner or loop.off or loop.dataflow or calls_loops):
+    is_nest = _calls_loops(loop) and nests.get(loop, False)
+    if loop.unroll and not (loop.inner or loop.off or loop.dataflow or calls_loops or is_nest):
         loop.interval, loop.automatic = 0, True
 
 
@@ -290,6 +291,8 @@ def _calls_long_loops(callees: Iterable[FunctionPlan], trips: Trips, around: int
     two compressors, the rounds of a cipher.
     """
     called = dict.fromkeys(one for called in callees for one in called.called())
+    if any(one.inline is False and has_loops(one) for one in called):
+        return True
     return not all(_vanishes(one, trips, around) for function in called for one in function.loops)
 
 

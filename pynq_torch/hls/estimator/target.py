@@ -25,6 +25,8 @@ class Target:
     #: Of UltraScale+ parts: whether the grade is above -1, and whether it is Zynq or Kria.
     is_fast: bool = False
     is_small: bool = False
+    #: Whether it is of a grade for low voltage, such as -2LV.
+    is_low: bool = False
 
     @property
     def unrolls_late(self) -> bool:
@@ -56,6 +58,7 @@ _SPEED = (
 )
 #: Speed grades above -1, with the letters of a temperature range: -2, -2L, -2I.
 _FAST = re.compile(r"-[23][a-z]{0,2}(?:-|$)")
+_LOW = re.compile(r"-2lv")
 
 
 def target_of(
@@ -70,5 +73,5 @@ def target_of(
     is_small = _SMALL.match(name) is not None
     return Target(
         clock, clock - margin, fast if is_fast else slow, tool, release=release,
-        is_fast=is_fast, is_small=is_small,
+        is_fast=is_fast, is_small=is_small, is_low=is_fast and _LOW.search(name) is not None,
     )  # fmt: skip

@@ -33,7 +33,8 @@ def unbroken(region: Region, pairs: Iterable[Carried]) -> Collection[int]:
     ways = region.carried_values() + [pair for pair in through if _is_logic(pair[0])]
     if len(ways) * len(region.nodes) > _MOST:
         return frozenset()
-    after, found = waiting(region), set()
+    after = waiting(region)
+    found: set[int] = set()
     for first, last in ways:
         between = _between(region.nodes, first, last, after)
         if all(map(_is_logic, between)):
