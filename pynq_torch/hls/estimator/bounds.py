@@ -167,7 +167,7 @@ def kept(region: Region, node: Node, end: Slot, user: Node | None = None) -> Slo
         return end[0] + (end[1] + user.cost.entry > target.budget), 0.0
     is_passed = user is node and target.has_ultra_ram
     if is_passed and end[1] + _FAST_CHOICE_NS + _write(target) <= target.budget:
-        return end[0], 0.0  # there is time to begin anew, as in four loops
+        return end[0], 0.0  # there is time to choose, as in four loops
     if multiple and user is not None and (user is not node or region.begins_anew):
         return end[0] + 1 + (region.begins_anew and not _has_room(user, target)), 0.0
     if is_float and not multiple and user is not None and user.cost.latency:

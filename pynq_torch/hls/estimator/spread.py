@@ -165,8 +165,7 @@ def _division(
     array, ports = accesses[0].array, accesses[0].array.ports()
     both = len({access.write for access in accesses}) > 1
     if len({access.address.terms for access in accesses}) > 1:
-        few = None if whole else _apart(array, len({(one.write, one.address) for one in accesses}))
-        return few or _copied_whole(accesses, target, least)
+        return (None if whole else _apart(accesses)) or _copied_whole(accesses, target, least)
     parts = [split(access.address, array) for access in accesses]
     along = [
         _Along(frozenset(part[0] for part in each), tuple(each[0][1]), each[0][2])
@@ -198,16 +197,17 @@ def _division(
     return None if len(written) > 1 else _copies(array, met, target, least, cuts, more)
 
 
-def _apart(array: Array, accesses: int) -> Division | None:
+def _apart(accesses: Sequence[Access]) -> Division | None:
     """Return that a few words become registers, if no cut parts the accesses; None for more words.
 
     Four rows of a matrix, of which two are rotated, do so in a log of 2025.1.
     """
+    array, different = accesses[0].array, {(one.write, one.address) for one in accesses}
     own, sizes = array.cuts(), array.dimensions
     cuts: Cuts = {one: ("complete", size) for one, size in enumerate(sizes) if one not in own}
-    if not 0 < prod(size for _, size in cuts.values()) <= _FEW or accesses <= array.ports():
+    if not 0 < prod(size for _, size in cuts.values()) <= _FEW or len(different) <= array.ports():
         return None
-    return Division(cuts, most=accesses)
+    return Division(cuts, most=len(different))
 
 
 def _copied_whole(accesses: Sequence[Access], target: Target, least: int) -> Division | None:
