@@ -526,3 +526,28 @@ void k(const int x[784], const int w[784], int y[8], int z[8]) {
     )
     trips = [(one.name, one.trip_count[1], one.ii) for one in found.loops]
     assert trips == [("first_each", 8 * 784, 1), ("second_each", 8 * 16, 1)]
+
+
+@pytest.mark.parametrize(
+    ("part", "clock", "interval"),
+    [
+        ("xck26-sfvc784-2LV-c", 4, 10),  # ten stages, fewer do not fit a cycle
+        ("xczu5eg-sfvc784-1-e", 10, 4),  # there is time to choose where a turn begins
+        ("xczu9eg-ffvb1156-2-i", 10, 4),  # here the choice takes one more
+    ],
+)
+def test_a_nest_begins_its_sums_in_the_stages_of_the_grade(
+    tmp_path: Path, part: str, clock: float, interval: int
+) -> None:
+    text = """
+void k(const float w[64][128], const float x[128], float y[64]) {
+    for (int i = 0; i < 64; ++i) {
+        float sum = 0;
+        each: for (int j = 0; j < 128; ++j) sum += w[i][j] * x[j];
+        y[i] = sum;
+    }
+}
+"""
+    assert (
+        loop(estimate(tmp_path, text, part=part, clock=clock, tool="vitis"), "each").ii == interval
+    )

@@ -180,20 +180,15 @@ struct ap_ufixed : ap_fixed_base<AP_W, AP_I, false, AP_Q, AP_O> {
   constexpr int f = ap::most(AP_W1 - AP_I1, AP_W2 - AP_I2), i = ap::most(AP_I1 + (AP_S2 && !AP_S1), AP_I2 + (AP_S1 && !AP_S2)) + 1; \
   using AP_R = ap::raw_t<f + i, true>; \
   AP_R x = (AP_R)((AP_R)a.get() << (f - AP_W1 + AP_I1)), y = (AP_R)((AP_R)b.get() << (f - AP_W2 + AP_I2));
-#define AP_SUM(OP, SIGN) \
+// A sum has a bit more than its operands aligned, their bits by themselves have not.
+#define AP_SUM(OP, SIGN, MORE) \
   AP_TWO AP_INLINE auto operator OP(AP_ARGS) { \
-    AP_ALIGNED ap_fixed_base<f + i, i, SIGN> r; \
-    r.V = (ap::raw_t<f + i, SIGN>)(x OP y); \
+    AP_ALIGNED ap_fixed_base<f + i - 1 + MORE, i - 1 + MORE, SIGN> r; \
+    r.V = (ap::raw_t<f + i - 1 + MORE, SIGN>)(x OP y); \
     return r; \
   }
-AP_SUM(+, (AP_S1 || AP_S2)) AP_SUM(-, true)
-#define AP_BITS(OP) \
-  AP_TWO AP_INLINE auto operator OP(AP_ARGS) { \
-    AP_ALIGNED ap_fixed_base<f + i - 1, i - 1, (AP_S1 || AP_S2)> r; \
-    r.V = (ap::raw_t<f + i - 1, (AP_S1 || AP_S2)>)(x OP y); \
-    return r; \
-  }
-AP_BITS(&) AP_BITS(|) AP_BITS(^)
+AP_SUM(+, (AP_S1 || AP_S2), 1) AP_SUM(-, true, 1)
+AP_SUM(&, (AP_S1 || AP_S2), 0) AP_SUM(|, (AP_S1 || AP_S2), 0) AP_SUM(^, (AP_S1 || AP_S2), 0)
 #define AP_COMPARE(OP) AP_TWO AP_INLINE bool operator OP(AP_ARGS) { AP_ALIGNED return x OP y; }
 AP_COMPARE(==) AP_COMPARE(!=) AP_COMPARE(<) AP_COMPARE(>) AP_COMPARE(<=) AP_COMPARE(>=)
 AP_TWO AP_INLINE auto operator*(AP_ARGS) {
@@ -252,7 +247,6 @@ AP_PARTS(+) AP_PARTS(-) AP_PARTS(*) AP_PARTS(/) AP_PARTS(&) AP_PARTS(|) AP_PARTS
 AP_PARTS(==) AP_PARTS(!=) AP_PARTS(<) AP_PARTS(>) AP_PARTS(<=) AP_PARTS(>=)
 #undef AP_PARTS
 #undef AP_PART
-#undef AP_BITS
 #undef AP_COMPARE
 #undef AP_SUM
 #undef AP_ALIGNED
