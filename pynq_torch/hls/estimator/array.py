@@ -23,6 +23,7 @@ __all__ = [
     "fitting",
     "may_meet",
     "meet_in_registers",
+    "row_of",
     "runs_over",
     "split",
 ]
@@ -255,16 +256,21 @@ def along(address: Expression, array: Array) -> list[tuple[int, dict[str, int], 
     return found
 
 
+def row_of(array: Array, step: int) -> int:
+    """Return the bytes of the shortest row of an array that is longer than a step; 0 for none."""
+    sizes = array.dimensions
+    rows = (array.element_bytes * prod(sizes[one:]) for one in range(1, len(sizes)))
+    return min((row for row in rows if row > abs(step)), default=0)
+
+
 def runs_over(address: Expression, array: Array, counts: Mapping[str, Known]) -> bool:
     """Whether a loop goes on from row to row of an array with one counter, as in `a[i / 8][i % 8]`.
 
     `counts` has how often each loop runs, less one.
     """
-    sizes = array.dimensions
-    rows = [array.element_bytes * prod(sizes[one:]) for one in range(1, len(sizes))]
     for name, factor in address.terms:
         taken = counts[name].expression if name in counts else Expression()
-        row = min((row for row in rows if row > abs(factor)), default=0)
+        row = row_of(array, factor)
         if row and not taken.terms and abs(factor) * taken.constant >= row:
             return True
     return False

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from math import gcd, inf
 
-from .array import Access, Array, along, are_apart, comes_near, split
+from .array import Access, Array, along, are_apart, comes_near, row_of, split
 from .scev import Expression
 
 __all__ = ["distance_of"]
@@ -34,15 +34,15 @@ def distance_of(load: Access, store: Access, symbol: str) -> int:
         if whole and not comes_near(difference.constant, whole, size):
             return 0
         return _turns(load.address, store.address, symbol[5:])
-    if not difference.terms and step == 0:
-        return 1 if abs(difference.constant) < size else 0
-    if difference.terms and _are_in_other_rows(load, store, symbol):
-        return 0
     if difference.terms:
+        if _are_in_other_rows(load, store, symbol):
+            return 0
         # A value that is in two indices at once moves both: `m[u + 1][i + u]` may be any element.
         if any(is_in_both for *_, is_in_both in split(difference, store.array)):
             return 1
         iterations = _first_meeting(difference, load.address.factor(symbol), size)
+    elif step == 0:
+        return 1 if abs(difference.constant) < size else 0
     else:
         iterations, rest = divmod(difference.constant, step)
         if rest and abs(rest) >= size and abs(rest - step) >= size:
@@ -74,12 +74,8 @@ def _most(array: Array, step: int) -> float:
     With one more an index is outside of its dimension: `m[i][k]` and `m[j][k]` never meet while k
     counts, though the next row begins where this one ends (a report of rotations has II=1).
     """
-    strides, stride = [], array.element_bytes
-    for length in reversed(array.dimensions[1:]):
-        stride *= max(length, 1)
-        strides.append(stride)
-    row = next((one for one in strides if one > abs(step)), None)
-    return (row - 1) // abs(step) if row is not None and step else inf
+    row = row_of(array, step)
+    return (row - 1) // abs(step) if row and step else inf
 
 
 def _holds(name: str, header: str) -> bool:

@@ -220,29 +220,22 @@ AP_TWO AP_INLINE auto operator/(AP_ARGS) {
   AP_INLINE auto operator OP(const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& a, AP_T b) { return (AP_T)a OP b; } \
   template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O, class AP_T, \
             std::enable_if_t<ap::is_real<AP_T>, int> = 0> \
-  AP_INLINE auto operator OP(AP_T a, const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& b) { return a OP(AP_T) b; } \
-  template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O, int AP_W2, bool AP_S2> \
-  AP_INLINE auto operator OP(const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& a, const ap_int_base<AP_W2, AP_S2>& b) { \
-    return a OP ap_fixed_base<AP_W2, AP_W2, AP_S2>(b); \
-  } \
-  template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O, int AP_W2, bool AP_S2> \
-  AP_INLINE auto operator OP(const ap_int_base<AP_W2, AP_S2>& a, const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& b) { \
-    return ap_fixed_base<AP_W2, AP_W2, AP_S2>(a) OP b; \
-  }
+  AP_INLINE auto operator OP(AP_T a, const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& b) { return a OP(AP_T) b; }
 AP_MIXED(+) AP_MIXED(-) AP_MIXED(*) AP_MIXED(/) AP_MIXED(&) AP_MIXED(|) AP_MIXED(^)
 AP_MIXED(==) AP_MIXED(!=) AP_MIXED(<) AP_MIXED(>) AP_MIXED(<=) AP_MIXED(>=)
 #undef AP_MIXED
-// With bits of another number, which are an integer.
-#define AP_PART(OP, AP_A, WIDTH) \
+// With an ap_int, or bits of another number, which are an integer.
+#define AP_PART(OP, AP_A, WIDTH, SIGN) \
   template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O, int AP_W2, bool AP_S2> \
   AP_INLINE auto operator OP(const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& a, const AP_A<AP_W2, AP_S2>& b) { \
-    return a OP ap_fixed_base<WIDTH, WIDTH, false>(b); \
+    return a OP ap_fixed_base<WIDTH, WIDTH, SIGN>(b); \
   } \
   template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O, int AP_W2, bool AP_S2> \
   AP_INLINE auto operator OP(const AP_A<AP_W2, AP_S2>& a, const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& b) { \
-    return ap_fixed_base<WIDTH, WIDTH, false>(a) OP b; \
+    return ap_fixed_base<WIDTH, WIDTH, SIGN>(a) OP b; \
   }
-#define AP_PARTS(OP) AP_PART(OP, ap_range_ref, AP_W2) AP_PART(OP, ap_bit_ref, 1)
+#define AP_PARTS(OP) \
+  AP_PART(OP, ap_int_base, AP_W2, AP_S2) AP_PART(OP, ap_range_ref, AP_W2, false) AP_PART(OP, ap_bit_ref, 1, false)
 AP_PARTS(+) AP_PARTS(-) AP_PARTS(*) AP_PARTS(/) AP_PARTS(&) AP_PARTS(|) AP_PARTS(^)
 AP_PARTS(==) AP_PARTS(!=) AP_PARTS(<) AP_PARTS(>) AP_PARTS(<=) AP_PARTS(>=)
 #undef AP_PARTS
