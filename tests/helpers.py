@@ -30,11 +30,13 @@ def interface_of(kernel: str) -> Interface:
     return read_interface(HW_KERNELS / kernel / f"{kernel}.cpp", kernel)
 
 
-def estimate_of(folder: Path, text: str, tool: str, *, clock: float = 10) -> Estimate:
+def estimate_of(
+    folder: Path, text: str, tool: str, *, clock: float = 10, part: str = "xc7z020clg400-1"
+) -> Estimate:
     """Return the estimate of the function ``k`` of a source, at a clock period in ns."""
     source = folder / "k.cpp"
     source.write_text(text, encoding="utf-8")
-    return estimate(source, "k", tool=tool, clock=clock)
+    return estimate(source, "k", tool=tool, clock=clock, part=part)
 
 
 def loop_of(found: Estimate, name: str) -> LoopEstimate:

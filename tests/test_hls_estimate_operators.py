@@ -8,7 +8,7 @@ import pytest
 
 from pynq_torch.hls import Estimate, estimate
 from pynq_torch.hls.estimator import compiler
-from pynq_torch.hls.estimator.operators import multiplier
+from pynq_torch.hls.estimator.dsp import multiplier
 from pynq_torch.hls.estimator.target import target_of
 
 MISSING = compiler.tools()
@@ -336,3 +336,38 @@ void k(const float a[64], float r[64]) {
 """
     found = _of(tmp_path, text)
     assert (found.loops[0].ii, found.resources["DSP"]) == (1, 4)
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["sqrt(2.0)", "sqrtf(2)", "pow(2, 16) - 1", "std::sin(0.5f)", "log2(8)", "atan(1.0) * 4",
+     "floor(2.5) + ceil(0.5)", "std::exp(1.0) / 3", "fmod(7.0, 4.0)"],
+)  # fmt: skip
+def test_functions_of_numbers_are_numbers(tmp_path: Path, number: str) -> None:
+    def costs(value: str) -> tuple[object, ...]:
+        source = tmp_path / "k.cpp"
+        source.write_text(
+            "#include <cmath>\n"
+            "static float of(double x) { return x; }\n"
+            "void k(const float x[16], float y[16]) {\n"
+            f"    for (int i = 0; i < 16; ++i) y[i] = x[i] * of({value});\n}}\n"
+        )
+        found = estimate(source, "k")
+        return found.latency, found.resources, found.warnings
+
+    assert costs(number) == costs("1.7")
+
+
+def test_a_function_of_what_is_not_known_is_none(tmp_path: Path) -> None:
+    source = tmp_path / "k.cpp"
+    source.write_text("#include <cmath>\nvoid k(float x, float *y) { *y = pow(x, 2); }\n")
+    assert (estimate(source, "k").resources["DSP"] or 0) > 50
+
+
+@pytest.mark.parametrize("header", ["cmath", "math.h", "hls_math.h"])
+def test_numbers_are_told_from_what_is_none_with_any_header(tmp_path: Path, header: str) -> None:
+    source = tmp_path / "k.cpp"
+    source.write_text(
+        f"#include <{header}>\nvoid k(float x, int *y) {{ *y = isnan(x) || isinf(x) || x > 2; }}\n"
+    )
+    assert estimate(source, "k").latency[1] is not None

@@ -402,3 +402,66 @@ def test_registers_of_rows_and_fields_are_apart(
 ) -> None:
     text = APART.replace("WINDOW", window).replace("SHIFT", shift).replace("FIELD", field)
     assert loop_of(estimate_of(tmp_path, text, "vivado-2019.1"), "shift").ii == 1
+
+
+HALF = """
+#include <hls_half.h>
+void k(const half x[64], const half w[64], half *y) {
+    half sum = 0;
+    each: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        sum += x[i] * w[i];
+    }
+    *y = sum;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "part", "clock", "interval"),
+    [
+        ("vitis-2021.1", "xc7z020-clg400-1", 10, 6),
+        ("vivado-2019.2", "xc7z020clg400-1", 10, 5),
+        ("vitis-2024.2", "xczu7ev-ffvc1156-2-e", 3.33, 5),
+    ],
+)
+def test_half_has_cores_of_its_own(
+    tmp_path: Path, tool: str, part: str, clock: float, interval: int
+) -> None:
+    found = estimate_of(tmp_path, HALF, tool, part=part, clock=clock)
+    assert loop_of(found, "each").ii == interval  # `float` takes 5, 5 and 11 cycles
+    assert found.resources["DSP"] == 4
+
+
+@pytest.mark.parametrize(
+    ("tool", "blocks"), [("vivado-2015.4", 1), ("vivado-2017.4", 0), ("vitis-2022.1", 0)]
+)
+def test_early_releases_take_a_block_for_the_smallest_product(
+    tmp_path: Path, tool: str, blocks: int
+) -> None:
+    text = "void k(unsigned char x, unsigned char y, unsigned short *z) { *z = x * y; }"
+    assert estimate_of(tmp_path, text, tool).resources["DSP"] == blocks
+
+
+READ_AT_ONCE = """
+OUTSIDE
+void k(unsigned x, unsigned char *y) {
+    INSIDE
+    unsigned char found = 0;
+    each: for (int i = 0; i < 1000; ++i) {
+#pragma HLS PIPELINE
+        for (int j = 0; j < 4; ++j) found += table[j][i] == x;
+    }
+    *y = found;
+}
+"""
+
+
+@pytest.mark.parametrize(("place", "blocks"), [("OUTSIDE", 8), ("INSIDE", 16)])
+def test_vivado_takes_a_table_of_a_file_apart(tmp_path: Path, place: str, blocks: int) -> None:
+    rows = ", ".join("{" + ", ".join(str(i * j << 18) for i in range(1000)) + "}" for j in range(4))
+    text = READ_AT_ONCE.replace(place, f"static const unsigned table[4][1000] = {{{rows}}};")
+    text = text.replace("OUTSIDE", "").replace("INSIDE", "")
+    found = estimate_of(tmp_path, text, "vivado-2019.2")
+    assert loop_of(found, "each").ii == 1
+    assert found.resources["BRAM_18K"] == blocks  # two for each row; or eight, twice

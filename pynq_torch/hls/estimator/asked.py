@@ -161,6 +161,8 @@ class FunctionPlan:
     streams: frozenset[str] = frozenset()
     #: Those whose elements are of a type of C's own, no class.
     plain: frozenset[str] = frozenset()
+    #: Variables that are there before the first call.
+    static: frozenset[str] = frozenset()
     #: Inlined because a pipeline calls it.
     swallowed: bool = False
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..lint_tree import walk
+from .cost import Cost
 from .ir import Instruction
-from .operators import Cost
 from .place import real_path
 from .target import Target
 

@@ -24,8 +24,10 @@ from ..depends import gcc_files
 from ..parse import PROBE, probe
 from .casts import with_casts
 from .counters import with_counters
+from .evaluated import with_evaluated_maths
 from .factored import ADDS_UP, added_up
-from .marks import ALONE, INLINED, marked
+from .handed import with_handed_over
+from .marks import ALONE, INLINED, SHARED, marked, with_loops_apart
 from .members import Members, has_members, with_members
 from .passes import OPT, TooLongError, naming, opt
 from .place import Place
@@ -33,7 +35,7 @@ from .products import with_plain_products
 from .slices import address_slice
 from .tables import has_numbers, with_tables
 from .trees import without_large_trees
-from .whole import with_copied_elements, with_whole_words
+from .whole import with_copied_elements, with_names, with_whole_words
 
 __all__ = [
     "HEADERS",
@@ -64,7 +66,7 @@ HEADERS = toolchain.LIGHT_HEADERS
 INSTANCE = "instance.cpp"
 #: What the tools' own headers include too, and sources therefore use without saying so.
 _MORE_HEADERS = (
-    "sstream", "iostream", "cassert", "cstdio", "cstdlib", "cstring", "cmath", "climits", "queue",
+    "sstream", "iostream", "cassert", "cstdio", "cstdlib", "cstring", "math.h", "climits", "queue",
 )  # fmt: skip
 _OF_C = ("assert.h", "math.h", "stdbool.h", "stdint.h", "stdio.h", "stdlib.h", "string.h")
 #: What the clang of Vivado HLS warns of, or of Vitis HLS, and that of today takes for an error.
@@ -270,15 +272,19 @@ def instance_in(text: str) -> str:
 
 
 def linked(folder: Path, count: int) -> str:
-    """Return the raw module of all sources together."""
+    """Return the raw module of all sources together, as the tools' compilers would have it."""
     paths = [str(folder / f"{number}.ll") for number in range(count)]
-    if count == 1:
-        return with_plain_products(Path(paths[0]).read_text(encoding="utf-8"))
-    command = [LINK, "-S", "--suppress-warnings", "-o", "-", *paths]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
-    if done.returncode:
-        raise KernelBuildError(f"the sources do not link: {done.stderr.strip()[-300:]}")
-    return with_plain_products(done.stdout)
+    text = Path(paths[0]).read_text(encoding="utf-8")
+    if count > 1:
+        command = [LINK, "-S", "--suppress-warnings", "-o", "-", *paths]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
+        )
+        if done.returncode:
+            raise KernelBuildError(f"the sources do not link: {done.stderr.strip()[-300:]}")
+        text = done.stdout
+    text = with_handed_over(with_evaluated_maths(with_plain_products(text)))
+    return with_loops_apart(text)
 
 
 def optimise(
@@ -290,6 +296,7 @@ def optimise(
     *,
     tool: str = "vitis", release: float = 0.0, promote: bool = False, early: bool = False,
     in_turn: bool = False, members: Members | None = None,
+    shared: Callable[[Place], bool] = lambda _: False,
 ) -> tuple[str, str]:  # fmt: skip
     """Return a module after the passes, and what LLVM's analyses print of its loops.
 
@@ -307,10 +314,16 @@ def optimise(
         have it where they do not flatten the nest; whether loops are unrolled that a `break` ends.
     in_turn, members : bool, mapping
         Whether a loop that is unrolled calls processes; members' names of structs taken apart.
+    shared : callable
+        Whether the function at a place, if it is not inlined, is one for all its calls.
     """
+
+    def kind(_: str, at: Place) -> str:
+        return INLINED if inlined(at) else SHARED if shared(at) else ALONE
+
     factors: dict[Place, int] = {}
     whole = with_counters(with_whole_words(with_tables(text)))
-    whole = marked(whole, lambda _, at: INLINED if inlined(at) else ALONE, unrolled, factors)
+    whole = marked(whole, kind, unrolled, factors)
     options = [*OPTIONS, f"-internalize-public-api-list={entry},{PROBE}", *_KEPT[promote]]
     passes = _passes(_FIRST + _IN_TURN * in_turn + _PASSES, tool, early)
     with naming(factors):
@@ -319,7 +332,7 @@ def optimise(
         made = _with_elements(_left_again(made, path, tool), path)
         if tool == "vitis" and not 0 < release < ADDS_UP:
             made = added_up(made, path, _UNROLL_S)
-        made = _named(with_casts(made, release if tool == "vivado" else 0.0))
+        made = with_names(with_casts(made, release if tool == "vivado" else 0.0))
         return made, _analysed(made, path)
 
 
@@ -369,18 +382,6 @@ def _passes(passes: str, tool: str, early: bool) -> str:
 def run_passes(words: Sequence[str]) -> str:
     """Return what the passes make of a module, in the time that unrolling has."""
     return opt([*words, "-S", "-o", "-"], _UNROLL_S)[0]
-
-
-def _named(text: str) -> str:
-    """Return a module with names for numbers, so that instructions can be left out."""
-    letter = "v"
-    while re.search(rf"%{letter}\d", text):  # a variable of the kernel's
-        letter += "v"
-    rows = (  # a table's text stays as it is
-        row if row.startswith("@") else re.sub(r"%(\d+)\b", rf"%{letter}\1", row)
-        for row in re.sub(r"(?m)^(\d+):", rf"{letter}\1:", text).split("\n")
-    )
-    return "\n".join(rows)
 
 
 @functools.lru_cache(maxsize=1)

@@ -61,7 +61,8 @@ def _counting(function: str) -> str:
     def stepped(match: re.Match[str]) -> str:
         loads = re.findall(rf"(%\S+) = load i\d+, ptr {re.escape(match['at'])},", function)
         kinds = {kind for one in loads for kind in extended.get(one, ())}
-        flag = {"s": "nsw ", "z": "nuw "}.get("".join(kinds), "")
+        flags = {"s": "nsw "} if ", -1" in match["rest"] else {"s": "nsw ", "z": "nuw "}
+        flag = flags.get("".join(kinds), "")  # without a sign -1 is the greatest number
         return f"{match['before']}{flag}{match['rest']}"
 
     extended: dict[str, set[str]] = {}

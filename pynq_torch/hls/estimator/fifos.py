@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from .array import Access
-from .operators import Cost
+from .cost import Cost
 
 if TYPE_CHECKING:
     from .region import Node, Region

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from .target import Target
 
-__all__ = ["FAST_PRODUCT_BLOCKS", "SERIES_7", "STAGE_NS", "at_once", "fast_stages", "stages"]
+__all__ = [
+    "FAST_PRODUCT_BLOCKS",
+    "SERIES_7",
+    "STAGE_NS",
+    "at_once",
+    "fast_stages",
+    "half_stages",
+    "stages",
+]
 
 #: The delay, against grade -1, from which a part is of the 7 series.
 SERIES_7 = 0.8
@@ -56,6 +64,21 @@ _FAST_STAGES: dict[str, tuple[tuple[float, int, float], ...]] = {
         (13.0, 8, 11.7), (8.1, 10, 8.12), (7.15, 12, 7.15), (3.9, 21, 3.94), (0.0, 30, 2.8),
     ),
 }  # fmt: skip
+#: Cores of half, by whether a part is of the 7 series: from a budget of so many ns in grade -1, the
+#: cycles behind the first. In 25,000 schedules of a Zynq at 10 ns and a Zynq UltraScale+ at 3.33,
+#: and reports of the latter at 10; what lies between is not known.
+_HALF_STAGES: dict[bool, dict[str, tuple[tuple[float, int], ...]]] = {
+    True: {
+        "fadd": ((7.61, 4), (6.1, 5)), "fmul": ((6.86, 3), (5.2, 4)), "fdiv": ((6.07, 6),),
+        "sqrt": ((6.23, 5),), "fcmp": ((5.5, 1),), "fpext": ((5.0, 1),), "fptrunc": ((5.0, 1),),
+    },
+    False: {
+        "fadd": ((9.0, 1), (5.2, 2), (3.9, 3), (2.91, 4), (2.5, 5)),
+        "fmul": ((6.0, 1), (2.61, 3), (2.2, 4)),
+        "fdiv": ((8.0, 4), (2.8, 6)), "sqrt": ((8.0, 3), (2.8, 5)),
+        "fcmp": ((2.1, 1),), "fpext": ((1.91, 1),), "fptrunc": ((1.91, 1),),
+    },
+}  # fmt: skip
 #: ns of a grade above -1 against grade -1.
 _GRADE = {True: 0.8, False: 0.84}
 #: DSP blocks of their product of doubles: a DSP48E2 multiplies 27 x 18 bits.
@@ -77,6 +100,17 @@ def fast_stages(name: str, target: Target) -> tuple[int, float] | None:
         if target.budget >= (max(least, ns) if fits and least else least) * grade
     )
     return cycles, min(ns * grade, target.budget)
+
+
+def half_stages(core: str, target: Target) -> tuple[int, float] | None:
+    """Return the cycles of a core of half behind its first, and the ns of each; None if unknown."""
+    ultra = target.speed < _ULTRASCALE
+    table = _HALF_STAGES[not ultra].get(core)
+    if table is None:
+        return None
+    grade = (_GRADE[True] if target.is_fast else 1.0) if ultra else target.speed
+    fitting = ((n, ns * grade) for ns, n in table if ns * grade <= target.budget)
+    return next(fitting, (table[-1][1], target.budget))
 
 
 def at_once(core: str, target: Target) -> float | None:

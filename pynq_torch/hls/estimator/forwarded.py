@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .operators import Cost
+from .cost import Cost
 from .order import may_skip
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .cost import Cost
 from .ir import Instruction
-from .operators import Cost
 from .place import plain_name
 
 if TYPE_CHECKING:

@@ -38,11 +38,13 @@ _BITS = {
     "add": 1.0, "sub": 1.0, "icmp": 0.6, "select": 0.6, "phi": 0.6, "and": 0.5, "or": 0.5,
     "xor": 0.5,
 }  # fmt: skip
-#: Single sums that a floating-point core is worth. Double is taken as twice: too few reports.
+#: Single sums that a floating-point core is worth; half is half of it (113 LUTs in each report).
+#: Double is taken as twice: too few reports.
 _CORES = {"add": 1.0, "mul": 0.5, "div": 2.0, "exp": 2.5, "log": 2.5, "sqrt": 1.3}
 _OTHER_CORE = 0.4
+_SIZES = {"h": 0.5, "f": 1.0, "d": 2.0}
 #: Bits that a product of two floating-point numbers multiplies.
-_MANTISSA = {"f": 24, "d": 53}
+_MANTISSA = {"h": 11, "f": 24, "d": 53}
 _FREE = frozenset(("zext", "sext", "trunc", "bitcast", "getelementptr", "ptrtoint", "alloca"))
 
 
@@ -60,7 +62,7 @@ def totals(logic: Logic | None, loops: int, top: FunctionPlan) -> dict[str, int 
             counts["register"] += count
         elif name.startswith("core "):
             _, kind, core = name.split()
-            counts["float"] += count * _CORES.get(core, _OTHER_CORE) * (2 if kind == "d" else 1)
+            counts["float"] += count * _CORES.get(core, _OTHER_CORE) * _SIZES[kind]
     return {
         "LUT": round(sum(counts.get(name, 0) * each for name, each in _LUTS.items())),
         "FF": round(sum(counts.get(name, 0) * each for name, each in _FLIP_FLOPS.items())),
@@ -100,7 +102,7 @@ def _operation(
             found["multiplexer"] += array.element_bits * node.access.choices
         else:
             found["access"] += 1
-    elif cost.core[:1] in ("f", "d") and cost.core != "div":
+    elif cost.core[:1] in _SIZES and cost.core != "div":
         cores[f"core {cost.core[0]} {cost.core[1:]}"] += 1
         if cost.core[1:] == "mul" and not cost.dsp:
             found["product"] += _MANTISSA[cost.core[0]] ** 2

@@ -19,6 +19,7 @@ from .place import Place, own_place
 from .processes import Process, channels, side_by_side
 from .result import Cycles, LoopEstimate
 from .schedule import pipeline
+from .tiles import counted
 from .turns import between
 from .unbroken import missed
 
@@ -268,6 +269,9 @@ def _trips(body: Body, loop: Loop, plan: LoopPlan | None) -> Cycles:
     factor = max(plan.unroll, 1) if plan is not None else 1
     if plan is not None and plan.trips is not None:  # of the loop as written
         return ceil(plan.trips[0] / factor), ceil(plan.trips[1] / factor)
+    around = counted(body.function, loop, lambda one: _trips(body, one, plan_of(one.place))[1])
+    if around is not None:
+        return around
     # A bound of a few bits, or a `break` out of a loop with a constant bound.
     most = loop.most if loop.most is not None else _most_of(body, loop)
     if most is None or (most + 1) * factor >= ANY or body.kernel.exact:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
-from .place import Locations, Place
+from .place import Key, Locations, Place, apart
 
 __all__ = [
     "ALONE",
@@ -13,14 +14,16 @@ __all__ = [
     "INLINED",
     "MARKER",
     "OPEN",
+    "SHARED",
     "bodies_of",
     "functions_of",
     "marked",
+    "with_loops_apart",
 ]
 
-#: What becomes of a function: it is inlined, is hardware of its own, once for all calls with the
-#: same constants; or its cost decides.
-INLINED, ALONE, OPEN = "#9001", "#9002", "#9006"
+#: What becomes of a function: it is inlined; is hardware of its own, once for all calls with the
+#: same constants, or once for all calls; or its cost decides.
+INLINED, ALONE, SHARED, OPEN = "#9001", "#9002", "#9007", "#9006"
 _CALL = re.compile(r"^  .*\bcall [^@]*@(\"[^\"]+\"|[-\w.$]+)\((?:.*!dbg (!\d+))?")
 _ALIAS = re.compile(r"(?m)^@(\"[^\"]+\"|[-\w.$]+) = .*\balias .*ptr @(\"[^\"]+\"|[-\w.$]+)")
 #: The name of a function, where its code begins.
@@ -31,6 +34,8 @@ _DEFINE = re.compile(
 _LABEL = re.compile(r"^([-\w.$]+):")
 #: A call of this stands in each loop, with the loop's place; LLVM may drop a loop's own metadata.
 MARKER = "__hls_loop"
+#: The first number of the locations that are added.
+_ADDED = 5_000_000
 _LOOP = re.compile(r"!llvm\.loop (!\d+)")
 _NUMBER = r"(?:float|double)(?: noundef)?"
 #: A function without a body from numbers to a number, as the C library's: it uses no memory.
@@ -54,21 +59,67 @@ def marked(
     lines = _with_attributes(text, places, kind).split("\n")
     extra: dict[str, int] = {}
     labels: dict[str, int] = {}
+    is_shared = False
     for number, line in enumerate(lines):
         if line.startswith("define "):
             labels = {}
+            is_shared = f" {SHARED} " in line
         elif "!llvm.loop" in line and (found := _LOOP.search(line)):
             start = places.of_loop(found[1])
             if start is not None:
                 extra[found[1]] = factors[start] = unrolled(start)
-                targets = re.findall(r"label %([-\w.$]+)", line)
-                header = next((name for name in targets if name in labels), None)
-                if header is not None and not bare:  # it is above; `continue` jumps down
+                header = _header(line, labels)
+                if header is not None and not bare:
                     mark = f"\n  call void @{MARKER}(), !dbg {places.start_of(found[1])}"
                     lines[labels[header]] += mark
         elif (label := _LABEL.match(line)) is not None:
+            if is_shared and not labels and not bare:  # LLVM then makes no copies for constants
+                lines[number] += f"\n  call void @{MARKER}() noduplicate"
             labels[label[1]] = number
     return "\n".join([_marked_line(line, extra) for line in lines] + _declarations(extra.values()))
+
+
+def with_loops_apart(text: str) -> str:
+    """Return a raw module in which the loops of one macro are at places of their own."""
+    places, seen = Locations(text), Counter[Key]()
+    changed: dict[str, tuple[str, str]] = {}
+    added: list[str] = []
+    for node in _from_outside(text.split("\n")):
+        start = places.start_of(node)
+        place = places.of(start)
+        if place is None or (moved := apart(place, seen)) == place:
+            continue
+        changed[node] = start, f"!{_ADDED + len(added)}"
+        added.append(f"{changed[node][1]} = {places.moved(start, moved)}")
+
+    def own(line: re.Match[str]) -> str:
+        start, new = changed.get(line[1], ("", ""))
+        return re.sub(rf"{start}\b", new, line[0], count=1) if start else line[0]
+
+    if not changed:
+        return text
+    return "\n".join([re.sub(r"(?m)^(!\d+) = distinct !\{.*$", own, text), *added, ""])
+
+
+def _from_outside(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the nodes of the loops of each function, in the order in which they begin."""
+    begins: dict[str, int] = {}
+    labels: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        if line.startswith("define "):
+            labels = {}
+        elif found := _LOOP.search(line):
+            header = _header(line, labels)
+            begins.setdefault(found[1], labels.get(header or "", number))
+        elif label := _LABEL.match(line):
+            labels[label[1]] = number
+    yield from sorted(begins, key=begins.__getitem__)
+
+
+def _header(line: str, labels: Container[str]) -> str | None:
+    """Return where a branch back goes: it is above; `continue` jumps down."""
+    targets = re.findall(r"label %([-\w.$]+)", line)
+    return next((name for name in targets if name in labels), None)
 
 
 def _with_attributes(text: str, places: Locations, kind: Callable[[str, Place], str]) -> str:
@@ -98,6 +149,7 @@ def _marked_line(line: str, extra: Mapping[str, int]) -> str:
 def _declarations(unrolled: Iterable[int]) -> list[str]:
     """Return what the marks of a module refer to; `unrolled` are its loops' unrolling factors."""
     words = [(INLINED, "alwaysinline"), (ALONE, "noinline"), (OPEN, ""), ("#9004", "memory(none)")]
+    words += [(SHARED, "noinline")]
     lines = [f"declare void @{MARKER}() #9003"]
     lines += ["attributes #9003 = { nounwind willreturn memory(inaccessiblemem: readwrite) }"]
     lines += [f"attributes {name} = {{ {word} nounwind willreturn }}" for name, word in words]

@@ -190,7 +190,7 @@ class Arrays:
         if array.constant and (extremes := self._extremes(base)):
             array.element_bits = min(bits, bits_between(*extremes))
         if not self._vitis:  # which divides for its pipelines
-            self._cut(array, base)
+            self._cut(array, base, owner)
         self._classify(array, base, owner, kind)
         if array.kind == "scalar" and local:
             array.inner = self._inner(kind)
@@ -284,12 +284,14 @@ class Arrays:
             return False
         return not any(self._where(item, base).terms for item in self._users[base])
 
-    def _cut(self, array: Array, base: str) -> None:
+    def _cut(self, array: Array, base: str, owner: FunctionPlan | None) -> None:
         """Cut an array completely along dimensions that are met at constants only, at several.
 
-        Vivado HLS does, as its logs say, however long it is: three lines are three memories.
+        Vivado HLS does, as its logs say, however long it is: three lines are three memories. Tables
+        of a file it cuts (in three reports), static ones of a function it does not (in four).
         """
-        is_open = array.kind == "memory" and array.local and not (array.constant or array.foreign)
+        is_table = array.constant and owner is not None and array.name in owner.static
+        is_open = array.kind == "memory" and array.local and not (is_table or array.foreign)
         if not is_open or base in self._given or len(array.dimensions) < 2:
             return
         places: dict[int, set[int]] = {one: set() for one in range(len(array.dimensions))}

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .asked import LoopPlan
-from .ir import Instruction, Loop
+from .ir import Function, Instruction, Loop, Module, names_in
 from .operators import knows_call
 
 if TYPE_CHECKING:
     from .latency import Body
+    from .plan import Plan
 
-__all__ = ["flattened", "is_steady", "outer_nest"]
+__all__ = ["flattened", "outer_nest", "steady_loops"]
 
 _FREE = ("br", "phi", "getelementptr", "icmp", "sext", "zext", "trunc")
 _ADDITIONS = ("add", "sub", "select")
@@ -34,7 +36,7 @@ def flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | Non
         if len(loops[-1].inner) != 1 or plan.interval is not None or plan.off or plan.breaks:
             return None
         inner = loops[-1].inner[0]
-        if not _is_perfect(body, loops[-1], inner, plan) or not is_steady(inner):
+        if not _is_perfect(body, loops[-1], inner, plan) or not _is_steady(body.function, inner):
             return None
         loops.append(inner)
 
@@ -54,7 +56,7 @@ def outer_nest(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan | None
             break
         if not all(one is not None and _may_join(one) for one in (plans[-1], plan)):
             break
-        if not (inner.inner and _has_pipeline(body, inner) and is_steady(inner)):
+        if not (inner.inner and _has_pipeline(body, inner) and _is_steady(body.function, inner)):
             break
         if flattened(body, inner) or not _is_nothing(body, loops[-1], inner):
             break  # the first: it is the outermost of a pipeline's nest already
@@ -90,9 +92,33 @@ def _is_nothing(body: Body, outer: Loop, inner: Loop) -> bool:
     return work == ["add"]
 
 
-def is_steady(loop: Loop) -> bool:
+def _is_steady(function: Function, loop: Loop) -> bool:
     """Whether a loop runs as often in each turn of those around it."""
-    return loop.taken is not None and not loop.taken.counts
+    if loop.taken is None or loop.taken.counts:
+        return False
+    text = " ".join(term for term, _ in loop.taken.terms)
+    around = [one for one in loop.above() if one is not loop]
+    return "{" not in text and not any(_varies(function, n, around) for n in names_in(text))
+
+
+def _varies(function: Function, name: str, around: Sequence[Loop]) -> bool:
+    """Whether a value is another one in each turn of some loops."""
+    names = [name]
+    for one in names:
+        item = function.values.get(one)
+        if item is None or item.block is None or item.block.loop not in around:
+            continue
+        if item.op == "phi":
+            return True
+        names += [other for other in item.operands if other not in names]
+    return False
+
+
+def steady_loops(module: Module, plan: Plan) -> set[LoopPlan]:
+    """Return the loops that run as often in each turn of those around them."""
+    every = ((one, loop) for one in module.functions.values() for loop in one.loops)
+    found = (plan.loop_at(loop.place) for one, loop in every if _is_steady(one, loop))
+    return {asked for asked in found if asked is not None}
 
 
 def _between(body: Body, outer: Loop, inner: Loop) -> list[Instruction]:

@@ -8,32 +8,26 @@ UG479 gives the DSP block's 25 x 18 bits.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from math import ceil
+from dataclasses import replace
 
+from .cost import Cost
 from .delays import adder, comparison, selection, shifter
-from .floats import FAST_PRODUCT_BLOCKS, SERIES_7, STAGE_NS, at_once, fast_stages, stages
+from .dsp import constant_product, multiplier, signed_digits
+from .floats import (
+    FAST_PRODUCT_BLOCKS,
+    SERIES_7,
+    STAGE_NS,
+    at_once,
+    fast_stages,
+    half_stages,
+    stages,
+)  # fmt: skip
+from .handed import BETWEEN
 from .ir import Function, Instruction, bits_of
 from .target import Target
 from .wires import is_wire
 
-__all__ = ["Cost", "cost_of", "width_of"]
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Cycles until the result is there, and the ns that it takes of its first and last cycle."""
-
-    latency: int = 0
-    delay: float = 0.0
-    #: ns of the first cycle, where the operation takes several.
-    entry: float = 0.0
-    dsp: int = 0
-    core: str = ""
-    #: The widths of a product, or of a divider: only of the same ones is one multiplier.
-    widths: str = ""
-    #: Of a product in logic: whether a DSP block takes it where a sum follows.
-    mac: bool = False
+__all__ = ["constant_in", "cost_of", "knows_call", "width_of"]
 
 
 #: Floating point: stages times ns for float and double, DSP blocks for float and double.
@@ -109,10 +103,18 @@ def cost_of(
         return Cost()
     if op in _FLOAT:
         cost = _staged(op, *_FLOAT[op], "double" in item.text, target, pipelined=pipelined)
-        return replace(cost, dsp=min(cost.dsp, _HALF_BLOCKS)) if "half" in item.text else cost
+        return _of_half(cost, op, target) if "half" in item.text else cost
     if op == "call":
         return _call(item, target, pipelined=pipelined)
     return _integer(item, function, target)
+
+
+def _of_half(cost: Cost, op: str, target: Target) -> Cost:
+    """Return what an operation of half costs, from what it costs for `float`."""
+    core = f"h{cost.core[1:]}"
+    if cost.latency and (own := half_stages(_SHARED.get(op, op), target)) is not None:
+        return Cost(*own, own[1], min(cost.dsp, _HALF_BLOCKS), core)
+    return replace(cost, dsp=min(cost.dsp, _HALF_BLOCKS), core=core)
 
 
 def knows_call(name: str) -> bool:
@@ -134,6 +136,8 @@ def _call(item: Instruction, target: Target, *, pipelined: bool) -> Cost:
             return _wave(item, target, double=double, pipelined=pipelined)
         costs = _FUNCTIONS.get(word, _FUNCTIONS["sin"])
         return _staged(word, *costs, double, target, pipelined=pipelined)
+    if item.name.startswith(f"%{BETWEEN}"):
+        return Cost()
     if name.startswith(("llvm.smax", "llvm.smin", "llvm.umax", "llvm.umin")):
         return Cost(0, target.speed * (comparison(item.bits) + 0.7))
     if _ABSOLUTE.match(name):
@@ -266,7 +270,7 @@ def _is_added_up(item: Instruction, function: Function) -> bool:
 def _product(
     item: Instruction, function: Function, target: Target, bits: int, constant: int | None
 ) -> Cost:
-    if constant is not None and _signed_digits(constant) <= 2:
+    if constant is not None and signed_digits(constant) <= 2:
         return constant_product(constant, bits, target)
     widths = [width_of(o, function, item.type) for o in item.operands]
     widths = [_narrowed(o, w, function) for o, w in zip(item.operands, widths, strict=True)]
@@ -276,99 +280,6 @@ def _product(
         widths *= 2
     small, large = sorted(widths)[:2]
     return replace(multiplier(small, large, target, bits), widths=f"{small}x{large}")
-
-
-def constant_product(constant: int, bits: int, target: Target) -> Cost:
-    """Return what the product of a number and a value of some bits costs."""
-    digits = _signed_digits(constant)
-    if digits <= 2:  # wires, or one sum
-        return Cost(0, target.speed * adder(bits)) if digits == 2 else Cost()
-    own = abs(constant).bit_length() + 1
-    return multiplier(min(own, bits), max(own, bits), target, own + bits)
-
-
-#: Bits times bits from which a product with a sum behind it is kept in one DSP block.
-_LEAST_MAC = 40
-
-
-def _signed_digits(number: int) -> int:
-    """How many powers of two are added or subtracted to make a number (non-adjacent form)."""
-    number = abs(number)
-    return (number ^ 3 * number).bit_count()
-
-
-#: The releases of Vitis HLS that finish wide products in logic, to save DSP blocks; the next ones.
-_IN_LOGIC, _WHOLE = 2021.0, 2023.0
-#: The first release of Vivado HLS with three DSP blocks, not four, in a 32-bit product of stages.
-_THREE = 2019.0
-#: Releases of Vivado HLS before have six stages in a product of several DSP blocks at 10 ns too.
-_UNSTAGED = 2016.0
-#: The release that reports no DSP blocks of products that take several, in a 7-series part.
-_SILENT = (2020.0, 2020.2)
-
-
-#: Of a cycle, what a stage of a product takes: nothing chains behind one (243 of 243 schedules).
-_FULL_STAGE = 0.945
-
-
-def multiplier(small: int, large: int, target: Target, bits: int) -> Cost:
-    """Return what an integer multiplier of two widths costs, of whose product `bits` are used."""
-    cost = _multiplier(small, large, target)
-    if target.tool == "vitis" and cost.dsp:
-        return replace(cost, dsp=_blocks(small, large, cost.dsp, target, bits))
-    return cost
-
-
-def _blocks(small: int, large: int, blocks: int, target: Target, bits: int) -> int:
-    """Return the DSP blocks of a multiplier of Vitis HLS, as reports of its releases list them."""
-    release = target.release
-    whole = bool(release) and not _IN_LOGIC <= release < _WHOLE
-    if release in _SILENT and not target.has_ultra_ram:
-        return blocks if blocks == 1 else 0
-    if small <= 7 and 25 < large <= 32:
-        return 2 if whole else 1
-    if target.has_ultra_ram and small <= 27:  # its blocks have 27 x 18 bits (UG579)
-        few = (large <= 27 and small <= 18) or (large <= 32 and small <= 10)
-        return 1 if few else ceil(large / 18)
-    if not release:
-        return blocks
-    if 25 < small <= large <= 36:
-        return 4 if whole and bits > 40 else 3
-    if target.has_ultra_ram:
-        return blocks
-    if 25 < small <= 34 and large <= 64:
-        return 7 if bits <= 64 else 8 if whole else 6
-    if 60 < small <= large <= 66 and bits > 64:
-        return 16 if whole else 9
-    return blocks
-
-
-def _multiplier(small: int, large: int, target: Target) -> Cost:
-    blocks = ceil(small / 18) * ceil(large / 25) if large > 18 else 1
-    beside = 25 < large <= 32 and small <= 7  # the upper bits are multiplied beside the block
-    if beside and target.tool == "vitis":
-        blocks = 1
-    if small <= 4 or large <= 10:
-        wide = small > 4 and small * large >= _LEAST_MAC
-        return Cost(0, target.speed * (1.9 + 0.22 * min(small, large)), core="mul", mac=wide)
-    whole = {32: 3, 64: 10 if target.tool == "vitis" else 16}
-    if small > 17 and large > 17:
-        ways = ((small, large), (large, small))
-        split = min(ceil((one - 1) / 17) * ceil((other - 1) / 24) for one, other in ways)
-        blocks = whole.get(large, split) if small > 25 else split
-    one = 36.0 if blocks >= 10 else 6.38 if small + large > 20 else 4.17
-    if 1 < blocks < 10 or beside:
-        one = 8.51
-    one *= target.speed
-    if 1 < blocks < 10 and target.tool == "vivado" and 0 < target.release < _UNSTAGED:
-        return Cost(5, 0.7 * target.budget, 0.7 * target.budget, dsp=max(blocks, 4), core="mul")
-    if one <= target.budget:
-        return Cost(0, one, dsp=blocks, core="mul")
-    latency = max(1, ceil(one / target.budget) - 1)
-    if blocks == 3 and target.tool == "vivado" and 0 < target.release < _THREE:
-        blocks = 4
-    part = _FULL_STAGE * target.budget
-    return Cost(latency, part, part, dsp=blocks, core="mul")
 
 
 def _narrowed(value: str, bits: int, function: Function, *, products: bool = True) -> int:

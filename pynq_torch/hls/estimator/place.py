@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from .ir import Function
 
 __all__ = [
-    "Key", "Locations", "Place", "give_places", "header_folders", "own_place", "plain_name",
-    "real_path", "written_in",
+    "Key", "Locations", "Place", "apart", "give_places", "header_folders", "own_place",
+    "plain_name", "real_path", "written_in",
 ]  # fmt: skip
 
 
@@ -65,6 +66,17 @@ def real_path(file: str) -> str:
 def own_place(chain: Sequence[Place]) -> Place | None:
     """Return the innermost place in the kernel's own files; LLVM gives what it merges line 0."""
     return next((at for at in chain if at.line and not at.file.startswith(header_folders())), None)
+
+
+#: Columns from one loop of a macro to the next: all are where the macro is used.
+_APART = 1000
+
+
+def apart(place: Place, seen: Counter[Key]) -> Place:
+    """Return the place of a loop, another one for each at the same place, the outermost first."""
+    found = seen[place.key]
+    seen[place.key] += 1
+    return replace(place, column=place.column + _APART * found)
 
 
 @functools.cache
@@ -136,6 +148,10 @@ class Locations:
             return None
         column, scope = int(self._field(node, "column") or 0), self._field(node, "scope")
         return Place(self._file(scope), int(line), column, self._function(scope))
+
+    def moved(self, node: str, place: Place) -> str:
+        """Return the text of a location with the column of another place."""
+        return re.sub(r"\bcolumn: \d+", f"column: {place.column}", self._nodes[node])
 
     def chain(self, node: str) -> list[Place]:
         """Where an instruction is, then the calls that inlined it, innermost first."""

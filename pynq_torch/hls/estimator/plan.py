@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from .asked import FunctionPlan, LoopPlan
 from .bindings import Bindings
 from .ir import Instruction
-from .place import Key, Place, plain_name
+from .place import Key, Place, header_folders, plain_name
 from .result import Cycles
 
 __all__ = ["Plan", "Trips", "has_loops"]
@@ -150,12 +150,27 @@ class Plan:
             return False
         if not any(map(has_loops, one.called())):
             return False
-        if any(one in function.callees for function in self.functions if function.dataflow):
-            return False
-        loops = (loop for function in self.functions for loop in function.all_loops())
-        if any(one in loop.callees for loop in loops if loop.dataflow):
+        if one in self._processes():
             return False
         return not any(one.name.lower() in function.limits for function in self.functions)
+
+    def _processes(self) -> list[FunctionPlan]:
+        """Return the functions that DATAFLOW calls."""
+        loops = (loop for function in self.functions for loop in function.all_loops())
+        callers: list[FunctionPlan | LoopPlan] = [*self.functions, *loops]
+        callers = [one for one in callers if one.dataflow]
+        return [called for one in callers for called in one.callees]
+
+    def is_shared(self, place: Place) -> bool:
+        """Whether a function is one piece of hardware for all its calls, with whatever constants.
+
+        Each process of DATAFLOW is one of its own, with what it calls; and where the tools' headers
+        are told constants, they make a number (the twiddle factors of an unrolled FFT).
+        """
+        one = self.function_at(place)
+        if one is None or place.file.startswith(header_folders()):
+            return False
+        return not any(one in process.called() for process in self._processes())
 
     def take_in(self, places: Iterable[Place]) -> None:
         """Inline functions at each of their calls."""
@@ -182,8 +197,9 @@ class Plan:
             For loops that hold another one only, whether that is all the work in them.
         """
         if self.tool == "vitis" and self.automatic:
+            off = [one for function in self.functions if function.off for one in function.called()]
             for function in self.functions:
-                if function.interval is None and not (function.off or function.swallowed):
+                if function.interval is None and not (function in off or function.swallowed):
                     for loop in function.loops:
                         _pipeline_by_itself(loop, trips, nests)
             self.swallow_all()

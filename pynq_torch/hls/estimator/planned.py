@@ -10,7 +10,7 @@ and libclang says what stands in them.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -25,7 +25,7 @@ from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, MergePlan, of_function, o
 from .bindings import lines_of
 from .marks import functions_of
 from .not_modelled import is_of_part
-from .place import Place, real_path
+from .place import Key, Place, apart, real_path
 from .plan import Plan
 from .written import (
     breaks,
@@ -40,7 +40,7 @@ from .written import (
 )
 
 with needs("clang", "Reading HLS C++"):
-    from clang.cindex import Cursor, CursorKind
+    from clang.cindex import Cursor, CursorKind, StorageClass
 
 __all__ = ["make_plan"]
 
@@ -94,6 +94,8 @@ class _Made:
     loops: list[tuple[Scope, LoopPlan]] = field(default_factory=list)
     #: Scopes in which INLINE region or recursive speaks of calls, and what it says.
     regions: list[tuple[Scope, Directive]] = field(default_factory=list)
+    #: How many loops are at a place.
+    seen: Counter[Key] = field(default_factory=Counter)
 
 
 class _Plans:
@@ -224,6 +226,9 @@ def _function(scope: Scope, place: Place) -> FunctionPlan:
         one for one in walk(node) if one.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
     ]
     function.streams = frozenset(one.spelling for one in declared if is_stream(one.type))
+    function.static = frozenset(
+        one.spelling for one in declared if one.storage_class == StorageClass.STATIC
+    )
     for child in declared:
         if child.kind == CursorKind.VAR_DECL:
             _note_members(function, child)
@@ -284,6 +289,7 @@ def _fill(
         if inner.is_loop:
             at = inner.node.location
             place = Place(at.file.name, at.line, at.column, function.place.function)
+            place = apart(place, made.seen)
             held = LoopPlan(place, labels.get((at.line, at.column), ""), function, loop)
             held.perfect, held.fixed = is_perfect(inner), is_fixed(inner.node)
             held.breaks = breaks(inner.body)

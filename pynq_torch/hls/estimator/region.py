@@ -16,13 +16,14 @@ from .asked import FunctionPlan
 from .balance import balance
 from .bindings import Bindings, bound
 from .bursts import is_in_place, is_one_of_many, is_single
+from .cost import Cost
 from .effort import EACH, Effort
 from .fifos import Fifos
 from .ir import Block, Function, Instruction, Loop
 from .luts import choice_of, join_logic
 from .macs import join_products
 from .memory import Arrays
-from .operators import Cost, cost_of
+from .operators import cost_of
 from .order import may_skip
 from .place import Place, own_place
 from .target import Target

@@ -107,7 +107,7 @@ def blocks_behind_lite(array: Array, target: Target) -> int:
 #: DSP blocks of an integer multiplier from which it is used for several products.
 _LEAST_SHARED = 2
 #: Operators that a function shares with those it calls; "mul" in Vitis HLS alone.
-_HANDED_UP = frozenset(("fadd", "dadd", "fmul", "dmul", "mul"))
+_HANDED_UP = frozenset(("fadd", "dadd", "hadd", "fmul", "dmul", "hmul", "mul"))
 
 
 class DspBlocks:

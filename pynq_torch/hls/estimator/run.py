@@ -27,7 +27,7 @@ from .asked import FunctionPlan, LoopPlan
 from .effort import TooMuchError
 from .ir import Module, read_module
 from .latency import Kernel
-from .nests import is_steady
+from .nests import steady_loops
 from .not_modelled import not_modelled, of_other_tool
 from .passed import hand_up
 from .passes import too_much
@@ -285,13 +285,13 @@ def _optimised(
         text = with_arguments(text, plan.entry, arguments, lenient=lenient)
     made = functools.partial(compiler.optimise, text, plan.entry, inlined, unrolled, folder)
     made = functools.partial(made, tool=plan.tool, release=release, members=plan.members())
-    made = functools.partial(made, in_turn=plan.calls_in_turn())
+    made = functools.partial(made, in_turn=plan.calls_in_turn(), shared=plan.is_shared)
     made, module = _unrolled_again(made, _both_ways(made, plan), plan)
     left = plan.left(_trips(module, plan))
     stuck += [loop for loop in left if not (loop.breaks and loop.fixed)]
     if len(stuck) < len(left):
         module = _both_ways(functools.partial(made, early=True), plan)
-    plan.give_up(_trips(module, plan), _steady(module, plan))
+    plan.give_up(_trips(module, plan), steady_loops(module, plan))
     return module
 
 
@@ -342,7 +342,9 @@ def _not_unrolled(text: str, plan: Plan, inlined: Callable[[Place], bool], folde
     def unrolled(place: Place) -> int:
         return 1 if plan.loop_at(place) else 0
 
-    made = compiler.optimise(text, plan.entry, inlined, unrolled, folder, promote=True)
+    made = compiler.optimise(
+        text, plan.entry, inlined, unrolled, folder, promote=True, shared=plan.is_shared
+    )
     return read_module(*made)
 
 
@@ -379,13 +381,6 @@ def _trips(module: Module, plan: Plan) -> Trips:
             other = trips.get(asked, 0)
             trips[asked] = None if count is None or other is None else max(count, other)
     return trips
-
-
-def _steady(module: Module, plan: Plan) -> set[LoopPlan]:
-    """Return the loops that run as often in each turn of those around them."""
-    loops = (loop for function in module.functions.values() for loop in function.loops)
-    found = (plan.loop_at(loop.place) for loop in loops if is_steady(loop))
-    return {asked for asked in found if asked is not None}
 
 
 def _is_module(function: FunctionPlan) -> bool:

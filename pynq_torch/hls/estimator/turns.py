@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .operators import constant_product, multiplier
+from .dsp import constant_product, multiplier
 from .result import Cycles
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import count
 
-__all__ = ["node_of", "with_copied_elements", "with_whole_words"]
+__all__ = ["node_of", "with_copied_elements", "with_names", "with_whole_words"]
 
 _WIDE = r"i(?P<bits>6[5-9]|[7-9]\d|1[01]\d|12[0-7])"
 _PLACE = r"(?P<pointer>ptr \S+, align \d+)(?P<rest>.*)$"
@@ -88,3 +88,15 @@ def node_of(match: re.Match[str]) -> str:
     """Return where in the source an instruction comes from, as its text has it behind a comma."""
     found = _NODE.search(match["rest"])
     return found[0] if found else ""
+
+
+def with_names(text: str) -> str:
+    """Return a module with names for numbers, so that instructions can be left out."""
+    letter = "v"
+    while re.search(rf"%{letter}\d", text):  # a variable of the kernel's
+        letter += "v"
+    rows = (  # a table's text stays as it is
+        row if row.startswith("@") else re.sub(r"%(\d+)\b", rf"%{letter}\1", row)
+        for row in re.sub(r"(?m)^(\d+):", rf"{letter}\1:", text).split("\n")
+    )
+    return "\n".join(rows)

@@ -1,0 +1,130 @@
+"""How often loops run: tiles, counters of a few bits, the loops of a macro."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pynq_torch import hls
+from pynq_torch.hls.estimator.result import Estimate
+
+
+def estimate(folder: Path, text: str, **options: object) -> Estimate:
+    source = folder / "k.cpp"
+    source.write_text(text)
+    return hls.estimate(source, "k", **options)  # type: ignore[arg-type]
+
+
+def trips(found: Estimate) -> list[tuple[str, tuple[int | None, int | None]]]:
+    return [(one.name, one.trip_count) for one in found.loops]
+
+
+TILES = {
+    "size": "int size = h + 32 <= 250 ? 32 : 250 - h;\n"
+    "    each: for (int t = 0; t < (size < 32 ? size : 32); ++t) y[h + t] += x[h + t];",
+    "end": "int end = h + 32 < 250 ? h + 32 : 250;\n"
+    "    each: for (int t = h; t < end; ++t) y[t] += x[t];",
+    "min": "each: for (int t = h; t < std::min(h + 32, 250); ++t) y[t] += x[t];",
+    "step": "each: for (int t = 0; t < (h == 224 ? 26 : 32); t += 2) y[h + t] += x[h + t];",
+    "count": "int n = 250 - h;\n    if (n > 32) n = 32;\n"
+    "    each: while (n--) y[h + n] += x[h + n];",
+}
+
+
+@pytest.mark.parametrize("name", TILES)
+def test_the_last_tile_may_be_smaller(tmp_path: Path, name: str) -> None:
+    text = f"""
+#include <algorithm>
+void k(const int x[250], int y[250]) {{
+    tiles: for (int h = 0; h < 250; h += 32) {{
+        {TILES[name]}
+    }}
+}}
+"""
+    each = (13, 16) if name == "step" else (26, 32)
+    assert trips(estimate(tmp_path, text)) == [("tiles", (8, 8)), ("each", each)]
+
+
+def test_a_tile_of_two_dimensions_has_the_bounds_of_both(tmp_path: Path) -> None:
+    text = """
+#include <algorithm>
+void k(const int x[100][90], int y[100][90]) {
+    rows: for (int r = 0; r < 100; r += 16)
+        columns: for (int c = 0; c < 90; c += 32)
+            down: for (int i = r; i < std::min(r + 16, 100); ++i)
+                along: for (int j = c; j < std::min(c + 32, 90); ++j) y[i][j] += x[i][j];
+}
+"""
+    assert trips(estimate(tmp_path, text)) == [
+        ("rows", (7, 7)), ("columns", (3, 3)), ("down", (4, 16)), ("along", (26, 32)),
+    ]  # fmt: skip
+
+
+def test_a_bound_that_an_argument_decides_stays_unknown(tmp_path: Path) -> None:
+    text = """
+void k(const int x[250], int y[250], int n) {
+    tiles: for (int h = 0; h < 250; h += 32) {
+        int size = h + 32 <= n ? 32 : n - h;
+        each: for (int t = 0; t < size + n; ++t) y[h + t] += x[h + t];
+    }
+}
+"""
+    assert dict(trips(estimate(tmp_path, text)))["each"] == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("written", "count"),
+    [("unsigned char i = 16; each: while (i--)", 16),
+     ("unsigned short i = 300; each: while (i--)", 300),
+     ("unsigned char i; each: for (i = 14; --i;)", 13),
+     ("signed char i; each: for (i = 14; i >= 0; --i)", 15),
+     ("unsigned char i; each: for (i = 0; i < 200; ++i)", 200)],
+)  # fmt: skip
+def test_a_counter_of_a_few_bits_counts_down_too(tmp_path: Path, written: str, count: int) -> None:
+    text = f"void k(const int x[300], int y[300]) {{ {written} y[i] += x[i]; }}"
+    assert trips(estimate(tmp_path, text)) == [("each", (count, count))]
+
+
+MACROS = """
+#define ADD(to, of, count) \\
+    { \\
+        for (int r = 0; r < count; ++r) to[r] = 0; \\
+        for (int r = 0; r < count; ++r) \\
+            for (int c = 0; c < 100; ++c) to[r] += of[r][c]; \\
+    }
+#define TWICE(x, n) for (int i = 0; i < n; ++i) x[i] *= 3; for (int i = 0; i < 2 * n; ++i) x[i] += 1
+void k(const int m[50][100], int x[50], int y[50]) {
+    ADD(x, m, 50)
+    ADD(y, m, 30)
+    TWICE(x, 20); TWICE(y, 25);
+}
+"""
+
+
+def test_each_loop_of_a_macro_is_one_of_its_own(tmp_path: Path) -> None:
+    found = estimate(tmp_path, MACROS, tool="vitis")
+    assert trips(found) == [
+        ("VITIS_LOOP_10_1", (50, 50)), ("VITIS_LOOP_10_2_VITIS_LOOP_10_3", (5000, 5000)),
+        ("VITIS_LOOP_11_4", (30, 30)), ("VITIS_LOOP_11_5_VITIS_LOOP_11_6", (3000, 3000)),
+        ("VITIS_LOOP_12_7", (20, 20)), ("VITIS_LOOP_12_8", (40, 40)),
+        ("VITIS_LOOP_12_9", (25, 25)), ("VITIS_LOOP_12_10", (50, 50)),
+    ]  # fmt: skip
+    assert {one.line for one in found.loops} == {10, 11, 12}
+
+
+def test_pipeline_off_of_a_function_holds_for_what_is_called_in_it(tmp_path: Path) -> None:
+    text = """
+static void add(const int x[100], int y[100]) {
+    each: for (int i = 0; i < 100; ++i) y[i] += x[i];
+}
+void k(const int x[100], int y[100]) {
+PRAGMA
+    add(x, y);
+}
+"""
+    intervals = [
+        estimate(tmp_path, text.replace("PRAGMA", one), tool="vitis").loops[0].ii
+        for one in ("", "#pragma HLS PIPELINE off")
+    ]
+    assert intervals == [1, None]
