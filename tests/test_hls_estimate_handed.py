@@ -37,7 +37,7 @@ PRAGMA
 def test_calls_with_several_numbers_share_one_piece_of_hardware(tmp_path: Path, tool: str) -> None:
     found = estimate(tmp_path, SCALE.replace("PRAGMA", ""), tool=tool)
     assert found.resources["DSP"] == 5  # one product, one sum
-    assert [one.trip_count for one in found.loops] == [(0, 64)]
+    assert [one.trip_count for one in found.loops] == [(16, 64)]
 
 
 def test_each_process_is_made_for_its_numbers(tmp_path: Path) -> None:
@@ -91,3 +91,80 @@ def test_an_array_that_is_handed_over_twice_is_one_memory(tmp_path: Path, tool: 
     assert interval("b", "v") == 1  # two reads of one memory, two writes of the other
     assert interval("b", "u") == 2  # four accesses of one, through two functions
     assert interval("a", "v") == 2
+
+
+CONTEXT = """
+struct Context { unsigned char data[64]; unsigned length; unsigned state[8]; };
+static void begin(Context *c) {
+#pragma HLS INLINE off
+    c->length = 0;
+    clear: for (int i = 0; i < 8; ++i) c->state[i] = 77 * i;
+}
+static void mix(unsigned state[8], unsigned char data[64]) {
+#pragma HLS INLINE off
+    mixed: for (int i = 0; i < 8; ++i) state[i] += data[i];
+}
+static void update(Context *c, const unsigned char *x) {
+#pragma HLS INLINE off
+    each: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        c->data[c->length & 63] = x[i];
+        c->state[i & 7] += x[i];
+        ++c->length;
+    }
+    mix(c->state, c->data);
+}
+void k(const unsigned char x[64], unsigned y[8]) {
+    VARIABLE
+    begin(&c);
+    update(&c, x);
+    for (int i = 0; i < 8; ++i) y[i] = c.state[i] + c.length;
+}
+"""
+
+
+@pytest.mark.parametrize("variable", ["Context c;", "static Context c;", "Context c = {};"])
+def test_each_member_of_a_struct_handed_by_address_is_a_memory(
+    tmp_path: Path, variable: str
+) -> None:
+    found = estimate(tmp_path, CONTEXT.replace("VARIABLE", variable), tool="vitis")
+    assert loop(found, "each").ii == 1  # two accesses of `state`, one of `data`
+    assert not found.warnings
+
+
+def test_a_struct_that_something_takes_as_a_whole_stays_one_memory(tmp_path: Path) -> None:
+    text = CONTEXT.replace("VARIABLE", "Context c, d;").replace("update(&c, x);", "d = c; c = d;")
+    whole = text.replace("begin(&c);", "begin(&c); update(&d, x); update(&c, x);")
+    assert loop(estimate(tmp_path, whole, tool="vitis"), "each").ii == 2
+
+
+METHODS = """
+class Window {
+    int rows[64], last[64], count;
+public:
+    Window() : count(0) { clear: for (int i = 0; i < 64; ++i) last[i] = i; }
+    void put(const int x[64]);
+    int sum(int at) { return rows[at] + last[at] + count; }
+};
+void Window::put(const int x[64]) {
+#pragma HLS INLINE off
+    each: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        last[i] += rows[i];
+        rows[i] = x[i];
+    }
+    ++count;
+}
+void k(const int x[64], int y[64]) {
+    Window window;
+    window.put(x);
+    sums: for (int i = 0; i < 64; ++i) y[i] = window.sum(i);
+}
+"""
+
+
+def test_members_of_an_object_are_memories_in_its_methods(tmp_path: Path) -> None:
+    found = estimate(tmp_path, METHODS, tool="vitis")
+    assert loop(found, "each").ii == 1
+    assert loop(found, "clear").trip_count == (64, 64)  # the constructor's
+    assert not found.warnings

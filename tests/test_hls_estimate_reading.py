@@ -119,15 +119,19 @@ def test_what_the_tools_only_warn_of_is_no_error(kernel, name, text):
 
 
 @pytest.mark.parametrize(
-    ("years", "release"), [("1986-2018", 2018), ("2015", 2015), ("2014", 2014), ("2012", 0)]
-)
-def test_scripts_of_2014_and_2015_say_one_year(tmp_path, years, release):
+    ("tool", "years", "release"),
+    [("Vivado", "1986-2018", 2018.1), ("Vivado", "2015", 2015.1), ("Vivado", "2014", 2014.1),
+     ("Vivado", "2012", 0), ("Vivado", "1986-2020", 2020.1), ("Vitis", "1986-2020", 2020.2),
+     ("Vitis", "1986-2022", 2022.1)],
+)  # fmt: skip
+def test_scripts_say_the_year_of_a_release(tmp_path, tool, years, release):
+    """Of 2014 and 2015 they say one year; Vitis HLS began with 2020.2."""
     text = (
-        "## This file is generated automatically by Vivado HLS.\n## Please DO NOT edit it.\n"
+        f"## This file is generated automatically by {tool} HLS.\n## Please DO NOT edit it.\n"
         f"## Copyright (C) {years} Xilinx Inc. All rights reserved.\n"
     )
     (tmp_path / "directives.tcl").write_text(text)
-    found = guess_release(tmp_path / "k.cpp", tmp_path / "directives.tcl", "vivado")
+    found = guess_release(tmp_path / "k.cpp", tmp_path / "directives.tcl", tool.lower())
     assert found == release
 
 

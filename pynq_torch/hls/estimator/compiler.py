@@ -27,7 +27,7 @@ from .counters import with_counters
 from .evaluated import with_evaluated_maths
 from .factored import ADDS_UP, added_up
 from .handed import with_handed_over
-from .marks import ALONE, INLINED, SHARED, marked, with_loops_apart
+from .marks import ALONE, INLINED, SHARED, marked, with_loops_apart, without_aliases
 from .members import Members, has_members, with_members
 from .passes import OPT, TooLongError, naming, opt
 from .place import Place
@@ -283,8 +283,8 @@ def linked(folder: Path, count: int) -> str:
         if done.returncode:
             raise KernelBuildError(f"the sources do not link: {done.stderr.strip()[-300:]}")
         text = done.stdout
-    text = with_handed_over(with_evaluated_maths(with_plain_products(text)))
-    return with_loops_apart(text)
+    text = with_evaluated_maths(with_plain_products(without_aliases(text)))
+    return with_loops_apart(with_handed_over(text))
 
 
 def optimise(

@@ -43,7 +43,7 @@ _OLD = (2014.0, 2017.0)
 #: Releases of Vivado HLS before have six stages in a product of several DSP blocks at 10 ns too.
 _UNSTAGED = 2016.0
 #: The release that reports no DSP blocks of products that take several, in a 7-series part.
-_SILENT = (2020.0, 2020.2)
+_SILENT = 2020.2
 
 
 #: Of a cycle, what a stage of a product takes: nothing chains behind one (243 of 243 schedules).
@@ -62,7 +62,7 @@ def _blocks(small: int, large: int, blocks: int, target: Target, bits: int) -> i
     """Return the DSP blocks of a multiplier of Vitis HLS, as reports of its releases list them."""
     release = target.release
     whole = bool(release) and not _IN_LOGIC <= release < _WHOLE
-    if release in _SILENT and not target.has_ultra_ram:
+    if release == _SILENT and not target.has_ultra_ram:
         return blocks if blocks == 1 else 0
     if small <= 7 and 25 < large <= 32:
         return 2 if whole else 1

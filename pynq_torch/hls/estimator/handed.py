@@ -11,15 +11,17 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .ir import split_types
 from .marks import bodies_of
 
-__all__ = ["BETWEEN", "with_handed_over"]
+__all__ = ["BETWEEN", "between", "with_handed_over"]
 
 #: How the names of values begin that only say between which numbers an argument is.
 BETWEEN = "hls.between"
+#: What stands before these numbers in the name of such an argument.
+_BETWEEN = ".between."
 _FIRST = re.compile(
     r"^  (%\S+) = (?:getelementptr inbounds \[.*?\], ptr ([%@][-\w.$]+)(?:, i(?:32|64) 0)+"
     r"|load ptr, ptr (%[-\w.$]+)(?:, align \d+)?)(?:, !|$)"
@@ -37,6 +39,7 @@ class _Function:
     begin: str
     arguments: list[tuple[str, str]]
     lines: list[str]
+    renames: dict[str, str] = field(default_factory=dict)
 
 
 def with_handed_over(text: str) -> str:
@@ -54,17 +57,29 @@ def with_handed_over(text: str) -> str:
     for (name, argument), other in known.items():
         text = _stored(text, functions[name], argument, "", other)
     for name, argument, type_, least, most in _between(functions, calls):
-        made = f"%{BETWEEN}.{argument[1:]}"
+        given, made = f"{argument}{_BETWEEN}{least}.{most}", f"%{BETWEEN}.{argument[1:]}"
         code = ""
         for rule, value, of, limit in (
-            ("smax", f"{made}.least", argument, least), ("smin", made, f"{made}.least", most),
+            ("smax", f"{made}.least", given, least), ("smin", made, f"{made}.least", most),
         ):  # fmt: skip
-            function = f"{type_} @llvm.{rule}.{type_}"
-            code += f"  {value} = call {function}({type_} {of}, {type_} {limit})\n"
-            if f"declare {function}(" not in text:
-                text += f"\ndeclare {function}({type_}, {type_})\n"
+            callee = f"{type_} @llvm.{rule}.{type_}"
+            code += f"  {value} = call {callee}({type_} {of}, {type_} {limit})\n"
+            if f"declare {callee}(" not in text:
+                text += f"\ndeclare {callee}({type_}, {type_})\n"
         text = _stored(text, functions[name], argument, code, made)
+        functions[name].renames[argument] = given
+    for function in functions.values():
+        begin = function.begin
+        for argument, given in function.renames.items():
+            begin = re.sub(re.escape(argument) + r"(?![-\w.$])", given, begin)
+        text = text.replace(function.begin, begin, 1) if function.renames else text
     return text
+
+
+def between(name: str) -> range | None:
+    """Return the numbers between which an argument is, by the name that it got here."""
+    match = re.search(rf"{re.escape(_BETWEEN)}(-?\d+)\.(-?\d+)$", name)
+    return range(int(match[1]), int(match[2]) + 1) if match else None
 
 
 def _stored(text: str, function: _Function, argument: str, code: str, value: str) -> str:

@@ -19,6 +19,7 @@ __all__ = [
     "functions_of",
     "marked",
     "with_loops_apart",
+    "without_aliases",
 ]
 
 #: What becomes of a function: it is inlined; is hardware of its own, once for all calls with the
@@ -77,6 +78,13 @@ def marked(
                 lines[number] += f"\n  call void @{MARKER}() noduplicate"
             labels[label[1]] = number
     return "\n".join([_marked_line(line, extra) for line in lines] + _declarations(extra.values()))
+
+
+def without_aliases(text: str) -> str:
+    """Return a raw module that calls functions by one name: constructors have two."""
+    for other, name in _ALIAS.findall(text):
+        text = text.replace(f"@{other}(", f"@{name}(")
+    return text
 
 
 def with_loops_apart(text: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .ir import NAME, Module
+from .objects import Handed, defines, misfits, with_members_handed
 from .place import plain_name
 
 __all__ = ["Members", "has_members", "with_members"]
@@ -24,6 +25,8 @@ _STATIC = re.compile(r"(?m)^(@[-\w.$]+) = internal global (.+) zeroinitializer(,
 _ARRAY = re.compile(r"^\[(\d+) x (.*)\]$")
 _PADDING = re.compile(r"^\[\d+ x i8\]$")
 _INDEX = r"(?:, i\d+ [^\s,()]+)*"
+#: The bytes that a function of <string.h> takes.
+_PART = re.compile(r"@mem(?:set|cpy|move)\(.*, i64 (?:noundef )?(\d+)\)")
 _SET = re.compile(r", i8 0, i64 (\d+), i1 ")
 
 
@@ -60,13 +63,42 @@ def with_members(text: str, names: Members) -> str:
     types = dict(re.findall(rf"(?m)^(%{NAME}) = type (.*)$", text))
     layout = Module({}, {}, types, {})
     chunks = re.split(r"(?m)^(?=define )", text)
+    handed = Handed(chunks, layout.structs)
+    handed.keep(lambda one: _struct(one.name, one.kind, names, layout) is not None)
+    while True:
+        made = list(chunks)
+        wrong = _take_handed(made, handed, names, layout)
+        if not wrong:
+            _take_variables(made, handed, names, layout)
+            wrong = misfits(made, handed)
+        if not wrong:
+            return "".join(made)
+        handed.drop(wrong)
+
+
+def _take_handed(chunks: list[str], handed: Handed, names: Members, layout: Module) -> set[str]:
+    """Take apart what functions are handed; return the functions in which that does not go."""
+    wrong = set()
+    for one in handed.arguments.values():
+        at = next(n for n, chunk in enumerate(chunks) if defines(chunk, one.function))
+        struct, body = _struct(one.name, one.kind, names, layout), None
+        if struct is not None:
+            body = _taken_apart(_in_one_step(chunks[at], struct), struct, layout, handed)
+        if body is None:
+            wrong.add(one.function)
+        else:
+            chunks[at] = body
+    return wrong
+
+
+def _take_variables(chunks: list[str], handed: Handed, names: Members, layout: Module) -> None:
     for number, chunk in enumerate(chunks):
         left = [*_found(chunk)]
         for name, kind in left:  # which grows by the structs in a struct
             struct = _struct(name, kind, names, layout)
             where = range(len(chunks)) if name[0] == "@" else (number,)
             made = {
-                at: _taken_apart(_in_one_step(chunks[at], struct), struct, layout)
+                at: _taken_apart(_in_one_step(chunks[at], struct), struct, layout, handed)
                 for at in where
                 if struct
             }
@@ -74,7 +106,6 @@ def with_members(text: str, names: Members) -> str:
                 chunks[at] = body or ""
             if struct and None not in made.values():
                 left += [(f"{name}${one}", struct.around(part)) for one, part in struct.members]
-    return "".join(chunks)
 
 
 def _found(text: str) -> Iterator[tuple[str, str]]:
@@ -121,22 +152,27 @@ def _in_one_step(chunk: str, struct: _Struct) -> str:
     )
 
 
-def _taken_apart(chunk: str, struct: _Struct, layout: Module) -> str | None:
+def _taken_apart(chunk: str, struct: _Struct, layout: Module, handed: Handed) -> str | None:
     """Return a function with the members in place of their struct; None where it is used whole."""
     name = re.compile(re.escape(struct.name) + r"(?![-\w.$])")
     rows = []
     for line in chunk.split("\n"):
-        uses = len(name.findall(line)) if struct.name in line else 0
-        made = _rewritten(line, uses, struct, layout) if uses else line
+        uses = len(name.findall(line)) if struct.name in line and line[:1] != "!" else 0
+        made = _rewritten(line, uses, struct, layout, handed) if uses else line
         if made is None or (uses and _points_at_whole(line, struct, chunk)):
             return None
         rows.append(made)
     return "\n".join(rows)
 
 
-def _rewritten(line: str, uses: int, struct: _Struct, layout: Module) -> str | None:
+def _rewritten(line: str, uses: int, struct: _Struct, layout: Module, handed: Handed) -> str | None:
     """Return a line that uses a struct with its members instead; None where it uses all of it."""
     name, first = struct.name, struct.members[0][0]
+    own = [one for one, _ in struct.members]
+    if (made := with_members_handed(line, handed, name, own)) is not None:
+        return made
+    if (size := _PART.search(line)) and int(size[1]) <= layout.bytes_of(struct.members[0][1]):
+        return re.sub(re.escape(name) + r"(?![-\w.$])", f"{name}${first}", line)
     if line.startswith((f"  {name} = alloca ", f"{name} = ")):
         return "\n".join(
             line.replace(name, f"{name}${one}", 1).replace(struct.kind, struct.around(part), 1)

@@ -40,7 +40,7 @@ from .written import (
 )
 
 with needs("clang", "Reading HLS C++"):
-    from clang.cindex import Cursor, CursorKind, StorageClass
+    from clang.cindex import Cursor, CursorKind, StorageClass, Type
 
 __all__ = ["make_plan"]
 
@@ -230,22 +230,25 @@ def _function(scope: Scope, place: Place) -> FunctionPlan:
         one.spelling for one in declared if one.storage_class == StorageClass.STATIC
     )
     for child in declared:
-        if child.kind == CursorKind.VAR_DECL:
-            _note_members(function, child)
+        _note_members(function, child.spelling, child.type, child.kind == CursorKind.PARM_DECL)
         dimensions, size, bits = dimensions_of(child)
         if dimensions or is_sized_by_template(child):
             function.dimensions.setdefault(child.spelling, dimensions)
         is_open = is_open_array(child.type.get_canonical())
         if size > 0 and (dimensions or is_open or child.type.get_pointee().get_size() > 0):
             function.words.setdefault(child.spelling, (size, bits))
+    if node.kind in _METHODS:
+        _note_members(function, "this", node.semantic_parent.type, False)
     return function
 
 
-def _note_members(function: FunctionPlan, node: Cursor) -> None:
-    """Note the members of a variable that is a struct with arrays in it."""
-    for struct, name, at, sizes, size, bits in members_of(node.spelling, node.type):
+def _note_members(function: FunctionPlan, variable: str, kind: Type, is_argument: bool) -> None:
+    """Note the members of a variable that is a struct with arrays in it, or an argument's."""
+    pointee = kind.get_canonical().get_pointee() if is_argument else kind
+    for struct, name, at, sizes, size, bits in members_of(variable, pointee):
         function.members.setdefault(struct, {}).setdefault(at, name)
-        function.classes.setdefault(node.spelling, home_of(node.type))
+        if not is_argument:
+            function.classes.setdefault(variable, home_of(kind))
         if sizes:
             function.dimensions.setdefault(f"{struct}.{name}", sizes)
             function.words.setdefault(f"{struct}.{name}", (size, bits))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from math import prod
 
+from .handed import between
 from .ir import NAME, Function, Loop, bits_of
 
 __all__ = ["counted"]
@@ -59,16 +60,18 @@ def counted(
     """
     around = {one.header: one for one in loop.above() if one is not loop}
     known = function.known.get("loop " + loop.header)
-    if known is None or not around:
+    if known is None:
         return None
     bound = _Bound(function, around)
     taken = bound.of(known.text)
-    trips = [most_of(around[header]) for header in bound.loops]
-    counts = [one for one in trips if one]
-    if taken is None or len(counts) < len(trips) or not 0 < prod(counts) <= _MOST:
+    trips = {header: most_of(around[header]) for header in bound.loops}
+    ranges = {header: range(count) for header, count in trips.items() if count} | bound.between
+    if taken is None or not ranges or None in trips.values():
         return None
-    every = product(*map(range, counts))
-    found = [taken(dict(zip(bound.loops, at, strict=True))) for at in every]
+    if not 0 < prod(len(one) for one in ranges.values()) <= _MOST:
+        return None
+    every = product(*ranges.values())
+    found = [taken(dict(zip(ranges, at, strict=True))) for at in every]
     return max(min(found) + 1, 0), max(max(found) + 1, 0)
 
 
@@ -79,8 +82,9 @@ class _Bound:
         self._function, self._around = function, around
         self._made: dict[str, _Computed | None] = {}
         self._pieces: list[str] = []
-        #: The headers of the loops whose counts are needed.
+        #: The headers of the loops whose counts are needed; arguments of which calls say more.
         self.loops: list[str] = []
+        self.between: dict[str, range] = {}
 
     def of(self, text: str) -> _Computed | None:
         """Return what computes an expression of scalar evolution."""
@@ -138,6 +142,9 @@ class _Bound:
             number = {"true": 1, "false": 0}.get(name)
             fixed = int(name) if number is None else number
             return lambda _: fixed
+        if (numbers := between(name)) is not None:
+            self.between[name] = numbers
+            return lambda at: at[name]
         if name not in self._made:
             self._made[name] = None  # what a value of a cycle is
             known = self._function.known.get(name)

@@ -1,0 +1,145 @@
+"""Structs that functions are handed by their address: ``update(&ctx, ...)``, methods' ``this``.
+
+HLS disaggregates a struct of the kernel's own wherever it goes (UG1399, "Structs"): the function
+gets each member on its own, an array as a memory of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from .ir import NAME, split_types
+
+__all__ = ["Handed", "defines", "misfits", "with_members_handed"]
+
+_DEFINE = re.compile(rf"^define [^@]*@({NAME})\((.*)\)[^()]*\{{$")
+_CALL = re.compile(rf"^  .*\bcall [^@(]*@({NAME})\((.*)\)[^()]*$")
+_POINTER = re.compile(rf"^ptr\b.*?([%@]{NAME})$")
+_VARIABLE = re.compile(
+    r"(?m)^(?:  )?([%@][-\w.$]+) = (?:alloca|internal global) (?:\[\d+ x )*(%[^\s,\]]+)"
+)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument that is a struct's address: its place and name, and the struct's type."""
+
+    function: str
+    at: int
+    name: str
+    kind: str
+
+
+@dataclass
+class Handed:
+    """What the functions of a module are handed by address."""
+
+    chunks: Sequence[str]
+    kinds: Collection[str]
+    #: The structs.
+    arguments: dict[tuple[str, int], Argument] = field(default_factory=dict)
+    #: What is an array at some calls: the first member of a struct at others.
+    arrays: set[tuple[str, int]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        heads = [_DEFINE.match(chunk.split("\n", 1)[0]) for chunk in self.chunks[1:]]
+        names = {head[1]: _pointers(head[2]) for head in heads if head}
+        self.arrays = {(name, at) for name, own in names.items() for at in range(len(own))}
+        found = self.arguments
+        while new := [
+            Argument(name, at, names[name][at], kind)
+            for name in names
+            for at, kind in self._calls(name)
+            if kind in self.kinds and (name, at) not in found and names[name][at : at + 1] > [""]
+        ]:
+            found.update({(one.function, one.at): one for one in new})
+        while wrong := [key for key, one in found.items() if not self._always(one)]:
+            for key in wrong:
+                del found[key]
+        self.arrays -= found.keys()
+
+    def _calls(self, function: str) -> Iterator[tuple[int, str]]:
+        """Yield the places of a function's arguments, with the types of the structs they are."""
+        globals_ = {match[1]: match[2] for match in _VARIABLE.finditer(self.chunks[0])}
+        for chunk in self.chunks[1:]:
+            if f"@{function}(" not in chunk:
+                continue
+            known = {match[1]: match[2] for match in _VARIABLE.finditer(chunk)} | globals_
+            head = _DEFINE.match(chunk.split("\n", 1)[0])
+            for (name, _), one in self.arguments.items() if head else ():
+                if head and name == head[1]:
+                    known[one.name] = one.kind
+            for values in _calls_of(chunk, function):
+                yield from ((at, known.get(value, "")) for at, value in enumerate(values))
+
+    def _always(self, argument: Argument) -> bool:
+        """Whether each call hands over a struct of one type."""
+        kinds = {kind for at, kind in self._calls(argument.function) if at == argument.at}
+        return kinds == {argument.kind}
+
+    def keep(self, is_struct: Callable[[Argument], bool]) -> None:
+        """Take what is no struct in the source for an array."""
+        others = {key for key, one in self.arguments.items() if not is_struct(one)}
+        self.arguments = {key: one for key, one in self.arguments.items() if key not in others}
+        self.arrays |= others
+
+    def drop(self, functions: Collection[str]) -> None:
+        """Leave out functions that need a struct as a whole."""
+        self.arguments = {
+            key: one for key, one in self.arguments.items() if key[0] not in functions
+        }
+
+
+def defines(chunk: str, function: str) -> bool:
+    """Whether a chunk of a module is a function."""
+    match = _DEFINE.match(chunk.split("\n", 1)[0])
+    return match is not None and match[1] == function
+
+
+def misfits(chunks: Sequence[str], handed: Handed) -> set[str]:
+    """Return the functions that a call does not hand as much as they take."""
+    found = set()
+    for name in {one.function for one in handed.arguments.values()}:
+        own = next(chunk for chunk in chunks if defines(chunk, name)).split("\n", 1)[0]
+        match = _DEFINE.match(own)
+        count = len(split_types(match[2])) if match else 0
+        if any(len(values) != count for chunk in chunks[1:] for values in _calls_of(chunk, name)):
+            found.add(name)
+    return found
+
+
+def _calls_of(chunk: str, function: str) -> Iterator[list[str]]:
+    """Yield what each call of a function hands over: its pointers, ``""`` for what is none."""
+    for line in chunk.split("\n")[1:]:
+        match = _CALL.match(line) if f"@{function}(" in line else None
+        if match is not None and match[1] == function:
+            yield _pointers(match[2])
+
+
+def _pointers(arguments: str) -> list[str]:
+    found = (_POINTER.match(one) for one in split_types(arguments))
+    return [one[1] if one else "" for one in found]
+
+
+def with_members_handed(line: str, handed: Handed, name: str, members: Sequence[str]) -> str | None:
+    """Return a call, or a function's first line, with a struct's members in place of its address.
+
+    None where it hands over the address to what wants all of the struct.
+    """
+    begins = line.startswith("define ")
+    match = (_DEFINE if begins else _CALL).match(line)
+    if match is None:
+        return None
+    made = []
+    for at, one in enumerate(split_types(match[2])):
+        if (pointer := _POINTER.match(one)) is None or pointer[1] != name:
+            made.append(one)
+        elif (match[1], at) in handed.arguments:
+            made += [f"ptr {'noalias ' * begins}noundef {name}${member}" for member in members]
+        elif (match[1], at) in handed.arrays:
+            made.append(f"ptr noundef {name}${members[0]}")
+        else:
+            return None
+    return line[: match.start(2)] + ", ".join(made) + line[match.end(2) :]
