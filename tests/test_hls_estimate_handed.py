@@ -168,3 +168,19 @@ def test_members_of_an_object_are_memories_in_its_methods(tmp_path: Path) -> Non
     assert loop(found, "each").ii == 1
     assert loop(found, "clear").trip_count == (64, 64)  # the constructor's
     assert not found.warnings
+
+
+INHERITED = """
+#include <ap_fixed.h>
+typedef ap_fixed<8, 2, AP_RND_CONV, AP_SAT> sample_t;
+void k(const int x[64], sample_t y[64]) {
+    const sample_t signs[4] = {-1, 1, 0, 1};
+    each: for (int i = 0; i < 64; ++i) y[i] = signs[x[i] & 3];
+}
+"""
+
+
+def test_arguments_without_a_name_stay_as_they_are(tmp_path: Path) -> None:
+    # A constructor that a class inherits has such arguments; -1, 0 and 1 call it.
+    found = estimate(tmp_path, INHERITED, tool="vitis")
+    assert loop(found, "each").trip_count == (64, 64)

@@ -151,6 +151,8 @@ def _between(
     for name, handed in _fitting(functions, calls):
         for at, (kind, argument) in enumerate(functions[name].arguments):
             given = [values[at][1] for values in handed]
+            if argument[1:].isdigit():  # it has no name, so it cannot get another
+                continue
             if kind[:1] == "i" and len({*given}) > 1 and all(map(_NUMBER, given)):
                 yield name, argument, kind, min(map(int, given)), max(map(int, given))
 
