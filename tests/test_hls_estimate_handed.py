@@ -184,3 +184,49 @@ def test_arguments_without_a_name_stay_as_they_are(tmp_path: Path) -> None:
     # A constructor that a class inherits has such arguments; -1, 0 and 1 call it.
     found = estimate(tmp_path, INHERITED, tool="vitis")
     assert loop(found, "each").trip_count == (64, 64)
+
+
+LAYER = """
+template <int N> struct Layer {
+    int kind = 3;
+    int in[N], out[N];
+    void run() {
+        each: for (int i = 0; i < N; ++i) out[i] = in[N - 1 - i] * kind;
+    }
+};
+void k(const int x[1024], int y[1024]) {
+    Layer<1024> layer;
+    for (int i = 0; i < 1024; ++i) layer.in[i] = x[i];
+    layer.run();
+    for (int i = 0; i < 1024; ++i) y[i] = layer.out[i];
+}
+"""
+
+
+def test_arrays_of_a_templates_object_stay_memories(tmp_path: Path) -> None:
+    # No name is known of the members that `this` has in a template.
+    assert estimate(tmp_path, LAYER, tool="vivado").resources["BRAM_18K"] == 4
+
+
+SIZES = """
+static void scale(const float *in, float *out, int n) {
+#pragma HLS INLINE off
+    each: for (int i = 0; i < n; ++i) out[i] = in[i] * 3 + n;
+}
+void k(const float x[64], float y[64]) {
+    float some[64], more[SIZE], last[64];
+    for (int i = 0; i < 64; ++i) some[i] = more[i] = x[i];
+    scale(some, last, 64);
+    scale(more, last, 32);
+    for (int i = 0; i < 64; ++i) y[i] = last[i] + 1;
+}
+"""
+
+
+@pytest.mark.parametrize(("size", "pieces"), [(64, 1), (128, 2)])
+def test_calls_with_arrays_of_several_sizes_have_hardware_of_their_own(
+    tmp_path: Path, size: int, pieces: int
+) -> None:
+    # NTRU's sha3_256 is two modules in reports of Vivado HLS: one gets 204 bytes, one 731.
+    found = estimate(tmp_path, SIZES.replace("SIZE", str(size)), tool="vivado")
+    assert found.resources["DSP"] == 5 * pieces + 2

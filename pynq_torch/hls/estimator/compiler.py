@@ -26,7 +26,7 @@ from .casts import with_casts
 from .counters import with_counters
 from .evaluated import with_evaluated_maths
 from .factored import ADDS_UP, added_up
-from .handed import with_handed_over
+from .handed import of_several_sizes, with_handed_over
 from .marks import ALONE, INLINED, SHARED, marked, with_loops_apart, without_aliases
 from .members import Members, has_members, with_members
 from .passes import OPT, TooLongError, naming, opt
@@ -318,12 +318,13 @@ def optimise(
         Whether the function at a place, if it is not inlined, is one for all its calls.
     """
 
-    def kind(_: str, at: Place) -> str:
-        return INLINED if inlined(at) else SHARED if shared(at) else ALONE
+    apart = of_several_sizes(text)
+
+    def kind(name: str, at: Place) -> str:
+        return INLINED if inlined(at) else SHARED if name not in apart and shared(at) else ALONE
 
     factors: dict[Place, int] = {}
-    whole = with_counters(with_whole_words(with_tables(text)))
-    whole = marked(whole, kind, unrolled, factors)
+    whole = marked(with_counters(with_whole_words(with_tables(text))), kind, unrolled, factors)
     options = [*OPTIONS, f"-internalize-public-api-list={entry},{PROBE}", *_KEPT[promote]]
     passes = _passes(_FIRST + _IN_TURN * in_turn + _PASSES, tool, early)
     with naming(factors):
@@ -346,8 +347,7 @@ def _left_again(text: str, path: Path, tool: str) -> str:
 
 def _with_elements(text: str, path: Path) -> str:
     """Return a module whose copies of structs are loads and stores, none of what was stored."""
-    whole = with_copied_elements(text)
-    if whole == text:
+    if (whole := with_copied_elements(text)) == text:
         return text
     path.write_text(whole, encoding="utf-8")
     return run_passes(["-passes=function(sroa,gvn<no-pre;no-load-pre>)", str(path)])
@@ -361,8 +361,8 @@ def _write(whole: str, path: Path, members: Members) -> None:
     path.write_text(whole, encoding="utf-8")
     if has_numbers(whole) or has_members(whole, members):
         words = [f"-passes={_FIRST[:-1]}", "-S", "-o", "-", str(path)]
-        made = with_members(with_tables(opt(words, _UNROLL_S)[0]), members)
-        path.write_text(made, encoding="utf-8")
+        whole = with_members(with_tables(opt(words, _UNROLL_S)[0]), members)
+        path.write_text(whole, encoding="utf-8")
 
 
 def _passes(passes: str, tool: str, early: bool) -> str:

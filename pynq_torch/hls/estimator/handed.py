@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from .ir import split_types
 from .marks import bodies_of
 
-__all__ = ["BETWEEN", "between", "with_handed_over"]
+__all__ = ["BETWEEN", "between", "of_several_sizes", "with_handed_over"]
 
 #: How the names of values begin that only say between which numbers an argument is.
 BETWEEN = "hls.between"
@@ -29,6 +29,9 @@ _FIRST = re.compile(
 _KEPT = re.compile(r"^  store ptr (%[-\w.$]+), ptr (%[-\w.$]+)[,\s]")
 _CALL = re.compile(r"^  .*\bcall [^@]*@(\"[^\"]+\"|[-\w.$]+)\((.*)\)")
 _DEFINE = re.compile(r"^define [^@]*@(\"[^\"]+\"|[-\w.$]+)\((.*)\)")
+_SIZED = re.compile(
+    r"(?m)^(?:  )?([%@][-\w.$]+) = (?:alloca|(?:[a-z_]+ )*(?:global|constant)) (\[.+\])[ ,]"
+)
 _VALUE = re.compile(r"^(ptr|i(?:8|16|32|64))\b.*?([%@][-\w.$]+|-?\d+)$")
 
 
@@ -42,12 +45,25 @@ class _Function:
     renames: dict[str, str] = field(default_factory=dict)
 
 
+def of_several_sizes(text: str) -> set[str]:
+    """Return the functions of a raw module that one function hands arrays of several sizes."""
+    functions = _functions(text)
+    globals_ = dict(_SIZED.findall(text.partition("\ndefine ")[0]))
+    found = set()
+    for name, function in functions.items():
+        sizes = globals_ | dict(_SIZED.findall("\n".join(function.lines)))
+        sizes |= {argument: "ptr" for kind, argument in function.arguments if kind == "ptr"}
+        handed: dict[tuple[str, int], set[str]] = defaultdict(set)
+        for callee, values in _made_in(name, function, {}):
+            for at, (_, value) in enumerate(values):
+                handed[callee, at] |= {sizes[value]} if value in sizes else set()
+        found |= {callee for (callee, _), kinds in handed.items() if len(kinds) > 1}
+    return found
+
+
 def with_handed_over(text: str) -> str:
     """Return a raw module whose functions know what all their calls hand over."""
-    functions = {
-        match[1].strip('"'): _Function(lines[0], _values(lines[0]), lines)
-        for match, lines in bodies_of(text)
-    }
+    functions = _functions(text)
     known: Mapping[tuple[str, str], str] = {}
     calls = _calls(functions, known)
     for _ in functions:  # what a function is handed it may hand on
@@ -80,6 +96,13 @@ def between(name: str) -> range | None:
     """Return the numbers between which an argument is, by the name that it got here."""
     match = re.search(rf"{re.escape(_BETWEEN)}(-?\d+)\.(-?\d+)$", name)
     return range(int(match[1]), int(match[2]) + 1) if match else None
+
+
+def _functions(text: str) -> dict[str, _Function]:
+    return {
+        match[1].strip('"'): _Function(lines[0], _values(lines[0]), lines)
+        for match, lines in bodies_of(text)
+    }
 
 
 def _stored(text: str, function: _Function, argument: str, code: str, value: str) -> str:

@@ -79,11 +79,16 @@ class Handed:
         kinds = {kind for at, kind in self._calls(argument.function) if at == argument.at}
         return kinds == {argument.kind}
 
-    def keep(self, is_struct: Callable[[Argument], bool]) -> None:
-        """Take what is no struct in the source for an array."""
-        others = {key for key, one in self.arguments.items() if not is_struct(one)}
+    def keep(self, is_known: Callable[[Argument], bool], bytes_of: Callable[[str], int]) -> None:
+        """Keep the structs whose members' names are known; what is no struct is an array."""
+        others = {key: one for key, one in self.arguments.items() if not is_known(one)}
         self.arguments = {key: one for key, one in self.arguments.items() if key not in others}
-        self.arrays |= others
+        for key, one in others.items():
+            chunk = next(chunk for chunk in self.chunks if defines(chunk, one.function))
+            size = re.search(rf"dereferenceable\((\d+)\) {re.escape(one.name)}[,)]", chunk)
+            whole = size is not None and int(size[1]) >= bytes_of(one.kind)
+            if not whole and f" {one.kind}," not in chunk:
+                self.arrays.add(key)
 
     def drop(self, functions: Collection[str]) -> None:
         """Leave out functions that need a struct as a whole."""
