@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
@@ -296,7 +296,7 @@ def optimise(
     *,
     tool: str = "vitis", release: float = 0.0, promote: bool = False, early: bool = False,
     in_turn: bool = False, members: Members | None = None,
-    shared: Callable[[Place], bool] = lambda _: False,
+    shared: Callable[[Place, Collection[str]], bool] = lambda *_: False,
 ) -> tuple[str, str]:  # fmt: skip
     """Return a module after the passes, and what LLVM's analyses print of its loops.
 
@@ -315,13 +315,13 @@ def optimise(
     in_turn, members : bool, mapping
         Whether a loop that is unrolled calls processes; members' names of structs taken apart.
     shared : callable
-        Whether the function at a place, if it is not inlined, is one for all its calls.
+        Whether the function at a place, if it is not inlined, is one for all its calls, which hand
+        arrays of several sizes to some of its arguments.
     """
-
-    apart = of_several_sizes(text)
+    sizes = of_several_sizes(text)
 
     def kind(name: str, at: Place) -> str:
-        return INLINED if inlined(at) else SHARED if name not in apart and shared(at) else ALONE
+        return INLINED if inlined(at) else SHARED if shared(at, sizes.get(name, ())) else ALONE
 
     factors: dict[Place, int] = {}
     whole = marked(with_counters(with_whole_words(with_tables(text))), kind, unrolled, factors)

@@ -45,11 +45,11 @@ class _Function:
     renames: dict[str, str] = field(default_factory=dict)
 
 
-def of_several_sizes(text: str) -> set[str]:
-    """Return the functions of a raw module that one function hands arrays of several sizes."""
+def of_several_sizes(text: str) -> dict[str, set[str]]:
+    """Return, by function, the arguments for which one caller has arrays of several sizes."""
     functions = _functions(text)
     globals_ = dict(_SIZED.findall(text.partition("\ndefine ")[0]))
-    found = set()
+    found: dict[str, set[str]] = defaultdict(set)
     for name, function in functions.items():
         sizes = globals_ | dict(_SIZED.findall("\n".join(function.lines)))
         sizes |= {argument: "ptr" for kind, argument in function.arguments if kind == "ptr"}
@@ -57,7 +57,9 @@ def of_several_sizes(text: str) -> set[str]:
         for callee, values in _made_in(name, function, {}):
             for at, (_, value) in enumerate(values):
                 handed[callee, at] |= {sizes[value]} if value in sizes else set()
-        found |= {callee for (callee, _), kinds in handed.items() if len(kinds) > 1}
+        for (callee, at), kinds in handed.items():
+            own = functions[callee].arguments[at : at + 1] if callee in functions else []
+            found[callee] |= {one[1:] for _, one in own if len(kinds) > 1}
     return found
 
 

@@ -64,9 +64,7 @@ def with_members(text: str, names: Members) -> str:
     layout = Module({}, {}, types, {})
     chunks = re.split(r"(?m)^(?=define )", text)
     handed = Handed(chunks, layout.structs)
-    handed.keep(
-        lambda one: _struct(one.name, one.kind, names, layout) is not None, layout.bytes_of
-    )
+    handed.keep(lambda one: _struct(one.name, one.kind, names, layout) is not None, layout.bytes_of)
     while True:
         made = list(chunks)
         wrong = _take_handed(made, handed, names, layout)

@@ -7,7 +7,7 @@ rules are those of UG1399, "HLS Pragmas" and "config_compile", and of UG902 for 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .asked import FunctionPlan, LoopPlan
@@ -161,14 +161,17 @@ class Plan:
         callers = [one for one in callers if one.dataflow]
         return [called for one in callers for called in one.callees]
 
-    def is_shared(self, place: Place) -> bool:
+    def is_shared(self, place: Place, several: Collection[str]) -> bool:
         """Whether a function is one piece of hardware for all its calls, with whatever constants.
 
-        Each process of DATAFLOW is one of its own, with what it calls; and where the tools' headers
-        are told constants, they make a number (the twiddle factors of an unrolled FFT).
+        Each process of DATAFLOW is one of its own, with what it calls; where the tools' headers are
+        told constants, they make a number (the twiddle factors of an unrolled FFT); and pointers of
+        which calls hand over `several` sizes have no other size.
         """
         one = self.function_at(place)
         if one is None or place.file.startswith(header_folders()):
+            return False
+        if not all(map(one.dimensions.get, several)):
             return False
         return not any(one in process.called() for process in self._processes())
 
