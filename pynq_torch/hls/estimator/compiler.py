@@ -27,7 +27,7 @@ from .counters import with_counters
 from .evaluated import with_evaluated_maths
 from .factored import ADDS_UP, added_up
 from .handed import of_several_sizes, with_handed_over
-from .marks import ALONE, INLINED, SHARED, marked, with_loops_apart, without_aliases
+from .marks import kind_of, marked, with_loops_apart, without_aliases
 from .members import Members, has_members, with_members
 from .passes import OPT, TooLongError, naming, opt
 from .place import Place
@@ -318,23 +318,23 @@ def optimise(
         Whether the function at a place, if it is not inlined, is one for all its calls, which hand
         arrays of several sizes to some of its arguments.
     """
-    sizes = of_several_sizes(text)
-
-    def kind(name: str, at: Place) -> str:
-        return INLINED if inlined(at) else SHARED if shared(at, sizes.get(name, ())) else ALONE
-
+    kind = functools.partial(kind_of, inlined, shared, of_several_sizes(text))
     factors: dict[Place, int] = {}
     whole = marked(with_counters(with_whole_words(with_tables(text))), kind, unrolled, factors)
     options = [*OPTIONS, f"-internalize-public-api-list={entry},{PROBE}", *_KEPT[promote]]
     passes = _passes(_FIRST + _IN_TURN * in_turn + _PASSES, tool, early)
     with naming(factors):
         _write(whole, path := folder / "marked.ll", members or {})
-        made = run_passes([f"-passes={passes}", *options, str(path)])
-        made = _with_elements(_left_again(made, path, tool), path)
-        if tool == "vitis" and not 0 < release < ADDS_UP:
-            made = added_up(made, path, _UNROLL_S)
-        made = with_names(with_casts(made, release if tool == "vivado" else 0.0))
+        made = _passed(path, [f"-passes={passes}", *options, str(path)], tool, release)
         return made, _analysed(made, path)
+
+
+def _passed(path: Path, command: Sequence[str], tool: str, release: float) -> str:
+    """Return what a release's passes make of the module at a path."""
+    made = _with_elements(_left_again(run_passes(command), path, tool), path)
+    if tool == "vitis" and not 0 < release < ADDS_UP:
+        made = added_up(made, path, _UNROLL_S)
+    return with_names(with_casts(made, release if tool == "vivado" else 0.0))
 
 
 def _left_again(text: str, path: Path, tool: str) -> str:

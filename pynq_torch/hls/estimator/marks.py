@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 
 from .place import Key, Locations, Place, apart
 
@@ -17,6 +17,7 @@ __all__ = [
     "SHARED",
     "bodies_of",
     "functions_of",
+    "kind_of",
     "marked",
     "with_loops_apart",
     "without_aliases",
@@ -41,6 +42,17 @@ _LOOP = re.compile(r"!llvm\.loop (!\d+)")
 _NUMBER = r"(?:float|double)(?: noundef)?"
 #: A function without a body from numbers to a number, as the C library's: it uses no memory.
 _MATHS = re.compile(rf"^declare [^(@]*\b(?:float|double) @[^(]+\({_NUMBER}(?:, {_NUMBER})*\)")
+
+
+def kind_of(
+    inlined: Callable[[Place], bool],
+    shared: Callable[[Place, Collection[str]], bool],
+    sizes: Mapping[str, Collection[str]],
+    name: str,
+    at: Place,
+) -> str:
+    """Return what becomes of a function; `sizes` are the arguments that get several of them."""
+    return INLINED if inlined(at) else SHARED if shared(at, sizes.get(name, ())) else ALONE
 
 
 def marked(
