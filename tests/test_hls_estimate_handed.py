@@ -5,20 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from pynq_torch import hls
-from pynq_torch.hls.estimator.result import Estimate, LoopEstimate
-
-
-def estimate(folder: Path, text: str, **options: object) -> Estimate:
-    source = folder / "k.cpp"
-    source.write_text(text)
-    return hls.estimate(source, "k", **options)  # type: ignore[arg-type]
-
-
-def loop(found: Estimate, name: str) -> LoopEstimate:
-    return next(one for one in found.loops if one.name.endswith(name))
-
+from helpers import estimate_of, loop_of
 
 SCALE = """
 static void scale(const float in[64], float out[64], int n) {
@@ -35,25 +22,25 @@ PRAGMA
 
 @pytest.mark.parametrize("tool", ["vitis", "vivado"])
 def test_calls_with_several_numbers_share_one_piece_of_hardware(tmp_path: Path, tool: str) -> None:
-    found = estimate(tmp_path, SCALE.replace("PRAGMA", ""), tool=tool)
+    found = estimate_of(tmp_path, SCALE.replace("PRAGMA", ""), tool)
     assert found.resources["DSP"] == 5  # one product, one sum
     assert [one.trip_count for one in found.loops] == [(16, 64)]
 
 
 def test_each_process_is_made_for_its_numbers(tmp_path: Path) -> None:
-    found = estimate(tmp_path, SCALE.replace("PRAGMA", "#pragma HLS DATAFLOW"), tool="vitis")
+    found = estimate_of(tmp_path, SCALE.replace("PRAGMA", "#pragma HLS DATAFLOW"), "vitis")
     assert found.resources["DSP"] == 10
     assert [one.trip_count for one in found.loops] == [(16, 16), (64, 64)]
 
 
 def test_a_number_that_all_calls_name_is_a_constant(tmp_path: Path) -> None:
-    found = estimate(tmp_path, SCALE.replace("PRAGMA", "").replace("y, 16", "y, 64"), tool="vitis")
+    found = estimate_of(tmp_path, SCALE.replace("PRAGMA", "").replace("y, 16", "y, 64"), "vitis")
     assert [one.trip_count for one in found.loops] == [(64, 64)]
 
 
 def test_a_number_of_another_call_leaves_the_length_unknown(tmp_path: Path) -> None:
     text = SCALE.replace("PRAGMA", "").replace("float z[64]", "float z[64], int n")
-    found = estimate(tmp_path, text.replace("y, 16", "y, n"), tool="vitis")
+    found = estimate_of(tmp_path, text.replace("y, 16", "y, n"), "vitis")
     assert [one.trip_count for one in found.loops] == [(None, None)]
 
 
@@ -86,7 +73,7 @@ def test_an_array_that_is_handed_over_twice_is_one_memory(tmp_path: Path, tool: 
     def interval(outside: str, other: str) -> int | None:
         text = RELU.replace("OUTSIDE", outside).replace("OTHER", other)
         text = text.replace("factor=2", "factor=2\n#pragma HLS PIPELINE")
-        return loop(estimate(tmp_path, text, tool=tool), "each").ii
+        return loop_of(estimate_of(tmp_path, text, tool), "each").ii
 
     assert interval("b", "v") == 1  # two reads of one memory, two writes of the other
     assert interval("b", "u") == 2  # four accesses of one, through two functions
@@ -127,15 +114,15 @@ void k(const unsigned char x[64], unsigned y[8]) {
 def test_each_member_of_a_struct_handed_by_address_is_a_memory(
     tmp_path: Path, variable: str
 ) -> None:
-    found = estimate(tmp_path, CONTEXT.replace("VARIABLE", variable), tool="vitis")
-    assert loop(found, "each").ii == 1  # two accesses of `state`, one of `data`
+    found = estimate_of(tmp_path, CONTEXT.replace("VARIABLE", variable), "vitis")
+    assert loop_of(found, "each").ii == 1  # two accesses of `state`, one of `data`
     assert not found.warnings
 
 
 def test_a_struct_that_something_takes_as_a_whole_stays_one_memory(tmp_path: Path) -> None:
     text = CONTEXT.replace("VARIABLE", "Context c, d;").replace("update(&c, x);", "d = c; c = d;")
     whole = text.replace("begin(&c);", "begin(&c); update(&d, x); update(&c, x);")
-    assert loop(estimate(tmp_path, whole, tool="vitis"), "each").ii == 2
+    assert loop_of(estimate_of(tmp_path, whole, "vitis"), "each").ii == 2
 
 
 METHODS = """
@@ -164,9 +151,9 @@ void k(const int x[64], int y[64]) {
 
 
 def test_members_of_an_object_are_memories_in_its_methods(tmp_path: Path) -> None:
-    found = estimate(tmp_path, METHODS, tool="vitis")
-    assert loop(found, "each").ii == 1
-    assert loop(found, "clear").trip_count == (64, 64)  # the constructor's
+    found = estimate_of(tmp_path, METHODS, "vitis")
+    assert loop_of(found, "each").ii == 1
+    assert loop_of(found, "clear").trip_count == (64, 64)  # the constructor's
     assert not found.warnings
 
 
@@ -182,8 +169,8 @@ void k(const int x[64], sample_t y[64]) {
 
 def test_arguments_without_a_name_stay_as_they_are(tmp_path: Path) -> None:
     # A constructor that a class inherits has such arguments; -1, 0 and 1 call it.
-    found = estimate(tmp_path, INHERITED, tool="vitis")
-    assert loop(found, "each").trip_count == (64, 64)
+    found = estimate_of(tmp_path, INHERITED, "vitis")
+    assert loop_of(found, "each").trip_count == (64, 64)
 
 
 LAYER = """
@@ -205,7 +192,7 @@ void k(const int x[1024], int y[1024]) {
 
 def test_arrays_of_a_templates_object_stay_memories(tmp_path: Path) -> None:
     # No name is known of the members that `this` has in a template.
-    assert estimate(tmp_path, LAYER, tool="vivado").resources["BRAM_18K"] == 4
+    assert estimate_of(tmp_path, LAYER, "vivado").resources["BRAM_18K"] == 4
 
 
 SIZES = """
@@ -228,5 +215,5 @@ def test_calls_with_arrays_of_several_sizes_have_hardware_of_their_own(
     tmp_path: Path, size: int, pieces: int
 ) -> None:
     # NTRU's sha3_256 is two modules in reports of Vivado HLS: one gets 204 bytes, one 731.
-    found = estimate(tmp_path, SIZES.replace("SIZE", str(size)), tool="vivado")
+    found = estimate_of(tmp_path, SIZES.replace("SIZE", str(size)), "vivado")
     assert found.resources["DSP"] == 5 * pieces + 2

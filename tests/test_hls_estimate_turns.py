@@ -5,15 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers import estimate_of
 
-from pynq_torch import hls
 from pynq_torch.hls.estimator.result import Estimate
-
-
-def estimate(folder: Path, text: str, **options: object) -> Estimate:
-    source = folder / "k.cpp"
-    source.write_text(text)
-    return hls.estimate(source, "k", **options)  # type: ignore[arg-type]
 
 
 def trips(found: Estimate) -> list[tuple[str, tuple[int | None, int | None]]]:
@@ -43,7 +37,7 @@ void k(const int x[250], int y[250]) {{
 }}
 """
     each = (13, 16) if name == "step" else (26, 32)
-    assert trips(estimate(tmp_path, text)) == [("tiles", (8, 8)), ("each", each)]
+    assert trips(estimate_of(tmp_path, text, "vitis")) == [("tiles", (8, 8)), ("each", each)]
 
 
 def test_a_tile_of_two_dimensions_has_the_bounds_of_both(tmp_path: Path) -> None:
@@ -56,7 +50,7 @@ void k(const int x[100][90], int y[100][90]) {
                 along: for (int j = c; j < std::min(c + 32, 90); ++j) y[i][j] += x[i][j];
 }
 """
-    assert trips(estimate(tmp_path, text)) == [
+    assert trips(estimate_of(tmp_path, text, "vitis")) == [
         ("rows", (7, 7)), ("columns", (3, 3)), ("down", (4, 16)), ("along", (26, 32)),
     ]  # fmt: skip
 
@@ -70,7 +64,7 @@ void k(const int x[250], int y[250], int n) {
     }
 }
 """
-    assert dict(trips(estimate(tmp_path, text)))["each"] == (None, None)
+    assert dict(trips(estimate_of(tmp_path, text, "vitis")))["each"] == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +77,7 @@ void k(const int x[250], int y[250], int n) {
 )  # fmt: skip
 def test_a_counter_of_a_few_bits_counts_down_too(tmp_path: Path, written: str, count: int) -> None:
     text = f"void k(const int x[300], int y[300]) {{ {written} y[i] += x[i]; }}"
-    assert trips(estimate(tmp_path, text)) == [("each", (count, count))]
+    assert trips(estimate_of(tmp_path, text, "vitis")) == [("each", (count, count))]
 
 
 MACROS = """
@@ -103,7 +97,7 @@ void k(const int m[50][100], int x[50], int y[50]) {
 
 
 def test_each_loop_of_a_macro_is_one_of_its_own(tmp_path: Path) -> None:
-    found = estimate(tmp_path, MACROS, tool="vitis")
+    found = estimate_of(tmp_path, MACROS, "vitis")
     assert trips(found) == [
         ("VITIS_LOOP_10_1", (50, 50)), ("VITIS_LOOP_10_2_VITIS_LOOP_10_3", (5000, 5000)),
         ("VITIS_LOOP_11_4", (30, 30)), ("VITIS_LOOP_11_5_VITIS_LOOP_11_6", (3000, 3000)),
@@ -124,7 +118,7 @@ PRAGMA
 }
 """
     intervals = [
-        estimate(tmp_path, text.replace("PRAGMA", one), tool="vitis").loops[0].ii
+        estimate_of(tmp_path, text.replace("PRAGMA", one), "vitis").loops[0].ii
         for one in ("", "#pragma HLS PIPELINE off")
     ]
     assert intervals == [1, None]
