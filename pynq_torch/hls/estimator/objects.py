@@ -42,10 +42,22 @@ class Handed:
     arguments: dict[tuple[str, int], Argument] = field(default_factory=dict)
     #: What is an array at some calls: the first member of a struct at others.
     arrays: set[tuple[str, int]] = field(default_factory=set)
+    #: By caller: its name, the variables that it knows with their types, what it calls with what.
+    _callers: list[tuple[str, dict[str, str], list[tuple[str, list[str]]]]] = field(
+        default_factory=list
+    )
 
     def __post_init__(self) -> None:
-        heads = [_DEFINE.match(chunk.split("\n", 1)[0]) for chunk in self.chunks[1:]]
-        names = {head[1]: _pointers(head[2]) for head in heads if head}
+        names: dict[str, list[str]] = {}
+        globals_ = dict(_VARIABLE.findall(self.chunks[0]))
+        for chunk in self.chunks[1:]:
+            head, _, body = chunk.partition("\n")
+            if match := _DEFINE.match(head):
+                names[match[1]] = _pointers(match[2])
+            lines = (line for line in body.split("\n") if "call " in line)
+            calls = [(one[1], _pointers(one[2])) for one in map(_CALL.match, lines) if one]
+            known = globals_ | dict(_VARIABLE.findall(chunk))
+            self._callers.append((match[1] if match else "", known, calls))
         self.arrays = {(name, at) for name, own in names.items() for at in range(len(own))}
         found = self.arguments
         while new := [
@@ -62,17 +74,12 @@ class Handed:
 
     def _calls(self, function: str) -> Iterator[tuple[int, str]]:
         """Yield the places of a function's arguments, with the types of the structs they are."""
-        globals_ = {match[1]: match[2] for match in _VARIABLE.finditer(self.chunks[0])}
-        for chunk in self.chunks[1:]:
-            if f"@{function}(" not in chunk:
-                continue
-            known = {match[1]: match[2] for match in _VARIABLE.finditer(chunk)} | globals_
-            head = _DEFINE.match(chunk.split("\n", 1)[0])
-            for (name, _), one in self.arguments.items() if head else ():
-                if head and name == head[1]:
-                    known[one.name] = one.kind
-            for values in _calls_of(chunk, function):
-                yield from ((at, known.get(value, "")) for at, value in enumerate(values))
+        for caller, variables, calls in self._callers:
+            own = {one.name: one.kind for one in self.arguments.values() if one.function == caller}
+            for callee, values in calls:
+                if callee == function:
+                    for at, value in enumerate(values):
+                        yield at, own.get(value) or variables.get(value, "")
 
     def _always(self, argument: Argument) -> bool:
         """Whether each call hands over a struct of one type."""
