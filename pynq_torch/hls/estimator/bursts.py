@@ -15,28 +15,66 @@ if TYPE_CHECKING:
     from .ir import Loop
     from .latency import Body
     from .region import Region
+    from .target import Target
 
-__all__ = ["asked_for", "is_in_place", "is_one_of_many", "is_single"]
+__all__ = ["alone", "asked_for", "is_in_place", "is_one_of_many", "is_single"]
 
 #: Cycles in which a burst is asked for, before its first word.
 _REQUEST = 7
 
 
+def alone(target: Target, *, write: bool) -> int:
+    """Return the cycles of a word that is read, or written, without a burst.
+
+    Vitis HLS takes one more since 2023, and for a read three more since 2024 (seven reports).
+    """
+    release = target.release if target.tool == "vitis" else 0
+    return 6 + (release >= 2023) + (not write) * (1 + 2 * (release >= 2024))
+
+
 def is_single(region: Region, item: Instruction, access: Access) -> bool:
     """Whether a word of a bus is asked for alone, in the body of a pipeline.
 
-    It is volatile, its address is computed in each iteration, the data leave it out of some, or the
-    same array is both read and written (`a[i] *= 2`: no burst may pass the other one). Of a loop
-    that ends at the first of two bounds (`i < n && i < 64`), Vitis HLS says "Could not analyze the
-    loop bounds" (2025.1).
+    It is volatile, its address is computed in each iteration, the data leave it out of some, it
+    does not follow the one of the iteration before, or the same array is both read and written
+    (`a[i] *= 2`: no burst may pass the other one). Of a loop that ends at the first of two bounds
+    (`i < n && i < 64`), Vitis HLS says "Could not analyze the loop bounds" (2025.1).
     """
     if "volatile" in item.text or is_in_place(region, item) or _is_left_out(region, item):
+        return True
+    if _jumps(region, item, access):
         return True
     if region.target.tool == "vitis" and _has_two_bounds(region):
         return True
     symbols = [name for name, _ in access.address.terms if not name.startswith("loop ")]
     values = [region.function.values.get(name) for s in symbols for name in names_in(s)]
     return any(value is not None and value.block in region.blocks for value in values)
+
+
+def _jumps(region: Region, item: Instruction, access: Access) -> bool:
+    """Whether the words of one iteration do not begin behind those of the one before.
+
+    So it is backwards, with a stride, or where a nest that became one loop goes on to another row.
+    """
+    loop, address = region.loop, access.address
+    step = address.factor("loop " + loop.header) if loop is not None else 0
+    if loop is None or not step:
+        return False
+    beside = [region.arrays.access(one) for one in _alike(region, item, item.op)]
+    words = {one.address.constant for one in beside if one and one.address.terms == address.terms}
+    if step < 0 or step > access.array.element_bytes * len(words):
+        return True
+    if may_skip(region.function, region.header, [item.block]):
+        return False  # by a count: rows are as long as the iterations that do not
+    for outer in region.nest[-2::-1]:
+        taken, row = loop.taken, address.factor("loop " + outer.header)
+        if taken is None or any(f"<%{outer.header}>" in name for name, _ in address.terms):
+            return False  # a row as long as a variable says
+        step *= taken.constant + 1
+        if row != step or (row and taken.terms):
+            return True
+        loop = outer
+    return False
 
 
 def _has_two_bounds(region: Region) -> bool:

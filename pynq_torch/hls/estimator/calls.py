@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .ir import Function, Instruction, Loop, names_in, split_types
 from .place import own_place
-from .result import LoopEstimate
+from .result import Cycles, LoopEstimate
 
 if TYPE_CHECKING:
     from .array import Array
@@ -22,7 +23,9 @@ __all__ = [
     "Batch", "accessed", "calls_of", "copied_in", "copy_loops", "given", "used", "used_by",
 ]  # fmt: skip
 
-_COPY = re.compile(r"@(?:llvm\.)?mem(?:cpy|set|move)[\w.]*\(.*, i64 (?:noundef )?(\d+)")
+_COPY = re.compile(
+    r"@(?:llvm\.)?mem(?P<how>cpy|set|move)[\w.]*\(.*, i64 (?:noundef )?(?P<bytes>\d+|%[-\w.$]+)"
+)
 #: Calls that write what their first argument points to.
 _FIRST_IS_WRITTEN = ("__hls_stream", "llvm.mem")
 #: Structs are copied side by side, if they come from no bus; bytes.
@@ -161,14 +164,19 @@ def accessed(body: Body, items: Sequence[Instruction]) -> tuple[set[str], set[st
     return reads, writes
 
 
-def copied_in(body: Body, item: Instruction) -> int:
-    """Cycles of a ``memcpy`` or ``memset`` of an array, which HLS makes a loop."""
+def copied_in(body: Body, item: Instruction) -> Cycles:
+    """Cycles of a ``memcpy`` or ``memset`` of an array, which HLS makes a loop.
+
+    They are unknown where a variable says how much is copied.
+    """
     arrays = _copied(body, item)
     if not arrays:
-        return 0
+        return 0, 0
+    if (words := _words(item, arrays)) is None:
+        return None, None
     far = body.target.bus_latency
     bus = max((8 + one.wait(far) for one in arrays if one.kind == "m_axi"), default=0)
-    return _words(item, arrays) + 2 + bus
+    return words + 2 + bus, words + 2 + bus
 
 
 def _copied(body: Body, item: Instruction) -> list[Array]:
@@ -176,17 +184,21 @@ def _copied(body: Body, item: Instruction) -> list[Array]:
     match = _COPY.search(item.text) if item.op == "call" else None
     if match is None or not item.operands:
         return []
-    arrays = [body.arrays.array(body.arrays.base_of(one)) for one in item.operands[:2]]
-    many = any(array.kind == "m_axi" for array in arrays) and _words(item, arrays) > 1
-    if not many and int(match[1]) <= _SMALL_COPY:
+    ends = [one for one in item.operands if one != match["bytes"]][: 1 + (match["how"] != "set")]
+    arrays = [body.arrays.array(body.arrays.base_of(one)) for one in ends]
+    words = _words(item, arrays)
+    many = any(array.kind == "m_axi" for array in arrays) and words != 1
+    if not many and words is not None and int(match["bytes"]) <= _SMALL_COPY:
         return []
     return [] if any(array.constant for array in arrays) else arrays
 
 
-def _words(item: Instruction, arrays: list[Array]) -> int:
+def _words(item: Instruction, arrays: list[Array]) -> int | None:
+    """Return how many words a copy has; None where a variable says it."""
     match = _COPY.search(item.text)
     assert match is not None, "only copies have words"
-    return int(match[1]) // max(min(array.element_bytes for array in arrays), 1)
+    known, size = match["bytes"], max(min(array.element_bytes for array in arrays), 1)
+    return int(known) // size if known.isdigit() else None
 
 
 def copy_loops(body: Body, item: Instruction) -> Iterator[LoopEstimate]:
@@ -194,15 +206,25 @@ def copy_loops(body: Body, item: Instruction) -> Iterator[LoopEstimate]:
 
     It names them after the arrays: ``memset_sum``; ``memcpy.local.port`` for what comes from a bus,
     ``memcpy.port.local.gep`` for what goes there, which are pipelines. Vitis HLS has a module for
-    each, whose loop has no name.
+    each, whose loop has no name; here one is shown whose trips nobody knows.
     """
-    arrays = _copied(body, item) if body.target.tool == "vivado" else []
+    arrays = _copied(body, item)
     if not arrays:
         return
     words, names = _words(item, arrays), [array.name for array in arrays]
     place = own_place(item.chain)
     file, line = (place.file, place.line) if place else ("", 0)
     where = file, line, (line,), body.plan.name if body.plan is not None else ""
+    if words is None:
+        name, unknown = ".".join(["memcpy" if names[1:] else "memset", *names]), (None, None)
+        why = (
+            f"{name}: a variable says how much it takes, so that its latency is not known; give it "
+            f"a constant, or write a loop with LOOP_TRIPCOUNT ({Path(file).name}:{line})"
+        )
+        yield LoopEstimate(name, *where, 1, unknown, 1, 1, (3, 3), unknown, why, False)
+        return
+    if body.target.tool != "vivado":
+        return
     if any(array.kind == "m_axi" for array in arrays):
         if arrays[0].kind == "m_axi":
             names[-1] += ".gep"

@@ -27,11 +27,12 @@ from .counters import with_counters
 from .evaluated import with_evaluated_maths
 from .factored import ADDS_UP, added_up
 from .handed import of_several_sizes, with_handed_over
-from .marks import kind_of, marked, with_loops_apart, without_aliases
+from .marks import kind_of, marked, with_loops_apart, with_plain_names
 from .members import Members, has_members, with_members
 from .passes import OPT, TooLongError, naming, opt
 from .place import Place
 from .products import with_plain_products
+from .returned import with_own_results
 from .slices import address_slice
 from .tables import has_numbers, with_tables
 from .trees import without_large_trees
@@ -214,9 +215,8 @@ def _finish(processes: Sequence[tuple[subprocess.Popen[str], list[str]]], top: s
         except subprocess.TimeoutExpired as error:
             raise KernelBuildError(f"{CLANG} took more than {_TIMEOUT_S} s", top) from error
         if status:
-            first = _ERROR.search(said)
             reason = said.strip()[:400]
-            if first:
+            if first := _ERROR.search(said):
                 reason = f"{first[1]}: {_of_clang(first[1]) or _plainly(first[2])}"
             raise KernelBuildError(reason or "clang failed", top)
 
@@ -283,8 +283,8 @@ def linked(folder: Path, count: int) -> str:
         if done.returncode:
             raise KernelBuildError(f"the sources do not link: {done.stderr.strip()[-300:]}")
         text = done.stdout
-    text = with_evaluated_maths(with_plain_products(without_aliases(text)))
-    return with_loops_apart(with_handed_over(text))
+    text = with_evaluated_maths(with_plain_products(with_plain_names(text)))
+    return with_loops_apart(with_own_results(with_handed_over(text)))
 
 
 def optimise(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from .adapters import Directions, of_adapters
@@ -213,13 +213,14 @@ class Body:
 
     def region(
         self, items: list[Instruction], header: str = "", *, bursts: bool,
-        unordered: Iterable[str] = (),
+        unordered: Iterable[str] = (), nest: Sequence[Loop] = (),
     ) -> Region:  # fmt: skip
         """Return the operations of some instructions; `unordered` are the arrays of a loop."""
         free = frozenset(unordered) | (self.plan.unordered if self.plan is not None else set())
         return with_ports(self, Region(
             self.function, self.arrays, self.target, self.plan, items, header,
             bursts=bursts, unordered=free, bindings=self.kernel.plan.bindings,
+            nest=nest,
         ), pipelined=bursts)  # fmt: skip
 
     def states(self, loop: Loop | None) -> Cycles:
@@ -257,10 +258,10 @@ class Body:
                     batch.calls[item.callee] += 1
                     self._instances(item.callee, batch, loop)
                 else:
-                    if copied := copied_in(self, item):
+                    if (copied := copied_in(self, item)) != (0, 0):
                         self.kernel.loops += copy_loops(self, item)
                         times.modules[block.name, len(spans)] = [item]
-                        spans += [(group + 1, (copied, copied)), (group + 2, (0, 0))]
+                        spans += [(group + 1, copied), (group + 2, (0, 0))]
                         group += 2
                     if batch is not None:
                         batch.follow(item, self.arrays)

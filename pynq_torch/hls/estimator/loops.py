@@ -213,7 +213,7 @@ def _pipelined(
     items = body.items(loops[0])
     unordered = set().union(*(one.unordered | one.function.unordered for one in plans))
     floor = plan.floor.interval or 1 if plan.floor is not None else 1
-    region = body.region(items, loop.header, bursts=True, unordered=unordered)
+    region = body.region(items, loop.header, bursts=True, unordered=unordered, nest=loops)
     region.outer = _outer(body, loops, plans)
     distances = dict(body.plan.distances) if body.plan is not None else {}
     for nested in plans:

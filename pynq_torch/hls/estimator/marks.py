@@ -20,18 +20,19 @@ __all__ = [
     "kind_of",
     "marked",
     "with_loops_apart",
-    "without_aliases",
+    "with_plain_names",
 ]
 
 #: What becomes of a function: it is inlined; is hardware of its own, once for all calls with the
 #: same constants, or once for all calls; or its cost decides.
 INLINED, ALONE, SHARED, OPEN = "#9001", "#9002", "#9007", "#9006"
 _CALL = re.compile(r"^  .*\bcall [^@]*@(\"[^\"]+\"|[-\w.$]+)\((?:.*!dbg (!\d+))?")
+_QUOTED = re.compile(r'@"([-\w.$]+)"')
 _ALIAS = re.compile(r"(?m)^@(\"[^\"]+\"|[-\w.$]+) = .*\balias .*ptr @(\"[^\"]+\"|[-\w.$]+)")
 #: The name of a function, where its code begins.
 DEFINED = re.compile(r'(?m)^define [^@]*@("[^"]+"|[-\w.$]+)\(')
 _DEFINE = re.compile(
-    r'^define .*?@("[^"]+"|[-\w.$]+)\(.*?(#\d+)?( comdat.*?)?(?: !dbg (!\d+))? \{$'
+    r'^define .*?@("[^"]+"|[-\w.$]+)\(.*?(#\d+)?( comdat.*?| align \d+)?(?: !dbg (!\d+))? \{$'
 )
 _LABEL = re.compile(r"^([-\w.$]+):")
 #: A call of this stands in each loop, with the loop's place; LLVM may drop a loop's own metadata.
@@ -92,8 +93,12 @@ def marked(
     return "\n".join([_marked_line(line, extra) for line in lines] + _declarations(extra.values()))
 
 
-def without_aliases(text: str) -> str:
-    """Return a raw module that calls functions by one name: constructors have two."""
+def with_plain_names(text: str) -> str:
+    """Return a raw module that calls functions by one name each, without quotes.
+
+    Constructors have two names; that of a lambda has a ``$`` in it, and LLVM quotes it.
+    """
+    text = _QUOTED.sub(lambda name: "@" + name[1].replace("$", "."), text)
     for other, name in _ALIAS.findall(text):
         text = text.replace(f"@{other}(", f"@{name}(")
     return text

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .array import LUT_BITS, Access, fitting, may_meet, meet_in_registers
 from .asked import FunctionPlan
 from .balance import balance
 from .bindings import Bindings, bound
-from .bursts import is_in_place, is_one_of_many, is_single
+from .bursts import alone, is_in_place, is_one_of_many, is_single
 from .cost import Cost
 from .effort import EACH, Effort
 from .fifos import Fifos
@@ -88,10 +88,13 @@ class Region:
         self, function: Function, arrays: Arrays, target: Target, plan: FunctionPlan | None,
         items: list[Instruction], header: str = "", *, bursts: bool = False,
         unordered: frozenset[str] = frozenset(), bindings: Bindings | None = None,
+        nest: Sequence[Loop] = (),
     ) -> None:  # fmt: skip
         self.function, self.arrays, self.target, self.plan = function, arrays, target, plan
         self.header, self._bursts, self._unordered = header, bursts, unordered
         self.blocks, self._bindings = {item.block for item in items}, bindings or {}
+        #: The loops that became one, outer to inner.
+        self.nest = nest
         self.nodes, self.by_value = list[Node](), dict[str, Node]()
         self.accesses: dict[int, list[Node]] = defaultdict(list)
         #: Arrays (by id) that the tool divides by itself: how much of a bank can be read in a
@@ -250,7 +253,7 @@ class Region:
         wait = access.array.wait(self.target.bus_latency)
         # Where the address is known before the value, the request is made before it, too.
         early = access.write and is_in_place(self, node.item)
-        return Cost((6 - early if access.write else 7) + wait, 0.0, full)
+        return Cost(alone(self.target, write=access.write) - early + wait, 0.0, full)
 
     def _find_branches(self, items: list[Instruction]) -> None:
         """Note which blocks can follow which, to see what never runs together."""

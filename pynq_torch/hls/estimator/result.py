@@ -164,7 +164,7 @@ class Estimate:
             f"{loop.name}: how often it runs is not known, and so its latency; write "
             f"LOOP_TRIPCOUNT min= max= for the report ({Path(loop.file).name}:{loop.line})"
             for loop in self.loops
-            if loop.trip_count[1] is None
+            if loop.trip_count[1] is None and not loop.why.startswith(loop.name)
         ]
         return list(dict.fromkeys(said))
 

@@ -94,7 +94,7 @@ class _Bound:
         try:
             made = self._expression()
             return None if self._pieces else made
-        except (IndexError, KeyError):  # what is not known here
+        except (IndexError, KeyError, ValueError):  # what is not known here
             return None
         finally:
             self._pieces = before
