@@ -10,7 +10,7 @@ from .directives import Pragma, config_lines, tcl_words
 from .lint_tree import Directive, Problem, Program
 from .spelling import MODES, nearest
 
-__all__ = ["added", "directives_of", "divides_arrays", "not_followed"]
+__all__ = ["added", "directives_of", "divides_arrays", "misspelt_settings", "not_followed"]
 
 #: Directives of something with a name: the option that says it where the name does not stand alone.
 _NAMED_BY = {
@@ -41,6 +41,28 @@ _NOT_FOLLOWED = {
     ),
     ("schedule", "relax_ii_for_timing"): "II is what the clock allows",
 }
+#: The settings of UG1399 and UG902 ("Configuration Commands"), config_NAME in Tcl and syn.NAME in
+#: a cfg file, and all options of those that change a schedule.
+_SETTINGS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("array_partition", "bind", "core", "cosim", "csim", "dataflow", "debug", "emulation",
+         "export", "interface", "op", "package", "rtl", "sdx", "storage"),
+        (),
+    ),
+    "compile": (
+        "disable_start_propagation", "disable_unroll_code_size_check", "enable_auto_rewind",
+        "ignore_long_run_time", "instruction_warning_threshold", "name_max_length",
+        "no_signed_zeros", "pipeline_flush_in_task", "pipeline_loops", "pipeline_style",
+        "pragma_strict_mode", "unsafe_math_optimizations",
+    ),
+    "schedule": ("effort", "enable_dsp_full_reg", "relax_ii_for_timing", "verbose"),
+    "unroll": ("tripcount_threshold",),
+}
+#: What else a cfg file says of synthesis.
+_OF_A_CFG = (
+    "blackbox", "cflags", "csimflags", "directive", "file", "file_cflags", "file_csimflags", "output",
+    "top",
+)  # fmt: skip
 #: Values that say that an option is off, as it is by default.
 _OFF = ("0", "false", "off")
 
@@ -70,6 +92,22 @@ def not_followed(path: Path | str | None) -> Iterator[Problem]:
             if name == command and on and (not option or option in on):
                 said = f"config_{name} is not modelled in this estimate: {instead}"
                 yield file, number, "pragma", said
+
+
+def misspelt_settings(path: Path | str | None) -> Iterator[Problem]:
+    """Yield each line of a file that sets nothing, and is a setting but for a letter or two."""
+    is_cfg = str(path).endswith(".cfg")
+    begins, known = ("syn.", (*_SETTINGS, *_OF_A_CFG)) if is_cfg else ("config_", tuple(_SETTINGS))
+    for file, number, name, options in _settings(path):
+        said = ""
+        if name not in known:
+            said = f"{begins}{name} is ignored{nearest(name, known)}"
+        for option in (one for one in options if _SETTINGS.get(name) and one):
+            if option.lower() not in _SETTINGS[name]:
+                said = f"{begins}{name} has no option {option!r}{nearest(option, _SETTINGS[name])}"
+        if "; did you mean" in said:
+            said = said if "option" in said else said.replace(" mean ", f" mean {begins}")
+            yield file, number, "pragma", said
 
 
 def divides_arrays(path: Path | str | None) -> tuple[bool, list[Problem]]:
@@ -158,4 +196,8 @@ def added(programs: Sequence[Program], path: Path | str | None) -> Iterator[Prob
     for where, item in directives_of(Path(path)) if path is not None else ():
         if not any(program.add(where, item) for program in programs):
             text = f"{item.name.upper()} is for {where!r}, which is not there; write FUNCTION/LABEL"
+            if not where and item.options:
+                option, value = [*item.options.items()][-1]
+                text = f"{item.name.upper()} has {value!r} as the value of -{option}, and no place"
+                text += "; write a value for it, or leave it out, before FUNCTION/LABEL"
             yield item.pragma.file, item.pragma.line, "pragma", text

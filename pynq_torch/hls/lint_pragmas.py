@@ -90,6 +90,7 @@ _WORDS = """
     array_partition type block complete cyclic
     array_reshape type block complete cyclic
     dependence class array pointer
+    dependence dependent false true
     dependence direction raw war waw
     dependence type inter intra
     pipeline style flp frp stp

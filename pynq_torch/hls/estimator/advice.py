@@ -58,7 +58,8 @@ def _cut(region: Region, nodes: list[Node], array: Array, asked: int, by_itself:
             break
     if best[0] > asked and 0 < prod(array.dimensions) <= _MOST:
         best = 1, [(0 if len(array.dimensions) > 1 else 1, "complete", 0)]
-        if _is_chosen(nodes, write=True) and _is_chosen(nodes, write=False):
+        chosen = all(_is_chosen(nodes, write=write) for write in (True, False))
+        if chosen and array.name not in region.unordered:
             return (
                 f"partition it{_said(best[1][0], array)}, and say DEPENDENCE inter false if no "
                 "iteration reads what one before it wrote"

@@ -56,6 +56,7 @@ class LoopPlan:
     own_interval: int | None = None
     automatic: bool = False
     off: bool = False
+    rewinds: bool = False
     #: 1: not unrolled; 0: completely; else the factor.
     unroll: int = 1
     #: The directive that asks for it.
@@ -216,6 +217,7 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
             loop.off, loop.interval = True, None
         else:
             loop.interval = max(number(item.options.get("ii")) or 0, 0)
+            loop.rewinds = "rewind" in item.words
     elif item.name == "unroll":
         factor = number(item.options.get("factor"))
         loop.unroll = 1 if _is_off(item) else max(factor, 1) if factor is not None else 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from .lite import with_registers
 
 if TYPE_CHECKING:
-    from .ir import Loop
+    from .ir import Instruction, Loop
     from .latency import Body
     from .region import Region
 
@@ -71,11 +71,20 @@ def _is_of_a_module(body: Body, region: Region, pipelined: bool) -> bool:
     return pipelined and body.target.tool == "vitis" and not is_whole(body, outermost)
 
 
-def is_whole(body: Body, loop: Loop) -> bool:
-    """Whether a function is one loop; Vitis makes a module of its own of any other pipeline."""
+def is_whole(body: Body, loop: Loop, *, but_registers: bool = False) -> bool:
+    """Whether a function is one loop; Vitis makes a module of its own of any other pipeline.
+
+    What is kept in registers from run to run may be read before it and written behind it.
+    """
     if loop.parent is not None or len(body.function.outer()) > 1:
         return False
     outside = [block for block in body.function.blocks.values() if block.loop is None]
-    return not any(
-        i.op in ("load", "store", "call") for block in outside for i in block.instructions
-    )
+    items = (item for block in outside for item in block.instructions)
+    found = [item for item in items if item.op in ("load", "store", "call")]
+    return not found or (but_registers and all(_is_register(body, item) for item in found))
+
+
+def _is_register(body: Body, item: Instruction) -> bool:
+    if item.op == "call":
+        return False
+    return body.arrays.array(body.arrays.base_of(item.operands[-1])).kind in ("register", "scalar")

@@ -159,6 +159,8 @@ class Body:
         self.logic: Logic = Counter({"function": 1})
         self.callees: Counter[tuple[str, str]] = Counter()
         self.stages: list[Process] = []
+        #: Cycles between starts where the function is one loop that PIPELINE rewinds.
+        self.rewound: int | None = None
 
     def schedule(self) -> Done:
         """Schedule the whole function."""
@@ -183,7 +185,8 @@ class Body:
                 cycles, begins, (_, most) = side_by_side(self, self.stages, self.plan)
                 interval = (most or 0) + 1 if cycles[1] is not None else None
             else:
-                cycles = plus(states, -1)
+                interval = self.rewound
+                cycles = plus(states, -1 if interval is None else -2)
         if self.plan is not None and self.plan.least is not None:
             cycles = at_least(cycles, self.plan.least)
         dsp = self.blocks_used.total

@@ -38,6 +38,8 @@ _BITS = {
     "add": 1.0, "sub": 1.0, "icmp": 0.6, "select": 0.6, "phi": 0.6, "and": 0.5, "or": 0.5,
     "xor": 0.5,
 }  # fmt: skip
+#: Likewise of LLVM's functions: a comparison and a choice, a difference and a choice.
+_OF_CALLS = {"max": 1.2, "min": 1.2, "abs": 1.6}
 #: Single sums that a floating-point core is worth; half is half of it (113 LUTs in each report).
 #: Double is taken as twice: too few reports.
 _CORES = {"add": 1.0, "mul": 0.5, "div": 2.0, "exp": 2.5, "log": 2.5, "sqrt": 1.3}
@@ -134,7 +136,10 @@ def _bits(node: Node, function: Function, found: Logic) -> None:
         bits *= max(len(item.incoming) - 1, 0)
     if item.op in ("and", "or", "xor") and constant_in(item) is not None:
         return
-    found["bits"] += round(bits * _BITS.get(item.op, 0.0))
+    worth = _BITS.get(item.op, 0.0)
+    if item.op == "call" and item.callee.startswith("llvm."):
+        worth = _OF_CALLS.get(item.callee.split(".")[1][-3:], 0.0)
+    found["bits"] += round(bits * worth)
 
 
 def _held(region: Region) -> int:

@@ -32,11 +32,15 @@ __all__ = ["keeps_sums", "loop_states"]
 
 _COMPLEX = '%"class.std::complex'
 _ZERO = re.compile(r"store i\d+ 0,")
+_NO_EFFECT = frozenset((
+    "phi", "br", "switch", "icmp", "select", "getelementptr", "zext", "sext", "trunc", "freeze",
+    "add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr",
+))  # fmt: skip
 
 
 def loop_states(body: Body, loop: Loop) -> Cycles:
     """Schedule a loop; return what it adds to the states around it."""
-    if loop.is_rest or _fills_a_table(body, loop):
+    if loop.is_rest or _fills_a_table(body, loop) or _does_nothing(body, loop):
         return (0, 0)
     place = len(body.kernel.loops)
     plan = _asked(body, loop)
@@ -58,6 +62,17 @@ def loop_states(body: Body, loop: Loop) -> Cycles:
     _record(body, place, loops, plans, trips, None, None, states, total, "", False)
     body.stages[begun:] = [Process(_name(body, loops, plans), total, loop)]
     return plus(total, asked_for(body, loop))
+
+
+def _does_nothing(body: Body, loop: Loop) -> bool:
+    """Whether a loop has no effect, and no value of it is used: the tools leave it out."""
+    items = body.items(loop)
+    names = {item.name for item in items if item.name}
+    inside = {item.block.name for item in items if item.block is not None}
+    if any(item.op not in _NO_EFFECT for item in items):
+        return False
+    others = (item for item in body.items(None) if item.block and item.block.name not in inside)
+    return not any(names & {*item.operands} for item in others)
 
 
 def _asked(body: Body, loop: Loop) -> LoopPlan | None:
@@ -236,8 +251,26 @@ def _pipelined(
         (depth, depth), total, _why(plan, loop, interval, limit), plan.automatic,
     )  # fmt: skip
     body.stages.append(Process(_name(body, loops, list(plans)), total, loops[0]))
-    extra = 3 if body.target.tool == "vitis" and not is_whole(body, loops[0]) else 1
+    rewound = plan.rewinds and _is_rewound(body, plan, loops[0])
+    if rewound and trips[1] is not None:
+        body.rewound = trips[1] * interval
+    whole = rewound or is_whole(body, loops[0])
+    extra = 3 if body.target.tool == "vitis" and not whole else 1
     return plus(total, extra + _to_buses(body, region))
+
+
+def _is_rewound(body: Body, plan: LoopPlan, loop: Loop) -> bool:
+    """Whether a function starts again when its loop begins the last iteration (UG1399, "PIPELINE").
+
+    That is one cycle less of latency, too (five reports).
+    """
+    if is_whole(body, loop, but_registers=True):
+        return True
+    body.kernel.plan.warn(
+        f"{plan.place.shown}: PIPELINE rewind has no effect: {plan.function.name} does more "
+        "than this loop; make the loop a function of its own"
+    )
+    return False
 
 
 def _outer(body: Body, loops: Sequence[Loop], plans: Sequence[LoopPlan]) -> list[tuple[str, int]]:

@@ -91,7 +91,7 @@ class Region:
         nest: Sequence[Loop] = (),
     ) -> None:  # fmt: skip
         self.function, self.arrays, self.target, self.plan = function, arrays, target, plan
-        self.header, self._bursts, self._unordered = header, bursts, unordered
+        self.header, self._bursts, self.unordered = header, bursts, unordered
         self.blocks, self._bindings = {item.block for item in items}, bindings or {}
         #: The loops that became one, outer to inner.
         self.nest = nest
@@ -196,7 +196,7 @@ class Region:
                 continue
             if array.kind == "m_axi" and access.write != other.access.write:
                 continue
-            if other.access.write and not access.write and array.name in self._unordered:
+            if other.access.write and not access.write and array.name in self.unordered:
                 continue
             if self.branches and self._exclusive(node.item.block, other.item.block):
                 continue

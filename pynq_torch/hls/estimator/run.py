@@ -16,7 +16,7 @@ from pynq_torch.errors import InterfaceError, KernelBuildError
 from pynq_torch.paths import shown
 
 from ..constants import Constants
-from ..directive_files import added, divides_arrays, not_followed
+from ..directive_files import added, divides_arrays, misspelt_settings, not_followed
 from ..lint_pragmas import pragma_problems
 from ..lint_tree import Problem, Program
 from ..parse import WARNING, constants_of, find_top, interface_words, probe, read_interface
@@ -235,7 +235,7 @@ def _programs(
         programs.append((program, Constants(values, unit.mentions)))
     files = [program for program, _ in programs]
     problems += [*added(files, directives), *divides_arrays(directives)[1]]
-    problems += not_followed(directives)
+    problems += [*misspelt_settings(directives), *not_followed(directives)]
     for program, constants in programs:
         problems += pragma_problems(program, constants.mentions)
     return programs, problems

@@ -66,6 +66,8 @@ _PIPELINES = re.compile(
 _CARD = re.compile(r"(?i)^xcu\d")
 #: Cycles of config_interface -m_axi_latency in Vitis's flow, by default (UG1399).
 _FAR_MEMORY = 64
+#: Lines that name the sources of a project.
+_FILES = re.compile(r"^\s*(?:add_files\s(?!.*-tb\b)|syn\.file\s*=).*$", re.MULTILINE)
 #: Folders around a source that are searched for scripts, how far up and how deep.
 _FOLDERS, _UP, _DEEP = 300, 4, 4
 
@@ -210,7 +212,14 @@ def _near(source: Path, file: Path | str | None) -> Iterator[list[str]]:
     """Yield the text of the file of directives and its script; then of those beside the source."""
     folder = source.parent
     yield _texts([] if file is None else [Path(file), Path(file).with_name("script.tcl")])
-    yield _texts([*folder.glob("*.tcl"), *folder.glob("*.cfg"), *folder.glob("*/script.tcl")])
+    beside = [*folder.glob("*.tcl"), *folder.glob("*.cfg"), *folder.glob("*/script.tcl")]
+    yield [text for text in _texts(beside) if _may_speak_of(text, source)]
+
+
+def _may_speak_of(text: str, source: Path) -> bool:
+    """Whether a script or a cfg file is not one for other sources alone, as it names them."""
+    lines = "".join(match[0] for match in _FILES.finditer(text))
+    return source.name in lines or "$" in lines or "*" in lines or not lines
 
 
 def _texts(scripts: Iterable[Path]) -> list[str]:

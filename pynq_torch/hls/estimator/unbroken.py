@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from .paths import After, waiting
+from .place import Place
 
 if TYPE_CHECKING:
     from .bounds import Carried
@@ -46,10 +47,12 @@ def missed(region: Region, interval: int) -> str:
     """Return that a pipeline misses the clock; ``""`` where it does not."""
     logic = [node for node in region.nodes if id(node) in region.unbroken]
     last = max(logic, key=lambda node: node.end[1], default=None)
-    if last is None or last.end[1] <= region.target.budget or last.place is None:
+    if last is None or last.end[1] <= region.target.budget:
         return ""
+    places = [last.place, *(node.place for node in logic)]
+    place = next(one for one in [*places, Place("", 0)] if one is not None)  # choices have none
     return (
-        f"{last.place.shown}: what an iteration hands on to the next one takes {last.end[1]:.1f} "
+        f"{place.shown}: what an iteration hands on to the next one takes {last.end[1]:.1f} "
         f"ns, a cycle has {region.target.budget:.1f}: Vivado HLS keeps II={interval} and misses "
         "the clock; use a slower one, or less logic"
     )
