@@ -251,7 +251,8 @@ def _pipelined(
         (depth, depth), total, _why(plan, loop, interval, limit), plan.automatic,
     )  # fmt: skip
     body.stages.append(Process(_name(body, loops, list(plans)), total, loops[0]))
-    rewound = plan.rewinds and _is_rewound(body, plan, loops[0])
+    is_process = body.plan is not None and body.plan.dataflow  # a function of its own
+    rewound = plan.rewinds and not is_process and _is_rewound(body, plan, loops[0])
     if rewound and trips[1] is not None:
         body.rewound = trips[1] * interval
     whole = rewound or is_whole(body, loops[0])
@@ -266,6 +267,8 @@ def _is_rewound(body: Body, plan: LoopPlan, loop: Loop) -> bool:
     """
     if is_whole(body, loop, but_registers=True):
         return True
+    if any(item.op == "call" for item in body.items(None) if item.block and not item.block.loop):
+        return False  # it may fill a table of constants, which is nothing
     body.kernel.plan.warn(
         f"{plan.place.shown}: PIPELINE rewind has no effect: {plan.function.name} does more "
         "than this loop; make the loop a function of its own"

@@ -10,19 +10,26 @@ from .three import sum_of_three
 
 __all__ = ["After", "ends_of", "path", "time_of", "waiting"]
 
-#: Where each operation of a region is, and where those are that wait for it.
-After = tuple[dict[int, int], list[list[int]]]
+#: What an operation waits for, by identity, and so many cycles behind it.
+_Needs = list[tuple[int, int]]
+#: Where each operation of a region is, where those are that wait for it, and what each waits for.
+After = tuple[dict[int, int], list[list[int]], list[_Needs]]
 
 
 def waiting(region: Region) -> After:
     """Return what waits for each operation, for many calls while a region stays as it is."""
     places = {id(node): at for at, node in enumerate(region.nodes)}
     after: list[list[int]] = [[] for _ in region.nodes]
-    for at, node in enumerate(region.nodes):
-        for other, gap in node.before:
-            if gap != AFTER_READ and id(other) in places:
-                after[places[id(other)]].append(at)
-    return places, after
+    needs = [_needs_of(node) for node in region.nodes]
+    for at, before in enumerate(needs):
+        for other, _ in before:
+            if other in places:
+                after[places[other]].append(at)
+    return places, after, needs
+
+
+def _needs_of(node: Node) -> _Needs:
+    return [(id(other), gap) for other, gap in node.before if gap != AFTER_READ]
 
 
 def path(
@@ -54,9 +61,10 @@ def ends_of(
 
     def ready(node: Node, inner: Node | None = None) -> Slot | None:
         found: Slot | None = None
-        for other, gap in node.before:
-            end = ends.get(id(other))
-            if end is None or gap == AFTER_READ or other is inner:
+        needs = _needs_of(node) if after is None else after[2][after[0][id(node)]]
+        for other, gap in needs:
+            end = ends.get(other)
+            if end is None or (inner is not None and other == id(inner)):
                 continue
             slot = (end[0] + gap, 0.0) if gap else end
             found = slot if found is None or slot > found else found
@@ -81,7 +89,7 @@ def _behind(region: Region, first: Node, after: After | None) -> list[Node]:
     """Return, in their order, the operations that may wait for one; all behind it if not told."""
     if after is None:
         return region.nodes[region.nodes.index(first) + 1 :]
-    places, users = after
+    places, users, _ = after
     begin = places[id(first)]
     found, open_ = {begin}, [begin]
     while open_:

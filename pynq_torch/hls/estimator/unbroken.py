@@ -65,7 +65,7 @@ def _is_logic(node: Node) -> bool:
 
 def _between(nodes: Sequence[Node], first: Node, last: Node, after: After) -> list[Node]:
     """Return what is on the ways from one operation to another, with both; none without a way."""
-    places, following = after
+    places, following, _ = after
     if id(first) not in places or id(last) not in places:
         return []
     begin, end = places[id(first)], places[id(last)]

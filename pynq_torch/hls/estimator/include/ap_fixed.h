@@ -45,6 +45,9 @@ struct ap_fixed_base {
   template <int AP_W2, int AP_I2, bool AP_S2, ap_q_mode AP_Q2, ap_o_mode AP_O2>
   AP_CONSTANT ap_fixed_base(const ap_fixed_base<AP_W2, AP_I2, AP_S2, AP_Q2, AP_O2>& o)
       : V(fitted<AP_W2 - AP_I2>((ap::raw_t<AP_W2 + 1, true>)o.get())) {}
+  template <int AP_W2, int AP_I2, bool AP_S2, ap_q_mode AP_Q2, ap_o_mode AP_O2>
+  AP_INLINE ap_fixed_base(const volatile ap_fixed_base<AP_W2, AP_I2, AP_S2, AP_Q2, AP_O2>& o)
+      : V(fitted<AP_W2 - AP_I2>((ap::raw_t<AP_W2 + 1, true>)(ap::raw_t<AP_W2, AP_S2>)o.V.kept)) {}
   template <int AP_W2, bool AP_S2> AP_CONSTANT ap_fixed_base(const ap_int_base<AP_W2, AP_S2>& o)
       : V(fitted<0>((ap::raw_t<AP_W2 + 1, true>)o.get())) {}
   template <int AP_W2, bool AP_S2> AP_INLINE ap_fixed_base(const ap_range_ref<AP_W2, AP_S2>& r)

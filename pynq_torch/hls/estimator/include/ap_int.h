@@ -92,6 +92,7 @@ template <int AP_W, bool AP_S> struct ap_int_base {
 
   ap_int_base() = default;
   template <int AP_W2, bool AP_S2> AP_CONSTANT ap_int_base(const ap_int_base<AP_W2, AP_S2>& o) : V((AP_V)o.get()) {}
+  template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const volatile ap_int_base<AP_W2, AP_S2>& o) : V((AP_V)(ap::raw_t<AP_W2, AP_S2>)o.V.kept) {}
   template <class AP_T, std::enable_if_t<std::is_arithmetic_v<AP_T> || std::is_enum_v<AP_T> || ap::native<AP_T>::is || ap::is_real<AP_T>, int> = 0>
   AP_CONSTANT ap_int_base(AP_T v) : V((AP_V)v) {}
   template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_range_ref<AP_W2, AP_S2>& r) : V((AP_V)r.get()) {}
