@@ -192,17 +192,73 @@ def test_dividers_take_logic(tmp_path: Path) -> None:
         ("syn.compile.unsafe_math_optimizations=0", ""),
         ("syn.op=op=fadd impl=fabric", "config_op is not modelled"),
         ("syn.top=k", ""),
+        (
+            "config_compile -pipeline_loop 0",
+            "no option 'pipeline_loop'; did you mean pipeline_loops",
+        ),
+        ("config_unrol -tripcount_threshold 3", "did you mean config_unroll?"),
+        ("config_dataflow -fifo_depth 3", ""),
+        ("set_directive_pipeline -II k/each", "'k/each' as the value of -ii, and no place"),
+        ("set_directive_pipeline -rewnd k/each", "as the value of -rewnd, and no place"),
+        (
+            "set_directive_dependence -variable a -dependent flase k/each",
+            "DEPENDENT=flase; expected one of false, true; did you mean false?",
+        ),
     ],
 )
 def test_a_line_that_is_not_followed_is_named(tmp_path: Path, line: str, said: str) -> None:
     source, tcl = tmp_path / "k.cpp", tmp_path / "d.tcl"
     source.write_text(
-        "void k(float a[64], float *s) { for (int i = 0; i < 64; i++) *s += a[i]; }\n"
+        "void k(float a[64], float *s) { each: for (int i = 0; i < 64; i++) *s += a[i]; }\n"
     )
     tcl.write_text(f"# first\n{line}\n")
     warnings = estimate(source, "k", directives=tcl).warnings
     found = [one for one in warnings if "d.tcl:2" in one]
     assert len(found) == bool(said) and said in "".join(found)
+
+
+def test_a_misspelt_line_of_a_cfg_file_is_named(tmp_path: Path) -> None:
+    source, cfg = tmp_path / "k.cpp", tmp_path / "c.cfg"
+    source.write_text("void k(int a[64]) { each: for (int i = 0; i < 64; i++) a[i] = i; }\n")
+    cfg.write_text("[hls]\nsyn.directve.unroll=k/each factor=2\nsyn.compile.pipline_loops=0\n")
+    said = " ".join(estimate(source, "k", directives=cfg).warnings)
+    assert "c.cfg:2: syn.directve is ignored; did you mean syn.directive?" in said
+    assert (
+        "c.cfg:3: syn.compile has no option 'pipline_loops'; did you mean pipeline_loops?" in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "is_pipelined"),
+    [
+        ("syn.file=other.cpp\nsyn.compile.pipeline_loops=0\n", True),
+        ("syn.file=k.cpp\nsyn.compile.pipeline_loops=0\n", False),
+        ("syn.compile.pipeline_loops=0\n", False),
+    ],
+)
+def test_a_cfg_file_of_other_sources_says_nothing_of_this_one(
+    tmp_path: Path, file: str, is_pipelined: bool
+) -> None:
+    (tmp_path / "project.cfg").write_text("[hls]\n" + file)
+    text = "void k(int a[64]) { each: for (int i = 0; i < 64; i++) a[i] = i; }\n"
+    assert (loop_of(estimate_of(tmp_path, text, "vitis"), "each").ii is not None) is is_pipelined
+
+
+def test_advice_does_not_ask_for_a_dependence_that_is_there(tmp_path: Path) -> None:
+    text = """
+void k(int a[64], const int to[64], const int from[64]) {
+    each: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+#pragma HLS DEPENDENCE variable=a inter false
+        int l = to[i], m = from[i], t = a[m] * 3;
+        a[m] = a[l] + t;
+        a[l] -= t;
+    }
+}
+"""
+    for written in (text, text.replace("#pragma HLS DEPENDENCE variable=a inter false\n", "")):
+        why = loop_of(estimate_of(tmp_path, written, "vitis"), "each").why
+        assert ("DEPENDENCE" in why) is ("DEPENDENCE" not in written)
 
 
 def test_elements_written_in_both_branches_are_handed_on(tmp_path: Path) -> None:

@@ -45,23 +45,46 @@ _NOT_FOLLOWED = {
 #: a cfg file, and all options of those that change a schedule.
 _SETTINGS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
-        ("array_partition", "bind", "core", "cosim", "csim", "dataflow", "debug", "emulation",
-         "export", "interface", "op", "package", "rtl", "sdx", "storage"),
+        (
+            "array_partition",
+            "bind",
+            "core",
+            "cosim",
+            "csim",
+            "dataflow",
+            "debug",
+            "emulation",
+            "export",
+            "interface",
+            "op",
+            "package",
+            "rtl",
+            "sdx",
+            "storage",
+        ),
         (),
     ),
     "compile": (
-        "disable_start_propagation", "disable_unroll_code_size_check", "enable_auto_rewind",
-        "ignore_long_run_time", "instruction_warning_threshold", "name_max_length",
-        "no_signed_zeros", "pipeline_flush_in_task", "pipeline_loops", "pipeline_style",
-        "pragma_strict_mode", "unsafe_math_optimizations",
+        "disable_start_propagation",
+        "disable_unroll_code_size_check",
+        "enable_auto_rewind",
+        "ignore_long_run_time",
+        "instruction_warning_threshold",
+        "name_max_length",
+        "no_signed_zeros",
+        "pipeline_flush_in_task",
+        "pipeline_loops",
+        "pipeline_style",
+        "pragma_strict_mode",
+        "unsafe_math_optimizations",
     ),
     "schedule": ("effort", "enable_dsp_full_reg", "relax_ii_for_timing", "verbose"),
     "unroll": ("tripcount_threshold",),
 }
 #: What else a cfg file says of synthesis.
 _OF_A_CFG = (
-    "blackbox", "cflags", "csimflags", "directive", "file", "file_cflags", "file_csimflags", "output",
-    "top",
+    "blackbox", "cflags", "csimflags", "directive", "file", "file_cflags", "file_csimflags",
+    "output", "top",
 )  # fmt: skip
 #: Values that say that an option is off, as it is by default.
 _OFF = ("0", "false", "off")
@@ -96,8 +119,7 @@ def not_followed(path: Path | str | None) -> Iterator[Problem]:
 
 def misspelt_settings(path: Path | str | None) -> Iterator[Problem]:
     """Yield each line of a file that sets nothing, and is a setting but for a letter or two."""
-    is_cfg = str(path).endswith(".cfg")
-    begins, known = ("syn.", (*_SETTINGS, *_OF_A_CFG)) if is_cfg else ("config_", tuple(_SETTINGS))
+    begins, known = "syn." if str(path).endswith(".cfg") else "config_", (*_SETTINGS, *_OF_A_CFG)
     for file, number, name, options in _settings(path):
         said = ""
         if name not in known:

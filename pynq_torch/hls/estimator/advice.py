@@ -59,7 +59,8 @@ def _cut(region: Region, nodes: list[Node], array: Array, asked: int, by_itself:
     if best[0] > asked and 0 < prod(array.dimensions) <= _MOST:
         best = 1, [(0 if len(array.dimensions) > 1 else 1, "complete", 0)]
         chosen = all(_is_chosen(nodes, write=write) for write in (True, False))
-        if chosen and array.name not in region.unordered:
+        told = region.distances.get(array.name, region.distances.get(""))
+        if chosen and told != 0:
             return (
                 f"partition it{_said(best[1][0], array)}, and say DEPENDENCE inter false if no "
                 "iteration reads what one before it wrote"

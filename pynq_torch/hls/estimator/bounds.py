@@ -216,6 +216,7 @@ def full_limit(region: Region, interval: int, node: Node, asked: int) -> Limit:
 
 def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
     """Loads that read what a store of an earlier iteration wrote."""
+    region.distances = distances
     nodes_of = {id(node): node for node in region.nodes}
     found = [
         Carried(nodes_of[one], made, 1)

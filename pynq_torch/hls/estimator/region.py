@@ -91,10 +91,9 @@ class Region:
         nest: Sequence[Loop] = (),
     ) -> None:  # fmt: skip
         self.function, self.arrays, self.target, self.plan = function, arrays, target, plan
-        self.header, self._bursts, self.unordered = header, bursts, unordered
+        self.header, self._bursts, self._unordered = header, bursts, unordered
         self.blocks, self._bindings = {item.block for item in items}, bindings or {}
-        #: The loops that became one, outer to inner.
-        self.nest = nest
+        self.nest = nest  #: the loops that became one, outer to inner
         self.nodes, self.by_value = list[Node](), dict[str, Node]()
         self.accesses: dict[int, list[Node]] = defaultdict(list)
         #: Arrays (by id) that the tool divides by itself: how much of a bank can be read in a
@@ -112,6 +111,8 @@ class Region:
         self._loads: dict[object, tuple[Node, int]] = {}
         #: How many operators of a core, by its unit, there are for what a pipeline does with it.
         self.shared: dict[str, int] = {}
+        #: What DEPENDENCE says of variables: after how many iterations, 0 for never.
+        self.distances: Mapping[str, int] = {}
         self.fifos, self.effort = Fifos(), Effort()
         self._find_branches(items)
         for item in (one for one in items if one.op not in _SKIPPED):
@@ -196,7 +197,7 @@ class Region:
                 continue
             if array.kind == "m_axi" and access.write != other.access.write:
                 continue
-            if other.access.write and not access.write and array.name in self.unordered:
+            if other.access.write and not access.write and array.name in self._unordered:
                 continue
             if self.branches and self._exclusive(node.item.block, other.item.block):
                 continue
