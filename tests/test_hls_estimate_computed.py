@@ -8,6 +8,7 @@ import pytest
 from helpers import estimate_of, loop_of
 
 from pynq_torch.errors import KernelBuildError
+from pynq_torch.hls import estimate
 
 SQUARES = """
 SQUARE
@@ -128,6 +129,50 @@ void k(const int x[256], int y[256]) {
     assert loop_of(found, "each").ii == 1
     assert found.resources["BRAM_18K"] == 0
     assert not found.warnings
+
+
+TABLE = """
+TYPES
+T w[8] = {2, -4, 8, 16, 32, 64, 1, 128};
+static void inner(const T x[8], T *w, T *y) {
+#pragma HLS INLINE off
+    T s = 0;
+    for (int i = 0; i < 8; ++i) {
+#pragma HLS UNROLL
+        s += x[i] * w[i];
+    }
+    *y = s;
+    WRITE
+}
+static void outer(const T x[8], T *w, T *y) {
+#pragma HLS INLINE off
+    inner(x, w, y);
+}
+void k(const T x[8], T *y) { outer(x, w, y); }
+"""
+
+
+@pytest.mark.parametrize(
+    "kind", ["typedef int T;", "#include <ap_fixed.h>\ntypedef ap_fixed<24, 16> T;"]
+)
+def test_a_table_that_functions_only_read_is_of_constants(tmp_path: Path, kind: str) -> None:
+    text = TABLE.replace("TYPES", kind)
+    read = estimate_of(tmp_path, text.replace("WRITE", ""), "vitis")
+    written = estimate_of(tmp_path, text.replace("WRITE", "w[2] = s;"), "vitis")
+    assert read.resources["DSP"] == 0  # sums and shifts
+    assert (written.resources["DSP"] or 0) > 0
+
+
+def test_sources_may_come_in_any_order(tmp_path: Path) -> None:
+    part, top = tmp_path / "part.cpp", tmp_path / "top.cpp"
+    part.write_text("int twice(int x) { return x * 2; }  // k(x) calls it\n")
+    top.write_text("int twice(int x);\nvoid k(const int a[8], int y[8]) {\n"
+                   "each: for (int i = 0; i < 8; ++i) y[i] = twice(a[i]) * a[i];\n}\n")  # fmt: skip
+    one, other = (
+        estimate(first, "k", sources=[second]) for first, second in ((part, top), (top, part))
+    )
+    assert one.latency == other.latency
+    assert loop_of(one, "each").trip_count == (8, 8)
 
 
 def test_numbers_that_are_volatile_become_others(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from .place import Place
 from .products import with_plain_products
 from .returned import with_own_results
 from .slices import address_slice
-from .tables import has_numbers, with_tables
+from .tables import has_arrays, with_tables
 from .trees import without_large_trees
 from .whole import with_copied_elements, with_names, with_whole_words
 
@@ -359,7 +359,7 @@ def _write(whole: str, path: Path, members: Members) -> None:
     Whether it only reads a table of HLS numbers, and members of structs alone, inlining shows.
     """
     path.write_text(whole, encoding="utf-8")
-    if has_numbers(whole) or has_members(whole, members):
+    if has_arrays(whole) or has_members(whole, members):
         words = [f"-passes={_FIRST[:-1]}", "-S", "-o", "-", str(path)]
         whole = with_members(with_tables(opt(words, _UNROLL_S)[0]), members)
         path.write_text(whole, encoding="utf-8")

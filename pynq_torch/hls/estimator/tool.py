@@ -21,6 +21,7 @@ __all__ = [
     "margin_of",
     "named",
     "other_clock",
+    "with_top_first",
 ]
 
 DEFAULT_PART = "xc7z020clg400-1"
@@ -70,6 +71,16 @@ _FAR_MEMORY = 64
 _FILES = re.compile(r"^\s*(?:add_files\s(?!.*-tb\b)|syn\.file\s*=).*$", re.MULTILINE)
 #: Folders around a source that are searched for scripts, how far up and how deep.
 _FOLDERS, _UP, _DEEP = 300, 4, 4
+
+
+def with_top_first(paths: Sequence[Path], top: str) -> list[Path]:
+    """Return sources, that which seems to define the top function before the others."""
+    name = re.escape(top.partition("<")[0].rpartition("::")[2])
+    defines = re.compile(rf"^(?!\s*(?://|\*)).*\b{name}\s*\([^;{{}}]*\)\s*\{{", re.MULTILINE)
+    texts = (path.read_text("utf-8", "replace") for path in paths)
+    found = [path for path, text in zip(paths, texts, strict=True) if defines.search(text)]
+    first = paths[0] if paths[0] in found or not found else found[0]
+    return [first, *(path for path in paths if path != first)]
 
 
 def guess_tool(source: Path, items: Sequence[Directive], file: Path | str | None, part: str) -> str:
