@@ -218,8 +218,8 @@ def added(programs: Sequence[Program], path: Path | str | None) -> Iterator[Prob
     for where, item in directives_of(Path(path)) if path is not None else ():
         if not any(program.add(where, item) for program in programs):
             text = f"{item.name.upper()} is for {where!r}, which is not there; write FUNCTION/LABEL"
-            if not where and item.options:
-                option, value = [*item.options.items()][-1]
+            option, value = [("", "0"), *item.options.items()][-1]
+            if not where and not value.isdigit():
                 text = f"{item.name.upper()} has {value!r} as the value of -{option}, and no place"
                 text += "; write a value for it, or leave it out, before FUNCTION/LABEL"
             yield item.pragma.file, item.pragma.line, "pragma", text
