@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,25 @@ _CPU_S = 20  #: processor time of a simulation; those of right answers take thre
 _FILE_BYTES = 64 << 20
 _OPTIONS = ("--no-timing", "--assert", "-Wno-fatal", "-Wno-DECLFILENAME")
 _PORTS = "clk_i rst_ni valid_i ready_o data_i valid_o ready_i data_o"
+#: What Verilator says of the ports of an answer, at the module around it that no student wrote.
+_OF_PORTS = (
+    (
+        r"Pin not found: '(\w+)'",
+        "module stage has no port {}; expected " + ", ".join(_PORTS.split()),
+    ),
+    (r"attempts to connect to '(\w+)'", "module stage declares {} as a signal, not as a port"),
+    (r"Parameter not found: '(\w+)'", "module stage has no parameter {}"),
+    (r"missing pin: '(\w+)'", "module stage has a port {}, which nothing is connected to"),
+    (r"Assigning to input/const variable: '(\w+)'", "port {} of module stage is to be an input"),
+    (
+        r"connection '(\w+)' expects (\d+) bits.* generates (\d+) bits",
+        "port {} of module stage has {} bits where WIDTH is 32; expected {}",
+    ),
+    (
+        r"Circular combinational logic: '(\w+)'",
+        "a combinational loop goes through port {}: put a register into it",
+    ),
+)
 #: What cocotb and the board see: the answer behind ports whose names and widths are known.
 _TOP = f"""\
 `default_nettype none
@@ -238,18 +257,28 @@ def _build(folder: Path, answer: str) -> None:
     """Lint an answer and build its simulation."""
     if not re.search(r"\bmodule\s+stage\b", answer):
         raise RtlError(
-            "there is no module called stage in it: its head is in the exercise", "stage"
+            "there is no module called stage in it; its head is PORTS, in part 1 of the lesson",
+            "stage",
         )
     (folder / "stage.sv").write_text(answer, encoding="utf-8")
     (folder / "stage_top.sv").write_text(_TOP, encoding="utf-8")
     tool, files = lint.find_verilator(), ["stage_top.sv", "stage.sv"]
-    options = ["--lint-only", *_OPTIONS, "--top-module", "stage_top", *files]
+    options = ["--lint-only", "-Wwarn-BLKSEQ", *_OPTIONS, "--top-module", "stage_top", *files]
     messages = lint.run(tool, options, folder, "stage")
     if messages:
-        raise lint.lint_error("stage", messages)
+        raise lint.lint_error("stage", [_of_the_answer(message) for message in messages])
     for path in _runtime(tool).iterdir():
         shutil.copy(path, folder)
     _cocotb(folder, "build", " ".join(_OPTIONS), *files)
+
+
+def _of_the_answer(message: lint.Message) -> lint.Message:
+    """Return a message about the module around an answer as one about the answer's ports."""
+    for pattern, text in _OF_PORTS if message.file == "stage_top.sv" else ():
+        if found := re.search(pattern, message.text):
+            said = text.format(*found.groups())
+            return replace(message, rule="", file="", line=0, text=said, excerpt="")
+    return message
 
 
 def _runtime(tool: lint.Verilator) -> Path:
