@@ -10,7 +10,16 @@ import pytest
 
 from pynq_torch.hls.estimator import compiler
 from pynq_torch.lessons import rtl_lab
-from pynq_torch.lessons.hls_lab import Target, cell, check, estimated, with_pragmas
+from pynq_torch.lessons.hls_lab import (
+    Target,
+    bare,
+    cell,
+    check,
+    estimated,
+    fifos,
+    pragmas,
+    with_pragmas,
+)
 from pynq_torch.widgets.hls_cell import run_cell
 
 pytestmark = [
@@ -98,6 +107,11 @@ WRONG = [
     (RIGHT + BENCH, TARGET, "a main of its own; put that behind a line // testbench"),
     (RIGHT.replace("i < N;", "i < y[0] + N + 2;"), Target(latency=400), "latency .* not known"),
     ("", TARGET, "no definition of the top function"),
+    (NAIVE.replace("PIPELINE", "PIPELINE II=0"), TARGET, r"number of at least 1\. dot_loop"),
+    (RIGHT.replace("int i = 0; i < N; ++i", "unsigned i = N - 1; i >= 0; --i"), TARGET,
+     r"dot\.cpp:5: i is unsigned and never below 0, so i >= 0 is always true\."),
+    (RIGHT.replace("    return acc;\n", ""), TARGET, r"reached the end of a .* a value\.$"),
+    (RIGHT.replace("dot_loop: ", ""), TARGET, "label it dot_loop, and do not unroll it completely"),
     # Answers that would fool the testbench, or the estimate.
     ('#include <cstdlib>\n#include <cstdio>\n' + RIGHT.replace(
         "float acc = 0;", 'std::puts("PASS"); std::exit(0); float acc = 0;'
@@ -112,12 +126,53 @@ WRONG = [
     ("const int c = sizeof(__clang__);\n" + RIGHT, TARGET, "not accepted: dot.cpp:1: __clang__"),
     (RIGHT.replace("float part[P];", "static float part[P];").replace(
         "clear_loop: for (int p = 0; p < P; ++p) part[p] = 0;", ""), TARGET,
-     "A second run is wrong: does a static variable keep something of the first"),
+     r"YET\. A second run is wrong: does a static .* The first run was right, and printed: dot is"),
+    (RIGHT.replace("float part[P];", "float part[P], more[P];").replace("= acc;", "= 0;").replace(
+        "float acc = 0;", "float acc = more[0];"
+     ), TARGET, r"YET\. A local variable is read before anything is written to it"),
     ("float twice(float);\n" + RIGHT.replace("return acc", "return twice(acc)"), TARGET,
      "twice is declared, and nothing defines it"),
     ("int calls = 0;\n" + RIGHT, TARGET, "calls is defined in the testbench as well; write static"),
     ("dot", TARGET, "no cell %%hls dot; run it first"),
 ]  # fmt: skip
+
+
+def test_what_is_no_pragma_s_fault_is_said_plainly() -> None:
+    answer = RIGHT.replace("int i = 0; i < N; ++i", "int i = 0; ; i = (i + 1) % N")
+    done = check(answer, "dot", TARGET, BENCH, timeout_s=2)
+    assert re.search(r"ends\? dot\.cpp:5: the loop has no end, so .*condition\.", done.sentence)
+    assert "pragma" not in done.sentence
+
+
+@pytest.mark.parametrize("bench", ["int test() { return 0; }", "void main() {}", "// int main() {"])
+def test_a_testbench_without_main_is_told_so(bench: str) -> None:
+    said = "dot: NOT YET. The testbench needs `int main()`, which returns 0 for a right result."
+    assert check(RIGHT, "dot", TARGET, bench).sentence == said
+
+
+def test_fifos_and_pragmas_of_an_answer() -> None:
+    answer = """
+#include <hls_stream.h>
+typedef hls::stream<int> fifo;
+const int T = 16;
+void f(hls::stream<int, 8>& s) { s.read(); }
+void top(int x[64]) {
+    fifo a, b, c; // #pragma HLS STREAM variable=b depth=9
+    hls::stream<int, T> d("d");
+    static hls::stream<int, 3> e;
+#pragma HLS stream depth = T / 2 variable = a,c
+#pragma HLS STREAM variable=e depth=5
+#pragma HLS array_partition cyclic variable=x factor = T dim=1
+#pragma HLS ARRAY_PARTITION variable=x
+}
+"""
+    assert fifos(answer) == {"a": 8, "b": 2, "c": 8, "d": 16, "e": 5}
+    assert pragmas(answer, "ARRAY_PARTITION") == [
+        {"variable": "x", "type": "cyclic", "factor": 16, "dim": 1},
+        {"variable": "x", "type": "complete"},
+    ]
+    assert [one["variable"] for one in pragmas(answer, "stream")] == ["a", "c", "e"]
+    assert bare("int a; // b\n#pragma HLS STREAM\n/* c */ int d;") == "inta;intd;"
 
 
 def test_a_macro_may_make_a_pragma() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,6 +86,7 @@ def run_testbench(
     timeout_s: float = 300.0,
     sanitize: bool = False,
     tool: str = "vitis",
+    cflags: Sequence[str] = (),
 ) -> TestbenchResult:
     """Compile the kernel with its testbench and run it.
 
@@ -101,6 +103,8 @@ def run_testbench(
         Build with ``-fsanitize=address,undefined``.
     tool : {"vitis", "vivado"}
         Whose rules the directives are checked against.
+    cflags : sequence of str
+        Further flags of the compiler, behind its usual ones.
 
     Raises
     ------
@@ -114,7 +118,7 @@ def run_testbench(
         The directives make no interface: the kernel computes, but cannot be synthesised.
     """
     bench = find_testbench(kernel)
-    program, said = _compile(kernel, bench, sanitize, tool)
+    program, said = _compile(kernel, bench, sanitize, tool, cflags)
     for text in said:
         warnings.warn(text, InterfaceWarning, stacklevel=2)
     begin = time.perf_counter()
@@ -164,10 +168,12 @@ def _run(program: Path, bench: Path, timeout_s: float) -> tuple[int | None, str]
 
 
 def _compile(
-    kernel: KernelSource, bench: Path, sanitize: bool, tool: str
+    kernel: KernelSource, bench: Path, sanitize: bool, tool: str, cflags: Sequence[str]
 ) -> tuple[Path, list[str]]:
     """Return the program, and the warnings about the kernel's directives."""
-    key = cache.digest("testbench", kernel, bench, sanitize, tool, machine(), own_sources())
+    key = cache.digest(
+        "testbench", kernel, bench, sanitize, tool, *cflags, machine(), own_sources()
+    )
     extra = files_beside(kernel.source)
 
     def make() -> cache.Entry:
@@ -182,7 +188,7 @@ def _compile(
                 name=kernel.name,
                 provide=lambda symbols: list(map(copies.of, _providers(kernel, symbols))),
                 sanitize=sanitize,
-                cflags=[f"-D{define}" for define in kernel.defines],
+                cflags=[*(f"-D{define}" for define in kernel.defines), *cflags],
                 include_dirs=[kernel.source.parent, bench.parent, *kernel.include_dirs],
                 copied=copies.files,
             )

@@ -11,7 +11,9 @@ from pynq_torch.errors import KernelBuildError
 from pynq_torch.hls import KernelSource
 from pynq_torch.hls.snippet import declarations
 
-__all__ = ["RefusedError", "written"]
+from .hls_answer import plain
+
+__all__ = ["AGAIN", "BenchError", "RefusedError", "UnsetError", "written"]
 
 #: What tells a testbench from the hardware: conditions, what compilers call themselves, and how a
 #: name is put together so that it is not seen.
@@ -19,8 +21,7 @@ _FORKED = re.compile(
     r"(?m)^[ \t]*#[ \t]*(?:el)?if\w*|\b__(?:SYNTHESIS|VITIS|clang|GNU|has_|BASE_FILE|OPTIMIZE)\w*"
     r"|^[ \t]*#[ \t]*define\b.*#.*"
 )
-#: Comments, and strings, in which a comment's beginning is none.
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
+_MAIN = re.compile(r"\bint\s+main\s*\(|\bauto\s+main\s*\(.*\)\s*->\s*int\b")
 #: Around a testbench: its data, by std::rand(), are others for each answer, from a generator that
 #: no answer can replace; it runs twice, as a kernel starts again with what it left behind; and it
 #: says that it came to its end, by a word that no answer can know. The sequence is glibc's.
@@ -72,11 +73,19 @@ int main() {{
     return code;
 }}
 """
-_AGAIN = "A second run is wrong: does a static variable keep something of the first?"
+AGAIN = "A second run is wrong: does a static variable keep something of the first?"
 
 
 class RefusedError(KernelBuildError):
     """An answer that may compile, and is none."""
+
+
+class BenchError(KernelBuildError):
+    """A testbench that is none."""
+
+
+class UnsetError(KernelBuildError):
+    """An answer that is right only where memory begins with zeros."""
 
 
 def written(
@@ -85,10 +94,10 @@ def written(
     """Write an answer and its testbench into a folder; return what the latter prints at its end."""
     if re.search(r"\bint\s+main\s*\(", code):
         raise RefusedError("it has a main of its own; put that behind a line // testbench", top)
-    plain = _plain(code)
-    fork = _FORKED.search(plain)
+    seen = plain(code)
+    fork = _FORKED.search(seen)
     if fork:
-        line = plain.count("\n", 0, fork.start()) + 1
+        line = seen.count("\n", 0, fork.start()) + 1
         raise RefusedError(
             f"{top}.cpp:{line}: {fork[0].strip()} makes one program for the testbench and another "
             "one for the hardware; write what is right for both",
@@ -96,28 +105,20 @@ def written(
         )
     source = folder / f"{top}.cpp"
     source.write_text(code, encoding="utf-8")
-    digest, declared, text = hashlib.sha256(code.encode()).hexdigest(), "", bench
+    digest = hashlib.sha256(code.encode()).hexdigest()
     if isinstance(bench, Path):
-        text, include_dirs = bench.read_text(encoding="utf-8"), [*include_dirs, bench.parent]
+        declared, text = "", bench.read_text(encoding="utf-8")
+        include_dirs = [*include_dirs, bench.parent]
     else:
-        declared = declarations(source)
+        declared, text = declarations(source), bench
+    if not _MAIN.search(plain(text)):
+        raise BenchError(
+            "The testbench needs `int main()`, which returns 0 for a right result", top
+        )
     name = f"{top}_tb.cpp"
     whole = _AROUND.format(
-        declared=declared, name=name, bench=text, end=digest, again=_AGAIN,
+        declared=declared, name=name, bench=text, end=digest, again=AGAIN,
         seed=int(digest[:8], 16) % 2147483646 + 1,
     )  # fmt: skip
     (folder / name).write_text(whole, encoding="utf-8")
     return KernelSource(top, source, include_dirs=tuple(include_dirs)), digest
-
-
-def _plain(code: str) -> str:
-    """Return C++ as its preprocessor sees it: lines joined, digraphs spelt out, comments blank."""
-    code = re.sub(r"_Pragma\s*\(\s*#", "_Pragma( ", code)  # of a macro that makes a pragma
-    code = code.replace("%:", "#").replace("??=", "#").replace("??/", "\\")
-    while joined := re.search(r"\\[ \t]*\n", code):  # the lines keep their numbers
-        end = code.find("\n", joined.end())
-        end = len(code) if end < 0 else end
-        code = code[: joined.start()] + code[joined.end() : end] + "\n" + code[end:]
-    return _COMMENT.sub(
-        lambda one: one[0] if one[0][0] == '"' else " " + "\n" * one[0].count("\n"), code
-    )

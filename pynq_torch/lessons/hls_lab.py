@@ -6,46 +6,31 @@ that never ends.
 
 from __future__ import annotations
 
+import functools
 import re
 import tempfile
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pynq_torch.errors import (
-    InterfaceWarning,
-    KernelBuildError,
-    KernelTimeout,
-    PynqTorchError,
-    VerificationError,
-)
-from pynq_torch.hls import Estimate, estimate, lint, run_testbench
+from pynq_torch.errors import InterfaceWarning, PynqTorchError, VerificationError
+from pynq_torch.hls import Estimate, KernelSource, estimate, lint, run_testbench, toolchain
 from pynq_torch.hls.estimator.result import LoopEstimate
 from pynq_torch.hls.snippet import CELLS, split, write_directives
 
-from .hls_bench import RefusedError, written
+from .hls_answer import bare, fifos, pragmas
+from .hls_bench import UnsetError, written
+from .hls_reasons import findings, promises, why
 
-__all__ = ["Checked", "Target", "cell", "check", "estimated", "with_pragmas"]
+__all__ = [
+    "Checked", "Target", "bare", "cell", "check", "estimated", "fifos", "pragmas", "with_pragmas",
+]  # fmt: skip
 
-#: What a testbench is stopped by most often.
-_SIGNALS = {
-    4: "an illegal instruction: is anything divided by zero, or a return missing",
-    6: "an abort: is an assertion wrong",
-    8: "an arithmetic error: is anything divided by zero",
-    11: "a segmentation fault: is an index or pointer outside its array",
-    25: "the limit of what it may print: does a loop print without end",
-}
-_THROWN = re.compile(r"what\(\):\s+(.*)")
-_ERROR = re.compile(r"([^\s/]+:\d+):\d+: (?:fatal )?error: (.*)")
-_TWICE = re.compile(r"multiple definition of `(\w+)'")
-_NOWHERE = re.compile(r"undefined reference to `([\w:]+)")
-_PROMISE = re.compile(r"\s*#\s*pragma\s+HLS\s+DEPENDENCE\b", re.IGNORECASE)
-_STOPPED = re.compile(r"([^\s/]+:\d+):\d+: runtime error: (.*)")
-_OVERFLOW = re.compile(r"outside of its array \(([\w-]+)\)")
+#: Fills local variables, which begin with zeros in engines: no answer may count on that.
+_FILLED = "-ftrivial-auto-var-init=pattern"
 _LEFT_OVER = re.compile(r"WARNING: (stream .* still holds .*)")
-_WIDTH = 400
 #: Rules of ``hls lint`` that a testbench and an estimate do not see.
 _HINTS = ("dataflow", "void", "burst", "dependence")
 
@@ -64,6 +49,8 @@ class Target:
         The most cycles from one start to the next.
     dsp, bram : int, optional
         The most DSP blocks and halves of block RAM (BRAM_18K).
+    fifo : int, optional
+        The most places that a FIFO may have.
     """
 
     ii: Mapping[str, int] = field(default_factory=dict)
@@ -71,6 +58,7 @@ class Target:
     interval: int | None = None
     dsp: int | None = None
     bram: int | None = None
+    fifo: int | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,8 +118,10 @@ def check(
     Checked
         Not an error, so that a notebook goes on; ``assert check(...).passed`` makes one.
     """
-    if not isinstance(answer, str):
-        return Checked(False, f"{top}: NOT YET. It is {answer!r}; expected C++ in a string.")
+    for what, given, kinds in (("It", answer, str), ("The testbench", bench, (str, Path))):
+        if not isinstance(given, kinds):
+            text = f"{top}: NOT YET. {what} is {given!r}; expected C++ in a string."
+            return Checked(False, text)
     if answer.isidentifier() and answer not in CELLS:
         return Checked(False, f"{top}: NOT YET. There is no cell %%hls {answer}; run it first.")
     code = split(CELLS.get(answer, answer))[0]
@@ -155,34 +145,25 @@ def _checked(
     try:
         kernel, end = written(folder, top, code, bench, options["include_dirs"])
         found = estimate(kernel.source, top, **options)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InterfaceWarning)  # among those of the estimate
-            output = run_testbench(
-                kernel, timeout_s=timeout_s, sanitize=True, tool=options["tool"]
-            ).output
-        printed, missing = output.replace(end, "").strip(), list(_missing(found, target))
+        output = _output(kernel, timeout_s, options["tool"])
+        printed, missing = output.replace(end, "").strip(), [*findings(found, top, code)]
+        missing += [*_missing(found, target), *_too_deep(code, target, options["include_dirs"])]
         if end not in output:
             missing.insert(0, "The testbench did not come to its end: what calls exit?")
         missing += [f"{one[:1].upper()}{one[1:]}." for one in _LEFT_OVER.findall(output)]
         lines = lint(kernel.source, top, include_dirs=options["include_dirs"], schedule=False)
         hints = [f"lint: {line}" for line in lines if line.rule in _HINTS]
-        hints += _promises(top, code, {line.line for line in lines if line.rule == "dependence"})
+        hints += promises(top, code, {line.line for line in lines if line.rule == "dependence"})
     except (PynqTorchError, OSError) as error:
-        missing = [_why(error, timeout_s), *(_without_effect(found) if found is not None else ())]
+        missing = [why(error, timeout_s)]
+        if found is not None:
+            missing += findings(found, top, code, no_return="without returning" in missing[0])
     sentence = f"{top}: NOT YET. {' '.join(missing)}"
     if found is not None and not missing:
         sentence = f"{top}: the testbench passes, {_reached(found, target)}: PASS"
     text = "\n".join([sentence, *hints])
     text = text.replace(f"{folder.resolve()}/", "").replace(f"{folder}/", "")
     return Checked(found is not None and not missing, text, found, printed)
-
-
-def _promises(top: str, code: str, told: Collection[int]) -> Iterator[str]:
-    """Yield a line for each DEPENDENCE that nothing has been said of."""
-    for number, line in enumerate(code.splitlines(), 1):
-        if _PROMISE.match(line) and number not in told:
-            said = "DEPENDENCE is a promise that no testbench checks; is it true?"
-            yield f"{top}.cpp:{number}: {said}"
 
 
 def estimated(answer: str, top: str, *, directive: str = "", **options: Any) -> Estimate:
@@ -241,47 +222,35 @@ def with_pragmas(source: str, pragmas: Mapping[str, str | Sequence[str]]) -> str
     return source
 
 
-def _why(error: Exception, timeout_s: float) -> str:
-    """Return why there is no verdict on the numbers, as a sentence."""
-    text = str(error).strip()
-    if isinstance(error, KernelTimeout):
-        return f"The testbench did not end within {timeout_s:g} s: is there a loop that never ends?"
-    if isinstance(error, VerificationError):
-        if thrown := _THROWN.search(text):
-            return f"The testbench was stopped: {thrown[1]}."
-        signal = re.search(r"killed by signal (\d+)", text)
-        if signal:
-            what = _SIGNALS.get(int(signal[1]), f"signal {signal[1]}")
-            return f"The testbench was stopped by {what}?"
-        if stopped := _STOPPED.search(text):
-            what = stopped[2] if " address " not in stopped[2] else "an address outside its array"
-            return f"The testbench was stopped in {stopped[1]}: {what}."
-        if outside := _OVERFLOW.search(text):
-            kind = outside[1]
-            return f"The testbench was stopped: an index or pointer outside its array ({kind})."
-        printed = text.partition("It printed last:\n")[2]
-        printed = re.sub(r"\n[0-9a-f]{64}$", "", printed).strip()
-        return f"The result is wrong. The testbench printed: {_short(printed)}"
-    first, twice, nowhere = (one.search(text) for one in (_ERROR, _TWICE, _NOWHERE))
-    if first:
-        text = f"{first[1]}: {first[2]}"
-    elif twice:
-        text = f"{twice[1]} is defined in the testbench as well; write static before it"
-    elif nowhere:
-        text = f"{nowhere[1]} is declared, and nothing defines it"
-    if isinstance(error, RefusedError):
-        return f"It is not accepted: {_short(text)}"
-    kind = "It does not compile" if isinstance(error, KernelBuildError) else "It cannot be read"
-    return f"{kind}. {_short(text)}"
+def _output(kernel: KernelSource, timeout_s: float, tool: str) -> str:
+    """Return what the testbench prints; local variables do not begin with zeros in it."""
+    filled = [_FILLED] if toolchain.has_option(_FILLED) else []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InterfaceWarning)  # among those of the estimate
+        run = functools.partial(
+            run_testbench, kernel, timeout_s=timeout_s, sanitize=True, tool=tool
+        )
+        try:
+            return run(cflags=filled).output
+        except VerificationError:
+            run()
+    raise UnsetError(
+        "A local variable is read before anything is written to it: the testbench passes only "
+        "where memory begins with zeros",
+        kernel.name,
+    )
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _WIDTH else f"{text[:_WIDTH]} ..."
+def _too_deep(code: str, target: Target, include_dirs: Sequence[Path]) -> Iterator[str]:
+    """Yield a sentence for each FIFO with more places than the target allows."""
+    if target.fifo is not None:
+        for name, places in fifos(code, include_dirs).items():
+            if places > target.fifo:
+                yield f"The FIFO {name} has {places} places, the target at most {target.fifo}."
 
 
 def _missing(found: Estimate, target: Target) -> Iterator[str]:
-    """Yield a sentence for each thing that is not as it should be."""
-    yield from _without_effect(found)
+    """Yield a sentence for each number of the estimate that is not as it should be."""
     for label, most in target.ii.items():
         yield from _ii_missing(found, label, most)
     for name, value, limit in _numbers(found, target):
@@ -290,13 +259,6 @@ def _missing(found: Estimate, target: Target) -> Iterator[str]:
         elif value > limit:
             reason = _slow(found) if "cycles" in name else ""
             yield f"The {name} is {value:,} (estimate), the target at most {limit:,}.{reason}"
-
-
-def _without_effect(found: Estimate) -> Iterator[str]:
-    """Yield a sentence for each pragma that does nothing, and each call of what is not there."""
-    for text in found.warnings:
-        kind = "It calls what is not there" if " has no body " in text else "A pragma does nothing"
-        yield f"{kind}: {text}{'' if text.endswith('?') else '.'}"
 
 
 def _slow(found: Estimate) -> str:
@@ -316,8 +278,8 @@ def _ii_missing(found: Estimate, label: str, most: int) -> Iterator[str]:
     if loop is None:
         names = ", ".join(one.name for one in found.loops) or "none"
         yield (
-            f"There is no loop {label} in the schedule (there is: {names}): keep its label, and do "
-            "not unroll it completely."
+            f"There is no loop {label} in the schedule (there is: {names}): label it {label}, and "
+            "do not unroll it completely."
         )
     elif loop.ii is None:
         yield f"The loop {label} is not pipelined; the target is II={most}."
