@@ -201,8 +201,8 @@ def test_dividers_take_logic(tmp_path: Path) -> None:
         ("set_directive_pipeline -II k/each", "'k/each' as the value of -ii, and no place"),
         ("set_directive_pipeline -rewnd k/each", "as the value of -rewnd, and no place"),
         (
-            "set_directive_dependence -variable a -dependent flase k/each",
-            "DEPENDENT=flase; expected one of false, true; did you mean false?",
+            "set_directive_dependence -variable a -dependent falsee k/each",
+            "DEPENDENT=falsee; expected one of false, true; did you mean false?",
         ),
     ],
 )

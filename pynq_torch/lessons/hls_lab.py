@@ -118,16 +118,22 @@ def check(
     Checked
         Not an error, so that a notebook goes on; ``assert check(...).passed`` makes one.
     """
-    for what, given, kinds in (("It", answer, str), ("The testbench", bench, (str, Path))):
-        if not isinstance(given, kinds):
-            text = f"{top}: NOT YET. {what} is {given!r}; expected C++ in a string."
-            return Checked(False, text)
-    if answer.isidentifier() and answer not in CELLS:
-        return Checked(False, f"{top}: NOT YET. There is no cell %%hls {answer}; run it first.")
+    if said := _no_answer(answer, bench):
+        return Checked(False, f"{top}: NOT YET. {said}")
     code = split(CELLS.get(answer, answer))[0]
     with tempfile.TemporaryDirectory(prefix="pynq_torch_lab_") as name:
         options |= _directives(Path(name), options.pop("directive", ""))
         return _checked(Path(name), code, top, target, bench, timeout_s, options)
+
+
+def _no_answer(answer: object, bench: object) -> str:
+    """Return which of the two is no C++; ``""`` for neither."""
+    for what, given, kinds in (("It", answer, str), ("The testbench", bench, (str, Path))):
+        if not isinstance(given, kinds):
+            return f"{what} is {given!r}; expected C++ in a string."
+    if str(answer).isidentifier() and answer not in CELLS:
+        return f"There is no cell %%hls {answer}; run it first."
+    return ""
 
 
 def _checked(

@@ -26,6 +26,8 @@ __all__ = [
 _COPY = re.compile(
     r"@(?:llvm\.)?mem(?P<how>cpy|set|move)[\w.]*\(.*, i64 (?:noundef )?(?P<bytes>\d+|%[-\w.$]+)"
 )
+#: File, line and lines of a loop, and its function.
+_Where = tuple[str, int, tuple[int, ...], str]
 #: Calls that write what their first argument points to.
 _FIRST_IS_WRITTEN = ("__hls_stream", "llvm.mem")
 #: Structs are copied side by side, if they come from no bus; bytes.
@@ -216,12 +218,7 @@ def copy_loops(body: Body, item: Instruction) -> Iterator[LoopEstimate]:
     file, line = (place.file, place.line) if place else ("", 0)
     where = file, line, (line,), body.plan.name if body.plan is not None else ""
     if words is None:
-        name, unknown = ".".join(["memcpy" if names[1:] else "memset", *names]), (None, None)
-        why = (
-            f"{name}: a variable says how much it takes, so that its latency is not known; give it "
-            f"a constant, or write a loop with LOOP_TRIPCOUNT ({Path(file).name}:{line})"
-        )
-        yield LoopEstimate(name, *where, 1, unknown, 1, 1, (3, 3), unknown, why, False)
+        yield _unknown(".".join(["memcpy" if names[1:] else "memset", *names]), where)
         return
     if body.target.tool != "vivado":
         return
@@ -246,3 +243,13 @@ def copy_loops(body: Body, item: Instruction) -> Iterator[LoopEstimate]:
         ))  # fmt: skip
         inside = total + 2
     yield from reversed(made)
+
+
+def _unknown(name: str, where: _Where) -> LoopEstimate:
+    """Return the loop of a copy whose length a variable says."""
+    unknown: Cycles = (None, None)
+    why = (
+        f"{name}: a variable says how much it takes, so that its latency is not known; give it "
+        f"a constant, or write a loop with LOOP_TRIPCOUNT ({Path(where[0]).name}:{where[1]})"
+    )
+    return LoopEstimate(name, *where, 1, unknown, 1, 1, (3, 3), unknown, why, False)

@@ -82,7 +82,7 @@ class Node:
 
 
 class Region:
-    """The operations of some blocks, in an order in which each follows what it needs."""
+    """The operations of some blocks, or of a `nest` that became one loop, each behind its needs."""
 
     def __init__(
         self, function: Function, arrays: Arrays, target: Target, plan: FunctionPlan | None,
@@ -93,8 +93,7 @@ class Region:
         self.function, self.arrays, self.target, self.plan = function, arrays, target, plan
         self.header, self._bursts, self._unordered = header, bursts, unordered
         self.blocks, self._bindings = {item.block for item in items}, bindings or {}
-        self.nest = nest  #: the loops that became one, outer to inner
-        self.nodes, self.by_value = list[Node](), dict[str, Node]()
+        self.nodes, self.by_value, self.nest = list[Node](), dict[str, Node](), nest
         self.accesses: dict[int, list[Node]] = defaultdict(list)
         #: Arrays (by id) that the tool divides by itself: how much of a bank can be read in a
         #: cycle, 0 where no element waits for another.

@@ -114,8 +114,7 @@ def estimate(
     _check(clock, part, defines, top)
     sources, include_dirs = folders(sources, "sources"), folders(include_dirs)
     name, release = named(tool) if tool is not None else (None, 0.0)
-    paths = [*_read(source, *sources)]
-    paths = with_top_first(paths, top) if paths[1:] else paths
+    paths = with_top_first([*_read(source, *sources)], top)
     with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as at:
         plan, text = _plan(paths, top, name, part, directives, include_dirs, defines, Path(at))
         target = _target(clock, part, plan.tool, release, paths[0], directives)

@@ -75,6 +75,8 @@ _FOLDERS, _UP, _DEEP = 300, 4, 4
 
 def with_top_first(paths: Sequence[Path], top: str) -> list[Path]:
     """Return sources, that which seems to define the top function before the others."""
+    if len(paths) == 1:
+        return [*paths]
     name = re.escape(top.partition("<")[0].rpartition("::")[2])
     defines = re.compile(rf"^(?!\s*(?://|\*)).*\b{name}\s*\([^;{{}}]*\)\s*\{{", re.MULTILINE)
     texts = (path.read_text("utf-8", "replace") for path in paths)
