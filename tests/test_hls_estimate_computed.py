@@ -26,6 +26,12 @@ WAYS = {
     "static": (f"static float d(float u, float v) {BODY}", "", "d"),
     "lambda": ("", f"auto d = [](float u, float v) {BODY};", "d"),
     "called at once": ("", "", f"[](float u, float v) {BODY}"),
+    "method outside its class": (
+        "struct D { float of(float u, float v) const; };\n"
+        f"float D::of(float u, float v) const {BODY}",
+        "D d;",
+        "d.of",
+    ),
     "class of this file alone": (
         f"namespace {{ struct D {{ float of(float u, float v) const {BODY} }}; }}",
         "D d;",
