@@ -41,45 +41,22 @@ _NOT_FOLLOWED = {
     ),
     ("schedule", "relax_ii_for_timing"): "II is what the clock allows",
 }
+_OTHERS = """
+    array_partition bind core cosim csim dataflow debug emulation export interface op package rtl
+    sdx storage
+"""
+_COMPILE = """
+    disable_start_propagation disable_unroll_code_size_check enable_auto_rewind
+    ignore_long_run_time instruction_warning_threshold name_max_length no_signed_zeros
+    pipeline_flush_in_task pipeline_loops pipeline_style pragma_strict_mode
+    unsafe_math_optimizations
+"""
 #: The settings of UG1399 and UG902 ("Configuration Commands"), config_NAME in Tcl and syn.NAME in
 #: a cfg file, and all options of those that change a schedule.
-_SETTINGS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        (
-            "array_partition",
-            "bind",
-            "core",
-            "cosim",
-            "csim",
-            "dataflow",
-            "debug",
-            "emulation",
-            "export",
-            "interface",
-            "op",
-            "package",
-            "rtl",
-            "sdx",
-            "storage",
-        ),
-        (),
-    ),
-    "compile": (
-        "disable_start_propagation",
-        "disable_unroll_code_size_check",
-        "enable_auto_rewind",
-        "ignore_long_run_time",
-        "instruction_warning_threshold",
-        "name_max_length",
-        "no_signed_zeros",
-        "pipeline_flush_in_task",
-        "pipeline_loops",
-        "pipeline_style",
-        "pragma_strict_mode",
-        "unsafe_math_optimizations",
-    ),
-    "schedule": ("effort", "enable_dsp_full_reg", "relax_ii_for_timing", "verbose"),
-    "unroll": ("tripcount_threshold",),
+_SETTINGS = {name: list[str]() for name in _OTHERS.split()} | {
+    "compile": _COMPILE.split(),
+    "schedule": ["effort", "enable_dsp_full_reg", "relax_ii_for_timing", "verbose"],
+    "unroll": ["tripcount_threshold"],
 }
 #: What else a cfg file says of synthesis.
 _OF_A_CFG = (
@@ -121,15 +98,13 @@ def misspelt_settings(path: Path | str | None) -> Iterator[Problem]:
     """Yield each line of a file that sets nothing, and is a setting but for a letter or two."""
     begins, known = "syn." if str(path).endswith(".cfg") else "config_", (*_SETTINGS, *_OF_A_CFG)
     for file, number, name, options in _settings(path):
-        said = ""
-        if name not in known:
-            said = f"{begins}{name} is ignored{nearest(name, known)}"
-        for option in (one for one in options if _SETTINGS.get(name) and one):
-            if option.lower() not in _SETTINGS[name]:
-                said = f"{begins}{name} has no option {option!r}{nearest(option, _SETTINGS[name])}"
-        if "; did you mean" in said:
-            said = said if "option" in said else said.replace(" mean ", f" mean {begins}")
-            yield file, number, "pragma", said
+        if name not in known and (hint := nearest(name, known)):
+            hint = hint.replace(" mean ", f" mean {begins}")
+            yield file, number, "pragma", f"{begins}{name} is ignored{hint}"
+        there = _SETTINGS.get(name, [])
+        for option in (one for one in options if there and one and one.lower() not in there):
+            if hint := nearest(option, there):
+                yield file, number, "pragma", f"{begins}{name} has no option {option!r}{hint}"
 
 
 def divides_arrays(path: Path | str | None) -> tuple[bool, list[Problem]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .ir import Function, Instruction, Loop, names_in, split_types
+from .marks import within
 from .place import own_place
 from .result import Cycles, LoopEstimate
 
@@ -37,23 +38,13 @@ _SMALL_COPY = 64
 def given(item: Instruction, callee: Function) -> dict[str, str]:
     """Return the value of each argument of a call that is given a name, not a number."""
     text = item.text[item.text.index("(", item.text.index(item.callee)) :]
-    values = split_types(_inside(text))
+    values = split_types(within(text))
     names = list(callee.arguments)
     found = {}
     for argument, value in zip(names, values, strict=False):
         if used := names_in(value):
             found[argument] = used[0]
     return found
-
-
-def _inside(text: str) -> str:
-    """Return what is between a text's first parenthesis and the one that closes it."""
-    level = 0
-    for at, letter in enumerate(text):
-        level += (letter == "(") - (letter == ")")
-        if level == 0:
-            return text[1:at]
-    return text[1:]
 
 
 @dataclass

@@ -67,11 +67,11 @@ def loop_states(body: Body, loop: Loop) -> Cycles:
 def _does_nothing(body: Body, loop: Loop) -> bool:
     """Whether a loop has no effect, and no value of it is used: the tools leave it out."""
     items = body.items(loop)
-    names = {item.name for item in items if item.name}
-    inside = {item.block.name for item in items if item.block is not None}
     if any(item.op not in _NO_EFFECT for item in items):
         return False
-    others = (item for item in body.items(None) if item.block and item.block.name not in inside)
+    names = {item.name for item in items if item.name}
+    blocks = (one for one in body.blocks(None) if one.name not in loop.blocks)
+    others = (item for block in blocks for item in block.instructions)
     return not any(names & {*item.operands} for item in others)
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "marked",
     "with_loops_apart",
     "with_plain_names",
+    "within",
 ]
 
 #: What becomes of a function: it is inlined; is hardware of its own, once for all calls with the
@@ -218,3 +219,13 @@ def _calls(
         if (call := _CALL.match(line)) is not None:
             name = aliases.get(call[1]) or call[1]
             yield name.strip('"'), places.of(call[2]) if call[2] else None
+
+
+def within(text: str) -> str:
+    """Return what is between a text's first parenthesis and the one that closes it."""
+    level = 0
+    for at, letter in enumerate(text):
+        level += (letter == "(") - (letter == ")")
+        if level == 0:
+            return text[1:at]
+    return text[1:]

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from pynq_torch.errors import KernelError
 
 from .ir import split_types
+from .marks import within
 
 __all__ = ["has_arrays", "with_arguments", "with_tables"]
 
@@ -68,8 +69,9 @@ class _Uses:
 
     def enter(self, line: str) -> None:
         """Begin with a function, of whose arguments no use is known."""
-        name, _, rest = line[line.index("@") :].partition("(")
-        words = [words[-1] for one in split_types(_inside(rest)) if (words := one.split())]
+        code = line[line.index("@") :]
+        name, given = code.partition("(")[0], split_types(within(code[code.index("(") :]))
+        words = [words[-1] for one in given if (words := one.split())]
         self._arguments[name] = [f"{name} {word}" for word in words]
         self._derived = {word: f"{name} {word}" for word in words}
 
@@ -113,16 +115,6 @@ class _Uses:
     def _argument(self, function: str, number: int) -> str:
         arguments = self._arguments.get(function, [])
         return arguments[number] if number < len(arguments) else ""
-
-
-def _inside(text: str) -> str:
-    """Return what is before the parenthesis that closes one that is open already."""
-    level = 1
-    for at, letter in enumerate(text):
-        level += (letter == "(") - (letter == ")")
-        if level == 0:
-            return text[:at]
-    return text
 
 
 def with_arguments(
