@@ -608,7 +608,7 @@ void k(const int x[1024], int y[64]) {
 
 
 @pytest.mark.parametrize(
-    ("named", "intervals"), [("v", [1, 1]), ("this->v", [1, 1]), ("w", [3, 2])]
+    ("named", "intervals"), [("v", [1, 1]), ("this->v", [1, 1]), ("w", [2, 2])]
 )
 def test_directives_of_a_constructor_reach_the_members_of_its_objects(tmp_path, named, intervals):
     found = estimate_of(tmp_path, OBJECT.replace("NAMED", named), "vivado")
@@ -754,3 +754,38 @@ def test_a_pipeline_that_nobody_asked_for_cuts_no_memory_of_others(
     text = TURNED.replace("PRAGMA", pragma).replace("BIND", bind)
     loops = estimate_of(tmp_path, text, "vitis-2022.1").loops
     assert next(loop.ii for loop in loops if loop.name.startswith("rows_")) == ii
+
+
+DEALT = """
+void k(const int in[96][16], int out[96][16]) {
+    int buf[96][16];
+#pragma HLS ARRAY_PARTITION variable=buf cyclic factor=FACTOR dim=1
+    a: for (int i = 0; i < 96; i += STEP)
+        for (int j = 0; j < 16; ++j) {
+#pragma HLS PIPELINE II=1
+            buf[i][j] = in[i][j];
+        }
+    b: for (int i = 0; i < 96; ++i)
+        for (int j = 0; j < 16; ++j) {
+#pragma HLS PIPELINE II=1
+            out[i][j] = buf[i][15 - j];
+        }
+}
+"""
+
+
+def test_a_bank_of_no_power_of_two_takes_a_division(tmp_path: Path) -> None:
+    def depths(factor: int, step: int = 1, tool: str = "vitis-2022.1") -> tuple[int, int]:
+        text = DEALT.replace("FACTOR", str(factor)).replace("STEP", str(step))
+        found = estimate_of(tmp_path, text, tool)
+        into, out = (one.iteration_latency for one in found.loops)
+        assert isinstance(into, tuple) and isinstance(out, tuple)
+        return into[1], out[1]
+
+    near, odd = depths(4), depths(6)
+    # A divider of 7 bits has 11 states ("urem_7ns_6ns_5_11_1" of real_matmul, Vitis HLS 2022.1).
+    assert 8 <= odd[0] - near[0] <= 11 and 8 <= odd[1] - near[1] <= 11
+    assert depths(6, step=6)[0] == near[0]  # always bank 0
+    # Vivado HLS divides for the place in the bank, too: the read waits.
+    vivado = "vivado-2019.1"
+    assert depths(6, tool=vivado)[1] - depths(4, tool=vivado)[1] > odd[1] - near[1]

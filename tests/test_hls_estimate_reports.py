@@ -551,3 +551,26 @@ void k(const float w[64][128], const float x[128], float y[64]) {
     assert (
         loop(estimate(tmp_path, text, part=part, clock=clock, tool="vitis"), "each").ii == interval
     )
+
+
+COUNTED = """
+void k(const int x[1000], int counts[256]) {
+    each: for (int i = 0; i < 1000; ++i) {
+#pragma HLS PIPELINE II=1
+        counts[x[i]] += CHANGE;
+    }
+}
+"""
+
+
+def test_vivado_hls_reads_and_writes_a_word_within_the_period(tmp_path: Path) -> None:
+    text = COUNTED.replace("CHANGE", "1")
+    slow = estimate(tmp_path, text, tool="vivado", clock=10)
+    assert loop(slow, "each").ii == 2
+    assert any("takes 9.1 ns, a cycle has 8.8" in said for said in slow.warnings)
+    fast = estimate(tmp_path, text, tool="vivado", clock=8)  # 9.1 ns do not fit its period
+    assert loop(fast, "each").ii == 3 and not fast.warnings
+    longer = estimate(tmp_path, COUNTED.replace("CHANGE", "x[i] * x[i]"), tool="vivado", clock=40)
+    assert loop(longer, "each").ii == 2 and not longer.warnings
+    vitis = estimate(tmp_path, text, tool="vitis", clock=10)
+    assert loop(vitis, "each").ii == 2 and not vitis.warnings

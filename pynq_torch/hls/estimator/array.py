@@ -25,6 +25,7 @@ __all__ = [
     "meet_in_registers",
     "row_of",
     "runs_over",
+    "span",
     "split",
 ]
 
@@ -300,7 +301,7 @@ def banks_of(
             anywhere = write and not address.only_counts and gcd(factor, *steps) == 1 < factor
             bank = None if anywhere else constant % factor
         elif not unknown and length:
-            reached = {end // length for end in _range(constant, terms, counts)}
+            reached = {end // length for end in span(constant, terms, counts)}
             if len(reached) == 1:
                 (bank,) = reached
             elif abs(constant) >= length:
@@ -309,7 +310,7 @@ def banks_of(
     return tuple(banks)
 
 
-def _range(constant: int, terms: Mapping[str, int], counts: Mapping[str, Known]) -> tuple[int, ...]:
+def span(constant: int, terms: Mapping[str, int], counts: Mapping[str, Known]) -> tuple[int, ...]:
     """Return the least and the greatest that an index becomes while loops count; or nothing."""
     low = high = constant
     for name, step in terms.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 
 from .array import Access, may_meet, meet_in_registers
@@ -102,7 +102,7 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
     """The interval that values carried from one iteration to the next allow; `pairs` of memory."""
     best, after = Limit(1), waiting(region)
     for node, last in region.carried_values():
-        if id(last) in region.unbroken:
+        if region.unbroken.get(id(last)) == inf:
             continue
         end = path(region, node, last, 0.0, after)
         if end is None:
@@ -118,12 +118,14 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
             best = Limit(interval, *carried_reason(region, node, last, interval))
     by_load: dict[int, list[Carried]] = defaultdict(list)
     for pair in pairs:
-        if id(pair.store) not in region.unbroken:
+        if region.unbroken.get(id(pair.store)) != inf:
             by_load[id(pair.load)].append(pair)
     for group in by_load.values():
         ends = ends_of(region, group[0].load, 0.0, after)
         for pair in group:
             end = ends.get(id(pair.store))
+            if id(pair.store) in region.unbroken:
+                end = pair.load.cost.latency, 0.0
             interval = ceil((end[0] + pair.gap) / pair.distance) if end is not None else 0
             if interval > best.interval:
                 best = Limit(interval, *_memory_reason(region, pair, interval))

@@ -27,7 +27,7 @@ from .ir import Function, Instruction, bits_of
 from .target import Target
 from .wires import is_wire
 
-__all__ = ["constant_in", "cost_of", "knows_call", "width_of"]
+__all__ = ["constant_in", "cost_of", "divider", "knows_call", "width_of"]
 
 
 #: Floating point: stages times ns for float and double, DSP blocks for float and double.
@@ -252,9 +252,14 @@ def _integer(item: Instruction, function: Function, target: Target) -> Cost:
         if constant and op[1:] == "div" and target.tool == "vitis":  # times the number's inverse
             product = multiplier(wide, wide + 2, target, 2 * wide + 1)
             return replace(product, core="inverse", mac=False)
-        part = 0.6 * target.budget
-        return Cost(wide + 3, part, part, core="div", widths=f"{wide}x{wide}")
+        return divider(wide, target)
     return Cost()
+
+
+def divider(bits: int, target: Target) -> Cost:
+    """Return what a divider of integers costs."""
+    part = 0.6 * target.budget
+    return Cost(bits + 3, part, part, core="div", widths=f"{bits}x{bits}")
 
 
 def _is_added_up(item: Instruction, function: Function) -> bool:

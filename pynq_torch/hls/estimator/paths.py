@@ -40,14 +40,17 @@ def path(
 
 
 def time_of(region: Region, first: Node, last: Node, after: After) -> float:
-    """Return the ns from one operation to the end of another; 0 where cycles lie between them."""
+    """Return the ns from one operation to the end of another; 0 where cycles lie between them.
+
+    What takes cycles itself, as a load does, counts from the last one on.
+    """
     target = region.target
     try:
         region.target = replace(target, budget=inf)  # all of it in one cycle
-        cycle, time = path(region, first, last, 0.0, after) or (1, 0.0)
+        cycle, time = path(region, first, last, 0.0, after) or (-1, 0.0)
     finally:
         region.target = target
-    return 0.0 if cycle else time
+    return time if cycle == first.cost.latency else 0.0
 
 
 def ends_of(

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .accesses import cost_of_access, remainders
 from .array import LUT_BITS, Access, fitting, may_meet, meet_in_registers
 from .asked import FunctionPlan
 from .balance import balance
 from .bindings import Bindings, bound
-from .bursts import alone, is_in_place, is_one_of_many, is_single
 from .cost import Cost
 from .effort import EACH, Effort
 from .fifos import Fifos
 from .ir import Block, Function, Instruction, Loop
-from .luts import choice_of, join_logic
+from .luts import join_logic
 from .macs import join_products
 from .memory import Arrays
 from .operators import cost_of
@@ -35,8 +35,6 @@ __all__ = ["AFTER_READ", "MOST_PAIRS", "Node", "Region", "Slot"]
 #: A cycle, and ns within it.
 Slot = tuple[int, float]
 _SKIPPED = frozenset(("br", "ret", "switch", "unreachable", "alloca"))
-#: Of a block RAM, and of a memory in LUTs: from the address, and to the data.
-_MEMORY_NS, _LUT_NS = 3.25, 2.32
 #: Of so many accesses of an array each is compared with the last ones.
 MOST_PAIRS = 400
 #: Instead of a gap: a write that may share the cycle of a read before it.
@@ -91,7 +89,7 @@ class Region:
         nest: Sequence[Loop] = (),
     ) -> None:  # fmt: skip
         self.function, self.arrays, self.target, self.plan = function, arrays, target, plan
-        self.header, self._bursts, self._unordered = header, bursts, unordered
+        self.header, self.is_pipeline, self._unordered = header, bursts, unordered
         self.blocks, self._bindings = {item.block for item in items}, bindings or {}
         self.nodes, self.by_value, self.nest = list[Node](), dict[str, Node](), nest
         self.accesses: dict[int, list[Node]] = defaultdict(list)
@@ -102,8 +100,10 @@ class Region:
         self.outer: list[tuple[str, int]] = []
         #: Loads (by id) of what the iteration before has written, and what makes that.
         self.handed_on: dict[int, list[Node]] = {}
-        #: Logic of a recurrence that stays in one cycle, however long it takes.
-        self.unbroken: Collection[int] = frozenset()
+        #: Of operations of a recurrence that stay in one cycle, the ns that they may take.
+        self.unbroken: Mapping[int, float] = {}
+        #: Which element of how many in turn an index is of, and what computes that.
+        self.remainders: dict[object, Node] = {}
         self._writes: dict[int, list[Node]] = defaultdict(list)
         #: Of each element, and of it in a block where there are branches, the last load, and how
         #: many writes of its array were before it.
@@ -134,6 +134,12 @@ class Region:
         """Whether a value comes from the iteration before."""
         item = node.item
         return item.op == "phi" and item.block is not None and item.block.name == self.header
+
+    def computes(self, symbol: str) -> bool:
+        """Whether a value, or the count of a ``loop NAME``, changes in it."""
+        if symbol.startswith("loop "):
+            return symbol[5:] in (self.header, *(loop.header for loop in self.nest))
+        return symbol in self.by_value
 
     @property
     def begins_anew(self) -> bool:
@@ -169,7 +175,7 @@ class Region:
     def _costs(self, item: Instruction, carried: bool) -> Cost:
         if item.op == "phi":
             return Cost(0, 0.0 if carried else 0.5 * self.target.speed)
-        cost = cost_of(item, self.function, self.target, pipelined=self._bursts)
+        cost = cost_of(item, self.function, self.target, pipelined=self.is_pipeline)
         return bound(cost, item, self._bindings, self.target) if self._bindings else cost
 
     def _memory(self, node: Node, access: Access) -> None:
@@ -177,7 +183,7 @@ class Region:
         if access.write and array.constant:
             node.access = None
             return
-        node.cost = self._access_cost(node, access)
+        node.cost = cost_of_access(self, node, access)
         if node.item.name and array.element_bits < node.item.bits:
             self.function.loaded[node.item.name] = array.element_bits
         key = id(array)
@@ -186,7 +192,9 @@ class Region:
         base = self.arrays.base_of(node.item.operands[-1])
         word = same_word(node, previous[-MOST_PAIRS:], base)
         word = word or self._same_element(node)
-        if word is not None:
+        if word is None:
+            self.nodes += remainders(self, node, access)
+        else:
             node.joined = True
             node.cost = Cost(0, node.cost.delay if access.write else 0.0)
             node.before += [] if access.write else [(word, 0)]
@@ -229,31 +237,6 @@ class Region:
         if not self.header or may_skip(self.function, self.header, [node.item.block]):
             return None
         return found
-
-    def _access_cost(self, node: Node, access: Access) -> Cost:
-        array = access.array
-        delay = (_LUT_NS if array.in_luts else _MEMORY_NS) * self.target.speed
-        chosen = 0.0 if access.write else choice_of(access.choices, self.target)
-        if array.kind in ("scalar", "register"):
-            return Cost(0, chosen)
-        if array.kind == "m_axi":
-            return self._bus(node, access)
-        if access.write:
-            return Cost(0, delay)
-        late = delay + chosen > self.target.budget  # in the cycle behind the one with the words
-        return Cost(array.latency + late, chosen if late else delay + chosen, delay)
-
-    def _bus(self, node: Node, access: Access) -> Cost:
-        full = 0.85 * self.target.budget
-        if self._bursts and not is_single(self, node.item, access):
-            return Cost(0 if access.write else 1, full if access.write else 0.0, full)
-        if is_one_of_many(self, node.item, access):
-            node.before.clear()  # its address is that of the first word, before the loop
-            return Cost(1, 0.0, full)
-        wait = access.array.wait(self.target.bus_latency)
-        # Where the address is known before the value, the request is made before it, too.
-        early = access.write and is_in_place(self, node.item)
-        return Cost(alone(self.target, write=access.write) - early + wait, 0.0, full)
 
     def _find_branches(self, items: list[Instruction]) -> None:
         """Note which blocks can follow which, to see what never runs together."""
@@ -360,7 +343,7 @@ class Region:
         if "1p" in access.array.plan.kind:
             return False
         bits = access.array.words * access.array.element_bits
-        return self._bursts or (bool(self.header) and bits < LUT_BITS)
+        return self.is_pipeline or (bool(self.header) and bits < LUT_BITS)
 
     def _banks(self, access: Access) -> list[tuple[int | None, ...]]:
         """The banks that an access takes; one whose bank is not known takes all that are met."""
@@ -379,7 +362,8 @@ class Region:
         needed = node.cost.entry if node.cost.latency else node.cost.delay
         if needed and time and time + needed > self.target.budget + 1e-9:
             before = (one.end for one, _ in node.before if id(one) in self.unbroken)
-            if id(node) not in self.unbroken or max(before, default=(0, 0.0)) < ready:
+            longest = self.unbroken.get(id(node), 0.0)
+            if time + needed > longest or max(before, default=(0, 0.0)) < ready:
                 return cycle + 1, 0.0
         return ready
 

@@ -1,0 +1,95 @@
+"""What a load or a store costs, and what finds the bank that it goes to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .array import Access, along, span
+from .bursts import alone, is_in_place, is_one_of_many, is_single
+from .cost import Cost
+from .luts import choice_of
+from .operators import divider, width_of
+
+if TYPE_CHECKING:
+    from .region import Node, Region
+
+__all__ = ["cost_of_access", "remainders"]
+
+#: Of a block RAM, and of a memory in LUTs: from the address, and to the data.
+_MEMORY_NS, _LUT_NS = 3.25, 2.32
+#: Bits of an index of which no more is known.
+_WIDEST = 32
+
+
+def cost_of_access(region: Region, node: Node, access: Access) -> Cost:
+    """Return the cycles and ns of a load or a store."""
+    array, target = access.array, region.target
+    delay = (_LUT_NS if array.in_luts else _MEMORY_NS) * target.speed
+    chosen = 0.0 if access.write else choice_of(access.choices, target)
+    if array.kind in ("scalar", "register"):
+        return Cost(0, chosen)
+    if array.kind == "m_axi":
+        return _bus(region, node, access)
+    if access.write:
+        return Cost(0, delay)
+    late = delay + chosen > target.budget  # in the cycle behind the one with the words
+    return Cost(array.latency + late, chosen if late else delay + chosen, delay)
+
+
+def _bus(region: Region, node: Node, access: Access) -> Cost:
+    full = 0.85 * region.target.budget
+    if region.is_pipeline and not is_single(region, node.item, access):
+        return Cost(0 if access.write else 1, full if access.write else 0.0, full)
+    if is_one_of_many(region, node.item, access):
+        node.before.clear()  # its address is that of the first word, before the loop
+        return Cost(1, 0.0, full)
+    wait = access.array.wait(region.target.bus_latency)
+    # Where the address is known before the value, the request is made before it, too.
+    early = access.write and is_in_place(region, node.item)
+    return Cost(alone(region.target, write=access.write) - early + wait, 0.0, full)
+
+
+def remainders(region: Region, node: Node, access: Access) -> list[Node]:
+    """Return what computes the bank of an access, if no bits of its index are the bank.
+
+    Of an array cut in turn (cyclic) by no power of two the bank is the remainder of a division.
+    Schedules of Vitis HLS 2022.1 have it for each index ("urem i7 ..., i7 20", 11 states, which is
+    a divider of 7 bits); the place in the bank is a product with the inverse, so that only a write,
+    and the choice behind a read, wait for it. Vivado HLS has a second divider for the place.
+    """
+    found: list[Node] = []
+    for bits, key in _odd_banks(region, access):
+        divided = region.remainders.get(key)
+        if divided is None:
+            item = replace(node.item, op="urem", name="", text="", operands=[], incoming={})
+            divided = type(node)(item, divider(bits, region.target))
+            pointer = region.by_value.get(node.item.operands[-1])
+            divided.before = [(pointer, 0)] if pointer is not None else []
+            region.remainders[key] = divided
+            found.append(divided)
+        is_late = access.write or region.target.tool == "vivado"
+        node.before.append((divided, 0 if is_late else -access.array.latency))
+    return found
+
+
+def _odd_banks(region: Region, access: Access) -> list[tuple[int, object]]:
+    """Return the bits of each index whose bank a remainder is, with what the remainder is of."""
+    array, known = access.array, region.function.known
+    if array.kind != "memory":
+        return []
+    found: list[tuple[int, object]] = []
+    parts = along(access.address, array)
+    for dimension, (kind, factor) in array.cuts().items():
+        if kind != "cyclic" or not factor & (factor - 1) or dimension >= len(parts):
+            continue
+        whole, terms, _ = parts[dimension]
+        steps = {name: step % factor for name, step in terms.items() if step % factor}
+        if not any(map(region.computes, steps)):
+            continue  # before the loop, once
+        ends = span(whole, terms, known)
+        bits = max((end.bit_length() for end in ends), default=0) or max(
+            width_of(name, region.function, f"i{_WIDEST}") for name in steps
+        )
+        found.append((bits, (factor, whole % factor, *sorted(steps.items()))))
+    return found
