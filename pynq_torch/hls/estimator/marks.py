@@ -20,6 +20,7 @@ __all__ = [
     "kind_of",
     "marked",
     "with_loops_apart",
+    "with_one_bus",
     "with_plain_names",
     "within",
 ]
@@ -105,6 +106,26 @@ def with_plain_names(text: str) -> str:
     return text
 
 
+def with_one_bus(text: str, entry: str, names: Collection[str]) -> str:
+    """Return a raw module in which arguments may be one array: words behind one m_axi port.
+
+    Vivado HLS reads them in each iteration that writes one of them, also where they stay the same:
+    a 3x3 filter whose nine weights are there has II=18 (two of two reports). ``nonnull`` keeps
+    :func:`marked` from taking them for memories of their own.
+    """
+
+    def begun(line: re.Match[str]) -> str:
+        if DEFINED.match(line[0])[1] != entry:  # type: ignore[index]  # it begins like that
+            return line[0]
+        return re.sub(
+            r"\bptr (?=[^,()]*%([-\w.$]+))",
+            lambda one: "ptr nonnull " if one[1] in names else one[0],
+            line[0],
+        )
+
+    return re.sub(r"(?m)^define .*$", begun, text) if names else text
+
+
 def with_loops_apart(text: str) -> str:
     """Return a raw module in which the loops of one macro are at places of their own."""
     places, seen = Locations(text), Counter[Key]()
@@ -159,7 +180,7 @@ def _with_attributes(text: str, places: Locations, kind: Callable[[str, Place], 
         if match is None or not match[2]:
             return line[0]
         where = places.of_function(match[4]) if match[4] else Place("", 0)
-        made = re.sub(r"\bptr (?!noalias)(?=[^,()]*%)", "ptr noalias ", line[0])
+        made = re.sub(r"\bptr (?!noalias|nonnull)(?=[^,()]*%)", "ptr noalias ", line[0])
         return made.replace(match[2], kind(match[1].strip('"'), where), 1)
 
     return re.sub(r"(?m)^define .*$", changed, text)

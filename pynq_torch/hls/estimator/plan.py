@@ -123,6 +123,10 @@ class Plan:
             if name in self.top.pointers or self.top.dimensions.get(name):
                 self.top.ports.setdefault(name, {"mode": "m_axi"})
 
+    def buses(self) -> list[str]:
+        """Return the top function's arguments that are m_axi."""
+        return [name for name, port in self.top.ports.items() if port.get("mode") == "m_axi"]
+
     def warn_of_ultra_ram(self, part: str, has_it: bool) -> None:
         """Say which arrays are to be in UltraRAM, where the part has none."""
         for function in self.functions:

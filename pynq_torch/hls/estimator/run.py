@@ -27,6 +27,7 @@ from .asked import FunctionPlan, LoopPlan
 from .effort import TooMuchError
 from .ir import Module, read_module
 from .latency import Kernel
+from .marks import with_one_bus
 from .nests import steady_loops
 from .not_modelled import not_modelled, of_other_tool
 from .passed import hand_up
@@ -284,6 +285,8 @@ def _optimised(
     plan.warn_of_latencies(lambda one: one is not plan.top and not _is_module(one))
     if arguments:
         text = with_arguments(text, plan.entry, arguments, lenient=lenient)
+    if plan.tool == "vivado":
+        text = with_one_bus(text, plan.entry, plan.buses())
     made = functools.partial(compiler.optimise, text, plan.entry, inlined, unrolled, folder)
     made = functools.partial(made, tool=plan.tool, release=release, members=plan.members())
     made = functools.partial(made, in_turn=plan.calls_in_turn(), shared=plan.is_shared)
@@ -332,7 +335,7 @@ def _as_written(
         plan.note_turns({loop.place: as_written(loop) for loop in function.loops})
     if not decides:
         return {}, {}
-    buses = {f"%{name}" for name, port in plan.top.ports.items() if port.get("mode") == "m_axi"}
+    buses = {f"%{name}" for name in plan.buses()}
     found = ((plan.loop_at(place), alone) for place, alone in nests(module, plan.entry, buses))
     return _trips(module, plan), {loop: alone for loop, alone in found if loop is not None}
 
