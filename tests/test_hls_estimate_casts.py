@@ -178,3 +178,50 @@ def test_a_product_of_complex_numbers_is_four_products_and_two_sums(
     one = EACH.replace(" off", "").format(of=kind, to=kind, what="x[i] * w[i] + x[i]")
     sums = estimate_of(tmp_path, one, VITIS)
     assert found.loops[0].iteration_latency == sums.loops[0].iteration_latency
+
+
+BUILT = """
+#include <complex>
+typedef std::complex<float> number;
+struct Pair { int a, b; Pair(int x = 0, int y = 0) : a(x), b(y) {} };
+void k(const float x[32], float y[32]) {
+    number buf[32];
+    Pair pairs[32];
+    a: for (int i = 0; i < 32; ++i) {
+        buf[i] = number(x[i], x[31 - i]);
+        pairs[i] = Pair(i, 3 * i);
+    }
+    b: for (int i = 0; i < 32; ++i) y[i] = buf[31 - i].real() + pairs[31 - i].a * pairs[i].b;
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vivado-2019.1", "vitis-2022.2"])
+def test_constructors_of_an_array_are_a_loop(tmp_path: Path, tool: str) -> None:
+    found = estimate_of(tmp_path, BUILT, tool)
+    assert [one.name for one in found.loops] == ["Loop_6", "Loop_7", "a", "b"]
+    assert [one.latency for one in found.loops[:2]] == [(32, 32)] * 2
+    plain = BUILT.replace("(int x = 0, int y = 0) : a(x), b(y) {}", "() {} Pair(int, int) {}")
+    found = estimate_of(tmp_path, plain, tool)  # nothing is written
+    assert [one.name for one in found.loops] == ["Loop_6", "a", "b"]
+
+
+RATIO = """
+#include <complex>
+void k(const std::complex<TYPE> a[64], const std::complex<TYPE> b[64], std::complex<TYPE> y[64]) {
+    each: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        y[i] = a[i] / b[i];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("number", "blocks"), [("float", 24), ("double", 75)])
+def test_a_quotient_of_complex_numbers(tmp_path: Path, number: str, blocks: int) -> None:
+    # LS_estimation of a report of Vivado HLS 2019.1: 24 blocks, 28 cycles of an iteration.
+    found = estimate_of(tmp_path, RATIO.replace("TYPE", number), "vivado-2019.1")
+    assert (found.resources["DSP"], found.loops[0].ii) == (blocks, 1)
+    assert not found.warnings
+    if number == "float":
+        assert found.loops[0].iteration_latency == (28, 28)

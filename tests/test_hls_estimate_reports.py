@@ -574,3 +574,34 @@ def test_vivado_hls_reads_and_writes_a_word_within_the_period(tmp_path: Path) ->
     assert loop(longer, "each").ii == 2 and not longer.warnings
     vitis = estimate(tmp_path, text, tool="vitis", clock=10)
     assert loop(vitis, "each").ii == 2 and not vitis.warnings
+
+
+WEIGHED = """
+void k(const int a[28][28], const int w[3][3], int out[26][26]) {
+PORTS
+    row: for (int i = 0; i < 26; ++i)
+        col: for (int j = 0; j < 26; ++j) {
+#pragma HLS PIPELINE II=1
+            int sum = 0;
+            for (int k = 0; k < 3; ++k) sum += a[i + k][j] * w[k][0] + a[i + k][j + 1] * w[k][1];
+            out[i][j] = sum;
+        }
+}
+"""
+
+
+def test_words_behind_one_bus_are_read_in_each_iteration(tmp_path: Path) -> None:
+    buses = "".join(
+        f"#pragma HLS INTERFACE m_axi port={name} offset=slave bundle=gmem\n"
+        for name in ("a", "w", "out")
+    )
+    text = WEIGHED.replace("PORTS", buses)
+    assert estimate(tmp_path, text, tool="vivado").loops[0].ii == 12
+    copied = text.replace("bundle=gmem", "bundle=other", 2).replace("bundle=other", "bundle=gmem", 1)
+    assert estimate(tmp_path, copied, tool="vivado").loops[0].ii == 6
+
+
+def test_a_function_that_forgets_its_result_returns_all_the_same(tmp_path: Path) -> None:
+    text = "int k(int x[64]) {\n    each: for (int i = 0; i < 64; ++i) x[i] += 1;\n}\n"
+    found = estimate(tmp_path, text)
+    assert found.latency == (67, 67) and not found.warnings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,14 +13,17 @@ from .luts import choice_of
 from .operators import divider, width_of
 
 if TYPE_CHECKING:
+    from .ir import Instruction
     from .region import Node, Region
 
-__all__ = ["cost_of_access", "remainders"]
+__all__ = ["choice_behind", "cost_of_access", "remainders"]
 
 #: Of a block RAM, and of a memory in LUTs: from the address, and to the data.
 _MEMORY_NS, _LUT_NS = 3.25, 2.32
 #: Bits of an index of which no more is known.
 _WIDEST = 32
+#: The indices of an address.
+_INDEX = re.compile(r", i\d+ (%[^ ,]+|-?\d+)")
 
 
 def cost_of_access(region: Region, node: Node, access: Access) -> Cost:
@@ -48,6 +52,46 @@ def _bus(region: Region, node: Node, access: Access) -> Cost:
     # Where the address is known before the value, the request is made before it, too.
     early = access.write and is_in_place(region, node.item)
     return Cost(alone(region.target, write=access.write) - early + wait, 0.0, full)
+
+
+def choice_behind(region: Region, node: Node) -> Node | None:
+    """Return the choice among the memories that a read takes, where it is apart from the read.
+
+    Of a dimension that is cut completely the index is no part of the address: all memories are
+    read while it is made, as in `tb[t][state]`, where each state comes from the one before.
+    """
+    access = node.access
+    if access is None or access.write or access.array.kind != "memory" or node.joined:
+        return None
+    delay = choice_of(access.choices, region.target)
+    pointer = region.function.values.get(node.item.operands[-1])
+    names = _of_banks(pointer, access) if delay and pointer is not None else set()
+    banks = [region.by_value[name] for name in names if name in region.by_value]
+    gep = region.by_value.get(node.item.operands[-1])
+    if pointer is None or gep is None or not banks:
+        return None
+    others = [region.by_value[one] for one in pointer.operands if one in region.by_value]
+    waits = [(other, 0) for other in others if other not in banks]
+    node.before = [*waits, *((other, gap) for other, gap in node.before if other is not gep)]
+    late = not node.cost.delay > delay
+    node.cost = replace(
+        node.cost, latency=node.cost.latency - late, delay=node.cost.entry or node.cost.delay
+    )
+    chosen = type(node)(replace(node.item, op="select", text="", operands=[]), Cost(0, delay))
+    chosen.before = [(node, 0), *((bank, 0) for bank in banks)]
+    return chosen
+
+
+def _of_banks(pointer: Instruction, access: Access) -> set[str]:
+    """Return the values that choose the bank alone, of those that an address is computed of."""
+    cuts, size = access.array.cuts(), len(access.array.dimensions)
+    indices = _INDEX.findall(pointer.text) if pointer.op == "getelementptr" else []
+    last = dict(zip(range(size - 1, -1, -1), reversed(indices), strict=False))
+    return {
+        name
+        for dimension, name in last.items()
+        if cuts.get(dimension, ("", 0))[0] == "complete" and name[0] == "%"
+    }
 
 
 def remainders(region: Region, node: Node, access: Access) -> list[Node]:

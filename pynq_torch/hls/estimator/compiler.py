@@ -23,6 +23,7 @@ from .. import toolchain
 from ..depends import gcc_files
 from ..parse import PROBE, probe
 from .casts import with_casts
+from .chosen import with_own_loads
 from .counters import with_counters
 from .evaluated import with_evaluated_maths
 from .factored import ADDS_UP, added_up
@@ -58,7 +59,7 @@ __all__ = [
 ]
 
 CLANG, LINK = "clang-16", "llvm-link-16"
-#: What the tools define when they read a source for synthesis.
+#: What the tools define for synthesis.
 SYNTHESIS = ("__SYNTHESIS__", "__VITIS_HLS__")
 _LIMITED = ("/bin/sh", "-c", 'ulimit -t 60; ulimit -v 8000000; exec "$@"', "sh")
 _TIMEOUT_S = 60
@@ -72,8 +73,8 @@ _MORE_HEADERS = (
 _OF_C = ("assert.h", "math.h", "stdbool.h", "stdint.h", "stdio.h", "stdlib.h", "string.h")
 #: What the clang of Vivado HLS warns of, or of Vitis HLS, and that of today takes for an error.
 _WARNINGS = (
-    "implicit-int", "implicit-function-declaration", "int-conversion", "return-type",
-    "incompatible-function-pointer-types", "c++11-narrowing", "register", "dynamic-exception-spec",
+    "implicit-int", "implicit-function-declaration", "int-conversion", "return-type", "register",
+    "incompatible-function-pointer-types", "c++11-narrowing", "dynamic-exception-spec",
     "reserved-user-defined-literal", "enum-constexpr-conversion",
 )  # fmt: skip
 #: Code with every function that is called, before any pass.
@@ -81,9 +82,9 @@ RAW = ("-O1", "-Xclang", "-disable-llvm-passes", "-w", "-S", "-emit-llvm")
 _FLAGS = (
     *RAW, "-gline-tables-only", "-gcolumn-info", "-fdebug-info-for-profiling",
     "-fno-discard-value-names", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
-    "-Xclang", "-ffloat16-excess-precision=none", "-fno-builtin",
-    "-fno-threadsafe-statics", "-funroll-loops", "-Xclang", "-fexperimental-max-bitint-width=65536",
-    "-ferror-limit=1", *(f"-Wno-error={name}" for name in _WARNINGS),
+    "-Xclang", "-ffloat16-excess-precision=none", "-fno-builtin", "-fno-threadsafe-statics",
+    "-fno-strict-return", "-funroll-loops", "-ferror-limit=1", "-Xclang",
+    "-fexperimental-max-bitint-width=65536", *(f"-Wno-error={name}" for name in _WARNINGS),
 )  # fmt: skip
 TIDY = "sroa,early-cse<memssa>,simplifycfg<no-sink-common-insts>,instcombine"
 #: Loop-invariant code leaves loops, as in HLS; a memory location is never kept in a register.
@@ -91,7 +92,7 @@ _LEAVE = "licm<allowspeculation>"
 UNROLL = "loop-unroll<O1;no-runtime;no-profile-peeling;full-unroll-max=1000000>," + TIDY
 _ROTATED = "loop-simplify,lcssa,loop-mssa(loop-rotate{before}),indvars," + UNROLL
 _FIRST = "always-inline,globaldce,function(" + TIDY + "),"
-#: Calls in a loop that is unrolled: what each of them is handed is known behind that.
+#: What each call in a loop that is unrolled is handed is known behind that.
 _IN_TURN = "function(" + _ROTATED + "),"
 _PASSES = (
     "internalize,ipsccp<func-spec>,forceattrs,function("
@@ -117,8 +118,7 @@ OPTIONS = (
 )  # fmt: skip
 #: By whether an element that a loop reads and writes may become a register.
 _KEPT = (("-disable-licm-promotion",), ())
-#: Longer modules, and those that take longer, are analysed for addresses and loop bounds only:
-#: what is printed of long sums of data can fill gigabytes.
+#: Longer modules, or slow ones, are analysed for addresses and loop bounds only.
 _LONG = 4000
 #: The parts of a value that is printed, in a module and in what is left of a long one.
 _TREE, _SMALL_TREE = 2000, 200
@@ -334,7 +334,7 @@ def _passed(path: Path, command: Sequence[str], tool: str, release: float) -> st
     made = _with_elements(_left_again(run_passes(command), path, tool), path)
     if tool == "vitis" and not 0 < release < ADDS_UP:
         made = added_up(made, path, _UNROLL_S)
-    return with_names(with_casts(made, release if tool == "vivado" else 0.0))
+    return with_names(with_casts(with_own_loads(made), release if tool == "vivado" else 0.0))
 
 
 def _left_again(text: str, path: Path, tool: str) -> str:

@@ -335,9 +335,10 @@ def _name(body: Body, loops: list[Loop], plans: Sequence[LoopPlan | None]) -> st
     for loop, plan in zip(loops, plans, strict=True):
         place = loop.place or _somewhere(body, loop)
         line = place.line if place else 0
-        names.append(
-            plan.label if plan is not None and plan.label else f"VITIS_LOOP_{line}_{_number(plan)}"
-        )
+        if plan is None:  # of a constructor or of `goto`; the tools call it `Loop 1`
+            names.append(f"Loop_{line}")
+        else:
+            names.append(plan.label or f"VITIS_LOOP_{line}_{_number(plan)}")
     return "_".join(names)
 
 
@@ -368,9 +369,7 @@ def _record(body: Body, at: int, loops: list[Loop], plans: Sequence[LoopPlan | N
     body.kernel.loops.insert(at, made)
 
 
-def _number(plan: LoopPlan | None) -> int:
+def _number(plan: LoopPlan) -> int:
     """The n-th loop without a label of its function, as Vitis numbers them."""
-    if plan is None:
-        return 1
     unnamed = (loop for loop in plan.function.all_loops() if not loop.label)
     return next((n for n, loop in enumerate(unnamed, 1) if loop is plan), 1)

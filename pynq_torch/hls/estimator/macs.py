@@ -14,6 +14,8 @@ __all__ = ["join_products"]
 
 #: Bits that the adder of a DSP block has (UG479).
 _WIDTH = 48
+#: The wider number that a block of UltraScale+ parts multiplies (UG579).
+_WIDEST = 27
 #: ns of the first stage of such a product and of its sum, with all registers used.
 _FIRST_NS, _SUM_NS = 1.05, 2.1
 #: ns of the product and of the sum without registers.
@@ -58,6 +60,11 @@ def join_products(region: Region) -> None:
 
 
 def _fits(node: Node) -> bool:
-    """Whether an operation is a product of one DSP block, or of one that its sum makes it."""
-    small = node.cost.mac and constant_in(node.item) is None
-    return node.cost.core == "mul" and (node.cost.dsp == 1 or small)
+    """Whether an operation is a product of one DSP block, or of one that its sum makes it.
+
+    What a block and some logic beside it multiply, as 32 bits by 7, is not joined.
+    """
+    cost = node.cost
+    small = cost.mac and constant_in(node.item) is None
+    widest = int(cost.widths.partition("x")[2] or 0)
+    return cost.core == "mul" and (cost.dsp == 1 or small) and widest <= _WIDEST

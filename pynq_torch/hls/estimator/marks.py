@@ -41,6 +41,11 @@ _LABEL = re.compile(r"^([-\w.$]+):")
 MARKER = "__hls_loop"
 #: The first number of the locations that are added.
 _ADDED = 5_000_000
+#: The first number of the loops of constructors, and where each ends.
+_CONSTRUCTORS = 6_000_000
+_CONSTRUCTS = re.compile(
+    r"(?m)^  br i1 %arrayctor\.done\S*, label %\S+, label %arrayctor\.loop\S*, !dbg (!\d+)$"
+)
 _LOOP = re.compile(r"!llvm\.loop (!\d+)")
 _NUMBER = r"(?:float|double)(?: noundef)?"
 #: A function without a body from numbers to a number, as the C library's: it uses no memory.
@@ -87,7 +92,10 @@ def marked(
                 header = _header(line, labels)
                 if header is not None and not bare:
                     mark = f"\n  call void @{MARKER}(), !dbg {places.start_of(found[1])}"
-                    lines[labels[header]] += mark
+                    at = labels[header]
+                    while " = phi " in lines[at + 1].partition("\n")[0]:
+                        at += 1
+                    lines[at] += mark
         elif (label := _LABEL.match(line)) is not None:
             if is_shared and not labels and not bare:  # LLVM then makes no copies for constants
                 lines[number] += f"\n  call void @{MARKER}() noduplicate"
@@ -127,7 +135,8 @@ def with_one_bus(text: str, entry: str, names: Collection[str]) -> str:
 
 
 def with_loops_apart(text: str) -> str:
-    """Return a raw module in which the loops of one macro are at places of their own."""
+    """Return a raw module in which each loop has a place of its own, also those of one macro."""
+    text = _with_loops_of_constructors(text)
     places, seen = Locations(text), Counter[Key]()
     changed: dict[str, tuple[str, str]] = {}
     added: list[str] = []
@@ -146,6 +155,21 @@ def with_loops_apart(text: str) -> str:
     if not changed:
         return text
     return "\n".join([re.sub(r"(?m)^(!\d+) = distinct !\{.*$", own, text), *added, ""])
+
+
+def _with_loops_of_constructors(text: str) -> str:
+    """Return a raw module in which a loop that constructs an array's elements is one like others.
+
+    It is where the array is declared. Reports have it as `Loop 1`, of arrays of complex numbers.
+    """
+    added: list[str] = []
+
+    def marked_end(line: re.Match[str]) -> str:
+        node = f"!{_CONSTRUCTORS + len(added)}"
+        added.append(f"{node} = distinct !{{{node}, {line[1]}, {line[1]}}}\n")
+        return f"{line[0]}, !llvm.loop {node}"
+
+    return _CONSTRUCTS.sub(marked_end, text) + "".join(added)
 
 
 def _from_outside(lines: Sequence[str]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .accesses import cost_of_access, remainders
+from .accesses import choice_behind, cost_of_access, remainders
 from .array import LUT_BITS, Access, fitting, may_meet, meet_in_registers
 from .asked import FunctionPlan
 from .balance import balance
@@ -169,8 +169,10 @@ class Region:
             node.cost = self._costs(item, carried)
         self.nodes.append(node)
         self.effort.add(EACH + 2 * len(node.before))
+        if (chosen := choice_behind(self, node)) is not None:
+            self.nodes.append(chosen)
         if item.name:
-            self.by_value[item.name] = node
+            self.by_value[item.name] = chosen or node
 
     def _costs(self, item: Instruction, carried: bool) -> Cost:
         if item.op == "phi":

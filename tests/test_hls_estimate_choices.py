@@ -1,0 +1,94 @@
+"""``hls estimate``: words of one of several memories, which data or a loop choose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers import estimate_of, loop_of
+
+from pynq_torch.hls.estimator import compiler
+
+MISSING = compiler.tools()
+pytestmark = [
+    pytest.mark.usefixtures("own_cache"),
+    pytest.mark.skipif(MISSING is not None, reason=MISSING or ""),
+]
+
+TOOLS = ("vitis-2022.2", "vivado-2019.1")
+EITHER = """
+void k(const int x[32], const int h[32], const int w[64], int *y) {
+#pragma HLS ARRAY_PARTITION variable=x cyclic factor=8
+#pragma HLS ARRAY_PARTITION variable=h cyclic factor=8
+#pragma HLS ARRAY_PARTITION variable=w cyclic factor=8
+    int sum = 0;
+    each: for (int j = 0; j < 64; ++j) {
+#pragma HLS PIPELINE II=1
+#pragma HLS UNROLL factor=8
+        WORD
+        sum += v * w[j];
+    }
+    *y = sum;
+}
+"""
+WORDS = (
+    "int v = j < 32 ? x[j] : h[j - 32];",
+    "int v; if (j < 32) v = x[j]; else v = h[j - 32];",
+    "const int *from = j < 32 ? x : h; int v = from[j & 31];",
+    "int v = j < 32 ? x[j & 31] : h[j & 31];",
+    "int v = j < 16 ? x[j] : j < 32 ? h[j] : w[j];",
+)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("word", WORDS)
+def test_either_array_is_read_by_its_own_ports(tmp_path: Path, word: str, tool: str) -> None:
+    found = estimate_of(tmp_path, EITHER.replace("WORD", word), tool)
+    assert loop_of(found, "each").ii == 1
+    assert found.resources["DSP"] == 24 and not found.warnings
+
+
+#: The first iteration takes a word of another array; each writes its own.
+FIRST = """
+void k(const float in[64], const float bias[16], float out[16]) {
+#pragma HLS ARRAY_PARTITION variable=bias complete
+#pragma HLS ARRAY_PARTITION variable=out complete
+    each: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE II=6
+        for (int o = 0; o < 16; ++o) {
+            float from = i == 0 ? bias[o] : out[o];
+            out[o] = from + in[i];
+        }
+    }
+}
+"""
+
+
+def test_a_sum_may_begin_with_a_word_of_another_array(tmp_path: Path) -> None:
+    found = estimate_of(tmp_path, FIRST, TOOLS[0])
+    assert loop_of(found, "each").ii == 6 and not found.warnings
+
+
+#: The row is known early, the state only when the one before is.
+BACK = """
+void k(const bool from[256][64], bool out[256]) {
+CUT
+    int state = 0;
+    each: for (int t = 255; t >= 0; --t) {
+#pragma HLS PIPELINE II=1
+        out[t] = state >> 5;
+        state = ((state << 1) & 63) | from[t][state];
+    }
+}
+"""
+CUTS = ("ARRAY_PARTITION variable=from complete dim=2", "ARRAY_RESHAPE variable=from complete dim=2")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_choice_among_memories_waits_for_no_read(tmp_path: Path, cut: str, tool: str) -> None:
+    found = estimate_of(tmp_path, BACK.replace("CUT", f"#pragma HLS {cut}"), tool)
+    assert loop_of(found, "each").ii == 1
+    rows = "ARRAY_PARTITION variable=from complete dim=1"  # the state is the address
+    found = estimate_of(tmp_path, BACK.replace("CUT", f"#pragma HLS {rows}"), tool)
+    assert loop_of(found, "each").ii == 2
