@@ -422,10 +422,10 @@ void k(const int *x, int y[64]) {
 
 def test_a_pointer_that_the_data_choose_is_a_warning(tmp_path: Path) -> None:
     text = """
-void k(const int a[64], const int b[64], int y[64], int c) {
+void k(int a[64], int b[64], const int x[64], int c) {
     for (int i = 0; i < 64; ++i) {
-        const int *p = c ? a : b;
-        y[i] = p[i] + FROM[63 - i];
+        int *p = c ? a : b;
+        p[i] = x[i] + FROM[63 - i];
     }
 }
 """

@@ -92,3 +92,24 @@ def test_a_choice_among_memories_waits_for_no_read(tmp_path: Path, cut: str, too
     rows = "ARRAY_PARTITION variable=from complete dim=1"  # the state is the address
     found = estimate_of(tmp_path, BACK.replace("CUT", f"#pragma HLS {rows}"), tool)
     assert loop_of(found, "each").ii == 2
+
+
+TAKEN = """
+#include <ap_fixed.h>
+typedef ap_fixed<16, 8> fixed;
+void k(const fixed x[64], const fixed by, fixed y[64]) {
+    fixed sum = 0;
+    each: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        sum = sum * by + x[i];
+        y[i] = sum;
+    }
+}
+"""
+
+
+def test_the_cycles_of_a_sentence_are_the_interval(tmp_path: Path) -> None:
+    source = TAKEN.replace("<16, 8>", "<18, 6, AP_RND, AP_SAT>")
+    why = loop_of(estimate_of(tmp_path, source, TOOLS[0]), "each").why
+    interval = loop_of(estimate_of(tmp_path, source, TOOLS[0]), "each").ii
+    assert f"one after another ({interval} cycles at 10 ns), of the one before it" in why

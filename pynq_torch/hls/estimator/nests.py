@@ -20,8 +20,13 @@ _ADDITIONS = ("add", "sub", "select")
 
 
 def flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | None:
-    """Return a perfect nest whose innermost loop is pipelined, outer to inner."""
-    loops, plans = [loop], []
+    """Return a perfect nest whose innermost loop is pipelined, outer to inner.
+
+    Vitis HLS has code around an innermost loop in it under a condition, not code around a nest: of
+    a convolution with its bias in logs of 2021 and 2022 the three inner loops become one, the one
+    around them "is not a perfect loop because there is nontrivial logic in the loop latch".
+    """
+    vitis, loops, plans = body.target.tool == "vitis", [loop], []
     while True:
         plan = body.kernel.plan.loop_at(loops[-1].place)
         if plan is None or plan.flatten is False:
@@ -37,6 +42,8 @@ def flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | Non
             return None
         inner = loops[-1].inner[0]
         if not _is_perfect(body, loops[-1], inner, plan) or not _is_steady(body.function, inner):
+            return None
+        if vitis and inner.inner and not plan.perfect and _has_work(body, loops[-1], inner):
             return None
         loops.append(inner)
 
@@ -90,6 +97,12 @@ def _is_nothing(body: Body, outer: Loop, inner: Loop) -> bool:
     if plan is not None and plan.perfect:
         return all(op in _ADDITIONS for op in work)
     return work == ["add"]
+
+
+def _has_work(body: Body, outer: Loop, inner: Loop) -> bool:
+    """Whether something is read or written between two loops."""
+    work = {item.op for item in _between(body, outer, inner)}
+    return not work.isdisjoint(("load", "store"))
 
 
 def _is_steady(function: Function, loop: Loop) -> bool:

@@ -234,8 +234,13 @@ def _named(chain: list[Node], interval: int) -> list[Node]:
 
 
 def _joined(nodes: list[Node], interval: int, clock: str) -> str:
-    """Name operations one after another, with their cycles; many of them by kinds."""
+    """Name operations one after another, with their cycles; many of them by kinds.
+
+    What shares a DSP block takes fewer cycles together than its parts have.
+    """
     what = [_with_cycles(node, interval) for node in nodes]
+    if sum(cycles for _, cycles in what) > interval:
+        return f"{_words(nodes)}, one after another ({interval} cycles at {clock}),"
     runs = [(one, len([*same])) for one, same in groupby(what)]
     if len(runs) > _MOST_NAMED:
         runs = [*Counter(what).items()]
