@@ -81,7 +81,7 @@ CUT
     }
 }
 """
-CUTS = ("ARRAY_PARTITION variable=from complete dim=2", "ARRAY_RESHAPE variable=from complete dim=2")
+CUTS = tuple(f"ARRAY_{cut} variable=from complete dim=2" for cut in ("PARTITION", "RESHAPE"))
 
 
 @pytest.mark.parametrize("tool", TOOLS)
