@@ -122,3 +122,30 @@ PRAGMA
         for one in ("", "#pragma HLS PIPELINE off")
     ]
     assert intervals == [1, None]
+
+
+ESCAPES = """
+void k(float x0, float dx, unsigned char y[64]) {
+    points: for (int c = 0; c < 64; ++c) {
+        float cx = x0 + c * dx, x = 0, y0 = 0;
+        int n = 0;
+        each: LOOP {
+            float a = x * x, b = y0 * y0;
+            if (a + b > 4.0f) break;
+            y0 = 2 * x * y0 + cx;
+            x = a - b + cx;
+            STEP
+        }
+        y[c] = n;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("step", [("while (n < 255)", "n++;"), ("for (n = 0; n < 255; ++n)", "")])
+def test_a_break_is_of_the_innermost_loop_alone(tmp_path: Path, step: tuple[str, str]) -> None:
+    """Variables of a body end where its `break` goes, which was a way out of all loops."""
+    text = ESCAPES.replace("LOOP", step[0]).replace("STEP", step[1])
+    found = estimate_of(tmp_path, text, "vitis")
+    assert trips(found) == [("points", (64, 64)), ("each", (0, 255))]
+    assert "product" in found.loops[1].why and "2 floating-point additions" in found.loops[1].why

@@ -77,8 +77,10 @@ _WARNINGS = (
     "incompatible-function-pointer-types", "c++11-narrowing", "dynamic-exception-spec",
     "reserved-user-defined-literal", "enum-constexpr-conversion",
 )  # fmt: skip
-#: Code with every function that is called, before any pass.
-RAW = ("-O1", "-Xclang", "-disable-llvm-passes", "-w", "-S", "-emit-llvm")
+#: Code with every function that is called, before any pass. Where variables end, `break` would
+#: be a way out of all loops.
+RAW = ("-O1", "-w", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes",
+       "-Xclang", "-disable-lifetime-markers")  # fmt: skip
 _FLAGS = (
     *RAW, "-gline-tables-only", "-gcolumn-info", "-fdebug-info-for-profiling",
     "-fno-discard-value-names", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
@@ -131,10 +133,8 @@ def tools() -> str | None:
     """Return which program the estimate lacks, as one sentence; None where both are there."""
     for program, package in ((CLANG, "clang-16"), (OPT, "llvm-16")):
         if shutil.which(program) is None:
-            return (
-                f"hls estimate needs {program}, which is not on the PATH; install it with: "
-                f"apt-get install {package}"
-            )
+            said = f"hls estimate needs {program}, which is not on the PATH; install it with: "
+            return f"{said}apt-get install {package}"
     return None
 
 
