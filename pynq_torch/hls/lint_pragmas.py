@@ -13,6 +13,7 @@ from pathlib import Path
 from pynq_torch.errors import needs
 
 from .directives import port_name
+from .lint_bindings import unbound
 from .lint_effects import effects, kind_of, ports, problem, repeated, unknown_core
 from .lint_tree import Directive, Problem, Program, Scope, is_constant
 from .spelling import nearest
@@ -129,6 +130,7 @@ def words_of(program: Program, mentions: Callable[[str], bool]) -> Iterator[Prob
                 yield from _place(item, scope)
                 yield from _nothing(item, scope, program)
                 yield from effects(item, function)
+                yield from unbound(item, function)
                 yield from ports(item, function, is_top=program.top in (None, function))
                 for name in _named(item):
                     if name not in known:

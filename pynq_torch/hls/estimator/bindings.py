@@ -10,6 +10,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ..lint_bindings import assigned
 from ..lint_tree import walk
 from .cost import Cost
 from .ir import Instruction
@@ -98,34 +99,7 @@ def bound(cost: Cost, item: Instruction, bindings: Bindings, target: Target) -> 
 def lines_of(function: Cursor, variables: Container[str]) -> Iterator[tuple[str, str, int]]:
     """Yield variable, file and line of each expression that gives one of `variables` a value."""
     for node in walk(function):
-        name = _assigned(node)
+        name = assigned(node)
         if name in variables:
             for line in range(node.extent.start.line, node.extent.end.line + 1):
                 yield name, real_path(node.location.file.name), line
-
-
-def _assigned(node: Cursor) -> str:
-    """Return the variable, or the array, that a declaration or an assignment gives a value."""
-    from clang.cindex import CursorKind
-
-    if node.kind == CursorKind.VAR_DECL:
-        return str(node.spelling)
-    if node.kind not in (CursorKind.BINARY_OPERATOR, CursorKind.COMPOUND_ASSIGNMENT_OPERATOR):
-        # `x = y` of a class, as ap_int, is the call of an operator.
-        if node.kind != CursorKind.CALL_EXPR or not _ASSIGNS.match(node.spelling):
-            return ""
-    elif node.kind == CursorKind.BINARY_OPERATOR:
-        left = next(node.get_children())
-        after = (t for t in node.get_tokens() if t.extent.start.offset >= left.extent.end.offset)
-        if next((token.spelling for token in after), "") != "=":
-            return ""
-    left = next(node.get_children(), node)
-    while left.kind != CursorKind.DECL_REF_EXPR:
-        inner = next(left.get_children(), None)
-        if inner is None:
-            return ""
-        left = inner
-    return str(left.spelling)
-
-
-_ASSIGNS = re.compile(r"^operator[-+*]?=$")
