@@ -113,3 +113,28 @@ def test_the_cycles_of_a_sentence_are_the_interval(tmp_path: Path) -> None:
     why = loop_of(estimate_of(tmp_path, source, TOOLS[0]), "each").why
     interval = loop_of(estimate_of(tmp_path, source, TOOLS[0]), "each").ii
     assert f"one after another ({interval} cycles at 10 ns), of the one before it" in why
+
+
+#: Members of objects are arrays of their own, with `$` in LLVM's names.
+MEMBERS = """
+struct Table { int v[64], w[64]; };
+void k(const int x[64], const bool c[64], int y[64]) {
+    Table one, two;
+    fill: for (int i = 0; i < 64; ++i) {
+        one.v[i] = x[i];
+        one.w[i] = 3 * x[i];
+        two.v[i] = x[63 - i];
+        two.w[i] = x[i] + 1;
+    }
+    each: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE II=1
+        const int *from = c[i] ? one.v : two.w;
+        y[i] = from[63 - i] + (c[i] ? one.w[i] : two.v[i]);
+    }
+}
+"""
+
+
+def test_members_of_objects_may_be_chosen(tmp_path: Path) -> None:
+    found = estimate_of(tmp_path, MEMBERS, TOOLS[0])
+    assert loop_of(found, "each").ii == 1 and not found.warnings

@@ -102,7 +102,7 @@ class _Function:
         if below is None:
             return None
         condition, *bases, lines = below
-        names = [f"{pointer}.way.{next(self._numbers)}" for _ in bases]
+        names = [f"%way.{next(self._numbers)}" for _ in bases]
         for name, base in zip(names, bases, strict=True):
             line = f"  {name} = getelementptr {made['start']}ptr {base}{made['rest']}"
             found = _PART.match(line)
@@ -133,7 +133,7 @@ class _Function:
         yield from lines
         names = []
         for pointer in (one, other):
-            names.append(f"{load['name']}.way.{next(self._numbers)}")
+            names.append(f"%way.{next(self._numbers)}")
             line = f"  {names[-1]} = load {load['type']}, ptr {pointer}{load['rest']}"
             below = self._choice(pointer)
             again = _LOAD.match(line)
@@ -156,7 +156,7 @@ class _Function:
             return
         names = []
         for (pointer, block), end in zip(ways, ends, strict=True):
-            names.append((f"{load['name']}.way.{next(self._numbers)}", block))
+            names.append((f"%way.{next(self._numbers)}", block))
             line = f"  {names[-1][0]} = load {load['type']}, ptr {pointer}{load['rest']}"
             before.setdefault(end, []).append(line)
         pairs = ", ".join(f"[ {name}, %{block} ]" for name, block in names)
