@@ -1,8 +1,9 @@
 """Copies of sources in which the processes of a DATAFLOW region run side by side.
 
 C++ runs them one after another. In a copy each process of a region is handed to the scheduler of
-``include/pynq_torch_flow.h``, and each stream gets its depth. Only regions with streams change: one
-whose processes share arrays computes the same in program order.
+``include/pynq_torch_flow.h``, and each stream gets its depth. Of a loop that is unrolled each
+iteration is a process. Only regions with streams change: one whose processes share arrays computes
+the same in program order.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pynq_torch.errors import needs
 from . import depends, headers, toolchain
 from .directive_files import directives_of
 from .directives import files_beside
-from .lint_dataflow import is_stream, touches
+from .lint_dataflow import is_stream, touches, unrolled
 from .lint_tree import LOOPS, Directive, Program, Scope, is_step, plain, root_of, walk
 from .source import read_source
 
@@ -28,6 +29,7 @@ __all__ = ["Copies"]
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b")
 _QUOTED = re.compile(rb'^([ \t]*#[ \t]*include[ \t]*)"([^"\n]+)"', re.MULTILINE)
+_ELEMENT = re.compile(r"\w+\s*((?:\[[^\[\]]+\]\s*)+)$")
 _DATAFLOW = re.compile(rb"dataflow", re.IGNORECASE)
 _STREAMS = re.compile(rb"\bstream(_of_blocks)?\s*<")
 _QUIET = (CursorKind.DECL_STMT, CursorKind.NULL_STMT)
@@ -131,7 +133,7 @@ def _closure(source: Path, folders: Sequence[Path]) -> dict[Path, set[Path]]:
 def _attach(program: Program, directives: Sequence[tuple[str, Directive]]) -> None:
     """Give functions and loops the directives of a file: ``top`` or ``top/label``."""
     for place, item in directives:
-        if item.name not in ("dataflow", "stream"):
+        if item.name not in ("dataflow", "stream", "unroll"):
             continue
         name, _, label = place.partition("/")
         for scope in program.scopes:
@@ -168,23 +170,59 @@ class _Region:
                    if _is_stream(one) and "stream_of_blocks" not in _spelt(one)]  # fmt: skip
         used = any(_is_stream(node.referenced) for process in self.processes
                    for node in walk(process) if node.referenced is not None)  # fmt: skip
-        if len(self.processes) < 2 or not used:
+        loops = [self._turns(process) for process in self.processes]
+        if not used or (len(self.processes) < 2 and not any(loops)):
             return []
-        name = _quoted(self.file.name)
-        edits = []
-        touched: list[dict[int, tuple[bool, bool]]] = []
-        for process in self.processes:
-            touched.append(self._touched(process))
-            after = ", ".join(map(str, _before(touched)))
-            called = self._name(process)
-            given = f'"{called}", {process.location.line}, {{{after}}}'
-            begin = f"pynq_torch_region.process({given}, [&] {{ "
-            edits += [(process.extent.start.offset, begin), (self._end(process), " });")]
-        channels = "".join(self._channel(stream) for stream in streams)
-        at, end = edits.pop()
         line = self.body.extent.start.line
-        declared = (self.begin, f"pynq_torch::Region pynq_torch_region({name}, {line}); ")
-        return [declared, *edits, (at, f"{end}{channels} pynq_torch_region.run();")]
+        name = _quoted(self.file.name)
+        edits = [(self.begin, f"pynq_torch::Region pynq_torch_region({name}, {line}); ")]
+        touched: list[dict[int, tuple[bool, bool]]] = []
+        for process, loop in zip(self.processes, loops, strict=True):
+            touched.append(self._touched(process) if loop is None else self._touched_by_turns(loop))
+            edits += self._run_beside(process, loop, touched)
+        channels = "".join(self._channel(stream) for stream in streams)
+        edits.append((self._end(self.processes[-1]), f"{channels} pynq_torch_region.run();"))
+        return edits
+
+    def _run_beside(
+        self, process: Cursor, loop: Scope | None, touched: list[dict[int, tuple[bool, bool]]]
+    ) -> Edits:
+        """Return what makes a process of a statement, or of each iteration of an unrolled loop."""
+        number = len(touched) - 1
+        after = [*_before(touched)]
+        call, node, captured, inner = "process", process, "[&]", list[tuple[int, str]]()
+        if loop is not None:
+            call, node = "turn", loop.body
+            counters = [one.spelling for one in _counters(loop)]
+            captured = f"[&, {', '.join(counters)}]() mutable"
+            inner = _Region(self.program, loop).edits()  # its own processes, if it has several
+            if any(reads and writes for reads, writes in touched[-1].values()):
+                after.append(number)  # what one iteration writes the next one reads
+            process = _only(loop.body)
+        given = f'{number}, "{self._name(process)}", {process.location.line}, '
+        given += f"{{{', '.join(map(str, after))}}}"
+        begin = f"pynq_torch_region.{call}({given}, {captured} {{ "
+        return [(node.extent.start.offset, begin), *inner, (self._end(node), " });")]
+
+    def _turns(self, process: Cursor) -> Scope | None:
+        """Return the loop that a process is, if each of its iterations is one in hardware."""
+        loop = unrolled(self.scope, process)
+        if loop is None or loop.kind != "for" or not _counters(loop):
+            return None
+        begin = loop.body.extent.start.offset
+        if loop.pragma("dataflow") or self.text[begin : begin + 1] != b"{":  # or in a macro
+            return None
+        if any(inner.kind in (*_JUMPS, *_EXITS) for inner in walk(loop.body)):
+            return None
+        return loop
+
+    def _touched_by_turns(self, loop: Scope) -> dict[int, tuple[bool, bool]]:
+        found: dict[int, tuple[bool, bool]] = {}
+        for statement in map(plain, loop.body.get_children()):
+            for variable, (reads, writes) in self._touched(statement).items():
+                before = found.get(variable, (False, False))
+                found[variable] = (before[0] or reads, before[1] or writes)
+        return found
 
     def _is_plain(self) -> bool:
         """Find declarations and processes; whether there is nothing that order would change."""
@@ -229,20 +267,27 @@ class _Region:
         return found
 
     def _channel(self, stream: Cursor) -> str:
-        """Return the call that gives a stream its depth."""
-        named = (item for item in self.scope.pragmas
-                 if item.name == "stream" and item.variable == stream.spelling)  # fmt: skip
-        depths = [item.options["depth"] for item in named if "depth" in item.options]
-        depth = depths[-1] if depths else "0"
+        """Return the calls that give a stream, or the elements of an array of them, a depth."""
+        depth, elements, name = "0", "", stream.spelling
+        for item in self.scope.pragmas:
+            if item.name != "stream" or item.variable != name or "depth" not in item.options:
+                continue
+            element = _ELEMENT.search(item.options.get("variable", ""))
+            if element is None:  # the last one counts
+                depth, elements = item.options["depth"], ""
+                continue
+            indices = ", ".join(f"long({one})" for one in re.findall(r"\[([^\[\]]+)\]", element[1]))
+            given = f'"{name}", {{{indices}}}, {item.options["depth"]}, {item.pragma.line}'
+            elements += f" pynq_torch_region.depth({given});"
         at = stream.location.line
-        return f' pynq_torch_region.channel({stream.spelling}, {depth}, "{stream.spelling}", {at});'
+        return f' pynq_torch_region.channel({name}, {depth}, "{name}", {at});{elements}'
 
     def _name(self, process: Cursor) -> str:
         """Return what a process is called in messages."""
         if process.kind == CursorKind.CALL_EXPR:  # in a template it has no spelling
             written = re.match(rb"[\w:]+", self.text[process.extent.start.offset :])
             return str(process.spelling) or (written[0].decode() if written else "a call")
-        return "the loop" if process.kind in LOOPS else "the statement"
+        return "the loop" if process.kind in (*LOOPS, CursorKind.COMPOUND_STMT) else "the statement"
 
     def _end(self, process: Cursor) -> int:
         """Return where a statement ends, its semicolon included."""
@@ -250,6 +295,20 @@ class _Region:
         if self.text[end - 1 : end] == b"}" and process.kind in _BLOCKS:
             return end
         return self.text.index(b";", end) + 1
+
+
+def _counters(loop: Scope) -> list[Cursor]:
+    """Return the variables that a ``for`` declares."""
+    begin = loop.header()[0]
+    if begin is None or begin.kind != CursorKind.DECL_STMT:
+        return []
+    return [one for one in begin.get_children() if one.kind == CursorKind.VAR_DECL]
+
+
+def _only(body: Cursor) -> Cursor:
+    """Return the one statement of a block, or the block."""
+    statements = [one for one in map(plain, body.get_children()) if one.kind not in _QUIET]
+    return statements[0] if len(statements) == 1 else body
 
 
 def _before(touched: Sequence[dict[int, tuple[bool, bool]]]) -> Iterator[int]:

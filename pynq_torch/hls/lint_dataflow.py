@@ -27,7 +27,7 @@ from .lint_tree import (
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, StorageClass, Type, TypeKind
 
-__all__ = ["dataflow", "is_stream", "touches"]
+__all__ = ["dataflow", "is_stream", "touches", "unrolled"]
 
 _OUTSIDE = (CursorKind.TRANSLATION_UNIT, CursorKind.NAMESPACE)
 _STEP = (
@@ -130,8 +130,8 @@ def _body(program: Program, scope: Scope) -> Iterator[Problem]:
                         yield _value_used(call)
                     if _is_static(variable) and not is_stream(variable.type):
                         yield problem_at(variable, "dataflow", _STATIC)
-        elif unrolled := _unrolled(scope, node):  # calls beside each other
-            yield from _body(program, unrolled)
+        elif loop := unrolled(scope, node):  # calls beside each other
+            yield from _body(program, loop)
             other |= names(node)
         elif node.kind != CursorKind.NULL_STMT and not _is_assertion(node):
             yield problem_at(node, "dataflow", _CALLS)
@@ -141,11 +141,13 @@ def _body(program: Program, scope: Scope) -> Iterator[Problem]:
             yield from _channel(scope, uses, uses[0].variable.hash in local)
 
 
-def _unrolled(scope: Scope, node: Cursor) -> Scope | None:
+def unrolled(scope: Scope, node: Cursor) -> Scope | None:
     """Return the loop that a statement is, if it is completely unrolled."""
     for inner in scope.inner:
         asked = inner.pragma("unroll") if inner.node == node and inner.is_loop else None
-        if asked is not None and "factor" not in asked.options:
+        if asked is None or asked.options.get("off", "").lower() == "true":
+            continue
+        if "factor" not in asked.options and "off" not in asked.words:
             return inner
     return None
 

@@ -182,6 +182,7 @@ template <typename Type> class stream<Type, 0> {
             while (pynq_torch::in_process() && port_->empty()) await<Waits::beat>();
             port_->read(beat);
             pynq_torch::BeatOf<Type>::unpack(beat, port_->data_bytes, value);
+            moved();
         } else if (threaded()) {
             pynq_torch::StreamGuard lock(true);
             while (fifo_.empty()) lock.wait();
@@ -192,6 +193,7 @@ template <typename Type> class stream<Type, 0> {
                 await<Waits::element>();
             }
             value = fifo_.pop();
+            taken();
         }
     }
     bool read_nb(Type& value) {
@@ -201,12 +203,14 @@ template <typename Type> class stream<Type, 0> {
             beat.data = scratch_.data();
             if (!port_->try_read(beat)) return missed();
             pynq_torch::BeatOf<Type>::unpack(beat, port_->data_bytes, value);
+            moved();
             return true;
         }
         if (nothing_yet()) return false;
         pynq_torch::StreamGuard lock(threaded());
         if (fifo_.empty()) return false;
         value = fifo_.pop();
+        taken();
         return true;
     }
     void write(const Type& value) {
@@ -214,6 +218,7 @@ template <typename Type> class stream<Type, 0> {
         if (port_) {
             while (pynq_torch::in_process() && port_->full()) await<Waits::space>();
             port_->write(pack(value));
+            moved();
             return;
         }
         while (is_full()) await<Waits::room>();
@@ -221,11 +226,12 @@ template <typename Type> class stream<Type, 0> {
             pynq_torch::StreamGuard lock(threaded());
             fifo_.push(value);
         }
+        moved();
         if (threaded()) pthread_cond_broadcast(&pynq_torch::stream_lock().changed);
     }
     bool write_nb(const Type& value) {
-        if (port_) return port_->try_write(pack(value)) || missed();
-        if (is_full()) return missed();
+        if (port_) return port_->try_write(pack(value)) || missed(true);
+        if (is_full()) return missed(true);
         write(value);
         return true;
     }
@@ -243,7 +249,7 @@ template <typename Type> class stream<Type, 0> {
         pynq_torch::StreamGuard lock(threaded());
         return fifo_.empty();
     }
-    bool full() const { return (port_ ? port_->full() : is_full()) && !missed(); }
+    bool full() const { return (port_ ? port_->full() : is_full()) && !missed(true); }
     size_t size() const {
         if (port_) return port_->size();
         pynq_torch::StreamGuard lock(threaded());
@@ -274,12 +280,10 @@ template <typename Type> class stream<Type, 0> {
                 }
             }
             std::string text() const override {
-                const auto& named = of.channel_.name.empty() ? of.name_ : of.channel_.name;
-                const std::string name = named.empty() ? "a stream" : named;
                 switch (what) {
-                case Waits::element: return "waits to read " + name + ", which is empty";
+                case Waits::element: return "waits to read " + of.called() + ", which is empty";
                 case Waits::room:
-                    return "waits to write " + name + ", which is full with " +
+                    return "waits to write " + of.called() + ", which is full with " +
                            std::to_string(of.channel_.given);
                 case Waits::beat: return "waits for a beat from outside";
                 default: return "waits for the outside to take a beat";
@@ -294,9 +298,31 @@ template <typename Type> class stream<Type, 0> {
     }
     bool is_full() const { return channel_.is_full(fifo_.size()) && pynq_torch::in_process(); }
     // A process that looks and finds nothing lets the others run before it looks again.
-    bool missed() const {
-        if (pynq_torch::in_process()) pynq_torch::scheduler().pass();
+    bool missed(bool for_room = false) const {
+        struct Look : pynq_torch::Condition {
+            Look(const stream& of, bool for_room) : of(of), for_room(for_room) {}
+            bool ready() override { return true; }
+            std::string text() const override {
+                return "polls " + of.called() + ", which is " + (for_room ? "full" : "empty");
+            }
+            pynq_torch::Port* port() override { return of.port_; }
+            const stream& of;
+            bool for_room;
+        } look(*this, for_room);
+        if (pynq_torch::in_process()) pynq_torch::scheduler().poll(look);
         return false;
+    }
+    std::string called() const {
+        const auto& named = channel_.name.empty() ? name_ : channel_.name;
+        return named.empty() ? "a stream" : named;
+    }
+    // An element has moved: whoever polls may go on.
+    static void moved() {
+        if (pynq_torch::in_process()) pynq_torch::scheduler().moved();
+    }
+    void taken() {
+        channel_.reader = pynq_torch::scheduler().current;
+        moved();
     }
     bool nothing_yet() const { return pynq_torch::in_process() && fifo_.empty() && !missed(); }
     // Before anything else in the stream is looked at, which may be gone by now.

@@ -44,7 +44,11 @@ template <class Block> class stream_of_blocks<Block, 0> : public blocks_detail::
     stream_of_blocks() = default;
     stream_of_blocks(const stream_of_blocks&) = delete;
     bool empty() const {  // who looks and finds nothing lets the others run first
-        if (this->blocks.empty() && pynq_torch::in_process()) pynq_torch::scheduler().pass();
+        struct : pynq_torch::Condition {
+            bool ready() override { return true; }
+            std::string text() const override { return "polls an empty stream of blocks"; }
+        } look;
+        if (this->blocks.empty() && pynq_torch::in_process()) pynq_torch::scheduler().poll(look);
         return this->blocks.empty();
     }
     bool full() const { return false; }
@@ -65,6 +69,7 @@ template <class Block> class write_lock {
     ~write_lock() {
         --channel_.writing;
         channel_.blocks.push_back(box_);
+        pynq_torch::scheduler().moved();
     }
     operator Block&() { return box_->value; }
     template <class Index> auto& operator[](Index i) { return box_->value[i]; }
@@ -84,7 +89,10 @@ template <class Block> class read_lock {
             throw std::runtime_error("read from empty hls::stream_of_blocks: nothing fills it");
         box_ = channel_.blocks.front();
     }
-    ~read_lock() { channel_.blocks.pop_front(); }
+    ~read_lock() {
+        channel_.blocks.pop_front();
+        pynq_torch::scheduler().moved();
+    }
     operator Block&() { return box_->value; }
     template <class Index> auto& operator[](Index i) { return box_->value[i]; }
     Block& get() { return box_->value; }

@@ -5,6 +5,7 @@
 // until it has to wait, and the next in order goes on: every run is the same, and nothing needs a lock.
 #pragma once
 
+#include <array>
 #include <csetjmp>
 #include <cstddef>
 #include <cstdio>
@@ -38,19 +39,23 @@ class Deadlock : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+struct Process;
+
 // A FIFO between two processes.
 struct Channel {
     size_t depth = 0;  // elements it holds; 0: any number, outside of DATAFLOW
     size_t given = 0;  // as the source says
-    std::string name;
+    std::string name;      // `s`, or `s[1]` in an array
+    std::string variable;  // what a directive names: the whole array, unless some name its elements
     std::string where;
+    const Process* reader = nullptr;  // the last one that took an element
     bool is_full(size_t count) const { return depth != 0 && count >= depth; }
 };
 
 // What a process waits for.
 struct Condition {
     virtual bool ready() = 0;
-    virtual std::string text() const = 0;
+    virtual std::string text() const = 0;  // "": the processes within it say more
     virtual Channel* full() { return nullptr; }  // the FIFO that has no room for it
     virtual Port* port() { return nullptr; }     // the connection to the outside
     virtual bool for_data() const { return true; }
@@ -74,6 +79,7 @@ struct Process {
     virtual ~Process() = default;
     std::string name;
     int line = 0;
+    int statement = 0;                  // of the region; an unrolled loop is several processes
     std::vector<const Process*> after;  // those that fill the arrays it reads
     Place place;
     Condition* waits = nullptr;
@@ -92,14 +98,19 @@ class Scheduler {
         self.waits = nullptr;
         if (cancelling_) throw Cancelled{};
     }
-    // Lets the others run first; for a process that polls.
-    void pass() {
-        struct : Condition {
-            bool ready() override { return true; }
-            std::string text() const override { return "polls"; }
-        } turn;
-        wait(turn);
+    // Lets the others run first; for a process that looks and finds nothing. Where all that is left
+    // is looking, and nothing comes from outside, it is as stuck as one that waits.
+    void poll(Condition& look) {
+        if (look.port()) idle_ = 0;
+        else if (++idle_ > (deadlock_.empty() ? kMostPolls : kFewPolls)) {
+            idle_ = 0;
+            current->waits = &look;
+            if (!waits_outside()) settle();
+        }
+        wait(look);
     }
+    // An element has moved, by the process that runs.
+    void moved() { idle_ = 0; }
     inline void run(Region& region);
     void add(Process* process) { all_.push_back(process); }
     void remove(const std::vector<Process*>& gone) {
@@ -118,6 +129,8 @@ class Scheduler {
     struct Cancelled {};
     static constexpr size_t kStackBytes = size_t(64) << 20;  // only what is touched takes memory
     static constexpr size_t kMostDepth = size_t(1) << 20;
+    static constexpr size_t kMostPolls = 20'000'000;  // about a second; counters of 24 bits end before
+    static constexpr size_t kFewPolls = 1'000;
 
     static bool may_run(Process& process) {
         if (process.ended) return false;
@@ -190,17 +203,33 @@ class Scheduler {
 
     // ---- When no process can go on ----
     inline void settle();
-    inline void describe(const Region& region);
+    inline void describe();
+    inline Channel* shortest() const;
+    bool waits_outside() const {
+        for (const Process* process : all_)
+            if (process->begun && !process->ended && process->waits && process->waits->port()) return true;
+        return false;
+    }
     std::string advice(bool finished) const {
         if (deepened_.empty()) return "No depth helps: what is waited for is never written";
-        std::string text = "Write";
-        for (const Channel* one : deepened_)
-            text += (one == deepened_.front() ? " #pragma HLS STREAM variable=" : " and variable=") +
-                    one->name + " depth=" + std::to_string(one->depth);
-        for (const Channel* one : deepened_)
-            if (!one->where.empty()) text += (one == deepened_.front() ? " (" : ", ") + one->where;
-        text += ")";
-        return text + (finished ? "" : " or more");
+        std::vector<std::pair<const Channel*, size_t>> lines;  // one for an array
+        for (const Channel* one : deepened_) {
+            bool found = false;
+            for (auto& [other, depth] : lines) {
+                if (other->variable != one->variable || other->where != one->where) continue;
+                depth = depth > one->depth ? depth : one->depth;
+                found = true;
+            }
+            if (!found) lines.push_back({one, one->depth});
+        }
+        std::string text, places;
+        for (const auto& [one, depth] : lines) {
+            text += (text.empty() ? "Write #pragma HLS STREAM variable=" : " and variable=") +
+                    one->variable + " depth=" + std::to_string(depth);
+            if (places.find(one->where) == std::string::npos)
+                places += (places.empty() ? "" : ", ") + one->where;
+        }
+        return text + " (" + places + ")" + (finished ? "" : " or more");
     }
     void cancel() {
         cancelling_ = true;
@@ -214,6 +243,7 @@ class Scheduler {
     std::vector<Process*> all_;
     std::vector<const void*> free_;  // stacks
     size_t at_ = 0;
+    size_t idle_ = 0;  // looks at FIFOs in vain since an element moved
     Place home_;
     Process* wanted_ = nullptr;  // to be begun next
     ucontext_t first_;
@@ -242,19 +272,47 @@ class Region {
     Region& operator=(const Region&) = delete;
 
     // A stream that is declared in the region; a depth of 0 is the one of its type, or the tool's.
-    template <class Stream> void channel(Stream& stream, size_t depth, const char* name, int at) {
+    template <class Stream>
+    void channel(Stream& stream, size_t depth, const std::string& name, int at, std::string array = "") {
         Channel& one = stream.channel();
         one.given = one.depth = depth ? depth : stream.capacity() != size_t(-1) ? stream.capacity() : 2;
         one.name = name;
+        one.variable = array.empty() ? name : array;
         one.where = std::string(file) + ":" + std::to_string(at);
         left_.push_back({&one, &stream.count()});
     }
     template <class Stream, size_t Count>
-    void channel(Stream (&streams)[Count], size_t depth, const char* name, int at) {
-        for (Stream& one : streams) channel(one, depth, name, at);
+    void channel(Stream (&streams)[Count], size_t depth, const std::string& name, int at,
+                 std::string array = "") {
+        for (size_t i = 0; i < Count; ++i)
+            channel(streams[i], depth, name + "[" + std::to_string(i) + "]", at,
+                    array.empty() ? name : array);
+    }
+    template <class Stream, size_t Count>
+    void channel(std::array<Stream, Count>& streams, size_t depth, const std::string& name, int at,
+                 std::string array = "") {
+        for (size_t i = 0; i < Count; ++i)
+            channel(streams[i], depth, name + "[" + std::to_string(i) + "]", at,
+                    array.empty() ? name : array);
+    }
+    // The depth of some elements of an array: of one stream, or of a row.
+    void depth(const std::string& name, std::initializer_list<long> indices, size_t depth, int at) {
+        std::string element = name;
+        for (const long index : indices) element += "[" + std::to_string(index) + "]";
+        bool found = false;
+        for (const Left& one : left_) {
+            Channel& channel = *one.channel;
+            if (channel.variable == name) channel.variable = channel.name;
+            if (channel.name != element && channel.name.rfind(element + "[", 0) != 0) continue;
+            channel.given = channel.depth = depth;
+            found = true;
+        }
+        if (!found)
+            throw std::runtime_error(std::string(file) + ":" + std::to_string(at) + ": STREAM names " +
+                                     element + ", and the array has no such element");
     }
     template <class Body>
-    void process(const char* name, int at, std::initializer_list<int> after, Body body) {
+    void process(int statement, const char* name, int at, std::initializer_list<int> after, Body body) {
         struct Made : Process {
             explicit Made(Body&& given) : run(std::move(given)) {}
             void body() override { run(); }
@@ -263,8 +321,19 @@ class Region {
         Process* made = new Made(std::move(body));
         made->name = name;
         made->line = at;
-        for (const int one : after) made->after.push_back(processes[size_t(one)]);
+        made->statement = statement;
+        for (const Process* earlier : processes)
+            for (const int one : after)
+                if (earlier->statement == one) made->after.push_back(earlier);
         processes.push_back(made);
+    }
+    // One iteration of an unrolled loop.
+    template <class Body>
+    void turn(int statement, const std::string& name, int at, std::initializer_list<int> after, Body body) {
+        size_t earlier = 0;
+        for (const Process* process : processes) earlier += process->statement == statement;
+        process(statement, "", at, after, std::move(body));
+        processes.back()->name = name + "[" + std::to_string(earlier) + "]";
     }
     void run() {
         for (Process* process : processes) scheduler().add(process);
@@ -291,7 +360,7 @@ class Region {
 
   private:
     struct Left {
-        const Channel* channel;
+        Channel* channel;
         const size_t* count;
     };
     std::vector<Left> left_;
@@ -308,6 +377,7 @@ inline void Scheduler::enter() {
         if (!self.error_) self.error_ = std::current_exception();
     }
     process.ended = true;
+    self.moved();
     self.leave(process, self.error_ || self.cancelling_ ? nullptr : self.pick());
     __builtin_unreachable();
 }
@@ -317,7 +387,7 @@ inline void Scheduler::run(Region& region) {
         struct Within : Condition {
             explicit Within(Region& region) : region(region) {}
             bool ready() override { return region.ended(); }
-            std::string text() const override { return "waits for the processes within it"; }
+            std::string text() const override { return ""; }
             Region& region;
         } within(region);
         wait(within);
@@ -333,6 +403,7 @@ inline void Scheduler::run(Region& region) {
 #endif
     error_ = nullptr;
     wanted_ = nullptr;
+    idle_ = 0;
     deadlock_.clear();
     deepened_.clear();
     try {
@@ -348,6 +419,38 @@ inline void Scheduler::run(Region& region) {
         cancel();
         throw;
     }
+}
+
+inline void Scheduler::describe() {
+    deadlock_ = "deadlock: ";
+    size_t told = 0;
+    for (const Process* process : all_) {
+        if (!process->begun || process->ended || !process->waits) continue;
+        const std::string text = process->waits->text();
+        if (text.empty() || ++told > 4) continue;
+        deadlock_ += (told > 1 ? ", " : "") + process->name + " " + text;
+    }
+    if (told > 4) deadlock_ += ", and " + std::to_string(told - 4) + " more wait";
+}
+
+// The full FIFO with the least room. Not one whose reader waits for room itself: that one goes on
+// reading as soon as its own FIFO is deeper (M. Geilen and T. Basten, 2003, "Requirements on the
+// Execution of Kahn Process Networks").
+inline Channel* Scheduler::shortest() const {
+    Channel* least = nullptr;
+    bool least_moves = false;  // its reader waits for room
+    for (Process* process : all_) {
+        Channel* full = process->begun && !process->ended && process->waits ? process->waits->full() : nullptr;
+        if (!full) continue;
+        bool moves = false;
+        for (Process* other : all_)
+            moves = moves || (other == full->reader && !other->ended && other->waits && other->waits->full());
+        if (!least || moves < least_moves || (moves == least_moves && full->depth < least->depth)) {
+            least = full;
+            least_moves = moves;
+        }
+    }
+    return least;
 }
 
 inline void Scheduler::settle() {
@@ -367,21 +470,8 @@ inline void Scheduler::settle() {
         }, outside->waits->for_data(), waiting > 1 ? 1'000'000 : 50'000'000);
         return;
     }
-    Channel* least = nullptr;
-    for (Process* process : all_) {
-        Channel* full = process->begun && !process->ended && process->waits ? process->waits->full() : nullptr;
-        if (full && (!least || full->depth < least->depth)) least = full;
-    }
-    if (deadlock_.empty()) {
-        deadlock_ = "deadlock: ";
-        size_t told = 0;
-        for (const Process* process : all_) {
-            if (!process->begun || process->ended || !process->waits) continue;
-            if (++told > 4) continue;
-            deadlock_ += (told > 1 ? ", " : "") + process->name + " " + process->waits->text();
-        }
-        if (told > 4) deadlock_ += ", and " + std::to_string(told - 4) + " more wait";
-    }
+    Channel* least = shortest();
+    if (deadlock_.empty()) describe();
     // On with a little more room (T. M. Parks, 1995, "Bounded Scheduling of Process Networks"), only to
     // say what depth suffices: the run has failed.
     if (!least || outside || least->depth >= kMostDepth) throw Deadlock(deadlock_ + ". " + advice(false));
