@@ -6,17 +6,19 @@ that never ends.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pynq_torch.errors import InterfaceWarning, PynqTorchError, VerificationError
 from pynq_torch.hls import Estimate, KernelSource, estimate, lint, run_testbench, toolchain
+from pynq_torch.hls.ap_zeros import write_zeroing_headers
 from pynq_torch.hls.estimator.result import LoopEstimate
 from pynq_torch.hls.snippet import CELLS, split, write_directives
 
@@ -233,13 +235,16 @@ def _output(kernel: KernelSource, timeout_s: float, tool: str) -> str:
     filled = [_FILLED] if toolchain.has_option(_FILLED) else []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InterfaceWarning)  # among those of the estimate
-        run = functools.partial(
-            run_testbench, kernel, timeout_s=timeout_s, sanitize=True, tool=tool
-        )
+        run = functools.partial(run_testbench, timeout_s=timeout_s, sanitize=True, tool=tool)
         try:
-            return run(cflags=filled).output
+            return run(kernel, cflags=filled).output
         except VerificationError:
-            run()
+            run(kernel)
+        folder = kernel.source.parent / "pynq_torch_ap"
+        if write_zeroing_headers(folder):  # `ap_int<8> x[4] = {}` is a value
+            zeroing = replace(kernel, include_dirs=(folder, *kernel.include_dirs))
+            with contextlib.suppress(VerificationError):
+                return run(zeroing, cflags=filled).output
     raise UnsetError(
         "A local variable is read before anything is written to it: the testbench passes only "
         "where memory begins with zeros",
