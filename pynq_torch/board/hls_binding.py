@@ -14,7 +14,16 @@ from pynq_torch.paths import KERNELS
 from .engine import NO_OFFSET
 from .handoff import IpInstance
 from .handoff_registers import HandoffValue
-from .hls_match import Derived, Element, SlaveMatch, bus_differences, element_of, named
+from .hls_match import (
+    Derived,
+    Element,
+    Number,
+    SlaveMatch,
+    bus_differences,
+    element_of,
+    named,
+    number_of,
+)
 from .hls_pieces import Move, gathers, moves_of
 from .hls_wires import WiredInput, input_port, is_input
 from .streams import Endpoint
@@ -159,6 +168,17 @@ class Binding:
                 element = element_of(one.argument) if one.argument is not None else None
                 if element is not None:
                     found[value.name] = element
+        return found
+
+    def numbers(self) -> dict[str, Number]:
+        """Return what is known of the numbers in registers, by the handoff's name."""
+        found = {}
+        for match in self._matches.values():
+            for one, value in match.pairs():
+                if one.argument is not None and one.register.role == "data":
+                    number = number_of(one.argument)
+                    if number is not None:
+                        found[value.name] = number
         return found
 
     def _match(self) -> dict[str, SlaveMatch]:

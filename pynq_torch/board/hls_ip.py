@@ -52,8 +52,8 @@ class HlsKernel(IpModel):
         self._page, self._nbytes = binding.page, binding.nbytes
         self._control_slave, self._control = binding.control_slave, binding.control
         self._data_from = 4 + max(self._control, default=-4)
-        #: What a pointer's type says of the elements there, by the argument's name.
-        self.elements = binding.elements()
+        #: What C++ says of elements behind pointers and of numbers, by the argument's name.
+        self.elements, self.numbers = binding.elements(), binding.numbers()
         self.ports = [port for port, _ in binding.ports]
         self._open_streams(binding, rings)
         self.engine = self._make_engine(build, rings)

@@ -56,6 +56,36 @@ def element_of(argument: Argument) -> Element | None:
 
 
 @dataclass(frozen=True)
+class Number:
+    """What C++ says of a number in a register."""
+
+    ctype: str
+    kind: str  #: ``"int"``, ``"float"`` or ``"fixed"``
+    bits: int
+    #: Of ``ap_fixed`` behind its binary point.
+    fraction_bits: int = 0
+
+
+def number_of(argument: Argument) -> Number | None:
+    """Return what a scalar is, None where it is no plain number: an enum, a struct."""
+    if argument.kind not in ("scalar", "scalar_ptr"):
+        return None
+    text = re.sub(r"\b(?:const|volatile)\b|[*&]", " ", argument.ctype).strip()
+    fixed = re.match(r"(ap_u?fixed)<\s*(\d+),\s*(-?\d+)", text)
+    if fixed is not None:
+        bits, integer_bits = int(fixed[2]), int(fixed[3])
+        ctype = f"{fixed[1]}<{bits}, {integer_bits}>"
+        return Number(ctype, "fixed", bits, bits - integer_bits)
+    if re.fullmatch(r"ap_u?int<\s*\d+\s*>|bool", text):
+        return Number(text, "int", argument.width)
+    found = _PLAIN.fullmatch(text)
+    if found is None:
+        return None
+    is_float = re.search(r"float|double|half|Float", found[1]) is not None
+    return Number(found[1], "float" if is_float else "int", argument.width)
+
+
+@dataclass(frozen=True)
 class Derived:
     """A register that the source implies."""
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from .base import Kernel
     from .registers import Parameter
 
-__all__ = ["ArgumentError", "bind", "check_elements", "check_tensor", "encode", "reach"]
+__all__ = [
+    "ArgumentError", "bind", "check_elements", "check_number", "check_tensor", "encode", "reach",
+]  # fmt: skip
 
 
 def check_tensor(
@@ -99,6 +101,43 @@ def check_elements(cu: str, name: str, dtype: np.dtype[Any], element: Any) -> No
     )
 
 
+def check_number(cu: str, name: str, value: Any, number: Any) -> None:
+    """Raise `ArgumentError` where a register would take the bits of another kind of number.
+
+    Parameters
+    ----------
+    cu, name : str
+        For the message: the compute unit and the argument.
+    value : object
+        What was given. Unsigned integers of numpy are bits, and fit everywhere, as 0 does.
+    number : object
+        What the kernel's C++ says: `ctype`, `kind`, `bits` and `fraction_bits`.
+    """
+    is_float = isinstance(value, (float, np.floating))
+    is_int = isinstance(value, (int, np.integer, np.bool_))
+    if isinstance(value, np.unsignedinteger) or not (is_float or is_int):
+        return
+    if value == 0 and not np.signbit(value):
+        return
+    width = 64 if number.bits > 32 else 32
+    if number.kind == "int" and is_float:
+        instead = f"{int(value)}" if np.isfinite(value) else "an int"
+    elif number.kind == "fixed" and is_float:
+        instead = f"its steps of 2**-{number.fraction_bits}: round(x * 2**{number.fraction_bits})"
+    elif number.kind == "float" and is_int:
+        instead = f"{float(value)!r}, or bits as np.uint{width}"
+    elif number.kind == "float" and number.bits == 16 and not isinstance(value, np.float16):
+        instead = f"np.float16({value!r})"
+    else:
+        return
+    found = f"{value!r}, a {'float' if is_float else 'whole number'}"
+    raise ArgumentError(
+        f"{cu}: argument {name} is {found}; the kernel's C++ takes {number.ctype}, and the "
+        f"register would get other bits. Pass {instead}",
+        cu,
+    )
+
+
 def bind(kernel: Kernel, arguments: tuple[Any, ...], registers: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call by the names of their registers."""
     inputs = [p for p in kernel.parameters if p.kind != "out"]
@@ -160,15 +199,19 @@ def encode(kernel: Kernel, parameter: Parameter, value: Any) -> bytes:
         if len(raw) > size:
             raise ValueError(f"{what} holds {size} bytes; found {len(raw)}")
         return raw + bytes(-len(raw) % 4)
+    if (known := kernel.numbers.get(parameter.name)) is not None:
+        check_number(kernel.cu, parameter.names[-1], value, known)
     if isinstance(value, (bool, int, np.integer, np.bool_)):
         number, bits = int(value), 8 * size
         if not -(1 << bits - 1) <= number < 1 << bits:
             raise OverflowError(f"{what} has {bits} bits; found {number}")
         return (number & (1 << bits) - 1).to_bytes(size, "little")
-    if isinstance(value, np.generic):
-        return value.tobytes().ljust(size, b"\0")[:size]
-    if isinstance(value, float):
+    if isinstance(value, (float, np.float32)):  # np.float64 is a float
         return struct.pack("<f" if size == 4 else "<d", value).ljust(size, b"\0")
+    if isinstance(value, np.generic):
+        if value.nbytes > size:
+            raise OverflowError(f"{what} has {8 * size} bits; found a {value.dtype}")
+        return value.tobytes().ljust(size, b"\0")
     if isinstance(value, PynqBuffer) and value.device_address is not None:
         buffers.check_alive(value)
         if element is not None:

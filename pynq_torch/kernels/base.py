@@ -104,15 +104,17 @@ class Kernel(Control):
         ----------
         *arguments, **registers
             In order of the registers, or by name. Integers as they are, floats as float32 (float64
-            in a 64-bit register), buffers and tensors in CMA memory by physical address.
+            in a 64-bit register), buffers and tensors in CMA memory by physical address. An
+            ``np.uint32`` or ``np.uint64`` is the bits of the register, whatever is in it.
 
         Raises
         ------
         KernelBusy
             The compute unit is running; nothing is changed.
         ArgumentError
-            A tensor or buffer has elements of another size than the kernel's C++, where that is
-            known: on the virtual boards, behind compiled C++.
+            A tensor or buffer has elements of another size than the kernel's C++, or a number is a
+            float for an int there, or the reverse. That is known on the virtual boards, behind
+            compiled C++.
         """
         return self._begin(bind(self, arguments, registers))
 
@@ -282,8 +284,16 @@ class Kernel(Control):
     @cached_property
     def elements(self) -> Mapping[str, Any]:
         """What is known of the elements behind pointers: nothing on a board, or behind RTL."""
+        return self._known("elements")
+
+    @cached_property
+    def numbers(self) -> Mapping[str, Any]:
+        """What is known of the numbers in registers: nothing on a board, or behind RTL."""
+        return self._known("numbers")
+
+    def _known(self, what: str) -> Mapping[str, Any]:
         unit = getattr(self.device, "cus", {}).get(self.cu)
-        found: Mapping[str, Any] = getattr(unit, "elements", {})
+        found: Mapping[str, Any] = getattr(unit, what, {})
         return found
 
     def _launch(self, words: dict[str, bytes], held: list[Any]) -> None:

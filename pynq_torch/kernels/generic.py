@@ -45,7 +45,7 @@ class GenericKernel(Kernel):
         placed = {name: self._place(value) for name, value in given.items()}
         self.start(**placed).wait(timeout_s)
         for name, value in given.items():
-            if placed[name] is not value:
+            if placed[name] is not value and isinstance(placed[name], np.ndarray):
                 _copy_back(placed[name], value)
         return self.outputs()
 
