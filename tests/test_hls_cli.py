@@ -76,3 +76,19 @@ def test_build_and_test(tmp_path, capsys):
     capsys.readouterr()
     assert main(["hls", "build", "nowhere"]) == 1
     assert "no kernel 'nowhere'" in capsys.readouterr().err
+
+
+def test_a_kernel_of_this_folder_wins_over_one_of_the_library(tmp_path, capsys, monkeypatch):
+    own = tmp_path / "hw" / "kernels" / "fir"
+    own.mkdir(parents=True)
+    (own / "fir.cpp").write_text("int fir(int x) {\n    return x;\n}\n")
+    (own / "fir_tb.cpp").write_text("int fir(int x);\nint main() {\n    return fir(0);\n}\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["hls", "test", "fir"]) == 0
+    assert "PASS fir (hw/kernels/fir/fir.cpp): testbench" in capsys.readouterr().out
+    assert main(["hls", "build", "fir"]) == 0
+    assert "hw/kernels/fir/fir.cpp: built in" in capsys.readouterr().out
+    own.parent.rename(tmp_path / "given")
+    monkeypatch.setenv("PYNQ_TORCH_KERNELS", "given")
+    assert main(["hls", "test", "fir"]) == 0
+    assert "PASS fir (given/fir/fir.cpp)" in capsys.readouterr().out

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pynq_torch.errors import KernelError
+from pynq_torch.paths import shown
 
 if TYPE_CHECKING:
     from pynq_torch.hls.kernels import KernelSource
@@ -249,11 +250,16 @@ def _kernel(args: argparse.Namespace) -> KernelSource:
     elif path.is_dir():
         found = find_kernel(args.top or path.resolve().name, [path.resolve()])
     else:
-        found = find_kernel(args.top or args.kernel, [*args.kernels, paths.KERNELS])
+        # A kernel of one's own wins over one of the library that has its name.
+        own = Path("hw/kernels").resolve()
+        folders = [*args.kernels, *([own] if own.is_dir() and own != paths.KERNELS else [])]
+        name = args.top or args.kernel
+        found = find_kernel(name, folders) or find_kernel(name, [paths.KERNELS])
     if found is None:
         raise KernelError(
-            f"no kernel {args.kernel!r}: it is no file and no folder, and no source on the kernel "
-            "path (hw/kernels, --kernels DIR, PYNQ_TORCH_KERNELS) defines such a function"
+            f"no kernel {args.kernel!r}: it is no file and no folder, and no source in --kernels "
+            "DIR, in hw/kernels of this folder, in PYNQ_TORCH_KERNELS or in the library defines "
+            "such a function"
         )
     return dataclasses.replace(
         found, include_dirs=tuple(args.include_dirs), defines=tuple(args.defines)
@@ -279,11 +285,12 @@ def _build(args: argparse.Namespace) -> int:
     from pynq_torch.hls.build import build
 
     with _plain_warnings() as said:
-        result = build(_kernel(args), tool=args.tool, sanitize=args.sanitize)
+        kernel = _kernel(args)
+        result = build(kernel, tool=args.tool, sanitize=args.sanitize)
     if result.log:
         print(result.log.rstrip())
     how = "unchanged" if result.cached else "built"
-    print(f"{how} in {result.seconds:.2f} s: {result.executable}")
+    print(f"{shown(kernel.source)}: {how} in {result.seconds:.2f} s: {result.executable}")
     return 1 if args.strict and said else 0
 
 
@@ -296,5 +303,6 @@ def _test(args: argparse.Namespace) -> int:
             kernel, timeout_s=args.timeout, sanitize=args.sanitize, tool=args.tool
         )
     print(result.output.rstrip())
-    print(f"PASS {kernel.name}: testbench returned 0 after {result.seconds:.2f} s (wall clock)")
+    after = f"testbench returned 0 after {result.seconds:.2f} s (wall clock)"
+    print(f"PASS {kernel.name} ({shown(kernel.source)}): {after}")
     return 1 if args.strict and said else 0
