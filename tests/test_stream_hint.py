@@ -9,6 +9,7 @@ from helpers import HW_KERNELS, write_overlay
 
 import pynq_torch
 from pynq_torch.diagnosis.streams import stream_hint
+from pynq_torch.errors import KernelBusy, KernelTimeout
 
 RTL_KERNELS = Path(__file__).parent / "rtl_kernels"
 _DMA = """
@@ -56,3 +57,33 @@ def test_a_kernel_without_streams_has_no_hint():
     pynq_torch.load("vadd")
     assert stream_hint(board, "vadd_0") == "" == stream_hint(board, "nothing")
     assert stream_hint(object(), "vadd_0") == ""
+
+
+GAIN = """
+#include <hls_stream.h>
+void gain(hls::stream<int> &samples, hls::stream<int> &results, int factor) {
+#pragma HLS INTERFACE axis port=samples
+#pragma HLS INTERFACE axis port=results
+#pragma HLS INTERFACE s_axilite port=factor
+#pragma HLS INTERFACE s_axilite port=return
+    results.write(factor * samples.read());
+}
+"""
+
+
+def test_calls_and_waits_of_a_kernel_with_a_register_and_streams(tmp_path):
+    kernels = tmp_path / "kernels"
+    (kernels / "gain").mkdir(parents=True)
+    (kernels / "gain" / "gain.cpp").write_text(GAIN)
+    extra = _DMA.format(ip="gain_0", out="results")
+    bit = write_overlay(tmp_path, {"gain_0": "gain"}, extra, kernels)
+    pynq_torch.use_board("csim", kernels=[kernels])
+    overlay = pynq_torch.load(bit)
+    with pytest.raises(TypeError, match=rf"factor is a number .*; found an array\. .*{_LINE}"):
+        overlay.gain([1, 2], factor=3)
+    with pytest.raises(TypeError, match=r"^gain_0\(factor\): argument 'factor' is given twice$"):
+        overlay.gain(2, factor=3)
+    with pytest.raises(KernelTimeout, match=rf"waits on stream gain_0\.samples[^$]*{_LINE}"):
+        overlay.gain(3, timeout_s=0.1)
+    with pytest.raises(KernelBusy, match=rf"move its data, then call wait\(\) .*{_LINE}"):
+        overlay.gain(3)

@@ -150,6 +150,7 @@ def bind(kernel: Kernel, arguments: tuple[Any, ...], registers: dict[str, Any]) 
         )
     by_name = {name: p.name for p in inputs for name in p.names}
     values = {p.name: v for p, v in zip(inputs, arguments, strict=False)}
+    _check_not_streamed(kernel, inputs, values)  # before a name that is given twice by it
     for given, value in registers.items():
         name = by_name.get(given)
         if name is None:
@@ -160,13 +161,7 @@ def bind(kernel: Kernel, arguments: tuple[Any, ...], registers: dict[str, Any]) 
         if name in values:
             raise TypeError(f"{call}: argument {given!r} is given twice")
         values[name] = value
-    for p in inputs:
-        if p.kind == "memory" or not _is_array(values.get(p.name)):
-            continue
-        if hint := stream_hint(kernel.device, kernel.cu, only=True):
-            raise TypeError(
-                f"{call}: argument {p.names[-1]} is a number in a register; found an array. {hint}"
-            )
+    _check_not_streamed(kernel, inputs, values)
     missing = [p.names[-1] for p in inputs if p.name not in values and p.kind == "in"]
     if missing:
         raise TypeError(
@@ -174,6 +169,18 @@ def bind(kernel: Kernel, arguments: tuple[Any, ...], registers: dict[str, Any]) 
             "the run before."
         )
     return values
+
+
+def _check_not_streamed(kernel: Kernel, inputs: list[Parameter], values: dict[str, Any]) -> None:
+    """Raise where an array is given for a number, to a kernel that takes arrays by streams."""
+    for p in inputs:
+        if p.kind == "memory" or not _is_array(values.get(p.name)):
+            continue
+        if hint := stream_hint(kernel.device, kernel.cu, only=True):
+            raise TypeError(
+                f"{kernel.signature_text}: argument {p.names[-1]} is a number in a register; found "
+                f"an array. {hint}"
+            )
 
 
 def _is_array(value: Any) -> bool:

@@ -14,6 +14,7 @@ from pynq.buffer import PynqBuffer
 from pynq_torch import events
 from pynq_torch.descriptions import answer_register
 from pynq_torch.diagnosis import control_bits
+from pynq_torch.diagnosis.streams import stream_hint
 from pynq_torch.errors import (
     BoardHang,
     BusError,
@@ -273,9 +274,11 @@ class Control(DefaultIP):
                     return
                 bits = ", ".join(control_bits(control)) or "running"
                 who = f"an earlier run (AP_CTRL 0x{control:02x} [{bits}])"
+                hint = stream_hint(self.device, self.cu, only=True)
                 advice = (
-                    "call wait() on what start() returned; a run that was interrupted ends by "
-                    "itself, and one that hangs ends when the overlay is loaded again."
+                    f"{'move its data, then ' if hint else ''}call wait() on what start() "
+                    "returned; a run that was interrupted ends by itself, and one that hangs ends "
+                    f"when the overlay is loaded again.{f' {hint}' if hint else ''}"
                 )
             else:
                 who = f"thread {owner.name!r}"

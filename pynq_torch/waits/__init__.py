@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from pynq_torch.diagnosis import ERROR_MASK, Facts, diagnose, snapshot
+from pynq_torch.diagnosis.streams import stream_hint
 from pynq_torch.errors import KernelTimeout
 from pynq_torch.hls.ap_ctrl import AP_CONTINUE, AP_DONE, AUTO_RESTART, has_ended
 
@@ -193,6 +194,8 @@ def kernel_timeout(ip: Any, name: str, timeout_s: float, control: int) -> Kernel
     )
     said = snapshot.read_kernel(name, frozen, device)
     stale = snapshot.is_stale(device, name, ip.mmio.base_addr)
-    found = diagnose(Facts(name, timeout_s, kernels=(said,), stale=stale))
+    hint = stream_hint(device, name, only=True)  # what it waits for, where nothing was sent
+    notes = (hint,) if hint and not stale else ()
+    found = diagnose(Facts(name, timeout_s, kernels=(said,), stale=stale, notes=notes))
     text = found.explain(f"{name} has not finished within {timeout_s:g} s")
     return attach(KernelTimeout(text, name), found)
