@@ -93,3 +93,45 @@ def test_sanitizer_finds_what_the_bench_does_not_see(kernel):
     assert hls.run_testbench(kernel).exit_code == 0
     with pytest.raises(VerificationError, match="index 2 out of bounds|stack-buffer-overflow"):
         hls.run_testbench(kernel, sanitize=True)
+
+
+def test_an_exception_is_the_reason(kernel):
+    bench = BENCH.replace("CHECK", "std::fflush(stdout); fail();")
+    head = '#include <stdexcept>\nstatic void fail() { throw std::runtime_error("no room"); }\n'
+    (kernel.folder / "add_tb.cpp").write_text(head + bench)
+    with pytest.raises(VerificationError) as caught:
+        hls.run_testbench(kernel)
+    text = str(caught.value)
+    assert text.endswith("add_tb.cpp was stopped: no room. It printed last:\n2 + 3 = 5")
+
+
+def test_a_segmentation_fault_says_what_names_the_line(kernel):
+    bench = BENCH.replace("CHECK", "*(volatile int*)16 = 1;")
+    (kernel.folder / "add_tb.cpp").write_text(bench)
+    with pytest.raises(
+        VerificationError, match=r"signal 11, .*pointer .*--sanitize names the line"
+    ):
+        hls.run_testbench(kernel)
+    with pytest.raises(VerificationError, match=r"was stopped in add_tb\.cpp:12: .*\(SEGV\)"):
+        hls.run_testbench(kernel, sanitize=True)
+
+
+@pytest.mark.slow
+def test_the_line_of_an_index_outside_the_callers_array_and_of_an_endless_loop(kernel):
+    kernel.source.write_text(
+        "int add(int a, int b) {\n    return a + b;\n}\n"
+        "static int sum(const int* x, int n) {\n    int s = 0;\n"
+        "    for (int i = 0; i < n; ++i)\n        s += x[i];\n    return s;\n}\n"
+        "int first(const int* x, int n) { return sum(x, n); }\n"
+        "int wait(volatile int* x) {\n    while (*x == 0) {\n    }\n    return 1;\n}\n"
+    )
+    head = "int first(const int*, int);\nint wait(volatile int*);\n"
+    for call, error, said in (
+        ("int x[4] = {}; std::printf(\"%d\", first(x, 5));", VerificationError,
+         r"was stopped in add\.cpp:7: an index or pointer outside its array \(stack-buffer-over"),
+        ("int x = 0; wait(&x);", KernelTimeout,
+         r"did not end within 2 s, and was in add\.cpp:1[12] then\. It printed"),
+    ):  # fmt: skip
+        (kernel.folder / "add_tb.cpp").write_text(head + BENCH.replace("CHECK", call))
+        with pytest.raises(error, match=said):
+            hls.run_testbench(kernel, sanitize=True, timeout_s=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import signal
 import subprocess
 import tempfile
 import time
@@ -19,10 +20,14 @@ from .build import kernel_interface, machine, own_sources
 from .compile import compile_program
 from .directives import files_beside
 from .kernels import SUFFIXES, KernelSource, companions, has_main
+from .stopped import place as place_of
+from .stopped import report_from, what_stopped
 
 __all__ = ["TestbenchResult", "find_testbench", "run_testbench"]
 
 _LAST_LINES = 20
+#: How long AddressSanitizer may look for the names of lines.
+_REPORT_S = 10.0
 #: More than this is not kept of what a testbench prints, and a program that has written sixteen
 #: times as much to a file is stopped (SIGXFSZ): a loop that prints without end would fill the disk.
 _MOST_OUTPUT = 16 << 20
@@ -122,25 +127,25 @@ def run_testbench(
     for text in said:
         warnings.warn(text, InterfaceWarning, stacklevel=2)
     begin = time.perf_counter()
-    code, output = _run(program, bench, timeout_s)
+    code, output = _run(program, bench, timeout_s, sanitize)
     seconds = time.perf_counter() - begin
-    last = "\n".join(output.splitlines()[-_LAST_LINES:]) or "(nothing)"
+    last = "\n".join(report_from(output).splitlines()[-_LAST_LINES:]) or "(nothing)"
     if code is None:
+        at = place_of(output)
         raise KernelTimeout(
-            f"{kernel.name}: the testbench {bench.name} did not end within {timeout_s:g} s. "
-            f"It printed last:\n{last}",
+            f"{kernel.name}: the testbench {bench.name} did not end within {timeout_s:g} s"
+            f"{f', and was in {at} then' if at else ''}. It printed last:\n{last}",
             kernel.name,
         )
     if code != 0:
-        how = f"was killed by signal {-code}" if code < 0 else f"returned {code}"
+        how = what_stopped(output, code, sanitized=sanitize)
         raise VerificationError(
-            f"{kernel.name}: the testbench {bench.name} {how}; 0 means success. "
-            f"It printed last:\n{last}"
+            f"{kernel.name}: the testbench {bench.name} {how}. It printed last:\n{last}"
         )
     return TestbenchResult(code, output, seconds)
 
 
-def _run(program: Path, bench: Path, timeout_s: float) -> tuple[int | None, str]:
+def _run(program: Path, bench: Path, timeout_s: float, sanitized: bool) -> tuple[int | None, str]:
     """Return the exit status, None where it did not end in time, and the output."""
     with (
         tempfile.TemporaryDirectory(prefix="pynq_torch_csim_") as folder,
@@ -149,16 +154,22 @@ def _run(program: Path, bench: Path, timeout_s: float) -> tuple[int | None, str]
         for item in bench.parent.iterdir():
             (Path(folder) / item.name).symlink_to(item)
         code = None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            code = subprocess.run(
-                [*_LIMITED, str(program)],
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                timeout=timeout_s,
-                check=False,
-            ).returncode
+        with subprocess.Popen(
+            [*_LIMITED, str(program)],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        ) as running:
+            try:
+                code = running.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                if sanitized:  # AddressSanitizer answers with where it is
+                    running.send_signal(signal.SIGBUS)
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        running.wait(_REPORT_S)
+            finally:
+                running.kill()
         size = output.seek(0, 2)
         output.seek(max(0, size - _MOST_OUTPUT))
         text = output.read().decode("utf-8", errors="replace")

@@ -21,13 +21,13 @@ _SIGNALS = {
     11: "a segmentation fault: is an index or pointer outside its array",
     25: "the limit of what it may print: does a loop print without end",
 }
-_THROWN = re.compile(r"what\(\):\s+(.*)")
+_ENDED = re.compile(r": the testbench \S+ (was stopped.*)\. It printed last:")
+_STILL = re.compile(r", and was in (\S+:\d+) then\. It printed last:")
 _ERROR = re.compile(r"([^\s/]+:\d+):\d+: (?:fatal )?error: (.*)")
 _TWICE = re.compile(r"multiple definition of `(\w+)'")
 _NOWHERE = re.compile(r"undefined reference to `([\w:]+)")
 _PROMISE = re.compile(r"\s*#\s*pragma\s+HLS\s+DEPENDENCE\b", re.IGNORECASE)
 _STOPPED = re.compile(r"([^\s/]+:\d+):\d+: runtime error: (.*)")
-_OVERFLOW = re.compile(r"outside of its array \(([\w-]+)\)")
 #: An unsigned variable that a loop counts down to 0, and beyond.
 _NEVER_BELOW = re.compile(
     r"\bfor\s*\(\s*(?:(?:std::)?(?:size_t|uint\d+_t)|ap_uint\s*<[^;>]*>|unsigned(?:\s+\w+)??)"
@@ -85,10 +85,13 @@ def why(error: Exception, timeout_s: float) -> str:
     if isinstance(error, BenchError | UnsetError):
         return _ended(text)
     if isinstance(error, KernelTimeout):
-        return f"The testbench did not end within {timeout_s:g} s: is there a loop that never ends?"
+        late = f"The testbench did not end within {timeout_s:g} s"
+        if at := _STILL.search(text):
+            return f"{late}, and was in {at[1]} then: is there a loop that never ends?"
+        return f"{late}: is there a loop that never ends?"
     if isinstance(error, VerificationError):
-        if thrown := _THROWN.search(text):
-            return f"The testbench was stopped: {thrown[1]}."
+        if ended := _ENDED.search(text):
+            return f"The testbench {ended[1]}."
         signal = re.search(r"killed by signal (\d+)", text)
         if signal:
             what = _SIGNALS.get(int(signal[1]), f"signal {signal[1]}")
@@ -96,9 +99,6 @@ def why(error: Exception, timeout_s: float) -> str:
         if stopped := _STOPPED.search(text):
             what = stopped[2] if " address " not in stopped[2] else "an address outside its array"
             return f"The testbench was stopped in {stopped[1]}: {what}."
-        if outside := _OVERFLOW.search(text):
-            kind = outside[1]
-            return f"The testbench was stopped: an index or pointer outside its array ({kind})."
         printed = text.partition("It printed last:\n")[2]
         printed = re.sub(r"\n[0-9a-f]{64}$", "", printed).strip()
         if AGAIN in printed:
