@@ -75,7 +75,10 @@ def test_arguments_and_a_folder_to_keep(tmp_path: Path) -> None:
         ("triple --timeout 2", "triple(x, y);", "for (;;);", "did not end within 2 s"),
         ("twice", "", "", "no definition of the top function 'twice'; it defines"),
         ("triple -a m=3", "", "", "no integer argument 'm'"),
-        ("triple -a n", "", "", "%%hls: invalid literal"),
+        ("triple -a n", "", "", "argument -a/--argument: 'n': no number; expected NAME=NUMBER"),
+        ("triple -a n=three", "", "", "'three' is no whole number; expected NAME=NUMBER"),
+        ("triple --save /dev/null", "", "", "--save /dev/null is no folder .*; name a folder"),
+        ("triple<4", "", "", "'triple<4' is no name of a function"),
         ("", "", "", "arguments are required: top"),
         ("../x", "", "", "is no name of a function"),
         ("triple --clock '", "", "", "No closing quotation"),
@@ -89,8 +92,9 @@ def test_what_is_wrong_is_one_sentence(line: str, old: str, new: str, said: str)
 def test_pragmas_that_do_nothing_are_shown() -> None:
     cell = CELL.split("// testbench")[0].replace("#pragma HLS PIPELINE", "#pragma HLS PIPELNIE")
     made = run_cell("triple", cell)
-    assert "triple.cpp:10: PIPELNIE is no HLS pragma" in repr(made)
-    assert "PIPELNIE is no HLS pragma" in made._repr_html_()
+    for shown in (repr(made), made._repr_html_()):
+        assert "warning: triple.cpp:10: PIPELNIE is no HLS pragma" in shown
+        assert shown.count("PIPELNIE") == 1
 
 
 def test_without_clang_the_rest_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +103,26 @@ def test_without_clang_the_rest_is_shown(monkeypatch: pytest.MonkeyPatch) -> Non
     assert made.schedule is None and made.output == "y[63] is 189\n"
     for shown in (repr(made), made._repr_html_()):
         assert "needs clang-16" in shown
-    assert "PIPELNIE is no HLS pragma" in repr(made)
+    assert repr(made).count("warning: triple.cpp:10: PIPELNIE is no HLS pragma") == 1
+
+
+def test_a_main_that_nothing_runs_is_told() -> None:
+    made = run_cell("triple", CELL.replace("// testbench\n", ""))
+    assert made.output is None
+    for shown in (repr(made), made._repr_html_()):
+        assert "write a line // testbench above" in shown
+
+
+def test_a_template_and_a_long_output() -> None:
+    cell = CELL.replace("void triple", "template <int F> void triple")
+    cell = cell.replace("helper(x[i])", "F * x[i]").replace("triple(x, y)", "triple<3>(x, y)")
+    loop = 'for (int i = 0; i < 5000; ++i) std::puts("again");\n    return'
+    made = run_cell("triple<3>", cell.replace("return y", f"{loop} y"))
+    assert made.kernel.name == "triple" and made.schedule is not None
+    assert made.output is not None and made.output.count("again") == 5000
+    for shown in (repr(made), made._repr_html_()):
+        assert "(4,901 lines before these are left out; .output has them)\nagain" in shown
+        assert shown.count("again") == 100
 
 
 def test_the_extension(tmp_path: Path) -> None:

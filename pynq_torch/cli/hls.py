@@ -150,13 +150,12 @@ def _tool(text: str) -> str:
 
 
 def _argument(text: str) -> tuple[str, int]:
-    name, _, number = text.partition("=")
-    if not name.isidentifier():
-        raise argparse.ArgumentTypeError(f"{text!r}: expected NAME=NUMBER")
+    from pynq_torch.hls.snippet import named_number
+
     try:
-        return name, int(number, 0)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r}: {number!r} is no whole number") from None
+        return named_number(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _estimate(args: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from .source import read_source
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import CursorKind, LinkageKind
 
-__all__ = ["CELLS", "declarations", "split", "write_directives"]
+__all__ = ["CELLS", "declarations", "named_number", "split", "write_directives"]
 
 _SPLIT = re.compile(r"(?mi)^[ \t]*//[ \t]*test ?bench\b.*$")
 
@@ -25,6 +25,24 @@ def split(code: str) -> tuple[str, str]:
     """Return the kernel, and what is from a line ``// testbench`` on (``""`` without one)."""
     match = _SPLIT.search(code)
     return (code, "") if match is None else (code[: match.start()], code[match.start() :])
+
+
+def named_number(text: str) -> tuple[str, int]:
+    """Return the scalar argument and its value that ``NAME=NUMBER`` gives.
+
+    Raises
+    ------
+    ValueError
+        It is written otherwise; the message says how.
+    """
+    name, _, number = text.partition("=")
+    if not name.isidentifier():
+        raise ValueError(f"{text!r}: expected NAME=NUMBER")
+    try:
+        return name, int(number, 0)
+    except ValueError:
+        problem = f"{text!r}: {number!r} is no whole number" if number else f"{text!r}: no number"
+        raise ValueError(f"{problem}; expected NAME=NUMBER, e.g. {name}=64") from None
 
 
 def write_directives(folder: Path, lines: Iterable[str]) -> Path | None:
