@@ -17,6 +17,7 @@ import pynq_torch
 from pynq_torch import hls
 from pynq_torch.errors import HandoffError, KernelError
 from pynq_torch.hls.design import build_overlay
+from pynq_torch.hls.design.description import read_description
 
 pytestmark = pytest.mark.timeout(280)
 LESSON = Path(__file__).parents[1] / "notebooks" / "16_add_your_own_kernel.ipynb"
@@ -151,7 +152,7 @@ def test_streams_get_a_dma(empty: Path) -> None:
 
 
 def test_a_wrong_kernel_fails_its_testbench(empty: Path) -> None:
-    hls.new_kernel("wrong_f32", empty, inputs="ab", formula="a - b", golden="a + b")
+    hls.new_kernel("wrong_f32", empty, inputs=("a", "b"), formula="a - b", golden="a + b")
     kernel = hls.find_kernel("wrong_f32", [empty / "hw/kernels"])
     assert kernel is not None
     with pytest.raises(AssertionError, match="first wrong index 1"):
@@ -172,21 +173,73 @@ def test_nothing_is_overwritten(empty: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "inputs", "output", "said"),
     [
-        ("my kernel", "ab", "c", "'my kernel' is no name"),
+        ("my kernel", ("a", "b"), "c", "'my kernel' is no name"),
         ("k", ("a", "class"), "c", "'class' is no name"),
         ("k", ("n",), "c", "'n' is no name"),
-        ("int", "ab", "c", "'int' is no name"),
-        ("main", "ab", "c", "'main' is no name"),
+        ("int", ("a", "b"), "c", "'int' is no name"),
+        ("main", ("a", "b"), "c", "'main' is no name"),
         ("k", ("a", "float"), "c", "'float' is no name"),
         ("k", ("std",), "c", "'std' is no name"),
-        ("k", "ab", "a", "names that differ"),
+        ("k", ("a", "b"), "a", "names that differ"),
         ("k", "", "c", "one input or more"),
+        ("k", "ab", "c", r"inputs is 'ab'; expected a list of names, as in \['ab'\]"),
+        ("k" * 300, ("a",), "c", "has 300 letters; expected at most 100"),
     ],
 )
 def test_names_are_looked_at(empty: Path, name: str, inputs: str, output: str, said: str) -> None:
     with pytest.raises(KernelError, match=said):
         hls.new_kernel(name, empty, inputs=inputs, formula="a", output=output)
     assert not list(empty.iterdir())
+
+
+@pytest.mark.parametrize("formula", ["", " ", "a; }", "a)", "(a", "a[0}", "a // b", None])
+def test_formulas_are_looked_at(empty: Path, formula: Any) -> None:
+    with pytest.raises(KernelError, match="formula is .*; expected one expression in C"):
+        hls.new_kernel("k", empty, inputs=("a",), formula=formula)
+    with pytest.raises(KernelError, match="formula is .*|golden is .*"):
+        hls.new_kernel("k", empty, inputs=("a",), formula="a", golden=formula or ";")
+    assert not list(empty.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "units", "clock_mhz", "said"),
+    [
+        ("../p5", {"k_0": "k"}, 100, "'../p5' is no name of an overlay"),
+        ("", {"k_0": "k"}, 100, "'' is no name of an overlay"),
+        ("lab-1", {}, 100, r'expected one or more, with their kernels: \{"fir_0": "fir"\}'),
+        ("lab", ["k"], 100, r"the compute units are \['k'\]"),
+        ("lab", {"1k": "k"}, 100, "'1k' is no name of a compute unit or a kernel"),
+        ("lab", {"k_0": "../k"}, 100, "'../k' is no name"),
+        ("lab", {"k_0": "k"}, -1, "cannot make -1 MHz"),
+        ("lab", {"k_0": "k"}, 1_000_000, "cannot make 1e"),
+        ("lab", {"k_0": "k"}, float("nan"), "cannot make nan MHz"),
+        ("lab", {"k_0": "k"}, float("inf"), "cannot make inf MHz"),
+        ("lab", {"k_0": "k"}, 0, "cannot make 0 MHz"),
+        ("lab", {"k_0": "k"}, "fast", "clock_mhz is 'fast'; expected a number of MHz"),
+        ("lab", {"axi_dma_0": "k"}, 100, "axi_dma_0 is the name of another part .* as in k_0"),
+        ("lab", {"axi_intc_0": "k"}, 100, "axi_intc_0 is the name of another part"),
+    ],
+)
+def test_overlays_are_looked_at(
+    empty: Path, name: str, units: Any, clock_mhz: Any, said: str
+) -> None:
+    hls.new_kernel("k", empty, inputs=("a",), formula="a", interface="axis")
+    with pytest.raises(HandoffError, match=said):
+        hls.new_overlay(name, empty, units, clock_mhz=clock_mhz)
+    assert not (empty / "hw" / "overlays").exists() and not (empty / "hw" / "p5").exists()
+
+
+def test_a_kernel_without_control_has_no_interrupt(empty: Path) -> None:
+    folder = empty / "hw" / "kernels" / "k"
+    folder.mkdir(parents=True)
+    (folder / "k.cpp").write_text(
+        "void k(int x, int* y) {\n#pragma HLS INTERFACE ap_ctrl_none port=return\n"
+        "#pragma HLS INTERFACE s_axilite port=x\n#pragma HLS INTERFACE s_axilite port=y\n"
+        "    *y = x;\n}\n"
+    )
+    text = hls.new_overlay("lab", empty, {"k_0": "k"}).read_text()
+    assert "interrupts" not in text and "axi_intc" not in text
+    assert [one.name for one in read_description(empty / "hw/overlays/lab").instances] == ["k_0"]
 
 
 def test_an_operator_is_offered_at_any_time() -> None:

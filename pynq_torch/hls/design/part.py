@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -94,7 +95,7 @@ def clock_dividers(clock_mhz: float) -> ClockDividers:
     """
     nearest = sorted(_pairs(), key=lambda pair: (abs(pair.mhz - clock_mhz), pair.divisor0))
     best = nearest[0]
-    if clock_mhz <= 0 or abs(best.mhz - clock_mhz) > 1e-3 * clock_mhz:
+    if not math.isfinite(clock_mhz) or abs(best.mhz - clock_mhz) > 1e-3 * clock_mhz:
         # Many pairs give the same clock: name the two nearest clocks, not pairs.
         choices = list(dict.fromkeys(round(pair.mhz, 3) for pair in nearest))[:2]
         raise HandoffError(

@@ -27,6 +27,8 @@ _WORDS = """
     void volatile wchar_t while xor xor_eq
     main n std i beat last count scale errors expected found value wide golden is_right check send
 """
+#: A file's name may have 255 letters, with what the build adds to it.
+_LONGEST = 100
 _TAKEN = frozenset(_WORDS.split())
 #: Interface -> how its templates are called.
 _TEMPLATE = {"m_axi": "kernel", "axis": "stream"}
@@ -76,11 +78,15 @@ def new_kernel(
     Raises
     ------
     KernelError
-        A name is not valid in C++, or a type or interface is none of these. Nothing was written.
+        A name or a formula is not valid in C++, or a type or interface is none of these. Nothing
+        was written.
     HandoffError
         A file exists already. Nothing was written.
     """
     _check_names(name, inputs, output, scalars)
+    _check_formula(name, "formula", formula)
+    if golden:
+        _check_formula(name, "golden", golden)
     values = {
         "name": name, "inputs": list(inputs), "output": output, "scalars": list(scalars),
         "formula": formula, "golden": golden or formula, "of": element(dtype, interface, name),
@@ -95,6 +101,13 @@ def new_kernel(
 
 
 def _check_names(name: str, inputs: Sequence[str], output: str, scalars: Sequence[str]) -> None:
+    for what, given in (("inputs", inputs), ("scalars", scalars)):
+        if isinstance(given, str) and len(given) > 1:  # it would be a name for each letter
+            raise KernelError(
+                f"{name}: {what} is {given!r}; expected a list of names, as in [{given!r}]", name
+            )
+    if len(str(name)) > _LONGEST:
+        raise KernelError(f"the name has {len(name)} letters; expected at most {_LONGEST}", name)
     names = [*inputs, output, *scalars]
     for word in (name, *names):
         usable = isinstance(word, str) and word.isidentifier() and word.isascii()
@@ -105,6 +118,22 @@ def _check_names(name: str, inputs: Sequence[str], output: str, scalars: Sequenc
         raise KernelError(
             f"{name}: inputs {list(inputs)} and output {output!r}{others}; expected one input or "
             "more, and names that differ",
+            name,
+        )
+
+
+def _check_formula(name: str, what: str, text: str) -> None:
+    """Raise where C++ is no expression as it is put behind ``return``."""
+    closing, opened = {"(": ")", "[": "]", "{": "}"}, []
+    fits = isinstance(text, str) and bool(text.strip())
+    for letter in text if fits else "":
+        if letter in closing:
+            opened.append(closing[letter])
+        elif letter in closing.values() and (not opened or opened.pop() != letter):
+            fits = False
+    if not fits or opened or any(mark in text for mark in (";", "\n", "//", "#")):
+        raise KernelError(
+            f'{name}: the {what} is {text!r}; expected one expression in C++, as in "gain * a + b"',
             name,
         )
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pynq_torch.errors import HandoffError
 
 from ..design.kernel_cell import stream_ports
-from ..design.part import MEMORY_PORTS
+from ..design.netlist import CONCAT, PERIPHERY, PS, RESET
+from ..design.part import MEMORY_PORTS, clock_dividers
 from ..generate import fill
 from .files import TEMPLATES, write
 
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from ..interface import Interface
 
 __all__ = ["new_overlay"]
+
+_FOLDER = re.compile(r"\w[\w-]*", re.ASCII)
+#: Of every design.
+_CELLS = (PS, RESET, PERIPHERY, CONCAT)
 
 
 def new_overlay(
@@ -47,9 +53,12 @@ def new_overlay(
     Raises
     ------
     HandoffError
-        A kernel has no source there, or the file exists already.
+        A name or the clock cannot be, a kernel has no source there, or the file exists already.
+        Nothing was written.
     """
     root = Path(root)
+    _check(name, units)
+    clock_dividers(clock_mhz if isinstance(clock_mhz, int | float) else _no_clock(clock_mhz))
     places = itertools.cycle(MEMORY_PORTS)
     found = {unit: _interface(root, kernel) for unit, kernel in units.items()}
     ports = {
@@ -57,6 +66,7 @@ def new_overlay(
         for unit, interface in found.items()
     }
     dmas = [dma for unit, interface in found.items() for dma in _dmas(unit, interface, places)]
+    _check_free(units, len(dmas))
     # A kernel without control registers (ap_ctrl_none) has no interrupt.
     interrupts = [f"{u}.interrupt" for u, one in found.items() if one.control_bundle is not None]
     for number, dma in enumerate(dmas):
@@ -70,6 +80,38 @@ def new_overlay(
     return (
         write(folder, {"overlay.toml": fill("overlay.toml", [TEMPLATES], values)}) / "overlay.toml"
     )
+
+
+def _check(name: str, units: Mapping[str, str]) -> None:
+    """Raise where names would lead out of the folder or fail later, far from what was written."""
+    if not isinstance(name, str) or not _FOLDER.fullmatch(name):
+        raise HandoffError(
+            f"{name!r} is no name of an overlay; expected letters, digits, _ and -, as in lab_1"
+        )
+    if not isinstance(units, Mapping) or not units:
+        raise HandoffError(
+            f"{name}: the compute units are {units!r}; expected one or more, with their kernels: "
+            '{"fir_0": "fir"}'
+        )
+    for word in (*units, *units.values()):
+        if not isinstance(word, str) or not (word.isidentifier() and word.isascii()):
+            raise HandoffError(
+                f"{name}: {word!r} is no name of a compute unit or a kernel; expected letters, "
+                "digits and _, no digit first"
+            )
+
+
+def _no_clock(value: object) -> NoReturn:
+    raise HandoffError(f"clock_mhz is {value!r}; expected a number of MHz, as in 100")
+
+
+def _check_free(units: Mapping[str, str], dmas: int) -> None:
+    taken = {"axi_intc_0", *_CELLS, *(f"axi_dma_{number}" for number in range(dmas))}
+    for unit in taken & units.keys():
+        raise HandoffError(
+            f"{unit} is the name of another part of this overlay; call the compute unit otherwise, "
+            f"as in {units[unit]}_0"
+        )
 
 
 def _interface(root: Path, kernel: str) -> Interface:
