@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import keyword
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,15 +79,12 @@ def new_kernel(
     Raises
     ------
     KernelError
-        A name or a formula is not valid in C++, or a type or interface is none of these. Nothing
-        was written.
+        A name or formula is no C++, or a type or interface is none of these. Nothing was written.
     HandoffError
         A file exists already. Nothing was written.
     """
     _check_names(name, inputs, output, scalars)
-    _check_formula(name, "formula", formula)
-    if golden:
-        _check_formula(name, "golden", golden)
+    _check_formulas(name, {"formula": formula, "golden": golden or formula})
     values = {
         "name": name, "inputs": list(inputs), "output": output, "scalars": list(scalars),
         "formula": formula, "golden": golden or formula, "of": element(dtype, interface, name),
@@ -95,8 +93,7 @@ def new_kernel(
         f"{name}{rest}": fill(f"{_TEMPLATE[interface]}{rest}", [TEMPLATES], values)
         for rest in (".hpp", ".cpp", "_tb.cpp")
     }
-    made = _description(name, inputs, scalars, interface)
-    files["description.json"] = json.dumps(made, indent=2) + "\n"
+    files["description.json"] = _description(name, inputs, scalars, interface)
     return write(Path(root) / "hw" / "kernels" / name, files)
 
 
@@ -122,25 +119,28 @@ def _check_names(name: str, inputs: Sequence[str], output: str, scalars: Sequenc
         )
 
 
-def _check_formula(name: str, what: str, text: str) -> None:
+def _check_formulas(name: str, formulas: Mapping[str, str]) -> None:
     """Raise where C++ is no expression as it is put behind ``return``."""
-    closing, opened = {"(": ")", "[": "]", "{": "}"}, []
-    fits = isinstance(text, str) and bool(text.strip())
-    for letter in text if fits else "":
+    for what, text in formulas.items():
+        if not isinstance(text, str) or not _is_expression(text):
+            raise KernelError(
+                f"{name}: the {what} is {text!r}; expected one expression in C++, as in "
+                '"gain * a + b"',
+                name,
+            )
+
+
+def _is_expression(text: str) -> bool:
+    closing, opened = {"(": ")", "[": "]", "{": "}"}, list[str]()
+    for letter in text:
         if letter in closing:
             opened.append(closing[letter])
         elif letter in closing.values() and (not opened or opened.pop() != letter):
-            fits = False
-    if not fits or opened or any(mark in text for mark in (";", "\n", "//", "#")):
-        raise KernelError(
-            f'{name}: the {what} is {text!r}; expected one expression in C++, as in "gain * a + b"',
-            name,
-        )
+            return False
+    return bool(text.strip()) and not opened and not re.search(r";|\n|//|#", text)
 
 
-def _description(
-    name: str, inputs: Sequence[str], scalars: Sequence[str], interface: str
-) -> dict[str, Any]:
+def _description(name: str, inputs: Sequence[str], scalars: Sequence[str], interface: str) -> str:
     latency: dict[str, Any] = {"kind": "model"}
     resources: dict[str, int]
     if interface == "m_axi":
@@ -160,7 +160,7 @@ def _description(
             "assumptions": "II=1, source and sink never wait; 20 stages of the formula.",
         }
         resources = {"axis": len(inputs) + 1, "registers": len(scalars)}
-    return {
+    made = {
         "name": name,
         "summary": "Says here in a sentence what it does.",
         "reference": " + ".join(inputs),
@@ -168,3 +168,4 @@ def _description(
         "latency": latency,
         "resources": resources,
     }
+    return json.dumps(made, indent=2) + "\n"
