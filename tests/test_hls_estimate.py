@@ -759,10 +759,25 @@ def test_a_misspelt_pragma_speaks(kernel, tmp_path, capsys):
         ("x[0] = rand();", "rand asks the operating system"),
         ("x[0] = *(int*)(long)x[1];", "pointer made of a number"),
         ("if (x[0]) throw 1;", "hardware has no exceptions"),
+        ("volatile int* p = 0; *p = 3;", "a pointer to a fixed address"),
+        ("int* p = 0; if (x[0] == 7) *p = 3;", "a pointer to a fixed address"),
+        ("volatile int* p = (volatile int*)0x1000; x[0] = p[x[1]];", "to a fixed address"),
+        ("int* p = nullptr; x[0] = p[2];", "to a fixed address"),
+        ("memset((void*)0x1000, 0, 16);", "to a fixed address"),
+        ("int v[x[0]]; v[0] = 1;", "size is known at run time"),
+        ("std::ofstream o; o.open(std::getenv(0));", "a file stream asks the operating system"),
+        ("std::ifstream i; i >> x[0];", "a file stream asks the operating system"),
+        ("std::cin >> x[0];", "std::cin asks the operating system"),
+        ("x[0] = std::chrono::steady_clock::now().time_since_epoch().count();", "a clock asks"),
+        ("static std::mutex m; m.lock();", "pthread_mutex_lock asks the operating system"),
+        (
+            "std::vector<int> v; v.push_back(x[0]);\n\n x[1] = v[0];",
+            "which this line calls: .*heap",
+        ),
     ],
 )
 def test_what_hls_forbids_is_an_error_with_its_line(kernel, body, words):
-    head = "#include <stdlib.h>\n#include <string>\nint rand1(int), rand2(int);\n"
+    head = "#include <bits/stdc++.h>\n\nint rand1(int), rand2(int);\n"
     text = f"{head}void top(int x[4]) {{\n    {body} }}\n"
     with pytest.raises(KernelBuildError, match=words) as error:
         kernel(text, top="top")
@@ -790,6 +805,39 @@ def test_a_loop_without_an_end_or_a_keyword_has_its_line(kernel):
     found = kernel(text, top="top")
     assert found.loops[0].line in (3, 4)
     assert "the loop has no end, so top never returns" in found.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("int top(int x[64]) {\nfor (int i = 0; i < 64; ++i) x[i] = i;\n}",
+         "kernel.cpp:2: a result is missing behind this, so that top never returns; write"),
+        ("static int twice(int v) { v *= 2;\n}\nvoid top(int x[64]) {\n"
+         "for (int i = 0; i < 64; ++i) x[i] = i;\nx[0] = twice(x[1]); }",
+         "kernel.cpp:1: a result is missing behind this, so that top never returns; write"),
+        ("#include <cassert>\nvoid top(int x[64]) {\nfor (int i = 0; i < 64; ++i) {\n"
+         "assert(x[i] > 0);\nassert(i < 32);\nx[i] = i; }}",
+         "kernel.cpp:5: what assert says here fails in every run, so that top never returns; "
+         "correct it"),
+    ],
+)  # fmt: skip
+def test_why_a_function_never_returns_is_said_of_no_good_loop(kernel, text, said):
+    (warning,) = kernel(text, top="top").warnings
+    assert said in warning
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "static void g(int n, int x[64]) { int t[n]; t[0] = n; x[n] = t[x[0]]; int u[n]; u[0] = 1;}"
+        "void top(int x[64]) { g(8, x); g(16, x); }",
+        "static void g(int x[64], int* y) { for (int i = 0; i < 64; ++i) if (y) x[i] = y[i]; }"
+        "void top(int x[64]) { g(x, x); g(x, nullptr); }",
+        "#include <iostream>\nvoid top(int x[64]) { x[0] = 1; std::cout << x[0] << std::endl; }",
+    ],
+)
+def test_what_only_looks_forbidden_is_estimated(kernel, text):
+    assert kernel(text, top="top").warnings == ()
 
 
 def test_a_loop_whose_end_is_not_known_says_so(kernel):

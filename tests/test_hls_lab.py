@@ -114,6 +114,9 @@ WRONG = [
      r"dot\.cpp:5: i is unsigned and never below 0, so i >= 0 is always true\."),
     (RIGHT.replace("    return acc;\n", ""), TARGET, r"reached the end of a .* a value\.$"),
     (RIGHT.replace("dot_loop: ", ""), TARGET, "label it dot_loop, and do not unroll it completely"),
+    ('#include "none.h"\n' + RIGHT, TARGET, r"dot\.cpp:1: 'none\.h' file not found\.$"),
+    ("#include <cstdlib>\n" + RIGHT.replace("acc = 0;", "acc = std::rand();"), TARGET,
+     r"rand asks the .* hand its result over as an argument\.$"),
     # Answers that would fool the testbench, or the estimate.
     ('#include <cstdlib>\n#include <cstdio>\n' + RIGHT.replace(
         "float acc = 0;", 'std::puts("PASS"); std::exit(0); float acc = 0;'

@@ -39,13 +39,15 @@ _DIRECTIVE = re.compile(
     r"|LOOP_\w+|PIPELINE|RESOURCE|STREAM|UNROLL|HLS|[Pp]ragma)\b|\.tcl:"
 )
 _WIDTH = 400
+#: Advice for a kernel of one's own, which a lab has no room for: no branches, no other folders.
+_NOT_HERE = (", or keep the call under #ifndef __SYNTHESIS__", "; give its folder with -I")
 
 
 def findings(found: Estimate, top: str, code: str, *, no_return: bool = False) -> Iterator[str]:
     """Yield a sentence for each warning of an estimate: of pragmas that do nothing, and others.
 
-    Without a return a loop may have no end in the estimate: for the compiler the function never
-    gets there.
+    Where the testbench was stopped at the end of a function without a return, that is not said
+    again.
     """
     lines = ["", *code.splitlines()]
     endless = dict(_endless(code))
@@ -54,9 +56,12 @@ def findings(found: Estimate, top: str, code: str, *, no_return: bool = False) -
         number = int(place[1]) if place and int(place[1]) < len(lines) else 0
         if " has no body " in text:
             yield _ended(f"It calls what is not there: {text}")
-        elif "the loop has no end" in text and (no_return or number in endless):
-            if not no_return:
-                yield f"{top}.cpp:{number}: {endless[number]}."
+        elif no_return and "a result is missing behind this" in text:
+            continue
+        elif "the loop has no end" in text and number in endless:
+            yield f"{top}.cpp:{number}: {endless[number]}."
+        elif " is not true: " in text:  # it does something, and that is wrong
+            yield _ended(text)
         elif _DIRECTIVE.search(f"{lines[number]} {text}"):
             yield _ended(f"A pragma does nothing: {text}")
         else:
@@ -82,6 +87,8 @@ def promises(top: str, code: str, told: Collection[int]) -> Iterator[str]:
 def why(error: Exception, timeout_s: float) -> str:
     """Return why there is no verdict on the numbers, as a sentence."""
     text = str(error).strip()
+    for advice in _NOT_HERE:
+        text = text.replace(advice, "")
     if isinstance(error, BenchError | UnsetError):
         return _ended(text)
     if isinstance(error, KernelTimeout):

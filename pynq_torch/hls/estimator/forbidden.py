@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError, needs
 
 from ..cursors import is_pointer
 from .marks import DEFINED
 from .operators import knows_call
+from .passes import opt
 from .place import Locations, Place, header_folders, plain_name
 from .plan import Plan
 
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, LinkageKind
 
-__all__ = ["check", "check_optimised", "check_top"]
+__all__ = ["NO_SIZE", "check", "check_optimised", "check_top", "refuse"]
 
 #: Calls of the operating system (UG1399, "System Calls"); what only prints costs nothing.
 _SYSTEM_CALL = re.compile(
     r"^(?:time|clock|gettimeofday|u?sleep|nanosleep|s?rand|getenv|system|getc|getchar|gets|fgets|"
-    r"fgetc|scanf|fscanf|__isoc\d+_f?scanf|fopen|fclose|fread|fwrite)$"
+    r"fgetc|scanf|fscanf|__isoc\d+_f?scanf|fopen|fclose|fread|fwrite|pthread_\w+)$"
 )
+#: What asks it in the C++ library, by the beginnings of LLVM's names.
+_OF_CPP = {
+    "a file stream": re.compile(r"^_ZNK?St(?:1[34]basic_[io]?fstream|13basic_filebuf)I"),
+    "std::cin": re.compile(r"^_ZNSi|^_ZStrsI|^_ZSt7getline"),
+    "a clock": re.compile(r"^_ZNSt6chrono\S*3nowE"),
+    "a thread": re.compile(r"^_ZNSt(?:6thread|11this_thread|18condition_variable)"),
+    "std::random_device": re.compile(r"^_ZNSt13random_device"),
+}
 _HEAP = re.compile(r"^(?:malloc|calloc|realloc|free|_Zn[wa][mj].*|_Zd[la]Pv.*)$")
 _CALL = re.compile(r"call [^@]*@(\"[^\"]+\"|[-\w.$]+)\(.*?(?:!dbg (!\d+))?$")
 _INDIRECT = re.compile(r" call (?:[^@%(\"]*\([^)]*\) |[^@%(\"]*)%[^ ]+\(")
@@ -37,14 +47,28 @@ _REFUSED = {
     "by its name, or make it a template's parameter",
     _ASSEMBLY: "assembly cannot be synthesised; write C++",
 }
+NO_SIZE = (
+    "an array whose size is known at run time only cannot be synthesised; declare it with its "
+    "largest size"
+)
+_NO_ARRAY = "it points into no array that is known; hand over the array, and an index into it"
+_FIXED = f"a pointer to a fixed address, or to none (nullptr), cannot be synthesised: {_NO_ARRAY}"
+#: What reads or writes at an address that is a number, or steps from one.
+_AT_A_NUMBER = re.compile(
+    r" (?:load|store|getelementptr) .*?, ptr (?:null|(?:getelementptr [^%@]*?)?inttoptr \()"
+    r".*!dbg (!\d+)|"
+    r" call [^@]*@(?:llvm\.)?mem(?:set|cpy|move)\b[^(]*\((?:.*, )?"
+    r"ptr (?:\w+(?:\(\d+\))? )*(?:null,|inttoptr \().*!dbg (!\d+)"
+)
 #: What is refused where LLVM's passes leave it: what ``alloca`` makes, but for plain variables,
 #: which have no number of elements there; and pointers that something is done with.
 _LEFT = {
-    re.compile(r" = alloca [^,]+, i\d+ %.*!dbg (!\d+)"): "an array whose size is known at run time "
-    "only cannot be synthesised; declare it with its largest size",
-    re.compile(r" = inttoptr i\d+ %.*!dbg (!\d+)"): "a pointer made of a number cannot be "
-    "synthesised: it points into no array that is known; hand over the array, and an index into it",
+    re.compile(r" = alloca [^,]+, i\d+ %.*!dbg (!\d+)"): NO_SIZE,
+    re.compile(r" = inttoptr i\d+ %.*!dbg (!\d+)"): f"a pointer made of a number cannot be "
+    f"synthesised: {_NO_ARRAY}",
+    _AT_A_NUMBER: _FIXED,
 }
+_OPT_S = 10
 
 
 def check_top(function: Cursor, top: str) -> None:
@@ -83,7 +107,7 @@ def check_top(function: Cursor, top: str) -> None:
             )
 
 
-def check(text: str, plan: Plan, top: str, *, bodies: bool = False) -> None:
+def check(text: str, plan: Plan, top: str, folder: Path, *, bodies: bool = False) -> None:
     """Refuse a module that HLS would refuse, as far as the top function reaches.
 
     Parameters
@@ -94,6 +118,8 @@ def check(text: str, plan: Plan, top: str, *, bodies: bool = False) -> None:
         Takes a warning for each function without a body.
     top : str
         The top function, for messages.
+    folder : pathlib.Path
+        For files of LLVM's.
     bodies : bool
         Refuse functions without a body.
 
@@ -104,25 +130,25 @@ def check(text: str, plan: Plan, top: str, *, bodies: bool = False) -> None:
     """
     places = Locations(text)
     calls = _calls(text)
-    waiting = [plan.entry]
-    path = {name: [name] for name in waiting}
-    entered = dict.fromkeys(waiting, plan.top.place)
+    path, entered = {plan.entry: [plan.entry]}, {plan.entry: plan.top.place}
+    # In the order of the source: of a class in the C++ library its constructor comes first.
+    waiting = [(plan.entry, *call) for call in reversed(calls[plan.entry])]
     while waiting:
-        name = waiting.pop()
-        for callee, node in calls[name]:
-            where = places.of(node) if node else None
-            library = where is not None and where.file.startswith(_SYSTEM)
-            if where is None or library:
-                where = entered[name]
-            if reason := _reason(callee, path[name], callee in calls):
-                inside = "in the C++ library, which this line calls: " if library else ""
-                raise KernelBuildError(f"{where.file}:{where.line}: {inside}{reason}", top)
-            if callee in calls and callee not in path:
-                entered[callee] = where
-                path[callee] = [*path[name], callee]
-                waiting.append(callee)
-            elif callee not in calls and not knows_call(callee) and "llvm" not in callee:
-                _note(plan, callee, where, bodies)
+        name, callee, node = waiting.pop()
+        where = places.of(node) if node else None
+        library = where is not None and where.file.startswith(_SYSTEM)
+        if where is None or library:
+            where = entered[name]
+        if reason := _reason(callee, path[name], callee in calls):
+            inside = "in the C++ library, which this line calls: " if library else ""
+            raise KernelBuildError(f"{where.file}:{where.line}: {inside}{reason}", top)
+        if callee in calls and callee not in path:
+            entered[callee] = where
+            path[callee] = [*path[name], callee]
+            waiting += [(callee, *call) for call in reversed(calls[callee])]
+        elif callee not in calls and not knows_call(callee) and "llvm" not in callee:
+            _note(plan, callee, where, bodies)
+    _check_addresses(text, plan, folder)
 
 
 def check_optimised(text: str, top: str) -> None:
@@ -134,10 +160,26 @@ def check_optimised(text: str, top: str) -> None:
         With file and line.
     """
     for pattern, reason in _LEFT.items():
-        match = pattern.search(text)
-        where = Locations(text).of(match[1]) if match else None
-        if where is not None:
-            raise KernelBuildError(f"{where.file}:{where.line}: {reason}", top)
+        refuse(pattern, text, reason, top)
+
+
+def _check_addresses(text: str, plan: Plan, folder: Path) -> None:
+    """Refuse what a raw module reads or writes at null: LLVM's passes take most of it out."""
+    if not re.search(r"(?: store|, ) ?ptr null|inttoptr \(", text):
+        return
+    path = folder / "addresses.ll"
+    path.write_text(text, encoding="utf-8")
+    passes = "-passes=internalize,globaldce,function(sroa,instsimplify)"
+    words = [passes, f"-internalize-public-api-list={plan.entry}", "-S", "-o", "-", str(path)]
+    refuse(_AT_A_NUMBER, opt(words, _OPT_S)[0], _FIXED, plan.top.name)
+
+
+def refuse(pattern: re.Pattern[str], text: str, reason: str, top: str) -> None:
+    """Refuse the first match of a pattern whose last group is a debug location."""
+    match = pattern.search(text)
+    where = Locations(text).of(match[match.lastindex or 1]) if match else None
+    if where is not None:
+        raise KernelBuildError(f"{where.file}:{where.line}: {reason}", top)
 
 
 def _reason(callee: str, path: Sequence[str], has_body: bool) -> str:
@@ -146,9 +188,9 @@ def _reason(callee: str, path: Sequence[str], has_body: bool) -> str:
         return _REFUSED[callee]
     if _HEAP.match(callee):
         return "hardware has no heap (malloc, new); declare an array of fixed size"
-    if not has_body and _SYSTEM_CALL.match(callee):
+    if not has_body and (asks := _asks_the_system(callee)):
         return (
-            f"{callee} asks the operating system, which hardware has not; hand its result over as "
+            f"{asks} asks the operating system, which hardware has not; hand its result over as "
             "an argument, or keep the call under #ifndef __SYNTHESIS__"
         )
     if callee in path:
@@ -157,6 +199,13 @@ def _reason(callee: str, path: Sequence[str], has_body: bool) -> str:
             "needs one"
         )
     return ""
+
+
+def _asks_the_system(callee: str) -> str:
+    """Return what a function without a body asks the operating system by; ``""`` if it does not."""
+    if _SYSTEM_CALL.match(callee):
+        return callee
+    return next((what for what, pattern in _OF_CPP.items() if pattern.match(callee)), "")
 
 
 #: Headers of the C++ library: what is wrong there is said of the line that came to call it.
@@ -203,7 +252,7 @@ def _of_body(body: str) -> Iterator[tuple[str, str]]:
 
 
 def _reached(body: str) -> Iterator[str]:
-    """Yield the lines of the blocks that are reached from a function's first one."""
+    """Yield, in order, the lines of the blocks that are reached from a function's first one."""
     blocks: dict[str, list[str]] = {}
     name = ""  # the first block may have no label
     for line in body.split("\n")[1:]:
@@ -214,9 +263,10 @@ def _reached(body: str) -> Iterator[str]:
     seen = {*waiting}
     while waiting:
         for line in blocks.get(waiting.pop(), ()):
-            yield line
             after = [target.strip('"') for target in _TARGET.findall(line)]
             if constant := _CONSTANT.match(line):
                 after = after[:1] if constant[1] == "true" else after[1:2]
             waiting += [target for target in after if target not in seen]
             seen.update(after)
+    for name, lines in blocks.items():
+        yield from lines if name in seen else ()

@@ -355,7 +355,9 @@ def _record(body: Body, at: int, loops: list[Loop], plans: Sequence[LoopPlan | N
     last = loops[-1].place or _somewhere(body, loops[-1])
     name = _name(body, loops, plans)
     inside = {*loops[0].blocks}
-    if last and all({*block.successors} <= inside for block in body.blocks(loops[0])):
+    is_told = body.function.name in body.kernel.plan.unreturned
+    blocks = body.blocks(loops[0])
+    if last and not is_told and all({*block.successors} <= inside for block in blocks):
         body.kernel.plan.warnings.append(
             f"{last.shown}: the loop has no end, so "
             f"{body.kernel.plan.top.name} never returns; give it a condition"

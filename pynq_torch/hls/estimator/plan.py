@@ -37,6 +37,8 @@ class Plan:
     #: Whether the tool pipelines loops by itself: Vitis HLS, unless a script forbids it.
     automatic: bool = True
     bindings: Bindings = field(default_factory=dict)
+    #: Functions of which is said why they do not return: it is no loop without an end.
+    unreturned: set[str] = field(default_factory=set)
 
     def needs_trips(self) -> bool:
         """Whether trip counts decide what the tool does by itself."""

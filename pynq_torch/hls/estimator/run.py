@@ -21,7 +21,7 @@ from ..lint_pragmas import pragma_problems
 from ..lint_tree import Problem, Program
 from ..parse import WARNING, constants_of, find_top, interface_words, probe, read_interface
 from ..source import SourceUnit, check_macros, folders, read_source, read_text
-from . import compiler, forbidden
+from . import compiler, forbidden, left_out
 from .around import nests
 from .asked import FunctionPlan, LoopPlan
 from .effort import TooMuchError
@@ -171,7 +171,7 @@ def _scheduled(
     text: str, plan: Plan, folder: Path, arguments: Mapping[str, int], exact: bool, target: Target
 ) -> Kernel:
     """Check a raw module, let LLVM's passes run, and return what schedules it."""
-    forbidden.check(text, plan, plan.top.name, bodies=exact)
+    forbidden.check(text, plan, plan.top.name, folder, bodies=exact)
     if exact:
         plan.forget_trips()
     is_kernel = plan.entry == plan.top.name and not plan.top.place.file.endswith(".c")
@@ -296,6 +296,7 @@ def _optimised(
     if len(stuck) < len(left):
         module = _both_ways(functools.partial(made, early=True), plan)
     plan.give_up(_trips(module, plan), steady_loops(module, plan))
+    left_out.check(text, made, module, plan)
     return module
 
 

@@ -1,0 +1,107 @@
+"""What LLVM's passes leave out of a kernel and HLS would not; its raw module has it."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+
+from .forbidden import NO_SIZE, refuse
+from .ir import Module
+from .place import Locations
+from .plan import Plan
+
+__all__ = ["check"]
+
+#: An array whose size is no constant yet, and what keeps that size to the end of the passes.
+_SIZED = re.compile(r"^(.* = alloca [^,]+, (i\d+) (%[^,]+),.*(, !dbg !\d+))$", re.MULTILINE)
+_KEEPS = "__hls_sized"
+#: What ``assert`` says.
+_SAID = re.compile(r"^.* call void @llvm\.assume\(.*!dbg (!\d+).*$", re.MULTILINE)
+_MOST_SAID = 8
+_FUNCTION = re.compile(r"(?ms)^define .*?^}$")
+_RESULT = re.compile(r"^define (?:[\w()]+ )*?(void|i\d+|half|float|double|ptr|[%{<\[].*?[}>\]]) @")
+#: The end of a function that has a result and no ``return`` there; not what is behind an exit.
+_NO_RETURN = re.compile(r"(?m)^(?!.* call )(.*\n)  unreachable(, !dbg (!\d+))$")
+
+
+def check(text: str, made: functools.partial[tuple[str, str]], module: Module, plan: Plan) -> None:
+    """Refuse arrays of no known size that nothing uses; say why a function never returns.
+
+    Parameters
+    ----------
+    text : str
+        The raw module.
+    made : functools.partial
+        What makes the optimised module of it.
+    module : Module
+        The optimised one.
+    plan : Plan
+        Takes the warnings.
+
+    Raises
+    ------
+    KernelBuildError
+        With file and line of the array.
+    """
+
+    def optimised(changed: str) -> str:
+        return made.func(changed, *made.args[1:], **made.keywords)[0]
+
+    _check_sizes(text, plan, optimised)
+    for name, function in module.functions.items():
+        items = (block.instructions[-1:] for block in function.blocks.values())
+        if all(item.op != "ret" for last in items for item in last):
+            for said in _stops(text, name, plan, optimised):
+                plan.warn(said)
+                plan.unreturned.add(name)
+
+
+def _check_sizes(text: str, plan: Plan, optimised: Callable[[str], str]) -> None:
+    kept = _SIZED.sub(rf"\1\n  call void @{_KEEPS}_\2(\2 \3)\4", text)
+    if kept == text:
+        return
+    for kind in dict.fromkeys(match[2] for match in _SIZED.finditer(text)):
+        kept += f"\ndeclare void @{_KEEPS}_{kind}({kind}) memory(inaccessiblemem: write)\n"
+    left = re.compile(rf"call void @{_KEEPS}_i\d+\(i\d+ (?:\w+ )*%.*!dbg (!\d+)")
+    refuse(left, optimised(kept), NO_SIZE, plan.top.name)
+
+
+def _stops(text: str, name: str, plan: Plan, optimised: Callable[[str], str]) -> Iterator[str]:
+    """Yield why a function does not return, other than by a loop that has no end.
+
+    The compiler takes what is undefined for what never happens, and with it the end of the loop
+    that leads there.
+    """
+    places, never = Locations(text), f"so that {plan.top.name} never returns"
+    ended = _FUNCTION.sub(lambda one: _with_returns(one[0]), text)
+    if ended != text and _returns(optimised(ended), name):
+        for match in _NO_RETURN.finditer(text):
+            if where := places.of(match[3]):
+                yield f"{where.shown}: a result is missing behind this, {never}; write a return"
+        return
+    said = [*_SAID.finditer(text)]
+    if not said or not _returns(optimised(_SAID.sub("", text)), name):
+        return
+    for one in said[:_MOST_SAID]:
+        alone = text[: one.start()] + text[one.end() :]
+        where = places.of(one[1])
+        if where and (len(said) == 1 or _returns(optimised(alone), name)):
+            yield f"{where.shown}: what assert says here fails in every run, {never}; correct it"
+            return
+
+
+def _with_returns(function: str) -> str:
+    """Return a function that returns any value where its result is missing."""
+    result = _RESULT.match(function)
+    if result is None:
+        return function
+    value = "void" if result[1] == "void" else f"{result[1]} poison"
+    return _NO_RETURN.sub(rf"\1  ret {value}\2", function)
+
+
+def _returns(text: str, name: str) -> bool:
+    """Whether a function of an optimised module returns."""
+    bodies = (one[0] for one in _FUNCTION.finditer(text))
+    heads = (f"@{name}(", f'@"{name}"(')
+    return any("\n  ret " in one for one in bodies if any(h in one.split("\n")[0] for h in heads))
