@@ -283,3 +283,18 @@ def test_what_has_no_latency_is_said_to_have_none(
     assert estimate_of(tmp_path, plain, "vitis").latency[1] is not None
     with pytest.raises(KernelBuildError, match=rf"k\.cpp:4: .*{said}"):
         estimate_of(tmp_path, source.replace("BODY", body), "vitis")
+
+
+@pytest.mark.parametrize("name", ["V", "i"])
+def test_a_macro_with_the_name_of_what_a_header_uses_is_named(tmp_path: Path, name: str) -> None:
+    """The tools' own `ap_int.h` does not compile with these either."""
+    source = tmp_path / "k.cpp"
+    source.write_text(
+        f"\n#define {name} 64\n#include <ap_int.h>\nvoid k(ap_int<4> *x) {{ *x = 1; }}\n"
+    )
+    said = f"k.cpp:2: macro {name} replaces a name that ap_int.h uses; define it behind #include <"
+    with pytest.raises(KernelBuildError, match=said):
+        estimate(source, "k")
+    source.write_text("#include <ap_int.h>\nvoid k(ap_int<4> *x) { *x = 1; }\n")
+    with pytest.raises(KernelBuildError, match=f"^-D {name}: macro {name} .* call it otherwise"):
+        estimate(source, "k", defines=[f"{name}=64"])

@@ -24,6 +24,7 @@ from ..depends import gcc_files
 from ..parse import PROBE, probe
 from .casts import with_casts
 from .chosen import with_own_loads
+from .complaints import first_error
 from .counters import with_counters
 from .evaluated import with_evaluated_maths
 from .factored import ADDS_UP, added_up
@@ -126,7 +127,6 @@ _LONG = 4000
 _TREE, _SMALL_TREE = 2000, 200
 #: Of processor time, to unroll, and to analyse all values or addresses alone.
 _UNROLL_S, _PATIENCE_S, _ADDRESSES_S = 10, 2, 60
-_ERROR = re.compile(r"^(.+?:\d+):\d+: (?:fatal )?error: (.*)$", re.MULTILINE)
 
 
 def tools() -> str | None:
@@ -215,21 +215,7 @@ def _finish(processes: Sequence[tuple[subprocess.Popen[str], list[str]]], top: s
         except subprocess.TimeoutExpired as error:
             raise KernelBuildError(f"{CLANG} took more than {_TIMEOUT_S} s", top) from error
         if status:
-            reason = said.strip()[:400]
-            if first := _ERROR.search(said):
-                reason = f"{first[1]}: {_of_clang(first[1]) or _plainly(first[2])}"
-            raise KernelBuildError(reason or "clang failed", top)
-
-
-def _of_clang(where: str) -> str:
-    """Return what to say where the compiler took an unroll pragma without HLS for its own."""
-    file, _, line = where.rpartition(":")
-    path, number = Path(file), int(line)  # which `#line` may have made up
-    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-    row = "".join(text.split("\n")[number - 1 : number])
-    found = re.match(r"\s*#\s*pragma\s+unroll\b(.*)", row)
-    said = "#pragma unroll is no HLS pragma; did you mean #pragma HLS unroll"
-    return f"{said}{found[1]}?" if found else ""
+            raise KernelBuildError(first_error(said) or "clang failed", top)
 
 
 def more_headers(command: Sequence[str]) -> list[str]:
@@ -250,19 +236,6 @@ def _as_the_tools_do(command: Sequence[str], said: str) -> tuple[str, int]:
         text=True, errors="replace", check=False, capture_output=True, timeout=_TIMEOUT_S,
     )  # fmt: skip
     return done.stderr, done.returncode
-
-
-def _plainly(said: str) -> str:
-    """Return an error of the compiler's, with what to do where it is HLS that forbids something."""
-    if "with exceptions disabled" in said:
-        return "hardware has no exceptions (try, throw); hand an error over as a result"
-    if "requires -frtti" in said:
-        return "types are not known at run time (dynamic_cast, typeid); use a template or a number"
-    if not said.endswith("file not found"):
-        return said
-    if elsewhere := re.match(r"'(?:/|[A-Za-z]:)(?:.*[/\\])?([^/\\']+)'", said):
-        return f"{said}: that path is of another machine; write #include <{elsewhere[1]}>"
-    return f"{said}; give its folder with -I"
 
 
 def instance_in(text: str) -> str:
