@@ -384,7 +384,7 @@ def test_a_false_dependence_says_why(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
-        ("HLS PIPELINE II=1", "HLS PIPELNIE II=1", "PIPELNIE is no HLS pragma.*mean HLS pipeline"),
+        ("HLS PIPELINE II=1", "HLS PIPELNIE II=1", "PIPELNIE is no HLS pragma.*mean PIPELINE"),
         ("HLS PIPELINE II=1", "HLS PIPELINE I=1", "no option 'i'; did you mean ii"),
         ("HLS PIPELINE II=1", "HLS PIPELINE II=one", "II=one, and nothing is called so"),
         ("HLS PIPELINE II=1", "HSL PIPELINE II=1", "#pragma HSL is ignored"),

@@ -85,7 +85,7 @@ def test_a_mode_that_an_argument_cannot_have(tmp_path: Path, row: str) -> None:
 
 
 def test_what_is_no_code_is_no_pragma(tmp_path: Path) -> None:
-    """Comments, texts, `#if 0` and a pragma on two lines."""
+    """Comments, texts, what conditions leave out and a pragma on two lines."""
     text = """
 /* #pragma HSL PIPELINE
    #pragma UNROL */
@@ -98,8 +98,12 @@ def test_what_is_no_code_is_no_pragma(tmp_path: Path) -> None:
 #else
 #pragma HLS_INLINE
 #endif
+#ifdef NEVER
+#pragma HSL PIPELINE
+#endif
 const char *help = R"(
 #pragma HSL PIPELINE
+#pragma HLS PIPELNIE
 )";
 void k(int a[8]) {
     for (int i = 0; i < 8; ++i) {
@@ -112,7 +116,7 @@ void k(int a[8]) {
 }
 """
     assert [one[:18] for one in lines(tmp_path, text.replace("\\\\", "\\"))] == [
-        "11: #pragma HLS_IN", "20: #pragma HSL is"
+        "11: #pragma HLS_IN", "24: #pragma HSL is"
     ]  # fmt: skip
 
 
@@ -165,9 +169,9 @@ def test_set_directive_of_storage_is_no_misspelt_interface(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("HLSPIPELINE", "#pragma HLSPIPELINE is ignored; did you mean #pragma HLS pipeline?"),
-        ("HLS_UNROLL factor=2", "#pragma HLS_UNROLL is ignored; did you mean #pragma HLS unroll?"),
-        ("UNROL factor=2", "#pragma UNROL is ignored; did you mean #pragma HLS unroll?"),
+        ("HLSPIPELINE", "#pragma HLSPIPELINE is ignored; did you mean #pragma HLS PIPELINE?"),
+        ("HLS_UNROLL factor=2", "#pragma HLS_UNROLL is ignored; did you mean #pragma HLS UNROLL?"),
+        ("UNROL factor=2", "#pragma UNROL is ignored; did you mean #pragma HLS UNROLL?"),
         ("HSL PIPELINE", "#pragma HSL is ignored; did you mean #pragma HLS?"),
         ("AP PIPELINE", "#pragma AP, of Vivado HLS before 2013, is not read; write #pragma HLS"),
         *[(line, "") for line in (
@@ -363,3 +367,57 @@ void k(half *sum, half x, half a[16]) {
     said = [one.text for one in hls.lint(source, "k", schedule=False)]
     assert len(said) == 1 and "a is an array" in said[0]
     assert hls.estimate(source, "k").as_json()["latency"]["max"] is not None
+
+
+@pytest.mark.parametrize("reference", ["", "&"])
+def test_a_stream_by_value_is_no_port(tmp_path: Path, reference: str) -> None:
+    text = (
+        "#include <hls_stream.h>\nvoid k(hls::stream<int> REFs, hls::stream<int> &t) "
+        "{ t.write(s.read()); }\n"
+    ).replace("REF", reference)
+    found = lines(tmp_path, text)
+    said = "2: argument 's' is a stream that is passed by value, which no tool takes; write "
+    assert found == ([] if reference else [f"{said}hls::stream<int> &s"])
+    warnings = hls.read_interface(tmp_path / "k.cpp", "k").warnings
+    assert [one.partition("k.cpp:")[2] for one in warnings] == found
+
+
+MISTAKES = """
+void k(const int a[64], int b[64]) {
+    int t[64];
+    static int s[64];
+#pragma HLS AT_THE_HEAD
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS IN_THE_LOOP
+        t[i] = a[i];
+        s[i] += a[i];
+    }
+    for (int i = 0; i < 64; ++i) b[i] = t[63 - i] + s[i];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "loop", "said"),
+    [
+        ("", "DEPENDENCE variable=s inter false distance", "DISTANCE without a value; write dist"),
+        ("", "UNROLL factor 4", "UNROLL has FACTOR without a value; write factor=VALUE"),
+        ("", "PIPELINE off II=2", "PIPELINE off has no use for II=2; write one of the two"),
+        ("", "DATAFLOW", "DATAFLOW overlaps nothing: no statement of this loop is a call or a"),
+        ("RESET variable=t", "", "RESET has no effect: t is not static"),
+        ("BIND_STORAGE variable=t type=fifo", "", "of t has no effect: k has no DATAFLOW"),
+        ("ARRAY_PARTITION variable=t cyclc factor=2", "", "has no option 'cyclc'; did you mean"),
+        ("RESET variable=s", "DEPENDENCE variable=s inter distance=4 true", ""),
+        ("BIND_STORAGE variable=t type=ram_2p", "PIPELINE off", ""),
+    ],
+)
+def test_directives_that_do_nothing_are_named_once(
+    tmp_path: Path, head: str, loop: str, said: str
+) -> None:
+    text = MISTAKES
+    for place, line in (("AT_THE_HEAD", head), ("IN_THE_LOOP", loop)):
+        text = text.replace(place, line) if line else text.replace(f"#pragma HLS {place}\n", "\n")
+    found = lines(tmp_path, text)
+    own = [one for one in found if not said or said in one]
+    assert len(own) == bool(said), found
+    assert "type complete" not in "".join(found)

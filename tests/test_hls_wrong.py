@@ -157,7 +157,7 @@ def test_a_port_with_a_letter_beyond_ascii(tmp_path):
 def test_a_misspelt_keyword(tmp_path):
     text = BODY % "#pragma HLS INTERFCE s_axilite port=a"
     found = hls.read_interface(write(tmp_path / "k.cpp", text), "k").warnings
-    text = "INTERFCE is no HLS pragma and is ignored; did you mean HLS interface?"
+    text = "INTERFCE is no HLS pragma and is ignored; did you mean INTERFACE?"
     assert found == (f"{tmp_path}/k.cpp:3: {text}",)
 
 
@@ -637,14 +637,14 @@ def test_a_path_that_libclang_cannot_read(tmp_path):
 # ---- pragmas that do nothing ---------------------------------------------------------------------
 
 NOTHING = {
-    "#pragma HLS PIPELNIE II=1": "PIPELNIE is no HLS pragma and is ignored; did you mean HLS pip",
+    "#pragma HLS PIPELNIE II=1": "PIPELNIE is no HLS pragma and is ignored; did you mean PIPELINE?",
     "#pragma HSL PIPELINE": "#pragma HSL is ignored; did you mean #pragma HLS?",
     "#pragma HLS UNROLL fctor=2": "UNROLL has no option 'fctor'; did you mean factor?",
     "#pragma HLS ARRAY_PARTITION variable=n complete": "ARRAY_PARTITION names 'n', which k has not",
 }
 #: Likewise; the way from the words to the commands is the same.
 NO_VALUES = {
-    "#pragma HLSPIPELINE II=1": "#pragma HLSPIPELINE is ignored; did you mean #pragma HLS pip",
+    "#pragma HLSPIPELINE II=1": "#pragma HLSPIPELINE is ignored; did you mean #pragma HLS PIP",
     "#pragma HLS PIPELINE II=0": "PIPELINE has II=0; expected a whole number of at least 1",
     "#pragma HLS PIPELINE II=1.5": "PIPELINE has II=1.5; expected a whole number of at least 1",
     "#pragma HLS UNROLL factor=": "UNROLL has FACTOR=nothing; expected a whole number",

@@ -19,9 +19,12 @@ from .lint_tree import Directive, Problem, Scope, is_constant, walk
 from .spelling import nearest
 
 with needs("clang", "Reading HLS C++"):
-    from clang.cindex import Cursor, CursorKind, Type, TypeKind
+    from clang.cindex import Cursor, CursorKind, StorageClass, Type, TypeKind
 
-__all__ = ["effects", "is_core", "kind_of", "ports", "problem", "repeated", "unknown_core"]
+__all__ = [
+    "copied_streams", "effects", "is_core", "kind_of", "ports", "problem", "repeated",
+    "unknown_core",
+]  # fmt: skip
 
 #: Types of numbers, the first and the last of them; and the tools' own.
 _ARITHMETIC = TypeKind.BOOL.value, TypeKind.LONGDOUBLE.value
@@ -123,7 +126,8 @@ def repeated(item: Directive) -> Iterator[Problem]:
 def effects(item: Directive, function: Scope) -> Iterator[Problem]:
     """Yield what keeps a directive of a variable from having the effect that it names."""
     cuts = item.name in ("array_partition", "array_reshape", "stream")
-    if not cuts and "." not in item.member:
+    binds = item.name == "bind_storage" and item.options.get("type", "").lower() == "fifo"
+    if not (cuts or binds or item.name == "reset" or "." in item.member):
         return
     declared = [
         node
@@ -131,14 +135,16 @@ def effects(item: Directive, function: Scope) -> Iterator[Problem]:
         if node.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
         and node.spelling == item.variable
     ]
+    if item.name == "reset":
+        yield from _reset(item, declared)
     missing = [*_missing(item, declared)]
     yield from missing
-    if missing or not cuts:
+    if missing or not (cuts or binds):
         return
     kinds = [_of_member(node.type, item.member.split(".")[1:]) for node in declared]
     if kinds and all(not around and _is_number(kind) for around, kind in kinds):
         yield problem(item, f"has no effect: {item.member} is a number, not an array")
-    elif item.name == "stream":
+    elif item.name in ("stream", "bind_storage"):
         yield from _stream(item, function, declared)
     else:
         yield from _dimension(item, kinds)
@@ -169,6 +175,16 @@ def ports(item: Directive, function: Scope, *, is_top: bool) -> Iterator[Problem
             reason = _refused(mode.lower(), node, function) if node.spelling == name else ""
             if reason:
                 yield problem(item, f"{mode} {reason}")
+
+
+def copied_streams(function: Scope) -> Iterator[Problem]:
+    """Yield the streams that a top function takes by value: a port has no copy (UG1399)."""
+    for argument in parameters_of(function.node):
+        kind, name = argument.type.spelling, argument.spelling
+        if re.match(r"(?:const )?hls::stream<[^&*\[]*$", argument.type.get_canonical().spelling):
+            at, text = argument.location, f"argument {name!r} is a stream that is passed by value"
+            said = f"{text}, which no tool takes; write {kind} &{name}"
+            yield at.file.name, at.line, "pragma", said
 
 
 def _refused(mode: str, argument: Cursor, function: Scope) -> str:
@@ -285,6 +301,14 @@ def _stream(item: Directive, function: Scope, declared: list[Cursor]) -> Iterato
         )
 
 
+def _reset(item: Directive, declared: list[Cursor]) -> Iterator[Problem]:
+    """Yield a RESET of what keeps no value from run to run (UG1399, "pragma HLS reset")."""
+    plain = [one for one in declared if one.storage_class != StorageClass.STATIC]
+    if declared and len(plain) == len(declared):
+        text = "is not static, so that it has no value to return to"
+        yield problem(item, f"has no effect: {item.variable} {text}")
+
+
 def _dimension(item: Directive, declared: list[tuple[str, Type]]) -> Iterator[Problem]:
     """Yield a partition of a dimension that the array has not."""
     asked = item.options.get("dim", "")
@@ -303,7 +327,8 @@ def _factor(item: Directive, declared: list[tuple[str, Type]]) -> Iterator[Probl
     factor, kind = item.options.get("factor", ""), kind_of(item)
     if not factor:
         return
-    if kind == "complete":
+    misspelt = {*item.words} - {"complete", "object", "off"}  # a warning is for it
+    if kind == "complete" and not misspelt:
         yield problem(
             item,
             f"of type complete has no use for FACTOR={factor}: each element is apart; write "

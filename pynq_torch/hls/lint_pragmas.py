@@ -12,18 +12,26 @@ from pathlib import Path
 
 from pynq_torch.errors import needs
 
-from .directives import port_name
+from .directives import Pragma, port_name
 from .lint_bindings import unbound
-from .lint_effects import effects, kind_of, ports, problem, repeated, unknown_core
-from .lint_tree import Directive, Problem, Program, Scope, is_constant
+from .lint_effects import (
+    copied_streams,
+    effects,
+    kind_of,
+    ports,
+    problem,
+    repeated,
+    unknown_core,
+)  # fmt: skip
+from .lint_tree import LOOPS, Directive, Problem, Program, Scope, is_constant, plain
 from .spelling import nearest
 
 with needs("clang", "Reading HLS C++"):
-    from clang.cindex import CursorKind
+    from clang.cindex import Cursor, CursorKind
 
 __all__ = [
-    "comments_on", "dependences", "home_of", "is_behind_merge", "is_placed", "is_settled",
-    "pragma_problems",
+    "comments_on", "dependences", "has_wrong_word", "home_of", "is_behind_merge", "is_placed",
+    "is_settled", "pragma_problems",
 ]  # fmt: skip
 
 _TABLE = """
@@ -67,8 +75,6 @@ _PRAGMAS = {
 }
 #: How alike a first word and a pragma's name are, where HLS is missing or joined to it.
 _ALIKE = 0.85
-#: Comments, and texts of several lines.
-_NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"', re.DOTALL)
 #: What stands in a row below one comment.
 _GROUP = r"\s*(#\s*pragma\s+HLS\b|_Pragma\b|set_directive_|syn\.directive)"
 #: Where a pragma may stand, for those that cannot stand in any scope.
@@ -108,12 +114,18 @@ _MORE = """
     div rem sdiv udiv srem urem shl lshr ashr and or xor icmp fcmp dcmp select load store
 """
 _OPERATIONS = (*_CHOICES["bind_op", "op"], *_MORE.split())
+#: Options that are no flags: each has a value.
+_VALUED = frozenset(_NUMBERS) | {
+    "core", "cycle", "impl", "instances", "op", "port", "ports", "style", "target_ti", "target_tl",
+    "variable",
+}  # fmt: skip
 #: An option without which a directive says nothing (UG1399), with one of its values.
 _NEEDED = {"bind_op": "op=mul", "bind_storage": "type=ram_2p"}
 _CLASSES = (
     CursorKind.CLASS_DECL, CursorKind.STRUCT_DECL, CursorKind.CLASS_TEMPLATE,
     CursorKind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION,
 )  # fmt: skip
+_HOLDING = (CursorKind.COMPOUND_STMT, CursorKind.IF_STMT)
 _VARIABLE = frozenset(name for name, options in _PRAGMAS.items() if "variable" in options)
 
 
@@ -121,6 +133,7 @@ def words_of(program: Program, mentions: Callable[[str], bool]) -> Iterator[Prob
     """Yield what is wrong with the words and the places of pragmas."""
     for item in program.outside:
         yield problem(item, "is outside every function and is ignored; move it into one")
+    yield from copied_streams(program.top) if program.top is not None else ()
     for function in program.scopes:
         known = _known(function) | program.globals
         for scope in function.walk():
@@ -156,7 +169,7 @@ def pragma_problems(
         Whether all of it was understood: else only the words of pragmas are looked at.
     """
     files = {function.location.file.name for function in program.functions}
-    found = {item for file in files for item in misspelt(file)}
+    found = {wrong for item in program.others if item.file in files for wrong in misspelt(item)}
     found |= set(words_of(program, mentions) if whole else ())
     if not whole:
         found |= {wrong for item in program.directives for wrong in _spelling(item)}
@@ -183,12 +196,17 @@ def _named(item: Directive) -> list[str]:
 def _spelling(item: Directive) -> Iterator[Problem]:
     options = _PRAGMAS.get(item.name)
     if options is None:
-        hint = nearest(item.name, _PRAGMAS).replace("mean ", "mean HLS ")
+        hint = nearest(item.name, {name.upper() for name in _PRAGMAS})
         yield problem(item, f"is no HLS pragma and is ignored{hint}")
     elif item.name not in ("interface", "resource"):  # `hls interface` looks at these
         for word in (*item.options, *item.words):
             if word not in options:
                 yield problem(item, f"has no option {word!r}{nearest(word, options)}")
+    for word in item.words:
+        if options is not None and word in options & _VALUED:
+            yield problem(item, f"has {word.upper()} without a value; write {word}=VALUE")
+    if item.name == "pipeline" and "off" in item.words and "ii" in item.options:
+        yield problem(item, f"off has no use for II={item.options['ii']}; write one of the two")
     for option, value in item.options.items():
         least, choices = _NUMBERS.get(option, -1), _CHOICES.get((item.name, option), [])
         if choices and value.lower() not in choices:
@@ -215,6 +233,14 @@ def _spelling(item: Directive) -> Iterator[Problem]:
         yield problem(item, f"has MIN={low} above MAX={high}; exchange them")
     if item.name in _VARIABLE - {"dependence", "reset"} and "variable" not in item.options:
         yield problem(item, "names no variable; write variable=NAME")
+
+
+def has_wrong_word(item: Directive) -> bool:
+    """Whether an option has a word that it cannot have: the tool ignores the whole line."""
+    return any(
+        value.lower() not in _CHOICES.get((item.name, option), [value.lower()])
+        for option, value in item.options.items()
+    )
 
 
 def _unknown_numbers(item: Directive, mentions: Callable[[str], bool]) -> Iterator[Problem]:
@@ -284,7 +310,13 @@ def _place_of(scope: Scope) -> str:
 
 
 def _nothing(item: Directive, scope: Scope, program: Program) -> Iterator[Problem]:
-    """Yield an ALLOCATION of what is not there, and a LOOP_MERGE with nothing to merge."""
+    """Yield an ALLOCATION of what is not there; a LOOP_MERGE or a DATAFLOW of nothing."""
+    if item.name == "dataflow" and scope.is_loop and not _has_process(scope.body):
+        yield problem(
+            item,
+            "overlaps nothing: no statement of this loop is a call or a loop, and with it the loop "
+            "is no pipeline; write PIPELINE",
+        )
     if item.name == "loop_merge":
         loops = sum(inner.is_loop for inner in scope.inner)
         if loops < 2:
@@ -300,28 +332,22 @@ def _nothing(item: Directive, scope: Scope, program: Program) -> Iterator[Proble
                 yield problem(item, f"names {kind} {name!r}: there is none{nearest(name, known)}")
 
 
-def misspelt(file: str) -> Iterator[Problem]:
-    """Yield lines like ``#pragma HSL``, which no compiler looks at."""
-    for number, line in _code_of(file):
-        found = re.match(r"\s*#\s*pragma\s+(\w+)\b\s*($|\w+|\W)", line)
-        if found and (hint := _meant(found[1], found[2])):
-            yield file, number, "pragma", f"#pragma {found[1]}{hint}"
+def _has_process(body: Cursor) -> bool:
+    """Whether a statement is a call or a loop, or holds one in a branch or in braces."""
+    for statement in body.get_children() if body.kind in _HOLDING else (body,):
+        node = plain(statement)
+        if node.kind in LOOPS or (node.kind in _HOLDING and _has_process(node)):
+            return True
+        if node.kind == CursorKind.CALL_EXPR and node.spelling != "operator=":
+            return True
+    return False
 
 
-def _code_of(file: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a source that are no comment, text or ``#if 0``, with their numbers."""
-    text = Path(file).read_text(encoding="utf-8", errors="replace")
-    rows = _NO_CODE.sub(lambda match: "\n" * match[0].count("\n"), text).split("\n")
-    hidden, begun = 0, ""
-    for number, row in enumerate(rows, start=1):
-        if hidden and re.match(r"\s*#\s*(if|endif)", row):
-            hidden += 1 if "endif" not in row else -1
-        elif re.match(r"\s*#\s*if\s+0\b", row) or (hidden == 1 and re.match(r"\s*#\s*el", row)):
-            hidden = 1 - hidden
-        elif not hidden:
-            if not row.endswith("\\"):
-                yield number - begun.count("\n"), begun.replace("\n", " ") + row
-            begun = f"{begun}{row[:-1]}\n" if row.endswith("\\") else ""
+def misspelt(pragma: Pragma) -> Iterator[Problem]:
+    """Yield a line like ``#pragma HSL``, which no compiler looks at."""
+    found = re.match(r"(\w+)\b\s*($|\w+|\W)", pragma.text)
+    if found and (hint := _meant(found[1], found[2])):
+        yield pragma.file, pragma.line, "pragma", f"#pragma {found[1]}{hint}"
 
 
 def _meant(word: str, following: str) -> str:
@@ -333,7 +359,7 @@ def _meant(word: str, following: str) -> str:
         return text if is_pragma else ""
     alone = difflib.get_close_matches(glued, _PRAGMAS, n=1, cutoff=_ALIKE)
     if alone and lower != "nounroll":  # of clang
-        return f" is ignored; did you mean #pragma HLS {alone[0]}?"
+        return f" is ignored; did you mean #pragma HLS {alone[0].upper()}?"
     ratio = difflib.SequenceMatcher(None, lower, "hls").ratio()
     has_more = following[:1].isalnum() or following == "="
     if has_more and lower != "hls" and (ratio > 0.6 or lower.startswith("hls")):

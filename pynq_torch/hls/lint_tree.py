@@ -45,14 +45,9 @@ _FUNCTIONS = {
     CursorKind.CONSTRUCTOR,
 }  # fmt: skip
 _SPACES = {
-    CursorKind.NAMESPACE,
-    CursorKind.LINKAGE_SPEC,
-    CursorKind.STRUCT_DECL,
-    CursorKind.CLASS_DECL,
-    CursorKind.CLASS_TEMPLATE,
-    CursorKind.UNION_DECL,
-    CursorKind.UNEXPOSED_DECL,
-}
+    CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL,
+    CursorKind.CLASS_TEMPLATE, CursorKind.UNION_DECL, CursorKind.UNEXPOSED_DECL,
+}  # fmt: skip
 _CONSTANT = {
     CursorKind.ENUM_CONSTANT_DECL,
     CursorKind.TEMPLATE_NON_TYPE_PARAMETER,
@@ -172,7 +167,10 @@ class Scope:
 class Program:
     """The functions of a kernel's own files that its top function reaches; all without a top."""
 
-    def __init__(self, unit: Cursor, top: Cursor | None, pragmas: Sequence[Pragma]) -> None:
+    def __init__(
+        self, unit: Cursor, top: Cursor | None, pragmas: Sequence[Pragma],
+        others: Sequence[Pragma] = (),
+    ) -> None:  # fmt: skip
         self._system = toolchain.header_dirs()
         self.named: dict[str, list[Cursor]] = defaultdict(list)
         self._labels: dict[int, dict[str, Scope]] = {}
@@ -180,6 +178,7 @@ class Program:
         self._collect(unit)
         self.functions = [*chain(*self.named.values())] if top is None else self._reached(top)
         self.directives = [*chain(*map(Directive.read, pragmas))]
+        self.others = others
         self.scopes = [self._scope_of(function) for function in self.functions]
         self.top = None if top is None else self.scopes[0]
         self.outside = [item for item in self.directives if not self._attach(item)]

@@ -283,7 +283,7 @@ def _pragmas_in(unit: SourceUnit, body: Cursor) -> list[Pragma]:
 
 def _pragmas(unit: SourceUnit, body: Cursor) -> list[str]:
     """Return a warning for each pragma that the tool would ignore."""
-    program = Program(unit.unit.cursor, body, unit.pragmas)
+    program = Program(unit.unit.cursor, body, unit.pragmas, unit.others)
     problems = pragma_problems(program, unit.mentions, whole=not (unit.missing or unit.errors))
     return [f"{file}:{line}: {text}" for file, line, _, text in problems]
 

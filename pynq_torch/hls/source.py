@@ -49,6 +49,9 @@ _MARKER = re.compile(r'# \d+ "[^"]*"(.*)')
 _PRAGMA_LINE = re.compile(r"\s*#\s*pragma\b")
 _MACRO = re.compile(r"^#define (\w+) (.+)$", re.MULTILINE)
 _PRAGMA = re.compile(r"^\s*#\s*pragma\s+HLS\s+(.*)$", re.IGNORECASE)
+_OTHER_PRAGMA = re.compile(r"^\s*#\s*pragma\s+(\w.*)$")
+#: Texts of several lines, in which a line of a pragma is none.
+_RAW_TEXT = re.compile(r'\bR"(\w*)\(.*?\)\1"', re.DOTALL)
 _FILE = re.compile(r'^# \d+ "((?:[^"\\]|\\.)*)" 1', re.MULTILINE)
 _MAX_MISSING = 40
 #: The syntax trees that were used last: registers, lint and a testbench are about the same source.
@@ -77,6 +80,8 @@ class SourceUnit:
         Include folders and macros, for the preprocessor.
     said : str
         What the preprocessor complained about.
+    others : tuple of Pragma
+        The active pragmas that are not of HLS, with what is behind ``#pragma``.
     """
 
     path: Path
@@ -86,6 +91,7 @@ class SourceUnit:
     errors: tuple[str, ...]
     options: tuple[str, ...] = ()
     said: str = ""
+    others: tuple[Pragma, ...] = ()
 
     def complaints(self) -> tuple[int, str]:
         """Return the exit status of g++ on the source, and its messages."""
@@ -161,9 +167,9 @@ def read_source(
                 unit = None if _errors(unit) else unit  # may be the precompiled headers'
         if unit is None:
             unit = _parse(path, content, arguments, folders, Path(stubs), missing)
-        pragmas, errors = _active_pragmas(path, preprocessed), _errors(unit)
+        (pragmas, others), errors = _active_pragmas(path, preprocessed), _errors(unit)
         said = preprocessed.errors
-        yield SourceUnit(path, unit, pragmas, tuple(missing), errors, tuple(common), said)
+        yield SourceUnit(path, unit, pragmas, tuple(missing), errors, tuple(common), said, others)
         if not missing:
             _KEPT[key] = unit
             while len(_KEPT) > _MAX_KEPT:
@@ -290,23 +296,29 @@ def _parse(
             headers.write_stand_in(stubs, name, real)
 
 
-def _active_pragmas(path: Path, preprocessed: Preprocessed) -> tuple[Pragma, ...]:
-    """Return the HLS pragmas that survive the preprocessor, in order.
+def _active_pragmas(
+    path: Path, preprocessed: Preprocessed
+) -> tuple[tuple[Pragma, ...], tuple[Pragma, ...]]:
+    """Return the HLS pragmas that survive the preprocessor, and the other ones, in order.
 
     libclang keeps no pragmas, and its tokens include what an ``#if`` removed; g++ -E drops those
     and expands ``_Pragma`` and macros that contain it.
     """
     pragmas: list[Pragma] = []
+    others: list[Pragma] = []
     file, line, counted = str(path), 0, 0
-    for row in _DIRECTIVE.finditer(preprocessed.text):
-        line += preprocessed.text.count("\n", counted, row.start())
+    text = _RAW_TEXT.sub(lambda one: "\n" * one[0].count("\n"), preprocessed.text)
+    for row in _DIRECTIVE.finditer(text):
+        line += text.count("\n", counted, row.start())
         counted = row.start()
         marker, pragma = _LINE_MARKER.match(row[0]), _PRAGMA.match(row[0])
         if marker:
             file, line, counted = _unquoted(marker[2]), int(marker[1]), row.end() + 1
         elif pragma:
             pragmas.append(Pragma(file, line, _spelt(pragma.group(1).strip())))
-    return tuple(pragmas)
+        elif other := _OTHER_PRAGMA.match(row[0]):
+            others.append(Pragma(file, line, other[1]))
+    return tuple(pragmas), tuple(others)
 
 
 def _spelt(text: str) -> str:

@@ -233,7 +233,7 @@ def _programs(
             forbidden.check_top(function, top)
             problems += _of_the_interface(unit, top, directives, include_dirs, defines)
         values = functools.cache(functools.partial(constants_of, unit))
-        program = Program(unit.unit.cursor, body, unit.pragmas)
+        program = Program(unit.unit.cursor, body, unit.pragmas, unit.others)
         programs.append((program, Constants(values, unit.mentions)))
     files = [program for program, _ in programs]
     problems += [*added(files, directives), *divides_arrays(directives)[1]]
