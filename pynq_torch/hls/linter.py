@@ -40,9 +40,10 @@ _CHAPTERS = {
     "dependence": 'UG1399, "pragma HLS dependence"',
     "tripcount": 'UG1399, "pragma HLS loop_tripcount"',
     "pragma": 'UG1399, "HLS Pragmas"',
+    "element": 'UG1399, "Arrays"',
 }
 #: Directives whose warnings in an estimate are findings: they need addresses and trip counts.
-_SCHEDULED = ("dataflow", "interface", "latency", "loop_merge", "stream")
+_SCHEDULED = ("dataflow", "dependence", "element", "interface", "latency", "loop_merge", "stream")
 _ERROR = re.compile(r"^(?P<where>.+?:\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 
 
@@ -57,8 +58,8 @@ class Finding:
     line : int
         From 1.
     rule : str
-        Which rule it breaks: dataflow, void, burst, accumulate, interval, dependence, tripcount or
-        pragma.
+        Which rule it breaks: dataflow, void, burst, accumulate, interval, dependence, tripcount,
+        element or pragma.
     text : str
         What is wrong and what to write.
     chapter : str
@@ -126,7 +127,7 @@ def lint(
         _check(unit, top)
         given = None if directives is None else Path(directives)
         refused, body, interface = _interface(unit, top, given)
-        program = Program(unit.unit.cursor, body, unit.pragmas)
+        program = Program(unit.unit.cursor, body, unit.pragmas, unit.others)
         problems = {*added([program], directives), *_problems(program, unit, refused, interface)}
         if schedule is True and interface is not None:
             schedule = estimate(
@@ -178,7 +179,9 @@ def _warned(schedule: bool | Estimate, found: set[Finding]) -> Iterator[Finding]
         name = match["text"].partition(" ")[0].rstrip(":").lower() if match else ""
         if match is None or name not in _SCHEDULED:
             continue
-        rule = "dataflow" if name == "dataflow" else "pragma"
+        if name == "dependence" and " is not true" not in match["text"]:
+            continue  # of its words, which the syntax tells
+        rule = name if name in ("dataflow", "dependence", "element") else "pragma"
         one = _finding(match["file"], int(match["line"]), rule, match["text"])
         if rule != "dataflow" or (one.file, one.line) not in said:
             yield one

@@ -9,12 +9,15 @@ from math import gcd, inf
 from .array import Access, Array, along, are_apart, comes_near, row_of, split
 from .scev import Expression
 
-__all__ = ["distance_of"]
+__all__ = ["distance_of", "sure_distance"]
 
 #: A loop's count in a few bits.
 _WRAPS = re.compile(
-    r"^zext i(?P<bits>\d|1[0-6]) \{ (?P<begin>-?\d+) ,\+, (?P<step>-?\d+) \} <%(?P<loop>[^ ]+)> to "
+    r"^zext i(?P<bits>\d|1[0-6]) \{ (?P<begin>-?\d+|false|true) ,\+, (?P<step>-?\d+|true) \} "
+    r"<%(?P<loop>[^ ]+)> to "
 )
+#: What is left of a loop's count is its index less this, times the divisor: `i % 6`.
+_QUOTIENT = re.compile(r"^\{ \d+ ,\+, 1 \} <%[^ ]+> /u (?P<divisor>\d+)$")
 
 
 def distance_of(load: Access, store: Access, symbol: str) -> int:
@@ -48,6 +51,21 @@ def distance_of(load: Access, store: Access, symbol: str) -> int:
         if rest and abs(rest) >= size and abs(rest - step) >= size:
             return 0
     return iterations if 1 <= iterations <= _most(store.array, step) else 0
+
+
+def sure_distance(load: Access, store: Access, header: str, distance: int) -> int:
+    """After how many iterations a load certainly meets a store that it may meet; 0 if unknown."""
+    difference = load.address.plus(store.address, -1)
+    own = [(name, factor) for name, factor in store.address.terms if _holds(name, header)]
+    if difference.terms or len(own) > 1:
+        return 0
+    if not own or _WRAPS.match(own[0][0]):
+        return distance
+    (name, factor), step = own[0], store.address.factor(f"loop {header}")
+    quotient = _QUOTIENT.match(name)
+    if quotient is None or difference.constant or factor != -step * int(quotient["divisor"]):
+        return 0
+    return int(quotient["divisor"])
 
 
 def _are_in_other_rows(load: Access, store: Access, symbol: str) -> bool:
@@ -103,10 +121,15 @@ def _turns(load: Expression, store: Expression, header: str) -> int:
         return 1
     if rest or left.constant:
         return 1
-    period, step = 1 << int(first["bits"]), int(first["step"])
-    wanted = int(second["begin"]) - int(first["begin"])
+    period, step = 1 << int(first["bits"]), _number(first["step"])
+    wanted = _number(second["begin"]) - _number(first["begin"])
     meetings = (n for n in range(1, period + 1) if (step * n - wanted) % period == 0)
     return next(meetings, 0)
+
+
+def _number(text: str) -> int:
+    """Return a number as LLVM prints it, one of a single bit by a word."""
+    return int(text == "true") if text in ("true", "false") else int(text)
 
 
 def _first_meeting(difference: Expression, step: int, size: int) -> int:

@@ -20,6 +20,7 @@ from .loops import keeps_sums, loop_states
 from .memory import Arrays
 from .merge import merge
 from .order import child, is_last, joined, passing_by, reverse_postorder
+from .outside import warn_of_indices
 from .place import plain_name
 from .plan import Plan
 from .ports import Ports, Use
@@ -138,6 +139,7 @@ class Kernel:
             body = Body(self, kept, plan, arrays)
         done = self._done[name] = body.schedule()
         self.plan.warn_of_choices(arrays.chosen)
+        warn_of_indices(body)
         return done
 
 

@@ -17,6 +17,7 @@ from .nests import flattened, outer_nest
 from .operators import constant_in
 from .place import Place, own_place
 from .processes import Process, channels, side_by_side
+from .promises import broken
 from .result import Cycles, LoopEstimate
 from .schedule import pipeline
 from .tiles import counted
@@ -239,12 +240,14 @@ def _pipelined(
     )  # fmt: skip
     if why := missed(region, interval):
         body.kernel.plan.warn(why)
+    trips = _product(body, loops, plans)
+    for said in broken(region, distances, interval, trips[1]):
+        body.kernel.plan.warn(said)
     depth = max(depth, plan.least or 0)
     interval = min(interval, depth)  # the next iteration need not wait when one has ended
     body.count(region, interval, plan.interval or 1)
     if len(loops) > 1:
         body.blocks_used.count_turns(loops, body.target)
-    trips = _product(body, loops, plans)
     total = pipeline_latency(trips, interval, depth)
     _record(
         body, len(body.kernel.loops), loops, list(plans), trips, interval, plan.interval or 1,
