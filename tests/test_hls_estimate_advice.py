@@ -276,3 +276,48 @@ void k(const float x[32], const float y[32], float out[32]) {
     why = loop_of(estimate_of(tmp_path, text, "vitis"), "rows_add").why
     assert "product" not in why and why.count("addition") == 1
     assert "use several accumulators" in why
+
+
+def test_advice_counts_the_memories_that_there_are_already(tmp_path: Path) -> None:
+    """With 128 rows of their own, two halves of each would be 256 memories; 2 by 2 are four."""
+    text = """
+void k(const unsigned char in[128][128], int out[126][126]) {
+#pragma HLS ARRAY_PARTITION variable=in complete dim=1
+#pragma HLS BIND_STORAGE variable=in type=ram_2p
+    for (int r = 0; r < 126; r++)
+        column: for (int c = 0; c < 126; c++) {
+#pragma HLS PIPELINE II=1
+            out[r][c] = in[r][c] + in[r][c + 1] + in[r][c + 2]
+                      + in[r + 1][c] + in[r + 1][c + 1] + in[r + 1][c + 2];
+        }
+}
+"""
+    why = estimate_of(tmp_path, text, "vitis").loops[-1].why
+    assert "partition it by 2 in dimension 1 and by 2 in dimension 2" in why
+
+
+def test_a_value_that_no_type_has_cuts_nothing(tmp_path: Path) -> None:
+    text = BLOCKS.replace(
+        "{\n", "{\n#pragma HLS ARRAY_PARTITION variable=x type=KIND factor=4\n", 1
+    )
+    assert loop_of(estimate_of(tmp_path, text.replace("KIND", "block"), "vitis"), "add").ii == 1
+    assert loop_of(estimate_of(tmp_path, text.replace("KIND", "blocked"), "vitis"), "add").ii == 2
+
+
+def test_functions_of_llvm_have_words(tmp_path: Path) -> None:
+    text = """
+void k(const int x[64], int y[64]) {
+    int best = 0, last = 0, much = 0;
+    find: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE II=1
+        for (int n = 0; n < 4; n++) {
+            best = best > last + x[i] ? best : last + x[i];
+            last = best < much - n ? best : much - n;
+            much = much + last * 3 > best ? much + last * 3 : best;
+        }
+        y[i] = best;
+    }
+}
+"""
+    why = loop_of(estimate_of(tmp_path, text, "vitis"), "find").why
+    assert "llvm" not in why and "maximum" in why and "minimum" in why

@@ -49,9 +49,7 @@ def _cut(region: Region, nodes: list[Node], array: Array, asked: int, by_itself:
     best: tuple[int, list[_Part]] = (now, [])
     candidates = sorted(_candidates(array, least), key=lambda parts: _order(array, parts))
     for more in candidates[: max(_PATIENCE // max(len(nodes), 1), 1)]:
-        changed = {part[0] for part in more}
-        kept = [part for part in array.plan.parts if part[0] not in changed and 0 not in changed]
-        reached = _interval(region, nodes, array, kept + more)
+        reached = _interval(region, nodes, array, _kept(array, more) + more)
         if reached < best[0]:
             best = reached, more
         if reached <= asked:
@@ -131,14 +129,24 @@ def _candidates(array: Array, least: int) -> Iterator[list[_Part]]:
                 yield [*parts]
 
 
+def _kept(array: Array, more: list[_Part]) -> list[_Part]:
+    """Return the cuts of an array that stay beside others, which are of dimensions of theirs."""
+    changed = {part[0] for part in more}
+    return [part for part in array.plan.parts if part[0] not in changed and 0 not in changed]
+
+
 def _parts(array: Array, part: _Part) -> int:
     dimension, kind, factor = part
+    if not dimension:
+        return prod(array.dimensions) if kind == "complete" else factor ** len(array.dimensions)
+    if dimension > len(array.dimensions):  # a warning is for it
+        return 1
     return array.dimensions[dimension - 1] if kind == "complete" else factor
 
 
 def _order(array: Array, parts: list[_Part]) -> tuple[int, int, bool, int]:
     """Few parts first, of few dimensions; then cyclic ones, of the last dimension."""
-    count = prod(_parts(array, part) for part in parts)
+    count = prod(_parts(array, part) for part in _kept(array, parts) + parts)
     odd = [part for part in parts if part[2] & (part[2] - 1)]  # to find the bank is a division
     return 2 * count if odd else count, len(parts), parts[0][1] != "cyclic", -parts[0][0]
 

@@ -11,6 +11,7 @@ from pynq_torch.paths import shown
 from ..constants import Constants
 from ..directives import port_name
 from ..lint_effects import is_core
+from ..lint_pragmas import has_wrong_word
 from ..lint_tree import Directive
 from ..spelling import MODES
 from .bindings import Binding, core_binding, op_binding
@@ -241,7 +242,7 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
 
 def _is_refused(item: Directive) -> bool:
     """Whether a directive has a word that the tool does not know: it ignores the whole line."""
-    return item.name in _WORDS and not {*item.words} <= _WORDS[item.name]
+    return has_wrong_word(item) or (item.name in _WORDS and not {*item.words} <= _WORDS[item.name])
 
 
 def _is_off(item: Directive) -> bool:

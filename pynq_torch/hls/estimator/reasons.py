@@ -286,8 +286,21 @@ _WORDS = {
 }  # fmt: skip
 
 
+#: What LLVM calls functions that are operations.
+_INTRINSICS = {
+    **dict.fromkeys(("smax", "umax", "maxnum", "maximum"), "the maximum"),
+    **dict.fromkeys(("smin", "umin", "minnum", "minimum"), "the minimum"),
+    **dict.fromkeys(("abs", "fabs"), "the absolute value"),
+    **dict.fromkeys(("fshl", "fshr"), "the shift"),
+    **dict.fromkeys(("uadd", "sadd", "usub", "ssub"), "the addition"),
+    **dict.fromkeys(("ctpop", "ctlz", "cttz", "bitreverse", "bswap"), "the logic"),
+    **dict.fromkeys(("fma", "fmuladd"), "the floating-point product and addition"),
+}
+
+
 def _word_for(item: Instruction) -> str:
     """Name an operation for a reader."""
     if item.op == "call":
-        return f"`{item.callee.removeprefix('__hls_').split('_f')[0]}`"
+        name = item.callee.removeprefix("__hls_").split("_f")[0].removeprefix("llvm.")
+        return _INTRINSICS.get(name := name.partition(".")[0], f"`{name}`")
     return _WORDS.get(item.op, f"`{item.op}`")
