@@ -87,6 +87,14 @@ def test_the_newest_report_of_the_kernel_is_found(tmp_path):
     assert hls.find_report(tmp_path, "fir") is None
 
 
+def test_a_broken_report_is_found_so_that_reading_it_says_what_is_wrong(tmp_path):
+    path = tmp_path / "syn" / "csynth.xml"
+    path.parent.mkdir()
+    path.write_text("<profile><broken")
+    with pytest.raises(KernelError, match=r"csynth\.xml: not XML"):
+        hls.read_report(hls.find_report(tmp_path, "gemm"))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -98,10 +98,15 @@ class SynthesisReport:
 
 
 def find_report(folder: Path, top: str) -> Path | None:
-    """Return the newest report for `top` below `folder`, or None where no tool has run."""
+    """Return the newest report for `top` below `folder`, or None where no tool has run.
+
+    Where none is for it, that may be one that is no report: `read_report` says what is wrong.
+    """
     found = [*folder.rglob(f"{top}_csynth.xml"), *folder.rglob("csynth.xml")]
-    matching = [path for path in found if _top_of(path) == top]
-    return max(matching, key=lambda path: path.stat().st_mtime, default=None)
+    tops = {path: _top_of(path) for path in found}
+    matching = [path for path in found if tops[path] == top]
+    broken = [path for path in found if tops[path] is None]
+    return max(matching or broken, key=lambda path: path.stat().st_mtime, default=None)
 
 
 def _top_of(path: Path) -> str | None:
