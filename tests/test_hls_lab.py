@@ -94,7 +94,7 @@ WRONG = [
     (RIGHT, Target(latency=9), "latency in cycles is .* at most 9. Most are in dot_loop"),
     (NAIVE, Target(interval=9), "interval in cycles is .*II=5"),
     (RIGHT.replace("= 0;\n    sum", "= 1;\n    sum"), TARGET, "result is wrong.*expected"),
-    (RIGHT.replace("PIPELINE", "PIPELNIE"), TARGET, "dot.cpp:6: PIPELNIE .* mean HLS pipeline"),
+    (RIGHT.replace("PIPELINE", "PIPELNIE"), TARGET, "dot.cpp:6: PIPELNIE .* mean PIPELINE"),
     (RIGHT.replace("float acc = 0;", "float acc = 0"), TARGET, r"compile\. dot\.cpp:10: expected"),
     (RIGHT.replace("++i", "i = 0"), TARGET,
      r"did not end within 2 s, and was in dot\.cpp:\d+ then: .* never ends"),

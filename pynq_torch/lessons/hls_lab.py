@@ -281,7 +281,11 @@ def _slow(found: Estimate) -> str:
     text = f" Most are in {longest.name}, {longest.latency[1]:,} cycles"
     if longest.why:
         return f"{text}. {longest.why}."
-    return f"{text}{'' if longest.ii else ', which is not pipelined'}."
+    if not longest.ii:
+        return f"{text}, which is not pipelined."
+    others = [one for one in loops if one.latency[1] and one.name != longest.name]
+    more = " and ".join(f"{one.name} {one.latency[1]:,}" for one in others)
+    return f"{text} at II={longest.ii}{f'; {more}' if more else ''}."
 
 
 def _ii_missing(found: Estimate, label: str, most: int) -> Iterator[str]:
