@@ -812,7 +812,7 @@ def test_a_loop_without_an_end_or_a_keyword_has_its_line(kernel):
     [
         ("int top(int x[64]) {\nfor (int i = 0; i < 64; ++i) x[i] = i;\n}",
          "kernel.cpp:2: a result is missing behind this, so that top never returns; write"),
-        ("static int twice(int v) { v *= 2;\n}\nvoid top(int x[64]) {\n"
+        ("static int twice(int v) { v *= 2;\n}\nint other() {} void top(int x[64]) {\n"
          "for (int i = 0; i < 64; ++i) x[i] = i;\nx[0] = twice(x[1]); }",
          "kernel.cpp:1: a result is missing behind this, so that top never returns; write"),
         ("#include <cassert>\nvoid top(int x[64]) {\nfor (int i = 0; i < 64; ++i) {\n"

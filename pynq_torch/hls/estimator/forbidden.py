@@ -18,7 +18,7 @@ from .plan import Plan
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, LinkageKind
 
-__all__ = ["NO_SIZE", "check", "check_optimised", "check_top", "refuse"]
+__all__ = ["NO_SIZE", "calls_of", "check", "check_optimised", "check_top", "refuse"]
 
 #: Calls of the operating system (UG1399, "System Calls"); what only prints costs nothing.
 _SYSTEM_CALL = re.compile(
@@ -129,7 +129,7 @@ def check(text: str, plan: Plan, top: str, folder: Path, *, bodies: bool = False
         With file and line, what HLS forbids and what to write.
     """
     places = Locations(text)
-    calls = _calls(text)
+    calls = calls_of(text)
     path, entered = {plan.entry: [plan.entry]}, {plan.entry: plan.top.place}
     # In the order of the source: of a class in the C++ library its constructor comes first.
     waiting = [(plan.entry, *call) for call in reversed(calls[plan.entry])]
@@ -165,7 +165,7 @@ def check_optimised(text: str, top: str) -> None:
 
 def _check_addresses(text: str, plan: Plan, folder: Path) -> None:
     """Refuse what a raw module reads or writes at null: LLVM's passes take most of it out."""
-    if not re.search(r"(?: store|, ) ?ptr null|inttoptr \(", text):
+    if not re.search(r"(?m)^ .*(?:(?: store|, ) ?ptr null|inttoptr \()", text):
         return
     path = folder / "addresses.ll"
     path.write_text(text, encoding="utf-8")
@@ -226,7 +226,7 @@ def _note(plan: Plan, callee: str, where: Place, refuse: bool) -> None:
     plan.warn(f"{at}: {name} has no body here and is taken to cost nothing")
 
 
-def _calls(text: str) -> dict[str, list[tuple[str, str]]]:
+def calls_of(text: str) -> dict[str, list[tuple[str, str]]]:
     """Return which functions each function calls, with the call's debug location.
 
     What a condition that is a constant leaves out does not count: clang keeps it where it holds a

@@ -6,8 +6,9 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 
-from .forbidden import NO_SIZE, refuse
+from .forbidden import NO_SIZE, calls_of, refuse
 from .ir import Module
+from .marks import DEFINED
 from .place import Locations
 from .plan import Plan
 
@@ -74,9 +75,11 @@ def _stops(text: str, name: str, plan: Plan, optimised: Callable[[str], str]) ->
     that leads there.
     """
     places, never = Locations(text), f"so that {plan.top.name} never returns"
-    ended = _FUNCTION.sub(lambda one: _with_returns(one[0]), text)
-    if ended != text and _returns(optimised(ended), name):
-        for match in _NO_RETURN.finditer(text):
+    reached = _reached(text, plan.entry)
+    missing = [one for one in reached if _NO_RETURN.search(one)]
+    ended = functools.reduce(lambda made, one: made.replace(one, _with_returns(one)), missing, text)
+    if missing and _returns(optimised(ended), name):
+        for match in (match for one in missing for match in _NO_RETURN.finditer(one)):
             if where := places.of(match[3]):
                 yield f"{where.shown}: a result is missing behind this, {never}; write a return"
         return
@@ -89,6 +92,16 @@ def _stops(text: str, name: str, plan: Plan, optimised: Callable[[str], str]) ->
         if where and (len(said) == 1 or _returns(optimised(alone), name)):
             yield f"{where.shown}: what assert says here fails in every run, {never}; correct it"
             return
+
+
+def _reached(text: str, entry: str) -> list[str]:
+    """Return the functions of a raw module that its top function calls, directly or not."""
+    calls, names = calls_of(text), [entry]
+    for name in names:
+        names += {one for one, _ in calls.get(name, ()) if one in calls}.difference(names)
+    found = (one[0] for one in _FUNCTION.finditer(text))
+    named = ((match[1].strip('"'), one) for one in found if (match := DEFINED.match(one)))
+    return [one for name, one in named if name in names]
 
 
 def _with_returns(function: str) -> str:

@@ -15,13 +15,12 @@ __all__ = ["is_always", "warn_of_indices"]
 
 
 def warn_of_indices(body: Body) -> None:
-    """Warn of each access that certainly leaves its array in some iteration of its loops."""
-    is_top = body.function.name == body.kernel.entry
+    """Warn of the first access of each array that certainly leaves it in some iteration."""
+    is_top, told = body.function.name == body.kernel.entry, set[str]()
     for block in body.function.blocks.values():
         for item in block.instructions:
-            if item.op not in ("load", "store"):
-                continue
-            array = body.arrays.met(base := body.arrays.base_of(item.operands[-1]))
+            base = body.arrays.base_of(item.operands[-1]) if item.op in ("load", "store") else ""
+            array = body.arrays.met(base) if base not in told else None
             own = array is not None and (array.local or (is_top and array.kind == "memory"))
             if array is None or not own or not array.dimensions or array.element_bytes <= 0:
                 continue
@@ -29,6 +28,7 @@ def warn_of_indices(body: Body) -> None:
             reached = _reached(body.function, item, base) if count else None
             wrong = [at for at in reached or () if not 0 <= at < count * size]
             if wrong and (place := own_place(item.chain)) is not None:
+                told.add(base)
                 does = "read" if item.op == "load" else "written"
                 body.kernel.plan.warn(
                     f"{place.shown}: element {wrong[0] // size} of {plain_name(array.name)!r} is "
