@@ -69,9 +69,9 @@ def test_what_a_pragma_names_is_there(tmp_path: Path, pragma: str, expected: str
 @pytest.mark.parametrize(
     ("line", "meant"),
     [
-        ("#pragma PIPELINE", "HLS pipeline"),
-        ("#pragma UNROLL factor=2", "HLS unroll"),
-        ("  # pragma loop_tripcount max=4  // a guess", "HLS loop_tripcount"),
+        ("#pragma PIPELINE", "HLS PIPELINE"),
+        ("#pragma UNROLL factor=2", "HLS UNROLL"),
+        ("  # pragma loop_tripcount max=4  // a guess", "HLS LOOP_TRIPCOUNT"),
         ("#pragma once_more", None),
         ("#pragma GCC ivdep", None),
     ],
@@ -84,7 +84,7 @@ def test_a_pragma_without_hls_is_seen(tmp_path: Path, line: str, meant: str | No
 
 
 def test_what_the_compiler_takes_for_its_own_is_named(tmp_path: Path) -> None:
-    with pytest.raises(KernelBuildError, match="did you mean #pragma HLS unroll factor=4?"):
+    with pytest.raises(KernelBuildError, match="did you mean #pragma HLS UNROLL factor=4?"):
         said(tmp_path, structs(inside="#pragma unroll factor=4"))
 
 

@@ -47,7 +47,7 @@ def _of_clang(where: str) -> str:
     text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
     row = "".join(text.split("\n")[number - 1 : number])
     found = re.match(r"\s*#\s*pragma\s+unroll\b(.*)", row)
-    said = "#pragma unroll is no HLS pragma; did you mean #pragma HLS unroll"
+    said = "#pragma unroll is no HLS pragma; did you mean #pragma HLS UNROLL"
     return f"{said}{found[1]}?" if found else ""
 
 
