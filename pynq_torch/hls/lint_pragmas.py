@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from pynq_torch.errors import needs
 
@@ -30,8 +29,7 @@ with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind
 
 __all__ = [
-    "comments_on", "dependences", "has_wrong_word", "home_of", "is_behind_merge", "is_placed",
-    "is_settled", "pragma_problems",
+    "has_wrong_word", "home_of", "is_behind_merge", "is_placed", "is_settled", "pragma_problems",
 ]  # fmt: skip
 
 _TABLE = """
@@ -75,8 +73,6 @@ _PRAGMAS = {
 }
 #: How alike a first word and a pragma's name are, where HLS is missing or joined to it.
 _ALIKE = 0.85
-#: What stands in a row below one comment.
-_GROUP = r"\s*(#\s*pragma\s+HLS\b|_Pragma\b|set_directive_|syn\.directive)"
 #: Where a pragma may stand, for those that cannot stand in any scope.
 _PLACES = {
     "pipeline": ("function", "loop"),
@@ -365,44 +361,3 @@ def _meant(word: str, following: str) -> str:
     if has_more and lower != "hls" and (ratio > 0.6 or lower.startswith("hls")):
         return " is ignored; did you mean #pragma HLS?"
     return ""
-
-
-def dependences(program: Program) -> Iterator[Problem]:
-    """Yield each ``DEPENDENCE ... false`` without a reason beside it."""
-    for item in program.directives:
-        if item.name == "dependence" and item.is_false and not comments_on(item):
-            yield (
-                item.pragma.file,
-                item.pragma.line,
-                "dependence",
-                f"DEPENDENCE of {item.variable or 'all variables'} is called false, and no "
-                "comment says why; write above the pragma what keeps iterations apart",
-            )
-
-
-def comments_on(item: Directive) -> bool:
-    """Whether a reason, a comment of two words or more, is beside a pragma or above its group."""
-    lines = _lines(item.pragma.file)
-    at = item.pragma.line - 1
-    if at >= len(lines):
-        return True
-    if _is_reason(lines[at][re.search(r"//|/\*|;\s*#|$", lines[at]).start() :]):  # type: ignore[union-attr]
-        return True
-    while at > 0 and re.match(_GROUP, lines[at - 1], re.IGNORECASE):
-        at -= 1
-    above: list[str] = []
-    is_script = item.pragma.file.endswith((".tcl", ".cfg"))
-    comment = r"\s*#" if is_script else r"\s*(//|/\*|\*)|.*\*/\s*$"
-    while at > 0 and re.match(comment, lines[at - 1]):
-        at -= 1
-        above.insert(0, lines[at])
-    return _is_reason(" ".join(above))
-
-
-def _is_reason(comment: str) -> bool:
-    words = re.findall(r"[^\W\d_]{2,}", comment)
-    return len(words) >= 2 and words[0].upper() not in ("TODO", "FIXME", "XXX")
-
-
-def _lines(file: str) -> list[str]:
-    return Path(file).read_text(encoding="utf-8", errors="replace").splitlines()

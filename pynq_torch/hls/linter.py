@@ -23,7 +23,8 @@ from .lint_bursts import bursts
 from .lint_dataflow import dataflow
 from .lint_intervals import intervals
 from .lint_loops import accumulations, tripcounts
-from .lint_pragmas import dependences, pragma_problems
+from .lint_pragmas import pragma_problems
+from .lint_promises import dependences
 from .lint_tree import Problem, Program
 from .parse import WARNING, find_top, interface_of, interface_words, probe
 from .source import SourceUnit, folders, read_source

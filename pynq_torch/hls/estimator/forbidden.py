@@ -114,12 +114,10 @@ def check(text: str, plan: Plan, top: str, folder: Path, *, bodies: bool = False
     ----------
     text : str
         The raw module.
-    plan : Plan
-        Takes a warning for each function without a body.
+    plan, folder : Plan, pathlib.Path
+        What takes a warning for each function without a body; for files of LLVM's.
     top : str
         The top function, for messages.
-    folder : pathlib.Path
-        For files of LLVM's.
     bodies : bool
         Refuse functions without a body.
 

@@ -102,8 +102,7 @@ class Region:
         self.handed_on: dict[int, list[Node]] = {}
         #: Of operations of a recurrence that stay in one cycle, the ns that they may take.
         self.unbroken: Mapping[int, float] = {}
-        #: Which element of how many in turn an index is of, and what computes that.
-        self.remainders: dict[object, Node] = {}
+        self.remainders: dict[object, Node] = {}  # what computes which bank an index is of
         self._writes: dict[int, list[Node]] = defaultdict(list)
         #: Of each element, and of it in a block where there are branches, the last load, and how
         #: many writes of its array were before it.
@@ -122,7 +121,6 @@ class Region:
         join_logic(self)
         join_sums(self)
         self.fifos.after_reads(self)
-        #: Writes of an element, for which its word is read.
         self.rewritten = rewritten(self)
 
     @property

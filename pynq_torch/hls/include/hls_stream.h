@@ -316,7 +316,7 @@ template <typename Type> class stream<Type, 0> {
         const auto& named = channel_.name.empty() ? name_ : channel_.name;
         return named.empty() ? "a stream" : named;
     }
-    // An element has moved: whoever polls may go on.
+    // An element has moved: processes that poll may go on.
     static void moved() {
         if (pynq_torch::in_process()) pynq_torch::scheduler().moved();
     }
