@@ -82,6 +82,11 @@ ONE(rgb_to_gray, HLS_8UC3, HLS_8UC1, (hls::CvtColor<HLS_RGB2GRAY>(a, to)))
 ONE(bgr_to_gray, HLS_8UC3, HLS_8UC1, (hls::CvtColor<HLS_BGR2GRAY, HLS_8UC3, HLS_8UC1>(a, to)))
 ONE(gray_to_rgb, HLS_8UC1, HLS_8UC3, (hls::CvtColor<HLS_GRAY2RGB>(a, to)))
 ONE(rgb_to_bgr, HLS_8UC3, HLS_8UC3, (hls::CvtColor<HLS_RGB2BGR>(a, to)))
+ONE(rgb_to_ycrcb, HLS_8UC3, HLS_8UC3, (hls::CvtColor<HLS_RGB2YCrCb>(a, to)))
+ONE(bgr_to_ycrcb, HLS_8UC3, HLS_8UC3, (hls::CvtColor<HLS_BGR2YCrCb>(a, to)))
+ONE(ycrcb_to_rgb, HLS_8UC3, HLS_8UC3, (hls::CvtColor<HLS_YCrCb2RGB>(a, to)))
+ONE(below, HLS_8UC1, HLS_8UC1, hls::CmpS(a, 100, to, HLS_CMP_LT))
+ONE(at_least, HLS_8UC3, HLS_8UC3, hls::CmpS(a, 100, to, HLS_CMP_GE))
 ONE(scale_abs, HLS_16SC1, HLS_8UC1, hls::ConvertScaleAbs(a, to, 0.5, -3.25))
 ONE(scale, HLS_8UC1, HLS_16SC1, hls::Scale(a, to, -1.5, 10.0))
 ONE(binary, HLS_8UC1, HLS_8UC1, hls::Threshold(a, to, 100, 200, HLS_THRESH_BINARY))
@@ -116,6 +121,8 @@ TWO(weighted, HLS_8UC1, HLS_8UC1, hls::AddWeighted(a, 0.75, b, 0.5, -10.0, to))
 TWO(both, HLS_8UC1, HLS_8UC1, hls::And(a, b, to))
 TWO(either, HLS_8UC1, HLS_8UC1, hls::Or(a, b, to))
 TWO(one_of, HLS_8UC1, HLS_8UC1, hls::Xor(a, b, to))
+TWO(unequal, HLS_8UC1, HLS_8UC1, hls::Cmp(a, b, to, HLS_CMP_NE))
+TWO(at_most, HLS_8UC1, HLS_8UC1, hls::Cmp(a, b, to, HLS_CMP_LE))
 TWO(smaller, HLS_8UC1, HLS_8UC1, hls::Min(a, b, to))
 }
 """
@@ -267,6 +274,8 @@ ONE: dict[str, tuple[Picture, Callable[[Picture], Picture]]] = {
     ),
     "gray_to_rgb": (pixels(), lambda a: np.stack([a] * 3, axis=-1)),
     "rgb_to_bgr": (pixels(3), lambda a: a[..., ::-1]),
+    "below": (pixels(), lambda a: np.where(a < 100, 255, 0).astype("u1")),
+    "at_least": (pixels(3), lambda a: np.where(a >= 100, 255, 0).astype("u1")),
     "scale_abs": (pixels(1, -600, 600, "i2"), lambda a: saturated(abs(a * 0.5 - 3.25), "u1")),
     "scale": (pixels(), lambda a: saturated(a * -1.5 + 10, "i2")),
     "binary": (pixels(), lambda a: np.where(a > 100, 200, 0).astype("u1")),
@@ -291,6 +300,8 @@ TWO: dict[str, tuple[int, Callable[[Picture, Picture], Picture]]] = {
     "both": (1, lambda a, b: a & b),
     "either": (1, lambda a, b: a | b),
     "one_of": (1, lambda a, b: a ^ b),
+    "unequal": (1, lambda a, b: np.where(a != b, 255, 0).astype("u1")),
+    "at_most": (1, lambda a, b: np.where(a <= b, 255, 0).astype("u1")),
     "smaller": (1, np.minimum),
 }
 
@@ -323,6 +334,35 @@ def test_a_function_of_two_pictures(functions: ctypes.CDLL, name: str) -> None:
     a, b = pixels(channels), pixels(channels)[::-1]
     want = wanted(a, b)
     np.testing.assert_array_equal(apply(functions, name, want, a, b), want)
+
+
+def luminance(picture: Picture) -> Picture:
+    """Return brightness and the differences of red and blue, by ITU-R BT.601 with 128 for none."""
+    red, _, blue = np.moveaxis(picture.astype(float), -1, 0)
+    bright = gray(picture, (0.299, 0.587, 0.114)).astype(float)
+    parts = bright, (red - bright) * 0.713 + 128, (blue - bright) * 0.564 + 128
+    return saturated(np.stack(parts, axis=-1), "u1")
+
+
+def coloured(picture: Picture) -> Picture:
+    bright, red, blue = np.moveaxis(picture.astype(float) - [0, 128, 128], -1, 0)
+    parts = bright + 1.403 * red, bright - 0.714 * red - 0.344 * blue, bright + 1.773 * blue
+    return saturated(np.stack(parts, axis=-1), "u1")
+
+
+MANY = {
+    "rgb_to_ycrcb": luminance,
+    "bgr_to_ycrcb": lambda a: luminance(a[..., ::-1]),
+    "ycrcb_to_rgb": coloured,
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_colours_are_at_most_one_off(functions: ctypes.CDLL, name: str) -> None:
+    given = pixels(3)
+    want = MANY[name](given)
+    off = abs(apply(functions, name, want, given).astype("i4") - want)
+    assert off.max() <= 1 and off.mean() < 0.02
 
 
 @pytest.mark.parametrize("name", ["rgb_to_gray", "bgr_to_gray", "blur_sigma"])

@@ -10,6 +10,15 @@
 #define HLS_GRAY2BGR 2
 #define HLS_RGB2BGR 3
 #define HLS_BGR2RGB 3
+#define HLS_RGB2YCrCb 4
+#define HLS_BGR2YCrCb 5
+#define HLS_YCrCb2RGB 6
+#define HLS_CMP_EQ 0
+#define HLS_CMP_GT 1
+#define HLS_CMP_GE 2
+#define HLS_CMP_LT 3
+#define HLS_CMP_LE 4
+#define HLS_CMP_NE 5
 #define HLS_THRESH_BINARY 0
 #define HLS_THRESH_BINARY_INV 1
 #define HLS_THRESH_TRUNC 2
@@ -96,6 +105,37 @@ template <> struct Conversion<HLS_RGB2BGR> {
     }
   }
 };
+// Brightness and two differences of colour, likewise.
+template <> struct Conversion<HLS_RGB2YCrCb> {
+  template <class AP_S, class AP_D> static void of(const Scalar<3, AP_S>& from, Scalar<3, AP_D>& to) {
+    parted(from.val[0], from.val[1], from.val[2], to);
+  }
+  template <class AP_D> static void parted(int r, int g, int b, Scalar<3, AP_D>& to) {
+    const int y = Conversion<HLS_RGB2GRAY>::gray<AP_D>(r, g, b);
+    to.val[0] = y;
+    to.val[1] = saturate_cast<AP_D>(apart(r - y, 0.713));
+    to.val[2] = saturate_cast<AP_D>(apart(b - y, 0.564));
+  }
+  static int apart(ap_int<18> difference, ap_ufixed<16, 0> factor) {
+    const ap_fixed<35, 19> shifted = difference * factor + ap_ufixed<9, 8>(128.5);
+    return shifted.to_int();
+  }
+};
+template <> struct Conversion<HLS_BGR2YCrCb> {
+  template <class AP_S, class AP_D> static void of(const Scalar<3, AP_S>& from, Scalar<3, AP_D>& to) {
+    Conversion<HLS_RGB2YCrCb>::parted(from.val[2], from.val[1], from.val[0], to);
+  }
+};
+template <> struct Conversion<HLS_YCrCb2RGB> {
+  template <class AP_S, class AP_D> static void of(const Scalar<3, AP_S>& from, Scalar<3, AP_D>& to) {
+    const ap_fixed<20, 18> y = int(from.val[0]) + ap_ufixed<1, 0>(0.5);
+    const ap_int<18> cr = int(from.val[1]) - 128, cb = int(from.val[2]) - 128;
+    const ap_fixed<17, 2> to_r = 1.403, to_g = -0.714, and_g = -0.344, to_b = 1.773;
+    to.val[0] = saturate_cast<AP_D>(ap_fixed<38, 22>(y + cr * to_r).to_int());
+    to.val[1] = saturate_cast<AP_D>(ap_fixed<38, 22>(y + cr * to_g + cb * and_g).to_int());
+    to.val[2] = saturate_cast<AP_D>(ap_fixed<38, 22>(y + cb * to_b).to_int());
+  }
+};
 template <int AP_CODE, int AP_S, int AP_D, int AP_ROWS, int AP_COLS>
 void CvtColor(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target) {
   EachPixelTo(source, target, [](const typename Mat<AP_ROWS, AP_COLS, AP_S>::Value& from, typename Mat<AP_ROWS, AP_COLS, AP_D>::Value& to) {
@@ -174,6 +214,18 @@ PYNQ_TORCH_TWO_PICTURES(Or, a | b)
 PYNQ_TORCH_TWO_PICTURES(Xor, a ^ b)
 PYNQ_TORCH_TWO_PICTURES(Min, a < b ? a : b)
 PYNQ_TORCH_TWO_PICTURES(Max, a < b ? b : a)
+// 255 where two pictures, or one and a number, compare so; 0 elsewhere.
+inline int compared(double a, double b, int how) {
+  const bool equal = a == b, above = a > b;
+  const bool which[] = {equal, above, above || equal, !above && !equal, !above, !equal};
+  return which[how] ? 255 : 0;
+}
+PYNQ_TORCH_PICTURES void Cmp(Mat<AP_ROWS, AP_COLS, AP_S>& left, Mat<AP_ROWS, AP_COLS, AP_S>& right, Mat<AP_ROWS, AP_COLS, AP_D>& target, int how) {
+  EachPairTo(left, right, target, [&](double a, double b) { return compared(a, b, how); });
+}
+PYNQ_TORCH_PICTURES void CmpS(Mat<AP_ROWS, AP_COLS, AP_S>& source, double limit, Mat<AP_ROWS, AP_COLS, AP_D>& target, int how) {
+  EachChannelTo(source, target, [&](double value, int) { return compared(value, limit, how); });
+}
 PYNQ_TORCH_PICTURES void AddWeighted(Mat<AP_ROWS, AP_COLS, AP_S>& left, double alpha, Mat<AP_ROWS, AP_COLS, AP_S>& right, double beta, double gamma, Mat<AP_ROWS, AP_COLS, AP_D>& target) {
   EachPairTo(left, right, target, [&](double a, double b) { return a * alpha + b * beta + gamma; });
 }
