@@ -650,7 +650,7 @@ NO_VALUES = {
     "#pragma HLS UNROLL factor=": "UNROLL has FACTOR=nothing; expected a whole number",
     "#pragma HLS LOOP_TRIPCOUNT min=-1": "LOOP_TRIPCOUNT has MIN=-1; expected a whole number",
     "#pragma HLS PIPELINE style=fpl": "PIPELINE has STYLE=fpl; expected one of flp, frp, stp; did",
-    "#pragma HLS BIND_OP variable=a op=fadd impl=fuldsp": "BIND_OP has IMPL=fuldsp; expected one",
+    "#pragma HLS BIND_OP variable=a op=add impl=fuldsp": "BIND_OP has IMPL=fuldsp; expected one",
     "#pragma HLS BIND_OP variable=a op=faddd": "BIND_OP has OP=faddd; expected one of add, sub,",
     "#pragma HLS ALLOCATION operation instances=mul": "ALLOCATION has no limit, so it limits",
 }

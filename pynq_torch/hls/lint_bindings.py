@@ -21,8 +21,8 @@ __all__ = ["assigned", "unbound"]
 #: What an expression has in it that does an operation, and how a sentence calls that.
 _SIGNS = {"mul": "*", "div": "/", "add": "+-", "sub": "+-"}
 _WORDS = {"mul": "product", "div": "quotient", "add": "sum", "sub": "difference"}
-#: Of integers: how they may be built, and how many cycles they may take.
-_BUILT, _MOST = ("dsp", "fabric"), 4
+#: How only floating-point operators are built, and the cycles that those of integers may take.
+_OF_FLOATS, _MOST = ("fulldsp", "maxdsp", "meddsp", "primitivedsp"), 4
 _INTEGERS = ("add", "sub", "mul")
 #: Types of floating-point numbers, and of C's integers.
 _REAL = re.compile(r"float|double|half|_Float16")
@@ -59,7 +59,7 @@ def unbound(item: Directive, function: Scope) -> Iterator[Problem]:
 
 def _of_integers(item: Directive) -> Iterator[Problem]:
     built, latency = item.options.get("impl", "").lower(), item.options.get("latency", "")
-    if built and built not in _BUILT:
+    if built in _OF_FLOATS:
         yield problem(item, f"has IMPL={built}, which integers have not; expected dsp or fabric")
     if latency.isdigit() and int(latency) > _MOST:
         yield problem(item, f"has LATENCY={latency}; expected at most {_MOST} for integers")
