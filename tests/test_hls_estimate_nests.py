@@ -41,8 +41,10 @@ void k(const int a[64][CH][3][3], const int w[CH][3][3], int y[64]) {
 
 def test_short_loops_are_unrolled_only_if_all_their_iterations_are_few(tmp_path: Path) -> None:
     assert _names(_of(tmp_path, WINDOW, CH=7)) == [("row", True)]
-    (flat,) = _of(tmp_path, WINDOW, CH=8).loops
-    assert (flat.name, flat.trip_count) == ("row_channel_down_across", (64 * 72, 64 * 72))
+    rows, flat = _of(tmp_path, WINDOW, CH=8).loops
+    assert (flat.name, flat.trip_count) == ("channel_down_across", (72, 72))
+    # "Cannot flatten loop ... nontrivial logic in the loop latch" (logs of two networks, 2021, 2022)
+    assert (rows.name, rows.ii) == ("row", None)
 
 
 BIAS = """

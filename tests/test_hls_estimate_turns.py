@@ -149,3 +149,24 @@ def test_a_break_is_of_the_innermost_loop_alone(tmp_path: Path, step: tuple[str,
     found = estimate_of(tmp_path, text, "vitis")
     assert trips(found) == [("points", (64, 64)), ("each", (0, 255))]
     assert "product" in found.loops[1].why and "2 floating-point additions" in found.loops[1].why
+
+
+AGAIN = """
+void k(const int x[256], int y[256], int n) {
+    int i = 0, j = 0;
+    each: while (i < n) {
+#pragma HLS LOOP_TRIPCOUNT min=1 max=256
+        ++i;
+        if (x[i] < 0) continue;
+        ++j;
+        if (x[j] > 7) continue;
+        y[j] = x[i];
+    }
+}
+"""
+
+
+def test_a_while_that_goes_on_early_is_one_loop(tmp_path: Path) -> None:
+    found = estimate_of(tmp_path, AGAIN, "vitis")
+    assert trips(found) == [("each", (1, 256))]
+    assert found.latency[1] is not None and not found.warnings

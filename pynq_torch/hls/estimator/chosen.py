@@ -13,7 +13,10 @@ from itertools import count
 
 from .whole import node_of
 
-__all__ = ["with_own_loads"]
+__all__ = ["WAY", "with_own_loads"]
+
+#: How the names of loads begin of which another one may be the one that counts.
+WAY = "%way."
 
 _SELECT = re.compile(
     r"^  (?P<name>%\S+) = select i1 (?P<condition>[^ ,]+), "
@@ -102,7 +105,7 @@ class _Function:
         if below is None:
             return None
         condition, *bases, lines = below
-        names = [f"%way.{next(self._numbers)}" for _ in bases]
+        names = [f"{WAY}{next(self._numbers)}" for _ in bases]
         for name, base in zip(names, bases, strict=True):
             line = f"  {name} = getelementptr {made['start']}ptr {base}{made['rest']}"
             found = _PART.match(line)
@@ -133,7 +136,7 @@ class _Function:
         yield from lines
         names = []
         for pointer in (one, other):
-            names.append(f"%way.{next(self._numbers)}")
+            names.append(f"{WAY}{next(self._numbers)}")
             line = f"  {names[-1]} = load {load['type']}, ptr {pointer}{load['rest']}"
             below = self._choice(pointer)
             again = _LOAD.match(line)
@@ -156,7 +159,7 @@ class _Function:
             return
         names = []
         for (pointer, block), end in zip(ways, ends, strict=True):
-            names.append((f"%way.{next(self._numbers)}", block))
+            names.append((f"{WAY}{next(self._numbers)}", block))
             line = f"  {names[-1][0]} = load {load['type']}, ptr {pointer}{load['rest']}"
             before.setdefault(end, []).append(line)
         pairs = ", ".join(f"[ {name}, %{block} ]" for name, block in names)

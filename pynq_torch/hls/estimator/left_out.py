@@ -21,9 +21,8 @@ _KEEPS = "__hls_sized"
 _SAID = re.compile(r"^.* call void @llvm\.assume\(.*!dbg (!\d+).*$", re.MULTILINE)
 _MOST_SAID = 8
 _FUNCTION = re.compile(r"(?ms)^define .*?^}$")
-_RESULT = re.compile(r"^define (?:[\w()]+ )*?(void|i\d+|half|float|double|ptr|[%{<\[].*?[}>\]]) @")
-#: The end of a function that has a result and no ``return`` there; not what is behind an exit.
-_NO_RETURN = re.compile(r"(?m)^(?!.* call )(.*\n)  unreachable(, !dbg (!\d+))$")
+#: Where a function returns.
+_RETURN = re.compile(r"(?m)^  ret .*!dbg (!\d+)$")
 
 
 def check(text: str, made: functools.partial[tuple[str, str]], module: Module, plan: Plan) -> None:
@@ -50,6 +49,7 @@ def check(text: str, made: functools.partial[tuple[str, str]], module: Module, p
         return made.func(changed, *made.args[1:], **made.keywords)[0]
 
     _check_sizes(text, plan, optimised)
+    _check_results(text, plan)
     for name, function in module.functions.items():
         items = (block.instructions[-1:] for block in function.blocks.values())
         if all(item.op != "ret" for last in items for item in last):
@@ -68,6 +68,20 @@ def _check_sizes(text: str, plan: Plan, optimised: Callable[[str], str]) -> None
     refuse(left, optimised(kept), NO_SIZE, plan.top.name)
 
 
+def _check_results(text: str, plan: Plan) -> None:
+    """Warn of each function that has a result and no ``return``; as in HLS it is any value."""
+    places = Locations(text)
+    for one in _reached(text, plan.entry):
+        uses = [line for line in one.split("\n") if re.search(r"%retval\b", line)]
+        is_set = any(" = alloca " not in line and " = load " not in line for line in uses)
+        ends = None if is_set or not uses else _RETURN.search(one)
+        if ends and (where := places.of(ends[1])):
+            plan.warn(
+                f"{where.shown}: a result is missing behind this, and may be any value; "
+                "write a return"
+            )
+
+
 def _stops(text: str, name: str, plan: Plan, optimised: Callable[[str], str]) -> Iterator[str]:
     """Yield why a function does not return, other than by a loop that has no end.
 
@@ -75,14 +89,6 @@ def _stops(text: str, name: str, plan: Plan, optimised: Callable[[str], str]) ->
     that leads there.
     """
     places, never = Locations(text), f"so that {plan.top.name} never returns"
-    reached = _reached(text, plan.entry)
-    missing = [one for one in reached if _NO_RETURN.search(one)]
-    ended = functools.reduce(lambda made, one: made.replace(one, _with_returns(one)), missing, text)
-    if missing and _returns(optimised(ended), name):
-        for match in (match for one in missing for match in _NO_RETURN.finditer(one)):
-            if where := places.of(match[3]):
-                yield f"{where.shown}: a result is missing behind this, {never}; write a return"
-        return
     said = [*_SAID.finditer(text)]
     if not said or not _returns(optimised(_SAID.sub("", text)), name):
         return
@@ -102,15 +108,6 @@ def _reached(text: str, entry: str) -> list[str]:
     found = (one[0] for one in _FUNCTION.finditer(text))
     named = ((match[1].strip('"'), one) for one in found if (match := DEFINED.match(one)))
     return [one for name, one in named if name in names]
-
-
-def _with_returns(function: str) -> str:
-    """Return a function that returns any value where its result is missing."""
-    result = _RESULT.match(function)
-    if result is None:
-        return function
-    value = "void" if result[1] == "void" else f"{result[1]} poison"
-    return _NO_RETURN.sub(rf"\1  ret {value}\2", function)
 
 
 def _returns(text: str, name: str) -> bool:

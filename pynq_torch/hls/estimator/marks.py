@@ -136,7 +136,7 @@ def with_one_bus(text: str, entry: str, names: Collection[str]) -> str:
 
 def with_loops_apart(text: str) -> str:
     """Return a raw module in which each loop has a place of its own, also those of one macro."""
-    text = _with_loops_of_constructors(text)
+    text = _with_loops_of_constructors(_with_one_way_back(text))
     places, seen = Locations(text), Counter[Key]()
     changed: dict[str, tuple[str, str]] = {}
     added: list[str] = []
@@ -155,6 +155,33 @@ def with_loops_apart(text: str) -> str:
     if not changed:
         return text
     return "\n".join([re.sub(r"(?m)^(!\d+) = distinct !\{.*$", own, text), *added, ""])
+
+
+def _with_one_way_back(text: str) -> str:
+    """Return a raw module in which each loop begins again from one block.
+
+    A `while` with a `continue` has several such branches, of which LLVM makes nested loops.
+    """
+    lines, labels = text.split("\n"), dict[str, int]()
+    ways: dict[str, list[int]] = {}
+    headers: dict[str, str] = {}
+    for number, line in enumerate(lines):
+        if line.startswith("define "):
+            labels = {}
+        elif (found := _LOOP.search(line)) and (header := _header(line, labels)):
+            ways.setdefault(found[1], []).append(number)
+            headers[found[1]] = header
+        elif label := _LABEL.match(line):
+            labels[label[1]] = number
+    for node, numbers in ways.items():
+        header, last = headers[node], lines[numbers[-1]]
+        if len(numbers) > 1:
+            for number in numbers:
+                way = re.sub(rf"%{re.escape(header)}(?![-\w.$])", f"%{header}.again", lines[number])
+                lines[number] = way.replace(f", !llvm.loop {node}", "")
+            end = last[last.index(", !dbg") :] if ", !dbg" in last else f", !llvm.loop {node}"
+            lines[numbers[-1]] += f"\n\n{header}.again:\n  br label %{header}{end}"
+    return "\n".join(lines)
 
 
 def _with_loops_of_constructors(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+from .chosen import WAY
 from .place import own_place, plain_name
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def warn_of_indices(body: Body) -> None:
 def _reached(function: Function, item: Instruction, base: str) -> tuple[int, int] | None:
     """Return the first and the last byte of an array that loops come to; None if not certain."""
     known = function.known.get(item.operands[-1])
+    if item.name.startswith(WAY):  # only where it is chosen
+        return None
     if known is None or item.block is None or dict(known.expression.terms).get(base) != 1:
         return None
     low = high = known.expression.constant
