@@ -12,6 +12,7 @@ KERNEL = """#include <ap_int.h>
 #include <hls_half.h>
 #define TWICE(x) ((x) * 2)
 static int times(int a, int b) { return a * b; }
+static void fill(int a, int &b) { b = a * 7; }
 void k(const int a[64], const float b[64], int c[64], float d[64]) {
     each: for (int i = 0; i < 64; ++i) {
 #pragma HLS BIND_OP PRAGMA
@@ -21,7 +22,10 @@ void k(const int a[64], const float b[64], int c[64], float d[64]) {
         int called = times(p, 3), grown = TWICE(p);
         float f = b[i] * 1.5f;
         f += 2;
-        c[i] = p + called + grown + wide.to_int();
+        int braced{a[i] * 5}, filled, count = 0;
+        fill(a[i], filled);
+        if (p > 3) count++;
+        c[i] = p + called + grown + wide.to_int() + braced + filled + count;
         d[i] = f - 1;
     }
 }
@@ -41,6 +45,10 @@ void k(const int a[64], const float b[64], int c[64], float d[64]) {
         ("variable=d op=fsub impl=fabric", ""),
         ("variable=i op=mul impl=fabric", "has no effect: i gets its value from no product"),
         ("variable=f op=fdiv impl=fabric", "has no effect: f gets its value from no quotient"),
+        ("variable=braced op=mul impl=fabric", ""),
+        ("variable=filled op=mul impl=fabric", ""),
+        ("variable=count op=add impl=dsp", ""),
+        ("variable=braced op=add impl=dsp", "has no effect: braced gets its value from no sum"),
         ("variable=p op=fmul impl=fulldsp", "has OP=fmul, but p is of type int; write op=mul"),
         ("variable=f op=mul impl=dsp", "has OP=mul, but f is of type float; write op=fmul"),
         ("variable=p op=mul impl=maxdsp", "has IMPL=maxdsp, which integers have not"),
@@ -55,4 +63,4 @@ def test_what_bind_op_binds(
     found = [line for line in capsys.readouterr().out.splitlines() if "BIND_OP" in line]
     assert (status, len(found)) == ((1, 1) if said else (0, 0)), found
     assert said in "".join(found)
-    assert not said or "k.cpp:7" in found[0]
+    assert not said or "k.cpp:8" in found[0]

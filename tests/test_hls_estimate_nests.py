@@ -43,7 +43,7 @@ def test_short_loops_are_unrolled_only_if_all_their_iterations_are_few(tmp_path:
     assert _names(_of(tmp_path, WINDOW, CH=7)) == [("row", True)]
     rows, flat = _of(tmp_path, WINDOW, CH=8).loops
     assert (flat.name, flat.trip_count) == ("channel_down_across", (72, 72))
-    # "Cannot flatten loop ... nontrivial logic in the loop latch" (logs of two networks, 2021, 2022)
+    # "Cannot flatten loop ... nontrivial logic in the loop latch" (logs of two networks)
     assert (rows.name, rows.ii) == ("row", None)
 
 

@@ -243,7 +243,7 @@ def _kernel(args: argparse.Namespace) -> KernelSource:
     from pynq_torch.hls.kernels import KernelSource, find_kernel
 
     path = Path(args.kernel)
-    found: KernelSource | None
+    found: KernelSource | None = None
     if path.is_file():
         found = KernelSource(args.top or path.stem, path)
     elif path.is_dir():
@@ -253,7 +253,11 @@ def _kernel(args: argparse.Namespace) -> KernelSource:
         own = Path("hw/kernels").resolve()
         folders = [*args.kernels, *([own] if own.is_dir() and own != paths.KERNELS else [])]
         name = args.top or args.kernel
-        found = find_kernel(name, folders) or find_kernel(name, [paths.KERNELS])
+        named = [folder / name for folder in folders if (folder / name).is_dir()]
+        library = [paths.KERNELS / name] if (paths.KERNELS / name).is_dir() else []
+        # A folder of that name comes before a function that some other source has.
+        for places in (named, library, folders, [paths.KERNELS]):
+            found = found or (find_kernel(name, places) if places else None)
     if found is None:
         raise KernelError(
             f"no kernel {args.kernel!r}: it is no file and no folder, and no source in --kernels "

@@ -214,7 +214,7 @@ class _Region:
             return None
         if any(inner.kind in (*_JUMPS, *_EXITS) for inner in walk(loop.body)):
             return None
-        return loop
+        return None if _counts_in_body(loop) else loop
 
     def _touched_by_turns(self, loop: Scope) -> dict[int, tuple[bool, bool]]:
         found: dict[int, tuple[bool, bool]] = {}
@@ -303,6 +303,14 @@ def _counters(loop: Scope) -> list[Cursor]:
     if begin is None or begin.kind != CursorKind.DECL_STMT:
         return []
     return [one for one in begin.get_children() if one.kind == CursorKind.VAR_DECL]
+
+
+def _counts_in_body(loop: Scope) -> bool:
+    """Whether a ``for`` has no step, or its body moves on what it counts with."""
+    counters = {one.hash for one in _counters(loop)}
+    steps = (node for node in walk(loop.body) if is_step(node))
+    roots = (root_of(next(iter(node.get_children()))) for node in steps)
+    return loop.header()[2] is None or any(one and one.hash in counters for one in roots)
 
 
 def _only(body: Cursor) -> Cursor:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pynq_torch.errors import needs
 
 from .lint_effects import problem
-from .lint_tree import Directive, Problem, Scope, walk
+from .lint_tree import Directive, Problem, Scope, is_step, root_of, walk
 
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind
@@ -47,7 +47,11 @@ def unbound(item: Directive, function: Scope) -> Iterator[Problem]:
         text = f"has OP={operation}, but {item.variable} is of type {types.pop()}; write op={right}"
         yield problem(item, text)
         return
-    texts = [_text(node) for node in found if assigned(node) == item.variable]
+    if any(_is_handed_over(node, item.variable) for node in found):
+        return
+    values = [_text(node) for node in found if assigned(node) == item.variable]
+    texts = [one for one in values if re.search(r"[={(]", one)]  # not `int p;`
+    texts += ["=+" for node in found if _counts(node, item.variable)]
     # What a function or a macro does is not looked at.
     if texts and not any(re.search(r"\w\(", one) or _has(one, _SIGNS[name]) for one in texts):
         yield problem(
@@ -80,7 +84,22 @@ def _text(node: Cursor) -> str:
 
 def _has(text: str, signs: str) -> bool:
     """Whether an assignment has one of some operators, in itself (`+=`) or behind it."""
-    return any(sign in text.partition("=")[0][-1:] + text.partition("=")[2] for sign in signs)
+    before, _, behind = text.partition("=")
+    return any(sign in (before[-1:] + behind if behind else before) for sign in signs)
+
+
+def _counts(node: Cursor, variable: str) -> bool:
+    """Whether an expression is `++variable` or the like."""
+    root = root_of(node) if node.kind == CursorKind.UNARY_OPERATOR and is_step(node) else None
+    return root is not None and root.spelling == variable
+
+
+def _is_handed_over(node: Cursor, variable: str) -> bool:
+    """Whether a call takes a variable, which it may give a value."""
+    if node.kind != CursorKind.CALL_EXPR or node.spelling.startswith("operator"):
+        return False
+    roots = (root_of(one) for one in node.get_arguments() if one is not None)
+    return any(one is not None and one.spelling == variable for one in roots)
 
 
 def assigned(node: Cursor) -> str:

@@ -22,7 +22,7 @@ from .lint_effects import (
     repeated,
     unknown_core,
 )  # fmt: skip
-from .lint_tree import LOOPS, Directive, Problem, Program, Scope, is_constant, plain
+from .lint_tree import LOOPS, Directive, Problem, Program, Scope, calls, is_constant, plain
 from .spelling import nearest
 
 with needs("clang", "Reading HLS C++"):
@@ -336,6 +336,8 @@ def _has_process(body: Cursor) -> bool:
             return True
         if node.kind == CursorKind.CALL_EXPR and node.spelling != "operator=":
             return True
+        if any(not call.spelling.startswith("operator") for call in calls(node)):
+            return True  # `int t = f(x);`
     return False
 
 

@@ -175,6 +175,7 @@ def _warned(schedule: bool | Estimate, found: set[Finding]) -> Iterator[Finding]
     Where the syntax has shown that a region is not canonical, nothing more is said of that line.
     """
     said = {(one.file, one.line) for one in found if one.rule == "dataflow"}
+    told = {(one.file, one.line, one.text) for one in found}
     for warning in schedule.warnings if isinstance(schedule, Estimate) else ():
         match = WARNING.match(warning)
         name = match["text"].partition(" ")[0].rstrip(":").lower() if match else ""
@@ -184,7 +185,8 @@ def _warned(schedule: bool | Estimate, found: set[Finding]) -> Iterator[Finding]
             continue  # of its words, which the syntax tells
         rule = name if name in ("dataflow", "dependence", "element") else "pragma"
         one = _finding(match["file"], int(match["line"]), rule, match["text"])
-        if rule != "dataflow" or (one.file, one.line) not in said:
+        again = (one.file, one.line, one.text) in told
+        if not again and (rule != "dataflow" or (one.file, one.line) not in said):
             yield one
 
 

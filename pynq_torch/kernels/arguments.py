@@ -109,13 +109,23 @@ def check_number(cu: str, name: str, value: Any, number: Any) -> None:
     cu, name : str
         For the message: the compute unit and the argument.
     value : object
-        What was given. Unsigned integers of numpy are bits, and fit everywhere, as 0 does.
+        What was given. `np.uint32`, `np.uint64` and, for `half`, `np.uint16` are bits, and fit
+        everywhere, as 0 does.
     number : object
         What the kernel's C++ says: `ctype`, `kind`, `bits` and `fraction_bits`.
     """
     is_float = isinstance(value, (float, np.floating))
     is_int = isinstance(value, (int, np.integer, np.bool_))
-    if isinstance(value, np.unsignedinteger) or not (is_float or is_int):
+    if isinstance(value, PynqBuffer) and number.kind != "int":  # of an int it may be the address
+        raise ArgumentError(
+            f"{cu}: argument {name} is an array; the kernel's C++ takes one {number.ctype}. Pass "
+            "value.item()",
+            cu,
+        )
+    is_bits = isinstance(value, np.unsignedinteger) and (
+        value.nbytes >= 4 or 8 * value.nbytes == number.bits
+    )
+    if is_bits or not (is_float or is_int):
         return
     if value == 0 and not np.signbit(value):
         return
@@ -123,11 +133,11 @@ def check_number(cu: str, name: str, value: Any, number: Any) -> None:
     if number.kind == "int" and is_float:
         instead = f"{int(value)}" if np.isfinite(value) else "an int"
     elif number.kind == "fixed" and is_float:
-        instead = f"its steps of 2**-{number.fraction_bits}: round(x * 2**{number.fraction_bits})"
-    elif number.kind == "float" and is_int:
-        instead = f"{float(value)!r}, or bits as np.uint{width}"
+        instead = f"its steps of 2**{-number.fraction_bits}: round(x * 2**{number.fraction_bits})"
     elif number.kind == "float" and number.bits == 16 and not isinstance(value, np.float16):
         instead = f"np.float16({value!r})"
+    elif number.kind == "float" and is_int:
+        instead = f"{int(value)}.0, or np.uint{width}({int(value)}) if these are its bits"
     else:
         return
     found = f"{value!r}, a {'float' if is_float else 'whole number'}"
@@ -208,6 +218,8 @@ def encode(kernel: Kernel, parameter: Parameter, value: Any) -> bytes:
         return raw + bytes(-len(raw) % 4)
     if (known := kernel.numbers.get(parameter.name)) is not None:
         check_number(kernel.cu, parameter.names[-1], value, known)
+        if known.kind == "float" and isinstance(value, np.floating):
+            value = value if 8 * value.nbytes == known.bits else float(value)
     if isinstance(value, (bool, int, np.integer, np.bool_)):
         number, bits = int(value), 8 * size
         if not -(1 << bits - 1) <= number < 1 << bits:

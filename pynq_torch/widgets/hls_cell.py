@@ -181,9 +181,10 @@ def _number(text: str) -> tuple[str, int]:
 
 def _without(folder: Path, texts: Sequence[str]) -> tuple[str, ...]:
     """Return warnings without the cell's folder, which says nothing to a reader."""
-    names = (f"{folder.resolve()}/", f"{folder}/", f"{folder.name}/")
-    for name in names:
-        texts = [text.replace(name, "") for text in texts]
+    for name in (str(folder.resolve()), str(folder), folder.name):
+        if name not in ("", "."):
+            begins = re.compile(rf"(?<![\w./-]){re.escape(name)}/")
+            texts = [begins.sub("", text) for text in texts]
     return tuple(texts)
 
 

@@ -16,7 +16,7 @@ from .whole import node_of
 __all__ = ["WAY", "with_own_loads"]
 
 #: How the names of loads begin of which another one may be the one that counts.
-WAY = "%way."
+WAY = "%__hls_way."
 
 _SELECT = re.compile(
     r"^  (?P<name>%\S+) = select i1 (?P<condition>[^ ,]+), "
@@ -24,6 +24,7 @@ _SELECT = re.compile(
 )
 _PHI = re.compile(r"^  (?P<name>%\S+) = phi ptr (?P<ways>\[.*\])")
 _WAY = re.compile(r"\[ ([%@][^ ,]+), %([^ ,]+) \]")
+_ENTRY = re.compile(r", %[^ ,]+ \]")
 _PART = re.compile(
     r"^  (?P<name>%\S+) = getelementptr (?P<start>.*?)ptr (?P<base>[%@][^ ,]+)(?P<rest>,.*)$"
 )
@@ -154,15 +155,18 @@ class _Function:
         between = self._lines[phi + 1 : number]
         if len(roots) < 2 or None in roots or any(map(_stops, between)):
             return
-        ends = [self._ends.get(block, -1) for _, block in ways]
-        if any(not 0 <= end < phi for end in ends):  # a loop's own
+        ends = {block: self._ends.get(block, -1) for _, block in ways}
+        if len(ways) < len(_ENTRY.findall(self._lines[phi])):  # one is a constant address
             return
-        names = []
-        for (pointer, block), end in zip(ways, ends, strict=True):
-            names.append((f"{WAY}{next(self._numbers)}", block))
-            line = f"  {names[-1][0]} = load {load['type']}, ptr {pointer}{load['rest']}"
-            before.setdefault(end, []).append(line)
-        pairs = ", ".join(f"[ {name}, %{block} ]" for name, block in names)
+        if any(not 0 <= end < phi for end in ends.values()):  # a loop's own
+            return
+        names: dict[str, str] = {}
+        for pointer, block in ways:  # several cases of a `switch` may come from one block
+            if block not in names:
+                names[block] = f"{WAY}{next(self._numbers)}"
+                line = f"  {names[block]} = load {load['type']}, ptr {pointer}{load['rest']}"
+                before.setdefault(ends[block], []).append(line)
+        pairs = ", ".join(f"[ {names[block]}, %{block} ]" for _, block in ways)
         self._lines[phi] += f"\n  {load['name']} = phi {load['type']} {pairs}{node_of(load)}"
         self._lines[number] = ""
         self._left.append(load["pointer"])

@@ -107,6 +107,9 @@ def check_top(function: Cursor, top: str) -> None:
             )
 
 
+_BODY = re.compile(r"(?ms)^define .*?^}$")
+
+
 def check(text: str, plan: Plan, top: str, folder: Path, *, bodies: bool = False) -> None:
     """Refuse a module that HLS would refuse, as far as the top function reaches.
 
@@ -169,7 +172,10 @@ def _check_addresses(text: str, plan: Plan, folder: Path) -> None:
     path.write_text(text, encoding="utf-8")
     passes = "-passes=internalize,globaldce,function(sroa,instsimplify)"
     words = [passes, f"-internalize-public-api-list={plan.entry}", "-S", "-o", "-", str(path)]
-    refuse(_AT_A_NUMBER, opt(words, _OPT_S)[0], _FIXED, plan.top.name)
+    made = opt(words, _OPT_S)[0]
+    places = [line for line in made.split("\n") if line.startswith("!")]
+    code = (line for one in _BODY.findall(made) for line in _reached(one))
+    refuse(_AT_A_NUMBER, "\n".join([*code, *places]), _FIXED, plan.top.name)
 
 
 def refuse(pattern: re.Pattern[str], text: str, reason: str, top: str) -> None:

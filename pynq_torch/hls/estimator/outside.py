@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -44,24 +45,41 @@ def _reached(function: Function, item: Instruction, base: str) -> tuple[int, int
         return None
     if known is None or item.block is None or dict(known.expression.terms).get(base) != 1:
         return None
-    low = high = known.expression.constant
-    around = item.block.loop.above() if item.block.loop else ()
-    loops = {f"loop {loop.header}": loop for loop in around}
-    for name, factor in known.expression.terms:
-        if name == base:
-            continue
-        loop = loops.get(name)
-        if loop is None or loop.taken is None or loop.taken.terms:
-            return None
-        ends = sorted((0, factor * loop.taken.constant))
-        low, high = low + ends[0], high + ends[1]
+    last: dict[str, int] = {}
     inner: Block | None = item.block
-    for loop in loops.values():
-        if inner is None or not is_always(function, inner):
+    for loop in item.block.loop.above() if item.block.loop else ():
+        steady = loop.taken is not None and not loop.taken.terms
+        if inner is None or loop.taken is None or not steady or not is_always(function, inner):
             return None
+        # Behind a `break`, or where it is unrolled, the last iteration does not come to it.
+        ends = _leaves(function, loop.header, inner, loop.blocks)
+        last[f"loop {loop.header}"] = loop.taken.constant - ends
         before = [function.blocks[one] for one in function.predecessors[loop.header]]
         inner = next((one for one in before if one.name not in loop.blocks), None)
+    first = next(iter(function.blocks))
+    if inner is None or _leaves(function, first, inner, function.blocks):
+        return None
+    low = high = known.expression.constant
+    for name, factor in known.expression.terms:
+        if name != base:
+            if last.get(name, -1) < 0:
+                return None
+            ends_at = sorted((0, factor * last[name]))
+            low, high = low + ends_at[0], high + ends_at[1]
     return low, high
+
+
+def _leaves(function: Function, start: str, block: Block, within: Container[str]) -> bool:
+    """Whether a way from a block leads out of some blocks, or ends, without coming to another."""
+    seen = {block.name}
+    waiting = [] if block.name == start else [start]
+    while waiting:
+        seen.add(name := waiting.pop())
+        following = function.blocks[name].successors
+        if not following or any(one not in within for one in following):
+            return True
+        waiting += [one for one in following if one not in seen]
+    return False
 
 
 def is_always(function: Function, block: Block) -> bool:

@@ -306,6 +306,9 @@ template <typename Type> class stream<Type, 0> {
                 return "polls " + of.called() + ", which is " + (for_room ? "full" : "empty");
             }
             pynq_torch::Port* port() override { return of.port_; }
+            pynq_torch::Channel* full() override {
+                return for_room ? const_cast<pynq_torch::Channel*>(&of.channel_) : nullptr;
+            }
             const stream& of;
             bool for_room;
         } look(*this, for_room);

@@ -5,6 +5,7 @@
 // until it has to wait, and the next in order goes on: every run is the same, and nothing needs a lock.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <csetjmp>
 #include <cstddef>
@@ -223,11 +224,13 @@ class Scheduler {
             if (!found) lines.push_back({one, one->depth});
         }
         std::string text, places;
+        std::vector<std::string> named;
         for (const auto& [one, depth] : lines) {
             text += (text.empty() ? "Write #pragma HLS STREAM variable=" : " and variable=") +
                     one->variable + " depth=" + std::to_string(depth);
-            if (places.find(one->where) == std::string::npos)
-                places += (places.empty() ? "" : ", ") + one->where;
+            if (std::find(named.begin(), named.end(), one->where) != named.end()) continue;
+            places += (places.empty() ? "" : ", ") + one->where;
+            named.push_back(one->where);
         }
         return text + " (" + places + ")" + (finished ? "" : " or more");
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import numbers
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -58,7 +59,7 @@ def new_overlay(
     """
     root = Path(root)
     _check(name, units)
-    clock_dividers(clock_mhz if isinstance(clock_mhz, int | float) else _no_clock(clock_mhz))
+    clock_dividers(clock_mhz if isinstance(clock_mhz, numbers.Real) else _no_clock(clock_mhz))
     places = itertools.cycle(MEMORY_PORTS)
     found = {unit: _interface(root, kernel) for unit, kernel in units.items()}
     ports = {
