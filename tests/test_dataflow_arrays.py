@@ -190,6 +190,40 @@ static void patient(const int* in, int* out) {
     nothing(in, s);
     look(s, out);
 }
+static void put_two(const int* in, Fifo s[2]) {
+    s[0].write(in[0]);
+    s[1].write(in[1]);
+}
+static void plus_one(Fifo& s, Fifo& t) { t.write(s.read() + 1); }
+static void get_two(Fifo t[2], int* out) {
+    out[0] = t[0].read();
+    out[1] = t[1].read();
+}
+static void counted(const int* in, int* out) {
+#pragma HLS DATAFLOW
+    Fifo s[2], t[2];
+    put_two(in, s);
+    for (int i = 0; i < 2;) {
+#pragma HLS UNROLL
+        plus_one(s[i], t[i]);
+        ++i;
+    }
+    get_two(t, out);
+}
+static void push(const int* in, Fifo& a, Fifo& b) {
+    for (int i = 0; i < 8; ++i)
+        while (!a.write_nb(in[i])) {}
+    for (int i = 0; i < 8; ++i) b.write(in[i]);
+}
+static void pull(Fifo& a, Fifo& b, int* out) {
+    for (int i = 0; i < 8; ++i) out[i] = b.read() + a.read();
+}
+static void pushed(const int* in, int* out) {
+#pragma HLS DATAFLOW
+    Fifo pushed_a, b;
+    push(in, pushed_a, b);
+    pull(pushed_a, b, out);
+}
 void flow(const int* in, int* out, int n, int what) {
 #pragma HLS INTERFACE m_axi port=in offset=slave bundle=gmem
 #pragma HLS INTERFACE m_axi port=out offset=slave bundle=gmem
@@ -207,6 +241,8 @@ void flow(const int* in, int* out, int n, int what) {
     if (what == 8) upstream(in, out, n);
     if (what == 9) starved(in, out, n);
     if (what == 10) patient(in, out);
+    if (what == 11) counted(in, out);
+    if (what == 12) pushed(in, out);
 }
 """
 LINES = SOURCE.split("\n")
@@ -301,3 +337,14 @@ def test_a_process_that_polls_what_nobody_fills_any_more_is_a_deadlock(kernel):
 
 def test_a_process_that_gives_up_by_itself_is_none(kernel):
     assert run(kernel, 10)[1][0] == 3_000_000
+
+
+def test_a_loop_whose_body_counts_is_one_process(kernel):
+    x, y = run(kernel, 11)
+    assert (y[:2] == x[:2] + 1).all()
+
+
+def test_a_process_that_polls_for_room_needs_depth(kernel):
+    said = fault(kernel, 12)
+    assert "push polls pushed_a, which is full" in said
+    assert "variable=pushed_a depth=8" in said

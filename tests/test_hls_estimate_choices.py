@@ -138,3 +138,43 @@ void k(const int x[64], const bool c[64], int y[64]) {
 def test_members_of_objects_may_be_chosen(tmp_path: Path) -> None:
     found = estimate_of(tmp_path, MEMBERS, TOOLS[0])
     assert loop_of(found, "each").ii == 1 and not found.warnings
+
+
+#: A `switch` with several cases of one place, a variable called as new ones might be, and an
+#: element at a constant place.
+SHAPES = (
+    "const int *p; switch (x[i]) { case 0: case 100: case 777: p = a; break; case 3: case 5: p = b;"
+    " break; default: y[63 - i] = 5; p = b; } y[i] = *p;",
+    "const int *p = x[i] == 5 ? a : b; if (a[i] > way) way = a[i]; y[i] = p[63 - i] + way;",
+    "C[i & 7] = a[i]; D[i & 3] = b[i]; int v; if (x[i] == 1) { z[i] = 1; v = D[2]; } else if "
+    "(x[i] == 2) { z[63 - i] = 2; v = x[i & 31]; } else { z[i ^ 1] = 3; v = C[0]; } y[i] = v;",
+)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_choices_of_every_shape_have_an_estimate(tmp_path: Path, shape: str) -> None:
+    text = (
+        "static int C[8], D[8];\n"
+        "void k(const int a[64], const int b[64], const int x[64], int y[64], int z[64]) {\n"
+        f"int way = 0;\neach: for (int i = 0; i < 64; ++i) {{ {shape} }}\nz[0] = way;\n}}\n"
+    )
+    for tool in TOOLS:
+        assert loop_of(estimate_of(tmp_path, text, tool), "each").trip_count == (64, 64)
+
+
+#: Each stays within its array, though a count alone does not say so.
+WITHIN = (
+    "int u[10]; for (int i = 0; i < 10; ++i) u[i] = x[i];\n"
+    "for (int i = 0; i < 10; ++i) {\n#pragma HLS UNROLL factor=4\n y[i] = u[i] * 3; }",
+    "for (int i = 0; i < 64; i += 2) { y[i] = x[i]; if (i == 62) break; y[i + 2] = x[i + 1]; }",
+    "int u[8];\n#pragma HLS ARRAY_PARTITION variable=u complete\n"
+    "for (int i = 0; i < 8; ++i) u[i] = x[i];\nint s = 0;\nfor (int k = 0; k < 8; ++k) {\n"
+    "#pragma HLS UNROLL\n if (k + 1 < n) s += u[k + 1]; }\ny[0] = s;",
+    "int *debug = nullptr; for (int i = 0; i < 64; ++i) { y[i] = x[i]; if (debug) *debug = i; }",
+)
+
+
+@pytest.mark.parametrize("body", WITHIN)
+def test_what_never_happens_is_no_fault(tmp_path: Path, body: str) -> None:
+    text = f"void k(const int x[64], int y[64], int n) {{\n{body}\n}}\n"
+    assert not estimate_of(tmp_path, text, TOOLS[0]).warnings

@@ -88,6 +88,8 @@ def test_each_kind_of_number_arrives(kernel):
         ("scale", 0, 1, 0),
         ("scale", np.float64(2.5), 1, 2.5),
         ("scale", np.float32(2.5), 1, 2.5),
+        ("scale", np.float16(2.5), 1, 2.5),
+        ("gain", np.uint8(5), 0, 5),
         ("scale", np.uint32(0x40200000), 1, 2.5),
         ("scale", torch.tensor(2.5), 1, 2.5),
         ("wide", np.float32(0.25), 2, 0.25),
@@ -110,10 +112,18 @@ def test_other_spellings_of_a_number_arrive(kernel, name, value, at, expected):
         ("on", 1.0, "takes bool"),
         ("by_reference", 1.0, "takes unsigned int"),
         ("step", 1.5, r"takes ap_fixed<16, 8>, .* steps of 2\*\*-8: round\(x \* 2\*\*8\)"),
-        ("scale", 2, r"is 2, a whole number; .* takes float, .* Pass 2\.0, or bits as np\.uint32"),
+        (
+            "scale",
+            2,
+            r"is 2, a whole number; .* takes float, .* Pass 2\.0, or np\.uint32\(2\) if these",
+        ),
         ("scale", np.int64(2), "takes float"),
+        ("scale", np.uint8(2), "takes float"),
+        ("scale", np.array([2.5], "f4"), r"is an array; .* takes one float\. Pass value\.item\(\)"),
         ("wide", 2, r"takes double, .* np\.uint64"),
         ("narrow", 2.5, r"takes (half|_Float16), .* Pass np\.float16\(2\.5\)"),
+        ("narrow", 2, r"takes (half|_Float16), .* Pass np\.float16\(2\)"),
+        ("scale", 10**400, "takes float"),
     ],
 )
 def test_the_bits_of_another_kind_are_refused(kernel, name, value, expected):
