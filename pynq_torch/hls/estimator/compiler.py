@@ -95,7 +95,7 @@ _LEAVE = "licm<allowspeculation>"
 UNROLL = "loop-unroll<O1;no-runtime;no-profile-peeling;full-unroll-max=1000000>," + TIDY
 _ROTATED = "loop-simplify,lcssa,loop-mssa(loop-rotate{before}),indvars," + UNROLL
 _FIRST = "always-inline,globaldce,function(" + TIDY + "),"
-#: What each call in a loop that is unrolled is handed is known behind that.
+#: What calls in an unrolled loop are handed is known after this.
 _IN_TURN = "function(" + _ROTATED + "),"
 _PASSES = (
     "internalize,ipsccp<func-spec>,forceattrs,function("
