@@ -122,12 +122,7 @@ def check_number(cu: str, name: str, value: Any, number: Any) -> None:
             "value.item()",
             cu,
         )
-    is_bits = isinstance(value, np.unsignedinteger) and (
-        value.nbytes >= 4 or 8 * value.nbytes == number.bits
-    )
-    if is_bits or not (is_float or is_int):
-        return
-    if value == 0 and not np.signbit(value):
+    if not (is_float or is_int) or _fits_everywhere(value, number):
         return
     width = 64 if number.bits > 32 else 32
     if number.kind == "int" and is_float:
@@ -146,6 +141,13 @@ def check_number(cu: str, name: str, value: Any, number: Any) -> None:
         f"register would get other bits. Pass {instead}",
         cu,
     )
+
+
+def _fits_everywhere(value: Any, number: Any) -> bool:
+    """Whether a number is meant as bits, or is a 0, which is the same in each kind."""
+    if isinstance(value, np.unsignedinteger):
+        return value.nbytes >= 4 or 8 * value.nbytes == number.bits
+    return bool(value == 0 and not np.signbit(value))
 
 
 def bind(kernel: Kernel, arguments: tuple[Any, ...], registers: dict[str, Any]) -> dict[str, Any]:
