@@ -145,8 +145,8 @@ def check_number(cu: str, name: str, value: Any, number: Any) -> None:
 
 def _fits_everywhere(value: Any, number: Any) -> bool:
     """Whether a number is meant as bits, or is a 0, which is the same in each kind."""
-    if isinstance(value, np.unsignedinteger):
-        return value.nbytes >= 4 or 8 * value.nbytes == number.bits
+    if isinstance(value, np.unsignedinteger) and value.nbytes in (4, 8, number.bits // 8):
+        return True
     return bool(value == 0 and not np.signbit(value))
 
 
