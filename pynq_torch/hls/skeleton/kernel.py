@@ -98,11 +98,6 @@ def new_kernel(
 
 
 def _check_names(name: str, inputs: Sequence[str], output: str, scalars: Sequence[str]) -> None:
-    for what, given in (("inputs", inputs), ("scalars", scalars)):
-        if isinstance(given, str) and len(given) > 1:  # it would be a name for each letter
-            raise KernelError(
-                f"{name}: {what} is {given!r}; expected a list of names, as in [{given!r}]", name
-            )
     if len(str(name)) > _LONGEST:
         raise KernelError(f"the name has {len(name)} letters; expected at most {_LONGEST}", name)
     names = [*inputs, output, *scalars]
