@@ -92,3 +92,14 @@ def test_a_kernel_of_this_folder_wins_over_one_of_the_library(tmp_path, capsys, 
     monkeypatch.setenv("PYNQ_TORCH_KERNELS", "given")
     assert main(["hls", "test", "fir"]) == 0
     assert "PASS fir (given/fir/fir.cpp)" in capsys.readouterr().out
+
+
+def test_a_helper_of_this_folder_is_no_kernel_of_the_library(tmp_path, capsys, monkeypatch):
+    other = tmp_path / "hw" / "kernels" / "mine"
+    other.mkdir(parents=True)
+    (other / "mine.cpp").write_text(
+        "static int fir(int x) { return x; }\nint mine(int x) { return fir(x); }\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["hls", "test", "fir"]) == 0
+    assert "mine.cpp" not in capsys.readouterr().out

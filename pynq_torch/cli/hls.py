@@ -253,7 +253,8 @@ def _kernel(args: argparse.Namespace) -> KernelSource:
         own = Path("hw/kernels").resolve()
         folders = [*args.kernels, *([own] if own.is_dir() and own != paths.KERNELS else [])]
         name = args.top or args.kernel
-        named = [folder / name for folder in folders if (folder / name).is_dir()]
+        own_folders = [*folders, *paths.environment_kernels()]
+        named = [folder / name for folder in own_folders if (folder / name).is_dir()]
         library = [paths.KERNELS / name] if (paths.KERNELS / name).is_dir() else []
         # A folder of that name comes before a function that some other source has.
         for places in (named, library, folders, [paths.KERNELS]):
