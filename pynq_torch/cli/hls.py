@@ -243,7 +243,7 @@ def _kernel(args: argparse.Namespace) -> KernelSource:
     from pynq_torch.hls.kernels import KernelSource, find_kernel
 
     path = Path(args.kernel)
-    found: KernelSource | None = None
+    found: KernelSource | None
     if path.is_file():
         found = KernelSource(args.top or path.stem, path)
     elif path.is_dir():
@@ -253,12 +253,8 @@ def _kernel(args: argparse.Namespace) -> KernelSource:
         own = Path("hw/kernels").resolve()
         folders = [*args.kernels, *([own] if own.is_dir() and own != paths.KERNELS else [])]
         name = args.top or args.kernel
-        own_folders = [*folders, *paths.environment_kernels()]
-        named = [folder / name for folder in own_folders if (folder / name).is_dir()]
-        library = [paths.KERNELS / name] if (paths.KERNELS / name).is_dir() else []
-        # A folder of that name comes before a function that some other source has.
-        for places in (named, library, folders, [paths.KERNELS]):
-            found = found or (find_kernel(name, places) if places else None)
+        folders += [*paths.environment_kernels(), paths.KERNELS]
+        found = find_kernel(name, folders)
     if found is None:
         raise KernelError(
             f"no kernel {args.kernel!r}: it is no file and no folder, and no source in --kernels "

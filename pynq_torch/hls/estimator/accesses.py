@@ -73,7 +73,7 @@ def choice_behind(region: Region, node: Node) -> Node | None:
     others = [region.by_value[one] for one in pointer.operands if one in region.by_value]
     waits = [(other, 0) for other in others if other not in banks]
     node.before = [*waits, *((other, gap) for other, gap in node.before if other is not gep)]
-    late = not node.cost.delay > delay
+    late = node.cost.delay <= delay  # the choice was a cycle of its own
     node.cost = replace(
         node.cost, latency=node.cost.latency - late, delay=node.cost.entry or node.cost.delay
     )

@@ -18,7 +18,7 @@ from .plan import Plan
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, LinkageKind
 
-__all__ = ["NO_SIZE", "calls_of", "check", "check_optimised", "check_top", "refuse"]
+__all__ = ["BODY", "NO_SIZE", "calls_of", "check", "check_optimised", "check_top", "refuse"]
 
 #: Calls of the operating system (UG1399, "System Calls"); what only prints costs nothing.
 _SYSTEM_CALL = re.compile(
@@ -107,7 +107,8 @@ def check_top(function: Cursor, top: str) -> None:
             )
 
 
-_BODY = re.compile(r"(?ms)^define .*?^}$")
+#: A function of a module.
+BODY = re.compile(r"(?ms)^define .*?^}$")
 
 
 def check(text: str, plan: Plan, top: str, folder: Path, *, bodies: bool = False) -> None:
@@ -174,7 +175,7 @@ def _check_addresses(text: str, plan: Plan, folder: Path) -> None:
     words = [passes, f"-internalize-public-api-list={plan.entry}", "-S", "-o", "-", str(path)]
     made = opt(words, _OPT_S)[0]
     places = [line for line in made.split("\n") if line.startswith("!")]
-    code = (line for one in _BODY.findall(made) for line in _reached(one))
+    code = (line for one in BODY.findall(made) for line in _reached(one))
     refuse(_AT_A_NUMBER, "\n".join([*code, *places]), _FIXED, plan.top.name)
 
 

@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 
-from .forbidden import NO_SIZE, calls_of, refuse
+from .forbidden import BODY, NO_SIZE, calls_of, refuse
 from .ir import Module
 from .marks import DEFINED
 from .place import Locations
@@ -20,7 +20,6 @@ _KEEPS = "__hls_sized"
 #: What ``assert`` says.
 _SAID = re.compile(r"^.* call void @llvm\.assume\(.*!dbg (!\d+).*$", re.MULTILINE)
 _MOST_SAID = 8
-_FUNCTION = re.compile(r"(?ms)^define .*?^}$")
 #: Where a function returns.
 _RETURN = re.compile(r"(?m)^  ret .*!dbg (!\d+)$")
 
@@ -105,13 +104,13 @@ def _reached(text: str, entry: str) -> list[str]:
     calls, names = calls_of(text), [entry]
     for name in names:
         names += {one for one, _ in calls.get(name, ()) if one in calls}.difference(names)
-    found = (one[0] for one in _FUNCTION.finditer(text))
+    found = (one[0] for one in BODY.finditer(text))
     named = ((match[1].strip('"'), one) for one in found if (match := DEFINED.match(one)))
     return [one for name, one in named if name in names]
 
 
 def _returns(text: str, name: str) -> bool:
     """Whether a function of an optimised module returns."""
-    bodies = (one[0] for one in _FUNCTION.finditer(text))
+    bodies = (one[0] for one in BODY.finditer(text))
     heads = (f"@{name}(", f'@"{name}"(')
     return any("\n  ret " in one for one in bodies if any(h in one.split("\n")[0] for h in heads))

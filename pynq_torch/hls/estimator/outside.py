@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -71,15 +71,8 @@ def _reached(function: Function, item: Instruction, base: str) -> tuple[int, int
 
 def _leaves(function: Function, start: str, block: Block, within: Container[str]) -> bool:
     """Whether a way from a block leads out of some blocks, or ends, without coming to another."""
-    seen = {block.name}
-    waiting = [] if block.name == start else [start]
-    while waiting:
-        seen.add(name := waiting.pop())
-        following = function.blocks[name].successors
-        if not following or any(one not in within for one in following):
-            return True
-        waiting += [one for one in following if one not in seen]
-    return False
+    ways = _followed(function, start, block, within)
+    return any(not one or any(name not in within for name in one) for one in ways)
 
 
 def is_always(function: Function, block: Block) -> bool:
@@ -87,12 +80,18 @@ def is_always(function: Function, block: Block) -> bool:
     loop = block.loop
     if loop is None:
         return False
+    ways = _followed(function, loop.header, block, loop.blocks)
+    return all(loop.header not in one for one in ways)
+
+
+def _followed(
+    function: Function, start: str, block: Block, within: Container[str]
+) -> Iterator[Sequence[str]]:
+    """Yield what follows each of some blocks that is come to from `start` without another."""
     seen = {block.name}
-    waiting = [] if block.name == loop.header else [loop.header]
+    waiting = [] if block.name == start else [start]
     while waiting:
         seen.add(name := waiting.pop())
         following = function.blocks[name].successors
-        if loop.header in following:
-            return False
-        waiting += [one for one in following if one in loop.blocks and one not in seen]
-    return True
+        yield following
+        waiting += [one for one in following if one in within and one not in seen]
